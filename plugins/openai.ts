@@ -1,0 +1,240 @@
+// Chat Completions, at OpenAI or any server that speaks it. The stream is read here rather than by the official
+// package: that one throws away error bodies that are not `{"error": …}`, ends in silence on a stream that was cut
+// off, and stops at the first line that is not JSON. Its types are used, its code is not.
+import type { ChatCompletionMessageParam } from "openai/resources/chat/completions";
+import type { ChatRequest, Delta, Endpoint, Message, Zz } from "zz";
+
+const OFFICIAL = "https://api.openai.com/v1";
+
+export const defaults = { model: "gpt-4o-mini" };
+
+export default (zz: Zz<typeof defaults>) => {
+  /** Fields that a server refused, by its address: left out from then on. */
+  const refused = new Map<string, Set<string>>();
+
+  zz.provider({
+    name: "openai",
+    auto: (_signal, endpoint) => (keyOf(endpoint) ? zz.config.model : undefined),
+
+    async models(signal, endpoint) {
+      const response = await zz.fetch(`${base(endpoint)}/models`, { headers: headers(endpoint), signal });
+      const body = (await response.json()) as any;
+      const models: any[] = Array.isArray(body) ? body : (body.data ?? body.models ?? []);
+      return models.map((model) => {
+        const window = model.context_length ?? model.context_window ?? model.max_context_length ?? model.max_model_len;
+        return { id: String(model.id ?? model.name), ...(window && { window: Number(window) }) };
+      });
+    },
+
+    async *chat(request, signal) {
+      const url = base(request.endpoint);
+      const without = refused.get(url) ?? new Set();
+      refused.set(url, without);
+      const response = await send();
+      yield* read(response);
+
+      async function send(): Promise<Response> {
+        for (;;) {
+          const body = bodyOf(request, without);
+          try {
+            return await zz.fetch(`${url}/chat/completions`, {
+              method: "POST",
+              headers: headers(request.endpoint),
+              body: JSON.stringify(body, (_, value) => (typeof value === "string" ? value.toWellFormed() : value)),
+              signal,
+            });
+          } catch (error) {
+            const { status, message } = error as Error & { status?: number };
+            const field = Object.keys(body).find((key) => OPTIONAL.includes(key) && message.includes(key));
+            if ((status !== 400 && status !== 422) || !field) throw error;
+            without.add(field);
+          }
+        }
+      }
+    },
+  });
+};
+
+/** What a strict server may refuse and an answer does not depend on. */
+const OPTIONAL = [
+  "stream_options",
+  "parallel_tool_calls",
+  "tool_choice",
+  "temperature",
+  "top_p",
+  "reasoning_effort",
+  "response_format",
+  "max_tokens",
+  "max_completion_tokens",
+];
+
+const base = (endpoint: Endpoint): string =>
+  (endpoint.url ?? process.env.OPENAI_BASE_URL ?? OFFICIAL).replace(/\/+$/, "").replace(/\/chat\/completions$/, "");
+
+const keyOf = (endpoint: Endpoint): string | undefined => endpoint.key ?? process.env.OPENAI_API_KEY;
+
+function headers(endpoint: Endpoint): Record<string, string> {
+  const key = keyOf(endpoint);
+  if (!key && base(endpoint) === OFFICIAL) {
+    const message =
+      "Cannot ask 'openai': no key is set. Set OPENAI_API_KEY, or pass --key KEY (--base-url URL for another server).";
+    throw Object.assign(new Error(message), { exit: 2 });
+  }
+  // Local servers want no key, but some refuse a request that has none.
+  return { authorization: `Bearer ${key ?? "none"}`, "content-type": "application/json", accept: "text/event-stream" };
+}
+
+function bodyOf({ model, system, messages, tools, options }: ChatRequest, without: Set<string>) {
+  const body: Record<string, unknown> = {
+    model,
+    messages: [...(system ? [{ role: "system", content: system }] : []), ...messages.flatMap(toWire)],
+    stream: true,
+    stream_options: { include_usage: true },
+    ...(tools.length && {
+      tools: tools.map(({ name, description, schema }) => ({
+        type: "function",
+        function: { name, description, parameters: schema },
+      })),
+    }),
+    ...options,
+  };
+  // One of the two is always known: swap rather than lose the limit.
+  for (const [one, other] of [
+    ["max_tokens", "max_completion_tokens"],
+    ["max_completion_tokens", "max_tokens"],
+  ] as const)
+    if (without.has(one) && body[one] !== undefined && !without.has(other)) body[other] = body[one];
+  for (const field of without) delete body[field];
+  return body;
+}
+
+function toWire(message: Message): ChatCompletionMessageParam[] {
+  if (message.role === "user") return [{ role: "user", content: withImages(message.text, message.images) }];
+  if (message.role === "tool") {
+    const result: ChatCompletionMessageParam = { role: "tool", tool_call_id: message.id, content: message.text };
+    if (!message.images?.length) return [result];
+    return [result, { role: "user", content: withImages("The images of the result above.", message.images) }];
+  }
+  if (!message.calls?.length) return [{ role: "assistant", content: message.text }];
+  return [
+    {
+      role: "assistant",
+      content: message.text || null,
+      tool_calls: message.calls.map(({ id, name, args, extra }) => ({
+        id,
+        type: "function" as const,
+        function: { name: name.replace(/[^\w-]/g, "_").slice(0, 64) || "unknown", arguments: JSON.stringify(args) },
+        ...(extra ? { extra_content: extra } : {}),
+      })),
+    },
+  ];
+}
+
+function withImages(text: string, images: { type: string; base64: string }[] = []) {
+  if (!images.length) return text;
+  const parts = images.map(({ type, base64 }) => ({
+    type: "image_url" as const,
+    image_url: { url: `data:${type};base64,${base64}` },
+  }));
+  return [{ type: "text" as const, text }, ...parts];
+}
+
+/** The stream as deltas: server-sent events, or one JSON body from servers that do not stream. */
+async function* read(response: Response): AsyncGenerator<Delta> {
+  const { createParser } = await import("eventsource-parser");
+  const decoder = new TextDecoder();
+  let events: string[] = [];
+  let strays = "";
+  let seen = false;
+  let finished = false;
+  const parser = createParser({
+    onEvent: ({ data }) => events.push(data),
+    onError: (error) => (strays += `${error.line ?? ""}\n`),
+  });
+  for await (const bytes of response.body ?? []) {
+    parser.feed(decoder.decode(bytes as Uint8Array, { stream: true }));
+    if (yield* drain()) return;
+  }
+  parser.feed(decoder.decode());
+  parser.feed("\n\n");
+  parser.reset({ consume: true });
+  if (yield* drain()) return;
+  if (!strays.trim()) return;
+  // Not a stream: a whole answer, an error, or a web page.
+  const whole = parse(strays);
+  if (whole !== undefined) yield* deltas(whole);
+  else if (!seen) yield { error: `not a stream but ${strays.trim().slice(0, 200)}` };
+
+  /** True at the end of the stream. */
+  async function* drain(): AsyncGenerator<Delta, boolean> {
+    const batch = events;
+    events = [];
+    for (const data of batch) {
+      if (data.trim() === "[DONE]") {
+        if (seen && !finished) yield { finish: "stop" };
+        return true;
+      }
+      // Some servers leave out the blank line between events; then several lines come as one.
+      const chunks = parse(data) !== undefined ? [data] : data.split("\n");
+      for (const line of chunks) {
+        if (!line.trim() || line.trim() === "[DONE]") continue;
+        const chunk = parse(line);
+        if (chunk === undefined) yield { error: `a line that is not JSON: ${line.slice(0, 200)}` };
+        for (const delta of deltas(chunk)) {
+          if ("finish" in delta) finished = true;
+          else if (!("usage" in delta)) seen = true;
+          yield delta;
+        }
+      }
+    }
+    return false;
+  }
+}
+
+function parse(text: string): any {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function* deltas(chunk: any): Generator<Delta> {
+  const choice = chunk?.choices?.[0];
+  const delta = choice?.delta ?? choice?.message;
+  yield* content(delta?.content);
+  const thinking = delta?.reasoning_content ?? delta?.reasoning ?? delta?.reasoning_text ?? delta?.thinking;
+  if (typeof thinking === "string" && thinking) yield { thinking };
+  if (delta?.refusal) yield { text: delta.refusal };
+  for (const call of delta?.tool_calls ?? [])
+    yield {
+      call: {
+        index: call.index,
+        id: call.id,
+        name: call.function?.name,
+        args: call.function?.arguments,
+        extra: call.extra_content,
+      },
+    };
+  if (delta?.function_call)
+    yield { call: { index: 0, name: delta.function_call.name, args: delta.function_call.arguments } };
+  const usage = chunk?.usage ?? choice?.usage ?? chunk?.x_groq?.usage;
+  if (usage) yield { usage: { input: usage.prompt_tokens ?? 0, output: usage.completion_tokens ?? 0 } };
+  if (chunk?.error) yield { error: chunk };
+  if (choice?.finish_reason) yield { finish: choice.finish_reason };
+  else if (chunk?.detail || (chunk?.object === "error" && chunk.message)) yield { error: chunk };
+}
+
+/** Text, or parts of text and thinking. */
+function* content(given: unknown): Generator<Delta> {
+  if (typeof given === "string") {
+    if (given) yield { text: given };
+  } else if (Array.isArray(given))
+    for (const part of given) {
+      if (part?.type === "thinking") yield { thinking: textOf(part.thinking) };
+      else if (part?.type === "text" || typeof part === "string") yield { text: textOf(part.text ?? part) };
+    }
+}
+
+const textOf = (part: unknown): string =>
+  Array.isArray(part) ? part.map((one) => one?.text ?? "").join("") : String(part ?? "");

@@ -1,0 +1,69 @@
+// A server on loopback that plays a script: each request takes the next step, the last step stays for the rest.
+// A step is bytes, pauses, a hang or a cut; what the bytes mean is for openai.ts and ollama.ts to say.
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+
+export interface Step {
+  status?: number;
+  headers?: Record<string, string>;
+  /** Strings are sent as they are, numbers are pauses in ms. */
+  body?: (string | number)[];
+  /** What happens after the body: a proper end, the connection cut, or nothing ever. */
+  then?: "end" | "cut" | "hang";
+}
+export interface Seen {
+  method: string;
+  path: string;
+  headers: IncomingHttpHeaders;
+  body: any;
+  /** Resolves when the client closed the connection before the answer was complete. */
+  aborted: Promise<void>;
+}
+export interface Fake {
+  url: string;
+  port: number;
+  requests: Seen[];
+  close(): Promise<void>;
+}
+export type Script = Step[] | ((request: Seen, turn: number) => Step | Promise<Step>);
+
+export async function serve(script: Script, routes: Record<string, (request: Seen) => Step> = {}): Promise<Fake> {
+  const requests: Seen[] = [];
+  let turn = 0;
+  const server = createServer(async (incoming, response) => {
+    let text = "";
+    for await (const piece of incoming.setEncoding("utf8")) text += piece;
+    const { method = "", url = "", headers } = incoming;
+    const aborted = new Promise<void>((resolve) => response.on("close", () => response.writableFinished || resolve()));
+    const seen: Seen = { method, path: url, headers, body: text ? JSON.parse(text) : undefined, aborted };
+    const route = routes[`${method} ${url}`];
+    if (route) return play(response, route(seen));
+    requests.push(seen);
+    const at = turn++;
+    await play(response, typeof script === "function" ? await script(seen, at) : (script[Math.min(at, script.length - 1)] ?? {}));
+  });
+  await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    requests,
+    close: () =>
+      new Promise((closed) => {
+        server.close(() => closed());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function play(response: ServerResponse, { status = 200, headers = {}, body = [], then = "end" }: Step): Promise<void> {
+  response.writeHead(status, headers);
+  response.flushHeaders();
+  for (const piece of body) {
+    if (typeof piece === "number") await sleep(piece);
+    else if (!response.destroyed) await new Promise<void>((sent) => response.write(piece, () => sent()));
+  }
+  if (then === "end") response.end();
+  if (then === "cut") response.destroy();
+}

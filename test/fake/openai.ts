@@ -1,0 +1,91 @@
+// Chat Completions as servers send it, byte for byte.
+import { type Fake, type Script, type Step, serve } from "./http.ts";
+
+const SSE = { "content-type": "text/event-stream; charset=utf-8" };
+const at = { id: "chatcmpl-1", object: "chat.completion.chunk", created: 1, model: "m" };
+
+export const data = (chunk: unknown): string => `data: ${JSON.stringify(chunk)}\n\n`;
+export const DONE = "data: [DONE]\n\n";
+
+/** One choice's delta, as a line of the stream. */
+export const delta = (delta: unknown, finish: string | null = null): string =>
+  data({ ...at, choices: [{ index: 0, delta, finish_reason: finish }] });
+export const usage = (input: number, output: number): string =>
+  data({ ...at, choices: [], usage: { prompt_tokens: input, completion_tokens: output, total_tokens: input + output } });
+
+export const stream = (...body: (string | number)[]): Step => ({ headers: SSE, body });
+
+/** An answer in a few pieces, its usage in an extra chunk. */
+export const say = (text: string, finish = "stop"): Step =>
+  stream(
+    delta({ role: "assistant", content: "" }),
+    ...(text.match(/.{1,5}/gs) ?? []).map((content) => delta({ content })),
+    delta({}, finish),
+    usage(61, 9),
+    DONE,
+  );
+
+/** Calls as OpenAI sends them: id and name first, then the arguments in pieces. */
+export const call = (...calls: [name: string, args: unknown][]): Step =>
+  stream(
+    ...calls.flatMap(([name, args], index) => [
+      delta({ tool_calls: [{ index, id: `call_${name}_${index}`, type: "function", function: { name, arguments: "" } }] }),
+      ...(JSON.stringify(args).match(/.{1,7}/gs) ?? []).map((piece) =>
+        delta({ tool_calls: [{ index, function: { arguments: piece } }] }),
+      ),
+    ]),
+    delta({}, "tool_calls"),
+    usage(61, 9),
+    DONE,
+  );
+
+export const refuse = (status: number, body: unknown, headers: Record<string, string> = {}): Step => ({
+  status,
+  headers: { "content-type": "application/json", ...headers },
+  body: [typeof body === "string" ? body : JSON.stringify(body)],
+});
+
+/** The base URL ends in /v1. Requests to other paths than the two get 404. */
+export async function fakeOpenAI(script: Script): Promise<Fake> {
+  const fake = await serve(script, {
+    "GET /v1/models": () => refuse(200, { object: "list", data: [{ id: "m", object: "model" }, { id: "n", context_length: 8192 }] }),
+  });
+  return { ...fake, url: `${fake.url}/v1` };
+}
+
+/** What the strictest of real servers would refuse about a request; empty when nothing. */
+export function problems(body: any): string[] {
+  const found: string[] = [];
+  let open: string[] = [];
+  let before = "";
+  for (const [i, message] of (body.messages as any[]).entries()) {
+    const where = `messages[${i}]`;
+    if (message.role === "system" && i > 0) found.push(`${where}: system is not first`);
+    if (message.role === "tool") {
+      if (open[0] !== message.tool_call_id) found.push(`${where}: no call ${message.tool_call_id} is open here`);
+      open = open.slice(1);
+      if (typeof message.content !== "string") found.push(`${where}: a result must be a string`);
+    } else if (open.length) found.push(`${where}: ${open.length} calls have no result`);
+    if (message.role === before && message.role !== "tool") found.push(`${where}: two of '${before}' in a row`);
+    if (message.role === "assistant") {
+      if (before === "system" || before === "") found.push(`${where}: assistant before user`);
+      if (!message.content && !message.tool_calls?.length) found.push(`${where}: empty`);
+      open = (message.tool_calls ?? []).map((one: any) => one.id);
+      if (new Set(open).size < open.length) found.push(`${where}: two calls of one id`);
+      for (const { function: called } of message.tool_calls ?? []) {
+        if (!/^[\w-]{1,64}$/.test(called.name)) found.push(`${where}: name ${called.name}`);
+        try {
+          if (typeof JSON.parse(called.arguments) !== "object") found.push(`${where}: arguments are no object`);
+        } catch {
+          found.push(`${where}: arguments are not JSON`);
+        }
+      }
+    }
+    if (message.role === "user" && !message.content?.length) found.push(`${where}: empty`);
+    before = message.role;
+  }
+  if (open.length) found.push(`the last ${open.length} calls have no result`);
+  if (before !== "user" && before !== "tool") found.push(`ends with '${before}'`);
+  if ("tools" in body && !body.tools.length) found.push("tools is empty");
+  return found;
+}

@@ -22,8 +22,9 @@ await build({
   keepNames: true,
   legalComments: "linked",
   logLevel: "warning",
-  // CommonJS libraries ask for require; an ES module has to make its own.
-  banner: { js: 'import { createRequire as __require } from "node:module"; const require = __require(import.meta.url);' },
+  // CommonJS libraries ask for these three; an ES module has to make its own.
+  define: { __filename: "import.meta.filename", __dirname: "import.meta.dirname" },
+  banner: { js: 'import { createRequire as __zzRequire } from "node:module"; const require = __zzRequire(import.meta.url);' },
 });
 writeFileSync(
   "dist/zz.js",

@@ -1693,7 +1693,7 @@ function takeBack(chat: LiveChat): void {
   if (entry) chat.session!.append("back", {}, entry.parent);
 }
 
-/** One turn, from the person's message to the answer. */
+/** The turn loop: from the person's message to the answer. */
 export async function runTurn(core: Core, chat: LiveChat, text: string, images: Image[] = []): Promise<Answer> {
   const started = performance.now();
   const ctx = context(core, chat);

@@ -1,0 +1,144 @@
+// The embedded default: no model. It routes the words of a prompt to a tool and shows what that found.
+import type { ChatRequest, Delta, Zz } from "zz";
+
+const INTENTS: { tool: string; words: string[]; argument?: string; says: string }[] = [
+  {
+    tool: "find_references",
+    words: [
+      "who calls",
+      "who uses",
+      "what calls",
+      "what uses",
+      "where used",
+      "where is used",
+      "references",
+      "usages",
+      "callers of",
+    ],
+    argument: "symbol",
+    says: "who calls NAME?",
+  },
+  {
+    tool: "find_definition",
+    words: [
+      "where is defined",
+      "where is",
+      "definition",
+      "find function",
+      "which function",
+      "which file defines",
+      "what is",
+      "declared",
+      "implemented",
+    ],
+    argument: "symbol",
+    says: "where is NAME defined?",
+  },
+  { tool: "get_todos", words: ["todo", "todos", "fixme", "hack", "open tasks", "what is left"], says: "todos" },
+  {
+    tool: "git_status",
+    words: ["status", "git status", "what changed", "changes", "modified files", "branch"],
+    says: "git status",
+  },
+  {
+    tool: "get_structure",
+    words: ["structure", "overview", "architecture", "outline", "symbols", "map", "what does it define"],
+    says: "structure",
+  },
+  { tool: "list_dir", words: ["list files", "which files", "folder", "directory", "ls"], says: "list files" },
+  {
+    tool: "grep",
+    words: ["grep", "search", "search for", "find text", "contains"],
+    argument: "query",
+    says: 'grep "TEXT"',
+  },
+  {
+    tool: "read_file",
+    words: ["read", "read file", "show file", "cat", "open", "print file"],
+    argument: "path",
+    says: "read FILE",
+  },
+];
+const FILLER = new Set(
+  "a an and any are as at be by can code do does exactly file find for function get give how i in is it its me my of on or our please project repo repository show that the there these this to tool we what where which who whose why with you".split(
+    " ",
+  ),
+);
+
+export default (zz: Zz) =>
+  zz.provider({
+    name: "offline",
+    models: async () => [{ id: "router", tools: true }],
+
+    async *chat({ messages, tools }): AsyncGenerator<Delta> {
+      const last = messages.at(-1);
+      if (last?.role === "tool") {
+        const said = last.failed ? "failed so" : "found this";
+        yield { text: `${last.text}\n\n(offline: not a model. \`${last.name}\` ${said}; only words were matched.)` };
+        yield { finish: "stop" };
+        return;
+      }
+      const call = await route(last?.text ?? "", tools);
+      if (call) yield { call };
+      else yield { text: abilities(tools) };
+      yield { finish: call ? "calls" : "stop" };
+    },
+  });
+
+/** The tool whose words are nearest to the prompt's, with what is left of the prompt as its argument. */
+async function route(prompt: string, tools: ChatRequest["tools"]) {
+  const { default: Fuse } = await import("fuse.js");
+  const offered = INTENTS.filter(({ tool }) => tools.some(({ name }) => name === tool));
+  const text = prompt.toLowerCase().replace(/\s+/g, " ");
+  const rows = offered.flatMap((intent) => intent.words.map((words) => ({ intent, words })));
+  const spoken = text.split(/[^\p{L}\p{N}_$.]+/u);
+  const scored = rows.map((row) => ({ ...row, score: covered(row.words, spoken) })).sort((a, b) => b.score - a.score);
+  let intent = scored[0]?.score ? scored[0].intent : undefined;
+  if (!intent) {
+    // Misspelt: the nearest word that stands for an intent by itself.
+    const single = new Fuse(rows.filter(({ words }) => words.length > 3 && !words.includes(" ")), {
+      keys: ["words"],
+      threshold: 0.25,
+      includeScore: true,
+    });
+    const guesses = spoken.filter((word) => word.length > 3).flatMap((word) => single.search(word, { limit: 1 }));
+    intent = guesses.sort((a, b) => a.score! - b.score!)[0]?.item.intent;
+  }
+  const subject = subjectOf(prompt, intent?.words ?? []);
+  if (!intent && /^[\w$.]+$/.test(prompt.trim())) intent = offered.find(({ tool }) => tool === "find_definition");
+  if (!intent || (intent.argument && !subject)) return undefined;
+  return { name: intent.tool, args: intent.argument ? { [intent.argument]: subject } : {} };
+}
+
+/** How many of an intent's words the prompt has; none unless it has all. */
+function covered(words: string, spoken: string[]): number {
+  const all = words.split(" ");
+  return all.every((word) => spoken.includes(word)) ? all.length + words.length / 100 : 0;
+}
+
+/** What the prompt is about: what it quotes, else a name written like code, else the words that carry meaning. */
+function subjectOf(prompt: string, intent: string[]): string {
+  const quoted = /[`"“']([^`"”']+)[`"”']/.exec(prompt)?.[1];
+  if (quoted) return quoted;
+  const code = /\b(?:[a-z]+[A-Z]\w*|[A-Z]\w*[a-z]\w*[A-Z]\w*|\w+_\w+|[\w-]+(?:\/[\w.-]+)+|[\w-]+\.\w+)\b(?:\(\))?/.exec(
+    prompt,
+  )?.[0];
+  if (code) return code.replace(/\(\)$/, "");
+  const spent = new Set(intent.flatMap((words) => words.split(" ")));
+  const words = prompt
+    .split(/[^\p{L}\p{N}_$]+/u)
+    .filter((word) => word && !FILLER.has(word.toLowerCase()) && !spent.has(word.toLowerCase()));
+  return words.join(" ");
+}
+
+function abilities(tools: ChatRequest["tools"]): string {
+  const can = INTENTS.filter(({ tool }) => tools.some(({ name }) => name === tool)).map(
+    ({ tool, says }) => `- ${says}  (${tool})`,
+  );
+  return [
+    "zz is offline: this is not a model, it only matches words to tools. It understands:",
+    ...can,
+    "",
+    "For a model: set OPENAI_API_KEY, start Ollama, or pass --model provider/model.",
+  ].join("\n");
+}

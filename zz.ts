@@ -933,7 +933,7 @@ function networkFault(error: unknown, where: string): Fault {
   const cause = ((error as Error)?.cause ?? error) as Error & { code?: string; errors?: { code?: string }[] };
   const code = cause?.code ?? cause?.errors?.[0]?.code ?? "";
   const why = NETWORK[code] ?? `${cause?.message || reason(error)}. Check --base-url and the network.`;
-  return fault(`Cannot reach '${where}': ${why}`, { transient: !/CERT|SSL|TLS|ERR_INVALID/.test(code) });
+  return fault(`Cannot reach '${where}': ${why}`, { transient: code !== "" && !/CERT|SSL|TLS|ERR_INVALID/.test(code) });
 }
 
 /** A server's refusal. Its body has one of a dozen shapes (a string, a list, flat, nested); a web page is one too. */

@@ -703,9 +703,7 @@ async function validate(tool: Tool, args: unknown): Promise<{ value: any } | { w
   const { Errors } = await import("typebox/schema");
   const [ok, errors] = Errors(toJsonSchema(tool.params), args);
   if (ok) return { value: args };
-  return {
-    wrong: errors.map((error) => `${error.instancePath.slice(1) || "arguments"} ${error.message}`).join("; "),
-  };
+  return { wrong: errors.map((error) => `${error.instancePath.slice(1) || "arguments"} ${error.message}`).join("; ") };
 }
 
 // ── 3 Stream ───────────────────────────────────────────────────────────────────────────────────────────
@@ -1308,13 +1306,7 @@ export function openSession(home: string, which: string | Header, warn: (text: s
     append(type, fields, parent) {
       const last = db.data.length > 1 ? (db.data.at(-1) as Entry) : undefined;
       const under = parent === undefined ? (last?.id ?? null) : parent;
-      const entry: Entry = {
-        id: (last?.id ?? 0) + 1,
-        parent: under,
-        at: new Date().toISOString(),
-        type,
-        ...fields,
-      };
+      const entry: Entry = { id: (last?.id ?? 0) + 1, parent: under, at: new Date().toISOString(), type, ...fields };
       db.data.push(entry);
       db.write();
     },
@@ -1439,10 +1431,7 @@ function lastSession(home: string, root: string, warn: (text: string) => void): 
   const files = entriesOf(folder)
     .filter((name) => name.endsWith(".jsonl"))
     .map((name) => path.join(folder, name));
-  const used = files.map((file) => ({
-    file,
-    at: fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0,
-  }));
+  const used = files.map((file) => ({ file, at: fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0 }));
   for (const { file } of used.sort((a, b) => b.at - a.at)) {
     const header = headerOf(file);
     if (!header) warn(`Session file '${file}' holds no readable header; it was passed over and left as it is.`);
@@ -1496,13 +1485,7 @@ export function repair(history: readonly Message[]): Message[] {
     }
     for (const call of calls)
       fixed.push(
-        results.get(call.id) ?? {
-          role: "tool",
-          id: call.id,
-          name: call.name,
-          text: "[interrupted]",
-          failed: true,
-        },
+        results.get(call.id) ?? { role: "tool", id: call.id, name: call.name, text: "[interrupted]", failed: true },
       );
   }
   return fixed;
@@ -1510,11 +1493,7 @@ export function repair(history: readonly Message[]): Message[] {
 
 function joined(one: Message & { role: "user" }, two: Message & { role: "user" }): Message {
   const images = [...(one.images ?? []), ...(two.images ?? [])];
-  return {
-    role: "user",
-    text: [one.text, two.text].filter(Boolean).join("\n\n"),
-    ...(images.length && { images }),
-  };
+  return { role: "user", text: [one.text, two.text].filter(Boolean).join("\n\n"), ...(images.length && { images }) };
 }
 
 // ── 8 Prompt ───────────────────────────────────────────────────────────────────────────────────────────
@@ -1533,11 +1512,7 @@ function promptFiles(core: Core): Owned<Layer>[] {
       if (!name.endsWith(".md")) continue;
       const { head, body } = frontMatter(textOf(path.join(folder, name)));
       if (!SLOTS.includes(head.slot as Slot)) continue;
-      const layer: Layer = {
-        name: head.name ?? name.replace(/\.md$/, ""),
-        slot: head.slot as Slot,
-        text: body,
-      };
+      const layer: Layer = { name: head.name ?? name.replace(/\.md$/, ""), slot: head.slot as Slot, text: body };
       if (head.budget) layer.budget = Number(head.budget);
       if (layer.slot === "identity" && core.options.system !== undefined) continue;
       layers.push({ owner: "", value: layer });
@@ -1827,14 +1802,7 @@ async function think(
     const { provider, model, endpoint } = chosen(core, chat.model);
     const { settings } = core.options;
     const options = { ...settings.options, ...core.options.options };
-    const request: ChatRequest = {
-      model,
-      system,
-      messages,
-      tools: last ? [] : offered(core),
-      options,
-      endpoint,
-    };
+    const request: ChatRequest = { model, system, messages, tools: last ? [] : offered(core), options, endpoint };
     return around(core, "request", request, ctx, (request) => attempt(core, chat, provider, request));
   }
 }
@@ -1871,9 +1839,7 @@ async function receive(core: Core, chat: LiveChat, provider: Provider, request: 
   const silent = new AbortController();
   const late = fault(
     `'${provider.name}' sent nothing for ${seconds} s. Try again, or raise "timeout" in the settings.`,
-    {
-      transient: true,
-    },
+    { transient: true },
   );
   const timer = setTimeout(() => silent.abort(late), seconds * 1000);
   const signal = AbortSignal.any([chat.stop.signal, silent.signal]);
@@ -1920,12 +1886,7 @@ async function perform(
         ...(failed && { failed }),
         ...(images && { images }),
       });
-      answer.calls.push({
-        name: call.name,
-        args: call.args,
-        ok: !failed,
-        ...(result.refused && { refused: true }),
-      });
+      answer.calls.push({ name: call.name, args: call.args, ok: !failed, ...(result.refused && { refused: true }) });
       const key = JSON.stringify([call.name, call.args, text]);
       seen.set(key, (seen.get(key) ?? 0) + 1);
       most = Math.max(most, seen.get(key)!);
@@ -1966,9 +1927,7 @@ async function runTool(core: Core, ctx: Ctx, call: Call): Promise<Result> {
   if (call.broken) throw fault(call.broken);
   const checked = await validate(tool, call.args);
   if ("wrong" in checked)
-    throw fault(`Cannot call '${tool.name}': ${checked.wrong}. Send the call again with valid arguments.`, {
-      exit: 2,
-    });
+    throw fault(`Cannot call '${tool.name}': ${checked.wrong}. Send the call again with valid arguments.`, { exit: 2 });
   const args = frozen(checked.value);
   const refusal = await gate(core, tool.name, tool.needs?.(args) ?? {});
   if (refusal) return { text: refusal, failed: true, refused: true };
@@ -2094,7 +2053,7 @@ export function clean(text: string): string {
     .replace(UNSAFE, (char) => (char < " " ? String.fromCharCode(0x2400 + char.charCodeAt(0)) : "\ufffd"));
 }
 
-const say = (text: string): void => void process.stderr.write(`${clean(text)}\n`);
+const say = (text: string): void => void process.stderr.write(`${text}\n`);
 
 /** All of it, also when the other end is slow; a closed pipe is not an error. */
 const print = (text: string): Promise<void> => new Promise((done) => process.stdout.write(text, () => done()));
@@ -2213,7 +2172,7 @@ async function repl(
   let wake: (() => void) | undefined;
   let closed = false;
   let busy: LiveChat | undefined;
-  let struck = 0;
+  let struck = Number.NEGATIVE_INFINITY; // when Ctrl+C was last pressed at an empty prompt
   let code = 0;
   rl.on("line", (line) => {
     typed.push(line);
@@ -2262,7 +2221,7 @@ async function repl(
   const opened = open();
   opened.catch(() => wake?.());
   for (let line: string | undefined = first || (await next()); line !== undefined; line = await next()) {
-    struck = 0;
+    struck = Number.NEGATIVE_INFINITY;
     if (line.trim() && !(await obey(line.trim()))) break;
     if (closed) break;
     rl.prompt();
@@ -2405,13 +2364,7 @@ export function parseFlags(argv: string[], flags: Flag[]): Cli {
     ]),
   );
   const cli: Cli = { values: new Map(), words: [], unknown: [] };
-  const { tokens } = parseArgs({
-    args: pairs(argv),
-    options,
-    strict: false,
-    allowPositionals: true,
-    tokens: true,
-  });
+  const { tokens } = parseArgs({ args: pairs(argv), options, strict: false, allowPositionals: true, tokens: true });
   for (const token of tokens) {
     if (token.kind === "positional") cli.words.push(token.value);
     if (token.kind !== "option") continue;
@@ -2552,9 +2505,7 @@ async function run(cli: Cli, argv: string[], atStop: (leave: (code: number) => u
       name.replace(/^-+/, ""),
       flags.map((flag) => flag.name),
     );
-    throw fault(`Unknown flag ${name}. ${near ? `Did you mean --${near}?` : "zz --help lists them."}`, {
-      exit: 2,
-    });
+    throw fault(`Unknown flag ${name}. ${near ? `Did you mean --${near}?` : "zz --help lists them."}`, { exit: 2 });
   }
   for (const { value: flag } of core.flags.values())
     for (const value of cli.values.get(flag.name) ?? []) flag.set?.(value);
@@ -2598,9 +2549,7 @@ async function run(cli: Cli, argv: string[], atStop: (leave: (code: number) => u
   if (!prompt && !images.length)
     throw fault(
       'Nothing to ask: the prompt is empty. Give words (zz "…"), pipe text in, or open a terminal without --once.',
-      {
-        exit: 2,
-      },
+      { exit: 2 },
     );
   const chat = await open();
   if (!chat) throw fault(NO_MODEL, { exit: 2 });
@@ -2647,16 +2596,12 @@ async function run(cli: Cli, argv: string[], atStop: (leave: (code: number) => u
     } catch (error) {
       throw fault(
         `Cannot call '${name}': its arguments are not JSON (${reason(error)}). Write them as '{"name": "value"}'.`,
-        {
-          exit: 2,
-        },
+        { exit: 2 },
       );
     }
     const checked = await validate(tool, args);
     if ("wrong" in checked)
-      throw fault(`Cannot call '${name}': ${checked.wrong}. zz --tools --json shows its parameters.`, {
-        exit: 2,
-      });
+      throw fault(`Cannot call '${name}': ${checked.wrong}. zz --tools --json shows its parameters.`, { exit: 2 });
     const chat = openChat(core, "none/none");
     atStop(() => chat.stop.abort());
     const result = await runCall(core, context(core, chat), {
@@ -2786,9 +2731,7 @@ function settings(home: string, named: string | undefined): Settings {
     if (key in parsed && typeof parsed[key] !== type)
       throw fault(
         `Cannot use the settings '${file}': "${key}" must be ${type === "object" ? "an" : "a"} ${type}. Mend it.`,
-        {
-          exit: 2,
-        },
+        { exit: 2 },
       );
   return parsed;
 }

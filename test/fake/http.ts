@@ -41,7 +41,10 @@ export async function serve(script: Script, routes: Record<string, (request: See
     if (route) return play(response, route(seen));
     requests.push(seen);
     const at = turn++;
-    await play(response, typeof script === "function" ? await script(seen, at) : (script[Math.min(at, script.length - 1)] ?? {}));
+    await play(
+      response,
+      typeof script === "function" ? await script(seen, at) : (script[Math.min(at, script.length - 1)] ?? {}),
+    );
   });
   await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
   const { port } = server.address() as AddressInfo;
@@ -57,7 +60,10 @@ export async function serve(script: Script, routes: Record<string, (request: See
   };
 }
 
-async function play(response: ServerResponse, { status = 200, headers = {}, body = [], then = "end" }: Step): Promise<void> {
+async function play(
+  response: ServerResponse,
+  { status = 200, headers = {}, body = [], then = "end" }: Step,
+): Promise<void> {
   response.writeHead(status, headers);
   response.flushHeaders();
   for (const piece of body) {

@@ -11,7 +11,11 @@ export const DONE = "data: [DONE]\n\n";
 export const delta = (delta: unknown, finish: string | null = null): string =>
   data({ ...at, choices: [{ index: 0, delta, finish_reason: finish }] });
 export const usage = (input: number, output: number): string =>
-  data({ ...at, choices: [], usage: { prompt_tokens: input, completion_tokens: output, total_tokens: input + output } });
+  data({
+    ...at,
+    choices: [],
+    usage: { prompt_tokens: input, completion_tokens: output, total_tokens: input + output },
+  });
 
 export const stream = (...body: (string | number)[]): Step => ({ headers: SSE, body });
 
@@ -29,7 +33,9 @@ export const say = (text: string, finish = "stop"): Step =>
 export const call = (...calls: [name: string, args: unknown][]): Step =>
   stream(
     ...calls.flatMap(([name, args], index) => [
-      delta({ tool_calls: [{ index, id: `call_${name}_${index}`, type: "function", function: { name, arguments: "" } }] }),
+      delta({
+        tool_calls: [{ index, id: `call_${name}_${index}`, type: "function", function: { name, arguments: "" } }],
+      }),
       ...(JSON.stringify(args).match(/.{1,7}/gs) ?? []).map((piece) =>
         delta({ tool_calls: [{ index, function: { arguments: piece } }] }),
       ),
@@ -48,7 +54,14 @@ export const refuse = (status: number, body: unknown, headers: Record<string, st
 /** The base URL ends in /v1. Requests to other paths than the two get 404. */
 export async function fakeOpenAI(script: Script): Promise<Fake> {
   const fake = await serve(script, {
-    "GET /v1/models": () => refuse(200, { object: "list", data: [{ id: "m", object: "model" }, { id: "n", context_length: 8192 }] }),
+    "GET /v1/models": () =>
+      refuse(200, {
+        object: "list",
+        data: [
+          { id: "m", object: "model" },
+          { id: "n", context_length: 8192 },
+        ],
+      }),
   });
   return { ...fake, url: `${fake.url}/v1` };
 }

@@ -1,0 +1,61 @@
+// Runs the program in a real pseudo-terminal and reads its screen.
+import { setTimeout as sleep } from "node:timers/promises";
+import { type IPty, spawn } from "@lydell/node-pty";
+import xterm from "@xterm/headless";
+import { type Place, WAYS, type Way } from "./run.ts";
+
+export interface Terminal {
+  pty: IPty;
+  /** The screen as a person sees it, trailing blanks cut. */
+  screen(): string;
+  type(keys: string): void;
+  /** Waits until the screen holds the text; fails with the screen after 5 s. */
+  sees(text: string | RegExp): Promise<string>;
+  exited: Promise<number>;
+}
+
+export const KEY = { enter: "\r", ctrlC: "\x03", ctrlD: "\x04" };
+
+export function terminal(
+  where: Place,
+  args: string[],
+  how: { env?: Record<string, string>; cols?: number; rows?: number; way?: Way } = {},
+): Terminal {
+  const { cols = 80, rows = 24, way = "dist" } = how;
+  const { OPENAI_API_KEY, OPENAI_BASE_URL, ZZ_MODEL, NO_COLOR, ...inherited } = process.env;
+  const env = {
+    ...inherited,
+    TERM: "xterm-256color",
+    OLLAMA_HOST: "http://127.0.0.1:49",
+    ZZ_HOME: where.home,
+    ...how.env,
+  };
+  const [command, file] = WAYS[way];
+  const pty = spawn(command, [file, ...args], { cols, rows, cwd: where.cwd, env, name: "xterm-256color" });
+  const view = new xterm.Terminal({ cols, rows, allowProposedApi: true });
+  pty.onData((data) => view.write(data));
+  const exited = new Promise<number>((resolve) => pty.onExit(({ exitCode }) => resolve(exitCode)));
+  const screen = () => {
+    const { active } = view.buffer;
+    const lines = Array.from({ length: active.length }, (_, i) => active.getLine(i)?.translateToString(true) ?? "");
+    return lines.join("\n").trimEnd();
+  };
+  return {
+    pty,
+    screen,
+    exited,
+    type: (keys) => pty.write(keys),
+    async sees(text) {
+      const until = performance.now() + 5_000;
+      for (;;) {
+        const shown = screen();
+        if (typeof text === "string" ? shown.includes(text) : text.test(shown)) return shown;
+        if (performance.now() > until) {
+          pty.kill("SIGKILL");
+          throw new Error(`The screen never showed ${text}. It shows:\n${shown}`);
+        }
+        await sleep(10);
+      }
+    },
+  };
+}

@@ -1,6 +1,6 @@
 // Bundles zz into dist/: the kernel, each plugin and each heavy library its own chunk, so that only what a run needs
 // is loaded, and all of it comes from the compile cache. zz.js is a stub: the cache must be on before anything loads.
-import { rmSync, readdirSync, writeFileSync, chmodSync } from "node:fs";
+import { chmodSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";
 
 rmSync("dist", { recursive: true, force: true });
@@ -24,7 +24,9 @@ await build({
   logLevel: "warning",
   // CommonJS libraries ask for these three; an ES module has to make its own.
   define: { __filename: "import.meta.filename", __dirname: "import.meta.dirname" },
-  banner: { js: 'import { createRequire as __zzRequire } from "node:module"; const require = __zzRequire(import.meta.url);' },
+  banner: {
+    js: 'import { createRequire as __zzRequire } from "node:module"; const require = __zzRequire(import.meta.url);',
+  },
 });
 writeFileSync(
   "dist/zz.js",

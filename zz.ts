@@ -53,11 +53,22 @@ export interface Ctx {
   readonly chat: Chat;
   readonly files: Files;
   readonly ask?: Ask; // absent when nobody is there
+  readonly about: About;
   call(tool: string, args: unknown): Promise<Result>; // through the same gate as the model's calls
   note(text: string): void; // to the person, never to the model
   progress(text: string): void; // a live line while a tool runs
 }
 export type Ask = (question: string) => Promise<string>;
+
+/** What there is, to look at: for commands such as /help and flags such as --tools. */
+export interface About {
+  readonly tools: (ChatRequest["tools"][number] & { owner: string })[];
+  readonly commands: { name: string; description: string; owner: string }[];
+  readonly plugins: { name: string; from: string; file: string; ms: number; failure?: string }[];
+  readonly flags: Flag[];
+  readonly sessions: Header[]; // newest first
+  models(): Promise<{ models: Model[]; failures: string[] }>; // of every provider, or of the one that --model names
+}
 
 export interface Tool<S extends Schema = any> {
   name: string; // snake_case
@@ -224,12 +235,13 @@ export interface Flag {
   optional?: boolean; // the value may be left out: --flag or --flag=value
   many?: boolean; // may be given several times
   description: string;
-  set?(value: string | boolean): void; // a plugin's flag hands its value over here
+  set?(value: string | boolean): void; // hands its value over, before anything runs
+  run?(value: string | boolean, ctx: Ctx): Awaitable<Result>; // instead of a turn; what it gives is printed
 }
 
 /** Facts, in the past tense. */
 export interface Events {
-  started: { session: string | null; model: string; root: string };
+  started: { session: string | null; model: string; root: string; live: boolean }; // live: a person watches
   phase: { from: Phase; to: Phase };
   received: { tokens: number; ms: number; thinking: string }; // while a response streams
   retried: { attempt: number; wait: number; reason: string };
@@ -274,6 +286,8 @@ export interface Fault extends Error {
 }
 const fault = (message: string, more: Partial<Fault> = {}): Fault => Object.assign(new Error(message), more);
 
+const usage = (message: string): Fault => fault(message, { exit: 2 });
+
 export interface Settings {
   model?: string;
   rounds?: number;
@@ -299,6 +313,8 @@ export interface Options {
   rounds?: number; // 0: no limit
   save?: boolean;
   raw?: boolean; // the answer as it came, without the render step
+  usage?: boolean; // tokens, calls and time on stderr
+  quiet?: boolean; // no notes on stderr
   allow?: Partial<Record<Kind, true | string[]>>;
   deny?: Partial<Record<Kind, true | string[]>>;
   debug?: boolean;
@@ -365,7 +381,7 @@ const SHAPES = {
   command: "name! description! run! complete",
   layer: "name! slot! text! budget",
   provider: "name! models! chat! auto",
-  flag: "name! description! short value optional many set",
+  flag: "name! description! short value optional many set run",
 } as const;
 const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 
@@ -424,7 +440,7 @@ function findPlugins(core: Core): Loaded[] {
   }
   for (const file of core.options.plugins ?? []) {
     const full = path.resolve(file);
-    if (!fs.existsSync(full)) throw fault(`Cannot load plugin '${file}': no such file. Check the path.`, { exit: 2 });
+    if (!fs.existsSync(full)) throw usage(`Cannot load plugin '${file}': no such file. Check the path.`);
     found.push({ name: pluginName(full), file: full, from: "flag", undo: [] });
   }
   return found;
@@ -459,7 +475,9 @@ function entriesOf(folder: string): string[] {
 
 /** A plugin gets zz's own zod and typebox, wherever its file lies. */
 function lendPackages(found: Loaded[]): void {
-  if (!module.registerHooks || found.every((plugin) => plugin.from === "zz")) return;
+  const once = Symbol.for("zz.packages"); // hooks hold for the whole process, however many instances it has
+  if (Object.hasOwn(globalThis, once) || found.every((plugin) => plugin.from === "zz")) return;
+  Object.defineProperty(globalThis, once, { value: true });
   module.registerHooks({
     resolve: (specifier, context, next) =>
       /^(zod|typebox|zz)(\/|$)/.test(specifier)
@@ -902,7 +920,7 @@ async function request(core: Core, url: string, init: RequestInit = {}): Promise
   try {
     where = new URL(url).host;
   } catch {
-    throw fault(`Cannot reach '${url}': not a URL. Check --base-url.`, { exit: 2 });
+    throw usage(`Cannot reach '${url}': not a URL. Check --base-url.`);
   }
   let response: Response;
   try {
@@ -1448,7 +1466,7 @@ function findSession(home: string, id: string): string {
   const why = fits.length
     ? `${fits.length} sessions start so. Give more of it`
     : "there is none. `zz --sessions` lists them";
-  throw fault(`Cannot open session '${id}': ${why}.`, { exit: 2 });
+  throw usage(`Cannot open session '${id}': ${why}.`);
 }
 
 const newId = (prefix = ""): string => prefix + Math.random().toString(36).slice(2, 10).padEnd(8, "0");
@@ -1757,11 +1775,44 @@ function context(core: Core, chat: LiveChat): Ctx {
     chat,
     files: openFiles(core.options.root),
     ...(core.ask && { ask: core.ask }),
+    get about() {
+      return about(core);
+    },
     call: (tool, args) => runCall(core, ctx, { id: newId("call_"), name: tool, args: args as Record<string, unknown> }),
     note: (text) => note(core, text),
     progress: (text) => void emit(core, "progressed", { text }),
   };
   return ctx;
+}
+
+function about(core: Core): About {
+  const rows = <T extends { name: string; description: string }>(all: Map<string, Owned<T>>) =>
+    [...all.values()].map(({ owner, value: { name, description } }) => ({ name, description, owner }));
+  return {
+    tools: offered(core).map((tool) => ({ ...tool, owner: core.tools.get(tool.name)!.owner })),
+    commands: [...OWN_COMMANDS, ...rows(core.commands)].sort((a, b) => (a.name < b.name ? -1 : 1)),
+    plugins: core.plugins.map(({ undo, ms = 0, ...plugin }) => ({ ...plugin, ms: Math.round(ms * 10) / 10 })),
+    flags: [...FLAGS, ...[...core.flags.values()].map(({ value }) => value)],
+    sessions: listSessions(core.options.home),
+    models: () => listModels(core),
+  };
+}
+
+async function listModels(core: Core): Promise<{ models: Model[]; failures: string[] }> {
+  const { model, baseUrl } = core.options;
+  const only = model?.split("/")[0] ?? (baseUrl ? "openai" : undefined);
+  if (only && !core.providers.has(only)) throw usage(noProvider(core, only));
+  const asked = [...core.providers.values()].filter(({ value }) => !only || value.name === only);
+  const failures: string[] = [];
+  const lists = asked.map(async ({ value: { name, models } }) => {
+    const all = await models(AbortSignal.timeout(PATIENCE), endpointOf(core, name)).catch((error) => {
+      if (only) throw error;
+      failures.push(`${name}: ${reason(error)}`);
+      return [];
+    });
+    return all.map((model) => ({ ...model, id: `${name}/${model.id}` }));
+  });
+  return { models: (await Promise.all(lists)).flat(), failures };
 }
 
 /** The tools that the model is told of, in a stable order. */
@@ -1927,7 +1978,7 @@ async function runTool(core: Core, ctx: Ctx, call: Call): Promise<Result> {
   if (call.broken) throw fault(call.broken);
   const checked = await validate(tool, call.args);
   if ("wrong" in checked)
-    throw fault(`Cannot call '${tool.name}': ${checked.wrong}. Send the call again with valid arguments.`, { exit: 2 });
+    throw usage(`Cannot call '${tool.name}': ${checked.wrong}. Send the call again with valid arguments.`);
   const args = frozen(checked.value);
   const refusal = await gate(core, tool.name, tool.needs?.(args) ?? {});
   if (refusal) return { text: refusal, failed: true, refused: true };
@@ -1984,7 +2035,7 @@ async function respond(core: Core, chat: LiveChat, ctx: Ctx, reply: Reply, answe
 function chosen(core: Core, name: string): { provider: Provider; model: string; endpoint: Endpoint } {
   const slash = name.indexOf("/");
   const provider = core.providers.get(name.slice(0, slash))?.value;
-  if (!provider) throw fault(noProvider(core, name), { exit: 2 });
+  if (!provider) throw usage(noProvider(core, name));
   return { provider, model: name.slice(slash + 1), endpoint: endpointOf(core, provider.name) };
 }
 
@@ -2011,7 +2062,7 @@ export async function chooseModel(core: Core, earlier?: string): Promise<string 
     const provider = core.providers.get(named.split("/")[0]!)?.value;
     if (provider && named.includes("/")) return named;
     if (!provider && core.options.baseUrl) return `openai/${named}`;
-    if (!provider) throw fault(noProvider(core, named), { exit: 2 });
+    if (!provider) throw usage(noProvider(core, named));
     return firstModel(provider);
   }
   const openai = core.providers.get("openai")?.value;
@@ -2028,16 +2079,16 @@ export async function chooseModel(core: Core, earlier?: string): Promise<string 
 
   async function firstModel(provider: Provider): Promise<string> {
     const auto = await provider.auto?.(signal, endpointOf(core, provider.name));
-    const model = auto ?? (await provider.models(AbortSignal.timeout(10_000), endpointOf(core, provider.name)))[0]?.id;
+    const model =
+      auto ?? (await provider.models(AbortSignal.timeout(PATIENCE), endpointOf(core, provider.name)))[0]?.id;
     if (!model)
-      throw fault(`Cannot use '${provider.name}': it offers no model. Name one with --model ${provider.name}/MODEL.`, {
-        exit: 2,
-      });
+      throw usage(`Cannot use '${provider.name}': it offers no model. Name one with --model ${provider.name}/MODEL.`);
     return `${provider.name}/${model}`;
   }
 }
 
 const LOCAL_LIMIT = 300;
+const PATIENCE = 10_000;
 const NO_MODEL =
   "No model to ask: set OPENAI_API_KEY, start Ollama, or name one with --model provider/model (and --base-url URL for a server of your own). " +
   "Without any, --model offline finds definitions, references and TODOs in this folder.";
@@ -2069,49 +2120,15 @@ export type Format = "text" | "json" | "json-lines";
 const watch = <K extends keyof Events>(core: Core, event: K, see: (fact: Events[K]) => void) =>
   void core.seers.push({ owner: "", value: { event, see } });
 
-/** What the person sees on stderr while a turn runs. */
-function follow(core: Core, live: boolean): void {
-  let shown = false;
-  const wipe = () => {
-    if (shown) process.stderr.write("\r\x1b[K");
-    shown = false;
-  };
-  watch(core, "noted", ({ text }) => {
-    wipe();
-    say(text);
-  });
-  watch(core, "retried", ({ attempt, wait, reason }) => {
-    wipe();
-    say(`${reason} Trying again in ${(wait / 1000).toFixed(1)} s (${attempt} of ${TRIES - 1}).`);
-  });
-  watch(core, "called", ({ call, result, ms }) => {
-    wipe();
-    if (live) say(`${result.failed ? "✗" : "✓"} ${call.name} · ${oneLine(result.text)} · ${(ms / 1000).toFixed(1)} s`);
-    else if (result.refused) say(`${call.name}: ${result.text}`);
-  });
-  if (!live) return;
-  watch(core, "planned", ({ calls }) => {
-    wipe();
-    for (const call of calls) say(`■ ${call.name} ${oneLine(JSON.stringify(call.args))}`);
-  });
-  let last = 0;
-  watch(core, "received", ({ tokens, ms }) => {
-    if (ms - last < 100 && ms >= last) return;
-    last = ms;
-    process.stderr.write(`\r\x1b[Kthinking… ${(ms / 1000).toFixed(1)}s · ${tokens} tok`);
-    shown = true;
-  });
-  watch(core, "progressed", ({ text }) => {
-    process.stderr.write(`\r\x1b[K${clean(oneLine(text))}`);
-    shown = true;
-  });
-  watch(core, "phase", ({ to }) => to !== "thinking" && wipe());
+/** Notes go to stderr. What else a person sees while a turn runs is for plugins/terminal. */
+function follow(core: Core, quiet: boolean): void {
+  watch(core, "called", ({ call, result }) => void (result.refused && say(`${call.name}: ${result.text}`)));
+  if (quiet) return;
+  watch(core, "noted", ({ text }) => say(text));
+  watch(core, "retried", ({ attempt, wait, reason }) =>
+    say(`${reason} Trying again in ${(wait / 1000).toFixed(1)} s (${attempt} of ${TRIES - 1}).`),
+  );
 }
-
-const oneLine = (text: string): string => {
-  const line = text.replace(/\s+/g, " ").trim();
-  return line.length > 60 ? `${line.slice(0, 59)}…` : line;
-};
 
 const statistics = ({ model, usage, calls, ms }: Answer): string =>
   `${model} · ${usage.input} tokens in, ${usage.output} out · ${calls.length} ${calls.length === 1 ? "call" : "calls"} · ${(ms / 1000).toFixed(1)} s`;
@@ -2122,19 +2139,20 @@ export function exitCode(answer: Answer): number {
   return answer.calls.some((call) => call.refused) ? 4 : 0;
 }
 
+const start = (core: Core, chat: LiveChat, watched: boolean): Promise<void> =>
+  emit(core, "started", {
+    session: chat.id || null,
+    model: chat.model,
+    root: core.options.root,
+    live: watched && !core.options.quiet,
+  });
+
 /** One answer and out. */
-async function once(
-  core: Core,
-  chat: LiveChat,
-  prompt: string,
-  images: Image[],
-  format: Format,
-  usage: boolean,
-): Promise<number> {
+async function once(core: Core, chat: LiveChat, prompt: string, images: Image[], format: Format): Promise<number> {
   if (format === "json-lines")
     for (const event of EVENTS.filter((event) => !["received", "answered", "failed"].includes(event)))
       watch(core, event, (fact) => void print(`${JSON.stringify({ type: event, ...fact })}\n`));
-  await emit(core, "started", { session: chat.id || null, model: chat.model, root: core.options.root });
+  await start(core, chat, format === "text" && Boolean(process.stderr.isTTY));
   const ctx = context(core, chat);
   const line = await around(core, "line", prompt, ctx, async (line) => line);
   const { name, rest } = parseCommand(line);
@@ -2150,7 +2168,7 @@ async function once(
     const text = process.stdout.isTTY ? clean(answer.text) : answer.text;
     await print(text.endsWith("\n") ? text : `${text}\n`);
   }
-  if (usage) say(statistics(answer));
+  if (core.options.usage) say(statistics(answer));
   if (answer.finish === "rounds") say(`Stopped after ${answer.rounds - 1} rounds of tools. --rounds N allows more.`);
   if (answer.finish === "repeat") say(`Stopped: the same call gave the same result ${SAME_CALLS} times.`);
   if (answer.finish === "length") say("The answer is not complete: the model's output limit cut it off.");
@@ -2218,7 +2236,10 @@ async function repl(
   core.atLimit = async (why) => /^y/i.test(await core.ask!(`Stopped: ${why}. Go on? [y/N] `));
 
   if (!first) rl.prompt();
-  const opened = open();
+  const opened = open().then(async (chat) => {
+    await start(core, chat, true);
+    return chat;
+  });
   opened.catch(() => wake?.());
   for (let line: string | undefined = first || (await next()); line !== undefined; line = await next()) {
     struck = Number.NEGATIVE_INFINITY;
@@ -2245,10 +2266,15 @@ async function repl(
       const line = await around(core, "line", given, ctx, async (line) => line);
       const { name, rest } = parseCommand(line);
       if (name === "quit" || name === "exit") return false;
-      if (name === "help") stdout.write(helpCommands(core));
-      else if (core.commands.has(name)) await core.commands.get(name)!.value.run(rest, ctx);
+      if (core.commands.has(name)) await core.commands.get(name)!.value.run(rest, ctx);
       else if (name)
-        say(`There is no command '/${name}'. ${didYouMean(name, ["help", "quit", "exit", ...core.commands.keys()])}`);
+        say(
+          `Cannot obey '/${name}': ${unknown(
+            "command",
+            name,
+            about(core).commands.map((command) => command.name),
+          )}`,
+        );
       else {
         const answer = await runTurn(core, chat, line.replace(/^\/\//, "/"), images.splice(0));
         stdout.write(`${clean(answer.text)}\n`);
@@ -2266,20 +2292,11 @@ async function repl(
 
 const dim = (text: string): string => (process.stderr.isTTY && !process.env.NO_COLOR ? `\x1b[2m${text}\x1b[22m` : text);
 
-function didYouMean(word: string, known: string[]): string {
-  const near = nearest(word, known);
-  return near ? `Did you mean '/${near}'?` : "/help lists them.";
-}
-
-function helpCommands(core: Core): string {
-  const own: [string, string][] = [
-    ["help", "this list"],
-    ["quit", "leave (also /exit, Ctrl+D)"],
-  ];
-  const rest = [...core.commands.values()].map(({ value }) => [value.name, value.description] as [string, string]);
-  const rows = [...own, ...rest.sort()].map(([name, description]) => `  ${`/${name}`.padEnd(14)}${description}`);
-  return `${rows.join("\n")}\n  ${"//text".padEnd(14)}send text that begins with a slash\n`;
-}
+/** What the readline loop itself obeys. */
+const OWN_COMMANDS = [
+  { name: "quit", description: "leave (also Ctrl+D)", owner: "zz" },
+  { name: "exit", description: "leave", owner: "zz" },
+];
 
 // ── 11 Main ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -2291,7 +2308,6 @@ export const FLAGS: Flag[] = [
   { name: "file", short: "f", value: "FILE", many: true, description: "attach a text or an image" },
   { name: "no-stdin", description: "leave stdin alone" },
   { name: "model", short: "m", value: "PROVIDER/MODEL", description: "which model to ask" },
-  { name: "models", description: "list the models that the providers offer" },
   { name: "base-url", value: "URL", description: "where the provider is" },
   { name: "key", value: "KEY", description: "the provider's key" },
   {
@@ -2311,7 +2327,6 @@ export const FLAGS: Flag[] = [
     description: "go on in a copy: of the last session, of --session, or of ID",
   },
   { name: "no-session", short: "n", description: "save nothing" },
-  { name: "sessions", description: "list the sessions, newest first" },
   { name: "json", description: "print one JSON object" },
   { name: "json-lines", description: "print one JSON object an event" },
   { name: "raw", description: "print the answer as it came" },
@@ -2322,11 +2337,9 @@ export const FLAGS: Flag[] = [
   { name: "rounds", value: "N", description: "rounds of tools before zz stops (30; 0: no limit)" },
   { name: "tool", short: "T", value: "NAME", many: true, description: "offer the model only this tool" },
   { name: "no-tools", description: "offer the model no tools" },
-  { name: "tools", description: "list the tools" },
   { name: "call", value: "NAME [JSON]", description: "run one tool, without a model" },
   { name: "plugin", value: "FILE", many: true, description: "load this plugin too" },
   { name: "no-plugins", description: "leave out the home's plugins" },
-  { name: "plugins", description: "list the plugins" },
   ...KINDS.flatMap((kind) => [
     {
       name: `allow-${kind}`,
@@ -2341,7 +2354,6 @@ export const FLAGS: Flag[] = [
   { name: "cwd", value: "FOLDER", description: "the project" },
   { name: "home", value: "FOLDER", description: "where plugins, prompts and sessions are kept" },
   { name: "config", value: "FILE", description: "settings, instead of the home's zz.config.json" },
-  { name: "completion", value: "SHELL", description: "print completions for bash, zsh or fish" },
   { name: "debug", description: "show where errors come from" },
   { name: "help", short: "h", description: "this page" },
   { name: "version", short: "V", description: "the version" },
@@ -2377,9 +2389,9 @@ export function parseFlags(argv: string[], flags: Flag[]): Cli {
       token.value === undefined ||
       (!token.inlineValue && byName.has(token.value.replace(/^--/, "")) && token.value.startsWith("--"));
     if (flag.value && !flag.optional && missing)
-      throw fault(`Flag ${token.rawName} needs a value: ${token.rawName} ${flag.value}.`, { exit: 2 });
+      throw usage(`Flag ${token.rawName} needs a value: ${token.rawName} ${flag.value}.`);
     if (!flag.value && token.value !== undefined)
-      throw fault(`Flag ${token.rawName} takes no value. Leave out '=${token.value}'.`, { exit: 2 });
+      throw usage(`Flag ${token.rawName} takes no value. Leave out '=${token.value}'.`);
     const before = flag.many ? (cli.values.get(flag.name) ?? []) : [];
     cli.values.set(flag.name, [...before, token.value ?? true]);
   }
@@ -2451,45 +2463,40 @@ export async function main(argv: string[]): Promise<number> {
 }
 
 async function run(cli: Cli, argv: string[], atStop: (leave: (code: number) => unknown) => void): Promise<number> {
-  let has = (name: string) => cli.values.has(name);
-  const all = (name: string) => (cli.values.get(name) ?? []).filter((value) => value !== true);
-  const one = (name: string) => all(name).at(-1);
+  const has = (name: string) => cli.values.has(name);
+  const all = (name: string, bare = false) => (cli.values.get(name) ?? []).filter((value) => bare || value !== true);
+  const one = (name: string) => all(name).at(-1) as string | undefined;
   if (has("no-color")) process.env.NO_COLOR = "1";
   const json = has("json") || has("json-lines");
   const format: Format = has("json-lines") ? "json-lines" : has("json") ? "json" : "text";
-  if (has("version")) return list([`zz ${version()}`], { version: version() });
-  if (has("completion")) return list([completion(one("completion")!)], {});
+  if (has("version")) return show({ text: `zz ${version()}`, data: { version: version() } });
   if (one("cwd")) process.chdir(folder(one("cwd")!, "cwd"));
   const home = one("home") ? path.resolve(one("home")!) : homeFolder();
-  if (has("sessions")) {
-    const sessions = listSessions(home);
-    return list(
-      sessions.map(({ id, at, title }) => `${id}  ${at.slice(0, 16).replace("T", " ")}  ${clean(title)}`),
-      sessions,
-    );
-  }
 
-  const lists = ["help", "models", "tools", "plugins", "call"].some(has);
   const terminal = { in: isatty(0), out: isatty(1), err: isatty(2) };
-  const interactive = !lists && !has("once") && !json && !has("dry-run") && terminal.in && terminal.out;
+  // Stdin is read while the plugins load, unless it is known already that no turn will come of it.
+  const lists = cli.unknown.length > 0 || has("help") || has("call");
+  const interactive = !has("once") && !json && !has("dry-run") && terminal.in && terminal.out;
   const dash = cli.words.includes("-");
-  const reading = !lists && !has("no-stdin") && (dash || !terminal.in) ? readStdin() : Promise.resolve("");
-  reading.catch(() => {}); // awaited below; until then a failure is nobody's
-  const files = lists ? [] : all("file").map(attachment);
+  const stdin = () => (!has("no-stdin") && (dash || !terminal.in) ? readStdin() : Promise.resolve(""));
+  const early = lists ? undefined : stdin();
+  early?.catch(() => {}); // awaited below; until then a failure is nobody's
 
   const core = await createZz({
     home,
     settings: settings(home, one("config")),
-    plugins: all("plugin"),
+    plugins: all("plugin").map(String),
     own: !has("no-plugins"),
-    options: Object.fromEntries(all("option").map(pair)),
+    options: Object.fromEntries(all("option").map((text) => pair(String(text)))),
     save: !has("no-session"),
     raw: has("raw"),
+    usage: has("usage"),
+    quiet: has("quiet"),
     debug: has("debug"),
     dry: has("dry-run"),
     allow: rules("allow"),
     deny: rules("deny"),
-    tools: has("no-tools") ? false : all("tool"),
+    tools: has("no-tools") ? false : all("tool").map(String),
     ...(one("model") && { model: one("model")! }),
     ...(one("base-url") && { baseUrl: one("base-url")! }),
     ...(one("key") && { key: one("key")! }),
@@ -2498,64 +2505,42 @@ async function run(cli: Cli, argv: string[], atStop: (leave: (code: number) => u
   });
   for (const plugin of core.plugins) if (plugin.failure) say(plugin.failure);
   const flags = [...FLAGS, ...[...core.flags.values()].map(({ value }) => value)];
-  if (flags.length > FLAGS.length || cli.unknown.length) cli = parseFlags(argv, flags);
-  has = (name) => cli.values.has(name);
+  cli = parseFlags(argv, flags);
   for (const name of cli.unknown) {
     const near = nearest(
       name.replace(/^-+/, ""),
       flags.map((flag) => flag.name),
-    );
-    throw fault(`Unknown flag ${name}. ${near ? `Did you mean --${near}?` : "zz --help lists them."}`, { exit: 2 });
+    ); // prettier than a list of fifty
+    throw usage(`Unknown flag ${name}. ${near ? `Did you mean --${near}?` : "zz --help lists them."}`);
   }
-  for (const { value: flag } of core.flags.values())
-    for (const value of cli.values.get(flag.name) ?? []) flag.set?.(value);
-  for (const name of all("tool"))
-    if (!core.tools.has(name))
-      throw fault(`Cannot offer '${name}': ${unknown("tool", name, [...core.tools.keys()])}`, { exit: 2 });
+  for (const { value: flag } of core.flags.values()) for (const value of all(flag.name, true)) flag.set?.(value);
+  for (const name of all("tool").map(String))
+    if (!core.tools.has(name)) throw usage(`Cannot offer '${name}': ${unknown("tool", name, [...core.tools.keys()])}`);
 
-  if (has("help")) return list([help(flags)], {});
-  if (has("tools"))
-    return list(
-      offered(core).map((tool) => `${tool.name.padEnd(18)} ${tool.description}`),
-      offered(core),
-    );
-  if (has("plugins")) {
-    const rows = core.plugins.map(({ name, from, file, ms = 0, failure }) => ({
-      name,
-      from,
-      file,
-      ms: Math.round(ms * 10) / 10,
-      ...(failure && { failure }),
-    }));
-    return list(
-      rows.map(
-        (row) => `${row.name.padEnd(16)} ${row.from.padEnd(5)} ${row.failure ? "failed" : `${row.ms} ms`}  ${row.file}`,
-      ),
-      rows,
-    );
-  }
-  if (has("models")) return models();
-  if (!has("quiet")) follow(core, terminal.err && !json);
-  else watch(core, "called", ({ call, result }) => void (result.refused && say(`${call.name}: ${result.text}`)));
+  follow(core, has("quiet"));
+  if (has("help")) return show({ text: help(flags) });
   if (has("call")) return call(one("call")!, cli.words.join(" "));
+  for (const { value: flag } of core.flags.values())
+    if (flag.run && has(flag.name))
+      return show(await flag.run(all(flag.name, true).at(-1)!, context(core, openChat(core, ""))));
 
   const words = cli.words.filter((word) => word !== "-").join(" ");
-  const data = await reading;
+  const files = all("file").map((name) => attachment(String(name)));
+  const data = await (early ?? stdin());
   const texts = files.flatMap((file) => ("text" in file ? [file.text] : []));
   const images = files.flatMap((file) => ("image" in file ? [file.image] : []));
   if (words && data.trim()) texts.unshift(block("STDIN", data));
   const prompt = [...texts, words || data.trimEnd()].filter((part) => part.trim()).join("\n\n");
   if (interactive) return repl(core, openWithFallback, prompt, images, atStop);
   if (!prompt && !images.length)
-    throw fault(
+    throw usage(
       'Nothing to ask: the prompt is empty. Give words (zz "…"), pipe text in, or open a terminal without --once.',
-      { exit: 2 },
     );
   const chat = await open();
-  if (!chat) throw fault(NO_MODEL, { exit: 2 });
+  if (!chat) throw usage(NO_MODEL);
   atStop(() => chat.stop.abort());
   try {
-    return await once(core, chat, prompt, images, format, has("usage"));
+    return await once(core, chat, prompt, images, format);
   } finally {
     chat.session?.close();
   }
@@ -2589,19 +2574,18 @@ async function run(cli: Cli, argv: string[], atStop: (leave: (code: number) => u
 
   async function call(name: string, text: string): Promise<number> {
     const tool = findTool(core, name);
-    if (!tool) throw fault(`Cannot call '${name}': ${unknown("tool", name, [...core.tools.keys()])}`, { exit: 2 });
+    if (!tool) throw usage(`Cannot call '${name}': ${unknown("tool", name, [...core.tools.keys()])}`);
     let args: unknown;
     try {
       args = JSON.parse(text || "{}");
     } catch (error) {
-      throw fault(
+      throw usage(
         `Cannot call '${name}': its arguments are not JSON (${reason(error)}). Write them as '{"name": "value"}'.`,
-        { exit: 2 },
       );
     }
     const checked = await validate(tool, args);
     if ("wrong" in checked)
-      throw fault(`Cannot call '${name}': ${checked.wrong}. zz --tools --json shows its parameters.`, { exit: 2 });
+      throw usage(`Cannot call '${name}': ${checked.wrong}. zz --tools --json shows its parameters.`);
     const chat = openChat(core, "none/none");
     atStop(() => chat.stop.abort());
     const result = await runCall(core, context(core, chat), {
@@ -2618,30 +2602,10 @@ async function run(cli: Cli, argv: string[], atStop: (leave: (code: number) => u
     return result.refused ? 4 : result.failed ? 1 : 0;
   }
 
-  async function models(): Promise<number> {
-    const only = one("model")?.split("/")[0] ?? (one("base-url") ? "openai" : undefined);
-    if (only && !core.providers.has(only)) throw fault(noProvider(core, only), { exit: 2 });
-    const rows: Model[] = [];
-    const asked = [...core.providers.values()].filter(({ value }) => !only || value.name === only);
-    const answers = await Promise.allSettled(
-      asked.map(({ value }) => value.models(AbortSignal.timeout(10_000), endpointOf(core, value.name))),
-    );
-    for (const [i, answer] of answers.entries()) {
-      const { name } = asked[i]!.value;
-      if (answer.status === "fulfilled")
-        rows.push(...answer.value.map((model) => ({ ...model, id: `${name}/${model.id}` })));
-      else if (only) throw answer.reason;
-      else if (!has("quiet")) say(`${name}: ${reason(answer.reason)}`);
-    }
-    return list(
-      rows.map(({ id, window }) => (window ? `${id}  ${window} tokens` : id)),
-      rows,
-    );
-  }
-
-  async function list(lines: string[], data: unknown): Promise<number> {
-    await print(json ? `${JSON.stringify(data)}\n` : lines.map((line) => `${line}\n`).join(""));
-    return 0;
+  async function show({ text, data, failed }: Result): Promise<number> {
+    const shown = json ? JSON.stringify(data ?? text) : text;
+    await print(shown && !shown.endsWith("\n") ? `${shown}\n` : shown);
+    return failed ? 1 : 0;
   }
 
   function rules(verb: "allow" | "deny"): Partial<Record<Kind, true | string[]>> {
@@ -2663,21 +2627,21 @@ function version(): string {
 
 function folder(name: string, flag: string): string {
   if (!fs.statSync(name, { throwIfNoEntry: false })?.isDirectory())
-    throw fault(`Cannot use --${flag} '${name}': there is no such folder.`, { exit: 2 });
+    throw usage(`Cannot use --${flag} '${name}': there is no such folder.`);
   return name;
 }
 
 function number(flag: string, text: string): number {
   const value = Number(text);
   if (!Number.isInteger(value) || value < 0)
-    throw fault(`Cannot use --${flag} '${text}': it takes a whole number from 0.`, { exit: 2 });
+    throw usage(`Cannot use --${flag} '${text}': it takes a whole number from 0.`);
   return value;
 }
 
 /** `key=value`; the value is JSON where it parses as such, else text. */
 function pair(text: string): [string, unknown] {
   const at = text.indexOf("=");
-  if (at < 1) throw fault(`Cannot use -o ${text}: it takes a name and a value, as in -o temperature 0.`, { exit: 2 });
+  if (at < 1) throw usage(`Cannot use -o ${text}: it takes a name and a value, as in -o temperature 0.`);
   try {
     return [text.slice(0, at), JSON.parse(text.slice(at + 1))];
   } catch {
@@ -2703,7 +2667,7 @@ function attachment(name: string): { text: string } | { image: Image } {
   const type = IMAGES[path.extname(name).toLowerCase()];
   if (type) return { image: { type, base64: bytes.toString("base64") } };
   if (bytes.subarray(0, 8192).includes(0))
-    throw fault(`Cannot attach '${name}': it is neither text nor an image. Convert it first.`, { exit: 2 });
+    throw usage(`Cannot attach '${name}': it is neither text nor an image. Convert it first.`);
   return { text: block(`FILE ${name}`, bytes.toString("utf8")) };
 }
 
@@ -2723,15 +2687,12 @@ function settings(home: string, named: string | undefined): Settings {
   } catch (error) {
     if (!named && (error as NodeJS.ErrnoException).code) return {};
     if ((error as NodeJS.ErrnoException).code) throw fileFault("read the settings", file, error, { exit: 2 });
-    throw fault(`Cannot read the settings '${file}': not JSON (${reason(error)}). Mend it or move it away.`, {
-      exit: 2,
-    });
+    throw usage(`Cannot read the settings '${file}': not JSON (${reason(error)}). Mend it or move it away.`);
   }
   for (const [key, type] of Object.entries(KNOWN_SETTINGS))
     if (key in parsed && typeof parsed[key] !== type)
-      throw fault(
+      throw usage(
         `Cannot use the settings '${file}': "${key}" must be ${type === "object" ? "an" : "a"} ${type}. Mend it.`,
-        { exit: 2 },
       );
   return parsed;
 }
@@ -2750,9 +2711,8 @@ async function readStdin(): Promise<string> {
       clearTimeout(notice);
       process.stdin.destroy();
       reject(
-        fault(
+        usage(
           `Nothing came on stdin for ${wait / 1000} s, and it is still open. Close it, add </dev/null, or use --no-stdin; ZZ_STDIN_WAIT=SECONDS waits longer.`,
-          { exit: 2 },
         ),
       );
     }, wait);
@@ -2788,19 +2748,6 @@ function help(flags: Flag[]): string {
     "Exit codes: 0 answered, 1 the provider or zz failed, 2 wrong usage, 3 stopped by a limit,",
     "4 answered but something was refused, 130 and 143 interrupted.",
   ].join("\n");
-}
-
-function completion(shell: string): string {
-  const names = FLAGS.map((flag) => `--${flag.name}`);
-  if (shell === "bash") return `complete -o default -W "${names.join(" ")}" zz`;
-  if (shell === "zsh")
-    return `#compdef zz\n_arguments ${FLAGS.map((flag) => `'--${flag.name}[${flag.description.replace(/'/g, "’").replace(/[[\]]/g, "")}]'`).join(" ")} '*:file:_files'`;
-  if (shell === "fish")
-    return FLAGS.map(
-      (flag) =>
-        `complete -c zz -l ${flag.name}${flag.short ? ` -s ${flag.short}` : ""} -d '${flag.description.replace(/'/g, "’")}'`,
-    ).join("\n");
-  throw fault(`Cannot complete for '${shell}': only for bash, zsh and fish.`, { exit: 2 });
 }
 
 if (process.argv[1] && !BUILT && fs.realpathSync(process.argv[1]) === fileURLToPath(import.meta.url))

@@ -96,11 +96,10 @@ async function route(prompt: string, tools: ChatRequest["tools"]) {
   let intent = scored[0]?.score ? scored[0].intent : undefined;
   if (!intent) {
     // Misspelt: the nearest word that stands for an intent by itself.
-    const single = new Fuse(rows.filter(({ words }) => words.length > 3 && !words.includes(" ")), {
-      keys: ["words"],
-      threshold: 0.25,
-      includeScore: true,
-    });
+    const single = new Fuse(
+      rows.filter(({ words }) => words.length > 3 && !words.includes(" ")),
+      { keys: ["words"], threshold: 0.25, includeScore: true },
+    );
     const guesses = spoken.filter((word) => word.length > 3).flatMap((word) => single.search(word, { limit: 1 }));
     intent = guesses.sort((a, b) => a.score! - b.score!)[0]?.item.intent;
   }

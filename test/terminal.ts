@@ -1,4 +1,5 @@
 // Runs the program in a real pseudo-terminal and reads its screen.
+import { after } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type IPty, spawn } from "@lydell/node-pty";
 import xterm from "@xterm/headless";
@@ -34,7 +35,14 @@ export function terminal(
   const pty = spawn(command, [file, ...args], { cols, rows, cwd: where.cwd, env, name: "xterm-256color" });
   const view = new xterm.Terminal({ cols, rows, allowProposedApi: true });
   pty.onData((data) => view.write(data));
-  const exited = new Promise<number>((resolve) => pty.onExit(({ exitCode }) => resolve(exitCode)));
+  let alive = true;
+  after(() => alive && pty.kill("SIGKILL"));
+  const exited = new Promise<number>((resolve) =>
+    pty.onExit(({ exitCode }) => {
+      alive = false;
+      resolve(exitCode);
+    }),
+  );
   const screen = () => {
     const { active } = view.buffer;
     const lines = Array.from({ length: active.length }, (_, i) => active.getLine(i)?.translateToString(true) ?? "");

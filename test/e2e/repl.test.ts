@@ -56,7 +56,7 @@ test("Calls are announced before they run, and their results are told", async (t
 });
 
 test("Ctrl+C aborts a turn: the socket closes, the session stays, the next message is answered", async (t) => {
-  const fake = await fakeOpenAI([{ ...stream(), then: "hang" }, say("Back.")]);
+  const fake = await fakeOpenAI([{ ...stream(), ending: "hang" }, say("Back.")]);
   t.after(fake.close);
   const where = place();
   const term = terminal(where, asks(fake.url));
@@ -165,7 +165,7 @@ test("A misspelt command names the nearest one, and a double slash is text", asy
   const term = terminal(place(), asks(fake.url));
   await term.sees("›");
   term.type(`/hlep${KEY.enter}`);
-  await term.sees("Did you mean '/help'?");
+  await term.sees("Did you mean 'help'?");
   term.type(`//etc${KEY.enter}`);
   await term.sees("A path.");
   equal(fake.requests[0]!.body.messages.at(-1).content, "/etc");
@@ -185,7 +185,7 @@ test("Escape codes from a model are shown, never obeyed", async (t) => {
 });
 
 test("SIGTERM leaves with 143 and the terminal in its normal state", async (t) => {
-  const fake = await fakeOpenAI([{ ...stream(), then: "hang" }]);
+  const fake = await fakeOpenAI([{ ...stream(), ending: "hang" }]);
   t.after(fake.close);
   const where = place();
   const term = terminal(where, asks(fake.url));

@@ -10,7 +10,7 @@ export interface Step {
   /** Strings are sent as they are, numbers are pauses in ms. */
   body?: (string | number)[];
   /** What happens after the body: a proper end, the connection cut, or nothing ever. */
-  then?: "end" | "cut" | "hang";
+  ending?: "end" | "cut" | "hang";
 }
 export interface Seen {
   method: string;
@@ -62,7 +62,7 @@ export async function serve(script: Script, routes: Record<string, (request: See
 
 async function play(
   response: ServerResponse,
-  { status = 200, headers = {}, body = [], then = "end" }: Step,
+  { status = 200, headers = {}, body = [], ending = "end" }: Step,
 ): Promise<void> {
   response.writeHead(status, headers);
   response.flushHeaders();
@@ -70,6 +70,6 @@ async function play(
     if (typeof piece === "number") await sleep(piece);
     else if (!response.destroyed) await new Promise<void>((sent) => response.write(piece, () => sent()));
   }
-  if (then === "end") response.end();
-  if (then === "cut") response.destroy();
+  if (ending === "end") response.end();
+  if (ending === "cut") response.destroy();
 }

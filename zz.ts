@@ -1920,7 +1920,9 @@ async function perform(
   seen: Map<string, number>,
 ): Promise<number> {
   assertMay(chat, "run");
-  let most = 0;
+  const before = new Map(seen); // how many rounds in a row gave this result for this call
+  const now = seen;
+  now.clear();
   for (let i = 0; i < calls.length; ) {
     const batch = [calls[i++]!];
     while (i < calls.length && batch.length < SIDE_BY_SIDE && onlyReads(core, calls[i]!) && onlyReads(core, batch[0]!))
@@ -1939,12 +1941,11 @@ async function perform(
       });
       answer.calls.push({ name: call.name, args: call.args, ok: !failed, ...(result.refused && { refused: true }) });
       const key = JSON.stringify([call.name, call.args, text]);
-      seen.set(key, (seen.get(key) ?? 0) + 1);
-      most = Math.max(most, seen.get(key)!);
+      now.set(key, (before.get(key) ?? 0) + 1);
     }
     if (chat.stop.signal.aborted) break;
   }
-  return most;
+  return Math.max(0, ...now.values());
 }
 
 function onlyReads(core: Core, call: Call): boolean {
@@ -2057,7 +2058,7 @@ function noProvider(core: Core, name: string): string {
  */
 export async function chooseModel(core: Core, earlier?: string): Promise<string | undefined> {
   const signal = AbortSignal.timeout(LOCAL_LIMIT);
-  const named = core.options.model ?? process.env.ZZ_MODEL ?? earlier ?? core.options.settings.model;
+  const named = core.options.model || process.env.ZZ_MODEL || earlier || core.options.settings.model;
   if (named) {
     const provider = core.providers.get(named.split("/")[0]!)?.value;
     if (provider && named.includes("/")) return named;
@@ -2444,18 +2445,18 @@ export async function main(argv: string[]): Promise<number> {
     return stopped ?? code;
   } catch (error) {
     const failed = error as Fault;
-    if (stopped !== undefined) return stopped;
+    if (stopped === 0) return 0;
     if (failed.dry) {
       await print(`${JSON.stringify(failed.dry, null, 2)}\n`);
       return 0;
     }
-    const exit = failed.exit ?? 1;
-    const message = reason(failed);
+    const exit = stopped ?? failed.exit ?? 1;
+    const message = stopped ? "Stopped." : reason(failed);
     const json =
       cli?.values.has("json") ||
       cli?.values.has("json-lines") ||
       argv.some((arg) => arg === "--json" || arg === "--json-lines");
-    say(message);
+    if (!stopped) say(message);
     if (cli?.values.has("debug")) say(String(failed.stack));
     if (json) await print(`${JSON.stringify({ type: "error", message, exit })}\n`);
     return exit;
@@ -2488,7 +2489,7 @@ async function run(cli: Cli, argv: string[], atStop: (leave: (code: number) => u
     plugins: all("plugin").map(String),
     own: !has("no-plugins"),
     options: Object.fromEntries(all("option").map((text) => pair(String(text)))),
-    save: !has("no-session"),
+    save: !has("no-session") && !has("dry-run"),
     raw: has("raw"),
     usage: has("usage"),
     quiet: has("quiet"),

@@ -7,7 +7,8 @@ export default (zz: Zz) => {
   let last = 0;
 
   zz.on("started", (fact) => void (live = fact.live));
-  zz.on("planned", ({ calls }) => {
+  zz.on("planned", ({ calls, text }) => {
+    if (text) line(dim(short(text)));
     for (const { name, args } of calls) line(`■ ${name} ${short(JSON.stringify(args))}`);
   });
   zz.on("called", ({ call, result, ms }) => {
@@ -37,6 +38,8 @@ export default (zz: Zz) => {
     shown = false;
   }
 };
+
+const dim = (text: string): string => (process.env.NO_COLOR ? text : `\x1b[2m${text}\x1b[22m`);
 
 /** One line of at most 60 characters, without control bytes. */
 function short(text: string): string {

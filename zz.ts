@@ -766,7 +766,12 @@ export async function collect(
       throw fault(`${what}. Try again.`, { transient: true });
     }
   } catch (error) {
-    throw Object.assign(error as Fault, { partial: { text, thinking } });
+    const { code = "" } = ((error as Error)?.cause ?? {}) as { code?: string };
+    const cut = /^(UND_ERR|ECONN|EPIPE)/.test(code);
+    const failed = cut
+      ? fault("The connection ended before the answer was complete. Try again.", { transient: true })
+      : (error as Fault);
+    throw Object.assign(failed, { partial: { text, thinking } });
   }
   const parts = splitThinking(text);
   const calls = drafts.filter((draft) => draft.name || draft.args).map((draft) => finished(draft, finish === "length"));
@@ -777,12 +782,13 @@ export async function collect(
     if (!call.id || ids.has(call.id)) call.id = newId("call_");
     ids.add(call.id);
   }
-  const thought = [thinking, parts.thinking].filter(Boolean).join("\n");
+  const thought = [...new Set([thinking.trim(), parts.thinking])].filter(Boolean).join("\n");
   return { text: parts.text, thinking: thought, calls, finish, ...(usage && { usage }) };
 }
 
 /** Puts a piece of a call where it belongs: by index, else by id, else at the last call. */
 function gather(drafts: Draft[], piece: CallDelta): void {
+  const index = piece.index ?? undefined;
   const id = piece.id ?? "";
   const name = piece.name ?? "";
   const args =
@@ -793,24 +799,24 @@ function gather(drafts: Draft[], piece: CallDelta): void {
         : JSON.stringify(piece.args);
   const last = drafts.at(-1);
   let draft: Draft | undefined = last;
-  if (piece.index !== undefined) draft = drafts.findLast((other) => other.index === piece.index);
+  if (index !== undefined) draft = drafts.findLast((other) => other.index === index);
   else if (id) draft = drafts.findLast((other) => other.id === id) ?? (last && !last.id ? last : undefined);
   if (draft && startsAnother(draft)) draft = undefined;
-  if (!draft) drafts.push((draft = { index: piece.index, id: "", name: "", args: "", extra: undefined }));
+  if (!draft) drafts.push((draft = { index, id: "", name: "", args: "", extra: undefined }));
   if (id) draft.id ||= id;
   if (name) draft.name = name; // resent whole by some gateways: never append
-  if (!(args === draft.args && isWhole(args))) draft.args += args; // resent whole: the same
+  draft.args += args;
   if (piece.extra !== undefined) draft.extra = piece.extra;
 
   function startsAnother(open: Draft): boolean {
     if (id && open.id && id !== open.id) return true;
     if (!name || !open.name) return false;
     const other = name !== open.name;
-    if (piece.index === undefined && other) return true;
+    if (index === undefined && other) return true;
     if (!isWhole(open.args)) return false;
     if (other) return true;
     if (!isWhole(args)) return false;
-    return (piece.index === undefined && !id) || args !== open.args;
+    return (index === undefined && !id) || args !== open.args;
   }
 }
 
@@ -896,7 +902,7 @@ export function splitThinking(text: string): { text: string; thinking: string } 
   const close = rest.indexOf("</think>");
   const before = rest.slice(0, close);
   if (thoughts.length) rest = rest.replace(/^\s*<\/think>/, "");
-  else if (close >= 0 && !isQuoted(before)) {
+  else if (close >= 0 && !before.includes("<think>") && !isQuoted(before)) {
     thoughts.push(before.trim());
     rest = rest.slice(close + "</think>".length);
   }
@@ -977,7 +983,7 @@ export function answerFault(what: string, body: unknown, response?: Response): F
   const forGood = /insufficient_quota|billing|credit|per day|daily|monthly/i.test(`${code} ${words}`);
   const transient =
     status === undefined
-      ? !/invalid|tool_use_failed|context_length/.test(code)
+      ? !page && !/invalid|tool_use_failed|context_length/.test(code)
       : (status >= 500 || [408, 409, 425, 429].includes(status)) && !forGood;
   const hint =
     status === 401 || status === 403
@@ -1485,17 +1491,17 @@ export function repair(history: readonly Message[]): Message[] {
     const last = fixed.at(-1);
     if (message.role === "tool") continue; // taken up with its call
     if (message.role === "user") {
+      if (!message.text && !message.images?.length) continue;
       if (last?.role === "user") fixed[fixed.length - 1] = joined(last, message);
       else fixed.push(message);
       continue;
     }
     const calls = message.calls ?? [];
     if (!message.text && !calls.length) continue;
-    if (!calls.length && last?.role === "assistant" && !last.calls?.length) {
-      fixed[fixed.length - 1] = { ...last, text: `${last.text}\n\n${message.text}` };
-      continue;
-    }
-    fixed.push(message);
+    if (last?.role === "assistant") {
+      const text = [last.text, message.text].filter(Boolean).join("\n\n");
+      fixed[fixed.length - 1] = { ...message, text };
+    } else fixed.push(message);
     results.clear();
     for (let j = i + 1; j < history.length && history[j]!.role !== "assistant"; j++) {
       const result = history[j]!;
@@ -1858,10 +1864,12 @@ async function think(
   }
 }
 
-/** The two texts as one; what the second repeats of the first's end is dropped. */
+/** The two texts as one. What the second repeats of the first's end is dropped, but only a stretch or whole words: `10` and `00` are 1000. */
 export function seam(one: string, two: string): string {
-  for (let length = Math.min(one.length, two.length); length > 0; length--)
-    if (one.endsWith(two.slice(0, length))) return one + two.slice(length);
+  for (let length = Math.min(one.length, two.length); length >= 5; length--) {
+    const words = /^\W?$/.test(one.at(-length - 1) ?? "") && /^\W?$/.test(two[length] ?? "");
+    if ((length >= 16 || words) && one.endsWith(two.slice(0, length))) return one + two.slice(length);
+  }
   return one + two;
 }
 

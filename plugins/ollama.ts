@@ -79,7 +79,9 @@ export default (zz: Zz<typeof defaults>) => {
     const { think, format, keep_alive, ...rest } = options;
     const can = capabilities(info);
     if (can.vision === false && messages.some((message) => "images" in message && message.images?.length))
-      throw Object.assign(new Error(`Cannot send an image to '${model}': it does not see. Choose a model that does.`), { exit: 2 });
+      throw Object.assign(new Error(`Cannot send an image to '${model}': it does not see. Choose a model that does.`), {
+        exit: 2,
+      });
     const own = Number(/^num_ctx\s+(\d+)/m.exec(info.parameters ?? "")?.[1] ?? 0);
     const window = own || Math.min(trained(info) ?? zz.config.window, zz.config.window);
     return {

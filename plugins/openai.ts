@@ -2,7 +2,7 @@
 // package: that one throws away error bodies that are not `{"error": …}`, ends in silence on a stream that was cut
 // off, and stops at the first line that is not JSON. Its types are used, its code is not.
 import type { ChatCompletionMessageParam } from "openai/resources/chat/completions";
-import type { ChatRequest, Delta, Endpoint, Message, Zz } from "zz";
+import type { ChatRequest, Delta, Endpoint, Image, Message, Zz } from "zz";
 
 const OFFICIAL = "https://api.openai.com/v1";
 
@@ -87,7 +87,7 @@ function headers(endpoint: Endpoint): Record<string, string> {
 function bodyOf({ model, system, messages, tools, options }: ChatRequest, without: Set<string>) {
   const body: Record<string, unknown> = {
     model,
-    messages: [...(system ? [{ role: "system", content: system }] : []), ...messages.flatMap(toWire)],
+    messages: [...(system ? [{ role: "system", content: system }] : []), ...afterResults(messages).flatMap(toWire)],
     stream: true,
     stream_options: { include_usage: true },
     ...(tools.length && {
@@ -108,12 +108,35 @@ function bodyOf({ model, system, messages, tools, options }: ChatRequest, withou
   return body;
 }
 
+/** Images of results go into one message of the person after the last of the results. */
+function afterResults(messages: Message[]): Message[] {
+  const moved: Message[] = [];
+  let images: Image[] = [];
+  for (const [i, message] of messages.entries()) {
+    if (message.role === "tool") images.push(...(message.images ?? []));
+    if (message.role === "user" && images.length) {
+      moved.push({
+        role: "user",
+        text: `The images of the results above.\n\n${message.text}`,
+        images: [...images, ...(message.images ?? [])],
+      });
+      images = [];
+      continue;
+    }
+    moved.push(message);
+    const next = messages[i + 1]?.role;
+    if (images.length && next !== "tool" && next !== "user") {
+      moved.push({ role: "user", text: "The images of the results above.", images });
+      images = [];
+    }
+  }
+  return moved;
+}
+
 function toWire(message: Message): ChatCompletionMessageParam[] {
   if (message.role === "user") return [{ role: "user", content: withImages(message.text, message.images) }];
   if (message.role === "tool") {
-    const result: ChatCompletionMessageParam = { role: "tool", tool_call_id: message.id, content: message.text };
-    if (!message.images?.length) return [result];
-    return [result, { role: "user", content: withImages("The images of the result above.", message.images) }];
+    return [{ role: "tool", tool_call_id: message.id, content: message.text }];
   }
   if (!message.calls?.length) return [{ role: "assistant", content: message.text }];
   return [
@@ -143,33 +166,38 @@ function withImages(text: string, images: { type: string; base64: string }[] = [
 async function* read(response: Response): AsyncGenerator<Delta> {
   const { createParser } = await import("eventsource-parser");
   const decoder = new TextDecoder();
-  let events: string[] = [];
+  let events: { event?: string | undefined; data: string }[] = [];
+  let rest = ""; // the parser drops an unfinished line that it does not know: it gets whole lines only
   let strays = "";
   let seen = false;
   let finished = false;
   const parser = createParser({
-    onEvent: ({ data }) => events.push(data),
+    onEvent: ({ event, data }) => events.push({ event, data }),
     onError: (error) => (strays += `${error.line ?? ""}\n`),
   });
   for await (const bytes of response.body ?? []) {
-    parser.feed(decoder.decode(bytes as Uint8Array, { stream: true }));
+    const text = rest + decoder.decode(bytes as Uint8Array, { stream: true });
+    const end = Math.max(text.lastIndexOf("\n"), text.lastIndexOf("\r")) + 1;
+    parser.feed(text.slice(0, end));
+    rest = text.slice(end);
     if (yield* drain()) return;
   }
-  parser.feed(decoder.decode());
-  parser.feed("\n\n");
+  parser.feed(`${rest}${decoder.decode()}\n\n`);
   parser.reset({ consume: true });
   if (yield* drain()) return;
   if (!strays.trim()) return;
   // Not a stream: a whole answer, an error, or a web page.
   const whole = parse(strays);
   if (whole !== undefined) yield* deltas(whole);
-  else if (!seen) yield { error: `not a stream but ${strays.trim().slice(0, 200)}` };
+  else if (!seen)
+    yield { error: /^\s*<(!doctype|html)/i.test(strays) ? strays : `not a stream but ${strays.trim().slice(0, 200)}` };
 
   /** True at the end of the stream. */
   async function* drain(): AsyncGenerator<Delta, boolean> {
     const batch = events;
     events = [];
-    for (const data of batch) {
+    for (const { event, data } of batch) {
+      if (event === "error") yield { error: parse(data) ?? data };
       if (data.trim() === "[DONE]") {
         if (seen && !finished) yield { finish: "stop" };
         return true;
@@ -199,11 +227,12 @@ function parse(text: string): any {
   }
 }
 
-function* deltas(chunk: any): Generator<Delta> {
+function* deltas(given: any): Generator<Delta> {
+  const chunk = Array.isArray(given) ? given[0] : given;
   const choice = chunk?.choices?.[0];
   const delta = choice?.delta ?? choice?.message;
   yield* content(delta?.content);
-  const thinking = delta?.reasoning_content ?? delta?.reasoning ?? delta?.reasoning_text ?? delta?.thinking;
+  const thinking = delta?.reasoning_content || delta?.reasoning || delta?.reasoning_text || delta?.thinking;
   if (typeof thinking === "string" && thinking) yield { thinking };
   if (delta?.refusal) yield { text: delta.refusal };
   for (const call of delta?.tool_calls ?? [])

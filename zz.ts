@@ -353,6 +353,7 @@ export interface Core {
   wraps: Owned<Wrapped>[];
   states: Map<string, { live: object; saved: string }>;
   ask?: Ask;
+  asking?: Promise<string>; // one question at a time
   atFault?: (error: Fault) => Promise<boolean>; // the person says whether to try again
   atLimit?: (why: string) => Promise<boolean>; // the person says whether to go on
 }
@@ -1060,22 +1061,31 @@ const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
 /** Files inside the project that are asked for all the same. */
 const SECRET = /(^|\/)(\.env(\..*)?|id_(rsa|dsa|ecdsa|ed25519)|.*\.(pem|key|p12|pfx)|\.npmrc|\.netrc)$/;
 
-/** Deny wins, then allow, then ask; nobody there means no. Returns the sentence of a refusal. */
+/** Deny wins, then allow, then ask. Reading inside the project is allowed, but for files that hold secrets. */
+function judge({ options }: Core, kind: Kind, target: string): "allow" | "ask" | "deny" {
+  const { root, allow, deny } = options;
+  const isFile = kind === "read" || kind === "write";
+  const covers = (rule: true | string[] | undefined) =>
+    rule === true || rule?.some((one) => (isFile ? isInside(realPath(root, one), target) : one === target));
+  if (covers(deny?.[kind])) return "deny";
+  if (covers(allow?.[kind])) return "allow";
+  return kind === "read" && isInside(root, target) && !SECRET.test(target) ? "allow" : "ask";
+}
+
+/** Asks the person for what the rules leave open; nobody there means no. Returns the sentence of a refusal. */
 async function gate(core: Core, tool: string, needs: Needs): Promise<string | undefined> {
-  const { allow = {}, deny = {}, root } = core.options;
   for (const kind of KINDS)
     for (const target of needs[kind] ?? []) {
       const isFile = kind === "read" || kind === "write";
-      const real = isFile ? realPath(root, target) : target;
-      const covers = (rule: true | string[] | undefined) =>
-        rule === true || rule?.some((one) => (isFile ? isInside(realPath(root, one), real) : one === real));
+      const verdict = judge(core, kind, isFile ? realPath(core.options.root, target) : target);
       const words = `${kind} access to "${target}"`;
-      if (covers(deny[kind])) return `Refused: ${words} is denied by --deny-${kind}.`;
-      if (covers(allow[kind])) continue;
-      if (kind === "read" && isInside(root, real) && !SECRET.test(real)) continue;
+      if (verdict === "deny") return `Refused: ${words} is denied by --deny-${kind}.`;
+      if (verdict === "allow") continue;
       if (!core.ask) return `Refused: requires ${words}; run again with --allow-${kind}=${target}.`;
-      const answer = await core.ask(`Allow ${tool} ${words}? [y/N] `);
-      if (!/^y(es)?$/i.test(answer.trim())) return `Refused: the person said no to ${words}.`;
+      const before = core.asking; // calls that run side by side ask one after the other
+      const asking = Promise.resolve(before).then(() => core.ask!(`Allow ${tool} ${words}? [y/N] `));
+      core.asking = asking.catch(() => "");
+      if (!/^y(es)?$/i.test((await asking).trim())) return `Refused: the person said no to ${words}.`;
     }
   return undefined;
 }
@@ -1090,15 +1100,28 @@ function realPath(root: string, name: string): string {
     throw fault(`Cannot use path '${name.replaceAll("\0", "\\0")}': it holds a NUL byte. Leave it out.`);
   let existing = path.resolve(root, name);
   const missing: string[] = [];
-  for (;;) {
+  for (let links = 0; ; ) {
     try {
       return path.join(fs.realpathSync(existing), ...missing);
     } catch {
+      const to = links++ < 40 ? linkOf(existing) : undefined;
+      if (to !== undefined) {
+        existing = path.resolve(path.dirname(existing), to);
+        continue;
+      }
       const parent = path.dirname(existing);
       if (parent === existing) return path.join(existing, ...missing);
       missing.unshift(path.basename(existing));
       existing = parent;
     }
+  }
+}
+
+function linkOf(file: string): string | undefined {
+  try {
+    return fs.readlinkSync(file);
+  } catch {
+    return undefined;
   }
 }
 
@@ -1108,7 +1131,9 @@ const NEVER_LISTED = ["node_modules", ".git"];
 const IGNORED_WITHOUT_GIT = ["dist", "build", ".next", "coverage", ".venv", "__pycache__", "target"];
 const LARGEST_READ = 50 * 1024 * 1024;
 
-function openFiles(root: string): Files {
+/** What one call may reach: `granted` is what the gate let it have by name. */
+function openFiles(core: Core, granted: string[] = []): Files {
+  const { root } = core.options;
   return { path: inside, read, list };
 
   function inside(name: string): string {
@@ -1120,6 +1145,9 @@ function openFiles(root: string): Files {
 
   async function read(name: string): Promise<{ text: string; bytes: Buffer; hash: string }> {
     const file = inside(name);
+    const verdict = judge(core, "read", file); // again, since a search comes upon files that nobody named
+    if (verdict === "deny" || (verdict === "ask" && !granted.includes(file)))
+      throw fault(`Cannot read '${name}': it requires read access. Name the file itself, and it is asked for.`);
     let stat: fs.Stats;
     try {
       stat = await fs.promises.stat(file);
@@ -1139,10 +1167,13 @@ function openFiles(root: string): Files {
 
   async function list(under = "."): Promise<string[]> {
     const folder = inside(under);
-    const found = (await listByGit(folder)) ?? (await listByWalk(folder));
+    const stat = fs.statSync(folder, { throwIfNoEntry: false });
+    if (!stat?.isDirectory())
+      throw fault(`Cannot list '${under}': ${stat ? "it is a file. Read it" : "no such folder. Check the path"}.`);
+    const prefix = folder === root ? "" : `${path.relative(root, folder)}/`;
+    const found = (await listByGit(folder))?.map((file) => prefix + file) ?? (await listByWalk(root));
     return found
-      .filter((file) => !file.split("/").some((part) => NEVER_LISTED.includes(part)))
-      .map((file) => path.relative(root, path.join(folder, file)))
+      .filter((file) => file.startsWith(prefix) && !file.split("/").some((part) => NEVER_LISTED.includes(part)))
       .sort();
   }
 
@@ -1171,7 +1202,8 @@ function openFiles(root: string): Files {
         const name = at + entry.name;
         const folderMark = entry.isDirectory() ? "/" : "";
         if (NEVER_LISTED.includes(entry.name)) continue;
-        if (rules.some((rule) => rule.rules.ignores(name.slice(rule.base.length) + folderMark))) continue;
+        const judged = rules.map((rule) => rule.rules.test(name.slice(rule.base.length) + folderMark));
+        if (judged.findLast(({ ignored, unignored }) => ignored || unignored)?.ignored) continue;
         if (entry.isDirectory()) await walk(`${name}/`, rules);
         else if (entry.isFile() || entry.isSymbolicLink()) found.push(name);
       }
@@ -1779,7 +1811,7 @@ function context(core: Core, chat: LiveChat): Ctx {
       return chat.stop.signal;
     },
     chat,
-    files: openFiles(core.options.root),
+    files: openFiles(core),
     ...(core.ask && { ask: core.ask }),
     get about() {
       return about(core);
@@ -1992,7 +2024,9 @@ async function runTool(core: Core, ctx: Ctx, call: Call): Promise<Result> {
   const refusal = await gate(core, tool.name, tool.needs?.(args) ?? {});
   if (refusal) return { text: refusal, failed: true, refused: true };
   const limit = tool.timeout ?? TOOL_LIMIT;
-  const run = Promise.resolve().then(() => tool.run(args, ctx));
+  const granted = (tool.needs?.(args)?.read ?? []).map((one) => realPath(core.options.root, one));
+  const own: Ctx = Object.create(ctx, { files: { value: openFiles(core, granted) } });
+  const run = Promise.resolve().then(() => tool.run(args, own));
   const result = await until(
     ctx.signal,
     within(run, limit, `'${tool.name}' took longer than ${limit / 1000} s and was given up.`),

@@ -1,4 +1,6 @@
 // grep: lines that hold a text.
+import { existsSync } from "node:fs";
+import vm from "node:vm";
 import type { Zz } from "zz";
 
 const MOST = 100; // hits
@@ -16,17 +18,21 @@ export default (zz: Zz) =>
       regex: "boolean? read query as a JavaScript regular expression",
     },
     needs: ({ path = "." }) => ({ read: [path] }),
-    async run({ query, path = ".", regex = false }, { files, signal }) {
+    async run({ query, path = ".", regex = false }, { files, signal, root }) {
+      if (!existsSync(files.path(path)))
+        throw new Error(`Cannot search '${path}': no such file or folder. Check the path.`);
       const pattern = regex ? new RegExp(query) : undefined;
       const hits: { path: string; line: number; text: string }[] = [];
       let more = 0;
-      for (const file of await files.list().then((all) => under(all, path))) {
+      for (const file of await under(await files.list(), files.path(path), root)) {
         signal.throwIfAborted();
         const content = await files.read(file).catch(() => undefined); // gone, a folder link, too large: nothing to find
         if (!content || content.bytes.subarray(0, 8_192).includes(0)) continue;
         if (!pattern && !content.text.includes(query)) continue;
-        for (const [i, line] of content.text.split("\n").entries()) {
-          if (!(pattern ? pattern.test(line) : line.includes(query))) continue;
+        const lines = content.text.split(/\r?\n/);
+        const found = pattern && matching(pattern, lines);
+        for (const [i, line] of lines.entries()) {
+          if (!(found ? found.has(i) : line.includes(query))) continue;
           if (hits.length < MOST) hits.push({ path: file, line: i + 1, text: line.trim().slice(0, WIDEST) });
           else more++;
         }
@@ -37,7 +43,18 @@ export default (zz: Zz) =>
     },
   });
 
-function under(files: string[], path: string): string[] {
-  const folder = path.replace(/^\.\/?/, "").replace(/\/+$/, "");
+/** In a context of its own, since nothing else stops a regular expression that backtracks for ever. */
+function matching(pattern: RegExp, lines: string[]): Set<number> {
+  try {
+    const code = "lines.flatMap((line, i) => (pattern.test(line) ? [i] : []))";
+    return new Set(vm.runInNewContext(code, { pattern, lines }, { timeout: 2_000 }));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ERR_SCRIPT_EXECUTION_TIMEOUT") throw error;
+    throw new Error(`Cannot search for '${pattern.source}': the regular expression takes too long. Make it simpler.`);
+  }
+}
+
+function under(files: string[], path: string, root: string): string[] {
+  const folder = path.slice(root.length + 1);
   return files.filter((file) => !folder || file === folder || file.startsWith(`${folder}/`));
 }

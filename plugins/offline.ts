@@ -1,7 +1,7 @@
 // The embedded default: no model. It routes the words of a prompt to a tool and shows what that found.
 import type { ChatRequest, Delta, Zz } from "zz";
 
-const INTENTS: { tool: string; words: string[]; argument?: string; says: string }[] = [
+const INTENTS: { tool: string; words: string[]; argument?: string; within?: true; says: string }[] = [
   {
     tool: "find_references",
     words: [
@@ -22,6 +22,7 @@ const INTENTS: { tool: string; words: string[]; argument?: string; says: string 
     tool: "find_definition",
     words: [
       "where is defined",
+      "where defined",
       "where is",
       "definition",
       "find function",
@@ -34,7 +35,12 @@ const INTENTS: { tool: string; words: string[]; argument?: string; says: string 
     argument: "symbol",
     says: "where is NAME defined?",
   },
-  { tool: "get_todos", words: ["todo", "todos", "fixme", "hack", "open tasks", "what is left"], says: "todos" },
+  {
+    tool: "get_todos",
+    words: ["todo", "todos", "fixme", "hack", "open tasks", "what is left"],
+    within: true,
+    says: "todos",
+  },
   {
     tool: "git_status",
     words: ["status", "git status", "what changed", "changes", "modified files", "branch"],
@@ -43,13 +49,20 @@ const INTENTS: { tool: string; words: string[]; argument?: string; says: string 
   {
     tool: "get_structure",
     words: ["structure", "overview", "architecture", "outline", "symbols", "map", "what does it define"],
+    within: true,
     says: "structure",
   },
-  { tool: "list_dir", words: ["list files", "which files", "folder", "directory", "ls"], says: "list files" },
+  {
+    tool: "list_dir",
+    words: ["list files", "which files", "folder", "directory", "ls"],
+    within: true,
+    says: "list files",
+  },
   {
     tool: "grep",
     words: ["grep", "search", "search for", "find text", "contains"],
     argument: "query",
+    within: true,
     says: 'grep "TEXT"',
   },
   {
@@ -59,6 +72,9 @@ const INTENTS: { tool: string; words: string[]; argument?: string; says: string 
     says: "read FILE",
   },
 ];
+const QUOTED = /(?<!\w)[`"“']([^`"”']+)[`"”'](?!\w)/;
+/** Where to look: after `in`, `of`, `under` or `ls`. */
+const PATH = /\b(?:in|of|under|ls) +((?:\.?[\w-]+\/)*[\w-]+(?:\.\w+)+|(?:[\w.-]+\/)+[\w.-]*|(?<=ls +)[\w.-]+)(?=\W*$)/;
 const FILLER = new Set(
   "a an and any are as at be by can code do does exactly file find for function get give how i in is it its me my of on or our please project repo repository show that the there these this to tool we what where which who whose why with you".split(
     " ",
@@ -89,39 +105,50 @@ export default (zz: Zz) =>
 async function route(prompt: string, tools: ChatRequest["tools"]) {
   const { default: Fuse } = await import("fuse.js");
   const offered = INTENTS.filter(({ tool }) => tools.some(({ name }) => name === tool));
-  const text = prompt.toLowerCase().replace(/\s+/g, " ");
+  const meant = prompt.replace(/(?<=\w)['’]s\b/g, "");
+  const text = meant.replace(QUOTED, " ").toLowerCase().replace(/\s+/g, " ");
   const rows = offered.flatMap((intent) => intent.words.map((words) => ({ intent, words })));
   const spoken = text.split(/[^\p{L}\p{N}_$.]+/u);
   const scored = rows.map((row) => ({ ...row, score: covered(row.words, spoken) })).sort((a, b) => b.score - a.score);
   let intent = scored[0]?.score ? scored[0].intent : undefined;
+  let misspelt = "";
   if (!intent) {
     // Misspelt: the nearest word that stands for an intent by itself.
     const single = new Fuse(
-      rows.filter(({ words }) => words.length > 3 && !words.includes(" ")),
+      rows.filter(({ words }) => words.length > 4 && !words.includes(" ")),
       { keys: ["words"], threshold: 0.25, includeScore: true },
     );
-    const guesses = spoken.filter((word) => word.length > 3).flatMap((word) => single.search(word, { limit: 1 }));
-    intent = guesses.sort((a, b) => a.score! - b.score!)[0]?.item.intent;
+    const guesses = spoken
+      .filter((word) => word.length > 4)
+      .flatMap((word) => single.search(word, { limit: 1 }).map((guess) => ({ ...guess, word })));
+    const best = guesses.sort((a, b) => a.score! - b.score!)[0];
+    intent = best?.item.intent;
+    misspelt = best?.word ?? "";
   }
-  const subject = subjectOf(prompt, intent?.words ?? []);
-  if (!intent && /^[\w$.]+$/.test(prompt.trim())) intent = offered.find(({ tool }) => tool === "find_definition");
+  const path = intent?.within && PATH.exec(meant)?.[1];
+  const subject = subjectOf(path ? meant.replace(PATH, " ") : meant, [...(intent?.words ?? []), misspelt]);
+  if (!intent && /^[\w$.]+$/.test(prompt.trim()) && /[A-Z_$.]/.test(prompt))
+    intent = offered.find(({ tool }) => tool === "find_definition");
   if (!intent || (intent.argument && !subject)) return undefined;
-  return { name: intent.tool, args: intent.argument ? { [intent.argument]: subject } : {} };
+  if (intent.argument === "path" && subject.includes(" ") && !QUOTED.test(meant)) return undefined;
+  return { name: intent.tool, args: { ...(intent.argument && { [intent.argument]: subject }), ...(path && { path }) } };
 }
 
 /** How many of an intent's words the prompt has; none unless it has all. */
 function covered(words: string, spoken: string[]): number {
   const all = words.split(" ");
+  if (words === "what is") return all.every((word) => spoken.includes(word)) ? 0.5 : 0; // anything else says more
   return all.every((word) => spoken.includes(word)) ? all.length + words.length / 100 : 0;
 }
 
 /** What the prompt is about: what it quotes, else a name written like code, else the words that carry meaning. */
 function subjectOf(prompt: string, intent: string[]): string {
-  const quoted = /[`"“']([^`"”']+)[`"”']/.exec(prompt)?.[1];
+  const quoted = QUOTED.exec(prompt)?.[1];
   if (quoted) return quoted;
-  const code = /\b(?:[a-z]+[A-Z]\w*|[A-Z]\w*[a-z]\w*[A-Z]\w*|\w+_\w+|[\w-]+(?:\/[\w.-]+)+|[\w-]+\.\w+)\b(?:\(\))?/.exec(
-    prompt,
-  )?.[0];
+  const code =
+    /\b(?:[a-z]+[A-Z]\w*|[A-Z]\w*[a-z]\w*[A-Z]\w*|\w+_\w+|[\w-]+(?:\/[\w.-]+)+|[\w-]+(?:\.\w+)+)\b(?:\(\))?|(?<![\w.])\.\w[\w.-]*/.exec(
+      prompt,
+    )?.[0];
   if (code) return code.replace(/\(\)$/, "");
   const spent = new Set(intent.flatMap((words) => words.split(" ")));
   const words = prompt
@@ -135,7 +162,7 @@ function abilities(tools: ChatRequest["tools"]): string {
     ({ tool, says }) => `- ${says}  (${tool})`,
   );
   return [
-    "zz is offline: this is not a model, it only matches words to tools. It understands:",
+    `zz is offline: this is not a model, it only matches words to tools. ${can.length ? "It understands:" : "It has no tools now."}`,
     ...can,
     "",
     "For a model: set OPENAI_API_KEY, start Ollama, or pass --model provider/model.",

@@ -35,8 +35,9 @@ export default (zz: Zz<typeof defaults>) => {
 
     async *chat(request, signal) {
       const info = await show(request.model, request.endpoint, signal).catch(
-        (error: Error & { status?: number }): Shown => {
-          if (error.status !== 404) return {}; // an old server without `show`, or a dry run: the chat will tell
+        (error: Error & { status?: number; exit?: number }): Shown => {
+          if (error.exit) throw error;
+          if (error.status !== 404 || !/model ['"]/.test(error.message)) return {}; // an old server without `show`, or a dry run: the chat will tell
           const message = `Ollama has no model '${request.model}'. Get it with: ollama pull ${request.model}`;
           throw Object.assign(new Error(message), { status: 404 });
         },
@@ -59,7 +60,7 @@ export default (zz: Zz<typeof defaults>) => {
     return models.map(({ name }) => ({ id: name }));
   }
 
-  function show(model: string, endpoint: Endpoint, signal: AbortSignal): Promise<Shown> {
+  async function show(model: string, endpoint: Endpoint, signal: AbortSignal): Promise<Shown> {
     const known = shown.get(model);
     if (known) return known;
     const asked = zz
@@ -106,10 +107,16 @@ export default (zz: Zz<typeof defaults>) => {
 /** OLLAMA_HOST may lack its scheme or its port, and 0.0.0.0 is where a server listens, not where it is. */
 export function base(endpoint: Endpoint, host = process.env.OLLAMA_HOST): string {
   if (endpoint.url) return endpoint.url.replace(/\/+$/, "").replace(/\/(v1|api)$/, "");
-  const given = host?.trim() || "127.0.0.1:11434";
-  const url = new URL(/^https?:\/\//.test(given) ? given : `http://${given}`);
-  const port = url.port || (/:\d+\/*$/.test(given) || /^https?:/.test(given) ? "" : "11434");
-  return `${url.protocol}//${url.hostname.replace(/^0\.0\.0\.0$/, "127.0.0.1")}${port && `:${port}`}${url.pathname.replace(/\/+$/, "")}`;
+  const given = host?.trim().replace(/^["']|["']$/g, "") || "127.0.0.1:11434";
+  const [, scheme, name = "", port, path = ""] =
+    /^(https?:\/\/)?(\[[^\]]*\]|[^:/]*)(?::(\d+))?(\/.*)?$/.exec(given) ?? [];
+  const here = /^(|0\.0\.0\.0)$/.test(name) ? "127.0.0.1" : name === "[::]" ? "[::1]" : name;
+  const url = `${scheme ?? "http://"}${here}${port ? `:${port}` : scheme ? "" : ":11434"}${path.replace(/\/+$/, "")}`;
+  if ((!name && !port) || !URL.canParse(url))
+    throw Object.assign(new Error(`Cannot use OLLAMA_HOST '${given}': not an address. Set it to host:port or a URL.`), {
+      exit: 2,
+    });
+  return new URL(url).href.replace(/\/+$/, "");
 }
 
 function headers(endpoint: Endpoint): Record<string, string> {

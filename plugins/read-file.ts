@@ -23,6 +23,8 @@ export default (zz: Zz) =>
       if (start > lines.length)
         throw new Error(`Cannot read '${path}' from line ${start}: it has ${lines.length} lines. Start earlier.`);
       const from = Math.max(1, start);
+      if (end !== undefined && end < from)
+        throw new Error(`Cannot read '${path}' from line ${from} to ${end}: the end is before the start. Swap them.`);
       const to = Math.min(lines.length, end ?? lines.length, from + MOST - 1);
       const shown = lines
         .slice(from - 1, to)

@@ -29,7 +29,7 @@ export default (zz: Zz) => {
     params: { symbol: "string the name" },
     needs: () => ({ read: ["."] }),
     async run({ symbol }, ctx) {
-      const name = symbol.split(".").at(-1)!;
+      const name = symbol.trim().replace(/\(\)$/, "").split(".").at(-1)!;
       const { uses } = await import("./scan.ts");
       const hits = (await code(ctx, name)).flatMap(({ path, text }) => uses(path, text, name));
       if (!hits.length)
@@ -82,11 +82,11 @@ const LARGEST = 1_000_000;
 
 /** The code files under a path, those that hold the word alone. */
 async function code(
-  { files, signal }: Ctx,
+  { files, signal, root }: Ctx,
   word?: string | RegExp,
   path = ".",
 ): Promise<{ path: string; text: string }[]> {
-  const folder = path.replace(/^\.\/?/, "").replace(/\/+$/, "");
+  const folder = files.path(path).slice(root.length + 1);
   const found: { path: string; text: string }[] = [];
   for (const file of await files.list()) {
     signal.throwIfAborted();

@@ -25,7 +25,8 @@ export function scan(path: string, text: string): Found[] {
   function visit(node: ts.Node, owner: string): void {
     if (ts.isVariableStatement(node)) {
       for (const declaration of node.declarationList.declarations)
-        if (ts.isIdentifier(declaration.name)) add(declaration.name, kindOf(declaration), owner, node);
+        names(declaration.name, (name) => add(name, kindOf(declaration), owner, node));
+      node.forEachChild(inner);
       return;
     }
     const named = node as ts.Node & { name?: ts.Node };
@@ -37,9 +38,19 @@ export function scan(path: string, text: string): Found[] {
     )
       add(named.name, kind, owner, node);
     if (ts.isClassDeclaration(node)) node.forEachChild((member) => visit(member, node.name?.text ?? "default"));
-    if (ts.isModuleDeclaration(node)) node.body?.forEachChild((inner) => visit(inner, owner));
-    if (ts.isFunctionDeclaration(node))
-      node.body?.forEachChild((inner) => ts.isFunctionDeclaration(inner) && visit(inner, owner));
+    else if (ts.isModuleDeclaration(node)) node.body?.forEachChild((inner) => visit(inner, owner));
+    else node.forEachChild(inner);
+  }
+
+  /** Functions and classes inside functions, however deep; locals are nobody's business. */
+  function inner(node: ts.Node): void {
+    if (ts.isFunctionDeclaration(node) || ts.isClassDeclaration(node)) visit(node, "");
+    else node.forEachChild(inner);
+  }
+
+  function names(name: ts.BindingName, each: (name: ts.Identifier) => void): void {
+    if (ts.isIdentifier(name)) each(name);
+    else for (const element of name.elements) if (ts.isBindingElement(element)) names(element.name, each);
   }
 
   function add(name: ts.Node & { text?: string }, kind: string, owner: string, node: ts.Node): void {
@@ -111,12 +122,16 @@ export function uses(path: string, text: string, name: string): Hit[] {
 export function todos(path: string, text: string): Hit[] {
   const source = parse(path, text);
   const seen = new Map<number, Hit>();
+  const comments: ts.CommentRange[] = [];
+  const between: ts.Node[] = []; // text between tags is no comment
   visit(source);
+  for (const one of comments) if (!between.some((text) => text.pos <= one.pos && one.pos < text.end)) note(one);
   return [...seen.values()].sort((a, b) => a.line - b.line);
 
   function visit(node: ts.Node): void {
-    for (const range of ts.getLeadingCommentRanges(text, node.getFullStart()) ?? []) note(range);
-    for (const range of ts.getTrailingCommentRanges(text, node.getEnd()) ?? []) note(range);
+    if (ts.isJsxText(node)) between.push(node);
+    for (const range of ts.getLeadingCommentRanges(text, node.getFullStart()) ?? []) comments.push(range);
+    for (const range of ts.getTrailingCommentRanges(text, node.getEnd()) ?? []) comments.push(range);
     for (const child of node.getChildren(source)) visit(child);
   }
   function note({ pos, end }: ts.CommentRange): void {

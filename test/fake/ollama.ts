@@ -1,0 +1,140 @@
+// Ollama's own API as the server sends it, byte for byte: lines of JSON, and its refusals in its own words.
+import { type Fake, type Script, type Seen, type Step, serve } from "./http.ts";
+
+const LINES = { "content-type": "application/x-ndjson" };
+const JSON_TYPE = { "content-type": "application/json; charset=utf-8" };
+const at = { model: "m:latest", created_at: "2026-06-01T12:00:00.000000001Z" };
+
+/** One line of the stream with a piece of the message. */
+export const line = (message: Record<string, unknown>): string =>
+  `${JSON.stringify({ ...at, message: { role: "assistant", content: "", ...message }, done: false })}\n`;
+
+/** The last line. The counts can be absent: a prompt that was cached is not counted by older servers. */
+export const done = (reason = "stop", counts: object = { prompt_eval_count: 61, eval_count: 9 }): string =>
+  `${JSON.stringify({
+    ...at,
+    message: { role: "assistant", content: "" },
+    done: true,
+    done_reason: reason,
+    total_duration: 5_000_000_000,
+    load_duration: 1_000_000_000,
+    prompt_eval_duration: 300_000_000,
+    eval_duration: 900_000_000,
+    ...counts,
+  })}\n`;
+
+/** A failure after the first line: status 200 has long been sent, so it is one more line, and no `done`. */
+export const failure = (words: string): string => `${JSON.stringify({ error: words })}\n`;
+
+export const stream = (...body: (string | number)[]): Step => ({ headers: LINES, body });
+const texts = (text: string): string[] => (text.match(/.{1,5}/gsu) ?? []).map((content) => line({ content }));
+
+/** An answer in a few pieces, thinking before it. */
+export const say = (text: string, thinking = "", reason = "stop"): Step =>
+  stream(...(thinking.match(/.{1,5}/gsu) ?? []).map((thinking) => line({ thinking })), ...texts(text), done(reason));
+
+/** Calls, whole, on one line, arguments as an object; ids are sent by newer servers only. */
+export const call = (...calls: [name: string, args: object, id?: string][]): Step =>
+  stream(
+    line({
+      tool_calls: calls.map(([name, args, id], index) => ({
+        ...(id && { id }),
+        function: { ...(id && { index }), name, arguments: args },
+      })),
+    }),
+    done(),
+  );
+
+/** The start of an answer, and then no more: the connection is cut, or ends properly but without `done`. */
+export const broken = (text: string, ending: "cut" | "end"): Step => ({ ...stream(...texts(text), 20), ending });
+
+export const refuse = (status: number, words: string): Step => ({
+  status,
+  headers: JSON_TYPE,
+  body: [JSON.stringify({ error: words })],
+});
+const json = (body: unknown, wait = 0): Step => ({ headers: JSON_TYPE, body: [wait, JSON.stringify(body)] });
+
+export interface Installed {
+  name: string;
+  capabilities?: string[] | null; // null: an old server that does not tell
+  trained?: number | null;
+  parameters?: string;
+}
+export interface FakeOllama extends Fake {
+  /** What was asked besides /api/chat, such as "POST /api/show m". */
+  asked: string[];
+}
+
+/** `wait`: ms until /api/tags answers. A chat that the real one refuses takes no step of the script. */
+export async function fakeOllama(
+  script: Script,
+  installed: Installed[] = [{ name: "m:latest" }],
+  wait = 0,
+): Promise<FakeOllama> {
+  const asked: string[] = [];
+  let turn = 0;
+  const find = (name: string) => installed.find((one) => one.name === name || one.name === `${name}:latest`);
+  const route = (answer: (request: Seen) => Step) => (request: Seen) => {
+    asked.push([request.method, request.path, request.body?.model].filter(Boolean).join(" "));
+    return answer(request);
+  };
+  const fake = await serve(
+    (request) => {
+      if (`${request.method} ${request.path}` !== "POST /api/chat")
+        return { status: 404, headers: { "content-type": "text/plain" }, body: ["404 page not found"] };
+      const model = find(request.body.model);
+      const refused = model ? refusal(request.body, model) : notFound(request.body.model);
+      if (refused) return refused;
+      const step = turn++;
+      return typeof script === "function" ? script(request, step) : (script[Math.min(step, script.length - 1)] ?? {});
+    },
+    {
+      "GET /api/version": route(() => json({ version: "0.14.1" })),
+      "GET /api/tags": route(() =>
+        json({ models: installed.map(({ name }) => ({ name, model: name, size: 4_000_000_000, details: {} })) }, wait),
+      ),
+      "POST /api/show": route(({ body }) => {
+        const model = find(body.model);
+        return model ? json(shown(model)) : notFound(body.model);
+      }),
+    },
+  );
+  return { ...fake, asked };
+}
+
+const notFound = (name: string): Step => refuse(404, `model '${name}' not found`);
+
+function shown({ capabilities = ["completion", "tools"], trained = 131_072, parameters }: Installed) {
+  return {
+    license: "none",
+    ...(parameters !== undefined && { parameters }),
+    template: "{{ .Prompt }}",
+    details: { format: "gguf", family: "lamp" },
+    model_info: {
+      "general.architecture": "lamp",
+      "general.parameter_count": 1,
+      ...(trained !== null && { "lamp.context_length": trained }),
+      "lamp.vision.context_length": 1,
+    },
+    ...(capabilities && { capabilities }),
+  };
+}
+
+/** What the server does not take, as it says so. */
+function refusal(body: any, { name, capabilities = ["completion", "tools"] }: Installed): Step | undefined {
+  for (const message of body.messages) {
+    for (const image of message.images ?? []) {
+      const bad = /[^A-Za-z0-9+/=]/.exec(image);
+      if (bad) return refuse(400, `illegal base64 data at input byte ${bad.index}`);
+    }
+    for (const { function: called } of message.tool_calls ?? [])
+      if (typeof called.arguments !== "object" || called.arguments === null)
+        return refuse(400, "Value looks like object, but can't find closing '}' symbol");
+  }
+  if (body.tools?.length && capabilities && !capabilities.includes("tools"))
+    return refuse(400, `registry.ollama.ai/library/${name} does not support tools`);
+  if (body.think && capabilities && !capabilities.includes("thinking"))
+    return refuse(400, `"${body.model}" does not support thinking`);
+  return undefined;
+}

@@ -1,0 +1,252 @@
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { type Answer, createZz, type Options, openChat, runTurn } from "../zz.ts";
+import { place, ROOT, zz } from "./run.ts";
+
+const made = place();
+const FILES: Record<string, string> = {
+  "src/lamp.ts": `/** Makes the room bright. */
+export class Lamp {
+  dim(level: number) {
+    return level; // TODO: a smoother curve
+  }
+}
+export const parse_args = (args: string[]) => args;
+`,
+  "src/app.test.ts": `import { Lamp } from "./lamp.ts";\nnew Lamp().dim(3);\n`,
+  "README.md": "# The lamp\n\nhello world\n",
+  "tsconfig.base.json": "{}\n",
+};
+mkdirSync(join(made.cwd, "src"));
+for (const [name, text] of Object.entries(FILES)) writeFileSync(join(made.cwd, name), text);
+
+async function ask(prompt: string, options: Options = {}): Promise<Answer> {
+  const core = await createZz({ root: made.cwd, home: made.home, save: false, ...options });
+  return runTurn(core, openChat(core, "offline/router"), prompt);
+}
+const line = (file: string, start: string): number =>
+  readFileSync(join(ROOT, file), "utf8")
+    .split("\n")
+    .findIndex((text) => text.startsWith(start)) + 1;
+
+// ── Words to tools ──
+
+for (const [prompt, tool, args] of [
+  // definitions
+  ["where is the turn loop defined?", "find_definition", { symbol: "turn loop" }],
+  ["Where is Lamp?", "find_definition", { symbol: "Lamp" }],
+  ["where is `dim` defined", "find_definition", { symbol: "dim" }],
+  ["WHERE IS parse_args DECLARED?", "find_definition", { symbol: "parse_args" }],
+  ["where in the code is parse_args implemented", "find_definition", { symbol: "parse_args" }],
+  ["Definition of bright", "find_definition", { symbol: "bright" }],
+  ["definition of Lamp.dim", "find_definition", { symbol: "Lamp.dim" }],
+  ["find function parseArgs", "find_definition", { symbol: "parseArgs" }],
+  ["which function is the bright room", "find_definition", { symbol: "bright room" }],
+  ["which file defines dim?", "find_definition", { symbol: "dim" }],
+  ["where is parse_args() defined?", "find_definition", { symbol: "parse_args" }],
+  ["show me the definition of 'Lamp'", "find_definition", { symbol: "Lamp" }],
+  ["  where   is\nLamp   defined ", "find_definition", { symbol: "Lamp" }],
+  ["parse_args", "find_definition", { symbol: "parse_args" }],
+  ["Lamp", "find_definition", { symbol: "Lamp" }],
+  ["where's the lamp's switch defined?", "find_definition", { symbol: "lamp switch" }],
+  // references
+  ["who calls dim?", "find_references", { symbol: "dim" }],
+  ["what uses Lamp", "find_references", { symbol: "Lamp" }],
+  ["where is parse_args used?", "find_references", { symbol: "parse_args" }],
+  ["find all references to `Lamp`", "find_references", { symbol: "Lamp" }],
+  ["usages of dim", "find_references", { symbol: "dim" }],
+  ["show me the callers of dim", "find_references", { symbol: "dim" }],
+  // structure
+  ["structure", "get_structure", {}],
+  ["show me the structure of this project", "get_structure", {}],
+  ["give me an overview", "get_structure", {}],
+  ["what is the architecture?", "get_structure", {}],
+  ["what is the structure of the project?", "get_structure", {}],
+  ["structure of src/lamp.ts", "get_structure", { path: "src/lamp.ts" }],
+  // todos
+  ["todos", "get_todos", {}],
+  ["list all TODOs", "get_todos", {}],
+  ["is there any FIXME?", "get_todos", {}],
+  ["what is left?", "get_todos", {}],
+  ["open tasks", "get_todos", {}],
+  // status
+  ["status", "git_status", {}],
+  ["git status please", "git_status", {}],
+  ["what changed?", "git_status", {}],
+  ["what's changed?", "git_status", {}],
+  ["what is the status?", "git_status", {}],
+  ["which branch am I on?", "git_status", {}],
+  // list
+  ["list files", "list_dir", {}],
+  ["which files are there?", "list_dir", {}],
+  ["ls src", "list_dir", { path: "src" }],
+  // grep
+  ["grep hello", "grep", { query: "hello" }],
+  ['grep "hello world"', "grep", { query: "hello world" }],
+  ["search for hello world", "grep", { query: "hello world" }],
+  ['grep "TODO"', "grep", { query: "TODO" }],
+  ['grep "structure"', "grep", { query: "structure" }],
+  ["search for dim in src/lamp.ts", "grep", { query: "dim", path: "src/lamp.ts" }],
+  // read
+  ["read README.md", "read_file", { path: "README.md" }],
+  ["read the README", "read_file", { path: "README" }],
+  ["show file src/lamp.ts", "read_file", { path: "src/lamp.ts" }],
+  ["cat ./src/lamp.ts", "read_file", { path: "src/lamp.ts" }],
+  ["open `src/[...slug].ts`", "read_file", { path: "src/[...slug].ts" }],
+  ["read tsconfig.base.json", "read_file", { path: "tsconfig.base.json" }],
+  ["read src/app.test.ts", "read_file", { path: "src/app.test.ts" }],
+  ["read .gitignore", "read_file", { path: ".gitignore" }],
+  // misspelt, and words of other languages that are nearly the same
+  ["strcture", "get_structure", {}],
+  ["give me an overveiw", "get_structure", {}],
+  ["refrences of parse_args", "find_references", { symbol: "parse_args" }],
+  ["definiton of parse_args", "find_definition", { symbol: "parse_args" }],
+  ["definiton of dim", "find_definition", { symbol: "dim" }],
+  ["shwo todoos", "get_todos", {}],
+  ["git staus", "git_status", {}],
+  ["zeig mir die Struktur", "get_structure", {}],
+  ["Wie ist der Status?", "git_status", {}],
+] as [string, string, object][])
+  test(`offline: ${JSON.stringify(prompt)} is ${tool} ${JSON.stringify(args)}`, async () => {
+    const { calls, finish } = await ask(prompt);
+    deepEqual(
+      calls.map(({ name, args }) => ({ name, args })),
+      [{ name: tool, args }],
+    );
+    equal(finish, "stop");
+  });
+
+// ── Everything else ──
+
+for (const prompt of [
+  "Guten Morgen!",
+  "Wie geht es dir?",
+  "Kannst du mir bitte helfen?",
+  "Erzähl mir einen Witz",
+  "Ich habe Hunger und möchte ein Brot",
+  "Schreib mir ein Gedicht über den Herbst",
+  "Quelle est la capitale de la France ?",
+  "¿Puedes ayudarme con esto?",
+  "你好,今天天气怎么样?",
+  "hello",
+  "hello there",
+  "thanks, that was it",
+  "tell me a joke",
+  "write a poem about autumn",
+  "please fix the bug in the parser",
+  "translate good evening to Spanish",
+  "I like bread",
+  "I already did",
+  "are you ready?",
+  "come back later",
+  "I want to read a book about cats",
+  "why is the sky blue?",
+  "add a test for the parser",
+  "where is?",
+  "who calls?",
+  "grep",
+  "?",
+  "...",
+  "🤷",
+  "   \n ",
+  "",
+])
+  test(`offline: ${JSON.stringify(prompt)} is answered with what it can do, and no tool`, async () => {
+    const { text, calls } = await ask(prompt);
+    deepEqual(calls, []);
+    match(text, /not a model/);
+    match(text, /- where is NAME defined\? +\(find_definition\)/);
+    match(text, /OPENAI_API_KEY.*Ollama.*--model/);
+  });
+
+test("offline: in zz's own folder the turn loop is runTurn, at its real line", async () => {
+  const at = line("zz.ts", "export async function runTurn(");
+  ok(at > 1);
+  const { text, calls } = await ask("where is the turn loop defined?", { root: ROOT });
+  equal(calls[0]?.name, "find_definition");
+  match(text, new RegExp(`^zz\\.ts:${at}: export async function runTurn\\(`, "m"));
+  equal(
+    text.split("\n").findIndex((row) => row.startsWith("zz.ts:")),
+    text.split("\n").findIndex((row) => row.includes("runTurn")),
+  );
+});
+
+for (const [prompt, file, start] of [
+  ["where is splitThinking defined?", "zz.ts", "export function splitThinking("],
+  ["where is the gate?", "zz.ts", "async function gate("],
+  ["which function is the readline loop", "zz.ts", "async function repl("],
+  ["definition of LiveChat", "zz.ts", "export interface LiveChat"],
+  ["where is SLOTS", "zz.ts", "const SLOTS"],
+  ["where is subjectOf?", "plugins/offline.ts", "function subjectOf("],
+] as const)
+  test(`offline: in zz's own folder ${JSON.stringify(prompt)} finds ${file} at its real line`, async () => {
+    const { text } = await ask(prompt, { root: ROOT });
+    ok(text.includes(`${file}:${line(file, start)}: ${start}`), text);
+  });
+
+test("offline: the answer shows what the tool found and says that it is not a model", async () => {
+  const { text, finish, rounds } = await ask("where is Lamp defined?");
+  equal(
+    text,
+    "src/lamp.ts:2: export class Lamp  // Makes the room bright.\n\n(offline: not a model. `find_definition` found this; only words were matched.)",
+  );
+  deepEqual([finish, rounds], ["stop", 2]);
+});
+
+for (const [prompt, words] of [
+  ["where is frobnicateQuux defined?", /^Cannot find a definition of 'frobnicateQuux'/],
+  ["who calls frobnicateQuux?", /^Cannot find a use of 'frobnicateQuux'/],
+  ["read nowhere.txt", /^Cannot read 'nowhere\.txt': no such file/],
+  ["git status", /^Cannot ask git: /],
+] as const)
+  test(`offline: ${JSON.stringify(prompt)} fails, and says so`, async () => {
+    const { text, calls } = await ask(prompt);
+    equal(calls[0]?.ok, false);
+    match(text, words);
+    match(text, /not a model.*failed so/);
+    doesNotMatch(text, /found this/);
+  });
+
+test("offline: a lookup that finds nothing is not said to have failed", async () => {
+  const { text, calls } = await ask("grep zebra");
+  deepEqual([calls[0]?.ok, text.split("\n")[0]], [true, "Nothing holds 'zebra'."]);
+});
+
+for (const prompt of ["where is Lamp defined?", "hello", "todos", ""])
+  test(`offline: with no tools ${JSON.stringify(prompt)} is answered without one, and none is promised`, async () => {
+    const { text, calls } = await ask(prompt, { tools: false });
+    deepEqual(calls, []);
+    match(text, /not a model/);
+    doesNotMatch(text, /find_definition|get_todos/);
+    doesNotMatch(text, /It understands:\s*\n\s*\n/, "a list that is announced but empty");
+  });
+
+test("offline: only the tools that are offered are used", async () => {
+  const { text, calls } = await ask("list all the todos", { tools: ["find_definition", "grep"] });
+  deepEqual(calls, []);
+  match(text, /\(find_definition\)/);
+  doesNotMatch(text, /get_todos/);
+});
+
+test("offline: a long prompt is answered at once", async () => {
+  const started = performance.now();
+  await ask("lorem ipsum dolor ".repeat(2_000));
+  ok(performance.now() - started < 3_000);
+});
+
+test("offline: two questions in one chat are two answers", async () => {
+  const core = await createZz({ root: made.cwd, home: made.home, save: false });
+  const chat = openChat(core, "offline/router");
+  match((await runTurn(core, chat, "where is Lamp?")).text, /^src\/lamp\.ts:2/);
+  match((await runTurn(core, chat, "todos")).text, /^src\/lamp\.ts:4: TODO: a smoother curve/);
+});
+
+test("offline: the program itself, as a person types it", async () => {
+  const { code, stdout, stderr } = await zz(made, ["--model", "offline", "--json", "-n", "who calls dim?"]);
+  const { text, model, session, calls } = JSON.parse(stdout);
+  deepEqual([code, stderr, model, session], [0, "", "offline/router", null]);
+  deepEqual(calls, [{ name: "find_references", args: { symbol: "dim" }, ok: true }]);
+  match(text, /^src\/app\.test\.ts:2: new Lamp\(\)\.dim\(3\);$/m);
+});

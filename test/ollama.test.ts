@@ -1,0 +1,493 @@
+import { deepEqual, doesNotMatch, equal, match, notEqual, ok } from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { base } from "../plugins/ollama.ts";
+import type { Script, Step } from "./fake/http.ts";
+import {
+  broken,
+  call,
+  done,
+  type FakeOllama,
+  failure,
+  fakeOllama,
+  type Installed,
+  line,
+  refuse,
+  say,
+  stream,
+} from "./fake/ollama.ts";
+import { fakeOpenAI, say as sayOpenAI } from "./fake/openai.ts";
+import { type Place, place, type Ran, zz } from "./run.ts";
+
+/** Asks the program with this fake as its Ollama. */
+async function ask(
+  script: Script,
+  args: string[],
+  { models, where = place(), env }: { models?: Installed[]; where?: Place; env?: Record<string, string> } = {},
+): Promise<Ran & { fake: FakeOllama; bodies: any[]; where: Place }> {
+  const fake = await fakeOllama(script, models);
+  try {
+    const ran = await zz(where, ["--once", ...args], { env: { OLLAMA_HOST: fake.url, ...env } });
+    return { ...ran, fake, bodies: fake.requests.map(({ body }) => body), where };
+  } finally {
+    await fake.close();
+  }
+}
+/** A port that nobody listens on any more. */
+async function freePort(): Promise<number> {
+  const { port, close } = await fakeOllama([]);
+  await close();
+  return port;
+}
+const M = ["-m", "ollama/m"];
+const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+describe("Ollama", { concurrency: 3 }, () => {
+  // ── Answers ──
+
+  test("an answer that comes in pieces is printed whole, and nothing else", async () => {
+    const { code, stdout, stderr, bodies } = await ask([say("Dim the lamp, ünïcode 💡.")], [...M, "hi"]);
+    deepEqual([code, stdout, stderr], [0, "Dim the lamp, ünïcode 💡.\n", ""]);
+    equal(bodies.length, 1);
+    deepEqual(bodies[0].messages.at(-1), { role: "user", content: "hi" });
+    equal(bodies[0].messages[0].role, "system");
+    equal(bodies[0].model, "m");
+    equal(bodies[0].stream, true);
+  });
+
+  test("thinking is kept apart from the answer, and saved with it", async () => {
+    const { stdout, where } = await ask([say("Dimmed.", "how bright?")], [...M, "--json", "hi"]);
+    const answer = JSON.parse(stdout);
+    deepEqual([answer.text, answer.thinking], ["Dimmed.", "how bright?"]);
+    deepEqual(answer.usage, { input: 61, output: 9 });
+    const saved = where.sessions()[0]!.at(-1).message;
+    deepEqual([saved.text, saved.thinking], ["Dimmed.", "how bright?"]);
+  });
+
+  test("a character that two network packets share arrives whole", async () => {
+    const bytes = Buffer.from(line({ content: "💡" }));
+    const cut = bytes.indexOf(0xf0) + 2;
+    const split = { ...stream(), body: [bytes.subarray(0, cut), 30, bytes.subarray(cut), done()] as string[] };
+    equal((await ask([split], [...M, "hi"])).stdout, "💡\n");
+  });
+
+  test("a last line without its newline counts", async () => {
+    const { code, stdout } = await ask([stream(line({ content: "yes" }), done().trimEnd())], [...M, "hi"]);
+    deepEqual([code, stdout], [0, "yes\n"]);
+  });
+
+  test("usage without prompt_eval_count is partial, not an error", async () => {
+    const { stdout } = await ask(
+      [stream(line({ content: "yes" }), done("stop", { eval_count: 9 }))],
+      [...M, "--json", "hi"],
+    );
+    deepEqual(JSON.parse(stdout).usage, { input: 0, output: 9 });
+  });
+
+  test("done_reason length: the rest is asked for, and exit is 3 when it never comes", async () => {
+    const { code, stdout, bodies } = await ask([say("one ", "", "length")], [...M, "--json", "hi"]);
+    equal(code, 3);
+    equal(JSON.parse(stdout).finish, "length");
+    equal(bodies.length, 3);
+  });
+
+  // ── Calls ──
+
+  test("a tool call runs, and goes back with its arguments as an object and its result under the tool's name", async () => {
+    const where = place();
+    writeFileSync(join(where.cwd, "lamp.txt"), "on\noff\n");
+    const args = { path: "lamp.txt", start: 2 };
+    const { code, stdout, bodies } = await ask([call(["read_file", args]), say("It is off.")], [...M, "is it on?"], {
+      where,
+    });
+    deepEqual([code, stdout], [0, "It is off.\n"]);
+    equal(bodies.length, 2);
+    const offered = bodies[0].tools.find((tool: any) => tool.function.name === "read_file");
+    equal(offered.type, "function");
+    equal(offered.function.parameters.properties.path.type, "string");
+    const [asked, result] = bodies[1].messages.slice(-2);
+    equal(asked.role, "assistant");
+    deepEqual(asked.tool_calls[0].function, { name: "read_file", arguments: args });
+    deepEqual([result.role, result.tool_name, result.content], ["tool", "read_file", "2\toff"]);
+    equal(result.tool_call_id, asked.tool_calls[0].id);
+  });
+
+  test("thinking before a call goes back with the call", async () => {
+    const first = stream(
+      line({ thinking: "look first" }),
+      line({ tool_calls: [{ function: { name: "list_dir", arguments: {} } }] }),
+      done(),
+    );
+    const { bodies } = await ask([first, say("ok")], [...M, "hi"]);
+    equal(bodies[1].messages.at(-2).thinking, "look first");
+  });
+
+  for (const [how, script] of [
+    ["on one line", call(["list_dir", {}], ["list_dir", {}])],
+    [
+      "on two lines",
+      stream(
+        line({ tool_calls: [{ function: { name: "list_dir", arguments: {} } }] }),
+        line({ tool_calls: [{ function: { name: "list_dir", arguments: {} } }] }),
+        done(),
+      ),
+    ],
+  ] as const)
+    test(`two equal calls without ids, ${how}, are two`, async () => {
+      const { stdout, bodies } = await ask([script, say("ok")], [...M, "--json", "hi"]);
+      equal(JSON.parse(stdout).calls.length, 2);
+      const [asked, one, two] = bodies[1].messages.slice(-3);
+      deepEqual([one.role, two.role], ["tool", "tool"]);
+      const ids = asked.tool_calls.map((call: any) => call.id);
+      notEqual(ids[0], ids[1]);
+      deepEqual([one.tool_call_id, two.tool_call_id], ids);
+    });
+
+  test("ids of a newer server are kept", async () => {
+    const { bodies } = await ask(
+      [call(["list_dir", {}, "call_abc"], ["git_status", {}, "call_def"]), say("ok")],
+      [...M, "hi"],
+    );
+    deepEqual(
+      bodies[1].messages.at(-3).tool_calls.map((call: any) => call.id),
+      ["call_abc", "call_def"],
+    );
+  });
+
+  // ── The window ──
+
+  for (const [what, model, args, expected] of [
+    ["a large trained window is cut to 32768", { trained: 131_072 }, [], 32_768],
+    ["a small trained window is taken whole", { trained: 8_192 }, [], 8_192],
+    ["an unknown one is 32768", { trained: null }, [], 32_768],
+    [
+      "the model's own num_ctx wins, larger",
+      { parameters: "temperature 0.7\nnum_ctx                        65536" },
+      [],
+      65_536,
+    ],
+    ["the model's own num_ctx wins, smaller", { parameters: 'num_ctx 4096\nstop "<|end|>"' }, [], 4_096],
+    ["num_ctx inside another parameter's text is none", { parameters: 'stop "num_ctx 5"' }, [], 32_768],
+    ["an old server that tells no capabilities", { capabilities: null, trained: 16_384 }, [], 16_384],
+    ["what the person sets goes before all", { parameters: "num_ctx 4096" }, ["-o", "num_ctx", "12000"], 12_000],
+  ] as [string, Partial<Installed>, string[], number][])
+    test(`num_ctx is always sent: ${what}`, async () => {
+      const { bodies } = await ask([say("ok")], [...M, ...args, "hi"], { models: [{ name: "m:latest", ...model }] });
+      equal(bodies[0].options.num_ctx, expected);
+    });
+
+  test("num_ctx: the settings' ollama.window is the most that is asked for", async () => {
+    const where = place();
+    const file = join(where.cwd, "settings.json");
+    writeFileSync(file, '{"ollama":{"window":16384}}');
+    equal((await ask([say("ok")], [...M, "--config", file, "hi"], { where })).bodies[0].options.num_ctx, 16_384);
+  });
+
+  test("num_ctx is the same for every request of a session, since another one reloads the model", async () => {
+    const models = [{ name: "m:latest", trained: 9_000 }];
+    const one = await ask([call(["list_dir", {}]), say("ok")], [...M, "hi"], { models });
+    const two = await ask([say("ok")], ["--continue", "again"], { models, where: one.where });
+    equal(two.code, 0, two.stderr);
+    equal(two.bodies[0].messages.filter(({ role }: any) => role === "user").length, 2);
+    deepEqual(
+      [...one.bodies, ...two.bodies].map(({ options }) => options.num_ctx),
+      [9_000, 9_000, 9_000],
+    );
+    equal(one.fake.asked.filter((path) => path === "POST /api/show m").length, 1, "show is asked once a run");
+  });
+
+  // ── What is sent ──
+
+  test("a model without the tools capability is offered none", async () => {
+    const { code, stdout, bodies } = await ask([say("plain")], [...M, "hi"], {
+      models: [{ name: "m:latest", capabilities: ["completion"] }],
+    });
+    deepEqual([code, stdout], [0, "plain\n"]);
+    equal("tools" in bodies[0], false);
+  });
+
+  test("--no-tools leaves the field out", async () => {
+    const { bodies } = await ask([say("plain")], [...M, "--no-tools", "hi"]);
+    equal("tools" in bodies[0], false);
+  });
+
+  test("an old server that tells no capabilities is offered the tools", async () => {
+    const { bodies } = await ask([say("plain")], [...M, "hi"], { models: [{ name: "m", capabilities: null }] });
+    ok(bodies[0].tools.length > 3);
+  });
+
+  test("options go where Ollama looks for them", async () => {
+    const args = "-o temperature 0.2 -o seed 7 -o num_predict 99 -o think false -o format json -o keep_alive 10m".split(
+      " ",
+    );
+    const [body] = (await ask([say("ok")], [...M, ...args, "hi"])).bodies;
+    deepEqual(body.options, { num_ctx: 32_768, temperature: 0.2, seed: 7, num_predict: 99 });
+    deepEqual([body.think, body.format, body.keep_alive], [false, "json", "10m"]);
+    for (const field of ["temperature", "seed", "num_predict", "num_ctx"]) equal(field in body, false, field);
+  });
+
+  test("options that nobody set are not sent", async () => {
+    const [body] = (await ask([say("ok")], [...M, "hi"])).bodies;
+    deepEqual(body.options, { num_ctx: 32_768 });
+    deepEqual(Object.keys(body).sort(), ["messages", "model", "options", "stream", "tools"]);
+  });
+
+  test("images are bare base64 beside the words", async () => {
+    const where = place();
+    writeFileSync(join(where.cwd, "lamp.png"), Buffer.from(PIXEL, "base64"));
+    const { code, bodies } = await ask([say("a lamp")], [...M, "-f", "lamp.png", "what is it?"], { where });
+    equal(code, 0);
+    deepEqual(bodies[0].messages.at(-1), { role: "user", content: "what is it?", images: [PIXEL] });
+  });
+
+  test("OLLAMA_API_KEY goes out as a bearer token; without it no authorization does", async () => {
+    const one = await ask([say("ok")], [...M, "hi"], { env: { OLLAMA_API_KEY: "lamp-key" } });
+    equal(one.fake.requests[0]!.headers.authorization, "Bearer lamp-key");
+    const two = await ask([say("ok")], [...M, "hi"], { env: { OLLAMA_API_KEY: "" } });
+    equal(two.fake.requests[0]!.headers.authorization, undefined);
+  });
+
+  test("half a surrogate pair in the prompt's data does not reach the wire", async () => {
+    const { fake } = await ask([call(["read_file", { path: "\ud83d" }]), say("ok")], [...M, "hi"]);
+    doesNotMatch(JSON.stringify(fake.requests[1]!.body), /\\ud83d/);
+  });
+
+  // ── What goes wrong ──
+
+  for (const [what, step, words] of [
+    [
+      "an error line in mid-stream",
+      stream(line({ content: "Dimm" }), failure("the runner went away")),
+      /the runner went away/,
+    ],
+    [
+      "an error line at the start",
+      stream(failure("an error was encountered while running the model")),
+      /encountered while running/,
+    ],
+    ["a stream that ends without done", broken("Dimm", "end"), /ended before the answer was complete/],
+    ["a connection that is cut", broken("Dimm", "cut"), /Cannot|connection/],
+    [
+      "503 with a full queue",
+      refuse(503, "server busy, please try again.  maximum pending requests exceeded"),
+      /server busy/,
+    ],
+    [
+      "500 of a crashed runner",
+      refuse(500, "llama runner process has terminated: exit status 2"),
+      /runner process has terminated/,
+    ],
+  ] as const)
+    test(`${what} is tried three times, then exit is 1 with a sentence`, async () => {
+      const { code, stdout, stderr, bodies } = await ask([step], [...M, "hi"]);
+      equal(code, 1);
+      equal(stdout, "", "nothing of a broken answer is shown");
+      match(stderr.trim().split("\n").at(-1)!, words);
+      doesNotMatch(stderr, /TypeError|^\s+at |^terminated/m);
+      equal(bodies.length, 3);
+    });
+
+  test("an error line in mid-stream: the second try's answer is the whole answer", async () => {
+    const first = stream(line({ content: "Dimm" }), failure("the runner went away"));
+    const { code, stdout, stderr } = await ask([first, say("All dark.")], [...M, "hi"]);
+    deepEqual([code, stdout], [0, "All dark.\n"]);
+    match(stderr, /the runner went away.*Trying again/);
+  });
+
+  for (const [what, step, words] of [
+    ["400", refuse(400, "invalid option provided"), /invalid option provided/],
+    [
+      "401 of a cloud model",
+      { status: 401, body: ['{"error":"unauthorized","signin_url":"https://ollama.com/connect"}'] },
+      /unauthorized/,
+    ],
+  ] as [string, Step, RegExp][])
+    test(`${what} is not tried again`, async () => {
+      const { code, stderr, bodies } = await ask([step], [...M, "hi"]);
+      equal(code, 1);
+      match(stderr, words);
+      equal(bodies.length, 1);
+    });
+
+  test("a model that cannot think says so, in the server's words", async () => {
+    const { code, stderr } = await ask([say("ok")], [...M, "-o", "think", "true", "hi"]);
+    equal(code, 1);
+    match(stderr, /"m" does not support thinking/);
+  });
+
+  test("a web page instead of a stream is an error, not an answer", async () => {
+    const page = { headers: { "content-type": "text/html" }, body: ["<html><title>Sign in</title>\n</html>\n"] };
+    const { code, stdout, stderr } = await ask([page], [...M, "hi"]);
+    deepEqual([code, stdout], [1, ""]);
+    match(stderr, /not a stream but <html>/);
+  });
+
+  test("a model that is not installed: the sentence says how to get it, at once", async () => {
+    const { code, stderr, bodies } = await ask([say("ok")], ["-m", "ollama/qwen9:7b", "hi"]);
+    equal(code, 1);
+    match(stderr, /no model 'qwen9:7b'.*ollama pull qwen9:7b/);
+    doesNotMatch(stderr, /Trying again/);
+    equal(bodies.length, 0);
+  });
+
+  test("a server that is not Ollama is not said to lack the model", async () => {
+    const { url, close } = await fakeOllama([say("hi")]);
+    const { code, stderr } = await zz(place(), [...M, "--once", "hi"], { env: { OLLAMA_HOST: `${url}/elsewhere` } });
+    await close();
+    equal(code, 1);
+    match(stderr, /404/);
+    doesNotMatch(stderr, /ollama pull/);
+  });
+
+  test("no server there: a sentence that names the address, exit 1", async () => {
+    const port = await freePort();
+    const env = { OLLAMA_HOST: `127.0.0.1:${port}` };
+    const { code, stdout, stderr } = await zz(place(), [...M, "--once", "hi"], { env });
+    deepEqual([code, stdout], [1, ""]);
+    match(stderr.trim().split("\n").at(-1)!, new RegExp(`^Cannot reach '127\\.0\\.0\\.1:${port}': connection refused`));
+    doesNotMatch(stderr, /TypeError|^\s+at /m);
+  });
+
+  for (const host of ["http://", "no host at all"])
+    test(`OLLAMA_HOST=${JSON.stringify(host)} is named as what is wrong`, async () => {
+      const { code, stderr } = await zz(place(), [...M, "--once", "hi"], { env: { OLLAMA_HOST: host } });
+      ok(code === 1 || code === 2, String(code));
+      match(stderr, /OLLAMA_HOST/);
+    });
+
+  // ── Choosing ──
+
+  test("with no key, an Ollama that has a model with tools is used by itself", async () => {
+    const models = [
+      { name: "embed:latest", capabilities: ["embedding"] },
+      { name: "plain:latest", capabilities: ["completion"] },
+      { name: "lamp:7b", capabilities: ["completion", "tools"] },
+    ];
+    const { code, stdout, bodies } = await ask([say("Hello.")], ["hi"], { models });
+    deepEqual([code, stdout], [0, "Hello.\n"]);
+    equal(bodies[0].model, "lamp:7b");
+  });
+
+  test("with no key, an Ollama without such a model is not used", async () => {
+    const { code, stderr, bodies } = await ask([say("Hello.")], ["hi"], {
+      models: [{ name: "plain:latest", capabilities: ["completion"] }],
+    });
+    deepEqual([code, bodies.length], [2, 0]);
+    match(stderr, /^No model to ask: /);
+  });
+
+  test("-m ollama alone takes the first model with tools", async () => {
+    const { code, bodies } = await ask([say("Hello.")], ["-m", "ollama", "hi"], {
+      models: [{ name: "plain:latest", capabilities: ["completion"] }, { name: "lamp:7b" }],
+    });
+    deepEqual([code, bodies[0]?.model], [0, "lamp:7b"]);
+  });
+
+  for (const wait of [1_000, 3_000])
+    test(`an Ollama that answers after ${wait / 1000} s is not waited for`, async () => {
+      const fake = await fakeOllama([say("late")], undefined, wait);
+      const { code, stdout, stderr, ms } = await zz(place(), ["--once", "hi"], { env: { OLLAMA_HOST: fake.url } });
+      await fake.close();
+      deepEqual([code, stdout, fake.requests.length], [2, "", 0]);
+      deepEqual(fake.asked, ["GET /api/tags"]);
+      match(stderr, /^No model to ask: .*start Ollama/);
+      ok(ms < 5_000, `${ms} ms`);
+    });
+
+  test("OPENAI_API_KEY goes before Ollama, and Ollama is not waited for", async () => {
+    const fake = await fakeOllama([say("from Ollama")]);
+    const openai = await fakeOpenAI([sayOpenAI("from OpenAI")]);
+    const env = { OLLAMA_HOST: fake.url, OPENAI_API_KEY: "k", OPENAI_BASE_URL: openai.url };
+    const { stdout } = await zz(place(), ["--once", "--json", "hi"], { env });
+    await Promise.all([fake.close(), openai.close()]);
+    const { text, model } = JSON.parse(stdout);
+    deepEqual([text, model, fake.requests.length], ["from OpenAI", "openai/gpt-4o-mini", 0]);
+  });
+
+  test("--dry-run prints the request, num_ctx in it, and sends nothing", async () => {
+    const { code, stdout, fake } = await ask([say("ok")], [...M, "--dry-run", "hi"]);
+    equal(code, 0);
+    equal(JSON.parse(stdout).options.num_ctx, 32_768);
+    deepEqual([fake.requests.length, fake.asked], [0, []]);
+  });
+
+  // ── Listing ──
+
+  test("--models lists what is installed with the windows that were trained", async () => {
+    const models = [
+      { name: "lamp:7b", trained: 131_072, capabilities: ["completion", "tools", "vision"] },
+      { name: "old:latest", trained: null, capabilities: null },
+      { name: "small:1b", trained: 2_048, capabilities: ["completion"] },
+    ];
+    const { code, stdout } = await ask([], ["--models", "-m", "ollama"], { models });
+    equal(code, 0);
+    deepEqual(stdout.trimEnd().split("\n"), [
+      "ollama/lamp:7b  131072 tokens",
+      "ollama/old:latest",
+      "ollama/small:1b  2048 tokens",
+    ]);
+    const json = JSON.parse((await ask([], ["--models", "-m", "ollama", "--json"], { models })).stdout);
+    deepEqual(json[0], { id: "ollama/lamp:7b", window: 131_072, tools: true, vision: true });
+    deepEqual(json[1], { id: "ollama/old:latest" });
+  });
+
+  test("--models with no server: exit 1 for ollama alone, a note beside the others'", async () => {
+    const port = await freePort();
+    const env = { OLLAMA_HOST: `127.0.0.1:${port}` };
+    const [one, all] = await Promise.all([
+      zz(place(), ["--models", "-m", "ollama"], { env }),
+      zz(place(), ["--models"], { env }),
+    ]);
+    equal(one.code, 1);
+    match(one.stderr, new RegExp(`^Cannot reach '127\\.0\\.0\\.1:${port}': connection refused`));
+    equal(all.code, 0);
+    match(all.stdout, /^offline\/router$/m);
+    match(all.stderr, /^ollama: Cannot reach/m);
+  });
+});
+
+// ── Addresses ──
+
+for (const [host, expected] of [
+  ["", "http://127.0.0.1:11434"],
+  ["  ", "http://127.0.0.1:11434"],
+  ["localhost", "http://localhost:11434"],
+  ["box.lan", "http://box.lan:11434"],
+  [" box.lan ", "http://box.lan:11434"],
+  ["box:8080", "http://box:8080"],
+  ["box:80", "http://box"],
+  ["192.168.0.7", "http://192.168.0.7:11434"],
+  ["0.0.0.0", "http://127.0.0.1:11434"],
+  ["0.0.0.0:8080", "http://127.0.0.1:8080"],
+  ["http://0.0.0.0:11434", "http://127.0.0.1:11434"],
+  ["http://box", "http://box"],
+  ["http://box:80", "http://box"],
+  ["https://box", "https://box"],
+  ["https://box:443/", "https://box"],
+  ["https://box:11434", "https://box:11434"],
+  ["http://box:11434/", "http://box:11434"],
+  ["http://box:11434//", "http://box:11434"],
+  ["box:11434/", "http://box:11434"],
+  ["https://box/ollama", "https://box/ollama"],
+  ["https://box/ollama/", "https://box/ollama"],
+  ["box/ollama", "http://box:11434/ollama"],
+  ["box:8080/ollama", "http://box:8080/ollama"],
+  ["box:80/ollama", "http://box/ollama"],
+  ["[::1]", "http://[::1]:11434"],
+  ["[::1]:8080", "http://[::1]:8080"],
+  ["[::]:8080", "http://[::1]:8080"],
+  [":8080", "http://127.0.0.1:8080"],
+  ['"box:8080"', "http://box:8080"],
+] as const)
+  test(`base() reads OLLAMA_HOST=${JSON.stringify(host)}`, () => equal(base({}, host), expected));
+
+for (const [url, expected] of [
+  ["http://box:1", "http://box:1"],
+  ["http://box:1/", "http://box:1"],
+  ["http://box:1/v1", "http://box:1"],
+  ["http://box:1/v1/", "http://box:1"],
+  ["http://box:1/api", "http://box:1"],
+  ["https://box/ollama/api/", "https://box/ollama"],
+] as const)
+  test(`base() takes --base-url ${url} before OLLAMA_HOST`, () => equal(base({ url }, "other:5"), expected));

@@ -1,0 +1,763 @@
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Ask, type Core, createZz, type Message, type Needs, type Options, openChat, runTurn } from "../zz.ts";
+import { type Place, place, zz } from "./run.ts";
+
+/** A fresh project with these files. A value of `->x` makes a link to x, `|` a FIFO. */
+function project(files: Record<string, string | Buffer>): Place {
+  const where = place();
+  for (const [name, content] of Object.entries(files)) {
+    const file = join(where.cwd, name);
+    mkdirSync(dirname(file), { recursive: true });
+    if (content === "|") execFileSync("mkfifo", [file]);
+    else if (typeof content === "string" && content.startsWith("->")) symlinkSync(content.slice(2), file);
+    else if (name.endsWith("/")) mkdirSync(file, { recursive: true });
+    else writeFileSync(file, content);
+  }
+  return where;
+}
+
+const git = (cwd: string, ...args: string[]): string => execFileSync("git", args, { cwd, encoding: "utf8" });
+
+interface Given {
+  options?: Options;
+  ask?: Ask;
+  setup?: (core: Core) => void;
+}
+type Got = Message & { role: "tool" };
+
+/** One round of these calls through the turn loop, as a model would make them; what comes back to it. */
+async function play(
+  where: Place,
+  calls: [tool: string, args: object][],
+  { options, ask, setup }: Given = {},
+): Promise<Got[]> {
+  const core = await createZz({ root: where.cwd, home: where.home, save: false, ...options });
+  if (ask) core.ask = ask;
+  setup?.(core);
+  const value = {
+    name: "script",
+    models: async () => [],
+    async *chat({ messages }: { messages: Message[] }) {
+      if (messages.at(-1)!.role === "tool") yield { text: "done" };
+      else for (const [i, [name, args]] of calls.entries()) yield { call: { id: `c${i}`, name, args } };
+      yield { finish: "stop" };
+    },
+  };
+  core.providers.set("script", { owner: "test", value });
+  const chat = openChat(core, "script/m");
+  await runTurn(core, chat, "go");
+  return chat.messages.filter((message) => message.role === "tool");
+}
+const call = async (where: Place, tool: string, args: object, given?: Given): Promise<Got> =>
+  (await play(where, [[tool, args]], given))[0]!;
+
+/** Text, or what a refusal or failure must say. */
+type Row = [what: string, args: Record<string, unknown>, expected: string | RegExp, failed?: "fails"];
+
+function rows(tool: string, where: Place, table: Row[]): void {
+  for (const [what, args, expected, failed] of table)
+    test(`${tool}: ${what}`, { timeout: 5_000 }, async () => {
+      const { text, failed: did } = await call(where, tool, args);
+      if (typeof expected === "string") equal(text, expected);
+      else match(text, expected);
+      equal(Boolean(did), failed === "fails", text);
+      doesNotMatch(text, /\0/);
+    });
+}
+
+// ── read_file ──
+
+const LONG = Array.from({ length: 2_001 }, (_, i) => `line ${i + 1}`).join("\n");
+const outside = project({ "secret.txt": "from outside\n" });
+const texts = project({
+  "three.txt": "a\nb\nc\n",
+  "windows.txt": "a\r\nb\r\n",
+  "open.txt": "a\nb",
+  "empty.txt": "",
+  "newline.txt": "\n",
+  "blank.txt": "a\n\n\n",
+  "long.txt": LONG,
+  "wide.txt": `${"x".repeat(2_001)}\n`,
+  "exact.txt": `${"x".repeat(2_000)}\n`,
+  "latin1.txt": Buffer.from([0x63, 0x61, 0x66, 0xe9, 0x0a]),
+  "binary.bin": Buffer.from([1, 2, 0, 3]),
+  "src/[...slug].ts": "slug\n",
+  "with space.txt": "space\n",
+  "änderung-日本-💡.txt": "unicode\n",
+  "-rf.txt": "dash\n",
+  "--help": "help\n",
+  "*.txt": "star\n",
+  pipe: "|",
+  "to-pipe": "->pipe",
+  "to-three": "->three.txt",
+  "to-src": "->src",
+  loop: "->loop",
+  dangling: "->nothing-there",
+  leaving: `->${join(outside.cwd, "secret.txt")}`,
+  "leaving-folder": `->${outside.cwd}`,
+});
+
+rows("read_file", texts, [
+  ["numbers the lines", { path: "three.txt" }, "1\ta\n2\tb\n3\tc"],
+  ["a range, both ends in it", { path: "three.txt", start: 2, end: 3 }, "2\tb\n3\tc"],
+  ["one line", { path: "three.txt", start: 2, end: 2 }, "2\tb"],
+  ["an end past the last line", { path: "three.txt", start: 3, end: 99 }, "3\tc"],
+  ["only an end", { path: "three.txt", end: 1 }, "1\ta"],
+  ["a start before the first line", { path: "three.txt", start: -5, end: 1 }, "1\ta"],
+  [
+    "a start past the last line",
+    { path: "three.txt", start: 4 },
+    /from line 4: it has 3 lines\. Start earlier\./,
+    "fails",
+  ],
+  ["an end before the start", { path: "three.txt", start: 3, end: 2 }, /^Cannot read 'three\.txt'/, "fails"],
+  ["half a line number", { path: "three.txt", start: 1.5 }, /^Cannot call 'read_file': start/, "fails"],
+  ["no path", {}, /^Cannot call 'read_file': .*path/, "fails"],
+  ["a path that is a number", { path: 3 }, /^Cannot call 'read_file': path/, "fails"],
+  ["an empty path", { path: "" }, /^Cannot read '': it is a folder/, "fails"],
+  ["CRLF leaves no trace", { path: "windows.txt" }, "1\ta\n2\tb"],
+  ["no final newline", { path: "open.txt" }, "1\ta\n2\tb"],
+  ["empty lines at the end count", { path: "blank.txt" }, "1\ta\n2\t\n3\t"],
+  ["an empty file", { path: "empty.txt" }, /^1\t$|empty/],
+  ["a lone newline", { path: "newline.txt" }, "1\t"],
+  [
+    "at most 2000 lines, and how to go on",
+    { path: "long.txt" },
+    /^1\tline 1\n[\s\S]*\n2000\tline 2000\n\[1 more lines; read on from 2001\]$/,
+  ],
+  ["the rest of it", { path: "long.txt", start: 2001 }, "2001\tline 2001"],
+  [
+    "a range that is asked for says nothing of the rest",
+    { path: "long.txt", start: 1, end: 2 },
+    "1\tline 1\n2\tline 2",
+  ],
+  ["a wide line is cut at 2000 characters", { path: "wide.txt" }, `1\t${"x".repeat(2_000)}…`],
+  ["2000 characters are not too wide", { path: "exact.txt" }, `1\t${"x".repeat(2_000)}`],
+  ["bytes that are not UTF-8 do not stop it", { path: "latin1.txt" }, "1\tcaf\ufffd"],
+  ["a binary file", { path: "binary.bin" }, /^Cannot read 'binary\.bin': it is not text\./, "fails"],
+  ["a folder", { path: "src" }, /^Cannot read 'src': it is a folder\. List it/, "fails"],
+  ["a folder behind a link", { path: "to-src" }, /^Cannot read 'to-src': it is a folder/, "fails"],
+  ["a FIFO does not hang", { path: "pipe" }, /^Cannot read 'pipe': it is not a regular file\./, "fails"],
+  [
+    "a link to a FIFO does not hang",
+    { path: "to-pipe" },
+    /^Cannot read 'to-pipe': it is not a regular file\./,
+    "fails",
+  ],
+  [
+    "a file that is missing",
+    { path: "gone.txt" },
+    /^Cannot read 'gone\.txt': no such file or folder\. Check the path\.$/,
+    "fails",
+  ],
+  ["a missing folder", { path: "gone/a.txt" }, /^Cannot read 'gone\/a\.txt': no such file/, "fails"],
+  [
+    "a file taken for a folder",
+    { path: "three.txt/a" },
+    /^Cannot read 'three\.txt\/a': a part of the path is not a folder/,
+    "fails",
+  ],
+  ["a link to nothing", { path: "dangling" }, /^Cannot read 'dangling': no such file/, "fails"],
+  ["a link to itself", { path: "loop" }, /^Cannot read 'loop': /, "fails"],
+  [
+    "a NUL in the path",
+    { path: "three.txt\0.png" },
+    /^Cannot use path 'three\.txt\\0\.png': it holds a NUL byte/,
+    "fails",
+  ],
+  ["a name too long for any disk", { path: "x".repeat(5_000) }, /^Cannot read 'x+': /, "fails"],
+  ["outside the project, by dots", { path: "../home" }, /^Refused: requires read access to "\.\.\/home"/, "fails"],
+  [
+    "outside the project, absolute",
+    { path: "/etc/passwd" },
+    /^Refused: requires read access to "\/etc\/passwd"/,
+    "fails",
+  ],
+  ["outside, by dots after a link", { path: "leaving-folder/../secret.txt" }, /^(Refused|Cannot)/, "fails"],
+  ["a link that leaves", { path: "leaving" }, /^Refused: requires read access to "leaving"/, "fails"],
+  ["a folder link that leaves", { path: "leaving-folder/secret.txt" }, /^Refused: requires read access/, "fails"],
+  ["a neighbour whose name begins alike", { path: `${realpathSync(texts.cwd)}-x` }, /^Refused/, "fails"],
+  ["a link that stays", { path: "to-three" }, "1\ta\n2\tb\n3\tc"],
+  ["dots that stay", { path: "src/../three.txt", end: 1 }, "1\ta"],
+  ["absolute, inside", { path: join(realpathSync(texts.cwd), "three.txt"), end: 1 }, "1\ta"],
+  ["brackets are a name", { path: "src/[...slug].ts" }, "1\tslug"],
+  ["a star is a name", { path: "*.txt" }, "1\tstar"],
+  ["spaces", { path: "with space.txt" }, "1\tspace"],
+  ["unicode", { path: "änderung-日本-💡.txt" }, "1\tunicode"],
+  ["a leading dash", { path: "-rf.txt" }, "1\tdash"],
+  ["two leading dashes", { path: "--help" }, "1\thelp"],
+  ["~ is a name, not the home", { path: "~/x" }, /^Cannot read '~\/x': no such file/, "fails"],
+]);
+
+test("read_file: --allow-read does not open what is outside the project to ctx.files", async () => {
+  const { text, failed } = await call(texts, "read_file", { path: "leaving" }, { options: { allow: { read: true } } });
+  match(text, /^Cannot use 'leaving': it is outside the project/);
+  equal(failed, true);
+});
+
+test("read_file: the names other models use for it work, also camelCase arguments' tool", async () => {
+  for (const name of ["readFile", "cat", "functions.read_file", "Read_File"])
+    equal((await call(texts, name, { path: "open.txt", end: 1 })).text, "1\ta");
+});
+
+// ── list_dir ──
+
+const tree = project({
+  "a.txt": "",
+  "B.txt": "",
+  "src/one.ts": "",
+  "src/deep/two.ts": "",
+  "src/deep/three.ts": "",
+  "with space/x": "",
+  "hollow/": "",
+  "node_modules/x/index.js": "",
+  "src/node_modules/y/index.js": "",
+  "dist/out.js": "",
+  pipe: "|",
+  ".env": "KEY=1\n",
+});
+rows("list_dir", tree, [
+  [
+    "the project: files, and folders with how many files are in them",
+    {},
+    ".env\nB.txt\na.txt\nsrc/ (3 files)\nwith space/ (1 files)",
+  ],
+  ["a folder", { path: "src" }, "deep/ (2 files)\none.ts"],
+  ["a folder with a slash at its end", { path: "src/" }, "deep/ (2 files)\none.ts"],
+  ["a folder from ./", { path: "./src/deep" }, "three.ts\ntwo.ts"],
+  ["a folder, absolute", { path: join(realpathSync(tree.cwd), "src/deep") }, "three.ts\ntwo.ts"],
+  ["a folder with a space", { path: "with space" }, "x"],
+  ["an empty folder", { path: "hollow" }, "'hollow' holds no files."],
+  ["a folder that is missing", { path: "gone" }, /^Cannot list 'gone': no such/, "fails"],
+  ["a file", { path: "a.txt" }, /^Cannot list 'a\.txt': /, "fails"],
+  ["outside the project", { path: ".." }, /^Refused: requires read access to "\.\."/, "fails"],
+]);
+
+test("list_dir: at most 200 rows, and how many are left", async () => {
+  const many = project(
+    Object.fromEntries(Array.from({ length: 203 }, (_, i) => [`f${String(i).padStart(3, "0")}`, ""])),
+  );
+  const lines = (await call(many, "list_dir", {})).text.split("\n");
+  deepEqual([lines.length, lines[199], lines[200]], [201, "f199", "[3 more; list a folder in it]"]);
+});
+
+// ── The lister ──
+
+const IGNORING = {
+  ".gitignore": "*.log\n/top-only\nwhole/\n!/kept.log\n# comment\n",
+  "a.log": "",
+  "kept.log": "",
+  "a.txt": "",
+  "top-only": "",
+  "sub/top-only": "",
+  "sub/b.log": "",
+  "sub/.gitignore": "!b.log\n*.tmp\nlocal/\n",
+  "sub/c.tmp": "",
+  "sub/local/d.txt": "",
+  "sub/deeper/e.tmp": "",
+  "sub/deeper/.gitignore": "!e.tmp\n",
+  "other/c.tmp": "",
+  "other/local/d.txt": "",
+  "whole/.gitignore": "!*\n",
+  "whole/f.txt": "",
+};
+const KEPT = [
+  ".gitignore",
+  "a.txt",
+  "kept.log",
+  "other/c.tmp",
+  "other/local/d.txt",
+  "sub/.gitignore",
+  "sub/b.log",
+  "sub/deeper/.gitignore",
+  "sub/deeper/e.tmp",
+  "sub/top-only",
+];
+/** A tool that shows the lister as it is. */
+const lister = (core: Core) =>
+  core.tools.set("lister", {
+    owner: "test",
+    value: {
+      name: "lister",
+      description: "x",
+      params: { path: "string?" },
+      run: async ({ path }: { path?: string }, { files }) => (await files.list(path)).join("\n"),
+    },
+  });
+const list = async (where: Place, path?: string): Promise<string[]> =>
+  (await call(where, "lister", path ? { path } : {}, { setup: lister })).text.split("\n");
+
+for (const way of ["with git", "without git"])
+  for (const [under, kept] of [
+    [undefined, KEPT],
+    ["sub", KEPT.filter((name) => name.startsWith("sub/"))],
+    ["other", KEPT.filter((name) => name.startsWith("other/"))],
+  ] as const)
+    test(`the lister, ${way}, honours nested .gitignore with negation, under ${under ?? "the project"}`, async () => {
+      const where = project(IGNORING);
+      if (way === "with git") git(where.cwd, "init", "-q");
+      deepEqual(await list(where, under), kept);
+    });
+
+test("the lister, with git, knows files that are new, deleted, and oddly named", async () => {
+  const where = project({ "gone.txt": "", "kept.txt": "", 'quote".txt': "", "ü.txt": "", "new\nline": "" });
+  git(where.cwd, "init", "-q");
+  git(where.cwd, "add", "gone.txt", "kept.txt");
+  execFileSync("rm", [join(where.cwd, "gone.txt")]);
+  deepEqual((await list(where)).sort(), ["kept.txt", "line", "new", 'quote".txt', "ü.txt"].sort());
+});
+
+// ── grep ──
+
+const searched = project({
+  "src/a.ts": "const price = a.b(c);\nconst other = aXb(c);\n",
+  "src/b.ts": "PRICE\n  indented price\n",
+  "lib/a.ts": "price again\n",
+  "srcery.txt": "price of magic\n",
+  "many.txt": "hit\n".repeat(103),
+  "wide.txt": `wide ${"y".repeat(500)}\n`,
+  "crlf.txt": "ends here\r\n",
+  "binary.bin": Buffer.from("price\0"),
+  "img/[x].txt": "bracket\n",
+  ".github/ci.yml": "workflow\n",
+  "github/ci.yml": "no workflow\n",
+  pipe: "|",
+  "to-pipe": "->pipe",
+  loop: "->loop",
+  leaving: `->${join(outside.cwd, "secret.txt")}`,
+  "leaving-folder": `->${outside.cwd}`,
+});
+rows("grep", searched, [
+  [
+    "finds a text with file and line, case as written",
+    { query: "price", path: "src" },
+    "src/a.ts:1: const price = a.b(c);\nsrc/b.ts:2: indented price",
+  ],
+  ["a literal with regex characters is literal", { query: "a.b(c)" }, "src/a.ts:1: const price = a.b(c);"],
+  [
+    "a lone bracket is literal",
+    { query: "b(" },
+    "src/a.ts:1: const price = a.b(c);\nsrc/a.ts:2: const other = aXb(c);",
+  ],
+  [
+    "a regex",
+    { query: "a.b\\(c", regex: true },
+    "src/a.ts:1: const price = a.b(c);\nsrc/a.ts:2: const other = aXb(c);",
+  ],
+  ["a regex with an anchor at a line's end, CRLF", { query: "here$", regex: true }, "crlf.txt:1: ends here"],
+  ["a regex that is none", { query: "(", regex: true }, /regular expression.*Unterminated group/i, "fails"],
+  ["one file", { query: "price", path: "src/a.ts" }, "src/a.ts:1: const price = a.b(c);"],
+  ["a folder, not its namesakes", { query: "price", path: "src" }, /^(?![\s\S]*srcery)/],
+  ["a folder from ./ with a slash", { query: "price", path: "./lib/" }, "lib/a.ts:1: price again"],
+  ["a folder, absolute", { query: "price", path: join(realpathSync(searched.cwd), "lib") }, "lib/a.ts:1: price again"],
+  ["a folder, with dots", { query: "price", path: "src/../lib" }, "lib/a.ts:1: price again"],
+  ["a folder whose name begins with a dot", { query: "workflow", path: ".github" }, ".github/ci.yml:1: workflow"],
+  ["a folder with brackets in a name", { query: "bracket", path: "img/[x].txt" }, "img/[x].txt:1: bracket"],
+  ["a folder that is missing", { query: "price", path: "gone" }, /^Cannot .*'gone'.*no such/, "fails"],
+  [
+    "binary files are passed over, FIFOs do not hang",
+    { query: "price" },
+    /^lib\/a\.ts:1: price again\nsrc\/a\.ts:1: [\s\S]*srcery\.txt:1: price of magic$/,
+  ],
+  [
+    "at most 100 hits, and how many more",
+    { query: "hit" },
+    /^(many\.txt:\d+: hit\n){100}\[3 more hits; narrow the query or the path\]$/,
+  ],
+  ["a wide line is cut at 200 characters", { query: "wide" }, `wide.txt:1: wide ${"y".repeat(195)}`],
+  ["nothing", { query: "zebra" }, "Nothing holds 'zebra'."],
+  ["what links bring from outside is not searched", { query: "from outside" }, "Nothing holds 'from outside'."],
+  ["outside the project", { query: "x", path: "../home" }, /^Refused: requires read access/, "fails"],
+]);
+
+test("grep: a regex that backtracks for ever is given up, and does not hang the program", async () => {
+  const where = project({ "a.txt": `${"a".repeat(60)}!\n` });
+  const signal = AbortSignal.timeout(4_000);
+  const { code, stderr } = await zz(where, ["--call", "grep", '{"query":"(a+)+$","regex":true}'], { signal });
+  equal(code, 1);
+  match(stderr, /regular expression/);
+});
+
+// ── git_status ──
+
+test("git_status: the branch and what is new", async () => {
+  const where = project({ "a.txt": "x\n" });
+  git(where.cwd, "init", "-q", "-b", "trunk");
+  equal((await call(where, "git_status", {})).text, "## No commits yet on trunk\n?? a.txt");
+});
+
+test("git_status: outside a repository it says so", async () => {
+  const where = project({ "a.txt": "" });
+  const { text, failed } = await call(where, "git_status", {});
+  match(text, /^Cannot ask git: .*not a git repository.*Is '.*' a repository\?$/i);
+  equal(failed, true);
+});
+
+// ── Symbols ──
+
+const CODE = `// The forms that a definition has.
+export function plain(): void {}
+export async function waits(): Promise<void> {}
+export function* makes() {}
+export const arrow = (a: number) => a;
+export const named = function inner() {};
+let changing = 1;
+var old = 2;
+export const { taken, renamed: given } = { taken: 1, renamed: 2 };
+/** Shines. */
+export class Lamp {
+  static count = 0;
+  #wire = 1;
+  constructor() {}
+  dim(level: number) {
+    function clamp() {}
+    return level + this.#wire;
+  }
+  get bright() { return true; }
+  set volume(value: number) {}
+  static make() { return new Lamp(); }
+  quick = () => 1;
+}
+export abstract class Shape { abstract area(): number }
+export interface Bulb { watt: number }
+export type Colour = "red" | "blue";
+export enum Mode { On, Off }
+export namespace Room { export function enter() {} }
+declare function outer(): void;
+export default function main() {
+  const local = () => { function nested() {} };
+}
+function many(a: string): void;
+function many(a: number): void;
+function many(a: any) {}
+`;
+const coded = project({
+  "src/code.ts": CODE,
+  "src/plugin.ts": "export default (zz: any) => {\n  function helper() {}\n  return helper;\n};\n",
+  "src/view.tsx": "export function View() {\n  return <p>// TODO in text</p>;\n}\n",
+  "src/old.js": "function legacy() {}\nmodule.exports = { legacy };\n",
+  "src/broken.ts": "export const before = ;\nexport const after = 1;\n",
+  "src/uses.ts": `import { Lamp } from "./code.ts";\n// Lamp in a comment\nconst s = "Lamp in a string";\nconst t = \`Lamp \${new Lamp().dim(2)}\`;\nconst Lamps = 1;\n`,
+  "src/todo.ts": [
+    "// TODO: one",
+    'const a = "TODO: not one"; // FIXME two',
+    `const b = \`// TODO not one \${/* HACK three */ 1}\`;`,
+    "const c = /TODO not one/;",
+    "/*",
+    " * TODO four",
+    " */",
+    "function f() {",
+    "  // TODO five",
+    "}",
+    "// METHODTODO not one, todo not one",
+    'const url = "http://x/ // TODO not one";',
+    "// TODO: last",
+  ].join("\n"),
+  "notes.md": "TODO: not code\nclass Lamp\n",
+});
+const at = (text: string): number => CODE.split("\n").findIndex((line) => line.includes(text)) + 1;
+
+for (const [symbol, text] of [
+  ["plain", "function plain"],
+  ["waits", "function waits"],
+  ["makes", "function* makes"],
+  ["arrow", "const arrow"],
+  ["named", "const named"],
+  ["changing", "let changing"],
+  ["old", "var old"],
+  ["taken", "const { taken"],
+  ["given", "const { taken"],
+  ["Lamp", "class Lamp"],
+  ["count", "static count"],
+  ["#wire", "#wire = 1"],
+  ["dim", "dim(level"],
+  ["Lamp.dim", "dim(level"],
+  ["dim()", "dim(level"],
+  ["bright", "get bright"],
+  ["volume", "set volume"],
+  ["make", "static make"],
+  ["quick", "quick ="],
+  ["clamp", "function clamp"],
+  ["Shape", "class Shape"],
+  ["area", "abstract area"],
+  ["Bulb", "interface Bulb"],
+  ["Colour", "type Colour"],
+  ["Mode", "enum Mode"],
+  ["Room", "namespace Room"],
+  ["enter", "function enter"],
+  ["outer", "function outer"],
+  ["main", "function main"],
+  ["nested", "function nested"],
+] as const)
+  test(`find_definition: ${symbol}`, async () => {
+    const { text: found, failed } = await call(coded, "find_definition", { symbol });
+    equal(failed, undefined, found);
+    match(found, new RegExp(`^src/code\\.ts:${at(text)}: `), found);
+    equal(found.split("\n").length, 1, found);
+  });
+
+rows("find_definition", coded, [
+  [
+    "overloads are all of them",
+    { symbol: "many" },
+    /^src\/code\.ts:33: .*\nsrc\/code\.ts:34: .*\nsrc\/code\.ts:35: function many\(a: any\) \{\}$/,
+  ],
+  ["the comment before it is shown", { symbol: "Lamp" }, "src/code.ts:11: export class Lamp  // Shines."],
+  ["a function inside a plugin's arrow", { symbol: "helper" }, "src/plugin.ts:2: function helper() {}"],
+  ["JavaScript", { symbol: "legacy" }, "src/old.js:1: function legacy() {}"],
+  ["TSX", { symbol: "View" }, "src/view.tsx:1: export function View()"],
+  ["a file with a syntax error does not stop it", { symbol: "after" }, /^src\/broken\.ts:2: export const after = 1/],
+  [
+    "another spelling of the name",
+    { symbol: "room_enter" },
+    /^(No definition is named 'room_enter'. Nearest:\n)?src\/code\.ts:28: /,
+  ],
+  ["words for it", { symbol: "lamp count" }, /src\/code\.ts:12: static count = 0/],
+  ["what nobody defined", { symbol: "xyzzyplugh" }, /^Cannot find a definition of 'xyzzyplugh'/, "fails"],
+]);
+
+rows("find_references", coded, [
+  [
+    "code alone: no comments, no strings, no longer names",
+    { symbol: "Lamp" },
+    /^src\/code\.ts:11: .*\nsrc\/code\.ts:21: .*\nsrc\/uses\.ts:1: .*\nsrc\/uses\.ts:4: const t = /,
+  ],
+  ["a method, with its class", { symbol: "Lamp.dim" }, /^src\/code\.ts:15: .*\nsrc\/uses\.ts:4: /],
+  ["a name with its brackets", { symbol: "dim()" }, /^src\/code\.ts:15: .*\nsrc\/uses\.ts:4: /],
+  ["a private name", { symbol: "#wire" }, /^src\/code\.ts:13: .*\nsrc\/code\.ts:17: /],
+  ["what nobody uses", { symbol: "xyzzyplugh" }, /^Cannot find a use of 'xyzzyplugh'/, "fails"],
+]);
+test("find_references: of Lamp there are four and no more", async () => {
+  equal((await call(coded, "find_references", { symbol: "Lamp" })).text.split("\n").length, 4);
+});
+
+rows("get_structure", coded, [
+  ["each file and what it exports", { path: "src/view.tsx" }, "src/view.tsx (1) View:1"],
+  ["a folder", { path: "src" }, /^src\/broken\.ts .*\nsrc\/code\.ts \(\d+\) plain:2 waits:3 /],
+  ["no code there", { path: "notes.md" }, "No code under 'notes.md'."],
+  ["a folder, absolute", { path: join(realpathSync(coded.cwd), "src/view.tsx") }, "src/view.tsx (1) View:1"],
+]);
+
+rows("get_todos", coded, [
+  [
+    "comments alone: not strings, templates, regular expressions, other words",
+    { path: "src/todo.ts" },
+    "src/todo.ts:1: TODO: one\nsrc/todo.ts:2: FIXME two\nsrc/todo.ts:3: HACK three\nsrc/todo.ts:6: TODO four\nsrc/todo.ts:9: TODO five\nsrc/todo.ts:13: TODO: last",
+  ],
+  ["text between tags is no comment", { path: "src/view.tsx" }, "No TODO, FIXME or HACK in comments."],
+  ["none", { path: "src/code.ts" }, "No TODO, FIXME or HACK in comments."],
+]);
+
+test("the symbol tools see a file as it is now, not as it was", async () => {
+  const where = project({ "a.ts": "export const before = 1;\n" });
+  equal((await call(where, "find_definition", { symbol: "before" })).failed, undefined);
+  writeFileSync(join(where.cwd, "a.ts"), "\nexport const later = 1;\n");
+  equal((await call(where, "find_definition", { symbol: "later" })).text, "a.ts:2: export const later = 1;");
+});
+
+// ── The gate ──
+
+const SECRETS = {
+  ".env": "TOKEN=open-sesame\n",
+  ".env.local": "TOKEN=open-barley\n",
+  "deep/.env": "TOKEN=open-wheat\n",
+  "server.key": "open-rye\n",
+  id_rsa: "open-oat\n",
+  "innocent.txt": "->.env",
+  "env.txt": "TOKEN=none\n",
+  ".environment": "fine\n",
+  "private/plan.ts": "export const plan = 1; // TODO open-spelt\n",
+};
+const guarded = project(SECRETS);
+
+for (const path of [
+  ".env",
+  ".env.local",
+  "deep/.env",
+  "server.key",
+  "id_rsa",
+  "./.env",
+  "deep/../.env",
+  "innocent.txt",
+])
+  test(`gate: ${path} is refused when nobody is there, and the sentence says how to allow it`, async () => {
+    const { text, failed } = await call(guarded, "read_file", { path });
+    equal(text, `Refused: requires read access to "${path}"; run again with --allow-read=${path}.`);
+    equal(failed, true);
+  });
+
+for (const path of ["env.txt", ".environment"])
+  test(`gate: ${path} is no secret`, async () => equal((await call(guarded, "read_file", { path })).failed, undefined));
+
+for (const [said, allowed] of [
+  ["y", true],
+  ["Yes ", true],
+  ["n", false],
+  ["", false],
+  ["yesterday", false],
+] as const)
+  test(`gate: a person who answers ${JSON.stringify(said)} has ${allowed ? "allowed" : "refused"} it`, async () => {
+    const asked: string[] = [];
+    const ask = async (question: string) => {
+      asked.push(question);
+      return said;
+    };
+    const { text } = await call(guarded, "read_file", { path: ".env" }, { ask });
+    deepEqual(asked, ['Allow read_file read access to ".env"? [y/N] ']);
+    equal(text, allowed ? "1\tTOKEN=open-sesame" : 'Refused: the person said no to read access to ".env".');
+  });
+
+test("gate: two reads of one round ask one after the other", async () => {
+  let open = 0;
+  let most = 0;
+  const ask = async () => {
+    most = Math.max(most, ++open);
+    await sleep(20);
+    open--;
+    return "y";
+  };
+  const got = await play(
+    guarded,
+    [
+      ["read_file", { path: ".env" }],
+      ["read_file", { path: ".env.local" }],
+    ],
+    { ask },
+  );
+  deepEqual(
+    got.map(({ text }) => text),
+    ["1\tTOKEN=open-sesame", "1\tTOKEN=open-barley"],
+  );
+  equal(most, 1, "questions open at once");
+});
+
+for (const [what, rules, allowed] of [
+  ["allow of the file", { allow: { read: [".env"] } }, true],
+  ["allow of another file", { allow: { read: ["env.txt"] } }, false],
+  ["allow of its folder", { allow: { read: ["."] } }, true],
+  ["allow of all", { allow: { read: true } }, true],
+  ["allow of writing", { allow: { write: true } }, false],
+  ["deny of the file beats allow of all", { allow: { read: true }, deny: { read: [".env"] } }, false],
+  ["deny of all beats allow of the file", { allow: { read: [".env"] }, deny: { read: true } }, false],
+] as [string, Pick<Options, "allow" | "deny">, boolean][])
+  test(`gate: ${what} ${allowed ? "lets .env be read" : "does not let .env be read"}`, async () => {
+    const { text, failed } = await call(guarded, "read_file", { path: ".env" }, { options: rules });
+    equal(!failed, allowed, text);
+    equal(text.includes("open-sesame"), allowed);
+  });
+
+test("gate: a denied file is denied through a link too", async () => {
+  const options: Options = { allow: { read: true }, deny: { read: [".env"] } };
+  match(
+    (await call(guarded, "read_file", { path: "innocent.txt" }, { options })).text,
+    /^Refused: .* is denied by --deny-read/,
+  );
+});
+
+for (const [what, tool, args, options, secret] of [
+  ["grep does not show what .env holds", "grep", { query: "TOKEN" }, {}, /open-(sesame|barley|wheat)/],
+  [
+    "grep does not show it by regex, or under a folder",
+    "grep",
+    { query: "open", regex: true, path: "deep" },
+    {},
+    /open-wheat/,
+  ],
+  ["grep does not show what is denied", "grep", { query: "plan" }, { deny: { read: ["private"] } }, /const plan/],
+  [
+    "find_definition does not show what is denied",
+    "find_definition",
+    { symbol: "plan" },
+    { deny: { read: ["private"] } },
+    /const plan/,
+  ],
+  ["get_todos does not show what is denied", "get_todos", {}, { deny: { read: ["private"] } }, /open-spelt/],
+] as [string, string, object, Options, RegExp][])
+  test(`gate: ${what}`, async () => doesNotMatch((await call(guarded, tool, args, { options })).text, secret));
+
+test("gate: grep finds in .env once that is allowed", async () => {
+  const options: Options = { allow: { read: [".env"] } };
+  match(
+    (await call(guarded, "grep", { query: "open-sesame", path: ".env" }, { options })).text,
+    /^\.env:1: TOKEN=open-sesame/,
+  );
+});
+
+test("gate: a link to a place that is not there yet is judged by that place", async () => {
+  const where = project({ out: `->${join(outside.cwd, "new.txt")}` });
+  const needs = ({ path }: { path: string }): Needs => ({ write: [path] });
+  const setup = (core: Core) =>
+    core.tools.set("touch", {
+      owner: "test",
+      value: {
+        name: "touch",
+        description: "x",
+        params: { path: "string" },
+        needs,
+        run: (({ path }: any, { files }: any) => files.path(path)) as any,
+      },
+    });
+  const { text, failed } = await call(where, "touch", { path: "out" }, { setup, options: { allow: { write: ["."] } } });
+  match(text, /^(Refused|Cannot use)/);
+  equal(failed, true);
+});
+
+// ── The same through the program ──
+
+describe("zz --call", { concurrency: 3 }, () => {
+  for (const [what, flags, args, code, stdout, stderr] of [
+    [
+      "a secret",
+      [],
+      { path: ".env" },
+      4,
+      "",
+      /Refused: requires read access to "\.env"; run again with --allow-read=\.env\./,
+    ],
+    ["a secret that is allowed", ["--allow-read=.env"], { path: ".env" }, 0, "1\tTOKEN=open-sesame\n", /^$/],
+    ["a secret that another rule allows", ["--allow-read=deep"], { path: ".env" }, 4, "", /Refused: requires/],
+    ["a secret with -A", ["-A"], { path: ".env" }, 0, "1\tTOKEN=open-sesame\n", /^$/],
+    [
+      "a secret that is denied, with -A",
+      ["-A", "--deny-read=.env"],
+      { path: ".env" },
+      4,
+      "",
+      /Refused: .* is denied by --deny-read/,
+    ],
+    ["a list of rules", ["--allow-read=deep,.env"], { path: ".env" }, 0, "1\tTOKEN=open-sesame\n", /^$/],
+    ["a missing file", [], { path: "gone" }, 1, "", /^Cannot read 'gone': no such file or folder\. Check the path\.$/],
+    ["wrong arguments", [], { file: "x" }, 2, "", /^Cannot call 'read_file': .*path/],
+  ] as [string, string[], object, number, string, RegExp][])
+    test(`zz --call read_file of ${what}: exit ${code}`, async () => {
+      const ran = await zz(guarded, ["--call", "read_file", JSON.stringify(args), ...flags]);
+      deepEqual([ran.code, ran.stdout], [code, stdout], ran.stderr);
+      match(ran.stderr.trim(), stderr);
+    });
+
+  test("a FIFO does not hang the program", { timeout: 10_000 }, async () => {
+    const { code, stderr } = await zz(texts, ["--call", "read_file", '{"path":"pipe"}']);
+    equal(code, 1);
+    match(stderr, /not a regular file/);
+  });
+
+  test("--json carries the data: numbers, hash", async () => {
+    const { code, stdout } = await zz(texts, ["--call", "read_file", '{"path":"three.txt","start":2}', "--json"]);
+    const { ok: good, text, data } = JSON.parse(stdout);
+    deepEqual([code, good, text], [0, true, "2\tb\n3\tc"]);
+    deepEqual({ ...data, hash: data.hash.length }, { path: "three.txt", start: 2, end: 3, lines: 3, hash: 64 });
+    const hits = JSON.parse((await zz(searched, ["--call", "grep", '{"query":"a.b("}', "--json"])).stdout).data;
+    deepEqual(hits, [{ path: "src/a.ts", line: 1, text: "const price = a.b(c);" }]);
+  });
+
+  test("a result has no newline too many", async () => {
+    const { stdout } = await zz(tree, ["--call", "list_dir", '{"path":"src/deep"}']);
+    equal(stdout, "three.ts\ntwo.ts\n");
+    ok(!stdout.includes("\x1b"));
+  });
+});

@@ -153,7 +153,10 @@ export interface Provider {
   name: string;
   models(signal: AbortSignal, endpoint: Endpoint): Promise<Model[]>;
   chat(request: ChatRequest, signal: AbortSignal): AsyncIterable<Delta>;
-  /** The model to use when nobody named one. A string at once (a key is set) goes before a promise (a local server answered). */
+  /**
+   * The model to use when nobody named one. A string at once (a key is set) goes before a promise (a local server
+   * answered). The signal limits how long to wait for a server's first word.
+   */
   auto?(signal: AbortSignal, endpoint: Endpoint): Awaitable<string | undefined>;
 }
 export interface Endpoint {
@@ -481,8 +484,8 @@ function lendPackages(found: Loaded[]): void {
   Object.defineProperty(globalThis, once, { value: true });
   module.registerHooks({
     resolve: (specifier, context, next) =>
-      /^(zod|typebox|zz)(\/|$)/.test(specifier)
-        ? next(specifier, { ...context, parentURL: import.meta.url })
+      /^(zod|typebox|zz)(\/|$)/.test(specifier) && context.parentURL !== import.meta.url
+        ? { url: import.meta.resolve(specifier), shortCircuit: true }
         : next(specifier, context),
   });
 }
@@ -669,8 +672,11 @@ function until<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
   });
 }
 
+/** An error's own words, without a stack, and without the two lines that tsx puts around a syntax error. */
 const reason = (error: unknown): string =>
-  (error instanceof Error ? error.message : String(error)).split("\n    at ")[0]!;
+  (error instanceof Error ? error.message : String(error))
+    .split(/\n {4}at |\nRequire stack:/)[0]!
+    .replace(/^Transform failed with \d+ errors?:\n.*?ERROR: ([^\n]*)[\s\S]*/, "$1");
 
 /** file:line, where an error tells: Node puts a syntax error's place first in its stack, tsx in its message. */
 function whereFrom(error: unknown, file: string): string {
@@ -1138,7 +1144,7 @@ function openFiles(core: Core, granted: string[] = []): Files {
 
   function inside(name: string): string {
     const file = realPath(root, name);
-    if (!isInside(root, file))
+    if (!isInside(root, file) && !granted.includes(file) && judge(core, "read", file) !== "allow")
       throw fault(`Cannot use '${name}': it is outside the project (${root}). Use a path inside it.`);
     return file;
   }
@@ -1773,7 +1779,9 @@ export async function runTurn(core: Core, chat: LiveChat, text: string, images: 
     enter(core, chat, aborted ? "aborted" : "error");
     const partial = (error as Fault)?.partial;
     if (partial?.text || partial?.thinking) save(core, chat, "draft", partial);
-    throw aborted ? fault("Stopped.", { exit: 130 }) : error;
+    const failed = aborted ? fault("Stopped.", { exit: 130 }) : (error as Fault);
+    await emit(core, "failed", { message: reason(failed), exit: failed.exit ?? 1 });
+    throw failed;
   } finally {
     answer.ms = Math.round(performance.now() - started);
     for (const [plugin, state] of core.states) {
@@ -1896,11 +1904,13 @@ async function think(
   }
 }
 
-/** The two texts as one. What the second repeats of the first's end is dropped, but only a stretch or whole words: `10` and `00` are 1000. */
+/** The two texts as one, without what the second repeats of the first's end: a long stretch, or whole words. `10` and `00` are 1000. */
 export function seam(one: string, two: string): string {
-  for (let length = Math.min(one.length, two.length); length >= 5; length--) {
-    const words = /^\W?$/.test(one.at(-length - 1) ?? "") && /^\W?$/.test(two[length] ?? "");
-    if ((length >= 16 || words) && one.endsWith(two.slice(0, length))) return one + two.slice(length);
+  for (let length = Math.min(one.length, two.length); length > 1; length--) {
+    const again = two.slice(0, length);
+    if (!one.endsWith(again)) continue;
+    const apart = !/[\p{L}\p{N}]/u.test((one.at(-length - 1) ?? "") + (two[length] ?? ""));
+    if (length >= 16 || (apart && /^\p{L}.*\p{L}$/su.test(again))) return one + two.slice(length);
   }
   return one + two;
 }
@@ -1960,6 +1970,10 @@ async function perform(
   seen: Map<string, number>,
 ): Promise<number> {
   assertMay(chat, "run");
+  const names = offered(core).map(({ name }) => name);
+  for (const call of calls)
+    if (!names.includes(findTool(core, call.name)?.name ?? ""))
+      call.broken = `Cannot call '${call.name}': ${names.length ? unknown("tool", call.name, names) : "no tools are offered. Answer without."}`;
   const before = new Map(seen); // how many rounds in a row gave this result for this call
   const now = seen;
   now.clear();
@@ -2044,20 +2058,22 @@ function frozen<T>(value: T): T {
   return Object.freeze(value);
 }
 
-/** By name or alias, also when the model wrapped the name in markup, a prefix or a suffix, or wrote it twice. */
+/** By name or alias, also when the model wrapped the name in markup, a prefix or a suffix, or wrote it twice. Two that fit are none. */
 export function findTool(core: Pick<Core, "tools">, given: string): Tool | undefined {
   const cut = given
     .split(/<\||[{(["<\n]/)[0]!
-    .trim()
+    .replace(/^[\s'`]+|[\s'`]+$/g, "")
     .replace(/^(functions?[._]|tools\.|default_api\.)/, "")
     .replace(/:\d+$/, "");
   const half = cut.slice(0, cut.length / 2);
-  const alike = (name: string) => name.replace(/[-.]/g, "_").toLowerCase();
+  const loose = (name: string) => name.replace(/[-.]/g, "_").toLowerCase();
   const names = [given, cut, cut.split(".").at(-1)!, ...(half + half === cut ? [half] : [])];
-  for (const same of [(a: string, b: string) => a === b, (a: string, b: string) => alike(a) === alike(b)])
-    for (const name of names)
-      for (const { value } of core.tools.values())
-        if ([value.name, ...(value.aliases ?? [])].some((known) => same(known, name))) return value;
+  const tools = [...core.tools.values()].map(({ value }) => value);
+  for (const form of [(name: string) => name, loose])
+    for (const name of names) {
+      const fits = tools.filter((tool) => [tool.name, ...(tool.aliases ?? [])].some((one) => form(one) === form(name)));
+      if (fits.length) return fits.length === 1 ? fits[0] : undefined;
+    }
   return undefined;
 }
 
@@ -2099,7 +2115,6 @@ function noProvider(core: Core, name: string): string {
  * server that answers within 300 ms. Undefined when there is none.
  */
 export async function chooseModel(core: Core, earlier?: string): Promise<string | undefined> {
-  const signal = AbortSignal.timeout(LOCAL_LIMIT);
   const named = core.options.model || process.env.ZZ_MODEL || earlier || core.options.settings.model;
   if (named) {
     const provider = core.providers.get(named.split("/")[0]!)?.value;
@@ -2110,20 +2125,22 @@ export async function chooseModel(core: Core, earlier?: string): Promise<string 
   }
   const openai = core.providers.get("openai")?.value;
   if (core.options.baseUrl && openai) return firstModel(openai);
+  const signal = AbortSignal.timeout(LOCAL_LIMIT); // for the first word of a server; then it may take its time
   const offers = [...core.providers.values()].map(
     ({ value }) => [value.name, value.auto?.(signal, endpointOf(core, value.name))] as const,
   );
+  for (const [, model] of offers) if (model instanceof Promise) model.catch(() => {}); // asked below, if at all
   for (const [name, model] of offers) if (typeof model === "string") return `${name}/${model}`;
   for (const [name, model] of offers) {
-    const answered = await until(signal, Promise.resolve(model)).catch(() => undefined);
+    const answered = await Promise.resolve(model).catch(() => undefined);
     if (answered) return `${name}/${answered}`;
   }
   return undefined;
 
   async function firstModel(provider: Provider): Promise<string> {
-    const auto = await provider.auto?.(signal, endpointOf(core, provider.name));
-    const model =
-      auto ?? (await provider.models(AbortSignal.timeout(PATIENCE), endpointOf(core, provider.name)))[0]?.id;
+    const signal = AbortSignal.timeout(PATIENCE);
+    const endpoint = endpointOf(core, provider.name);
+    const model = (await provider.auto?.(signal, endpoint)) ?? (await provider.models(signal, endpoint))[0]?.id;
     if (!model)
       throw usage(`Cannot use '${provider.name}': it offers no model. Name one with --model ${provider.name}/MODEL.`);
     return `${provider.name}/${model}`;
@@ -2205,8 +2222,9 @@ async function once(core: Core, chat: LiveChat, prompt: string, images: Image[],
     return 0;
   }
   const answer = await runTurn(core, chat, line, images);
-  if (format === "json") await print(`${JSON.stringify(answer)}\n`);
-  else if (format === "json-lines") await print(`${JSON.stringify({ type: "done", ...answer })}\n`);
+  const shown = { ...answer, calls: answer.calls.map(({ name, args, ok }) => ({ name, args, ok })) };
+  if (format === "json") await print(`${JSON.stringify(shown)}\n`);
+  else if (format === "json-lines") await print(`${JSON.stringify({ type: "done", ...shown })}\n`);
   else {
     const text = process.stdout.isTTY ? clean(answer.text) : answer.text;
     await print(text.endsWith("\n") ? text : `${text}\n`);
@@ -2428,9 +2446,7 @@ export function parseFlags(argv: string[], flags: Flag[]): Cli {
       cli.unknown.push(token.rawName);
       continue;
     }
-    const missing =
-      token.value === undefined ||
-      (!token.inlineValue && byName.has(token.value.replace(/^--/, "")) && token.value.startsWith("--"));
+    const missing = token.value === undefined || (!token.inlineValue && isFlag(token.value));
     if (flag.value && !flag.optional && missing)
       throw usage(`Flag ${token.rawName} needs a value: ${token.rawName} ${flag.value}.`);
     if (!flag.value && token.value !== undefined)
@@ -2440,6 +2456,9 @@ export function parseFlags(argv: string[], flags: Flag[]): Cli {
   }
   return cli;
 
+  function isFlag(value: string): boolean {
+    return value.startsWith("--") && byName.has(value.slice(2));
+  }
   /** -o KEY VALUE is one option of two words; parseArgs knows only one. */
   function pairs(args: string[]): string[] {
     const out: string[] = [];
@@ -2447,7 +2466,7 @@ export function parseFlags(argv: string[], flags: Flag[]): Cli {
       if (args[i] === "--") return [...out, ...args.slice(i)];
       const [key, value] = [args[i + 1], args[i + 2]];
       if (!/^(-o|--option)$/.test(args[i]!) || key === undefined) out.push(args[i]!);
-      else if (key.includes("=") || value === undefined) out.push(`--option=${args[++i]}`);
+      else if (key.includes("=") || value === undefined || isFlag(value)) out.push(`--option=${args[++i]}`);
       else {
         out.push(`--option=${key}=${value}`);
         i += 2;
@@ -2732,6 +2751,8 @@ function settings(home: string, named: string | undefined): Settings {
     if ((error as NodeJS.ErrnoException).code) throw fileFault("read the settings", file, error, { exit: 2 });
     throw usage(`Cannot read the settings '${file}': not JSON (${reason(error)}). Mend it or move it away.`);
   }
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed))
+    throw usage(`Cannot use the settings '${file}': they must be a JSON object. Mend it or move it away.`);
   for (const [key, type] of Object.entries(KNOWN_SETTINGS))
     if (key in parsed && typeof parsed[key] !== type)
       throw usage(
@@ -2748,30 +2769,34 @@ function isatty(fd: number): boolean {
 async function readStdin(): Promise<string> {
   const wait = Number(process.env.ZZ_STDIN_WAIT ?? 30) * 1000;
   const chunks: Buffer[] = [];
-  return new Promise((resolve, reject) => {
-    const notice = setTimeout(() => say("Waiting for stdin; --no-stdin leaves it alone."), 2_000);
-    const limit = setTimeout(() => {
-      clearTimeout(notice);
-      process.stdin.destroy();
-      reject(
-        usage(
-          `Nothing came on stdin for ${wait / 1000} s, and it is still open. Close it, add </dev/null, or use --no-stdin; ZZ_STDIN_WAIT=SECONDS waits longer.`,
-        ),
-      );
-    }, wait);
-    const finish = () => {
-      clearTimeout(notice);
-      clearTimeout(limit);
-      resolve(Buffer.concat(chunks).toString("utf8"));
-    };
-    process.stdin.on("data", (chunk: Buffer) => {
-      chunks.push(chunk);
-      clearTimeout(notice);
-      limit.refresh();
-    });
-    process.stdin.on("end", finish);
-    process.stdin.on("error", finish);
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const notice = late(2_000, () => say("Waiting for stdin; --no-stdin leaves it alone."));
+  const limit = late(wait || 2 ** 31 - 1, () => {
+    process.stdin.destroy();
+    const remedy = "Close it, add </dev/null, or use --no-stdin; ZZ_STDIN_WAIT=SECONDS waits longer, 0 for ever";
+    reject(usage(`Nothing came on stdin for ${wait / 1000} s, and it is still open. ${remedy}.`));
   });
+  const end = () => {
+    clearTimeout(notice);
+    clearTimeout(limit);
+    resolve(Buffer.concat(chunks).toString("utf8"));
+  };
+  process.stdin.on("data", (chunk: Buffer) => {
+    chunks.push(chunk);
+    clearTimeout(notice);
+    limit.refresh();
+  });
+  process.stdin.on("end", end).on("error", end);
+  return promise;
+
+  /** A timer that is late itself, since plugins were loading, must not win over bytes that are there. */
+  function late(ms: number, act: () => void): NodeJS.Timeout {
+    const before = () => `${chunks.length} ${process.stdin.readableEnded}`;
+    return setTimeout(() => {
+      const was = before();
+      setTimeout(() => was === before() && !process.stdin.readableEnded && act(), 20);
+    }, ms);
+  }
 }
 
 function help(flags: Flag[]): string {

@@ -18,7 +18,7 @@ export default (zz: Zz<typeof defaults>) => {
 
     async auto(signal, endpoint) {
       for (const { id } of await tags(signal, endpoint)) {
-        const { tools } = capabilities(await show(id, endpoint, signal));
+        const { tools } = capabilities(await show(id, endpoint, zz.signal)); // it has answered: it may take its time
         if (tools) return id;
       }
     },

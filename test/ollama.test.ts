@@ -236,9 +236,22 @@ describe("Ollama", { concurrency: 3 }, () => {
   test("images are bare base64 beside the words", async () => {
     const where = place();
     writeFileSync(join(where.cwd, "lamp.png"), Buffer.from(PIXEL, "base64"));
-    const { code, bodies } = await ask([say("a lamp")], [...M, "-f", "lamp.png", "what is it?"], { where });
+    const models = [{ name: "lamp:7b", trained: 8_192, capabilities: ["completion", "vision"] }];
+    const { code, bodies } = await ask([say("a lamp")], ["-m", "ollama/lamp:7b", "-f", "lamp.png", "what is it?"], {
+      where,
+      models,
+    });
     equal(code, 0);
     deepEqual(bodies[0].messages.at(-1), { role: "user", content: "what is it?", images: [PIXEL] });
+  });
+
+  test("an image is not sent to a model that does not see: one sentence, exit 2", async () => {
+    const where = place();
+    writeFileSync(join(where.cwd, "lamp.png"), Buffer.from(PIXEL, "base64"));
+    const models = [{ name: "blind:1b", trained: 8_192, capabilities: ["completion"] }];
+    const ran = await ask([say("?")], ["-m", "ollama/blind:1b", "-f", "lamp.png", "what is it?"], { where, models });
+    deepEqual([ran.code, ran.bodies.length], [2, 0]);
+    match(ran.stderr, /^Cannot send an image to 'blind:1b': it does not see\. Choose a model that does\.$/m);
   });
 
   test("OLLAMA_API_KEY goes out as a bearer token; without it no authorization does", async () => {
@@ -422,8 +435,8 @@ describe("Ollama", { concurrency: 3 }, () => {
     ];
     const { code, stdout } = await ask([], ["--models", "-m", "ollama"], { models });
     equal(code, 0);
-    deepEqual(stdout.trimEnd().split("\n"), [
-      "ollama/lamp:7b  131072 tokens",
+    deepEqual(stdout.trimEnd().split(/ *\n/), [
+      "ollama/lamp:7b   131072 tokens",
       "ollama/old:latest",
       "ollama/small:1b  2048 tokens",
     ]);

@@ -194,10 +194,11 @@ rows("read_file", texts, [
   ["~ is a name, not the home", { path: "~/x" }, /^Cannot read '~\/x': no such file/, "fails"],
 ]);
 
-test("read_file: --allow-read does not open what is outside the project to ctx.files", async () => {
-  const { text, failed } = await call(texts, "read_file", { path: "leaving" }, { options: { allow: { read: true } } });
-  match(text, /^Cannot use 'leaving': it is outside the project/);
-  equal(failed, true);
+test("read_file: a link that leaves the project is refused, and --allow-read opens it", async () => {
+  const refused = await call(texts, "read_file", { path: "leaving" });
+  match(refused.text, /^Refused: requires read access to "leaving"; run again with --allow-read=leaving\.$/);
+  const opened = await call(texts, "read_file", { path: "leaving" }, { options: { allow: { read: true } } });
+  equal(opened.failed, undefined);
 });
 
 test("read_file: the names other models use for it work, also camelCase arguments' tool", async () => {

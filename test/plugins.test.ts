@@ -1,0 +1,542 @@
+// Plugins as a person writes them: a file of one's own, outside the repository, loaded by the program itself.
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { after, describe, test } from "node:test";
+import type { Script } from "./fake/http.ts";
+import { call, fakeOpenAI, problems, refuse, say } from "./fake/openai.ts";
+import { type How, type Place, place, WAYS, type Way, zz } from "./run.ts";
+
+/** A run that hangs is killed after so many ms, and its test fails. */
+const LONG = 20_000;
+const ways = Object.keys(WAYS) as Way[];
+
+/** Writes a plugin into the project (or wherever a path leads from there) and returns its path. */
+function plugin(where: Place, name: string, source: string): string {
+  const file = join(where.cwd, name);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, source);
+  return file;
+}
+/** A plugin's file around what it does. */
+const does = (body: string, head = "") =>
+  `import type { Zz } from "zz";\n${head}\nexport default (zz: Zz<any>) => {\n${body}\n};\n`;
+
+async function ask(where: Place, script: Script, args: string[], how: How = {}) {
+  const fake = await fakeOpenAI(script);
+  after(() => fake.close());
+  const ran = await zz(where, ["--model", "openai/m", "--base-url", fake.url, "--key", "x", ...args], {
+    signal: AbortSignal.timeout(LONG),
+    ...how,
+  });
+  return { ...ran, sent: fake.requests.map((request) => request.body) };
+}
+/** One run with one plugin. */
+async function having(source: string, script: Script, args: string[] = [], how: How = {}) {
+  const where = place();
+  const file = plugin(where, "own.ts", source);
+  return { where, file, ...(await ask(where, script, ["--plugin", file, ...args, "hi"], how)) };
+}
+const results = (body: any): string[] => body.messages.filter((m: any) => m.role === "tool").map((m: any) => m.content);
+const noTrace = (text: string) => ok(!/^\s+at |node:internal/m.test(text), text);
+
+const NOW = `import type { Zz } from "zz";
+export default (zz: Zz) => zz.tool({
+  name: "now", description: "The current time, ISO 8601.",
+  run: () => new Date().toISOString(),
+});
+`;
+
+describe("the five-line plugin works as printed", { concurrency: 3 }, () => {
+  for (const way of ways)
+    test(`${way}: the model is told of it and calls it`, async () => {
+      const ran = await having(NOW, [call(["now", {}]), say("done")], [], { way });
+      deepEqual([ran.stdout, ran.stderr, ran.code], ["done\n", "", 0]);
+      const { function: told } = ran.sent[0].tools.find((tool: any) => tool.function.name === "now");
+      equal(told.description, "The current time, ISO 8601.");
+      match(results(ran.sent[1])[0]!, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+      match(ran.sent[0].messages[0].content, /- now: The current time, ISO 8601\./);
+      deepEqual(problems(ran.sent[1]), []);
+    });
+
+  for (const file of ["own.mjs", "own.js", "with space.ts", "folder/index.ts", "ünï.ts"])
+    test(`as ${file}`, async () => {
+      const where = place();
+      const source = file.endsWith("s") && !file.endsWith(".ts") ? NOW.replace(/^.*\n/, "").replace(": Zz", "") : NOW;
+      const ran = await zz(where, ["--plugin", plugin(where, file, source), "--call", "now"]);
+      deepEqual([ran.stderr, ran.code], ["", 0]);
+      match(ran.stdout, /^\d{4}-/);
+    });
+});
+
+describe("params", { concurrency: 3 }, () => {
+  const run = 'run: ({ level, room = "hall" }: any) => "dimmed " + room + " to " + JSON.stringify(level)';
+  const tool = (params: string, head = "") =>
+    does(`zz.tool({ name: "dim", description: "d", params: ${params}, ${run} });`, head);
+  const kinds: [kind: string, source: string, mostly: Way[]][] = [
+    [
+      "zod",
+      tool("z.object({ level: z.number().int().max(100), room: z.string().optional() })", 'import { z } from "zod";'),
+      ways,
+    ],
+    [
+      "typebox",
+      tool(
+        "Type.Object({ level: Type.Integer({ maximum: 100 }), room: Type.Optional(Type.String()) })",
+        'import { Type } from "typebox";',
+      ),
+      ways,
+    ],
+    [
+      "JSON Schema",
+      tool(
+        '{ type: "object", properties: { level: { type: "integer", maximum: 100 }, room: { type: "string" } }, required: ["level"] }',
+      ),
+      ["dist"],
+    ],
+    ["shorthand", tool('{ level: "integer how bright", room: "string?" }'), ["dist"]],
+  ];
+  for (const [kind, source, in_] of kinds)
+    for (const way of in_)
+      test(`of ${kind}, outside the repository (${way}): told to the model, and checked`, async () => {
+        const bad = [{ level: "x" }, { level: 1.5 }, {}, { level: 1, room: 2 }];
+        const calls = [{ level: 40 }, { level: 7, room: "den" }, ...bad].map((args): [string, unknown] => [
+          "dim",
+          args,
+        ]);
+        const script: Script = (_, turn) => (calls[turn] ? call(calls[turn]) : say("done"));
+        const { sent, stdout, stderr, code } = await having(source, script, [], { way });
+        deepEqual([stdout, stderr, code], ["done\n", "", 0]);
+        const { parameters } = sent[0].tools.find((one: any) => one.function.name === "dim").function;
+        deepEqual(
+          [parameters.type, parameters.properties.level.type, parameters.properties.room.type, parameters.required],
+          ["object", "integer", "string", ["level"]],
+        );
+        const read = results(sent.at(-1));
+        deepEqual(read.slice(0, 2), ["dimmed hall to 40", "dimmed den to 7"]);
+        for (const [i, words] of [/level/, /level|integer/, /level/, /room/].entries()) {
+          match(read[i + 2]!, /^Cannot call 'dim': .*Send the call again/);
+          match(read[i + 2]!, words);
+        }
+        equal(read.length, 6);
+      });
+
+  for (const [kind, source] of kinds.slice(0, 3))
+    test(`of ${kind} refuse what is beyond their limits, with --call too: exit 2`, async () => {
+      const where = place();
+      const file = plugin(where, "own.ts", source);
+      const ran = await zz(where, ["--plugin", file, "--call", "dim", '{"level": 101}']);
+      deepEqual([ran.stdout, ran.code], ["", 2]);
+      match(ran.stderr, /^Cannot call 'dim': level.*100/);
+    });
+
+  test("of zod give their defaults and transformations to the tool", async () => {
+    const source = does(
+      'zz.tool({ name: "t", description: "d", params: z.object({ n: z.number().default(5), s: z.string().transform((s) => s.length) }), run: (args: any) => JSON.stringify(args) });',
+      'import { z } from "zod";',
+    );
+    const where = place();
+    const file = plugin(where, "own.ts", source);
+    const ran = await zz(where, ["--plugin", file, "--call", "t", '{"s": "four"}']);
+    deepEqual([ran.stdout, ran.stderr, ran.code], ['{"n":5,"s":4}\n', "", 0]);
+  });
+});
+
+describe("a plugin that fails is skipped and named, and zz answers", { concurrency: 3 }, () => {
+  const tool = (fields: string) => `\nexport default (zz: any) =>\n  zz.tool({ ${fields} });\n`;
+  const rows: [what: string, source: string, reason: RegExp, line?: number][] = [
+    ["a syntax error", "export default (zz: any) => {\n  const a = ;\n};\n", /expect|unexpected/i, 2],
+    ["a throw at load", '\n\nthrow new Error("the sky is low");\n', /the sky is low/, 3],
+    ["a throw at set-up", '\nexport default () => {\n  throw new Error("no luck");\n};', /no luck/, 3],
+    ["a promise that fails", '\nexport default async () => {\n  throw new Error("no luck");\n};', /no luck/, 3],
+    ["a throw that is no error", 'export default () => { throw "words"; };', /words/],
+    ["no default export", "export const x = 1;\n", /no default export.*export default/],
+    ["a default export that is no function", "export default { name: 1 };\n", /no default export/],
+    ["an empty file", "", /no default export/],
+    ["an unknown event", '\nexport default (zz: any) =>\n  zz.on("caled", () => {});\n', /no event 'caled'\. Did you mean 'called'\?/, 3],
+    ["an unknown step", '\nexport default (zz: any) =>\n  zz.wrap("reqest", () => {});\n', /no step 'reqest'\. Did you mean 'request'\?/, 3],
+    ["an unknown slot", '\nexport default (zz: any) =>\n  zz.layer({ name: "a", slot: "rule", text: "x" });\n', /no slot 'rule'\. Did you mean 'rules'\?/, 3],
+    ["an unknown verb", "\nexport default (zz: any) =>\n  zz.tol({});\n", /tol/, 3],
+    ["an unknown tool key", tool('name: "a", descripton: "d", run: () => ""'), /no tool field 'descripton'\. Did you mean 'description'\?/, 3],
+    ["a missing tool key", tool('name: "a", run: () => ""'), /a tool needs 'description'/, 3],
+    ["a tool name that providers refuse", tool('name: "a b", description: "d", run: () => ""'), /tool 'a b' has a name/, 3],
+    ["params of no type", tool('name: "a", description: "d", params: { n: "numbr" }, run: () => ""'), /param 'n' has type 'numbr'/, 3],
+    ["a tool that is already there", tool('name: "read_file", description: "d", run: () => ""'), /tool 'read_file' is already there, from 'read-file' \(.*read-file\.[jt]s\)/, 3],
+    ["a flag that is already there", '\nexport default (zz: any) =>\n  zz.flag({ name: "model", description: "d" });', /flag 'model' is already there, from 'zz'/, 3],
+    ["an import that is not there", 'import "./none.ts";\nexport default () => {};', /none\.ts/],
+    ["a package that is not there", 'import "zzz-none";\nexport default () => {};', /zzz-none/],
+  ]; // biome-ignore format: a table
+  for (const [what, source, reason, line] of rows)
+    test(what, async () => {
+      const ran = await having(source, [say("pong")]);
+      deepEqual([ran.stdout, ran.code], ["pong\n", 0]);
+      const at = `(${ran.file}${line ? `:${line}` : ""}`;
+      ok(ran.stderr.startsWith(`Cannot load plugin 'own' ${at}`), `${at}\n${ran.stderr}`);
+      match(ran.stderr, reason);
+      match(ran.stderr, /^[^\n]+\n$/);
+      noTrace(ran.stderr);
+      ok(ran.sent[0].tools.some((one: any) => one.function.description.startsWith("Read a text file")));
+    });
+
+  for (const way of ways)
+    test(`${way}: a syntax error has its file and line, in one line`, async () => {
+      const ran = await having("export default (zz: any) => {\n\n  const a = ;\n};\n", [say("pong")], [], { way });
+      deepEqual([ran.stdout, ran.code], ["pong\n", 0]);
+      ok(ran.stderr.startsWith(`Cannot load plugin 'own' (${ran.file}:3): `), ran.stderr);
+      match(ran.stderr, /^[^\n]+\n$/);
+    });
+
+  test("what it had added before it failed is taken back", async () => {
+    const added = `zz.tool({ name: "half", description: "d", run: () => "" }); zz.layer({ name: "l", slot: "rules", text: "HALF A LAYER" }); throw new Error("late");`;
+    const { sent, stderr } = await having(does(added), [say("x")]);
+    match(stderr, /late/);
+    ok(!/half/i.test(JSON.stringify(sent[0])));
+  });
+
+  test("of two plugins with one tool the second is named, with the file of the first", async () => {
+    const where = place();
+    const [one, two] = [plugin(where, "one.ts", NOW), plugin(where, "two.ts", NOW)];
+    const ran = await zz(where, ["--plugin", one, "--plugin", two, "--call", "now"]);
+    equal(ran.code, 0);
+    match(ran.stdout, /^\d{4}-/);
+    ok(ran.stderr.startsWith(`Cannot load plugin 'two' (${two}`), ran.stderr);
+    ok(ran.stderr.includes(`'now' is already there, from 'one' (${one})`), ran.stderr);
+  });
+
+  test("--plugins names it and its reason", async () => {
+    const where = place();
+    const file = plugin(where, "own.ts", "export const x = 1;");
+    const text = await zz(where, ["--plugin", file, "--plugins"]);
+    match(text.stdout, /^own +flag +failed +\/.*own\.ts$/m);
+    const rows = JSON.parse((await zz(where, ["--plugin", file, "--plugins", "--json"])).stdout);
+    match(rows.find((row: any) => row.name === "own").failure, /no default export/);
+  });
+
+  test("a file that is not there: exit 2, and nothing is asked", async () => {
+    const ran = await ask(place(), [say("x")], ["--plugin", "none.ts", "hi"]);
+    deepEqual([ran.stdout, ran.code, ran.sent.length], ["", 2, 0]);
+    equal(ran.stderr, "Cannot load plugin 'none.ts': no such file. Check the path.\n");
+  });
+
+  test("a tool that throws, or returns nothing, is a failed result", async () => {
+    const source = does(
+      `zz.tool({ name: "bad", description: "d", run: () => { throw new Error("Cannot dim: no lamp."); } });
+       zz.tool({ name: "mute", description: "d", run: () => undefined as any });
+       zz.tool({ name: "slow", description: "d", timeout: 50, run: () => new Promise<string>(() => {}) });`,
+    );
+    const ran = await having(source, [call(["bad", {}], ["mute", {}], ["slow", {}]), say("ok")], ["--json"]);
+    const [bad, mute, slow] = results(ran.sent[1]);
+    equal(bad, "Cannot dim: no lamp.");
+    match(mute!, /'mute' gave no result/);
+    match(slow!, /'slow' took longer than 0\.05 s/);
+    deepEqual([JSON.parse(ran.stdout).calls.map((one: any) => one.ok), ran.code], [[false, false, false], 0]);
+    noTrace(ran.stderr + ran.sent[1].messages.map((m: any) => m.content));
+  });
+});
+
+describe("what a plugin adds", { concurrency: 3 }, () => {
+  test("its layers are in the system prompt, in slot order", async () => {
+    const source = does(
+      `zz.layer({ name: "late-news", slot: "turn", text: async ({ root }) => "ROOT IS " + root });
+       zz.layer({ name: "house_rules", slot: "rules", text: "NEVER SHOUT" });
+       zz.layer({ name: "nothing", slot: "rules", text: () => undefined });
+       zz.layer({ name: "long", slot: "memory", budget: 20, text: "y".repeat(500) });
+       zz.layer({ name: "broken", slot: "memory", text: () => { throw new Error("lost it"); } });`,
+    );
+    const { sent, stderr, where, stdout } = await having(source, [say("x")]);
+    const system: string = sent[0].messages[0].content;
+    match(system, /You are zz[\s\S]*HOUSE RULES ---\nNEVER SHOUT\n--- END HOUSE RULES[\s\S]*LATE NEWS ---\nROOT IS /);
+    ok(system.includes(`ROOT IS ${where.cwd}`));
+    ok(!/NOTHING ---|BROKEN ---/.test(system));
+    match(system, /y{56}\n\[… \d+ characters left out …\]\ny{16}\n/);
+    deepEqual([stdout, stderr], ["x\n", "Layer 'broken' of 'own' was left out: lost it\n"]);
+  });
+
+  test("its flags are in --help, and set() gets their values", async () => {
+    const source = does(
+      `const got: any = {};
+       zz.flag({ name: "mood", short: "M", value: "WORD", description: "how it feels", set: (v) => (got.mood = v) });
+       zz.flag({ name: "loud", description: "shout", set: (v) => (got.loud = v) });
+       zz.flag({ name: "list", value: "X", many: true, description: "several", set: (v) => (got.list ??= []).push(v) });
+       zz.tool({ name: "got", description: "d", run: () => JSON.stringify(got) });`,
+    );
+    const where = place();
+    const file = plugin(where, "own.ts", source);
+    const run = (...args: string[]) => zz(where, ["--plugin", file, ...args]);
+    match((await run("--help")).stdout, /^ +-M, --mood WORD +how it feels$/m);
+    const ran = await run("--mood", "good", "--loud", "--list", "1", "--list=2", "--call", "got");
+    deepEqual([ran.stdout, ran.stderr, ran.code], ['{"mood":"good","loud":true,"list":["1","2"]}\n', "", 0]);
+    equal((await run("--call", "got")).stdout, "{}\n");
+    const bare = await run("--call", "got", "--mood");
+    deepEqual([bare.code, bare.stderr], [2, "Flag --mood needs a value: --mood WORD.\n"]);
+    const misspelt = await run("--moood", "good");
+    deepEqual([misspelt.code, /--mood\?/.test(misspelt.stderr)], [2, true]);
+  });
+
+  test("its provider can be chosen", async () => {
+    const where = place();
+    const source = `export default (zz: any) => zz.provider({
+  name: "parrot", models: async () => [{ id: "grey" }],
+  async *chat({ messages }: any) { yield { text: messages.at(-1).text.toUpperCase() };
+    yield { finish: "stop" }; },
+});`;
+    const file = plugin(where, "parrot.ts", source);
+    for (const model of ["parrot/grey", "parrot"]) {
+      const ran = await zz(where, ["--plugin", file, "--json", "-m", model, "hello"]);
+      const { text, model: used, usage } = JSON.parse(ran.stdout);
+      deepEqual([text, used, ran.code, ran.stderr], ["HELLO", "parrot/grey", 0, ""]);
+      deepEqual(usage, { input: 0, output: 0 });
+    }
+    equal((await zz(where, ["--plugin", file, "--models", "-m", "parrot"])).stdout, "parrot/grey\n");
+  });
+
+  test("its provider's throw is a sentence, exit 1", async () => {
+    const where = place();
+    const source = `export default (zz: any) => zz.provider({ name: "mute", models: async () => [], async *chat() { throw new Error("The parrot sleeps."); } });`;
+    const ran = await zz(where, ["--plugin", plugin(where, "mute.ts", source), "-m", "mute/x", "hello"]);
+    deepEqual([ran.stdout, ran.stderr, ran.code], ["", "The parrot sleeps.\n", 1]);
+  });
+
+  test("a provider's auto() that fails does not keep another from being chosen", async () => {
+    const where = place();
+    const source = `export default (zz: any) => { zz.provider({ name: "a", models: async () => [], auto: async () => { throw new Error("down"); }, async *chat() {} });
+      zz.provider({ name: "b", models: async () => [], auto: () => "now", async *chat() { yield { text: "b here" }; yield { finish: "stop" }; } }); };`;
+    const ran = await zz(where, ["--plugin", plugin(where, "two.ts", source), "hello"]);
+    deepEqual([ran.stdout, ran.stderr, ran.code], ["b here\n", "", 0]);
+  });
+
+  test("its command runs in one-shot", async () => {
+    const source = does(
+      `zz.command({ name: "shout", description: "d", run: (rest) => console.log(rest.toUpperCase()) });`,
+    );
+    const where = place();
+    const file = plugin(where, "own.ts", source);
+    const ran = await ask(where, [say("x")], ["--plugin", file, "/shout it out"]);
+    deepEqual([ran.stdout, ran.code, ran.sent.length], ["IT OUT\n", 0, 0]);
+  });
+
+  test("its settings are its defaults and, over them, the person's", async () => {
+    const source = does(
+      'zz.tool({ name: "got", description: "d", run: () => JSON.stringify(zz.config) });',
+      "export const defaults = { a: 1, b: 2 };",
+    );
+    const where = place();
+    const file = plugin(where, "own.ts", source);
+    mkdirSync(where.home);
+    writeFileSync(join(where.home, "zz.config.json"), '{"own": {"b": 3}}');
+    equal((await zz(where, ["--plugin", file, "--call", "got"])).stdout, '{"a":1,"b":3}\n');
+  });
+
+  test("its state is kept in the session", async () => {
+    const source = does(
+      `const state = zz.state({ count: 0 });
+       zz.tool({ name: "count", description: "d", run: () => String(++state.count) });`,
+    );
+    const where = place();
+    const file = plugin(where, "own.ts", source);
+    const turn = async (...args: string[]) =>
+      results((await ask(where, [call(["count", {}]), say("x")], ["--plugin", file, ...args, "hi"])).sent[1]);
+    deepEqual([await turn(), await turn("-c"), await turn("-c")].at(-1), ["1", "2", "3"]);
+    deepEqual(await turn(), ["1"]);
+  });
+
+  test("its tool reaches others through ctx.call, past the same gate", async () => {
+    const source = does(
+      `zz.tool({ name: "peek", description: "d", params: { path: "string" }, run: async ({ path }: any, ctx) => JSON.stringify(await ctx.call("read_file", { path })) });`,
+    );
+    const where = place();
+    const file = plugin(where, "own.ts", source);
+    writeFileSync(join(where.cwd, "a.txt"), "alpha");
+    const peek = (path: string) => zz(where, ["--plugin", file, "--call", "peek", JSON.stringify({ path })]);
+    match((await peek("a.txt")).stdout, /"text":"1\\talpha"/);
+    match((await peek("../b")).stdout, /"text":"Refused: .*"failed":true,"refused":true/);
+  });
+
+  test("a tool that needs what nobody allowed is refused, exit 4; the flag that it names allows it", async () => {
+    for (const [kind, target] of [
+      ["run", "ls"],
+      ["net", "example.org"],
+      ["env", "HOME"],
+      ["write", "a.txt"],
+    ] as const) {
+      const ran = `zz.tool({ name: "do_it", description: "d", needs: () => ({ ${kind}: ["${target}"] }), run: () => "ran" });`;
+      const where = place();
+      const file = plugin(where, "own.ts", does(ran));
+      const go = (...args: string[]) => zz(where, ["--plugin", file, "--call", "do_it", ...args]);
+      const refused = await go();
+      deepEqual([refused.stdout, refused.code], ["", 4], kind);
+      ok(refused.stderr.includes(`--allow-${kind}=${target}`), refused.stderr);
+      equal((await go(`--allow-${kind}=${target}`)).stdout, "ran\n");
+      equal((await go("-A")).stdout, "ran\n");
+      equal((await go("-A", `--deny-${kind}`)).code, 4);
+      equal((await go(`--allow-${kind}=other`)).code, 4);
+    }
+  });
+});
+
+describe("on and wrap", { concurrency: 3 }, () => {
+  test("on() hears every fact of a turn", async () => {
+    const source = does(
+      `const heard: string[] = [];
+       for (const event of ["started", "phase", "received", "retried", "planned", "called", "progressed", "noted", "answered", "failed"])
+         zz.on(event as any, (fact: any) => {
+           appendFileSync("heard.txt", event + (event === "phase" ? ":" + fact.to : "") + "\\n");
+         });
+       zz.tool({ name: "talk", description: "d", run: (_: any, ctx) => { ctx.note("N"); ctx.progress("P"); return "t"; } });`,
+      'import { appendFileSync } from "node:fs";',
+    );
+    const busy = refuse(503, { error: { message: "busy" } }, { "retry-after": "0" });
+    const ran = await having(source, [busy, call(["talk", {}]), say("done")]);
+    equal(ran.stdout, "done\n");
+    match(ran.stderr, /^N$/m);
+    const heard = readFileSync(join(ran.where.cwd, "heard.txt"), "utf8").trimEnd().split("\n");
+    for (const event of ["started", "retried", "received", "planned", "progressed", "noted", "called", "answered"])
+      ok(heard.includes(event), `${event}: ${heard}`);
+    deepEqual(
+      heard.filter((word) => word.startsWith("phase:")).map((word) => word.slice(6)),
+      ["thinking", "planning_tools", "executing_tools", "thinking", "responding", "done", "idle"],
+    );
+    deepEqual([heard[0], heard.at(-1)], ["started", "answered"]);
+  });
+
+  test("on('failed') hears of a turn that failed", async () => {
+    const source = does(
+      `zz.on("failed", ({ message, exit }) => writeFileSync("failed.txt", exit + " " + message));`,
+      'import { writeFileSync } from "node:fs";',
+    );
+    const ran = await having(source, [refuse(400, { error: { message: "no such luck" } })]);
+    equal(ran.code, 1);
+    const file = join(ran.where.cwd, "failed.txt");
+    match(existsSync(file) ? readFileSync(file, "utf8") : "nothing was heard", /^1 .*no such luck/);
+  });
+
+  for (const [kind, body] of [
+    ["throws", 'throw new Error("deaf");'],
+    ["rejects", 'return Promise.reject(new Error("deaf"));'],
+  ] as const)
+    test(`an observer that ${kind} is named, and the turn goes on`, async () => {
+      const source = does(`zz.on("called", () => { ${body} }); zz.on("answered", () => { ${body} });`);
+      const ran = await having(source, [call(["list_dir", {}]), say("done")]);
+      deepEqual([ran.stdout, ran.code, ran.sent.length], ["done\n", 0, 2]);
+      equal(ran.stderr, "Plugin 'own' failed on 'called': deaf\nPlugin 'own' failed on 'answered': deaf\n");
+    });
+
+  test("wrap() changes what goes in and what comes out, at every step", async () => {
+    const source = does(
+      `zz.wrap("line", (line, next) => next(line + " there"));
+       zz.wrap("request", async (request, next) => {
+         const reply = await next({ ...request, options: { ...request.options, seed: 7 } });
+         return { ...reply, text: reply.text && reply.text + "!" };
+       });
+       zz.wrap("call", async (call, next) => {
+         const result = await next({ ...call, args: { path: "b.txt" } });
+         return { ...result, text: result.text + " (seen)" };
+       });
+       zz.wrap("render", async (text, next) => (await next(text)).toUpperCase());`,
+    );
+    const where = place();
+    const file = plugin(where, "own.ts", source);
+    for (const name of ["a", "b"]) writeFileSync(join(where.cwd, `${name}.txt`), `in ${name}`);
+    const script = [call(["read_file", { path: "a.txt" }]), say("done")];
+    const ran = await ask(where, script, ["--plugin", file, "hi"]);
+    deepEqual([ran.stdout, ran.stderr, ran.code], ["DONE!\n", "", 0]);
+    deepEqual([ran.sent[0].messages[1].content, ran.sent[0].seed], ["hi there", 7]);
+    deepEqual(results(ran.sent[1]), ["1\tin b (seen)"]);
+    equal((await ask(where, [say("done")], ["--plugin", file, "--raw", "hi"])).stdout, "done!\n");
+  });
+
+  test("wrappers go by 'first' and 'last', then by plugin name, whatever the order of loading", async () => {
+    const where = place();
+    const mark = (name: string, order: string) =>
+      plugin(
+        where,
+        `${name}.ts`,
+        does(`zz.wrap("render", async (text, next) => "${name}(" + (await next(text)) + ")", "${order}");`),
+      );
+    const files = [mark("b", "last"), mark("c", "first"), mark("a", "last")];
+    for (const some of [files, files.toReversed()]) {
+      const ran = await ask(where, [say("x")], [...some.flatMap((file) => ["--plugin", file]), "hi"]);
+      equal(ran.stdout, "c(a(b(x)))\n");
+    }
+  });
+
+  for (const kind of ["", "async "])
+    test(`an ${kind}wrapper that throws refuses the call: the tool does not run, and the model reads why`, async () => {
+      const source = does(
+        `zz.wrap("call", ${kind}() => { throw new Error("Not on a Sunday."); });
+       zz.tool({ name: "touch", description: "d", run: () => { writeFileSync("touched", ""); return "t"; } });`,
+        'import { writeFileSync } from "node:fs";',
+      );
+      const ran = await having(source, [call(["touch", {}]), say("done")], ["--json"]);
+      deepEqual(results(ran.sent[1]), ["Not on a Sunday."]);
+      equal(existsSync(join(ran.where.cwd, "touched")), false);
+      deepEqual([JSON.parse(ran.stdout).calls[0].ok, JSON.parse(ran.stdout).text], [false, "done"]);
+      noTrace(ran.stderr);
+    });
+
+  test("a wrapper of 'request' that throws ends the turn with its sentence, exit 1", async () => {
+    const ran = await having(does(`zz.wrap("request", () => { throw new Error("The budget is spent."); });`), [
+      say("x"),
+    ]);
+    deepEqual([ran.stdout, ran.stderr, ran.code, ran.sent.length], ["", "The budget is spent.\n", 1, 0]);
+  });
+});
+
+describe("where plugins come from", { concurrency: 3 }, () => {
+  const here = (name: string) => NOW.replace('"now"', `"${name}"`);
+  const tools = async (where: Place, ...args: string[]) =>
+    JSON.parse((await zz(where, ["--tools", "--json", ...args])).stdout).map((tool: any) => tool.name);
+
+  test("HOME/plugins: files and folders with an index; not tests, types, nor what begins with . or _", async () => {
+    const where = place();
+    for (const name of ["a", "b.test", "c.d", ".d", "_e"])
+      plugin(where, `../home/plugins/${name}.ts`, here(`from_${name.replace(/\W/g, "")}`));
+    plugin(where, "../home/plugins/pack/index.ts", here("from_pack"));
+    plugin(where, "../home/plugins/pack/part.ts", here("from_part"));
+    plugin(where, "../home/plugins/notes.md", "# none");
+    const found = (await tools(where)).filter((name: string) => name.startsWith("from_"));
+    deepEqual(found, ["from_a", "from_pack"]);
+  });
+
+  test("--no-plugins leaves out the home's; zz's own and --plugin's stay", async () => {
+    const where = place();
+    plugin(where, "../home/plugins/a.ts", here("from_home"));
+    const file = plugin(where, "b.ts", here("from_flag"));
+    const all = await tools(where, "--plugin", file);
+    ok(all.includes("from_home") && all.includes("from_flag") && all.includes("read_file"), all.join());
+    const some = await tools(where, "--plugin", file, "--no-plugins");
+    deepEqual(
+      all.filter((name: string) => !some.includes(name)),
+      ["from_home"],
+    );
+  });
+
+  test("one in the home that fails does not keep the others from loading", async () => {
+    const where = place();
+    plugin(where, "../home/plugins/a.ts", "export default ;");
+    plugin(where, "../home/plugins/b.ts", here("from_b"));
+    const ran = await ask(where, [say("pong")], ["hi"]);
+    deepEqual([ran.stdout, ran.code], ["pong\n", 0]);
+    match(ran.stderr, /^Cannot load plugin 'a' \(.*a\.ts:1\): [^\n]+\n$/);
+    ok(ran.sent[0].tools.some((tool: any) => tool.function.name === "from_b"));
+  });
+
+  test("a plugin's own imports are found from where it lies", async () => {
+    const where = place();
+    plugin(where, "deep/words.ts", 'export const words: string = "from beside";');
+    const file = plugin(
+      where,
+      "deep/own.ts",
+      does(`zz.tool({ name: "said", description: "d", run: () => words });`, 'import { words } from "./words.ts";'),
+    );
+    equal((await zz(where, ["--plugin", file, "--call", "said"])).stdout, "from beside\n");
+  });
+
+  test("the project's own folder is not loaded unasked", async () => {
+    const where = place();
+    plugin(where, "plugins/a.ts", here("from_project"));
+    plugin(where, ".zz/plugins/b.ts", here("from_dot_zz"));
+    const found = (await tools(where)).filter((name: string) => name.startsWith("from_"));
+    deepEqual(found, []);
+  });
+});

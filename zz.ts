@@ -2540,9 +2540,8 @@ async function run(cli: Cli, argv: string[], atStop: (leave: (code: number) => u
   const lists = cli.unknown.length > 0 || has("help") || has("call");
   const interactive = !has("once") && !json && !has("dry-run") && terminal.in && terminal.out;
   const dash = cli.words.includes("-");
-  const stdin = () => (!has("no-stdin") && (dash || !terminal.in) ? readStdin() : Promise.resolve(""));
+  const stdin = () => (!has("no-stdin") && (dash || !terminal.in) ? readStdin() : async () => "");
   const early = lists ? undefined : stdin();
-  early?.catch(() => {}); // awaited below; until then a failure is nobody's
 
   const core = await createZz({
     home,
@@ -2588,7 +2587,7 @@ async function run(cli: Cli, argv: string[], atStop: (leave: (code: number) => u
 
   const words = cli.words.filter((word) => word !== "-").join(" ");
   const files = all("file").map((name) => attachment(String(name)));
-  const data = await (early ?? stdin());
+  const data = await (early ?? stdin())();
   const texts = files.flatMap((file) => ("text" in file ? [file.text] : []));
   const images = files.flatMap((file) => ("image" in file ? [file.image] : []));
   if (words && data.trim()) texts.unshift(block("STDIN", data));
@@ -2765,37 +2764,32 @@ function isatty(fd: number): boolean {
   return fd === 0 ? Boolean(process.stdin.isTTY) : Boolean((fd === 1 ? process.stdout : process.stderr).isTTY);
 }
 
-/** All of stdin. A pipe that stays open and silent is named after 2 s and given up after 30 s (ZZ_STDIN_WAIT, in seconds). */
-async function readStdin(): Promise<string> {
-  const wait = Number(process.env.ZZ_STDIN_WAIT ?? 30) * 1000;
+/**
+ * Starts reading stdin; the result waits for all of it. A pipe that stays open and silent is named after 2 s and given
+ * up after 30 s (ZZ_STDIN_WAIT, in seconds), counted from when the waiting starts.
+ */
+function readStdin(): () => Promise<string> {
   const chunks: Buffer[] = [];
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const notice = late(2_000, () => say("Waiting for stdin; --no-stdin leaves it alone."));
-  const limit = late(wait || 2 ** 31 - 1, () => {
+  const timers: NodeJS.Timeout[] = [];
+  const heard = () => timers.map((timer) => timer.refresh());
+  const end = () => resolve(Buffer.concat(chunks).toString("utf8"));
+  process.stdin.on("data", (chunk: Buffer) => heard() && chunks.push(chunk));
+  process.stdin.on("end", end).on("error", end);
+  return async () => {
+    const stat = fs.fstatSync(0);
+    const wait = Number(process.env.ZZ_STDIN_WAIT ?? 30) * 1000;
+    if (stat.isFIFO() || stat.isSocket()) {
+      timers.push(setTimeout(() => chunks.length || say("Waiting for stdin; --no-stdin leaves it alone."), 2_000));
+      if (wait) timers.push(setTimeout(giveUp, wait, wait / 1000));
+    }
+    return promise.finally(() => timers.forEach(clearTimeout));
+  };
+
+  function giveUp(seconds: number): void {
     process.stdin.destroy();
     const remedy = "Close it, add </dev/null, or use --no-stdin; ZZ_STDIN_WAIT=SECONDS waits longer, 0 for ever";
-    reject(usage(`Nothing came on stdin for ${wait / 1000} s, and it is still open. ${remedy}.`));
-  });
-  const end = () => {
-    clearTimeout(notice);
-    clearTimeout(limit);
-    resolve(Buffer.concat(chunks).toString("utf8"));
-  };
-  process.stdin.on("data", (chunk: Buffer) => {
-    chunks.push(chunk);
-    clearTimeout(notice);
-    limit.refresh();
-  });
-  process.stdin.on("end", end).on("error", end);
-  return promise;
-
-  /** A timer that is late itself, since plugins were loading, must not win over bytes that are there. */
-  function late(ms: number, act: () => void): NodeJS.Timeout {
-    const before = () => `${chunks.length} ${process.stdin.readableEnded}`;
-    return setTimeout(() => {
-      const was = before();
-      setTimeout(() => was === before() && !process.stdin.readableEnded && act(), 20);
-    }, ms);
+    reject(usage(`Nothing came on stdin for ${seconds} s, and it is still open. ${remedy}.`));
   }
 }
 

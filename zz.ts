@@ -1305,7 +1305,8 @@ function jsonLines(file: string, warn: (text: string) => void) {
         for (let done = 0; done < bytes.length; )
           done += fs.writeSync(fd, bytes, done, bytes.length - done, end + done);
       } catch (error) {
-        fs.ftruncateSync(fd, end); // a full disk leaves no half line behind
+        if (end === 0) fs.rmSync(file);
+        else fs.ftruncateSync(fd, end); // a full disk leaves no half line behind
         lines.length = written;
         throw error;
       }
@@ -1316,26 +1317,24 @@ function jsonLines(file: string, warn: (text: string) => void) {
   };
 }
 
-/** All lines that parse; `good` is where the last whole one ends. */
+/** The header and all entries that parse; `good` is where the last whole line ends, `spoilt` counts what is neither. */
 function parseLines(bytes: Buffer): { lines: unknown[]; good: number; size: number; spoilt: number } {
   const lines: unknown[] = [];
   let good = 0;
-  let bad = 0;
   let spoilt = 0;
   for (let start = 0; start < bytes.length; ) {
     const end = bytes.indexOf(10, start);
     if (end < 0) break;
     try {
-      lines.push(JSON.parse(bytes.toString("utf8", start, end)));
-      good = end + 1;
-      spoilt += bad;
-      bad = 0;
+      const line = JSON.parse(bytes.toString("utf8", start, end));
+      if (lines.length ? typeof line?.id === "number" : isHeader(line)) lines.push(line);
+      else spoilt++;
     } catch {
-      bad++;
+      spoilt++;
     }
-    start = end + 1;
+    good = start = end + 1;
   }
-  return { lines, good: lines.length ? good : bytes.length, size: bytes.length, spoilt };
+  return { lines, good, size: bytes.length, spoilt };
 }
 
 const isHeader = (line: unknown): line is Header =>
@@ -1347,7 +1346,7 @@ const sessionFile = (home: string, id: string): string => path.join(sessionsFold
 export function openSession(home: string, which: string | Header, warn: (text: string) => void): Session {
   const id = typeof which === "string" ? which : which.id;
   const file = sessionFile(home, id);
-  if (typeof which !== "string") fs.mkdirSync(sessionsFolder(home), { recursive: true, mode: 0o700 });
+  if (typeof which !== "string") makePrivate(sessionsFolder(home));
   const release = lock(file.replace(/jsonl$/, "lock"), id);
   const adapter = jsonLines(file, warn);
   const db = new LowSync<(Header | Entry)[]>(adapter, []);
@@ -1379,6 +1378,18 @@ export function openSession(home: string, which: string | Header, warn: (text: s
       release();
     },
   };
+}
+
+/** One by one: mkdir's own `recursive` never returns under /proc, and calls a read-only disk a missing folder. */
+function makePrivate(folder: string): void {
+  if (!fs.existsSync(folder)) {
+    if (!fs.existsSync(path.dirname(folder))) makePrivate(path.dirname(folder));
+    try {
+      fs.mkdirSync(folder, { mode: 0o700 });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error; // another zz made it just now
+    }
+  } else if (path.basename(folder) === "sessions" && fs.statSync(folder).mode & 0o077) fs.chmodSync(folder, 0o700);
 }
 
 /** A session to look at and to copy: no lock, nothing repaired, nothing to append to. */
@@ -1417,8 +1428,8 @@ function branchOf(entries: Entry[]): Entry[] {
 function lock(file: string, session: string): () => void {
   const mine = `${process.pid} ${startOf(process.pid)}`;
   const temporary = `${file}.${process.pid}`;
-  fs.writeFileSync(temporary, mine, { mode: 0o600 });
   try {
+    fs.writeFileSync(temporary, mine, { mode: 0o600 });
     for (;;) {
       try {
         fs.linkSync(temporary, file); // all at once: nobody ever sees an empty lock
@@ -1432,12 +1443,15 @@ function lock(file: string, session: string): () => void {
         throw fault(
           `Cannot open session '${session}': another zz (process ${pid}) has it open. Close that one, or go on in a copy with --fork.`,
         );
-      const aside = `${file}.stale.${process.pid}`;
+      let mayBreak: (() => void) | undefined;
       try {
-        fs.renameSync(file, aside);
-        if (textOf(aside) !== theirs) fs.linkSync(aside, file); // it changed hands in between: give it back
-        fs.rmSync(aside, { force: true });
-      } catch {} // someone else was faster; look again
+        mayBreak = lock(`${file}.break`, session); // only one at a time may take a dead one's lock away
+        if (textOf(file) === theirs) fs.rmSync(file, { force: true });
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code) throw error; // else someone else is at it; look again
+      } finally {
+        mayBreak?.();
+      }
     }
   } finally {
     fs.rmSync(temporary, { force: true });
@@ -1446,7 +1460,10 @@ function lock(file: string, session: string): () => void {
 
 /** When a process started ("" if there is none), to tell it from a later one of the same number. */
 function startOf(pid: number): string {
-  if (process.platform === "linux") return textOf(`/proc/${pid}/stat`).split(") ").at(-1)?.split(" ")[19] ?? "";
+  if (process.platform === "linux") {
+    const fields = textOf(`/proc/${pid}/stat`).split(") ").at(-1)!.split(" ");
+    return "ZX".includes(fields[0]!) ? "" : (fields[19] ?? ""); // a zombie waits to be reaped; it holds nothing
+  }
   try {
     return process.kill(pid, 0) ? "alive" : "";
   } catch (error) {
@@ -2618,12 +2635,25 @@ async function run(cli: Cli, argv: string[], atStop: (leave: (code: number) => u
         : undefined;
     if (!id && (has("continue") || has("fork"))) warn("There is no earlier session in this folder; this is a new one.");
     const copy = has("fork") || has("no-session");
-    const session = id ? (copy ? readSession(home, id) : openSession(home, id, warn)) : undefined;
+    const session = id ? (copy ? readSession(home, id) : openOrRead(id)) : undefined;
     const model = await chooseModel(core, session?.header.model).catch((error) => {
       session?.close();
       throw error;
     });
     return model === undefined ? undefined : openChat(core, model, session, copy);
+
+    /** Where nothing can be written, the talk goes on unsaved. */
+    function openOrRead(id: string): Session {
+      try {
+        return openSession(home, id, warn);
+      } catch (error) {
+        if (!/^(EROFS|ENOSPC|EDQUOT|EACCES|EPERM)$/.test((error as NodeJS.ErrnoException).code ?? "")) throw error;
+        const failed = fileFault("save to", sessionFile(home, id), error).message;
+        warn(`${failed} It goes on unsaved; --home or ZZ_HOME names another place.`);
+        core.options.save = false;
+        return readSession(home, id);
+      }
+    }
   }
 
   async function openWithFallback(): Promise<LiveChat> {

@@ -1,0 +1,724 @@
+// Sessions: what was saved stays saved. On real files, real processes and, where the machine lets us, a real full disk.
+import { deepEqual, equal, match, notEqual, ok, throws } from "node:assert/strict";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import fs from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Entry, type Header, listSessions, openSession } from "../zz.ts";
+import { fakeOpenAI, problems, say } from "./fake/openai.ts";
+import { type How, type Place, place, type Ran, ROOT, zz } from "./run.ts";
+
+const ID = "20260101-000000-aaaaaaaa";
+const head = (id = ID, root = "/p"): Header => ({
+  zz: 1,
+  id,
+  at: "2026-01-01T00:00:00.000Z",
+  root,
+  model: "openai/m",
+  title: id,
+});
+const entry = (id: number, parent: number | null, text: string): Entry =>
+  ({
+    id,
+    parent,
+    at: "2026-01-01T00:00:00.000Z",
+    type: "message",
+    message: { role: id % 2 ? "user" : "assistant", text },
+  }) as Entry;
+const said = (count: number): Entry[] =>
+  Array.from({ length: count }, (_, i) => entry(i + 1, i || null, `said ${i + 1}`));
+const lines = (...all: unknown[]): string =>
+  all.map((one) => (typeof one === "string" ? one : JSON.stringify(one)) + "\n").join("");
+const ids = (entries: readonly Entry[]): number[] => entries.map(({ id }) => id);
+
+/** Puts a session file down as bytes and says where it is. */
+function put(home: string, bytes: string | Buffer, id = ID): string {
+  const file = join(home, "sessions", `${id}.jsonl`);
+  fs.mkdirSync(join(home, "sessions"), { recursive: true, mode: 0o700 });
+  fs.writeFileSync(file, bytes, { mode: 0o600 });
+  return file;
+}
+const folder = (home: string): string[] => fs.readdirSync(join(home, "sessions")).sort();
+
+/** Opens what is there, closes it again; gives the entries and what was said about it. */
+function look(home: string, id = ID): { entries: readonly Entry[]; branch: Entry[]; heard: string[] } {
+  const heard: string[] = [];
+  const session = openSession(home, id, (text) => heard.push(text));
+  const [entries, branch] = [session.entries, session.branch()];
+  session.close();
+  return { entries, branch, heard };
+}
+const silent = (text: string): never => {
+  throw new Error(`nothing should be said, but: ${text}`);
+};
+
+const server = await fakeOpenAI([say("pong")]);
+after(() => server.close());
+/** One turn of the program against the fake server; one that hangs is ended and has no exit code. */
+const ask = (where: Place, flags: string[], how: How = {}): Promise<Ran> =>
+  zz(where, ["--once", "--base-url", server.url, "-m", "openai/m", ...flags, "ping"], {
+    signal: AbortSignal.timeout(20_000),
+    ...how,
+  });
+const asked = (): string[] => server.requests.at(-1)!.body.messages.map((message: any) => message.content);
+const answered = (ran: Ran): void => deepEqual([ran.stdout, ran.code], ["pong\n", 0], ran.stderr);
+
+// ── What is appended stays ─────────────────────────────────────────────────────────────────────────────
+
+for (const [what, text] of [
+  ["plain words", "hello"],
+  ["nothing", ""],
+  ["line ends of three kinds", "a\nb\r\nc\u2028d"],
+  ["NUL, bell and escape", "\0\x07\x1b[31m"],
+  ["half an emoji", "\ud83d"],
+  ["several scripts", "żółć 漢字 👩‍👩‍👧"],
+  ["a megabyte", "x".repeat(1 << 20)],
+] as const)
+  test(`append() keeps ${what} as given, for whoever reopens the session`, () => {
+    const { home } = place();
+    const session = openSession(home, head(), silent);
+    session.append("message", { message: { role: "user", text } });
+    session.append("made-up", { some: { thing: [text] } });
+    session.close();
+    const { entries, heard } = look(home);
+    deepEqual(heard, []);
+    deepEqual(
+      entries.map(({ id, parent, type, message, some }) => ({ id, parent, type, message, some })),
+      [
+        { id: 1, parent: null, type: "message", message: { role: "user", text }, some: undefined },
+        { id: 2, parent: 1, type: "made-up", message: undefined, some: { thing: [text] } },
+      ],
+    );
+  });
+
+test("append() is on the disk when it returns, before close() and without sync()", () => {
+  const { home } = place();
+  const session = openSession(home, head(), silent);
+  session.append("message", { message: { role: "user", text: "now" } });
+  match(fs.readFileSync(join(home, "sessions", `${ID}.jsonl`), "utf8"), /"text":"now"\}\}\n$/);
+  session.close();
+});
+
+test("append() goes on with the numbers of a session that was reopened", () => {
+  const { home } = place();
+  put(home, lines(head(), ...said(3)));
+  const session = openSession(home, ID, silent);
+  session.append("message", { message: { role: "assistant", text: "said 4" } });
+  session.close();
+  deepEqual(ids(look(home).branch), [1, 2, 3, 4]);
+});
+
+for (const [what, entries, expected] of [
+  ["a straight line", said(4), [1, 2, 3, 4]],
+  ["a second branch from entry 1", [...said(3), entry(4, 1, "other")], [1, 4]],
+  ["a second root", [...said(3), entry(4, null, "anew")], [4]],
+  ["branches of branches", [...said(4), entry(5, 2, "b"), entry(6, 5, "b"), entry(7, 3, "c")], [1, 2, 3, 7]],
+  [
+    "a parent that was lost: the entry before it stands in",
+    [entry(1, null, "a"), entry(2, 1, "b"), entry(4, 3, "d")],
+    [1, 2, 4],
+  ],
+  ["a parent that is itself", [entry(1, null, "a"), entry(2, 2, "b")], [1, 2]],
+  ["a parent that comes later", [entry(1, null, "a"), entry(2, 3, "b"), entry(3, 2, "c")], [1, 2, 3]],
+  ["no entries", [], []],
+] as const)
+  test(`branch() follows parents: ${what}`, () => {
+    const { home } = place();
+    put(home, lines(head(), ...entries));
+    const { branch, entries: all } = look(home);
+    deepEqual(ids(branch), expected);
+    equal(all.length, entries.length, "the other branches are still there");
+  });
+
+test("append() with a parent starts a branch there, and the entries after it follow", () => {
+  const { home } = place();
+  const session = openSession(home, head(), silent);
+  for (const text of ["a", "b", "c"]) session.append("message", { message: { role: "user", text } });
+  session.append("message", { message: { role: "user", text: "other" } }, 1);
+  session.append("message", { message: { role: "user", text: "after" } });
+  deepEqual(ids(session.branch()), [1, 4, 5]);
+  session.append("back", {}, null);
+  session.close();
+  deepEqual(ids(look(home).branch), [6]);
+});
+
+test("an entry of an unknown type, with fields of its own, survives a turn of the program byte for byte", async () => {
+  const where = place();
+  const strange = { id: 2, parent: 1, at: "2030", type: "from-the-future", "key 1": { deep: [1, null, "ż"] } };
+  const file = put(where.home, lines(head(ID, fs.realpathSync(where.cwd)), entry(1, null, "earlier"), strange));
+  const before = fs.readFileSync(file, "utf8");
+  answered(await ask(where, ["-c"]));
+  const now = fs.readFileSync(file, "utf8");
+  ok(now.startsWith(before) && now.length > before.length, now);
+  deepEqual(look(where.home).entries[1], strange);
+});
+
+// ── Files that a crash or a bad disk left ──────────────────────────────────────────────────────────────
+
+const whole = lines(head(), ...said(3));
+for (const [what, tail] of [
+  ["half a line", '{"id":4,"parent":3,"type":"mess'],
+  ["a line that lacks only its line end", JSON.stringify(entry(4, 3, "never confirmed"))],
+  ["zeros", "\0".repeat(4096)],
+  ["one byte", "{"],
+  ["half a letter", Buffer.from('{"text":"ż').subarray(0, -1)],
+] as const)
+  test(`a torn end is cut off and reported, all before it kept: ${what}`, () => {
+    const { home } = place();
+    const file = put(home, Buffer.concat([Buffer.from(whole), Buffer.from(tail)]));
+    const { entries, heard } = look(home);
+    deepEqual(ids(entries), [1, 2, 3]);
+    equal(fs.readFileSync(file, "utf8"), whole);
+    const size = Buffer.byteLength(tail);
+    deepEqual(heard, [
+      `Session file '${file}' ended in the middle of a line; its last ${size} bytes, never confirmed as saved, were cut off.`,
+    ]);
+    deepEqual(look(home).heard, [], "once only");
+  });
+
+for (const [what, line] of [
+  ["half a line", '{"id":2,"par'],
+  ["zeros", "\0".repeat(300)],
+  ["noise", "\u0001\ufffd}{"],
+  ["an empty line", ""],
+  ["null", "null"],
+  ["a number", "7"],
+  ["a string", '"text"'],
+  ["a list", "[1]"],
+  ["an object that is no entry", "{}"],
+] as const)
+  for (const [where, before, behind] of [
+    ["in the middle", said(1), [entry(3, 2, "said 3"), entry(4, 3, "said 4")]],
+    ["at the end, whole", said(2), []],
+  ] as const)
+    test(`a spoilt line ${where} is passed over, reported and left where it is: ${what}`, () => {
+      const { home } = place();
+      const bytes = lines(head(), ...before, line, ...behind);
+      const file = put(home, bytes);
+      const { branch, heard } = look(home);
+      deepEqual(ids(branch), ids([...before, ...behind]));
+      deepEqual(heard, [`Session file '${file}' has 1 unreadable line, which were passed over.`]);
+      equal(fs.readFileSync(file, "utf8"), bytes);
+      const session = openSession(home, ID, () => {});
+      session.append("message", { message: { role: "user", text: "more" } });
+      session.close();
+      ok(fs.readFileSync(file, "utf8").startsWith(bytes));
+      equal(look(home).branch.length, before.length + behind.length + 1, "what is added hangs on what was there");
+    });
+
+test("two spoilt lines and a torn end are each reported", () => {
+  const { home } = place();
+  put(home, lines(head(), entry(1, null, "a"), "{", "}", entry(2, 1, "b")) + "{");
+  const { branch, heard } = look(home);
+  deepEqual(ids(branch), [1, 2]);
+  equal(heard.length, 2);
+  match(heard[0]!, /has 2 unreadable lines, which were passed over\.$/);
+  match(heard[1]!, /its last 1 bytes, never confirmed as saved, were cut off\.$/);
+});
+
+const UNREADABLE: [string, string | Buffer, RegExp][] = [
+  ["full of zeros", Buffer.alloc(65_536), /it holds no readable header/],
+  ["empty", "", /it is empty/],
+  ["half a header", JSON.stringify(head()).slice(0, 40), /it holds no readable header/],
+  ["a header without its line end", JSON.stringify(head()), /it holds no readable header/],
+  ["entries without a header", lines(...said(2)), /it holds no readable header/],
+  ["a header of zeros, then entries", lines("\0".repeat(90), ...said(2)), /it holds no readable header/],
+  ["a header of a later format", lines({ ...head(), zz: 2 }, ...said(2)), /it holds no readable header/],
+  ["text of another kind", "# notes\nbuy milk\n", /it holds no readable header/],
+];
+for (const [what, bytes, why] of UNREADABLE) {
+  test(`openSession() refuses a file that is ${what}, leaves it byte-identical and keeps no lock`, () => {
+    const { home } = place();
+    const file = put(home, bytes);
+    throws(() => openSession(home, ID, silent), {
+      message: new RegExp(`^Cannot open session file '${file}': ${why.source}`),
+    });
+    deepEqual(fs.readFileSync(file), Buffer.from(bytes));
+    deepEqual(folder(home), [`${ID}.jsonl`]);
+  });
+  test(`zz --session ID of a file that is ${what} says so, exits 1 and leaves it byte-identical`, async () => {
+    const where = place();
+    const file = put(where.home, bytes);
+    const { code, stdout, stderr } = await ask(where, ["--session", ID]);
+    deepEqual([code, stdout], [1, ""], stderr);
+    match(stderr, new RegExp(`^Cannot open session file '${file}': ${why.source}.*\\.\\n$`));
+    deepEqual(fs.readFileSync(file), Buffer.from(bytes));
+    deepEqual(folder(where.home), [`${ID}.jsonl`]);
+  });
+}
+
+test("a header only is a session without entries, and can be continued", async () => {
+  const where = place();
+  put(where.home, lines(head(ID, fs.realpathSync(where.cwd))));
+  const ran = await ask(where, ["-c"]);
+  answered(ran);
+  equal(ran.stderr, "");
+  deepEqual(folder(where.home), [`${ID}.jsonl`]);
+  deepEqual(
+    look(where.home).branch.map(({ message }) => message?.text),
+    ["ping", "pong"],
+  );
+});
+
+for (const [what, bytes] of UNREADABLE.filter(([what]) => what !== "a header without its line end"))
+  test(`zz -c passes over a file that is ${what}, with one sentence, and goes on with the session before it`, async () => {
+    const where = place();
+    const good = put(where.home, lines(head(ID, fs.realpathSync(where.cwd)), ...said(2)));
+    const bad = put(where.home, bytes, "20260202-000000-bbbbbbbb");
+    fs.utimesSync(good, 1, 1); // the bad one was used last
+    const before = fs.readFileSync(good, "utf8");
+    const ran = await ask(where, ["-c"]);
+    answered(ran);
+    equal(ran.stderr, `Session file '${bad}' holds no readable header; it was passed over and left as it is.\n`);
+    deepEqual(fs.readFileSync(bad), Buffer.from(bytes));
+    ok(fs.readFileSync(good, "utf8").startsWith(before));
+    deepEqual(asked().slice(1), ["said 1", "said 2", "ping"]);
+  });
+
+test("zz -c with nothing but an unreadable file starts a new session beside it", async () => {
+  const where = place();
+  const bad = put(where.home, Buffer.alloc(4096));
+  const ran = await ask(where, ["-c"]);
+  answered(ran);
+  equal(ran.stderr.trimEnd().split("\n").length, 2, ran.stderr);
+  match(ran.stderr, /There is no earlier session in this folder; this is a new one\./);
+  deepEqual(fs.readFileSync(bad), Buffer.alloc(4096));
+  equal(folder(where.home).length, 2);
+});
+
+test("zz --sessions lists what can be read and leaves out what cannot", async () => {
+  const where = place();
+  put(where.home, lines(head()));
+  put(where.home, Buffer.alloc(4096), "20260202-000000-bbbbbbbb");
+  put(where.home, "", "20260303-000000-cccccccc");
+  put(where.home, lines(head("20260404-000000-dddddddd")), "20260404-000000-dddddddd");
+  fs.mkdirSync(join(where.home, "sessions", "folder.jsonl"));
+  const { code, stdout } = await zz(where, ["--sessions", "--json"]);
+  equal(code, 0);
+  deepEqual(
+    JSON.parse(stdout).map(({ id }: Header) => id),
+    ["20260404-000000-dddddddd", ID],
+  );
+});
+
+test("a session in which a call never got its result is continued with a valid request", async () => {
+  const where = place();
+  const calls = [{ id: "call_1", name: "list_dir", args: {} }];
+  const message = { role: "assistant", text: "", calls };
+  put(where.home, lines(head(ID, fs.realpathSync(where.cwd)), ...said(1), { ...entry(2, 1, ""), message }));
+  answered(await ask(where, ["-c"]));
+  deepEqual(problems(server.requests.at(-1)!.body), []);
+  deepEqual(
+    asked().slice(1),
+    ["said 1", null, "[interrupted]", "ping"].map((text, i) => asked()[i + 1] || text),
+  );
+});
+
+// ── One writer at a time ───────────────────────────────────────────────────────────────────────────────
+
+const lockOf = (home: string, id = ID): string => join(home, "sessions", `${id}.lock`);
+const dead = (): number => spawnSync("true").pid;
+
+for (const [what, text] of [
+  ["of a dead process", () => `${dead()} 1`],
+  ["of a number that another process has now", () => `${process.pid} 1`],
+  ["of process 1, with another start", () => "1 999999999999"],
+  ["that is empty", () => ""],
+  ["that is no lock", () => "what is this"],
+  ["full of zeros", () => "\0".repeat(20)],
+] as const)
+  test(`a lock ${what} is taken over`, { timeout: 20_000 }, () => {
+    const { home } = place();
+    put(home, whole);
+    fs.writeFileSync(lockOf(home), text());
+    const session = openSession(home, ID, silent);
+    equal(fs.readFileSync(lockOf(home), "utf8").split(" ")[0], String(process.pid));
+    session.close();
+    deepEqual(folder(home), [`${ID}.jsonl`], "nothing else stays behind");
+  });
+
+test("a lock of a process that was killed but not yet reaped (a container without an init) is taken over", async (t) => {
+  if (process.platform !== "linux") return t.skip("zombies can be told apart only by /proc");
+  const { home } = place();
+  put(home, whole);
+  const code = `import { openSession } from ${JSON.stringify(join(ROOT, "zz.ts"))};
+    openSession(${JSON.stringify(home)}, ${JSON.stringify(ID)}, console.error); process.kill(process.pid, "SIGKILL");`;
+  // The shell becomes a sleep, which never waits for its children.
+  const parent = spawn("sh", [
+    "-c",
+    '"$0" --input-type=module -e "$1" & echo $!; exec sleep 60',
+    process.execPath,
+    code,
+  ]);
+  t.after(() => parent.kill("SIGKILL"));
+  const pid = Number(await new Promise<string>((told) => parent.stdout.once("data", (data) => told(String(data)))));
+  for (let i = 0; i < 500 && !/\) Z /.test(fs.readFileSync(`/proc/${pid}/stat`, "utf8")); i++) await sleep(20);
+  match(fs.readFileSync(`/proc/${pid}/stat`, "utf8"), /\) Z /);
+  match(fs.readFileSync(lockOf(home), "utf8"), new RegExp(`^${pid} `));
+  openSession(home, ID, silent).close();
+});
+
+test("a lock of a live process refuses with a sentence that names it, and stays", async () => {
+  const where = place();
+  const file = put(where.home, whole);
+  const session = openSession(where.home, ID, silent);
+  try {
+    const held = fs.readFileSync(lockOf(where.home), "utf8");
+    const { code, stdout, stderr } = await ask(where, ["--session", ID]);
+    deepEqual([code, stdout], [1, ""]);
+    equal(
+      stderr,
+      `Cannot open session '${ID}': another zz (process ${process.pid}) has it open. Close that one, or go on in a copy with --fork.\n`,
+    );
+    equal(fs.readFileSync(file, "utf8"), whole);
+    equal(fs.readFileSync(lockOf(where.home), "utf8"), held);
+    answered(await ask(where, ["--fork", ID]));
+    throws(() => openSession(where.home, ID, silent), /another zz/, "nor twice in one process");
+    deepEqual(
+      folder(where.home).filter((name) => !name.endsWith(".jsonl")),
+      [`${ID}.lock`],
+    );
+  } finally {
+    session.close();
+  }
+  answered(await ask(where, ["--session", ID]));
+});
+
+/** Processes that all try for the same session at the same moment, hold it until told, and say how it went. */
+async function contenders(t: TestContext, count: number) {
+  const code = `import { openSession } from ${JSON.stringify(join(ROOT, "zz.ts"))};
+    let session;
+    process.on("message", ({ home, id, at }) => {
+      if (!at) { session?.close(); session = undefined; return process.send("closed"); }
+      while (Date.now() < at);
+      try { session = openSession(home, id, () => {}); process.send("won"); } catch (error) { process.send(error.message); }
+    });
+    process.send("ready");`;
+  const children: ChildProcess[] = Array.from({ length: count }, () =>
+    spawn(process.execPath, ["--input-type=module", "-e", code], { stdio: ["ignore", "inherit", "inherit", "ipc"] }),
+  );
+  t.after(() => {
+    for (const child of children) child.kill("SIGKILL");
+  });
+  const heard = () => Promise.all(children.map(async (child) => (await once(child, "message"))[0] as string));
+  await heard();
+  const tell = (message: object) => {
+    const all = heard();
+    for (const child of children) child.send(message);
+    return all;
+  };
+  return { pids: children.map(({ pid }) => pid!), tell };
+}
+
+test("of 8 processes that race for one stale lock exactly one wins, 200 times", { timeout: 120_000 }, async (t) => {
+  const { home } = place();
+  put(home, whole);
+  const { pids, tell } = await contenders(t, 8);
+  for (let round = 1; round <= 200; round++) {
+    fs.writeFileSync(lockOf(home), `${dead()} 1`);
+    const told = await tell({ home, id: ID, at: Date.now() + 5 });
+    const winners = told.flatMap((text, i) => (text === "won" ? [pids[i]] : []));
+    equal(winners.length, 1, `round ${round}: ${winners.length} won: ${told.join(" | ")}`);
+    for (const text of told)
+      if (text !== "won")
+        match(text, new RegExp(`^Cannot open session '${ID}': another zz \\(process ${winners[0]}\\)`));
+    await tell({});
+    deepEqual(folder(home), [`${ID}.jsonl`], `round ${round}: something stays behind`);
+  }
+});
+
+// ── Whose files these are ──────────────────────────────────────────────────────────────────────────────
+
+const mode = (file: string): string => (fs.statSync(file).mode & 0o777).toString(8);
+
+test("session files and locks are the person's alone, whatever the umask", () => {
+  const { home } = place();
+  const umask = process.umask(0);
+  try {
+    const session = openSession(home, head(), silent);
+    session.append("message", { message: { role: "user", text: "secret" } });
+    deepEqual(
+      [mode(join(home, "sessions", `${ID}.jsonl`)), mode(lockOf(home)), mode(join(home, "sessions"))],
+      ["600", "600", "700"],
+    );
+    session.close();
+  } finally {
+    process.umask(umask);
+  }
+});
+
+test("a sessions folder that was there before (git makes it 755) becomes the person's alone", async () => {
+  const where = place();
+  fs.mkdirSync(join(where.home, "sessions"), { recursive: true });
+  fs.chmodSync(join(where.home, "sessions"), 0o755);
+  answered(await ask(where, []));
+  equal(mode(join(where.home, "sessions")), "700");
+});
+
+test("zz -c does not go on with a session of another folder", async () => {
+  const where = place();
+  const file = put(where.home, lines(head(ID, "/somewhere/else"), ...said(2)));
+  const before = fs.readFileSync(file);
+  const ran = await ask(where, ["-c"]);
+  answered(ran);
+  equal(ran.stderr, "There is no earlier session in this folder; this is a new one.\n");
+  deepEqual(asked().slice(1), ["ping"]);
+  deepEqual(fs.readFileSync(file), before);
+  equal(folder(where.home).length, 2);
+});
+
+test("zz -c goes on with the session of this folder that was used last, not the one made last", async () => {
+  const where = place();
+  const root = fs.realpathSync(where.cwd);
+  put(where.home, lines(head(ID, root), entry(1, null, "older, used last")));
+  const newer = put(
+    where.home,
+    lines(head("20260202-000000-bbbbbbbb", root), entry(1, null, "newer")),
+    "20260202-000000-bbbbbbbb",
+  );
+  fs.utimesSync(newer, 1, 1);
+  answered(await ask(where, ["-c"]));
+  deepEqual(asked().slice(1), ["older, used last\n\nping"]);
+});
+
+for (const [what, tail] of [
+  ["a whole session", ""],
+  ["a session with a torn end, which a copy does not mend", '{"id":9,"par'],
+] as const)
+  test(`zz --fork leaves the original byte-identical: ${what}`, async () => {
+    const where = place();
+    const file = put(where.home, lines(head(ID, fs.realpathSync(where.cwd)), ...said(2)) + tail);
+    const before = fs.readFileSync(file);
+    for (const flags of [["--fork"], ["--fork", ID], ["--session", ID, "--fork"]]) {
+      answered(await ask(where, flags.at(-1) === "--fork" ? flags : [`--fork=${ID}`]));
+      deepEqual(asked().slice(1), ["said 1", "said 2", "ping"], flags.join(" "));
+      deepEqual(fs.readFileSync(file), before, flags.join(" "));
+    }
+    equal(folder(where.home).length, 4, "three copies, no locks");
+    const copy = look(
+      where.home,
+      folder(where.home)
+        .findLast((name) => !name.startsWith(ID))!
+        .replace(".jsonl", ""),
+    );
+    deepEqual(
+      copy.branch.map(({ message }) => message?.text),
+      ["said 1", "said 2", "ping", "pong"],
+    );
+  });
+
+test("zz -n writes nothing: not even a home", async () => {
+  const where = place();
+  answered(await ask(where, ["-n"]));
+  equal(fs.existsSync(where.home), false);
+  deepEqual(fs.readdirSync(where.cwd), []);
+});
+
+test("zz -n -c reads the last session, tells the model and writes nothing", async () => {
+  const where = place();
+  const file = put(where.home, lines(head(ID, fs.realpathSync(where.cwd)), ...said(2)) + '{"torn');
+  const before = [fs.readFileSync(file), fs.statSync(file).mtimeMs] as const;
+  answered(await ask(where, ["-n", "-c"]));
+  deepEqual(asked().slice(1), ["said 1", "said 2", "ping"]);
+  deepEqual([fs.readFileSync(file), fs.statSync(file).mtimeMs], before);
+  deepEqual(folder(where.home), [`${ID}.jsonl`]);
+});
+
+// ── Nowhere to write ───────────────────────────────────────────────────────────────────────────────────
+
+for (const [what, home] of [
+  ["under a file", (where: Place) => join(where.cwd, "file", "home")],
+  ["a file", (where: Place) => join(where.cwd, "file")],
+  ["under /proc", () => "/proc/self/zz-home"],
+  ["under /sys", () => "/sys/kernel/zz-home"],
+] as const)
+  test(`a home that cannot be made (${what}) costs the saving, not the answer`, async () => {
+    const where = place();
+    fs.writeFileSync(join(where.cwd, "file"), "mine\n");
+    const ran = await ask({ ...where, home: home(where) }, []);
+    answered(ran);
+    match(
+      ran.stderr,
+      /^Cannot save the session in '.+': .+\. It goes on unsaved; --home or ZZ_HOME names another place\.\n$/,
+    );
+    equal(fs.readFileSync(join(where.cwd, "file"), "utf8"), "mine\n");
+  });
+
+/** A small disk of our own; undefined where the machine does not let us have one. */
+function disk(size: string): { home: string; readOnly(): void; free(): void } | undefined {
+  const home = fs.mkdtempSync(join(tmpdir(), "zz-disk-"));
+  const mount = (...options: string[]) => spawnSync("mount", [...options, home]).status === 0;
+  if (process.platform !== "linux" || !mount("-t", "tmpfs", "-o", `size=${size}`, "tmpfs")) {
+    fs.rmdirSync(home);
+    return undefined;
+  }
+  return {
+    home,
+    readOnly: () => void mount("-o", "remount,ro"),
+    free: () => {
+      spawnSync("umount", ["-l", home]);
+      fs.rmdirSync(home);
+    },
+  };
+}
+const probe = disk("64k");
+probe?.free();
+const onDisk = (name: string, run: (where: Place) => void | Promise<void>, prepare?: (home: string) => "read-only") =>
+  test(probe ? name : `${name} (left out here: only root can mount a small disk)`, { skip: !probe }, async () => {
+    const small = disk("64k")!;
+    try {
+      const where = { ...place(), home: small.home };
+      if (prepare?.(where.home) === "read-only") small.readOnly();
+      await run(where);
+    } finally {
+      small.free();
+    }
+  });
+
+/** Leaves not one byte. */
+function fill(home: string): void {
+  const fd = fs.openSync(join(home, "filler"), "w");
+  try {
+    for (;;) fs.writeSync(fd, Buffer.alloc(4096));
+  } catch {
+    fs.closeSync(fd);
+  }
+}
+
+onDisk("append() on a full disk throws, leaves no half line and works again once there is room", ({ home }) => {
+  const session = openSession(home, head(), silent);
+  session.append("message", { message: { role: "user", text: "fits" } });
+  const before = fs.readFileSync(join(home, "sessions", `${ID}.jsonl`), "utf8");
+  throws(() => session.append("message", { message: { role: "assistant", text: "x".repeat(100_000) } }), /ENOSPC/);
+  equal(fs.readFileSync(join(home, "sessions", `${ID}.jsonl`), "utf8"), before);
+  equal(session.entries.length, 1, "nor is it in memory as if it were saved");
+  session.append("message", { message: { role: "assistant", text: "fits too" } });
+  session.close();
+  deepEqual(ids(look(home).branch), [1, 2]);
+});
+
+onDisk("a disk that fills up in mid-turn costs the saving, not the answer, and leaves no half line", async (where) => {
+  const long = "x".repeat(100_000);
+  const big = await fakeOpenAI([say(long)]);
+  try {
+    const ran = await zz(where, ["--once", "--base-url", big.url, "-m", "openai/m", "ping"]);
+    deepEqual([ran.code, ran.stdout], [0, `${long}\n`]);
+    match(ran.stderr, /^Cannot save the session in '.+': the disk is full\. Make room\. It goes on unsaved; [^\n]+\n$/);
+  } finally {
+    await big.close();
+  }
+  const [name, ...more] = folder(where.home);
+  deepEqual(more, [], "nor a lock");
+  const { branch, heard } = look(where.home, name!.replace(".jsonl", ""));
+  deepEqual(heard, []);
+  deepEqual(
+    branch.map(({ message }) => message?.text),
+    ["ping"],
+  );
+});
+
+onDisk(
+  "a disk that is full from the start costs the saving, not the answer, and no broken file stays behind",
+  async (where) => {
+    fs.mkdirSync(join(where.home, "sessions"), { mode: 0o700 });
+    fill(where.home);
+    const ran = await ask(where, []);
+    answered(ran);
+    match(ran.stderr, /^Cannot save the session in '.+': the disk is full\. Make room\. It goes on unsaved; [^\n]+\n$/);
+    deepEqual(folder(where.home), []);
+  },
+);
+
+onDisk("a disk with room for the lock but not for the header leaves no empty session file behind", ({ home }) => {
+  fs.mkdirSync(join(home, "sessions"), { mode: 0o700 });
+  fill(home);
+  fs.truncateSync(join(home, "filler"), fs.statSync(join(home, "filler")).size - 4096);
+  throws(() => openSession(home, { ...head(), title: "x".repeat(20_000) }, silent), /ENOSPC/);
+  deepEqual(folder(home), []);
+});
+
+for (const flags of [["-c"], ["--session", ID]]) {
+  onDisk(`zz ${flags[0]} on a full disk still answers, from what was said before, with a sentence`, async (where) => {
+    const file = put(where.home, lines(head(ID, fs.realpathSync(where.cwd)), ...said(2)));
+    const before = fs.readFileSync(file);
+    fill(where.home);
+    const ran = await ask(where, flags);
+    answered(ran);
+    deepEqual(asked().slice(1), ["said 1", "said 2", "ping"]);
+    match(ran.stderr, /^Cannot .+: the disk is full\. .+\n$/);
+    deepEqual(fs.readFileSync(file), before);
+  });
+  let cwd = "";
+  onDisk(
+    `zz ${flags[0]} in a read-only home still answers, from what was said before, with a sentence`,
+    async (where) => {
+      const ran = await ask({ ...where, cwd }, flags);
+      answered(ran);
+      deepEqual(asked().slice(1), ["said 1", "said 2", "ping"]);
+      match(ran.stderr, /^Cannot .+: the file system is read-only\. .+\n$/);
+    },
+    (home) => {
+      cwd = fs.realpathSync(place().cwd);
+      put(home, lines(head(ID, cwd), ...said(2)));
+      return "read-only";
+    },
+  );
+}
+
+onDisk(
+  "a read-only home costs the saving of a new session, not the answer",
+  async (where) => {
+    const ran = await ask(where, []);
+    answered(ran);
+    match(
+      ran.stderr,
+      /^Cannot save the session in '.+': the file system is read-only\. .+ It goes on unsaved; [^\n]+\n$/,
+    );
+  },
+  () => "read-only",
+);
+
+// ── Many and long (generous limits: the figures are test/bench-store.ts's) ─────────────────────────────
+
+test("10,000 sessions are listed, newest first, and -c finds the one of this folder among them", async () => {
+  const where = place();
+  const id = (i: number) => `20260101-${String(i).padStart(6, "0")}-aaaaaaaa`;
+  for (let i = 0; i < 10_000; i++) put(where.home, lines(head(id(i), "/elsewhere"), ...said(2)), id(i));
+  const mine = put(where.home, lines(head(id(7), fs.realpathSync(where.cwd)), ...said(2)), id(7));
+  fs.utimesSync(mine, 1, 1); // the one that is looked at last
+  const started = performance.now();
+  deepEqual(
+    listSessions(where.home).map(({ id }) => id),
+    Array.from({ length: 10_000 }, (_, i) => id(9_999 - i)),
+  );
+  ok(performance.now() - started < 5_000);
+  const ran = await ask(where, ["-c"]);
+  answered(ran);
+  deepEqual(asked().slice(1), ["said 1", "said 2", "ping"]);
+  ok(ran.ms < 10_000, `${ran.ms} ms`);
+});
+
+test("a session of 100,000 entries opens, is appended to and opens again", () => {
+  const { home } = place();
+  put(home, lines(head(), ...said(100_000)));
+  const started = performance.now();
+  const session = openSession(home, ID, silent);
+  session.append("message", { message: { role: "user", text: "one more" } });
+  equal(session.branch().length, 100_001);
+  session.close();
+  equal(look(home).entries.at(-1)?.message?.text, "one more");
+  ok(performance.now() - started < 10_000);
+});
+
+test("a new session gets an id of its own, also within one second", async () => {
+  const where = place();
+  const [one, two] = await Promise.all([ask(where, []), ask(where, [])]);
+  answered(one);
+  answered(two);
+  const [first, second] = listSessions(where.home);
+  notEqual(first?.id, second?.id);
+  ok(second);
+});

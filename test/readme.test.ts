@@ -1,0 +1,127 @@
+// Every snippet of the README, run as it is printed.
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fakeOpenAI, say } from "./fake/openai.ts";
+import { place, ROOT, WAYS, zz } from "./run.ts";
+
+const readme = readFileSync(join(ROOT, "README.md"), "utf8");
+const snippets = [...readme.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, kind, text]) => ({ kind, text: text! }));
+const snippet = (holds: string) => {
+  const found = snippets.filter(({ text }) => text.includes(holds));
+  equal(found.length, 1, `one snippet with ${holds}`);
+  return found[0]!.text;
+};
+const checkout = () => ({ ...place(), cwd: ROOT });
+
+test("README: every snippet is covered by a test here", () => {
+  const covered = ["npm ci &&", "$ npx zz", '"now"', "Say hi", "weather", '"rounds": 30', "createZz"];
+  deepEqual(
+    snippets.filter(({ text }) => !covered.some((word) => text.includes(word))),
+    [],
+  );
+});
+
+test("README: the two commands are what .ci/run runs, and npm test runs everything", () => {
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+  const ci = readFileSync(join(ROOT, ".ci", "run"), "utf8");
+  for (const command of snippet("npm ci &&")
+    .trim()
+    .split(/\n| && /))
+    ok(ci.includes(command), command);
+  match(scripts.test, /npm run build && npm run check && node --test/);
+  match(scripts.check, /tsc && biome check/);
+});
+
+test("README: the transcript is what zz prints, but for line numbers", async () => {
+  const [command, ...expected] = snippet("$ npx zz").trimEnd().split("\n");
+  const args = /^\$ npx zz (.*) "(.*)"$/.exec(command!)!;
+  const ran = await zz(checkout(), [...args[1]!.split(" "), args[2]!, "-n"]);
+  equal(ran.code, 0);
+  const even = (text: string) => text.replace(/:\d+/g, ":N");
+  equal(even(ran.stdout.split("\n").slice(0, expected.length).join("\n")), even(expected.join("\n")));
+});
+
+test("README: the five-line plugin works as printed", async () => {
+  const where = place();
+  equal(snippet('"now"').trim().split("\n").length, 5);
+  writeFileSync(join(where.cwd, "now.ts"), snippet('"now"'));
+  const ran = await zz(where, ["--plugin", "now.ts", "--call", "now"]);
+  match(ran.stdout, /^\d{4}-\d\d-\d\dT[\d:.]+Z\n$/);
+});
+
+test("README: the weather plugin works as printed, asks for the network, and takes its settings", async () => {
+  const where = place();
+  writeFileSync(join(where.cwd, "weather.ts"), snippet("weather"));
+  writeFileSync(join(where.cwd, "zz.json"), '{"weather": {"unit": "F"}}');
+  const call = ["--plugin", "weather.ts", "--config", "zz.json", "--call", "weather", '{"city":"Oslo","days":2}'];
+  const refused = await zz(where, call);
+  equal(refused.code, 4);
+  match(refused.stderr, /--allow-net=weather\.example/);
+  const ran = await zz(where, [...call, "--allow-net=weather.example"]);
+  equal(ran.stdout, "Oslo in 2 days: 20 F\n");
+});
+
+test("README: the snippets are right by their types", () => {
+  const folder = join(ROOT, "dist", "readme");
+  mkdirSync(folder, { recursive: true });
+  for (const [i, { kind, text }] of snippets.entries()) if (kind === "ts") writeFileSync(join(folder, `${i}.ts`), text);
+  try {
+    const config = { extends: "../../tsconfig.json", include: ["*.ts"], exclude: [], compilerOptions: { paths: {} } };
+    writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
+    execFileSync(join(ROOT, "node_modules", ".bin", "tsc"), ["-p", folder], { encoding: "utf8" });
+  } catch (error) {
+    throw new Error((error as { stdout: string }).stdout);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("README: the lines for scripts run as printed", async (t) => {
+  const fake = await fakeOpenAI([say("Hi.")]);
+  t.after(fake.close);
+  const where = place();
+  const bin = join(where.cwd, "bin");
+  mkdirSync(bin);
+  writeFileSync(join(bin, "zz"), `#!/bin/sh\nexec ${WAYS.dist.map((word) => `'${word}'`).join(" ")} "$@"\n`);
+  chmodSync(join(bin, "zz"), 0o755);
+  writeFileSync(join(where.cwd, "report.txt"), "All is well.\n");
+  execFileSync("git", ["init", "-q"], { cwd: where.cwd });
+  const env = {
+    ...process.env,
+    PATH: `${bin}:${process.env.PATH}`,
+    ZZ_HOME: where.home,
+    ZZ_MODEL: "openai/m",
+    OPENAI_BASE_URL: fake.url,
+  };
+  const shell = spawn("sh", ["-e"], { cwd: where.cwd, env, stdio: ["pipe", "pipe", "inherit"] });
+  shell.stdin.end(snippet("Say hi"));
+  let out = "";
+  shell.stdout.on("data", (text) => (out += text));
+  equal(await new Promise((done) => shell.on("close", done)), 0);
+  equal(out, "Hi.\nHi.\n");
+  equal(readFileSync(join(where.cwd, "summary.txt"), "utf8"), "Hi.\n");
+  equal(JSON.parse(readFileSync(join(where.cwd, "answer.json"), "utf8")).text, "Hi.");
+  match(fake.requests[2]!.body.messages.at(-1).content, /FILE report\.txt[\s\S]*All is well\.[\s\S]*Three sentences/);
+});
+
+test("README: the settings are accepted as printed", async () => {
+  const where = place();
+  writeFileSync(join(where.cwd, "zz.json"), snippet('"rounds": 30'));
+  const ran = await zz(where, ["--config", "zz.json", "--once", "-m", "openai/m", "--dry-run", "hi"]);
+  equal(JSON.parse(ran.stdout).temperature, 0);
+});
+
+test("README: the program runs as printed", async () => {
+  const file = join(ROOT, "dist", "readme-program.ts");
+  writeFileSync(file, snippet("createZz"));
+  try {
+    const out = execFileSync(process.execPath, [file], { cwd: ROOT, encoding: "utf8" });
+    match(out, /zz\.ts:\d+: export async function runTurn/);
+  } finally {
+    rmSync(file);
+  }
+  ok(existsSync(join(ROOT, "dist", "types", "zz.d.ts")));
+});

@@ -64,7 +64,7 @@ export type Ask = (question: string) => Promise<string>;
 export interface About {
   readonly tools: (ChatRequest["tools"][number] & { owner: string })[];
   readonly commands: { name: string; description: string; owner: string }[];
-  readonly plugins: { name: string; from: string; file: string; ms: number; failure?: string }[];
+  readonly plugins: { name: string; from: "zz" | "home" | "flag"; file: string; ms: number; failure?: string }[];
   readonly flags: Flag[];
   readonly sessions: Header[]; // newest first
   models(): Promise<{ models: Model[]; failures: string[] }>; // of every provider, or of the one that --model names
@@ -182,13 +182,7 @@ export interface Call {
   broken?: string; // why the arguments cannot be used
   extra?: unknown;
 }
-export interface Reply {
-  text: string;
-  thinking: string;
-  calls: Call[];
-  finish: Finish;
-  usage?: Usage;
-}
+export type Reply = { text: string; thinking: string; calls: Call[]; finish: Finish; usage?: Usage };
 
 export type Message =
   | { role: "user"; text: string; images?: Image[] }
@@ -323,14 +317,9 @@ export interface Core {
   atLimit?: (why: string) => Promise<boolean>; // the person says whether to go on
 }
 type Owned<T> = { owner: string; value: T };
-interface Loaded {
-  name: string;
-  file: string;
-  from: "zz" | "home" | "flag";
-  ms: number;
-  failure?: string;
-  undo: (() => Awaitable<void>)[];
-}
+type Loaded = About["plugins"][number] & { undo: (() => Awaitable<void>)[] };
+
+const words = <Word extends string>(text: string): Word[] => text.split(" ") as Word[];
 
 const SELF = path.dirname(fileURLToPath(import.meta.url));
 const BUILT = path.basename(SELF) === "dist";
@@ -662,17 +651,12 @@ async function validate(tool: Tool, args: unknown, remedy: string): Promise<any>
 
 // The smallest words of the language here.
 
-function words<Word extends string>(text: string): Word[] {
-  return text.split(" ") as Word[];
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}
-
-function byName(a: { name: string }, b: { name: string }): number {
-  return compare(a.name, b.name);
-}
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+const byName = (a: { name: string }, b: { name: string }): number => compare(a.name, b.name);
+const entriesOf = (folder: string): string[] => tryTo(() => fs.readdirSync(folder)) ?? [];
+const textOf = (file: string): string => tryTo(() => fs.readFileSync(file, "utf8")) ?? "";
+const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException)?.code ?? ""; // ENOENT …
+const newId = (prefix = ""): string => prefix + Math.random().toString(36).slice(2, 10).padEnd(8, "0");
 
 /** What it gives, or undefined when it throws. */
 function tryTo<T>(act: () => T): T | undefined {
@@ -683,12 +667,12 @@ function tryTo<T>(act: () => T): T | undefined {
   }
 }
 
-function entriesOf(folder: string): string[] {
-  return tryTo(() => fs.readdirSync(folder)) ?? [];
-}
-
-function textOf(file: string): string {
-  return tryTo(() => fs.readFileSync(file, "utf8")) ?? "";
+function jsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }
 
 // ── 3 Stream ───────────────────────────────────────────────────────────────────────────────────────────
@@ -767,9 +751,7 @@ function gather(drafts: Draft[], piece: CallDelta): void {
   }
 }
 
-function isWhole(args: string): boolean {
-  return "args" in parseArguments(args) && args.trim() !== "";
-}
+const isWhole = (args: string): boolean => args.trim() !== "" && "args" in parseArguments(args);
 
 function finished({ id, name, args, extra }: Draft, cut: boolean): Call {
   const parsed = parseArguments(args);
@@ -884,7 +866,7 @@ function networkFault(error: unknown, where: string): Fault {
 
 /** A server's refusal. Its body has one of a dozen shapes (a string, a list, flat, nested); a web page is one too. */
 function answerFault(what: string, body: unknown, response?: Response): Fault {
-  let parsed: any = typeof body === "string" ? (tryTo(() => JSON.parse(body)) ?? body) : body;
+  let parsed: any = typeof body === "string" ? jsonOrText(body) : body;
   if (Array.isArray(parsed)) parsed = parsed[0];
   const inner = parsed?.error ?? parsed?.detail ?? parsed;
   const page = typeof parsed === "string" && /^\s*(<!doctype|<html|<\?xml)/i.test(parsed);
@@ -992,9 +974,8 @@ async function gate(core: Core, tool: string, needs: Needs): Promise<string | un
   return undefined;
 }
 
-function isInside(folder: string, file: string): boolean {
-  return file === folder || file.startsWith(folder.endsWith(path.sep) ? folder : folder + path.sep);
-}
+const isInside = (folder: string, file: string): boolean =>
+  file === folder || file.startsWith(folder.endsWith(path.sep) ? folder : folder + path.sep);
 
 /** Absolute, with links followed as far as the path exists: what a path really names. */
 function realPath(root: string, name: string): string {
@@ -1107,22 +1088,10 @@ function fileFault(verb: string, name: string, error: unknown, more: Partial<Fau
   return fault(`Cannot ${verb} '${name}': ${FILE_WORDS[codeOf(error)] ?? `${reason(error)}.`}`, more);
 }
 
-/** The system's name for what went wrong: ENOENT … */
-function codeOf(error: unknown): string {
-  return (error as NodeJS.ErrnoException)?.code ?? "";
-}
-
 // ── 7 Store ────────────────────────────────────────────────────────────────────────────────────────────
 
 /** A session file's first line. */
-export interface Header {
-  zz: 1;
-  id: string;
-  at: string;
-  root: string;
-  model: string;
-  title: string;
-}
+export type Header = { zz: 1; id: string; at: string; root: string; model: string; title: string };
 /** Every later line. `parent` makes a tree of it: nothing is ever rewritten. Unknown types are kept. */
 export interface Entry {
   id: number;
@@ -1338,7 +1307,6 @@ function findSession(home: string, start: string): string {
   throw usage(`Cannot open session '${start}': ${why}.`);
 }
 
-const newId = (prefix = ""): string => prefix + Math.random().toString(36).slice(2, 10).padEnd(8, "0");
 const newSessionId = (at: string): string => `${at.slice(0, 19).replace(/[-:]/g, "").replace("T", "-")}-${newId()}`;
 
 /**
@@ -1381,11 +1349,8 @@ const CHARS_A_TOKEN = 4;
 /** Markdown in prompts/ whose front matter names a slot is a layer: zz's own, then the home's. */
 function promptFiles({ options: { system, home } }: Core): Owned<Layer>[] {
   const folders = new Set([path.join(PACKAGE, "prompts"), path.join(home, "prompts")]);
-  const files = [...folders].flatMap((folder) =>
-    entriesOf(folder)
-      .sort()
-      .map((name) => path.join(folder, name)),
-  );
+  const filesIn = (folder: string) => entriesOf(folder).map((name) => path.join(folder, name));
+  const files = [...folders].flatMap((folder) => filesIn(folder).sort());
   const layers: Layer[] = system ? [{ name: "system", slot: "identity", text: system }] : [];
   for (const file of files.filter((file) => file.endsWith(".md"))) {
     const { head, body } = frontMatter(textOf(file));
@@ -2082,7 +2047,7 @@ async function repl(core: Core, open: () => Promise<LiveChat>, first: Prompt, at
       const { name, rest } = parseCommand(line);
       if (name === "quit" || name === "exit") return false;
       const command = core.commands.get(name)?.value;
-      const names = about(core).commands.map((command) => command.name);
+      const names = [...OWN_COMMANDS.map((own) => own.name), ...core.commands.keys()];
       if (command) await command.run(rest, ctx);
       else if (name) say(`Cannot obey '/${name}': ${unknown("command", name, names)}`);
       else {
@@ -2159,16 +2124,12 @@ export const FLAGS: Flag[] = [
   { name: "home", value: "FOLDER", description: "where plugins, prompts and sessions are kept" },
   { name: "config", value: "FILE", description: "settings, instead of the home's zz.config.json" },
   { name: "debug", description: "show where errors come from" },
-  { name: "help", short: "h", description: "this page" },
   { name: "version", short: "V", description: "the version" },
 ];
 const allFlags = (core: Core): Flag[] => [...FLAGS, ...[...core.flags.values()].map(({ value }) => value)];
 
-interface Cli {
-  values: Map<string, (string | true)[]>;
-  words: string[];
-  unknown: string[]; // flags that nobody has, as they were typed
-}
+/** What was typed; `unknown` are the flags that nobody has. */
+type Cli = { values: Map<string, (string | true)[]>; words: string[]; unknown: string[] };
 
 /** Splits the command line by a table of flags. Whether an unknown flag is an error is known once the plugins are there. */
 export function parseFlags(argv: string[], flags: Flag[]): Cli {
@@ -2263,7 +2224,7 @@ async function run(argv: string[], atStop: AtStop): Promise<number> {
   if (early.values.has("no-color")) process.env.NO_COLOR = "1";
   if (early.values.has("version")) return show(early, { text: `zz ${version()}`, data: { version: version() } });
   if (early.values.has("cwd")) process.chdir(folder(one(early, "cwd")!, "cwd"));
-  const lists = early.unknown.length > 0 || early.values.has("help") || early.values.has("call");
+  const lists = early.unknown.length > 0 || early.values.has("call");
   const reading = lists ? undefined : readStdin(early); // while the plugins load, unless no turn will come of it
 
   const core = await createZz(optionsOf(early));
@@ -2273,12 +2234,11 @@ async function run(argv: string[], atStop: AtStop): Promise<number> {
   follow(core);
   for (const { value: flag } of core.flags.values())
     for (const value of cli.values.get(flag.name) ?? []) flag.set?.(value);
-  if (cli.values.has("help")) return show(cli, { text: help(allFlags(core)) });
-  if (cli.values.has("call")) return callTool(core, cli, atStop);
   for (const { value: flag } of core.flags.values()) {
     const value = cli.values.get(flag.name)?.at(-1);
     if (flag.run && value !== undefined) return show(cli, await flag.run(value, context(core, openChat(core, ""))));
   }
+  if (cli.values.has("call")) return callTool(core, cli, atStop);
 
   const prompt = promptOf(cli, await (reading ?? readStdin(cli))());
   const format = cli.values.has("json-lines") ? "json-lines" : cli.values.has("json") ? "json" : "text";
@@ -2410,9 +2370,7 @@ async function show(cli: Cli, { text, data, failed }: Result): Promise<number> {
 
 const isJson = (cli: Cli): boolean => cli.values.has("json") || cli.values.has("json-lines");
 
-function version(): string {
-  return JSON.parse(fs.readFileSync(path.join(PACKAGE, "package.json"), "utf8")).version;
-}
+const version = (): string => JSON.parse(textOf(path.join(PACKAGE, "package.json"))).version;
 
 function folder(name: string, flag: string): string {
   if (fs.statSync(name, { throwIfNoEntry: false })?.isDirectory()) return name;
@@ -2428,17 +2386,8 @@ function number(flag: string, text: string): number {
 function pair(text: string): [string, unknown] {
   const at = text.indexOf("=");
   if (at < 1) throw usage(`Cannot use -o ${text}: it takes a name and a value, as in -o temperature 0.`);
-  const value = text.slice(at + 1);
-  return [text.slice(0, at), tryTo(() => JSON.parse(value)) ?? value];
+  return [text.slice(0, at), jsonOrText(text.slice(at + 1))];
 }
-
-const IMAGES: Record<string, string> = {
-  ".png": "image/png",
-  ".jpg": "image/jpeg",
-  ".jpeg": "image/jpeg",
-  ".webp": "image/webp",
-  ".gif": "image/gif",
-};
 
 function attachment(name: string): { text?: string; image?: Image } {
   let bytes: Buffer;
@@ -2447,8 +2396,9 @@ function attachment(name: string): { text?: string; image?: Image } {
   } catch (error) {
     throw fileFault("attach", name, error, { exit: 2 });
   }
-  const type = IMAGES[path.extname(name).toLowerCase()];
-  if (type) return { image: { type, base64: bytes.toString("base64") } };
+  const [, kind] = /\.(png|jpe?g|webp|gif)$/i.exec(name) ?? [];
+  const type = `image/${kind?.toLowerCase().replace("jpg", "jpeg")}`;
+  if (kind) return { image: { type, base64: bytes.toString("base64") } };
   if (!bytes.subarray(0, 8192).includes(0)) return { text: block(`FILE ${name}`, bytes.toString("utf8").trimEnd()) };
   throw usage(`Cannot attach '${name}': it is neither text nor an image. Convert it first.`);
 }
@@ -2508,23 +2458,6 @@ function readStdin(cli: Cli): () => Promise<string> {
     const remedy = "Close it, add </dev/null, or use --no-stdin; ZZ_STDIN_WAIT=SECONDS waits longer, 0 for ever";
     reject(usage(`Nothing came on stdin for ${seconds} s, and it is still open. ${remedy}.`));
   }
-}
-
-function help(flags: Flag[]): string {
-  const rows = flags.map(({ name, short, value, optional, description }) => {
-    const shown = value ? (optional ? `[=${value}]` : ` ${value}`) : "";
-    return `  ${short ? `-${short}, ` : "    "}--${name}${shown}`.padEnd(34) + ` ${description}`;
-  });
-  return `zz: a terminal agent that you can read in one sitting.
-
-  zz [flags] [words]           talk; with words, answer those first
-  echo words | zz --once       one answer on stdout, and out
-  zz words < data              data first, then the words
-
-${rows.join("\n")}
-
-Exit codes: 0 answered, 1 the provider or zz failed, 2 wrong usage, 3 stopped by a limit,
-4 answered but something was refused, 130 and 143 interrupted.`;
 }
 
 if (process.argv[1] && !BUILT && fs.realpathSync(process.argv[1]) === fileURLToPath(import.meta.url))

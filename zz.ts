@@ -317,6 +317,7 @@ export interface Core {
   atLimit?: (why: string) => Promise<boolean>; // the person says whether to go on
 }
 type Owned<T> = { owner: string; value: T };
+const valuesOf = <T>(all: Map<string, Owned<T>>): T[] => [...all.values()].map(({ value }) => value);
 type Loaded = About["plugins"][number] & { undo: (() => Awaitable<void>)[] };
 
 const words = <Word extends string>(text: string): Word[] => text.split(" ") as Word[];
@@ -1126,8 +1127,8 @@ function jsonLines(file: string, warn: (text: string) => void) {
       const bytes = fs.readFileSync(fd);
       const { lines, end, spoilt } = parseLines(bytes, file);
       const torn = bytes.length - end;
-      const are = spoilt === 1 ? "line, which was" : "lines, which were";
-      if (spoilt) warn(`Session file '${file}' has ${spoilt} unreadable ${are} passed over.`);
+      const were = spoilt === 1 ? "line, which was" : "lines, which were";
+      if (spoilt) warn(`Session file '${file}' has ${spoilt} unreadable ${were} passed over.`);
       if (torn) warn(`Session file '${file}' ended in the middle of a line; its last ${torn} bytes, ${NEVER_SAVED}.`);
       if (torn) fs.ftruncateSync(fd, end);
       written = lines.length;
@@ -1515,7 +1516,9 @@ export function seam(one: string, two: string): string {
 /** Sends a request, and again at most twice when what went wrong may pass. Nothing of it has been shown yet. */
 async function ask(turn: Turn, history: Message[], tools: ChatRequest["tools"]): Promise<Reply> {
   const { core, chat, system } = turn;
-  const { provider, model, endpoint } = chosen(core, chat.model);
+  const provider = providerNamed(core, chat.model);
+  const model = chat.model.slice(provider.name.length + 1);
+  const endpoint = endpointOf(core, provider.name);
   const options = { ...core.options.settings.options, ...core.options.options };
   return around(turn, "request", { model, system, messages: repair(history), tools, options, endpoint }, attempt);
 
@@ -1652,7 +1655,7 @@ export function findTool(core: Pick<Core, "tools">, given: string): Tool | undef
   const half = cut.slice(0, cut.length / 2);
   const loose = (name: string) => name.replace(/[-.]/g, "_").toLowerCase();
   const names = [given, cut, cut.split(".").at(-1)!, ...(half + half === cut ? [half] : [])];
-  const tools = [...core.tools.values()].map(({ value }) => value);
+  const tools = valuesOf(core.tools);
   for (const form of [(name: string) => name, loose])
     for (const name of names) {
       const fits = tools.filter((tool) => [tool.name, ...(tool.aliases ?? [])].some((one) => form(one) === form(name)));
@@ -1805,7 +1808,7 @@ function about(core: Core): About {
 async function listModels(core: Core): Promise<{ models: Model[]; failures: string[] }> {
   const { model, baseUrl } = core.options;
   const only = model?.split("/")[0] ?? (baseUrl ? "openai" : undefined);
-  const asked = only ? [providerNamed(core, only)] : [...core.providers.values()].map(({ value }) => value);
+  const asked = only ? [providerNamed(core, only)] : valuesOf(core.providers);
   const failures: string[] = [];
   const lists = asked.map(async ({ name, models }) => {
     const all = await models(AbortSignal.timeout(PATIENCE), endpointOf(core, name)).catch((error) => {
@@ -1820,19 +1823,13 @@ async function listModels(core: Core): Promise<{ models: Model[]; failures: stri
 
 /** The tools that the model is told of, in a stable order. */
 function offered({ tools, options: { tools: only } }: Core): ChatRequest["tools"] {
-  return [...tools.values()]
-    .map(({ value }) => value)
+  return valuesOf(tools)
     .filter(({ name }) => only !== false && (!only?.length || only.includes(name)))
     .sort(byName)
     .map(({ name, description, params }) => ({ name, description, schema: toJsonSchema(params) }));
 }
 
 /** The provider that a model's name names; the first slash splits. */
-function chosen(core: Core, name: string): { provider: Provider; model: string; endpoint: Endpoint } {
-  const provider = providerNamed(core, name);
-  return { provider, model: name.slice(provider.name.length + 1), endpoint: endpointOf(core, provider.name) };
-}
-
 function providerNamed(core: Core, model: string): Provider {
   const [name = ""] = model.split("/");
   const provider = core.providers.get(name)?.value;
@@ -1857,8 +1854,9 @@ async function chooseModel(core: Core, earlier?: string): Promise<string | undef
   if (named) return providerNamed(core, named) && named.includes("/") ? named : firstModel(core, named);
   if (baseUrl && core.providers.has("openai")) return firstModel(core, "openai");
   const signal = AbortSignal.timeout(LOCAL_LIMIT); // for the first word of a server; then it may take its time
-  const providers = [...core.providers.values()].map(({ value }) => value);
-  const offers = providers.map((one) => [one.name, one.auto?.(signal, endpointOf(core, one.name))] as const);
+  const offers = valuesOf(core.providers).map(
+    (one) => [one.name, one.auto?.(signal, endpointOf(core, one.name))] as const,
+  );
   for (const [, model] of offers) if (model instanceof Promise) model.catch(() => {}); // asked below, if at all
   for (const [name, model] of offers) if (typeof model === "string") return `${name}/${model}`;
   for (const [name, model] of offers) {
@@ -1897,8 +1895,8 @@ export function clean(text: string): string {
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
 
 /** All of it, also when the other end is slow; a closed pipe is not an error. */
-const print = (text: string): Promise<void> => new Promise((done) => process.stdout.write(text, () => done()));
-const printLine = (text: string): Promise<void> => print(text.endsWith("\n") ? text : `${text}\n`);
+const printLine = (text: string): Promise<void> =>
+  new Promise((done) => process.stdout.write(text.endsWith("\n") ? text : `${text}\n`, () => done()));
 
 /** `/undo 2` is a command; `//x` and `/` are text. */
 export function parseCommand(line: string): { name: string; rest: string } {
@@ -2032,8 +2030,8 @@ async function repl(core: Core, open: () => Promise<LiveChat>, first: Prompt, at
     return typed.shift();
   }
 
-  function leave(with_: number): void {
-    code = with_;
+  function leave(exit: number): void {
+    code = exit;
     rl.close();
   }
 
@@ -2126,7 +2124,7 @@ export const FLAGS: Flag[] = [
   { name: "debug", description: "show where errors come from" },
   { name: "version", short: "V", description: "the version" },
 ];
-const allFlags = (core: Core): Flag[] => [...FLAGS, ...[...core.flags.values()].map(({ value }) => value)];
+const allFlags = (core: Core): Flag[] => [...FLAGS, ...valuesOf(core.flags)];
 
 /** What was typed; `unknown` are the flags that nobody has. */
 type Cli = { values: Map<string, (string | true)[]>; words: string[]; unknown: string[] };
@@ -2232,9 +2230,9 @@ async function run(argv: string[], atStop: AtStop): Promise<number> {
   const cli = parseFlags(argv, allFlags(core));
   checkNames(core, cli);
   follow(core);
-  for (const { value: flag } of core.flags.values())
-    for (const value of cli.values.get(flag.name) ?? []) flag.set?.(value);
-  for (const { value: flag } of core.flags.values()) {
+  const added = valuesOf(core.flags);
+  for (const flag of added) for (const value of cli.values.get(flag.name) ?? []) flag.set?.(value);
+  for (const flag of added) {
     const value = cli.values.get(flag.name)?.at(-1);
     if (flag.run && value !== undefined) return show(cli, await flag.run(value, context(core, openChat(core, ""))));
   }
@@ -2242,8 +2240,8 @@ async function run(argv: string[], atStop: AtStop): Promise<number> {
 
   const prompt = promptOf(cli, await (reading ?? readStdin(cli))());
   const format = cli.values.has("json-lines") ? "json-lines" : cli.values.has("json") ? "json" : "text";
-  const { once: only, "dry-run": dry } = Object.fromEntries(cli.values);
-  if (format === "text" && !only && !dry && process.stdin.isTTY && process.stdout.isTTY)
+  const single = format !== "text" || cli.values.has("once") || cli.values.has("dry-run");
+  if (!single && process.stdin.isTTY && process.stdout.isTTY)
     return repl(core, async () => (await open(core, cli)) ?? openOffline(core), prompt, atStop);
   if (!prompt.text && !prompt.images.length) throw usage(`Nothing to ask: the prompt is empty. ${WAYS_TO_ASK}`);
   const chat = await open(core, cli);
@@ -2304,7 +2302,7 @@ function checkNames(core: Core, cli: Cli): void {
     if (!core.tools.has(name)) throw usage(`Cannot offer '${name}': ${unknown("tool", name, core.tools.keys())}`);
 }
 
-/** What is asked: the files, stdin where there are words as well, and the words. */
+/** What is asked: stdin where there are words as well, the files, and the words. */
 function promptOf(cli: Cli, data: string): Prompt {
   const words = cli.words.filter((word) => word !== "-").join(" ");
   const files = all(cli, "file").map(attachment);

@@ -64,7 +64,7 @@ export type Ask = (question: string) => Promise<string>;
 export interface About {
   readonly tools: (ChatRequest["tools"][number] & { owner: string })[];
   readonly commands: { name: string; description: string; owner: string }[];
-  readonly plugins: { name: string; from: string; file: string; ms: number; failure?: string }[];
+  readonly plugins: { name: string; from: "zz" | "home" | "flag"; file: string; ms: number; failure?: string }[];
   readonly flags: Flag[];
   readonly sessions: Header[]; // newest first
   models(): Promise<{ models: Model[]; failures: string[] }>; // of every provider, or of the one that --model names
@@ -89,10 +89,7 @@ export interface Result {
   refused?: boolean; // failed for want of permission
   images?: Image[];
 }
-export interface Image {
-  type: string; // image/png …
-  base64: string;
-}
+export type Image = { type: string; base64: string }; // type: image/png …
 
 /** zod (or any Standard Schema), typebox, JSON Schema, or the shorthand { path: "string", lines: "number? how many" }. */
 export type Schema = StandardSchema | TSchema | Shorthand;
@@ -103,37 +100,26 @@ export interface StandardSchema {
     jsonSchema?: { input(options: { target: string }): Record<string, unknown> };
   };
 }
-export interface SchemaIssue {
-  message: string;
-  path?: readonly unknown[] | undefined;
-}
+export type SchemaIssue = { message: string; path?: readonly unknown[] | undefined };
 export type Shorthand = { readonly [param: string]: string };
-interface Kinds {
-  string: string;
-  number: number;
-  integer: number;
-  boolean: boolean;
-  "string[]": string[];
-  "number[]": number[];
-}
-type Head<T> = T extends `${infer H} ${string}` ? H : T;
-type Base<T> = Head<T> extends `${infer B}?` ? B : Head<T>;
-type Value<T> = Base<T> extends keyof Kinds ? Kinds[Base<T>] : unknown;
-type Loose<S> = { [K in keyof S]: Head<S[K]> extends `${string}?` ? K : never }[keyof S];
-export type Infer<S> = S extends { readonly "~standard": infer V }
-  ? V extends { types?: infer T }
-    ? NonNullable<T> extends { output: infer O }
-      ? O
-      : any
-    : any
+
+/** The type of the arguments that a schema lets through. */
+export type Infer<S> = S extends { readonly "~standard": { types?: infer T } }
+  ? Output<NonNullable<T>>
   : S extends Shorthand
     ? { [K in Exclude<keyof S, Loose<S>>]: Value<S[K]> } & { [K in Loose<S>]?: Value<S[K]> }
     : S extends TSchema
       ? Static<S>
       : any;
+type Output<T> = T extends { output: infer O } ? O : any;
+type Head<T> = T extends `${infer H} ${string}` ? H : T;
+type Loose<S> = { [K in keyof S]: Head<S[K]> extends `${string}?` ? K : never }[keyof S];
+type Value<T> = Head<T> extends `${infer B}?` ? Word<B> : Word<Head<T>>;
+type Word<T> = T extends `${infer One}[]` ? Word<One>[] : T extends keyof Words ? Words[T] : unknown;
+type Words = { string: string; number: number; integer: number; boolean: boolean };
 
 export interface Command {
-  name: string;
+  name: string; // what follows the slash
   description: string;
   complete?(typed: string, ctx: Ctx): Awaitable<string[]>;
   run(rest: string, ctx: Ctx): Awaitable<void>;
@@ -146,8 +132,8 @@ export interface Layer {
   budget?: number; // tokens; cut head 70, tail 20 beyond it
   text: string | ((ctx: Ctx) => Awaitable<string | undefined>);
 }
-const SLOTS = ["identity", "rules", "project", "memory", "turn"] as const;
 export type Slot = (typeof SLOTS)[number];
+const SLOTS = ["identity", "rules", "project", "memory", "turn"] as const;
 
 export interface Provider {
   name: string;
@@ -163,12 +149,7 @@ export interface Endpoint {
   url?: string; // --base-url, or the settings' providers.NAME.url
   key?: string; // --key, or the settings' providers.NAME.key
 }
-export interface Model {
-  id: string;
-  window?: number;
-  tools?: boolean;
-  vision?: boolean;
-}
+export type Model = { id: string; window?: number; tools?: boolean; vision?: boolean };
 export interface ChatRequest {
   model: string; // without the provider's name
   system: string;
@@ -192,10 +173,7 @@ export interface CallDelta {
   args?: unknown; // a piece of JSON text, or the whole object
   extra?: unknown; // whatever must be sent back with the call
 }
-export interface Usage {
-  input: number;
-  output: number;
-}
+export type Usage = { input: number; output: number };
 export type Finish = "stop" | "calls" | "length" | "filter";
 export interface Call {
   id: string;
@@ -204,13 +182,7 @@ export interface Call {
   broken?: string; // why the arguments cannot be used
   extra?: unknown;
 }
-export interface Reply {
-  text: string;
-  thinking: string;
-  calls: Call[];
-  finish: Finish;
-  usage?: Usage;
-}
+export type Reply = { text: string; thinking: string; calls: Call[]; finish: Finish; usage?: Usage };
 
 export type Message =
   | { role: "user"; text: string; images?: Image[] }
@@ -278,6 +250,8 @@ export interface Answer {
   ms: number;
 }
 
+export type Rules = { [K in Kind]?: true | string[] }; // true: whatever it is
+
 /** An error as a sentence, with what the kernel needs to know about it. */
 export interface Fault extends Error {
   exit?: number; // 1 unless it says otherwise
@@ -288,7 +262,6 @@ export interface Fault extends Error {
   dry?: unknown; // --dry-run: the request that would have gone out
 }
 const fault = (message: string, more: Partial<Fault> = {}): Fault => Object.assign(new Error(message), more);
-
 const usage = (message: string): Fault => fault(message, { exit: 2 });
 
 export interface Settings {
@@ -318,31 +291,14 @@ export interface Options {
   raw?: boolean; // the answer as it came, without the render step
   usage?: boolean; // tokens, calls and time on stderr
   quiet?: boolean; // no notes on stderr
-  allow?: Partial<Record<Kind, true | string[]>>;
-  deny?: Partial<Record<Kind, true | string[]>>;
+  allow?: Rules;
+  deny?: Rules; // beats allow
   debug?: boolean;
   dry?: boolean;
 }
 
 // ── 2 Registry and loader ──────────────────────────────────────────────────────────────────────────────
 
-interface Owned<T> {
-  owner: string;
-  value: T;
-}
-interface Loaded {
-  name: string;
-  file: string;
-  from: "zz" | "home" | "flag";
-  ms?: number;
-  failure?: string;
-  undo: (() => Awaitable<void>)[];
-}
-interface Wrapped {
-  step: keyof Steps;
-  around: (input: any, next: (input: any) => Promise<any>, ctx: Ctx) => any;
-  order: "first" | "last";
-}
 /** Everything there is of one instance; createZz() makes it. */
 export interface Core {
   options: Options & { root: string; home: string; settings: Settings };
@@ -353,32 +309,27 @@ export interface Core {
   flags: Map<string, Owned<Flag>>;
   layers: Owned<Layer>[];
   seers: Owned<{ event: keyof Events; see: (fact: any) => Awaitable<void> }>[];
-  wraps: Owned<Wrapped>[];
+  wraps: Owned<{ step: keyof Steps; around: Around<[any, any]>; order: "first" | "last" }>[];
   states: Map<string, { live: object; saved: string }>;
   ask?: Ask;
   asking?: Promise<string>; // one question at a time
   atFault?: (error: Fault) => Promise<boolean>; // the person says whether to try again
   atLimit?: (why: string) => Promise<boolean>; // the person says whether to go on
 }
+type Owned<T> = { owner: string; value: T };
+const valuesOf = <T>(all: Map<string, Owned<T>>): T[] => [...all.values()].map(({ value }) => value);
+type Loaded = About["plugins"][number] & { undo: (() => Awaitable<void>)[] };
+
+const words = <Word extends string>(text: string): Word[] => text.split(" ") as Word[];
 
 const SELF = path.dirname(fileURLToPath(import.meta.url));
 const BUILT = path.basename(SELF) === "dist";
 const PACKAGE = BUILT ? path.dirname(SELF) : SELF;
 const HOOK_LIMIT = 5_000;
 const LOAD_LIMIT = 10_000;
-const EVENTS: (keyof Events)[] = [
-  "started",
-  "phase",
-  "received",
-  "retried",
-  "planned",
-  "called",
-  "progressed",
-  "noted",
-  "answered",
-  "failed",
-];
-const STEPS: (keyof Steps)[] = ["line", "request", "call", "render"];
+const TOO_LONG = "it took longer than 5 s";
+const EVENTS = words<keyof Events>("started phase received retried planned called progressed noted answered failed");
+const STEPS = words<keyof Steps>("line request call render");
 /** Field by field what may be registered; "!" marks what must be there. */
 const SHAPES = {
   tool: "name! description! run! aliases params needs render timeout",
@@ -391,14 +342,9 @@ const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 
 /** Makes an instance: loads the plugins and returns all there is. Many can live side by side. */
 export async function createZz(options: Options = {}): Promise<Core> {
-  const home = options.home ?? homeFolder();
+  const { home = homeFolder(), settings = {} } = options;
   const core: Core = {
-    options: {
-      ...options,
-      home,
-      root: fs.realpathSync(options.root ?? process.cwd()),
-      settings: options.settings ?? {},
-    },
+    options: { ...options, home, settings, root: fs.realpathSync(options.root ?? process.cwd()) },
     plugins: [],
     tools: new Map(),
     commands: new Map(),
@@ -410,21 +356,11 @@ export async function createZz(options: Options = {}): Promise<Core> {
     states: new Map(),
   };
   core.layers.push(...promptFiles(core), toolGuide(core));
-  const found = findPlugins(core);
-  core.plugins.push(...found);
-  lendPackages(found);
-  const modules = found.map((plugin) => read(plugin));
-  for (const [i, plugin] of found.entries()) await load(core, plugin, await modules[i]!);
+  core.plugins.push(...findPlugins(core));
+  lendPackages(core.plugins);
+  const imports = core.plugins.map(startImport); // all at once; set up one after the other
+  for (const [i, plugin] of core.plugins.entries()) await load(core, plugin, imports[i]!);
   return core;
-
-  async function read(plugin: Loaded): Promise<{ exports?: any; error?: unknown; ms: number }> {
-    const start = performance.now();
-    try {
-      return { exports: await import(pathToFileURL(plugin.file).href), ms: performance.now() - start };
-    } catch (error) {
-      return { error, ms: performance.now() - start };
-    }
-  }
 }
 
 /** A checkout is its own home; an installed zz keeps the person's things in ~/.zz. */
@@ -443,38 +379,26 @@ function findPlugins(core: Core): Loaded[] {
     found.push(...pluginsIn(home, "home").filter((plugin) => !seen.has(plugin.name)));
   }
   for (const file of core.options.plugins ?? []) {
-    const full = path.resolve(file);
-    if (!fs.existsSync(full)) throw usage(`Cannot load plugin '${file}': no such file. Check the path.`);
-    found.push({ name: pluginName(full), file: full, from: "flag", undo: [] });
+    if (!fs.existsSync(file)) throw usage(`Cannot load plugin '${file}': no such file. Check the path.`);
+    found.push(pluginAt(path.resolve(file), "flag"));
   }
   return found;
 }
 
+/** A plugin is a file, or a folder with an index. */
 function pluginsIn(folder: string, from: Loaded["from"]): Loaded[] {
-  const found: Loaded[] = [];
-  for (const entry of entriesOf(folder)) {
-    if (/^[._]|\.d\.m?ts$|\.test\.\w+$/.test(entry)) continue;
-    const file = path.join(folder, entry);
-    if (/\.[cm]?[jt]s$/.test(entry)) found.push({ name: pluginName(file), file, from, undo: [] });
-    else
-      for (const index of ["index.ts", "index.js"])
-        if (fs.existsSync(path.join(file, index)))
-          found.push({ name: entry, file: path.join(file, index), from, undo: [] });
-  }
-  return found.sort((a, b) => (a.name < b.name ? -1 : 1));
+  return entriesOf(folder)
+    .filter((entry) => !/^[._]|\.d\.m?ts$|\.test\.\w+$/.test(entry))
+    .flatMap((entry) => (/\.[cm]?[jt]s$/.test(entry) ? [entry] : [`${entry}/index.ts`, `${entry}/index.js`]))
+    .map((entry) => path.join(folder, entry))
+    .filter((file) => fs.existsSync(file))
+    .map((file) => pluginAt(file, from))
+    .sort(byName);
 }
 
-function pluginName(file: string): string {
+function pluginAt(file: string, from: Loaded["from"]): Loaded {
   const base = path.basename(file).replace(/\.[cm]?[jt]sx?$/, "");
-  return base === "index" ? path.basename(path.dirname(file)) : base;
-}
-
-function entriesOf(folder: string): string[] {
-  try {
-    return fs.readdirSync(folder);
-  } catch {
-    return [];
-  }
+  return { name: base === "index" ? path.basename(path.dirname(file)) : base, file, from, ms: 0, undo: [] };
 }
 
 /** A plugin gets zz's own zod and typebox, wherever its file lies. */
@@ -490,17 +414,24 @@ function lendPackages(found: Loaded[]): void {
   });
 }
 
-/** Sets one plugin up. If that fails, what it had added is taken back, and the failure is a sentence that names it. */
-async function load(core: Core, plugin: Loaded, got: { exports?: any; error?: unknown; ms: number }): Promise<void> {
+function startImport(plugin: Loaded): Promise<any> {
   const start = performance.now();
+  const imported = import(pathToFileURL(plugin.file).href).finally(() => (plugin.ms += performance.now() - start));
+  imported.catch(() => {}); // load() tells of it, when it is its turn
+  return imported;
+}
+
+/** Sets one plugin up. If that fails, what it had added is taken back, and the failure is a sentence that names it. */
+async function load(core: Core, plugin: Loaded, imported: Promise<any>): Promise<void> {
   const unload = new AbortController();
   plugin.undo = [() => unload.abort()];
+  let start = performance.now();
   try {
-    if (got.error) throw got.error;
-    if (typeof got.exports?.default !== "function")
+    const exports = await imported;
+    start = performance.now();
+    if (typeof exports.default !== "function")
       throw fault("it has no default export to call. Write `export default (zz: Zz) => …`.");
-    const zz = handle(core, plugin, got.exports.defaults ?? {}, unload.signal);
-    const setup = got.exports.default(zz);
+    const setup = exports.default(handle(core, plugin, exports.defaults ?? {}, unload.signal));
     if (setup instanceof Promise)
       await within(setup, LOAD_LIMIT, "loading took longer than 10 s. Move slow work into a tool.");
   } catch (error) {
@@ -508,7 +439,7 @@ async function load(core: Core, plugin: Loaded, got: { exports?: any; error?: un
     plugin.failure = `Cannot load plugin '${plugin.name}' (${whereFrom(error, plugin.file)}): ${reason(error)}`;
     if (core.options.debug) plugin.failure += `\n${(error as Error)?.stack}`;
   }
-  plugin.ms = got.ms + performance.now() - start;
+  plugin.ms += performance.now() - start;
 }
 
 export async function unloadPlugin(plugin: Loaded): Promise<void> {
@@ -518,9 +449,8 @@ export async function unloadPlugin(plugin: Loaded): Promise<void> {
 /** The verbs that one plugin has. Each remembers how to take back what it adds. */
 function handle(core: Core, plugin: Loaded, defaults: object, signal: AbortSignal): Zz<any> {
   const owner = plugin.name;
-  const settings = (core.options.settings[owner] ?? {}) as object;
   return {
-    config: Object.freeze({ ...defaults, ...settings }),
+    config: Object.freeze({ ...defaults, ...(core.options.settings[owner] as object) }),
     signal,
     fetch: (url, init) => request(core, url, init),
     defer: (cleanup) => void plugin.undo.push(cleanup),
@@ -539,55 +469,54 @@ function handle(core: Core, plugin: Loaded, defaults: object, signal: AbortSigna
     flag: (flag) => one("flag", core.flags, flag),
     layer: (layer) => {
       shaped("layer", layer);
-      if (!SLOTS.includes(layer.slot)) throw fault(unknown("slot", layer.slot, SLOTS));
+      known("slot", layer.slot, SLOTS);
       many(core.layers, layer);
     },
     on: (event, see) => {
-      if (!EVENTS.includes(event)) throw fault(unknown("event", event, EVENTS));
+      known("event", event, EVENTS);
       many(core.seers, { event, see });
     },
     wrap: (step, around, order = "last") => {
-      if (!STEPS.includes(step)) throw fault(unknown("step", step, STEPS));
-      if (order !== "first" && order !== "last") throw fault(unknown("order", order, ["first", "last"]));
+      known("step", step, STEPS);
+      known("order", order, ["first", "last"]);
       many(core.wraps, { step, around, order });
-      core.wraps.sort((a, b) => rank(a) - rank(b) || (a.owner < b.owner ? -1 : a.owner > b.owner ? 1 : 0));
+      core.wraps.sort((a, b) => compare(a.value.order, b.value.order) || compare(a.owner, b.owner)); // first < last
     },
   };
 
   function one<T extends { name: string }>(kind: keyof typeof SHAPES, all: Map<string, Owned<T>>, value: T): void {
+    const { name } = value;
     shaped(kind, value);
-    if (!IDENTIFIER.test(value.name))
-      throw fault(`${kind} '${value.name}' has a name that providers refuse. Use letters, digits, _ and -.`);
-    const before =
-      all.get(value.name) ?? (kind === "flag" && FLAGS.some((flag) => flag.name === value.name) && { owner: "zz" });
-    if (before) {
-      const file = core.plugins.find((other) => other.name === before.owner)?.file ?? "the kernel";
-      throw fault(`${kind} '${value.name}' is already there, from '${before.owner}' (${file}). Rename one of them.`);
-    }
-    all.set(value.name, { owner, value });
-    plugin.undo.push(() => void all.delete(value.name));
+    if (!IDENTIFIER.test(name))
+      throw fault(`${kind} '${name}' has a name that providers refuse. Use letters, digits, _ and -.`);
+    const other = kind === "flag" && FLAGS.some((flag) => flag.name === name) ? "zz" : all.get(name)?.owner;
+    const file = core.plugins.find((plugin) => plugin.name === other)?.file ?? "the kernel";
+    if (other) throw fault(`${kind} '${name}' is already there, from '${other}' (${file}). Rename one of them.`);
+    all.set(name, { owner, value });
+    plugin.undo.push(() => void all.delete(name));
   }
   function many<T>(all: Owned<T>[], value: T): void {
     const entry = { owner, value };
     all.push(entry);
     plugin.undo.push(() => void all.splice(all.indexOf(entry), 1));
   }
-  function rank({ value }: Owned<Wrapped>): number {
-    return value.order === "first" ? 0 : 1;
-  }
 }
 
 /** Refuses a field that nobody would ever read, and a field that is missing. */
 function shaped(kind: keyof typeof SHAPES, value: object): void {
-  const fields = SHAPES[kind].split(" ").map((field) => field.replace("!", ""));
-  for (const key of Object.keys(value)) if (!fields.includes(key)) throw fault(unknown(`${kind} field`, key, fields));
+  const fields = words(SHAPES[kind].replaceAll("!", ""));
+  for (const key of Object.keys(value)) known(`${kind} field`, key, fields);
   for (const must of SHAPES[kind].match(/\w+(?=!)/g) ?? [])
     if (!(value as Record<string, unknown>)[must]) throw fault(`a ${kind} needs '${must}'. Add it.`);
 }
 
-function unknown(what: string, word: string, known: readonly string[]): string {
-  const near = nearest(word, known);
-  return `there is no ${what} '${word}'. ${near ? `Did you mean '${near}'?` : `There are: ${known.join(", ")}.`}`;
+function known(what: string, word: string, all: readonly string[]): void {
+  if (!all.includes(word)) throw fault(unknown(what, word, all));
+}
+
+function unknown(what: string, word: string, all: Iterable<string>): string {
+  const near = nearest(word, all);
+  return `there is no ${what} '${word}'. ${near ? `Did you mean '${near}'?` : `There are: ${[...all].join(", ")}.`}`;
 }
 
 /** The known word that a misspelt one most likely stands for. By edit distance: fuse.js takes longer to load than this to run. */
@@ -615,7 +544,7 @@ async function emit<K extends keyof Events>(core: Core, event: K, fact: Events[K
     if (value.event !== event) continue;
     try {
       const seen = value.see(fact);
-      if (seen instanceof Promise) await within(seen, HOOK_LIMIT, "it took longer than 5 s");
+      if (seen instanceof Promise) await within(seen, HOOK_LIMIT, TOO_LONG);
     } catch (error) {
       if (event !== "noted") note(core, `Plugin '${owner}' failed on '${event}': ${reason(error)}`);
     }
@@ -626,11 +555,10 @@ const note = (core: Core, text: string): void => void emit(core, "noted", { text
 
 /** Runs a step through everything wrapped around it. A wrapper's own time is limited; what it waits for inside is not. */
 function around<K extends keyof Steps>(
-  core: Core,
+  { core, ctx }: Place,
   step: K,
   input: Steps[K][0],
-  ctx: Ctx,
-  inner: (input: Steps[K][0]) => Promise<Steps[K][1]>,
+  inner: (input: Steps[K][0]) => Promise<Steps[K][1]> = async (given) => given as Steps[K][1],
 ): Promise<Steps[K][1]> {
   const wraps = core.wraps.filter(({ value }) => value.step === step);
   return pass(0, input);
@@ -638,35 +566,34 @@ function around<K extends keyof Steps>(
   async function pass(at: number, given: Steps[K][0]): Promise<Steps[K][1]> {
     const wrap = wraps[at];
     if (!wrap) return inner(given);
-    let timer: NodeJS.Timeout;
-    const limit = new Promise<never>((_, late) => {
-      timer = setTimeout(late, HOOK_LIMIT, fault(`Plugin '${wrap.owner}' took longer than 5 s in '${step}'.`));
-    });
-    const next = async (passed: Steps[K][0]) => {
-      clearTimeout(timer);
+    const limit = deadline(HOOK_LIMIT, fault(`Plugin '${wrap.owner}' took longer than 5 s in '${step}'.`));
+    const next = (passed: Steps[K][0]) => {
+      limit.lift();
       return pass(at + 1, passed);
     };
-    try {
-      return await Promise.race([wrap.value.around(given, next, ctx), limit]);
-    } finally {
-      clearTimeout(timer!);
-    }
+    return until(limit.signal, (async () => wrap.value.around(given, next, ctx))()).finally(limit.lift);
   }
 }
+/** Where a step is taken: in this instance, with what its plugins reach there. */
+type Place = { core: Core; ctx: Ctx };
 
 function within<T>(promise: Promise<T>, ms: number, late: string): Promise<T> {
-  let timer: NodeJS.Timeout;
-  const limit = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(fault(late)), ms);
-  });
-  return Promise.race([promise, limit]).finally(() => clearTimeout(timer));
+  const limit = deadline(ms, fault(late));
+  return until(limit.signal, promise).finally(limit.lift);
+}
+
+/** A signal that aborts after so many ms, unless it is put off or lifted. */
+function deadline(ms: number, late: Fault) {
+  const end = new AbortController();
+  const timer = setTimeout(() => end.abort(late), ms);
+  return { signal: end.signal, putOff: () => void timer.refresh(), lift: () => clearTimeout(timer) };
 }
 
 /** The promise, or the signal's reason, whichever comes first: for code that does not heed the signal itself. */
 function until<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
-  if (signal.aborted) return Promise.reject(signal.reason);
   return new Promise((resolve, reject) => {
     const stop = () => reject(signal.reason);
+    if (signal.aborted) stop();
     signal.addEventListener("abort", stop, { once: true });
     promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
   });
@@ -686,60 +613,70 @@ function whereFrom(error: unknown, file: string): string {
   return line ? `${file}:${line}` : file;
 }
 
-const SHORTHAND = /^(string|number|integer|boolean)(\[\])?(\?)?(?: (.*))?$/s;
-
 /** The JSON Schema that a tool's parameters stand for. */
 export function toJsonSchema(params: Schema | undefined): Record<string, unknown> {
-  if (!params) return { type: "object", properties: {} };
-  if ("~standard" in params) {
+  if (params && "~standard" in params) {
     const convert = (params as StandardSchema)["~standard"].jsonSchema;
     if (!convert) throw fault("its params cannot become JSON Schema. Use zod 4.6 or later.");
     const { $schema, ...schema } = convert.input({ target: "draft-2020-12" });
     return schema;
   }
-  const given = params as Record<string, unknown>;
+  const given: Record<string, unknown> = { ...params };
   if (given.type === "object" || given.properties) return { properties: {}, ...given };
-  const properties: Record<string, unknown> = {};
   const required: string[] = [];
-  for (const [name, word] of Object.entries(given)) {
+  const property = ([name, word]: [string, unknown]) => {
     const [, type, list, optional, description] = SHORTHAND.exec(String(word)) ?? [];
-    if (!type)
-      throw fault(
-        `param '${name}' has type '${word}'. Use string, number, integer or boolean, with [] and ? as needed.`,
-      );
-    properties[name] = {
-      ...(list ? { type: "array", items: { type } } : { type }),
-      ...(description && { description }),
-    };
+    if (!type) throw fault(`param '${name}' has type '${word}'. ${SHORTHAND_WORDS}`);
     if (!optional) required.push(name);
-  }
-  return { type: "object", properties, required };
+    return [name, { ...(list ? { type: "array", items: { type } } : { type }), ...(description && { description }) }];
+  };
+  const properties = Object.fromEntries(Object.entries(given).map(property));
+  return { type: "object", properties, ...(params && { required }) };
 }
+const SHORTHAND = /^(string|number|integer|boolean)(\[\])?(\?)?(?: (.*))?$/s;
+const SHORTHAND_WORDS = "Use string, number, integer or boolean, with [] and ? as needed.";
 
-/** The arguments as the tool will see them, or a sentence that says what is wrong with them. */
-async function validate(tool: Tool, args: unknown): Promise<{ value: any } | { wrong: string }> {
+/** The arguments as the tool will see them; a sentence that says what is wrong with them, and what to do, is thrown. */
+async function validate(tool: Tool, args: unknown, remedy: string): Promise<any> {
+  const refuse = (wrong: string[]) => usage(`Cannot call '${tool.name}': ${wrong.join("; ")}. ${remedy}`);
   if (tool.params && "~standard" in tool.params) {
     const checked = await (tool.params as StandardSchema)["~standard"].validate(args);
-    if ("value" in checked) return checked;
-    return {
-      wrong: checked.issues.map((issue) => `${issue.path?.join(".") || "arguments"}: ${issue.message}`).join("; "),
-    };
+    if ("value" in checked) return checked.value;
+    throw refuse(checked.issues.map(({ path, message }) => `${path?.join(".") || "arguments"}: ${message}`));
   }
   const { Errors } = await import("typebox/schema");
   const [ok, errors] = Errors(toJsonSchema(tool.params), args);
-  if (ok) return { value: args };
-  return { wrong: errors.map((error) => `${error.instancePath.slice(1) || "arguments"} ${error.message}`).join("; ") };
+  if (ok) return args;
+  throw refuse(errors.map(({ instancePath, message }) => `${instancePath.slice(1) || "arguments"} ${message}`));
+}
+
+// The smallest words of the language here.
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+const byName = (a: { name: string }, b: { name: string }): number => compare(a.name, b.name);
+const entriesOf = (folder: string): string[] => tryTo(() => fs.readdirSync(folder)) ?? [];
+const textOf = (file: string): string => tryTo(() => fs.readFileSync(file, "utf8")) ?? "";
+const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException)?.code ?? ""; // ENOENT …
+const newId = (prefix = ""): string => prefix + Math.random().toString(36).slice(2, 10).padEnd(8, "0");
+
+/** What it gives, or undefined when it throws. */
+function tryTo<T>(act: () => T): T | undefined {
+  try {
+    return act();
+  } catch {
+    return undefined;
+  }
+}
+
+function jsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }
 
 // ── 3 Stream ───────────────────────────────────────────────────────────────────────────────────────────
-
-interface Draft {
-  index: number | undefined;
-  id: string;
-  name: string;
-  args: string;
-  extra: unknown;
-}
 
 /**
  * Drains one provider stream into a whole reply. Servers differ in all that matters here: indexes missing or
@@ -765,53 +702,43 @@ export async function collect(
       else if ("error" in delta) throw answerFault("The model's server failed in mid-stream", delta.error);
       see?.(text, thinking);
     }
-    if (!finish) {
-      const what =
-        text || thinking || drafts.length
-          ? "The connection ended before the answer was complete"
-          : "The server answered with nothing";
-      throw fault(`${what}. Try again.`, { transient: true });
-    }
+    if (!finish && !text && !thinking && !drafts.length)
+      throw fault("The server answered with nothing. Try again.", { transient: true });
+    if (!finish) throw fault(CUT_OFF, { transient: true });
   } catch (error) {
-    const { code = "" } = ((error as Error)?.cause ?? {}) as { code?: string };
-    const cut = /^(UND_ERR|ECONN|EPIPE)/.test(code);
-    const failed = cut
-      ? fault("The connection ended before the answer was complete. Try again.", { transient: true })
-      : (error as Fault);
-    throw Object.assign(failed, { partial: { text, thinking } });
+    const { code } = ((error as Error)?.cause ?? {}) as { code?: string };
+    const cut = /^(UND_ERR|ECONN|EPIPE)/.test(code ?? "");
+    throw Object.assign(cut ? fault(CUT_OFF, { transient: true }) : (error as Fault), { partial: { text, thinking } });
   }
-  const parts = splitThinking(text);
   const calls = drafts.filter((draft) => draft.name || draft.args).map((draft) => finished(draft, finish === "length"));
-  if (calls.length && finish === "stop") finish = "calls";
-  if (!calls.length && finish === "calls") finish = "stop";
+  if (finish === "stop" || finish === "calls") finish = calls.length ? "calls" : "stop";
   const ids = new Set<string>();
   for (const call of calls) {
     if (!call.id || ids.has(call.id)) call.id = newId("call_");
     ids.add(call.id);
   }
+  const parts = splitThinking(text);
   const thought = [...new Set([thinking.trim(), parts.thinking])].filter(Boolean).join("\n");
   return { text: parts.text, thinking: thought, calls, finish, ...(usage && { usage }) };
 }
+
+const CUT_OFF = "The connection ended before the answer was complete. Try again.";
+
+type Draft = { index: number | undefined; id: string; name: string; args: string; extra?: unknown };
 
 /** Puts a piece of a call where it belongs: by index, else by id, else at the last call. */
 function gather(drafts: Draft[], piece: CallDelta): void {
   const index = piece.index ?? undefined;
   const id = piece.id ?? "";
   const name = piece.name ?? "";
-  const args =
-    piece.args === undefined || piece.args === null
-      ? ""
-      : typeof piece.args === "string"
-        ? piece.args
-        : JSON.stringify(piece.args);
+  const args = typeof piece.args === "string" ? piece.args : piece.args ? JSON.stringify(piece.args) : "";
   const last = drafts.at(-1);
-  let draft: Draft | undefined = last;
+  let draft = last;
   if (index !== undefined) draft = drafts.findLast((other) => other.index === index);
-  else if (id) draft = drafts.findLast((other) => other.id === id) ?? (last && !last.id ? last : undefined);
-  if (draft && startsAnother(draft)) draft = undefined;
-  if (!draft) drafts.push((draft = { index, id: "", name: "", args: "", extra: undefined }));
-  if (id) draft.id ||= id;
-  if (name) draft.name = name; // resent whole by some gateways: never append
+  else if (id) draft = drafts.findLast((other) => other.id === id) ?? (last?.id ? undefined : last);
+  if (!draft || startsAnother(draft)) drafts.push((draft = { index, id: "", name: "", args: "" }));
+  draft.id ||= id;
+  draft.name = name || draft.name; // resent whole by some gateways: never append
   draft.args += args;
   if (piece.extra !== undefined) draft.extra = piece.extra;
 
@@ -821,25 +748,20 @@ function gather(drafts: Draft[], piece: CallDelta): void {
     const other = name !== open.name;
     if (index === undefined && other) return true;
     if (!isWhole(open.args)) return false;
-    if (other) return true;
-    if (!isWhole(args)) return false;
-    return (index === undefined && !id) || args !== open.args;
+    return other || (isWhole(args) && ((index === undefined && !id) || args !== open.args));
   }
 }
 
-function isWhole(args: string): boolean {
-  return "args" in parseArguments(args) && args.trim() !== "";
-}
+const isWhole = (args: string): boolean => args.trim() !== "" && "args" in parseArguments(args);
 
-function finished(draft: Draft, cut: boolean): Call {
-  const parsed = parseArguments(draft.args);
-  const call: Call = { id: draft.id, name: draft.name, args: "args" in parsed ? parsed.args : {} };
-  if (draft.extra !== undefined) call.extra = draft.extra;
-  if (cut && !isWhole(draft.args))
+function finished({ id, name, args, extra }: Draft, cut: boolean): Call {
+  const parsed = parseArguments(args);
+  const call: Call = { id, name, args: "args" in parsed ? parsed.args : {}, ...(extra !== undefined && { extra }) };
+  if (cut && !isWhole(args))
     call.broken = "The call was cut off by the output limit and did not run. Send it again, shorter or in parts.";
   else if ("wrong" in parsed)
     call.broken = `The arguments are not usable: ${parsed.wrong}. Send the call again with a valid JSON object.`;
-  if (!draft.name) call.broken ??= "The call names no tool. Send it again with a name.";
+  else if (!name) call.broken = "The call names no tool. Send it again with a name.";
   return call;
 }
 
@@ -856,36 +778,23 @@ function parseArguments(text: string): { args: Record<string, unknown> } | { wro
     if (!values || new Set(meant).size > 1) return { wrong: reason(error) };
     value = JSON.parse(meant?.[0] ?? "{}");
   }
-  if (value === null) return { args: {} };
-  if (typeof value !== "object" || Array.isArray(value))
-    return { wrong: `expected an object, got ${text.trim().slice(0, 40)}` };
-  return { args: value as Record<string, unknown> };
+  if (typeof value === "object" && !Array.isArray(value)) return { args: { ...value } };
+  return { wrong: `expected an object, got ${text.trim().slice(0, 40)}` };
 }
 
 /** `{…}{…}` taken apart; undefined unless all of it is objects. */
 function jsonValues(text: string): string[] | undefined {
   const values: string[] = [];
   let depth = 0;
-  let quoted = false;
   let start = 0;
-  for (let i = 0; i < text.length; i++) {
-    const char = text[i];
-    if (quoted) {
-      if (char === "\\") i++;
-      else if (char === '"') quoted = false;
-    } else if (char === '"') quoted = true;
-    else if (char === "{") depth++;
-    else if (char === "}" && --depth === 0) {
-      values.push(text.slice(start, i + 1).trim());
-      start = i + 1;
-    }
+  for (const { 0: token, index } of text.matchAll(/"(?:\\.|[^"\\])*"?|[{}]/gs)) {
+    if (token === "{") depth++;
+    if (token !== "}" || --depth > 0) continue;
+    values.push(text.slice(start, index + 1));
+    start = index + 1;
   }
   if (values.length < 2 || text.slice(start).trim()) return undefined;
-  try {
-    return values.map((value) => JSON.stringify(JSON.parse(value)));
-  } catch {
-    return undefined;
-  }
+  return tryTo(() => values.map((value) => JSON.stringify(JSON.parse(value))));
 }
 
 function finishOf(word: string): Finish | undefined {
@@ -929,22 +838,13 @@ async function request(core: Core, url: string, init: RequestInit = {}): Promise
     const body = typeof init.body === "string" ? JSON.parse(init.body) : undefined;
     throw fault(`Nothing is sent to '${url}' in a dry run.`, body?.messages ? { dry: body } : {});
   }
-  let where: string;
-  try {
-    where = new URL(url).host;
-  } catch {
-    throw usage(`Cannot reach '${url}': not a URL. Check --base-url.`);
-  }
-  let response: Response;
-  try {
-    response = await fetch(url, init);
-  } catch (error) {
-    if (init.signal?.aborted) throw error;
-    throw networkFault(error, where);
-  }
+  if (!URL.canParse(url)) throw usage(`Cannot reach '${url}': not a URL. Check --base-url.`);
+  const { host } = new URL(url);
+  const response = await fetch(url, init).catch((error) => {
+    throw init.signal?.aborted ? error : networkFault(error, host);
+  });
   if (response.ok) return response;
-  const body = await response.text().catch(() => "");
-  throw answerFault(`${where} answered ${response.status}`, body, response);
+  throw answerFault(`${host} answered ${response.status}`, await response.text().catch(() => ""), response);
 }
 
 const NETWORK: Record<string, string> = {
@@ -966,69 +866,57 @@ function networkFault(error: unknown, where: string): Fault {
 }
 
 /** A server's refusal. Its body has one of a dozen shapes (a string, a list, flat, nested); a web page is one too. */
-export function answerFault(what: string, body: unknown, response?: Response): Fault {
-  let parsed: any = body;
-  if (typeof body === "string")
-    try {
-      parsed = JSON.parse(body);
-    } catch {}
+function answerFault(what: string, body: unknown, response?: Response): Fault {
+  let parsed: any = typeof body === "string" ? jsonOrText(body) : body;
   if (Array.isArray(parsed)) parsed = parsed[0];
   const inner = parsed?.error ?? parsed?.detail ?? parsed;
-  const upstream = inner?.metadata?.raw;
   const page = typeof parsed === "string" && /^\s*(<!doctype|<html|<\?xml)/i.test(parsed);
-  const title = page ? /<title>([^<]*)/i.exec(parsed)?.[1]?.trim() : undefined;
-  let words = page ? `a web page${title ? ` ("${title}")` : ""}` : typeof inner === "string" ? inner : inner?.message;
-  if (words === undefined && inner && typeof inner === "object") words = JSON.stringify(inner);
-  if (upstream) words = `${words}: ${typeof upstream === "string" ? upstream : JSON.stringify(upstream)}`;
-  words = String(words ?? "")
-    .trim()
-    .slice(0, 600);
+  const title = page && /<title>([^<]*)/i.exec(parsed)?.[1]?.trim();
+  const message = inner?.message === undefined ? inner : inner.message;
+  const said = page ? `a web page${title ? ` ("${title}")` : ""}` : (message ?? "");
+  const upstream = inner?.metadata?.raw; // what the server behind a gateway said
+  const words = [said, ...(upstream ? [upstream] : [])].map(spoken).join(": ").trim().slice(0, 600);
   const status = response?.status ?? (typeof inner?.code === "number" ? inner.code : undefined);
-  const code = [inner?.code, inner?.type, inner?.status, parsed?.code]
-    .filter((one) => typeof one === "string")
-    .join(" ");
+  const codes = [inner?.code, inner?.type, inner?.status, parsed?.code];
+  const code = codes.filter((one) => typeof one === "string").join(" ");
   const forGood = /insufficient_quota|billing|credit|per day|daily|monthly/i.test(`${code} ${words}`);
   const transient =
     status === undefined
       ? !page && !/invalid|tool_use_failed|context_length/.test(code)
       : (status >= 500 || [408, 409, 425, 429].includes(status)) && !forGood;
-  const hint =
-    status === 401 || status === 403
-      ? " Check the key: --key, or the provider's variable."
-      : status === 404 || page
-        ? " Check --model (zz --models lists what there is) and --base-url, which mostly ends in /v1."
-        : "";
+  let hint = "";
+  if (status === 401 || status === 403) hint = " Check the key: --key, or the provider's variable.";
+  else if (status === 404 || page)
+    hint = " Check --model (zz --models lists what there is) and --base-url, which mostly ends in /v1.";
   const sentence = `${what}: ${words || "no reason given"}`;
-  return fault(/[.!?]"?\)?$/.test(sentence) ? sentence + hint : `${sentence}.${hint}`, {
+  const stop = /[.!?]"?\)?$/.test(sentence) ? "" : ".";
+  const after = retryAfter(response?.headers);
+  return fault(sentence + stop + hint, {
     transient,
     ...(status !== undefined && { status }),
-    ...retryAfter(response),
+    ...(after >= 0 && { after }),
   });
+
+  function spoken(words: unknown): string {
+    return typeof words === "string" ? words : JSON.stringify(words);
+  }
 }
 
-function retryAfter(response?: Response): Partial<Fault> {
-  const ms = Number(response?.headers.get("retry-after-ms") ?? Number.NaN);
-  if (ms >= 0) return { after: ms };
-  const value = response?.headers.get("retry-after");
-  if (!value) return {};
-  const wait = Number.isNaN(Number(value)) ? Date.parse(value) - Date.now() : Number(value) * 1000;
-  return wait >= 0 ? { after: wait } : {};
+/** In ms; NaN when the server names no time. */
+function retryAfter(headers = new Headers()): number {
+  const ms = Number(headers.get("retry-after-ms") ?? Number.NaN);
+  if (ms >= 0) return ms;
+  const value = headers.get("retry-after") || Number.NaN;
+  return Number.isNaN(Number(value)) ? Date.parse(String(value)) - Date.now() : Number(value) * 1000;
 }
 
 // ── 4 Phases ───────────────────────────────────────────────────────────────────────────────────────────
 
-export type Phase =
-  | "idle"
-  | "thinking"
-  | "planning_tools"
-  | "executing_tools"
-  | "responding"
-  | "done"
-  | "error"
-  | "aborted";
-
-/** What may follow what. `error` and `aborted` may follow anything. */
-export const PHASES: Record<Phase, readonly Phase[]> = {
+/**
+ * What may follow what; `error` and `aborted` may follow anything. Thinking is shown only in `thinking` and
+ * `planning_tools`, tools run only in `executing_tools`, and text is shown only in `responding`.
+ */
+export const PHASES = {
   idle: ["thinking"],
   thinking: ["planning_tools", "responding"],
   planning_tools: ["executing_tools"],
@@ -1037,28 +925,19 @@ export const PHASES: Record<Phase, readonly Phase[]> = {
   done: ["idle"],
   error: ["idle"],
   aborted: ["idle"],
-};
-/** What may be done when: text is shown only in `responding`, tools run only in `executing_tools`. */
-const MAY: Record<"respond" | "run" | "show thinking", readonly Phase[]> = {
-  respond: ["responding"],
-  run: ["executing_tools"],
-  "show thinking": ["thinking", "planning_tools"],
-};
+} as const;
+export type Phase = keyof typeof PHASES;
 
 export function checkMove(from: Phase, to: Phase): void {
-  if (to !== "error" && to !== "aborted" && !PHASES[from].includes(to))
-    throw fault(`Cannot go from '${from}' to '${to}': the phases do not allow it. This is a bug in zz.`);
+  const next: readonly Phase[] = [...PHASES[from], "error", "aborted"];
+  if (!next.includes(to)) throw fault(`Cannot go from '${from}' to '${to}': no phase goes so. This is a bug in zz.`);
 }
 
 function enter(core: Core, chat: LiveChat, to: Phase): void {
-  checkMove(chat.phase, to);
   const from = chat.phase;
+  checkMove(from, to);
   chat.phase = to;
   void emit(core, "phase", { from, to });
-}
-
-function assertMay(chat: Chat, what: keyof typeof MAY): void {
-  if (!MAY[what].includes(chat.phase)) throw fault(`Cannot ${what} while '${chat.phase}'. This is a bug in zz.`);
 }
 
 // ── 5 Gate ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -1068,9 +947,10 @@ const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
 const SECRET = /(^|\/)(\.env(\..*)?|id_(rsa|dsa|ecdsa|ed25519)|.*\.(pem|key|p12|pfx)|\.npmrc|\.netrc)$/;
 
 /** Deny wins, then allow, then ask. Reading inside the project is allowed, but for files that hold secrets. */
-function judge({ options }: Core, kind: Kind, target: string): "allow" | "ask" | "deny" {
+function judge({ options }: Core, kind: Kind, name: string): "allow" | "ask" | "deny" {
   const { root, allow, deny } = options;
   const isFile = kind === "read" || kind === "write";
+  const target = isFile ? realPath(root, name) : name;
   const covers = (rule: true | string[] | undefined) =>
     rule === true || rule?.some((one) => (isFile ? isInside(realPath(root, one), target) : one === target));
   if (covers(deny?.[kind])) return "deny";
@@ -1082,8 +962,7 @@ function judge({ options }: Core, kind: Kind, target: string): "allow" | "ask" |
 async function gate(core: Core, tool: string, needs: Needs): Promise<string | undefined> {
   for (const kind of KINDS)
     for (const target of needs[kind] ?? []) {
-      const isFile = kind === "read" || kind === "write";
-      const verdict = judge(core, kind, isFile ? realPath(core.options.root, target) : target);
+      const verdict = judge(core, kind, target);
       const words = `${kind} access to "${target}"`;
       if (verdict === "deny") return `Refused: ${words} is denied by --deny-${kind}.`;
       if (verdict === "allow") continue;
@@ -1096,9 +975,8 @@ async function gate(core: Core, tool: string, needs: Needs): Promise<string | un
   return undefined;
 }
 
-function isInside(folder: string, file: string): boolean {
-  return file === folder || file.startsWith(folder.endsWith(path.sep) ? folder : folder + path.sep);
-}
+const isInside = (folder: string, file: string): boolean =>
+  file === folder || file.startsWith(folder.endsWith(path.sep) ? folder : folder + path.sep);
 
 /** Absolute, with links followed as far as the path exists: what a path really names. */
 function realPath(root: string, name: string): string {
@@ -1107,27 +985,12 @@ function realPath(root: string, name: string): string {
   let existing = path.resolve(root, name);
   const missing: string[] = [];
   for (let links = 0; ; ) {
-    try {
-      return path.join(fs.realpathSync(existing), ...missing);
-    } catch {
-      const to = links++ < 40 ? linkOf(existing) : undefined;
-      if (to !== undefined) {
-        existing = path.resolve(path.dirname(existing), to);
-        continue;
-      }
-      const parent = path.dirname(existing);
-      if (parent === existing) return path.join(existing, ...missing);
-      missing.unshift(path.basename(existing));
-      existing = parent;
-    }
-  }
-}
-
-function linkOf(file: string): string | undefined {
-  try {
-    return fs.readlinkSync(file);
-  } catch {
-    return undefined;
+    const real = tryTo(() => fs.realpathSync(existing));
+    const parent = path.dirname(existing);
+    if (real !== undefined || parent === existing) return path.join(real ?? existing, ...missing);
+    const to = links++ < 40 ? tryTo(() => fs.readlinkSync(existing)) : undefined; // a link that leads nowhere yet
+    if (to === undefined) missing.unshift(path.basename(existing));
+    existing = to === undefined ? parent : path.resolve(parent, to);
   }
 }
 
@@ -1150,25 +1013,22 @@ function openFiles(core: Core, granted: string[] = []): Files {
   }
 
   async function read(name: string): Promise<{ text: string; bytes: Buffer; hash: string }> {
+    const refuse = (why: string) => fault(`Cannot read '${name}': ${why}`);
     const file = inside(name);
     const verdict = judge(core, "read", file); // again, since a search comes upon files that nobody named
     if (verdict === "deny" || (verdict === "ask" && !granted.includes(file)))
-      throw fault(`Cannot read '${name}': it requires read access. Name the file itself, and it is asked for.`);
-    let stat: fs.Stats;
+      throw refuse("it requires read access. Name the file itself, and it is asked for.");
     try {
-      stat = await fs.promises.stat(file);
+      const stat = await fs.promises.stat(file);
+      if (stat.isDirectory()) throw refuse("it is a folder. List it instead.");
+      if (!stat.isFile()) throw refuse("it is not a regular file. Choose another.");
+      if (stat.size > LARGEST_READ) throw refuse(`${stat.size} bytes are too many. Search it instead.`);
+      const bytes = await fs.promises.readFile(file);
+      const { createHash } = await import("node:crypto");
+      return { text: bytes.toString("utf8"), bytes, hash: createHash("sha256").update(bytes).digest("hex") };
     } catch (error) {
-      throw fileFault("read", name, error);
+      throw codeOf(error) ? fileFault("read", name, error) : error;
     }
-    if (stat.isDirectory()) throw fault(`Cannot read '${name}': it is a folder. List it instead.`);
-    if (!stat.isFile()) throw fault(`Cannot read '${name}': it is not a regular file. Choose another.`);
-    if (stat.size > LARGEST_READ)
-      throw fault(`Cannot read '${name}': ${stat.size} bytes are too many. Search it instead.`);
-    const bytes = await fs.promises.readFile(file).catch((error) => {
-      throw fileFault("read", name, error);
-    });
-    const { createHash } = await import("node:crypto");
-    return { text: bytes.toString("utf8"), bytes, hash: createHash("sha256").update(bytes).digest("hex") };
   }
 
   async function list(under = "."): Promise<string[]> {
@@ -1182,37 +1042,35 @@ function openFiles(core: Core, granted: string[] = []): Files {
       .filter((file) => file.startsWith(prefix) && !file.split("/").some((part) => NEVER_LISTED.includes(part)))
       .sort();
   }
+}
 
-  async function listByGit(folder: string): Promise<string[] | undefined> {
-    const { execFile } = await import("node:child_process");
-    return new Promise((resolve) => {
-      const args = ["ls-files", "-coz", "--exclude-standard", "--deduplicate"];
-      execFile("git", args, { cwd: folder, maxBuffer: 1 << 28 }, (error, out) =>
-        resolve(error ? undefined : out.split("\0").filter((file) => file && fs.existsSync(path.join(folder, file)))),
-      );
-    });
-  }
+async function listByGit(folder: string): Promise<string[] | undefined> {
+  const { execFile } = await import("node:child_process");
+  const args = ["ls-files", "-coz", "--exclude-standard", "--deduplicate"];
+  const { promise, resolve } = Promise.withResolvers<string | undefined>();
+  execFile("git", args, { cwd: folder, maxBuffer: 1 << 28 }, (error, out) => resolve(error ? undefined : out));
+  return (await promise)?.split("\0").filter((file) => file && fs.existsSync(path.join(folder, file)));
+}
 
-  async function listByWalk(folder: string): Promise<string[]> {
-    const { default: ignore } = await import("ignore");
-    const found: string[] = [];
-    await walk("", [{ base: "", rules: ignore().add(IGNORED_WITHOUT_GIT) }]);
-    return found;
+/** Where there is no git: every folder's .gitignore holds below it, and the last rule that says anything wins. */
+async function listByWalk(folder: string): Promise<string[]> {
+  const { default: ignore } = await import("ignore");
+  const found: string[] = [];
+  await walk("", [{ base: "", rules: ignore().add(IGNORED_WITHOUT_GIT) }]);
+  return found;
 
-    async function walk(at: string, above: { base: string; rules: ReturnType<typeof ignore> }[]): Promise<void> {
-      const entries = await fs.promises.readdir(path.join(folder, at), { withFileTypes: true }).catch(() => []);
-      const own = entries.some((entry) => entry.name === ".gitignore" && entry.isFile());
-      const text = own ? await fs.promises.readFile(path.join(folder, at, ".gitignore"), "utf8").catch(() => "") : "";
-      const rules = own ? [...above, { base: at, rules: ignore().add(text) }] : above;
-      for (const entry of entries) {
-        const name = at + entry.name;
-        const folderMark = entry.isDirectory() ? "/" : "";
-        if (NEVER_LISTED.includes(entry.name)) continue;
-        const judged = rules.map((rule) => rule.rules.test(name.slice(rule.base.length) + folderMark));
-        if (judged.findLast(({ ignored, unignored }) => ignored || unignored)?.ignored) continue;
-        if (entry.isDirectory()) await walk(`${name}/`, rules);
-        else if (entry.isFile() || entry.isSymbolicLink()) found.push(name);
-      }
+  async function walk(at: string, above: { base: string; rules: ReturnType<typeof ignore> }[]): Promise<void> {
+    const entries = await fs.promises.readdir(path.join(folder, at), { withFileTypes: true }).catch(() => []);
+    const own = entries.some((entry) => entry.name === ".gitignore" && entry.isFile());
+    const text = own ? textOf(path.join(folder, at, ".gitignore")) : "";
+    const rules = own ? [...above, { base: at, rules: ignore().add(text) }] : above;
+    for (const entry of entries) {
+      if (NEVER_LISTED.includes(entry.name)) continue;
+      const name = at + entry.name + (entry.isDirectory() ? "/" : "");
+      const judged = rules.map((rule) => rule.rules.test(name.slice(rule.base.length)));
+      if (judged.findLast(({ ignored, unignored }) => ignored || unignored)?.ignored) continue;
+      if (entry.isDirectory()) await walk(name, rules);
+      else if (entry.isFile() || entry.isSymbolicLink()) found.push(name);
     }
   }
 }
@@ -1228,37 +1086,31 @@ const FILE_WORDS: Record<string, string> = {
 };
 
 function fileFault(verb: string, name: string, error: unknown, more: Partial<Fault> = {}): Fault {
-  return fault(
-    `Cannot ${verb} '${name}': ${FILE_WORDS[(error as NodeJS.ErrnoException).code ?? ""] ?? `${reason(error)}.`}`,
-    more,
-  );
+  return fault(`Cannot ${verb} '${name}': ${FILE_WORDS[codeOf(error)] ?? `${reason(error)}.`}`, more);
 }
 
 // ── 7 Store ────────────────────────────────────────────────────────────────────────────────────────────
 
 /** A session file's first line. */
-export interface Header {
-  zz: 1;
-  id: string;
-  at: string;
-  root: string;
-  model: string;
-  title: string;
-}
+export type Header = { zz: 1; id: string; at: string; root: string; model: string; title: string };
 /** Every later line. `parent` makes a tree of it: nothing is ever rewritten. Unknown types are kept. */
 export interface Entry {
   id: number;
   parent: number | null;
   at: string;
-  type: "message" | "draft" | "state" | (string & {});
+  type: "message" | "draft" | "state" | "back" | (string & {});
   message?: Message;
   [field: string]: unknown;
 }
-export interface Session {
+type Line = Header | Entry;
+/** A session to look at and to copy. */
+export interface Saved {
   readonly header: Header;
-  readonly entries: readonly Entry[];
-  append(type: Entry["type"], fields: Record<string, unknown>, parent?: number | null): void; // on the disk when it returns
+  readonly entries: readonly Entry[]; // as they came
   branch(): Entry[]; // from the root to the last entry
+}
+export interface Session extends Saved {
+  append(type: Entry["type"], fields: Record<string, unknown>, parent?: number | null): void; // on the disk when it returns
   sync(): Promise<void>; // also past a power cut
   close(): void;
 }
@@ -1271,39 +1123,24 @@ function jsonLines(file: string, warn: (text: string) => void) {
   let fd = -1;
   let written = 0;
   return {
-    read(): (Header | Entry)[] {
-      fd = fs.openSync(file, "r+");
-      const { lines, good, size, spoilt } = parseLines(fs.readFileSync(fd));
-      const [header] = lines;
-      if (!isHeader(header))
-        throw fault(
-          `Cannot open session file '${file}': ${size ? "it holds no readable header" : "it is empty"}. It was left as it is; start another without it, or move it away.`,
-        );
-      if (spoilt)
-        warn(
-          `Session file '${file}' has ${spoilt} unreadable ${spoilt === 1 ? "line" : "lines"}, which were passed over.`,
-        );
-      if (good < size) {
-        fs.ftruncateSync(fd, good);
-        warn(
-          `Session file '${file}' ended in the middle of a line; its last ${size - good} bytes, never confirmed as saved, were cut off.`,
-        );
-      }
+    read(): Line[] {
+      fd = fs.openSync(file, "a+");
+      const bytes = fs.readFileSync(fd);
+      const { lines, end, spoilt } = parseLines(bytes, file);
+      const torn = bytes.length - end;
+      const were = spoilt === 1 ? "line, which was" : "lines, which were";
+      if (spoilt) warn(`Session file '${file}' has ${spoilt} unreadable ${were} passed over.`);
+      if (torn) warn(`Session file '${file}' ended in the middle of a line; its last ${torn} bytes, ${NEVER_SAVED}.`);
+      if (torn) fs.ftruncateSync(fd, end);
       written = lines.length;
-      return lines as (Header | Entry)[];
+      return lines;
     },
-    write(lines: (Header | Entry)[]): void {
-      if (fd < 0) fd = fs.openSync(file, "wx+", 0o600);
-      const bytes = Buffer.from(
-        lines
-          .slice(written)
-          .map((line) => JSON.stringify(line) + "\n")
-          .join(""),
-      );
+    write(lines: Line[]): void {
+      if (fd < 0) fd = fs.openSync(file, "ax+", 0o600);
       const end = fs.fstatSync(fd).size;
+      const added = lines.slice(written).map((line) => `${JSON.stringify(line)}\n`);
       try {
-        for (let done = 0; done < bytes.length; )
-          done += fs.writeSync(fd, bytes, done, bytes.length - done, end + done);
+        fs.writeFileSync(fd, Buffer.from(added.join("")));
       } catch (error) {
         if (end === 0) fs.rmSync(file);
         else fs.ftruncateSync(fd, end); // a full disk leaves no half line behind
@@ -1316,25 +1153,22 @@ function jsonLines(file: string, warn: (text: string) => void) {
     close: () => fd < 0 || fs.closeSync(fd),
   };
 }
+const UNSAVED = "It goes on unsaved; --home or ZZ_HOME names another place.";
+const NEVER_SAVED = "never confirmed as saved, were cut off";
 
-/** The header and all entries that parse; `good` is where the last whole line ends, `spoilt` counts what is neither. */
-function parseLines(bytes: Buffer): { lines: unknown[]; good: number; size: number; spoilt: number } {
-  const lines: unknown[] = [];
-  let good = 0;
-  let spoilt = 0;
-  for (let start = 0; start < bytes.length; ) {
-    const end = bytes.indexOf(10, start);
-    if (end < 0) break;
-    try {
-      const line = JSON.parse(bytes.toString("utf8", start, end));
-      if (lines.length ? typeof line?.id === "number" : isHeader(line)) lines.push(line);
-      else spoilt++;
-    } catch {
-      spoilt++;
-    }
-    good = start = end + 1;
+/** The header and all entries; `end` is where the last whole line ends, `spoilt` counts the lines that are neither. */
+function parseLines(bytes: Buffer, file: string): { lines: [Header, ...Entry[]]; end: number; spoilt: number } {
+  const lines: Line[] = [];
+  let [end, spoilt] = [0, 0];
+  for (let stop = bytes.indexOf(10); stop >= 0; stop = bytes.indexOf(10, end)) {
+    const line = tryTo(() => JSON.parse(bytes.toString("utf8", end, stop)));
+    if (lines.length ? typeof line?.id === "number" : isHeader(line)) lines.push(line);
+    else spoilt++;
+    end = stop + 1;
   }
-  return { lines, good, size: bytes.length, spoilt };
+  if (lines.length) return { lines: lines as [Header, ...Entry[]], end, spoilt };
+  const why = bytes.length ? "it holds no readable header" : "it is empty";
+  throw fault(`Cannot open session file '${file}': ${why}. It was left as it is; move it away, or start without it.`);
 }
 
 const isHeader = (line: unknown): line is Header =>
@@ -1349,35 +1183,36 @@ export function openSession(home: string, which: string | Header, warn: (text: s
   if (typeof which !== "string") makePrivate(sessionsFolder(home));
   const release = lock(file.replace(/jsonl$/, "lock"), id);
   const adapter = jsonLines(file, warn);
-  const db = new LowSync<(Header | Entry)[]>(adapter, []);
+  const db = new LowSync<Line[]>(adapter, []);
+  const close = () => {
+    adapter.close();
+    release();
+  };
   try {
     if (typeof which === "string") db.read();
     else db.update((lines) => void lines.push(which));
   } catch (error) {
-    adapter.close();
-    release();
+    close();
     throw error;
   }
-  const header = db.data[0] as Header;
+  const [header] = db.data as [Header];
   return {
     header,
     get entries() {
       return db.data.slice(1) as Entry[];
     },
-    append(type, fields, parent) {
-      const last = db.data.length > 1 ? (db.data.at(-1) as Entry) : undefined;
-      const under = parent === undefined ? (last?.id ?? null) : parent;
-      const entry: Entry = { id: (last?.id ?? 0) + 1, parent: under, at: new Date().toISOString(), type, ...fields };
-      db.data.push(entry);
-      db.write();
-    },
+    append,
     branch: () => branchOf(db.data.slice(1) as Entry[]),
     sync: adapter.sync,
-    close() {
-      adapter.close();
-      release();
-    },
+    close,
   };
+
+  function append(type: Entry["type"], fields: Record<string, unknown>, parent?: number | null): void {
+    const last = db.data.length > 1 ? (db.data.at(-1) as Entry) : { id: 0 };
+    const under = parent === undefined ? last.id || null : parent;
+    db.data.push({ id: last.id + 1, parent: under, at: new Date().toISOString(), type, ...fields });
+    db.write();
+  }
 }
 
 /** One by one: mkdir's own `recursive` never returns under /proc, and calls a read-only disk a missing folder. */
@@ -1387,29 +1222,16 @@ function makePrivate(folder: string): void {
     try {
       fs.mkdirSync(folder, { mode: 0o700 });
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error; // another zz made it just now
+      if (codeOf(error) !== "EEXIST") throw error; // another zz made it just now
     }
   } else if (path.basename(folder) === "sessions" && fs.statSync(folder).mode & 0o077) fs.chmodSync(folder, 0o700);
 }
 
-/** A session to look at and to copy: no lock, nothing repaired, nothing to append to. */
-function readSession(home: string, id: string): Session {
+/** No lock, and nothing repaired. */
+function readSession(home: string, id: string): Saved {
   const file = sessionFile(home, id);
-  const { lines } = parseLines(fs.readFileSync(file));
-  const [header, ...entries] = lines;
-  if (!isHeader(header))
-    throw fault(`Cannot open session file '${file}': it holds no readable header. It was left as it is.`);
-  const nothing = () => {
-    throw fault(`Cannot append to session '${id}': it is only read.`);
-  };
-  return {
-    header,
-    entries: entries as Entry[],
-    append: nothing,
-    branch: () => branchOf(entries as Entry[]),
-    sync: async () => {},
-    close: () => {},
-  };
+  const [header, ...entries] = parseLines(fs.readFileSync(file), file).lines;
+  return { header, entries, branch: () => branchOf(entries) };
 }
 
 /** From the root to the last entry. An entry whose parent was lost hangs on the one before it. */
@@ -1435,20 +1257,18 @@ function lock(file: string, session: string): () => void {
         fs.linkSync(temporary, file); // all at once: nobody ever sees an empty lock
         return () => fs.rmSync(file, { force: true });
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+        if (codeOf(error) !== "EEXIST") throw error;
       }
       const theirs = textOf(file);
       const [pid, start] = theirs.split(" ");
-      if (theirs && startOf(Number(pid)) === start && start !== "")
-        throw fault(
-          `Cannot open session '${session}': another zz (process ${pid}) has it open. Close that one, or go on in a copy with --fork.`,
-        );
+      const busy = `another zz (process ${pid}) has it open. Close that one, or go on in a copy with --fork`;
+      if (start && startOf(Number(pid)) === start) throw fault(`Cannot open session '${session}': ${busy}.`);
       let mayBreak: (() => void) | undefined;
       try {
         mayBreak = lock(`${file}.break`, session); // only one at a time may take a dead one's lock away
         if (textOf(file) === theirs) fs.rmSync(file, { force: true });
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code) throw error; // else someone else is at it; look again
+        if (codeOf(error)) throw error; // else someone else is at it; look again
       } finally {
         mayBreak?.();
       }
@@ -1467,112 +1287,84 @@ function startOf(pid: number): string {
   try {
     return process.kill(pid, 0) ? "alive" : "";
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM" ? "alive" : "";
+    return codeOf(error) === "EPERM" ? "alive" : "";
   }
 }
 
-function textOf(file: string): string {
-  try {
-    return fs.readFileSync(file, "utf8");
-  } catch {
-    return "";
-  }
-}
+const sessionIds = (home: string): string[] =>
+  entriesOf(sessionsFolder(home)).flatMap((name) => (name.endsWith(".jsonl") ? [name.slice(0, -".jsonl".length)] : []));
 
 /** Every session's header, newest first, by its file's first line alone. */
 export function listSessions(home: string): Header[] {
-  const headers: Header[] = [];
   const buffer = Buffer.allocUnsafe(8192);
-  for (const name of entriesOf(sessionsFolder(home)))
-    if (name.endsWith(".jsonl")) {
-      const header = headerOf(path.join(sessionsFolder(home), name), buffer);
-      if (header) headers.push(header);
-    }
-  return headers.sort((a, b) => (a.id < b.id ? 1 : -1));
+  const headers = sessionIds(home).flatMap((id) => headerOf(sessionFile(home, id), buffer) ?? []);
+  return headers.sort((a, b) => compare(b.id, a.id));
 }
 
 function headerOf(file: string, buffer = Buffer.allocUnsafe(8192)): Header | undefined {
-  try {
+  return tryTo(() => {
     const fd = fs.openSync(file, "r");
     const size = fs.readSync(fd, buffer, 0, buffer.length, 0);
     fs.closeSync(fd);
     const end = buffer.subarray(0, size).indexOf(10);
     const header = JSON.parse(buffer.toString("utf8", 0, end < 0 ? size : end));
     return isHeader(header) ? header : undefined;
-  } catch {
-    return undefined;
-  }
+  });
 }
 
 /** The session of this folder that was used last. Files that cannot be read are named and passed over. */
 function lastSession(home: string, root: string, warn: (text: string) => void): string | undefined {
-  const folder = sessionsFolder(home);
-  const files = entriesOf(folder)
-    .filter((name) => name.endsWith(".jsonl"))
-    .map((name) => path.join(folder, name));
+  const files = sessionIds(home).map((id) => sessionFile(home, id));
   const used = files.map((file) => ({ file, at: fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0 }));
   for (const { file } of used.sort((a, b) => b.at - a.at)) {
     const header = headerOf(file);
+    if (header?.root === root) return header.id;
     if (!header) warn(`Session file '${file}' holds no readable header; it was passed over and left as it is.`);
-    else if (header.root === root) return header.id;
   }
   return undefined;
 }
 
 /** The one session whose id starts so. */
-function findSession(home: string, id: string): string {
-  if (fs.existsSync(sessionFile(home, id)) && !id.includes("/")) return id;
-  const fits = entriesOf(sessionsFolder(home)).filter((name) => name.startsWith(id) && name.endsWith(".jsonl"));
-  if (fits.length === 1) return fits[0]!.replace(/\.jsonl$/, "");
-  const why = fits.length
-    ? `${fits.length} sessions start so. Give more of it`
-    : "there is none. `zz --sessions` lists them";
-  throw usage(`Cannot open session '${id}': ${why}.`);
+function findSession(home: string, start: string): string {
+  const ids = sessionIds(home);
+  const fits = ids.includes(start) ? [start] : ids.filter((id) => id.startsWith(start));
+  if (fits.length === 1) return fits[0]!;
+  const why = fits.length ? `${fits.length} start so. Give more of it` : "there is none. `zz --sessions` lists them";
+  throw usage(`Cannot open session '${start}': ${why}.`);
 }
 
-const newId = (prefix = ""): string => prefix + Math.random().toString(36).slice(2, 10).padEnd(8, "0");
-const newSessionId = (): string =>
-  `${new Date().toISOString().slice(0, 19).replace(/[-:]/g, "").replace("T", "-")}-${newId()}`;
+const newSessionId = (at: string): string => `${at.slice(0, 19).replace(/[-:]/g, "").replace("T", "-")}-${newId()}`;
 
 /**
  * What every provider accepts: each call has exactly one result, straight after it and in call order; results
  * without a call are gone; neighbours of one role are merged; nothing is empty. Run before every request.
  */
 export function repair(history: readonly Message[]): Message[] {
-  const results = new Map<string, Message & { role: "tool" }>();
   const fixed: Message[] = [];
-  for (let i = 0; i < history.length; i++) {
-    const message = history[i]!;
-    const last = fixed.at(-1);
-    if (message.role === "tool") continue; // taken up with its call
-    if (message.role === "user") {
-      if (!message.text && !message.images?.length) continue;
-      if (last?.role === "user") fixed[fixed.length - 1] = joined(last, message);
-      else fixed.push(message);
+  let open = new Map<string, number>(); // where in `fixed` the results of the last calls belong
+  for (const message of history) {
+    if (message.role === "tool") {
+      const place = open.get(message.id);
+      if (place !== undefined) fixed[place] = message;
+      open.delete(message.id);
       continue;
     }
-    const calls = message.calls ?? [];
-    if (!message.text && !calls.length) continue;
-    if (last?.role === "assistant") {
-      const text = [last.text, message.text].filter(Boolean).join("\n\n");
-      fixed[fixed.length - 1] = { ...message, text };
-    } else fixed.push(message);
-    results.clear();
-    for (let j = i + 1; j < history.length && history[j]!.role !== "assistant"; j++) {
-      const result = history[j]!;
-      if (result.role === "tool" && !results.has(result.id)) results.set(result.id, result);
-    }
-    for (const call of calls)
-      fixed.push(
-        results.get(call.id) ?? { role: "tool", id: call.id, name: call.name, text: "[interrupted]", failed: true },
-      );
+    const calls = message.role === "assistant" ? (message.calls ?? []) : [];
+    const images = message.role === "user" ? (message.images ?? []) : [];
+    if (message.role === "assistant") open = new Map();
+    if (!message.text && !calls.length && !images.length) continue;
+    const last = fixed.at(-1);
+    if (last?.role === message.role) fixed[fixed.length - 1] = joined(last, message);
+    else fixed.push(message);
+    for (const { id, name } of calls)
+      open.set(id, fixed.push({ role: "tool", id, name, text: "[interrupted]", failed: true }) - 1);
   }
   return fixed;
 }
 
-function joined(one: Message & { role: "user" }, two: Message & { role: "user" }): Message {
-  const images = [...(one.images ?? []), ...(two.images ?? [])];
-  return { role: "user", text: [one.text, two.text].filter(Boolean).join("\n\n"), ...(images.length && { images }) };
+function joined(one: Message, two: Message): Message {
+  const images = [one, two].flatMap((message) => ("images" in message && message.images) || []);
+  return { ...two, text: [one.text, two.text].filter(Boolean).join("\n\n"), ...(images.length && { images }) };
 }
 
 // ── 8 Prompt ───────────────────────────────────────────────────────────────────────────────────────────
@@ -1581,73 +1373,60 @@ const LAYER_BUDGET = 2_000;
 const CHARS_A_TOKEN = 4;
 
 /** Markdown in prompts/ whose front matter names a slot is a layer: zz's own, then the home's. */
-function promptFiles(core: Core): Owned<Layer>[] {
-  const layers: Owned<Layer>[] = [];
-  if (core.options.system)
-    layers.push({ owner: "", value: { name: "system", slot: "identity", text: core.options.system } });
-  const folders = new Set([path.join(PACKAGE, "prompts"), path.join(core.options.home, "prompts")]);
-  for (const folder of folders)
-    for (const name of entriesOf(folder).sort()) {
-      if (!name.endsWith(".md")) continue;
-      const { head, body } = frontMatter(textOf(path.join(folder, name)));
-      if (!SLOTS.includes(head.slot as Slot)) continue;
-      const layer: Layer = { name: head.name ?? name.replace(/\.md$/, ""), slot: head.slot as Slot, text: body };
-      if (head.budget) layer.budget = Number(head.budget);
-      if (layer.slot === "identity" && core.options.system !== undefined) continue;
-      layers.push({ owner: "", value: layer });
-    }
-  return layers;
+function promptFiles({ options: { system, home } }: Core): Owned<Layer>[] {
+  const folders = new Set([path.join(PACKAGE, "prompts"), path.join(home, "prompts")]);
+  const filesIn = (folder: string) => entriesOf(folder).map((name) => path.join(folder, name));
+  const files = [...folders].flatMap((folder) => filesIn(folder).sort());
+  const layers: Layer[] = system ? [{ name: "system", slot: "identity", text: system }] : [];
+  for (const file of files.filter((file) => file.endsWith(".md"))) {
+    const { head, body } = frontMatter(textOf(file));
+    const slot = SLOTS.find((slot) => slot === head.slot);
+    if (!slot || (slot === "identity" && system !== undefined)) continue;
+    const budget = head.budget ? { budget: Number(head.budget) } : {};
+    layers.push({ name: head.name ?? path.basename(file, ".md"), slot, text: body, ...budget });
+  }
+  return layers.map((value) => ({ owner: "", value }));
 }
 
 /** `---`, lines of `key: value`, `---`, then the body. */
 export function frontMatter(text: string): { head: Record<string, string>; body: string } {
-  const match = /^---\r?\n(.*?)\r?\n---\r?\n?(.*)$/s.exec(text);
-  if (!match) return { head: {}, body: text.trim() };
-  const pairs = match[1]!.split(/\r?\n/).map((line) => /^(\w[\w-]*):\s*(.*?)\s*$/.exec(line));
-  return {
-    head: Object.fromEntries(pairs.filter((pair) => pair !== null).map((pair) => [pair[1]!, pair[2]!])),
-    body: match[2]!.trim(),
-  };
+  const [, head = "", body = text] = /^---\r?\n(.*?)\r?\n---\r?\n?(.*)$/s.exec(text) ?? [];
+  const lines = [...head.matchAll(/^(\w[\w-]*):[^\S\r\n]*(.*?)\s*$/gm)];
+  return { head: Object.fromEntries(lines.map(([, key, value]) => [key, value])), body: body.trim() };
 }
 
 /** What each tool is for, from the registry, so that a plugin's tools are in it. */
 function toolGuide(core: Core): Owned<Layer> {
-  const text = () =>
-    offered(core)
-      .map(({ name, description }) => `- ${name}: ${description}`)
-      .join("\n");
-  return { owner: "", value: { name: "tools", slot: "rules", budget: 4_000, text } };
+  const lines = () => offered(core).map(({ name, description }) => `- ${name}: ${description}`);
+  return { owner: "", value: { name: "tools", slot: "rules", budget: 4_000, text: () => lines().join("\n") } };
 }
 
 /** The system prompt. Layers that do not change are rendered once a session and kept in the chat. */
-async function buildPrompt(core: Core, chat: LiveChat, ctx: Ctx): Promise<string> {
+async function buildPrompt({ core, chat, ctx }: Turn): Promise<string> {
   const order = (layer: Owned<Layer>) => SLOTS.indexOf(layer.value.slot);
-  const layers = core.layers.toSorted(
-    (a, b) => order(a) - order(b) || (a.owner < b.owner ? -1 : a.owner > b.owner ? 1 : 0),
-  );
   const parts: string[] = [];
-  for (const layer of layers) {
-    const { name, slot, text, budget = LAYER_BUDGET } = layer.value;
-    let body = chat.layers.get(layer.value);
-    if (body === undefined) {
-      try {
-        body =
-          (typeof text === "string"
-            ? text
-            : await within(Promise.resolve(text(ctx)), HOOK_LIMIT, "it took longer than 5 s")) ?? "";
-      } catch (error) {
-        note(core, `Layer '${name}' of '${layer.owner}' was left out: ${reason(error)}`);
-        body = "";
-      }
-      body = fit(body.trim(), budget);
-      if (slot !== "turn") chat.layers.set(layer.value, body);
-    }
-    if (!body) continue;
+  for (const layer of core.layers.toSorted((a, b) => order(a) - order(b) || compare(a.owner, b.owner))) {
+    const { name, slot } = layer.value;
+    const body = chat.layers.get(layer.value) ?? (await render(layer));
+    if (slot !== "turn") chat.layers.set(layer.value, body);
     const title = name.replace(/[-_]/g, " ").toUpperCase();
-    parts.push(slot === "identity" ? body : `--- ${title} ---\n${body}\n--- END ${title} ---`);
+    if (body) parts.push(slot === "identity" ? body : block(title, body));
   }
   return parts.join("\n\n");
+
+  async function render({ owner, value: { name, text, budget = LAYER_BUDGET } }: Owned<Layer>): Promise<string> {
+    if (typeof text === "string") return fit(text.trim(), budget);
+    try {
+      const body = await within(Promise.resolve(text(ctx)), HOOK_LIMIT, TOO_LONG);
+      return fit((body ?? "").trim(), budget);
+    } catch (error) {
+      note(core, `Layer '${name}' of '${owner}' was left out: ${reason(error)}`);
+      return "";
+    }
+  }
 }
+
+const block = (title: string, text: string): string => `--- ${title} ---\n${text}\n--- END ${title} ---`;
 
 /** At most so many tokens: the head and the tail, with a marker between. */
 export function fit(text: string, tokens: number): string {
@@ -1665,9 +1444,18 @@ export interface LiveChat extends Chat {
   model: string;
   phase: Phase;
   messages: Message[];
-  layers: Map<Layer, string>;
+  layers: Map<Layer, string>; // as they were rendered
   session?: Session;
   stop: AbortController; // of the turn under way
+}
+/** What the steps of one turn share. */
+interface Turn extends Place {
+  chat: LiveChat;
+  answer: Answer; // as far as it is known; its finish is "stop" until a limit ends the turn
+  started: number;
+  system: string;
+  limit: number; // of rounds
+  repeats: Map<string, number>; // by call and result: how many rounds in a row gave it
 }
 
 const ROUNDS = 30;
@@ -1681,243 +1469,61 @@ const CONTINUATIONS = 2;
 const REPORT = "Stop here: no more tools can be used now. Say what was done, what is left, and what you know so far.";
 const CONTINUE = "Your answer was cut off by the output limit. Continue exactly where it stopped; repeat nothing.";
 
-/** Opens a conversation: a new one, or the one of a session. A new one is saved from its first message on. */
-export function openChat(core: Core, model: string, session?: Session, copy?: boolean): LiveChat {
-  const branch = session?.branch() ?? [];
-  const messages = branch.flatMap((entry) => (entry.type === "message" ? [entry.message!] : []));
-  const chat: LiveChat = {
-    id: null,
-    model,
-    phase: "idle",
-    messages: [],
-    layers: new Map(),
-    stop: new AbortController(),
-  };
-  for (const entry of branch) {
-    const state = entry.type === "state" ? core.states.get(String(entry.plugin)) : undefined;
-    if (state) Object.assign(state.live, entry.value);
-  }
-  if (copy) for (const message of messages) remember(core, chat, message);
-  else if (session) Object.assign(chat, { messages, session, id: session.header.id });
-  return chat;
-}
-
-/** Into the history and onto the disk, before anything is done about it. Where nothing can be saved, the talk goes on and says so. */
-function remember(core: Core, chat: LiveChat, message: Message): void {
-  chat.messages.push(message);
-  save(core, chat, "message", { message });
-}
-
-function save(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void {
-  if (core.options.save === false) return;
-  const { home, root } = core.options;
-  try {
-    if (!chat.session && chat.id === null && type === "message") {
-      const first = chat.messages[0];
-      const title = (first?.text ?? "").replace(/\s+/g, " ").trim().slice(0, 80);
-      const header: Header = {
-        zz: 1,
-        id: newSessionId(),
-        at: new Date().toISOString(),
-        root,
-        model: chat.model,
-        title,
-      };
-      chat.session = openSession(home, header, (text) => note(core, text));
-      chat.id = header.id;
-    }
-    chat.session?.append(type, fields);
-  } catch (error) {
-    const folder = sessionsFolder(home);
-    note(
-      core,
-      `${fileFault("save the session in", folder, error).message} It goes on unsaved; --home or ZZ_HOME names another place.`,
-    );
-    chat.session?.close();
-    delete chat.session;
-    chat.id = "";
-  }
-}
-
-/** Takes the last message of the person, and all that came of it, out of the conversation. The file keeps it, on a branch of its own. */
-function takeBack(chat: LiveChat): void {
-  const at = chat.messages.findLastIndex((message) => message.role === "user");
-  chat.messages.length = Math.max(at, 0);
-  const entry = chat.session?.branch().findLast((entry) => entry.message?.role === "user");
-  if (entry) chat.session!.append("back", {}, entry.parent);
-}
-
 /** The turn loop: from the person's message to the answer. */
 export async function runTurn(core: Core, chat: LiveChat, text: string, images: Image[] = []): Promise<Answer> {
-  const started = performance.now();
-  const ctx = context(core, chat);
-  const answer: Answer = {
-    text: "",
-    model: chat.model,
-    session: null,
-    finish: "stop",
-    rounds: 0,
-    calls: [],
-    usage: { input: 0, output: 0 },
-    ms: 0,
-  };
+  const turn = newTurn(core, chat);
   try {
     enter(core, chat, "thinking");
     remember(core, chat, { role: "user", text, ...(images.length && { images }) });
-    answer.session = chat.id || null;
-    const system = await buildPrompt(core, chat, ctx);
-    const seen = new Map<string, number>();
-    let limit = core.options.rounds ?? core.options.settings.rounds ?? ROUNDS;
+    turn.answer.session = chat.id || null;
+    turn.system = await buildPrompt(turn);
     for (;;) {
-      answer.rounds++;
-      const stopped = answer.finish === "rounds" || answer.finish === "repeat";
-      const reply = await think(core, chat, ctx, system, answer, stopped);
-      if (stopped) reply.calls = [];
-      remember(core, chat, assistant(reply));
+      const reply = await think(turn);
+      remember(core, chat, messageOf(reply));
       if (!reply.calls.length) {
-        await respond(core, chat, ctx, reply, answer);
+        await respond(turn, reply);
         break;
       }
-      enter(core, chat, "planning_tools");
-      await emit(core, "planned", { calls: reply.calls, text: reply.text });
-      enter(core, chat, "executing_tools");
-      const same = await perform(core, chat, ctx, reply.calls, answer, seen);
-      chat.stop.signal.throwIfAborted();
-      if (same >= SAME_CALLS && !(await goOn(`the same call gave the same result ${SAME_CALLS} times`)))
-        answer.finish = "repeat";
-      else if (limit > 0 && answer.rounds >= limit) {
-        if (await goOn(`${limit} rounds are used up`)) limit += limit;
-        else answer.finish = "rounds";
-      }
+      await perform(turn, reply);
+      await checkLimits(turn);
       enter(core, chat, "thinking");
     }
   } catch (error) {
-    const aborted = chat.stop.signal.aborted;
-    enter(core, chat, aborted ? "aborted" : "error");
-    const partial = (error as Fault)?.partial;
-    if (partial?.text || partial?.thinking) save(core, chat, "draft", partial);
-    const failed = aborted ? fault("Stopped.", { exit: 130 }) : (error as Fault);
-    await emit(core, "failed", { message: reason(failed), exit: failed.exit ?? 1 });
-    throw failed;
+    throw await breakOff(turn, error as Fault);
   } finally {
-    answer.ms = Math.round(performance.now() - started);
-    for (const [plugin, state] of core.states) {
-      const now = JSON.stringify(state.live);
-      if (now !== state.saved) save(core, chat, "state", { plugin, value: state.live });
-      state.saved = now;
-    }
-    await chat.session?.sync();
-    if (chat.phase !== "idle") enter(core, chat, "idle");
-    chat.stop = new AbortController();
+    await settle(turn);
   }
-  await emit(core, "answered", answer);
-  return answer;
-
-  async function goOn(why: string): Promise<boolean> {
-    return core.atLimit ? core.atLimit(why) : false;
-  }
+  await emit(core, "answered", turn.answer);
+  return turn.answer;
 }
 
-function assistant(reply: Reply): Message {
-  const { text, thinking, calls } = reply;
-  return {
-    role: "assistant",
-    text,
-    ...(thinking && { thinking }),
-    ...(calls.length && { calls }),
-    ...(reply.finish === "length" && { cut: true }),
-  };
-}
-
-function context(core: Core, chat: LiveChat): Ctx {
-  const ctx: Ctx = {
-    root: core.options.root,
-    get signal() {
-      return chat.stop.signal;
-    },
-    chat,
-    files: openFiles(core),
-    ...(core.ask && { ask: core.ask }),
-    get about() {
-      return about(core);
-    },
-    call: (tool, args) => runCall(core, ctx, { id: newId("call_"), name: tool, args: args as Record<string, unknown> }),
-    note: (text) => note(core, text),
-    progress: (text) => void emit(core, "progressed", { text }),
-  };
-  return ctx;
-}
-
-function about(core: Core): About {
-  const rows = <T extends { name: string; description: string }>(all: Map<string, Owned<T>>) =>
-    [...all.values()].map(({ owner, value: { name, description } }) => ({ name, description, owner }));
-  return {
-    tools: offered(core).map((tool) => ({ ...tool, owner: core.tools.get(tool.name)!.owner })),
-    commands: [...OWN_COMMANDS, ...rows(core.commands)].sort((a, b) => (a.name < b.name ? -1 : 1)),
-    plugins: core.plugins.map(({ undo, ms = 0, ...plugin }) => ({ ...plugin, ms: Math.round(ms * 10) / 10 })),
-    flags: [...FLAGS, ...[...core.flags.values()].map(({ value }) => value)],
-    sessions: listSessions(core.options.home),
-    models: () => listModels(core),
-  };
-}
-
-async function listModels(core: Core): Promise<{ models: Model[]; failures: string[] }> {
-  const { model, baseUrl } = core.options;
-  const only = model?.split("/")[0] ?? (baseUrl ? "openai" : undefined);
-  if (only && !core.providers.has(only)) throw usage(noProvider(core, only));
-  const asked = [...core.providers.values()].filter(({ value }) => !only || value.name === only);
-  const failures: string[] = [];
-  const lists = asked.map(async ({ value: { name, models } }) => {
-    const all = await models(AbortSignal.timeout(PATIENCE), endpointOf(core, name)).catch((error) => {
-      if (only) throw error;
-      failures.push(`${name}: ${reason(error)}`);
-      return [];
-    });
-    return all.map((model) => ({ ...model, id: `${name}/${model.id}` }));
-  });
-  return { models: (await Promise.all(lists)).flat(), failures };
-}
-
-/** The tools that the model is told of, in a stable order. */
-function offered(core: Core): ChatRequest["tools"] {
-  const only = core.options.tools;
-  if (only === false) return [];
-  return [...core.tools.values()]
-    .map(({ value }) => value)
-    .filter((tool) => !only?.length || only.includes(tool.name))
-    .sort((a, b) => (a.name < b.name ? -1 : 1))
-    .map(({ name, description, params }) => ({ name, description, schema: toJsonSchema(params) }));
+function newTurn(core: Core, chat: LiveChat): Turn {
+  const limit = core.options.rounds ?? core.options.settings.rounds ?? ROUNDS;
+  const counts = { rounds: 0, calls: [], usage: { input: 0, output: 0 }, ms: 0 };
+  const answer: Answer = { text: "", model: chat.model, session: null, finish: "stop", ...counts };
+  const ctx = context(core, chat);
+  return { core, chat, ctx, answer, started: performance.now(), system: "", limit, repeats: new Map() };
 }
 
 /** One request, or a few: a text that the output limit cut is continued, at most twice. */
-async function think(
-  core: Core,
-  chat: LiveChat,
-  ctx: Ctx,
-  system: string,
-  answer: Answer,
-  last: boolean,
-): Promise<Reply> {
+async function think(turn: Turn): Promise<Reply> {
+  const { core, chat, answer } = turn;
+  const last = answer.finish !== "stop"; // a limit was reached: only a report is wanted
   const messages: Message[] = last ? [...chat.messages, { role: "user", text: REPORT }] : [...chat.messages];
   let whole: Reply | undefined;
+  answer.rounds++;
   for (let more = 0; ; more++) {
-    const reply = await ask(repair(messages));
+    const reply = await ask(turn, messages, last ? [] : offered(core));
     answer.usage.input += reply.usage?.input ?? 0;
     answer.usage.output += reply.usage?.output ?? 0;
-    whole = whole
-      ? { ...reply, text: seam(whole.text, reply.text), thinking: whole.thinking || reply.thinking }
+    const before = whole;
+    whole = before
+      ? { ...reply, text: seam(before.text, reply.text), thinking: before.thinking || reply.thinking }
       : reply;
-    if (reply.finish !== "length" || reply.calls.length || !reply.text || more === CONTINUATIONS) return whole;
+    if (reply.finish !== "length" || reply.calls.length || !reply.text || more === CONTINUATIONS)
+      return last ? { ...whole, calls: [] } : whole;
     note(core, "The answer was cut off by the output limit; asking for the rest.");
     messages.push({ role: "assistant", text: reply.text }, { role: "user", text: CONTINUE });
-  }
-
-  async function ask(messages: Message[]): Promise<Reply> {
-    const { provider, model, endpoint } = chosen(core, chat.model);
-    const { settings } = core.options;
-    const options = { ...settings.options, ...core.options.options };
-    const request: ChatRequest = { model, system, messages, tools: last ? [] : offered(core), options, endpoint };
-    return around(core, "request", request, ctx, (request) => attempt(core, chat, provider, request));
   }
 }
 
@@ -1933,44 +1539,50 @@ export function seam(one: string, two: string): string {
 }
 
 /** Sends a request, and again at most twice when what went wrong may pass. Nothing of it has been shown yet. */
-async function attempt(core: Core, chat: LiveChat, provider: Provider, request: ChatRequest): Promise<Reply> {
-  for (let tried = 1; ; tried++) {
-    try {
-      return await receive(core, chat, provider, request);
-    } catch (error) {
-      const failed = error as Fault;
-      if (chat.stop.signal.aborted || failed.dry) throw failed;
-      const wait = failed.after ?? 500 * 2 ** (tried - 1) * (1 + Math.random() / 4);
-      if (failed.transient && tried < TRIES && wait <= LONGEST_WAIT) {
-        await emit(core, "retried", { attempt: tried, wait: Math.round(wait), reason: reason(failed) });
-        const { setTimeout: sleep } = await import("node:timers/promises");
-        await sleep(wait, undefined, { signal: chat.stop.signal });
-      } else if (await core.atFault?.(failed)) tried = 0;
-      else throw failed;
+async function ask(turn: Turn, history: Message[], tools: ChatRequest["tools"]): Promise<Reply> {
+  const { core, chat, system } = turn;
+  const provider = providerNamed(core, chat.model);
+  const model = chat.model.slice(provider.name.length + 1);
+  const endpoint = endpointOf(core, provider.name);
+  const options = { ...core.options.settings.options, ...core.options.options };
+  return around(turn, "request", { model, system, messages: repair(history), tools, options, endpoint }, attempt);
+
+  async function attempt(request: ChatRequest): Promise<Reply> {
+    for (let tried = 1; ; tried++) {
+      try {
+        return await receive(turn, provider, request);
+      } catch (error) {
+        const failed = error as Fault;
+        if (chat.stop.signal.aborted || failed.dry) throw failed;
+        const wait = failed.after ?? 500 * 2 ** (tried - 1) * (1 + Math.random() / 4);
+        if (failed.transient && tried < TRIES && wait <= LONGEST_WAIT) {
+          await emit(core, "retried", { attempt: tried, wait: Math.round(wait), reason: reason(failed) });
+          const { setTimeout: sleep } = await import("node:timers/promises");
+          await sleep(wait, undefined, { signal: chat.stop.signal });
+        } else if (await core.atFault?.(failed)) tried = 0;
+        else throw failed;
+      }
     }
   }
 }
 
-async function receive(core: Core, chat: LiveChat, provider: Provider, request: ChatRequest): Promise<Reply> {
+/** One answer of the provider, whole. The silence in it is limited, not its length. */
+async function receive({ core, chat }: Turn, provider: Provider, request: ChatRequest): Promise<Reply> {
   const started = performance.now();
   const seconds = core.options.settings.timeout ?? SILENCE_LIMIT;
-  const silent = new AbortController();
-  const late = fault(
-    `'${provider.name}' sent nothing for ${seconds} s. Try again, or raise "timeout" in the settings.`,
-    { transient: true },
-  );
-  const timer = setTimeout(() => silent.abort(late), seconds * 1000);
-  const signal = AbortSignal.any([chat.stop.signal, silent.signal]);
+  const late = `'${provider.name}' sent nothing for ${seconds} s. Try again, or raise "timeout" in the settings.`;
+  const silence = deadline(seconds * 1000, fault(late, { transient: true }));
+  const signal = AbortSignal.any([chat.stop.signal, silence.signal]);
   try {
     return await until(signal, collect(provider.chat(request, signal), see));
   } catch (error) {
-    throw silent.signal.aborted && !chat.stop.signal.aborted ? late : error;
+    throw silence.signal.aborted && !chat.stop.signal.aborted ? silence.signal.reason : error;
   } finally {
-    clearTimeout(timer);
+    silence.lift();
   }
 
   function see(text: string, thinking: string): void {
-    timer.refresh();
+    silence.putOff();
     if (core.options.dry) throw fault("dry run", { dry: request });
     const tokens = Math.round((text.length + thinking.length) / CHARS_A_TOKEN);
     void emit(core, "received", { tokens, ms: Math.round(performance.now() - started), thinking });
@@ -1978,94 +1590,71 @@ async function receive(core: Core, chat: LiveChat, provider: Provider, request: 
 }
 
 /** Runs a round's calls: neighbours that only read side by side, all else one at a time, results in call order. */
-async function perform(
-  core: Core,
-  chat: LiveChat,
-  ctx: Ctx,
-  calls: Call[],
-  answer: Answer,
-  seen: Map<string, number>,
-): Promise<number> {
-  assertMay(chat, "run");
+async function perform(turn: Turn, { calls, text }: Reply): Promise<void> {
+  const { core, chat, answer } = turn;
+  enter(core, chat, "planning_tools");
+  await emit(core, "planned", { calls, text });
+  enter(core, chat, "executing_tools");
   const names = offered(core).map(({ name }) => name);
-  for (const call of calls)
-    if (!names.includes(findTool(core, call.name)?.name ?? ""))
-      call.broken = `Cannot call '${call.name}': ${names.length ? unknown("tool", call.name, names) : "no tools are offered. Answer without."}`;
-  const before = new Map(seen); // how many rounds in a row gave this result for this call
-  const now = seen;
-  now.clear();
-  for (let i = 0; i < calls.length; ) {
+  for (const call of calls) if (!names.includes(findTool(core, call.name)?.name ?? "")) call.broken = notOffered(call);
+  const before = turn.repeats;
+  turn.repeats = new Map();
+  for (let i = 0; i < calls.length && !chat.stop.signal.aborted; ) {
     const batch = [calls[i++]!];
     while (i < calls.length && batch.length < SIDE_BY_SIDE && onlyReads(core, calls[i]!) && onlyReads(core, batch[0]!))
       batch.push(calls[i++]!);
-    const results = await Promise.all(batch.map((call) => runCall(core, ctx, call)));
-    for (const [j, result] of results.entries()) {
-      const call = batch[j]!;
-      const { text, failed, images } = result;
-      remember(core, chat, {
-        role: "tool",
-        id: call.id,
-        name: call.name,
-        text,
-        ...(failed && { failed }),
-        ...(images && { images }),
-      });
-      answer.calls.push({ name: call.name, args: call.args, ok: !failed, ...(result.refused && { refused: true }) });
-      const key = JSON.stringify([call.name, call.args, text]);
-      now.set(key, (before.get(key) ?? 0) + 1);
+    const results = await Promise.all(batch.map((call) => runCall(turn, call)));
+    for (const [j, { text, failed, refused, images }] of results.entries()) {
+      const { id, name, args } = batch[j]!;
+      remember(core, chat, { role: "tool", id, name, text, ...(failed && { failed }), ...(images && { images }) });
+      answer.calls.push({ name, args, ok: !failed, ...(refused && { refused }) });
+      const key = JSON.stringify([name, args, text]);
+      turn.repeats.set(key, (before.get(key) ?? 0) + 1);
     }
-    if (chat.stop.signal.aborted) break;
   }
-  return Math.max(0, ...now.values());
+  chat.stop.signal.throwIfAborted();
+
+  function notOffered({ name }: Call): string {
+    const why = names.length ? unknown("tool", name, names) : "no tools are offered. Answer without.";
+    return `Cannot call '${name}': ${why}`;
+  }
 }
 
 function onlyReads(core: Core, call: Call): boolean {
   const tool = findTool(core, call.name);
   if (!tool || call.broken) return false;
-  try {
-    return Object.keys(tool.needs?.(call.args) ?? {}).every((kind) => kind === "read");
-  } catch {
-    return false; // needs() met arguments that validation will refuse
-  }
+  const needs = tryTo(() => tool.needs?.(call.args) ?? {}); // it may meet arguments that validation will refuse
+  return needs !== undefined && Object.keys(needs).every((kind) => kind === "read");
 }
 
 /** One call: through what is wrapped around it, then validated, then past the gate, then run. Whatever goes wrong is a result. */
-async function runCall(core: Core, ctx: Ctx, call: Call): Promise<Result> {
+async function runCall(place: Place, call: Call): Promise<Result> {
+  const { core, ctx } = place;
   const started = performance.now();
-  let result: Result;
-  try {
-    result = await around(core, "call", call, ctx, (call) => runTool(core, ctx, call));
-  } catch (error) {
-    const text = ctx.signal.aborted ? "[interrupted]" : reason(error);
-    if (core.options.debug && !ctx.signal.aborted) note(core, String((error as Error)?.stack));
-    result = { text, failed: true };
-  }
+  const result = await around(place, "call", call, (call) => runTool(place, call)).catch((error): Result => {
+    if (ctx.signal.aborted) return { text: "[interrupted]", failed: true };
+    if (core.options.debug) note(core, String((error as Error)?.stack));
+    return { text: reason(error), failed: true };
+  });
   await emit(core, "called", { call, result, ms: Math.round(performance.now() - started) });
   return result;
 }
 
-async function runTool(core: Core, ctx: Ctx, call: Call): Promise<Result> {
-  const tool = findTool(core, call.name);
-  if (!tool) throw fault(`Cannot call '${call.name}': ${unknown("tool", call.name, [...core.tools.keys()])}`);
+async function runTool({ core, ctx }: Place, call: Call): Promise<Result> {
+  const tool = toolNamed(core, call.name);
   if (call.broken) throw fault(call.broken);
-  const checked = await validate(tool, call.args);
-  if ("wrong" in checked)
-    throw usage(`Cannot call '${tool.name}': ${checked.wrong}. Send the call again with valid arguments.`);
-  const args = frozen(checked.value);
-  const refusal = await gate(core, tool.name, tool.needs?.(args) ?? {});
+  const args = frozen(await validate(tool, call.args, "Send the call again with valid arguments."));
+  const needs = tool.needs?.(args) ?? {};
+  const refusal = await gate(core, tool.name, needs);
   if (refusal) return { text: refusal, failed: true, refused: true };
-  const limit = tool.timeout ?? TOOL_LIMIT;
-  const granted = (tool.needs?.(args)?.read ?? []).map((one) => realPath(core.options.root, one));
+  const granted = (needs.read ?? []).map((name) => realPath(core.options.root, name));
   const own: Ctx = Object.create(ctx, { files: { value: openFiles(core, granted) } });
-  const run = Promise.resolve().then(() => tool.run(args, own));
-  const result = await until(
-    ctx.signal,
-    within(run, limit, `'${tool.name}' took longer than ${limit / 1000} s and was given up.`),
-  );
+  const limit = tool.timeout ?? TOOL_LIMIT;
+  const late = `'${tool.name}' took longer than ${limit / 1000} s and was given up.`;
+  const result = await until(ctx.signal, within((async () => tool.run(args, own))(), limit, late));
   if (typeof result === "string") return { text: result };
-  if (typeof result?.text !== "string")
-    throw fault(`'${tool.name}' gave no result. Its run() must return text or { text }.`);
-  return result;
+  if (typeof result?.text === "string") return result;
+  throw fault(`'${tool.name}' gave no result. Its run() must return text or { text }.`);
 }
 
 /** What was asked is what runs. */
@@ -2073,6 +1662,12 @@ function frozen<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
   for (const inner of Object.values(value)) frozen(inner);
   return Object.freeze(value);
+}
+
+function toolNamed(core: Core, name: string): Tool {
+  const tool = findTool(core, name);
+  if (!tool) throw usage(`Cannot call '${name}': ${unknown("tool", name, core.tools.keys())}`);
+  return tool;
 }
 
 /** By name or alias, also when the model wrapped the name in markup, a prefix or a suffix, or wrote it twice. Two that fit are none. */
@@ -2085,7 +1680,7 @@ export function findTool(core: Pick<Core, "tools">, given: string): Tool | undef
   const half = cut.slice(0, cut.length / 2);
   const loose = (name: string) => name.replace(/[-.]/g, "_").toLowerCase();
   const names = [given, cut, cut.split(".").at(-1)!, ...(half + half === cut ? [half] : [])];
-  const tools = [...core.tools.values()].map(({ value }) => value);
+  const tools = valuesOf(core.tools);
   for (const form of [(name: string) => name, loose])
     for (const name of names) {
       const fits = tools.filter((tool) => [tool.name, ...(tool.aliases ?? [])].some((one) => form(one) === form(name)));
@@ -2094,25 +1689,179 @@ export function findTool(core: Pick<Core, "tools">, given: string): Tool | undef
   return undefined;
 }
 
-async function respond(core: Core, chat: LiveChat, ctx: Ctx, reply: Reply, answer: Answer): Promise<void> {
+/** At a limit the person may say to go on; otherwise the next request is the last. */
+async function checkLimits(turn: Turn): Promise<void> {
+  const { core, answer, limit } = turn;
+  const stops = async (why: string) => !(await core.atLimit?.(why));
+  const same = Math.max(0, ...turn.repeats.values()) >= SAME_CALLS;
+  if (same && (await stops(`the same call gave the same result ${SAME_CALLS} times`))) answer.finish = "repeat";
+  else if (limit === 0 || answer.rounds < limit) return;
+  else if (await stops(`${limit} rounds are used up`)) answer.finish = "rounds";
+  else turn.limit += limit;
+}
+
+async function respond(turn: Turn, { text, thinking, finish }: Reply): Promise<void> {
+  const { core, chat, answer } = turn;
   enter(core, chat, "responding");
-  assertMay(chat, "respond");
-  answer.text = core.options.raw ? reply.text : await around(core, "render", reply.text, ctx, async (text) => text);
-  if (reply.thinking) answer.thinking = reply.thinking;
-  if (answer.finish === "stop") answer.finish = reply.finish;
-  if (reply.finish === "filter" && !reply.text)
+  answer.text = core.options.raw ? text : await around(turn, "render", text);
+  if (thinking) answer.thinking = thinking;
+  if (answer.finish === "stop") answer.finish = finish;
+  if (finish === "filter" && !text)
     throw fault("The provider's content filter withheld the answer. Put the question differently.");
-  if (reply.finish === "filter") note(core, "The provider's content filter cut the answer short.");
-  if (!reply.text) note(core, "The model answered with nothing.");
+  if (finish === "filter") note(core, "The provider's content filter cut the answer short.");
+  if (!text) note(core, "The model answered with nothing.");
   enter(core, chat, "done");
 }
 
+/** Ends a turn that failed or was stopped. What had come of an answer is kept in the file. */
+async function breakOff({ core, chat }: Turn, error: Fault): Promise<Fault> {
+  const { aborted } = chat.stop.signal;
+  const failed = aborted ? fault("Stopped.", { exit: 130 }) : error;
+  enter(core, chat, aborted ? "aborted" : "error");
+  if (error?.partial?.text || error?.partial?.thinking) save(core, chat, "draft", error.partial);
+  await emit(core, "failed", { message: reason(failed), exit: failed.exit ?? 1 });
+  return failed;
+}
+
+/** However a turn ended: what plugins keep is saved, and the next one may begin. */
+async function settle({ core, chat, answer, started }: Turn): Promise<void> {
+  answer.ms = Math.round(performance.now() - started);
+  for (const [plugin, state] of core.states) {
+    const now = JSON.stringify(state.live);
+    if (now !== state.saved) save(core, chat, "state", { plugin, value: state.live });
+    state.saved = now;
+  }
+  await chat.session?.sync();
+  enter(core, chat, "idle");
+  chat.stop = new AbortController();
+}
+
+/** Opens a conversation: a new one, or a session's, or a copy of what was saved. A new one is saved from its first message on. */
+export function openChat(core: Core, model: string, from?: Session | Saved): LiveChat {
+  const stop = new AbortController();
+  const chat: LiveChat = { id: null, model, phase: "idle", messages: [], layers: new Map(), stop };
+  const own = from && "append" in from; // or else it is copied
+  if (own) Object.assign(chat, { session: from, id: from.header.id });
+  for (const { type, message, plugin, value } of from?.branch() ?? []) {
+    const state = type === "state" && core.states.get(String(plugin));
+    if (state) Object.assign(state.live, value);
+    if (type === "message" && own) chat.messages.push(message!);
+    else if (type === "message") remember(core, chat, message!);
+  }
+  return chat;
+}
+
+/** Into the history and onto the disk, before anything is done about it. */
+function remember(core: Core, chat: LiveChat, message: Message): void {
+  chat.messages.push(message);
+  save(core, chat, "message", { message });
+}
+
+/** Where nothing can be saved, the talk goes on and says so. */
+function save(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void {
+  const { home, root } = core.options;
+  if (core.options.save === false) return;
+  try {
+    if (chat.id === null && type === "message") {
+      const title = chat.messages[0]!.text.replace(/\s+/g, " ").trim().slice(0, 80);
+      const at = new Date().toISOString();
+      const header: Header = { zz: 1, id: newSessionId(at), at, root, model: chat.model, title };
+      chat.session = openSession(home, header, (text) => note(core, text));
+      chat.id = header.id;
+    }
+    chat.session?.append(type, fields);
+  } catch (error) {
+    const { message } = fileFault("save the session in", sessionsFolder(home), error);
+    note(core, `${message} ${UNSAVED}`);
+    chat.session?.close();
+    delete chat.session;
+    chat.id = "";
+  }
+}
+
+/** Takes the last message of the person, and all that came of it, out of the conversation. The file keeps it, on a branch of its own. */
+function takeBack(chat: LiveChat): void {
+  const at = chat.messages.findLastIndex((message) => message.role === "user");
+  chat.messages.length = Math.max(at, 0);
+  const entry = chat.session?.branch().findLast((entry) => entry.message?.role === "user");
+  if (entry) chat.session!.append("back", {}, entry.parent);
+}
+
+function messageOf({ text, thinking, calls, finish }: Reply): Message {
+  const more = {
+    ...(thinking && { thinking }),
+    ...(calls.length && { calls }),
+    ...(finish === "length" && { cut: true }),
+  };
+  return { role: "assistant", text, ...more };
+}
+
+function context(core: Core, chat: LiveChat): Ctx {
+  const ctx: Ctx = {
+    root: core.options.root,
+    get signal() {
+      return chat.stop.signal;
+    },
+    chat,
+    files: openFiles(core),
+    ...(core.ask && { ask: core.ask }),
+    get about() {
+      return about(core);
+    },
+    call: (name, args) => runCall({ core, ctx }, { id: newId("call_"), name, args: args as Call["args"] }),
+    note: (text) => note(core, text),
+    progress: (text) => void emit(core, "progressed", { text }),
+  };
+  return ctx;
+}
+
+function about(core: Core): About {
+  const commands = [...core.commands.values()].map(({ owner, value: { name, description } }) => ({
+    name,
+    description,
+    owner,
+  }));
+  return {
+    tools: offered(core).map((tool) => ({ ...tool, owner: core.tools.get(tool.name)!.owner })),
+    commands: [...OWN_COMMANDS, ...commands].sort(byName),
+    plugins: core.plugins.map(({ undo, ms, ...plugin }) => ({ ...plugin, ms: Math.round(ms * 10) / 10 })),
+    flags: allFlags(core),
+    sessions: listSessions(core.options.home),
+    models: () => listModels(core),
+  };
+}
+
+async function listModels(core: Core): Promise<{ models: Model[]; failures: string[] }> {
+  const { model, baseUrl } = core.options;
+  const only = model?.split("/")[0] ?? (baseUrl ? "openai" : undefined);
+  const asked = only ? [providerNamed(core, only)] : valuesOf(core.providers);
+  const failures: string[] = [];
+  const lists = asked.map(async ({ name, models }) => {
+    const all = await models(AbortSignal.timeout(PATIENCE), endpointOf(core, name)).catch((error) => {
+      if (only) throw error;
+      failures.push(`${name}: ${reason(error)}`);
+      return [];
+    });
+    return all.map((model) => ({ ...model, id: `${name}/${model.id}` }));
+  });
+  return { models: (await Promise.all(lists)).flat(), failures };
+}
+
+/** The tools that the model is told of, in a stable order. */
+function offered({ tools, options: { tools: only } }: Core): ChatRequest["tools"] {
+  return valuesOf(tools)
+    .filter(({ name }) => only !== false && (!only?.length || only.includes(name)))
+    .sort(byName)
+    .map(({ name, description, params }) => ({ name, description, schema: toJsonSchema(params) }));
+}
+
 /** The provider that a model's name names; the first slash splits. */
-function chosen(core: Core, name: string): { provider: Provider; model: string; endpoint: Endpoint } {
-  const slash = name.indexOf("/");
-  const provider = core.providers.get(name.slice(0, slash))?.value;
-  if (!provider) throw usage(noProvider(core, name));
-  return { provider, model: name.slice(slash + 1), endpoint: endpointOf(core, provider.name) };
+function providerNamed(core: Core, model: string): Provider {
+  const [name = ""] = model.split("/");
+  const provider = core.providers.get(name)?.value;
+  if (provider) return provider;
+  const why = `a model is named provider/model, and ${unknown("provider", name, core.providers.keys())}`;
+  throw usage(`Cannot use model '${model}': ${why}`);
 }
 
 function endpointOf(core: Core, provider: string): Endpoint {
@@ -2120,31 +1869,19 @@ function endpointOf(core: Core, provider: string): Endpoint {
   return { ...settings.providers?.[provider], ...(baseUrl && { url: baseUrl }), ...(key && { key }) };
 }
 
-function noProvider(core: Core, name: string): string {
-  const [first = ""] = name.split("/");
-  const known = [...core.providers.keys()];
-  const near = nearest(first, known);
-  return `Cannot use model '${name}': a model is named provider/model, and there is no provider '${first}'. ${near ? `Did you mean '${near}'?` : `There are: ${known.join(", ")}.`}`;
-}
-
 /**
  * Which model to talk to: --model, ZZ_MODEL, the session's, the settings', a provider whose key is set, a local
  * server that answers within 300 ms. Undefined when there is none.
  */
 export async function chooseModel(core: Core, earlier?: string): Promise<string | undefined> {
-  const named = core.options.model || process.env.ZZ_MODEL || earlier || core.options.settings.model;
-  if (named) {
-    const provider = core.providers.get(named.split("/")[0]!)?.value;
-    if (provider && named.includes("/")) return named;
-    if (!provider && core.options.baseUrl) return `openai/${named}`;
-    if (!provider) throw usage(noProvider(core, named));
-    return firstModel(provider);
-  }
-  const openai = core.providers.get("openai")?.value;
-  if (core.options.baseUrl && openai) return firstModel(openai);
+  const { model, baseUrl, settings } = core.options;
+  const named = model || process.env.ZZ_MODEL || earlier || settings.model;
+  if (named && baseUrl && !core.providers.has(named.split("/")[0]!)) return `openai/${named}`;
+  if (named) return providerNamed(core, named) && named.includes("/") ? named : firstModel(core, named);
+  if (baseUrl && core.providers.has("openai")) return firstModel(core, "openai");
   const signal = AbortSignal.timeout(LOCAL_LIMIT); // for the first word of a server; then it may take its time
-  const offers = [...core.providers.values()].map(
-    ({ value }) => [value.name, value.auto?.(signal, endpointOf(core, value.name))] as const,
+  const offers = valuesOf(core.providers).map(
+    (one) => [one.name, one.auto?.(signal, endpointOf(core, one.name))] as const,
   );
   for (const [, model] of offers) if (model instanceof Promise) model.catch(() => {}); // asked below, if at all
   for (const [name, model] of offers) if (typeof model === "string") return `${name}/${model}`;
@@ -2153,15 +1890,15 @@ export async function chooseModel(core: Core, earlier?: string): Promise<string 
     if (answered) return `${name}/${answered}`;
   }
   return undefined;
+}
 
-  async function firstModel(provider: Provider): Promise<string> {
-    const signal = AbortSignal.timeout(PATIENCE);
-    const endpoint = endpointOf(core, provider.name);
-    const model = (await provider.auto?.(signal, endpoint)) ?? (await provider.models(signal, endpoint))[0]?.id;
-    if (!model)
-      throw usage(`Cannot use '${provider.name}': it offers no model. Name one with --model ${provider.name}/MODEL.`);
-    return `${provider.name}/${model}`;
-  }
+async function firstModel(core: Core, name: string): Promise<string> {
+  const provider = providerNamed(core, name);
+  const signal = AbortSignal.timeout(PATIENCE);
+  const endpoint = endpointOf(core, name);
+  const model = (await provider.auto?.(signal, endpoint)) ?? (await provider.models(signal, endpoint))[0]?.id;
+  if (!model) throw usage(`Cannot use '${name}': it offers no model. Name one with --model ${name}/MODEL.`);
+  return `${name}/${model}`;
 }
 
 const LOCAL_LIMIT = 300;
@@ -2184,7 +1921,8 @@ export function clean(text: string): string {
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
 
 /** All of it, also when the other end is slow; a closed pipe is not an error. */
-const print = (text: string): Promise<void> => new Promise((done) => process.stdout.write(text, () => done()));
+const printLine = (text: string): Promise<void> =>
+  new Promise((done) => process.stdout.write(text.endsWith("\n") ? text : `${text}\n`, () => done()));
 
 /** `/undo 2` is a command; `//x` and `/` are text. */
 export function parseCommand(line: string): { name: string; rest: string } {
@@ -2192,23 +1930,25 @@ export function parseCommand(line: string): { name: string; rest: string } {
   return { name: match?.[1] ?? "", rest: match?.[2]?.trim() ?? "" };
 }
 
-export type Format = "text" | "json" | "json-lines";
+type Format = "text" | "json" | "json-lines";
 
 const watch = <K extends keyof Events>(core: Core, event: K, see: (fact: Events[K]) => void) =>
   void core.seers.push({ owner: "", value: { event, see } });
 
 /** Notes go to stderr. What else a person sees while a turn runs is for plugins/terminal. */
-function follow(core: Core, quiet: boolean): void {
+function follow(core: Core): void {
   watch(core, "called", ({ call, result }) => void (result.refused && say(`${call.name}: ${result.text}`)));
-  if (quiet) return;
+  if (core.options.quiet) return;
   watch(core, "noted", ({ text }) => say(text));
   watch(core, "retried", ({ attempt, wait, reason }) =>
     say(`${reason} Trying again in ${(wait / 1000).toFixed(1)} s (${attempt} of ${TRIES - 1}).`),
   );
 }
 
-const statistics = ({ model, usage, calls, ms }: Answer): string =>
-  `${model} · ${usage.input} tokens in, ${usage.output} out · ${calls.length} ${calls.length === 1 ? "call" : "calls"} · ${(ms / 1000).toFixed(1)} s`;
+function statistics({ model, usage, calls, ms }: Answer): string {
+  const made = `${calls.length} ${calls.length === 1 ? "call" : "calls"}`;
+  return `${model} · ${usage.input} tokens in, ${usage.output} out · ${made} · ${(ms / 1000).toFixed(1)} s`;
+}
 
 /** What the shell gets: 3 beats 4, since an answer that a limit cut is the worse surprise. */
 export function exitCode(answer: Answer): number {
@@ -2216,36 +1956,30 @@ export function exitCode(answer: Answer): number {
   return answer.calls.some((call) => call.refused) ? 4 : 0;
 }
 
-const start = (core: Core, chat: LiveChat, watched: boolean): Promise<void> =>
-  emit(core, "started", {
-    session: chat.id || null,
-    model: chat.model,
-    root: core.options.root,
-    live: watched && !core.options.quiet,
-  });
+function start(core: Core, { id, model }: LiveChat, watched: boolean): Promise<void> {
+  const { root, quiet } = core.options;
+  return emit(core, "started", { session: id || null, model, root, live: watched && !quiet });
+}
 
 /** One answer and out. */
-async function once(core: Core, chat: LiveChat, prompt: string, images: Image[], format: Format): Promise<number> {
+async function once(core: Core, chat: LiveChat, prompt: Prompt, format: Format): Promise<number> {
   if (format === "json-lines")
     for (const event of EVENTS.filter((event) => !["received", "answered", "failed"].includes(event)))
-      watch(core, event, (fact) => void print(`${JSON.stringify({ type: event, ...fact })}\n`));
+      watch(core, event, (fact) => void printLine(JSON.stringify({ type: event, ...fact })));
   await start(core, chat, format === "text" && Boolean(process.stderr.isTTY));
   const ctx = context(core, chat);
-  const line = await around(core, "line", prompt, ctx, async (line) => line);
+  const line = await around({ core, ctx }, "line", prompt.text);
   const { name, rest } = parseCommand(line);
   const command = core.commands.get(name)?.value;
   if (command) {
     await command.run(rest, ctx);
     return 0;
   }
-  const answer = await runTurn(core, chat, line, images);
+  const answer = await runTurn(core, chat, line, prompt.images);
   const shown = { ...answer, calls: answer.calls.map(({ name, args, ok }) => ({ name, args, ok })) };
-  if (format === "json") await print(`${JSON.stringify(shown)}\n`);
-  else if (format === "json-lines") await print(`${JSON.stringify({ type: "done", ...shown })}\n`);
-  else {
-    const text = process.stdout.isTTY ? clean(answer.text) : answer.text;
-    await print(text.endsWith("\n") ? text : `${text}\n`);
-  }
+  if (format === "json") await printLine(JSON.stringify(shown));
+  else if (format === "json-lines") await printLine(JSON.stringify({ type: "done", ...shown }));
+  else await printLine(process.stdout.isTTY ? clean(answer.text) : answer.text);
   if (core.options.usage) say(statistics(answer));
   if (answer.finish === "rounds") say(`Stopped after ${answer.rounds - 1} rounds of tools. --rounds N allows more.`);
   if (answer.finish === "repeat") say(`Stopped: the same call gave the same result ${SAME_CALLS} times.`);
@@ -2254,52 +1988,39 @@ async function once(core: Core, chat: LiveChat, prompt: string, images: Image[],
 }
 
 /** The readline loop. The model is still being chosen when the prompt first shows; the first turn waits for it. */
-async function repl(
-  core: Core,
-  open: () => Promise<LiveChat>,
-  first: string,
-  images: Image[],
-  atStop: (leave: (code: number) => unknown) => void,
-): Promise<number> {
+async function repl(core: Core, open: () => Promise<LiveChat>, first: Prompt, atStop: AtStop): Promise<number> {
   const readline = await import("node:readline");
   const { stdin, stdout } = process;
   const rl = readline.createInterface({ input: stdin, output: stdout, prompt: "› ", historySize: 1000 });
   const typed: string[] = [];
-  let wake: (() => void) | undefined;
+  let wake = () => {};
   let closed = false;
   let busy: LiveChat | undefined;
   let struck = Number.NEGATIVE_INFINITY; // when Ctrl+C was last pressed at an empty prompt
   let code = 0;
   rl.on("line", (line) => {
     typed.push(line);
-    wake?.();
+    wake();
   });
   rl.on("close", () => {
     closed = true;
     busy?.stop.abort();
-    wake?.();
+    wake();
   });
   rl.on("SIGINT", () => {
     if (busy) return busy.stop.abort();
     if (rl.line) {
       stdout.write("^C\n");
       readline.cursorTo(stdout, 0);
-      (rl as { line: string }).line = "";
-      (rl as { cursor: number }).cursor = 0;
-      return rl.prompt();
+      Object.assign(rl, { line: "", cursor: 0 });
+    } else if (performance.now() - struck < 1000) return leave(130);
+    else {
+      struck = performance.now();
+      stdout.write("\nCtrl+C again to leave.\n");
     }
-    if (performance.now() - struck < 1000) {
-      code = 130;
-      return rl.close();
-    }
-    struck = performance.now();
-    stdout.write("\nCtrl+C again to leave.\n");
     rl.prompt();
   });
-  atStop((stopped) => {
-    code = stopped;
-    rl.close();
-  });
+  atStop(leave);
   core.ask = async (question) => {
     typed.length = 0; // what was typed before the question is no answer to it
     stdout.write(clean(question));
@@ -2313,13 +2034,13 @@ async function repl(
   };
   core.atLimit = async (why) => /^y/i.test(await core.ask!(`Stopped: ${why}. Go on? [y/N] `));
 
-  if (!first) rl.prompt();
+  if (!first.text) rl.prompt();
   const opened = open().then(async (chat) => {
     await start(core, chat, true);
     return chat;
   });
-  opened.catch(() => wake?.());
-  for (let line: string | undefined = first || (await next()); line !== undefined; line = await next()) {
+  opened.catch(() => {}); // told when the first line waits for it
+  for (let line: string | undefined = first.text || (await next()); line !== undefined; line = await next()) {
     struck = Number.NEGATIVE_INFINITY;
     if (line.trim() && !(await obey(line.trim()))) break;
     if (closed) break;
@@ -2335,32 +2056,31 @@ async function repl(
     return typed.shift();
   }
 
+  function leave(exit: number): void {
+    code = exit;
+    rl.close();
+  }
+
   /** False when it is time to leave. */
   async function obey(given: string): Promise<boolean> {
     const chat = await opened;
     const ctx = context(core, chat);
     busy = chat;
     try {
-      const line = await around(core, "line", given, ctx, async (line) => line);
+      const line = await around({ core, ctx }, "line", given);
       const { name, rest } = parseCommand(line);
       if (name === "quit" || name === "exit") return false;
-      if (core.commands.has(name)) await core.commands.get(name)!.value.run(rest, ctx);
-      else if (name)
-        say(
-          `Cannot obey '/${name}': ${unknown(
-            "command",
-            name,
-            about(core).commands.map((command) => command.name),
-          )}`,
-        );
+      const command = core.commands.get(name)?.value;
+      const names = [...OWN_COMMANDS.map((own) => own.name), ...core.commands.keys()];
+      if (command) await command.run(rest, ctx);
+      else if (name) say(`Cannot obey '/${name}': ${unknown("command", name, names)}`);
       else {
-        const answer = await runTurn(core, chat, line.replace(/^\/\//, "/"), images.splice(0));
+        const answer = await runTurn(core, chat, line.replace(/^\/\//, "/"), first.images.splice(0));
         stdout.write(`${clean(answer.text)}\n`);
         say(dim(statistics(answer)));
       }
     } catch (error) {
-      if ((error as Fault).exit !== 130) say(reason(error));
-      else say("Stopped.");
+      say((error as Fault).exit === 130 ? "Stopped." : reason(error));
     } finally {
       busy = undefined;
     }
@@ -2393,17 +2113,12 @@ export const FLAGS: Flag[] = [
     short: "o",
     value: "KEY VALUE",
     many: true,
-    description: "an option for the provider, such as temperature 0",
+    description: "for the provider, such as temperature 0",
   },
   { name: "system", short: "s", value: "TEXT", description: "who the model is, instead of zz's own words" },
   { name: "continue", short: "c", description: "go on with this folder's last session" },
   { name: "session", value: "ID", description: "go on with that session" },
-  {
-    name: "fork",
-    value: "ID",
-    optional: true,
-    description: "go on in a copy: of the last session, of --session, or of ID",
-  },
+  { name: "fork", value: "ID", optional: true, description: "go on in a copy: of the last session, --session or ID" },
   { name: "no-session", short: "n", description: "save nothing" },
   { name: "json", description: "print one JSON object" },
   { name: "json-lines", description: "print one JSON object an event" },
@@ -2423,7 +2138,7 @@ export const FLAGS: Flag[] = [
       name: `allow-${kind}`,
       value: "LIST",
       optional: true,
-      description: `let tools ${VERBS[kind]} all, or what is listed`,
+      description: `let tools ${VERBS[kind]} all, or the listed`,
     },
     { name: `deny-${kind}`, value: "LIST", optional: true, description: `never let tools ${VERBS[kind]} it` },
   ]),
@@ -2433,43 +2148,31 @@ export const FLAGS: Flag[] = [
   { name: "home", value: "FOLDER", description: "where plugins, prompts and sessions are kept" },
   { name: "config", value: "FILE", description: "settings, instead of the home's zz.config.json" },
   { name: "debug", description: "show where errors come from" },
-  { name: "help", short: "h", description: "this page" },
   { name: "version", short: "V", description: "the version" },
 ];
+const allFlags = (core: Core): Flag[] => [...FLAGS, ...valuesOf(core.flags)];
 
-type Values = Map<string, (string | true)[]>;
-export interface Cli {
-  values: Values;
-  words: string[];
-  unknown: string[]; // flags that nobody has, as they were typed
-}
+/** What was typed; `unknown` are the flags that nobody has. */
+type Cli = { values: Map<string, (string | true)[]>; words: string[]; unknown: string[] };
 
 /** Splits the command line by a table of flags. Whether an unknown flag is an error is known once the plugins are there. */
 export function parseFlags(argv: string[], flags: Flag[]): Cli {
   const byName = new Map(flags.map((flag) => [flag.name, flag]));
-  const options = Object.fromEntries(
-    flags.map(({ name, short, value, optional }) => [
-      name,
-      { type: value && !optional ? ("string" as const) : ("boolean" as const), ...(short && { short }) },
-    ]),
-  );
+  const option = ({ name, short, value, optional }: Flag) =>
+    [name, { type: value && !optional ? "string" : "boolean", ...(short && { short }) }] as const;
+  const options = Object.fromEntries(flags.map(option));
   const cli: Cli = { values: new Map(), words: [], unknown: [] };
   const { tokens } = parseArgs({ args: pairs(argv), options, strict: false, allowPositionals: true, tokens: true });
   for (const token of tokens) {
     if (token.kind === "positional") cli.words.push(token.value);
     if (token.kind !== "option") continue;
-    const flag = byName.get(token.name);
-    if (!flag) {
-      cli.unknown.push(token.rawName);
-      continue;
-    }
-    const missing = token.value === undefined || (!token.inlineValue && isFlag(token.value));
-    if (flag.value && !flag.optional && missing)
-      throw usage(`Flag ${token.rawName} needs a value: ${token.rawName} ${flag.value}.`);
-    if (!flag.value && token.value !== undefined)
-      throw usage(`Flag ${token.rawName} takes no value. Leave out '=${token.value}'.`);
-    const before = flag.many ? (cli.values.get(flag.name) ?? []) : [];
-    cli.values.set(flag.name, [...before, token.value ?? true]);
+    const { name, rawName, value, inlineValue } = token;
+    const flag = byName.get(name);
+    if (!flag) cli.unknown.push(rawName);
+    else if (flag.value && !flag.optional && (value === undefined || (!inlineValue && isFlag(value))))
+      throw usage(`Flag ${rawName} needs a value: ${rawName} ${flag.value}.`);
+    else if (!flag.value && value !== undefined) throw usage(`Flag ${rawName} takes no value. Leave out '=${value}'.`);
+    else cli.values.set(name, [...(flag.many ? (cli.values.get(name) ?? []) : []), value ?? true]);
   }
   return cli;
 
@@ -2484,25 +2187,23 @@ export function parseFlags(argv: string[], flags: Flag[]): Cli {
       const [key, value] = [args[i + 1], args[i + 2]];
       if (!/^(-o|--option)$/.test(args[i]!) || key === undefined) out.push(args[i]!);
       else if (key.includes("=") || value === undefined || isFlag(value)) out.push(`--option=${args[++i]}`);
-      else {
-        out.push(`--option=${key}=${value}`);
-        i += 2;
-      }
+      else out.push(`--option=${key}=${args[(i += 2)]}`);
     }
     return out;
   }
 }
 
+const all = (cli: Cli, name: string): string[] => (cli.values.get(name) ?? []).filter((value) => value !== true);
+const one = (cli: Cli, name: string): string | undefined => all(cli, name).at(-1);
+
 /** The whole program. Returns the exit code. */
 export async function main(argv: string[]): Promise<number> {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   if (major < 22 || (major === 22 && minor < 18)) {
-    say(
-      `zz needs Node 22.18 or later; this is ${process.versions.node}. Install a newer one, or run it through npx, which brings its own.`,
-    );
+    const remedy = "Install a newer one, or run it through npx, which brings its own";
+    say(`zz needs Node 22.18 or later; this is ${process.versions.node}. ${remedy}.`);
     return 2;
   }
-  let cli: Cli | undefined;
   let stopped: number | undefined;
   let leave = (code: number): unknown => process.exit(code);
   const stop = (code: number) => {
@@ -2512,195 +2213,102 @@ export async function main(argv: string[]): Promise<number> {
   };
   process.on("SIGINT", () => stop(130));
   process.on("SIGTERM", () => stop(143));
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") stopped ??= 0; // the reader has what it wanted
+  process.stdout.on("error", (error) => {
+    if (codeOf(error) === "EPIPE") stopped ??= 0; // the reader has what it wanted
     leave(0);
   });
   process.stderr.on("error", () => {});
   try {
-    cli = parseFlags(argv, FLAGS);
-    const code = await run(cli, argv, (abort) => (leave = abort));
+    const code = await run(argv, (abort) => (leave = abort));
     return stopped ?? code;
   } catch (error) {
     const failed = error as Fault;
     if (stopped === 0) return 0;
     if (failed.dry) {
-      await print(`${JSON.stringify(failed.dry, null, 2)}\n`);
+      await printLine(JSON.stringify(failed.dry, null, 2));
       return 0;
     }
     const exit = stopped ?? failed.exit ?? 1;
     const message = stopped ? "Stopped." : reason(failed);
-    const json =
-      cli?.values.has("json") ||
-      cli?.values.has("json-lines") ||
-      argv.some((arg) => arg === "--json" || arg === "--json-lines");
     if (!stopped) say(message);
-    if (cli?.values.has("debug")) say(String(failed.stack));
-    if (json) await print(`${JSON.stringify({ type: "error", message, exit })}\n`);
+    if (argv.includes("--debug")) say(String(failed.stack));
+    if (argv.includes("--json") || argv.includes("--json-lines"))
+      await printLine(JSON.stringify({ type: "error", message, exit }));
     return exit;
   }
 }
 
-async function run(cli: Cli, argv: string[], atStop: (leave: (code: number) => unknown) => void): Promise<number> {
+/** Who is told when the program is to stop; the last one who asked. */
+type AtStop = (leave: (code: number) => unknown) => void;
+type Prompt = { text: string; images: Image[] };
+
+/** What the command line asks for. It is read twice: plugins bring flags of their own. */
+async function run(argv: string[], atStop: AtStop): Promise<number> {
+  const early = parseFlags(argv, FLAGS);
+  if (early.values.has("no-color")) process.env.NO_COLOR = "1";
+  if (early.values.has("version")) return show(early, { text: `zz ${version()}`, data: { version: version() } });
+  if (early.values.has("cwd")) process.chdir(folder(one(early, "cwd")!, "cwd"));
+  const lists = early.unknown.length > 0 || early.values.has("call");
+  const reading = lists ? undefined : readStdin(early); // while the plugins load, unless no turn will come of it
+
+  const core = await createZz(optionsOf(early));
+  for (const plugin of core.plugins) if (plugin.failure) say(plugin.failure);
+  const cli = parseFlags(argv, allFlags(core));
+  checkNames(core, cli);
+  follow(core);
+  const added = valuesOf(core.flags);
+  for (const flag of added) for (const value of cli.values.get(flag.name) ?? []) flag.set?.(value);
+  for (const flag of added) {
+    const value = cli.values.get(flag.name)?.at(-1);
+    if (flag.run && value !== undefined) return show(cli, await flag.run(value, context(core, openChat(core, ""))));
+  }
+  if (cli.values.has("call")) return callTool(core, cli, atStop);
+
+  const prompt = promptOf(cli, await (reading ?? readStdin(cli))());
+  const format = cli.values.has("json-lines") ? "json-lines" : cli.values.has("json") ? "json" : "text";
+  const single = format !== "text" || cli.values.has("once") || cli.values.has("dry-run");
+  if (!single && process.stdin.isTTY && process.stdout.isTTY)
+    return repl(core, async () => (await open(core, cli)) ?? openOffline(core), prompt, atStop);
+  if (!prompt.text && !prompt.images.length) throw usage(`Nothing to ask: the prompt is empty. ${WAYS_TO_ASK}`);
+  const chat = await open(core, cli);
+  if (!chat) throw usage(NO_MODEL);
+  atStop(() => chat.stop.abort());
+  try {
+    return await once(core, chat, prompt, format);
+  } finally {
+    chat.session?.close();
+  }
+}
+
+const WAYS_TO_ASK = 'Give words (zz "…"), pipe text in, or open a terminal without --once.';
+
+function optionsOf(cli: Cli): Options & { home: string } {
   const has = (name: string) => cli.values.has(name);
-  const all = (name: string, bare = false) => (cli.values.get(name) ?? []).filter((value) => bare || value !== true);
-  const one = (name: string) => all(name).at(-1) as string | undefined;
-  if (has("no-color")) process.env.NO_COLOR = "1";
-  const json = has("json") || has("json-lines");
-  const format: Format = has("json-lines") ? "json-lines" : has("json") ? "json" : "text";
-  if (has("version")) return show({ text: `zz ${version()}`, data: { version: version() } });
-  if (one("cwd")) process.chdir(folder(one("cwd")!, "cwd"));
-  const home = one("home") ? path.resolve(one("home")!) : homeFolder();
-
-  const terminal = { in: isatty(0), out: isatty(1), err: isatty(2) };
-  // Stdin is read while the plugins load, unless it is known already that no turn will come of it.
-  const lists = cli.unknown.length > 0 || has("help") || has("call");
-  const interactive = !has("once") && !json && !has("dry-run") && terminal.in && terminal.out;
-  const dash = cli.words.includes("-");
-  const stdin = () => (!has("no-stdin") && (dash || !terminal.in) ? readStdin() : async () => "");
-  const early = lists ? undefined : stdin();
-
-  const core = await createZz({
+  const home = one(cli, "home") ? path.resolve(one(cli, "home")!) : homeFolder();
+  return {
     home,
-    settings: settings(home, one("config")),
-    plugins: all("plugin").map(String),
+    settings: settings(home, one(cli, "config")),
+    plugins: all(cli, "plugin"),
     own: !has("no-plugins"),
-    options: Object.fromEntries(all("option").map((text) => pair(String(text)))),
+    model: one(cli, "model"),
+    baseUrl: one(cli, "base-url"),
+    key: one(cli, "key"),
+    options: Object.fromEntries(all(cli, "option").map(pair)),
+    system: one(cli, "system"),
+    tools: has("no-tools") ? false : all(cli, "tool"),
+    rounds: one(cli, "rounds") ? number("rounds", one(cli, "rounds")!) : undefined,
     save: !has("no-session") && !has("dry-run"),
     raw: has("raw"),
     usage: has("usage"),
     quiet: has("quiet"),
-    debug: has("debug"),
-    dry: has("dry-run"),
     allow: rules("allow"),
     deny: rules("deny"),
-    tools: has("no-tools") ? false : all("tool").map(String),
-    ...(one("model") && { model: one("model")! }),
-    ...(one("base-url") && { baseUrl: one("base-url")! }),
-    ...(one("key") && { key: one("key")! }),
-    ...(one("system") !== undefined && { system: one("system")! }),
-    ...(one("rounds") && { rounds: number("rounds", one("rounds")!) }),
-  });
-  for (const plugin of core.plugins) if (plugin.failure) say(plugin.failure);
-  const flags = [...FLAGS, ...[...core.flags.values()].map(({ value }) => value)];
-  cli = parseFlags(argv, flags);
-  for (const name of cli.unknown) {
-    const near = nearest(
-      name.replace(/^-+/, ""),
-      flags.map((flag) => flag.name),
-    ); // prettier than a list of fifty
-    throw usage(`Unknown flag ${name}. ${near ? `Did you mean --${near}?` : "zz --help lists them."}`);
-  }
-  for (const { value: flag } of core.flags.values()) for (const value of all(flag.name, true)) flag.set?.(value);
-  for (const name of all("tool").map(String))
-    if (!core.tools.has(name)) throw usage(`Cannot offer '${name}': ${unknown("tool", name, [...core.tools.keys()])}`);
+    debug: has("debug"),
+    dry: has("dry-run"),
+  };
 
-  follow(core, has("quiet"));
-  if (has("help")) return show({ text: help(flags) });
-  if (has("call")) return call(one("call")!, cli.words.join(" "));
-  for (const { value: flag } of core.flags.values())
-    if (flag.run && has(flag.name))
-      return show(await flag.run(all(flag.name, true).at(-1)!, context(core, openChat(core, ""))));
-
-  const words = cli.words.filter((word) => word !== "-").join(" ");
-  const files = all("file").map((name) => attachment(String(name)));
-  const data = await (early ?? stdin())();
-  const texts = files.flatMap((file) => ("text" in file ? [file.text] : []));
-  const images = files.flatMap((file) => ("image" in file ? [file.image] : []));
-  if (words && data.trim()) texts.unshift(block("STDIN", data));
-  const prompt = [...texts, words || data.trimEnd()].filter((part) => part.trim()).join("\n\n");
-  if (interactive) return repl(core, openWithFallback, prompt, images, atStop);
-  if (!prompt && !images.length)
-    throw usage(
-      'Nothing to ask: the prompt is empty. Give words (zz "…"), pipe text in, or open a terminal without --once.',
-    );
-  const chat = await open();
-  if (!chat) throw usage(NO_MODEL);
-  atStop(() => chat.stop.abort());
-  try {
-    return await once(core, chat, prompt, images, format);
-  } finally {
-    chat.session?.close();
-  }
-
-  /** The conversation that the flags ask for; undefined when there is no model. */
-  async function open(): Promise<LiveChat | undefined> {
-    const { root } = core.options;
-    const warn = (text: string) => note(core, text);
-    const forked = one("fork") ?? one("session");
-    const id = forked
-      ? findSession(home, forked)
-      : has("continue") || has("fork")
-        ? lastSession(home, root, warn)
-        : undefined;
-    if (!id && (has("continue") || has("fork"))) warn("There is no earlier session in this folder; this is a new one.");
-    const copy = has("fork") || has("no-session");
-    const session = id ? (copy ? readSession(home, id) : openOrRead(id)) : undefined;
-    const model = await chooseModel(core, session?.header.model).catch((error) => {
-      session?.close();
-      throw error;
-    });
-    return model === undefined ? undefined : openChat(core, model, session, copy);
-
-    /** Where nothing can be written, the talk goes on unsaved. */
-    function openOrRead(id: string): Session {
-      try {
-        return openSession(home, id, warn);
-      } catch (error) {
-        if (!/^(EROFS|ENOSPC|EDQUOT|EACCES|EPERM)$/.test((error as NodeJS.ErrnoException).code ?? "")) throw error;
-        const failed = fileFault("save to", sessionFile(home, id), error).message;
-        warn(`${failed} It goes on unsaved; --home or ZZ_HOME names another place.`);
-        core.options.save = false;
-        return readSession(home, id);
-      }
-    }
-  }
-
-  async function openWithFallback(): Promise<LiveChat> {
-    const chat = await open();
-    if (chat) return chat;
-    note(core, NO_MODEL);
-    return openChat(core, await chooseModel({ ...core, options: { ...core.options, model: "offline" } }).then(String));
-  }
-
-  async function call(name: string, text: string): Promise<number> {
-    const tool = findTool(core, name);
-    if (!tool) throw usage(`Cannot call '${name}': ${unknown("tool", name, [...core.tools.keys()])}`);
-    let args: unknown;
-    try {
-      args = JSON.parse(text || "{}");
-    } catch (error) {
-      throw usage(
-        `Cannot call '${name}': its arguments are not JSON (${reason(error)}). Write them as '{"name": "value"}'.`,
-      );
-    }
-    const checked = await validate(tool, args);
-    if ("wrong" in checked)
-      throw usage(`Cannot call '${name}': ${checked.wrong}. zz --tools --json shows its parameters.`);
-    const chat = openChat(core, "none/none");
-    atStop(() => chat.stop.abort());
-    const result = await runCall(core, context(core, chat), {
-      id: newId("call_"),
-      name: tool.name,
-      args: args as Record<string, unknown>,
-    });
-    if (json)
-      await print(
-        `${JSON.stringify({ ok: !result.failed, text: result.text, ...(result.data !== undefined && { data: result.data }) })}\n`,
-      );
-    else if (!result.failed) await print(result.text.endsWith("\n") ? result.text : `${result.text}\n`);
-    else if (!result.refused) say(result.text);
-    return result.refused ? 4 : result.failed ? 1 : 0;
-  }
-
-  async function show({ text, data, failed }: Result): Promise<number> {
-    const shown = json ? JSON.stringify(data ?? text) : text;
-    await print(shown && !shown.endsWith("\n") ? `${shown}\n` : shown);
-    return failed ? 1 : 0;
-  }
-
-  function rules(verb: "allow" | "deny"): Partial<Record<Kind, true | string[]>> {
-    const found: Partial<Record<Kind, true | string[]>> = {};
+  function rules(verb: "allow" | "deny"): Rules {
+    const found: Rules = {};
     for (const kind of KINDS) {
       const given = cli.values.get(`${verb}-${kind}`)?.at(-1);
       if (given !== undefined) found[kind] = given === true ? true : given.split(",").filter(Boolean);
@@ -2710,95 +2318,160 @@ async function run(cli: Cli, argv: string[], atStop: (leave: (code: number) => u
   }
 }
 
-const block = (title: string, text: string): string => `--- ${title} ---\n${text.trimEnd()}\n--- END ${title} ---`;
-
-function version(): string {
-  return JSON.parse(fs.readFileSync(path.join(PACKAGE, "package.json"), "utf8")).version;
+/** Flags and tools that nobody has. */
+function checkNames(core: Core, cli: Cli): void {
+  for (const name of cli.unknown) {
+    const near = nearest(name.replace(/^-+/, ""), new Set(allFlags(core).map((flag) => flag.name)));
+    throw usage(`Unknown flag ${name}. ${near ? `Did you mean --${near}?` : "zz --help lists them."}`);
+  }
+  for (const name of all(cli, "tool"))
+    if (!core.tools.has(name)) throw usage(`Cannot offer '${name}': ${unknown("tool", name, core.tools.keys())}`);
 }
 
+/** What is asked: stdin where there are words as well, the files, and the words. */
+function promptOf(cli: Cli, data: string): Prompt {
+  const words = cli.words.filter((word) => word !== "-").join(" ");
+  const files = all(cli, "file").map(attachment);
+  const stdin = words && data.trim() ? block("STDIN", data.trimEnd()) : "";
+  const parts = [stdin, ...files.map((file) => file.text ?? ""), words || data.trimEnd()];
+  return { text: parts.filter((part) => part.trim()).join("\n\n"), images: files.flatMap((file) => file.image ?? []) };
+}
+
+/** The conversation that the flags ask for; undefined when there is no model. */
+async function open(core: Core, cli: Cli): Promise<LiveChat | undefined> {
+  const { home, root } = core.options;
+  const warn = (text: string) => note(core, text);
+  const named = one(cli, "fork") ?? one(cli, "session");
+  const last = !named && (cli.values.has("continue") || cli.values.has("fork"));
+  const id = named ? findSession(home, named) : last ? lastSession(home, root, warn) : undefined;
+  if (last && !id) warn("There is no earlier session in this folder; this is a new one.");
+  const copy = cli.values.has("fork") || cli.values.has("no-session");
+  const session = id && !copy ? openOr(id) : undefined;
+  const from = session ?? (id ? readSession(home, id) : undefined);
+  try {
+    const model = await chooseModel(core, from?.header.model);
+    return model === undefined ? undefined : openChat(core, model, from);
+  } catch (error) {
+    session?.close();
+    throw error;
+  }
+
+  /** Where nothing can be written, the talk goes on unsaved. */
+  function openOr(id: string): Session | undefined {
+    try {
+      return openSession(home, id, warn);
+    } catch (error) {
+      if (!/^(EROFS|ENOSPC|EDQUOT|EACCES|EPERM)$/.test(codeOf(error))) throw error;
+      warn(`${fileFault("save to", sessionFile(home, id), error).message} ${UNSAVED}`);
+      core.options.save = false;
+      return undefined;
+    }
+  }
+}
+
+async function openOffline(core: Core): Promise<LiveChat> {
+  note(core, NO_MODEL);
+  return openChat(core, await firstModel(core, "offline"));
+}
+
+/** --call NAME [JSON] */
+async function callTool(core: Core, cli: Cli, atStop: AtStop): Promise<number> {
+  const tool = toolNamed(core, one(cli, "call")!);
+  const args = argumentsOf(cli.words.join(" ") || "{}");
+  await validate(tool, args, "zz --tools --json shows its parameters.");
+  const chat = openChat(core, "none/none");
+  atStop(() => chat.stop.abort());
+  const call: Call = { id: newId("call_"), name: tool.name, args };
+  const { text, data, failed, refused } = await runCall({ core, ctx: context(core, chat) }, call);
+  if (isJson(cli)) await printLine(JSON.stringify({ ok: !failed, text, data }));
+  else if (!failed) await printLine(text);
+  else if (!refused) say(text);
+  return refused ? 4 : failed ? 1 : 0;
+
+  function argumentsOf(text: string): Call["args"] {
+    try {
+      return JSON.parse(text);
+    } catch (error) {
+      const remedy = `Write them as '{"name": "value"}'`;
+      throw usage(`Cannot call '${tool.name}': its arguments are not JSON (${reason(error)}). ${remedy}.`);
+    }
+  }
+}
+
+async function show(cli: Cli, { text, data, failed }: Result): Promise<number> {
+  const shown = isJson(cli) ? JSON.stringify(data ?? text) : text;
+  if (shown) await printLine(shown);
+  return failed ? 1 : 0;
+}
+
+const isJson = (cli: Cli): boolean => cli.values.has("json") || cli.values.has("json-lines");
+
+const version = (): string => JSON.parse(textOf(path.join(PACKAGE, "package.json"))).version;
+
 function folder(name: string, flag: string): string {
-  if (!fs.statSync(name, { throwIfNoEntry: false })?.isDirectory())
-    throw usage(`Cannot use --${flag} '${name}': there is no such folder.`);
-  return name;
+  if (fs.statSync(name, { throwIfNoEntry: false })?.isDirectory()) return name;
+  throw usage(`Cannot use --${flag} '${name}': there is no such folder.`);
 }
 
 function number(flag: string, text: string): number {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 0)
-    throw usage(`Cannot use --${flag} '${text}': it takes a whole number from 0.`);
-  return value;
+  if (Number.isInteger(Number(text)) && Number(text) >= 0) return Number(text);
+  throw usage(`Cannot use --${flag} '${text}': it takes a whole number from 0.`);
 }
 
 /** `key=value`; the value is JSON where it parses as such, else text. */
 function pair(text: string): [string, unknown] {
   const at = text.indexOf("=");
   if (at < 1) throw usage(`Cannot use -o ${text}: it takes a name and a value, as in -o temperature 0.`);
-  try {
-    return [text.slice(0, at), JSON.parse(text.slice(at + 1))];
-  } catch {
-    return [text.slice(0, at), text.slice(at + 1)];
-  }
+  return [text.slice(0, at), jsonOrText(text.slice(at + 1))];
 }
 
-const IMAGES: Record<string, string> = {
-  ".png": "image/png",
-  ".jpg": "image/jpeg",
-  ".jpeg": "image/jpeg",
-  ".webp": "image/webp",
-  ".gif": "image/gif",
-};
-
-function attachment(name: string): { text: string } | { image: Image } {
+function attachment(name: string): { text?: string; image?: Image } {
   let bytes: Buffer;
   try {
     bytes = fs.readFileSync(name);
   } catch (error) {
     throw fileFault("attach", name, error, { exit: 2 });
   }
-  const type = IMAGES[path.extname(name).toLowerCase()];
-  if (type) return { image: { type, base64: bytes.toString("base64") } };
-  if (bytes.subarray(0, 8192).includes(0))
-    throw usage(`Cannot attach '${name}': it is neither text nor an image. Convert it first.`);
-  return { text: block(`FILE ${name}`, bytes.toString("utf8")) };
+  const [, kind] = /\.(png|jpe?g|webp|gif)$/i.exec(name) ?? [];
+  const type = `image/${kind?.toLowerCase().replace("jpg", "jpeg")}`;
+  if (kind) return { image: { type, base64: bytes.toString("base64") } };
+  if (!bytes.subarray(0, 8192).includes(0)) return { text: block(`FILE ${name}`, bytes.toString("utf8").trimEnd()) };
+  throw usage(`Cannot attach '${name}': it is neither text nor an image. Convert it first.`);
 }
 
-const KNOWN_SETTINGS: Record<string, string> = {
-  model: "string",
-  rounds: "number",
-  timeout: "number",
-  options: "object",
-  providers: "object",
+/** What the kernel's own settings must be; the others are the plugins'. */
+const SETTINGS: Record<string, string> = {
+  model: "a string",
+  rounds: "a number",
+  timeout: "a number",
+  options: "an object",
+  providers: "an object",
 };
 
 function settings(home: string, named: string | undefined): Settings {
   const file = named ?? path.join(home, "zz.config.json");
+  const refuse = (why: string) => usage(`Cannot use the settings '${file}': ${why}.`);
   let parsed: Settings;
   try {
     parsed = JSON.parse(fs.readFileSync(file, "utf8"));
   } catch (error) {
-    if (!named && (error as NodeJS.ErrnoException).code) return {};
-    if ((error as NodeJS.ErrnoException).code) throw fileFault("read the settings", file, error, { exit: 2 });
-    throw usage(`Cannot read the settings '${file}': not JSON (${reason(error)}). Mend it or move it away.`);
+    if (!codeOf(error)) throw refuse(`not JSON (${reason(error)}). Mend it or move it away`);
+    if (named) throw fileFault("read the settings", file, error, { exit: 2 });
+    return {};
   }
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed))
-    throw usage(`Cannot use the settings '${file}': they must be a JSON object. Mend it or move it away.`);
-  for (const [key, type] of Object.entries(KNOWN_SETTINGS))
-    if (key in parsed && typeof parsed[key] !== type)
-      throw usage(
-        `Cannot use the settings '${file}': "${key}" must be ${type === "object" ? "an" : "a"} ${type}. Mend it.`,
-      );
+    throw refuse("they must be a JSON object. Mend it or move it away");
+  for (const [key, must] of Object.entries(SETTINGS))
+    if (key in parsed && !must.endsWith(` ${typeof parsed[key]}`)) throw refuse(`"${key}" must be ${must}. Mend it`);
   return parsed;
-}
-
-function isatty(fd: number): boolean {
-  return fd === 0 ? Boolean(process.stdin.isTTY) : Boolean((fd === 1 ? process.stdout : process.stderr).isTTY);
 }
 
 /**
  * Starts reading stdin; the result waits for all of it. A pipe that stays open and silent is named after 2 s and given
  * up after 30 s (ZZ_STDIN_WAIT, in seconds), counted from when the waiting starts.
  */
-function readStdin(): () => Promise<string> {
+function readStdin(cli: Cli): () => Promise<string> {
+  if (cli.values.has("no-stdin") || (process.stdin.isTTY && !cli.words.includes("-"))) return async () => "";
   const chunks: Buffer[] = [];
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const timers: NodeJS.Timeout[] = [];
@@ -2821,25 +2494,6 @@ function readStdin(): () => Promise<string> {
     const remedy = "Close it, add </dev/null, or use --no-stdin; ZZ_STDIN_WAIT=SECONDS waits longer, 0 for ever";
     reject(usage(`Nothing came on stdin for ${seconds} s, and it is still open. ${remedy}.`));
   }
-}
-
-function help(flags: Flag[]): string {
-  const rows = flags.map(({ name, short, value, optional, description }) => {
-    const shown = value ? (optional ? `[=${value}]` : ` ${value}`) : "";
-    return `  ${short ? `-${short}, ` : "    "}--${name}${shown}`.padEnd(34) + ` ${description}`;
-  });
-  return [
-    "zz: a terminal agent that you can read in one sitting.",
-    "",
-    "  zz [flags] [words]           talk; with words, answer those first",
-    "  echo words | zz --once       one answer on stdout, and out",
-    "  zz words < data              data first, then the words",
-    "",
-    ...rows,
-    "",
-    "Exit codes: 0 answered, 1 the provider or zz failed, 2 wrong usage, 3 stopped by a limit,",
-    "4 answered but something was refused, 130 and 143 interrupted.",
-  ].join("\n");
 }
 
 if (process.argv[1] && !BUILT && fs.realpathSync(process.argv[1]) === fileURLToPath(import.meta.url))

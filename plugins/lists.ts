@@ -1,4 +1,4 @@
-// What there is: --tools, --plugins, --models, --sessions and the commands of the same names, /help, --completion.
+// What there is: --tools, --plugins, --models, --sessions and the commands of the same names, --help, /help, --completion.
 import type { Ctx, Flag, Result, Zz } from "zz";
 
 const LISTS: Record<string, { description: string; list(ctx: Ctx): Result | Promise<Result> }> = {
@@ -36,6 +36,7 @@ const LISTS: Record<string, { description: string; list(ctx: Ctx): Result | Prom
 };
 
 export default (zz: Zz) => {
+  zz.flag({ name: "help", short: "h", description: "this page", run: (_, { about }) => ({ text: help(about.flags) }) });
   for (const [name, { description, list }] of Object.entries(LISTS)) {
     zz.flag({ name, description, run: (_, ctx) => list(ctx) });
     zz.command({ name, description, run: async (_, ctx) => ctx.note((await list(ctx)).text) });
@@ -59,6 +60,23 @@ export default (zz: Zz) => {
     run: (shell, { about }) => ({ text: completion(String(shell), about.flags) }),
   });
 };
+
+function help(flags: Flag[]): string {
+  const rows = flags.map(({ name, short, value, optional, description }) => {
+    const shown = value ? (optional ? `[=${value}]` : ` ${value}`) : "";
+    return `  ${short ? `-${short}, ` : "    "}--${name}${shown}`.padEnd(34) + ` ${description}`;
+  });
+  return `zz: a terminal agent that you can read in one sitting.
+
+  zz [flags] [words]           talk; with words, answer those first
+  echo words | zz --once       one answer on stdout, and out
+  zz words < data              data first, then the words
+
+${rows.join("\n")}
+
+Exit codes: 0 answered, 1 the provider or zz failed, 2 wrong usage, 3 stopped by a limit,
+4 answered but something was refused, 130 and 143 interrupted.`;
+}
 
 /** Rows with their columns in line; the last column is as wide as it is. */
 function table(rows: string[][]): string {

@@ -200,7 +200,7 @@ for (const [what, line] of [
       const file = put(home, bytes);
       const { branch, heard } = look(home);
       deepEqual(ids(branch), ids([...before, ...behind]));
-      deepEqual(heard, [`Session file '${file}' has 1 unreadable line, which were passed over.`]);
+      deepEqual(heard, [`Session file '${file}' has 1 unreadable line, which was passed over.`]);
       equal(fs.readFileSync(file, "utf8"), bytes);
       const session = openSession(home, ID, () => {});
       session.append("message", { message: { role: "user", text: "more" } });

@@ -199,7 +199,7 @@ export interface Chat {
 /** The disk, for tools. Paths are relative to the project, or absolute inside it. */
 export interface Files {
   path(name: string): string; // absolute, links followed; throws outside the project
-  read(name: string): Promise<{ text: string; bytes: Buffer; hash: string }>;
+  read(name: string): Promise<{ text: string; bytes: Uint8Array; hash: string }>;
   list(under?: string): Promise<string[]>; // every file that is not ignored, relative to the project
 }
 
@@ -291,6 +291,7 @@ export interface Options {
   raw?: boolean; // the answer as it came, without the render step
   usage?: boolean; // tokens, calls and time on stderr
   quiet?: boolean; // no notes on stderr
+  prompt?: boolean; // false: never ask the person
   allow?: Rules;
   deny?: Rules; // beats allow
   debug?: boolean;
@@ -327,6 +328,7 @@ const BUILT = path.basename(SELF) === "dist";
 const PACKAGE = BUILT ? path.dirname(SELF) : SELF;
 const HOOK_LIMIT = 5_000;
 const LOAD_LIMIT = 10_000;
+const SLOW_LOAD = "loading took longer than 10 s. Move slow work into a tool.";
 const TOO_LONG = "it took longer than 5 s";
 const EVENTS = words<keyof Events>("started phase received retried planned called progressed noted answered failed");
 const STEPS = words<keyof Steps>("line request call render");
@@ -343,8 +345,10 @@ const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 /** Makes an instance: loads the plugins and returns all there is. Many can live side by side. */
 export async function createZz(options: Options = {}): Promise<Core> {
   const { home = homeFolder(), settings = {} } = options;
+  const root = tryTo(() => fs.realpathSync(options.root ?? process.cwd()));
+  if (!root) throw usage("Cannot work here: the folder is gone. Change to another, or name one with --cwd.");
   const core: Core = {
-    options: { ...options, home, settings, root: fs.realpathSync(options.root ?? process.cwd()) },
+    options: { ...options, home, settings, root },
     plugins: [],
     tools: new Map(),
     commands: new Map(),
@@ -427,13 +431,12 @@ async function load(core: Core, plugin: Loaded, imported: Promise<any>): Promise
   plugin.undo = [() => unload.abort()];
   let start = performance.now();
   try {
-    const exports = await imported;
+    const exports = await within(imported, LOAD_LIMIT, SLOW_LOAD);
     start = performance.now();
     if (typeof exports.default !== "function")
       throw fault("it has no default export to call. Write `export default (zz: Zz) => …`.");
     const setup = exports.default(handle(core, plugin, exports.defaults ?? {}, unload.signal));
-    if (setup instanceof Promise)
-      await within(setup, LOAD_LIMIT, "loading took longer than 10 s. Move slow work into a tool.");
+    if (setup instanceof Promise) await within(setup, LOAD_LIMIT, SLOW_LOAD);
   } catch (error) {
     await unloadPlugin(plugin);
     plugin.failure = `Cannot load plugin '${plugin.name}' (${whereFrom(error, plugin.file)}): ${reason(error)}`;
@@ -571,7 +574,9 @@ function around<K extends keyof Steps>(
       limit.lift();
       return pass(at + 1, passed);
     };
-    return until(limit.signal, (async () => wrap.value.around(given, next, ctx))()).finally(limit.lift);
+    const out = await until(limit.signal, (async () => wrap.value.around(given, next, ctx))()).finally(limit.lift);
+    if (out !== undefined && out !== null) return out;
+    throw fault(`Plugin '${wrap.owner}' gave nothing back in '${step}'. Its wrapper must return what next() gave.`);
   }
 }
 /** Where a step is taken: in this instance, with what its plugins reach there. */
@@ -585,7 +590,7 @@ function within<T>(promise: Promise<T>, ms: number, late: string): Promise<T> {
 /** A signal that aborts after so many ms, unless it is put off or lifted. */
 function deadline(ms: number, late: Fault) {
   const end = new AbortController();
-  const timer = setTimeout(() => end.abort(late), ms);
+  const timer = setTimeout(() => end.abort(late), Math.min(ms, 2 ** 31 - 1));
   return { signal: end.signal, putOff: () => void timer.refresh(), lift: () => clearTimeout(timer) };
 }
 
@@ -692,6 +697,7 @@ export async function collect(
   let finish: Finish | undefined;
   let usage: Usage | undefined;
   const drafts: Draft[] = [];
+  let size = 0;
   try {
     for await (const delta of stream) {
       if ("text" in delta) text += delta.text ?? "";
@@ -701,13 +707,15 @@ export async function collect(
       else if ("finish" in delta) finish = finishOf(delta.finish) ?? finish;
       else if ("error" in delta) throw answerFault("The model's server failed in mid-stream", delta.error);
       see?.(text, thinking);
+      size += sizeOf(delta);
+      if (size > LARGEST_REPLY) throw fault("The answer is larger than 64 MB and was given up. Ask for less.");
     }
     if (!finish && !text && !thinking && !drafts.length)
       throw fault("The server answered with nothing. Try again.", { transient: true });
     if (!finish) throw fault(CUT_OFF, { transient: true });
   } catch (error) {
     const { code } = ((error as Error)?.cause ?? {}) as { code?: string };
-    const cut = /^(UND_ERR|ECONN|EPIPE)/.test(code ?? "");
+    const cut = /^(UND_ERR|ECONN|EPIPE|HPE_|Z_)/.test(code ?? "");
     throw Object.assign(cut ? fault(CUT_OFF, { transient: true }) : (error as Fault), { partial: { text, thinking } });
   }
   const calls = drafts.filter((draft) => draft.name || draft.args).map((draft) => finished(draft, finish === "length"));
@@ -720,6 +728,13 @@ export async function collect(
   const parts = splitThinking(text);
   const thought = [...new Set([thinking.trim(), parts.thinking])].filter(Boolean).join("\n");
   return { text: parts.text, thinking: thought, calls, finish, ...(usage && { usage }) };
+}
+
+const LARGEST_REPLY = 64 * 1024 * 1024;
+
+function sizeOf(delta: Delta): number {
+  const text = "text" in delta ? delta.text : "thinking" in delta ? delta.thinking : "call" in delta && delta.call.args;
+  return typeof text === "string" ? text.length : 0;
 }
 
 const CUT_OFF = "The connection ended before the answer was complete. Try again.";
@@ -778,8 +793,16 @@ function parseArguments(text: string): { args: Record<string, unknown> } | { wro
     if (!values || new Set(meant).size > 1) return { wrong: reason(error) };
     value = JSON.parse(meant?.[0] ?? "{}");
   }
+  if (isDeep(value, DEEPEST)) return { wrong: `nested more than ${DEEPEST} deep` };
   if (typeof value === "object" && !Array.isArray(value)) return { args: { ...value } };
   return { wrong: `expected an object, got ${text.trim().slice(0, 40)}` };
+}
+
+const DEEPEST = 100;
+
+function isDeep(value: unknown, left: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return left === 0 || Object.values(value).some((inner) => isDeep(inner, left - 1));
 }
 
 /** `{…}{…}` taken apart; undefined unless all of it is objects. */
@@ -844,8 +867,26 @@ async function request(core: Core, url: string, init: RequestInit = {}): Promise
     throw init.signal?.aborted ? error : networkFault(error, host);
   });
   if (response.ok) return response;
-  throw answerFault(`${host} answered ${response.status}`, await response.text().catch(() => ""), response);
+  const failed = answerFault(`${host} answered ${response.status}`, await beginning(response), response);
+  const key = /Bearer (\S{4,})/.exec(new Headers(init.headers).get("authorization") ?? "")?.[1];
+  if (key) failed.message = failed.message.replaceAll(key, "…"); // some servers repeat it
+  throw failed;
 }
+
+/** Enough of an error to read it; a server may send it without end. */
+async function beginning({ body }: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  try {
+    for await (const bytes of body ?? []) {
+      text += decoder.decode(bytes as Uint8Array, { stream: true });
+      if (text.length > LONGEST_ERROR) break;
+    }
+  } catch {} // cut off: what came will do
+  return text;
+}
+
+const LONGEST_ERROR = 65_536;
 
 const NETWORK: Record<string, string> = {
   ECONNREFUSED: "connection refused. Is the server running there?",
@@ -959,7 +1000,7 @@ function judge({ options }: Core, kind: Kind, name: string): "allow" | "ask" | "
 }
 
 /** Asks the person for what the rules leave open; nobody there means no. Returns the sentence of a refusal. */
-async function gate(core: Core, tool: string, needs: Needs): Promise<string | undefined> {
+async function gate({ core, ctx: { signal } }: Place, tool: string, needs: Needs): Promise<string | undefined> {
   for (const kind of KINDS)
     for (const target of needs[kind] ?? []) {
       const verdict = judge(core, kind, target);
@@ -970,7 +1011,7 @@ async function gate(core: Core, tool: string, needs: Needs): Promise<string | un
       const before = core.asking; // calls that run side by side ask one after the other
       const asking = Promise.resolve(before).then(() => core.ask!(`Allow ${tool} ${words}? [y/N] `));
       core.asking = asking.catch(() => "");
-      if (!/^y(es)?$/i.test((await asking).trim())) return `Refused: the person said no to ${words}.`;
+      if (!/^y(es)?$/i.test((await until(signal, asking)).trim())) return `Refused: the person said no to ${words}.`;
     }
   return undefined;
 }
@@ -1012,7 +1053,7 @@ function openFiles(core: Core, granted: string[] = []): Files {
     return file;
   }
 
-  async function read(name: string): Promise<{ text: string; bytes: Buffer; hash: string }> {
+  async function read(name: string): Promise<{ text: string; bytes: Uint8Array; hash: string }> {
     const refuse = (why: string) => fault(`Cannot read '${name}': ${why}`);
     const file = inside(name);
     const verdict = judge(core, "read", file); // again, since a search comes upon files that nobody named
@@ -1172,7 +1213,19 @@ function parseLines(bytes: Buffer, file: string): { lines: [Header, ...Entry[]];
 }
 
 const isHeader = (line: unknown): line is Header =>
-  (line as Header)?.zz === 1 && typeof (line as Header).id === "string";
+  (line as Header)?.zz === 1 &&
+  (["id", "at", "root", "model", "title"] as const).every((key) => typeof (line as Header)[key] === "string");
+
+/** Whether a message from a file can be sent: what others wrote there is passed over. */
+function isMessage(value: unknown): value is Message {
+  const message = value as Message & { calls?: unknown };
+  if (typeof message?.text !== "string") return false;
+  if (message.role === "tool") return typeof message.id === "string" && typeof message.name === "string";
+  const isCall = (call: Call) => typeof call?.id === "string" && typeof call.name === "string" && Boolean(call.args);
+  if (message.role === "assistant")
+    return !message.calls || (Array.isArray(message.calls) && message.calls.every(isCall));
+  return message.role === "user";
+}
 const sessionsFolder = (home: string): string => path.join(home, "sessions");
 const sessionFile = (home: string, id: string): string => path.join(sessionsFolder(home), `${id}.jsonl`);
 
@@ -1195,7 +1248,7 @@ export function openSession(home: string, which: string | Header, warn: (text: s
     close();
     throw error;
   }
-  const [header] = db.data as [Header];
+  const header: Header = { ...(db.data[0] as Header), id };
   return {
     header,
     get entries() {
@@ -1301,14 +1354,15 @@ export function listSessions(home: string): Header[] {
   return headers.sort((a, b) => compare(b.id, a.id));
 }
 
+/** By the file's own name, whatever the header says of it. */
 function headerOf(file: string, buffer = Buffer.allocUnsafe(8192)): Header | undefined {
   return tryTo(() => {
-    const fd = fs.openSync(file, "r");
-    const size = fs.readSync(fd, buffer, 0, buffer.length, 0);
+    const fd = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK); // a FIFO holds nobody up
+    const size = tryTo(() => fs.readSync(fd, buffer, 0, buffer.length, 0)) ?? 0;
     fs.closeSync(fd);
     const end = buffer.subarray(0, size).indexOf(10);
     const header = JSON.parse(buffer.toString("utf8", 0, end < 0 ? size : end));
-    return isHeader(header) ? header : undefined;
+    return isHeader(header) ? { ...header, id: path.basename(file, ".jsonl") } : undefined;
   });
 }
 
@@ -1328,7 +1382,8 @@ function lastSession(home: string, root: string, warn: (text: string) => void): 
 function findSession(home: string, start: string): string {
   const ids = sessionIds(home);
   const fits = ids.includes(start) ? [start] : ids.filter((id) => id.startsWith(start));
-  if (fits.length === 1) return fits[0]!;
+  const [id] = fits;
+  if (fits.length === 1 && fs.statSync(sessionFile(home, id!)).isFile()) return id!;
   const why = fits.length ? `${fits.length} start so. Give more of it` : "there is none. `zz --sessions` lists them";
   throw usage(`Cannot open session '${start}': ${why}.`);
 }
@@ -1569,19 +1624,23 @@ async function ask(turn: Turn, history: Message[], tools: ChatRequest["tools"]):
 /** One answer of the provider, whole. The silence in it is limited, not its length. */
 async function receive({ core, chat }: Turn, provider: Provider, request: ChatRequest): Promise<Reply> {
   const started = performance.now();
-  const seconds = core.options.settings.timeout ?? SILENCE_LIMIT;
+  const { timeout = SILENCE_LIMIT } = core.options.settings;
+  const seconds = timeout || Number.POSITIVE_INFINITY; // 0: no limit
   const late = `'${provider.name}' sent nothing for ${seconds} s. Try again, or raise "timeout" in the settings.`;
-  const silence = deadline(seconds * 1000, fault(late, { transient: true }));
+  const silence = deadline(seconds * 1000, fault(late));
   const signal = AbortSignal.any([chat.stop.signal, silence.signal]);
+  let partial = { text: "", thinking: "" };
   try {
     return await until(signal, collect(provider.chat(request, signal), see));
   } catch (error) {
-    throw silence.signal.aborted && !chat.stop.signal.aborted ? silence.signal.reason : error;
+    const failed = silence.signal.aborted && !chat.stop.signal.aborted ? silence.signal.reason : error;
+    throw Object.assign(failed, { partial });
   } finally {
     silence.lift();
   }
 
   function see(text: string, thinking: string): void {
+    partial = { text, thinking };
     silence.putOff();
     if (core.options.dry) throw fault("dry run", { dry: request });
     const tokens = Math.round((text.length + thinking.length) / CHARS_A_TOKEN);
@@ -1640,12 +1699,14 @@ async function runCall(place: Place, call: Call): Promise<Result> {
   return result;
 }
 
-async function runTool({ core, ctx }: Place, call: Call): Promise<Result> {
+async function runTool(place: Place, call: Call): Promise<Result> {
+  const { core, ctx } = place;
   const tool = toolNamed(core, call.name);
   if (call.broken) throw fault(call.broken);
   const args = frozen(await validate(tool, call.args, "Send the call again with valid arguments."));
   const needs = tool.needs?.(args) ?? {};
-  const refusal = await gate(core, tool.name, needs);
+  const refusal = await gate(place, tool.name, needs);
+  ctx.signal.throwIfAborted();
   if (refusal) return { text: refusal, failed: true, refused: true };
   const granted = (needs.read ?? []).map((name) => realPath(core.options.root, name));
   const own: Ctx = Object.create(ctx, { files: { value: openFiles(core, granted) } });
@@ -1696,7 +1757,7 @@ async function checkLimits(turn: Turn): Promise<void> {
   const same = Math.max(0, ...turn.repeats.values()) >= SAME_CALLS;
   if (same && (await stops(`the same call gave the same result ${SAME_CALLS} times`))) answer.finish = "repeat";
   else if (limit === 0 || answer.rounds < limit) return;
-  else if (await stops(`${limit} rounds are used up`)) answer.finish = "rounds";
+  else if (await stops(`${plural(limit, "round")} used up`)) answer.finish = "rounds";
   else turn.limit += limit;
 }
 
@@ -1745,8 +1806,10 @@ export function openChat(core: Core, model: string, from?: Session | Saved): Liv
   for (const { type, message, plugin, value } of from?.branch() ?? []) {
     const state = type === "state" && core.states.get(String(plugin));
     if (state) Object.assign(state.live, value);
-    if (type === "message" && own) chat.messages.push(message!);
-    else if (type === "message") remember(core, chat, message!);
+    if (type !== "message") continue;
+    if (!isMessage(message)) note(core, "A message of the session that cannot be understood was passed over.");
+    else if (own) chat.messages.push(message);
+    else remember(core, chat, message);
   }
   return chat;
 }
@@ -1826,7 +1889,9 @@ function about(core: Core): About {
     commands: [...OWN_COMMANDS, ...commands].sort(byName),
     plugins: core.plugins.map(({ undo, ms, ...plugin }) => ({ ...plugin, ms: Math.round(ms * 10) / 10 })),
     flags: allFlags(core),
-    sessions: listSessions(core.options.home),
+    get sessions() {
+      return listSessions(core.options.home);
+    },
     models: () => listModels(core),
   };
 }
@@ -1918,11 +1983,18 @@ export function clean(text: string): string {
     .replace(UNSAFE, (char) => (char < " " ? String.fromCharCode(0x2400 + char.charCodeAt(0)) : "\ufffd"));
 }
 
-const say = (text: string): void => void process.stderr.write(`${text}\n`);
+const say = (text: string): void => void process.stderr.write(`${clean(text)}\n`);
 
-/** All of it, also when the other end is slow; a closed pipe is not an error. */
-const printLine = (text: string): Promise<void> =>
-  new Promise((done) => process.stdout.write(text.endsWith("\n") ? text : `${text}\n`, () => done()));
+/** All of it, also when the other end is slow. A closed pipe is not an error: the reader has what it wanted. */
+function printLine(text: string): Promise<void> {
+  const shown = process.stdout.isTTY ? clean(text) : text;
+  return new Promise((done, failed) =>
+    process.stdout.write(shown.endsWith("\n") ? shown : `${shown}\n`, (error) => {
+      if (!error || codeOf(error) === "EPIPE") done();
+      else failed(fileFault("write the answer to", "stdout", error));
+    }),
+  );
+}
 
 /** `/undo 2` is a command; `//x` and `/` are text. */
 export function parseCommand(line: string): { name: string; rest: string } {
@@ -1937,7 +2009,9 @@ const watch = <K extends keyof Events>(core: Core, event: K, see: (fact: Events[
 
 /** Notes go to stderr. What else a person sees while a turn runs is for plugins/terminal. */
 function follow(core: Core): void {
-  watch(core, "called", ({ call, result }) => void (result.refused && say(`${call.name}: ${result.text}`)));
+  let live = false; // then plugins/terminal tells of every call
+  watch(core, "started", (fact) => void (live = fact.live));
+  watch(core, "called", ({ call, result }) => void (result.refused && !live && say(`${call.name}: ${result.text}`)));
   if (core.options.quiet) return;
   watch(core, "noted", ({ text }) => say(text));
   watch(core, "retried", ({ attempt, wait, reason }) =>
@@ -1945,10 +2019,13 @@ function follow(core: Core): void {
   );
 }
 
-function statistics({ model, usage, calls, ms }: Answer): string {
-  const made = `${calls.length} ${calls.length === 1 ? "call" : "calls"}`;
-  return `${model} · ${usage.input} tokens in, ${usage.output} out · ${made} · ${(ms / 1000).toFixed(1)} s`;
+/** Tokens are left out where the server did not tell. */
+function statistics({ model, usage: { input, output }, calls, ms }: Answer): string {
+  const tokens = input || output ? [`${input} tokens in, ${output} out`] : [];
+  return [model, ...tokens, plural(calls.length, "call"), `${(ms / 1000).toFixed(1)} s`].join(" · ");
 }
+
+const plural = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
 
 /** What the shell gets: 3 beats 4, since an answer that a limit cut is the worse surprise. */
 export function exitCode(answer: Answer): number {
@@ -1979,9 +2056,10 @@ async function once(core: Core, chat: LiveChat, prompt: Prompt, format: Format):
   const shown = { ...answer, calls: answer.calls.map(({ name, args, ok }) => ({ name, args, ok })) };
   if (format === "json") await printLine(JSON.stringify(shown));
   else if (format === "json-lines") await printLine(JSON.stringify({ type: "done", ...shown }));
-  else await printLine(process.stdout.isTTY ? clean(answer.text) : answer.text);
+  else await printLine(answer.text);
   if (core.options.usage) say(statistics(answer));
-  if (answer.finish === "rounds") say(`Stopped after ${answer.rounds - 1} rounds of tools. --rounds N allows more.`);
+  if (answer.finish === "rounds")
+    say(`Stopped after ${plural(answer.rounds - 1, "round")} of tools. --rounds N allows more.`);
   if (answer.finish === "repeat") say(`Stopped: the same call gave the same result ${SAME_CALLS} times.`);
   if (answer.finish === "length") say("The answer is not complete: the model's output limit cut it off.");
   return exitCode(answer);
@@ -1998,17 +2076,28 @@ async function repl(core: Core, open: () => Promise<LiveChat>, first: Prompt, at
   let busy: LiveChat | undefined;
   let struck = Number.NEGATIVE_INFINITY; // when Ctrl+C was last pressed at an empty prompt
   let code = 0;
+  let answered: ((line: string) => void) | undefined; // a question is open
+  const reply = (line: string) => {
+    const to = answered;
+    answered = undefined;
+    to?.(line);
+    return to !== undefined;
+  };
   rl.on("line", (line) => {
+    if (reply(line)) return;
     typed.push(line);
     wake();
   });
   rl.on("close", () => {
     closed = true;
     busy?.stop.abort();
+    reply("");
     wake();
   });
   rl.on("SIGINT", () => {
-    if (busy) return busy.stop.abort();
+    if (answered) stdout.write("\n");
+    if (busy) busy.stop.abort();
+    if (reply("") || busy) return; // Ctrl+C is no answer: no
     if (rl.line) {
       stdout.write("^C\n");
       readline.cursorTo(stdout, 0);
@@ -2021,18 +2110,19 @@ async function repl(core: Core, open: () => Promise<LiveChat>, first: Prompt, at
     rl.prompt();
   });
   atStop(leave);
-  core.ask = async (question) => {
-    typed.length = 0; // what was typed before the question is no answer to it
+  const ask: Ask = (question) => {
     stdout.write(clean(question));
-    return (await next()) ?? "";
+    return new Promise((resolve) => (answered = resolve)); // lines typed before it are messages, not answers
   };
+  if (core.options.prompt !== false) core.ask = ask;
   core.atFault = async (error) => {
     say(error.message);
-    const answer = await core.ask!("[r]etry, [s]kip this answer, or [a]bort and take the message back? ");
+    const answer = await ask("[r]etry, [s]kip this answer, or [a]bort and take the message back? ");
     if (/^a/i.test(answer) && busy) takeBack(busy);
     return /^r/i.test(answer);
   };
-  core.atLimit = async (why) => /^y/i.test(await core.ask!(`Stopped: ${why}. Go on? [y/N] `));
+  core.atLimit = async (why) => /^y/i.test(await ask(`Stopped: ${why}. Go on? [y/N] `));
+  process.removeAllListeners("uncaughtException").on("uncaughtException", (error) => say(astray(error)));
 
   if (!first.text) rl.prompt();
   const opened = open().then(async (chat) => {
@@ -2077,7 +2167,7 @@ async function repl(core: Core, open: () => Promise<LiveChat>, first: Prompt, at
       else {
         const answer = await runTurn(core, chat, line.replace(/^\/\//, "/"), first.images.splice(0));
         stdout.write(`${clean(answer.text)}\n`);
-        say(dim(statistics(answer)));
+        process.stderr.write(`${dim(statistics(answer))}\n`);
       }
     } catch (error) {
       say((error as Fault).exit === 130 ? "Stopped." : reason(error));
@@ -2200,8 +2290,8 @@ const one = (cli: Cli, name: string): string | undefined => all(cli, name).at(-1
 export async function main(argv: string[]): Promise<number> {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   if (major < 22 || (major === 22 && minor < 18)) {
-    const remedy = "Install a newer one, or run it through npx, which brings its own";
-    say(`zz needs Node 22.18 or later; this is ${process.versions.node}. ${remedy}.`);
+    const own = fs.existsSync(path.join(PACKAGE, "node_modules", "node")) ? ", or run it by npx in its own folder" : "";
+    say(`zz needs Node 22.18 or later; this is ${process.versions.node}. Install a newer one${own}.`);
     return 2;
   }
   let stopped: number | undefined;
@@ -2218,6 +2308,17 @@ export async function main(argv: string[]): Promise<number> {
     leave(0);
   });
   process.stderr.on("error", () => {});
+  process.on("uncaughtException", (error) => {
+    say(astray(error));
+    stopped ??= 1;
+    leave(1);
+  });
+  let running = true;
+  process.on("exit", (code) => {
+    if (!running || code !== 0) return;
+    say("zz was ended from within before it had an answer, most likely by a plugin. --no-plugins leaves them out.");
+    process.exitCode = 1;
+  });
   try {
     const code = await run(argv, (abort) => (leave = abort));
     return stopped ?? code;
@@ -2233,10 +2334,15 @@ export async function main(argv: string[]): Promise<number> {
     if (!stopped) say(message);
     if (argv.includes("--debug")) say(String(failed.stack));
     if (argv.includes("--json") || argv.includes("--json-lines"))
-      await printLine(JSON.stringify({ type: "error", message, exit }));
+      await printLine(JSON.stringify({ type: "error", message, exit })).catch(() => {});
     return exit;
+  } finally {
+    running = false;
   }
 }
+
+const astray = (error: unknown): string =>
+  `Something failed outside of any turn, most likely in a plugin: ${reason(error)}`;
 
 /** Who is told when the program is to stop; the last one who asked. */
 type AtStop = (leave: (code: number) => unknown) => void;
@@ -2264,7 +2370,7 @@ async function run(argv: string[], atStop: AtStop): Promise<number> {
   }
   if (cli.values.has("call")) return callTool(core, cli, atStop);
 
-  const prompt = promptOf(cli, await (reading ?? readStdin(cli))());
+  const prompt = await promptOf(cli, await (reading ?? readStdin(cli))());
   const format = cli.values.has("json-lines") ? "json-lines" : cli.values.has("json") ? "json" : "text";
   const single = format !== "text" || cli.values.has("once") || cli.values.has("dry-run");
   if (!single && process.stdin.isTTY && process.stdout.isTTY)
@@ -2284,6 +2390,8 @@ const WAYS_TO_ASK = 'Give words (zz "…"), pipe text in, or open a terminal wit
 
 function optionsOf(cli: Cli): Options & { home: string } {
   const has = (name: string) => cli.values.has(name);
+  for (const name of ["model", "session", "base-url", "home", "config", "cwd"])
+    if (one(cli, name) === "") throw usage(`Flag --${name} has an empty value. Give it one, or leave it out.`);
   const home = one(cli, "home") ? path.resolve(one(cli, "home")!) : homeFolder();
   return {
     home,
@@ -2301,6 +2409,7 @@ function optionsOf(cli: Cli): Options & { home: string } {
     raw: has("raw"),
     usage: has("usage"),
     quiet: has("quiet"),
+    prompt: !has("no-prompt"),
     allow: rules("allow"),
     deny: rules("deny"),
     debug: has("debug"),
@@ -2329,9 +2438,9 @@ function checkNames(core: Core, cli: Cli): void {
 }
 
 /** What is asked: stdin where there are words as well, the files, and the words. */
-function promptOf(cli: Cli, data: string): Prompt {
+async function promptOf(cli: Cli, data: string): Promise<Prompt> {
   const words = cli.words.filter((word) => word !== "-").join(" ");
-  const files = all(cli, "file").map(attachment);
+  const files = await Promise.all(all(cli, "file").map(attachment));
   const stdin = words && data.trim() ? block("STDIN", data.trimEnd()) : "";
   const parts = [stdin, ...files.map((file) => file.text ?? ""), words || data.trimEnd()];
   return { text: parts.filter((part) => part.trim()).join("\n\n"), images: files.flatMap((file) => file.image ?? []) };
@@ -2425,25 +2534,30 @@ function pair(text: string): [string, unknown] {
   return [text.slice(0, at), jsonOrText(text.slice(at + 1))];
 }
 
-function attachment(name: string): { text?: string; image?: Image } {
-  let bytes: Buffer;
-  try {
-    bytes = fs.readFileSync(name);
-  } catch (error) {
-    throw fileFault("attach", name, error, { exit: 2 });
-  }
+async function attachment(name: string): Promise<{ text?: string; image?: Image }> {
+  const refuse = (why: string) => usage(`Cannot attach '${name}': ${why}.`);
+  const bytes = await readAll().catch((error) => {
+    throw codeOf(error) ? fileFault("attach", name, error, { exit: 2 }) : error;
+  });
   const [, kind] = /\.(png|jpe?g|webp|gif)$/i.exec(name) ?? [];
   const type = `image/${kind?.toLowerCase().replace("jpg", "jpeg")}`;
   if (kind) return { image: { type, base64: bytes.toString("base64") } };
   if (!bytes.subarray(0, 8192).includes(0)) return { text: block(`FILE ${name}`, bytes.toString("utf8").trimEnd()) };
-  throw usage(`Cannot attach '${name}': it is neither text nor an image. Convert it first.`);
+  throw refuse("it is neither text nor an image. Convert it first");
+
+  async function readAll(): Promise<Buffer> {
+    const stat = await fs.promises.stat(name);
+    if (!stat.isFile() && !stat.isFIFO() && !stat.isDirectory()) throw refuse("it is a device. Name a file");
+    if (stat.size > LARGEST_READ) throw refuse(`${stat.size} bytes are too many. Cut it down first`);
+    return fs.promises.readFile(name);
+  }
 }
 
 /** What the kernel's own settings must be; the others are the plugins'. */
 const SETTINGS: Record<string, string> = {
   model: "a string",
-  rounds: "a number",
-  timeout: "a number",
+  rounds: "a positive number",
+  timeout: "a positive number",
   options: "an object",
   providers: "an object",
 };
@@ -2462,7 +2576,8 @@ function settings(home: string, named: string | undefined): Settings {
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed))
     throw refuse("they must be a JSON object. Mend it or move it away");
   for (const [key, must] of Object.entries(SETTINGS))
-    if (key in parsed && !must.endsWith(` ${typeof parsed[key]}`)) throw refuse(`"${key}" must be ${must}. Mend it`);
+    if (key in parsed && (!must.endsWith(` ${typeof parsed[key]}`) || Number(parsed[key]) < 0))
+      throw refuse(`"${key}" must be ${must}. Mend it`);
   return parsed;
 }
 

@@ -162,6 +162,8 @@ function withImages(text: string, images: { type: string; base64: string }[] = [
   return [{ type: "text" as const, text }, ...parts];
 }
 
+const LONGEST_LINE = 64 * 1024 * 1024;
+
 /** The stream as deltas: server-sent events, or one JSON body from servers that do not stream. */
 async function* read(response: Response): AsyncGenerator<Delta> {
   const { createParser } = await import("eventsource-parser");
@@ -173,6 +175,7 @@ async function* read(response: Response): AsyncGenerator<Delta> {
   let finished = false;
   const parser = createParser({
     onEvent: ({ event, data }) => events.push({ event, data }),
+    onComment: () => events.push({ event: "alive", data: "" }),
     onError: (error) => (strays += `${error.line ?? ""}\n`),
   });
   for await (const bytes of response.body ?? []) {
@@ -180,6 +183,7 @@ async function* read(response: Response): AsyncGenerator<Delta> {
     const end = Math.max(text.lastIndexOf("\n"), text.lastIndexOf("\r")) + 1;
     parser.feed(text.slice(0, end));
     rest = text.slice(end);
+    if (rest.length > LONGEST_LINE) throw new Error("The server sent a line without end. Check --base-url.");
     if (yield* drain()) return;
   }
   parser.feed(`${rest}${decoder.decode()}\n\n`);
@@ -197,6 +201,7 @@ async function* read(response: Response): AsyncGenerator<Delta> {
     const batch = events;
     events = [];
     for (const { event, data } of batch) {
+      if (event === "alive") yield { text: "" }; // a keep-alive: nothing to show, but no silence either
       if (event === "error") yield { error: parse(data) ?? data };
       if (data.trim() === "[DONE]") {
         if (seen && !finished) yield { finish: "stop" };
@@ -235,7 +240,7 @@ function* deltas(given: any): Generator<Delta> {
   const thinking = delta?.reasoning_content || delta?.reasoning || delta?.reasoning_text || delta?.thinking;
   if (typeof thinking === "string" && thinking) yield { thinking };
   if (delta?.refusal) yield { text: delta.refusal };
-  for (const call of delta?.tool_calls ?? [])
+  for (const call of Array.isArray(delta?.tool_calls) ? delta.tool_calls : [])
     yield {
       call: {
         index: call.index,

@@ -4,26 +4,35 @@ import type { Zz } from "zz";
 export default (zz: Zz) => {
   let live = false;
   let shown = false;
-  let last = 0;
+  let tokens = 0;
+  let since = 0;
+  let clock: NodeJS.Timeout | undefined; // it ticks while the model thinks, also when nothing comes
 
   zz.on("started", (fact) => void (live = fact.live));
+  zz.on("phase", ({ to }) => {
+    clearInterval(clock);
+    wipe();
+    if (to !== "thinking" || !live) return;
+    [since, tokens] = [performance.now(), 0];
+    clock = setInterval(tick, 100).unref();
+  });
+  zz.on("received", (fact) => void (tokens = fact.tokens));
   zz.on("planned", ({ calls, text }) => {
     if (text) line(dim(short(text)));
-    for (const { name, args } of calls) line(`■ ${name} ${short(JSON.stringify(args))}`);
+    for (const { name, args } of calls) line(`■ ${short(name)} ${short(JSON.stringify(args))}`);
   });
   zz.on("called", ({ call, result, ms }) => {
-    line(`${result.failed ? "✗" : "✓"} ${call.name} · ${short(result.text)} · ${(ms / 1000).toFixed(1)} s`);
-  });
-  zz.on("received", ({ tokens, ms }) => {
-    if (ms >= last && ms - last < 100) return; // ten times a second is enough
-    last = ms;
-    status(`thinking… ${(ms / 1000).toFixed(1)}s · ${tokens} tok`);
+    const told = short(result.text, result.refused ? 1_000 : 60); // what would allow it is not cut
+    line(`${result.failed ? "✗" : "✓"} ${short(call.name)} · ${told} · ${(ms / 1000).toFixed(1)} s`);
   });
   zz.on("progressed", ({ text }) => status(short(text)));
-  zz.on("phase", ({ to }) => void (to !== "thinking" && wipe()));
   zz.on("retried", wipe);
   zz.on("noted", wipe);
+  zz.defer(() => clearInterval(clock));
 
+  function tick(): void {
+    status(`thinking… ${((performance.now() - since) / 1000).toFixed(1)}s · ${tokens} tok`);
+  }
   function status(text: string): void {
     if (!live) return;
     process.stderr.write(`\r\x1b[K${text}`);
@@ -41,8 +50,8 @@ export default (zz: Zz) => {
 
 const dim = (text: string): string => (process.env.NO_COLOR ? text : `\x1b[2m${text}\x1b[22m`);
 
-/** One line of at most 60 characters, without control bytes. */
-function short(text: string): string {
+/** One line without control bytes. */
+function short(text: string, most = 60): string {
   const line = text.replace(/[\s\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+/g, " ").trim();
-  return line.length > 60 ? `${line.slice(0, 59)}…` : line;
+  return line.length > most ? `${line.slice(0, most - 1)}…` : line;
 }

@@ -182,10 +182,13 @@ test("Aborting closes the connection, keeps what had come as a draft, and leaves
   );
 });
 
-test("A provider that says nothing for too long is given up, and tried again", async (t) => {
+test("A provider that says nothing for too long is given up, and not waited for again", async (t) => {
   const silent = { ...stream(), ending: "hang" as const };
-  const { zz, chat } = await talk(t, [silent, say("here")], "", { settings: { timeout: 0.2 } });
-  equal((await runTurn(zz, chat, "go")).text, "here");
+  const { zz, chat, fake } = await talk(t, [silent, say("here")], "", { settings: { timeout: 0.2 } });
+  await rejects(runTurn(zz, chat, "go"), { message: /^'openai' sent nothing for 0\.2 s\. Try again/ });
+  await fake.requests[0]!.aborted;
+  equal(fake.requests.length, 1);
+  equal((await runTurn(zz, chat, "again")).text, "here");
 });
 
 test("Two instances live side by side, each with its own tools", async (t) => {

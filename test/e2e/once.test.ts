@@ -731,6 +731,7 @@ describe("bad input is one sentence", { concurrency: 4 }, () => {
     ["a flag that nobody has", ["--modle", "x"], 2, /^Unknown flag --modle\. Did you mean --model\?/],
     ["a short flag that nobody has", ["-x"], 2, /^Unknown flag -x\. .*--help/],
     ["a flag like no other", ["--bananarama"], 2, /^Unknown flag --bananarama\. .*--help/],
+    ["a flag with an empty value", ["hi", "--session", ""], 2, /^Flag --session has an empty value/],
     ["a flag without its value", ["hi", "--model"], 2, /^Flag --model needs a value/],
     ["a switch with a value", ["--once=1"], 2, /^Flag --once takes no value/],
     ["no key", ["-m", "openai/m", "hi"], 2, /no key is set\. Set OPENAI_API_KEY, or pass --key/],

@@ -140,9 +140,9 @@ test("At the cap the person is asked whether to go on", async (t) => {
   const term = terminal(where, [...asks(fake.url), "--rounds", "1"]);
   await term.sees("›");
   term.type(`go${KEY.enter}`);
-  await term.sees("1 rounds are used up. Go on? [y/N]");
+  await term.sees("1 round used up. Go on? [y/N]");
   term.type(`y${KEY.enter}`);
-  await term.sees("2 rounds are used up");
+  await term.sees("2 rounds used up");
   term.type(`n${KEY.enter}`);
   await term.sees("Enough.");
   ok(!("tools" in fake.requests[2]!.body));

@@ -1,0 +1,308 @@
+// Bad luck and bad will: what is done to zz by disks, servers, plugins and files that are not as they should be.
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { call, DONE, data, delta, fakeOpenAI, problems, refuse, say, stream } from "../fake/openai.ts";
+import { type Place, place, WAYS, zz } from "../run.ts";
+import { KEY, terminal } from "../terminal.ts";
+
+const asks = (url: string, ...more: string[]) => [
+  "-m",
+  "openai/m",
+  "--base-url",
+  url,
+  "--key",
+  "SECRETKEY123",
+  ...more,
+];
+const header = { zz: 1, id: "a", at: "2026-01-01T00:00:00.000Z", root: "", model: "openai/m", title: "t" };
+
+function lay(where: Place, id: string, ...lines: unknown[]): string {
+  const folder = join(where.home, "sessions");
+  mkdirSync(folder, { recursive: true });
+  const file = join(folder, `${id}.jsonl`);
+  writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+  return file;
+}
+
+const DANGER = `import { writeFileSync } from "node:fs";
+export default (zz) => zz.tool({
+  name: "danger", description: "Deletes.", needs: () => ({ run: ["rm"] }),
+  run: () => { writeFileSync("ran", "yes"); return "ran"; },
+});`;
+
+test("Ctrl+C at a permission question means no: nothing runs, and the next line is a message", async (t) => {
+  const fake = await fakeOpenAI([call(["danger", {}]), say("Next.")]);
+  t.after(fake.close);
+  const where = place();
+  writeFileSync(join(where.cwd, "danger.ts"), DANGER);
+  const term = terminal(where, asks(fake.url, "--plugin", "danger.ts"));
+  await term.sees("›");
+  term.type(`go${KEY.enter}`);
+  await term.sees("[y/N]");
+  term.type(KEY.ctrlC);
+  await term.sees("Stopped.");
+  term.type(`y${KEY.enter}`);
+  await term.sees("Next.");
+  ok(!existsSync(join(where.cwd, "ran")));
+  deepEqual(problems(fake.requests[1]!.body), []);
+  equal(fake.requests[1]!.body.messages.at(-1).content, "y");
+  term.type(KEY.ctrlD);
+  equal(await term.exited, 0);
+});
+
+test("A yes at the question runs the tool; --no-prompt never asks", async (t) => {
+  const fake = await fakeOpenAI([call(["danger", {}]), say("Done."), call(["danger", {}]), say("Not done.")]);
+  t.after(fake.close);
+  const where = place();
+  writeFileSync(join(where.cwd, "danger.ts"), DANGER);
+  const one = terminal(where, asks(fake.url, "--plugin", "danger.ts"));
+  await one.sees("›");
+  one.type(`go${KEY.enter}`);
+  await one.sees('Allow danger run access to "rm"? [y/N]');
+  one.type(`y${KEY.enter}`);
+  await one.sees("Done.");
+  ok(existsSync(join(where.cwd, "ran")));
+  one.type(KEY.ctrlD);
+  await one.exited;
+  const two = terminal(where, asks(fake.url, "--plugin", "danger.ts", "--no-prompt"));
+  await two.sees("›");
+  two.type(`go${KEY.enter}`);
+  await two.sees("Not done.");
+  match(two.screen(), /--allow-run=rm/);
+  two.type(KEY.ctrlD);
+  await two.exited;
+});
+
+test("A live line counts the seconds while a server says nothing", async (t) => {
+  const fake = await fakeOpenAI([{ ...stream(700), ending: "end" }, say("x")]);
+  t.after(fake.close);
+  const term = terminal(place(), asks(fake.url));
+  await term.sees("›");
+  term.type(`go${KEY.enter}`);
+  await term.sees(/thinking… 0\.[3-9]s/);
+  term.type(KEY.ctrlC);
+  term.type(KEY.ctrlD);
+  await term.exited;
+});
+
+test("An answer that cannot be written is a sentence and exit 1", async (t) => {
+  const fake = await fakeOpenAI([say("Hello.")]);
+  t.after(fake.close);
+  const where = place();
+  const words = [...WAYS.dist, ...asks(fake.url, "--once", "--no-stdin", "hi")].map((word) => `'${word}'`).join(" ");
+  for (const more of ["", " --json"]) {
+    const shell = `${words}${more} >/dev/full 2>err; echo $? >code`;
+    await zzShell(where, shell);
+    equal(readFileSync(join(where.cwd, "code"), "utf8").trim(), "1");
+    match(
+      readFileSync(join(where.cwd, "err"), "utf8"),
+      /^Cannot write the answer to 'stdout': the disk is full\. Make room\.$/m,
+    );
+  }
+});
+
+const zzShell = async (where: Place, line: string) => {
+  const { spawn } = await import("node:child_process");
+  const env = { ...process.env, ZZ_HOME: where.home };
+  const child = spawn("sh", ["-c", line], { cwd: where.cwd, env, stdio: "ignore" });
+  return new Promise((done) => child.on("close", done));
+};
+
+for (const [what, step] of [
+  ["a title from a pipe", say("ok")],
+  ["an error's words", refuse(401, { error: { message: "no \x1b]0;PWN\x07 key" } })],
+  ["a tool's name", call(["gr\x1b[31mep\x07\n", {}])],
+] as const)
+  test(`Escape codes in ${what} never reach the terminal`, async (t) => {
+    const fake = await fakeOpenAI([step, say("ok")]);
+    t.after(fake.close);
+    const where = place();
+    await zz(where, asks(fake.url, "--once"), { input: "data \x1b]0;PWN\x07 end" });
+    const raw: string[] = [];
+    for (const args of [asks(fake.url, "--once", "--no-stdin", "hi"), ["--sessions"]]) {
+      const term = terminal(where, args);
+      term.pty.onData((text) => raw.push(text));
+      await term.exited;
+    }
+    ok(!/\x1b\]0|\x07|\x1b\[31m/.test(raw.join("")), JSON.stringify(raw.join("")));
+    ok(raw.join("").length > 20);
+  });
+
+test("Arguments nested 10,000 deep are a failed call, and the conversation goes on", async (t) => {
+  const deep = "[".repeat(10_000) + "]".repeat(10_000);
+  const step = stream(
+    delta(
+      { tool_calls: [{ index: 0, id: "a", function: { name: "grep", arguments: `{"query":${deep}}` } }] },
+      "tool_calls",
+    ),
+    DONE,
+  );
+  const fake = await fakeOpenAI([step, say("Fine.")]);
+  t.after(fake.close);
+  const ran = await zz(place(), asks(fake.url, "--once", "hi"));
+  deepEqual([ran.stdout, ran.stderr, ran.code], ["Fine.\n", "", 0]);
+  match(fake.requests[1]!.body.messages.at(-1).content, /nested more than 100 deep/);
+});
+
+test("A session is the file that it is in, whatever its header says", async (t) => {
+  const fake = await fakeOpenAI([say("ok")]);
+  t.after(fake.close);
+  const where = place();
+  const file = lay(where, "mine", { ...header, id: "../../evil", root: where.cwd });
+  equal((await zz(where, asks(fake.url, "--once", "-c", "hi"))).code, 0);
+  equal(readFileSync(file, "utf8").trim().split("\n").length, 3);
+  ok(!existsSync(join(where.home, "..", "evil.jsonl")));
+});
+
+test("One bad file among the sessions does not take out the listing", async () => {
+  const where = place();
+  lay(where, "good", header);
+  lay(where, "short", { zz: 1, id: "h2" });
+  lay(where, "typed", { ...header, at: 5 });
+  execFileSync("mkfifo", [join(where.home, "sessions", "pipe.jsonl")]);
+  mkdirSync(join(where.home, "sessions", "folder.jsonl"));
+  const ran = await zz(where, ["--sessions"]);
+  deepEqual([ran.stdout, ran.stderr, ran.code], ["good  2026-01-01 00:00  t\n", "", 0]);
+  for (const id of ["pipe", "folder"])
+    equal((await zz(where, ["--session", id, "--once", "-m", "offline", "hi"])).code, 2);
+});
+
+test("Messages of a session that are no messages are passed over, and the request is valid", async (t) => {
+  const fake = await fakeOpenAI([say("ok")]);
+  t.after(fake.close);
+  const where = place();
+  const bad = [
+    null,
+    { role: "assistant", text: "x", calls: "zz" },
+    { role: "assistant", text: "", calls: [null] },
+    { role: "user" },
+  ];
+  const entries = bad.map((message, i) => ({ id: i + 1, parent: i || null, at: "", type: "message", message }));
+  lay(where, "mine", { ...header, root: where.cwd }, ...entries);
+  const ran = await zz(where, asks(fake.url, "--once", "-c", "hi"));
+  deepEqual([ran.stdout, ran.code], ["ok\n", 0]);
+  match(ran.stderr, /cannot be understood/);
+  deepEqual(problems(fake.requests[0]!.body), []);
+});
+
+for (const [what, code, exit, words] of [
+  ["never finishes loading", "await new Promise(() => {}); export default () => {};", 0, /took longer than 10 s/],
+  [
+    "throws from a timer",
+    "export default () => void setTimeout(() => { throw new Error('stray') }, 1);",
+    1,
+    /outside of any turn.*stray/,
+  ],
+  [
+    "leaves a rejection floating",
+    "export default () => void Promise.reject(new Error('stray'));",
+    1,
+    /outside of any turn.*stray/,
+  ],
+  ["leaves", "export default () => process.exit(0);", 1, /ended from within/],
+  [
+    "gives nothing back from a wrapper",
+    'export default (zz) => zz.wrap("render", () => undefined);',
+    1,
+    /gave nothing back in 'render'/,
+  ],
+] as const)
+  test(`A plugin that ${what} is told of in a sentence`, async (t) => {
+    const fake = await fakeOpenAI([{ ...say("ok"), body: [50, ...say("ok").body!] }]);
+    t.after(fake.close);
+    const where = place();
+    writeFileSync(join(where.cwd, "bad.ts"), code);
+    const ran = await zz(where, asks(fake.url, "--once", "--plugin", "bad.ts", "hi"));
+    match(ran.stderr, words);
+    ok(!/^\s+at /m.test(ran.stderr), ran.stderr);
+    equal(ran.code, exit);
+  });
+
+test("-f refuses a device, and reads a pipe to its end", async (t) => {
+  const fake = await fakeOpenAI([say("ok")]);
+  t.after(fake.close);
+  const where = place();
+  const device = await zz(where, asks(fake.url, "--once", "-f", "/dev/zero", "hi"));
+  deepEqual([device.code, device.stderr], [2, "Cannot attach '/dev/zero': it is a device. Name a file.\n"]);
+  const fifo = join(where.cwd, "fifo");
+  execFileSync("mkfifo", [fifo]);
+  const [ran] = await Promise.all([
+    zz(where, asks(fake.url, "--once", "-f", fifo, "hi")),
+    zzShell(where, `echo from the pipe > '${fifo}'`),
+  ]);
+  equal(ran.code, 0);
+  match(fake.requests[0]!.body.messages.at(-1).content, /from the pipe/);
+});
+
+for (const [timeout, code, words] of [
+  [-1, 2, /"timeout" must be a positive number/],
+  [0, 0, /^$/],
+  [99_999_999, 0, /^$/],
+] as const)
+  test(`A timeout of ${timeout} in the settings: exit ${code}`, async (t) => {
+    const fake = await fakeOpenAI([say("ok")]);
+    t.after(fake.close);
+    const where = place();
+    writeFileSync(join(where.cwd, "s.json"), JSON.stringify({ timeout }));
+    const ran = await zz(where, asks(fake.url, "--once", "--config", "s.json", "hi"));
+    match(ran.stderr.trim(), words);
+    equal(ran.code, code);
+  });
+
+test("Keep-alive comments are no silence", async (t) => {
+  const beats = Array.from({ length: 6 }, () => [": PROCESSING\n\n", 300]).flat();
+  const fake = await fakeOpenAI([stream(...beats, delta({ content: "late" }), delta({}, "stop"), DONE)]);
+  t.after(fake.close);
+  const where = place();
+  writeFileSync(join(where.cwd, "s.json"), '{"timeout": 1}');
+  const ran = await zz(where, asks(fake.url, "--once", "--config", "s.json", "hi"));
+  deepEqual([ran.stdout, ran.code, fake.requests.length], ["late\n", 0, 1]);
+});
+
+for (const [what, step, words, exit] of [
+  [
+    "an error of 500 MB",
+    { status: 400, body: Array.from({ length: 500 }, () => "x".repeat(1_000_000)) },
+    /answered 400: x{600}\./,
+    1,
+  ],
+  ["calls that are no list", stream(delta({ tool_calls: { a: 1 } }), delta({ content: "ok" }, "stop"), DONE), /^$/, 0],
+  [
+    "a key in its refusal",
+    refuse(401, { error: { message: "Incorrect key: Bearer SECRETKEY123" } }),
+    /Incorrect key: Bearer …/,
+    1,
+  ],
+  ["a body that is not gzip", { headers: { "content-encoding": "gzip" }, body: ["nonsense"] }, /connection ended/, 1],
+  [
+    "a chunk without anything",
+    stream(data(null), data({}), data([]), data({ choices: null }), delta({ content: "ok" }, "stop")),
+    /^$/,
+    0,
+  ],
+] as const)
+  test(`A server that sends ${what}: exit ${exit}`, async (t) => {
+    const fake = await fakeOpenAI([step as any]);
+    t.after(fake.close);
+    const ran = await zz(place(), asks(fake.url, "--once", "hi"));
+    match(ran.stderr.trim(), words);
+    ok(!ran.stderr.includes("SECRETKEY123"));
+    equal(ran.code, exit);
+  });
+
+test("A folder that is gone is a sentence", () => {
+  const where = place();
+  const script = `mkdir gone && cd gone && rmdir ../gone && '${WAYS.dist[0]}' '${WAYS.dist[1]}' --once --no-stdin -m offline hi`;
+  const { status, stderr } = spawnSync("sh", ["-c", script], {
+    cwd: where.cwd,
+    env: { ...process.env, ZZ_HOME: where.home },
+    encoding: "utf8",
+  });
+  deepEqual(
+    [status, stderr],
+    [2, "Cannot work here: the folder is gone. Change to another, or name one with --cwd.\n"],
+  );
+});

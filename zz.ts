@@ -326,6 +326,7 @@ const words = <Word extends string>(text: string): Word[] => text.split(" ") as 
 const SELF = path.dirname(fileURLToPath(import.meta.url));
 const BUILT = path.basename(SELF) === "dist";
 const PACKAGE = BUILT ? path.dirname(SELF) : SELF;
+const LENT = /^(zod|typebox|zz)(\/|$)/;
 const HOOK_LIMIT = 5_000;
 const LOAD_LIMIT = 10_000;
 const SLOW_LOAD = "loading took longer than 10 s. Move slow work into a tool.";
@@ -405,16 +406,17 @@ function pluginAt(file: string, from: Loaded["from"]): Loaded {
   return { name: base === "index" ? path.basename(path.dirname(file)) : base, file, from, ms: 0, undo: [] };
 }
 
-/** A plugin gets zz's own zod and typebox, wherever its file lies. */
+/** A plugin gets zz's own zod and typebox, wherever its file lies; the packages that it imports keep their own. */
 function lendPackages(found: Loaded[]): void {
   const once = Symbol.for("zz.packages"); // hooks hold for the whole process, however many instances it has
   if (Object.hasOwn(globalThis, once) || found.every((plugin) => plugin.from === "zz")) return;
   Object.defineProperty(globalThis, once, { value: true });
   module.registerHooks({
-    resolve: (specifier, context, next) =>
-      /^(zod|typebox|zz)(\/|$)/.test(specifier) && context.parentURL !== import.meta.url
-        ? { url: import.meta.resolve(specifier), shortCircuit: true }
-        : next(specifier, context),
+    resolve(specifier, context, next) {
+      const { parentURL = "" } = context;
+      const lent = LENT.test(specifier) && !parentURL.includes("/node_modules/") && parentURL !== import.meta.url;
+      return lent ? { url: import.meta.resolve(specifier), shortCircuit: true } : next(specifier, context);
+    },
   });
 }
 
@@ -518,8 +520,9 @@ function known(what: string, word: string, all: readonly string[]): void {
 }
 
 function unknown(what: string, word: string, all: Iterable<string>): string {
-  const near = nearest(word, all);
-  return `there is no ${what} '${word}'. ${near ? `Did you mean '${near}'?` : `There are: ${[...all].join(", ")}.`}`;
+  const names = [...all];
+  const near = nearest(word, names);
+  return `there is no ${what} '${word}'. ${near ? `Did you mean '${near}'?` : `There are: ${names.join(", ")}.`}`;
 }
 
 /** The known word that a misspelt one most likely stands for. By edit distance: fuse.js takes longer to load than this to run. */

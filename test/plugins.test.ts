@@ -521,6 +521,27 @@ describe("where plugins come from", { concurrency: 3 }, () => {
     ok(ran.sent[0].tools.some((tool: any) => tool.function.name === "from_b"));
   });
 
+  test("zod is zz's own for the plugin itself, and their own for the packages that it imports", async () => {
+    const where = place();
+    const package_ = (name: string, code: string) => {
+      const folder = join(where.cwd, "node_modules", name);
+      mkdirSync(folder, { recursive: true });
+      writeFileSync(join(folder, "package.json"), JSON.stringify({ name, type: "module", exports: "./index.js" }));
+      writeFileSync(join(folder, "index.js"), code);
+    };
+    package_("zod", 'export const mine = "an older zod";');
+    package_("dep", 'export { mine } from "zod";');
+    writeFileSync(
+      join(where.cwd, "both.ts"),
+      `import { mine } from "dep"; import { z } from "zod";
+       export default (zz) => zz.tool({ name: "both", description: "d", run: () => mine + " and " + typeof z.object });`,
+    );
+    for (const way of ["dist", "node", "tsx"] as const) {
+      const ran = await zz(where, ["--plugin", "both.ts", "--call", "both"], { way });
+      equal(ran.stdout + ran.stderr, "an older zod and function\n", way);
+    }
+  });
+
   test("a plugin's own imports are found from where it lies", async () => {
     const where = place();
     plugin(where, "deep/words.ts", 'export const words: string = "from beside";');

@@ -306,3 +306,14 @@ test("A folder that is gone is a sentence", () => {
     [2, "Cannot work here: the folder is gone. Change to another, or name one with --cwd.\n"],
   );
 });
+
+for (const [args, words] of [
+  [["--call", "xyzzy"], /^Cannot call 'xyzzy': there is no tool 'xyzzy'\. There are: .*grep.*\.$/m],
+  [["-T", "xyzzy", "--once", "hi"], /^Cannot offer 'xyzzy': there is no tool 'xyzzy'\. There are: .*grep.*\.$/m],
+  [["-m", "xyzzy/x", "--once", "hi"], /there is no provider 'xyzzy'\. There are: .*offline.*\.$/m],
+] as const)
+  test(`${args.join(" ")} lists the names there are`, async () => {
+    const ran = await zz(place(), [...args]);
+    equal(ran.code, 2);
+    match(ran.stderr, words);
+  });

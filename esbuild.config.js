@@ -1,17 +1,48 @@
-// Bundles zz into dist/: the kernel, each plugin and each heavy library its own chunk, so that only what a run needs
-// is loaded, and all of it comes from the compile cache. zz.js is a stub: the cache must be on before anything loads.
-import { chmodSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+// Bundles zz into dist/: the kernel, its own plugins, and each heavy library a chunk of its own, so that only what a run
+// needs is loaded, and all of it comes from the compile cache. zz.js is a stub: the cache must be on before anything loads.
+import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";
 
+/**
+ * Node's own modules without an ES import: that makes Node touch every export of node:fs or node:util, and with it load
+ * streams and workers that nobody asked for.
+ */
+const builtins = {
+  name: "builtins",
+  setup(build) {
+    build.onLoad({ filter: /(zz|plugins[^.]*)\.ts$/ }, ({ path }) => ({
+      loader: "ts",
+      contents: readFileSync(path, "utf8").replace(
+        /^import (\w+|\{[\w, ]+\}) from ("node:[\w/]+");$/gm,
+        "const $1 = process.getBuiltinModule($2);",
+      ),
+    }));
+  },
+};
+
 rmSync("dist", { recursive: true, force: true });
-const plugins = readdirSync("plugins").map((name) => [
-  `plugins/${name.replace(/\.ts$/, "")}`,
-  `plugins/${name.endsWith(".ts") ? name : `${name}/index.ts`}`,
-]);
+const names = readdirSync("plugins")
+  .map((name) => name.replace(/\.ts$/, ""))
+  .sort();
+const own = {
+  name: "own",
+  setup(build) {
+    build.onResolve({ filter: /^own-plugins$/ }, () => ({ path: "own-plugins", namespace: "own" }));
+    build.onLoad({ filter: /.*/, namespace: "own" }, () => ({
+      resolveDir: import.meta.dirname,
+      contents: [
+        ...names.map((name, i) => `import * as p${i} from "./plugins/${name}";`),
+        `export default { ${names.map((name, i) => `"${name}": p${i}`).join(", ")} };`,
+      ].join("\n"),
+    }));
+  },
+};
+
 await build({
-  entryPoints: { kernel: "zz.ts", ...Object.fromEntries(plugins) },
+  entryPoints: { kernel: "zz.ts", plugins: "own-plugins" },
   outdir: "dist",
   bundle: true,
+  plugins: [builtins, own],
   splitting: true,
   format: "esm",
   platform: "node",
@@ -24,9 +55,7 @@ await build({
   logLevel: "warning",
   // CommonJS libraries ask for these three; an ES module has to make its own.
   define: { __filename: "import.meta.filename", __dirname: "import.meta.dirname" },
-  banner: {
-    js: 'import { createRequire as __zzRequire } from "node:module"; const require = __zzRequire(import.meta.url);',
-  },
+  banner: { js: 'const require = process.getBuiltinModule("node:module").createRequire(import.meta.url);' },
 });
 writeFileSync(
   "dist/zz.js",
@@ -36,8 +65,7 @@ if (major < 22 || (major === 22 && minor < 18)) {
   console.error(\`zz needs Node 22.18 or later; this is \${process.versions.node}. Install a newer one, or run it by npx in a checkout, which brings its own.\`);
   process.exit(2);
 }
-const { enableCompileCache } = (await import("node:module")).default;
-enableCompileCache();
+process.getBuiltinModule("node:module").enableCompileCache();
 const { main } = await import("./kernel.js");
 process.exit(await main(process.argv.slice(2)));
 `,

@@ -323,7 +323,8 @@ type Loaded = About["plugins"][number] & { undo: (() => Awaitable<void>)[] };
 
 const words = <Word extends string>(text: string): Word[] => text.split(" ") as Word[];
 
-const SELF = path.dirname(fileURLToPath(import.meta.url));
+const SELF_URL = new URL(".", import.meta.url).href.slice(0, -1);
+const SELF = fileURLToPath(SELF_URL);
 const BUILT = path.basename(SELF) === "dist";
 const PACKAGE = BUILT ? path.dirname(SELF) : SELF;
 const LENT = /^(zod|typebox|zz)(\/|$)/;
@@ -361,9 +362,10 @@ export async function createZz(options: Options = {}): Promise<Core> {
     states: new Map(),
   };
   core.layers.push(...promptFiles(core), toolGuide(core));
-  core.plugins.push(...findPlugins(core));
+  const bundle: Record<string, unknown> = BUILT ? (await import(`${SELF_URL}/plugins.js`)).default : {};
+  core.plugins.push(...findPlugins(core, bundle));
   lendPackages(core.plugins);
-  const imports = core.plugins.map(startImport); // all at once; set up one after the other
+  const imports = core.plugins.map((plugin) => startImport(plugin, bundle)); // all at once; set up one after the other
   for (const [i, plugin] of core.plugins.entries()) await load(core, plugin, imports[i]!);
   return core;
 }
@@ -374,10 +376,12 @@ export function homeFolder(): string {
   return fs.existsSync(path.join(PACKAGE, "sessions")) ? PACKAGE : path.join(os.homedir(), ".zz");
 }
 
-function findPlugins(core: Core): Loaded[] {
+/** The built zz has its own plugins in one file: to import each by itself takes a tenth of a start. */
+function findPlugins(core: Core, bundle: object): Loaded[] {
   const own = path.join(SELF, "plugins");
   const home = path.join(core.options.home, "plugins");
-  const found = pluginsIn(own, "zz");
+  const bundled = Object.keys(bundle).map((name) => ({ ...pluginAt(path.join(SELF, "plugins.js"), "zz"), name }));
+  const found = BUILT ? bundled : pluginsIn(own, "zz");
   // A checkout's home is the folder that the built-in plugins were built from: there, only what is new counts.
   if (core.options.own !== false && home !== own) {
     const seen = new Set(path.dirname(home) === PACKAGE ? found.map((plugin) => plugin.name) : []);
@@ -420,7 +424,8 @@ function lendPackages(found: Loaded[]): void {
   });
 }
 
-function startImport(plugin: Loaded): Promise<any> {
+function startImport(plugin: Loaded, bundle: Record<string, unknown>): Promise<any> {
+  if (BUILT && plugin.from === "zz") return Promise.resolve(bundle[plugin.name]);
   const start = performance.now();
   const imported = import(pathToFileURL(plugin.file).href).finally(() => (plugin.ms += performance.now() - start));
   imported.catch(() => {}); // load() tells of it, when it is its turn

@@ -161,7 +161,7 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
     ["a missing tool key", tool('name: "a", run: () => ""'), /a tool needs 'description'/, 3],
     ["a tool name that providers refuse", tool('name: "a b", description: "d", run: () => ""'), /tool 'a b' has a name/, 3],
     ["params of no type", tool('name: "a", description: "d", params: { n: "numbr" }, run: () => ""'), /param 'n' has type 'numbr'/, 3],
-    ["a tool that is already there", tool('name: "read_file", description: "d", run: () => ""'), /tool 'read_file' is already there, from 'read-file' \(.*read-file\.[jt]s\)/, 3],
+    ["a tool that is already there", tool('name: "read_file", description: "d", run: () => ""'), /tool 'read_file' is already there, from 'read-file' \(.*plugins(\.js|\/read-file\.ts)\)/, 3],
     ["a flag that is already there", '\nexport default (zz: any) =>\n  zz.flag({ name: "model", description: "d" });', /flag 'model' is already there, from 'zz'/, 3],
     ["an import that is not there", 'import "./none.ts";\nexport default () => {};', /none\.ts/],
     ["a package that is not there", 'import "zzz-none";\nexport default () => {};', /zzz-none/],

@@ -664,7 +664,7 @@ describe("lists", { concurrency: 3 }, () => {
   test("--plugins lists every plugin and its file", async () => {
     const { stdout, stderr, code } = await zz(place(), ["--plugins"]);
     deepEqual([stderr, code], ["", 0]);
-    match(stdout, /^openai +zz +\d.* ms +\/.*plugins\/openai\.[jt]s$/m);
+    match(stdout, /^openai +zz +\d.* ms +\/.*plugins(\.js|\/openai\.ts)$/m);
     const rows = JSON.parse((await zz(place(), ["--plugins", "--json"])).stdout);
     for (const row of rows) ok(existsSync(row.file) && row.from === "zz" && !("failure" in row), row.file);
     equal(stdout.trimEnd().split("\n").length, rows.length);

@@ -186,8 +186,11 @@ export type Reply = { text: string; thinking: string; calls: Call[]; finish: Fin
 
 export type Message =
   | { role: "user"; text: string; images?: Image[] }
-  | { role: "assistant"; text: string; thinking?: string; calls?: Call[]; cut?: boolean }
+  | (Made & { role: "assistant"; text: string; thinking?: string; calls?: Call[]; cut?: boolean })
   | { role: "tool"; id: string; name: string; text: string; failed?: boolean; images?: Image[] };
+
+/** Who gave an answer, what it cost, and how long after the person's message it was there. */
+export type Made = { model?: string; usage?: Usage; ms?: number };
 
 export interface Chat {
   readonly id: string | null; // null: not saved
@@ -223,6 +226,7 @@ export interface Events {
   planned: { calls: readonly Call[]; text: string };
   called: { call: Call; result: Result; ms: number };
   progressed: { text: string };
+  asked: { question: string };
   noted: { text: string };
   answered: Answer;
   failed: { message: string; exit: number };
@@ -332,7 +336,9 @@ const HOOK_LIMIT = 5_000;
 const LOAD_LIMIT = 10_000;
 const SLOW_LOAD = "loading took longer than 10 s. Move slow work into a tool.";
 const TOO_LONG = "it took longer than 5 s";
-const EVENTS = words<keyof Events>("started phase received retried planned called progressed noted answered failed");
+const EVENTS = words<keyof Events>(
+  "started phase received retried planned called progressed asked noted answered failed",
+);
 const STEPS = words<keyof Steps>("line request call render");
 /** Field by field what may be registered; "!" marks what must be there. */
 const SHAPES = {
@@ -387,11 +393,11 @@ function findPlugins(core: Core, bundle: object): Loaded[] {
     const seen = new Set(path.dirname(home) === PACKAGE ? found.map((plugin) => plugin.name) : []);
     found.push(...pluginsIn(home, "home").filter((plugin) => !seen.has(plugin.name)));
   }
-  for (const file of core.options.plugins ?? []) {
+  const named = (core.options.plugins ?? []).map((file) => {
     if (!fs.existsSync(file)) throw usage(`Cannot load plugin '${file}': no such file. Check the path.`);
-    found.push(pluginAt(path.resolve(file), "flag"));
-  }
-  return found;
+    return pluginAt(path.resolve(file), "flag");
+  });
+  return [...found, ...named.sort(byName)];
 }
 
 /** A plugin is a file, or a folder with an index. */
@@ -578,9 +584,9 @@ function around<K extends keyof Steps>(
     const wrap = wraps[at];
     if (!wrap) return inner(given);
     const limit = deadline(HOOK_LIMIT, fault(`Plugin '${wrap.owner}' took longer than 5 s in '${step}'.`));
-    const next = (passed: Steps[K][0]) => {
+    const next = async (passed: Steps[K][0]) => {
       limit.lift();
-      return pass(at + 1, passed);
+      return pass(at + 1, passed).finally(limit.putOff);
     };
     const out = await until(limit.signal, (async () => wrap.value.around(given, next, ctx))()).finally(limit.lift);
     if (out !== undefined && out !== null) return out;
@@ -598,8 +604,14 @@ function within<T>(promise: Promise<T>, ms: number, late: string): Promise<T> {
 /** A signal that aborts after so many ms, unless it is put off or lifted. */
 function deadline(ms: number, late: Fault) {
   const end = new AbortController();
-  const timer = setTimeout(() => end.abort(late), Math.min(ms, 2 ** 31 - 1));
-  return { signal: end.signal, putOff: () => void timer.refresh(), lift: () => clearTimeout(timer) };
+  let timer: NodeJS.Timeout | undefined;
+  const lift = () => clearTimeout(timer);
+  const putOff = () => {
+    lift();
+    timer = setTimeout(() => end.abort(late), Math.min(ms, 2 ** 31 - 1));
+  };
+  putOff();
+  return { signal: end.signal, putOff, lift };
 }
 
 /** The promise, or the signal's reason, whichever comes first: for code that does not heed the signal itself. */
@@ -931,11 +943,11 @@ function answerFault(what: string, body: unknown, response?: Response): Fault {
   const forGood = /insufficient_quota|billing|credit|per day|daily|monthly/i.test(`${code} ${words}`);
   const transient =
     status === undefined
-      ? !page && !/invalid|tool_use_failed|context_length/.test(code)
+      ? !page && !forGood && !/invalid|tool_use_failed|context_length/.test(code)
       : (status >= 500 || [408, 409, 425, 429].includes(status)) && !forGood;
   let hint = "";
   if (status === 401 || status === 403) hint = " Check the key: --key, or the provider's variable.";
-  else if (status === 404 || page)
+  else if (status === 404 || (page && !(status >= 500)))
     hint = " Check --model (zz --models lists what there is) and --base-url, which mostly ends in /v1.";
   const sentence = `${what}: ${words || "no reason given"}`;
   const stop = /[.!?]"?\)?$/.test(sentence) ? "" : ".";
@@ -1516,6 +1528,7 @@ interface Turn extends Place {
   chat: LiveChat;
   answer: Answer; // as far as it is known; its finish is "stop" until a limit ends the turn
   started: number;
+  show?: Show | undefined;
   system: string;
   limit: number; // of rounds
   repeats: Map<string, number>; // by call and result: how many rounds in a row gave it
@@ -1532,9 +1545,14 @@ const CONTINUATIONS = 2;
 const REPORT = "Stop here: no more tools can be used now. Say what was done, what is left, and what you know so far.";
 const CONTINUE = "Your answer was cut off by the output limit. Continue exactly where it stopped; repeat nothing.";
 
+type Ways = { images?: Image[]; show?: Show | undefined };
+/** How an answer is shown: once, whole, and only in the phase for it. */
+type Show = (text: string) => Awaitable<void>;
+
 /** The turn loop: from the person's message to the answer. */
-export async function runTurn(core: Core, chat: LiveChat, text: string, images: Image[] = []): Promise<Answer> {
-  const turn = newTurn(core, chat);
+export async function runTurn(core: Core, chat: LiveChat, text: string, ways: Ways = {}): Promise<Answer> {
+  const { images = [], show } = ways;
+  const turn = { ...newTurn(core, chat), show };
   try {
     enter(core, chat, "thinking");
     remember(core, chat, { role: "user", text, ...(images.length && { images }) });
@@ -1542,7 +1560,7 @@ export async function runTurn(core: Core, chat: LiveChat, text: string, images: 
     turn.system = await buildPrompt(turn);
     for (;;) {
       const reply = await think(turn);
-      remember(core, chat, messageOf(reply));
+      remember(core, chat, messageOf(turn, reply));
       if (!reply.calls.length) {
         await respond(turn, reply);
         break;
@@ -1618,6 +1636,7 @@ async function ask(turn: Turn, history: Message[], tools: ChatRequest["tools"]):
         const failed = error as Fault;
         if (chat.stop.signal.aborted || failed.dry) throw failed;
         const wait = failed.after ?? 500 * 2 ** (tried - 1) * (1 + Math.random() / 4);
+        if (failed.transient && wait > LONGEST_WAIT) failed.message += ` Try again in ${Math.ceil(wait / 1000)} s.`;
         if (failed.transient && tried < TRIES && wait <= LONGEST_WAIT) {
           await emit(core, "retried", { attempt: tried, wait: Math.round(wait), reason: reason(failed) });
           const { setTimeout: sleep } = await import("node:timers/promises");
@@ -1650,7 +1669,8 @@ async function receive({ core, chat }: Turn, provider: Provider, request: ChatRe
   function see(text: string, thinking: string): void {
     partial = { text, thinking };
     silence.putOff();
-    if (core.options.dry) throw fault("dry run", { dry: request });
+    const { endpoint, ...shown } = request; // it may hold a key
+    if (core.options.dry) throw fault("dry run", { dry: shown });
     const tokens = Math.round((text.length + thinking.length) / CHARS_A_TOKEN);
     void emit(core, "received", { tokens, ms: Math.round(performance.now() - started), thinking });
   }
@@ -1769,16 +1789,16 @@ async function checkLimits(turn: Turn): Promise<void> {
   else turn.limit += limit;
 }
 
-async function respond(turn: Turn, { text, thinking, finish }: Reply): Promise<void> {
+async function respond(turn: Turn, { text, finish }: Reply): Promise<void> {
   const { core, chat, answer } = turn;
   enter(core, chat, "responding");
   answer.text = core.options.raw ? text : await around(turn, "render", text);
-  if (thinking) answer.thinking = thinking;
   if (answer.finish === "stop") answer.finish = finish;
   if (finish === "filter" && !text)
     throw fault("The provider's content filter withheld the answer. Put the question differently.");
   if (finish === "filter") note(core, "The provider's content filter cut the answer short.");
   if (!text) note(core, "The model answered with nothing.");
+  await turn.show?.(answer.text);
   enter(core, chat, "done");
 }
 
@@ -1858,13 +1878,16 @@ function takeBack(chat: LiveChat): void {
   if (entry) chat.session!.append("back", {}, entry.parent);
 }
 
-function messageOf({ text, thinking, calls, finish }: Reply): Message {
+/** A reply as it is kept: with who gave it, and what it cost. */
+function messageOf({ answer, started }: Turn, { text, thinking, calls, finish, usage }: Reply): Message {
+  if (thinking) answer.thinking = [answer.thinking, thinking].filter(Boolean).join("\n");
   const more = {
     ...(thinking && { thinking }),
     ...(calls.length && { calls }),
     ...(finish === "length" && { cut: true }),
+    ...(usage && { usage }),
   };
-  return { role: "assistant", text, ...more };
+  return { role: "assistant", text, ...more, model: answer.model, ms: Math.round(performance.now() - started) };
 }
 
 function context(core: Core, chat: LiveChat): Ctx {
@@ -2023,7 +2046,9 @@ function follow(core: Core): void {
   if (core.options.quiet) return;
   watch(core, "noted", ({ text }) => say(text));
   watch(core, "retried", ({ attempt, wait, reason }) =>
-    say(`${reason} Trying again in ${(wait / 1000).toFixed(1)} s (${attempt} of ${TRIES - 1}).`),
+    say(
+      `${reason.replace(/ Try again\.$/, "")} Trying again in ${(wait / 1000).toFixed(1)} s (${attempt} of ${TRIES - 1}).`,
+    ),
   );
 }
 
@@ -2054,17 +2079,17 @@ async function once(core: Core, chat: LiveChat, prompt: Prompt, format: Format):
   await start(core, chat, format === "text" && Boolean(process.stderr.isTTY));
   const ctx = context(core, chat);
   const line = await around({ core, ctx }, "line", prompt.text);
-  const { name, rest } = parseCommand(line);
+  const { name, rest } = parseCommand(prompt.typed ? line : "");
   const command = core.commands.get(name)?.value;
-  if (command) {
-    await command.run(rest, ctx);
-    return 0;
-  }
-  const answer = await runTurn(core, chat, line, prompt.images);
+  if (name && !command) throw usage(`Cannot obey '/${name}': ${unknown("command", name, core.commands.keys())}`);
+  if (command) await command.run(rest, ctx);
+  const show = format === "text" ? printLine : undefined;
+  const { images } = prompt;
+  const text = prompt.typed ? line.replace(/^\/\//, "/") : line;
+  const answer = command ? newTurn(core, chat).answer : await runTurn(core, chat, text, { images, show });
   const shown = { ...answer, calls: answer.calls.map(({ name, args, ok }) => ({ name, args, ok })) };
   if (format === "json") await printLine(JSON.stringify(shown));
-  else if (format === "json-lines") await printLine(JSON.stringify({ type: "done", ...shown }));
-  else await printLine(answer.text);
+  if (format === "json-lines") await printLine(JSON.stringify({ type: "done", ...shown }));
   if (core.options.usage) say(statistics(answer));
   if (answer.finish === "rounds")
     say(`Stopped after ${plural(answer.rounds - 1, "round")} of tools. --rounds N allows more.`);
@@ -2119,12 +2144,13 @@ async function repl(core: Core, open: () => Promise<LiveChat>, first: Prompt, at
   });
   atStop(leave);
   const ask: Ask = (question) => {
+    void emit(core, "asked", { question });
     stdout.write(clean(question));
     return new Promise((resolve) => (answered = resolve)); // lines typed before it are messages, not answers
   };
   if (core.options.prompt !== false) core.ask = ask;
   core.atFault = async (error) => {
-    say(error.message);
+    note(core, error.message);
     const answer = await ask("[r]etry, [s]kip this answer, or [a]bort and take the message back? ");
     if (/^a/i.test(answer) && busy) takeBack(busy);
     return /^r/i.test(answer);
@@ -2173,8 +2199,8 @@ async function repl(core: Core, open: () => Promise<LiveChat>, first: Prompt, at
       if (command) await command.run(rest, ctx);
       else if (name) say(`Cannot obey '/${name}': ${unknown("command", name, names)}`);
       else {
-        const answer = await runTurn(core, chat, line.replace(/^\/\//, "/"), first.images.splice(0));
-        stdout.write(`${clean(answer.text)}\n`);
+        const images = first.images.splice(0);
+        const answer = await runTurn(core, chat, line.replace(/^\/\//, "/"), { images, show: printLine });
         process.stderr.write(`${dim(statistics(answer))}\n`);
       }
     } catch (error) {
@@ -2302,29 +2328,40 @@ export async function main(argv: string[]): Promise<number> {
     say(`zz needs Node 22.18 or later; this is ${process.versions.node}. Install a newer one${own}.`);
     return 2;
   }
+  const json = argv.includes("--json") || argv.includes("--json-lines");
+  const lastWord = (message: string, exit: number) => `${JSON.stringify({ type: "error", message, exit })}\n`;
   let stopped: number | undefined;
-  let leave = (code: number): unknown => process.exit(code);
+  let why = "Stopped.";
+  let running = true;
+  const leaveAtOnce = (code: number) => {
+    running = false;
+    if (json && code) process.stdout.write(lastWord(why, code));
+    process.exit(code);
+  };
+  let leave: (code: number) => unknown = leaveAtOnce;
   const stop = (code: number) => {
-    if (stopped !== undefined) process.exit(stopped);
+    if (stopped !== undefined) leaveAtOnce(stopped);
     stopped = code;
     leave(code);
   };
   process.on("SIGINT", () => stop(130));
   process.on("SIGTERM", () => stop(143));
   process.stdout.on("error", (error) => {
-    if (codeOf(error) === "EPIPE") stopped ??= 0; // the reader has what it wanted
+    if (codeOf(error) !== "EPIPE") return; // printLine() tells of it
+    stopped ??= 0; // the reader has what it wanted
     leave(0);
   });
   process.stderr.on("error", () => {});
   process.on("uncaughtException", (error) => {
-    say(astray(error));
+    why = astray(error);
+    say(why);
     stopped ??= 1;
     leave(1);
   });
-  let running = true;
   process.on("exit", (code) => {
     if (!running || code !== 0) return;
-    say("zz was ended from within before it had an answer, most likely by a plugin. --no-plugins leaves them out.");
+    say(FROM_WITHIN);
+    if (json) process.stdout.write(lastWord(FROM_WITHIN, 1));
     process.exitCode = 1;
   });
   try {
@@ -2338,23 +2375,24 @@ export async function main(argv: string[]): Promise<number> {
       return 0;
     }
     const exit = stopped ?? failed.exit ?? 1;
-    const message = stopped ? "Stopped." : reason(failed);
+    const message = stopped ? why : reason(failed);
     if (!stopped) say(message);
     if (argv.includes("--debug")) say(String(failed.stack));
-    if (argv.includes("--json") || argv.includes("--json-lines"))
-      await printLine(JSON.stringify({ type: "error", message, exit })).catch(() => {});
+    if (json) await printLine(lastWord(message, exit)).catch(() => {});
     return exit;
   } finally {
     running = false;
   }
 }
 
+const FROM_WITHIN =
+  "zz was ended from within before it had an answer, most likely by a plugin. --no-plugins leaves them out.";
 const astray = (error: unknown): string =>
   `Something failed outside of any turn, most likely in a plugin: ${reason(error)}`;
 
 /** Who is told when the program is to stop; the last one who asked. */
 type AtStop = (leave: (code: number) => unknown) => void;
-type Prompt = { text: string; images: Image[] };
+type Prompt = { text: string; images: Image[]; typed: boolean }; // typed: words alone, so that a slash is a command
 
 /** What the command line asks for. It is read twice: plugins bring flags of their own. */
 async function run(argv: string[], atStop: AtStop): Promise<number> {
@@ -2378,9 +2416,12 @@ async function run(argv: string[], atStop: AtStop): Promise<number> {
   }
   if (cli.values.has("call")) return callTool(core, cli, atStop);
 
+  takeForkId(core, cli);
   const prompt = await promptOf(cli, await (reading ?? readStdin(cli))());
   const format = cli.values.has("json-lines") ? "json-lines" : cli.values.has("json") ? "json" : "text";
   const single = format !== "text" || cli.values.has("once") || cli.values.has("dry-run");
+  const named = core.options.model || process.env.ZZ_MODEL;
+  if (named && !core.options.baseUrl) providerNamed(core, named); // refused before a prompt is there
   if (!single && process.stdin.isTTY && process.stdout.isTTY)
     return repl(core, async () => (await open(core, cli)) ?? openOffline(core), prompt, atStop);
   if (!prompt.text && !prompt.images.length) throw usage(`Nothing to ask: the prompt is empty. ${WAYS_TO_ASK}`);
@@ -2445,13 +2486,26 @@ function checkNames(core: Core, cli: Cli): void {
     if (!core.tools.has(name)) throw usage(`Cannot offer '${name}': ${unknown("tool", name, core.tools.keys())}`);
 }
 
+/** `--fork ID words`: the ID may also stand apart, where a session of that name is there. */
+function takeForkId({ options: { home } }: Core, cli: Cli): void {
+  const [word = ""] = cli.words;
+  if (cli.values.get("fork")?.at(-1) !== true || cli.values.has("session") || !sessionIds(home).includes(word)) return;
+  cli.values.set("fork", [word]);
+  cli.words.shift();
+}
+
 /** What is asked: stdin where there are words as well, the files, and the words. */
 async function promptOf(cli: Cli, data: string): Promise<Prompt> {
   const words = cli.words.filter((word) => word !== "-").join(" ");
   const files = await Promise.all(all(cli, "file").map(attachment));
   const stdin = words && data.trim() ? block("STDIN", data.trimEnd()) : "";
   const parts = [stdin, ...files.map((file) => file.text ?? ""), words || data.trimEnd()];
-  return { text: parts.filter((part) => part.trim()).join("\n\n"), images: files.flatMap((file) => file.image ?? []) };
+  const images = files.flatMap((file) => file.image ?? []);
+  return {
+    text: parts.filter((part) => part.trim()).join("\n\n"),
+    images,
+    typed: Boolean(words) && !stdin && !files.length,
+  };
 }
 
 /** The conversation that the flags ask for; undefined when there is no model. */

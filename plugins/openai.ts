@@ -87,7 +87,10 @@ function headers(endpoint: Endpoint): Record<string, string> {
 function bodyOf({ model, system, messages, tools, options }: ChatRequest, without: Set<string>) {
   const body: Record<string, unknown> = {
     model,
-    messages: [...(system ? [{ role: "system", content: system }] : []), ...afterResults(messages).flatMap(toWire)],
+    messages: [
+      ...(system ? [{ role: "system", content: system }] : []),
+      ...afterResults(ownIds(messages, model)).flatMap(toWire),
+    ],
     stream: true,
     stream_options: { include_usage: true },
     ...(tools.length && {
@@ -106,6 +109,22 @@ function bodyOf({ model, system, messages, tools, options }: ChatRequest, withou
     if (without.has(one) && body[one] !== undefined && !without.has(other)) body[other] = body[one];
   for (const field of without) delete body[field];
   return body;
+}
+
+/** Ids that another model made may be refused here: what is not plain and short is replaced, in calls and results alike. */
+function ownIds(messages: Message[], model: string): Message[] {
+  const ids = new Map<string, string>();
+  const own = (id: string) => ids.get(id) ?? id;
+  for (const message of messages)
+    if (message.role === "assistant" && !message.model?.endsWith(`/${model}`))
+      for (const { id } of message.calls ?? [])
+        if (!/^[\w-]{1,40}$/.test(id)) ids.set(id, `moved${String(ids.size).padStart(4, "0")}`); // nine letters and digits suit all
+  if (!ids.size) return messages;
+  return messages.map((message) => {
+    if (message.role === "tool") return { ...message, id: own(message.id) };
+    if (message.role !== "assistant" || !message.calls) return message;
+    return { ...message, calls: message.calls.map((call) => ({ ...call, id: own(call.id) })) };
+  });
 }
 
 /** Images of results go into one message of the person after the last of the results. */

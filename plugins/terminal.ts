@@ -10,13 +10,14 @@ export default (zz: Zz) => {
 
   zz.on("started", (fact) => void (live = fact.live));
   zz.on("phase", ({ to }) => {
-    clearInterval(clock);
-    wipe();
-    if (to !== "thinking" || !live) return;
-    [since, tokens] = [performance.now(), 0];
-    clock = setInterval(tick, 100).unref();
+    stop();
+    if (to === "thinking") begin();
   });
-  zz.on("received", (fact) => void (tokens = fact.tokens));
+  zz.on("received", (fact) => {
+    tokens = fact.tokens;
+    if (!clock) begin(); // after a question
+  });
+  zz.on("asked", stop);
   zz.on("planned", ({ calls, text }) => {
     if (text) line(dim(short(text)));
     for (const { name, args } of calls) line(`■ ${short(name)} ${short(JSON.stringify(args))}`);
@@ -28,8 +29,18 @@ export default (zz: Zz) => {
   zz.on("progressed", ({ text }) => status(short(text)));
   zz.on("retried", wipe);
   zz.on("noted", wipe);
-  zz.defer(() => clearInterval(clock));
+  zz.defer(stop);
 
+  function begin(): void {
+    if (!live) return;
+    [since, tokens] = [performance.now(), 0];
+    clock = setInterval(tick, 100).unref();
+  }
+  function stop(): void {
+    clearInterval(clock);
+    clock = undefined;
+    wipe();
+  }
   function tick(): void {
     status(`thinking… ${((performance.now() - since) / 1000).toFixed(1)}s · ${tokens} tok`);
   }

@@ -306,7 +306,7 @@ const RETRIES: [string, () => Step[], [number, number][], string][] = [
   ["429 with a retry-after of 0 is tried at once", () => [refuse(429, slow, { "retry-after": "0" }), answered], [[0, 0]], "Hi"],
   ["429 with a date gone by is tried again", () => [refuse(429, slow, { "retry-after": new Date(0).toUTCString() }), answered], [[0, 625]], "Hi"],
   ["429 with a retry-after that makes no sense is tried again", () => [refuse(429, slow, { "retry-after": "soon" }), answered], [[500, 625]], "Hi"],
-  ["429 that asks for an hour is not waited for", () => [refuse(429, slow, { "retry-after": "3600" }), answered], [], "127.0.0.1 answered 429: slow down."],
+  ["429 that asks for an hour is not waited for", () => [refuse(429, slow, { "retry-after": "3600" }), answered], [], "127.0.0.1 answered 429: slow down. Try again in 3600 s."],
   ["500 twice is tried a third time", () => [no500, no500, answered], [[500, 625], [1000, 1250]], "Hi"],
   ["500 three times is enough", () => [no500], [[500, 625], [1000, 1250]], "127.0.0.1 answered 500: slow down."],
   ["408 is tried again", () => [refuse(408, slow), answered], [[500, 625]], "Hi"],

@@ -317,3 +317,115 @@ for (const [args, words] of [
     equal(ran.code, 2);
     match(ran.stderr, words);
   });
+
+test("A wrapper that hangs after what it wraps is cut off after 5 s and named", async (t) => {
+  const fake = await fakeOpenAI([call(["list_dir", {}]), say("Went on.")]);
+  t.after(fake.close);
+  const where = place();
+  const hang = `export default (zz) => zz.wrap("call", async (call, next) => { await next(call); await new Promise(() => {}); });`;
+  writeFileSync(join(where.cwd, "hang.ts"), hang);
+  const ran = await zz(where, asks(fake.url, "--once", "--plugin", "hang.ts", "hi"));
+  deepEqual([ran.stdout, ran.code], ["Went on.\n", 0]);
+  match(fake.requests[1]!.body.messages.at(-1).content, /^Plugin 'hang' took longer than 5 s in 'call'\.$/);
+  ok(ran.ms > 4_900 && ran.ms < 9_000, `${ran.ms}`);
+});
+
+test("A used-up quota told in the stream is not asked for again", async (t) => {
+  const fake = await fakeOpenAI([stream(data({ error: { code: "insufficient_quota", message: "Pay first" } }))]);
+  t.after(fake.close);
+  const ran = await zz(place(), asks(fake.url, "--once", "hi"));
+  deepEqual([ran.code, fake.requests.length], [1, 1]);
+});
+
+test("A wait that the server asks for and that is too long is told, not waited for", async (t) => {
+  const fake = await fakeOpenAI([refuse(429, { error: { message: "Too many." } }, { "retry-after": "100" })]);
+  t.after(fake.close);
+  const ran = await zz(place(), asks(fake.url, "--once", "hi"));
+  deepEqual([ran.code, fake.requests.length], [1, 1]);
+  match(ran.stderr, /Too many\. Try again in 100 s\.$/m);
+});
+
+for (const [what, args, how, exit] of [
+  ["SIGINT while stdin is waited for", ["--once"], { input: null }, 130],
+  ["a plugin that leaves", ["--once", "--plugin", "leave.ts", "hi"], {}, 1],
+] as const)
+  test(`--json ends in an error object after ${what}`, async () => {
+    const where = place();
+    writeFileSync(join(where.cwd, "leave.ts"), "export default () => process.exit(0);");
+    for (const json of ["--json", "--json-lines"]) {
+      const ran = await zz(where, [...args, json, "-m", "offline"], {
+        ...how,
+        started: (child) => exit === 130 && setTimeout(() => child.kill("SIGINT"), 600),
+      });
+      equal(ran.code, exit);
+      const last = JSON.parse(ran.stdout.trim().split("\n").at(-1)!);
+      deepEqual([last.type, last.exit], ["error", exit]);
+    }
+  });
+
+test("--fork ID takes the ID also when it stands apart", async (t) => {
+  const fake = await fakeOpenAI([say("ok")]);
+  t.after(fake.close);
+  const where = place();
+  const message = { role: "user", text: "from the first" };
+  lay(where, "20260101-000000-first", header, { id: 1, parent: null, at: "", type: "message", message });
+  const ran = await zz(where, asks(fake.url, "--once", "--fork", "20260101-000000-first", "go", "on"));
+  equal(ran.code, 0);
+  equal(fake.requests[0]!.body.messages.at(-1).content, "from the first\n\ngo on");
+});
+
+test("--dry-run of a provider without a wire shows no key", async () => {
+  const ran = await zz(place(), ["--dry-run", "-m", "offline", "--key", "SECRETKEY123", "hi"]);
+  equal(JSON.parse(ran.stdout).messages.at(-1).text, "hi");
+  ok(!ran.stdout.includes("SECRETKEY123"));
+});
+
+test("Ids that another model made are replaced, in calls and results alike; its own stay", async (t) => {
+  const odd = "functions.list_dir:0";
+  const step = stream(
+    delta({ tool_calls: [{ index: 0, id: odd, function: { name: "list_dir", arguments: "{}" } }] }, "tool_calls"),
+    DONE,
+  );
+  const fake = await fakeOpenAI([step, say("one"), say("two"), say("three")]);
+  t.after(fake.close);
+  const where = place();
+  const idsOf = (at: number) =>
+    fake.requests[at]!.body.messages.flatMap(
+      (one: any) => one.tool_call_id ?? one.tool_calls?.map((made: any) => made.id) ?? [],
+    );
+  await zz(where, asks(fake.url, "--once", "hi"));
+  await zz(where, asks(fake.url, "--once", "-c", "again"));
+  await zz(where, [...asks(fake.url, "--once", "-c", "again"), "-m", "openai/other"]);
+  deepEqual(
+    [idsOf(1), idsOf(2), idsOf(3)],
+    [
+      [odd, odd],
+      [odd, odd],
+      ["moved0000", "moved0000"],
+    ],
+  );
+});
+
+for (const [args, input, sent, exit] of [
+  [["//etc"], undefined, "/etc", 0],
+  [[], "/tools", "/tools", 0],
+  [["/toolz"], undefined, undefined, 2],
+  [["/tools"], undefined, undefined, 0],
+] as const)
+  test(`A slash in one-shot: ${JSON.stringify(args)} with ${input ?? "nothing"} piped`, async (t) => {
+    const fake = await fakeOpenAI([say("ok")]);
+    t.after(fake.close);
+    const ran = await zz(place(), asks(fake.url, "--once", ...args), { ...(input && { input }) });
+    deepEqual([ran.code, fake.requests[0]?.body.messages.at(-1).content], [exit, sent]);
+    if (args[0] === "/tools") match(ran.stderr, /^grep /m);
+    if (exit === 2) match(ran.stderr, /^Cannot obey '\/toolz': there is no command 'toolz'\. Did you mean 'tools'\?$/m);
+  });
+
+test("What an answer cost is kept with it", async (t) => {
+  const fake = await fakeOpenAI([say("ok")]);
+  t.after(fake.close);
+  const where = place();
+  await zz(where, asks(fake.url, "--once", "hi"));
+  const { model, usage, ms } = where.sessions()[0]!.at(-1).message;
+  deepEqual([model, usage, typeof ms], ["openai/m", { input: 61, output: 9 }, "number"]);
+});

@@ -20,7 +20,7 @@ export default (zz: Zz) =>
       }
       const rows = [...found]
         .sort(([a], [b]) => (a < b ? -1 : 1))
-        .map(([name, count]) => (name.endsWith("/") ? `${name} (${count} files)` : name));
+        .map(([name, count]) => (name.endsWith("/") ? `${name} (${count} ${count === 1 ? "file" : "files"})` : name));
       const more = rows.length - MOST;
       const shown = more > 0 ? [...rows.slice(0, MOST), `[${more} more; list a folder in it]`] : rows;
       return { text: shown.join("\n") || `'${path}' holds no files.`, data: [...found.keys()] };

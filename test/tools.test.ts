@@ -226,7 +226,7 @@ rows("list_dir", tree, [
   [
     "the project: files, and folders with how many files are in them",
     {},
-    ".env\nB.txt\na.txt\nsrc/ (3 files)\nwith space/ (1 files)",
+    ".env\nB.txt\na.txt\nsrc/ (3 files)\nwith space/ (1 file)",
   ],
   ["a folder", { path: "src" }, "deep/ (2 files)\none.ts"],
   ["a folder with a slash at its end", { path: "src/" }, "deep/ (2 files)\none.ts"],

@@ -40,8 +40,10 @@ export interface Zz<C = {}> {
   layer(layer: Layer): void; // all, by slot, then by plugin name
   provider(provider: Provider): void; // one chosen
   flag(flag: Flag): void; // appears in --help
-  on<K extends keyof Events>(event: K, see: (fact: Readonly<Events[K]>) => Awaitable<void>): void; // sees, cannot change
-  wrap<K extends keyof Steps>(step: K, around: Around<Steps[K]>, order?: "first" | "last"): void; // changes; a throw refuses
+  /** Sees what happens, cannot change it. `limit` is how many ms it may take: 5,000 unless it asks for more. */
+  on<K extends keyof Events>(event: K, see: (fact: Readonly<Events[K]>) => Awaitable<void>, limit?: number): void;
+  /** Changes what passes; a throw refuses. `limit` is for its own time, without what it waits for in next(). */
+  wrap<K extends keyof Steps>(step: K, around: Around<Steps[K]>, order?: "first" | "last", limit?: number): void;
   defer(cleanup: () => Awaitable<void>): void; // on unload, last in first out
   fetch(url: string, init?: RequestInit): Promise<Response>; // an answer that is not 2xx throws, in the server's own words
 }
@@ -313,8 +315,8 @@ export interface Core {
   providers: Map<string, Owned<Provider>>;
   flags: Map<string, Owned<Flag>>;
   layers: Owned<Layer>[];
-  seers: Owned<{ event: keyof Events; see: (fact: any) => Awaitable<void> }>[];
-  wraps: Owned<{ step: keyof Steps; around: Around<[any, any]>; order: "first" | "last" }>[];
+  seers: Owned<{ event: keyof Events; see: (fact: any) => Awaitable<void>; limit: number }>[];
+  wraps: Owned<{ step: keyof Steps; around: Around<[any, any]>; order: "first" | "last"; limit: number }>[];
   states: Map<string, { live: object; saved: string }>;
   ask?: Ask;
   asking?: Promise<string>; // one question at a time
@@ -335,7 +337,7 @@ const LENT = /^(zod|typebox|zz)(\/|$)/;
 const HOOK_LIMIT = 5_000;
 const LOAD_LIMIT = 10_000;
 const SLOW_LOAD = "loading took longer than 10 s. Move slow work into a tool.";
-const TOO_LONG = "it took longer than 5 s";
+const tooLong = (limit: number): string => `it took longer than ${limit / 1000} s`;
 const EVENTS = words<keyof Events>(
   "started phase received retried planned called progressed asked noted answered failed",
 );
@@ -488,14 +490,14 @@ function handle(core: Core, plugin: Loaded, defaults: object, signal: AbortSigna
       known("slot", layer.slot, SLOTS);
       many(core.layers, layer);
     },
-    on: (event, see) => {
+    on: (event, see, limit = HOOK_LIMIT) => {
       known("event", event, EVENTS);
-      many(core.seers, { event, see });
+      many(core.seers, { event, see, limit });
     },
-    wrap: (step, around, order = "last") => {
+    wrap: (step, around, order = "last", limit = HOOK_LIMIT) => {
       known("step", step, STEPS);
       known("order", order, ["first", "last"]);
-      many(core.wraps, { step, around, order });
+      many(core.wraps, { step, around, order, limit });
       core.wraps.sort((a, b) => compare(a.value.order, b.value.order) || compare(a.owner, b.owner)); // first < last
     },
   };
@@ -561,7 +563,7 @@ async function emit<K extends keyof Events>(core: Core, event: K, fact: Events[K
     if (value.event !== event) continue;
     try {
       const seen = value.see(fact);
-      if (seen instanceof Promise) await within(seen, HOOK_LIMIT, TOO_LONG);
+      if (seen instanceof Promise) await within(seen, value.limit, tooLong(value.limit));
     } catch (error) {
       if (event !== "noted") note(core, `Plugin '${owner}' failed on '${event}': ${reason(error)}`);
     }
@@ -583,14 +585,16 @@ function around<K extends keyof Steps>(
   async function pass(at: number, given: Steps[K][0]): Promise<Steps[K][1]> {
     const wrap = wraps[at];
     if (!wrap) return inner(given);
-    const limit = deadline(HOOK_LIMIT, fault(`Plugin '${wrap.owner}' took longer than 5 s in '${step}'.`));
+    const { owner, value } = wrap;
+    const late = `Plugin '${owner}' was cut off in '${step}': ${tooLong(value.limit)}. Its own limit can be raised.`;
+    const limit = deadline(value.limit, fault(late));
     const next = async (passed: Steps[K][0]) => {
       limit.lift();
       return pass(at + 1, passed).finally(limit.putOff);
     };
-    const out = await until(limit.signal, (async () => wrap.value.around(given, next, ctx))()).finally(limit.lift);
+    const out = await until(limit.signal, (async () => value.around(given, next, ctx))()).finally(limit.lift);
     if (out !== undefined && out !== null) return out;
-    throw fault(`Plugin '${wrap.owner}' gave nothing back in '${step}'. Its wrapper must return what next() gave.`);
+    throw fault(`Plugin '${owner}' gave nothing back in '${step}'. Its wrapper must return what next() gave.`);
   }
 }
 /** Where a step is taken: in this instance, with what its plugins reach there. */
@@ -1492,7 +1496,7 @@ async function buildPrompt({ core, chat, ctx }: Turn): Promise<string> {
   async function render({ owner, value: { name, text, budget = LAYER_BUDGET } }: Owned<Layer>): Promise<string> {
     if (typeof text === "string") return fit(text.trim(), budget);
     try {
-      const body = await within(Promise.resolve(text(ctx)), HOOK_LIMIT, TOO_LONG);
+      const body = await within(Promise.resolve(text(ctx)), HOOK_LIMIT, tooLong(HOOK_LIMIT));
       return fit((body ?? "").trim(), budget);
     } catch (error) {
       note(core, `Layer '${name}' of '${owner}' was left out: ${reason(error)}`);
@@ -2036,7 +2040,7 @@ export function parseCommand(line: string): { name: string; rest: string } {
 type Format = "text" | "json" | "json-lines";
 
 const watch = <K extends keyof Events>(core: Core, event: K, see: (fact: Events[K]) => void) =>
-  void core.seers.push({ owner: "", value: { event, see } });
+  void core.seers.push({ owner: "", value: { event, see, limit: HOOK_LIMIT } });
 
 /** Notes go to stderr. What else a person sees while a turn runs is for plugins/terminal. */
 function follow(core: Core): void {

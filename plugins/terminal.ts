@@ -5,6 +5,7 @@ export default (zz: Zz) => {
   let live = false;
   let shown = false;
   let tokens = 0;
+  let thought = "";
   let since = 0;
   let clock: NodeJS.Timeout | undefined; // it ticks while the model thinks, also when nothing comes
 
@@ -14,7 +15,7 @@ export default (zz: Zz) => {
     if (to === "thinking") begin();
   });
   zz.on("received", (fact) => {
-    tokens = fact.tokens;
+    ({ tokens, thinking: thought } = fact);
     if (!clock) begin(); // after a question
   });
   zz.on("asked", stop);
@@ -33,7 +34,7 @@ export default (zz: Zz) => {
 
   function begin(): void {
     if (!live) return;
-    [since, tokens] = [performance.now(), 0];
+    [since, tokens, thought] = [performance.now(), 0, ""];
     clock = setInterval(tick, 100).unref();
   }
   function stop(): void {
@@ -41,8 +42,12 @@ export default (zz: Zz) => {
     clock = undefined;
     wipe();
   }
+  /** How long, how much, and the end of what it thinks, in one line that fits. */
   function tick(): void {
-    status(`thinking… ${((performance.now() - since) / 1000).toFixed(1)}s · ${tokens} tok`);
+    const text = `thinking… ${((performance.now() - since) / 1000).toFixed(1)}s · ${tokens} tok`;
+    const room = (process.stderr.columns ?? 80) - text.length - 4;
+    const tail = short(thought, thought.length).slice(-Math.max(room, 0));
+    status(tail && room > 10 ? `${text} ${dim(`…${tail}`)}` : text);
   }
   function status(text: string): void {
     if (!live) return;

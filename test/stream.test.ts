@@ -45,7 +45,7 @@ async function turn(script: Script, more: Options = {}, turns = 1): Promise<Turn
     ...more,
   });
   const retried: Events["retried"][] = [];
-  core.seers.push({ owner: "", value: { event: "retried", see: (fact) => void retried.push(fact) } });
+  core.seers.push({ owner: "", value: { event: "retried", limit: 5_000, see: (fact) => void retried.push(fact) } });
   const chat = openChat(core, "openai/m");
   try {
     let answer: Answer | undefined;

@@ -326,7 +326,10 @@ test("A wrapper that hangs after what it wraps is cut off after 5 s and named", 
   writeFileSync(join(where.cwd, "hang.ts"), hang);
   const ran = await zz(where, asks(fake.url, "--once", "--plugin", "hang.ts", "hi"));
   deepEqual([ran.stdout, ran.code], ["Went on.\n", 0]);
-  match(fake.requests[1]!.body.messages.at(-1).content, /^Plugin 'hang' took longer than 5 s in 'call'\.$/);
+  match(
+    fake.requests[1]!.body.messages.at(-1).content,
+    /^Plugin 'hang' was cut off in 'call': it took longer than 5 s\./,
+  );
   ok(ran.ms > 4_900 && ran.ms < 9_000, `${ran.ms}`);
 });
 
@@ -428,4 +431,38 @@ test("What an answer cost is kept with it", async (t) => {
   await zz(where, asks(fake.url, "--once", "hi"));
   const { model, usage, ms } = where.sessions()[0]!.at(-1).message;
   deepEqual([model, usage, typeof ms], ["openai/m", { input: 61, output: 9 }, "number"]);
+});
+
+test("A hook that asks for more time gets it", async (t) => {
+  const fake = await fakeOpenAI([call(["list_dir", {}]), say("ok")]);
+  t.after(fake.close);
+  const where = place();
+  const slow = `const nap = () => new Promise((wake) => setTimeout(wake, 300));
+    export default (zz) => {
+      zz.on("planned", async () => { await nap(); process.stderr.write("seen\\n"); }, 10);
+      zz.wrap("call", async (call, next) => { await nap(); return next(call); }, "last", 10);
+      zz.wrap("call", async (call, next) => { await nap(); return next(call); }, "first", 2_000);
+    };`;
+  writeFileSync(join(where.cwd, "slow.ts"), slow);
+  const ran = await zz(where, asks(fake.url, "--once", "--plugin", "slow.ts", "hi"));
+  match(ran.stderr, /Plugin 'slow' failed on 'planned': it took longer than 0\.01 s/);
+  match(
+    fake.requests[1]!.body.messages.at(-1).content,
+    /^Plugin 'slow' was cut off in 'call': it took longer than 0\.01 s\./,
+  );
+});
+
+test("The live line shows the end of what the model thinks, and fits the screen", async (t) => {
+  const think = delta({ reasoning_content: `first ${"words ".repeat(40)}and the very last thought` });
+  const fake = await fakeOpenAI([stream(think, 800, delta({ content: "Done." }), delta({}, "stop"), DONE)]);
+  t.after(fake.close);
+  const term = terminal(place(), asks(fake.url), { cols: 60 });
+  await term.sees("›");
+  term.type(`go${KEY.enter}`);
+  const shown = await term.sees(/thinking… 0\.\ds · \d+ tok ….*the very last thought/);
+  equal(shown.split("\n").filter((line) => line.includes("thought")).length, 1);
+  const after = await term.sees("Done.");
+  ok(!after.includes("thinking…"), after);
+  term.type(KEY.ctrlD);
+  await term.exited;
 });

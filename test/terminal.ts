@@ -10,7 +10,7 @@ export interface Terminal {
   /** The screen as a person sees it, trailing blanks cut. */
   screen(): string;
   type(keys: string): void;
-  /** Waits until the screen holds the text; fails with the screen after 5 s. */
+  /** Waits until the screen holds the text; fails with the screen after 10 s. */
   sees(text: string | RegExp): Promise<string>;
   exited: Promise<number>;
 }
@@ -54,7 +54,7 @@ export function terminal(
     exited,
     type: (keys) => pty.write(keys),
     async sees(text) {
-      const until = performance.now() + 5_000;
+      const until = performance.now() + 10_000;
       for (;;) {
         const shown = screen();
         if (typeof text === "string" ? shown.includes(text) : text.test(shown)) return shown;

@@ -77,12 +77,12 @@ test("A yes at the question runs the tool; --no-prompt never asks", async (t) =>
 });
 
 test("A live line counts the seconds while a server says nothing", async (t) => {
-  const fake = await fakeOpenAI([{ ...stream(700), ending: "end" }, say("x")]);
+  const fake = await fakeOpenAI([{ ...stream(), ending: "hang" }]);
   t.after(fake.close);
   const term = terminal(place(), asks(fake.url));
   await term.sees("›");
   term.type(`go${KEY.enter}`);
-  await term.sees(/thinking… 0\.[3-9]s/);
+  await term.sees(/thinking… (0\.[3-9]|[1-9]\.\d)s/);
   term.type(KEY.ctrlC);
   term.type(KEY.ctrlD);
   await term.exited;
@@ -330,7 +330,7 @@ test("A wrapper that hangs after what it wraps is cut off after 5 s and named", 
     fake.requests[1]!.body.messages.at(-1).content,
     /^Plugin 'hang' was cut off in 'call': it took longer than 5 s\./,
   );
-  ok(ran.ms > 4_900 && ran.ms < 9_000, `${ran.ms}`);
+  ok(ran.ms > 4_900 && ran.ms < 20_000, `${ran.ms}`);
 });
 
 test("A used-up quota told in the stream is not asked for again", async (t) => {
@@ -358,7 +358,7 @@ for (const [what, args, how, exit] of [
     for (const json of ["--json", "--json-lines"]) {
       const ran = await zz(where, [...args, json, "-m", "offline"], {
         ...how,
-        started: (child) => exit === 130 && setTimeout(() => child.kill("SIGINT"), 600),
+        started: (child) => exit === 130 && setTimeout(() => child.kill("SIGINT"), 1_500),
       });
       equal(ran.code, exit);
       const last = JSON.parse(ran.stdout.trim().split("\n").at(-1)!);

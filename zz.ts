@@ -2167,7 +2167,7 @@ async function repl(core: Core, open: () => Promise<LiveChat>, first: Prompt, at
     await start(core, chat, true);
     return chat;
   });
-  opened.catch(() => {}); // told when the first line waits for it
+  opened.catch(() => rl.close()); // nothing to talk to: main says why
   for (let line: string | undefined = first.text || (await next()); line !== undefined; line = await next()) {
     struck = Number.NEGATIVE_INFINITY;
     if (line.trim() && !(await obey(line.trim()))) break;
@@ -2176,7 +2176,7 @@ async function repl(core: Core, open: () => Promise<LiveChat>, first: Prompt, at
   }
   if (!closed) rl.close();
   if (code === 0) stdout.write("\n");
-  (await opened.catch(() => undefined))?.session?.close();
+  (await opened).session?.close();
   return code;
 
   async function next(): Promise<string | undefined> {

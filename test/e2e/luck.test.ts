@@ -466,3 +466,13 @@ test("The live line shows the end of what the model thinks, and fits the screen"
   term.type(KEY.ctrlD);
   await term.exited;
 });
+
+test("A session that another zz has open is told of before anything is typed, and zz leaves with 1", async () => {
+  const where = place();
+  lay(where, "mine", { ...header, root: where.cwd });
+  const start = readFileSync("/proc/self/stat", "utf8").split(") ").at(-1)!.split(" ")[19];
+  writeFileSync(join(where.home, "sessions", "mine.lock"), `${process.pid} ${start}`);
+  const term = terminal(where, ["-m", "offline", "-c"]);
+  await term.sees(`another zz (process ${process.pid}) has it open`);
+  equal(await term.exited, 1);
+});

@@ -54,13 +54,15 @@ export interface Ctx {
   readonly signal: AbortSignal; // aborts on Ctrl-C
   readonly chat: Chat;
   readonly files: Files;
+  readonly permissions: Permissions;
   readonly ask?: Ask; // absent when nobody is there
   readonly about: About;
   call(tool: string, args: unknown): Promise<Result>; // through the same gate as the model's calls
   note(text: string): void; // to the person, never to the model
   progress(text: string): void; // a live line while a tool runs
 }
-export type Ask = (question: string) => Promise<string>;
+/** A line; with keys ("yn"), one of them, in lower or upper case as it stands there: whatever else is pressed is the empty text. */
+export type Ask = (question: string, keys?: string) => Promise<string>;
 
 /** What there is, to look at: for commands such as /help and flags such as --tools. */
 export interface About {
@@ -77,13 +79,18 @@ export interface Tool<S extends Schema = any> {
   description: string;
   aliases?: string[]; // other names that models use for it; accepted, never advertised
   params?: S;
-  needs?(args: Infer<S>): Needs; // what the gate asks for; absent: pure
+  needs?(args: Infer<S>, ctx: Ctx): Awaitable<Needs>; // what the gate asks for, before it runs; absent: pure
+  changes?: boolean; // it changes files, through ctx.files: held until it returns, shown, asked for, made all or none
+  preview?(args: Infer<S>, ctx: Ctx): Awaitable<string>; // what else to show with the question
   run(args: Infer<S>, ctx: Ctx): Awaitable<Result | string>; // a throw becomes a failed result that the model reads
   render?(result: Result, width: number): string;
   timeout?: number; // ms; two minutes unless it says otherwise
 }
 export type Kind = "read" | "write" | "run" | "net" | "env";
-export type Needs = { [K in Kind]?: string[] };
+export type Needs = { [K in Kind]?: Need[] };
+/** A path, a command's words, a host, a variable. A tool may say what it knows of it: "ask" is asked whatever a list allows. */
+export type Need = string | { name: string; verdict: Verdict; why: string };
+export type Verdict = "allow" | "ask" | "deny";
 export interface Result {
   text: string;
   data?: unknown; // for programs: --call --json, scripts, other tools
@@ -201,11 +208,58 @@ export interface Chat {
   readonly messages: readonly Message[]; // the branch in force, oldest first
 }
 
-/** The disk, for tools. Paths are relative to the project, or absolute inside it. */
+/**
+ * The disk, for tools. Paths are relative to the project, or absolute inside it. What a tool writes, removes and moves
+ * is held until it returns; it sees its own changes meanwhile.
+ */
 export interface Files {
   path(name: string): string; // absolute, links followed; throws outside the project
-  read(name: string): Promise<{ text: string; bytes: Uint8Array; hash: string }>;
+  read(name: string): Promise<FileRead>;
   list(under?: string): Promise<string[]>; // every file that is not ignored, relative to the project
+  write(name: string, content: string | Uint8Array): Promise<void>; // text takes on the file's BOM, line ends and last newline; bytes are bytes
+  remove(name: string): Promise<void>;
+  move(from: string, to: string): Promise<void>;
+  changes(): Changed[]; // what this conversation did to files, oldest first
+  undo(what?: string): Promise<Result>; // the last one; or a count, "turn", a path
+  redo(what?: string): Promise<Result>;
+}
+export interface FileRead {
+  text: string;
+  bytes: Uint8Array;
+  hash: string;
+  seen?: string; // the hash of what the model last read or wrote there; absent: it has not
+}
+
+/** One file, before and after; absent: not there. */
+export interface Difference {
+  path: string; // relative to the project
+  before?: string;
+  after?: string;
+  note?: string; // what the texts do not show: a mode, a move, bytes that are no text
+}
+/** A difference that was made. */
+export interface Changed {
+  id: number;
+  turn: number; // those of one turn are one group
+  at: string;
+  tool: string;
+  path: string;
+  did: "created" | "edited" | "deleted";
+  undone: boolean;
+}
+
+/** What the gate goes by. Deny wins, then allow, then what a tool says of its own need, then the defaults. */
+export interface Permissions {
+  readonly rules: readonly Rule[];
+  judge(kind: Kind, need: Need): { verdict: Verdict; why: string };
+  add(rule: Rule): void; // from "project": kept for this folder, in the home
+  drop(rule: Rule): void;
+}
+export interface Rule {
+  verdict: "allow" | "deny";
+  kind: Kind;
+  name?: string; // absent: all of that kind
+  from: "flag" | "settings" | "project" | "answer";
 }
 
 export interface Flag {
@@ -226,6 +280,8 @@ export interface Events {
   received: { tokens: number; ms: number; thinking: string }; // while a response streams
   retried: { attempt: number; wait: number; reason: string };
   planned: { calls: readonly Call[]; text: string };
+  decided: { tool: string; kind: Kind; name: string; allowed: boolean; why: string };
+  changed: { tool: string; paths: string[] };
   called: { call: Call; result: Result; ms: number };
   progressed: { text: string };
   asked: { question: string };
@@ -238,8 +294,10 @@ export interface Steps {
   line: [string, string]; // what the person typed
   request: [ChatRequest, Reply];
   call: [Call, Result];
+  preview: [Preview, string]; // what a tool would do, as it is shown with the question
   render: [string, string]; // the answer, as it is shown
 }
+export type Preview = { tool: string; about: string; changes: Difference[] };
 export type Around<IO> = IO extends [infer In, infer Out]
   ? (input: In, next: (input: In) => Promise<Out>, ctx: Ctx) => Awaitable<Out>
   : never;
@@ -339,12 +397,12 @@ const LOAD_LIMIT = 10_000;
 const SLOW_LOAD = "loading took longer than 10 s. Move slow work into a tool.";
 const tooLong = (limit: number): string => `it took longer than ${limit / 1000} s`;
 const EVENTS = words<keyof Events>(
-  "started phase received retried planned called progressed asked noted answered failed",
+  "started phase received retried planned decided changed called progressed asked noted answered failed",
 );
-const STEPS = words<keyof Steps>("line request call render");
+const STEPS = words<keyof Steps>("line request call preview render");
 /** Field by field what may be registered; "!" marks what must be there. */
 const SHAPES = {
-  tool: "name! description! run! aliases params needs render timeout",
+  tool: "name! description! run! aliases params needs changes preview render timeout",
   command: "name! description! run! complete",
   layer: "name! slot! text! budget",
   provider: "name! models! chat! auto",
@@ -1023,10 +1081,13 @@ function judge({ options }: Core, kind: Kind, name: string): "allow" | "ask" | "
   return kind === "read" && isInside(root, target) && !SECRET.test(target) ? "allow" : "ask";
 }
 
+const nameOf = (need: Need): string => (typeof need === "string" ? need : need.name);
+
 /** Asks the person for what the rules leave open; nobody there means no. Returns the sentence of a refusal. */
 async function gate({ core, ctx: { signal } }: Place, tool: string, needs: Needs): Promise<string | undefined> {
   for (const kind of KINDS)
-    for (const target of needs[kind] ?? []) {
+    for (const need of needs[kind] ?? []) {
+      const target = nameOf(need);
       const verdict = judge(core, kind, target);
       const words = `${kind} access to "${target}"`;
       if (verdict === "deny") return `Refused: ${words} is denied by --deny-${kind}.`;
@@ -1068,7 +1129,20 @@ const LARGEST_READ = 50 * 1024 * 1024;
 /** What one call may reach: `granted` is what the gate let it have by name. */
 function openFiles(core: Core, granted: string[] = []): Files {
   const { root } = core.options;
-  return { path: inside, read, list };
+  const later = async () => {
+    throw fault("not yet");
+  };
+  return {
+    path: inside,
+    read,
+    list,
+    write: later,
+    remove: later,
+    move: later,
+    changes: () => [],
+    undo: later,
+    redo: later,
+  };
 
   function inside(name: string): string {
     const file = realPath(root, name);
@@ -1692,8 +1766,9 @@ async function perform(turn: Turn, { calls, text }: Reply): Promise<void> {
   turn.repeats = new Map();
   for (let i = 0; i < calls.length && !chat.stop.signal.aborted; ) {
     const batch = [calls[i++]!];
-    while (i < calls.length && batch.length < SIDE_BY_SIDE && onlyReads(core, calls[i]!) && onlyReads(core, batch[0]!))
-      batch.push(calls[i++]!);
+    if (await onlyReads(turn, batch[0]!))
+      while (i < calls.length && batch.length < SIDE_BY_SIDE && (await onlyReads(turn, calls[i]!)))
+        batch.push(calls[i++]!);
     const results = await Promise.all(batch.map((call) => runCall(turn, call)));
     for (const [j, { text, failed, refused, images }] of results.entries()) {
       const { id, name, args } = batch[j]!;
@@ -1711,10 +1786,10 @@ async function perform(turn: Turn, { calls, text }: Reply): Promise<void> {
   }
 }
 
-function onlyReads(core: Core, call: Call): boolean {
+async function onlyReads({ core, ctx }: Place, call: Call): Promise<boolean> {
   const tool = findTool(core, call.name);
-  if (!tool || call.broken) return false;
-  const needs = tryTo(() => tool.needs?.(call.args) ?? {}); // it may meet arguments that validation will refuse
+  if (!tool || call.broken || tool.changes) return false;
+  const needs = await (async () => tool.needs?.(call.args, ctx) ?? {})().catch(() => undefined); // validation comes later
   return needs !== undefined && Object.keys(needs).every((kind) => kind === "read");
 }
 
@@ -1736,11 +1811,11 @@ async function runTool(place: Place, call: Call): Promise<Result> {
   const tool = toolNamed(core, call.name);
   if (call.broken) throw fault(call.broken);
   const args = frozen(await validate(tool, call.args, "Send the call again with valid arguments."));
-  const needs = tool.needs?.(args) ?? {};
+  const needs = (await tool.needs?.(args, ctx)) ?? {};
   const refusal = await gate(place, tool.name, needs);
   ctx.signal.throwIfAborted();
   if (refusal) return { text: refusal, failed: true, refused: true };
-  const granted = (needs.read ?? []).map((name) => realPath(core.options.root, name));
+  const granted = (needs.read ?? []).map((need) => realPath(core.options.root, nameOf(need)));
   const own: Ctx = Object.create(ctx, { files: { value: openFiles(core, granted) } });
   const limit = tool.timeout ?? TOOL_LIMIT;
   const late = `'${tool.name}' took longer than ${limit / 1000} s and was given up.`;
@@ -1902,6 +1977,7 @@ function context(core: Core, chat: LiveChat): Ctx {
     },
     chat,
     files: openFiles(core),
+    permissions: { rules: [], judge: () => ({ verdict: "ask", why: "" }), add() {}, drop() {} },
     ...(core.ask && { ask: core.ask }),
     get about() {
       return about(core);

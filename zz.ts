@@ -78,6 +78,7 @@ export interface Tool<S extends Schema = any> {
   name: string; // snake_case
   description: string;
   aliases?: string[]; // other names that models use for it; accepted, never advertised
+  also?: Record<string, string[]>; // the same for its parameters: { path: ["file_path"] }
   params?: S;
   needs?(args: Infer<S>, ctx: Ctx): Awaitable<Needs>; // what the gate asks for, before it runs; absent: pure
   changes?: boolean; // it changes files, through ctx.files: held until it returns, shown, asked for, made all or none
@@ -194,7 +195,7 @@ export interface Call {
 export type Reply = { text: string; thinking: string; calls: Call[]; finish: Finish; usage?: Usage };
 
 export type Message =
-  | { role: "user"; text: string; images?: Image[] }
+  | { role: "user"; text: string; images?: Image[]; aside?: true } // aside: zz tells what the person did meanwhile
   | (Made & { role: "assistant"; text: string; thinking?: string; calls?: Call[]; cut?: boolean })
   | { role: "tool"; id: string; name: string; text: string; failed?: boolean; images?: Image[] };
 
@@ -334,6 +335,7 @@ export interface Settings {
   timeout?: number; // seconds without a byte from the provider
   options?: Record<string, unknown>;
   providers?: Record<string, Endpoint>;
+  permissions?: { allow?: Rules; deny?: Rules };
   [plugin: string]: unknown;
 }
 
@@ -377,7 +379,9 @@ export interface Core {
   wraps: Owned<{ step: keyof Steps; around: Around<[any, any]>; order: "first" | "last"; limit: number }>[];
   states: Map<string, { live: object; saved: string }>;
   ask?: Ask;
-  asking?: Promise<string>; // one question at a time
+  edit?: (text: string, name: string) => Promise<string | undefined>; // by the person; undefined: not saved
+  asking?: Promise<unknown>; // one question at a time
+  rules: Rule[];
   atFault?: (error: Fault) => Promise<boolean>; // the person says whether to try again
   atLimit?: (why: string) => Promise<boolean>; // the person says whether to go on
 }
@@ -402,7 +406,7 @@ const EVENTS = words<keyof Events>(
 const STEPS = words<keyof Steps>("line request call preview render");
 /** Field by field what may be registered; "!" marks what must be there. */
 const SHAPES = {
-  tool: "name! description! run! aliases params needs changes preview render timeout",
+  tool: "name! description! run! aliases also params needs changes preview render timeout",
   command: "name! description! run! complete",
   layer: "name! slot! text! budget",
   provider: "name! models! chat! auto",
@@ -426,7 +430,9 @@ export async function createZz(options: Options = {}): Promise<Core> {
     seers: [],
     wraps: [],
     states: new Map(),
+    rules: [],
   };
+  core.rules.push(...firstRules(core.options));
   core.layers.push(...promptFiles(core), toolGuide(core));
   const bundle: Record<string, unknown> = BUILT ? (await import(`${SELF_URL}/plugins.js`)).default : {};
   core.plugins.push(...findPlugins(core, bundle));
@@ -656,7 +662,7 @@ function around<K extends keyof Steps>(
   }
 }
 /** Where a step is taken: in this instance, with what its plugins reach there. */
-type Place = { core: Core; ctx: Ctx };
+type Place = { core: Core; chat: LiveChat; ctx: Ctx };
 
 function within<T>(promise: Promise<T>, ms: number, late: string): Promise<T> {
   const limit = deadline(ms, fault(late));
@@ -1066,39 +1072,181 @@ function enter(core: Core, chat: LiveChat, to: Phase): void {
 // ── 5 Gate ─────────────────────────────────────────────────────────────────────────────────────────────
 
 const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
-/** Files inside the project that are asked for all the same. */
-const SECRET = /(^|\/)(\.env(\..*)?|id_(rsa|dsa|ecdsa|ed25519)|.*\.(pem|key|p12|pfx)|\.npmrc|\.netrc)$/;
+/** Files inside the project that hold secrets: reading them is asked for all the same. */
+const SECRET =
+  /(^|\/)(\.env(\..*)?|\.envrc|id_(rsa|dsa|ecdsa|ed25519)|.*\.(pem|key|p12|pfx)|\.npmrc|\.netrc|\.pypirc|\.git-credentials)$/;
+/** Files that run by themselves some day: only their own name allows writing them, not a list that holds their folder. */
+const GUARDED = /(^|\/)(\.git|\.zz)(\/|$)/;
 
-/** Deny wins, then allow, then ask. Reading inside the project is allowed, but for files that hold secrets. */
-function judge({ options }: Core, kind: Kind, name: string): "allow" | "ask" | "deny" {
-  const { root, allow, deny } = options;
+const toRules = (verdict: Rule["verdict"], from: Rule["from"], rules: Rules = {}): Rule[] =>
+  KINDS.flatMap((kind) => {
+    const given = rules[kind];
+    return given === true ? [{ verdict, kind, from }] : (given ?? []).map((name) => ({ verdict, kind, name, from }));
+  });
+
+/** From the flags, the settings, and what was kept for this folder; answers are added as they come. */
+function firstRules({ root, home, allow, deny, settings: { permissions } }: Core["options"]): Rule[] {
+  const flags = [...toRules("deny", "flag", deny), ...toRules("allow", "flag", allow)];
+  const set = [...toRules("deny", "settings", permissions?.deny), ...toRules("allow", "settings", permissions?.allow)];
+  return [...flags, ...set, ...(keptRules(home)[root] ?? []).filter((rule) => KINDS.includes(rule?.kind))];
+}
+
+const keptFile = (home: string): string => path.join(home, "permissions.json");
+const keptRules = (home: string): Record<string, Rule[]> => (jsonOrText(textOf(keptFile(home)) || "{}") as any) ?? {};
+
+function permissions({ rules, options }: Core): Permissions {
+  return {
+    rules,
+    judge: (kind, need) => judge({ rules, options }, kind, need),
+    add(rule) {
+      rules.push(rule);
+      if (rule.from === "project") keep();
+    },
+    drop(rule) {
+      rules.splice(rules.indexOf(rule), rules.includes(rule) ? 1 : 0);
+      if (rule.from === "project") keep();
+    },
+  };
+
+  function keep(): void {
+    const { home, root } = options;
+    const all = { ...keptRules(home), [root]: rules.filter((rule) => rule.from === "project") };
+    makePrivate(home);
+    put(keptFile(fs.realpathSync(home)), { bytes: Buffer.from(`${JSON.stringify(all, null, 2)}\n`), mode: 0o100600 });
+  }
+}
+
+/** Deny wins, then allow, then what the tool says of its need, then: reading the project is allowed, all else is asked. */
+function judge({ rules, options: { root } }: Pick<Core, "rules" | "options">, kind: Kind, need: Need) {
+  const { name, verdict, why } = typeof need === "string" ? { name: need, verdict: undefined, why: "" } : need;
   const isFile = kind === "read" || kind === "write";
   const target = isFile ? realPath(root, name) : name;
-  const covers = (rule: true | string[] | undefined) =>
-    rule === true || rule?.some((one) => (isFile ? isInside(realPath(root, one), target) : one === target));
-  if (covers(deny?.[kind])) return "deny";
-  if (covers(allow?.[kind])) return "allow";
-  return kind === "read" && isInside(root, target) && !SECRET.test(target) ? "allow" : "ask";
+  const guarded = verdict === "ask" || (kind === "write" && GUARDED.test(target));
+  const ruled = (by: Rule["verdict"], exactly: boolean) =>
+    rules.find((rule) => rule.kind === kind && rule.verdict === by && covers(rule.name, exactly));
+  const rule = ruled("deny", false) ?? (verdict === "deny" ? undefined : ruled("allow", guarded));
+  if (rule) return { verdict: rule.verdict, why: `by ${nameOfRule(rule)}` };
+  if (verdict) return { verdict, why };
+  if (kind !== "read" || !isInside(root, target)) return { verdict: "ask" as const, why: "" };
+  return SECRET.test(target)
+    ? { verdict: "ask" as const, why: "it may hold secrets" }
+    : { verdict: "allow" as const, why: "reading the project" };
+
+  function covers(rule: string | undefined, exactly: boolean): boolean {
+    if (rule === undefined) return true;
+    const own = isFile ? realPath(root, rule) : rule;
+    if (own === target || exactly) return own === target;
+    if (isFile) return isInside(own, target);
+    if (kind === "run") return target.startsWith(`${own} `);
+    if (kind === "net") return target.startsWith(`${own}:`) || (own.startsWith("*.") && target.endsWith(own.slice(1)));
+    return own.endsWith("*") && target.startsWith(own.slice(0, -1));
+  }
 }
 
 const nameOf = (need: Need): string => (typeof need === "string" ? need : need.name);
+const accessTo = (kind: Kind, name: string): string => `${kind} access to "${name}"`;
+const RULE_FROM = {
+  settings: "the settings",
+  project: "what was kept for this project",
+  answer: "an answer in this session",
+};
+const nameOfRule = ({ verdict, kind, name, from }: Rule): string =>
+  from === "flag" ? flagOf(verdict, kind, name) : RULE_FROM[from];
+/** As it would be typed. What a list cannot hold needs the flag without one. */
+function flagOf(verdict: Rule["verdict"], kind: Kind, name?: string): string {
+  const flag = `--${verdict}-${kind}`;
+  if (name === undefined || /[,'\n\x00-\x1f]/.test(name)) return flag;
+  return `${flag}=${/^[\w./:@%+=*~-]+$/.test(name) ? name : `'${name}'`}`;
+}
 
-/** Asks the person for what the rules leave open; nobody there means no. Returns the sentence of a refusal. */
-async function gate({ core, ctx: { signal } }: Place, tool: string, needs: Needs): Promise<string | undefined> {
+/** What the rules leave open. */
+type Open = { kind: Kind; name: string; why: string; whole: boolean }; // whole: no list may allow it
+
+/** Judges what a call needs and asks the person for what the rules leave open. Returns the sentence of a refusal. */
+async function gate(place: Place, tool: Tool, args: unknown, needs: Needs): Promise<string | undefined> {
+  const open = new Map<string, Open>();
   for (const kind of KINDS)
     for (const need of needs[kind] ?? []) {
-      const target = nameOf(need);
-      const verdict = judge(core, kind, target);
-      const words = `${kind} access to "${target}"`;
-      if (verdict === "deny") return `Refused: ${words} is denied by --deny-${kind}.`;
-      if (verdict === "allow") continue;
-      if (!core.ask) return `Refused: requires ${words}; run again with --allow-${kind}=${target}.`;
-      const before = core.asking; // calls that run side by side ask one after the other
-      const asking = Promise.resolve(before).then(() => core.ask!(`Allow ${tool} ${words}? [y/N] `));
-      core.asking = asking.catch(() => "");
-      if (!/^y(es)?$/i.test((await until(signal, asking)).trim())) return `Refused: the person said no to ${words}.`;
+      const refusal = await weigh(place.core, tool.name, kind, need, open);
+      if (refusal) return refusal;
     }
-  return undefined;
+  if (!open.size) return undefined;
+  const text = (await tool.preview?.(args, place.ctx)) ?? "";
+  return (await confirm(place, tool.name, [...open.values()], clean(text))).refusal;
+}
+
+async function weigh(core: Core, tool: string, kind: Kind, need: Need, open: Map<string, Open>) {
+  const name = nameOf(need);
+  const { verdict, why } = judge(core, kind, need);
+  if (verdict !== "ask") await emit(core, "decided", { tool, kind, name, allowed: verdict === "allow", why });
+  else open.set(`${kind} ${name}`, { kind, name, why, whole: typeof need !== "string" });
+  return verdict === "deny"
+    ? `Refused: ${accessTo(kind, name)} is denied${why.startsWith("by ") ? " " : ": "}${why}.`
+    : undefined;
+}
+
+/** Puts it to the person; nobody there means no. `more` are keys beyond yes, no and always. */
+async function confirm(
+  { core, ctx }: Place,
+  tool: string,
+  open: Open[],
+  text: string,
+  more: Partial<Record<string, string>> = {},
+): Promise<{ key: string; refusal?: string }> {
+  const accesses = open.map(({ kind, name }) => accessTo(kind, name)).join(" and ");
+  const flags = open.map(({ kind, name, whole }) => flagOf("allow", kind, whole ? undefined : name)).join(" ");
+  const decide = async (allowed: boolean, why: string) => {
+    for (const { kind, name } of open) await emit(core, "decided", { tool, kind, name, allowed, why });
+  };
+  if (!core.ask) {
+    await decide(false, "nobody is there to ask");
+    return { key: "n", refusal: `Refused: requires ${accesses}; run again with ${flags}.` };
+  }
+  const keys: Record<string, string> = {
+    y: "yes",
+    n: "no",
+    ...(more as Record<string, string>),
+    A: `always: ${open
+      .map(always)
+      .map(({ kind, name }) => `${kind} "${name}"`)
+      .join(", ")}`,
+  };
+  const question = [
+    `┏ ${tool} requests ${clean(accesses).replaceAll("\n", "␊")}.`,
+    ...open.flatMap(({ why }) => (why ? [`┠ ${clean(why)}.`] : [])),
+    ...(text ? text.split("\n").map((line) => `┃ ${line}`) : []),
+    `┠ ${flags} skips this question.`,
+    `┗ Allow? [${Object.keys(keys).join("/")}] (${Object.entries(keys)
+      .map(([key, does]) => `${key} = ${clean(does).replaceAll("\n", "␊")}`)
+      .join(", ")}) `,
+  ].join("\n");
+  const key = await inTurn(core, async () => {
+    const needs = open.map(
+      ({ kind, name, why, whole }) => [kind, whole ? { name, verdict: "ask" as const, why } : name] as const,
+    );
+    const granted = needs.every(([kind, need]) => judge(core, kind, need).verdict === "allow"); // by an answer meanwhile
+    return granted && !text ? "y" : until(ctx.signal, core.ask!(question, Object.keys(keys).join("")));
+  });
+  if (key === "A") for (const one of open) core.rules.push(always(one));
+  if (key === "y" || key === "A") await decide(true, "the person said yes");
+  if (key in keys && key !== "n") return { key };
+  const because = key === "n" ? (await until(ctx.signal, core.ask("Why not? (Enter: no reason) "))).trim() : "";
+  await decide(false, "the person said no");
+  return { key: "n", refusal: `Refused: the person said no to ${accesses}${because ? `: ${because}` : "."}` };
+
+  /** Writing in the project is one permission; all else goes by its name. */
+  function always({ kind, name }: Open): Rule {
+    const { root } = core.options;
+    const wide = kind === "write" && isInside(root, realPath(root, name)) && !GUARDED.test(name);
+    return { verdict: "allow", kind, name: wide ? "." : name, from: "answer" };
+  }
+}
+
+/** Calls that run side by side ask one after the other. */
+function inTurn<T>(core: Core, act: () => Promise<T>): Promise<T> {
+  const acted = Promise.resolve(core.asking).then(act);
+  core.asking = acted.catch(() => {});
+  return acted;
 }
 
 const isInside = (folder: string, file: string): boolean =>
@@ -1125,46 +1273,122 @@ function realPath(root: string, name: string): string {
 const NEVER_LISTED = ["node_modules", ".git"];
 const IGNORED_WITHOUT_GIT = ["dist", "build", ".next", "coverage", ".venv", "__pycache__", "target"];
 const LARGEST_READ = 50 * 1024 * 1024;
+const [FILE, LINK, TYPE] = [0o100000, 0o120000, 0o170000];
 
-/** What one call may reach: `granted` is what the gate let it have by name. */
-function openFiles(core: Core, granted: string[] = []): Files {
+/** A file as it is: its mode with the type in it; a link's bytes are its target. Undefined: not there. */
+type State = { bytes: Buffer; mode: number } | undefined;
+/** What is to become of files, by real path. */
+type Held = Map<string, { before: State; after: State }>;
+/** What one call may reach. `granted`: what the gate let it have by name; `held`: where its changes wait. */
+type Reach = { tool: string; granted?: string[]; held?: Held | undefined; changes?: boolean };
+
+function openFiles(place: Place, { tool, granted = [], held, changes = true }: Reach): Files {
+  const { core, chat } = place;
   const { root } = core.options;
-  const later = async () => {
-    throw fault("not yet");
-  };
   return {
     path: inside,
     read,
     list,
-    write: later,
-    remove: later,
-    move: later,
-    changes: () => [],
-    undo: later,
-    redo: later,
+    async write(name, content) {
+      const given = typeof content === "string" ? undefined : Buffer.from(content);
+      const mode = FILE | (0o666 & ~process.umask());
+      const become = (before: State) => ({
+        bytes: given ?? adapt(String(content), before),
+        mode: before?.mode ?? mode,
+      });
+      await change("write", name, [[realPath(root, name), become]]);
+    },
+    async remove(name) {
+      const file = ownPath(name);
+      if (!now(file)) throw fileFault("delete", name, { code: "ENOENT" });
+      await change("delete", name, [[file, () => undefined]]);
+    },
+    async move(from, to) {
+      const [file, target] = [ownPath(from), ownPath(to)];
+      const moved = now(file);
+      if (!moved) throw fileFault("move", from, { code: "ENOENT" });
+      if (now(target)) throw fault(`Cannot move '${from}' to '${to}': there is a file already. Delete it first.`);
+      await change("move", from, [
+        [target, () => moved],
+        [file, () => undefined],
+      ]);
+    },
+    changes: () =>
+      history(recall(place, "undo").log).changes.map((one) => {
+        const { change: id, turn, at, tool, path: file, undone } = one;
+        return {
+          id,
+          turn,
+          at,
+          tool,
+          path: isInside(root, file) ? path.relative(root, file) : file,
+          did: didOf(one),
+          undone,
+        };
+      }),
+    undo: (what = "1") => travel(place, "undo", what),
+    redo: (what = "1") => travel(place, "redo", what),
   };
 
   function inside(name: string): string {
     const file = realPath(root, name);
-    if (!isInside(root, file) && !granted.includes(file) && judge(core, "read", file) !== "allow")
+    if (!isInside(root, file) && !granted.includes(file) && judge(core, "read", file).verdict !== "allow")
       throw fault(`Cannot use '${name}': it is outside the project (${root}). Use a path inside it.`);
     return file;
   }
 
-  async function read(name: string): Promise<{ text: string; bytes: Uint8Array; hash: string }> {
+  /** The path itself, not what it links to. */
+  function ownPath(name: string): string {
+    const whole = path.resolve(root, name);
+    return path.join(realPath(root, path.dirname(whole)), path.basename(whole));
+  }
+
+  function now(file: string): State {
+    return held?.has(file) ? held.get(file)!.after : stateOf(file);
+  }
+
+  /** Holds the changes of a tool until it returns; a command's are asked for and made at once. */
+  async function change(
+    verb: string,
+    name: string,
+    steps: [file: string, become: (before: State) => State][],
+  ): Promise<void> {
+    if (!changes)
+      throw fault(`Cannot ${verb} '${name}': '${tool}' does not say that it changes files. Add changes: true to it.`);
+    const into: Held = held ?? new Map();
+    try {
+      for (const [file, become] of steps) {
+        const present = now(file);
+        if (present && !(present.mode & 0o222) && (present.mode & TYPE) === FILE)
+          throw fault(`Cannot ${verb} '${name}': it is read-only. Leave it, or have its mode changed first.`);
+        into.set(file, { before: into.has(file) ? into.get(file)!.before : present, after: become(present) });
+      }
+    } catch (error) {
+      throw codeOf(error) ? fileFault(verb, name, error) : error;
+    }
+    const { refusal } = held ? {} : await commit(place, tool, into, "");
+    if (refusal) throw fault(refusal);
+  }
+
+  async function read(name: string): Promise<FileRead> {
     const refuse = (why: string) => fault(`Cannot read '${name}': ${why}`);
     const file = inside(name);
-    const verdict = judge(core, "read", file); // again, since a search comes upon files that nobody named
+    const { verdict } = judge(core, "read", file); // again, since a search comes upon files that nobody named
     if (verdict === "deny" || (verdict === "ask" && !granted.includes(file)))
       throw refuse("it requires read access. Name the file itself, and it is asked for.");
+    const waiting = held?.get(file);
     try {
-      const stat = await fs.promises.stat(file);
-      if (stat.isDirectory()) throw refuse("it is a folder. List it instead.");
-      if (!stat.isFile()) throw refuse("it is not a regular file. Choose another.");
-      if (stat.size > LARGEST_READ) throw refuse(`${stat.size} bytes are too many. Search it instead.`);
-      const bytes = await fs.promises.readFile(file);
-      const { createHash } = await import("node:crypto");
-      return { text: bytes.toString("utf8"), bytes, hash: createHash("sha256").update(bytes).digest("hex") };
+      if (!waiting) {
+        const stat = await fs.promises.stat(file);
+        if (stat.isDirectory()) throw refuse("it is a folder. List it instead.");
+        if (!stat.isFile()) throw refuse("it is not a regular file. Choose another.");
+        if (stat.size > LARGEST_READ) throw refuse(`${stat.size} bytes are too many. Search it instead.`);
+      } else if (!waiting.after) throw fileFault("read", name, { code: "ENOENT" });
+      const bytes = waiting?.after?.bytes ?? (await fs.promises.readFile(file));
+      const hash = hashOf(bytes);
+      const seen = chat.seen.get(file);
+      if (granted.includes(file) && !changes) chat.seen.set(file, hash);
+      return { text: bytes.toString("utf8"), bytes, hash, ...(seen && { seen }) };
     } catch (error) {
       throw codeOf(error) ? fileFault("read", name, error) : error;
     }
@@ -1180,6 +1404,423 @@ function openFiles(core: Core, granted: string[] = []): Files {
     return found
       .filter((file) => file.startsWith(prefix) && !file.split("/").some((part) => NEVER_LISTED.includes(part)))
       .sort();
+  }
+}
+
+const hashOf = (bytes: Uint8Array): string =>
+  process.getBuiltinModule("node:crypto").createHash("sha256").update(bytes).digest("hex");
+const hashOfState = (state: State): string | null => (state ? hashOf(state.bytes) : null);
+const alike = (one: State, two: State): boolean =>
+  one && two ? one.bytes.equals(two.bytes) && one.mode === two.mode : one === two;
+
+function stateOf(file: string): State {
+  const stat = fs.lstatSync(file, { throwIfNoEntry: false });
+  if (!stat) return undefined;
+  const refuse = (why: string) => fault(`Cannot change '${file}': ${why}`);
+  if (stat.isSymbolicLink()) return { bytes: Buffer.from(fs.readlinkSync(file)), mode: stat.mode };
+  if (stat.isDirectory()) throw refuse("it is a folder. Name a file, or use a command.");
+  if (!stat.isFile()) throw refuse("it is not a regular file. Choose another.");
+  if (stat.size > LARGEST_READ) throw refuse(`${stat.size} bytes are too many. Use a command.`);
+  return { bytes: fs.readFileSync(file), mode: stat.mode };
+}
+
+/** A text as the file has it: its byte order mark, its line ends and its last newline stay. */
+function adapt(text: string, before: State): Buffer {
+  const old = before?.bytes.toString("utf8") ?? "";
+  if (!before || !old || !before.bytes.equals(Buffer.from(old))) return Buffer.from(text);
+  const count = (what: string) => old.split(what).length - 1;
+  const all = count("\n");
+  let next = text;
+  if (all && count("\r\n") === all) next = next.replace(/\r?\n/g, "\r\n");
+  else if (all && !count("\r\n")) next = next.replaceAll("\r\n", "\n");
+  if (!old.endsWith("\n")) next = next.replace(/\r?\n$/, "");
+  else if (next && !next.endsWith("\n")) next += /\r\n$/.test(old) ? "\r\n" : "\n";
+  if (old.startsWith("\ufeff") && !next.startsWith("\ufeff")) next = `\ufeff${next}`;
+  return Buffer.from(next);
+}
+
+/** Puts a file into a state, by a neighbour that takes its place: whole, or not at all. */
+function put(file: string, state: State): void {
+  const folder = path.dirname(file);
+  for (const missing of missingFolders(folder)) fs.mkdirSync(missing);
+  const name = path.basename(file);
+  const fd = fs.openSync(folder, fs.constants.O_RDONLY | fs.constants.O_DIRECTORY);
+  const handle = `/proc/self/fd/${fd}`; // the folder itself: nobody can swap it for a link meanwhile
+  const real = tryTo(() => fs.readlinkSync(handle));
+  const at = real === undefined ? folder : handle;
+  try {
+    if ((real ?? fs.realpathSync(folder)) !== folder)
+      throw fault(`Cannot write '${file}': its folder was swapped for a link. Look at what happens there.`);
+    sweep(at);
+    if (state) replace(path.join(at, name), path.join(at, `.zz-${process.pid}-${newId()}.tmp`), state);
+    else fs.unlinkSync(path.join(at, name));
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
+function replace(file: string, temporary: string, { bytes, mode }: NonNullable<State>): void {
+  const owner = fs.lstatSync(file, { throwIfNoEntry: false });
+  try {
+    if ((mode & TYPE) === LINK) fs.symlinkSync(bytes.toString(), temporary);
+    else {
+      const fd = fs.openSync(temporary, "wx", 0o600);
+      try {
+        fs.writeFileSync(fd, bytes);
+        if (owner && owner.uid !== process.getuid?.()) tryTo(() => fs.fchownSync(fd, owner.uid, owner.gid));
+        fs.fchmodSync(fd, mode & 0o7777);
+        fs.fsyncSync(fd);
+      } finally {
+        fs.closeSync(fd);
+      }
+    }
+    fs.renameSync(temporary, file);
+  } catch (error) {
+    fs.rmSync(temporary, { force: true });
+    throw error;
+  }
+}
+
+/** What a zz that was killed in the middle of a write left behind. */
+function sweep(folder: string): void {
+  for (const name of entriesOf(folder)) {
+    const pid = /^\.zz-(\d+)-\w+\.tmp$/.exec(name)?.[1];
+    if (pid && !startOf(Number(pid))) fs.rmSync(path.join(folder, name), { force: true });
+  }
+}
+
+const missingFolders = (folder: string): string[] =>
+  fs.existsSync(folder) ? [] : [...missingFolders(path.dirname(folder)), folder];
+
+/** Puts all files into their new states, or none of them. */
+function putAll(steps: Step[]): void {
+  const made: string[] = [];
+  const done: Step[] = [];
+  try {
+    for (const step of steps) {
+      made.push(...missingFolders(path.dirname(step.file)));
+      done.push(step);
+      if (step.to || stateOf(step.file)) put(step.file, step.to);
+    }
+  } catch (error) {
+    for (const { file, from } of done.reverse())
+      tryTo(() => (alike(stateOf(file), from) ? undefined : put(file, from)));
+    unmake(made);
+    throw error;
+  }
+}
+
+/** Only those that are empty again. */
+const unmake = (folders: string[]): void => {
+  for (const folder of folders.toReversed()) tryTo(() => fs.rmdirSync(folder));
+};
+
+/** Shows what a tool would change, asks, and makes it. What it says is for the model. */
+async function commit(
+  place: Place,
+  tool: string,
+  held: Held,
+  about: string,
+): Promise<{ refusal?: string; said?: string }> {
+  const { core, chat } = place;
+  const { root } = core.options;
+  const named = (file: string) => (isInside(root, file) ? path.relative(root, file) : file);
+  const open = new Map<string, Open>();
+  for (const [file, { before, after }] of held) if (alike(before, after)) held.delete(file);
+  for (const file of held.keys()) {
+    const refusal = await weigh(core, tool, "write", named(file), open);
+    if (refusal) return { refusal };
+  }
+  let said = "";
+  for (let news = ""; held.size; ) {
+    const stale = [...held].filter(
+      ([file, { before }]) => (chat.seen.get(file) ?? hashOfState(before)) !== hashOfState(before),
+    );
+    const again = `${stale.map(([file]) => `'${named(file)}'`).join(", ")} changed since it was read`;
+    if (stale.length && !open.size) return { refusal: `Cannot write: ${again}. Read it again.` };
+    if (open.size) {
+      const text = await preview(
+        place,
+        tool,
+        [news || (stale.length && `${again}.`) || "", about].filter(Boolean).join(" "),
+        held,
+      );
+      const more = { e: "edit it first", ...((news || stale.length) && { r: "let the model look again" }) };
+      const { key, refusal } = await confirm(place, tool, [...open.values()], text, more);
+      if (refusal) return { refusal };
+      if (key === "r") return { refusal: `Refused: ${again}. Read it again, and propose the change anew.` };
+      const edited = key === "e" ? await editAll() : "";
+      if (edited === undefined) continue; // the editor was left without saving: ask again
+      said = edited;
+    }
+    const swapped = [...held].filter(([file, { before }]) => !alike(stateOf(file), before));
+    if (!swapped.length) break;
+    const names = swapped.map(([file]) => `'${named(file)}'`).join(", ");
+    for (const [file, { before, after }] of swapped) {
+      const rebased = await rebase(stateOf(file), before, after);
+      if (!rebased || !open.size) return { refusal: `Cannot write: ${names} changed meanwhile. Read it again.` };
+      held.set(file, rebased);
+    }
+    news = `${names} changed meanwhile; the change still applies.`;
+  }
+  record(place, tool, held);
+  for (const [file, { after }] of held) if (after) chat.seen.set(file, hashOf(after.bytes));
+  if (held.size) await emit(core, "changed", { tool, paths: [...held.keys()].map(named) });
+  return { said };
+
+  /** Lets the person edit each proposed text. What was saved is what is written. Undefined: nothing was. */
+  async function editAll(): Promise<string | undefined> {
+    const told: string[] = [];
+    for (const [file, { before, after }] of held) {
+      if (!after || !core.edit) continue;
+      const proposed = after.bytes.toString("utf8");
+      const saved = await core.edit(proposed, path.basename(file));
+      if (saved === undefined) return undefined;
+      if (saved === proposed) continue;
+      held.set(file, { before, after: { ...after, bytes: Buffer.from(saved) } });
+      told.push(await patchOf({ path: named(file), before: proposed, after: saved }));
+    }
+    return told.length ? `The person edited the proposal before it was written:\n${told.join("\n")}` : "";
+  }
+}
+
+/** The same change to a file that is another by now; undefined when it does not apply there. */
+async function rebase(now: State, before: State, after: State): Promise<{ before: State; after: State } | undefined> {
+  if (!now || !before || !after) return undefined;
+  const { applyPatch, structuredPatch } = await import("diff");
+  const [from, to, on] = [before, after, now].map((state) => state.bytes.toString("utf8")) as [string, string, string];
+  const merged = applyPatch(on, structuredPatch("", "", from, to), { autoConvertLineEndings: false });
+  return merged === false ? undefined : { before: now, after: { ...after, bytes: Buffer.from(merged) } };
+}
+
+async function preview(place: Place, tool: string, about: string, held: Held): Promise<string> {
+  const { root } = place.core.options;
+  const changes = [...held].map(([file, { before, after }]) => {
+    const text = (state: State) => state && { text: clean(state.bytes.toString("utf8")) };
+    const binary = [before, after].some((state) => state?.bytes.subarray(0, 8_192).includes(0));
+    const [old, next] = [before, after].map((state) =>
+      binary ? state && `${state.bytes.length} bytes\n` : text(state)?.text,
+    );
+    return {
+      path: clean(isInside(root, file) ? path.relative(root, file) : file),
+      ...(old !== undefined && { before: old }),
+      ...(next !== undefined && { after: next }),
+      ...(binary && { note: "not text" }),
+    };
+  });
+  return around(place, "preview", { tool, about: clean(about), changes }, async ({ about, changes }) =>
+    [about, ...(await Promise.all(changes.map(patchOf)))].filter(Boolean).join("\n"),
+  );
+}
+
+async function patchOf({ path, before, after }: Difference): Promise<string> {
+  const { createTwoFilesPatch } = await import("diff");
+  const patch = createTwoFilesPatch(
+    before === undefined ? "/dev/null" : path,
+    after === undefined ? "/dev/null" : path,
+    before ?? "",
+    after ?? "",
+  );
+  return patch.split("\n").slice(1).join("\n").trimEnd();
+}
+
+/** An entry of a session: one file, from what it was to what it is. Hashes tell whether it still is; null: not there. */
+interface Change extends Entry {
+  type: "change";
+  change: number; // from 1
+  group: number; // the first change of its call
+  turn: number;
+  tool: string;
+  path: string; // absolute
+  was: string | null;
+  is: string | null;
+  modes: [before: number, after: number];
+  base?: Content; // all of it before, where no earlier entry tells
+  place: number; // where `put` took the place of `cut` bytes
+  cut: number;
+  put: Content;
+  made: string[]; // folders
+}
+type Content = { text: string } | { base64: string };
+
+function toContent(bytes: Buffer): Content {
+  const text = bytes.toString("utf8");
+  return Buffer.from(text).equals(bytes) ? { text } : { base64: bytes.toString("base64") };
+}
+const fromContent = (content: Content): Buffer =>
+  "text" in content ? Buffer.from(content.text) : Buffer.from(content.base64, "base64");
+
+const isChange = (entry: Entry): entry is Change => entry.type === "change" && typeof entry.change === "number";
+const LONGEST_CHAIN = 20;
+
+/** Writes down, then makes: what was killed in between is seen by the hashes. */
+function record({ core, chat }: Place, tool: string, held: Held): void {
+  const steps = [...held].map(([file, { before, after }]) => ({ file, from: before, to: after }));
+  const first = chat.log.filter(isChange).length + 1;
+  for (const [i, { file, from, to }] of steps.entries()) {
+    const [was, is] = [hashOfState(from), hashOfState(to)];
+    const [old, next] = [from?.bytes ?? Buffer.alloc(0), to?.bytes ?? Buffer.alloc(0)];
+    const earlier = chat.log.filter(isChange).filter((change) => change.path === file);
+    const told =
+      earlier.at(-1)?.is === was && earlier.slice(-LONGEST_CHAIN).some((change) => change.base || !change.was);
+    let place = 0;
+    while (place < old.length && place < next.length && old[place] === next[place]) place++;
+    let end = 0;
+    while (end < Math.min(old.length, next.length) - place && old.at(-end - 1) === next.at(-end - 1)) end++;
+    keepLog(core, chat, "change", {
+      change: first + i,
+      group: first,
+      turn: chat.turn,
+      tool,
+      path: file,
+      was,
+      is,
+      modes: [from?.mode ?? 0, to?.mode ?? 0],
+      ...(from && !told && { base: toContent(old) }),
+      place,
+      cut: old.length - place - end,
+      put: toContent(next.subarray(place, next.length - end)),
+      made: missingFolders(path.dirname(file)),
+    });
+  }
+  try {
+    putAll(steps);
+  } catch (error) {
+    keepLog(core, chat, "undone", { changes: steps.map((_, i) => first + i), never: true });
+    throw codeOf(error) ? fileFault("write", path.relative(core.options.root, steps[0]!.file), error) : error;
+  }
+}
+
+/** Every change, with whether it is undone; and what a redo would take up again, the last first. */
+function history(log: readonly Entry[]): { changes: (Change & { undone: boolean })[]; redo: number[][] } {
+  const changes: (Change & { undone: boolean })[] = [];
+  let redo: number[][] = [];
+  for (const entry of log) {
+    const ids = Array.isArray(entry.changes) ? (entry.changes as number[]) : [];
+    for (const change of changes) if (ids.includes(change.change)) change.undone = entry.type === "undone";
+    if (isChange(entry)) changes.push({ ...entry, undone: false });
+    if (entry.type === "undone" && !entry.never) redo = [ids, ...redo];
+    else redo = entry.type === "redone" ? redo.slice(1) : []; // after a new change there is nothing to take up again
+  }
+  return { changes, redo };
+}
+
+const didOf = ({ was, is }: Change): Changed["did"] => (was === null ? "created" : is === null ? "deleted" : "edited");
+
+/** A file's bytes before a change: from the nearest whole copy, through the changes since. */
+function bytesBefore(changes: readonly Change[], change: Change): Buffer {
+  const chain: Change[] = [];
+  let from = change;
+  while (!from.base && from.was !== null) {
+    const earlier = changes.findLast((one) => one.path === from.path && one.change < from.change);
+    if (!earlier) throw fault(`Cannot restore '${change.path}': the session no longer holds what it was.`);
+    chain.unshift(earlier);
+    from = earlier;
+  }
+  return chain.reduce(bytesAfter, from.base ? fromContent(from.base) : Buffer.alloc(0));
+}
+const bytesAfter = (before: Buffer, { place, cut, put }: Change): Buffer =>
+  Buffer.concat([before.subarray(0, place), fromContent(put), before.subarray(place + cut)]);
+
+/** Outside of a conversation: the last session of this folder that has something to undo or to redo. */
+function recall({ core, chat }: Place, way: "undo" | "redo"): LiveChat {
+  const { home, root } = core.options;
+  if (chat.model || chat.session) return chat;
+  const warn = (text: string) => note(core, text);
+  const has = (log: readonly Entry[]) =>
+    way === "undo" ? history(log).changes.some(({ undone }) => !undone) : history(log).redo.length;
+  const id = lastSession(home, root, warn, (id) => Boolean(tryTo(() => has(readSession(home, id).entries))));
+  return id ? Object.assign(chat, openChat(core, "", openSession(home, id, warn))) : chat;
+}
+
+type Step = { file: string; from: State; to: State };
+
+/** Takes changes back, or makes them again: all that are named, or none. */
+async function travel(place: Place, way: "undo" | "redo", what: string): Promise<Result> {
+  const { core } = place;
+  const chat = recall(place, way);
+  const back = way === "undo";
+  const { root } = core.options;
+  const named = (file: string) => (isInside(root, file) ? path.relative(root, file) : file);
+  const { changes, redo } = history(chat.log);
+  const batches = back ? toUndo() : redo.slice(0, Number(what) || 0);
+  const picked = changes.filter(({ change }) => batches.flat().includes(change));
+  if (!picked.length)
+    return { text: `Nothing to ${way}${/^(\d+|turn)$/.test(what) ? "" : ` in '${what}'`}.`, data: [] };
+  if (back) picked.reverse();
+  const steps: Step[] = [];
+  for (const file of new Set(picked.map((change) => change.path))) {
+    const step = await stepOf(
+      file,
+      picked.filter((change) => change.path === file),
+    );
+    if (typeof step === "string") return { text: step, failed: true };
+    if (step) steps.push(step);
+  }
+  try {
+    putAll(steps);
+  } catch (error) {
+    throw codeOf(error) ? fileFault(way, steps.map(({ file }) => named(file)).join(", "), error) : error;
+  }
+  if (back) unmake(picked.flatMap(({ made }) => made));
+  for (const changes of batches) keepLog(core, chat, back ? "undone" : "redone", { changes });
+  const text = `${back ? "Undone" : "Redone"}: ${picked.map((change) => `${didOf(change)} ${named(change.path)}`).join(", ")}.`;
+  if (chat.messages.length)
+    remember(core, chat, { role: "user", text: `[Since your last message: ${text}]`, aside: true });
+  return { text, data: picked.map((change) => named(change.path)) };
+
+  /** The last so many calls, one after the other; all of the last turn; or the last change of one file. */
+  function toUndo(): number[][] {
+    const open = changes.filter((change) => !change.undone);
+    const of = (fits: (change: Change) => boolean) => open.filter(fits).map(({ change }) => change);
+    const last = open.at(-1);
+    if (what === "turn") return last ? [of(({ turn }) => turn === last.turn)] : [];
+    const count = /^\d+$/.test(what) ? Number(what) : undefined;
+    const groups = [...new Set(open.map(({ group }) => group))].slice(count ? -count : open.length);
+    if (count !== undefined) return groups.reverse().map((group) => of((change) => change.group === group));
+    const file = realPath(root, what);
+    return [of((change) => change.path === file).slice(-1)];
+  }
+
+  /** What is to become of one file. A text: why nothing can. */
+  async function stepOf(file: string, own: Change[]): Promise<Step | string | undefined> {
+    const from = stateOf(file);
+    let hash = hashOfState(from);
+    const expected = own.every(({ was, is }) => {
+      const [before, after] = back ? [is, was] : [was, is];
+      const fits = hash === before || hash === after; // the latter: it was killed before it could be made
+      hash = after;
+      return fits;
+    });
+    const [first, last] = [own[0]!, own.at(-1)!];
+    const after = (change: Change) => {
+      if ((back ? change.was : change.is) === null) return undefined;
+      const before = bytesBefore(changes, change);
+      return back ? before : bytesAfter(before, change);
+    };
+    const bytes = after(last);
+    const untouched = from?.mode === first.modes[back ? 1 : 0]; // a mode that somebody set since stays
+    const mode = !from || untouched ? last.modes[back ? 0 : 1] : from.mode;
+    const to = bytes && { bytes, mode };
+    if (expected) return alike(from, to) ? undefined : { file, from, to };
+    const verb = `Cannot ${way} '${named(file)}': it has changed since.`;
+    if (!core.ask) return `${verb} Nothing was touched. At the prompt, zz can merge or overwrite it.`;
+    const merged = await mergeAll();
+    const keys = `${merged ? "m = merge into what is there now, " : ""}o = overwrite, n = leave everything`;
+    const key = await core.ask(`${verb} [${merged ? "m/" : ""}o/n] (${keys}) `, merged ? "mon" : "on");
+    if (key === "o") return { file, from, to };
+    return key === "m" && merged ? { file, from, to: merged } : `${verb} Nothing was touched.`;
+
+    async function mergeAll(): Promise<State> {
+      let now = from;
+      for (const { was, is, ...change } of own) {
+        if (was === null || is === null) return undefined;
+        const old = bytesBefore(changes, { was, is, ...change });
+        const [one, two] = [old, bytesAfter(old, { was, is, ...change })].map((bytes) => ({ bytes, mode: 0 }));
+        now = (await rebase(now, back ? two : one, back ? one : two))?.after;
+      }
+      return now && { bytes: now.bytes, mode: from!.mode };
+    }
   }
 }
 
@@ -1464,13 +2105,13 @@ function headerOf(file: string, buffer = Buffer.allocUnsafe(8192)): Header | und
   });
 }
 
-/** The session of this folder that was used last. Files that cannot be read are named and passed over. */
-function lastSession(home: string, root: string, warn: (text: string) => void): string | undefined {
+/** The session of this folder that was used last, and fits. Files that cannot be read are named and passed over. */
+function lastSession(home: string, root: string, warn: (text: string) => void, fits = (_: string) => true) {
   const files = sessionIds(home).map((id) => sessionFile(home, id));
   const used = files.map((file) => ({ file, at: fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0 }));
   for (const { file } of used.sort((a, b) => b.at - a.at)) {
     const header = headerOf(file);
-    if (header?.root === root) return header.id;
+    if (header?.root === root && fits(header.id)) return header.id;
     if (!header) warn(`Session file '${file}' holds no readable header; it was passed over and left as it is.`);
   }
   return undefined;
@@ -1600,6 +2241,9 @@ export interface LiveChat extends Chat {
   layers: Map<Layer, string>; // as they were rendered
   session?: Session;
   stop: AbortController; // of the turn under way
+  turn: number;
+  log: Entry[]; // what was changed on the disk, undone and redone
+  seen: Map<string, string>; // by real path, the hash of what the model last read or wrote there
 }
 /** What the steps of one turn share. */
 interface Turn extends Place {
@@ -1633,6 +2277,7 @@ export async function runTurn(core: Core, chat: LiveChat, text: string, ways: Wa
   const turn = { ...newTurn(core, chat), show };
   try {
     enter(core, chat, "thinking");
+    chat.turn++;
     remember(core, chat, { role: "user", text, ...(images.length && { images }) });
     turn.answer.session = chat.id || null;
     turn.system = await buildPrompt(turn);
@@ -1789,7 +2434,7 @@ async function perform(turn: Turn, { calls, text }: Reply): Promise<void> {
 async function onlyReads({ core, ctx }: Place, call: Call): Promise<boolean> {
   const tool = findTool(core, call.name);
   if (!tool || call.broken || tool.changes) return false;
-  const needs = await (async () => tool.needs?.(call.args, ctx) ?? {})().catch(() => undefined); // validation comes later
+  const needs = await (async () => tool.needs?.(spelt(tool, call.args), ctx) ?? {})().catch(() => undefined); // validation comes later
   return needs !== undefined && Object.keys(needs).every((kind) => kind === "read");
 }
 
@@ -1810,19 +2455,39 @@ async function runTool(place: Place, call: Call): Promise<Result> {
   const { core, ctx } = place;
   const tool = toolNamed(core, call.name);
   if (call.broken) throw fault(call.broken);
-  const args = frozen(await validate(tool, call.args, "Send the call again with valid arguments."));
+  const args = frozen(await validate(tool, spelt(tool, call.args), "Send the call again with valid arguments."));
   const needs = (await tool.needs?.(args, ctx)) ?? {};
-  const refusal = await gate(place, tool.name, needs);
+  const refusal = await gate(place, tool, args, needs);
   ctx.signal.throwIfAborted();
   if (refusal) return { text: refusal, failed: true, refused: true };
   const granted = (needs.read ?? []).map((need) => realPath(core.options.root, nameOf(need)));
-  const own: Ctx = Object.create(ctx, { files: { value: openFiles(core, granted) } });
+  const held: Held | undefined = tool.changes ? new Map() : undefined;
+  const files = openFiles(place, { tool: tool.name, granted, held, changes: tool.changes === true });
+  const own: Ctx = Object.create(ctx, { files: { value: files } });
   const limit = tool.timeout ?? TOOL_LIMIT;
   const late = `'${tool.name}' took longer than ${limit / 1000} s and was given up.`;
-  const result = await until(ctx.signal, within((async () => tool.run(args, own))(), limit, late));
-  if (typeof result === "string") return { text: result };
-  if (typeof result?.text === "string") return result;
+  const given = await until(ctx.signal, within((async () => tool.run(args, own))(), limit, late));
+  const result = typeof given === "string" ? { text: given } : given;
+  if (typeof result?.text === "string") return held && !result.failed ? settleChanges(held, result) : result;
   throw fault(`'${tool.name}' gave no result. Its run() must return text or { text }.`);
+
+  async function settleChanges(held: Held, result: Result): Promise<Result> {
+    const { refusal, said } = await commit(place, tool.name, held, result.text);
+    if (refusal) return { text: refusal, failed: true, refused: true };
+    return said ? { ...result, text: `${result.text}\n${said}` } : result;
+  }
+}
+
+/** A model's own spelling of a parameter, as the tool knows it. */
+function spelt({ also = {} }: Tool, args: Call["args"]): Call["args"] {
+  const known = { ...args };
+  for (const [name, others] of Object.entries(also))
+    for (const other of others)
+      if (!(name in known) && other in known) {
+        known[name] = known[other];
+        delete known[other];
+      }
+  return known;
 }
 
 /** What was asked is what runs. */
@@ -1907,9 +2572,22 @@ async function settle({ core, chat, answer, started }: Turn): Promise<void> {
 /** Opens a conversation: a new one, or a session's, or a copy of what was saved. A new one is saved from its first message on. */
 export function openChat(core: Core, model: string, from?: Session | Saved): LiveChat {
   const stop = new AbortController();
-  const chat: LiveChat = { id: null, model, phase: "idle", messages: [], layers: new Map(), stop };
+  const blank = {
+    id: null,
+    phase: "idle",
+    messages: [],
+    layers: new Map(),
+    turn: 0,
+    log: [],
+    seen: new Map(),
+  } as const;
+  const chat: LiveChat = { ...blank, messages: [], log: [], model, stop };
   const own = from && "append" in from; // or else it is copied
-  if (own) Object.assign(chat, { session: from, id: from.header.id });
+  if (own) {
+    Object.assign(chat, { session: from, id: from.header.id });
+    chat.log.push(...from.entries.filter((entry) => /^(change|undone|redone)$/.test(entry.type)));
+    chat.turn = Math.max(0, ...chat.log.filter(isChange).map(({ turn }) => turn));
+  }
   for (const { type, message, plugin, value } of from?.branch() ?? []) {
     const state = type === "state" && core.states.get(String(plugin));
     if (state) Object.assign(state.live, value);
@@ -1927,13 +2605,22 @@ function remember(core: Core, chat: LiveChat, message: Message): void {
   save(core, chat, "message", { message });
 }
 
+function keepLog(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void {
+  const at = new Date().toISOString();
+  chat.log.push({ id: 0, parent: null, at, type, ...fields });
+  save(core, chat, type, fields);
+}
+
 /** Where nothing can be saved, the talk goes on and says so. */
 function save(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void {
   const { home, root } = core.options;
   if (core.options.save === false) return;
   try {
-    if (chat.id === null && type === "message") {
-      const title = chat.messages[0]!.text.replace(/\s+/g, " ").trim().slice(0, 80);
+    if (chat.id === null && (type === "message" || type === "change")) {
+      const title = (chat.messages[0]?.text ?? `${fields.tool} ${fields.path}`)
+        .replace(/\s+/g, " ")
+        .trim()
+        .slice(0, 80);
       const at = new Date().toISOString();
       const header: Header = { zz: 1, id: newSessionId(at), at, root, model: chat.model, title };
       chat.session = openSession(home, header, (text) => note(core, text));
@@ -1951,9 +2638,9 @@ function save(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<st
 
 /** Takes the last message of the person, and all that came of it, out of the conversation. The file keeps it, on a branch of its own. */
 function takeBack(chat: LiveChat): void {
-  const at = chat.messages.findLastIndex((message) => message.role === "user");
+  const at = chat.messages.findLastIndex((message) => message.role === "user" && !message.aside);
   chat.messages.length = Math.max(at, 0);
-  const entry = chat.session?.branch().findLast((entry) => entry.message?.role === "user");
+  const entry = chat.session?.branch().findLast(({ message }) => message?.role === "user" && !message.aside);
   if (entry) chat.session!.append("back", {}, entry.parent);
 }
 
@@ -1969,20 +2656,22 @@ function messageOf({ answer, started }: Turn, { text, thinking, calls, finish, u
   return { role: "assistant", text, ...more, model: answer.model, ms: Math.round(performance.now() - started) };
 }
 
-function context(core: Core, chat: LiveChat): Ctx {
+export function context(core: Core, chat: LiveChat): Ctx {
   const ctx: Ctx = {
     root: core.options.root,
     get signal() {
       return chat.stop.signal;
     },
     chat,
-    files: openFiles(core),
-    permissions: { rules: [], judge: () => ({ verdict: "ask", why: "" }), add() {}, drop() {} },
+    get files() {
+      return openFiles({ core, chat, ctx }, { tool: "zz" });
+    },
+    permissions: permissions(core),
     ...(core.ask && { ask: core.ask }),
     get about() {
       return about(core);
     },
-    call: (name, args) => runCall({ core, ctx }, { id: newId("call_"), name, args: args as Call["args"] }),
+    call: (name, args) => runCall({ core, chat, ctx }, { id: newId("call_"), name, args: args as Call["args"] }),
     note: (text) => note(core, text),
     progress: (text) => void emit(core, "progressed", { text }),
   };
@@ -2157,8 +2846,9 @@ async function once(core: Core, chat: LiveChat, prompt: Prompt, format: Format):
     for (const event of EVENTS.filter((event) => !["received", "answered", "failed"].includes(event)))
       watch(core, event, (fact) => void printLine(JSON.stringify({ type: event, ...fact })));
   await start(core, chat, format === "text" && Boolean(process.stderr.isTTY));
+  askOnTerminal(core);
   const ctx = context(core, chat);
-  const line = await around({ core, ctx }, "line", prompt.text);
+  const line = await around({ core, chat, ctx }, "line", prompt.text);
   const { name, rest } = parseCommand(prompt.typed ? line : "");
   const command = core.commands.get(name)?.value;
   if (name && !command) throw usage(`Cannot obey '/${name}': ${unknown("command", name, core.commands.keys())}`);
@@ -2178,11 +2868,76 @@ async function once(core: Core, chat: LiveChat, prompt: Prompt, format: Format):
   return exitCode(answer);
 }
 
+/** One key of the ones offered, however it came; whatever else was pressed is none. */
+const keyOf = (typed: string, keys: string): string => {
+  const key = typed.replace(/[\r\n]+$/, "");
+  return key.length === 1 && keys.includes(key) ? key : "";
+};
+/** What was typed before a question was there is no answer to it. */
+const flushed = (): Promise<void> => new Promise((done) => setImmediate(() => setImmediate(done)));
+
+/** Questions outside of the readline loop: where stdin and stderr are a terminal, somebody is there. */
+function askOnTerminal(core: Core): void {
+  const { stdin, stderr } = process;
+  if (core.options.prompt === false || !stdin.isTTY || !stderr.isTTY) return;
+  core.ask = async (question, keys) => {
+    await emit(core, "asked", { question });
+    const heard: ((typed: string) => void)[] = [];
+    const hear = (bytes: Buffer) => heard.at(-1)?.(bytes.toString("utf8"));
+    stdin
+      .setRawMode(keys !== undefined)
+      .on("data", hear)
+      .resume();
+    try {
+      await flushed();
+      stderr.write(question);
+      const typed = await new Promise<string>((resolve) => heard.push(resolve));
+      if (keys === undefined) return typed.trim();
+      const key = keyOf(typed, keys);
+      stderr.write(`${key}\n`);
+      if (typed === "\x03") process.kill(process.pid, "SIGINT");
+      return key;
+    } finally {
+      stdin.off("data", hear).pause().setRawMode(false);
+    }
+  };
+  core.edit = (text, name) => openEditor(text, name);
+}
+
+/** In the person's own editor. Undefined when it was left with a failure. */
+async function openEditor(text: string, name: string): Promise<string | undefined> {
+  const { spawnSync } = await import("node:child_process");
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "zz-edit-"));
+  const file = path.join(folder, name);
+  try {
+    fs.writeFileSync(file, text);
+    const editor = process.env.VISUAL || process.env.EDITOR || (process.platform === "win32" ? "notepad" : "vi");
+    const command =
+      process.platform === "win32" ? `${editor} "${file}"` : `${editor} '${file.replaceAll("'", `'\\''`)}'`;
+    const { status } = spawnSync(command, { shell: true, stdio: ["inherit", process.stderr.fd, "inherit"] });
+    if (status !== 0) say(`'${editor}' ended without saving (exit code ${status}). VISUAL or EDITOR names another.`);
+    return status === 0 ? fs.readFileSync(file, "utf8") : undefined;
+  } finally {
+    fs.rmSync(folder, { recursive: true });
+  }
+}
+
 /** The readline loop. The model is still being chosen when the prompt first shows; the first turn waits for it. */
 async function repl(core: Core, open: () => Promise<LiveChat>, first: Prompt, atStop: AtStop): Promise<number> {
   const readline = await import("node:readline");
-  const { stdin, stdout } = process;
-  const rl = readline.createInterface({ input: stdin, output: stdout, prompt: "› ", historySize: 1000 });
+  const { PassThrough } = await import("node:stream");
+  const { stdin, stdout, stderr } = process;
+  const keyboard = Object.assign(new PassThrough(), { isTTY: true, setRawMode: (on: boolean) => stdin.setRawMode(on) });
+  const rl = readline.createInterface({
+    input: keyboard,
+    output: stdout,
+    prompt: "› ",
+    historySize: 1000,
+    terminal: true,
+  });
+  let pressed: ((typed: string) => void) | undefined; // a question waits for a key: readline does not see it
+  stdin.on("data", (bytes: Buffer) => (pressed ? pressed(bytes.toString("utf8")) : keyboard.write(bytes)));
+  stdin.on("end", () => rl.close());
   const typed: string[] = [];
   let wake = () => {};
   let closed = false;
@@ -2204,6 +2959,7 @@ async function repl(core: Core, open: () => Promise<LiveChat>, first: Prompt, at
   rl.on("close", () => {
     closed = true;
     busy?.stop.abort();
+    pressed?.("");
     reply("");
     wake();
   });
@@ -2223,10 +2979,32 @@ async function repl(core: Core, open: () => Promise<LiveChat>, first: Prompt, at
     rl.prompt();
   });
   atStop(leave);
-  const ask: Ask = (question) => {
-    void emit(core, "asked", { question });
-    stdout.write(clean(question));
-    return new Promise((resolve) => (answered = resolve)); // lines typed before it are messages, not answers
+  const ask: Ask = async (question, keys) => {
+    await emit(core, "asked", { question });
+    if (keys === undefined) {
+      const kept = rl.line; // lines typed before it are messages, not answers
+      Object.assign(rl, { line: "", cursor: 0 });
+      stderr.write(clean(question));
+      const line = await new Promise<string>((resolve) => (answered = resolve));
+      Object.assign(rl, { line: kept, cursor: kept.length });
+      return line;
+    }
+    pressed = () => {};
+    await flushed();
+    if (!closed) stderr.write(question);
+    const typed = closed ? "" : await new Promise<string>((resolve) => (pressed = resolve));
+    pressed = undefined;
+    const key = keyOf(typed, keys);
+    stderr.write(`${key}\n`);
+    return key;
+  };
+  core.edit = async (text, name) => {
+    stdin.pause().setRawMode(false);
+    try {
+      return await openEditor(text, name);
+    } finally {
+      stdin.setRawMode(true).resume();
+    }
   };
   if (core.options.prompt !== false) core.ask = ask;
   core.atFault = async (error) => {
@@ -2271,7 +3049,7 @@ async function repl(core: Core, open: () => Promise<LiveChat>, first: Prompt, at
     const ctx = context(core, chat);
     busy = chat;
     try {
-      const line = await around({ core, ctx }, "line", given);
+      const line = await around({ core, chat, ctx }, "line", given);
       const { name, rest } = parseCommand(line);
       if (name === "quit" || name === "exit") return false;
       const command = core.commands.get(name)?.value;
@@ -2492,7 +3270,12 @@ async function run(argv: string[], atStop: AtStop): Promise<number> {
   for (const flag of added) for (const value of cli.values.get(flag.name) ?? []) flag.set?.(value);
   for (const flag of added) {
     const value = cli.values.get(flag.name)?.at(-1);
-    if (flag.run && value !== undefined) return show(cli, await flag.run(value, context(core, openChat(core, ""))));
+    if (!flag.run || value === undefined) continue;
+    askOnTerminal(core);
+    const chat = openChat(core, "");
+    const result = await flag.run(value, context(core, chat));
+    chat.session?.close();
+    return show(cli, result);
   }
   if (cli.values.has("call")) return callTool(core, cli, atStop);
 
@@ -2600,7 +3383,7 @@ async function open(core: Core, cli: Cli): Promise<LiveChat | undefined> {
   const session = id && !copy ? openOr(id) : undefined;
   const from = session ?? (id ? readSession(home, id) : undefined);
   try {
-    const model = await chooseModel(core, from?.header.model);
+    const model = await chooseModel(core, from?.header.model.replace(NO_ONE, "") || undefined);
     return model === undefined ? undefined : openChat(core, model, from);
   } catch (error) {
     session?.close();
@@ -2625,15 +3408,19 @@ async function openOffline(core: Core): Promise<LiveChat> {
   return openChat(core, await firstModel(core, "offline"));
 }
 
+const NO_ONE = "none/none"; // a call without a model
+
 /** --call NAME [JSON] */
 async function callTool(core: Core, cli: Cli, atStop: AtStop): Promise<number> {
   const tool = toolNamed(core, one(cli, "call")!);
   const args = argumentsOf(cli.words.join(" ") || "{}");
   await validate(tool, args, "zz --tools --json shows its parameters.");
-  const chat = openChat(core, "none/none");
+  const chat = openChat(core, NO_ONE);
   atStop(() => chat.stop.abort());
+  askOnTerminal(core);
   const call: Call = { id: newId("call_"), name: tool.name, args };
-  const { text, data, failed, refused } = await runCall({ core, ctx: context(core, chat) }, call);
+  const { text, data, failed, refused } = await runCall({ core, chat, ctx: context(core, chat) }, call);
+  chat.session?.close();
   if (isJson(cli)) await printLine(JSON.stringify({ ok: !failed, text, data }));
   else if (!failed) await printLine(text);
   else if (!refused) say(text);
@@ -2702,6 +3489,7 @@ const SETTINGS: Record<string, string> = {
   timeout: "a positive number",
   options: "an object",
   providers: "an object",
+  permissions: "an object",
 };
 
 function settings(home: string, named: string | undefined): Settings {

@@ -597,21 +597,37 @@ for (const path of ["env.txt", ".environment"])
 
 for (const [said, allowed] of [
   ["y", true],
-  ["Yes ", true],
+  ["A", true],
   ["n", false],
   ["", false],
-  ["yesterday", false],
+  ["x", false],
 ] as const)
-  test(`gate: a person who answers ${JSON.stringify(said)} has ${allowed ? "allowed" : "refused"} it`, async () => {
-    const asked: string[] = [];
-    const ask = async (question: string) => {
-      asked.push(question);
-      return said;
+  test(`gate: a person who presses ${JSON.stringify(said)} has ${allowed ? "allowed" : "refused"} it`, async () => {
+    const asked: [string, string | undefined][] = [];
+    const ask: Ask = async (question, keys) => {
+      asked.push([question, keys]);
+      return keys ? said : "";
     };
     const { text } = await call(guarded, "read_file", { path: ".env" }, { ask });
-    deepEqual(asked, ['Allow read_file read access to ".env"? [y/N] ']);
+    match(asked[0]![0], /^┏ read_file requests read access to "\.env"\.\n┠ it may hold secrets\.\n/);
+    match(asked[0]![0], /┠ --allow-read=\.env skips this question\.\n┗ Allow\? \[y\/n\/A\] /);
+    equal(asked[0]![1], "ynA");
     equal(text, allowed ? "1\tTOKEN=open-sesame" : 'Refused: the person said no to read access to ".env".');
   });
+
+test("gate: the reason for a no reaches the model", async () => {
+  const ask: Ask = async (_, keys) => (keys ? "n" : "use the example file");
+  const { text } = await call(guarded, "read_file", { path: ".env" }, { ask });
+  equal(text, 'Refused: the person said no to read access to ".env": use the example file');
+});
+
+test("gate: an A holds for the session, and for that file alone", async () => {
+  let asked = 0;
+  const ask: Ask = async (_, keys) => (keys && !asked++ ? "A" : "n");
+  const reads = [".env", ".env", ".env.local"].map((path): [string, object] => ["read_file", { path }]);
+  const texts = (await play(guarded, reads, { ask })).map(({ text }) => text);
+  match(texts.join("\n"), /open-sesame\n.*open-sesame\nRefused: the person said no to read access to "\.env\.local"/);
+});
 
 test("gate: two reads of one round ask one after the other", async () => {
   let open = 0;

@@ -1,0 +1,77 @@
+// /permissions and /auto-apply: what tools may do, and why; answers taken back, kept, or given ahead.
+import type { Ctx, Kind, Rule, Zz } from "zz";
+
+const KINDS: readonly string[] = ["read", "write", "run", "net", "env"];
+const USAGE = "/permissions [allow|deny KIND [WHAT] | keep N | drop N], KIND being read, write, run, net or env";
+const FROM: Record<Rule["from"], string> = {
+  flag: "a flag",
+  settings: "the settings",
+  project: "kept for this project",
+  answer: "this session",
+};
+const EDITS: Rule = { verdict: "allow", kind: "write", name: ".", from: "answer" };
+
+export default (zz: Zz) => {
+  zz.command({
+    name: "permissions",
+    description: "what tools may do: list, allow, deny, keep or drop",
+    complete: (typed) => ["allow ", "deny ", "keep ", "drop "].filter((word) => word.startsWith(typed)),
+    run: (rest, ctx) => ctx.note(obey(rest, ctx)),
+  });
+  zz.command({
+    name: "auto-apply",
+    description: "make edits in the project without asking: on or off; never commands",
+    complete: (typed) => ["on", "off"].filter((word) => word.startsWith(typed)),
+    run: (rest, ctx) => ctx.note(autoApply(rest, ctx)),
+  });
+  zz.flag({
+    name: "permissions",
+    description: "what tools may do here, and why",
+    run: (_, { permissions }) => ({ text: table(permissions.rules), data: permissions.rules }),
+  });
+};
+
+function obey(rest: string, { permissions }: Ctx): string {
+  const [word = "", what = "", ...more] = rest.split(/\s+/);
+  const name = more.join(" ");
+  if (!word) return table(permissions.rules);
+  if (word === "allow" || word === "deny") {
+    if (!KINDS.includes(what)) return `Cannot ${word} '${what}': no such kind. ${USAGE}.`;
+    permissions.add({ verdict: word, kind: what as Kind, ...(name && { name }), from: "answer" });
+    return table(permissions.rules);
+  }
+  const rule = permissions.rules[Number(what) - 1];
+  if (word !== "keep" && word !== "drop") return `Cannot obey '${word}': ${USAGE}.`;
+  if (!rule) return `Cannot ${word} '${what}': there is no rule of that number. /permissions lists them.`;
+  if (word === "keep" && rule.from !== "answer") return `Cannot keep rule ${what}: it comes from ${FROM[rule.from]}.`;
+  permissions.drop(rule);
+  if (word === "keep") permissions.add({ ...rule, from: "project" });
+  return table(permissions.rules);
+}
+
+function autoApply(rest: string, { permissions }: Ctx): string {
+  const given = permissions.rules.filter(({ verdict, kind, name, from }) =>
+    Object.entries({ verdict, kind, name, from }).every(([key, value]) => EDITS[key as keyof Rule] === value),
+  );
+  if (rest === "on" && !given.length) permissions.add({ ...EDITS });
+  if (rest === "off") for (const rule of given) permissions.drop(rule);
+  if (rest !== "on" && rest !== "off") return `/auto-apply is ${given.length ? "on" : "off"}; say on or off.`;
+  return rest === "on"
+    ? "Edits in the project are now made without asking. Commands still ask. /undo takes edits back."
+    : "Edits ask again.";
+}
+
+/** Deny wins, then allow; the rest is fixed. */
+function table(rules: readonly Rule[]): string {
+  const rows = rules.map(
+    ({ verdict, kind, name = "(all)", from }, i) =>
+      `${String(i + 1).padStart(3)}  ${verdict.padEnd(5)}  ${kind.padEnd(5)}  ${name}  (${FROM[from]})`,
+  );
+  return [
+    ...rows,
+    "  ·  allow  read   the project, but for files that hold secrets  (zz)",
+    "  ·  allow  run    commands that only read: git status, ls, cat, grep …  (zz)",
+    "  ·  deny   run    rm -r, sudo, chmod, git push --force …  (zz)",
+    "  ·  ask           all else; nobody there means no  (zz)",
+  ].join("\n");
+}

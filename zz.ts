@@ -66,6 +66,7 @@ export type Ask = (question: string, keys?: string) => Promise<string>;
 
 /** What there is, to look at: for commands such as /help and flags such as --tools. */
 export interface About {
+  readonly home: string;
   readonly tools: (ChatRequest["tools"][number] & { owner: string })[];
   readonly commands: { name: string; description: string; owner: string }[];
   readonly plugins: { name: string; from: "zz" | "home" | "flag"; file: string; ms: number; failure?: string }[];
@@ -1074,7 +1075,7 @@ function enter(core: Core, chat: LiveChat, to: Phase): void {
 const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
 /** Files inside the project that hold secrets: reading them is asked for all the same. */
 const SECRET =
-  /(^|\/)(\.env(\..*)?|\.envrc|id_(rsa|dsa|ecdsa|ed25519)|.*\.(pem|key|p12|pfx)|\.npmrc|\.netrc|\.pypirc|\.git-credentials)$/;
+  /(^|\/)(\.env(\..*)?|\.envrc|id_(rsa|dsa|ecdsa|ed25519)|.*\.(pem|key|p12|pfx)|\.npmrc|\.netrc|\.pypirc|\.git-credentials|zz\.config\.json)$/;
 /** Files that run by themselves some day: only their own name allows writing them, not a list that holds their folder. */
 const GUARDED = /(^|\/)(\.git|\.zz)(\/|$)/;
 
@@ -1117,11 +1118,11 @@ function permissions({ rules, options }: Core): Permissions {
 }
 
 /** Deny wins, then allow, then what the tool says of its need, then: reading the project is allowed, all else is asked. */
-function judge({ rules, options: { root } }: Pick<Core, "rules" | "options">, kind: Kind, need: Need) {
+function judge({ rules, options: { root, home } }: Pick<Core, "rules" | "options">, kind: Kind, need: Need) {
   const { name, verdict, why } = typeof need === "string" ? { name: need, verdict: undefined, why: "" } : need;
   const isFile = kind === "read" || kind === "write";
   const target = isFile ? realPath(root, name) : name;
-  const guarded = verdict === "ask" || (kind === "write" && GUARDED.test(target));
+  const guarded = verdict === "ask" || (kind === "write" && (GUARDED.test(target) || isOwn(home, target)));
   const ruled = (by: Rule["verdict"], exactly: boolean) =>
     rules.find((rule) => rule.kind === kind && rule.verdict === by && covers(rule.name, exactly));
   const rule = ruled("deny", false) ?? (verdict === "deny" ? undefined : ruled("allow", guarded));
@@ -1141,6 +1142,12 @@ function judge({ rules, options: { root } }: Pick<Core, "rules" | "options">, ki
     if (kind === "net") return target.startsWith(`${own}:`) || (own.startsWith("*.") && target.endsWith(own.slice(1)));
     return own.endsWith("*") && target.startsWith(own.slice(0, -1));
   }
+}
+
+/** What zz itself goes by: a tool that could write it could allow itself anything. A checkout's plugins are its code. */
+function isOwn(home: string, file: string): boolean {
+  const names = ["sessions", "permissions.json", "zz.config.json", ...(home === PACKAGE ? [] : ["plugins", "prompts"])];
+  return names.some((name) => isInside(realPath(home, name), file));
 }
 
 const nameOf = (need: Need): string => (typeof need === "string" ? need : need.name);
@@ -1366,7 +1373,7 @@ function openFiles(place: Place, { tool, granted = [], held, changes = true }: R
     } catch (error) {
       throw codeOf(error) ? fileFault(verb, name, error) : error;
     }
-    const { refusal } = held ? {} : await commit(place, tool, into, "");
+    const { refusal } = held ? {} : await commit(place, tool, into, new Map());
     if (refusal) throw fault(refusal);
   }
 
@@ -1515,14 +1522,11 @@ const unmake = (folders: string[]): void => {
   for (const folder of folders.toReversed()) tryTo(() => fs.rmdirSync(folder));
 };
 
+type Committed = { refusal?: string; said?: string };
+
 /** Shows what a tool would change, asks, and makes it. What it says is for the model. */
-async function commit(
-  place: Place,
-  tool: string,
-  held: Held,
-  about: string,
-): Promise<{ refusal?: string; said?: string }> {
-  const { core, chat } = place;
+async function commit(place: Place, tool: string, held: Held, seen: Map<string, string>): Promise<Committed> {
+  const { core } = place;
   const { root } = core.options;
   const named = (file: string) => (isInside(root, file) ? path.relative(root, file) : file);
   const open = new Map<string, Open>();
@@ -1534,17 +1538,12 @@ async function commit(
   let said = "";
   for (let news = ""; held.size; ) {
     const stale = [...held].filter(
-      ([file, { before }]) => (chat.seen.get(file) ?? hashOfState(before)) !== hashOfState(before),
+      ([file, { before }]) => (seen.get(file) ?? hashOfState(before)) !== hashOfState(before),
     );
     const again = `${stale.map(([file]) => `'${named(file)}'`).join(", ")} changed since it was read`;
     if (stale.length && !open.size) return { refusal: `Cannot write: ${again}. Read it again.` };
     if (open.size) {
-      const text = await preview(
-        place,
-        tool,
-        [news || (stale.length && `${again}.`) || "", about].filter(Boolean).join(" "),
-        held,
-      );
+      const text = await preview(place, tool, news || (stale.length ? `${again}.` : ""), held);
       const more = { e: "edit it first", ...((news || stale.length) && { r: "let the model look again" }) };
       const { key, refusal } = await confirm(place, tool, [...open.values()], text, more);
       if (refusal) return { refusal };
@@ -1564,7 +1563,7 @@ async function commit(
     news = `${names} changed meanwhile; the change still applies.`;
   }
   record(place, tool, held);
-  for (const [file, { after }] of held) if (after) chat.seen.set(file, hashOf(after.bytes));
+  for (const [file, { after }] of held) if (after) seen.set(file, hashOf(after.bytes));
   if (held.size) await emit(core, "changed", { tool, paths: [...held.keys()].map(named) });
   return { said };
 
@@ -1762,7 +1761,8 @@ async function travel(place: Place, way: "undo" | "redo", what: string): Promise
   } catch (error) {
     throw codeOf(error) ? fileFault(way, steps.map(({ file }) => named(file)).join(", "), error) : error;
   }
-  if (back) unmake(picked.flatMap(({ made }) => made));
+  const above = (folder: string) => picked.some((change) => isInside(folder, change.path));
+  if (back) unmake([...new Set(changes.flatMap(({ made }) => made))].filter(above).sort());
   for (const changes of batches) keepLog(core, chat, back ? "undone" : "redone", { changes });
   const text = `${back ? "Undone" : "Redone"}: ${picked.map((change) => `${didOf(change)} ${named(change.path)}`).join(", ")}.`;
   if (chat.messages.length)
@@ -2472,7 +2472,7 @@ async function runTool(place: Place, call: Call): Promise<Result> {
   throw fault(`'${tool.name}' gave no result. Its run() must return text or { text }.`);
 
   async function settleChanges(held: Held, result: Result): Promise<Result> {
-    const { refusal, said } = await commit(place, tool.name, held, result.text);
+    const { refusal, said } = await commit(place, tool.name, held, place.chat.seen);
     if (refusal) return { text: refusal, failed: true, refused: true };
     return said ? { ...result, text: `${result.text}\n${said}` } : result;
   }
@@ -2685,6 +2685,7 @@ function about(core: Core): About {
     owner,
   }));
   return {
+    home: core.options.home,
     tools: offered(core).map((tool) => ({ ...tool, owner: core.tools.get(tool.name)!.owner })),
     commands: [...OWN_COMMANDS, ...commands].sort(byName),
     plugins: core.plugins.map(({ undo, ms, ...plugin }) => ({ ...plugin, ms: Math.round(ms * 10) / 10 })),

@@ -28,6 +28,10 @@ export default (zz: Zz) => {
     line(`${result.failed ? "✗" : "✓"} ${short(call.name)} · ${told} · ${(ms / 1000).toFixed(1)} s`);
   });
   zz.on("progressed", ({ text }) => status(short(text)));
+  zz.wrap("preview", async ({ about, changes }) => {
+    const { renderDiff } = await import("./diff.ts");
+    return [about, ...changes.map((change) => renderDiff(change, paint()))].filter(Boolean).join("\n");
+  });
   zz.on("retried", wipe);
   zz.on("noted", wipe);
   zz.defer(stop);
@@ -63,6 +67,13 @@ export default (zz: Zz) => {
     shown = false;
   }
 };
+
+/** Colours for a question; without them the signs tell. */
+function paint() {
+  const style = (on: string, off: string) => (text: string) =>
+    process.env.NO_COLOR || !process.stderr.isTTY ? text : `\x1b[${on}m${text}\x1b[${off}m`;
+  return { removed: style("31", "39"), added: style("32", "39"), strong: style("7", "27"), dim: style("2", "22") };
+}
 
 const dim = (text: string): string => (process.env.NO_COLOR ? text : `\x1b[2m${text}\x1b[22m`);
 

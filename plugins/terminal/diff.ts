@@ -1,0 +1,73 @@
+// A change as a person reads it: numbered lines, what was removed and added, and inside a line the part that differs.
+import { diffWordsWithSpace, structuredPatch } from "diff";
+import type { Difference } from "zz";
+
+export type Paint = {
+  removed(text: string): string;
+  added(text: string): string;
+  strong(text: string): string;
+  dim(text: string): string;
+};
+
+const MOST = 200; // lines a file
+
+export function renderDiff({ path, before, after, note }: Difference, paint: Paint): string {
+  const did = before === undefined ? "create" : after === undefined ? "delete" : "edit";
+  const { hunks } = structuredPatch(path, path, before ?? "", after ?? "", "", "", { context: 3 });
+  const lines = hunks.flatMap(({ lines }) => lines);
+  const count = (sign: string) => lines.filter((line) => line.startsWith(sign)).length;
+  const ranges = hunks.map(({ newStart, newLines, oldStart, oldLines }) =>
+    after === undefined ? range(oldStart, oldLines) : range(newStart, newLines),
+  );
+  const head = `${did} ${path} · lines ${ranges.join(", ")} · +${count("+")} −${count("-")}${note ? ` · ${note}` : ""}`;
+  const rows = hunks.flatMap((hunk, i) => [...(i ? [paint.dim("  ⋮")] : []), ...hunkRows(hunk, paint)]);
+  const more = rows.length - MOST;
+  if (more > 0) rows.splice(MOST, more, paint.dim(`  [${more} more lines; e shows all of it]`));
+  return [head, ...rows].join("\n");
+}
+
+const range = (start: number, count: number): string => (count > 1 ? `${start}–${start + count - 1}` : String(start));
+
+function hunkRows(hunk: { lines: string[]; oldStart: number; newStart: number }, paint: Paint): string[] {
+  const rows: string[] = [];
+  let [old, next] = [hunk.oldStart, hunk.newStart];
+  for (let i = 0; i < hunk.lines.length; ) {
+    const removed = run(hunk.lines, i, "-");
+    const added = run(hunk.lines, i + removed.length, "+");
+    if (!removed.length && !added.length) {
+      const line = hunk.lines[i++]!;
+      if (line.startsWith("\\")) rows.push(paint.dim(`       ${line.slice(2)}`));
+      else rows.push(`${number(next++)}   ${line.slice(1)}`);
+      old += line.startsWith("\\") ? 0 : 1;
+      continue;
+    }
+    const pairs = removed.length === added.length ? removed.map((line, i) => inside(line, added[i]!, paint)) : [];
+    rows.push(...removed.map((line, i) => paint.removed(`${number(old++)} - ${pairs[i]?.[0] ?? line}`)));
+    rows.push(...added.map((line, i) => paint.added(`${number(next++)} + ${pairs[i]?.[1] ?? line}`)));
+    i += removed.length + added.length;
+  }
+  return rows;
+}
+
+const number = (line: number): string => String(line).padStart(5);
+
+/** The neighbouring lines of one sign, without it. */
+function run(lines: string[], from: number, sign: string): string[] {
+  const end = lines.findIndex((line, i) => i >= from && !line.startsWith(sign));
+  return lines.slice(from, end < 0 ? undefined : end).map((line) => line.slice(1));
+}
+
+/** Both lines with what differs marked, unless nearly all of it does. */
+function inside(one: string, two: string, paint: Paint): [string, string] | undefined {
+  const parts = diffWordsWithSpace(one, two);
+  const same = parts
+    .filter(({ added, removed }) => !added && !removed)
+    .reduce((sum, { value }) => sum + value.length, 0);
+  if (same * 3 < Math.max(one.length, two.length)) return undefined;
+  const side = (skip: "added" | "removed") =>
+    parts
+      .filter((part) => !part[skip])
+      .map(({ value, added, removed }) => (added || removed ? paint.strong(value) : value))
+      .join("");
+  return [side("added"), side("removed")];
+}

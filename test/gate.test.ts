@@ -1,0 +1,442 @@
+// What the gate says, by rules, paths and what a tool says of its own needs; and what a call may then do to files.
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import fs from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import {
+  type Ask,
+  type Core,
+  context,
+  createZz,
+  type Kind,
+  type Need,
+  type Options,
+  openChat,
+  type Tool,
+  type Verdict,
+} from "../zz.ts";
+import { place, zz } from "./run.ts";
+
+const where = place();
+const root = fs.realpathSync(where.cwd);
+const evil = `${root}-evil`;
+for (const folder of [evil, join(root, "src"), join(root, "app", "[...slug]"), join(root, ".git", "hooks")])
+  fs.mkdirSync(folder, { recursive: true });
+fs.writeFileSync(join(evil, "x"), "");
+fs.symlinkSync(evil, join(root, "out"));
+fs.symlinkSync(join(root, "src"), join(root, "in"));
+fs.symlinkSync("/nowhere/at/all", join(root, "dangling"));
+
+const saying = (name: string, verdict: Verdict): Need => ({ name, verdict, why: "so it is" });
+
+for (const [what, rules, kind, need, verdict] of [
+  ["reading the project is allowed", {}, "read", "src/a.ts", "allow"],
+  ["reading elsewhere asks", {}, "read", "/etc/hosts", "ask"],
+  ["reading above asks", {}, "read", "../x", "ask"],
+  ["a neighbour whose name begins the same is outside", {}, "read", `${evil}/x`, "ask"],
+  ["a link that leaves is outside", {}, "read", "out/x", "ask"],
+  ["a new file under a link that leaves is outside", { allow: { write: ["."] } }, "write", "out/new", "ask"],
+  ["a link that stays is inside", { allow: { write: ["src"] } }, "write", "in/new.ts", "allow"],
+  ["a dangling link is judged by its target", { allow: { write: ["."] } }, "write", "dangling", "ask"],
+  ["brackets and dots are a plain path", { allow: { write: ["app"] } }, "write", "app/[...slug]/page.tsx", "allow"],
+  ["a leading dash is a plain path", { allow: { write: ["."] } }, "write", "-rf", "allow"],
+  ["spaces and unicode are a plain path", { allow: { write: ["."] } }, "write", "a b/ü.txt", "allow"],
+  ["writing asks", {}, "write", "src/a.ts", "ask"],
+  ["writing where it is allowed", { allow: { write: ["src"] } }, "write", "src/a.ts", "allow"],
+  ["writing where it is not", { allow: { write: ["src"] } }, "write", "test/a.ts", "ask"],
+  ["a folder's name is not a prefix of another", { allow: { write: ["src"] } }, "write", "srcs/a.ts", "ask"],
+  ["out of an allowed folder by dots", { allow: { write: ["src"] } }, "write", "src/../a.ts", "ask"],
+  ["deny beats allow", { allow: { write: true }, deny: { write: ["src"] } }, "write", "src/a.ts", "deny"],
+  ["git's own files are not in a list", { allow: { write: ["."] } }, "write", ".git/hooks/pre-commit", "ask"],
+  ["git's own files by name", { allow: { write: [".git/config"] } }, "write", ".git/config", "allow"],
+  ["git's own files when all is allowed", { allow: { write: true } }, "write", ".git/config", "allow"],
+  ["a project's .zz is not in a list", { allow: { write: ["."] } }, "write", ".zz/plugins/x.ts", "ask"],
+  ["secrets ask", {}, "read", ".env", "ask"],
+  ["secrets by name", { allow: { read: [".env"] } }, "read", ".env", "allow"],
+  ["a command asks", {}, "run", "npm test", "ask"],
+  ["a command by its first word", { allow: { run: ["npm"] } }, "run", "npm test", "allow"],
+  ["a command by its first words", { allow: { run: ["npm test"] } }, "run", "npm test --watch", "allow"],
+  ["a command that is another", { allow: { run: ["npm test"] } }, "run", "npm testify", "ask"],
+  ["a denied command", { allow: { run: true }, deny: { run: ["npm publish"] } }, "run", "npm publish --tag x", "deny"],
+  ["what a tool calls harmless", {}, "run", saying("git status", "allow"), "allow"],
+  [
+    "what a tool calls harmless and the person denied",
+    { deny: { run: ["git"] } },
+    "run",
+    saying("git status", "allow"),
+    "deny",
+  ],
+  ["what a tool denies, whatever else allows", { allow: { run: true } }, "run", saying("rm -r x", "deny"), "deny"],
+  [
+    "what a tool is not sure of is not in a list",
+    { allow: { run: ["echo"] } },
+    "run",
+    saying("echo $(x)", "ask"),
+    "ask",
+  ],
+  [
+    "what a tool is not sure of, word for word",
+    { allow: { run: ["echo $(x)"] } },
+    "run",
+    saying("echo $(x)", "ask"),
+    "allow",
+  ],
+  [
+    "what a tool is not sure of, when all is allowed",
+    { allow: { run: true } },
+    "run",
+    saying("echo $(x)", "ask"),
+    "allow",
+  ],
+  ["a host", { allow: { net: ["example.com"] } }, "net", "example.com", "allow"],
+  ["a host with a port", { allow: { net: ["example.com"] } }, "net", "example.com:443", "allow"],
+  ["a host at another port", { allow: { net: ["example.com:80"] } }, "net", "example.com:443", "ask"],
+  ["a host that ends the same", { allow: { net: ["example.com"] } }, "net", "badexample.com", "ask"],
+  ["a host below a star", { allow: { net: ["*.example.com"] } }, "net", "api.example.com", "allow"],
+  ["a host that only looks so", { allow: { net: ["*.example.com"] } }, "net", "badexample.com", "ask"],
+  ["a variable", { allow: { env: ["HOME"] } }, "env", "HOME", "allow"],
+  ["variables by a star", { allow: { env: ["AWS_*"] } }, "env", "AWS_REGION", "allow"],
+  ["another variable", { allow: { env: ["AWS_*"] } }, "env", "AW", "ask"],
+] as [string, Pick<Options, "allow" | "deny">, Kind, Need, Verdict][])
+  test(`judge() ${what}: ${verdict}`, async () => {
+    const core = await createZz({ root, home: where.home, save: false, ...rules });
+    equal(context(core, openChat(core, "x/y")).permissions.judge(kind, need).verdict, verdict);
+  });
+
+test("An answer kept for the project holds in the next zz, in this folder alone, and can be taken back", async () => {
+  const make = async (root: string) => {
+    const core = await createZz({ root, home: where.home, save: false });
+    return context(core, openChat(core, "x/y")).permissions;
+  };
+  const first = await make(root);
+  first.add({ verdict: "allow", kind: "run", name: "npm test", from: "project" });
+  const second = await make(root);
+  equal(second.judge("run", "npm test").verdict, "allow");
+  equal((await make(evil)).judge("run", "npm test").verdict, "ask");
+  equal(fs.statSync(join(where.home, "permissions.json")).mode & 0o777, 0o600);
+  second.drop(second.rules[0]!);
+  equal((await make(root)).judge("run", "npm test").verdict, "ask");
+});
+
+test("Settings allow and deny as flags do", async () => {
+  fs.mkdirSync(where.home, { recursive: true });
+  const config = join(where.home, "c.json");
+  fs.writeFileSync(config, JSON.stringify({ permissions: { allow: { read: ["/etc"] }, deny: { read: ["src"] } } }));
+  const read = (path: string) => zz(where, ["--config", config, "--call", "list_dir", JSON.stringify({ path })]);
+  equal((await read("/etc")).code, 0);
+  const { code, stderr } = await read("src");
+  deepEqual([code, stderr], [4, 'list_dir: Refused: read access to "src" is denied by the settings.\n']);
+});
+
+// ── what is written ──
+
+/** A tool that does what it is told to, in one call. */
+const act = (name: string, run: Tool["run"], more: Partial<Tool> = {}) =>
+  ({ owner: "test", value: { name, description: name, run, changes: true, ...more } }) as {
+    owner: string;
+    value: Tool;
+  };
+
+async function doing(run: Tool["run"], options: Options & { ask?: Ask; setup?: (core: Core) => void } = {}) {
+  const { ask, setup, ...rest } = options;
+  const project = place();
+  const core = await createZz({ root: project.cwd, home: project.home, save: false, ...rest });
+  if (ask) core.ask = ask;
+  core.tools.set("act", act("act", run));
+  setup?.(core);
+  const chat = openChat(core, "x/y");
+  const ctx = context(core, chat);
+  return { at: project.cwd, file: (name: string) => join(project.cwd, name), ctx, chat, go: () => ctx.call("act", {}) };
+}
+
+for (const [what, before, given, after] of [
+  ["keeps CRLF", "a\r\nb\r\n", "a\nc\n", "a\r\nc\r\n"],
+  ["keeps LF", "a\nb\n", "a\r\nc\r\n", "a\nc\n"],
+  ["keeps mixed ends as given", "a\r\nb\n", "a\nc\n", "a\nc\n"],
+  ["keeps a BOM", "\ufeffa\n", "b\n", "\ufeffb\n"],
+  ["adds no second BOM", "\ufeffa\n", "\ufeffb\n", "\ufeffb\n"],
+  ["keeps a last newline", "a\n", "b", "b\n"],
+  ["keeps a missing last newline", "a", "b\n", "b"],
+  ["writes a new file as given", undefined, "a\r\nb", "a\r\nb"],
+  ["empties a file", "a\n", "", ""],
+] as [string, string | undefined, string, string][])
+  test(`files.write() ${what}`, async () => {
+    const { file, go } = await doing(
+      async (_, { files }) => {
+        await files.write("t.txt", given);
+        return "done";
+      },
+      { allow: { write: true } },
+    );
+    if (before !== undefined) fs.writeFileSync(file("t.txt"), before, { mode: 0o754 });
+    equal((await go()).text, "done");
+    equal(fs.readFileSync(file("t.txt"), "utf8"), after);
+    if (before !== undefined) equal(fs.statSync(file("t.txt")).mode & 0o777, 0o754);
+  });
+
+test("A tool that fails after writing has written nothing", async () => {
+  const { at, go } = await doing(
+    async (_, { files }) => {
+      await files.write("one", "1");
+      await files.write("two", "2");
+      throw new Error("no");
+    },
+    { allow: { write: true } },
+  );
+  equal((await go()).text, "no");
+  deepEqual(fs.readdirSync(at), []);
+});
+
+test("A tool sees its own changes before they are made", async () => {
+  const { go, file } = await doing(
+    async (_, { files }) => {
+      await files.write("one", "1");
+      await files.move("one", "two");
+      const moved = (await files.read("two")).text;
+      await files.write("two", `${moved}2`);
+      return `${moved}, ${await files.read("one").catch((error) => error.message)}`;
+    },
+    { allow: { write: true } },
+  );
+  equal((await go()).text, "1, Cannot read 'one': no such file or folder. Check the path.");
+  equal(fs.readFileSync(file("two"), "utf8"), "12");
+  ok(!fs.existsSync(file("one")));
+});
+
+test("A tool that does not say that it changes files cannot", async () => {
+  const { go } = await doing(async (_, { files }) => files.write("one", "1").then(() => "done"), {
+    allow: { write: true },
+    setup: (core) => void delete core.tools.get("act")!.value.changes,
+  });
+  match((await go()).text, /^Cannot write 'one': 'act' does not say that it changes files\./);
+});
+
+test("One refused file of several leaves all as they were", async () => {
+  const { at, go } = await doing(
+    async (_, { files }) => {
+      await files.write("ok/one", "1");
+      await files.write("no/two", "2");
+      return "done";
+    },
+    { allow: { write: ["ok"] } },
+  );
+  const { text, refused } = await go();
+  deepEqual(
+    [text, refused],
+    ['Refused: requires write access to "no/two"; run again with --allow-write=no/two.', true],
+  );
+  deepEqual(fs.readdirSync(at), []);
+});
+
+for (const [what, meanwhile, answers, after, says] of [
+  [
+    "a change elsewhere in it is kept when the person says yes again",
+    "1\n2\n3\n4\n5\n6\n7\n8\nNEW\n",
+    ["y", "y"],
+    "ONE\n2\n3\n4\n5\n6\n7\n8\nNEW\n",
+    /^done$/,
+  ],
+  [
+    "a change elsewhere, and then no",
+    "1\n2\n3\n4\n5\n6\n7\n8\nNEW\n",
+    ["y", "n"],
+    "1\n2\n3\n4\n5\n6\n7\n8\nNEW\n",
+    /^Refused: the person said no/,
+  ],
+  [
+    "a change elsewhere, and a new look",
+    "1\n2\n3\n4\n5\n6\n7\n8\nNEW\n",
+    ["y", "r"],
+    "1\n2\n3\n4\n5\n6\n7\n8\nNEW\n",
+    /^Refused: .*Read it again/,
+  ],
+  [
+    "the same line, so that it no longer applies",
+    "other\n2\n",
+    ["y"],
+    "other\n2\n",
+    /^Cannot write: 't' changed meanwhile\. Read it again\.$/,
+  ],
+  ["it is gone", undefined, ["y"], undefined, /^Cannot write: 't' changed meanwhile/],
+] as [string, string | undefined, string[], string | undefined, RegExp][])
+  test(`A file that changes while the question is open: ${what}`, async () => {
+    const told: string[] = [];
+    let changed = false;
+    const { file, go } = await doing(
+      async (_, { files }) => {
+        await files.write("t", (await files.read("t")).text.replace("1", "ONE"));
+        return "done";
+      },
+      {
+        ask: async (question, keys) => {
+          if (!keys) return "";
+          told.push(question);
+          if (!changed && meanwhile === undefined) fs.rmSync(file("t"));
+          else if (!changed) fs.writeFileSync(file("t"), meanwhile!);
+          changed = true;
+          return answers.shift()!;
+        },
+      },
+    );
+    fs.writeFileSync(file("t"), "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+    match((await go()).text, says);
+    equal(fs.existsSync(file("t")) ? fs.readFileSync(file("t"), "utf8") : undefined, after);
+    if (told.length > 1) match(told[1]!, /'t' changed meanwhile; the change still applies\./);
+  });
+
+test("What the person saved in the editor is what is written, recorded and told", async () => {
+  const { file, go, ctx } = await doing(async (_, { files }) => files.write("t", "proposed\n").then(() => "done"), {
+    ask: async (_, keys) => (keys ? "e" : ""),
+    setup: (core) => void (core.edit = async (text) => text.replace("proposed", "edited")),
+  });
+  fs.writeFileSync(file("t"), "before\n");
+  const { text } = await go();
+  match(text, /^done\nThe person edited the proposal before it was written:\n[\s\S]*-proposed\n\+edited$/);
+  equal(fs.readFileSync(file("t"), "utf8"), "edited\n");
+  equal((await ctx.files.undo()).text, "Undone: edited t.");
+  equal(fs.readFileSync(file("t"), "utf8"), "before\n");
+  equal((await ctx.files.redo()).text, "Redone: edited t.");
+  equal(fs.readFileSync(file("t"), "utf8"), "edited\n");
+});
+
+test("An editor that is left without saving leads back to the question", async () => {
+  const answers = ["e", "y"];
+  const { file, go } = await doing(async (_, { files }) => files.write("t", "proposed").then(() => "done"), {
+    ask: async (_, keys) => (keys ? answers.shift()! : ""),
+    setup: (core) => void (core.edit = async () => undefined),
+  });
+  equal((await go()).text, "done");
+  equal(fs.readFileSync(file("t"), "utf8"), "proposed");
+});
+
+test("A question shows no control bytes and no second line of a name", async () => {
+  let asked = "";
+  const { go } = await doing(
+    async (_, { files }) => files.write("a\nb\x1b[2J\u202e", "x\x1b]0;y\x07\n").then(() => "done"),
+    {
+      ask: async (question) => {
+        asked ||= question;
+        return "";
+      },
+    },
+  );
+  match((await go()).text, /^Refused: the person said no/);
+  ok(!/[\x00-\x09\x0b-\x1f\u202e]/.test(asked.replace(/\x1b\[\d+m/g, "")), JSON.stringify(asked));
+  match(asked, /"a␊b␛\[2J�"\./);
+});
+
+test("Undo gives back mode and bytes, and folders go that zz made", async () => {
+  const { at, file, ctx } = await doing(() => "", { allow: { write: true } });
+  fs.writeFileSync(file("run.sh"), Buffer.from([0xff, 0xfe, 0, 1]), { mode: 0o755 });
+  await ctx.files.remove("run.sh");
+  await ctx.files.write("deep/er/new", "x");
+  equal((await ctx.files.undo("2")).text, "Undone: created deep/er/new, deleted run.sh.");
+  deepEqual(fs.readdirSync(at), ["run.sh"]);
+  equal(fs.statSync(file("run.sh")).mode & 0o777, 0o755);
+  deepEqual(fs.readFileSync(file("run.sh")), Buffer.from([0xff, 0xfe, 0, 1]));
+});
+
+test("Undo leaves a mode that somebody set since", async () => {
+  const { file, ctx } = await doing(() => "", { allow: { write: true } });
+  fs.writeFileSync(file("a"), "1", { mode: 0o644 });
+  await ctx.files.write("a", "2");
+  fs.chmodSync(file("a"), 0o600);
+  await ctx.files.undo();
+  deepEqual([fs.readFileSync(file("a"), "utf8"), fs.statSync(file("a")).mode & 0o777], ["1", 0o600]);
+});
+
+test("A deleted link comes back as a link, and what it led to is not touched", async () => {
+  const { file, ctx } = await doing(() => "", { allow: { write: true } });
+  fs.writeFileSync(file("a"), "1");
+  fs.symlinkSync("a", file("l"));
+  await ctx.files.remove("l");
+  deepEqual([fs.existsSync(file("l")), fs.existsSync(file("a"))], [false, true]);
+  await ctx.files.undo();
+  equal(fs.readlinkSync(file("l")), "a");
+});
+
+for (const [key, after, says] of [
+  ["m", "1\nTWO\n3\n4\n5\n6\n7\nEIGHT\n", /^Undone/],
+  ["o", "1\nTWO\n3\n4\n5\n6\n7\n8\n", /^Undone/],
+  ["n", "ONE\nTWO\n3\n4\n5\n6\n7\nEIGHT\n", /^Cannot undo 'a': it has changed since\. Nothing was touched\.$/],
+] as const)
+  test(`Undo of a file that somebody changed since asks: ${key}`, async () => {
+    const { file, ctx } = await doing(() => "", { allow: { write: true }, ask: async () => key });
+    fs.writeFileSync(file("a"), "1\nTWO\n3\n4\n5\n6\n7\n8\n");
+    await ctx.files.write("a", "ONE\nTWO\n3\n4\n5\n6\n7\n8\n");
+    fs.writeFileSync(file("a"), "ONE\nTWO\n3\n4\n5\n6\n7\nEIGHT\n");
+    match((await ctx.files.undo()).text, says);
+    equal(fs.readFileSync(file("a"), "utf8"), after);
+  });
+
+// ── bad input ──
+
+const tools = place();
+const sized = (fd: number, bytes: number): number => {
+  fs.ftruncateSync(fd, bytes);
+  return fd;
+};
+for (const [what, make, name, says] of [
+  ["a NUL in the path", () => {}, "a\0b", /^Cannot use path 'a\\0b': it holds a NUL byte/],
+  [
+    "a FIFO",
+    (file: string) => execFileSync("mkfifo", [file]),
+    "fifo",
+    /^Cannot write 'fifo': .*not a regular file|^Cannot change .*not a regular file/,
+  ],
+  ["a folder", (file: string) => fs.mkdirSync(file), "folder", /it is a folder\./],
+  [
+    "a file of 2 GB",
+    (file: string) => fs.closeSync(sized(fs.openSync(file, "w"), 2 ** 31)),
+    "big",
+    /2147483648 bytes are too many/,
+  ],
+  [
+    "a read-only file",
+    (file: string) => fs.writeFileSync(file, "x", { mode: 0o444 }),
+    "ro",
+    /^Cannot write 'ro': it is read-only\./,
+  ],
+  [
+    "a path below a file",
+    (file: string) => fs.writeFileSync(file.replace("/x", ""), ""),
+    "plain/x",
+    /^Cannot write 'plain\/x': .*(folder|not)/,
+  ],
+  ["a name that is too long", () => {}, "n".repeat(300), /^Cannot write 'n+': .*too long/],
+] as [string, (file: string) => void, string, RegExp][])
+  test(`files.write() on ${what} is a sentence, and nothing is left behind`, async () => {
+    const { at, file, go } = await doing(async (_, { files }) => files.write(name, "new").then(() => "done"), {
+      allow: { write: true },
+    });
+    if (!name.includes("\0")) make(file(name));
+    const before = fs.readdirSync(at, { recursive: true });
+    const { text, failed } = await go();
+    equal(failed, true, text);
+    match(text, says);
+    deepEqual(fs.readdirSync(at, { recursive: true }), before);
+  });
+
+test("A device is no file to write", async () => {
+  const { go } = await doing(async (_, { files }) => files.write("/dev/null", "x").then(() => "done"), {
+    allow: { write: true },
+  });
+  match((await go()).text, /not a regular file/);
+});
+
+test("A folder that is swapped for a link between the question and the write is not followed", async () => {
+  const { file, go } = await doing(async (_, { files }) => files.write("dir/t", "x").then(() => "done"), {
+    ask: async (_, keys) => {
+      if (keys) {
+        fs.renameSync(file("dir"), file("old"));
+        fs.symlinkSync(tools.cwd, file("dir"));
+      }
+      return "y";
+    },
+  });
+  fs.mkdirSync(file("dir"));
+  match((await go()).text, /^Cannot write '.*dir\/t': its folder was swapped for a link/);
+  deepEqual(fs.readdirSync(tools.cwd), []);
+  deepEqual(fs.readdirSync(file("old")), []);
+});

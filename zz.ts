@@ -1192,62 +1192,56 @@ async function weigh(core: Core, tool: string, kind: Kind, need: Need, open: Map
     : undefined;
 }
 
+type Keys = Record<string, string>; // what each does
+type Confirmed = { key: string; refusal?: string };
+
 /** Puts it to the person; nobody there means no. `more` are keys beyond yes, no and always. */
-async function confirm(
-  { core, ctx }: Place,
-  tool: string,
-  open: Open[],
-  text: string,
-  more: Partial<Record<string, string>> = {},
-): Promise<{ key: string; refusal?: string }> {
+async function confirm(place: Place, tool: string, open: Open[], text: string, more: Keys = {}): Promise<Confirmed> {
+  const { core, ctx } = place;
   const accesses = open.map(({ kind, name }) => accessTo(kind, name)).join(" and ");
   const flags = open.map(({ kind, name, whole }) => flagOf("allow", kind, whole ? undefined : name)).join(" ");
-  const decide = async (allowed: boolean, why: string) => {
-    for (const { kind, name } of open) await emit(core, "decided", { tool, kind, name, allowed, why });
-  };
   if (!core.ask) {
     await decide(false, "nobody is there to ask");
     return { key: "n", refusal: `Refused: requires ${accesses}; run again with ${flags}.` };
   }
-  const keys: Record<string, string> = {
-    y: "yes",
-    n: "no",
-    ...(more as Record<string, string>),
-    A: `always: ${open
-      .map(always)
-      .map(({ kind, name }) => `${kind} "${name}"`)
-      .join(", ")}`,
-  };
-  const question = [
-    `┏ ${tool} requests ${clean(accesses).replaceAll("\n", "␊")}.`,
-    ...open.flatMap(({ why }) => (why ? [`┠ ${clean(why)}.`] : [])),
-    ...(text ? text.split("\n").map((line) => `┃ ${line}`) : []),
-    `┠ ${flags} skips this question.`,
-    `┗ Allow? [${Object.keys(keys).join("/")}] (${Object.entries(keys)
-      .map(([key, does]) => `${key} = ${clean(does).replaceAll("\n", "␊")}`)
-      .join(", ")}) `,
-  ].join("\n");
+  const rules = open.map((one) => always(core, one));
+  const lasting = rules.map(({ kind, name }) => (name === "." ? "edits in this project" : `${kind} "${name}"`));
+  const keys: Keys = { y: "yes", n: "no", ...more, A: `always ${lasting.join(", ")}` };
   const key = await inTurn(core, async () => {
-    const needs = open.map(
-      ({ kind, name, why, whole }) => [kind, whole ? { name, verdict: "ask" as const, why } : name] as const,
-    );
-    const granted = needs.every(([kind, need]) => judge(core, kind, need).verdict === "allow"); // by an answer meanwhile
-    return granted && !text ? "y" : until(ctx.signal, core.ask!(question, Object.keys(keys).join("")));
+    const granted = open.every((one) => judge(core, one.kind, needOf(one)).verdict === "allow"); // by an answer meanwhile
+    return granted && !text ? "y" : until(ctx.signal, core.ask!(question(keys), Object.keys(keys).join("")));
   });
-  if (key === "A") for (const one of open) core.rules.push(always(one));
+  if (key === "A") core.rules.push(...rules);
   if (key === "y" || key === "A") await decide(true, "the person said yes");
   if (key in keys && key !== "n") return { key };
   const because = key === "n" ? (await until(ctx.signal, core.ask("Why not? (Enter: no reason) "))).trim() : "";
   await decide(false, "the person said no");
   return { key: "n", refusal: `Refused: the person said no to ${accesses}${because ? `: ${because}` : "."}` };
 
-  /** Writing in the project is one permission; all else goes by its name. */
-  function always({ kind, name }: Open): Rule {
-    const { root } = core.options;
-    const wide = kind === "write" && isInside(root, realPath(root, name)) && !GUARDED.test(name);
-    return { verdict: "allow", kind, name: wide ? "." : name, from: "answer" };
+  async function decide(allowed: boolean, why: string): Promise<void> {
+    for (const { kind, name } of open) await emit(core, "decided", { tool, kind, name, allowed, why });
+  }
+
+  function question(keys: Keys): string {
+    const oneLine = (text: string) => clean(text).replaceAll("\n", "␊");
+    return [
+      `┏ ${tool} requests ${oneLine(accesses)}.`,
+      ...open.flatMap(({ why }) => (why ? [`┠ ${oneLine(why)}.`] : [])),
+      ...(text ? text.split("\n").map((line) => `┃ ${line}`) : []),
+      `┠ ${oneLine(flags)} skips this question.`,
+      `┗ Allow? [${Object.keys(keys).join("/")}] (${Object.entries(keys)
+        .map(([key, does]) => `${key} = ${oneLine(does)}`)
+        .join(", ")}) `,
+    ].join("\n");
   }
 }
+
+/** Writing in the project is one permission; all else goes by its name. */
+function always({ options: { root } }: Core, { kind, name }: Open): Rule {
+  const wide = kind === "write" && isInside(root, realPath(root, name)) && !GUARDED.test(name);
+  return { verdict: "allow", kind, name: wide ? "." : name, from: "answer" };
+}
+const needOf = ({ name, why, whole }: Open): Need => (whole ? { name, verdict: "ask", why } : name);
 
 /** Calls that run side by side ask one after the other. */
 function inTurn<T>(core: Core, act: () => Promise<T>): Promise<T> {

@@ -1,0 +1,102 @@
+// apply_patch: many edits in many files by one patch, all of them or none.
+import { existsSync } from "node:fs";
+import type { Ctx, Zz } from "zz";
+import { applyChange } from "./apply.ts";
+import { type FileChange, parsePatch } from "./parse.ts";
+
+type Did = { path: string; did: "created" | "edited" | "deleted" | "moved" | "unchanged"; to?: string; hunks: number };
+
+const ALSO = { also: { patch: ["input", "diff", "content", "text"] } };
+const MOST = 20; // files of an answer
+
+export default (zz: Zz) =>
+  zz.tool({
+    name: "apply_patch",
+    description:
+      "Change, create, delete or move files by one patch, all or none: a unified diff, or *** Begin Patch with " +
+      "*** Update File: / *** Add File: / *** Delete File: sections. Show a few unchanged lines around each change.",
+    aliases: ["applyPatch", "patch"],
+    ...ALSO,
+    changes: true,
+    params: { patch: "string the whole patch" },
+    needs: ({ patch }) => ({ read: pathsRead(patch) }),
+    async run({ patch }, { files }) {
+      const there = new Map<string, boolean>(); // what this patch made and removed
+      const changes = parsePatch(patch);
+      const did: Did[] = [];
+      for (const change of changes) did.push(await make(change, files, there));
+      return { text: told(did, changes), data: { files: did } };
+    },
+  });
+
+/** A patch that cannot be read needs nothing: run() says what is wrong with it. */
+function pathsRead(patch: string): string[] {
+  try {
+    return [...new Set(parsePatch(patch).flatMap(({ kind, path }) => (kind === "add" ? [] : [path])))];
+  } catch {
+    return [];
+  }
+}
+
+async function make(change: FileChange, files: Ctx["files"], there: Map<string, boolean>): Promise<Did> {
+  const { kind, path, to, hunks } = change;
+  const exists = (name: string) => there.get(files.path(name)) ?? existsSync(files.path(name));
+  const set = (name: string, is: boolean) => there.set(files.path(name), is);
+  const before = exists(path) ? (hunks.length && kind !== "add" ? await textOf(path, files) : "") : undefined;
+  if (before === undefined && kind !== "add") await refuseMissing(change, files);
+  const after = applyChange(before, change);
+  if (to && exists(to))
+    throw new Error(`Cannot move '${path}' to '${to}': it exists already. Nothing was changed. Choose another name.`);
+  if (to) {
+    await files.move(path, to);
+    set(path, false);
+  }
+  if (after === undefined) await files.remove(path);
+  else if (after !== before) await files.write(to ?? path, Buffer.from(after));
+  set(to ?? path, after !== undefined);
+  const kept = before === after && !to;
+  const what = to ? "moved" : after === undefined ? "deleted" : before === undefined ? "created" : "edited";
+  return { path, did: kept ? "unchanged" : what, ...(to && { to }), hunks: before === after ? 0 : hunks.length };
+}
+
+/** A path that is wrong is often right but for its folder. */
+async function refuseMissing({ kind, path, hunks }: FileChange, files: Ctx["files"]): Promise<void> {
+  if (hunks.length && hunks.every(({ fresh }) => fresh)) return;
+  const base = `/${path.split("/").at(-1)}`;
+  const like = (await files.list().catch(() => [])).filter((file) => `/${file}`.endsWith(base)).slice(0, 3);
+  const hint = like.length ? `Did you mean ${like.map((file) => `'${file}'`).join(" or ")}?` : "Check the path.";
+  throw new Error(`Cannot ${kind} '${path}': there is no such file. Nothing was changed. ${hint}`);
+}
+
+async function textOf(path: string, files: Ctx["files"]): Promise<string> {
+  const { bytes } = await files.read(path);
+  const refuse = (why: string) =>
+    new Error(`Cannot patch '${path}': ${why}. Nothing was changed. Leave this file out of the patch.`);
+  if (bytes.includes(0)) throw refuse("it is binary");
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw refuse("it is not UTF-8");
+  }
+}
+
+function told(did: Did[], changes: FileChange[]): string {
+  const made = did.filter((one) => one.did !== "unchanged");
+  const kept = did.filter((one) => one.did === "unchanged").map(({ path }) => path);
+  const modes = changes.flatMap(({ path, to, mode }) => (mode ? [`${to ?? path} (${mode})`] : []));
+  return [
+    made.length && `Applied: ${listed(made.map(phrase))}.`,
+    kept.length && `Already so: ${listed(kept)}.${made.length ? "" : " Nothing was changed."}`,
+    modes.length && `Modes were not set: ${listed(modes)}.`,
+  ]
+    .filter(Boolean)
+    .join(" ");
+}
+
+function phrase({ path, did, to, hunks }: Did): string {
+  const count = hunks && (did === "edited" || did === "moved") ? ` (${hunks} ${hunks === 1 ? "hunk" : "hunks"})` : "";
+  return `${did} ${path}${to ? ` to ${to}` : ""}${count}`;
+}
+
+const listed = (names: string[]): string =>
+  [...names.slice(0, MOST), ...(names.length > MOST ? [`and ${names.length - MOST} more`] : [])].join(", ");

@@ -1,0 +1,404 @@
+// What a patch asks of each file. Its form may be sloppy; what its lines say is never guessed at.
+// By hand, since diff 9 is not up to it: its parser goes by the counts in the headers, which models get wrong, its
+// applyPatch takes the nearest of several places, and neither can say what did not match.
+
+export interface FileChange {
+  kind: "add" | "update" | "delete";
+  path: string;
+  to?: string; // moved there
+  mode?: string; // asked for, but a tool cannot set it
+  hunks: Hunk[];
+}
+export interface Hunk {
+  header: string; // as the patch has it
+  start?: number; // where the header says that it goes, from 0
+  fresh?: boolean; // the header says that the file is empty or not there
+  under: string[]; // lines that come before it: `@@ class A`
+  atEnd: boolean; // its last line is the file's last
+  lines: Line[];
+}
+export interface Line {
+  sign: Sign;
+  text: string;
+  eol: string; // "\n", "\r\n", or "" for the last line of a file that ends without
+}
+type Sign = " " | "-" | "+";
+type Counts = { old: number; new: number };
+/** A file's part of a unified diff, as its headers say it. */
+interface Section {
+  name?: string; // in git's first line
+  old?: string; // as --- and +++ have them
+  new?: string;
+  from?: string;
+  to?: string;
+  mode?: string;
+  added?: boolean;
+  deleted?: boolean;
+  hunks: Hunk[];
+}
+
+const START = /^(\*\*\*\s*(Begin Patch|(Add|Update|Delete) File:)|diff --git |--- \S|Index: |rename from |@@)/i;
+const isFence = (line: string): boolean => /^(`{3,}|~{3,}) ?[\w+-]*$/.test(line.trimEnd());
+const HEREDOC = /<<-?\s*\\?(["']?)(\w+)\1/;
+
+export function parsePatch(text: string): FileChange[] {
+  if (text.includes("\0") || !text.isWellFormed()) throw unusable("it holds bytes that are no text", "Send text only.");
+  const lines = unwrap(text);
+  const inSections = lines.some((line) => SECTION.test(line));
+  const changes = inSections ? parseSections(lines) : parseDiff(lines);
+  if (!changes.length)
+    throw unusable(
+      "it changes no file",
+      "Send a unified diff (--- a/FILE, +++ b/FILE, @@), or *** Begin Patch with *** Update File: FILE.",
+    );
+  return changes;
+}
+
+export const unusable = (why: string, next: string): Error =>
+  new Error(`Cannot use the patch: ${why}. Nothing was changed. ${next}`);
+
+/** A line of the patch, as a sentence quotes it. */
+const quote = (line: string): string => `'${line.length > 120 ? `${line.slice(0, 120)}…` : line.trimEnd()}'`;
+
+// ── what is around a patch ──
+
+function unwrap(text: string): string[] {
+  const lines = text.replace(/^\uFEFF/, "").split("\n");
+  if (lines.at(-1) === "") lines.pop();
+  // CRLF in every line is how the patch came here, not what it says.
+  const came = lines.length > 1 && lines.slice(0, -1).every((line) => line.endsWith("\r"));
+  return unfence(unheredoc(unfence(came ? lines.map((line) => line.replace(/\r$/, "")) : lines)));
+}
+
+/** What stands in ``` blocks, if the patch does. */
+function unfence(lines: string[]): string[] {
+  const fence = lines.findIndex(isFence);
+  if (fence < 0) return lines;
+  const start = lines.findIndex((line) => START.test(line));
+  let inside = start >= 0 && start < fence;
+  const [kept, left]: [string[], string[]] = [[], []];
+  for (const line of lines)
+    if (isFence(line)) inside = !inside;
+    else (inside ? kept : left).push(line);
+  return left.some((line) => START.test(line)) ? lines.filter((line) => !isFence(line)) : kept;
+}
+
+/** `apply_patch <<'EOF'` … `EOF` */
+function unheredoc(lines: string[]): string[] {
+  const at = lines.findIndex((line) => line.trim());
+  const first = lines[at] ?? "";
+  const tag = START.test(first) ? undefined : HEREDOC.exec(first)?.[2];
+  if (!tag) return lines;
+  if (/\bcd\s/.test(first))
+    throw unusable(`${quote(first)} changes the folder`, "Send the patch alone, with paths relative to the project.");
+  const close = new RegExp(`^\\s*${tag}["')\\s]*$`);
+  const end = lines.findIndex((line, i) => i > at && close.test(line));
+  if (end >= 0 && lines.slice(end).some((line) => START.test(line)))
+    throw unusable(
+      `there is more of it after the line ${quote(lines[end]!)}`,
+      "Send the patch alone, without a command.",
+    );
+  return lines.slice(at + 1, end < 0 ? undefined : end);
+}
+
+// ── *** Begin Patch ──
+
+const SECTION = /^\*\*\*\s*(Add|Update|Delete) File:(.*)$/i;
+const MOVE = /^\*\*\*\s*Move to:(.*)$/i;
+const EDGE = /^\*\*\*\s*(Begin|End) Patch\s*$/i;
+const LAST = /^\*\*\*\s*End of File\s*$/i;
+
+function parseSections(lines: string[]): FileChange[] {
+  const changes: FileChange[] = [];
+  let change: FileChange | undefined;
+  let begun = false;
+  for (let at = 0; at < lines.length; ) {
+    const line = lines[at]!;
+    const section = SECTION.exec(line);
+    const move = MOVE.exec(line);
+    if (section) {
+      const kind = section[1]!.toLowerCase() as FileChange["kind"];
+      changes.push((change = { kind, path: nameIn(section[2]!), hunks: [] }));
+    } else if (EDGE.test(line)) {
+      change = undefined;
+      begun = /begin/i.test(line);
+    } else if (move && change?.kind === "update" && !change.hunks.length) change.to = nameIn(move[1]!);
+    else if (LAST.test(line) && change) endHere(change);
+    else if (line.startsWith("***") || (!change && (begun ? /^([+-]|@@)/ : /^@@/).test(line)))
+      throw unusable(
+        `${quote(line)} stands where no such line can`,
+        "Begin each file with *** Add File:, *** Update File: or *** Delete File:.",
+      );
+    else if (change && line.trim()) {
+      if (!change.hunks.length && isPair(lines, at)) at += 2; // the headers of a diff, said once more
+      const [hunk, next] = readHunk(lines, at, false);
+      change.hunks.push(hunk);
+      at = next;
+      continue;
+    }
+    at++;
+  }
+  return changes.map(checked);
+}
+
+function endHere({ hunks }: FileChange): void {
+  const last = hunks.at(-1);
+  if (last) last.atEnd = true;
+}
+
+// ── unified diff ──
+
+type Header = [RegExp, (section: Section, value: string) => void];
+const HEADERS: Header[] = [
+  [/^rename from (.+)/, (section, name) => (section.from = nameIn(name))],
+  [/^rename to (.+)/, (section, name) => (section.to = nameIn(name))],
+  [/^new file mode (\d+)/, (section, mode) => (section.added = setMode(section, mode, "100644"))],
+  [/^deleted file mode (\d+)/, (section, mode) => (section.deleted = textOnly(mode))],
+  [/^old mode (\d+)/, (_, mode) => textOnly(mode)],
+  [/^new mode (\d+)/, (section, mode) => setMode(section, mode)],
+  [/^index [0-9a-f]+\.\.[0-9a-f]+ (\d+)/, (_, mode) => textOnly(mode)],
+  [/^(Binary files .* differ|GIT binary patch)/, () => no("it is binary", "Copy the file by other means.")],
+  [/^(copy (?:from|to) .+)/, () => no("it copies a file", "Add the copy as a new file.")],
+  [/^(@@@+ .*)/, () => no("it is the diff of a merge", "Send a diff against one version.")],
+];
+const OTHER = /^(diff |Index: |index [0-9a-f]+\.\.|(dis)?similarity index |={20,}|Only in )/;
+/** What a mail of git format-patch begins with, and `-- ` and a version, with which it ends. */
+const MAIL = /^From [0-9a-f]{7,} /;
+const isSignature = (lines: string[], at: number): boolean =>
+  /^-- ?$/.test(lines[at] ?? "") && /^\d+\.\d/.test(lines[at + 1] ?? "");
+
+const no = (why: string, next: string): never => {
+  throw unusable(why, next);
+};
+function textOnly(mode: string): true {
+  if (mode === "160000") no("it changes a submodule", "Update the submodule by git.");
+  if (mode === "120000") no("it changes a symbolic link", "Make the link by a command.");
+  return true;
+}
+function setMode(section: Section, mode: string, usual = ""): true {
+  if (mode !== usual) section.mode = mode;
+  return textOnly(mode);
+}
+
+function parseDiff(lines: string[]): FileChange[] {
+  const sections: Section[] = [];
+  let inMail = false;
+  const open = (names: Partial<Section> = {}): Section => {
+    inMail = false;
+    sections.push({ ...names, hunks: [] });
+    return sections.at(-1)!;
+  };
+  for (let at = 0; at < lines.length; at++) {
+    const line = lines[at]!;
+    const section = sections.at(-1);
+    const header = HEADERS.find(([pattern]) => pattern.test(line));
+    if (line.startsWith("diff --git ")) open(nameOfBoth(line.slice("diff --git ".length).trimEnd()));
+    else if (line.startsWith("Index: ")) open();
+    else if (isPair(lines, at)) {
+      const [old, renewed] = [nameIn(line.slice(4)), nameIn(lines[++at]!.slice(4))];
+      const next = !section || section.hunks.length || section.old ? open() : section;
+      Object.assign(next, { old, new: renewed });
+    } else if (header) {
+      const next = !section || section.hunks.length || (section.from && /^rename from/.test(line)) ? open() : section;
+      header[1](next, header[0].exec(line)![1]!);
+    } else if (line.startsWith("@@")) {
+      if (!section) throw unusable("it does not name the file", "Put --- a/FILE and +++ b/FILE before the first @@.");
+      const [hunk, next] = readHunk(lines, at, true);
+      section.hunks.push(hunk);
+      at = next - 1;
+    } else if (MAIL.test(line)) inMail = true;
+    else if (section && !inMail && /^[+-]/.test(line) && !isSignature(lines, at))
+      throw unusable(`${quote(line)} stands outside of a hunk`, "Put a line of @@ before it.");
+  }
+  return sections
+    .filter((section) => section.hunks.length || Object.keys(section).length > 1)
+    .map(toChange)
+    .map(checked);
+}
+
+const isPair = (lines: string[], at: number): boolean =>
+  /^--- \S/.test(lines[at] ?? "") && /^\+\+\+ \S/.test(lines[at + 1] ?? "");
+
+function toChange(section: Section): FileChange {
+  const { from, to, mode, hunks } = section;
+  const names = namesOf(section);
+  const [old, renewed] = [from ?? names[0], to ?? names[1]];
+  const path = old ?? renewed;
+  if (!path) throw unusable("it does not name the file", "Put --- a/FILE and +++ b/FILE before the first @@.");
+  const common = { hunks, ...(mode && { mode }) };
+  if (section.added || !old) return { kind: "add", path: renewed ?? path, ...common };
+  if (section.deleted || !renewed) return { kind: "delete", path, ...common };
+  if (old === renewed) return { kind: "update", path, ...common };
+  if (from || to) return { kind: "update", path, to: renewed, ...common };
+  if (old === `${renewed}.orig`) return { kind: "update", path: renewed, ...common };
+  throw unusable(
+    `it names two files for one change, '${old}' and '${renewed}'`,
+    `To move the file, write "rename from ${old}" and "rename to ${renewed}" before it.`,
+  );
+}
+
+function namesOf({ name, old, new: renewed }: Section): [string | undefined, string | undefined] {
+  if (!old || !renewed) return [name, name];
+  const [a, b] = plain(old, renewed);
+  // Git's first line tells a folder from a prefix, where the other name is /dev/null.
+  const known = name && `/${a ? old : renewed}`.endsWith(`/${name}`) ? name : undefined;
+  return a && b ? [a, b] : [a && (known ?? a), b && (known ?? b)];
+}
+
+/** Names without the a/ and b/ of diffs, and without /dev/null. */
+function plain(old: string, renewed: string): [string | undefined, string | undefined] {
+  const [a, b] = [old, renewed].map((name) => /^[abciow12]\/(.+)/.exec(name)?.[1]);
+  const none = (name: string) => (name === "/dev/null" ? undefined : name);
+  if (old === renewed) return [none(old), none(old)];
+  if (!none(old)) return [undefined, renewed.startsWith("b/") ? b : renewed];
+  if (!none(renewed)) return [old.startsWith("a/") ? a : old, undefined];
+  if (a && (a === b || a === renewed)) return [a, a];
+  if (b && b === old) return [b, b];
+  return old.startsWith("a/") && renewed.startsWith("b/") ? [a, b] : [old, renewed];
+}
+
+/** `a/x b/x`; where the two differ, other headers name them. */
+function nameOfBoth(both: string): { name?: string } {
+  const middle = (both.length - 1) / 2;
+  if (both[middle] !== " ") return {};
+  const [a, b] = plain(nameIn(both.slice(0, middle)), nameIn(both.slice(middle + 1)));
+  return a && a === b ? { name: a } : {};
+}
+
+const ESCAPES: Record<string, string> = { a: "\x07", b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v" };
+
+/** A file's name, without what diffs write after it, and out of quotes. */
+function nameIn(text: string): string {
+  const trimmed = text.trim();
+  const quoted = /^"((?:[^"\\]|\\.)*)"/.exec(trimmed)?.[1];
+  const bare = (/^`([^`]+)`$/.exec(trimmed) ?? /^'([^']+)'$/.exec(trimmed))?.[1];
+  const name =
+    quoted === undefined ? (bare ?? trimmed.split(/\t| \d{4}-\d\d-\d\d[ T]\d\d:/)[0]!.trim()) : spell(quoted);
+  if (name) return name;
+  throw unusable("it leaves out the name of a file", "Name it.");
+}
+
+/** Git writes a byte that is not plain as \303. */
+function spell(quoted: string): string {
+  const bytes = quoted.split(/(\\(?:[0-7]{1,3}|.))/).map((part) => {
+    if (!part.startsWith("\\")) return Buffer.from(part);
+    if (/[0-7]/.test(part[1]!)) return Buffer.from([Number.parseInt(part.slice(1), 8) & 255]);
+    return Buffer.from(ESCAPES[part[1]!] ?? part[1]!);
+  });
+  return Buffer.concat(bytes).toString();
+}
+
+// ── hunks, of both ──
+
+/** Headers that say nothing of the place. */
+const NOWHERE = /^(\.\.\.|…|@@(\s|$)|[-+,.\d\s]+$)/;
+
+/** The hunk whose first line is lines[at], and where it ends. */
+function readHunk(lines: string[], at: number, inDiff: boolean): [Hunk, number] {
+  const hunk: Hunk = { header: "", under: [], atEnd: false, lines: [] };
+  let counts: Counts | undefined;
+  let start: number | undefined;
+  for (; lines[at]?.startsWith("@@"); at++) {
+    hunk.header = lines[at]!.trim();
+    const text = hunk.header
+      .replace(/^@@\s*/, "")
+      .replace(/@@$/, "")
+      .trimEnd();
+    const [, from, old, renewed] = /^-(\d+)(?:,(\d+))?(?:\s+\+\d+(?:,(\d+))?)?/.exec(text) ?? [];
+    if (from) [start, counts] = [Number(from), { old: Number(old ?? 1), new: Number(renewed ?? 1) }];
+    else if (text && !NOWHERE.test(text)) hunk.under.push(text);
+  }
+  const [body, next] = (counts && byCount(lines, at, counts)) ?? byLook(lines, at, inDiff);
+  for (const line of body) addLine(hunk, line);
+  hunk.atEnd = hunk.lines.some(({ eol }) => !eol);
+  const names = hunk.lines.some(({ sign }) => sign !== "+");
+  if (start && names) hunk.start = start - 1;
+  if (start === 0 && !names) hunk.fresh = true;
+  return [hunk, next];
+}
+
+/** As many lines as the header says, if what follows them agrees: only so can a removed `-- x` be told from a header. */
+function byCount(lines: string[], from: number, { ...left }: Counts): [string[], number] | undefined {
+  let at = from;
+  for (; left.old > 0 || left.new > 0; at++) {
+    const line = lines[at];
+    if (line === undefined || !/^[ +\\-]|^\r?$/.test(line) || (isNextFile(lines, at) && isSameName(lines, at))) return;
+    if (line.startsWith("\\ ")) continue;
+    if (!line.startsWith("+")) left.old--;
+    if (!line.startsWith("-")) left.new--;
+  }
+  if (left.old || left.new) return;
+  if (lines[at]?.startsWith("\\ ")) at++;
+  let next = at;
+  while (next < lines.length && !lines[next]!.trim()) next++;
+  const after = lines[next] ?? "";
+  if (/^[ +-]/.test(after) && !isPair(lines, next)) return;
+  return [lines.slice(from, at), at];
+}
+
+/** Up to what cannot be a hunk's line. Empty lines before that only part it from what follows. */
+function byLook(lines: string[], from: number, inDiff: boolean): [string[], number] {
+  let next = from;
+  while (next < lines.length && !ends(next)) next++;
+  let end = next;
+  while (end > from && /^\r?$/.test(lines[end - 1]!)) end--;
+  return [lines.slice(from, end), next];
+
+  function ends(at: number): boolean {
+    const line = lines[at]!;
+    if (line.startsWith("@@") || line.startsWith("***")) return true;
+    if (!inDiff) return false;
+    return (
+      isNextFile(lines, at) ||
+      isSignature(lines, at) ||
+      OTHER.test(line) ||
+      HEADERS.some(([pattern]) => pattern.test(line))
+    );
+  }
+}
+
+const isNextFile = (lines: string[], at: number): boolean =>
+  isPair(lines, at) && Boolean(lines[at + 2]?.startsWith("@@"));
+
+function isSameName(lines: string[], at: number): boolean {
+  const [old, renewed] = [nameIn(lines[at]!.slice(4)), nameIn(lines[at + 1]!.slice(4))];
+  const [a, b] = plain(old, renewed);
+  return a === b || a === undefined || b === undefined;
+}
+
+function addLine({ lines, header }: Hunk, line: string): void {
+  const before = lines.at(-1);
+  if (line.startsWith("\\ ") && before) {
+    if (before.eol === "\r\n") before.text += "\r";
+    before.eol = "";
+    return;
+  }
+  const sign = (line.trim() ? line[0] : " ") as Sign; // an empty line of context often lost its space
+  if (!" +-".includes(sign))
+    throw unusable(
+      `the line ${quote(line)}${header && ` under ${quote(header)}`} begins with none of ' ', '+' and '-'`,
+      "Give every line of a hunk its sign.",
+    );
+  const eol = line.endsWith("\r") ? "\r\n" : "\n";
+  lines.push({ sign, text: line.slice(1, eol === "\r\n" ? -1 : undefined), eol });
+}
+
+// ── what a change must hold ──
+
+function checked(change: FileChange): FileChange {
+  const { kind, path, to, mode, hunks } = change;
+  const lines = hunks.flatMap((hunk) => hunk.lines);
+  if (to === path) delete change.to;
+  if (kind === "add") {
+    for (const line of lines) if (line.sign === " " && !line.text.trim()) line.sign = "+"; // it lost its sign
+    const other = lines.find(({ sign }) => sign !== "+");
+    if (other) throw unusable(`in the new file '${path}', ${quote(other.sign + other.text)} is not added`, ONLY_ADD);
+  }
+  if (kind !== "update" || change.to) return change;
+  if (!hunks.length && mode) throw unusable(`it changes only the mode of '${path}'`, "Run chmod for that.");
+  if (!lines.some(({ sign }) => sign !== " "))
+    throw unusable(`it adds and removes no line in '${path}'`, "Mark the lines with '+' and '-'.");
+  return change;
+}
+
+const ONLY_ADD = "Begin each of its lines with '+'; to change a file that is there, use *** Update File.";

@@ -3409,7 +3409,7 @@ const NO_ONE = "none/none"; // a call without a model
 async function callTool(core: Core, cli: Cli, atStop: AtStop): Promise<number> {
   const tool = toolNamed(core, one(cli, "call")!);
   const args = argumentsOf(cli.words.join(" ") || "{}");
-  await validate(tool, args, "zz --tools --json shows its parameters.");
+  await validate(tool, spelt(tool, args), "zz --tools --json shows its parameters.");
   const chat = openChat(core, NO_ONE);
   atStop(() => chat.stop.abort());
   askOnTerminal(core);

@@ -6,7 +6,6 @@ import { type FileChange, parsePatch } from "./parse.ts";
 
 type Did = { path: string; did: "created" | "edited" | "deleted" | "moved" | "unchanged"; to?: string; hunks: number };
 
-const ALSO = { also: { patch: ["input", "diff", "content", "text"] } };
 const MOST = 20; // files of an answer
 
 export default (zz: Zz) =>
@@ -16,7 +15,7 @@ export default (zz: Zz) =>
       "Change, create, delete or move files by one patch, all or none: a unified diff, or *** Begin Patch with " +
       "*** Update File: / *** Add File: / *** Delete File: sections. Show a few unchanged lines around each change.",
     aliases: ["applyPatch", "patch"],
-    ...ALSO,
+    also: { patch: ["input", "diff", "content", "text"] },
     changes: true,
     params: { patch: "string the whole patch" },
     needs: ({ patch }) => ({ read: pathsRead(patch) }),

@@ -1,0 +1,26 @@
+// create_file: a new file, and never in place of another.
+import fs from "node:fs";
+import type { Zz } from "zz";
+
+export default (zz: Zz) =>
+  zz.tool({
+    name: "create_file",
+    description: "Make a new file, with the folders that it needs. Fails if it is already there.",
+    aliases: ["createFile", "file_create", "new_file"],
+    // @ts-expect-error until the contract has it
+    also: {
+      path: ["file_path", "filePath", "file", "filepath", "filename"],
+      content: ["contents", "text", "file_text", "data"],
+    },
+    params: { path: "string relative to the project", content: "string all of it" },
+    changes: true,
+    async run({ path, content }, { files }) {
+      if (fs.existsSync(files.path(path)))
+        throw new Error(
+          `Cannot create '${path}': it is already there. Use edit_file, or write_file to replace all of it.`,
+        );
+      await files.write(path, content);
+      const lines = content.replace(/\n$/, "").split("\n").length;
+      return { text: `Created ${path} (${lines} ${lines === 1 ? "line" : "lines"}).`, data: { path } };
+    },
+  });

@@ -1,0 +1,20 @@
+// delete_file: one file away; undo brings it back.
+import fs from "node:fs";
+import type { Zz } from "zz";
+
+export default (zz: Zz) =>
+  zz.tool({
+    name: "delete_file",
+    description: "Delete one file.",
+    aliases: ["deleteFile", "file_delete", "remove_file", "rm"],
+    // @ts-expect-error until the contract has it
+    also: { path: ["file_path", "filePath", "file", "filepath", "filename"] },
+    params: { path: "string relative to the project" },
+    changes: true,
+    async run({ path }, { files }) {
+      if (fs.statSync(files.path(path), { throwIfNoEntry: false })?.isDirectory())
+        throw new Error(`Cannot delete '${path}': it is a folder. Delete its files one by one; list_dir shows them.`);
+      await files.remove(path);
+      return { text: `Deleted ${path}.`, data: { path } };
+    },
+  });

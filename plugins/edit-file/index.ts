@@ -1,0 +1,143 @@
+// edit_file: old text becomes new text, in one place or several of a file; all of the edits are made or none.
+import { isUtf8 } from "node:buffer";
+import type { StandardSchema, Zz } from "zz";
+import type { Edit, How, Place } from "./cascade.ts";
+
+const MOST = 20; // lines shown of what was matched less than exactly
+const LISTED = 8; // places
+const SPELLINGS: Record<string, string[]> = {
+  old_string: ["oldString", "old_str", "old_text", "oldText", "old", "search", "find", "target"],
+  new_string: ["newString", "new_str", "new_text", "newText", "new", "replace", "replacement"],
+  replace_all: ["replaceAll", "all"],
+};
+
+type Args = { path: string; edits: Edit[] };
+/** A schema of its own: one edit or many, under the names that models use for them, come out as a list. */
+const PARAMS = {
+  "~standard": {
+    validate: (given: unknown) => argumentsOf(given as Record<string, unknown>),
+    jsonSchema: { input: () => SCHEMA },
+  } as StandardSchema["~standard"] & { types?: { input: unknown; output: Args } },
+};
+const EDIT = {
+  old_string: { type: "string", description: "the text as it is in the file" },
+  new_string: { type: "string", description: "what it becomes; empty: it goes" },
+  replace_all: { type: "boolean", description: "every place, not one" },
+};
+const SCHEMA = {
+  type: "object",
+  properties: {
+    path: { type: "string", description: "relative to the project" },
+    ...EDIT,
+    edits: {
+      type: "array",
+      description: "several replacements, instead of the three above",
+      items: { type: "object", properties: EDIT, required: ["old_string", "new_string"] },
+    },
+  },
+  required: ["path"],
+};
+
+export default (zz: Zz) =>
+  zz.tool({
+    name: "edit_file",
+    description:
+      "Replace text in a file that was read: old_string, copied exactly and with enough lines around it to stand in one place alone, becomes new_string. For several replacements give edits: all are made or none.",
+    aliases: ["editFile", "edit", "str_replace", "replace_in_file", "search_replace", "multi_edit"],
+    // @ts-expect-error until the contract has it
+    also: { path: ["file_path", "filePath", "file", "filepath", "filename"], edits: ["changes"], ...SPELLINGS },
+    params: PARAMS,
+    changes: true,
+    needs: ({ path }) => ({ read: [path] }),
+    async run({ path, edits }, { files, chat }) {
+      const { text, bytes, seen } = await files.read(path);
+      const cannot = (why: string) => new Error(`Cannot edit '${path}': ${why}`);
+      if (!isUtf8(bytes) || bytes.subarray(0, 8_192).includes(0))
+        throw cannot("it is not UTF-8 text. Leave it, or convert it first.");
+      if (seen === undefined && chat.messages.length)
+        throw cannot("it was not read in this conversation. Read it first.");
+      const { applyEdits, HOW } = await import("./cascade.ts");
+      let done: ReturnType<typeof applyEdits>;
+      try {
+        done = applyEdits(text, edits);
+      } catch (error) {
+        throw cannot((error as Error).message);
+      }
+      if (done.text !== text) await files.write(path, Buffer.from(done.text));
+      return { text: told(path, done, HOW), data: { path, places: done.places } };
+    },
+  });
+
+type Issue = { message: string; path: (string | number)[] };
+
+function argumentsOf(given: Record<string, unknown>): { value: Args } | { issues: Issue[] } {
+  const issues: Issue[] = [];
+  const wrong = (path: Issue["path"], message: string) => void issues.push({ path, message });
+  const { path } = given ?? {};
+  if (typeof path !== "string") wrong(["path"], "must be string");
+  const listed = listOf(given?.edits);
+  if (!listed) wrong(["edits"], "must be a list of { old_string, new_string }");
+  const edits = (listed ?? []).flatMap((edit, i) => editOf(edit, ["edits", i], wrong));
+  const own = spelled(given ?? {});
+  const isFiller = edits.length > 0 && !own.old_string; // some models fill in every parameter there is
+  if (!isFiller && (own.old_string !== undefined || own.new_string !== undefined || !listed?.length))
+    edits.unshift(...editOf(own, [], wrong));
+  return issues.length ? { issues } : { value: { path: path as string, edits } };
+}
+
+function editOf(given: unknown, at: Issue["path"], wrong: (path: Issue["path"], message: string) => void): Edit[] {
+  if (typeof given !== "object" || given === null) return wrong(at, "must be { old_string, new_string }") ?? [];
+  const { old_string, new_string, replace_all } = spelled(given as Record<string, unknown>);
+  if (typeof old_string !== "string") wrong([...at, "old_string"], "must be string");
+  if (typeof new_string !== "string") wrong([...at, "new_string"], "must be string, empty to delete");
+  if (typeof old_string !== "string" || typeof new_string !== "string") return [];
+  return [{ old_string, new_string, replace_all: replace_all === true || replace_all === "true" }];
+}
+
+/** With the names that the schema has. */
+function spelled(given: Record<string, unknown>): Record<string, unknown> {
+  const named = ([name, others]: [string, string[]]) => [name, given[[name, ...others].find((one) => one in given)!]];
+  return Object.fromEntries(Object.entries(SPELLINGS).map(named));
+}
+
+/** A list, one edit alone, or either as JSON text; undefined: none of these. */
+function listOf(given: unknown): unknown[] | undefined {
+  if (given === undefined || given === null || given === "") return [];
+  if (Array.isArray(given)) return given;
+  if (typeof given === "object") return [given];
+  try {
+    const parsed = JSON.parse(String(given));
+    return typeof parsed === "object" && parsed !== null ? listOf(parsed) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function told(path: string, { text, places }: { text: string; places: Place[] }, words: Record<How, string>): string {
+  const made = places.filter(({ how }) => how !== "already");
+  if (!made.length) return `Already so: '${path}' has the new text at ${list(places)}. Nothing was changed.`;
+  const many = new Set(places.map(({ edit }) => edit)).size;
+  const lines = text.split(/\r?\n/);
+  const loose = made.filter(({ how, end, start }) => how !== "exact" && how !== "line ends" && end >= start);
+  return [
+    `Edited ${path}${many > 1 ? `, ${many} edits` : ""}: ${list(places, true)}.`,
+    ...loose.flatMap(({ edit, start, end, how }) => [
+      `old_string${many > 1 ? ` of edit ${edit}` : ""} was matched ${words[how]}; ${span(start, end)} now read${start === end ? "s" : ""}:`,
+      ...lines.slice(start - 1, Math.min(end, start - 1 + MOST)).map((line, i) => `${start + i}\t${line}`),
+      ...(end - start >= MOST ? [`[${end - start + 1 - MOST} more lines]`] : []),
+    ]),
+  ].join("\n");
+}
+
+function list(places: Place[], ways = false): string {
+  const shown = places
+    .slice(0, LISTED)
+    .map(({ start, end, how }) => span(start, end) + (ways ? ` (${how === "already" ? "already so" : how})` : ""));
+  if (places.length > LISTED) shown.push(`${places.length - LISTED} more places`);
+  return shown.join(", ");
+}
+
+function span(start: number, end: number): string {
+  if (end < start) return `lines taken out before line ${start}`;
+  return start === end ? `line ${start}` : `lines ${start}–${end}`;
+}

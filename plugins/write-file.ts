@@ -1,0 +1,39 @@
+// write_file: a file's whole content, new or in place of the old.
+import fs from "node:fs";
+import type { Zz } from "zz";
+
+export default (zz: Zz) =>
+  zz.tool({
+    name: "write_file",
+    description:
+      "Write a file: its whole content, nothing left out. Replaces a file that was read, or makes a new one. To change a part of a file use edit_file.",
+    aliases: ["writeFile", "file_write", "write", "save_file", "write_to_file"],
+    // @ts-expect-error until the contract has it
+    also: {
+      path: ["file_path", "filePath", "file", "filepath", "filename"],
+      content: ["contents", "text", "file_text", "data"],
+    },
+    params: { path: "string relative to the project", content: "string all of it" },
+    changes: true,
+    needs: ({ path }) => ({ read: [path] }),
+    async run({ path, content }, { files, chat }) {
+      const there = fs.existsSync(files.path(path)) ? await files.read(path) : undefined;
+      const data = { path };
+      if (there && there.seen === undefined && chat.messages.length)
+        throw new Error(
+          `Cannot write '${path}': it is already there and was not read in this conversation. Read it first.`,
+        );
+      if (there && plain(there.text) === plain(content))
+        return { text: `Already so: '${path}' holds that. Nothing was changed.`, data };
+      await files.write(path, content);
+      const lines = plain(content).split("\n").length;
+      return { text: `${there ? "Wrote" : "Created"} ${path} (${lines} ${lines === 1 ? "line" : "lines"}).`, data };
+    },
+  });
+
+/** Without what the file keeps as it has it: BOM, line ends, last newline. */
+const plain = (text: string): string =>
+  text
+    .replace(/^\uFEFF/, "")
+    .replaceAll("\r\n", "\n")
+    .replace(/\n$/, "");

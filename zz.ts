@@ -1124,7 +1124,7 @@ function judge({ rules, options: { root, home } }: Pick<Core, "rules" | "options
   const target = isFile ? realPath(root, name) : name;
   const guarded = verdict === "ask" || (kind === "write" && (GUARDED.test(target) || isOwn(home, target)));
   const ruled = (by: Rule["verdict"], exactly: boolean) =>
-    rules.find((rule) => rule.kind === kind && rule.verdict === by && covers(rule.name, exactly));
+    rules.find((rule) => rule.kind === kind && rule.verdict === by && covers(rule, exactly));
   const rule = ruled("deny", false) ?? (verdict === "deny" ? undefined : ruled("allow", guarded));
   if (rule) return { verdict: rule.verdict, why: `by ${nameOfRule(rule)}` };
   if (verdict) return { verdict, why };
@@ -1133,9 +1133,10 @@ function judge({ rules, options: { root, home } }: Pick<Core, "rules" | "options
     ? { verdict: "ask" as const, why: "it may hold secrets" }
     : { verdict: "allow" as const, why: "reading the project" };
 
-  function covers(rule: string | undefined, exactly: boolean): boolean {
-    if (rule === undefined) return true;
-    const own = isFile ? realPath(root, rule) : rule;
+  /** Writing outside of the project is allowed by name alone. */
+  function covers({ name, verdict }: Rule, exactly: boolean): boolean {
+    if (name === undefined) return kind !== "write" || verdict === "deny" || isInside(root, target);
+    const own = isFile ? realPath(root, name) : name;
     if (own === target || exactly) return own === target;
     if (isFile) return isInside(own, target);
     if (kind === "run") return target.startsWith(`${own} `);
@@ -1333,7 +1334,8 @@ function openFiles(place: Place, { tool, granted = [], held, changes = true }: R
 
   function inside(name: string): string {
     const file = realPath(root, name);
-    if (!isInside(root, file) && !granted.includes(file) && judge(core, "read", file).verdict !== "allow")
+    const allowed = (kind: Kind) => judge(core, kind, file).verdict === "allow";
+    if (!isInside(root, file) && !granted.includes(file) && !allowed("read") && !allowed("write"))
       throw fault(`Cannot use '${name}': it is outside the project (${root}). Use a path inside it.`);
     return file;
   }

@@ -7,7 +7,6 @@ export default (zz: Zz) =>
     name: "create_file",
     description: "Make a new file, with the folders that it needs. Fails if it is already there.",
     aliases: ["createFile", "file_create", "new_file"],
-    // @ts-expect-error until the contract has it
     also: {
       path: ["file_path", "filePath", "file", "filepath", "filename"],
       content: ["contents", "text", "file_text", "data"],

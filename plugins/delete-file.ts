@@ -7,7 +7,6 @@ export default (zz: Zz) =>
     name: "delete_file",
     description: "Delete one file.",
     aliases: ["deleteFile", "file_delete", "remove_file", "rm"],
-    // @ts-expect-error until the contract has it
     also: { path: ["file_path", "filePath", "file", "filepath", "filename"] },
     params: { path: "string relative to the project" },
     changes: true,

@@ -8,7 +8,6 @@ export default (zz: Zz) =>
     description:
       "Replace lines start to end (inclusive) of a file that was read by content; empty content deletes them. With end = start - 1, content is inserted before line start.",
     aliases: ["editLines", "replace_lines"],
-    // @ts-expect-error until the contract has it
     also: {
       path: ["file_path", "filePath", "file", "filepath", "filename"],
       start: ["start_line", "startLine", "from", "line"],

@@ -7,7 +7,6 @@ export default (zz: Zz) =>
     name: "move_file",
     description: "Move or rename one file. Makes the folders that it needs; fails if the new path is already there.",
     aliases: ["moveFile", "rename_file", "renameFile", "mv"],
-    // @ts-expect-error until the contract has it
     also: {
       from: ["source", "src", "old_path", "oldPath", "path"],
       to: ["destination", "dest", "new_path", "newPath", "target"],

@@ -8,7 +8,6 @@ export default (zz: Zz) =>
     description:
       "Write a file: its whole content, nothing left out. Replaces a file that was read, or makes a new one. To change a part of a file use edit_file.",
     aliases: ["writeFile", "file_write", "write", "save_file", "write_to_file"],
-    // @ts-expect-error until the contract has it
     also: {
       path: ["file_path", "filePath", "file", "filepath", "filename"],
       content: ["contents", "text", "file_text", "data"],

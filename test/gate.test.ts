@@ -51,6 +51,9 @@ for (const [what, rules, kind, need, verdict] of [
   ["git's own files are not in a list", { allow: { write: ["."] } }, "write", ".git/hooks/pre-commit", "ask"],
   ["git's own files by name", { allow: { write: [".git/config"] } }, "write", ".git/config", "allow"],
   ["git's own files when all is allowed", { allow: { write: true } }, "write", ".git/config", "allow"],
+  ["outside when all is allowed", { allow: { write: true } }, "write", "../x", "ask"],
+  ["outside by name", { allow: { write: [".."] } }, "write", "../x", "allow"],
+  ["outside when all is denied", { deny: { write: true } }, "write", "../x", "deny"],
   ["a project's .zz is not in a list", { allow: { write: ["."] } }, "write", ".zz/plugins/x.ts", "ask"],
   ["secrets ask", {}, "read", ".env", "ask"],
   ["secrets by name", { allow: { read: [".env"] } }, "read", ".env", "allow"],
@@ -420,7 +423,7 @@ for (const [what, make, name, says] of [
 
 test("A device is no file to write", async () => {
   const { go } = await doing(async (_, { files }) => files.write("/dev/null", "x").then(() => "done"), {
-    allow: { write: true },
+    allow: { write: ["/dev/null"] },
   });
   match((await go()).text, /not a regular file/);
 });

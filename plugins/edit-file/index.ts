@@ -44,7 +44,6 @@ export default (zz: Zz) =>
     description:
       "Replace text in a file that was read: old_string, copied exactly and with enough lines around it to stand in one place alone, becomes new_string. For several replacements give edits: all are made or none.",
     aliases: ["editFile", "edit", "str_replace", "replace_in_file", "search_replace", "multi_edit"],
-    // @ts-expect-error until the contract has it
     also: { path: ["file_path", "filePath", "file", "filepath", "filename"], edits: ["changes"], ...SPELLINGS },
     params: PARAMS,
     changes: true,

@@ -1695,7 +1695,8 @@ function history(log: readonly Entry[]): { changes: (Change & { undone: boolean 
     for (const change of changes) if (ids.includes(change.change)) change.undone = entry.type === "undone";
     if (isChange(entry)) changes.push({ ...entry, undone: false });
     if (entry.type === "undone" && !entry.never) redo = [ids, ...redo];
-    else redo = entry.type === "redone" ? redo.slice(1) : []; // after a new change there is nothing to take up again
+    else if (entry.type === "redone") redo = redo.slice(1);
+    else if (isChange(entry)) redo = []; // after a new change there is nothing to take up again
   }
   return { changes, redo };
 }

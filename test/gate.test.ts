@@ -1,6 +1,6 @@
 // What the gate says, by rules, paths and what a tool says of its own needs; and what a call may then do to files.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import fs from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -16,7 +16,7 @@ import {
   type Tool,
   type Verdict,
 } from "../zz.ts";
-import { place, zz } from "./run.ts";
+import { needsProgram, place, ROOT, zz } from "./run.ts";
 
 const where = place();
 const root = fs.realpathSync(where.cwd);
@@ -443,3 +443,29 @@ test("A folder that is swapped for a link between the question and the write is 
   deepEqual(fs.readdirSync(tools.cwd), []);
   deepEqual(fs.readdirSync(file("old")), []);
 });
+
+for (const [what, mount, says] of [
+  ["a full disk", ["--size", "65536", "--tmpfs"], /^Cannot write 't': the disk is full\. Make room\./],
+  ["a read-only disk", ["--ro-bind", "SEED"], /Cannot write 't': the file system is read-only\./],
+] as [string, string[], RegExp][])
+  test(`files.write() on ${what} leaves the file as it was, and nothing beside it`, () => {
+    const { cwd, home } = place();
+    const seed = join(cwd, "seed");
+    fs.mkdirSync(seed);
+    fs.writeFileSync(join(seed, "t"), "before\n");
+    needsProgram("bwrap", "bubblewrap");
+    const disk = join(cwd, "disk");
+    fs.mkdirSync(disk);
+    const args = JSON.stringify({ path: "t", content: "x".repeat(100_000) });
+    const script = `cp -n ../seed/t . 2>/dev/null; "$NODE" "$ZZ" --call write_file "$ARGS" --allow-write; echo "exit $?"; ls -A; cat t`;
+    const made = mount.map((word) => (word === "SEED" ? seed : word));
+    const env = { ...process.env, NODE: process.execPath, ZZ: join(ROOT, "dist", "zz.js"), ARGS: args, ZZ_HOME: home };
+    const { stdout, stderr, error } = spawnSync(
+      "bwrap",
+      ["--dev-bind", "/", "/", ...made, disk, "--chdir", disk, "sh", "-c", script],
+      { env, encoding: "utf8" },
+    );
+    equal(error, undefined);
+    match(stderr, says);
+    equal(stdout, "exit 1\nt\nbefore\n");
+  });

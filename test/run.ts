@@ -1,6 +1,6 @@
 // Runs the program itself, as a person's shell would: its own process, its own home, its own folder.
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
@@ -35,6 +35,12 @@ export interface How {
   signal?: AbortSignal;
   /** Called as soon as the process runs. */
   started?(child: ChildProcess): void;
+}
+
+/** A test that needs a program of the machine's says so, rather than pass without it. */
+export function needsProgram(name: string, debian: string): void {
+  const found = (process.env.PATH ?? "").split(":").some((folder) => existsSync(join(folder, name)));
+  if (!found) throw new Error(`Cannot test this: '${name}' is not installed. Install it: apt-get install ${debian}.`);
 }
 
 /** A fresh home and a fresh project, removed when the test file ends. */

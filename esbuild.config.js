@@ -1,6 +1,7 @@
 // Bundles zz into dist/: the kernel, its own plugins, and each heavy library a chunk of its own, so that only what a run
 // needs is loaded, and all of it comes from the compile cache. zz.js is a stub: the cache must be on before anything loads.
-import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { build } from "esbuild";
 
 /**
@@ -22,6 +23,7 @@ const builtins = {
 
 rmSync("dist", { recursive: true, force: true });
 const names = readdirSync("plugins")
+  .filter((name) => name.endsWith(".ts") || existsSync(`plugins/${name}/index.ts`))
   .map((name) => name.replace(/\.ts$/, ""))
   .sort();
 const own = {
@@ -57,6 +59,10 @@ await build({
   define: { __filename: "import.meta.filename", __dirname: "import.meta.dirname" },
   banner: { js: 'const require = process.getBuiltinModule("node:module").createRequire(import.meta.url);' },
 });
+// The shell's grammar and what runs it: an installed zz has neither package.
+const { resolve } = createRequire(import.meta.url);
+for (const name of ["web-tree-sitter", "tree-sitter-bash"])
+  copyFileSync(resolve(`${name}/${name}.wasm`), `dist/${name}.wasm`);
 writeFileSync(
   "dist/zz.js",
   `#!/usr/bin/env node

@@ -1159,12 +1159,13 @@ const RULE_FROM = {
   answer: "an answer in this session",
 };
 const nameOfRule = ({ verdict, kind, name, from }: Rule): string =>
-  from === "flag" ? flagOf(verdict, kind, name) : RULE_FROM[from];
+  from === "flag" ? flagOf(verdict, kind, name === undefined ? [] : [name]) : RULE_FROM[from];
 /** As it would be typed. What a list cannot hold needs the flag without one. */
-function flagOf(verdict: Rule["verdict"], kind: Kind, name?: string): string {
+function flagOf(verdict: Rule["verdict"], kind: Kind, names: string[]): string {
   const flag = `--${verdict}-${kind}`;
-  if (name === undefined || /[,'\n\x00-\x1f]/.test(name)) return flag;
-  return `${flag}=${/^[\w./:@%+=*~-]+$/.test(name) ? name : `'${name}'`}`;
+  const list = names.join(",");
+  if (!list || names.some((name) => /[,'\x00-\x1f]/.test(name))) return flag;
+  return `${flag}=${/^[\w./:@%+=*~,-]+$/.test(list) ? list : `'${list}'`}`;
 }
 
 /** What the rules leave open. */
@@ -1200,7 +1201,10 @@ type Confirmed = { key: string; refusal?: string };
 async function confirm(place: Place, tool: string, open: Open[], text: string, more: Keys = {}): Promise<Confirmed> {
   const { core, ctx } = place;
   const accesses = open.map(({ kind, name }) => accessTo(kind, name)).join(" and ");
-  const flags = open.map(({ kind, name, whole }) => flagOf("allow", kind, whole ? undefined : name)).join(" ");
+  const flags = KINDS.flatMap((kind) => {
+    const own = open.filter((one) => one.kind === kind);
+    return own.length ? flagOf("allow", kind, own.some(({ whole }) => whole) ? [] : own.map(({ name }) => name)) : [];
+  }).join(" ");
   if (!core.ask) {
     await decide(false, "nobody is there to ask");
     return { key: "n", refusal: `Refused: requires ${accesses}; run again with ${flags}.` };
@@ -3118,9 +3122,16 @@ export const FLAGS: Flag[] = [
       name: `allow-${kind}`,
       value: "LIST",
       optional: true,
+      many: true,
       description: `let tools ${VERBS[kind]} all, or the listed`,
     },
-    { name: `deny-${kind}`, value: "LIST", optional: true, description: `never let tools ${VERBS[kind]} it` },
+    {
+      name: `deny-${kind}`,
+      value: "LIST",
+      optional: true,
+      many: true,
+      description: `never let tools ${VERBS[kind]} it`,
+    },
   ]),
   { name: "allow-all", short: "A", description: "let tools do everything that is not denied" },
   { name: "no-prompt", description: "never ask; what is not allowed is refused" },
@@ -3329,8 +3340,9 @@ function optionsOf(cli: Cli): Options & { home: string } {
   function rules(verb: "allow" | "deny"): Rules {
     const found: Rules = {};
     for (const kind of KINDS) {
-      const given = cli.values.get(`${verb}-${kind}`)?.at(-1);
-      if (given !== undefined) found[kind] = given === true ? true : given.split(",").filter(Boolean);
+      const given = cli.values.get(`${verb}-${kind}`);
+      if (given?.includes(true)) found[kind] = true;
+      else if (given) found[kind] = given.flatMap((list) => String(list).split(",").filter(Boolean));
       else if (verb === "allow" && has("allow-all")) found[kind] = true;
     }
     return found;

@@ -1,0 +1,182 @@
+// run_command: judged by what would really run, run in a sandbox where there is one; and --judge, to test a policy.
+import { createInterface } from "node:readline";
+import type { Ctx, Kind, Need, Needs, Result, Verdict, Zz } from "zz";
+import type { Judged } from "./judge.ts";
+
+export const defaults = {
+  sandbox: "auto" as "auto" | "required" | "off",
+  except: [] as string[], // entries of the deny list that ask instead
+};
+type Config = Readonly<typeof defaults>;
+
+const [LIMIT, LONGEST] = [120_000, 600_000];
+
+export default (zz: Zz<typeof defaults>) => {
+  zz.tool({
+    name: "run_command",
+    description:
+      "Run a shell command in the project and get its output and exit code. It has no input and no terminal. " +
+      "In a sandbox it can write only in the project and has no network but the hosts named.",
+    aliases: ["runCommand", "run_bash", "runBash", "bash", "shell", "exec", "execute_command", "run_terminal_cmd"],
+    also: { command: ["cmd", "script", "code"], timeout_ms: ["timeout"], hosts: ["net", "network"] },
+    params: {
+      command: "string what to run, as bash reads it",
+      timeout_ms: "integer? 120000 unless it says otherwise, at most 600000",
+      hosts: "string[]? hosts that it has to reach",
+    },
+    timeout: LONGEST + 10_000,
+    needs: async ({ command, hosts = [] }, ctx) => needsOf(await judged(command, ctx, zz.config), hosts),
+    preview: async (_, ctx) => sandboxLine(await sandboxName(zz.config), ctx),
+    run: (args, ctx) => run(args, ctx, zz.config),
+  });
+
+  zz.flag({
+    name: "judge",
+    value: "COMMAND",
+    description: "say whether a command would run unasked, and what would really run; '-' judges a JSON string a line",
+    run: async (given, ctx) => {
+      if (given !== "-") return verdictOf(String(given), ctx, zz.config);
+      for await (const line of createInterface({ input: process.stdin }))
+        if (line.trim())
+          process.stdout.write(`${JSON.stringify((await verdictOf(commandIn(line), ctx, zz.config)).data)}\n`);
+      return { text: "" };
+    },
+  });
+};
+
+async function judged(command: string, { root }: Ctx, { except }: Config): Promise<Judged> {
+  const { judgeLine } = await import("./judge.ts");
+  return judgeLine(command, root, { allow: [], deny: [], except });
+}
+
+function needsOf({ simple, reads, writes }: Judged, hosts: string[]): Needs {
+  const run = simple.map(({ text, verdict, why }): Need => (verdict === "open" ? text : { name: text, verdict, why }));
+  return {
+    run,
+    ...(reads.length && { read: reads }),
+    ...(writes.length && { write: writes }),
+    ...(hosts.length && { net: hosts }),
+  };
+}
+
+/** By the judge and by the rules in force: the weakest of all that the line needs. */
+async function verdictOf(command: string, ctx: Ctx, config: Config): Promise<Result> {
+  const judgement = await judged(command, ctx, config);
+  const needs = Object.entries(needsOf(judgement, [])) as [Kind, Need[]][];
+  const all = needs.flatMap(([kind, list]) =>
+    list.map((need) => {
+      const name = typeof need === "string" ? need : need.name;
+      const { verdict, why } = ctx.permissions.judge(kind, need);
+      return {
+        verdict,
+        why: why || (kind === "run" ? `'${name}' is on no list` : `it needs ${kind} access to '${name}'`),
+      };
+    }),
+  );
+  const order: Verdict[] = ["deny", "ask", "allow"];
+  const worst = order.map((verdict) => all.find((one) => one.verdict === verdict)).find(Boolean);
+  const { verdict, why: reason } = worst ?? judgement;
+  const { runs } = judgement;
+  const text = `${verdict}: ${reason}\nruns: ${runs.join(", ") || "nothing"}`;
+  return { text, data: { command, verdict, runs, reason } };
+}
+
+function commandIn(line: string): string {
+  try {
+    const value: unknown = JSON.parse(line);
+    if (typeof value === "string") return value;
+  } catch {}
+  throw new Error(
+    `Cannot judge '${line.slice(0, 60)}': it is not a JSON string. Write one a line, as in "git status".`,
+  );
+}
+
+async function sandboxName({ sandbox }: Config): Promise<string | undefined> {
+  return sandbox === "off" ? undefined : (await import("./sandbox.ts")).findSandbox();
+}
+
+function sandboxLine(sandbox: string | undefined, ctx: Ctx): string {
+  if (!sandbox) return "No sandbox here (bubblewrap is missing or switched off): it can do whatever you can.";
+  const net = netOf(ctx);
+  const reach =
+    net === "all" ? "all of the network" : net === "none" ? "no network" : `of the network ${net.join(", ")}`;
+  return `Sandbox ${sandbox}: it writes only in the project; ${reach}.`;
+}
+
+async function run(
+  { command, timeout_ms = LIMIT }: { command: string; timeout_ms?: number },
+  ctx: Ctx,
+  config: Config,
+): Promise<Result> {
+  if (!command.trim()) throw new Error("Cannot run '': there is no command. Give one.");
+  const { cleanEnv, runJob } = await import("./exec.ts");
+  const name = await sandboxName(config);
+  if (!name && config.sandbox === "required")
+    throw new Error("Cannot run it: the settings require a sandbox, and there is none here. Install bubblewrap.");
+  const sandbox = name ? await openedSandbox(ctx) : undefined;
+  try {
+    const outcome = await runJob({
+      command,
+      cwd: ctx.root,
+      env: cleanEnv(process.env, (variable) => ctx.permissions.judge("env", variable).verdict === "allow"),
+      timeoutMs: Math.min(Math.max(timeout_ms, 1), LONGEST),
+      signal: ctx.signal,
+      ...(sandbox && { sandbox }),
+      onTail: ctx.progress,
+      keepIn: await outputsFolder(),
+    });
+    const { exit, signal, timedOut, stdout, stderr, file } = outcome;
+    if (file) ctx.permissions.add({ verdict: "allow", kind: "read", name: file, from: "answer" });
+    const failed = exit !== 0;
+    const limits = failed && name ? `\n[it ran in a sandbox: ${sandboxLine(name, ctx)}]` : "";
+    return { text: outcome.text + limits, data: { exit, signal, timedOut, stdout, stderr, file }, failed };
+  } finally {
+    sandbox?.close();
+  }
+}
+
+async function outputsFolder(): Promise<string> {
+  const [{ tmpdir }, { join }] = await Promise.all([import("node:os"), import("node:path")]);
+  return join(tmpdir(), `zz-outputs-${process.getuid?.() ?? ""}`);
+}
+
+/** What the rules allow, the sandbox allows; what they do not let be read is hidden in it. */
+async function openedSandbox(ctx: Ctx) {
+  const { openSandbox } = await import("./sandbox.ts");
+  const write = ctx.permissions.rules.flatMap(({ verdict, kind, name }) =>
+    verdict === "allow" && kind === "write" && name ? [ctx.files.path(name)] : [],
+  );
+  return openSandbox({ root: ctx.root, write, hide: await hidden(ctx), net: netOf(ctx) });
+}
+
+function netOf({ permissions: { rules } }: Ctx): "none" | "all" | string[] {
+  const named = (verdict: string) => rules.filter((rule) => rule.kind === "net" && rule.verdict === verdict);
+  if (named("deny").some(({ name }) => name === undefined)) return "none";
+  const allowed = named("allow");
+  if (allowed.some(({ name }) => name === undefined)) return named("deny").length ? "none" : "all";
+  const hosts = allowed.flatMap(({ name = "" }) => (named("deny").some((rule) => rule.name === name) ? [] : [name]));
+  return hosts.length ? hosts : "none";
+}
+
+/** Secrets lie in dotfiles and in keys; the kernel says which of them may be read. */
+const CANDIDATE = /^\.|^id_|\.(pem|key|p12|pfx)$|^zz\.config\.json$/;
+
+async function hidden({ root, about: { home }, permissions }: Ctx): Promise<string[]> {
+  const [{ readdir }, { join, resolve }] = await Promise.all([import("node:fs/promises"), import("node:path")]);
+  const own = ["zz.config.json", "permissions.json", "sessions"].map((name) => join(home, name));
+  const denied = permissions.rules.flatMap(({ verdict, kind, name }) =>
+    verdict === "deny" && kind === "read" && name ? [resolve(root, name)] : [],
+  );
+  const found: string[] = [];
+  await walk(root);
+  return [...own, ...denied, ...found];
+
+  async function walk(folder: string): Promise<void> {
+    for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
+      const file = join(folder, entry.name);
+      if (entry.isDirectory()) {
+        if (entry.name !== "node_modules" && entry.name !== ".git") await walk(file);
+      } else if (CANDIDATE.test(entry.name) && permissions.judge("read", file).verdict !== "allow") found.push(file);
+    }
+  }
+}

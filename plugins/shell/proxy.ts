@@ -1,0 +1,200 @@
+// proxy: an HTTP proxy that connects to allowed hosts only: the one way out of a sandbox without a network.
+import dns from "node:dns/promises";
+import http from "node:http";
+import type { LookupFunction } from "node:net";
+import net from "node:net";
+import type { Duplex } from "node:stream";
+
+export interface Gateway {
+  readonly port?: number; // when it listens on TCP
+  refused(): string[]; // what it refused since it was last asked, as sentences
+  close(): void;
+}
+interface Host {
+  name: string; // as URLs have it: lower case, an IPv6 address without brackets
+  port?: number;
+}
+interface Address {
+  address: string;
+  family: number;
+}
+
+/** Listens on a unix socket, or on a free port of 127.0.0.1. */
+export async function openProxy(allowed: string[], at?: string): Promise<Gateway> {
+  const rules = allowed.map(parseHost);
+  const refusals = new Set<string>();
+  const sockets = new Set<Duplex>();
+  const keep = (socket: Duplex) => {
+    sockets.add(socket);
+    socket.on("error", () => socket.destroy());
+    socket.on("close", () => sockets.delete(socket));
+  };
+  const check = async (host: Host) => {
+    const { addresses, refusal } = await judgeHost(host, rules);
+    if (refusal) refusals.add(refusal);
+    return { refusal, options: { ...addressOf(host), lookup: pinned(addresses) } };
+  };
+
+  const server = http.createServer(async (request, response) => {
+    const deny = (status: number, text: string) => response.writeHead(status, PLAIN).end(`${text}\n`);
+    try {
+      const url = URL.canParse(request.url ?? "") ? new URL(request.url!) : undefined;
+      if (url?.protocol !== "http:")
+        return deny(400, "This is zz's proxy for commands: ask it for http:// or CONNECT.");
+      const { refusal, options } = await check(parseHost(`${url.hostname}:${url.port || 80}`));
+      if (refusal) return deny(403, refusal);
+      const onward = http.request({
+        ...options,
+        agent: false,
+        method: request.method!,
+        path: url.pathname + url.search,
+        headers: { ...without(request.headers), host: url.host },
+      });
+      onward.on("response", (answer) => {
+        response.writeHead(answer.statusCode!, without(answer.headers));
+        answer.pipe(response);
+      });
+      onward.on("error", (error) => (response.headersSent ? response.destroy() : deny(502, cannot(url.host, error))));
+      response.on("close", () => onward.destroy());
+      request.pipe(onward);
+    } catch (error) {
+      deny(502, cannot(request.url ?? "", error as Error));
+    }
+  });
+
+  server.on("connect", async (request: http.IncomingMessage, socket: Duplex, first: Buffer) => {
+    keep(socket);
+    const deny = (status: string, text: string) =>
+      socket.end(`HTTP/1.1 ${status}\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n${text}\n`);
+    try {
+      const host = parseHost(request.url ?? "");
+      if (!host.port) return deny("400 Bad Request", "CONNECT needs host:port.");
+      const { refusal, options } = await check(host);
+      if (refusal) return deny("403 Forbidden", refusal);
+      const onward = net.connect(options);
+      keep(onward);
+      let connected = false;
+      onward.on("connect", () => {
+        connected = true;
+        socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
+        onward.write(first);
+        socket.pipe(onward).pipe(socket);
+      });
+      onward.on("error", (error) =>
+        connected ? socket.destroy() : deny("502 Bad Gateway", cannot(request.url!, error)),
+      );
+      socket.on("close", () => onward.destroy());
+    } catch (error) {
+      deny("502 Bad Gateway", cannot(request.url ?? "", error as Error));
+    }
+  });
+
+  server.on("connection", keep);
+  server.on("clientError", (_, socket) => socket.destroy());
+  server.requestTimeout = 0; // an upload takes as long as it takes
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    if (at) server.listen(at, resolve);
+    else server.listen(0, "127.0.0.1", resolve);
+  });
+  server.unref();
+  const bound = server.address();
+  return {
+    ...(bound && typeof bound === "object" && { port: bound.port }),
+    refused() {
+      const told = [...refusals];
+      refusals.clear();
+      return told;
+    },
+    close() {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+const PLAIN = { "content-type": "text/plain; charset=utf-8", connection: "close" };
+const HOP = ["connection", "proxy-connection", "proxy-authorization", "keep-alive", "te", "trailer"];
+
+function without(headers: http.IncomingHttpHeaders): http.OutgoingHttpHeaders {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP.includes(name)));
+}
+
+function cannot(host: string, error: Error): string {
+  const why = error.message || (error as NodeJS.ErrnoException).code;
+  return `zz's proxy cannot reach '${host}': ${why}. Check the address.`;
+}
+
+/** "example.com", "example.com:443", "*.example.com", "10.0.0.1:80", "::1", "[::1]:80", in the form URLs have them. */
+export function parseHost(text: string): Host {
+  const [, six, plain, port] =
+    /^(?:\[([^\]]+)\]|([^:]+))(?::(\d+))?$/.exec(text) ?? (net.isIPv6(text) ? ["", text] : []);
+  const star = plain?.startsWith("*.") ? "*" : "";
+  const url = `http://${six ? `[${six}]` : (plain ?? "").slice(star.length * 2)}/`;
+  if ((!six && !plain) || !URL.canParse(url))
+    throw new Error(`Cannot read '${text}' as a host. Write name or name:port.`);
+  const name = new URL(url).hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
+  return { name: star ? `*.${name}` : name, ...(port && { port: Number(port) }) };
+}
+
+/** Which addresses may be connected to; names are resolved here, so that the answer cannot change in between. */
+export async function judgeHost(
+  host: Host,
+  rules: Host[],
+  resolve: (name: string) => Promise<Address[]> = (name) => dns.lookup(name, { all: true }),
+): Promise<{ addresses: Address[]; refusal?: string }> {
+  const known = (name: string) =>
+    rules.some((rule) => matches(rule.name, name) && (!rule.port || rule.port === host.port));
+  const no = (why: string, add: string) => ({
+    addresses: [],
+    refusal: `zz does not let commands connect to '${host.name}:${host.port}': ${why}. The person can allow it with --allow-net=${add}`,
+  });
+  if (!known(host.name)) return no("it is not among the allowed hosts", host.name);
+  if (net.isIP(host.name)) return { addresses: [{ address: host.name, family: net.isIP(host.name) }] };
+  const found = await resolve(host.name);
+  // A name can be made to point at this machine or its neighbours: those are reached only if they were meant.
+  const meant = ({ address }: Address) =>
+    known(address) || !isPrivate(address) || (host.name === "localhost" && isLoopback(address));
+  const addresses = found.filter(meant);
+  if (addresses.length) return { addresses };
+  const one = found[0]?.address ?? "nowhere";
+  return no(`its address ${one} is of this machine or a private network`, `${host.name},${one}`);
+}
+
+function matches(rule: string, name: string): boolean {
+  return rule.startsWith("*.") ? name.endsWith(rule.slice(1)) && !net.isIP(name) : rule === name;
+}
+
+const LOOPBACK = ["127.0.0.0/8", "::1/128"];
+const PRIVATE = [
+  ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.168.0.0/16"],
+  ...["198.18.0.0/15", "224.0.0.0/4", "240.0.0.0/4", "::/128", "64:ff9b::/96", "fc00::/7", "fe80::/10", "ff00::/8"],
+];
+
+function isLoopback(address: string): boolean {
+  return inside(address, LOOPBACK);
+}
+
+export function isPrivate(address: string): boolean {
+  return inside(address, [...LOOPBACK, ...PRIVATE]);
+}
+
+function inside(address: string, ranges: string[]): boolean {
+  const list = new net.BlockList();
+  for (const range of ranges) {
+    const [start, bits] = range.split("/");
+    list.addSubnet(start!, Number(bits), start!.includes(":") ? "ipv6" : "ipv4");
+  }
+  return list.check(address, net.isIPv6(address) ? "ipv6" : "ipv4");
+}
+
+function addressOf({ name, port }: Host): { host: string; port: number } {
+  return { host: name, port: port ?? 80 };
+}
+
+function pinned(addresses: Address[]): LookupFunction {
+  return (_, options, done) => {
+    if (options.all) done(null, addresses);
+    else done(null, addresses[0]!.address, addresses[0]!.family);
+  };
+}

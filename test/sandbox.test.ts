@@ -1,0 +1,673 @@
+// What a sandboxed command cannot do: each row is a real command that tries. And what it still can.
+import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import fs from "node:fs";
+import http from "node:http";
+import type { AddressInfo } from "node:net";
+import net from "node:net";
+import os from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import type { Outcome } from "../plugins/shell/exec.ts";
+import { runJob } from "../plugins/shell/exec.ts";
+import { isPrivate, judgeHost, parseHost } from "../plugins/shell/proxy.ts";
+import type { Limits, Sandbox } from "../plugins/shell/sandbox.ts";
+import { findSandbox, openSandbox } from "../plugins/shell/sandbox.ts";
+
+// Not in /tmp: a command has one of its own, where nothing of this would be seen.
+const SECRET = "s3cret-7731";
+const base = fs.realpathSync(fs.mkdtempSync("/var/tmp/zz-box-"));
+const [root, home, outside, keepIn] = ["project", "home", "outside", "kept"].map((name) => join(base, name)) as [
+  string,
+  string,
+  string,
+  string,
+];
+const node = `'${process.execPath}'`;
+const victim = spawn("sleep", ["1000"]);
+const opened: Sandbox[] = [];
+
+before(async () => {
+  equal(await findSandbox(), "bubblewrap", "These tests need a sandbox: apt-get install bubblewrap.");
+  for (const folder of [root, outside, join(home, ".ssh"), join(root, "conf"), join(base, "denied")])
+    fs.mkdirSync(folder, { recursive: true });
+  process.env.HOME = home;
+  put(join(outside, "file"), "untouched");
+  put(join(home, "notes"), "readable");
+  for (const file of [
+    join(home, ".ssh/id"),
+    join(home, ".netrc"),
+    join(home, ".npmrc"),
+    join(root, ".env"),
+    join(root, "conf/key.pem"),
+    join(base, "denied/deep"),
+  ])
+    put(file, SECRET);
+  fs.symlinkSync(join(root, ".env"), join(root, "link"));
+  fs.symlinkSync(join(base, "denied"), join(root, "folder-link"));
+  fs.symlinkSync(outside, join(root, "way-out"));
+  fs.linkSync(join(root, ".env"), join(root, "conf/twin"));
+  git("init", "-q", "-b", "main");
+  put(join(root, ".gitignore"), ".env\nkey.pem\n");
+});
+after(() => {
+  victim.kill("SIGKILL");
+  for (const sandbox of opened) sandbox.close();
+  fs.rmSync(base, { recursive: true, force: true });
+});
+
+function put(file: string, text: string): void {
+  fs.writeFileSync(file, text);
+}
+
+function git(...args: string[]): string {
+  return execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@t", ...args], {
+    cwd: root,
+    stdio: ["ignore", "pipe", "pipe"],
+  }).toString();
+}
+
+async function box(limits: Partial<Limits> = {}): Promise<Sandbox> {
+  const hide = [join(root, ".env"), join(root, "conf/key.pem"), join(base, "denied"), join(base, "not-there")];
+  const sandbox = await openSandbox({ root, write: [], hide, net: "none", ...limits });
+  opened.push(sandbox);
+  return sandbox;
+}
+
+async function run(
+  command: string,
+  limits: Partial<Limits> | Sandbox = {},
+  cwd = limits && "root" in limits ? limits.root! : root,
+): Promise<Outcome> {
+  const sandbox = "wrap" in limits ? limits : await box(limits);
+  const signal = new AbortController().signal;
+  return runJob({ command, cwd, env: process.env, timeoutMs: 20_000, signal, keepIn, sandbox });
+}
+
+// ── finding one ────────────────────────────────────────────────────────────────────────────────────────
+
+const STANDINS: [what: string, script: string | undefined][] = [
+  ["there is none", undefined],
+  ["it may not make namespaces", "echo 'bwrap: No permissions to create new namespace' >&2; exit 1"],
+  ["it runs the command without shutting it in", 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"'],
+  ["it does nothing", "exit 0"],
+];
+for (const [what, script] of STANDINS)
+  test(`findSandbox() finds none when ${what}`, async () => {
+    const [folder, path] = [fs.mkdtempSync(join(base, "bin-")), process.env.PATH];
+    fs.symlinkSync("/usr/bin/readlink", join(folder, "readlink"));
+    if (script) fs.writeFileSync(join(folder, "bwrap"), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    process.env.PATH = folder;
+    try {
+      equal(await findSandbox(), undefined);
+      if (!script)
+        await rejects(
+          openSandbox({ root, write: [], hide: [], net: "none" }),
+          /bubblewrap is not in PATH\. Install it/,
+        );
+    } finally {
+      process.env.PATH = path;
+    }
+  });
+
+test("openSandbox() takes no bwrap that a command could have put into the project", async () => {
+  const bin = join(root, "bin");
+  fs.mkdirSync(bin);
+  fs.writeFileSync(join(bin, "bwrap"), "#!/bin/sh\necho fake\n", { mode: 0o755 });
+  const path = process.env.PATH;
+  process.env.PATH = `${bin}:${path}`;
+  const outcome = await run("echo real");
+  process.env.PATH = path;
+  fs.rmSync(bin, { recursive: true });
+  match(outcome.text, /^real\n/);
+});
+
+// ── writing ────────────────────────────────────────────────────────────────────────────────────────────
+
+const NO_WRITE =
+  /Read-only file system|Permission denied|Operation not permitted|Invalid cross-device link|must be superuser|EROFS|EACCES|permission denied/;
+const WRITES: [what: string, command: string, says?: RegExp][] = [
+  ["write to a file outside", `echo gone > ${outside}/file`],
+  ["make a file outside", `touch ${outside}/new`],
+  ["make a file beside the project", `touch ${root}-beside`, /Read-only/],
+  ["remove a file outside", `rm -f ${outside}/file`],
+  ["move a file outside", `mv ${outside}/file ${outside}/moved`],
+  ["write by a link that leads out", "echo gone > way-out/file"],
+  ["write by a link that it makes", `ln -s ${outside}/file out && echo gone > out; rm out`],
+  ["write by a hard link that it makes", `ln ${outside}/file hard && echo gone > hard`],
+  ["write by the root of another process", `echo gone > /proc/1/root${outside}/file`],
+  ["write by its own root", `echo gone > /proc/self/root${outside}/file`],
+  ["change a mode outside", `chmod 777 ${outside}/file`],
+  ["write by node", `${node} -e 'fs.writeFileSync("${outside}/file", "gone")'`],
+  ["write to the home", `echo gone > ${home}/notes`],
+  ["write to /etc", "touch /etc/zz-was-here"],
+  [
+    "write to the kernel's settings",
+    "cat /proc/sys/kernel/core_pattern > was && cat was > /proc/sys/kernel/core_pattern; rm was",
+  ],
+  ["write to /sys", "f=$(find /sys/kernel/mm -type f -perm -200 | head -1); cat $f > was; cat was > $f; rm was"],
+  ["mount / anew for writing", `mount -o remount,rw / && echo gone > ${outside}/file`],
+  [
+    "mount / anew for writing in namespaces of its own",
+    `unshare -Um mount -o remount,rw,bind / && echo gone > ${outside}/file`,
+  ],
+  ["unmount the cover of a folder", `umount /tmp ${base}/denied`],
+  ["make a disk's device", "mknod disk b 254 0 && head -c 4 disk"],
+  ["take another root", "chroot / true"],
+  ["move the project away", `mv ${root} ${root}-2`, /Device or resource busy|Read-only/],
+];
+for (const [what, command, says = NO_WRITE] of WRITES)
+  test(`a sandboxed command cannot ${what}`, async () => {
+    const outcome = await run(`set -e; LC_ALL=C; export LC_ALL; ${command}`);
+    match(outcome.stderr, says);
+    equal(fs.readFileSync(join(outside, "file"), "utf8"), "untouched");
+    equal(fs.statSync(join(outside, "file")).mode & 0o777, 0o644);
+    deepEqual(fs.readdirSync(outside), ["file"]);
+    deepEqual(
+      fs.readdirSync(base).filter((name) => name.startsWith("project")),
+      ["project"],
+    );
+    equal(fs.readFileSync(join(home, "notes"), "utf8"), "readable");
+    equal(fs.existsSync("/etc/zz-was-here"), false);
+    for (const file of ["was", "out", "hard"]) fs.rmSync(join(root, file), { force: true });
+  });
+
+test("a sandboxed command writes to folders that were allowed, and a denied folder stays denied", async () => {
+  const outcome = await run(`echo a > ${outside}/allowed && cat ${outside}/allowed; echo b > ${base}/denied/x`, {
+    write: [outside, join(base, "denied")],
+  });
+  match(outcome.text, /^a\n.*denied\/x: Permission denied\n\[exit code 1 /);
+  fs.rmSync(join(outside, "allowed"));
+});
+
+test("a sandboxed command has a /tmp of its own, which lasts until the sandbox is closed", async () => {
+  const sandbox = await box();
+  const name = `/tmp/zz-probe-${process.pid}`;
+  match(
+    (await run(`echo mine > ${name}; ls -A /tmp/zz-*; echo $TMPDIR`, sandbox)).text,
+    new RegExp(`^${name}\n/tmp\n`),
+  );
+  equal(fs.existsSync(name), false);
+  match((await run(`cat ${name}`, sandbox)).text, /^mine\n/);
+  sandbox.close();
+  match((await run(`cat ${name}`)).text, /No such file/);
+});
+
+test("closing a sandbox leaves nothing behind", async () => {
+  const before = fs.readdirSync(os.tmpdir()).filter((name) => name.startsWith("zz-sandbox-"));
+  const sandbox = await openSandbox({ root, write: [], hide: [], net: ["127.0.0.1"] });
+  await run("mkdir -p /tmp/a/b; chmod 500 /tmp/a", sandbox);
+  sandbox.close();
+  deepEqual(
+    fs.readdirSync(os.tmpdir()).filter((name) => name.startsWith("zz-sandbox-") && !before.includes(name)),
+    [],
+  );
+  deepEqual(fs.readdirSync(root).sort(), [".env", ".git", ".gitignore", "conf", "folder-link", "link", "way-out"]);
+});
+
+// ── reading ────────────────────────────────────────────────────────────────────────────────────────────
+
+const READS: [what: string, command: string][] = [
+  ["by its name", "cat .env"],
+  ["by a link", "cat link"],
+  ["by a hard link that was there before", "cat conf/twin"],
+  ["by a hard link that it makes", "ln .env mine && cat mine"],
+  ["by a folder's link", "cat folder-link/deep; ls folder-link/"],
+  ["in a denied folder", `cat ${base}/denied/deep`],
+  ["after its folder was moved", "mv conf conf2; cat conf2/key.pem; r=$?; mv conf2 conf; exit $r"],
+  ["by a copy", "cp .env copy && cat copy"],
+  ["by a move", "mv .env moved && cat moved"],
+  ["by the root of the first process", `cat /proc/1/root${root}/.env`],
+  ["by its own root", `cat /proc/self/root${root}/.env`],
+  ["by its own folder", "cat /proc/self/cwd/.env"],
+  ["by node", `${node} -e 'console.log(fs.readFileSync(".env", "utf8"))'`],
+  ["by tar", "tar c . --exclude .git"],
+  ["by grep", "grep -r s3cret ."],
+  ["by git", "git add -f .env && git diff --cached"],
+  ["after a change of its mode", "chmod 644 .env && cat .env"],
+  ["after it is unmounted", "umount .env && cat .env"],
+  ["after it is unmounted in namespaces of its own", "unshare -Um sh -c 'umount .env; umount -l .env; cat .env'"],
+  [
+    "by a bind mount in namespaces of its own",
+    `unshare -Um sh -c 'mkdir -p /tmp/m; mount --bind ${root} /tmp/m; cat /tmp/m/.env'`,
+  ],
+  ["in the home's credentials", "cat ~/.ssh/id; ls ~/.ssh; cat ~/.netrc"],
+  [
+    "by an overlay on what it covers",
+    `unshare -Um sh -c 'mount -t overlay -o lowerdir=${root}:/etc o /mnt; cat /mnt/.env'`,
+  ],
+  ["in the memory of a process outside", `cat /proc/${victim.pid}/environ`],
+];
+for (const [what, command] of READS)
+  test(`a sandboxed command cannot read what is denied ${what}`, async () => {
+    const outcome = await run(command);
+    ok(!outcome.text.includes(SECRET), outcome.text);
+    ok(outcome.exit !== 0, outcome.text);
+    for (const file of ["mine", "copy", "moved"])
+      equal(fs.existsSync(join(root, file)) && fs.readFileSync(join(root, file), "utf8").includes(SECRET), false);
+    for (const file of ["mine", "copy", "moved"]) fs.rmSync(join(root, file), { force: true });
+    equal(fs.readFileSync(join(root, ".env"), "utf8"), SECRET);
+  });
+
+test("the same commands do read it without a sandbox", async () => {
+  const signal = new AbortController().signal;
+  for (const command of [
+    "cat .env",
+    "cat link",
+    "cat conf/twin",
+    "cat folder-link/deep",
+    "cat ~/.ssh/id",
+    "tar c . --exclude .git",
+  ])
+    ok(
+      (await runJob({ command, cwd: root, env: process.env, timeoutMs: 20_000, signal, keepIn })).text.includes(SECRET),
+      command,
+    );
+});
+
+test("what is to be shown is, though it is on the list or in a hidden folder", async () => {
+  const show = [join(home, ".netrc"), join(home, ".npmrc"), join(base, "denied/deep")];
+  const outcome = await run(`cat ~/.netrc ${base}/denied/deep; ls ${base}/denied; cat ~/.ssh/id`, { show });
+  equal(outcome.stdout, SECRET + SECRET);
+  match(outcome.stderr, /denied': Permission denied\n.*id: Permission denied/s);
+});
+
+// ── processes ──────────────────────────────────────────────────────────────────────────────────────────
+
+const PROCESSES: [what: string, command: string][] = [
+  ["see a process outside", `kill -0 ${victim.pid}`],
+  ["end a process outside", `kill -9 ${victim.pid}`],
+  ["trace a process outside", `strace -p ${victim.pid}`],
+  ["enter a process outside", `nsenter -t ${victim.pid} -m true`],
+  ["reach a terminal", "echo x > /dev/tty"],
+  ["end all there are", "kill -9 -1; sleep 1; false"],
+];
+for (const [what, command] of PROCESSES)
+  test(`a sandboxed command cannot ${what}`, async () => {
+    const outcome = await run(command);
+    ok(outcome.exit !== 0, outcome.text);
+    equal(victim.exitCode ?? victim.signalCode, null);
+  });
+
+test("a sandboxed command has no capability and cannot gain one", async () => {
+  const outcome = await run("grep -E '^(CapEff|CapPrm|CapBnd|NoNewPrivs)' /proc/self/status");
+  equal(
+    outcome.stdout.replace(/\s+/g, " "),
+    "CapPrm: 0000000000000000 CapEff: 0000000000000000 CapBnd: 0000000000000000 NoNewPrivs: 1 ",
+  );
+});
+
+// ── the network ────────────────────────────────────────────────────────────────────────────────────────
+
+async function serve(): Promise<{ port: number; seen: string[]; close(): void }> {
+  const seen: string[] = [];
+  const server = http.createServer((request, response) => {
+    let body = "";
+    request.on("data", (text) => (body += text));
+    request.on("end", () => {
+      seen.push(`${request.method} ${request.url} ${request.headers.host} ${body}`);
+      response.end("answered\n");
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return { port, seen, close: () => server.close().closeAllConnections() };
+}
+
+/** In node, past any proxy. */
+const raw = (port: number) =>
+  `${node} -e 'require("net").connect(${port}, "127.0.0.1", () => { console.log("connected"); process.exit(0) }).on("error", (e) => { console.log(e.code); process.exit(1) })'`;
+
+const NET: [
+  net: Limits["net"] | ((port: number) => string[]),
+  command: (port: number) => string,
+  answered: boolean,
+  says: RegExp,
+][] = [
+  ["none", (port) => `curl -sS http://127.0.0.1:${port}`, false, /Failed to connect|Couldn't connect/],
+  [[], (port) => `curl -sS http://127.0.0.1:${port}`, false, /Failed to connect|Couldn't connect/],
+  ["none", raw, false, /ECONNREFUSED/],
+  ["none", (port) => `exec 3<>/dev/tcp/127.0.0.1/${port}`, false, /refused/],
+  ["none", () => "curl -sS http://10.255.255.53", false, /Failed to connect|Couldn't connect/],
+  ["none", () => "ls /sys/class/net /run; exit 1", false, /exit code 1/],
+  ["all", (port) => `curl -sS http://127.0.0.1:${port}`, true, /^answered\n/],
+  ["all", raw, false, /^connected\n/],
+  [["127.0.0.1"], (port) => `curl -sS http://127.0.0.1:${port}/x?y -d body`, true, /^answered\n\[exit code 0/],
+  [["127.0.0.1"], (port) => `curl -sS -p http://127.0.0.1:${port}`, true, /^answered\n\[exit code 0/],
+  [["127.0.0.1"], (port) => `wget -qO- http://127.0.0.1:${port}`, true, /(^|\n)answered\n\[exit code 0/],
+  [["127.0.0.1"], (port) => `curl -sS http://0x7f.1:${port}`, true, /^answered\n\[exit code 0/],
+  [["localhost"], (port) => `curl -sS http://localhost:${port}`, true, /^answered\n\[exit code 0/],
+  [(port) => [`127.0.0.1:${port}`], (port) => `curl -sS http://127.0.0.1:${port}`, true, /^answered\n/],
+  [
+    ["127.0.0.1"],
+    (port) =>
+      `${node} -e 'fetch("http://127.0.0.1:${port}").then((r) => r.text()).then((t) => process.stdout.write(t))'`,
+    true,
+    /^answered\n/,
+  ],
+  [["127.0.0.1"], raw, false, /ECONNREFUSED/],
+  [
+    ["127.0.0.1:1"],
+    (port) => `curl -sS http://127.0.0.1:${port}`,
+    false,
+    /zz does not let commands connect to '127\.0\.0\.1:\d+': it is not among the allowed hosts\. The person can allow it with --allow-net=127\.0\.0\.1\n/,
+  ],
+  [
+    ["example.com"],
+    (port) => `curl -sS -x $http_proxy --noproxy '' http://127.0.0.1:${port}`,
+    false,
+    /\n\[zz does not let commands connect to '127\.0\.0\.1:\d+': /,
+  ],
+  [
+    ["example.com"],
+    (port) => `curl -sS -p -x $http_proxy --noproxy '' http://127.0.0.1:${port}`,
+    false,
+    /response 403\n\[zz does not let commands connect to '127\.0\.0\.1:\d+': /,
+  ],
+  [
+    ["example.com"],
+    (port) => `curl -sS -x $http_proxy --noproxy '' -H 'Host: example.com' http://127.0.0.1:${port}`,
+    false,
+    /\n\[zz does not let/,
+  ],
+  [
+    ["example.com"],
+    (port) => `curl -sS --unix-socket /run/zz-proxy -x '' http://127.0.0.1:${port}`,
+    false,
+    /ask it for http:\/\/ or CONNECT/,
+  ],
+  [
+    ["127.0.0.1"],
+    () => "curl -sS http://127.0.0.1:1",
+    false,
+    /zz's proxy cannot reach '127\.0\.0\.1:1': .*ECONNREFUSED/,
+  ],
+  [["127.0.0.1"], () => "exit 7", false, /^\[exit code 7 /],
+  [["127.0.0.1"], () => "kill -SEGV $$", false, /^\[exit code 139, as after SIGSEGV /],
+  [["127.0.0.1"], () => "cat; ls -l /proc/self/fd | grep -c socket:", false, /^0\n\[exit code 1 /],
+];
+for (const [list, command, answered, says] of NET)
+  test(`with net ${typeof list === "function" ? "address:port" : JSON.stringify(list)} '${command(0).slice(0, 90)}' is ${answered ? "answered" : "not"}`, async () => {
+    const server = await serve();
+    const outcome = await run(command(server.port), { net: typeof list === "function" ? list(server.port) : list });
+    server.close();
+    match(outcome.text, says);
+    equal(server.seen.length, answered ? 1 : 0, server.seen.join());
+    if (command(0).includes("-d body")) equal(server.seen[0], `POST /x?y 127.0.0.1:${server.port} body`);
+  });
+
+test("a program that a sandboxed command starts is reached on its own loopback, whatever hosts are allowed", async () => {
+  const code = 'require("http").createServer((_, r) => r.end("own")).listen(8123, "127.0.0.1")';
+  const outcome = await run(`${node} -e '${code}' & sleep 0.5; curl -sS http://127.0.0.1:8123; kill %1`, {
+    net: ["example.com"],
+  });
+  match(outcome.text, /^own\n\[exit code 0 /);
+});
+
+for (const [what, at, list] of [
+  ["in the abstract", `\0zz-${process.pid}`, "none"],
+  ["outside", join(outside, "sock"), "none"],
+  ["in the project", join(root, "sock"), "none"],
+  ["outside, with the network", join(outside, "sock"), "all"],
+] as const)
+  test(`a sandboxed command cannot connect to a socket ${what}`, async () => {
+    const server = net.createServer((socket) => socket.end("reached"));
+    await new Promise<void>((resolve) => server.listen(at, resolve));
+    const code = `require("net").connect(${JSON.stringify(at)}).on("error", (e) => console.log(e.code)).on("data", (d) => console.log(d + ""))`;
+    const signal = new AbortController().signal;
+    const job = { command: `${node} -e '${code}'`, cwd: root, env: process.env, timeoutMs: 5_000, signal, keepIn };
+    const [free, boxed] = [await runJob(job), await runJob({ ...job, sandbox: await box({ net: list }) })];
+    await new Promise((resolve) => server.close(resolve));
+    match(free.text, /^reached\n/);
+    match(boxed.text, /^(ECONNREFUSED|EACCES|ENOENT)\n/);
+  });
+
+const HOSTS: [rules: string[], host: string, addresses: string[], reached: string[]][] = [
+  [["example.com"], "example.com:443", ["93.184.216.34"], ["93.184.216.34"]],
+  [["EXAMPLE.com."], "Example.COM:443", ["93.184.216.34"], ["93.184.216.34"]],
+  [["example.com"], "evil-example.com:443", ["93.184.216.34"], []],
+  [["example.com"], "example.com.evil.org:443", ["93.184.216.34"], []],
+  [["example.com"], "www.example.com:443", ["93.184.216.34"], []],
+  [["*.example.com"], "a.b.example.com:443", ["93.184.216.34"], ["93.184.216.34"]],
+  [["*.example.com"], "example.com:443", ["93.184.216.34"], []],
+  [["*.example.com"], "evilexample.com:443", ["93.184.216.34"], []],
+  [["*.0.0.1"], "127.0.0.1:80", [], []],
+  [["example.com:443"], "example.com:443", ["93.184.216.34"], ["93.184.216.34"]],
+  [["example.com:443"], "example.com:22", ["93.184.216.34"], []],
+  [["example.com"], "example.com:80", ["127.0.0.1"], []],
+  [["example.com"], "example.com:80", ["192.168.1.1", "93.184.216.34"], ["93.184.216.34"]],
+  [["example.com"], "example.com:80", ["169.254.169.254"], []],
+  [["example.com"], "example.com:80", ["::1", "::ffff:10.0.0.1", "fe80::1"], []],
+  [["example.com", "10.0.0.5"], "example.com:80", ["10.0.0.5"], ["10.0.0.5"]],
+  [["localhost"], "localhost:80", ["::1", "127.0.0.1"], ["::1", "127.0.0.1"]],
+  [["localhost"], "localhost:80", ["10.0.0.1"], []],
+  [["127.0.0.1"], "127.1:80", [], ["127.0.0.1"]],
+  [["127.0.0.1"], "[::ffff:127.0.0.1]:80", [], []],
+  [["::1"], "[::1]:80", [], ["::1"]],
+  [["[::1]:80"], "[0:0::1]:80", [], ["::1"]],
+];
+for (const [rules, host, addresses, reached] of HOSTS)
+  test(`judgeHost() lets ${host}${addresses.length ? ` at ${addresses}` : ""} ${reached.length ? "pass" : "not pass"} by ${rules}`, async () => {
+    const resolve = async () => addresses.map((address) => ({ address, family: net.isIP(address) }));
+    const judged = await judgeHost(parseHost(host), rules.map(parseHost), resolve);
+    deepEqual(
+      judged.addresses.map(({ address }) => address),
+      reached,
+    );
+    equal(judged.refusal === undefined, reached.length > 0);
+  });
+
+test("judgeHost() says how to allow a name that leads into a private network", async () => {
+  const judged = await judgeHost(parseHost("git.corp:443"), [parseHost("git.corp")], async () => [
+    { address: "10.0.0.5", family: 4 },
+  ]);
+  match(
+    judged.refusal!,
+    /^zz does not let commands connect to 'git\.corp:443': its address 10\.0\.0\.5 is of this machine or a private network\. The person can allow it with --allow-net=git\.corp,10\.0\.0\.5$/,
+  );
+});
+
+for (const bad of ["", "a b", "http://x", "x:y", "x:1:2", "*."])
+  test(`parseHost() refuses '${bad}'`, () =>
+    rejects(async () => parseHost(bad), { message: `Cannot read '${bad}' as a host. Write name or name:port.` }));
+
+for (const [address, yes] of [
+  ["8.8.8.8", false],
+  ["172.32.0.1", false],
+  ["172.31.0.1", true],
+  ["100.64.1.1", true],
+  ["2606:4700::1", false],
+  ["fd00::1", true],
+  ["::ffff:127.0.0.1", true],
+] as const)
+  test(`isPrivate() takes ${address} for ${yes ? "private" : "public"}`, () => equal(isPrivate(address), yes));
+
+// ── git ────────────────────────────────────────────────────────────────────────────────────────────────
+
+const AS = "git -c user.name=t -c user.email=t@t";
+const PLANTS: [what: string, command: string, says: RegExp][] = [
+  ["write a hook", "echo 'touch pwned' > .git/hooks/post-commit", /Read-only file system/],
+  ["remove the hooks", "rm -rf .git/hooks && mkdir .git/hooks", /busy|Read-only/],
+  ["move the hooks away", "mv .git/hooks .git/h && mkdir .git/hooks", /busy/],
+  ["move the repository away", "mv .git .g && git init -q", /busy/],
+  ["set a command by git", "git config core.fsmonitor 'touch pwned'", /could not write config file|busy/i],
+  ["write to the configuration", "echo '[core] fsmonitor = touch pwned' >> .git/config", /Read-only file system/],
+  [
+    "put another configuration in its place",
+    "cp .git/config c && mv c .git/config; r=$?; rm -f c; exit $r",
+    /busy|Read-only/,
+  ],
+  [
+    "lead git to another folder",
+    "cp -r .git evil; echo ../evil > .git/commondir; echo '[core] fsmonitor = touch pwned' >> evil/config; false",
+    /\.git\/commondir' could run commands outside of the sandbox: what could was taken out of it\]/,
+  ],
+  [
+    "add a worktree's configuration",
+    "echo '[core] fsmonitor = touch pwned' > .git/config.worktree; false",
+    /\.git\/config\.worktree' could run commands/,
+  ],
+  ["write a plugin", "mkdir -p .zz/plugins && echo 1 > .zz/plugins/x.ts", /Read-only file system/],
+];
+for (const [what, command, says] of PLANTS)
+  test(`a sandboxed command cannot ${what}`, async () => {
+    const config = fs.readFileSync(join(root, ".git/config"), "utf8");
+    const outcome = await run(`LC_ALL=C; export LC_ALL; ${command}`);
+    match(outcome.text, says);
+    ok(outcome.exit !== 0, outcome.text);
+    equal(fs.readFileSync(join(root, ".git/config"), "utf8"), config);
+    deepEqual(
+      ["commondir", "config.worktree", "hooks/post-commit", "../.zz", "../pwned"].filter((name) =>
+        fs.existsSync(join(root, ".git", name)),
+      ),
+      [],
+    );
+    git("status");
+    equal(fs.existsSync(join(root, "pwned")), false);
+    fs.rmSync(join(root, "evil"), { recursive: true, force: true });
+  });
+
+test("a sandboxed command keeps what is in .zz as it is", async () => {
+  const project = fs.mkdtempSync(join(base, "zz-"));
+  fs.mkdirSync(join(project, ".zz"));
+  put(join(project, ".zz/settings"), "mine");
+  const outcome = await run("cat .zz/settings; echo other > .zz/settings; mv .zz .z; touch .zz/new", { root: project });
+  equal(outcome.stdout, "mine");
+  deepEqual([fs.readdirSync(project), fs.readdirSync(join(project, ".zz"))], [[".zz"], ["settings"]]);
+});
+
+test("a sandboxed command makes a repository, which works and keeps nothing that runs", async () => {
+  const project = fs.mkdtempSync(join(base, "fresh-"));
+  const made = await run(
+    `git init -q -b main . && git config user.name t && git remote add origin https://example.com/x.git && echo 1 > a && git add a && ${AS} commit -qm one && git log --oneline | wc -l`,
+    { root: project },
+  );
+  match(made.text, /^1\n\[exit code 0 /);
+  match(
+    execFileSync("git", ["config", "-l", "--local"], { cwd: project }).toString(),
+    /user\.name=t\nremote\.origin\.url=https:\/\/example\.com\/x\.git\n/,
+  );
+  match(
+    (await run(`echo 2 > a && ${AS} commit -qam two && git log --oneline | wc -l`, { root: project })).text,
+    /^2\n/,
+  );
+});
+
+test("a repository that a sandboxed command lays as a trap is made harmless", async () => {
+  for (const trap of [
+    "git init -q . && git config core.fsmonitor 'touch pwned; false' && git config alias.x '!touch pwned' && git config user.name 'x'",
+    "git init -q . && printf '[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n[core] fsmonitor = \"touch pwned; false\"\\n' > .git/config",
+    "git init -q . && printf '[core]\\n\\trepositoryformatversion = 0 \\\\\\n\\n\\tfsmonitor = touch pwned\\n[include]\\n\\tpath = ../evil\\n' > .git/config; printf '[core]\\n\\tfsmonitor = touch pwned\\n' > evil",
+    "git init -q . && mkdir -p .git/hooks && printf '#!/bin/sh\\ntouch pwned\\n' > .git/hooks/post-index-change && chmod 755 .git/hooks/post-index-change",
+    "git init -q e && git -C e config core.fsmonitor 'touch pwned' && ln -s e/.git .git",
+    "git init -q e && git -C e config core.fsmonitor 'touch pwned' && echo 'gitdir: e/.git' > .git",
+    "git init -q . && cp -r .git e && git config -f e/config core.fsmonitor 'touch pwned' && echo ../e > .git/commondir",
+  ]) {
+    const project = fs.mkdtempSync(join(base, "trap-"));
+    const outcome = await run(`${trap}; echo set`, { root: project });
+    match(outcome.text, /^set\n\[.* could run commands outside of the sandbox: /);
+    put(join(project, "a"), "");
+    for (const args of [["status"], ["add", "a"], ["x"]])
+      try {
+        execFileSync("git", args, { cwd: project, stdio: "ignore" });
+      } catch {} // some are no repository any more
+    equal(fs.existsSync(join(project, "pwned")), false, trap);
+  }
+});
+
+test("a sandboxed command commits in a worktree and in a submodule, and plants nothing there", async () => {
+  const [main, tree, sub] = [fs.mkdtempSync(join(base, "main-")), join(base, "tree"), "sub"];
+  const at = (cwd: string, ...args: string[]) =>
+    execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "protocol.file.allow=always", ...args], {
+      cwd,
+      stdio: "pipe",
+    });
+  at(main, "init", "-q", "-b", "main");
+  at(main, "commit", "-q", "--allow-empty", "-m", "one");
+  at(main, "worktree", "add", "-q", tree);
+  at(main, "submodule", "--quiet", "add", main, sub);
+  for (const project of [tree, join(main, sub)]) {
+    const works = await run(`echo 1 > a; git add a && ${AS} commit -qm two && git status --short | wc -l`, {
+      root: project,
+    });
+    match(works.text, /^0\n\[exit code 0 /);
+    const folder = fs.readFileSync(join(project, ".git"), "utf8").trim().replace("gitdir: ", "");
+    const common = `$(git rev-parse --git-common-dir)`;
+    const plants = await run(
+      `LC_ALL=C; git config core.fsmonitor x; echo 1 > ${common}/hooks/post-commit; echo 1 >> ${common}/config; echo 1 > ${folder}/config.worktree; mv ${folder} ${folder}2; mv .git g; echo 'gitdir: /' > .git`,
+      { root: project },
+    );
+    equal(plants.stderr.split("\n").filter((line) => /busy|Read-only|could not/i.test(line)).length, 6, plants.text);
+    match(plants.text, /config\.worktree' could run commands/);
+    equal(at(project, "status", "--short").toString(), "");
+  }
+});
+
+test("a .git file that a command could have made opens no folder outside", async () => {
+  const project = fs.mkdtempSync(join(base, "forged-"));
+  const other = fs.mkdtempSync(join(base, "other-"));
+  execFileSync("git", ["init", "-q"], { cwd: other });
+  put(join(project, ".git"), `gitdir: ${other}/.git\n`);
+  const outcome = await run(`touch ${other}/.git/x`, { root: project });
+  match(outcome.text, /Read-only file system/);
+});
+
+// ── ordinary work ──────────────────────────────────────────────────────────────────────────────────────
+
+const WORKS: [what: string, command: string, says: RegExp][] = [
+  [
+    "write by a node script",
+    `echo 'require("fs").writeFileSync("made", "by node")' > s.js && ${node} s.js && cat made`,
+    /^by node\n?\[?/,
+  ],
+  [
+    "make, move and remove files",
+    "mkdir -p d/e && touch d/f && mv d/f d/e && chmod 700 d/e/f && rm -r d && echo fine",
+    /^fine\n/,
+  ],
+  ["see git's status", "git status --short --branch", /^## No commits yet on main\n/],
+  ["commit", `git add .gitignore && ${AS} commit -qm one && git log --format=%s`, /^one\n/],
+  [
+    "branch, stash and merge",
+    `git switch -qc b && echo 1 >> .gitignore && git stash -q && git stash pop -q && ${AS} commit -qam two && git switch -q main && git merge -q b && git log --format=%s | head -1`,
+    /^two\n/,
+  ],
+  ["run an npm script", `echo '{"scripts":{"hi":"echo from npm"}}' > package.json && npm run -s hi`, /^from npm\n/],
+  [
+    "use the devices",
+    "echo x > /dev/null && head -c 4 /dev/urandom | wc -c && echo a | tee /dev/stderr >/dev/null && : > /dev/shm/x",
+    /^4\na\n\[exit code 0/,
+  ],
+  [
+    "read the home and the system",
+    "cat ~/notes && test -r /etc/passwd && test -r /etc/resolv.conf",
+    /^readable\n?\[exit code 0/,
+  ],
+  ["make a temporary file", 'f=$(mktemp) && echo 1 > $f && cat $f && test -w "$TMPDIR"', /^1\n\[exit code 0/],
+  [
+    "pipe through shells",
+    "seq 10 | while read i; do echo $((i * 2)); done | tail -1 && bash -c 'cat <(echo sub)'",
+    /^20\nsub\n/,
+  ],
+  ["see its own processes only", "ls /proc | grep -c '^[0-9]'", /^[3-6]\n/],
+  [
+    "compile",
+    "echo 'int main(){return 7;}' > m.c && (command -v gcc >/dev/null && gcc m.c -o m && ./m || exit 7)",
+    /^\[exit code 7 /,
+  ],
+];
+for (const [what, command, says] of WORKS)
+  test(`a sandboxed command can ${what}`, async () => match((await run(command)).text, says));
+
+test("a project in a home that is hidden, and one behind a link, are worked in as any", async () => {
+  const project = join(base, "hidden/p");
+  fs.mkdirSync(project, { recursive: true });
+  put(join(base, "hidden/x"), SECRET);
+  fs.symlinkSync(project, join(base, "alias"));
+  const outcome = await run("pwd -P; touch made; ls; cat ../x; ls ..", {
+    root: join(base, "alias"),
+    hide: [join(base, "hidden")],
+  });
+  match(outcome.stdout, new RegExp(`^${project}\nmade\n$`));
+  ok(!outcome.text.includes(SECRET) && fs.existsSync(join(project, "made")));
+});

@@ -2481,6 +2481,7 @@ async function runTool(place: Place, call: Call): Promise<Result> {
 
 /** A model's own spelling of a parameter, as the tool knows it. */
 function spelt({ also = {} }: Tool, args: Call["args"]): Call["args"] {
+  if (typeof args !== "object" || args === null || Array.isArray(args)) return args; // validation tells
   const known = { ...args };
   for (const [name, others] of Object.entries(also))
     for (const other of others)

@@ -1,0 +1,190 @@
+// git_commit: what it will do, told before it is asked for, and the doing.
+import fs from "node:fs";
+import path from "node:path";
+import type { Ctx, Result } from "zz";
+import { capped, DIFF, ownPath, type Repository, wordsOf } from "./ask.ts";
+import { branchAndFiles, count, type File, row } from "./status.ts";
+
+interface Args {
+  message: string;
+  files?: string[];
+}
+export interface Plan {
+  branch: string;
+  files: File[]; // one letter: A, M, D, T
+  fresh: string[]; // those that git does not track yet
+  only: string[]; // the pathspecs of the files asked for; none: what is staged
+  stat: string;
+  runs: string[]; // programs of the person's own that a commit runs
+}
+
+const HOOKS = ["pre-commit", "prepare-commit-msg", "commit-msg", "post-index-change", "reference-transaction"];
+const MOST = 50; // files listed in the question
+const literal = (name: string): string => `:(literal)${name}`;
+const refuse = (why: string): Error => new Error(`Cannot commit: ${why}`);
+
+export async function plan({ message, files: asked = [] }: Args, repo: Repository, ctx: Ctx): Promise<Plan> {
+  if (!message.trim()) throw refuse("the message is empty. Say what was changed, and why.");
+  const { branch, files } = await branchAndFiles(repo, [], ["--no-renames"]);
+  const conflict = files.find(({ state }) => /^(DD|AA|.U|U.)$/.test(state));
+  if (conflict) throw refuse(`'${conflict.path}' has a conflict. Resolve it and stage it first.`);
+  const names = asked.map((name) => ownPath(name, ctx));
+  const chosen = asked.length ? await toCommit(repo, files, names) : staged(files);
+  if (!chosen.files.length && !(await merges(repo, ctx)))
+    throw refuse(`nothing is staged${offer(files)}. Name the files to commit in 'files', or stage them.`);
+  const only = names.map(literal);
+  const on = /^No commits yet on (.*)$/.exec(branch);
+  const against = asked.length ? (on ? undefined : ["HEAD"]) : ["--cached"];
+  const stat = against && (await repo.git([...DIFF, "--no-relative", "--stat=100", ...against, "--", ...only])).out;
+  return {
+    branch: on?.[1] ?? (branch === "HEAD (no branch)" ? "no branch (a detached HEAD)" : branch.split("...")[0]!),
+    ...chosen,
+    only,
+    stat: stat?.trimEnd() ?? "",
+    runs: await programs(repo, ctx),
+  };
+}
+
+const staged = (files: File[]) => ({
+  files: files
+    .filter(({ state }) => !/^[ ?!]/.test(state))
+    .map(({ state, ...file }) => ({ ...file, state: state[0]! })),
+  fresh: [],
+});
+
+/** The files that were asked for, and those in the folders that were. */
+async function toCommit({ git }: Repository, all: File[], names: string[]): Promise<Pick<Plan, "files" | "fresh">> {
+  const others = await git(["ls-files", "--others", "--exclude-standard", "-z", "--", ...names.map(literal)]);
+  const fresh = others.out.split("\0").filter(Boolean);
+  const isIn = (name: string, file: string) => name === "." || file === name || file.startsWith(`${name}/`);
+  const known = all.filter(({ state, path: file }) => state !== "??" && names.some((name) => isIn(name, file)));
+  const files = [
+    ...known.map(({ state, path: file }) => ({ path: file, state: letter(state) })),
+    ...fresh.map((file) => ({ path: file, state: "A" })),
+  ];
+  for (const name of names)
+    if (!files.some((file) => isIn(name, file.path)))
+      throw refuse(`there is nothing new in '${name}', or git ignores it. git_status lists what there is.`);
+  return { files, fresh };
+}
+
+const letter = ([inIndex, outside]: string): string =>
+  inIndex === "A" || outside === " " || outside === undefined ? inIndex! : outside;
+
+function offer(files: File[]): string {
+  return files.length ? ` (${count(files.length, "path")} changed: ${files.slice(0, 10).map(row).join(", ")})` : "";
+}
+
+async function merges({ git }: Repository, { root }: Ctx): Promise<boolean> {
+  const { out } = await git(["rev-parse", "--git-path", "MERGE_HEAD"]);
+  return fs.existsSync(path.resolve(root, out.trimEnd()));
+}
+
+/** The hooks that are there, and what the configuration names. Asked of git as it will be for the commit. */
+async function programs({ git }: Repository, { root }: Ctx): Promise<string[]> {
+  const { out: folder } = await git(["rev-parse", "--git-path", "hooks"], { own: true });
+  const names = [...HOOKS, "post-commit"].filter((name) => runs(path.resolve(root, folder.trimEnd(), name)));
+  const keys = "^(filter\\..*\\.(clean|process)|hook\\..*\\.command|commit\\.gpgsign)$";
+  const { out } = await git(["config", "-z", "--get-regexp", keys], { own: true });
+  const set = out.split("\0").filter(Boolean);
+  const signs = set.findLast((one) => one.startsWith("commit.gpgsign"))?.split("\n")[1] ?? "false";
+  return [
+    ...names.map((name) => `the hook ${name}`),
+    ...set.flatMap((one) => {
+      const [, kind, name] = /^(filter|hook)\.(.*)\.[^.]*\n./s.exec(one) ?? [];
+      return kind === undefined ? [] : [`the ${kind} '${name}'`];
+    }),
+    ...(/^(false|no|off|0|)$/i.test(signs) ? [] : ["the program that signs"]),
+  ];
+}
+
+function runs(file: string): boolean {
+  try {
+    fs.accessSync(file, fs.constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** What the person sees with the question. */
+export function describe({ message }: Args, { branch, files, stat, runs }: Plan): string {
+  const more = files.length - MOST;
+  return [
+    `On ${branch}, ${count(files.length, "file")}:`,
+    ...files.slice(0, MOST).map((file) => `  ${row(file)}`),
+    ...(more > 0 ? [`  and ${more} more`] : []),
+    "With the message:",
+    ...message
+      .trim()
+      .split("\n")
+      .map((line) => `  ${line}`),
+    ...(stat ? capped(stat).text.split("\n") : []),
+    ...(runs.length ? [`It will run ${[...new Set(runs)].join(", ")}.`] : []),
+  ].join("\n");
+}
+
+/** Git alone decides; what we had to stage for it is unstaged again when it refuses. */
+export async function carryOut(
+  { message }: Args,
+  { branch, fresh, only }: Plan,
+  repo: Repository,
+  again: () => Promise<Repository>,
+): Promise<Result> {
+  await checkIdentity(repo);
+  const now = fresh.map(literal); // without them `commit --only` knows no such file
+  const back = async () => {
+    if (now.length) await (await again()).git(["rm", "-q", "--cached", "--force", "--ignore-unmatch", "--", ...now]);
+  };
+  try {
+    if (now.length) await repo.git(["add", "--intent-to-add", "--", ...now]);
+    const calm = ["core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false"].flatMap((one) => ["-c", one]);
+    const how = [
+      "commit",
+      "--quiet",
+      "--cleanup=whitespace",
+      "--file=-",
+      ...(only.length ? ["--only", "--", ...only] : []),
+    ];
+    const said = await repo.git([...calm, ...how], { own: true, input: message, cut: true });
+    const heard = capped(`${said.out}${said.err}`.trim(), said.lost).text;
+    if (said.code) {
+      await back();
+      const why = `git or a hook refused (exit code ${said.code}). Nothing was committed; what is staged is as it was.`;
+      return { text: `Cannot commit: ${why}\n${heard}`.trim(), failed: true, data: { exit: said.code, output: heard } };
+    }
+    return { ...(await made(repo, branch, heard)) };
+  } catch (error) {
+    await back();
+    throw error;
+  }
+}
+
+async function checkIdentity({ git }: Repository): Promise<void> {
+  for (const who of ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"]) {
+    const said = await git(["var", who], { codes: [0, 128] });
+    if (said.code)
+      throw refuse(
+        `git does not know who you are: ${wordsOf(said)}. ` +
+          'Tell it: git config --global user.name "Your Name"; git config --global user.email you@example.com',
+      );
+  }
+}
+
+async function made({ git }: Repository, branch: string, heard: string): Promise<Result> {
+  const plain = ["--no-color", "--no-show-signature", "--no-notes", "--no-ext-diff", "--no-textconv"];
+  const { out } = await git(["log", "--max-count=1", ...plain, "--format=%h%x1f%s%x1f", "--shortstat"]);
+  const [hash = "", subject = "", counts = ""] = out.split("\x1f");
+  const changed = counts.trim();
+  const number = (word: string) => Number(new RegExp(`(\\d+) ${word}`).exec(changed)?.[1] ?? 0);
+  const text = `Committed ${hash} on ${branch}: ${subject}${changed && ` (${changed})`}`;
+  const data = {
+    hash,
+    subject,
+    branch,
+    files: number("file"),
+    insertions: number("insertion"),
+    deletions: number("del"),
+  };
+  return { text: heard ? `${text}\n${heard}` : text, data };
+}

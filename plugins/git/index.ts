@@ -1,0 +1,189 @@
+// git_status, git_diff, git_log: what git knows, read-only. git_commit: asked for, with all that it will do.
+import type { Ctx, Zz } from "zz";
+import { capped, DIFF, ownPath, pathspec, type Repository, repository } from "./ask.ts";
+import { carryOut, describe, plan } from "./commit.ts";
+import { branchAndFiles, count, row } from "./status.ts";
+
+export const defaults = { seconds: 60, commitSeconds: 600 }; // what git may take to answer; hooks can run a test suite
+
+const SPARE = 10_000; // ms that zz waits longer than we do, so that our own sentence is the one that is read
+
+export default (zz: Zz<typeof defaults>) => {
+  const { seconds, commitSeconds } = zz.config;
+  const timeout = seconds * 1_000 + SPARE;
+
+  zz.tool({
+    name: "git_status",
+    description: "Show the git branch and the files that were changed, added or are not tracked.",
+    aliases: ["gitStatus"],
+    params: { path: "string? only under this file or folder" },
+    needs: ({ path = "." }) => ({ read: [path] }),
+    timeout,
+    async run({ path = "." }, ctx) {
+      const repo = await repository(ctx, seconds);
+      const { branch, files } = await branchAndFiles(repo, [pathspec(path, ctx)]);
+      const rows = [`## ${branch}`, ...files.map(row), ...(files.length ? [] : ["No changes."])];
+      rows.push(
+        ...(await unfiltered(
+          repo,
+          files.map((file) => file.path),
+        )),
+      );
+      return { text: capped(rows.join("\n")).text, data: { branch, files } };
+    },
+  });
+
+  zz.tool({
+    name: "git_diff",
+    description: "Show what changed in the files: not yet staged, or staged, or since a commit or between two (a..b).",
+    aliases: ["gitDiff"],
+    params: {
+      path: "string? only under this file or folder",
+      staged: "boolean? what is staged for the next commit",
+      ref: "string? a commit, branch, tag, or two of them as a..b",
+    },
+    needs: ({ path = "." }) => ({ read: [path] }),
+    timeout,
+    run: async ({ path = ".", staged = false, ref }, ctx) => {
+      const repo = await repository(ctx, seconds);
+      const what = [...(staged ? ["--cached"] : []), ...(ref === undefined ? [] : [await commits(repo, ref)])];
+      const where = pathspec(path, ctx);
+      const named = await repo.git([...DIFF, "--name-only", "--no-renames", "-z", ...what, "--", where]);
+      const names = named.out.split("\0").filter(Boolean);
+      const hidden = names.filter((name) => name !== ownPath(path, ctx) && !isShown(name, ctx));
+      const shown = names.filter((name) => !hidden.includes(name));
+      if (!names.length) return { text: await nothing(repo, where, staged, ref), data: { files: [], hidden, cut: 0 } };
+      const without = hidden.map((name) => `:(exclude,literal)${name}`);
+      const { out, lost } = shown.length
+        ? await repo.git([...DIFF, ...what, "--", where, ...without], { cut: true })
+        : { out: "", lost: 0 };
+      const { text, cut } = capped(out, lost, `; ask for one path at a time: ${some(shown)}`);
+      const notes = hidden.length ? [`[Left out, since they may not be read: ${some(hidden)}]`] : [];
+      notes.push(...(await unfiltered(repo, shown)));
+      return { text: [text.trimEnd(), ...notes].filter(Boolean).join("\n"), data: { files: shown, hidden, cut } };
+    },
+  });
+
+  zz.tool({
+    name: "git_log",
+    description: "Show the latest commits: short hash, date, author, subject.",
+    aliases: ["gitLog"],
+    params: {
+      path: "string? only commits that changed this file or folder",
+      count: "integer? how many; 20 if left out",
+      since: "string? only later ones: a date, or such as '2 weeks ago'",
+    },
+    needs: ({ path = "." }) => ({ read: [path] }),
+    timeout,
+    async run({ path = ".", count: most = 20, since }, ctx) {
+      if (most < 1) throw new Error(`Cannot show ${most} commits: that is none. Ask for 1 or more.`);
+      const repo = await repository(ctx, seconds);
+      if (!(await hasCommits(repo))) return { text: "No commits yet.", data: [] };
+      const format = "--format=%h%x1f%as%x1f%an%x1f%D%x1f%s";
+      const plain = [
+        "log",
+        "-z",
+        "--no-color",
+        "--no-patch",
+        "--no-notes",
+        "--no-show-signature",
+        "--ignore-submodules",
+      ];
+      const limits = [`--max-count=${most}`, ...(since === undefined ? [] : [`--since=${since}`])];
+      const where = path === "." ? [] : [pathspec(path, ctx)];
+      const { out } = await repo.git([...plain, format, ...limits, "HEAD", "--", ...where]);
+      const data = out
+        .split("\0")
+        .filter(Boolean)
+        .map((line) => {
+          const [hash, date, author, refs, subject] = line.split("\x1f");
+          return { hash, date, author, refs, subject };
+        });
+      const rows = data.map(
+        ({ hash, date, author, refs, subject }) => `${hash} ${date} ${author}: ${subject}${refs && ` (${refs})`}`,
+      );
+      const none = `No commits${path === "." ? "" : ` that changed '${path}'`}${since ? ` since '${since}'` : ""}.`;
+      return { text: capped(rows.join("\n")).text || none, data };
+    },
+  });
+
+  zz.tool({
+    name: "git_commit",
+    description:
+      "Commit: with files, these as they are now, new ones too; without, what is staged. The person is asked. Never amends or pushes.",
+    aliases: ["gitCommit"],
+    params: { message: "string a subject line; a body after an empty line", files: "string[]? only these" },
+    needs: () => ({ run: ["git commit"] }),
+    timeout: commitSeconds * 1_000 + SPARE,
+    preview: async (args, ctx) => describe(args, await plan(args, await repository(ctx, seconds), ctx)),
+    async run(args, ctx) {
+      const repo = await repository(ctx, commitSeconds);
+      return carryOut(args, await plan(args, repo, ctx), repo, () => repository(fresh(ctx), seconds));
+    },
+  });
+};
+
+/** For tidying up after a commit that was stopped: what stopped it must not stop that. */
+const fresh = ({ root }: Ctx) => ({ root, signal: new AbortController().signal });
+
+/** The gate knows which files may be read; a diff is another way to read them. */
+function isShown(name: string, _ctx: Ctx): boolean {
+  // MERGE: return _ctx.permissions.judge("read", name).verdict === "allow";
+  return !/(^|\/)(\.env(\..*)?|id_(rsa|dsa|ecdsa|ed25519)|.*\.(pem|key|p12|pfx)|\.npmrc|\.netrc)$/.test(name);
+}
+
+/** As hashes of commits: no option, no path and no single file's content can be meant. */
+async function commits({ git }: Repository, ref: string): Promise<string> {
+  const refuse = (why: string) => new Error(`Cannot compare with '${ref}': ${why}.`);
+  if (ref.startsWith("-")) throw refuse("it begins with a dash. Name a commit, a branch or a tag");
+  const [, from = "", dots = "", to = ""] = /^(.*?)(?:(\.{2,3})(.*))?$/s.exec(ref) ?? [];
+  const hashes: string[] = [];
+  for (const side of dots ? [from || "HEAD", to || "HEAD"] : [from]) {
+    const codes = [0, 1, 128];
+    const found = side.startsWith("-")
+      ? undefined
+      : await git(["rev-parse", "--verify", "--quiet", `${side}^{commit}`], { codes });
+    if (!found || found.code) throw refuse(`there is no commit '${side}'. git_log shows what there is`);
+    hashes.push(found.out.trim());
+  }
+  return hashes.join(dots);
+}
+
+async function hasCommits({ git }: Repository): Promise<boolean> {
+  return (await git(["rev-parse", "--verify", "--quiet", "HEAD"], { codes: [0, 1, 128] })).code === 0;
+}
+
+/** An empty diff, and where the changes are that were perhaps meant. */
+async function nothing(repo: Repository, where: string, staged: boolean, ref?: string): Promise<string> {
+  if (ref !== undefined) return "No changes.";
+  const { files } = await branchAndFiles(repo, [where]);
+  const has = (fits: (state: string) => boolean) => files.filter(({ state }) => fits(state)).length;
+  const [inIndex, outside, fresh] = [
+    has((state) => !/^[ ?!]/.test(state)),
+    has((state) => /^[^?!][^ ]/.test(state)),
+    has((state) => state === "??"),
+  ];
+  const others: string[] = [];
+  if (!staged && inIndex) others.push(`${count(inIndex, "file")} staged: ask with staged`);
+  if (staged && outside) others.push(`${count(outside, "file")} changed and not staged: ask without staged`);
+  if (fresh) others.push(`${count(fresh, "path")} not tracked: git_status lists them`);
+  const which = staged ? "No staged changes" : inIndex ? "No unstaged changes" : "No changes";
+  return others.length ? `${which} (${others.join("; ")}).` : "No changes.";
+}
+
+/** Says so where a filter that we did not run makes the difference. */
+async function unfiltered({ git, filters }: Repository, names: string[]): Promise<string[]> {
+  if (!filters.length || !names.length) return [];
+  const input = names.map((name) => `${name}\0`).join("");
+  const { out } = await git(["check-attr", "-z", "--stdin", "filter"], { input, cut: true, codes: [0, 128] });
+  const fields = out.split("\0");
+  const under = names.filter((_, i) => filters.includes(fields[i * 3 + 2] ?? ""));
+  return under.length
+    ? [`[Compared without their content filter, so these may only look changed: ${some(under)}]`]
+    : [];
+}
+
+function some(names: string[]): string {
+  const more = names.length - 20;
+  return names.slice(0, 20).join(", ") + (more > 0 ? ` and ${more} more` : "");
+}

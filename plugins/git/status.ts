@@ -1,0 +1,33 @@
+// What `git status` says, as data.
+import type { Repository } from "./ask.ts";
+
+export interface File {
+  state: string; // git's two letters: staged, not staged
+  path: string; // from the project
+  from?: string; // what it was called
+}
+
+export const count = (many: number, what: string): string => `${many} ${what}${many === 1 ? "" : "s"}`;
+
+export async function branchAndFiles(
+  { git, near }: Repository,
+  where: string[],
+  more: string[] = [],
+): Promise<{ branch: string; files: File[] }> {
+  const shape = ["--short", "--branch", "-z", "--untracked-files=normal", "--ignore-submodules=dirty", "--no-column"];
+  const { out } = await git(["status", ...shape, ...more, "--", ...where]);
+  const [branch = "", ...entries] = out.split("\0");
+  const files: File[] = [];
+  for (const rest = entries.values(), next = () => rest.next().value; ; ) {
+    const entry = next();
+    if (!entry) return { branch: branch.replace(/^## /, ""), files };
+    const [state, name] = [entry.slice(0, 2), near(entry.slice(3))];
+    files.push({ state, path: name, ...(/[RC]/.test(state) && { from: near(next() ?? "") }) });
+  }
+}
+
+/** One line, whatever is in a name. */
+export function row({ state, path, from }: File): string {
+  const plain = (name: string) => (/[\x00-\x1f\x7f]/.test(name) ? JSON.stringify(name) : name);
+  return `${state} ${from === undefined ? "" : `${plain(from)} -> `}${plain(path)}`;
+}

@@ -1,0 +1,83 @@
+// open_file: a file, with the program that the person has for it. Never one that could run by itself.
+import { spawn } from "node:child_process";
+import fs from "node:fs";
+import path from "node:path";
+import type { Ctx, Zz } from "zz";
+
+const OPENERS: Partial<Record<NodeJS.Platform, string>> = { darwin: "open", win32: "explorer" };
+const OPENER = OPENERS[process.platform] ?? "xdg-open";
+const WAIT = 1_500; // ms in which it may say that it cannot
+const WORDS: Record<number, string> = {
+  2: "it finds no such file",
+  3: "there is no program for such a file",
+  4: "the program for it failed",
+};
+/** What some system runs when it is opened: programs, scripts, packages, shortcuts to any of them. */
+const RUNS = new Set(
+  [
+    "app appimage apk appref-ms bash bat bin cmd com command cpl csh deb desktop dmg exe fish gadget hta jar",
+    "js jse ksh lnk mjs cjs msc msi msp out pif pkg pl ps1 psm1 py pyc pyw rb reg rpm run scf scpt scr service sh",
+    "terminal tool url vb vbe vbs webloc inetloc fileloc workflow ws wsf wsh xbe zsh",
+  ].flatMap((line) => line.split(" ")),
+);
+const MAGIC = ["#!", "\x7fELF", "MZ", "\xca\xfe\xba\xbe", "\xcf\xfa\xed\xfe", "\xce\xfa\xed\xfe", "[Desktop Entry]"];
+
+export default (zz: Zz) =>
+  zz.tool({
+    name: "open_file",
+    description: "Open a file or folder with the person's own program for it: an image, a PDF, a web page.",
+    aliases: ["openFile"],
+    params: { path: "string" },
+    needs(args, ctx) {
+      const file = check(args.path, ctx); // before the person is asked
+      return { read: [args.path], run: [`${OPENER} ${quote(path.relative(ctx.root, file) || ".")}`] };
+    },
+    async run(args, ctx) {
+      await open(args.path, check(args.path, ctx));
+      return `Opened '${args.path}' with ${OPENER}.`;
+    },
+  });
+
+const cannot = (name: string, why: string): Error => new Error(`Cannot open '${name}': ${why}`);
+const quote = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+
+/** The file, links followed, when it is one to look at and somebody is there to do so. */
+function check(name: string, { root, files, ask }: Ctx): string {
+  if (!ask) throw cannot(name, "nobody is there to look at it. Read it, or tell the person where it is.");
+  const file = files.path(name);
+  const stat = fs.statSync(file, { throwIfNoEntry: false });
+  if (!stat) throw cannot(name, "no such file or folder. Check the path.");
+  if (!stat.isFile() && !stat.isDirectory()) throw cannot(name, "it is not a regular file. Choose another.");
+  const runs = [file, path.resolve(root, name)].some((one) => RUNS.has(path.extname(one).slice(1).toLowerCase()));
+  if (runs || (stat.isFile() && (isExecutable(stat) || MAGIC.some((magic) => startOf(file).startsWith(magic)))))
+    throw cannot(name, "it could run as a program. The person can open it, if they trust it.");
+  return file;
+}
+
+const isExecutable = ({ mode }: fs.Stats): boolean => process.platform !== "win32" && (mode & 0o111) !== 0;
+
+function startOf(file: string): string {
+  const bytes = Buffer.alloc(16);
+  const handle = fs.openSync(file, "r");
+  const length = fs.readSync(handle, bytes);
+  fs.closeSync(handle);
+  return bytes.toString("latin1", 0, length);
+}
+
+/** Detached: the program stays when zz goes. What ends at once with a code could not open it. */
+function open(name: string, file: string): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const child = spawn(OPENER, [file], { detached: true, stdio: "ignore" });
+  const timer = setTimeout(resolve, WAIT);
+  child.on("error", (error: NodeJS.ErrnoException) => {
+    const why = error.code === "ENOENT" ? `there is no ${OPENER} here` : error.message;
+    reject(cannot(name, `${why}. Tell the person where it is: ${file}`));
+  });
+  child.on("exit", (code) => {
+    if (!code || OPENER === "explorer")
+      resolve(); // explorer ends with 1 whatever happened
+    else reject(cannot(name, `${OPENER} says that ${WORDS[code] ?? `it failed (exit code ${code})`}.`));
+  });
+  child.unref();
+  return promise.finally(() => clearTimeout(timer));
+}

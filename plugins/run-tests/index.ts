@@ -1,0 +1,43 @@
+// run_tests: how this project tests, as a command for run_command; and what came out of it, short.
+import type { Result, Zz } from "zz";
+import { commandFor } from "./find.ts";
+import { brief } from "./read.ts";
+
+export const defaults = { seconds: 600 }; // what all tests together may take
+const SPARE = 120; // seconds more for the question that run_command asks
+
+interface Ran {
+  exit: number | null;
+  signal?: string;
+  timedOut?: boolean;
+  stdout: string;
+  stderr: string;
+  file?: string;
+}
+
+export default ({ config: { seconds }, tool }: Zz<typeof defaults>) =>
+  tool({
+    name: "run_tests",
+    description: "Run the project's tests (node:test, vitest, jest, mocha, or its test script): all, or some of them.",
+    aliases: ["runTests", "test"],
+    params: {
+      path: "string? only this test file, or the ones in this folder",
+      filter: "string? only tests with this in their name: a text or a regular expression",
+    },
+    timeout: (seconds + SPARE) * 1_000,
+    async run({ path, filter }, ctx) {
+      const { command, runner, notes, narrowed } = await commandFor({ path, filter }, ctx);
+      const result = await ctx.call("run_command", { command, timeout_ms: seconds * 1_000 });
+      const ran = result.data as Ran | undefined;
+      if (typeof ran?.stdout !== "string") return result; // it was refused, or could not start
+      const { text, ...reading } = brief(ran, runner, filter);
+      const idle = narrowed && ran.exit === 0 && reading.passed + reading.failed === 0 && reading.read;
+      const none = `No test ran: nothing matches${path ? ` path '${path}'` : ""}${filter ? ` filter '${filter}'` : ""}.`;
+      const { read, ...counts } = reading;
+      return {
+        text: [`$ ${command}`, ...notes, idle ? none : text].join("\n"),
+        data: { runner, command, exit: ran.exit, ...counts, output: result.text, ...(ran.file && { file: ran.file }) },
+        ...((ran.exit !== 0 || idle) && { failed: true }),
+      } satisfies Result;
+    },
+  });

@@ -1,0 +1,121 @@
+// What a runner's own plain output says: how many passed, which failed and why.
+import type { Runner } from "./find.ts";
+
+export interface Reading {
+  passed: number;
+  failed: number;
+  skipped: number;
+  failures: string[];
+}
+interface Reader {
+  /** The numbers: undefined when this is not its output. */
+  count(text: string): Omit<Reading, "failures"> | undefined;
+  failures(text: string): string[];
+  why: RegExp; // where the failures are told
+}
+
+const MOST_NAMES = 50;
+const SHOWN = { head: 6_000, tail: 2_000 }; // characters of why
+const TAIL = 4_000; // characters, where nothing better is known
+
+const READERS: Record<Runner, Reader> = {
+  node: {
+    count: (text) => {
+      const of = (word: string) => sum(text, new RegExp(`^(?:ℹ|#) ${word} (\\d+)$`, "gm"));
+      return /^(?:ℹ|#) pass \d+$/m.test(text)
+        ? { passed: of("pass"), failed: of("fail") + of("cancelled"), skipped: of("skipped") + of("todo") }
+        : undefined;
+    },
+    failures: (text) => [
+      ...all(text.slice(Math.max(0, text.search(/^✖ failing tests:$/m))), /^✖ (.+) \([\d.]+ms\)(?: #.*)?$/gm),
+      ...tapFailures(text),
+    ],
+    why: /^✖ failing tests:$|^ *not ok /m,
+  },
+  vitest: {
+    count: (text) => countWords(text, /^ *Tests {2}(.*\(\d+\).*|no tests)$/gm),
+    failures: (text) => all(text, /^ FAIL {2}(.+)$/gm),
+    why: /^⎯+ ?Failed (Tests|Suites)|^ FAIL {2}/m,
+  },
+  jest: {
+    count: (text) => countWords(text, /^Tests: +(.*total)$/gm),
+    failures: (text) => all(text, /^ {2}● (.+)$/gm).filter((name) => !/^Console$/.test(name)),
+    why: /^ {2}● /m,
+  },
+  mocha: {
+    count: (text) => {
+      const of = (word: string) => sum(text, new RegExp(`^ {2}(\\d+) ${word}\\b`, "gm"));
+      return /^ {2}\d+ passing\b/m.test(text)
+        ? { passed: of("passing"), failed: of("failing"), skipped: of("pending") }
+        : undefined;
+    },
+    failures: (text) =>
+      all(text.slice(Math.max(0, text.search(/^ {2}\d+ failing$/m))), /^ {2}\d+\) (.+(?:\n {7,}.+?)*?):$/gm).map(
+        (name) => name.split(/\n +/).join(" › "),
+      ),
+    why: /^ {2}\d+ failing$/m,
+  },
+};
+
+export function brief(
+  { exit, signal, timedOut, stdout, stderr }: Output,
+  runner?: Runner,
+  filter?: string,
+): Reading & { text: string; read: boolean } {
+  const text = `${stdout.trimEnd()}\n${stderr.trimEnd()}`.replace(/\x1b\[[0-9;?]*[A-Za-z]/g, "").replaceAll("\r", "");
+  const readers = runner ? [READERS[runner]] : Object.values(READERS);
+  const reader = readers.find((one) => one.count(text));
+  const { passed, failed, skipped } = reader?.count(text) ?? { passed: 0, failed: 0, skipped: 0 };
+  const idle = reader === READERS.node && filter ? emptyFiles(text) : 0;
+  const failures = [...new Set(reader?.failures(text) ?? [])];
+  const end = timedOut ? "stopped: it took too long" : signal ? `stopped by ${signal}` : `exit code ${exit}`;
+  const counts = `passed ${passed - idle}, failed ${failed}${skipped ? `, skipped ${skipped}` : ""}`;
+  const at = reader ? text.search(reader.why) : -1;
+  const told = exit === 0 ? "" : at < 0 ? tail(text) : middleCut(text.slice(at));
+  const lines = [
+    reader ? `${counts} (${end})` : `Ended with ${end}.`,
+    ...failures.slice(0, MOST_NAMES).map((name) => `failed: ${name}`),
+    ...(failures.length > MOST_NAMES ? [`failed: ${failures.length - MOST_NAMES} more`] : []),
+    ...(told || !reader ? ["", told || tail(text)] : []),
+  ];
+  return { passed: passed - idle, failed, skipped, failures, text: lines.join("\n").trimEnd(), read: Boolean(reader) };
+}
+interface Output {
+  exit: number | null;
+  signal?: string;
+  timedOut?: boolean;
+  stdout: string;
+  stderr: string;
+}
+
+const all = (text: string, pattern: RegExp): string[] => [...text.matchAll(pattern)].map(([, name]) => name!.trim());
+const sum = (text: string, pattern: RegExp): number =>
+  all(text, pattern).reduce((total, one) => total + Number(one), 0);
+
+/** "1 failed | 2 passed | 1 skipped (4)" and "1 failed, 2 passed, 3 total" */
+function countWords(text: string, pattern: RegExp): Omit<Reading, "failures"> | undefined {
+  const lines = all(text, pattern);
+  const of = (word: string) => sum(lines.join("\n"), new RegExp(`(\\d+) ${word}`, "g"));
+  return lines.length ? { passed: of("passed"), failed: of("failed"), skipped: of("skipped") + of("todo") } : undefined;
+}
+
+/** A file in which no test has the name counts as a test that passed. */
+const emptyFiles = (text: string): number =>
+  all(text, /^(?:✔|ok \d+ -) (.+\.[cm]?[jt]sx?)(?: \([\d.]+ms\))?$/gm).length;
+
+/** Without the suites, which fail with the tests in them. */
+const tapFailures = (text: string): string[] =>
+  [...text.matchAll(/^( *)not ok \d+ - (.*)\n\1 {2}---\n([\s\S]*?)\n\1 {2}\.\.\.$/gm)]
+    .filter(([, , , details]) => !details!.includes("failureType: 'subtestsFailed'"))
+    .map(([, , name]) => name!);
+
+function tail(text: string): string {
+  const whole = text.trim();
+  return whole.length > TAIL ? `[…]\n${whole.slice(whole.indexOf("\n", whole.length - TAIL) + 1 || -TAIL)}` : whole;
+}
+
+function middleCut(text: string): string {
+  const whole = text.trim();
+  if (whole.length <= SHOWN.head + SHOWN.tail) return whole;
+  return `${whole.slice(0, SHOWN.head)}\n[…]\n${whole.slice(-SHOWN.tail)}`;
+}

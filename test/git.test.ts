@@ -1,0 +1,760 @@
+// The tools that ask git, against real repositories: some with programs planted in their configuration.
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Ask, type Core, createZz, openChat, type Result, runTurn, type Settings } from "../zz.ts";
+import { type Place, place, ROOT } from "./run.ts";
+
+/** As a person would call it, without a configuration of the machine's own. */
+function git(cwd: string, ...args: string[]): string {
+  const env = { ...process.env, GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
+  return execFileSync("git", args, { cwd, encoding: "utf8", env, stdio: ["ignore", "pipe", "pipe"], timeout: 10_000 });
+}
+
+function put(where: Place, files: Record<string, string>): void {
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(where.cwd, name)), { recursive: true });
+    writeFileSync(join(where.cwd, name), content);
+  }
+}
+
+/** A repository with one commit of these files, on the branch trunk. */
+function repository(files: Record<string, string> = { "a.txt": "one\n" }): Place {
+  const where = place();
+  put(where, files);
+  git(where.cwd, "init", "-q", "-b", "trunk");
+  git(where.cwd, "config", "user.name", "Ada");
+  git(where.cwd, "config", "user.email", "ada@example.com");
+  git(where.cwd, "add", "--all");
+  git(where.cwd, "commit", "-qm", "Begin");
+  return where;
+}
+
+interface Given {
+  ask?: Ask;
+  settings?: Settings;
+  stop?: AbortSignal;
+  allow?: string[];
+}
+
+/** One call, as the model makes it; what comes back with its data. */
+async function call(where: Place, tool: string, args: object, given: Given = {}): Promise<Result> {
+  const { ask, settings = {}, stop } = given;
+  const allow = given.allow ? { run: given.allow } : {};
+  const core = await createZz({ root: where.cwd, home: where.home, save: false, settings, allow });
+  if (ask) core.ask = ask;
+  let result: Result = { text: "it was not called" };
+  core.seers.push({ owner: "test", value: { event: "called", see: (fact) => (result = fact.result), limit: 1_000 } });
+  const chat = openChat(core, scripted(core, tool, args));
+  stop?.addEventListener("abort", () => chat.stop.abort());
+  await runTurn(core, chat, "go").catch((error) => {
+    if (!stop?.aborted) throw error;
+  });
+  return result;
+}
+const commit = (where: Place, args: object, given: Given = {}): Promise<Result> =>
+  call(where, "git_commit", args, { allow: ["git commit"], ...given });
+
+function scripted(core: Core, tool: string, args: object): string {
+  const value = {
+    name: "script",
+    models: async () => [],
+    async *chat({ messages }: { messages: { role: string }[] }) {
+      if (messages.at(-1)!.role === "tool") yield { text: "done" };
+      else yield { call: { id: "c", name: tool, args } };
+      yield { finish: "stop" };
+    },
+  };
+  core.providers.set("script", { owner: "test", value });
+  return "script/m";
+}
+
+/** What the person would be shown with the question. */
+async function preview(where: Place, args: object): Promise<string> {
+  const core = await createZz({ root: where.cwd, home: where.home, save: false });
+  const { preview } = core.tools.get("git_commit")!.value;
+  const value = {
+    name: "show",
+    description: "x",
+    run: async (_: unknown, ctx: any) => (await preview!(args as never, ctx)) as string,
+  };
+  core.tools.set("show", { owner: "test", value });
+  let text = "";
+  const see = (fact: any) => (text = fact.result.text);
+  core.seers.push({ owner: "test", value: { event: "called", see, limit: 1_000 } });
+  await runTurn(core, openChat(core, scripted(core, "show", {})), "go");
+  return text;
+}
+
+/** A program that leaves a mark when it runs. */
+function plant(where: Place, then = "[ -p /dev/stdin ] && exec cat; exit 1"): { file: string; ran(): boolean } {
+  const [file, mark] = [join(where.cwd, "..", "planted"), join(where.cwd, "..", "planted-ran")];
+  writeFileSync(file, `#!/bin/sh\ntouch '${mark}'\n${then}\n`);
+  chmodSync(file, 0o755);
+  return { file, ran: () => existsSync(mark) };
+}
+function attempt(act: () => void): void {
+  try {
+    act();
+  } catch {}
+}
+async function inTerminal(where: Place): Promise<void> {
+  const { spawn } = await import("@lydell/node-pty");
+  await new Promise((done) => spawn("git", ["log"], { cwd: where.cwd }).onExit(done));
+}
+/** So that git must look at the content again. */
+const touch = (where: Place, name: string): void => utimesSync(join(where.cwd, name), 1, Date.now() / 1_000);
+
+// ── What a repository carries does not run ──
+
+type Lay = (where: Place, program: string) => void;
+const config =
+  (...settings: [string, string?][]): Lay =>
+  (where, program) => {
+    for (const [name, value] of settings) git(where.cwd, "config", name, value ?? program);
+  };
+const attributes =
+  (text: string, lay: Lay): Lay =>
+  (where, program) => {
+    lay(where, program);
+    put(where, { ".gitattributes": `${text}\n` });
+  };
+const hooks: Lay = (where, program) => {
+  for (const name of ["post-index-change", "reference-transaction", "pre-commit"]) {
+    rmSync(join(where.cwd, ".git/hooks", name), { force: true });
+    symlinkSync(program, join(where.cwd, ".git/hooks", name));
+  }
+};
+/** A commit that says it is signed, so that git would have the signature checked. */
+const signed: Lay = (where, program) => {
+  config(["log.showSignature", "true"], ["gpg.program"])(where, program);
+  const body = git(where.cwd, "cat-file", "commit", "HEAD").replace(
+    "\n\n",
+    "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n",
+  );
+  const hash = execFileSync("git", ["hash-object", "-t", "commit", "-w", "--stdin"], { cwd: where.cwd, input: body });
+  git(where.cwd, "reset", "-q", hash.toString().trim());
+};
+/** A clone that lacks the content of a file, and fetches it by a program of the repository's choice. */
+const partial: Lay = (where, program) => {
+  writeFileSync(program, readFileSync(program, "utf8").replace(/\[.*exec cat; /, "")); // no talk: no waiting
+  config(["remote.origin.url", `ext::${program}`], ["remote.origin.promisor", "true"])(where, program);
+  config(["extensions.partialClone", "origin"], ["protocol.ext.allow", "always"])(where, program);
+  config(["core.repositoryformatversion", "1"])(where, program);
+  const blob = git(where.cwd, "rev-parse", "HEAD:a.txt").trim();
+  rmSync(join(where.cwd, ".git/objects", blob.slice(0, 2), blob.slice(2)));
+};
+const submodule =
+  (lay: Lay): Lay =>
+  (where, program) => {
+    const inner = join(where.cwd, "sub");
+    mkdirSync(inner);
+    git(inner, "init", "-q", "-b", "trunk");
+    writeFileSync(join(inner, "in.txt"), "one\n");
+    git(inner, "add", ".");
+    git(inner, "-c", "user.name=A", "-c", "user.email=a@b", "commit", "-qm", "In");
+    put(where, { ".gitmodules": '[submodule "sub"]\n\tpath = sub\n\turl = ./sub\n' });
+    git(where.cwd, "add", "sub", ".gitmodules");
+    git(where.cwd, "commit", "-qm", "Sub");
+    writeFileSync(join(inner, "in.txt"), "two\n");
+    git(inner, "-c", "user.name=A", "-c", "user.email=a@b", "commit", "-qam", "In again");
+    writeFileSync(join(inner, "in.txt"), "TWO\n");
+    utimesSync(join(inner, "in.txt"), 1, 1);
+    lay({ ...where, cwd: inner }, program);
+    git(where.cwd, "config", "diff.submodule", "diff");
+  };
+const clean = config(["filter.x.clean"], ["filter.x.smudge", "cat"], ["filter.x.required", "true"]);
+
+/** What is planted, and the command by which git itself would run it: a plant that never grows proves nothing. */
+const PLANTS: [what: string, lay: Lay, byGit: string[] | "terminal"][] = [
+  ["core.fsmonitor", config(["core.fsmonitor"]), ["status"]],
+  ["hooks", hooks, ["commit", "-am", "x"]],
+  [
+    "core.hooksPath",
+    (where, program) => [hooks(where, program), config(["core.hooksPath", ".git/hooks"])(where, program)],
+    ["commit", "-am", "x"],
+  ],
+  ["diff.external", config(["diff.external"]), ["diff"]],
+  ["a diff driver", attributes("*.txt diff=x", config(["diff.x.command"])), ["diff"]],
+  ["a text conversion", attributes("*.txt diff=x", config(["diff.x.textconv"])), ["diff"]],
+  ["a pager", config(["core.pager"], ["pager.diff"], ["pager.log"], ["pager.status"]), "terminal"],
+  ["a signature check", signed, ["log"]],
+  ["a clean filter", attributes("*.txt filter=x", clean), ["diff"]],
+  ["a clean filter of an odd name", attributes("*.txt filter=x.y.Z", config(["filter.x.y.Z.clean"])), ["status"]],
+  ["a filter process", attributes("*.txt filter=x", config(["filter.x.process"])), ["diff"]],
+  [
+    "a filter in an included file",
+    attributes("*.txt filter=x", (where, program) => {
+      writeFileSync(join(where.cwd, ".git/more"), `[filter "x"]\n\tclean = ${program}\n`);
+      config(["include.path", "more"])(where, program);
+    }),
+    ["diff"],
+  ],
+  ["a promisor remote", partial, ["diff"]],
+  ["a submodule's file watcher", submodule(config(["core.fsmonitor"])), ["status"]],
+  ["a submodule's clean filter", submodule(attributes("*.txt filter=x", clean)), ["status"]],
+  ["a submodule's external diff", submodule(config(["diff.external"])), ["diff"]],
+];
+for (const [what, lay, byGit] of PLANTS)
+  test(`git tools run nothing that a repository carries: ${what}`, { timeout: 30_000 }, async () => {
+    for (const way of ["by zz", "by git"]) {
+      const where = repository({ "a.txt": "one\n", "b.txt": "same\n" });
+      const { file, ran } = plant(where);
+      lay(where, file);
+      put(where, { "a.txt": "two\n" });
+      touch(where, "b.txt");
+      if (way === "by git") {
+        if (byGit === "terminal") await inTerminal(where);
+        else attempt(() => git(where.cwd, ...byGit));
+        ok(ran(), `git ${byGit} was to run it, or this test proves nothing`);
+        continue;
+      }
+      for (const [tool, args] of [
+        ["git_status", {}],
+        ["git_diff", {}],
+        ["git_diff", { staged: true }],
+        ["git_diff", { ref: "HEAD" }],
+        ["git_diff", { path: "a.txt" }],
+        ["git_log", {}],
+        ["git_log", { path: "a.txt" }],
+      ] as const) {
+        const { text } = await call(where, tool, args);
+        ok(!ran(), `${tool} ${JSON.stringify(args)} ran it: ${text}`);
+        doesNotMatch(text, /it was not called|there is no tool/);
+      }
+      await preview(where, { message: "x", files: ["a.txt"] });
+      ok(!ran(), "the preview of git_commit ran it");
+    }
+  });
+
+// ── git_status, git_diff, git_log ──
+
+const busy = repository({
+  "a.txt": "one\n",
+  "src/b.txt": "one\n",
+  "gone.txt": "one\n",
+  "moves.txt": "a longer text that stays\n".repeat(9),
+  ".env": "KEY=old-secret\n",
+  "ünï céde.txt": "x\n",
+  ":(top)x": "one\n",
+});
+put(busy, { "a.txt": "two\n", "src/b.txt": "two\n", ".env": "KEY=new-secret\n", "new.txt": "n\n", ":(top)x": "two\n" });
+rmSync(join(busy.cwd, "gone.txt"));
+git(busy.cwd, "mv", "moves.txt", "moved.txt");
+git(busy.cwd, "add", "src/b.txt");
+git(busy.cwd, "tag", "v1");
+git(busy.cwd, "tag", "-a", "-m", "x", "blob", "HEAD:.env");
+
+type Row = [what: string, tool: string, args: object, expected: string | RegExp, not?: RegExp | "fails"];
+const ROWS: Row[] = [
+  [
+    "every kind of change",
+    "git_status",
+    {},
+    "## trunk\n M .env\n M :(top)x\n M a.txt\n D gone.txt\nR  moves.txt -> moved.txt\nM  src/b.txt\n?? new.txt",
+  ],
+  ["a path", "git_status", { path: "src" }, "## trunk\nM  src/b.txt"],
+  ["a path that looks like git's own words", "git_status", { path: ":(top)x" }, "## trunk\n M :(top)x"],
+  ["a path without changes", "git_status", { path: "ünï céde.txt" }, "## trunk\nNo changes."],
+  ["a path outside", "git_status", { path: "../.." }, /^Refused: requires read access to "\.\.\/\.\."/, "fails"],
+  [
+    "what is not staged",
+    "git_diff",
+    {},
+    /^diff --git a\/:\(top\)x [\s\S]*-one\n\+two\n[\s\S]*deleted file[\s\S]*\n-one\n/,
+    /b\.txt/,
+  ],
+  [
+    "the file of secrets is named, not shown",
+    "git_diff",
+    {},
+    /\n\[Left out, since they may not be read: \.env\]$/,
+    /secret/,
+  ],
+  ["what is staged", "git_diff", { staged: true }, /rename from moves\.txt[\s\S]*b\/src\/b\.txt/, /a\.txt/],
+  ["since a commit", "git_diff", { ref: "HEAD" }, /a\/a\.txt[\s\S]*src\/b\.txt/, /secret/],
+  ["since a tag, under a path", "git_diff", { ref: "v1", path: "src" }, /^diff --git a\/src\/b\.txt/, /a\/a\.txt/],
+  ["between two", "git_diff", { ref: "v1..HEAD" }, "No changes."],
+  ["between one and here", "git_diff", { ref: "v1.." }, "No changes."],
+  [
+    "a path with staged changes only",
+    "git_diff",
+    { path: "src" },
+    "No unstaged changes (1 file staged: ask with staged).",
+  ],
+  [
+    "a path with other changes only",
+    "git_diff",
+    { path: "a.txt", staged: true },
+    "No staged changes (1 file changed and not staged: ask without staged).",
+  ],
+  ["a new file", "git_diff", { path: "new.txt" }, "No changes (1 path not tracked: git_status lists them)."],
+  ["no changes", "git_diff", { path: "ünï céde.txt" }, "No changes."],
+  [
+    "a ref that is an option",
+    "git_diff",
+    { ref: "--output=x" },
+    /^Cannot compare with '--output=x': it begins with a dash/,
+    "fails",
+  ],
+  ["a second ref that is an option", "git_diff", { ref: "HEAD..-x" }, /there is no commit '-x'/, "fails"],
+  [
+    "no such ref",
+    "git_diff",
+    { ref: "nope" },
+    "Cannot compare with 'nope': there is no commit 'nope'. git_log shows what there is.",
+    "fails",
+  ],
+  [
+    "a ref that is a file's content",
+    "git_diff",
+    { ref: "HEAD:.env", path: "a.txt" },
+    /there is no commit 'HEAD:\.env'/,
+    "fails",
+  ],
+  ["a tag on a file's content", "git_diff", { ref: "blob", path: "a.txt" }, /there is no commit 'blob'/, "fails"],
+  ["the latest", "git_log", {}, /^[0-9a-f]{7,} \d{4}-\d\d-\d\d Ada: Begin \(HEAD -> trunk, tag: v1\)$/],
+  ["none under a path", "git_log", { path: "new.txt" }, "No commits that changed 'new.txt'."],
+  ["none since", "git_log", { since: "2099-01-01" }, "No commits since '2099-01-01'."],
+  ["a since that is an option", "git_log", { since: "--output=x" }, /Begin|No commits/],
+  ["fewer than one", "git_log", { count: 0 }, "Cannot show 0 commits: that is none. Ask for 1 or more.", "fails"],
+];
+for (const [what, tool, args, expected, not] of ROWS)
+  test(`${tool}: ${what}`, { timeout: 10_000 }, async () => {
+    const { text, failed } = await call(busy, tool, args);
+    if (typeof expected === "string") equal(text, expected);
+    else match(text, expected);
+    equal(Boolean(failed), not === "fails", text);
+    if (not instanceof RegExp) doesNotMatch(text, not);
+    ok(!existsSync(join(busy.cwd, "x")), "an option got through");
+  });
+
+test("git_diff: a file of secrets that is named, and that the person allows, is shown", async () => {
+  const { text } = await call(busy, "git_diff", { path: ".env" }, { ask: async () => "y" });
+  match(text, /-KEY=old-secret\n\+KEY=new-secret/);
+});
+
+test("git_diff: a moved file of secrets is not shown by its new name", async () => {
+  const where = repository({ ".env": "KEY=secret\n".repeat(9) });
+  git(where.cwd, "mv", ".env", "id_rsa");
+  equal((await call(where, "git_diff", { staged: true })).text, "[Left out, since they may not be read: .env, id_rsa]");
+});
+
+test("git_diff: an environment that changes how git takes paths does not show it either", async () => {
+  process.env.GIT_LITERAL_PATHSPECS = "1";
+  const { text } = await call(busy, "git_diff", {}).finally(() => delete process.env.GIT_LITERAL_PATHSPECS);
+  match(text, /a\.txt/);
+  doesNotMatch(text, /secret/);
+});
+
+test("git_diff: a long one keeps its head and its tail, and says what is missing", async () => {
+  const where = repository({ "a.txt": "", "b.txt": "" });
+  put(where, { "a.txt": Array.from({ length: 9_000 }, (_, i) => `first ${i}\n`).join(""), "b.txt": "last\n" });
+  const { text, data } = await call(where, "git_diff", {});
+  ok(text.length < 31_000, `${text.length}`);
+  match(text, /^diff --git a\/a\.txt/);
+  match(text, /\+last$/);
+  const shown = text.match(/^\+first \d+$/gm)!.length;
+  const said = Number(/\[(\d+) lines left out here; ask for one path at a time: a\.txt, b\.txt\]/.exec(text)?.[1]);
+  equal(shown + said, 9_000);
+  equal((data as { cut: number }).cut, said);
+});
+
+test("git_diff: 200 MB of it do not stay in memory", { timeout: 60_000 }, async () => {
+  const where = repository({ "a.txt": "" });
+  writeFileSync(join(where.cwd, "a.txt"), `${"x".repeat(99)}\n`.repeat(2_000_000));
+  const before = process.memoryUsage().rss;
+  const { text } = await call(where, "git_diff", {});
+  match(text, /\[1999\d{3} lines left out here/);
+  ok(process.memoryUsage().rss - before < 150 * 2 ** 20, `${(process.memoryUsage().rss - before) / 2 ** 20} MB`);
+});
+
+test("git tools: in a folder of a repository, they see that folder, by its own paths", async () => {
+  const outer = repository({ "top.txt": "one\n", "in/a.txt": "one\n" });
+  const where = { ...outer, cwd: join(outer.cwd, "in") };
+  put(outer, { "top.txt": "two\n", "in/a.txt": "two\n", "in/new.txt": "n\n" });
+  equal((await call(where, "git_status", {})).text, "## trunk\n M a.txt\n?? new.txt");
+  match((await call(where, "git_diff", {})).text, /^diff --git a\/a\.txt b\/a\.txt\n[\s\S]*\+two$/);
+  git(outer.cwd, "add", "--all");
+  const shown = await preview(where, { message: "All" });
+  match(
+    shown,
+    /\n {2}M a\.txt\n {2}A new\.txt\n {2}M \.\.\/top\.txt\n/,
+    "what lies outside is committed too, and told",
+  );
+});
+
+for (const [tool, text] of [
+  ["git_status", "## No commits yet on trunk\nA  a.txt"],
+  ["git_diff", "No unstaged changes (1 file staged: ask with staged)."],
+  ["git_log", "No commits yet."],
+])
+  test(`${tool}: in a repository without a commit`, async () => {
+    const where = place();
+    put(where, { "a.txt": "one\n" });
+    git(where.cwd, "init", "-q", "-b", "trunk");
+    git(where.cwd, "add", ".");
+    equal((await call(where, tool!, {})).text, text);
+  });
+
+for (const [tool, args] of [
+  ["git_status", {}],
+  ["git_diff", {}],
+  ["git_log", {}],
+  ["git_commit", { message: "x" }],
+] as const)
+  test(`${tool}: outside a repository it says so`, async () => {
+    const { text, failed } = await call(place(), tool, args, { allow: ["git commit"] });
+    match(
+      text,
+      /^Cannot ask git: not a git repository \(or any of the parent directories\): \.git\. Is '.*' a repository\?$/,
+    );
+    equal(failed, true);
+  });
+
+test("git tools: files outside the project that core.worktree names are not shown", async () => {
+  const where = repository();
+  git(where.cwd, "config", "core.worktree", "/etc");
+  for (const tool of ["git_status", "git_diff", "git_log"])
+    match(
+      (await call(where, tool, {})).text,
+      /^Cannot ask git: the repository's files are in '\/etc', outside the project/,
+    );
+});
+
+test("git_status: without git it says so", async () => {
+  const { PATH } = process.env;
+  const where = repository();
+  process.env.PATH = "/nowhere";
+  const { text } = await call(where, "git_status", {}).finally(() => (process.env.PATH = PATH));
+  equal(text, "Cannot ask git: there is no git here. Install it.");
+});
+
+test("git tools: they leave the index as it is, and need no lock", async () => {
+  const where = repository();
+  const index = join(where.cwd, ".git/index");
+  touch(where, "a.txt");
+  const before = readFileSync(index);
+  writeFileSync(`${index}.lock`, "");
+  for (const tool of ["git_status", "git_diff", "git_log"]) equal((await call(where, tool, {})).failed, undefined);
+  deepEqual(readFileSync(index), before);
+});
+
+test("git_status, git_diff: a file that its filter would show as unchanged is told of", async () => {
+  const where = repository();
+  config(["filter.up.clean", "tr a-z A-Z"])(where, "");
+  put(where, { ".gitattributes": "*.txt filter=up\n" });
+  git(where.cwd, "add", "--all", "--renormalize", ".");
+  git(where.cwd, "add", ".gitattributes");
+  git(where.cwd, "commit", "-qm", "Filter");
+  put(where, { "a.txt": "oNe\n" });
+  equal(git(where.cwd, "diff"), "", "to git nothing changed");
+  const note = "[Compared without their content filter, so these may only look changed: a.txt]";
+  equal((await call(where, "git_status", {})).text, `## trunk\n M a.txt\n${note}`);
+  ok((await call(where, "git_diff", {})).text.endsWith(note));
+});
+
+/** A git that hangs, and the process that it started. */
+function hanging(where: Place): { PATH: string; alive(): boolean } {
+  const folder = join(where.cwd, "..", "bin");
+  const pid = join(folder, "pid");
+  mkdirSync(folder);
+  writeFileSync(join(folder, "git"), `#!/bin/sh\nsleep 60 & echo $! >'${pid}'\nwait\n`, { mode: 0o755 });
+  const alive = () =>
+    existsSync(`/proc/${readFileSync(pid, "utf8").trim()}/cmdline`) && !isZombie(readFileSync(pid, "utf8").trim());
+  return { PATH: `${folder}:${process.env.PATH}`, alive };
+}
+const isZombie = (pid: string): boolean => / Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+
+for (const how of ["is given up after its time", "is stopped with the turn"])
+  test(`git tools: a git that hangs ${how}, with all it started`, { timeout: 20_000 }, async () => {
+    const where = repository();
+    const { PATH, alive } = hanging(where);
+    const before = process.env.PATH;
+    process.env.PATH = PATH;
+    const stop = how.includes("turn") ? AbortSignal.timeout(1_000) : undefined;
+    const settings = { git: { seconds: stop ? 60 : 1 } };
+    const started = performance.now();
+    const { text } = await call(where, "git_status", {}, { settings, ...(stop && { stop }) }).finally(
+      () => (process.env.PATH = before),
+    );
+    match(text, stop ? /interrupted/ : /^Cannot ask git: it took longer than 1 s and was stopped\./);
+    ok(performance.now() - started < 5_000);
+    await sleep(1_500);
+    ok(!alive(), "its child still runs");
+  });
+
+// ── git_commit ──
+
+const last = (where: Place, format = "%B"): string => git(where.cwd, "log", "-1", `--format=${format}`).trimEnd();
+const hook = (where: Place, name: string, script: string): void =>
+  writeFileSync(join(where.cwd, ".git/hooks", name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+
+test("git_commit: what is staged, and nothing else", async () => {
+  const where = repository({ "a.txt": "one\n", "b.txt": "one\n" });
+  put(where, { "a.txt": "two\n", "b.txt": "two\n" });
+  git(where.cwd, "add", "a.txt");
+  const { text, data } = await commit(where, { message: "Say two\n\nFor a reason." });
+  match(text, /^Committed [0-9a-f]{7,} on trunk: Say two \(1 file changed, 1 insertion\(\+\), 1 deletion\(-\)\)$/);
+  const { hash, ...rest } = data as Record<string, unknown>;
+  deepEqual(rest, { subject: "Say two", branch: "trunk", files: 1, insertions: 1, deletions: 1 });
+  equal(hash, last(where, "%h"));
+  equal(last(where), "Say two\n\nFor a reason.");
+  equal(git(where.cwd, "status", "--short"), " M b.txt\n");
+});
+
+test("git_commit: these files: changed, new, deleted, in a folder, with a strange name; others stay as they are", async () => {
+  const where = repository({
+    "a.txt": "one\n",
+    "gone.txt": "x\n",
+    "staged.txt": "one\n",
+    "src/s.txt": "one\n",
+    "*.md": "x\n",
+    "b.md": "x\n",
+  });
+  put(where, {
+    "a.txt": "two\n",
+    "staged.txt": "two\n",
+    "src/s.txt": "two\n",
+    "src/new.txt": "n\n",
+    "*.txt": "star\n",
+    "-x": "dash\n",
+    "b.md": "two\n",
+  });
+  rmSync(join(where.cwd, "gone.txt"));
+  rmSync(join(where.cwd, "*.md"));
+  git(where.cwd, "add", "staged.txt");
+  const files = ["a.txt", "gone.txt", "src", "*.txt", "*.md", "-x"];
+  match(
+    await preview(where, { message: "Some", files }),
+    /^On trunk, 7 files:\n( {2}[AMD] .*\n){7}With the message:\n/,
+  );
+  const { text, failed } = await commit(where, { message: "Some", files });
+  ok(!failed, text);
+  equal(
+    git(where.cwd, "show", "--name-status", "--format=", "HEAD"),
+    "D\t*.md\nA\t*.txt\nA\t-x\nM\ta.txt\nD\tgone.txt\nA\tsrc/new.txt\nM\tsrc/s.txt\n",
+  );
+  equal(git(where.cwd, "status", "--short"), " M b.md\nM  staged.txt\n");
+});
+
+for (const message of [
+  "--amend",
+  "-m x",
+  "$(touch planted) `touch planted`",
+  "a \"b\" 'c' \\n %s",
+  "Ünïcödé 🚀 名",
+  "# not a comment",
+  "one\n\n# still not\n-- \ntwo",
+])
+  test(`git_commit: the message ${JSON.stringify(message)} is plain text`, async () => {
+    const where = repository();
+    git(where.cwd, "config", "commit.cleanup", "strip");
+    put(where, { "a.txt": "two\n" });
+    const { text, failed } = await commit(where, { message, files: ["a.txt"] });
+    ok(!failed, text);
+    equal(last(where), message.replace("-- \n", "--\n"));
+    equal(git(where.cwd, "rev-list", "--count", "HEAD"), "2\n");
+    ok(!existsSync(join(where.cwd, "planted")));
+  });
+
+const REFUSED: [what: string, args: { message: string; files?: string[] }, expected: RegExp][] = [
+  ["an empty message", { message: " \n" }, /^Cannot commit: the message is empty\. Say what was changed, and why\.$/],
+  [
+    "nothing staged",
+    { message: "x" },
+    /^Cannot commit: nothing is staged \(2 paths changed: {2}M a\.txt, \?\? new\.txt\)\. Name the files to commit in 'files', or stage them\.$/,
+  ],
+  [
+    "a file without changes",
+    { message: "x", files: ["same.txt"] },
+    /^Cannot commit: there is nothing new in 'same\.txt', or git ignores it\./,
+  ],
+  [
+    "an ignored file",
+    { message: "x", files: ["a.log", "a.txt"] },
+    /^Cannot commit: there is nothing new in 'a\.log', or git ignores it\./,
+  ],
+  ["a missing file", { message: "x", files: ["nope"] }, /^Cannot commit: there is nothing new in 'nope'/],
+  ["a file outside", { message: "x", files: ["../x/y"] }, /^Cannot use '.*': it is outside the project/],
+];
+for (const [what, args, expected] of REFUSED)
+  test(`git_commit: refuses ${what}, and does nothing`, async () => {
+    const where = repository({ "a.txt": "one\n", "same.txt": "x\n", ".gitignore": "*.log\n" });
+    put(where, { "a.txt": "two\n", "new.txt": "n\n", "a.log": "x\n" });
+    const { text, failed } = await commit(where, args);
+    match(text, expected);
+    equal(failed, true);
+    match(await preview(where, args), expected, "the person is not asked in vain");
+    equal(git(where.cwd, "status", "--short"), " M a.txt\n?? new.txt\n");
+    equal(last(where), "Begin");
+  });
+
+test("git_commit: refuses while there are conflicts; concludes a merge once they are resolved", async () => {
+  const where = repository();
+  git(where.cwd, "switch", "-qc", "other");
+  put(where, { "a.txt": "theirs\n" });
+  git(where.cwd, "commit", "-qam", "Theirs");
+  git(where.cwd, "switch", "-q", "trunk");
+  put(where, { "a.txt": "ours\n" });
+  git(where.cwd, "commit", "-qam", "Ours");
+  attempt(() => git(where.cwd, "merge", "-q", "other"));
+  equal(
+    (await commit(where, { message: "x" })).text,
+    "Cannot commit: 'a.txt' has a conflict. Resolve it and stage it first.",
+  );
+  put(where, { "a.txt": "ours\n" });
+  git(where.cwd, "add", "a.txt");
+  const { text, failed } = await commit(where, { message: "Merge other" });
+  ok(!failed, text);
+  equal(last(where, "%p").split(" ").length, 2);
+});
+
+test("git_commit: asks, and tells what it will do", async () => {
+  const where = repository({ "a.txt": "one\n" });
+  put(where, { "a.txt": "two\n", "new.txt": "n\n" });
+  hook(where, "pre-commit", "exit 0");
+  hook(where, "commit-msg", "exit 0");
+  writeFileSync(join(where.cwd, ".git/hooks/post-commit"), "not executable");
+  config(["filter.lfs.process", "git-lfs filter-process"], ["commit.gpgSign", "true"])(where, "");
+  equal(
+    await preview(where, { message: "Say two\n\nBody\n", files: ["a.txt", "new.txt"] }),
+    [
+      "On trunk, 2 files:",
+      "  M a.txt",
+      "  A new.txt",
+      "With the message:",
+      "  Say two",
+      "  ",
+      "  Body",
+      " a.txt | 2 +-",
+      " 1 file changed, 1 insertion(+), 1 deletion(-)",
+      "It will run the hook pre-commit, the hook commit-msg, the filter 'lfs', the program that signs.",
+    ].join("\n"),
+  );
+  equal(git(where.cwd, "status", "--short"), " M a.txt\n?? new.txt\n", "to tell is not to do");
+  const questions: string[] = [];
+  const ask = async (question: string) => (questions.push(question) ? "n" : "");
+  const { text, refused } = await commit(where, { message: "x", files: ["a.txt"] }, { allow: [], ask });
+  match(text, /^Refused: the person said no to run access to "git commit"/);
+  ok(refused && questions.length);
+  match((await commit(where, { message: "x", files: ["a.txt"] }, { allow: [] })).text, /--allow-run='?git commit/);
+  equal(last(where), "Begin");
+});
+
+test("git_commit: the first commit of a repository", async () => {
+  const where = place();
+  put(where, { "a.txt": "one\n", "b.txt": "one\n" });
+  git(where.cwd, "init", "-q", "-b", "trunk");
+  git(where.cwd, "config", "user.name", "Ada");
+  git(where.cwd, "config", "user.email", "ada@example.com");
+  match(await preview(where, { message: "First", files: ["a.txt"] }), /^On trunk, 1 file:\n {2}A a\.txt\n/);
+  const { text } = await commit(where, { message: "First", files: ["a.txt"] });
+  match(text, /^Committed [0-9a-f]+ on trunk: First \(1 file changed, 1 insertion\(\+\)\)$/);
+  equal(git(where.cwd, "status", "--short"), "?? b.txt\n");
+});
+
+test("git_commit: hooks run, and what they say comes back", async () => {
+  const where = repository();
+  put(where, { "a.txt": "two\n" });
+  hook(where, "pre-commit", "echo checked; git diff --cached --name-only -- '*.txt'");
+  const { text } = await commit(where, { message: "x", files: ["a.txt"] });
+  match(text, /^Committed .*\nchecked\na\.txt$/);
+});
+
+test("git_commit: a failing hook's words come back, and the index is as it was", async () => {
+  const where = repository({ "a.txt": "one\ntwo\n", "b.txt": "one\n" });
+  put(where, { "a.txt": "ONE\ntwo\n", "b.txt": "two\n", "new.txt": "n\n" });
+  git(where.cwd, "add", "a.txt");
+  put(where, { "a.txt": "ONE\nTWO\n" }); // half of it staged
+  const index = () => git(where.cwd, "ls-files", "--stage") + git(where.cwd, "status", "--short");
+  const before = index();
+  hook(where, "pre-commit", "echo 'lint: no TWO'; echo 'and more' >&2; exit 3");
+  const { text, failed, data } = await commit(where, { message: "x", files: ["a.txt", "new.txt"] });
+  equal(failed, true);
+  match(
+    text,
+    /^Cannot commit: git or a hook refused \(exit code 1\)\. Nothing was committed; what is staged is as it was\.\n/,
+  );
+  match(text, /lint: no TWO\nand more$/);
+  equal((data as { exit: number }).exit, 1);
+  equal(index(), before);
+  equal(last(where), "Begin");
+});
+
+test("git_commit: a hook that hangs is given up, and the index is as it was", { timeout: 20_000 }, async () => {
+  const where = repository();
+  put(where, { "a.txt": "two\n", "new.txt": "n\n" });
+  hook(where, "pre-commit", "sleep 60");
+  const { text } = await commit(
+    where,
+    { message: "x", files: ["a.txt", "new.txt"] },
+    { settings: { git: { commitSeconds: 1 } } },
+  );
+  match(text, /^Cannot ask git: it took longer than 1 s and was stopped\./);
+  equal(git(where.cwd, "status", "--short"), " M a.txt\n?? new.txt\n");
+  ok(!existsSync(join(where.cwd, ".git/index.lock")));
+});
+
+test("git_commit: what a hook leaves running does not hold it up", { timeout: 20_000 }, async () => {
+  const where = repository();
+  put(where, { "a.txt": "two\n" });
+  hook(where, "post-commit", "sleep 8 &");
+  const started = performance.now();
+  match((await commit(where, { message: "x", files: ["a.txt"] })).text, /^Committed /);
+  ok(performance.now() - started < 5_000);
+});
+
+test("git_commit: signing that asks for a passphrase on the terminal has none to ask on", {
+  timeout: 30_000,
+}, async () => {
+  const where = repository();
+  put(where, { "a.txt": "two\n" });
+  const heard = join(where.cwd, "..", "heard");
+  const { file } = plant(
+    where,
+    `{ echo "[$GPG_TTY]"; read answer </dev/tty || echo nobody; } >'${heard}' 2>&1; exit 2`,
+  );
+  config(["commit.gpgSign", "true"], ["gpg.program"])(where, file);
+  const { spawn } = await import("@lydell/node-pty");
+  const args = ["--allow-run=git commit", "--call", "git_commit", '{"message": "x", "files": ["a.txt"]}'];
+  const env = { ...process.env, ZZ_HOME: where.home, GPG_TTY: "/dev/tty" } as Record<string, string>;
+  const terminal = spawn(process.execPath, [join(ROOT, "zz.ts"), ...args], { cwd: where.cwd, env });
+  let seen = "";
+  terminal.onData((text) => (seen += text));
+  await new Promise((done) => terminal.onExit(done));
+  match(readFileSync(heard, "utf8"), /^\[\]\n[\s\S]*nobody\n$/, seen);
+  match(seen, /failed to sign/);
+});
+
+test("git_commit: without an identity it says how to give one", async () => {
+  const where = repository();
+  put(where, { "a.txt": "two\n" });
+  for (const name of ["user.name", "user.email"]) git(where.cwd, "config", "--unset", name);
+  git(where.cwd, "config", "user.useConfigOnly", "true");
+  const before = { ...process.env };
+  Object.assign(process.env, { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" });
+  const { text, failed } = await commit(where, { message: "x", files: ["a.txt"] }).finally(() => {
+    for (const name of ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM"])
+      if (before[name] === undefined) delete process.env[name];
+      else process.env[name] = before[name];
+  });
+  equal(failed, true);
+  match(
+    text,
+    /^Cannot commit: git does not know who you are: no (name|email) was given and auto-detection is disabled\. Tell it: git config --global user\.name "Your Name"; git config --global user\.email you@example\.com$/,
+  );
+  equal(git(where.cwd, "status", "--short"), " M a.txt\n");
+});

@@ -1,0 +1,518 @@
+// run_tests: how it finds the way that a project tests, and what it makes of the runners' own output.
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { type Ask, createZz, openChat, type Result, runTurn } from "../zz.ts";
+import { type Place, place } from "./run.ts";
+
+type Files = Record<string, string | object>;
+
+function project(files: Files): Place {
+  const where = place();
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(where.cwd, name)), { recursive: true });
+    writeFileSync(join(where.cwd, name), typeof content === "string" ? content : JSON.stringify(content));
+  }
+  return where;
+}
+
+/** A plugin that stands in for the real run_command, as a file. */
+function standIn(run: string, needs = ""): string {
+  const file = join(place().cwd, "run_command.mjs");
+  writeFileSync(
+    file,
+    `import { spawnSync } from "node:child_process";
+    const { NODE_TEST_CONTEXT, ...env } = process.env; // our own runner's word for being inside of a test
+    const params = { command: "string", timeout_ms: "integer?" };
+    export default (zz) => zz.tool({ name: "run_command", description: "x", params, ${needs} run: ${run} });`,
+  );
+  return file;
+}
+/** A shell runs the command as it is. */
+const SHELL = standIn(
+  `({ command }, { root }) => {
+    const { status: exit, stdout, stderr } = spawnSync("sh", ["-c", command], { cwd: root, encoding: "utf8", env });
+    return { text: stdout + stderr, data: { exit, stdout, stderr }, ...(exit && { failed: true }) };
+  }`,
+  "needs: ({ command }) => ({ run: [command] }),",
+);
+/** Nothing runs: the command is looked at. */
+const LOOKED = standIn(`({ command }) => ({ text: command, data: { exit: 0, stdout: "", stderr: "" } })`);
+
+interface Given {
+  ask?: Ask;
+  plugin?: string;
+  allow?: true | string[];
+}
+async function run(where: Place, args: object, { ask, plugin = SHELL, allow = true }: Given = {}): Promise<Result> {
+  const options = { root: where.cwd, home: where.home, save: false, plugins: [plugin], allow: { run: allow } };
+  const core = await createZz(options);
+  if (ask) core.ask = ask;
+  let result: Result = { text: "it was not called" };
+  const see = (fact: any) => fact.call.name === "run_tests" && (result = fact.result);
+  core.seers.push({ owner: "test", value: { event: "called", see, limit: 1_000 } });
+  const value = {
+    name: "script",
+    models: async () => [],
+    async *chat({ messages }: { messages: { role: string }[] }) {
+      if (messages.at(-1)!.role === "tool") yield { text: "done" };
+      else yield { call: { id: "c", name: "run_tests", args } };
+      yield { finish: "stop" };
+    },
+  };
+  core.providers.set("script", { owner: "test", value });
+  await runTurn(core, openChat(core, "script/m"), "go");
+  return result;
+}
+interface Data {
+  command: string;
+  runner?: string;
+  exit: number;
+  failures: string[];
+  output: string;
+}
+const dataOf = ({ data }: Result): Data => data as Data;
+
+// ── The command ──
+
+const script = (test: string, more: object = {}): Files => ({ "package.json": { scripts: { test, ...more } } });
+const T = {
+  "test/a.test.js": "",
+  "test/b c.test.js": "",
+  "test/[x].test.js": "",
+  "src/in/deep.test.ts": "",
+  "-x.test.js": "",
+};
+const BIN = { "node_modules/.bin/vitest": "", "node_modules/.bin/jest": "", "node_modules/.bin/mocha": "" };
+const named = (packageManager: string): Files => ({ "package.json": { packageManager, scripts: { test: "x" } } });
+const JEST_BY_NODE = "node --experimental-vm-modules node_modules/jest/bin/jest.js";
+
+type Row = [what: string, files: Files, args: object, command: string | RegExp];
+const COMMANDS: Row[] = [
+  ["a test script", script("anything | at all"), {}, "npm test"],
+  ["pnpm by its lock file", { ...script("x"), "pnpm-lock.yaml": "" }, {}, "pnpm test"],
+  ["yarn by its lock file", { ...script("x"), "yarn.lock": "" }, {}, "yarn test"],
+  ["bun by its lock file", { ...script("x"), "bun.lock": "" }, {}, "bun run test"],
+  ["the manager that package.json names", { ...named("pnpm@9.0.0"), "yarn.lock": "" }, {}, "pnpm test"],
+  ["npm's own placeholder", { ...script('echo "Error: no test specified" && exit 1'), ...T }, {}, "node --test"],
+  ["no package.json", T, {}, "node --test"],
+  ["vitest by its configuration", { "vitest.config.ts": "", ...BIN }, {}, "node_modules/.bin/vitest run"],
+  ["a runner that yarn knows", { "vitest.config.ts": "", ".pnp.cjs": "" }, {}, "yarn vitest run"],
+  ["jest by its configuration", { "jest.config.mjs": "", ...BIN }, {}, "node_modules/.bin/jest"],
+  ["jest by its key", { "package.json": { jest: {} }, ...BIN }, {}, "node_modules/.bin/jest"],
+  ["mocha by its configuration", { ".mocharc.yml": "", ...BIN }, {}, "node_modules/.bin/mocha"],
+  [
+    "vitest by what is installed",
+    { "package.json": { devDependencies: { vitest: "1" } }, ...BIN },
+    {},
+    "node_modules/.bin/vitest run",
+  ],
+  ["a script that watches", { ...script("vitest"), ...BIN }, {}, "node_modules/.bin/vitest run"],
+  ["another that watches", { ...script("jest --watch --ci"), ...BIN }, {}, "node_modules/.bin/jest --ci"],
+  ["node, a file", { ...script("node --test"), ...T }, { path: "test/a.test.js" }, "node --test test/a.test.js"],
+  ["node, a file with a space", T, { path: "test/b c.test.js" }, "node --test 'test/b c.test.js'"],
+  ["node, a file that looks like a glob", T, { path: "test/[x].test.js" }, "node --test 'test/[[]x].test.js'"],
+  ["node, a file that looks like an option", T, { path: "-x.test.js" }, "node --test ./-x.test.js"],
+  ["node, a folder", T, { path: "src" }, "node --test src/in/deep.test.ts"],
+  [
+    "node, instead of the script's files",
+    { ...script("tsx --test --import ./x.js 'test/*.js'"), ...T },
+    { path: "src", filter: "a" },
+    "tsx --test --test-name-pattern=a --import ./x.js src/in/deep.test.ts",
+  ],
+  [
+    "node, a name among the script's files",
+    { ...script("node --test test/*.js"), ...T },
+    { filter: "a b" },
+    "node --test '--test-name-pattern=a b' 'test/*.js'",
+  ],
+  [
+    "vitest, a file and a name",
+    { ...script("vitest run --coverage"), ...T, ...BIN },
+    { path: "test/a.test.js", filter: "adds" },
+    "node_modules/.bin/vitest run --testNamePattern=adds --coverage test/a.test.js",
+  ],
+  [
+    "jest, a file and a name",
+    { ...script("jest --ci test"), ...T, ...BIN },
+    { path: "test/a.test.js", filter: "adds" },
+    "node_modules/.bin/jest --testNamePattern=adds --ci --runTestsByPath test/a.test.js",
+  ],
+  ["jest, a folder", { ...script("jest"), ...T, ...BIN }, { path: "src/in" }, "node_modules/.bin/jest src/in/"],
+  [
+    "jest by node, with its settings",
+    { ...script(`cross-env NODE_ENV=test X='a b' ${JEST_BY_NODE}`), ...T },
+    { filter: "a" },
+    `NODE_ENV=test X='a b' ${JEST_BY_NODE} --testNamePattern=a`,
+  ],
+  [
+    "mocha, a file and a name",
+    { ...script("nyc mocha --require x 'test/**/*.js'"), ...T, ...BIN },
+    { path: "test/a.test.js", filter: "adds" },
+    "node_modules/.bin/mocha --grep=adds --require x test/a.test.js",
+  ],
+  ["mocha, a folder", { ...script("mocha"), ...T, ...BIN }, { path: "src" }, "node_modules/.bin/mocha --recursive src"],
+  [
+    "a script that names another",
+    { ...script("npm run test:unit", { "test:unit": "vitest run --dir x" }), ...BIN },
+    { filter: "a" },
+    "node_modules/.bin/vitest run --testNamePattern=a --dir x",
+  ],
+  [
+    "the last of several, and says so",
+    { ...script("npm run build && node --test"), ...T },
+    { filter: "a" },
+    /^\$ node --test --test-name-pattern=a\n\[Without what the test script does first: npm run build\]\n/,
+  ],
+  ["all of several", { ...script("npm run build && node --test"), ...T }, {}, "npm test"],
+  ["the project itself is no narrowing", { ...script("ava"), ...T }, { path: ".", filter: "" }, "npm test"],
+  ["a regular expression", T, { filter: "^adds|takes$" }, "node --test '--test-name-pattern=^adds|takes$'"],
+  [
+    "a name that is none",
+    T,
+    { filter: "adds (fast) [1] $2" },
+    "node --test '--test-name-pattern=adds \\(fast\\) \\[1\\] \\$2'",
+  ],
+  ["a name that is half of one", T, { filter: "f(" }, "node --test '--test-name-pattern=f\\('"],
+  [
+    "a name that a shell would run",
+    T,
+    { filter: "'; touch x; $(touch y) `touch z` '" },
+    /^\$ node --test '--test-name-pattern='\\''; touch x;/,
+  ],
+];
+for (const [what, files, args, command] of COMMANDS)
+  test(`run_tests finds the command: ${what}`, async () => {
+    const { text } = await run(project(files), args, { plugin: LOOKED });
+    if (typeof command === "string") equal(text.split("\n")[0], `$ ${command}`);
+    else match(text, command);
+  });
+
+const REFUSED: [what: string, files: Files, args: object, expected: RegExp][] = [
+  [
+    "nothing to test by",
+    { "a.js": "" },
+    {},
+    /^Cannot run tests: found no test script in package\.json, no vitest, jest or mocha, and no \*\.test\.\* file\. Use run_command/,
+  ],
+  [
+    "a path for a runner it does not know",
+    { ...script("ava"), ...T },
+    { path: "test" },
+    /^Cannot run tests: path cannot be passed on: the test script 'ava' is of no runner that zz knows\. Run all tests/,
+  ],
+  [
+    "a name for a script of a shell's own",
+    { ...script("node --test | tee x"), ...T },
+    { filter: "a" },
+    /^Cannot run tests: filter cannot be passed on/,
+  ],
+  [
+    "a path that is not there",
+    T,
+    { path: "nope" },
+    /^Cannot run tests: there is no file or folder 'nope'\. Check the path\.$/,
+  ],
+  ["a path outside", T, { path: "../.." }, /^Cannot use '\.\.\/\.\.': it is outside the project/],
+  [
+    "a folder without tests",
+    { ...T, "docs/a.md": "" },
+    { path: "docs" },
+    /^Cannot run tests: there is no test file in 'docs'/,
+  ],
+  [
+    "a runner that is not there, instead of fetching it",
+    { "vitest.config.ts": "" },
+    {},
+    /^Cannot run tests: vitest is not installed\. Install it first: npm install/,
+  ],
+  ["a broken package.json", { "package.json": "{" }, {}, /^Cannot run tests: package\.json cannot be read \(.*JSON/],
+];
+for (const [what, files, args, expected] of REFUSED)
+  test(`run_tests refuses ${what}`, async () => {
+    const { text, failed } = await run(project(files), args, { plugin: LOOKED });
+    match(text, expected);
+    equal(failed, true);
+  });
+
+// ── node:test, for real ──
+
+const real = project({
+  "package.json": { scripts: { test: "node --test" } },
+  "test/a.test.js": `const { test } = require("node:test"), assert = require("node:assert");
+    test("adds", () => {}); test("adds (badly)", () => assert.equal(1 + 1, 3)); test.skip("later", () => {});`,
+  "test/b.test.js": 'require("node:test").test("fine", () => {});',
+  "test/c [1] 'x'.test.js": 'require("node:test").test("$(touch planted)", () => {});',
+});
+const COUNTS: [args: object, counts: string, failures: string[]][] = [
+  [{}, "passed 3, failed 1, skipped 1 (exit code 1)", ["adds (badly)"]],
+  [{ path: "test/a.test.js" }, "passed 1, failed 1, skipped 1 (exit code 1)", ["adds (badly)"]],
+  [{ path: "test/b.test.js" }, "passed 1, failed 0 (exit code 0)", []],
+  [{ path: "test/c [1] 'x'.test.js" }, "passed 1, failed 0 (exit code 0)", []],
+  [{ path: "test" }, "passed 3, failed 1, skipped 1 (exit code 1)", ["adds (badly)"]],
+  [{ filter: "adds (badly)" }, "passed 0, failed 1 (exit code 1)", ["adds (badly)"]],
+  [{ filter: "^adds$" }, "passed 1, failed 0 (exit code 0)", []],
+  [{ filter: "$(touch planted)" }, "passed 1, failed 0 (exit code 0)", []],
+];
+for (const [args, counts, failures] of COUNTS)
+  test(`run_tests, for real, with ${JSON.stringify(args)}: ${counts}`, { timeout: 30_000 }, async () => {
+    const result = await run(real, args);
+    equal(result.text.split("\n")[1], counts, result.text);
+    deepEqual(dataOf(result).failures, failures);
+    equal(Boolean(result.failed), failures.length > 0);
+    for (const name of failures) ok(result.text.includes(`\nfailed: ${name}\n`), result.text);
+    equal(/AssertionError.*\n.*test\/a\.test\.js/.test(result.text), failures.length > 0, result.text);
+  });
+
+test("run_tests: a name that no test has is a failure that says so", { timeout: 30_000 }, async () => {
+  const { text, failed } = await run(real, { filter: "nope" });
+  equal(text, "$ node --test --test-name-pattern=nope\nNo test ran: nothing matches filter 'nope'.");
+  equal(failed, true);
+});
+
+test("run_tests: the whole output is in the data", { timeout: 30_000 }, async () => {
+  const { command, runner, exit, output } = dataOf(await run(real, {}));
+  deepEqual({ command, runner, exit }, { command: "npm test", runner: "node", exit: 1 });
+  match(output, /✔ fine[\s\S]*✖ failing tests:/);
+});
+
+test("run_tests: what runs is asked for, as a command; a no comes back as one", { timeout: 30_000 }, async () => {
+  const questions: string[] = [];
+  const ask = async (question: string) => (questions.push(question) ? "n" : "");
+  const { text, refused } = await run(real, { filter: "a b" }, { ask, allow: [] });
+  match(questions[0]!, /run_command[\s\S]*run access to "node --test '--test-name-pattern=a b'"/);
+  match(text, /^Refused: the person said no to run access to "node --test/);
+  equal(refused, true);
+});
+
+test("run_tests: a script that ends before its tests shows how", { timeout: 30_000 }, async () => {
+  const where = project({ ...script("node build.js && node --test"), "build.js": 'throw new Error("no lamp")' });
+  const { text, failed } = await run(where, {});
+  match(text, /^\$ npm test\nEnded with exit code 1\.\n\n[\s\S]*Error: no lamp/);
+  equal(failed, true);
+});
+
+test("run_tests: a runner in a folder above, as workspaces have it", async () => {
+  const outer = project({ ...BIN, "in/vitest.config.ts": "" });
+  const { text } = await run({ ...outer, cwd: join(outer.cwd, "in") }, {}, { plugin: LOOKED });
+  equal(text.split("\n")[0], "$ ../node_modules/.bin/vitest run");
+});
+
+// ── What other runners print, as they printed it ──
+
+/** vitest 5.1.1, colours and all: what fails is on stderr. */
+const VITEST = {
+  stdout: [
+    "",
+    "\u001b[1m\u001b[30m\u001b[46m RUN \u001b[49m\u001b[39m\u001b[22m \u001b[36mv5.1.1 \u001b[39m\u001b[90m/tmp/rt/vitest\u001b[39m",
+    "",
+    " \u001b[31m❯\u001b[39m a.test.mjs \u001b[2m(\u001b[22m\u001b[2m3 tests\u001b[22m\u001b[2m | \u001b[22m\u001b[31m1 failed\u001b[39m\u001b[2m | \u001b[22m\u001b[33m1 skipped\u001b[39m\u001b[2m)\u001b[22m\u001b[32m 7\u001b[2mms\u001b[22m\u001b[39m",
+    "   \u001b[31m❯\u001b[39m sums \u001b[2m(3)\u001b[22m",
+    "     \u001b[32m✓\u001b[39m adds\u001b[32m 1\u001b[2mms\u001b[22m\u001b[39m",
+    "\u001b[31m     \u001b[31m×\u001b[31m adds (badly)\u001b[39m\u001b[32m 4\u001b[2mms\u001b[22m\u001b[39m",
+    "     \u001b[2m\u001b[90m↓\u001b[39m\u001b[22m later",
+    " \u001b[32m✓\u001b[39m b.test.mjs \u001b[2m(\u001b[22m\u001b[2m1 test\u001b[22m\u001b[2m)\u001b[22m\u001b[32m 2\u001b[2mms\u001b[22m\u001b[39m",
+    "",
+    "\u001b[2m Test Files \u001b[22m \u001b[1m\u001b[31m1 failed\u001b[39m\u001b[22m\u001b[2m | \u001b[22m\u001b[1m\u001b[32m1 passed\u001b[39m\u001b[22m\u001b[90m (2)\u001b[39m",
+    "\u001b[2m      Tests \u001b[22m \u001b[1m\u001b[31m1 failed\u001b[39m\u001b[22m\u001b[2m | \u001b[22m\u001b[1m\u001b[32m2 passed\u001b[39m\u001b[22m\u001b[2m | \u001b[22m\u001b[33m1 skipped\u001b[39m\u001b[90m (4)\u001b[39m",
+    "\u001b[2m   Start at \u001b[22m 23:52:17",
+    "\u001b[2m   Duration \u001b[22m 311ms\u001b[2m (import 44%, transform 22%, tests 19%, worker 15%)\u001b[22m",
+    "",
+    "",
+  ].join("\n"),
+  stderr: [
+    "",
+    "\u001b[31m⎯⎯⎯⎯⎯⎯⎯\u001b[39m\u001b[1m\u001b[41m Failed Tests 1 \u001b[49m\u001b[22m\u001b[31m⎯⎯⎯⎯⎯⎯⎯\u001b[39m",
+    "",
+    "\u001b[41m\u001b[1m FAIL \u001b[22m\u001b[49m a.test.mjs\u001b[2m > \u001b[22msums\u001b[2m > \u001b[22madds (badly)",
+    "\u001b[31m\u001b[1mAssertionError\u001b[22m: expected 2 to be 3 // Object.is equality\u001b[39m",
+    "",
+    "\u001b[32m- Expected\u001b[39m",
+    "\u001b[31m+ Received\u001b[39m",
+    "",
+    "\u001b[32m- 3\u001b[39m",
+    "\u001b[31m+ 2\u001b[39m",
+    "",
+    "\u001b[36m \u001b[2m❯\u001b[22m a.test.mjs:\u001b[2m2:110\u001b[22m\u001b[39m",
+    '    \u001b[90m  1|\u001b[39m \u001b[35mimport\u001b[39m { describe\u001b[33m,\u001b[39m expect\u001b[33m,\u001b[39m test } \u001b[35mfrom\u001b[39m \u001b[32m"vitest"\u001b[39m\u001b[33m;\u001b[39m',
+    '    \u001b[90m  2|\u001b[39m describe("sums", () => { test("adds", () => expect(1 + 1).toBe(2)); te…',
+    "    \u001b[90m   |\u001b[39m                                                                                                              \u001b[31m^\u001b[39m",
+    "    \u001b[90m  3|\u001b[39m",
+    "",
+    "\u001b[31m\u001b[2m⎯⎯⎯⎯⎯⎯⎯⎯⎯⎯⎯⎯⎯⎯⎯⎯⎯⎯⎯⎯⎯⎯⎯⎯[1/1]⎯\u001b[22m\u001b[39m",
+    "",
+    "",
+  ].join("\n"),
+};
+/** jest 30.5.2: all of it is on stderr. */
+const JEST = {
+  stdout: "",
+  stderr: [
+    "FAIL ./a.test.js",
+    "  ● sums › adds (badly)",
+    "",
+    "    expect(received).toBe(expected) // Object.is equality",
+    "",
+    "    Expected: 3",
+    "    Received: 2",
+    "",
+    '    > 1 | describe("sums", () => { test("adds", () => expect(1 + 1).toBe(2)); test("adds (badly)", () => expect(1 + 1).toBe(3)); test.skip("later", () => {}); });',
+    "        |                                                                                                              ^",
+    "      2 |",
+    "",
+    "      at Object.toBe (a.test.js:1:110)",
+    "",
+    "PASS ./b.test.js",
+    "",
+    "Test Suites: 1 failed, 1 passed, 2 total",
+    "Tests:       1 failed, 1 skipped, 2 passed, 4 total",
+    "Snapshots:   0 total",
+    "Time:        0.275 s, estimated 1 s",
+    "Ran all test suites.",
+    "",
+  ].join("\n"),
+};
+/** mocha 12.0.3 */
+const MOCHA = {
+  stdout: [
+    "",
+    "",
+    "  sums",
+    "    ✔ adds",
+    "    1) adds (badly)",
+    "    - later",
+    "",
+    "",
+    "  1 passing (3ms)",
+    "  1 pending",
+    "  1 failing",
+    "",
+    "  1) sums",
+    "       adds (badly):",
+    "",
+    "      AssertionError [ERR_ASSERTION]: 2 == 3",
+    "      + expected - actual",
+    "",
+    "      -2",
+    "      +3",
+    "      ",
+    "      at Context.<anonymous> (test/a.test.js:2:100)",
+    "      at process.processImmediate (node:internal/timers:574:21)",
+    "",
+    "",
+    "",
+    "",
+  ].join("\n"),
+  stderr: "",
+};
+/** node 24.21.0 with --test-reporter=tap */
+const TAP = {
+  stdout: [
+    "TAP version 13",
+    "# Subtest: fine",
+    "ok 1 - fine",
+    "  ---",
+    "  duration_ms: 0.38188",
+    "  type: 'test'",
+    "  ...",
+    "# Subtest: sums",
+    "    # Subtest: adds",
+    "    ok 1 - adds",
+    "      ---",
+    "      duration_ms: 0.351124",
+    "      type: 'test'",
+    "      ...",
+    "    # Subtest: adds (badly)",
+    "    not ok 2 - adds (badly)",
+    "      ---",
+    "      duration_ms: 0.478094",
+    "      type: 'test'",
+    "      location: '/tmp/rt/node/test/a.test.js:3:68'",
+    "      failureType: 'testCodeFailure'",
+    "      error: '2 == 3'",
+    "      code: 'ERR_ASSERTION'",
+    "      name: 'AssertionError'",
+    "      expected: 3",
+    "      actual: 2",
+    "      operator: '=='",
+    "      stack: |-",
+    "        TestContext.<anonymous> (/tmp/rt/node/test/a.test.js:3:100)",
+    "        Test.runInAsyncScope (node:async_hooks:227:14)",
+    "        Test.run (node:internal/test_runner/test:1402:25)",
+    "        Suite.processPendingSubtests (node:internal/test_runner/test:974:18)",
+    "        Test.postRun (node:internal/test_runner/test:1542:19)",
+    "        Test.run (node:internal/test_runner/test:1467:12)",
+    "        async Promise.all (index 0)",
+    "        async Suite.run (node:internal/test_runner/test:1905:7)",
+    "        async startSubtestAfterBootstrap (node:internal/test_runner/harness:387:3)",
+    "      ...",
+    "    # Subtest: later",
+    "    ok 3 - later # SKIP",
+    "      ---",
+    "      duration_ms: 0.08714",
+    "      type: 'test'",
+    "      ...",
+    "    1..3",
+    "not ok 2 - sums",
+    "  ---",
+    "  duration_ms: 1.539738",
+    "  type: 'suite'",
+    "  location: '/tmp/rt/node/test/a.test.js:3:1'",
+    "  failureType: 'subtestsFailed'",
+    "  error: '1 subtest failed'",
+    "  code: 'ERR_TEST_FAILURE'",
+    "  ...",
+    "# Subtest: fine",
+    "ok 3 - fine",
+    "  ---",
+    "  duration_ms: 0.378214",
+    "  type: 'test'",
+    "  ...",
+    "1..3",
+    "# tests 5",
+    "# suites 1",
+    "# pass 3",
+    "# fail 1",
+    "# cancelled 0",
+    "# skipped 1",
+    "# todo 0",
+    "# duration_ms 109.525145",
+    "",
+  ].join("\n"),
+  stderr: "",
+};
+
+type Output = { stdout: string; stderr: string };
+const OUTPUTS: [runner: string, output: Output, counts: string, failure: string, why: RegExp][] = [
+  [
+    "vitest run",
+    VITEST,
+    "passed 2, failed 1, skipped 1",
+    "a.test.mjs > sums > adds (badly)",
+    /\n⎯+ Failed Tests 1 ⎯+\n[\s\S]*expected 2 to be 3/,
+  ],
+  ["jest", JEST, "passed 2, failed 1, skipped 1", "sums › adds (badly)", /Expected: 3\n {4}Received: 2/],
+  ["mocha", MOCHA, "passed 1, failed 1, skipped 1", "sums › adds (badly)", /\n1 failing\n[\s\S]*AssertionError/],
+  ["node --test --test-reporter=tap", TAP, "passed 3, failed 1, skipped 1", "adds (badly)", /error: '2 == 3'/],
+];
+for (const [runner, { stdout, stderr }, counts, failure, why] of OUTPUTS)
+  for (const known of [true, false])
+    test(`run_tests reads what \`${runner}\` prints, ${known ? "known" : "behind another script"}`, async () => {
+      const data = { exit: 1, stdout, stderr };
+      const plugin = standIn(`() => ({ text: "x", failed: true, data: ${JSON.stringify(data)} })`);
+      const result = await run(project(script(known ? runner : "make check")), {}, { plugin });
+      equal(result.text.split("\n")[1], `${counts} (exit code 1)`);
+      deepEqual(dataOf(result).failures, [failure]);
+      match(result.text, why);
+      doesNotMatch(result.text, /\x1b/);
+      equal(result.failed, true);
+    });
+
+test("run_tests: an output too long is cut in what the model reads", async () => {
+  const data = '{ exit: null, timedOut: true, stdout: "line\\n".repeat(99999) + "the end", stderr: "" }';
+  const plugin = standIn(`() => ({ text: "x", data: ${data} })`);
+  const { text } = await run(project(script("make check")), {}, { plugin });
+  match(text, /^\$ npm test\nEnded with stopped: it took too long\.\n\n\[…\]\nline\n[\s\S]*the end$/);
+  ok(text.length < 5_000);
+});

@@ -28,6 +28,7 @@ export default (zz: Zz) =>
     description: "Open a file or folder with the person's own program for it: an image, a PDF, a web page.",
     aliases: ["openFile"],
     params: { path: "string" },
+    also: { path: ["file", "file_path", "filepath"] },
     needs(args, ctx) {
       const file = check(args.path, ctx); // before the person is asked
       return { read: [args.path], run: [`${OPENER} ${quote(path.relative(ctx.root, file) || ".")}`] };

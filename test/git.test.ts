@@ -466,6 +466,22 @@ test("git_status, git_diff: a file that its filter would show as unchanged is to
   ok((await call(where, "git_diff", {})).text.endsWith(note));
 });
 
+test("git_diff: what a flag denies to read is not shown", async () => {
+  const core = await createZz({ root: busy.cwd, home: busy.home, save: false, deny: { read: ["a.txt"] } });
+  let text = "";
+  core.seers.push({
+    owner: "test",
+    value: { event: "called", see: (fact) => (text = fact.result.text), limit: 1_000 },
+  });
+  await runTurn(core, openChat(core, scripted(core, "git_diff", {})), "go");
+  match(text, /\n\[Left out, since they may not be read: \.env, a\.txt\]$/);
+  doesNotMatch(text, /a\/a\.txt/);
+});
+
+test("git_log: other spellings of its arguments", async () => {
+  match((await call(busy, "git_log", { limit: 1, file_path: "a.txt" })).text, /^[0-9a-f]{7,} .* Begin/);
+});
+
 /** A git that hangs, and the process that it started. */
 function hanging(where: Place): { PATH: string; alive(): boolean } {
   const folder = join(where.cwd, "..", "bin");

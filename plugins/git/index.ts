@@ -7,6 +7,7 @@ import { branchAndFiles, count, row } from "./status.ts";
 export const defaults = { seconds: 60, commitSeconds: 600 }; // what git may take to answer; hooks can run a test suite
 
 const SPARE = 10_000; // ms that zz waits longer than we do, so that our own sentence is the one that is read
+const PATH = ["file", "file_path", "filepath"]; // what models call it
 
 export default (zz: Zz<typeof defaults>) => {
   const { seconds, commitSeconds } = zz.config;
@@ -17,6 +18,7 @@ export default (zz: Zz<typeof defaults>) => {
     description: "Show the git branch and the files that were changed, added or are not tracked.",
     aliases: ["gitStatus"],
     params: { path: "string? only under this file or folder" },
+    also: { path: PATH },
     needs: ({ path = "." }) => ({ read: [path] }),
     timeout,
     async run({ path = "." }, ctx) {
@@ -42,6 +44,7 @@ export default (zz: Zz<typeof defaults>) => {
       staged: "boolean? what is staged for the next commit",
       ref: "string? a commit, branch, tag, or two of them as a..b",
     },
+    also: { path: PATH, staged: ["cached"], ref: ["commit", "revision"] },
     needs: ({ path = "." }) => ({ read: [path] }),
     timeout,
     run: async ({ path = ".", staged = false, ref }, ctx) => {
@@ -73,6 +76,7 @@ export default (zz: Zz<typeof defaults>) => {
       count: "integer? how many; 20 if left out",
       since: "string? only later ones: a date, or such as '2 weeks ago'",
     },
+    also: { path: PATH, count: ["limit", "n", "max_count"] },
     needs: ({ path = "." }) => ({ read: [path] }),
     timeout,
     async run({ path = ".", count: most = 20, since }, ctx) {
@@ -113,6 +117,7 @@ export default (zz: Zz<typeof defaults>) => {
       "Commit: with files, these as they are now, new ones too; without, what is staged. The person is asked. Never amends or pushes.",
     aliases: ["gitCommit"],
     params: { message: "string a subject line; a body after an empty line", files: "string[]? only these" },
+    also: { message: ["msg", "commit_message"], files: ["paths"] },
     needs: () => ({ run: ["git commit"] }),
     timeout: commitSeconds * 1_000 + SPARE,
     preview: async (args, ctx) => describe(args, await plan(args, await repository(ctx, seconds), ctx)),
@@ -127,9 +132,8 @@ export default (zz: Zz<typeof defaults>) => {
 const fresh = ({ root }: Ctx) => ({ root, signal: new AbortController().signal });
 
 /** The gate knows which files may be read; a diff is another way to read them. */
-function isShown(name: string, _ctx: Ctx): boolean {
-  // MERGE: return _ctx.permissions.judge("read", name).verdict === "allow";
-  return !/(^|\/)(\.env(\..*)?|id_(rsa|dsa|ecdsa|ed25519)|.*\.(pem|key|p12|pfx)|\.npmrc|\.netrc)$/.test(name);
+function isShown(name: string, { permissions }: Ctx): boolean {
+  return permissions.judge("read", name).verdict === "allow";
 }
 
 /** As hashes of commits: no option, no path and no single file's content can be meant. */

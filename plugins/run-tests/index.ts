@@ -24,6 +24,7 @@ export default ({ config: { seconds }, tool }: Zz<typeof defaults>) =>
       path: "string? only this test file, or the ones in this folder",
       filter: "string? only tests with this in their name: a text or a regular expression",
     },
+    also: { path: ["file", "file_path", "test_path"], filter: ["name", "pattern", "grep", "test_name"] },
     timeout: (seconds + SPARE) * 1_000,
     async run({ path, filter }, ctx) {
       const { command, runner, notes, narrowed } = await commandFor({ path, filter }, ctx);

@@ -1827,7 +1827,8 @@ async function travel(place: Place, way: "undo" | "redo", what: string): Promise
 
 async function listByGit(folder: string): Promise<string[] | undefined> {
   const { execFile } = await import("node:child_process");
-  const args = ["ls-files", "-coz", "--exclude-standard", "--deduplicate"];
+  const quiet = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]; // a repository's own programs stay out
+  const args = [...quiet, "ls-files", "-coz", "--exclude-standard", "--deduplicate"];
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   execFile("git", args, { cwd: folder, maxBuffer: 1 << 28 }, (error, out) => resolve(error ? undefined : out));
   return (await promise)?.split("\0").filter((file) => file && fs.existsSync(path.join(folder, file)));
@@ -2464,10 +2465,15 @@ async function runTool(place: Place, call: Call): Promise<Result> {
   const granted = (needs.read ?? []).map((need) => realPath(core.options.root, nameOf(need)));
   const held: Held | undefined = tool.changes ? new Map() : undefined;
   const files = openFiles(place, { tool: tool.name, granted, held, changes: tool.changes === true });
-  const own: Ctx = Object.create(ctx, { files: { value: files } });
-  const limit = tool.timeout ?? TOOL_LIMIT;
-  const late = `'${tool.name}' took longer than ${limit / 1000} s and was given up.`;
-  const given = await until(ctx.signal, within((async () => tool.run(args, own))(), limit, late));
+  const seconds = (tool.timeout ?? TOOL_LIMIT) / 1000;
+  const limit = deadline(seconds * 1000, fault(`'${tool.name}' took longer than ${seconds} s and was given up.`));
+  const signal = AbortSignal.any([ctx.signal, limit.signal]);
+  const nested: Ctx["call"] = (name, args) => {
+    limit.lift(); // another tool has a limit of its own, and the person takes their time
+    return ctx.call(name, args).finally(limit.putOff);
+  };
+  const own: Ctx = Object.create(ctx, { files: { value: files }, signal: { value: signal }, call: { value: nested } });
+  const given = await until(signal, (async () => tool.run(args, own))()).finally(limit.lift);
   const result = typeof given === "string" ? { text: given } : given;
   if (typeof result?.text === "string") return held && !result.failed ? settleChanges(held, result) : result;
   throw fault(`'${tool.name}' gave no result. Its run() must return text or { text }.`);

@@ -246,8 +246,10 @@ test("runJob() does not start when it is interrupted already", async () => {
   deepEqual([outcome.text, outcome.aborted, existsSync(join(cwd, "started"))], ["[interrupted]", true, false]);
 });
 
-test("runJob() leaves no timer, handle or open file behind", async () => {
-  await run("true");
+test("runJob() leaves no timer, listener, handle or open file behind", async () => {
+  const { signal } = new AbortController();
+  await run("true", { signal });
+  equal(getEventListeners(signal, "abort").length, 0);
   const files = () => readdirSync("/proc/self/fd").length;
   const [before, handles] = [files(), process.getActiveResourcesInfo().length];
   for (const command of ["seq 100000", "sleep 9 & true", "exit 1"]) await run(command, { onTail() {} });

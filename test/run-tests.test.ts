@@ -17,38 +17,23 @@ function project(files: Files): Place {
   return where;
 }
 
-/** A plugin that stands in for the real run_command, as a file. */
-function standIn(run: string, needs = ""): string {
-  const file = join(place().cwd, "run_command.mjs");
-  writeFileSync(
-    file,
-    `import { spawnSync } from "node:child_process";
-    const { NODE_TEST_CONTEXT, ...env } = process.env; // our own runner's word for being inside of a test
-    const params = { command: "string", timeout_ms: "integer?" };
-    export default (zz) => zz.tool({ name: "run_command", description: "x", params, ${needs} run: ${run} });`,
-  );
-  return file;
-}
-/** A shell runs the command as it is. */
-const SHELL = standIn(
-  `({ command }, { root }) => {
-    const { status: exit, stdout, stderr } = spawnSync("sh", ["-c", command], { cwd: root, encoding: "utf8", env });
-    return { text: stdout + stderr, data: { exit, stdout, stderr }, ...(exit && { failed: true }) };
-  }`,
-  "needs: ({ command }) => ({ run: [command] }),",
-);
-/** Nothing runs: the command is looked at. */
-const LOOKED = standIn(`({ command }) => ({ text: command, data: { exit: 0, stdout: "", stderr: "" } })`);
+delete process.env.NODE_TEST_CONTEXT; // our own runner's word for being inside of a test
+
+/** What run_command would have given: where the runners themselves are not here, their real output is. */
+type Ran = (args: { command: string }) => Result;
+const LOOKED: Ran = ({ command }) => ({ text: command, data: { exit: 0, stdout: "", stderr: "" } });
 
 interface Given {
   ask?: Ask;
-  plugin?: string;
+  gives?: Ran;
   allow?: true | string[];
 }
-async function run(where: Place, args: object, { ask, plugin = SHELL, allow = true }: Given = {}): Promise<Result> {
-  const options = { root: where.cwd, home: where.home, save: false, plugins: [plugin], allow: { run: allow } };
+async function run(where: Place, args: object, { ask, gives, allow = true }: Given = {}): Promise<Result> {
+  const options = { root: where.cwd, home: where.home, save: false, allow: { run: allow } };
   const core = await createZz(options);
   if (ask) core.ask = ask;
+  if (gives)
+    core.tools.set("run_command", { owner: "test", value: { name: "run_command", description: "x", run: gives } });
   let result: Result = { text: "it was not called" };
   const see = (fact: any) => fact.call.name === "run_tests" && (result = fact.result);
   core.seers.push({ owner: "test", value: { event: "called", see, limit: 1_000 } });
@@ -184,7 +169,7 @@ const COMMANDS: Row[] = [
 ];
 for (const [what, files, args, command] of COMMANDS)
   test(`run_tests finds the command: ${what}`, async () => {
-    const { text } = await run(project(files), args, { plugin: LOOKED });
+    const { text } = await run(project(files), args, { gives: LOOKED });
     if (typeof command === "string") equal(text.split("\n")[0], `$ ${command}`);
     else match(text, command);
   });
@@ -231,7 +216,7 @@ const REFUSED: [what: string, files: Files, args: object, expected: RegExp][] = 
 ];
 for (const [what, files, args, expected] of REFUSED)
   test(`run_tests refuses ${what}`, async () => {
-    const { text, failed } = await run(project(files), args, { plugin: LOOKED });
+    const { text, failed } = await run(project(files), args, { gives: LOOKED });
     match(text, expected);
     equal(failed, true);
   });
@@ -295,7 +280,7 @@ test("run_tests: a script that ends before its tests shows how", { timeout: 30_0
 
 test("run_tests: a runner in a folder above, as workspaces have it", async () => {
   const outer = project({ ...BIN, "in/vitest.config.ts": "" });
-  const { text } = await run({ ...outer, cwd: join(outer.cwd, "in") }, {}, { plugin: LOOKED });
+  const { text } = await run({ ...outer, cwd: join(outer.cwd, "in") }, {}, { gives: LOOKED });
   equal(text.split("\n")[0], "$ ../node_modules/.bin/vitest run");
 });
 
@@ -500,8 +485,8 @@ for (const [runner, { stdout, stderr }, counts, failure, why] of OUTPUTS)
   for (const known of [true, false])
     test(`run_tests reads what \`${runner}\` prints, ${known ? "known" : "behind another script"}`, async () => {
       const data = { exit: 1, stdout, stderr };
-      const plugin = standIn(`() => ({ text: "x", failed: true, data: ${JSON.stringify(data)} })`);
-      const result = await run(project(script(known ? runner : "make check")), {}, { plugin });
+      const gives: Ran = () => ({ text: "x", failed: true, data });
+      const result = await run(project(script(known ? runner : "make check")), {}, { gives });
       equal(result.text.split("\n")[1], `${counts} (exit code 1)`);
       deepEqual(dataOf(result).failures, [failure]);
       match(result.text, why);
@@ -510,9 +495,9 @@ for (const [runner, { stdout, stderr }, counts, failure, why] of OUTPUTS)
     });
 
 test("run_tests: an output too long is cut in what the model reads", async () => {
-  const data = '{ exit: null, timedOut: true, stdout: "line\\n".repeat(99999) + "the end", stderr: "" }';
-  const plugin = standIn(`() => ({ text: "x", data: ${data} })`);
-  const { text } = await run(project(script("make check")), {}, { plugin });
+  const data = { exit: null, timedOut: true, stdout: `${"line\n".repeat(99999)}the end`, stderr: "" };
+  const gives: Ran = () => ({ text: "x", data });
+  const { text } = await run(project(script("make check")), {}, { gives });
   match(text, /^\$ npm test\nEnded with stopped: it took too long\.\n\n\[…\]\nline\n[\s\S]*the end$/);
   ok(text.length < 5_000);
 });

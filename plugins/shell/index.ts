@@ -26,7 +26,7 @@ export default (zz: Zz<typeof defaults>) => {
     },
     timeout: LONGEST + 10_000,
     needs: async ({ command, hosts = [] }, ctx) => needsOf(await judged(command, ctx, zz.config), hosts),
-    preview: async (_, ctx) => sandboxLine(await sandboxName(zz.config), ctx),
+    preview: async ({ hosts }, ctx) => sandboxLine(await sandboxName(zz.config), netOf(ctx, hosts)),
     run: (args, ctx) => run(args, ctx, zz.config),
   });
 
@@ -95,16 +95,15 @@ async function sandboxName({ sandbox }: Config): Promise<string | undefined> {
   return sandbox === "off" ? undefined : (await import("./sandbox.ts")).findSandbox();
 }
 
-function sandboxLine(sandbox: string | undefined, ctx: Ctx): string {
+function sandboxLine(sandbox: string | undefined, net: Net): string {
   if (!sandbox) return "No sandbox here (bubblewrap is missing or switched off): it can do whatever you can.";
-  const net = netOf(ctx);
   const reach =
     net === "all" ? "all of the network" : net === "none" ? "no network" : `of the network ${net.join(", ")}`;
   return `Sandbox ${sandbox}: it writes only in the project; ${reach}.`;
 }
 
 async function run(
-  { command, timeout_ms = LIMIT }: { command: string; timeout_ms?: number },
+  { command, timeout_ms = LIMIT, hosts = [] }: { command: string; timeout_ms?: number; hosts?: string[] },
   ctx: Ctx,
   config: Config,
 ): Promise<Result> {
@@ -113,7 +112,8 @@ async function run(
   const name = await sandboxName(config);
   if (!name && config.sandbox === "required")
     throw new Error("Cannot run it: the settings require a sandbox, and there is none here. Install bubblewrap.");
-  const sandbox = name ? await openedSandbox(ctx) : undefined;
+  const net = netOf(ctx, hosts);
+  const sandbox = name ? await openedSandbox(ctx, net) : undefined;
   try {
     const outcome = await runJob({
       command,
@@ -128,7 +128,7 @@ async function run(
     const { exit, signal, timedOut, stdout, stderr, file } = outcome;
     if (file) ctx.permissions.add({ verdict: "allow", kind: "read", name: file, from: "answer" });
     const failed = exit !== 0;
-    const limits = failed && name ? `\n[it ran in a sandbox: ${sandboxLine(name, ctx)}]` : "";
+    const limits = failed && name ? `\n[it ran in a sandbox: ${sandboxLine(name, net)}]` : "";
     return { text: outcome.text + limits, data: { exit, signal, timedOut, stdout, stderr, file }, failed };
   } finally {
     sandbox?.close();
@@ -141,20 +141,24 @@ async function outputsFolder(): Promise<string> {
 }
 
 /** What the rules allow, the sandbox allows; what they do not let be read is hidden in it. */
-async function openedSandbox(ctx: Ctx) {
+async function openedSandbox(ctx: Ctx, net: Net) {
   const { openSandbox } = await import("./sandbox.ts");
   const write = ctx.permissions.rules.flatMap(({ verdict, kind, name }) =>
     verdict === "allow" && kind === "write" && name ? [ctx.files.path(name)] : [],
   );
-  return openSandbox({ root: ctx.root, write, hide: await hidden(ctx), net: netOf(ctx) });
+  return openSandbox({ root: ctx.root, write, hide: await hidden(ctx), net });
 }
 
-function netOf({ permissions: { rules } }: Ctx): "none" | "all" | string[] {
+type Net = "none" | "all" | string[];
+
+/** What the rules allow, and what was granted to this call by name. */
+function netOf({ permissions: { rules } }: Ctx, granted: string[] = []): Net {
   const named = (verdict: string) => rules.filter((rule) => rule.kind === "net" && rule.verdict === verdict);
-  if (named("deny").some(({ name }) => name === undefined)) return "none";
-  const allowed = named("allow");
-  if (allowed.some(({ name }) => name === undefined)) return named("deny").length ? "none" : "all";
-  const hosts = allowed.flatMap(({ name = "" }) => (named("deny").some((rule) => rule.name === name) ? [] : [name]));
+  const denied = named("deny").map(({ name }) => name);
+  const allowed = named("allow").map(({ name }) => name);
+  if (denied.includes(undefined)) return "none";
+  if (allowed.includes(undefined) && !denied.length) return "all";
+  const hosts = [...allowed, ...granted].flatMap((name) => (name === undefined || denied.includes(name) ? [] : [name]));
   return hosts.length ? hosts : "none";
 }
 

@@ -162,7 +162,7 @@ export async function judgeHost(
 }
 
 function matches(rule: string, name: string): boolean {
-  return rule.startsWith("*.") ? name.endsWith(rule.slice(1)) && !net.isIP(name) : rule === name;
+  return rule.startsWith("*.") ? name.endsWith(rule.slice(1)) : rule === name;
 }
 
 const LOOPBACK = ["127.0.0.0/8", "::1/128"];

@@ -4,8 +4,9 @@ import { execFileSync, spawn } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { fakeOpenAI, say } from "./fake/openai.ts";
+import { call, fakeOpenAI, say } from "./fake/openai.ts";
 import { place, ROOT, WAYS, zz } from "./run.ts";
+import { KEY, terminal } from "./terminal.ts";
 
 const readme = readFileSync(join(ROOT, "README.md"), "utf8");
 const snippets = [...readme.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, kind, text]) => ({ kind, text: text! }));
@@ -17,7 +18,16 @@ const snippet = (holds: string) => {
 const checkout = () => ({ ...place(), cwd: ROOT });
 
 test("README: every snippet is covered by a test here", () => {
-  const covered = ["npm ci &&", "$ npx zz", '"now"', "Say hi", "weather", '"rounds": 30', "createZz"];
+  const covered = [
+    "npm ci &&",
+    "$ npx zz --model",
+    '$ npx zz "',
+    '"now"',
+    "Say hi",
+    "weather",
+    '"rounds": 30',
+    "createZz",
+  ];
   deepEqual(
     snippets.filter(({ text }) => !covered.some((word) => text.includes(word))),
     [],
@@ -36,12 +46,43 @@ test("README: the two commands are what .ci/run runs, and npm test runs everythi
 });
 
 test("README: the transcript is what zz prints, but for line numbers", async () => {
-  const [command, ...expected] = snippet("$ npx zz").trimEnd().split("\n");
+  const [command, ...expected] = snippet("$ npx zz --model").trimEnd().split("\n");
   const args = /^\$ npx zz (.*) "(.*)"$/.exec(command!)!;
   const ran = await zz(checkout(), [...args[1]!.split(" "), args[2]!, "-n"]);
   equal(ran.code, 0);
   const even = (text: string) => text.replace(/:\d+/g, ":N");
   equal(even(ran.stdout.split("\n").slice(0, expected.length).join("\n")), even(expected.join("\n")));
+});
+
+test("README: the confirmed edit is what the screen shows, but for times", async (t) => {
+  const [command, ...expected] = snippet('$ npx zz "').trimEnd().split("\n");
+  const edit = { path: "src/price.ts", old_string: "sum - price", new_string: "sum + price" };
+  const fake = await fakeOpenAI([
+    call(["read_file", { path: "src/price.ts" }]),
+    call(["edit_file", edit]),
+    say("Mended: total() adds the prices up."),
+  ]);
+  t.after(fake.close);
+  const where = place();
+  mkdirSync(join(where.cwd, "src"));
+  const before =
+    "export function total(prices: number[]) {\n  return prices.reduce((sum, price) => sum - price, 0);\n}\n";
+  writeFileSync(join(where.cwd, "src", "price.ts"), before);
+  const prompt = /"(.*)"/.exec(command!)![1]!;
+  const term = terminal(where, [prompt, "-m", "openai/m", "--base-url", fake.url, "--key", "x"], {
+    cols: 120,
+    rows: 40,
+  });
+  await term.sees("Allow?");
+  term.type("y");
+  await term.sees(/Mended[\s\S]*›/);
+  term.type(`/undo${KEY.enter}`);
+  const shown = await term.sees("Undone: edited src/price.ts.");
+  const even = (lines: string[]) => lines.map((line) => line.trimEnd().replace(/\d+\.\d s$/, "N s"));
+  deepEqual(even(shown.split("\n").filter((line) => !/^openai\/m · |^›?$/.test(line))), even(expected));
+  equal(readFileSync(join(where.cwd, "src", "price.ts"), "utf8"), before);
+  term.type(KEY.ctrlD);
+  await term.exited;
 });
 
 test("README: the five-line plugin works as printed", async () => {
@@ -56,11 +97,11 @@ test("README: the weather plugin works as printed, asks for the network, and tak
   const where = place();
   writeFileSync(join(where.cwd, "weather.ts"), snippet("weather"));
   writeFileSync(join(where.cwd, "zz.json"), '{"weather": {"unit": "F"}}');
-  const call = ["--plugin", "weather.ts", "--config", "zz.json", "--call", "weather", '{"city":"Oslo","days":2}'];
-  const refused = await zz(where, call);
+  const words = ["--plugin", "weather.ts", "--config", "zz.json", "--call", "weather", '{"city":"Oslo","days":2}'];
+  const refused = await zz(where, words);
   equal(refused.code, 4);
   match(refused.stderr, /--allow-net=weather\.example/);
-  const ran = await zz(where, [...call, "--allow-net=weather.example"]);
+  const ran = await zz(where, [...words, "--allow-net=weather.example"]);
   equal(ran.stdout, "Oslo in 2 days: 20 F\n");
 });
 

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { place, zz } from "../run.ts";
 
-const KILLS = Number(process.env.ZZ_KILLS ?? 12);
+const KILLS = process.env.ZZ_KILLS ? Number(process.env.ZZ_KILLS) / 2 : 8;
 const FILES = Array.from({ length: 40 }, (_, i) => `d${i % 4}/f${i}.txt`);
 const OLD = "old\n".repeat(2_000);
 const NEW = OLD.replace("old", "new");

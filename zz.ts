@@ -1320,7 +1320,7 @@ function openFiles(place: Place, { tool, granted = [], held, changes = true }: R
       ]);
     },
     changes: () =>
-      history(recall(place, "undo").log).changes.map((one) => {
+      history(recall(place, "changes").log).changes.map((one) => {
         const { change: id, turn, at, tool, path: file, undone } = one;
         return {
           id,
@@ -1722,13 +1722,15 @@ function bytesBefore(changes: readonly Change[], change: Change): Buffer {
 const bytesAfter = (before: Buffer, { place, cut, put }: Change): Buffer =>
   Buffer.concat([before.subarray(0, place), fromContent(put), before.subarray(place + cut)]);
 
-/** Outside of a conversation: the last session of this folder that has something to undo or to redo. */
-function recall({ core, chat }: Place, way: "undo" | "redo"): LiveChat {
+/** Outside of a conversation: the last session of this folder that has any. */
+function recall({ core, chat }: Place, what: "undo" | "redo" | "changes"): LiveChat {
   const { home, root } = core.options;
   if (chat.model || chat.session) return chat;
   const warn = (text: string) => note(core, text);
-  const has = (log: readonly Entry[]) =>
-    way === "undo" ? history(log).changes.some(({ undone }) => !undone) : history(log).redo.length;
+  const has = (log: readonly Entry[]) => {
+    const { changes, redo } = history(log);
+    return what === "redo" ? redo.length : changes.some(({ undone }) => what === "changes" || !undone);
+  };
   const id = lastSession(home, root, warn, (id) => Boolean(tryTo(() => has(readSession(home, id).entries))));
   return id ? Object.assign(chat, openChat(core, "", openSession(home, id, warn))) : chat;
 }

@@ -1082,6 +1082,14 @@ const GUARDED = /(^|\/)(\.git|\.zz)(\/|$)/;
 const toRules = (verdict: Rule["verdict"], from: Rule["from"], rules: Rules = {}): Rule[] =>
   KINDS.flatMap((kind) => {
     const given = rules[kind];
+    if (
+      given !== undefined &&
+      given !== true &&
+      !(Array.isArray(given) && given.every((name) => typeof name === "string"))
+    )
+      throw usage(
+        `Cannot use the permissions to ${verdict} ${kind}: they must be true or a list of texts. Mend the settings.`,
+      );
     return given === true ? [{ verdict, kind, from }] : (given ?? []).map((name) => ({ verdict, kind, name, from }));
   });
 
@@ -1217,7 +1225,8 @@ async function confirm(place: Place, tool: string, open: Open[], text: string, m
     return granted && !text ? "y" : until(ctx.signal, core.ask!(question(keys), Object.keys(keys).join("")));
   });
   if (key === "A") core.rules.push(...rules);
-  if (key === "y" || key === "A") await decide(true, "the person said yes");
+  if (key === "r") await decide(false, "the person sent it back");
+  else if (key in keys && key !== "n") await decide(true, key === "e" ? "the person edited it" : "the person said yes");
   if (key in keys && key !== "n") return { key };
   const because = key === "n" ? (await until(ctx.signal, core.ask("Why not? (Enter: no reason) "))).trim() : "";
   await decide(false, "the person said no");

@@ -77,6 +77,7 @@ const HARMLESS: Record<string, Row[]> = {
     ["ls", "ls", "allow", /^only reads$/],
     ["ls -la src", "ls", "allow"],
     ["/bin/ls -la", "ls", "allow"],
+    ["//bin/../bin/ls", "ls", "allow"],
     ["cat a.ts b.ts", "cat", "allow"],
     ["cat 'c d'", "cat", "allow"],
     ["cat c\\ d", "cat", "allow"],
@@ -368,6 +369,12 @@ const DANGEROUS: Record<string, Row[]> = {
     ["echo {1..3}", "echo", "ask", /braces/],
     ["echo {a,{b,c}}", "echo", "ask", /braces/],
     ["echo $HOME{a,b}", "echo", "ask", /braces/],
+    ["cat $PWD\\\n0", "cat", "ask"],
+    ['cat [slug]ls$PWD\\\n0"\\\n"', "cat", "ask"],
+    ["$'ls'", "ls", "ask", /other shells/],
+    ['$"ls"', "ls", "ask", /translated/],
+    ["timeout $'5' ls", "ls", "ask", /other shells/],
+    ["grep $'\\t' a.ts", "grep", "ask", /other shells/],
     ["cat ~root/x", "cat", "ask", /~/],
     ["cat ~+", "cat", "ask", /~/],
     ["cat x=~/a", "cat", "ask", /~/],
@@ -790,6 +797,11 @@ describe("the person's lists", () => {
     ["rm x", { deny: [""], allow: ["", "  "] }, "ask", /rm/],
     ["find . -name a", { deny: ["find"] }, "deny", /find/],
     ["xargs ls", { deny: ["xargs"] }, "deny", /xargs/],
+    ["cd src", { deny: ["cd"] }, "deny", /cd is/],
+    ["eval ls", { deny: ["eval"] }, "deny", /eval is/],
+    ["bash -c ls", { deny: ["bash -c"] }, "deny", /bash -c is/],
+    ["find . -delete", { allow: ["find . -delete"] }, "allow", /allow list/],
+    ["find . -exec rm {} +", { allow: ["find"] }, "ask", /not known/],
   ];
   for (const [line, lists, verdict, why] of rows)
     test(`${show(line)} with ${JSON.stringify(lists)}: ${verdict}`, async () => {
@@ -797,6 +809,16 @@ describe("the person's lists", () => {
       equal(judged.verdict, verdict, JSON.stringify(judged, null, 1));
       match(judged.why, why);
     });
+  test("what the list allows stays allowed when it writes, and the write is for the gate", async () => {
+    const judged = await judgeLine("npm test > f", root, { ...NONE, allow: ["npm test"] });
+    deepEqual([judged.simple[0]!.verdict, judged.verdict, judged.writes], ["allow", "ask", ["f"]]);
+  });
+  test("a variable that the environment holds already cannot be set unasked", async () => {
+    process.env.zz_judge_test = "1";
+    equal((await judgeLine("zz_judge_test=2; ls", root, NONE)).verdict, "ask");
+    delete process.env.zz_judge_test;
+    equal((await judgeLine("zz_judge_test=2; ls", root, NONE)).verdict, "allow");
+  });
 });
 
 describe("what a command is told as", () => {
@@ -813,6 +835,14 @@ describe("what a command is told as", () => {
     ["git commit -m 'a b'", ["open git commit -m 'a b'"]],
     ["git -c a=b commit", ["ask git -c a=b commit"]],
     ["git st", ["ask git st"]],
+    ["git show --textc HEAD", ["ask git show --textc HEAD"]],
+    ["git rebase -ix y", ["ask git rebase -ix y"]],
+    ["sort a.ts --outp=x", ["ask sort a.ts --outp=x"]],
+    ["sort -no x", ["ask sort -no x"]],
+    ["sort --debug", ["open sort --debug"]],
+    ["tar cf x --checkpoint-act=exec=y", ["ask tar cf x --checkpoint-act=exec=y"]],
+    ["ls() { npm test; }; ls", ["ask npm test", "ask ls"]],
+    ["eval 'ls() { npm test; }'; ls", ["ask npm test", "ask ls"]],
     ["find . -delete", ["ask find . -delete"]],
     ["X=$(y) npm test", ["ask npm test", "ask y"]],
     ["[ -f a.ts ]", ["allow [ -f a.ts ]"]],
@@ -843,6 +873,13 @@ describe("what is read and written, from where the line starts", () => {
     ["cat inside/../x.ts", [join(root, "src/x.ts")], []],
     ["cd src && cat x.ts > y", ["src/x.ts"], ["src/y"]],
     ["cd src; cat x.ts", ["x.ts", "src/x.ts"], []],
+    ["cd src || cat x.ts", ["x.ts", "src/x.ts"], []],
+    ["cd src & cat x.ts", ["x.ts"], []],
+    ["cd src | cat x.ts", ["x.ts"], []],
+    ["(cd src); cat x.ts", ["x.ts"], []],
+    ["if cd src; then cat x.ts; fi", ["x.ts", "src/x.ts"], []],
+    ["bash -c 'cd src'; cat x.ts", ["x.ts"], []],
+    ["eval 'cd src' && cat x.ts", ["src/x.ts"], []],
     ["cd src && cd deep && cat ../x.ts", ["src/x.ts"], []],
     ["grep x a.ts b.ts < /dev/null", ["a.ts", "b.ts"], []],
     ["grep -e x a.ts", ["a.ts"], []],
@@ -1038,7 +1075,7 @@ test("where a line is allowed, bash makes the same words of it", async () => {
     `export -f tell command_not_found_handle ${names.join(" ")}`,
     `for ((i = 0; i < ${lines.length}; i++)); do`,
     `IFS= read -r -d '' line < ${folder}/$i.line; export LOG=${folder}/$i.log; : > $LOG`,
-    `bash -c "$line" < /dev/null > /dev/null 2> ${folder}/$i.errors`,
+    `bash -c -- "$line" < /dev/null > /dev/null 2> ${folder}/$i.errors`,
     "done",
   ].join("\n");
   const ran = spawnSync("bash", ["-c", script], {

@@ -49,8 +49,13 @@ type Stop = "timeout" | "abort" | "flood";
 export const SECRET =
   /KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|COOKIE|(?:^|_)(?:PASS|PAT|AUTH)$|(?:^|_)PASS_|._PWD$/i;
 
+/** What would make bash read a line otherwise than it was judged. */
+const TWISTS = /^(BASH_ENV|ENV|BASH_FUNC_.*|SHELLOPTS|BASHOPTS|CDPATH|GLOBIGNORE|POSIXLY_CORRECT|TEXTDOMAIN.*|IFS)$/;
+
 export function cleanEnv(env: NodeJS.ProcessEnv, allowed: (name: string) => boolean): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !SECRET.test(name) || allowed(name)));
+  return Object.fromEntries(
+    Object.entries(env).filter(([name]) => !TWISTS.test(name) && (!SECRET.test(name) || allowed(name))),
+  );
 }
 
 export async function runJob(job: Job): Promise<Outcome> {
@@ -152,11 +157,11 @@ async function start(job: Job): Promise<{ child: ChildProcess; stdout: Readable;
 }
 
 function shell(job: Job): string[] {
-  if (job.shell) return [job.shell, "-c", job.command];
+  if (job.shell) return [job.shell, "-c", "--", job.command];
   if (process.platform === "win32") return [process.env.ComSpec ?? "cmd.exe", "/d", "/s", "/c", `"${job.command}"`];
   const folders = (job.env.PATH ?? "/usr/bin:/bin").split(":").filter(path.isAbsolute);
   const bash = folders.some((folder) => fs.existsSync(path.join(folder, "bash")));
-  return [bash ? "bash" : "sh", "-c", job.command];
+  return [bash ? "bash" : "sh", "-c", "--", job.command]; // a line may begin with a dash
 }
 
 /**

@@ -102,6 +102,9 @@ function sandboxLine(sandbox: string | undefined, net: Net): string {
   return `Sandbox ${sandbox}: it writes only in the project; ${reach}.`;
 }
 
+/** A git status that runs unasked must not run what a repository's configuration names. */
+const GIT = { GIT_CONFIG_COUNT: "1", GIT_CONFIG_KEY_0: "core.fsmonitor", GIT_CONFIG_VALUE_0: "false" };
+
 async function run(
   { command, timeout_ms = LIMIT, hosts = [] }: { command: string; timeout_ms?: number; hosts?: string[] },
   ctx: Ctx,
@@ -113,12 +116,13 @@ async function run(
   if (!name && config.sandbox === "required")
     throw new Error("Cannot run it: the settings require a sandbox, and there is none here. Install bubblewrap.");
   const net = netOf(ctx, hosts);
+  const mayHave = (variable: string) => ctx.permissions.judge("env", variable).verdict === "allow";
   const sandbox = name ? await openedSandbox(ctx, net) : undefined;
   try {
     const outcome = await runJob({
       command,
       cwd: ctx.root,
-      env: cleanEnv(process.env, (variable) => ctx.permissions.judge("env", variable).verdict === "allow"),
+      env: { ...cleanEnv(process.env, mayHave), ...GIT },
       timeoutMs: Math.min(Math.max(timeout_ms, 1), LONGEST),
       signal: ctx.signal,
       ...(sandbox && { sandbox }),

@@ -89,7 +89,8 @@ const LONGEST = 10_000;
 const NO_LISTS: Lists = { allow: [], deny: [], except: [] };
 const DEEPEST = 50;
 const MOST_DIRS = 8;
-const MOST_WORDS = 500;
+const MOST_WORDS = 500; // as they are written
+const MOST_ARGS = 5_000; // with what globs make of them
 const MOST_LOOKS = 100_000;
 const RANK = ["allow", "open", "ask", "deny"];
 /** Control characters, Unicode's spaces and what is not seen: bash, the grammar and a person read them differently. */
@@ -159,7 +160,7 @@ async function makeParser(): Promise<Parser> {
 
 // ── A script: the line itself, and what bash -c and eval are given ─────────────────────────────────────
 
-type Outer = Pick<Place, "dirs" | "budget" | "depth" | "floor">;
+type Outer = Pick<Place, "dirs" | "budget" | "depth" | "floor" | "looped">;
 
 function script(run: Run, source: string, outer: Outer): Dirs {
   const start = run.out.length;
@@ -485,8 +486,8 @@ function command(run: Run, node: Node, place: Place): Dirs {
   if (shell) inner = floored(inner, ask("it holds something that zz does not follow"));
   const start = run.out.length;
   const args = words.slice(0, MOST_WORDS).flatMap((word) => argsAt(word, place));
-  if (words.length > MOST_WORDS)
-    args.push({ text: undefined, shown: "…", why: `it has more than ${MOST_WORDS} words` });
+  if (words.length > MOST_WORDS || args.length > MOST_ARGS)
+    args.splice(MOST_ARGS, args.length, { text: undefined, shown: "…", why: "it has too many words" });
   const dirs = judge(run, args, inner);
   if (run.out.length === start && redirects.length) bare(run, node, redirects, inner);
   else attach(run, run.out.slice(start), redirects, place);
@@ -548,16 +549,11 @@ function assignments(run: Run, node: Node, place: Place): Dirs {
 /** export, declare and their like may run what an index of theirs holds. */
 function declaration(run: Run, node: Node, place: Place): Dirs {
   const { tail = [], ...alone } = place;
-  place.seen.push({
-    words: node.children.filter(({ type }) => type !== "comment").map((one) => one.startIndex),
-    targets: tail.flatMap(startsOf),
-  });
+  const words = node.children.filter(({ type }) => type !== "comment");
+  place.seen.push({ words: words.map(({ startIndex }) => startIndex), targets: tail.flatMap(startsOf) });
   const start = run.out.length;
-  judge(
-    run,
-    node.children.flatMap((one) => argsAt(one, place)),
-    alone,
-  );
+  const args = words.flatMap((one) => argsAt(one, place));
+  judge(run, args, alone);
   attach(run, run.out.slice(start), tail, place);
   for (const child of node.namedChildren) substitutions(run, child, alone);
   return stay(place);
@@ -567,9 +563,7 @@ function declaration(run: Run, node: Node, place: Place): Dirs {
 
 /** Adds a command to what runs. */
 function enter(run: Run, args: Arg[], { floor }: Pick<Place, "floor">, says: Says, silent = false): Simple {
-  const doubt = args.find((arg) => arg.doubt !== undefined)?.doubt;
-  const own = doubt === undefined ? says : worse(says, ask(doubt));
-  const { verdict, why } = floor ? worse(own, floor) : own;
+  const { verdict, why } = floor ? worse(says, floor) : says;
   const text = args
     .map(({ shown }) => shown)
     .filter(Boolean)
@@ -585,8 +579,10 @@ function enter(run: Run, args: Arg[], { floor }: Pick<Place, "floor">, says: Say
 function judge(run: Run, args: Arg[], at: Outer): Dirs {
   if (at.depth > DEEPEST) throw new Error("it is nested too deeply");
   const [first, ...rest] = args;
-  const place = first?.globbed ? { ...at, floor: worse(at.floor, ask("a glob says what runs")) } : at;
-  if (!first) return stay(place);
+  if (!first) return stay(at);
+  const doubt = args.find((arg) => arg.doubt !== undefined)?.doubt;
+  const denied = deniedBy(textsOf(args), run.lists);
+  const place = raised(at, denied, first.globbed && ask("a glob says what runs"), doubt !== undefined && ask(doubt));
   if (first.text === undefined) {
     enter(run, args, place, ask(first.why ?? "what it runs is not known"));
     return stay(place);
@@ -600,6 +596,12 @@ function judge(run: Run, args: Arg[], at: Outer): Dirs {
   if (SHELLS.has(name)) return shell(run, name, args, inner);
   if (Object.hasOwn(WRAPPERS, name)) return unwrap(run, name, WRAPPERS[name]!, args, inner);
   return plain(run, args, place, name);
+}
+
+/** The place with these as the least that may be said of what is in it. */
+function raised(place: Outer, ...floors: (Says | false | undefined)[]): Outer {
+  const floor = floors.reduce<Says | undefined>((all, one) => (one ? worse(all, one) : all), place.floor);
+  return floor ? { ...place, floor } : place;
 }
 
 const textsOf = (args: readonly Arg[]): Words => args.map(({ text }) => text);
@@ -641,8 +643,6 @@ function plain(run: Run, args: Arg[], place: Outer, name: string): Dirs {
 
 function judgePlain(run: Run, args: Arg[], { dirs }: Outer, name: string): { says: Says; read?: Read; listed?: true } {
   const words = textsOf(args);
-  const denied = deniedBy(words, run.lists);
-  if (denied) return { says: denied };
   const unknown = args.find(({ text }) => text === undefined);
   if (unknown && !(unknown.given && TAKES_ANYTHING.has(name)))
     return { says: ask(unknown.why ?? "one of its words is not known") };
@@ -681,10 +681,7 @@ const runsText = (rest: Words): boolean => {
 };
 
 function unwrap(run: Run, name: string, wrapper: Wrapper, args: Arg[], place: Outer): Dirs {
-  const denied = deniedBy(textsOf(args), run.lists);
-  let inner: Outer = place;
-  const floor = denied ?? (wrapper.asks ? ask(wrapper.asks) : undefined);
-  if (floor) inner = { ...inner, floor: worse(inner.floor, floor) };
+  let inner = raised(place, wrapper.asks !== undefined && ask(wrapper.asks));
   const parsed = parse(args.slice(1), wrapper.options, !wrapper.late);
   if (parsed.bad) {
     const why = hiddenIn(textsOf(args).slice(1)) ?? `zz does not know '${parsed.bad}' of ${name}`;
@@ -692,17 +689,16 @@ function unwrap(run: Run, name: string, wrapper: Wrapper, args: Arg[], place: Ou
     return stay(place);
   }
   if (wrapper.wipes?.split(" ").some((one) => parsed.values.has(one)))
-    inner = { ...inner, floor: worse(inner.floor, ask(`${name} changes where programs are looked for`)) };
+    inner = raised(inner, ask(`${name} changes where programs are looked for`));
   const line = scriptOf(wrapper, parsed.operands, parsed.values);
   if (line !== undefined) {
-    script(run, line, { ...inner, floor: worse(inner.floor, ask(`${name} hands it to a shell`)) });
+    script(run, line, raised(inner, ask(`${name} hands it to a shell`)));
     return stay(place);
   }
   let rest = parsed.operands.slice(wrapper.skip ?? 0);
   while (wrapper.sets && ASSIGNMENT.test(rest[0]?.text ?? "")) {
     const [set, value] = rest[0]!.text!.split(/=(.*)/s);
-    if (!HARMLESS.test(set!) || !HARMLESS_VALUE.test(value!))
-      inner = { ...inner, floor: worse(inner.floor, ask(`it sets ${set}`)) };
+    if (!HARMLESS.test(set!) || !HARMLESS_VALUE.test(value!)) inner = raised(inner, ask(`it sets ${set}`));
     rest = rest.slice(1);
   }
   if (wrapper.adds) rest = withUnknown(rest, parsed.values);
@@ -713,8 +709,7 @@ function unwrap(run: Run, name: string, wrapper: Wrapper, args: Arg[], place: Ou
     return stay(place);
   }
   if (!rest.length || wrapper.late) {
-    const says: Says = { verdict: "open", why: `${name} alone` };
-    enter(run, args, inner, says);
+    enter(run, args, inner, { verdict: "open", why: `${name} alone` });
     return stay(place);
   }
   const start = run.out.length;
@@ -744,21 +739,21 @@ function scriptOf(
 /** xargs adds words at the end, or where {} or the word that it was told stands. */
 function withUnknown(args: Arg[], values: Map<string, string[]>): Arg[] {
   const marks = ["{}", ...["-I", "-i", "--replace"].flatMap((one) => values.get(one) ?? [])];
-  const unknown = { text: undefined, why: "it gets words that are not known", given: true } as const;
   const program: Arg[] = args.length ? args : [{ text: "echo", shown: "echo" }];
-  const made = program.map((arg): Arg => {
-    const marked = marks.some((mark) => arg.text?.includes(mark));
-    return marked ? { ...unknown, shown: arg.shown, template: arg.text! } : arg;
-  });
-  return [...made, { ...unknown, shown: "…" }];
+  return [...program.map((arg) => given(arg, marks)), { ...GIVEN, shown: "…" }];
 }
+
+const GIVEN = { text: undefined, why: "it gets words that are not known", given: true } as const;
+/** An argument that holds one of the marks is what xargs or find makes of it. */
+const given = (arg: Arg, marks: string[]): Arg =>
+  marks.some((mark) => arg.text?.includes(mark)) ? { ...GIVEN, shown: arg.shown, template: arg.text! } : arg;
 
 /** find looks, and runs what follows -exec. */
 function find(run: Run, args: Arg[], place: Outer): Dirs {
   const words = textsOf(args);
+  const known = words.every((word) => word !== undefined && !FIND_RUNS.test(word));
+  if (known && allowedBy(words, run.lists) !== undefined) return plain(run, args, place, "find");
   const entry = enter(run, args, place, { verdict: "allow", why: "only reads" });
-  const denied = deniedBy(words, run.lists);
-  if (denied) raise([entry], denied);
   const starts: string[] = [];
   for (let i = 1, looking = false; i < args.length; i++) {
     const word = words[i];
@@ -780,23 +775,10 @@ function find(run: Run, args: Arg[], place: Outer): Dirs {
 function findRuns(run: Run, entry: Simple, args: Arg[], at: number, place: Outer): number {
   const end = args.findIndex(({ text }, i) => i > at && (text === ";" || (text === "+" && args[i - 1]?.text === "{}")));
   if (end < 0) raise([entry], ask("its -exec has no end"));
-  const inner = args
-    .slice(at + 1, end < 0 ? args.length : end)
-    .map(
-      (arg): Arg =>
-        arg.text?.includes("{}")
-          ? {
-              text: undefined,
-              shown: arg.shown,
-              why: "it gets names that are not known",
-              given: true,
-              template: arg.text,
-            }
-          : arg,
-    );
-  const asks = /ok/.test(args[at]!.text!) ? { floor: worse(place.floor, ask("find asks on the terminal")) } : {};
-  const dirs = /dir$/.test(args[at]!.text!) ? [] : place.dirs;
-  if (inner.length) judge(run, inner, { ...place, ...asks, dirs });
+  const inner = args.slice(at + 1, end < 0 ? args.length : end).map((arg) => given(arg, ["{}"]));
+  const how = args[at]!.text!;
+  const asked = raised(place, how.startsWith("-ok") && ask("find asks on the terminal"));
+  if (inner.length) judge(run, inner, { ...asked, dirs: how.endsWith("dir") ? [] : place.dirs });
   return end < 0 ? args.length : end;
 }
 
@@ -830,28 +812,23 @@ function shell(run: Run, name: string, args: Arg[], place: Outer): Dirs {
   }
   const template = args[i]?.template;
   const line = words[i] ?? template;
-  const denied = deniedBy(words, run.lists);
   if (line === undefined) {
-    enter(run, args, place, worse(denied, ask(args[i]?.why ?? "what it runs is not known")));
+    enter(run, args, place, ask(args[i]?.why ?? "what it runs is not known"));
     return stay(place);
   }
-  const dialect = name === "bash" ? undefined : !/^(sh|dash|ash)$/.test(name) || BASHISM.test(line);
-  const floors = [
-    denied,
-    template === undefined ? undefined : ask("what is put into it is not known"),
-    known ? undefined : ask(`zz does not know how ${name} is told to run it`),
-    dialect ? ask(`${name} may read it otherwise`) : undefined,
-  ];
-  let floor = place.floor;
-  for (const one of floors) if (one) floor = worse(floor, one);
-  const doubt = args.find((arg) => arg.doubt)?.doubt;
-  if (doubt) floor = worse(floor, ask(doubt));
-  script(run, line, { dirs: place.dirs, budget: place.budget, depth: place.depth, ...(floor && { floor }) });
+  const reads = name === "bash" || (/^(sh|dash|ash)$/.test(name) && !BASHISM.test(line));
+  const inner = raised(
+    place,
+    template !== undefined && ask("what is put into it is not known"),
+    !known && ask(`zz does not know how ${name} is told to run it`),
+    !reads && ask(`${name} may read it otherwise`),
+  );
+  script(run, line, inner);
   return stay(place);
 }
 
 /** cd to a literal folder inside is followed; anywhere else it asks, and nobody knows where it leads. */
-function changeDir(run: Run, args: Arg[], place: Outer & { looped?: true }): Dirs {
+function changeDir(run: Run, args: Arg[], place: Outer): Dirs {
   const [, to, ...more] = args;
   const nowhere = (why: string): Dirs => {
     enter(run, args, place, ask(why));

@@ -753,6 +753,6 @@ const BIN = /^\/((usr\/(local\/)?)?s?bin|opt\/homebrew\/bin)\//;
 /** `/bin/rm` is rm; a program somewhere else stays as it is written. */
 export function programOf(text: string): string {
   if (!text.startsWith("/")) return text;
-  const name = path.posix.normalize(text).replace(/^\/+/, "/").replace(BIN, "");
+  const name = path.posix.normalize(text).replace(BIN, "");
   return name && !name.includes("/") ? name : text;
 }

@@ -80,6 +80,8 @@ export function scanWord(source: string, at: number, known: Known): Scanned | un
       i++;
       return true;
     }
+    // `$HOME\` at a line's end goes on in the next line.
+    if (plain && source.startsWith("\\\n", i + all.length)) return false;
     const value = special ? undefined : valueIn((braced ?? plain)!, known);
     if (value === undefined || (!inside && /[\s*?[\]\\{}~]/.test(value)) || !value)
       why ??= `it depends on ${all}, which is not known before it runs`;

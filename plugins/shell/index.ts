@@ -122,7 +122,7 @@ async function run(
     const outcome = await runJob({
       command,
       cwd: ctx.root,
-      env: { ...cleanEnv(process.env, mayHave), ...GIT },
+      env: { ...GIT, ...cleanEnv(process.env, mayHave) },
       timeoutMs: Math.min(Math.max(timeout_ms, 1), LONGEST),
       signal: ctx.signal,
       ...(sandbox && { sandbox }),

@@ -3300,7 +3300,8 @@ async function run(argv: string[], atStop: AtStop): Promise<number> {
     if (!flag.run || value === undefined) continue;
     askOnTerminal(core);
     const chat = openChat(core, "");
-    const result = await flag.run(value, context(core, chat));
+    const apart = value === true && flag.optional && cli.words.join(" "); // --undo 2 as well as --undo=2
+    const result = await flag.run(apart || value, context(core, chat));
     chat.session?.close();
     return show(cli, result);
   }

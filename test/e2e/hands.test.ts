@@ -208,10 +208,11 @@ test("With --allow-write=src it edits there and nowhere else; zz --undo takes it
   const undone = await zz(where, ["--undo"]);
   deepEqual([undone.code, undone.stdout], [0, "Undone: edited src/a.ts.\n"]);
   equal(where.read(), BEFORE);
+  deepEqual((await zz(where, ["--undo", "3"])).stdout, "Nothing to undo.\n");
   const redone = await zz(where, ["--redo"]);
   deepEqual([redone.stdout, where.read()], ["Redone: edited src/a.ts.\n", AFTER]);
   writeFileSync(join(where.cwd, "src", "a.ts"), "mine\n");
-  const refused = await zz(where, ["--undo"]);
+  const refused = await zz(where, ["--undo", "1"]);
   equal(refused.code, 1);
   match(refused.stdout + refused.stderr, /Cannot undo 'src\/a\.ts': it has changed since\. Nothing was touched\./);
   equal(where.read(), "mine\n");

@@ -55,10 +55,14 @@ function autoApply(rest: string, { permissions }: Ctx): string {
   );
   if (rest === "on" && !given.length) permissions.add({ ...EDITS });
   if (rest === "off") for (const rule of given) permissions.drop(rule);
-  if (rest !== "on" && rest !== "off") return `/auto-apply is ${given.length ? "on" : "off"}; say on or off.`;
-  return rest === "on"
-    ? "Edits in the project are now made without asking. Commands still ask. /undo takes edits back."
-    : "Edits ask again.";
+  const { verdict, why } = permissions.judge("write", "."); // another rule may allow or deny all the same
+  const other = verdict === "ask" ? "" : ` ${why}; /permissions lists it.`;
+  if (rest === "on" && verdict === "deny") return `Edits in the project are denied${other}`;
+  if (rest === "on")
+    return "Edits in the project are now made without asking. Commands still ask. /undo takes edits back.";
+  if (rest === "off") return verdict === "allow" ? `Edits are still made without asking${other}` : "Edits ask again.";
+  const on = given.length || verdict !== "allow" ? "" : other.slice(0, -1);
+  return `/auto-apply is ${verdict === "allow" ? "on" : "off"}${on}; say on or off.`;
 }
 
 /** Deny wins, then allow; the rest is fixed. */

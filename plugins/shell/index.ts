@@ -12,6 +12,7 @@ type Config = Readonly<typeof defaults>;
 const [LIMIT, LONGEST] = [120_000, 600_000];
 
 export default (zz: Zz<typeof defaults>) => {
+  checkSettings(zz.config);
   zz.tool({
     name: "run_command",
     description:
@@ -26,7 +27,8 @@ export default (zz: Zz<typeof defaults>) => {
     },
     timeout: LONGEST + 10_000,
     needs: async ({ command, hosts = [] }, ctx) => needsOf(await judged(command, ctx, zz.config), hosts),
-    preview: async ({ hosts }, ctx) => sandboxLine(await sandboxName(zz.config), netOf(ctx, hosts)),
+    preview: async ({ command, hosts }, ctx) =>
+      `$ ${command}\n${sandboxLine(await sandboxName(zz.config), netOf(ctx, hosts))}`,
     run: (args, ctx) => run(args, ctx, zz.config),
   });
 
@@ -43,6 +45,21 @@ export default (zz: Zz<typeof defaults>) => {
     },
   });
 };
+
+/** A setting that is misspelt would leave a person without the protection that they asked for. */
+function checkSettings(config: object): void {
+  const refuse = (why: string) => new Error(`its settings cannot be used: ${why}.`);
+  const { sandbox, except, ...others } = config as Record<string, unknown>;
+  const [other] = Object.keys(others);
+  if (other !== undefined)
+    throw refuse(
+      `there is no "${other}". There are: sandbox, except; allowed and denied commands go into "permissions"`,
+    );
+  if (!["auto", "required", "off"].includes(String(sandbox)))
+    throw refuse(`"sandbox" is ${JSON.stringify(sandbox)}. It is "auto", "required" or "off"`);
+  if (!Array.isArray(except) || except.some((entry) => typeof entry !== "string"))
+    throw refuse(`"except" must be a list of texts, such as ["chmod"]`);
+}
 
 async function judged(command: string, { root }: Ctx, { except }: Config): Promise<Judged> {
   const { judgeLine } = await import("./judge.ts");
@@ -111,6 +128,7 @@ async function run(
   config: Config,
 ): Promise<Result> {
   if (!command.trim()) throw new Error("Cannot run '': there is no command. Give one.");
+  if (timeout_ms < 1) throw new Error(`Cannot run it for ${timeout_ms} ms. Give a timeout_ms from 1 to ${LONGEST}.`);
   const { cleanEnv, runJob } = await import("./exec.ts");
   const name = await sandboxName(config);
   if (!name && config.sandbox === "required")
@@ -123,7 +141,7 @@ async function run(
       command,
       cwd: ctx.root,
       env: { ...GIT, ...cleanEnv(process.env, mayHave) },
-      timeoutMs: Math.min(Math.max(timeout_ms, 1), LONGEST),
+      timeoutMs: Math.min(timeout_ms, LONGEST),
       signal: ctx.signal,
       ...(sandbox && { sandbox }),
       onTail: ctx.progress,
@@ -132,7 +150,7 @@ async function run(
     const { exit, signal, timedOut, stdout, stderr, file } = outcome;
     if (file) ctx.permissions.add({ verdict: "allow", kind: "read", name: file, from: "answer" });
     const failed = exit !== 0;
-    const limits = failed && name ? `\n[it ran in a sandbox: ${sandboxLine(name, net)}]` : "";
+    const limits = failed && name ? `\n[${sandboxLine(name, net)}]` : "";
     return { text: outcome.text + limits, data: { exit, signal, timedOut, stdout, stderr, file }, failed };
   } finally {
     sandbox?.close();

@@ -10,25 +10,39 @@ export type Paint = {
 };
 
 const MOST = 200; // lines a file
+const LONGEST = 2_000; // characters a line; in longer ones, what differs inside is not looked for
+const PATIENCE = 500; // ms to look for what is common to two texts; then all of it is old and new
 
 export function renderDiff({ path, before, after, note }: Difference, paint: Paint): string {
   const did = before === undefined ? "create" : after === undefined ? "delete" : "edit";
-  const { hunks } = structuredPatch(path, path, before ?? "", after ?? "", "", "", { context: 3 });
+  const hunks = hunksOf(before ?? "", after ?? "");
   const lines = hunks.flatMap(({ lines }) => lines);
   const count = (sign: string) => lines.filter((line) => line.startsWith(sign)).length;
   const ranges = hunks.map(({ newStart, newLines, oldStart, oldLines }) =>
     after === undefined ? range(oldStart, oldLines) : range(newStart, newLines),
   );
-  const head = `${did} ${path} · lines ${ranges.join(", ")} · +${count("+")} −${count("-")}${note ? ` · ${note}` : ""}`;
+  const few = ranges.length === 1 && !ranges[0]!.includes("–");
+  const head = `${did} ${path} · ${few ? "line" : "lines"} ${ranges.join(", ")} · +${count("+")} −${count("-")}${note ? ` · ${note}` : ""}`;
   const rows = hunks.flatMap((hunk, i) => [...(i ? [paint.dim("  ⋮")] : []), ...hunkRows(hunk, paint)]);
   const more = rows.length - MOST;
   if (more > 0) rows.splice(MOST, more, paint.dim(`  [${more} more lines; e shows all of it]`));
   return [head, ...rows].join("\n");
 }
 
+type Hunk = { lines: string[]; oldStart: number; oldLines: number; newStart: number; newLines: number };
+
+/** Where two long texts have little in common, the shortest difference takes minutes to find, and nobody would read it. */
+function hunksOf(before: string, after: string): Hunk[] {
+  const patch = structuredPatch("", "", before, after, "", "", { context: 3, timeout: PATIENCE });
+  if (patch) return patch.hunks;
+  const [removed, added] = [before, after].map((text) => text.replace(/\n$/, "").split("\n"));
+  const lines = [...removed!.map((line) => `-${line}`), ...added!.map((line) => `+${line}`)];
+  return [{ lines, oldStart: 1, oldLines: removed!.length, newStart: 1, newLines: added!.length }];
+}
+
 const range = (start: number, count: number): string => (count > 1 ? `${start}–${start + count - 1}` : String(start));
 
-function hunkRows(hunk: { lines: string[]; oldStart: number; newStart: number }, paint: Paint): string[] {
+function hunkRows(hunk: Hunk, paint: Paint): string[] {
   const rows: string[] = [];
   let [old, next] = [hunk.oldStart, hunk.newStart];
   for (let i = 0; i < hunk.lines.length; ) {
@@ -37,17 +51,22 @@ function hunkRows(hunk: { lines: string[]; oldStart: number; newStart: number },
     if (!removed.length && !added.length) {
       const line = hunk.lines[i++]!;
       if (line.startsWith("\\")) rows.push(paint.dim(`       ${line.slice(2)}`));
-      else rows.push(`${number(next++)}   ${line.slice(1)}`);
+      else rows.push(`${number(next++)}   ${cut(line.slice(1))}`);
       old += line.startsWith("\\") ? 0 : 1;
       continue;
     }
     const pairs = removed.length === added.length ? removed.map((line, i) => inside(line, added[i]!, paint)) : [];
-    rows.push(...removed.map((line, i) => paint.removed(`${number(old++)} - ${pairs[i]?.[0] ?? line}`)));
-    rows.push(...added.map((line, i) => paint.added(`${number(next++)} + ${pairs[i]?.[1] ?? line}`)));
+    rows.push(...removed.map((line, i) => paint.removed(`${number(old++)} - ${pairs[i]?.[0] ?? cut(line)}`)));
+    rows.push(...added.map((line, i) => paint.added(`${number(next++)} + ${pairs[i]?.[1] ?? cut(line)}`)));
     i += removed.length + added.length;
   }
   return rows;
 }
+
+const cut = (line: string): string =>
+  line.length > LONGEST
+    ? `${line.slice(0, LONGEST)} [${line.length - LONGEST} more characters; e shows all of it]`
+    : line;
 
 const number = (line: number): string => String(line).padStart(5);
 
@@ -59,6 +78,7 @@ function run(lines: string[], from: number, sign: string): string[] {
 
 /** Both lines with what differs marked, unless nearly all of it does. */
 function inside(one: string, two: string, paint: Paint): [string, string] | undefined {
+  if (Math.max(one.length, two.length) > LONGEST) return undefined;
   const parts = diffWordsWithSpace(one, two);
   const same = parts
     .filter(({ added, removed }) => !added && !removed)

@@ -1,0 +1,317 @@
+// Faults that a reading of the whole as a user and as a plugin author found: each a sentence that the program has to keep.
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { type Ask, context, createZz, type Options, openChat, type Result, type Tool } from "../zz.ts";
+import { call, fakeOpenAI, say } from "./fake/openai.ts";
+import { needsProgram, type Place, place, zz } from "./run.ts";
+import { KEY, terminal } from "./terminal.ts";
+
+const asks = (url: string, ...more: string[]) => ["-m", "openai/m", "--base-url", url, "--key", "x", ...more];
+const create = (where: Place, path: string) =>
+  zz(where, ["--call", "create_file", JSON.stringify({ path, content: "1\n" }), "--allow-write"]);
+const at = (where: Place, name: string) => join(where.cwd, name);
+
+/** A settings file; what comes of a command with it. */
+function withSettings(where: Place, settings: unknown, args: string[]) {
+  writeFileSync(`${where.cwd}.json`, JSON.stringify(settings));
+  return zz(where, ["--config", `${where.cwd}.json`, ...args]);
+}
+
+/** One call of a tool in a project of its own, where a person answers with these keys. */
+async function answered(
+  where: Place,
+  name: string,
+  args: object,
+  keys: string[],
+  more: Options & { tool?: Tool; edit?: (text: string) => string } = {},
+): Promise<{ result: Result; questions: string[]; offered: string[]; rules: number }> {
+  const core = await createZz({ root: where.cwd, home: where.home, save: false, ...more });
+  if (more.tool) core.tools.set(more.tool.name, { owner: "test", value: more.tool });
+  const questions: string[] = [];
+  const offered: string[] = [];
+  const ask: Ask = async (question, all = "") => {
+    questions.push(question);
+    offered.push(all);
+    return keys.shift() ?? "";
+  };
+  core.ask = ask;
+  core.edit = async (text) => more.edit?.(text) ?? text;
+  const result = await context(core, openChat(core, "none/none")).call(name, args);
+  return { result, questions, offered, rules: core.rules.length };
+}
+
+test("zz --undo 2 takes back two changes, as the README says", async (t) => {
+  const fake = await fakeOpenAI([
+    call(["create_file", { path: "a", content: "1" }]),
+    call(["create_file", { path: "b", content: "1" }]),
+    say("Done."),
+  ]);
+  t.after(fake.close);
+  const where = place();
+  await zz(where, asks(fake.url, "--once", "--allow-write"), { input: "go" });
+  ok(existsSync(at(where, "a")) && existsSync(at(where, "b")));
+  const ran = await zz(where, ["--undo", "2"]);
+  equal(ran.stdout, "Undone: created b, created a.\n");
+});
+
+for (const args of [
+  ["--judge", "npm", "test"],
+  ["--changes", "3"],
+  ["--tools", "read_file"],
+])
+  test(`A word that '${args.join(" ")}' would pass over is refused`, async () => {
+    const ran = await zz(place(), args);
+    equal(ran.code, 2, ran.stdout);
+    match(ran.stderr, new RegExp(`'${args.at(-1)}'`));
+  });
+
+for (const [form, stdout] of [
+  [[], /^$/],
+  [["--json"], /^\{"type":"error","message":"Cannot undo 'a'.*","exit":1\}\n$/],
+] as const)
+  test(`An undo that is refused says so on stderr ${form}`, async () => {
+    const where = place();
+    await create(where, "a");
+    writeFileSync(at(where, "a"), "other");
+    const ran = await zz(where, ["--undo", ...form]);
+    equal(ran.code, 1);
+    match(ran.stderr, /^Cannot undo 'a': it has changed since\./);
+    match(ran.stdout, stdout);
+  });
+
+test("--undo is about the last session that changed anything, and --changes shows what was undone", async () => {
+  const where = place();
+  await create(where, "old");
+  await create(where, "new");
+  await zz(where, ["--undo"]);
+  const changes = await zz(where, ["--changes"]);
+  match(changes.stdout, /created {2}new {2}\(create_file, undone\)/);
+  const again = await zz(where, ["--undo"]);
+  equal(again.stdout, "Nothing to undo.\n");
+  ok(existsSync(at(where, "old")), "an older session's file was taken away");
+});
+
+test("-c goes on with the last talk, not with what --call left", async (t) => {
+  const fake = await fakeOpenAI([say("One."), say("Two.")]);
+  t.after(fake.close);
+  const where = place();
+  await zz(where, asks(fake.url, "--once"), { input: "the first word" });
+  await create(where, "a");
+  await zz(where, asks(fake.url, "--once", "-c"), { input: "the second" });
+  match(JSON.stringify(fake.requests.at(-1)!.body.messages), /the first word/);
+});
+
+for (const permissions of [
+  { deny: { read: "a.txt" } },
+  { deny: { raed: ["a.txt"] } },
+  { dny: { read: ["a.txt"] } },
+  { deny: ["a.txt"] },
+  { deny: "read" },
+  { deny: { read: false } },
+  { deny: { read: [5] } },
+  [],
+  null,
+])
+  test(`Permissions that cannot be understood are refused: ${JSON.stringify(permissions)}`, async () => {
+    const where = place();
+    writeFileSync(at(where, "a.txt"), "kept to oneself");
+    const ran = await withSettings(where, { permissions }, ["--call", "read_file", '{"path":"a.txt"}']);
+    equal(ran.code, 2, ran.stdout);
+    match(ran.stderr, /^Cannot use the settings '.*': .*"?permissions.*\n$/);
+    equal(ran.stdout, "");
+  });
+
+for (const [settings, why] of [
+  [{ sandbox: "requird" }, /"sandbox" is "requird"\. It is "auto", "required" or "off"/],
+  [{ except: "chmod" }, /"except" must be a list/],
+  [{ allow: ["make"] }, /there is no "allow"/],
+  ["off", /there is no "0"/],
+] as const)
+  test(`A setting of 'shell' that cannot be understood lets no command run: ${JSON.stringify(settings)}`, async () => {
+    const ran = await withSettings(place(), { shell: settings }, [
+      "--call",
+      "run_command",
+      '{"command":"echo ran"}',
+      "-A",
+    ]);
+    match(ran.stderr, why);
+    ok(ran.code);
+    equal(ran.stdout, "");
+  });
+
+for (const flag of ["--deny-run=", "--allow-write=", "--deny-read=,"])
+  test(`A list that is empty is refused: ${flag}`, async () => {
+    const ran = await zz(place(), [flag, "--call", "run_command", '{"command":"ls"}']);
+    equal(ran.code, 2, ran.stdout);
+  });
+
+test("An edit of a file that changed since is a failure, not a refusal for want of permission", async (t) => {
+  const fake = await fakeOpenAI([
+    call(["read_file", { path: "a.txt" }]),
+    call(["run_command", { command: "sed -i s/one/1/ a.txt" }]),
+    call(["edit_file", { path: "a.txt", old_string: "two", new_string: "2" }]),
+    say("Done."),
+  ]);
+  t.after(fake.close);
+  const where = place();
+  writeFileSync(at(where, "a.txt"), "one\ntwo\n");
+  const ran = await zz(where, asks(fake.url, "--once", "-A"), { input: "go" });
+  match(fake.requests.at(-1)!.body.messages.at(-1).content, /^Cannot write 'a\.txt': it (has )?changed since/);
+  equal(ran.code, 0, ran.stderr);
+});
+
+test("An editor that was left without saving is no yes: the question comes again", async (t) => {
+  const fake = await fakeOpenAI([call(["create_file", { path: "a.txt", content: "1\n" }]), say("Done.")]);
+  t.after(fake.close);
+  const where = place();
+  const term = terminal(where, asks(fake.url), { env: { EDITOR: "true" } });
+  await term.sees("›");
+  term.type(`go${KEY.enter}`);
+  await term.sees("Allow?");
+  term.type("e");
+  await term.sees(/Allow\?[\s\S]*(Allow\?|Done\.)/);
+  ok(!existsSync(at(where, "a.txt")), "it was written");
+  term.type("n");
+  await term.sees("Why not?");
+  term.type(`${KEY.enter}${KEY.ctrlD}`);
+});
+
+test("Where there is no text to edit, e is not offered", async () => {
+  const where = place();
+  writeFileSync(at(where, "a.txt"), "1\n");
+  const { offered, result } = await answered(where, "delete_file", { path: "a.txt" }, ["e"]);
+  deepEqual(offered, ["ynA"]);
+  ok(result.refused);
+  ok(existsSync(at(where, "a.txt")), "e deleted it");
+});
+
+test("A yes for always is one rule, however many files there are", async () => {
+  const where = place();
+  writeFileSync(at(where, "a.txt"), "1\n");
+  const { questions, rules } = await answered(where, "move_file", { path: "a.txt", to: "b.txt" }, ["A"]);
+  match(questions[0]!, /A = always edits in this project[^,]*\) $/);
+  equal(rules, 1);
+});
+
+test("What the person edited is told without a ruler of equal signs", async () => {
+  const edit = (text: string) => text.replace("1", "2");
+  const { result } = await answered(place(), "create_file", { path: "a.txt", content: "1\n" }, ["e"], { edit });
+  match(result.text, /-1\n\+2/);
+  doesNotMatch(result.text, /={10}/);
+});
+
+test("A question about a link says where it leads", async () => {
+  const where = place();
+  symlinkSync("/etc/hostname", at(where, "notes.txt"));
+  const { questions } = await answered(where, "read_file", { path: "notes.txt" }, ["n"]);
+  match(questions[0]!, /\/etc\/hostname/);
+});
+
+for (const needs of [{ rnu: ["make"] }, { run: "make" }, { run: [5] }])
+  test(`Needs that cannot be understood are refused: ${JSON.stringify(needs)}`, async () => {
+    const tool: Tool = { name: "careless", description: "-", needs: () => needs as any, run: () => "ran" };
+    const { result } = await answered(place(), "careless", {}, ["y"], { tool });
+    ok(result.failed);
+    match(result.text, /'careless'.*needs/);
+  });
+
+test("What may not be written, a command cannot write either", async () => {
+  needsProgram("bwrap", "bubblewrap");
+  const where = place();
+  mkdirSync(at(where, "src"));
+  writeFileSync(at(where, "src/a"), "1");
+  const command = `node -e "require('fs').writeFileSync('src/a', '2')"`;
+  await zz(where, ["--call", "run_command", JSON.stringify({ command }), "--allow-run", "--deny-write=src"]);
+  equal(readFileSync(at(where, "src/a"), "utf8"), "1");
+});
+
+for (const command of ["git show HEAD", "git log -p", "git show HEAD --stat -p"])
+  test(`What may not be read is not shown unasked out of git: ${command}`, async () => {
+    const where = place();
+    const git = (...args: string[]) =>
+      execFileSync("git", ["-c", "user.name=n", "-c", "user.email=e", ...args], { cwd: where.cwd });
+    mkdirSync(at(where, "private"));
+    writeFileSync(at(where, "private/x"), "kept to oneself");
+    git("init", "-q");
+    git("add", "-A");
+    git("commit", "-qm", "one");
+    const ran = await zz(where, ["--deny-read=private", "--call", "run_command", JSON.stringify({ command })]);
+    doesNotMatch(ran.stdout, /kept to oneself/);
+  });
+
+test("--judge - prints an object a line and nothing else, also with --json", async () => {
+  const ran = await zz(place(), ["--judge", "-", "--json"], { input: '"ls"\n"make"\n' });
+  deepEqual(
+    ran.stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line).verdict),
+    ["allow", "ask"],
+  );
+});
+
+for (const [file, why] of [
+  ["nowhere/audit", "no such file or folder"],
+  [".", "it is a folder"],
+  ["", "no such file or folder"],
+] as const)
+  test(`An audit that cannot be written is a sentence: '${file}'`, async () => {
+    const ran = await zz(place(), [`--audit=${file}`, "--call", "read_file", '{"path":"a"}']);
+    equal(ran.code, 2);
+    match(ran.stderr, new RegExp(`^Cannot write the audit to '${file.replace(".", "\\.")}': ${why}\\. .*\\n$`));
+  });
+
+for (const timeout_ms of [0, -1])
+  test(`A command is not run for ${timeout_ms} ms`, async () => {
+    const ran = await zz(place(), ["--call", "run_command", JSON.stringify({ command: "ls", timeout_ms })]);
+    equal(ran.code, 1);
+    match(ran.stderr, /^Cannot run it for .* ms\. Give a timeout_ms from 1 to 600000\.\n$/);
+  });
+
+test("The question about a command shows all of it", async () => {
+  const command = "touch x; ls";
+  const { questions } = await answered(place(), "run_command", { command }, [""]);
+  match(questions[0]!, /┃ \$ touch x; ls\n/);
+});
+
+test("/auto-apply does not say that edits ask while a flag allows them", async () => {
+  const term = terminal(place(), ["-m", "offline", "--allow-write"]);
+  await term.sees("›");
+  term.type(`/auto-apply${KEY.enter}`);
+  await term.sees("/auto-apply is on by --allow-write; /permissions lists it; say on or off.");
+  term.type(`/auto-apply off${KEY.enter}`);
+  await term.sees("Edits are still made without asking by --allow-write");
+  term.type(KEY.ctrlD);
+  await term.exited;
+});
+
+for (const [what, one, two] of [
+  ["a line of 280,000 characters", longLine(0), longLine(3)],
+  ["12,000 lines in another order", shuffled(7), shuffled(11)],
+] as const)
+  test(`A difference in ${what} is shown within 3 s`, async () => {
+    const where = place();
+    writeFileSync(at(where, "a.txt"), one);
+    const tool: Tool = {
+      name: "change",
+      description: "-",
+      changes: true,
+      run: async (_, ctx) => ctx.files.write("a.txt", two).then(() => "ok"),
+    };
+    const started = performance.now();
+    const { questions } = await answered(where, "change", {}, [""], { tool });
+    ok(performance.now() - started < 3_000, `${performance.now() - started} ms`);
+    match(questions[0]!, /more (characters|lines); e shows all of it/);
+  });
+
+function longLine(skip: number): string {
+  const word = (i: number) => ((i * 2_654_435_761) % 2 ** 31).toString(36).padStart(6, "0");
+  return `${Array.from({ length: 40_000 }, (_, i) => word(skip && i % skip === 0 ? i + 50_000 : i)).join(" ")}\n`;
+}
+
+function shuffled(step: number): string {
+  return `${Array.from({ length: 12_000 }, (_, i) => (i * step) % 12_011).join("\n")}\n`;
+}

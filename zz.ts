@@ -20,6 +20,7 @@ import os from "node:os";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
+import type { StructuredPatch } from "diff";
 import { LowSync } from "lowdb";
 import type { Static, TSchema } from "typebox";
 
@@ -1082,14 +1083,6 @@ const GUARDED = /(^|\/)(\.git|\.zz)(\/|$)/;
 const toRules = (verdict: Rule["verdict"], from: Rule["from"], rules: Rules = {}): Rule[] =>
   KINDS.flatMap((kind) => {
     const given = rules[kind];
-    if (
-      given !== undefined &&
-      given !== true &&
-      !(Array.isArray(given) && given.every((name) => typeof name === "string"))
-    )
-      throw usage(
-        `Cannot use the permissions to ${verdict} ${kind}: they must be true or a list of texts. Mend the settings.`,
-      );
     return given === true ? [{ verdict, kind, from }] : (given ?? []).map((name) => ({ verdict, kind, name, from }));
   });
 
@@ -1196,10 +1189,18 @@ async function weigh(core: Core, tool: string, kind: Kind, need: Need, open: Map
   const name = nameOf(need);
   const { verdict, why } = judge(core, kind, need);
   if (verdict !== "ask") await emit(core, "decided", { tool, kind, name, allowed: verdict === "allow", why });
-  else open.set(`${kind} ${name}`, { kind, name, why, whole: typeof need !== "string" });
+  else
+    open.set(`${kind} ${name}`, { kind, name, why: why || leadsTo(core, kind, name), whole: typeof need !== "string" });
   return verdict === "deny"
     ? `Refused: ${accessTo(kind, name)} is denied${why.startsWith("by ") ? " " : ": "}${why}.`
     : undefined;
+}
+
+/** A name inside of the project may be a link to elsewhere. */
+function leadsTo({ options: { root } }: Core, kind: Kind, name: string): string {
+  if (kind !== "read" && kind !== "write") return "";
+  const real = realPath(root, name);
+  return real === path.resolve(root, name) ? "" : `it leads to ${real}`;
 }
 
 type Keys = Record<string, string>; // what each does
@@ -1217,14 +1218,16 @@ async function confirm(place: Place, tool: string, open: Open[], text: string, m
     await decide(false, "nobody is there to ask");
     return { key: "n", refusal: `Refused: requires ${accesses}; run again with ${flags}.` };
   }
-  const rules = open.map((one) => always(core, one));
-  const lasting = rules.map(({ kind, name }) => (name === "." ? "edits in this project" : `${kind} "${name}"`));
-  const keys: Keys = { y: "yes", n: "no", ...more, A: `always ${lasting.join(", ")}` };
+  const rules = new Map(open.map((one) => always(core, one)).map((rule) => [`${rule.kind} ${rule.name}`, rule]));
+  const lasting = [...rules.values()].map(({ kind, name }) =>
+    name === "." ? "edits in this project" : `${kind} "${name}"`,
+  );
+  const keys: Keys = { y: "yes", n: "no", ...more, A: `always ${lasting.join(", ")}, this session` };
   const key = await inTurn(core, async () => {
     const granted = open.every((one) => judge(core, one.kind, needOf(one)).verdict === "allow"); // by an answer meanwhile
     return granted && !text ? "y" : until(ctx.signal, core.ask!(question(keys), Object.keys(keys).join("")));
   });
-  if (key === "A") core.rules.push(...rules);
+  if (key === "A") core.rules.push(...rules.values());
   if (key === "r") await decide(false, "the person sent it back");
   else if (key in keys && key !== "n") await decide(true, key === "e" ? "the person edited it" : "the person said yes");
   if (key in keys && key !== "n") return { key };
@@ -1297,6 +1300,8 @@ type Held = Map<string, { before: State; after: State }>;
 /** What one call may reach. `granted`: what the gate let it have by name; `held`: where its changes wait. */
 type Reach = { tool: string; granted?: string[]; held?: Held | undefined; changes?: boolean };
 
+const ZZ = "zz"; // who acts when it is no tool
+
 function openFiles(place: Place, { tool, granted = [], held, changes = true }: Reach): Files {
   const { core, chat } = place;
   const { root } = core.options;
@@ -1329,7 +1334,7 @@ function openFiles(place: Place, { tool, granted = [], held, changes = true }: R
       ]);
     },
     changes: () =>
-      history(recall(place, "changes").log).changes.map((one) => {
+      history(recall(place).log).changes.map((one) => {
         const { change: id, turn, at, tool, path: file, undone } = one;
         return {
           id,
@@ -1341,9 +1346,15 @@ function openFiles(place: Place, { tool, granted = [], held, changes = true }: R
           undone,
         };
       }),
-    undo: (what = "1") => travel(place, "undo", what),
-    redo: (what = "1") => travel(place, "redo", what),
+    undo: (what = "1") => travel(forPerson("undo"), "undo", what),
+    redo: (what = "1") => travel(forPerson("redo"), "redo", what),
   };
+
+  /** Commands and flags are the person's; a tool acts for the model. */
+  function forPerson(verb: string): Place {
+    if (tool === ZZ) return place;
+    throw fault(`Cannot ${verb} in a tool: only the person does that. Register a command for it.`);
+  }
 
   function inside(name: string): string {
     const file = realPath(root, name);
@@ -1390,7 +1401,8 @@ function openFiles(place: Place, { tool, granted = [], held, changes = true }: R
     const refuse = (why: string) => fault(`Cannot read '${name}': ${why}`);
     const file = inside(name);
     const { verdict } = judge(core, "read", file); // again, since a search comes upon files that nobody named
-    if (verdict === "deny" || (verdict === "ask" && !granted.includes(file)))
+    if (verdict === "deny") throw refuse(`it is denied ${judge(core, "read", file).why}.`);
+    if (verdict === "ask" && !granted.includes(file))
       throw refuse("it requires read access. Name the file itself, and it is asked for.");
     const waiting = held?.get(file);
     try {
@@ -1549,14 +1561,18 @@ async function commit(place: Place, tool: string, held: Held, seen: Map<string, 
     const stale = [...held].filter(
       ([file, { before }]) => (seen.get(file) ?? hashOfState(before)) !== hashOfState(before),
     );
-    const again = `${stale.map(([file]) => `'${named(file)}'`).join(", ")} changed since it was read`;
-    if (stale.length && !open.size) return { refusal: `Cannot write: ${again}. Read it again.` };
+    const again = `${stale.map(([file]) => `'${named(file)}'`).join(", ")}: it changed since it was read`;
+    if (stale.length && !open.size) throw fault(`Cannot write ${again}. Read it again.`);
     if (open.size) {
-      const text = await preview(place, tool, news || (stale.length ? `${again}.` : ""), held);
-      const more = { e: "edit it first", ...((news || stale.length) && { r: "let the model look again" }) };
+      const text = await preview(place, tool, news || (stale.length ? `Mind ${again}.` : ""), held);
+      const more = {
+        ...(editable().length && { e: "edit it first" }),
+        ...((news || stale.length) && { r: "let the model look again" }),
+      };
       const { key, refusal } = await confirm(place, tool, [...open.values()], text, more);
       if (refusal) return { refusal };
-      if (key === "r") return { refusal: `Refused: ${again}. Read it again, and propose the change anew.` };
+      if (key === "r")
+        return { refusal: `Refused: the person sent it back. Read the file again, and propose the change anew.` };
       const edited = key === "e" ? await editAll() : "";
       if (edited === undefined) continue; // the editor was left without saving: ask again
       said = edited;
@@ -1566,7 +1582,7 @@ async function commit(place: Place, tool: string, held: Held, seen: Map<string, 
     const names = swapped.map(([file]) => `'${named(file)}'`).join(", ");
     for (const [file, { before, after }] of swapped) {
       const rebased = await rebase(stateOf(file), before, after);
-      if (!rebased || !open.size) return { refusal: `Cannot write: ${names} changed meanwhile. Read it again.` };
+      if (!rebased || !open.size) throw fault(`Cannot write ${names}: it changed meanwhile. Read it again.`);
       held.set(file, rebased);
     }
     news = `${names} changed meanwhile; the change still applies.`;
@@ -1576,13 +1592,18 @@ async function commit(place: Place, tool: string, held: Held, seen: Map<string, 
   if (held.size) await emit(core, "changed", { tool, paths: [...held.keys()].map(named) });
   return { said };
 
+  function editable(): [file: string, before: State, after: NonNullable<State>][] {
+    return [...held].flatMap(([file, { before, after }]) =>
+      core.edit && after && isText(after) && (after.mode & TYPE) === FILE ? [[file, before, after]] : [],
+    );
+  }
+
   /** Lets the person edit each proposed text. What was saved is what is written. Undefined: nothing was. */
   async function editAll(): Promise<string | undefined> {
     const told: string[] = [];
-    for (const [file, { before, after }] of held) {
-      if (!after || !core.edit) continue;
+    for (const [file, before, after] of editable()) {
       const proposed = after.bytes.toString("utf8");
-      const saved = await core.edit(proposed, path.basename(file));
+      const saved = await core.edit!(proposed, path.basename(file));
       if (saved === undefined) return undefined;
       if (saved === proposed) continue;
       held.set(file, { before, after: { ...after, bytes: Buffer.from(saved) } });
@@ -1592,13 +1613,19 @@ async function commit(place: Place, tool: string, held: Held, seen: Map<string, 
   }
 }
 
+const isText = (state: State): boolean =>
+  state !== undefined && !state.bytes.includes(0) && Buffer.from(state.bytes.toString("utf8")).equals(state.bytes);
+
 /** The same change to a file that is another by now; undefined when it does not apply there. */
 async function rebase(now: State, before: State, after: State): Promise<{ before: State; after: State } | undefined> {
-  if (!now || !before || !after) return undefined;
+  if (!now || !before || !after || ![now, before, after].every(isText)) return undefined;
   const { applyPatch, structuredPatch } = await import("diff");
   const [from, to, on] = [before, after, now].map((state) => state.bytes.toString("utf8")) as [string, string, string];
-  const merged = applyPatch(on, structuredPatch("", "", from, to), { autoConvertLineEndings: false });
-  return merged === false ? undefined : { before: now, after: { ...after, bytes: Buffer.from(merged) } };
+  const patch = structuredPatch("", "", from, to, "", "", { timeout: DIFF_LIMIT }) as StructuredPatch | undefined;
+  const merged = patch && applyPatch(on, patch, { autoConvertLineEndings: false });
+  return merged === undefined || merged === false
+    ? undefined
+    : { before: now, after: { ...after, bytes: Buffer.from(merged) } };
 }
 
 async function preview(place: Place, tool: string, about: string, held: Held): Promise<string> {
@@ -1623,14 +1650,12 @@ async function preview(place: Place, tool: string, about: string, held: Held): P
 
 async function patchOf({ path, before, after }: Difference): Promise<string> {
   const { createTwoFilesPatch } = await import("diff");
-  const patch = createTwoFilesPatch(
-    before === undefined ? "/dev/null" : path,
-    after === undefined ? "/dev/null" : path,
-    before ?? "",
-    after ?? "",
-  );
-  return patch.split("\n").slice(1).join("\n").trimEnd();
+  const [from, to] = [before === undefined ? "/dev/null" : path, after === undefined ? "/dev/null" : path];
+  const options = { timeout: DIFF_LIMIT };
+  const patch: string | undefined = createTwoFilesPatch(from, to, before ?? "", after ?? "", "", "", options);
+  return patch?.replace(/^(Index: .*\n)?=+\n/, "").trimEnd() ?? `${path}: nearly all of it differs`;
 }
+const DIFF_LIMIT = 1_000; // ms
 
 /** An entry of a session: one file, from what it was to what it is. Hashes tell whether it still is; null: not there. */
 interface Change extends Entry {
@@ -1731,16 +1756,12 @@ function bytesBefore(changes: readonly Change[], change: Change): Buffer {
 const bytesAfter = (before: Buffer, { place, cut, put }: Change): Buffer =>
   Buffer.concat([before.subarray(0, place), fromContent(put), before.subarray(place + cut)]);
 
-/** Outside of a conversation: the last session of this folder that has any. */
-function recall({ core, chat }: Place, what: "undo" | "redo" | "changes"): LiveChat {
+/** Outside of a conversation: the last session of this folder that changed anything. */
+function recall({ core, chat }: Place): LiveChat {
   const { home, root } = core.options;
   if (chat.model || chat.session) return chat;
   const warn = (text: string) => note(core, text);
-  const has = (log: readonly Entry[]) => {
-    const { changes, redo } = history(log);
-    return what === "redo" ? redo.length : changes.some(({ undone }) => what === "changes" || !undone);
-  };
-  const id = lastSession(home, root, warn, (id) => Boolean(tryTo(() => has(readSession(home, id).entries))));
+  const id = lastSession(home, root, warn, (id) => Boolean(tryTo(() => readSession(home, id).entries.some(isChange))));
   return id ? Object.assign(chat, openChat(core, "", openSession(home, id, warn))) : chat;
 }
 
@@ -1749,7 +1770,7 @@ type Step = { file: string; from: State; to: State };
 /** Takes changes back, or makes them again: all that are named, or none. */
 async function travel(place: Place, way: "undo" | "redo", what: string): Promise<Result> {
   const { core } = place;
-  const chat = recall(place, way);
+  const chat = recall(place);
   const back = way === "undo";
   const { root } = core.options;
   const named = (file: string) => (isInside(root, file) ? path.relative(root, file) : file);
@@ -2469,7 +2490,7 @@ async function runTool(place: Place, call: Call): Promise<Result> {
   const tool = toolNamed(core, call.name);
   if (call.broken) throw fault(call.broken);
   const args = frozen(await validate(tool, spelt(tool, call.args), "Send the call again with valid arguments."));
-  const needs = (await tool.needs?.(args, ctx)) ?? {};
+  const needs = checked(tool, (await tool.needs?.(args, ctx)) ?? {});
   const refusal = await gate(place, tool, args, needs);
   ctx.signal.throwIfAborted();
   if (refusal) return { text: refusal, failed: true, refused: true };
@@ -2494,6 +2515,17 @@ async function runTool(place: Place, call: Call): Promise<Result> {
     if (refusal) return { text: refusal, failed: true, refused: true };
     return said ? { ...result, text: `${result.text}\n${said}` } : result;
   }
+}
+
+/** What a tool needs is never guessed. */
+function checked(tool: Tool, needs: Needs): Needs {
+  const isNeed = (need: any) => typeof (typeof need === "string" ? need : need?.name) === "string";
+  for (const [kind, list] of Object.entries(needs))
+    if (!KINDS.includes(kind as Kind) || !Array.isArray(list) || !list.every(isNeed))
+      throw fault(
+        `Cannot call '${tool.name}': its needs for '${kind}' make no sense. They are lists of names, by ${KINDS.join(", ")}.`,
+      );
+  return needs;
 }
 
 /** A model's own spelling of a parameter, as the tool knows it. */
@@ -2636,7 +2668,7 @@ function save(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<st
   if (core.options.save === false) return;
   try {
     if (chat.id === null && (type === "message" || type === "change")) {
-      const title = (chat.messages[0]?.text ?? `${fields.tool} ${fields.path}`)
+      const title = (chat.messages[0]?.text ?? `${fields.tool} ${path.relative(root, String(fields.path))}`)
         .replace(/\s+/g, " ")
         .trim()
         .slice(0, 80);
@@ -2683,7 +2715,7 @@ export function context(core: Core, chat: LiveChat): Ctx {
     },
     chat,
     get files() {
-      return openFiles({ core, chat, ctx }, { tool: "zz" });
+      return openFiles({ core, chat, ctx }, { tool: ZZ });
     },
     permissions: permissions(core),
     ...(core.ask && { ask: core.ask }),
@@ -2931,12 +2963,15 @@ async function openEditor(text: string, name: string): Promise<string | undefine
   const file = path.join(folder, name);
   try {
     fs.writeFileSync(file, text);
+    const before = fs.statSync(file);
     const editor = process.env.VISUAL || process.env.EDITOR || (process.platform === "win32" ? "notepad" : "vi");
     const command =
       process.platform === "win32" ? `${editor} "${file}"` : `${editor} '${file.replaceAll("'", `'\\''`)}'`;
     const { status } = spawnSync(command, { shell: true, stdio: ["inherit", process.stderr.fd, "inherit"] });
     if (status !== 0) say(`'${editor}' ended without saving (exit code ${status}). VISUAL or EDITOR names another.`);
-    return status === 0 ? fs.readFileSync(file, "utf8") : undefined;
+    const { mtimeMs, ino } = fs.statSync(file);
+    const saved = mtimeMs !== before.mtimeMs || ino !== before.ino;
+    return status === 0 && saved ? fs.readFileSync(file, "utf8") : undefined;
   } finally {
     fs.rmSync(folder, { recursive: true });
   }
@@ -3300,7 +3335,11 @@ async function run(argv: string[], atStop: AtStop): Promise<number> {
     if (!flag.run || value === undefined) continue;
     askOnTerminal(core);
     const chat = openChat(core, "");
-    const apart = value === true && flag.optional && cli.words.join(" "); // --undo 2 as well as --undo=2
+    const apart = value === true && flag.optional && cli.words.shift(); // --undo 2 as well as --undo=2
+    if (cli.words.length)
+      throw usage(
+        `Cannot use '${cli.words.join(" ")}': --${flag.name} takes ${flag.value ? "one value. Quote it" : "no value. Leave it out"}.`,
+      );
     const result = await flag.run(apart || value, context(core, chat));
     chat.session?.close();
     return show(cli, result);
@@ -3362,6 +3401,8 @@ function optionsOf(cli: Cli): Options & { home: string } {
       const given = cli.values.get(`${verb}-${kind}`);
       if (given?.includes(true)) found[kind] = true;
       else if (given) found[kind] = given.flatMap((list) => String(list).split(",").filter(Boolean));
+      if (Array.isArray(found[kind]) && !found[kind].length)
+        throw usage(`Flag --${verb}-${kind} has an empty list. Name something, or leave out the '='.`);
       else if (verb === "allow" && has("allow-all")) found[kind] = true;
     }
     return found;
@@ -3406,7 +3447,8 @@ async function open(core: Core, cli: Cli): Promise<LiveChat | undefined> {
   const warn = (text: string) => note(core, text);
   const named = one(cli, "fork") ?? one(cli, "session");
   const last = !named && (cli.values.has("continue") || cli.values.has("fork"));
-  const id = named ? findSession(home, named) : last ? lastSession(home, root, warn) : undefined;
+  const id = named ? findSession(home, named) : last ? lastSession(home, root, warn, isTalk) : undefined;
+
   if (last && !id) warn("There is no earlier session in this folder; this is a new one.");
   const copy = cli.values.has("fork") || cli.values.has("no-session");
   const session = id && !copy ? openOr(id) : undefined;
@@ -3417,6 +3459,11 @@ async function open(core: Core, cli: Cli): Promise<LiveChat | undefined> {
   } catch (error) {
     session?.close();
     throw error;
+  }
+
+  /** Not what --call left, which nobody said a word in. */
+  function isTalk(id: string): boolean {
+    return tryTo(() => readSession(home, id).header.model) !== NO_ONE;
   }
 
   /** Where nothing can be written, the talk goes on unsaved. */
@@ -3466,9 +3513,10 @@ async function callTool(core: Core, cli: Cli, atStop: AtStop): Promise<number> {
 }
 
 async function show(cli: Cli, { text, data, failed }: Result): Promise<number> {
-  const shown = isJson(cli) ? JSON.stringify(data ?? text) : text;
+  if (failed) throw fault(text);
+  const shown = isJson(cli) && (text || data !== undefined) ? JSON.stringify(data ?? text) : text;
   if (shown) await printLine(shown);
-  return failed ? 1 : 0;
+  return 0;
 }
 
 const isJson = (cli: Cli): boolean => cli.values.has("json") || cli.values.has("json-lines");
@@ -3537,7 +3585,26 @@ function settings(home: string, named: string | undefined): Settings {
   for (const [key, must] of Object.entries(SETTINGS))
     if (key in parsed && (!must.endsWith(` ${typeof parsed[key]}`) || Number(parsed[key]) < 0))
       throw refuse(`"${key}" must be ${must}. Mend it`);
+  if ("permissions" in parsed && !arePermissions(parsed.permissions))
+    throw refuse(`"permissions" ${PERMISSIONS}. Mend it`);
   return parsed;
+}
+
+const PERMISSIONS = `must be like { "allow": { "run": ["npm test"] }, "deny": { "read": true } }`;
+
+/** What cannot be understood must not be taken for no rule. */
+function arePermissions(given: unknown): boolean {
+  const isMap = (value: unknown, keys: readonly string[]) =>
+    typeof value === "object" &&
+    value !== null &&
+    Object.keys(value).every((key) => keys.includes(key)) &&
+    !Array.isArray(value);
+  const isList = (value: unknown) =>
+    value === true || (Array.isArray(value) && value.every((name) => typeof name === "string" && name));
+  return (
+    isMap(given, ["allow", "deny"]) &&
+    Object.values(given as object).every((rules) => isMap(rules, KINDS) && Object.values(rules).every(isList))
+  );
 }
 
 /**

@@ -192,7 +192,7 @@ test("A yes for always is one rule, however many files there are", async () => {
   const where = place();
   writeFileSync(at(where, "a.txt"), "1\n");
   const { questions, rules } = await answered(where, "move_file", { path: "a.txt", to: "b.txt" }, ["A"]);
-  match(questions[0]!, /A = always edits in this project[^,]*\) $/);
+  match(questions[0]!, /A = always edits in this project, this session\) $/);
   equal(rules, 1);
 });
 

@@ -252,16 +252,16 @@ for (const [what, meanwhile, answers, after, says] of [
     "1\n2\n3\n4\n5\n6\n7\n8\nNEW\n",
     ["y", "r"],
     "1\n2\n3\n4\n5\n6\n7\n8\nNEW\n",
-    /^Refused: .*Read it again/,
+    /^Refused: the person sent it back\. Read the file again/,
   ],
   [
     "the same line, so that it no longer applies",
     "other\n2\n",
     ["y"],
     "other\n2\n",
-    /^Cannot write: 't' changed meanwhile\. Read it again\.$/,
+    /^Cannot write 't': it changed meanwhile\. Read it again\.$/,
   ],
-  ["it is gone", undefined, ["y"], undefined, /^Cannot write: 't' changed meanwhile/],
+  ["it is gone", undefined, ["y"], undefined, /^Cannot write 't': it changed meanwhile/],
 ] as [string, string | undefined, string[], string | undefined, RegExp][])
   test(`A file that changes while the question is open: ${what}`, async () => {
     const told: string[] = [];

@@ -61,9 +61,26 @@ function checkSettings(config: object): void {
     throw refuse(`"except" must be a list of texts, such as ["chmod"]`);
 }
 
-async function judged(command: string, { root }: Ctx, { except }: Config): Promise<Judged> {
+async function judged(command: string, ctx: Ctx, { except }: Config): Promise<Judged> {
   const { judgeLine } = await import("./judge.ts");
-  return judgeLine(command, root, { allow: [], deny: [], except });
+  const judgement = await judgeLine(command, ctx.root, { allow: [], deny: [], except });
+  for (const simple of judgement.simple)
+    if (simple.verdict === "allow" && SHOWS.test(simple.text) && (await hasSecrets(ctx))) {
+      simple.verdict = "open";
+      simple.why = "it may show what tools may not read";
+    }
+  return judgement;
+}
+
+/** What git knows of a file is not the file that the gate judges. */
+const SHOWS = /^git (diff|show|log\b.* (-[pucSGL]|--patch|--cc))/;
+
+async function hasSecrets({ permissions, files }: Ctx): Promise<boolean> {
+  if (permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "read")) return true;
+  const names = await files.list().catch(() => []);
+  return names.some(
+    (name) => CANDIDATE.test(name.split("/").at(-1)!) && permissions.judge("read", name).verdict !== "allow",
+  );
 }
 
 function needsOf({ simple, reads, writes }: Judged, hosts: string[]): Needs {
@@ -168,7 +185,9 @@ async function openedSandbox(ctx: Ctx, net: Net) {
   const write = ctx.permissions.rules.flatMap(({ verdict, kind, name }) =>
     verdict === "allow" && kind === "write" && name ? [ctx.files.path(name)] : [],
   );
-  return openSandbox({ root: ctx.root, write, hide: await hidden(ctx), net });
+  const denied = ctx.permissions.rules.filter(({ verdict, kind }) => verdict === "deny" && kind === "write");
+  const keep = denied.map(({ name }) => (name === undefined ? ctx.root : ctx.files.path(name)));
+  return openSandbox({ root: ctx.root, write, keep, hide: await hidden(ctx), net });
 }
 
 type Net = "none" | "all" | string[];

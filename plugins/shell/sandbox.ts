@@ -8,6 +8,7 @@ import type { Gateway } from "./proxy.ts";
 export interface Limits {
   root: string; // writable, but for what runs later outside
   write: string[]; // writable as well
+  keep?: string[]; // not writable, though in a folder that is
   hide: string[]; // neither read nor written; CREDENTIALS always are
   show?: string[]; // not hidden, though on a list or in a hidden folder
   net: "none" | "all" | string[]; // hosts: reached by a proxy
@@ -164,7 +165,7 @@ function bubblewrap(limits: Inner): string[] {
 const INSIDE = "/run/zz-proxy";
 
 /** Outer folders before inner ones, so that the inner one counts; on one path the kind that stands later here does. */
-function plan({ root, write, hide, show = [], tmp, own, proxy }: Inner): Mount[] {
+function plan({ root, write, keep = [], hide, show = [], tmp, own, proxy }: Inner): Mount[] {
   const git = repository(root);
   const shown = real(show);
   const denied = real([...hide, ...credentials()]).filter((at) => !shown.includes(at));
@@ -183,6 +184,7 @@ function plan({ root, write, hide, show = [], tmp, own, proxy }: Inner): Mount[]
     ...writable.map((at) => ({ at, args: ["--bind", at, at] })),
     ...git.guard.map((at) => (fs.existsSync(at) ? { at, args: ["--ro-bind", at, at] } : nothing(at))),
     ...open.map((at) => ({ at, args: ["--ro-bind", at, at] })),
+    ...real(keep).map((at) => ({ at, args: ["--ro-bind", at, at] })),
     ...hidden
       .filter((at) => !hidden.some((folder) => folder !== at && under(at, folder) && !under(root, folder)))
       .map((at) =>

@@ -1,4 +1,7 @@
 // list_dir: what is in a folder, without what git ignores.
+import { readlinkSync } from "node:fs";
+import { opendir } from "node:fs/promises";
+import { relative } from "node:path";
 import type { Zz } from "zz";
 
 const MOST = 200;
@@ -9,20 +12,38 @@ export default (zz: Zz) =>
     description: "List the files and folders in a folder of the project; ignored ones are left out.",
     aliases: ["listDir", "ls", "list_files", "list_directory"],
     params: { path: "string? a folder; the project itself if left out" },
+    ...{ also: { path: ["folder", "directory", "dir", "dir_path", "directory_path", "target_directory"] } },
     needs: ({ path = "." }) => ({ read: [path] }),
     async run({ path = "." }, { files, root }) {
-      const prefix = files.path(path).slice(root.length + 1);
+      const folder = files.path(path);
       const found = new Map<string, number>();
+      const above = relative(root, folder).length;
       for (const file of await files.list(path)) {
-        const [first = "", ...deeper] = file.slice(prefix ? prefix.length + 1 : 0).split("/");
+        const [first = "", ...deeper] = file.slice(above && above + 1).split("/");
         const name = deeper.length ? `${first}/` : first;
         found.set(name, (found.get(name) ?? 0) + 1);
       }
-      const rows = [...found]
-        .sort(([a], [b]) => (a < b ? -1 : 1))
-        .map(([name, count]) => (name.endsWith("/") ? `${name} (${count} ${count === 1 ? "file" : "files"})` : name));
-      const more = rows.length - MOST;
-      const shown = more > 0 ? [...rows.slice(0, MOST), `[${more} more; list a folder in it]`] : rows;
-      return { text: shown.join("\n") || `'${path}' holds no files.`, data: [...found.keys()] };
+      const all = [...found].sort(([a], [b]) => (a < b ? -1 : 1));
+      const rows = all.slice(0, MOST).map(([name, count]) => row(folder, name, count));
+      if (all.length > MOST) rows.push(`[${all.length - MOST} more; list a folder in it]`);
+      if (!rows.length) rows.push(`'${path}' holds ${(await holdsFiles(folder)) ? "only ignored" : "no"} files.`);
+      return { text: rows.join("\n"), data: [...found.keys()] };
     },
   });
+
+function row(folder: string, name: string, count: number): string {
+  if (name.endsWith("/")) return `${oneLine(name)} (${count} ${count === 1 ? "file" : "files"})`;
+  try {
+    return `${oneLine(name)} -> ${oneLine(readlinkSync(`${folder}/${name}`))}`;
+  } catch {
+    return oneLine(name); // no link
+  }
+}
+
+/** A name with a line break in it must not look like two. */
+const oneLine = (name: string): string => (/[\0-\x1f\x7f]/.test(name) ? JSON.stringify(name) : name);
+
+async function holdsFiles(folder: string): Promise<boolean> {
+  for await (const entry of await opendir(folder, { recursive: true })) if (!entry.isDirectory()) return true;
+  return false;
+}

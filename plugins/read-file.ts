@@ -1,36 +1,105 @@
-// read_file: numbered lines of a text file.
-import type { Zz } from "zz";
+// read_file: numbered lines of a text file; a picture as it is.
+import { isUtf8 } from "node:buffer";
+import { basename, extname } from "node:path";
+import type { Result, Zz } from "zz";
 
 const MOST = 2_000; // lines a call
 const WIDEST = 2_000; // characters a line
+const LARGEST_PICTURE = 5 * 1024 * 1024;
 
 export default (zz: Zz) =>
   zz.tool({
     name: "read_file",
-    description: "Read a text file, with line numbers. Use start and end for a part of a long one.",
+    description:
+      "Read a text file, with line numbers, or look at a picture (png, jpg, gif, webp). Use start and end for a part of a long text.",
     aliases: ["readFile", "get_lines", "file_read", "read", "cat", "view"],
     params: {
       path: "string relative to the project",
       start: "integer? first line, from 1",
       end: "integer? last line, inclusive",
     },
+    // Not offset and limit: those count lines from 0, or how many.
+    ...{
+      also: {
+        path: ["file", "file_path", "filename", "filepath", "target_file"],
+        start: ["start_line", "line_start", "from_line", "from"],
+        end: ["end_line", "line_end", "to_line", "to"],
+      },
+    },
     needs: ({ path }) => ({ read: [path] }),
     async run({ path, start = 1, end }, { files }) {
       const { text, bytes, hash } = await files.read(path);
+      const picture = /^\.(png|jpe?g|gif|webp)$/i.test(extname(path)) && look(path, Buffer.from(bytes));
+      if (picture) return picture;
       if (bytes.subarray(0, 8_192).includes(0))
         throw new Error(`Cannot read '${path}': it is not text. Choose a text file.`);
-      const lines = text.replace(/\r?\n$/, "").split(/\r?\n/);
+      if (start < 0 || (end !== undefined && end < 1))
+        throw new Error(
+          `Cannot read '${path}' ${range(start, end)}: lines count from 1. Leave out what you do not know.`,
+        );
+      const lines = text
+        .replace(/^\ufeff/, "")
+        .replace(/\r?\n$/, "")
+        .split(/\r?\n/);
       if (start > lines.length)
         throw new Error(`Cannot read '${path}' from line ${start}: it has ${lines.length} lines. Start earlier.`);
       const from = Math.max(1, start);
       if (end !== undefined && end < from)
-        throw new Error(`Cannot read '${path}' from line ${from} to ${end}: the end is before the start. Swap them.`);
+        throw new Error(`Cannot read '${path}' ${range(from, end)}: the end is before the start. Swap them.`);
       const to = Math.min(lines.length, end ?? lines.length, from + MOST - 1);
-      const shown = lines
-        .slice(from - 1, to)
-        .map((line, i) => `${from + i}\t${line.length > WIDEST ? `${line.slice(0, WIDEST)}…` : line}`);
+      const shown = lines.slice(from - 1, to).map((line, i) => `${from + i}\t${cut(line)}`);
       const more = Math.min(end ?? lines.length, lines.length) - to;
       if (more > 0) shown.push(`[${more} more lines; read on from ${to + 1}]`);
+      if (!isUtf8(bytes)) shown.push("[not all of it is UTF-8; \ufffd stands for what is not]");
       return { text: shown.join("\n"), data: { path, start: from, end: to, lines: lines.length, hash } };
     },
   });
+
+const range = (start: number, end?: number): string => `from line ${start}${end === undefined ? "" : ` to ${end}`}`;
+
+/** Not in the middle of a letter that takes two. */
+function cut(line: string): string {
+  if (line.length <= WIDEST) return line;
+  const head = line.slice(0, WIDEST).replace(/[\ud800-\udbff]$/, "");
+  return `${head}… [cut; the line has ${line.length} characters]`;
+}
+
+/** What a picture begins with, and where in it its size stands. */
+const PICTURES: { type: string; begins: RegExp; size(bytes: Buffer): [number, number] | undefined }[] = [
+  { type: "image/png", begins: /^\x89PNG\r\n/, size: (bytes) => [bytes.readUInt32BE(16), bytes.readUInt32BE(20)] },
+  { type: "image/gif", begins: /^GIF8[79]a/, size: (bytes) => [bytes.readUInt16LE(6), bytes.readUInt16LE(8)] },
+  { type: "image/jpeg", begins: /^\xff\xd8\xff/, size: jpegSize },
+  {
+    type: "image/webp",
+    begins: /^RIFF.{4}WEBP/s,
+    size: (bytes) =>
+      bytes.toString("latin1", 12, 16) === "VP8X"
+        ? [bytes.readUIntLE(24, 3) + 1, bytes.readUIntLE(27, 3) + 1]
+        : undefined,
+  },
+];
+
+/** By what it holds, not by its name: under a picture's name there may be text, such as a pointer to large storage. */
+function look(path: string, bytes: Buffer): Result | undefined {
+  const kind = PICTURES.find(({ begins }) => begins.test(bytes.toString("latin1", 0, 16)));
+  if (!kind) return undefined;
+  if (bytes.length > LARGEST_PICTURE)
+    throw new Error(`Cannot read '${path}': ${bytes.length} bytes are too many for a picture (5 MB). Make it smaller.`);
+  let size: [number, number] | undefined;
+  try {
+    size = kind.size(bytes);
+  } catch {} // it is cut off; whoever looks at it will say so
+  const about = [`image ${basename(path)}`, ...(size ? [size.join("×")] : []), `${bytes.length} bytes`];
+  const data = { path, type: kind.type, bytes: bytes.length, ...(size && { width: size[0], height: size[1] }) };
+  return { text: `[${about.join(", ")}]`, data, images: [{ type: kind.type, base64: bytes.toString("base64") }] };
+}
+
+/** In the first frame header; what comes before says how long it is. */
+function jpegSize(bytes: Buffer): [number, number] | undefined {
+  for (let at = 2; bytes[at] === 0xff; at += 2 + bytes.readUInt16BE(at + 2)) {
+    const marker = bytes[at + 1]!;
+    const isFrame = marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);
+    if (isFrame) return [bytes.readUInt16BE(at + 7), bytes.readUInt16BE(at + 5)];
+  }
+  return undefined;
+}

@@ -108,7 +108,9 @@ rows("read_file", texts, [
   ["one line", { path: "three.txt", start: 2, end: 2 }, "2\tb"],
   ["an end past the last line", { path: "three.txt", start: 3, end: 99 }, "3\tc"],
   ["only an end", { path: "three.txt", end: 1 }, "1\ta"],
-  ["a start before the first line", { path: "three.txt", start: -5, end: 1 }, "1\ta"],
+  ["a start of 0 is the first line", { path: "three.txt", start: 0, end: 1 }, "1\ta"],
+  ["a negative start", { path: "three.txt", start: -5, end: 1 }, /from line -5 to 1: lines count from 1\./, "fails"],
+  ["a negative end", { path: "three.txt", end: -1 }, /from line 1 to -1: lines count from 1\./, "fails"],
   [
     "a start past the last line",
     { path: "three.txt", start: 4 },
@@ -136,11 +138,19 @@ rows("read_file", texts, [
     { path: "long.txt", start: 1, end: 2 },
     "1\tline 1\n2\tline 2",
   ],
-  ["a wide line is cut at 2000 characters", { path: "wide.txt" }, `1\t${"x".repeat(2_000)}…`],
+  [
+    "a wide line is cut at 2000 characters",
+    { path: "wide.txt" },
+    `1\t${"x".repeat(2_000)}… [cut; the line has 2001 characters]`,
+  ],
   ["2000 characters are not too wide", { path: "exact.txt" }, `1\t${"x".repeat(2_000)}`],
-  ["bytes that are not UTF-8 do not stop it", { path: "latin1.txt" }, "1\tcaf\ufffd"],
+  [
+    "bytes that are not UTF-8 do not stop it, and it says so",
+    { path: "latin1.txt" },
+    "1\tcaf\ufffd\n[not all of it is UTF-8; \ufffd stands for what is not]",
+  ],
   ["a binary file", { path: "binary.bin" }, /^Cannot read 'binary\.bin': it is not text\./, "fails"],
-  ["a folder", { path: "src" }, /^Cannot read 'src': it is a folder\. List it/, "fails"],
+  ["a folder", { path: "src" }, /^Cannot read 'src': it is a folder\. List it with list_dir/, "fails"],
   ["a folder behind a link", { path: "to-src" }, /^Cannot read 'to-src': it is a folder/, "fails"],
   ["a FIFO does not hang", { path: "pipe" }, /^Cannot read 'pipe': it is not a regular file\./, "fails"],
   [
@@ -368,7 +378,7 @@ rows("grep", searched, [
   [
     "at most 100 hits, and how many more",
     { query: "hit" },
-    /^(many\.txt:\d+: hit\n){100}\[3 more hits; narrow the query or the path\]$/,
+    /^(many\.txt:\d+: hit\n){100}\[3 more hits in 1 file; narrow the query, the path or the glob\]$/,
   ],
   ["a wide line is cut at 200 characters", { query: "wide" }, `wide.txt:1: wide ${"y".repeat(195)}`],
   ["nothing", { query: "zebra" }, "Nothing holds 'zebra'."],
@@ -749,7 +759,7 @@ describe("zz --call", { concurrency: 3 }, () => {
     ],
     ["a list of rules", ["--allow-read=deep,.env"], { path: ".env" }, 0, "1\tTOKEN=open-sesame\n", /^$/],
     ["a missing file", [], { path: "gone" }, 1, "", /^Cannot read 'gone': no such file or folder\. Check the path\.$/],
-    ["wrong arguments", [], { file: "x" }, 2, "", /^Cannot call 'read_file': .*path/],
+    ["wrong arguments", [], { nope: "x" }, 2, "", /^Cannot call 'read_file': .*path/],
   ] as [string, string[], object, number, string, RegExp][])
     test(`zz --call read_file of ${what}: exit ${code}`, async () => {
       const ran = await zz(guarded, ["--call", "read_file", JSON.stringify(args), ...flags]);

@@ -1,0 +1,11 @@
+// search: glob finds files by their names, grep finds lines by what they hold.
+import type { Zz } from "zz";
+import { glob } from "./glob.ts";
+import { grep } from "./grep.ts";
+
+export const defaults = { ripgrep: "rg" }; // where ripgrep is; "": do without
+
+export default (zz: Zz<typeof defaults>) => {
+  glob(zz);
+  grep(zz);
+};

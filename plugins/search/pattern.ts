@@ -1,0 +1,97 @@
+// What a glob pattern means. By hand, since the libraries make regular expressions of it, and those can hang on a long
+// name (`*a*a*a*a*b`); here the work is at most stars times letters. And [slug] is also a folder's plain name.
+
+const MOST = 1_000; // ways to read the braces
+const MANY_STARS = /^\*+$/;
+
+type Token = string | ((char: string) => boolean);
+
+/** `*` and `?` within a name, `**` for any folders, {a,b}, [a-z], [!a-z]. Brackets also stand for themselves. */
+export function matcher(pattern: string): (name: string) => boolean {
+  const plain = pattern.replace(/^(\.?\/)+/, "").replace(/\/$/, "/**");
+  const readings = [true, false].slice(plain.includes("[") ? 0 : 1);
+  const ways = expand(plain).flatMap((one) => readings.map((brackets) => segments(one, brackets)));
+  return (name) => {
+    if (name === plain) return true;
+    const parts = name.split("/").map((part) => [...part]);
+    return ways.some((way) => fits(way, parts, (segment) => segment === undefined, fitsName));
+  };
+}
+
+const fitsName = (segment: Token[] | undefined, name: string[]): boolean =>
+  fits(segment!, name, (token) => token === "*", fitsChar);
+const fitsChar = (token: Token, char: string): boolean => (typeof token === "string" ? token === char : token(char));
+
+/** Greedy from star to star: when a piece does not fit, the last star takes one more. No earlier one ever needs to. */
+function fits<P, I>(pattern: P[], items: I[], isStar: (one: P) => boolean, one: (p: P, item: I) => boolean): boolean {
+  let [at, star, mark] = [0, -1, 0];
+  for (let i = 0; i < items.length; ) {
+    if (at < pattern.length && isStar(pattern[at]!)) [star, mark] = [at++, i];
+    else if (at < pattern.length && one(pattern[at]!, items[i]!)) [at, i] = [at + 1, i + 1];
+    else if (star < 0) return false;
+    else [at, i] = [star + 1, ++mark];
+  }
+  return pattern.slice(at).every(isStar);
+}
+
+/** Folder by folder; `**` is undefined. At the end it wants a name: a/** is what lies in a, not a. */
+function segments(pattern: string, brackets: boolean): (Token[] | undefined)[] {
+  const parts = pattern.split("/");
+  if (parts.at(-1) === "**") parts.push("*");
+  return parts.map((part) => (part === "**" ? undefined : tokens(part, brackets)));
+}
+
+function tokens(part: string, brackets: boolean): Token[] {
+  const shapes = brackets ? /\\.|\*+|\[[!^]?\]?[^\]]*\]|./gsu : /\\.|\*+|./gsu;
+  return (part.match(shapes) ?? []).map((shape) => {
+    if (MANY_STARS.test(shape)) return "*";
+    if (shape === "?") return () => true;
+    if (shape.length > 1 && shape.startsWith("\\")) return only(shape.slice(1));
+    if (shape.length > 1 && shape.startsWith("[")) return oneOf(shape.slice(1, -1));
+    return only(shape);
+  });
+}
+
+/** A letter that stands for itself, also a star after a backslash. */
+const only = (char: string): Token => (char === "*" ? (other) => other === "*" : char);
+
+function oneOf(inner: string): Token {
+  const not = /^[!^]/.test(inner);
+  const chars = [...(not ? inner.slice(1) : inner)];
+  const ranges: [string, string][] = [];
+  for (let i = 0; i < chars.length; i++) {
+    const to = chars[i + 1] === "-" && chars[i + 2];
+    ranges.push([chars[i]!, to || chars[i]!]);
+    if (to) i += 2;
+  }
+  return (char) => ranges.some(([from, to]) => from <= char && char <= to) !== not;
+}
+
+/** {a,b} and {a,{b,c}}; a brace without a comma or a partner is a brace. */
+function expand(pattern: string): string[] {
+  const brace = firstBrace(pattern);
+  if (!brace) return [pattern];
+  const ends = expand(brace.after);
+  const ways = brace.choices.flatMap(expand).flatMap((choice) => ends.map((end) => brace.before + choice + end));
+  if (ways.length > MOST)
+    throw new Error("Cannot use that pattern: its braces have too many readings. Make it simpler.");
+  return ways;
+}
+
+function firstBrace(pattern: string): { before: string; choices: string[]; after: string } | undefined {
+  for (let from = pattern.indexOf("{"); from >= 0; from = pattern.indexOf("{", from + 1)) {
+    const cuts = [from];
+    for (let i = from, depth = 0; i < pattern.length; i++) {
+      const char = pattern[i];
+      if (char === "\\") i++;
+      else if (char === "{") depth++;
+      else if (char === "," && depth === 1) cuts.push(i);
+      else if (char === "}" && --depth === 0) {
+        if (cuts.push(i) < 3) break;
+        const choices = cuts.slice(1).map((cut, n) => pattern.slice(cuts[n]! + 1, cut));
+        return { before: pattern.slice(0, from), choices, after: pattern.slice(i + 1) };
+      }
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,817 @@
+// Finding files and lines: the one lister, glob, grep with ripgrep and without, list_dir, read_file.
+import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { before, describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import fc from "fast-check";
+import { matcher } from "../plugins/search/pattern.ts";
+import { patternFor } from "../plugins/search/ripgrep.ts";
+import { type Core, type Ctx, createZz, type Message, type Options, openChat, runTurn } from "../zz.ts";
+import { type Place, place } from "./run.ts";
+
+const hasRipgrep = !spawnSync("rg", ["--version"]).error;
+const WAYS = hasRipgrep ? ["rg", ""] : [""];
+const named = (rg: string) => (rg ? "with ripgrep" : "without ripgrep");
+
+type Tree = Record<string, string | Buffer>;
+
+/** A value of `->x` makes a link to x; a name with a slash at its end is a folder. */
+function fill(folder: string, files: Tree): void {
+  for (const [name, content] of Object.entries(files)) {
+    const file = join(folder, name);
+    mkdirSync(name.endsWith("/") ? file : dirname(file), { recursive: true });
+    if (typeof content === "string" && content.startsWith("->")) symlinkSync(content.slice(2), file);
+    else if (!name.endsWith("/")) writeFileSync(file, content);
+  }
+}
+
+function project(files: Tree): Place {
+  const where = place();
+  fill(where.cwd, files);
+  return where;
+}
+
+const git = (cwd: string, ...args: string[]): string =>
+  execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main", ...args], {
+    cwd,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+
+type Got = Message & { role: "tool" };
+const using = (ripgrep: string): Options => ({ settings: { search: { ripgrep } } });
+
+/** These calls as a model would make them, and what comes back. */
+async function play(where: Place, calls: [string, object][], options: Options = {}): Promise<Got[]> {
+  const core = await createZz({ root: where.cwd, home: where.home, save: false, ...options });
+  const value = {
+    name: "script",
+    models: async () => [],
+    async *chat({ messages }: { messages: Message[] }) {
+      if (messages.at(-1)!.role === "tool") yield { text: "done" };
+      else for (const [i, [name, args]] of calls.entries()) yield { call: { id: `c${i}`, name, args } };
+      yield { finish: "stop" };
+    },
+  };
+  core.providers.set("script", { owner: "test", value });
+  const chat = openChat(core, "script/m");
+  await runTurn(core, chat, "go");
+  return chat.messages.filter((message) => message.role === "tool");
+}
+const call = async (where: Place, tool: string, args: object, options?: Options): Promise<Got> =>
+  (await play(where, [[tool, args]], options))[0]!;
+
+/** A context such as tools get, to call them by hand. */
+async function context(where: Place, options?: Options): Promise<{ core: Core; ctx: Ctx }> {
+  const core = await createZz({ root: where.cwd, home: where.home, save: false, ...options });
+  const chat = openChat(core, "x/y");
+  let ctx: Ctx | undefined;
+  core.tools.set("peek", {
+    owner: "test",
+    value: { name: "peek", description: "x", run: (_, own) => String((ctx = own)) },
+  });
+  const value = {
+    name: "x",
+    models: async () => [],
+    async *chat({ messages }: { messages: Message[] }) {
+      if (messages.at(-1)!.role === "tool") yield { text: "done" };
+      else yield { call: { id: "c", name: "peek", args: {} } };
+      yield { finish: "stop" };
+    },
+  };
+  core.providers.set("x", { owner: "test", value });
+  await runTurn(core, chat, "go");
+  return { core, ctx: ctx! };
+}
+
+// ── grep, both ways ──
+
+const NUL_LATE = `${"text\n".repeat(1_700)}needle after 8 KB\0\nand beyond\n`;
+const hard: Tree = {
+  "plain.txt": "one needle\ntwo\nneedle three\n",
+  "crlf.txt": "needle at end\r\nneedle\r\nbare\rneedle\r\n",
+  "bom.txt": "\ufeffneedle first\nrest\n",
+  "utf16.txt": Buffer.from("\ufeffneedle\n", "utf16le"),
+  "latin1.txt": Buffer.concat([Buffer.from("caf"), Buffer.from([0xe9]), Buffer.from(" needle\n")]),
+  "marked.txt": Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from("needle under a UTF-16 mark\n")]),
+  "early.bin": "needle\0\n",
+  "late.bin": NUL_LATE,
+  "edge.bin": `${"x".repeat(8_191)}\0needle\n`,
+  "over.bin": `${"x".repeat(8_192)}\0needle\n`,
+  "wide.txt": `${"y".repeat(5_000)}needle${"z".repeat(5_000)}\n`,
+  "open.txt": "needle without an end",
+  "empty.txt": "",
+  "hollow.txt": "\n\n",
+  "-dash.txt": "needle\n",
+  "-": "needle\n",
+  "with space.txt": "needle\n",
+  "line\nbreak.txt": "needle\n",
+  "ünï-日本-💡.txt": "Straße ÄRGER ärger 💡 needle\n",
+  "[slug].txt": "needle\n",
+  ".hidden/x.txt": "needle\n",
+  "link.txt": "->plain.txt",
+  "link-folder": "->sub",
+  dangling: "->nowhere",
+  ".gitignore": "*.log\nignored/\n",
+  ".ignore": "plain.txt\n",
+  ".rgignore": "crlf.txt\n",
+  "a.log": "needle ignored\n",
+  "tracked.log": "needle tracked all the same\n",
+  "ignored/x.txt": "needle ignored\n",
+  "sub/.gitignore": "!a.log\nx.txt\n",
+  "sub/a.log": "needle back in\n",
+  "sub/x.txt": "needle ignored\n",
+  "dist/out.js": "needle in dist\n",
+  "node_modules/x/index.js": "needle in a package\n",
+  ".env": "SECRET=needle\n",
+  "nested/.gitignore": "*.tmp\n",
+  "nested/a.txt": "needle nested\n",
+  "nested/a.tmp": "needle nested, ignored\n",
+  "new.txt": "\ua7cc came with Unicode 16\n",
+  "case.txt": "NEEDLE\nNeedle\n\u212Aelvin \u017Ft\n",
+  "regex.txt": "a.b(c)\naxb c\nfoo_bar-1\n\tindent\nprice: 12\nprice: x\n{a}\n",
+};
+const gitted = project(hard);
+const bare = project(hard);
+before(() => {
+  git(join(gitted.cwd, "nested"), "init", "-q");
+  git(gitted.cwd, "init", "-q");
+  git(gitted.cwd, "add", "-f", "tracked.log", "plain.txt");
+});
+
+/** What must be in the answer; undefined: only that both ways give the same. */
+type Row = [what: string, args: object, expected?: string | RegExp, not?: RegExp];
+const ROWS: Row[] = [
+  [
+    "a text",
+    { query: "needle" },
+    /^"line\\nbreak\.txt":1: needle$/m,
+    /early|edge|utf16|SECRET|ignored|link|node_modules/,
+  ],
+  ["a text in a file that git tracks though it is ignored", { query: "tracked all" }],
+  ["a text after a NUL beyond 8 KB", { query: "after 8" }, /^late\.bin:1701: needle after 8 KB/],
+  ["a text beyond such a NUL", { query: "and beyond" }, "late.bin:1702: and beyond"],
+  ["the 8,192nd byte still makes a file binary, the next does not", { query: "needle", path: "." }, /^over\.bin:1: /m],
+  ["nothing of a binary file", { query: "needle", path: "early.bin" }, /^Cannot search 'early\.bin': it is not text\./],
+  ["a mark of UTF-16 changes nothing", { query: "under a" }, /^marked\.txt:1: /],
+  ["a BOM is no letter", { query: "^needle first$", regex: true }, /^bom\.txt:1: \ufeff?needle first$/],
+  ["a line end is no letter", { query: "t end$", regex: true }, "crlf.txt:1: needle at end"],
+  ["a lone CR ends no line", { query: "e\rneedle" }, /^crlf\.txt:3: bare\rneedle$/],
+  ["a text that ends in CR", { query: "end\r" }, /^Nothing holds/],
+  ["a wide line is shown where the hit is", { query: "needle", path: "wide.txt" }, /^wide\.txt:1: …y{60}needlez{134}$/],
+  ["a folder of a hidden name", { query: "needle", path: ".hidden" }, ".hidden/x.txt:1: needle"],
+  ["a folder behind a link", { query: "needle", path: "link-folder" }, "sub/a.log:1: needle back in"],
+  ["a file behind a link", { query: "two", path: "link.txt" }, "plain.txt:2: two"],
+  ["a nested .gitignore", { query: "needle", path: "sub" }, "sub/a.log:1: needle back in"],
+  ["a repository in the project", { query: "nested" }, "nested/a.txt:1: needle nested"],
+  ["letters beyond ASCII", { query: "Straße" }, /^ünï/],
+  ["letters beyond ASCII in any case", { query: "ärger", ignore_case: true }, /^ünï/],
+  ["a letter of two halves", { query: "💡" }, /^ünï/],
+  ["letters younger than a ripgrep may be, in any case", { query: "\ua7cd", ignore_case: true }],
+  ["half a letter", { query: "\ud83d" }],
+  ["what stands for broken bytes", { query: "caf\ufffd" }, /^latin1\.txt:1: /],
+  ["any letter, where the bytes are broken", { query: "caf. needle", regex: true }, /^latin1\.txt:1: /],
+  ["any case", { query: "NeEdLe", ignore_case: true, path: "case.txt" }, "case.txt:1: NEEDLE\ncase.txt:2: Needle"],
+  ["k is not the Kelvin sign", { query: "kelvin", ignore_case: true }, /^Nothing holds/],
+  [
+    "(?i), as other languages write it",
+    { query: "(?i)NEEDLE$", regex: true, path: "case.txt" },
+    /^case\.txt:1[\s\S]*:2/,
+  ],
+  ["a regex: digits", { query: "price: \\d+", regex: true }, "regex.txt:5: price: 12"],
+  ["a regex: letters that are ASCII", { query: "^\\w+-\\d$", regex: true }, "regex.txt:3: foo_bar-1"],
+  ["a regex: not ASCII is no letter", { query: "Stra\\We", regex: true }, /^ünï/],
+  ["a regex: white space", { query: "^\\s+indent", regex: true }, "regex.txt:4: indent"],
+  ["a regex: word ends", { query: "\\bbare\\b", regex: true }, /^crlf/],
+  ["a regex: a choice", { query: "two|axb", regex: true }, "plain.txt:2: two\nregex.txt:2: axb c"],
+  ["a regex: a set", { query: "^[{(]a[)}]$", regex: true }, "regex.txt:7: {a}"],
+  ["a regex: all but", { query: "price: [^0-9]", regex: true }, "regex.txt:6: price: x"],
+  ["a regex: looking ahead", { query: "price(?=: x)", regex: true }, "regex.txt:6: price: x"],
+  ["a regex: looking back", { query: "(?<!one )needle three", regex: true }, "plain.txt:3: needle three"],
+  ["a regex: what was there before", { query: "(e)\\1dle th", regex: true }, "plain.txt:3: needle three"],
+  ["a regex: counted", { query: "e{2}dle three", regex: true }, "plain.txt:3: needle three"],
+  ["a regex: as little as will do", { query: "n.*?three", regex: true }, "plain.txt:3: needle three"],
+  ["a regex: a brace that counts nothing", { query: "{a}", regex: true }, "regex.txt:7: {a}"],
+  ["a regex: empty lines", { query: "^$", regex: true, path: "." }, /^hollow\.txt:1: \nhollow\.txt:2: $/],
+  ["a regex that is none", { query: "a(", regex: true }, /^Cannot search for 'a\(': .*Unterminated group\. Correct it/],
+  ["a query that is none", { query: "" }, /^Cannot search for nothing\./],
+  ["a query of two lines", { query: "one\ntwo" }, /^Cannot search for more than one line: only single lines/],
+  [
+    "a regex of two lines",
+    { query: "needle\\ntwo", regex: true },
+    "Nothing holds 'needle\\ntwo'. Only single lines are searched.",
+  ],
+  ["a regex that was meant to be one", { query: "need.*three" }, /with regex it is a regular expression\.$/],
+  ["a glob without a slash, anywhere", { query: "needle", glob: "x.txt" }, ".hidden/x.txt:1: needle"],
+  ["a glob with a slash", { query: "needle", glob: "sub/**" }, "sub/a.log:1: needle back in"],
+  [
+    "a glob of two",
+    { query: "needle", glob: "{-,[[]slug[]]}*" },
+    /^-:1: needle\n-dash\.txt:1: needle\n\[slug\]\.txt:1/,
+  ],
+  ["a glob with brackets in the name", { query: "needle", glob: "[slug].txt" }, "[slug].txt:1: needle"],
+  ["a glob from the path on", { query: "needle", glob: "*.log", path: "sub" }, "sub/a.log:1: needle back in"],
+  ["a glob that fits nothing", { query: "needle", glob: "*.zig" }, "Nothing to search: no file matches '*.zig'."],
+  [
+    "a folder that is ignored",
+    { query: "needle", path: "node_modules" },
+    /^Nothing to search: 'node_modules' holds no files/,
+  ],
+  ["a secret that nobody allowed", { query: "SECRET" }, "Nothing holds 'SECRET'."],
+];
+
+for (const [where, what] of [
+  [gitted, "in a repository"],
+  [bare, "without git"],
+] as const)
+  for (const [about, args, expected, not] of ROWS)
+    test(`grep ${what}: ${about}`, { timeout: 20_000 }, async () => {
+      const answers = await Promise.all(WAYS.map((rg) => call(where, "grep", args, using(rg))));
+      const texts = answers.map(({ text }) => text);
+      equal(texts[0], texts.at(-1), "with ripgrep and without");
+      if (typeof expected === "string") equal(texts[0], expected);
+      else if (expected) match(texts[0]!, expected);
+      if (not) doesNotMatch(texts[0]!, not);
+    });
+
+test("grep: in a repository what git tracks is found though it is ignored; without one it is not", async () => {
+  for (const rg of WAYS) {
+    equal(
+      (await call(gitted, "grep", { query: "tracked all" }, using(rg))).text,
+      "tracked.log:1: needle tracked all the same",
+    );
+    match((await call(bare, "grep", { query: "tracked all" }, using(rg))).text, /^Nothing holds/);
+  }
+});
+
+for (const rg of WAYS)
+  test(`grep ${named(rg)}: 100 hits, and how many more in how many files`, async () => {
+    const where = project(Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`f${i}.txt`, "hit\n".repeat(5)])));
+    const lines = (await call(where, "grep", { query: "hit" }, using(rg))).text.split("\n");
+    deepEqual([lines.length, lines[100]], [101, "[50 more hits in 10 files; narrow the query, the path or the glob]"]);
+  });
+
+for (const rg of WAYS)
+  test(`grep ${named(rg)}: what is denied is neither shown nor counted`, async () => {
+    const where = project({ "a.txt": "hit\n".repeat(100), "b/plan.txt": "hit\n", "c.txt": "hit\n" });
+    const options = { ...using(rg), deny: { read: ["b"] } };
+    const lines = (await call(where, "grep", { query: "hit" }, options)).text.split("\n");
+    equal(lines[100], "[1 more hit in 1 file; narrow the query, the path or the glob]");
+  });
+
+test("grep: ripgrep is used, whatever its own settings say", { skip: !hasRipgrep }, async () => {
+  const where = project({ "a.txt": "needle\n", "b.txt": "\n", config: "--invert-match\n" });
+  const tools = project({ rg: '#!/bin/sh\necho "$@" >> "$0.log"\nRIPGREP_CONFIG_PATH="$PWD/config" exec rg "$@"\n' });
+  const fake = join(tools.cwd, "rg");
+  chmodSync(fake, 0o755);
+  equal((await call(where, "grep", { query: "needle" }, using(fake))).text, "a.txt:1: needle");
+  match(readFileSync(`${fake}.log`, "utf8"), /--no-config .*--fixed-strings -e needle -- \.\//);
+});
+
+for (const [what, script] of [
+  ["is not there", undefined],
+  ["fails", "exit 2"],
+  ["says nothing", "exit 0"],
+  ["dies half-way", "printf './a.txt\\0'; kill -9 $$"],
+] as const)
+  test(`grep: a ripgrep that ${what} changes nothing`, async () => {
+    const where = project({ "a.txt": "needle\n" });
+    const fake = join(where.home, "rg");
+    mkdirSync(where.home, { recursive: true });
+    if (script) writeFileSync(fake, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    equal((await call(where, "grep", { query: "needle" }, using(fake))).text, "a.txt:1: needle");
+  });
+
+// ── Both ways, at random ──
+
+/** Pieces that are awkward next to one another. */
+const PIECES = [
+  "a",
+  "b",
+  "ab",
+  "A",
+  "é",
+  "ß",
+  "💡",
+  "\ufffd",
+  "\u212a",
+  "\u2028",
+  "\u00a0",
+  "\ufeff",
+  " ",
+  "\t",
+  "_",
+  "-",
+  "1",
+  ".",
+  "(",
+  "[",
+  "{2}",
+  "\\",
+  "$",
+  "^",
+];
+const word = fc.array(fc.constantFrom(...PIECES), { minLength: 1, maxLength: 4 }).map((all) => all.join(""));
+const bytes = fc
+  .array(
+    fc.oneof(
+      { weight: 8, arbitrary: word.map((text) => Buffer.from(text)) },
+      { weight: 4, arbitrary: fc.constantFrom("\n", "\r\n", "\r").map((text) => Buffer.from(text)) },
+      {
+        weight: 1,
+        arbitrary: fc
+          .constantFrom([0xff], [0xff, 0xfe], [0xf0, 0x9f], [0xe2, 0x82], [0])
+          .map((raw) => Buffer.from(raw)),
+      },
+      { weight: 1, arbitrary: fc.constantFrom(8_191, 8_192, 3_000).map((many) => Buffer.from("x".repeat(many))) },
+    ),
+    { maxLength: 20 },
+  )
+  .map((all) => Buffer.concat(all));
+const name = fc.constantFrom("a.ts", "b.ts", "c.log", "d e.md", "-f", "ü.txt", "g\nh", ".i", "[j].ts");
+const folder = fc.constantFrom("", "sub/", "sub/deep/", "dist/", ".dot/", "node_modules/", "other/");
+const rules = fc.array(
+  fc.constantFrom("*.log", "/a.ts", "!c.log", "sub/", "deep", "*", "!*.ts", "!*/", "**/b.ts", "d\\ e.md", "# x", "-f"),
+  { maxLength: 4 },
+);
+const tree = fc.record({
+  files: fc.dictionary(
+    fc.tuple(folder, name).map((parts) => parts.join("")),
+    bytes,
+    { maxKeys: 8 },
+  ),
+  ignores: fc.dictionary(
+    fc.tuple(folder, fc.constantFrom(".gitignore", ".ignore", ".rgignore")).map((parts) => parts.join("")),
+    rules,
+    { maxKeys: 3 },
+  ),
+  links: fc.dictionary(
+    fc.tuple(folder, fc.constantFrom("l1", "l2")).map((parts) => parts.join("")),
+    fc.constantFrom("a.ts", "sub", "..", "gone"),
+    { maxKeys: 2 },
+  ),
+  git: fc.constantFrom("", "init", "add", "nested"),
+});
+const atom = fc.constantFrom(
+  "a",
+  "b",
+  "A",
+  ".",
+  "\\w",
+  "\\W",
+  "\\d",
+  "\\s",
+  "\\S",
+  "\\b",
+  "\\B",
+  "[ab]",
+  "[^a]",
+  "[\\w-]",
+  "[A-Z]",
+  "[^\\s]",
+  "\\.",
+  "\\(",
+  "é",
+  "💡",
+  "\\t",
+  "{",
+  "]",
+  "(a|b)",
+  "(?:ab)",
+  "(?=b)",
+  "\\u00e9",
+  "\\-",
+);
+const regex = fc
+  .tuple(
+    fc.constantFrom("", "^"),
+    fc.array(fc.tuple(atom, fc.constantFrom("", "", "", "*", "+", "?", "{2}", "{1,2}", "*?")), {
+      minLength: 1,
+      maxLength: 4,
+    }),
+    fc.constantFrom("", "$", "|b$"),
+  )
+  .map(
+    ([begin, atoms, end]) =>
+      begin + atoms.map(([one, times]) => (/^(\\[bB]|\(\?=b\)|\{)$/.test(one) ? one : one + times)).join("") + end,
+  );
+const query = fc.record(
+  {
+    query: fc.oneof(word, regex),
+    regex: fc.boolean(),
+    ignore_case: fc.boolean(),
+    glob: fc.constantFrom("*.ts", "sub/**", "*"),
+    path: fc.constantFrom(".", "sub"),
+  },
+  { requiredKeys: ["query"] },
+);
+
+test("grep: at random, the answer with ripgrep is the answer without", {
+  skip: !hasRipgrep,
+  timeout: 300_000,
+}, async () => {
+  let hits = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      tree,
+      fc.uniqueArray(query, { minLength: 6, maxLength: 6, selector: JSON.stringify as any }),
+      async (made, queries) => {
+        const where = place();
+        build(where.cwd, made);
+        const calls = queries.map((args): [string, object] => ["grep", args]);
+        const [first, second] = await Promise.all(WAYS.map((rg) => play(where, calls, using(rg))));
+        deepEqual(
+          first!.map(({ text }) => text),
+          second!.map(({ text }) => text),
+        );
+        hits += first!.filter(({ text }) => /^.*:\d+: /.test(text)).length;
+        rmSync(where.cwd, { recursive: true });
+      },
+    ),
+    { numRuns: Number(process.env.ZZ_RUNS ?? 80) },
+  );
+  ok(hits > 20, `${hits} answers with hits`);
+});
+
+function build(
+  cwd: string,
+  { files, ignores, links, git: how }: typeof tree extends fc.Arbitrary<infer T> ? T : never,
+): void {
+  fill(cwd, files);
+  for (const [at, lines] of Object.entries(ignores)) fill(cwd, { [at]: lines.join("\n") });
+  for (const [at, to] of Object.entries(links)) if (!existsSync(join(cwd, at))) fill(cwd, { [at]: `->${to}` });
+  if (how === "nested" && existsSync(join(cwd, "sub"))) git(join(cwd, "sub"), "init", "-q");
+  if (how) git(cwd, "init", "-q");
+  if (how === "add") git(cwd, "add", "-f", ".");
+}
+
+test("grep: whatever JavaScript's regular expression fits, ripgrep's of it fits too", {
+  skip: !hasRipgrep,
+  timeout: 120_000,
+}, () => {
+  const where = place();
+  let translated = 0;
+  const line = fc.array(fc.constantFrom(...PIECES, "\r"), { maxLength: 6 }).map((all) => all.join(""));
+  fc.assert(
+    fc.property(fc.array(line, { minLength: 5, maxLength: 30 }), regex, fc.boolean(), (lines, source, ignoreCase) => {
+      const pattern = new RegExp(source, ignoreCase ? "i" : "");
+      const args = patternFor({ query: source, regex: true, ignoreCase });
+      if (!args) return;
+      translated++;
+      const clean = lines.map((one) => one.replace(/[\r\n]+$/, ""));
+      writeFileSync(join(where.cwd, "f"), clean.join("\r\n"));
+      const { stdout, status } = spawnSync("rg", ["--no-config", "--encoding=none", "-an", ...args, "--", "./f"], {
+        cwd: where.cwd,
+        encoding: "utf8",
+      });
+      ok(status !== 2, `ripgrep refuses ${args.join(" ")}`);
+      const found = new Set([...stdout.matchAll(/^(\d+):/gm)].map(([, number]) => Number(number)));
+      for (const [i, one] of clean.entries())
+        if ((one || i < clean.length - 1) && pattern.test(i ? one : one.replace(/^\ufeff/, "")))
+          ok(found.has(i + 1), `${source} fits ${JSON.stringify(one)}, ${args.join(" ")} does not`);
+    }),
+    { numRuns: Number(process.env.ZZ_RUNS ?? 200) * 2 },
+  );
+  ok(translated > 50, `${translated} of them`);
+});
+
+// ── Ctrl+C ──
+
+describe("grep stops within 300 ms of Ctrl+C", { concurrency: false }, () => {
+  const MANY = 200_000;
+  const trees: [what: string, rg: string, args: object, files: Tree][] = [
+    [
+      "in a regular expression that backtracks for ever",
+      "",
+      { query: "(a+)+$", regex: true },
+      { "a.txt": `${"a".repeat(20_000)}!\n` },
+    ],
+    [
+      "in a large file, by regex",
+      "",
+      { query: "(x|y)+z", regex: true },
+      { "a.txt": `${"xy".repeat(200)}\n`.repeat(MANY / 4) },
+    ],
+    [
+      "in many large files, by text",
+      "",
+      { query: "zebra", ignore_case: true },
+      Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`${i}`, "no such thing here\n".repeat(MANY / 4)])),
+    ],
+  ];
+  for (const [what, rg, args, files] of trees)
+    test(what, { timeout: 20_000 }, async (t) => {
+      const { core, ctx } = await context(project(files), using(rg));
+      const stop = new AbortController();
+      let late = 0;
+      let last = performance.now();
+      const clock = setInterval(() => {
+        late = Math.max(late, performance.now() - last);
+        last = performance.now();
+      }, 5);
+      t.after(() => clearInterval(clock));
+      const running = core.tools.get("grep")!.value.run(args, Object.create(ctx, { signal: { value: stop.signal } }));
+      await sleep(40);
+      const asked = performance.now();
+      stop.abort(new Error("stopped by the test"));
+      await rejects(async () => running, /stopped by the test/);
+      const ms = performance.now() - asked;
+      ok(ms < 300, `it took ${ms} ms`);
+      ok(late < 300, `nothing else had a turn for ${late} ms`);
+    });
+
+  test("in ripgrep, which ends too", { timeout: 20_000 }, async () => {
+    const where = project({ "a.txt": "x\n" });
+    const fake = join(where.cwd, "fake-rg");
+    writeFileSync(fake, `#!/bin/sh\necho $$ > ${join(where.cwd, "pid")}\nexec sleep 30\n`, { mode: 0o755 });
+    const { core, ctx } = await context(where, using(fake));
+    const stop = new AbortController();
+    const running = Promise.resolve(
+      core.tools.get("grep")!.value.run({ query: "x" }, Object.create(ctx, { signal: { value: stop.signal } })),
+    );
+    running.catch(() => {});
+    while (!existsSync(join(where.cwd, "pid")) || !readFileSync(join(where.cwd, "pid"), "utf8").trim()) await sleep(10);
+    const pid = Number(readFileSync(join(where.cwd, "pid"), "utf8"));
+    const asked = performance.now();
+    stop.abort(new Error("stopped by the test"));
+    await rejects(running, /stopped by the test/);
+    ok(performance.now() - asked < 300);
+    await sleep(50);
+    equal(
+      existsSync(`/proc/${pid}`) && !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8")),
+      false,
+      "it still runs",
+    );
+  });
+});
+
+for (const rg of WAYS)
+  test(`grep ${named(rg)}: a regular expression that takes for ever is given up`, { timeout: 20_000 }, async () => {
+    const where = project({ "a.txt": `${"a".repeat(60)}!\n` });
+    const { text } = await call(where, "grep", { query: "(a+)+$", regex: true }, using(rg));
+    equal(text, "Cannot search for '(a+)+$': the regular expression takes too long. Make it simpler.");
+  });
+
+test("grep: a very long line that takes too long is passed over, and said", { timeout: 20_000 }, async () => {
+  const where = project({ "a.min.js": `${"a".repeat(20_000)}!\n`, "b.txt": "xaaa\n" });
+  const { text } = await call(where, "grep", { query: "x?(a+)+$", regex: true }, using(""));
+  equal(text, "b.txt:1: xaaa\n[passed over, for the regular expression takes too long on it: a.min.js:1]");
+});
+
+// ── The lister ──
+
+const list = async (where: Place, path?: string): Promise<string[]> => (await context(where)).ctx.files.list(path);
+
+test("the lister: a repository in a repository, a submodule, and one where there is no git around it", async () => {
+  const inner = project({ ".gitignore": "*.tmp\n", "a.txt": "", "b.tmp": "" });
+  git(inner.cwd, "init", "-q");
+  git(inner.cwd, "add", ".");
+  git(inner.cwd, "commit", "-qm", "x");
+  for (const outer of [true, false]) {
+    const where = project({ "top.txt": "", "own/.gitignore": "x\n", "own/x": "", "own/y": "" });
+    git(join(where.cwd, "own"), "init", "-q");
+    if (outer) git(where.cwd, "init", "-q");
+    git(where.cwd, "clone", "-q", inner.cwd, "cloned");
+    if (outer) git(where.cwd, "-c", "protocol.file.allow=always", "submodule", "add", "-q", inner.cwd, "module");
+    writeFileSync(join(where.cwd, "cloned", "b.tmp"), "");
+    writeFileSync(join(where.cwd, "cloned", "new.txt"), "");
+    const expected = ["cloned/.gitignore", "cloned/a.txt", "cloned/new.txt", "own/.gitignore", "own/y", "top.txt"];
+    const all = outer ? [".gitmodules", ...expected, "module/.gitignore", "module/a.txt"] : expected;
+    deepEqual(await list(where), all.sort());
+    deepEqual(await list(where, "cloned"), expected.slice(0, 3), "the same from below");
+  }
+});
+
+test("the lister: a project that lies in what another repository ignores is listed all the same", async () => {
+  const where = project({
+    ".gitignore": "*\n",
+    "work/a.txt": "",
+    "work/dist/b.txt": "",
+    "work/.gitignore": "*.log\n",
+    "work/c.log": "",
+  });
+  git(where.cwd, "init", "-q");
+  deepEqual(await list({ ...where, cwd: join(where.cwd, "work") }), [".gitignore", "a.txt"]);
+});
+
+test("the lister: links are listed, also those that lead nowhere; what is gone is not", async () => {
+  for (const how of ["git", "walk"]) {
+    const where = project({
+      "a.txt": "",
+      "gone.txt": "",
+      link: "->a.txt",
+      lost: "->nowhere",
+      folder: "->..",
+      s: "",
+      "src/x": "",
+    });
+    if (how === "git") {
+      git(where.cwd, "init", "-q");
+      git(where.cwd, "add", ".");
+    }
+    rmSync(join(where.cwd, "gone.txt"));
+    deepEqual(await list(where), ["a.txt", "folder", "link", "lost", "s", "src/x"], how);
+    deepEqual(await list(where, "src"), ["src/x"], how);
+  }
+});
+
+test("the lister: runs no program that the repository names", async () => {
+  const where = project({ "a.txt": "" });
+  git(where.cwd, "init", "-q");
+  const hook = join(where.home, "hook");
+  mkdirSync(where.home, { recursive: true });
+  writeFileSync(hook, `#!/bin/sh\ntouch ${join(where.home, "ran")}\n`, { mode: 0o755 });
+  git(where.cwd, "config", "core.fsmonitor", hook);
+  deepEqual(await list(where), ["a.txt"]);
+  equal(existsSync(join(where.home, "ran")), false);
+});
+
+// ── glob ──
+
+const named_ = project({
+  "a.ts": "",
+  "b.tsx": "",
+  "c.js": "",
+  ".eslintrc": "",
+  "src/a.ts": "",
+  "src/deep/b.ts": "",
+  "src/deep/.hidden/c.ts": "",
+  "app/[slug]/page.tsx": "",
+  "app/s/page.tsx": "",
+  "app/(group)/page.tsx": "",
+  "app/[...rest]/page.tsx": "",
+  "{a,b}.txt": "",
+  "a.txt": "",
+  "*.md": "",
+  "x.md": "",
+  "ü💡.txt": "",
+  "dist/out.ts": "",
+  "node_modules/x/i.ts": "",
+  "log/a.log": "",
+  ".gitignore": "*.log\n",
+});
+for (const [what, args, expected] of [
+  ["* stays within a folder", { pattern: "*.ts" }, "a.ts"],
+  ["** is any folders, none too", { pattern: "**/*.ts" }, "a.ts\nsrc/a.ts\nsrc/deep/.hidden/c.ts\nsrc/deep/b.ts"],
+  ["** at the end is all below", { pattern: "src/**" }, "src/a.ts\nsrc/deep/.hidden/c.ts\nsrc/deep/b.ts"],
+  ["** in the middle", { pattern: "src/**/b.ts" }, "src/deep/b.ts"],
+  ["a folder with a slash is all below", { pattern: "src/deep/" }, "src/deep/.hidden/c.ts\nsrc/deep/b.ts"],
+  ["? is one letter, also one of two halves", { pattern: "?.js" }, "c.js"],
+  ["? beyond ASCII", { pattern: "??.txt" }, "ü💡.txt"],
+  ["a choice", { pattern: "*.{ts,tsx}" }, "a.ts\nb.tsx"],
+  ["a choice of folders", { pattern: "{src,app/s}/*" }, "app/s/page.tsx\nsrc/a.ts"],
+  ["a choice in a choice", { pattern: "{a.{ts,js},c.{js,md}}" }, "a.ts\nc.js"],
+  ["a set", { pattern: "[b-c].*" }, "b.tsx\nc.js"],
+  ["all but a set", { pattern: "[!a-b].j?" }, "c.js"],
+  ["brackets that are a name", { pattern: "app/[slug]/page.tsx" }, "app/[slug]/page.tsx\napp/s/page.tsx"],
+  [
+    "brackets that are a name, and a star",
+    { pattern: "app/[...rest]/*.tsx" },
+    "app/[...rest]/page.tsx\napp/s/page.tsx",
+  ],
+  ["parentheses are a name", { pattern: "app/(group)/*" }, "app/(group)/page.tsx"],
+  ["braces that are a name", { pattern: "{a,b}.txt" }, "a.txt\n{a,b}.txt"],
+  ["a star that is a name", { pattern: "\\*.md" }, "*.md"],
+  ["a hidden file", { pattern: "*rc" }, ".eslintrc"],
+  ["from ./", { pattern: "./*.js" }, "c.js"],
+  ["from the root of all", { pattern: "/c.js" }, "c.js"],
+  ["a name as it is", { pattern: "src/a.ts" }, "src/a.ts"],
+  ["from a folder on", { pattern: "*.ts", path: "src" }, "src/a.ts"],
+  ["from a folder on, at any depth", { pattern: "**/b.ts", path: "src" }, "src/deep/b.ts"],
+  ["what is ignored is left out", { pattern: "**/*.log" }, "No file matches '**/*.log'."],
+  ["nothing, but deeper down", { pattern: "page.tsx" }, "No file matches 'page.tsx'. '**/page.tsx' would match 4."],
+  ["a folder that is missing", { pattern: "*", path: "gone" }, /^Cannot list 'gone': no such folder/],
+  ["outside the project", { pattern: "*", path: ".." }, /^Refused: requires read access/],
+  [
+    "braces without end",
+    { pattern: "{a,b}".repeat(20) },
+    /^Cannot use that pattern: its braces have too many readings/,
+  ],
+] as [string, object, string | RegExp][])
+  test(`glob: ${what}`, { timeout: 5_000 }, async () => {
+    const { text } = await call(named_, "glob", args);
+    if (typeof expected === "string") equal(text, expected);
+    else match(text, expected);
+  });
+
+test("glob: 100 paths, and how many more", async () => {
+  const where = project(
+    Object.fromEntries(Array.from({ length: 103 }, (_, i) => [`f${String(i).padStart(3, "0")}`, ""])),
+  );
+  const lines = (await call(where, "glob", { pattern: "*" })).text.split("\n");
+  deepEqual([lines.length, lines[99], lines[100]], [101, "f099", "[3 more; narrow the pattern or the path]"]);
+});
+
+test("glob: a pattern of many stars takes no time on a long name", () => {
+  const started = performance.now();
+  equal(matcher("*a".repeat(20) + "b")("a".repeat(250)), false);
+  equal(matcher("**/a/".repeat(10) + "b")("a/".repeat(60) + "c"), false);
+  ok(performance.now() - started < 200);
+});
+
+test("glob: at random, patterns mean what Node says they mean", async () => {
+  const { matchesGlob } = await import("node:path/posix");
+  const part = fc.constantFrom(
+    "a",
+    "b",
+    "ab",
+    "*",
+    "?",
+    "**",
+    "a*",
+    "*b",
+    "[ab]",
+    "[!a]",
+    "[a-b]?",
+    "{a,b}",
+    "{a,ab}b",
+    "b{,a}",
+  );
+  const pattern = fc.array(part, { minLength: 1, maxLength: 4 }).map((parts) => parts.join("/"));
+  const file = fc
+    .array(fc.stringMatching(/^[abc]{1,3}$/), { minLength: 1, maxLength: 4 })
+    .map((parts) => parts.join("/"));
+  let fits = 0;
+  fc.assert(
+    fc.property(pattern, file, (one, path) => {
+      const expected = matchesGlob(path, one);
+      if (expected) fits++;
+      equal(matcher(one)(path), expected, `${one} of ${path}`);
+    }),
+    { numRuns: 3_000 },
+  );
+  ok(fits > 100, `${fits} fit`);
+});
+
+// ── list_dir, read_file ──
+
+test("list_dir: links show where they lead", async () => {
+  const where = project({ "a.txt": "", link: "->a.txt", up: "->../..", lost: "->nowhere", "sub/l": "->../a.txt" });
+  equal((await call(where, "list_dir", {})).text, "a.txt\nlink -> a.txt\nlost -> nowhere\nsub/ (1 file)\nup -> ../..");
+  equal((await call(where, "list_dir", { path: "sub" })).text, "l -> ../a.txt");
+});
+
+test("list_dir: an empty folder, and one where all is ignored", async () => {
+  const where = project({ ".gitignore": "*.o\n", "out/deep/a.o": "", "empty/deeper/": "", "new\nline": "" });
+  equal((await call(where, "list_dir", { path: "out" })).text, "'out' holds only ignored files.");
+  equal((await call(where, "list_dir", { path: "empty" })).text, "'empty' holds no files.");
+  match((await call(where, "list_dir", {})).text, /^"new\\nline"$/m);
+});
+
+const PNG = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAIAAAADCAIAAAA2iEnWAAAAE0lEQVR4nGP4z8DAwMDAxAADCgAQGgEDfHwxGwAAAABJRU5ErkJggg==",
+  "base64",
+);
+const GIF = Buffer.from("R0lGODlhBQAEAIAAAAAAAP///yH5BAEAAAAALAAAAAAFAAQAAAIEhI+pWAA7", "base64");
+const JPEG = Buffer.from([
+  0xff, 0xd8, 0xff, 0xe0, 0, 4, 0, 0, 0xff, 0xc0, 0, 11, 8, 0, 7, 0, 9, 1, 1, 0x11, 0, 0xff, 0xd9,
+]);
+const WEBP = Buffer.concat([
+  Buffer.from("RIFF\x1e\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0"),
+  Buffer.from([99, 0, 0, 49, 0, 0]),
+]);
+const pictures = project({
+  "a.png": PNG,
+  "b.GIF": GIF,
+  "c.jpg": JPEG,
+  "d.jpeg": JPEG,
+  "e.webp": WEBP,
+  "wrong.png": GIF,
+  "cut.png": PNG.subarray(0, 12),
+  "pointer.png": "version https://git-lfs\n",
+  "none.png": Buffer.from([0, 1, 2]),
+  "named.bin": PNG,
+  "bom.txt": "\ufeffa\n",
+  "pair.txt": `${"x".repeat(1_999)}💡\n`,
+  "big.png": Buffer.concat([PNG, Buffer.alloc(5 * 1024 * 1024)]),
+});
+for (const [path, text, type] of [
+  ["a.png", `[image a.png, 2×3, ${PNG.length} bytes]`, "image/png"],
+  ["b.GIF", `[image b.GIF, 5×4, ${GIF.length} bytes]`, "image/gif"],
+  ["c.jpg", `[image c.jpg, 9×7, ${JPEG.length} bytes]`, "image/jpeg"],
+  ["d.jpeg", `[image d.jpeg, 9×7, ${JPEG.length} bytes]`, "image/jpeg"],
+  ["e.webp", `[image e.webp, 100×50, ${WEBP.length} bytes]`, "image/webp"],
+  ["wrong.png", `[image wrong.png, 5×4, ${GIF.length} bytes]`, "image/gif"],
+  ["cut.png", "[image cut.png, 12 bytes]", "image/png"],
+  ["pointer.png", "1\tversion https://git-lfs", undefined],
+  ["none.png", "Cannot read 'none.png': it is not text. Choose a text file.", undefined],
+  ["named.bin", "Cannot read 'named.bin': it is not text. Choose a text file.", undefined],
+  [
+    "big.png",
+    `Cannot read 'big.png': ${PNG.length + 5 * 1024 * 1024} bytes are too many for a picture (5 MB). Make it smaller.`,
+    undefined,
+  ],
+  ["bom.txt", "1\ta", undefined],
+  ["pair.txt", `1\t${"x".repeat(1_999)}… [cut; the line has 2001 characters]`, undefined],
+] as const)
+  test(`read_file: ${path}`, async () => {
+    const got = await call(pictures, "read_file", { path });
+    equal(got.text, text);
+    deepEqual(
+      got.images?.map((image) => image.type),
+      type && [type],
+    );
+    if (type) deepEqual(Buffer.from(got.images![0]!.base64, "base64"), readFileSync(join(pictures.cwd, path)));
+  });

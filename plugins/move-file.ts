@@ -13,6 +13,7 @@ export default (zz: Zz) =>
     },
     params: { from: "string the file, relative to the project", to: "string its new path" },
     changes: true,
+    needs: ({ from }) => ({ read: [from] }), // under another name it may be read by anyone
     async run({ from, to }, { files }) {
       const cannot = (why: string) => new Error(`Cannot move '${from}' to '${to}': ${why}`);
       const [old, fresh] = [files.path(from), files.path(to)];

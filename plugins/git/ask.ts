@@ -1,5 +1,6 @@
 // Git, asked so that no program runs that a repository's own configuration names.
 import { spawn } from "node:child_process";
+import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
 
@@ -112,7 +113,7 @@ function speak(
   const { promise, resolve, reject } = Promise.withResolvers<Said>();
   const stop = AbortSignal.any(stops);
   if (stop.aborted) return Promise.reject(stop.reason);
-  const child = spawn("git", args, {
+  const child = spawn(program(root), args, {
     cwd: root,
     detached: process.platform !== "win32",
     env: environment(own ? {} : ALONE),
@@ -146,6 +147,17 @@ function speak(
     } catch {} // it is gone
   }
 }
+
+/** By its whole path, and never one that the project brings: npx and npm put its node_modules/.bin into PATH. */
+function program(root: string): string {
+  const name = process.platform === "win32" ? "git.exe" : "git";
+  const isInside = (folder: string) => folder === root || folder.startsWith(root + path.sep);
+  const folders = (process.env.PATH ?? "").split(path.delimiter).filter(path.isAbsolute);
+  const outside = folders.filter((folder) => fs.existsSync(path.join(folder, name)) && !isInside(realOf(folder)));
+  return path.join(outside[0] ?? "/nowhere", name);
+}
+
+const realOf = (folder: string): string => fs.realpathSync(folder);
 
 function environment(more: Record<string, string>): NodeJS.ProcessEnv {
   const env: NodeJS.ProcessEnv = { ...process.env, GIT_TERMINAL_PROMPT: "0", ...more };

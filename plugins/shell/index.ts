@@ -1,4 +1,5 @@
 // run_command: judged by what would really run, run in a sandbox where there is one; and --judge, to test a policy.
+import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import type { Ctx, Kind, Need, Needs, Result, Verdict, Zz } from "zz";
 import type { Judged } from "./judge.ts";
@@ -28,7 +29,7 @@ export default (zz: Zz<typeof defaults>) => {
     timeout: LONGEST + 10_000,
     needs: async ({ command, hosts = [] }, ctx) => needsOf(await judged(command, ctx, zz.config), hosts),
     preview: async ({ command, hosts }, ctx) =>
-      `$ ${command}\n${sandboxLine(await sandboxName(zz.config), netOf(ctx, hosts))}`,
+      `${shown(command)}\n${sandboxLine(await sandboxName(zz.config), netOf(ctx, hosts))}`,
     run: (args, ctx) => run(args, ctx, zz.config),
   });
 
@@ -61,26 +62,19 @@ function checkSettings(config: object): void {
     throw refuse(`"except" must be a list of texts, such as ["chmod"]`);
 }
 
-async function judged(command: string, ctx: Ctx, { except }: Config): Promise<Judged> {
+/** All of it: what feeds a command, and what stands around it, counts as much as its own words. */
+const shown = (command: string): string =>
+  command
+    .trim()
+    .split("\n")
+    .map((line, i) => `${i ? " " : "$"} ${line}`)
+    .join("\n");
+
+async function judged(command: string, { root, permissions: { rules } }: Ctx, { except }: Config): Promise<Judged> {
   const { judgeLine } = await import("./judge.ts");
-  const judgement = await judgeLine(command, ctx.root, { allow: [], deny: [], except });
-  for (const simple of judgement.simple)
-    if (simple.verdict === "allow" && SHOWS.test(simple.text) && (await hasSecrets(ctx))) {
-      simple.verdict = "open";
-      simple.why = "it may show what tools may not read";
-    }
-  return judgement;
-}
-
-/** What git knows of a file is not the file that the gate judges. */
-const SHOWS = /^git (diff|show|log\b.* (-[pucSGL]|--patch|--cc))/;
-
-async function hasSecrets({ permissions, files }: Ctx): Promise<boolean> {
-  if (permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "read")) return true;
-  const names = await files.list().catch(() => []);
-  return names.some(
-    (name) => CANDIDATE.test(name.split("/").at(-1)!) && permissions.judge("read", name).verdict !== "allow",
-  );
+  const denied = (kind: Kind) =>
+    rules.flatMap((rule) => (rule.verdict === "deny" && rule.kind === kind && rule.name ? [rule.name] : []));
+  return judgeLine(command, root, { allow: [], deny: denied("run"), except, hidden: denied("read") });
 }
 
 function needsOf({ simple, reads, writes }: Judged, hosts: string[]): Needs {
@@ -185,9 +179,18 @@ async function openedSandbox(ctx: Ctx, net: Net) {
   const write = ctx.permissions.rules.flatMap(({ verdict, kind, name }) =>
     verdict === "allow" && kind === "write" && name ? [ctx.files.path(name)] : [],
   );
-  const denied = ctx.permissions.rules.filter(({ verdict, kind }) => verdict === "deny" && kind === "write");
-  const keep = denied.map(({ name }) => (name === undefined ? ctx.root : ctx.files.path(name)));
-  return openSandbox({ root: ctx.root, write, keep, hide: await hidden(ctx), net });
+  const { hide, pin } = await hidden(ctx);
+  return openSandbox({ root: ctx.root, write, hide, pin, keep: kept(ctx), net });
+}
+
+/** Where writing is denied, and a home that lies in the project: what is written there zz goes by. */
+function kept({ root, about: { home }, permissions: { rules } }: Ctx): string[] {
+  const denied = rules.filter(({ verdict, kind }) => verdict === "deny" && kind === "write");
+  const all = denied.some(({ name }) => name === undefined);
+  return [
+    ...(all ? [root, `${root}/.git`] : denied.map(({ name }) => resolve(root, name!))),
+    ...(home.startsWith(`${root}/`) ? [home] : []),
+  ];
 }
 
 type Net = "none" | "all" | string[];
@@ -206,7 +209,7 @@ function netOf({ permissions: { rules } }: Ctx, granted: string[] = []): Net {
 /** Secrets lie in dotfiles and in keys; the kernel says which of them may be read. */
 const CANDIDATE = /^\.|^id_|\.(pem|key|p12|pfx)$|^zz\.config\.json$/;
 
-async function hidden({ root, about: { home }, permissions }: Ctx): Promise<string[]> {
+async function hidden({ root, about: { home }, permissions }: Ctx): Promise<{ hide: string[]; pin: string[] }> {
   const [{ readdir }, { join, resolve }] = await Promise.all([import("node:fs/promises"), import("node:path")]);
   const own = ["zz.config.json", "permissions.json", "sessions"].map((name) => join(home, name));
   const denied = permissions.rules.flatMap(({ verdict, kind, name }) =>
@@ -214,7 +217,7 @@ async function hidden({ root, about: { home }, permissions }: Ctx): Promise<stri
   );
   const found: string[] = [];
   await walk(root);
-  return [...own, ...denied, ...found];
+  return { hide: [...own, ...denied, ...found], pin: denied };
 
   async function walk(folder: string): Promise<void> {
     for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {

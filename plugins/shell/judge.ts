@@ -4,6 +4,7 @@ import module from "node:module";
 import os from "node:os";
 import path from "node:path";
 import type { Node, Parser } from "web-tree-sitter";
+import { isBrought } from "./hostile.ts";
 import {
   ASKS,
   DENIED,
@@ -15,6 +16,7 @@ import {
   holds,
   INTERPRETER_SAFE,
   INTERPRETERS,
+  isKnown,
   parse,
   programOf,
   type Read,
@@ -35,6 +37,7 @@ export interface Lists {
   allow: string[];
   deny: string[];
   except: string[];
+  hidden?: string[]; // paths that may not be read: what shows the content of many files then asks
 }
 /** A command that would really run. "open": its words are known, and the gate's own rules decide. */
 export interface Simple {
@@ -221,7 +224,10 @@ const join = (...all: (readonly string[])[]): readonly string[] => {
   const dirs = unique(all.flat());
   return dirs.length > MOST_DIRS || all.some((one) => !one.length) ? [] : dirs;
 };
-const floored = (place: Place, floor: Says): Place => ({ ...place, floor: worse(place.floor, floor) });
+const floored = <P extends { floor?: Says }>(place: P, floor: Says): P => ({
+  ...place,
+  floor: worse(place.floor, floor),
+});
 
 function visit(run: Run, node: Node, place: Place): Dirs {
   if (place.depth > DEEPEST) throw new Error("it is nested too deeply");
@@ -582,12 +588,14 @@ function judge(run: Run, args: Arg[], at: Outer): Dirs {
   if (!first) return stay(at);
   const doubt = args.find((arg) => arg.doubt !== undefined)?.doubt;
   const denied = deniedBy(textsOf(args), run.lists);
-  const place = raised(at, denied, first.globbed && ask("a glob says what runs"), doubt !== undefined && ask(doubt));
+  let place = raised(at, denied, first.globbed && ask("a glob says what runs"), doubt !== undefined && ask(doubt));
   if (first.text === undefined) {
     enter(run, args, place, ask(first.why ?? "what it runs is not known"));
     return stay(place);
   }
   const name = programOf(first.text);
+  const brought = isKnown(name) && isBrought(first.text, run.cwd);
+  if (brought) place = floored(place, ask(`'${name}' is a program that the project brings`));
   const inner = { ...place, depth: place.depth + 1 };
   if (name === "command" && /^-[pvV]*[vV]/.test(rest[0]?.text ?? "")) return plain(run, args, place, name);
   if (name === "find") return find(run, args, inner);
@@ -651,6 +659,7 @@ function judgePlain(run: Run, args: Arg[], { dirs }: Outer, name: string): { say
   if (listed !== undefined)
     return { says: { verdict: "allow", why: `'${listed}' is on the allow list` }, listed: true };
   const read = readsOf(name, args.slice(1), dirs);
+  if (read?.whole && run.lists.hidden?.length) return { says: ask("it may show what may not be read") };
   if (read && name === "git" && !read.doubt && (dirs.length !== 1 || dirs[0] !== run.cwd))
     return { says: ask("after a cd, git may meet another repository") };
   if (read) return { says: read.doubt ?? { verdict: "allow", why: "only reads" }, read };

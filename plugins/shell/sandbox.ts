@@ -10,6 +10,8 @@ export interface Limits {
   write: string[]; // writable as well
   keep?: string[]; // not writable, though in a folder that is
   hide: string[]; // neither read nor written; CREDENTIALS always are
+  keep?: string[]; // read, and not written
+  pin?: string[]; // what is hidden by its place: the folders above it cannot be moved
   show?: string[]; // not hidden, though on a list or in a hidden folder
   net: "none" | "all" | string[]; // hosts: reached by a proxy
   tmp?: string; // the folder that is /tmp within; absent: one of its own, for as long as it is open
@@ -165,18 +167,24 @@ function bubblewrap(limits: Inner): string[] {
 const INSIDE = "/run/zz-proxy";
 
 /** Outer folders before inner ones, so that the inner one counts; on one path the kind that stands later here does. */
-function plan({ root, write, keep = [], hide, show = [], tmp, own, proxy }: Inner): Mount[] {
+function plan({ root, write, hide, keep = [], pin = [], show = [], tmp, own, proxy }: Inner): Mount[] {
   const git = repository(root);
   const shown = real(show);
   const denied = real([...hide, ...credentials()]).filter((at) => !shown.includes(at));
   const secret = (at: string) => denied.some((folder) => under(at, folder) && !under(root, folder));
-  const writable = [...real([root, ...write]).filter((at) => !secret(at)), ...git.write];
   const within = (at: string, folders: string[]) => folders.some((folder) => under(at, folder));
-  const reached = (at: string) => !within(at, ["/tmp", "/run"]) || within(at, writable);
+  const locked = real(keep);
+  const pinned = [...new Set(real(pin).flatMap((at) => above(at, root)))].filter((at) => !within(at, locked));
+  const writable = [...real([root, ...write]).filter((at) => !secret(at)), ...git.write].filter(
+    (at) => !within(at, locked),
+  );
+  const reached = (at: string) => !within(at, ["/tmp", "/run"]) || within(at, [...writable, ...locked]);
   const hidden = [...denied, ...denied.flatMap((at) => twins(at, root)), ...real(sockets())].filter(reached);
   // What a cover would take away as well, though it is needed: zz's own node, what PATH names, the name servers.
   const needed = real([process.execPath, "/etc/resolv.conf", ...pathFolders()]).filter((at) => !secret(at));
-  const open = [...shown, ...needed].filter((at) => !within(at, writable) && (secret(at) || !reached(at)));
+  const open = [...shown, ...needed].filter(
+    (at) => !within(at, [...writable, ...locked]) && (secret(at) || !reached(at)),
+  );
   const inner = [...writable, ...git.guard, ...open];
   const mounts = [
     { at: "/tmp", args: ["--bind", tmp, "/tmp"] },
@@ -184,7 +192,8 @@ function plan({ root, write, keep = [], hide, show = [], tmp, own, proxy }: Inne
     ...writable.map((at) => ({ at, args: ["--bind", at, at] })),
     ...git.guard.map((at) => (fs.existsSync(at) ? { at, args: ["--ro-bind", at, at] } : nothing(at))),
     ...open.map((at) => ({ at, args: ["--ro-bind", at, at] })),
-    ...real(keep).map((at) => ({ at, args: ["--ro-bind", at, at] })),
+    ...pinned.map((at) => ({ at, args: ["--bind", at, at] })),
+    ...locked.map((at) => ({ at, args: ["--ro-bind", at, at] })),
     ...hidden
       .filter((at) => !hidden.some((folder) => folder !== at && under(at, folder) && !under(root, folder)))
       .map((at) =>
@@ -198,6 +207,12 @@ function plan({ root, write, keep = [], hide, show = [], tmp, own, proxy }: Inne
   ];
   const depth = ({ at }: Mount) => at.split("/").filter(Boolean).length;
   return mounts.sort((a, b) => depth(a) - depth(b));
+}
+
+/** The folders between the project and a path in it: what is a mount cannot be moved. */
+function above(at: string, root: string): string[] {
+  const folder = path.dirname(at);
+  return under(folder, root) && folder !== root ? [...above(folder, root), folder] : [];
 }
 
 function credentials(): string[] {
@@ -391,7 +406,7 @@ function harmless(config: string): string {
 // ── macOS ──────────────────────────────────────────────────────────────────────────────────────────────
 
 /** By care: nothing here could try it. Later rules win. */
-function seatbelt({ root, write, hide, show = [], tmp, net, proxy }: Inner): string[] {
+function seatbelt({ root, write, hide, keep = [], show = [], tmp, net, proxy }: Inner): string[] {
   const paths = (kind: string, list: string[]) => list.map((at) => `(${kind} ${JSON.stringify(at)})`).join(" ");
   const git = path.join(root, ".git");
   const never = [path.join(git, "hooks"), path.join(git, "config"), ...SOMETIMES.map((name) => path.join(git, name))];
@@ -401,7 +416,7 @@ function seatbelt({ root, write, hide, show = [], tmp, net, proxy }: Inner): str
     "(version 1) (allow default) (deny file-write*)",
     `(allow file-write* ${paths("subpath", [...real([root, ...write]), ...repository(root).write, tmp])})`,
     `(allow file-write* ${paths("literal", ["/dev/null", "/dev/zero", "/dev/stdout", "/dev/stderr", "/dev/dtracehelper"])})`,
-    `(deny file-write* ${paths("subpath", [...never, path.join(root, ".zz")])})`,
+    `(deny file-write* ${paths("subpath", [...never, path.join(root, ".zz"), ...real(keep)])})`,
     hidden.length ? `(deny file-read* file-write* ${paths("subpath", hidden)})` : "",
     shown.length ? `(allow file-read* ${paths("subpath", shown)})` : "",
     net === "all" ? "" : "(deny network*)",

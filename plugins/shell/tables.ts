@@ -1,6 +1,7 @@
 // What zz knows of commands: which only read and by which options, which are denied, which start others.
 import fs from "node:fs";
 import path from "node:path";
+import { ownPrograms, tracksSecret } from "./hostile.ts";
 import { type Arg, inFolder } from "./words.ts";
 
 export type Words = (string | undefined)[];
@@ -285,7 +286,8 @@ function checkRg({ operands, values }: Parsed, dirs: readonly string[]): Doubt |
 }
 
 /** As the kernel's gate has it. */
-const SECRET = /^(\.env(\..*)?|id_(rsa|dsa|ecdsa|ed25519)|.*\.(pem|key|p12|pfx)|\.npmrc|\.netrc)$/;
+const SECRET =
+  /^(\.env(\..*)?|\.envrc|id_(rsa|dsa|ecdsa|ed25519)|.*\.(pem|key|p12|pfx)|\.npmrc|\.netrc|\.pypirc|\.git-credentials|zz\.config\.json)$/i;
 const MOST_ENTRIES = 20_000;
 
 /** rg leaves out hidden files by itself, but not keys; and an .ignore file may bring hidden ones back. */
@@ -326,7 +328,12 @@ function isFolder(name: string | undefined, dirs: readonly string[]): boolean {
 export interface Read {
   doubt?: Doubt;
   reads: string[];
+  whole?: boolean; // the content of files that nobody named
 }
+
+/** What may go unasked by its name, and what such a name may stand behind. */
+export const isKnown = (name: string): boolean =>
+  /^(git|find|sed)$/.test(name) || Object.hasOwn(READERS, name) || Object.hasOwn(WRAPPERS, name);
 
 /** What a command does that may only read; undefined where it is none of those. */
 export function readsOf(name: string, args: readonly Arg[], dirs: readonly string[]): Read | undefined {
@@ -361,7 +368,10 @@ function readBy(
     ["--files", "--type-list"].some((one) => parsed.values.has(one));
   const files = operands === "text" ? [] : pattern && !named ? parsed.operands.slice(1) : parsed.operands;
   const doubt = check?.(parsed, dirs);
-  return { ...(doubt && { doubt }), reads: [...parsed.files, ...files.map(({ text }) => text ?? "")] };
+  // rg looks through folders; a named file is judged by its name.
+  const whole =
+    pattern === true && check === checkRg && !(files.length && files.every(({ text }) => !isFolder(text, dirs)));
+  return { ...(doubt && { doubt }), whole, reads: [...parsed.files, ...files.map(({ text }) => text ?? "")] };
 }
 
 /** `test -v 'a[$(x)]'` runs x. */
@@ -515,8 +525,9 @@ function readsOfGit(args: readonly Arg[], dirs: readonly string[]): Read {
   if (!reader) return noRead(open(`git ${name} may change something`));
   const parsed = parse(pair ? rest.slice(1) : rest, reader.options);
   if (parsed.bad) return noRead(open(`'${parsed.bad}' may do more than read`));
-  const doubt = checkGit(name, reader, parsed, dirs);
-  return doubt ? noRead(doubt) : { reads: parsed.operands.flatMap(({ text }) => gitPaths(text!)) };
+  const whole = showsContent(name, parsed);
+  const doubt = checkGit(name, reader, parsed, dirs) ?? checkRepository(dirs[0], whole);
+  return doubt ? noRead(doubt) : { reads: parsed.operands.flatMap(({ text }) => gitPaths(text!)), whole };
 }
 
 function checkGit(
@@ -537,6 +548,22 @@ function checkGit(
   if (name === "diff" && operands.length === 2 && !(parsed.split && isRepository(dirs[0])))
     if (operands.some(({ text }) => isFolder(text, dirs))) return ask("git diff may read every file of a folder");
   return undefined;
+}
+
+const PATCHES = `-p -u -c -m -U -W --patch --unified --cc --binary --patch-with-stat --patch-with-raw --word-diff
+  --color-words --function-context`;
+
+/** Whether it shows what is in files, of whatever name. */
+function showsContent(name: string, { operands, values }: Parsed): boolean {
+  if (/^(diff|show|stash)$/.test(name)) return true;
+  if (name === "cat-file") return values.has("-p") && operands.some(({ text }) => !text?.includes(":"));
+  return /^(log|reflog|rev-list|shortlog)$/.test(name) && split(PATCHES).some((one) => values.has(one));
+}
+
+function checkRepository(folder: string | undefined, whole: boolean): Doubt | undefined {
+  const runs = ownPrograms(folder);
+  if (runs) return ask(`git would run or read what the repository's own ${runs} names`);
+  return whole && tracksSecret(folder, SECRET) ? ask("the repository holds files that may hold secrets") : undefined;
 }
 
 function isRepository(folder = "/"): boolean {

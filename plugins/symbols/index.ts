@@ -31,7 +31,7 @@ export default (zz: Zz) => {
     async run({ symbol }, ctx) {
       const name = symbol.trim().replace(/\(\)$/, "").split(".").at(-1)!;
       const { uses } = await import("./scan.ts");
-      const hits = (await code(ctx, name)).flatMap(({ path, text }) => uses(path, text, name));
+      const hits = (await code(ctx, name)).flatMap(tried(({ path, text }) => uses(path, text, name)));
       if (!hits.length)
         throw new Error(`Cannot find a use of '${symbol}': no code names it. find_definition suggests names.`);
       const rows = hits.slice(0, MOST).map(({ path, line, text }) => `${path}:${line}: ${text}`);
@@ -69,7 +69,7 @@ export default (zz: Zz) => {
     needs: ({ path = "." }) => ({ read: [path] }),
     async run({ path = "." }, ctx) {
       const { todos } = await import("./scan.ts");
-      const found = (await code(ctx, /TODO|FIXME|HACK/, path)).flatMap(({ path, text }) => todos(path, text));
+      const found = (await code(ctx, /TODO|FIXME|HACK/, path)).flatMap(tried(({ path, text }) => todos(path, text)));
       const rows = found.slice(0, MOST).map(({ path, line, text }) => `${path}:${line}: ${text}`);
       if (found.length > MOST) rows.push(`[${found.length - MOST} more]`);
       return { text: rows.join("\n") || "No TODO, FIXME or HACK in comments.", data: found };
@@ -101,7 +101,19 @@ async function code(
 
 async function definitions(ctx: Ctx, path?: string): Promise<Found[]> {
   const { scan } = await import("./scan.ts");
-  return (await code(ctx, undefined, path)).flatMap((file) => scan(file.path, file.text));
+  return (await code(ctx, undefined, path)).flatMap(tried(({ path, text }) => scan(path, text)));
+}
+
+/** One file that is nested too deep for the parser does not take the others with it. */
+function tried<T>(read: (file: { path: string; text: string }) => T[]): (file: { path: string; text: string }) => T[] {
+  return (file) => {
+    try {
+      return read(file);
+    } catch (error) {
+      if (error instanceof RangeError) return [];
+      throw error;
+    }
+  };
 }
 
 const row = ({ path, line, signature, doc }: Found): string =>

@@ -27,7 +27,7 @@ export default (zz: Zz<typeof defaults>) => {
       hosts: "string[]? hosts that it has to reach",
     },
     timeout: LONGEST + 10_000,
-    needs: async ({ command, hosts = [] }, ctx) => needsOf(await judged(command, ctx, zz.config), hosts),
+    needs: async ({ command, hosts = [] }, ctx) => needsOf(command, await judged(command, ctx, zz.config), hosts),
     preview: async ({ command, hosts }, ctx) =>
       `${shown(command)}\n${sandboxLine(await sandboxName(zz.config), netOf(ctx, hosts))}`,
     run: (args, ctx) => run(args, ctx, zz.config),
@@ -77,8 +77,12 @@ async function judged(command: string, { root, permissions: { rules } }: Ctx, { 
   return judgeLine(command, root, { allow: [], deny: denied("run"), except, hidden: denied("read") });
 }
 
-function needsOf({ simple, reads, writes }: Judged, hosts: string[]): Needs {
-  const run = simple.map(({ text, verdict, why }): Need => (verdict === "open" ? text : { name: text, verdict, why }));
+/** What a command does that cannot be told from its words hangs on the rest of the line: that is asked for, and allowed, as a whole. */
+function needsOf(command: string, { simple, reads, writes }: Judged, hosts: string[]): Needs {
+  const run = simple.map(({ text, verdict, why }): Need => {
+    if (verdict === "open") return text;
+    return { name: verdict === "ask" ? command.trim() : text, verdict, why };
+  });
   return {
     run,
     ...(reads.length && { read: reads }),
@@ -90,7 +94,7 @@ function needsOf({ simple, reads, writes }: Judged, hosts: string[]): Needs {
 /** By the judge and by the rules in force: the weakest of all that the line needs. */
 async function verdictOf(command: string, ctx: Ctx, config: Config): Promise<Result> {
   const judgement = await judged(command, ctx, config);
-  const needs = Object.entries(needsOf(judgement, [])) as [Kind, Need[]][];
+  const needs = Object.entries(needsOf(command, judgement, [])) as [Kind, Need[]][];
   const all = needs.flatMap(([kind, list]) =>
     list.map((need) => {
       const name = typeof need === "string" ? need : need.name;

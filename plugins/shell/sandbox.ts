@@ -8,7 +8,6 @@ import type { Gateway } from "./proxy.ts";
 export interface Limits {
   root: string; // writable, but for what runs later outside
   write: string[]; // writable as well
-  keep?: string[]; // not writable, though in a folder that is
   hide: string[]; // neither read nor written; CREDENTIALS always are
   keep?: string[]; // read, and not written
   pin?: string[]; // what is hidden by its place: the folders above it cannot be moved

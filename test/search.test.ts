@@ -554,6 +554,12 @@ for (const rg of WAYS)
     equal(text, "Cannot search for '(a+)+$': the regular expression takes too long. Make it simpler.");
   });
 
+test("grep: a regular expression that takes its time on a line is waited for", { timeout: 20_000 }, async () => {
+  const where = project({ "a.txt": `${"x".repeat(25_000)}\u2028xyz\n` });
+  const { text } = await call(where, "grep", { query: "x.*$", regex: true }, using(""));
+  match(text, /^a\.txt:1: …x+\u2028xyz$/);
+});
+
 test("grep: a very long line that takes too long is passed over, and said", { timeout: 20_000 }, async () => {
   const where = project({ "a.min.js": `${"a".repeat(20_000)}!\n`, "b.txt": "xaaa\n" });
   const { text } = await call(where, "grep", { query: "x?(a+)+$", regex: true }, using(""));

@@ -41,14 +41,15 @@ export const grep = (zz: Zz<{ ripgrep: string }>) =>
         );
       const asked = { query, regex, ignoreCase: ignore_case };
       const breathe = breather(signal);
-      const { may, find } = finder(asked, breathe);
+      const { may, find } = finder(asked, signal);
       const where = files.path(path);
       const stat = statSync(where, { throwIfNoEntry: false });
       if (!stat) throw new Error(`Cannot search '${path}': no such file or folder. Check the path.`);
       const isFolder = stat.isDirectory();
-      const [listed, can] = isFolder
-        ? await Promise.all([files.list(path), askRipgrep(zz.config.ripgrep, { ...asked, glob }, where, root, signal)])
-        : [[], undefined];
+      // Ripgrep first: it takes longest.
+      const [can, listed] = isFolder
+        ? await Promise.all([askRipgrep(zz.config.ripgrep, { ...asked, glob }, where, root, signal), files.list(path)])
+        : [undefined, []];
       signal.throwIfAborted();
       const names = wanted(listed);
 

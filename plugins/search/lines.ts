@@ -7,8 +7,9 @@ const LARGEST = 50 * 1024 * 1024;
 const ROOM = 1 << 17; // bytes; most files are smaller
 const BINARY_WITHIN = 8_192;
 const SLICE = 30; // ms at a stretch, then whoever waits has a turn: Ctrl+C, the live line
-const PATIENCE = 100; // ms for one line
-const TRIES = 3; // a busy machine may hold up any line once
+const PATIENCE = 100; // ms for one line, here
+const PATIENCE_APART = 2_000; // and in a thread of its own
+const PATIENCE_IN_ALL = 10_000; // with such lines
 const LONG_LINE = 10_000;
 export const MOST = 100; // hits
 const BOM = /^\ufeff/;
@@ -68,11 +69,13 @@ export interface Finder {
   find(texts: string[]): Promise<Found[]>;
 }
 
-export function finder({ query, regex, ignoreCase }: Query, breathe: () => Promise<void> | undefined): Finder {
+export function finder({ query, regex, ignoreCase }: Query, signal: AbortSignal): Finder {
   const pattern = toRegExp(regex ? query : query.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&"), ignoreCase);
   const isExact = !regex && !ignoreCase && isPlain(query);
   const bytes = Buffer.from(query);
   const within = regex ? stopwatch() : undefined; // no plain text takes for ever
+  const breathe = breather(signal);
+  let left = PATIENCE_IN_ALL;
   return isExact
     ? { may: (all) => all.includes(bytes), find: async (texts) => texts.map((text) => findExact(text, query)) }
     : { may: () => true, find };
@@ -82,20 +85,13 @@ export function finder({ query, regex, ignoreCase }: Query, breathe: () => Promi
     const each = texts.map(linesOf);
     const lines = each.length === 1 ? each[0]! : each.flat();
     const at = new Int32Array(lines.length); // where in each line, -1: nowhere, -2: it took too long
-    for (let i = 0, tries = 0; i < lines.length; ) {
-      const before = i;
+    for (let i = 0; i < lines.length; ) {
       const work = () => {
         for (const stop = performance.now() + SLICE; i < lines.length && performance.now() < stop; i++)
           at[i] = lines[i]!.search(pattern);
       };
-      const finished = within ? within(work) : work();
-      if (i > before) tries = 0;
-      if (finished === false && ++tries === TRIES) {
-        if (lines[i]!.length <= LONG_LINE)
-          throw new Error(`Cannot search for '${query}': the regular expression takes too long. Make it simpler.`);
-        at[i++] = -2;
-        tries = 0;
-      }
+      if (within?.(work) === false) at[i] = await patiently(lines[i++]!);
+      else if (!within) work();
       await breathe();
     }
     let start = 0;
@@ -108,6 +104,36 @@ export function finder({ query, regex, ignoreCase }: Query, breathe: () => Promi
       start += length;
       return found;
     });
+  }
+
+  async function patiently(line: string): Promise<number> {
+    const started = performance.now();
+    const at = await searchApart(pattern, line, Math.min(left, PATIENCE_APART), signal);
+    left = Math.max(0, left - (performance.now() - started));
+    if (at === -2 && line.length <= LONG_LINE)
+      throw new Error(`Cannot search for '${query}': the regular expression takes too long. Make it simpler.`);
+    return at;
+  }
+}
+
+/** In a thread that can be stopped at any time. -2: it was. */
+async function searchApart(pattern: RegExp, line: string, ms: number, signal: AbortSignal): Promise<number> {
+  const { Worker } = await import("node:worker_threads");
+  const code = `const { parentPort, workerData: { line, pattern } } = require("node:worker_threads");
+    parentPort.postMessage(line.search(pattern));`;
+  const worker = new Worker(code, { eval: true, execArgv: [], workerData: { line, pattern } });
+  const { promise, resolve } = Promise.withResolvers<number>();
+  const stop = () => resolve(-2);
+  worker.once("message", resolve).once("error", stop);
+  signal.addEventListener("abort", stop);
+  const timer = setTimeout(stop, ms);
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", stop);
+    await worker.terminate();
+    signal.throwIfAborted();
   }
 }
 

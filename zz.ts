@@ -262,6 +262,7 @@ export interface Rule {
   verdict: "allow" | "deny";
   kind: Kind;
   name?: string; // absent: all of that kind
+  exact?: boolean; // that very name, and nothing that lies in it or begins so
   from: "flag" | "settings" | "project" | "answer";
 }
 
@@ -1076,9 +1077,9 @@ function enter(core: Core, chat: LiveChat, to: Phase): void {
 const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
 /** Files inside the project that hold secrets: reading them is asked for all the same. */
 const SECRET =
-  /(^|\/)(\.env(\..*)?|\.envrc|id_(rsa|dsa|ecdsa|ed25519)|.*\.(pem|key|p12|pfx)|\.npmrc|\.netrc|\.pypirc|\.git-credentials|zz\.config\.json)$/;
+  /(^|\/)(\.env(\..*)?|\.envrc|id_(rsa|dsa|ecdsa|ed25519)|.*\.(pem|key|p12|pfx)|\.npmrc|\.netrc|\.pypirc|\.git-credentials|zz\.config\.json)$/i;
 /** Files that run by themselves some day: only their own name allows writing them, not a list that holds their folder. */
-const GUARDED = /(^|\/)(\.git|\.zz)(\/|$)/;
+const GUARDED = /(^|\/)(\.git|\.zz)(\/|$)/i;
 
 const toRules = (verdict: Rule["verdict"], from: Rule["from"], rules: Rules = {}): Rule[] =>
   KINDS.flatMap((kind) => {
@@ -1090,11 +1091,16 @@ const toRules = (verdict: Rule["verdict"], from: Rule["from"], rules: Rules = {}
 function firstRules({ root, home, allow, deny, settings: { permissions } }: Core["options"]): Rule[] {
   const flags = [...toRules("deny", "flag", deny), ...toRules("allow", "flag", allow)];
   const set = [...toRules("deny", "settings", permissions?.deny), ...toRules("allow", "settings", permissions?.allow)];
-  return [...flags, ...set, ...(keptRules(home)[root] ?? []).filter((rule) => KINDS.includes(rule?.kind))];
+  return [...flags, ...set, ...(keptRules(home)[root] ?? [])];
 }
 
 const keptFile = (home: string): string => path.join(home, "permissions.json");
-const keptRules = (home: string): Record<string, Rule[]> => (jsonOrText(textOf(keptFile(home)) || "{}") as any) ?? {};
+function keptRules(home: string): Record<string, Rule[]> {
+  const isRule = (rule: any) =>
+    KINDS.includes(rule?.kind) && /^(allow|deny)$/.test(rule.verdict) && typeof rule.name !== "number";
+  const kept = Object.entries((tryTo(() => JSON.parse(textOf(keptFile(home)))) as object) ?? {});
+  return Object.fromEntries(kept.map(([root, rules]) => [root, Array.isArray(rules) ? rules.filter(isRule) : []]));
+}
 
 function permissions({ rules, options }: Core): Permissions {
   return {
@@ -1129,16 +1135,20 @@ function judge({ rules, options: { root, home } }: Pick<Core, "rules" | "options
   const rule = ruled("deny", false) ?? (verdict === "deny" ? undefined : ruled("allow", guarded));
   if (rule) return { verdict: rule.verdict, why: `by ${nameOfRule(rule)}` };
   if (verdict) return { verdict, why };
-  if (kind !== "read" || !isInside(root, target)) return { verdict: "ask" as const, why: "" };
+  const led = isFile && target !== path.resolve(root, name) ? `it leads to '${target}'` : "";
+  if (kind !== "read" || !isInside(root, target)) return { verdict: "ask" as const, why: led };
   return SECRET.test(target)
     ? { verdict: "ask" as const, why: "it may hold secrets" }
     : { verdict: "allow" as const, why: "reading the project" };
 
   /** Writing outside of the project is allowed by name alone. */
-  function covers({ name, verdict }: Rule, exactly: boolean): boolean {
+  function covers({ name, verdict, exact = false }: Rule, exactly: boolean): boolean {
     if (name === undefined) return kind !== "write" || verdict === "deny" || isInside(root, target);
     const own = isFile ? realPath(root, name) : name;
-    if (own === target || exactly) return own === target;
+    // A link in the project does not carry a rule for its name out of it.
+    const left = isFile && verdict === "allow" && isInside(root, path.resolve(root, name)) && !isInside(root, own);
+    if (left) return false;
+    if (own === target || exactly || exact) return own === target;
     if (isFile) return isInside(own, target);
     if (kind === "run") return target.startsWith(`${own} `);
     if (kind === "net") return target.startsWith(`${own}:`) || (own.startsWith("*.") && target.endsWith(own.slice(1)));
@@ -1189,18 +1199,10 @@ async function weigh(core: Core, tool: string, kind: Kind, need: Need, open: Map
   const name = nameOf(need);
   const { verdict, why } = judge(core, kind, need);
   if (verdict !== "ask") await emit(core, "decided", { tool, kind, name, allowed: verdict === "allow", why });
-  else
-    open.set(`${kind} ${name}`, { kind, name, why: why || leadsTo(core, kind, name), whole: typeof need !== "string" });
+  else open.set(`${kind} ${name}`, { kind, name, why, whole: typeof need !== "string" });
   return verdict === "deny"
     ? `Refused: ${accessTo(kind, name)} is denied${why.startsWith("by ") ? " " : ": "}${why}.`
     : undefined;
-}
-
-/** A name inside of the project may be a link to elsewhere. */
-function leadsTo({ options: { root } }: Core, kind: Kind, name: string): string {
-  if (kind !== "read" && kind !== "write") return "";
-  const real = realPath(root, name);
-  return real === path.resolve(root, name) ? "" : `it leads to ${real}`;
 }
 
 type Keys = Record<string, string>; // what each does
@@ -1223,15 +1225,16 @@ async function confirm(place: Place, tool: string, open: Open[], text: string, m
     name === "." ? "edits in this project" : `${kind} "${name}"`,
   );
   const keys: Keys = { y: "yes", n: "no", ...more, A: `always ${lasting.join(", ")}, this session` };
-  const key = await inTurn(core, async () => {
+  const { key, because } = await inTurn(core, async () => {
     const granted = open.every((one) => judge(core, one.kind, needOf(one)).verdict === "allow"); // by an answer meanwhile
-    return granted && !text ? "y" : until(ctx.signal, core.ask!(question(keys), Object.keys(keys).join("")));
+    const key = granted && !text ? "y" : await until(ctx.signal, core.ask!(question(keys), Object.keys(keys).join("")));
+    const because = key === "n" ? (await until(ctx.signal, core.ask!("Why not? (Enter: no reason) "))).trim() : "";
+    return { key, because };
   });
   if (key === "A") core.rules.push(...rules.values());
   if (key === "r") await decide(false, "the person sent it back");
   else if (key in keys && key !== "n") await decide(true, key === "e" ? "the person edited it" : "the person said yes");
   if (key in keys && key !== "n") return { key };
-  const because = key === "n" ? (await until(ctx.signal, core.ask("Why not? (Enter: no reason) "))).trim() : "";
   await decide(false, "the person said no");
   return { key: "n", refusal: `Refused: the person said no to ${accesses}${because ? `: ${because}` : "."}` };
 
@@ -1256,7 +1259,7 @@ async function confirm(place: Place, tool: string, open: Open[], text: string, m
 /** Writing in the project is one permission; all else goes by its name. */
 function always({ options: { root } }: Core, { kind, name }: Open): Rule {
   const wide = kind === "write" && isInside(root, realPath(root, name)) && !GUARDED.test(name);
-  return { verdict: "allow", kind, name: wide ? "." : name, from: "answer" };
+  return { verdict: "allow", kind, from: "answer", ...(wide ? { name: "." } : { name, exact: true }) };
 }
 const needOf = ({ name, why, whole }: Open): Need => (whole ? { name, verdict: "ask", why } : name);
 
@@ -1270,10 +1273,14 @@ function inTurn<T>(core: Core, act: () => Promise<T>): Promise<T> {
 const isInside = (folder: string, file: string): boolean =>
   file === folder || file.startsWith(folder.endsWith(path.sep) ? folder : folder + path.sep);
 
+const DEEPEST_PATH = 1_000;
+
 /** Absolute, with links followed as far as the path exists: what a path really names. */
 function realPath(root: string, name: string): string {
   if (name.includes("\0"))
     throw fault(`Cannot use path '${name.replaceAll("\0", "\\0")}': it holds a NUL byte. Leave it out.`);
+  if (name.split("/").length > DEEPEST_PATH)
+    throw fault(`Cannot use path '${name.slice(0, 60)}…': it is nested too deep. Check it.`);
   let existing = path.resolve(root, name);
   const missing: string[] = [];
   for (let links = 0; ; ) {
@@ -1429,9 +1436,9 @@ function openFiles(place: Place, { tool, granted = [], held, changes = true }: R
       throw fault(`Cannot list '${under}': ${stat ? "it is a file. Read it" : "no such folder. Check the path"}.`);
     const prefix = folder === root ? "" : `${path.relative(root, folder)}/`;
     const top = isInside(root, folder) ? root : folder; // where the .gitignore files begin, if git does not know
-    const known = await listByGit(folder);
-    const isForeign = known && !known.length && (await git(top, "check-ignore", "-q", top)) !== undefined; // to a repository around it
-    const found = known && !isForeign ? known : await listByWalk(top, folder);
+    const known = await listByGit(root, folder);
+    const isForeign = known && !known.length && (await git(root, top, "check-ignore", "-q", top)) !== undefined; // to a repository around it
+    const found = known && !isForeign ? known : await listByWalk(root, top, folder);
     return found
       .map((file) => prefix + file)
       .filter((file) => !NEVER_LISTED.test(file))
@@ -1517,7 +1524,7 @@ function replace(file: string, temporary: string, { bytes, mode }: NonNullable<S
 function sweep(folder: string): void {
   for (const name of entriesOf(folder)) {
     const pid = /^\.zz-(\d+)-\w+\.tmp$/.exec(name)?.[1];
-    if (pid && !startOf(Number(pid))) fs.rmSync(path.join(folder, name), { force: true });
+    if (pid && !startOf(Number(pid))) tryTo(() => fs.unlinkSync(path.join(folder, name)));
   }
 }
 
@@ -1560,7 +1567,7 @@ async function commit(place: Place, tool: string, held: Held, seen: Map<string, 
     const refusal = await weigh(core, tool, "write", named(file), open);
     if (refusal) return { refusal };
   }
-  let said = "";
+  const told: string[] = [];
   for (let news = ""; held.size; ) {
     const stale = [...held].filter(
       ([file, { before }]) => (seen.get(file) ?? hashOfState(before)) !== hashOfState(before),
@@ -1577,9 +1584,7 @@ async function commit(place: Place, tool: string, held: Held, seen: Map<string, 
       if (refusal) return { refusal };
       if (key === "r")
         return { refusal: `Refused: the person sent it back. Read the file again, and propose the change anew.` };
-      const edited = key === "e" ? await editAll() : "";
-      if (edited === undefined) continue; // the editor was left without saving: ask again
-      said = edited;
+      if (key === "e" && !(await editAll())) continue; // the editor was left without saving: ask again
     }
     const swapped = [...held].filter(([file, { before }]) => !alike(stateOf(file), before));
     if (!swapped.length) break;
@@ -1591,6 +1596,7 @@ async function commit(place: Place, tool: string, held: Held, seen: Map<string, 
     }
     news = `${names} changed meanwhile; the change still applies.`;
   }
+  const said = told.length ? `The person edited the proposal before it was written:\n${told.join("\n")}` : "";
   record(place, tool, held);
   for (const [file, { after }] of held) if (after) seen.set(file, hashOf(after.bytes));
   if (held.size) await emit(core, "changed", { tool, paths: [...held.keys()].map(named) });
@@ -1603,17 +1609,16 @@ async function commit(place: Place, tool: string, held: Held, seen: Map<string, 
   }
 
   /** Lets the person edit each proposed text. What was saved is what is written. Undefined: nothing was. */
-  async function editAll(): Promise<string | undefined> {
-    const told: string[] = [];
+  async function editAll(): Promise<boolean> {
     for (const [file, before, after] of editable()) {
       const proposed = after.bytes.toString("utf8");
       const saved = await core.edit!(proposed, path.basename(file));
-      if (saved === undefined) return undefined;
+      if (saved === undefined) return false;
       if (saved === proposed) continue;
       held.set(file, { before, after: { ...after, bytes: Buffer.from(saved) } });
       told.push(await patchOf({ path: named(file), before: proposed, after: saved }));
     }
-    return told.length ? `The person edited the proposal before it was written:\n${told.join("\n")}` : "";
+    return true;
   }
 }
 
@@ -1641,15 +1646,27 @@ async function preview(place: Place, tool: string, about: string, held: Held): P
       binary ? state && `${state.bytes.length} bytes\n` : text(state)?.text,
     );
     return {
-      path: clean(isInside(root, file) ? path.relative(root, file) : file),
+      path: clean(isInside(root, file) ? path.relative(root, file) : file).replaceAll("\n", "␊"),
       ...(old !== undefined && { before: old }),
       ...(next !== undefined && { after: next }),
-      ...(binary && { note: "not text" }),
+      ...noteOf(before, after, binary, old === next),
     };
   });
   return around(place, "preview", { tool, about: clean(about), changes }, async ({ about, changes }) =>
     [about, ...(await Promise.all(changes.map(patchOf)))].filter(Boolean).join("\n"),
   );
+}
+
+/** What the texts do not show. */
+function noteOf(before: State, after: State, binary: boolean, same: boolean): { note?: string } {
+  const mode = (after ?? before)!.mode;
+  const notes = [
+    ...(binary ? ["not text"] : []),
+    ...((mode & TYPE) === LINK ? ["a link"] : mode & 0o111 ? ["executable"] : []),
+    ...(before && after && before.mode !== after.mode ? ["another mode"] : []),
+    ...(same && before && after ? ["only line ends or bytes that do not show"] : []),
+  ];
+  return notes.length ? { note: notes.join(", ") } : {};
 }
 
 async function patchOf({ path, before, after }: Difference): Promise<string> {
@@ -1687,7 +1704,11 @@ function toContent(bytes: Buffer): Content {
 const fromContent = (content: Content): Buffer =>
   "text" in content ? Buffer.from(content.text) : Buffer.from(content.base64, "base64");
 
-const isChange = (entry: Entry): entry is Change => entry.type === "change" && typeof entry.change === "number";
+const isChange = (entry: Entry): entry is Change =>
+  entry.type === "change" &&
+  typeof entry.change === "number" &&
+  typeof entry.path === "string" &&
+  Array.isArray(entry.made);
 const LONGEST_CHAIN = 20;
 
 /** Writes down, then makes: what was killed in between is seen by the hashes. */
@@ -1861,9 +1882,17 @@ async function travel(place: Place, way: "undo" | "redo", what: string): Promise
   }
 }
 
+/** npx and npm put the project's own programs into PATH. */
+function gitOutside(root: string): string {
+  const name = process.platform === "win32" ? "git.exe" : "git";
+  const folders = (process.env.PATH ?? "").split(path.delimiter).filter(path.isAbsolute);
+  const outside = folders.filter((at) => fs.existsSync(path.join(at, name)) && !isInside(root, realPath(root, at)));
+  return path.join(outside[0] ?? "/nowhere", name);
+}
+
 /** What git tracks, and what it would if asked; so for every repository in it. Undefined: git does not look here. */
-async function listByGit(folder: string): Promise<string[] | undefined> {
-  const out = await git(folder, "ls-files", "-coz", "--exclude-standard", "--deduplicate");
+async function listByGit(root: string, folder: string): Promise<string[] | undefined> {
+  const out = await git(root, folder, "ls-files", "-coz", "--exclude-standard", "--deduplicate");
   if (out === undefined) return undefined;
   const folders = new Map<string, Map<string, fs.Dirent>>(); // a look at each folder is half the work of one at each file
   const found: string[] = [];
@@ -1872,7 +1901,7 @@ async function listByGit(folder: string): Promise<string[] | undefined> {
     const file = `${folder}/${name}`;
     if (entry?.isFile() || entry?.isSymbolicLink()) found.push(name);
     else if (entry?.isDirectory() && fs.existsSync(path.join(file, ".git")))
-      found.push(...((await listByGit(file)) ?? []).map((inner) => path.join(name, inner)));
+      found.push(...((await listByGit(root, file)) ?? []).map((inner) => path.join(name, inner)));
   }
   return found;
 
@@ -1885,16 +1914,18 @@ async function listByGit(folder: string): Promise<string[] | undefined> {
   }
 }
 
-async function git(cwd: string, ...args: string[]): Promise<string | undefined> {
+async function git(root: string, cwd: string, ...args: string[]): Promise<string | undefined> {
   const { execFile } = await import("node:child_process");
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   const quiet = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]; // a repository's own programs stay out
-  execFile("git", [...quiet, ...args], { cwd, maxBuffer: 1 << 28 }, (error, out) => resolve(error ? undefined : out));
+  const env = { ...process.env, GIT_NO_LAZY_FETCH: "1", GIT_ALLOW_PROTOCOL: "none", GIT_OPTIONAL_LOCKS: "0" };
+  const how = { cwd, env, maxBuffer: 1 << 28, timeout: 30_000 };
+  execFile(gitOutside(root), [...quiet, ...args], how, (error, out) => resolve(error ? undefined : out));
   return promise;
 }
 
 /** Where there is no git: every folder's .gitignore holds below it, and the last rule that says anything wins. */
-async function listByWalk(top: string, under: string): Promise<string[]> {
+async function listByWalk(root: string, top: string, under: string): Promise<string[]> {
   const [{ default: ignore }, { setImmediate }] = await Promise.all([import("ignore"), import("node:timers/promises")]);
   const wanted = under === top ? "" : `${path.relative(top, under)}/`;
   const found: string[] = [];
@@ -1906,7 +1937,7 @@ async function listByWalk(top: string, under: string): Promise<string[]> {
     if (performance.now() > rest) rest = (await setImmediate(30)) + performance.now();
     const folder = path.join(top, at);
     const entries = tryTo(() => fs.readdirSync(folder, { withFileTypes: true })) ?? [];
-    const known = at && entries.some((entry) => entry.name === ".git") ? await listByGit(folder) : undefined;
+    const known = at && entries.some((entry) => entry.name === ".git") ? await listByGit(root, folder) : undefined;
     if (known) return void found.push(...known.map((name) => at + name).filter((name) => name.startsWith(wanted)));
     const own = entries.some((entry) => entry.name === ".gitignore" && entry.isFile());
     const text = own ? textOf(path.join(folder, ".gitignore")) : "";
@@ -2598,6 +2629,8 @@ export function findTool(core: Pick<Core, "tools">, given: string): Tool | undef
   const half = cut.slice(0, cut.length / 2);
   const loose = (name: string) => name.replace(/[-.]/g, "_").toLowerCase();
   const names = [given, cut, cut.split(".").at(-1)!, ...(half + half === cut ? [half] : [])];
+  const own = core.tools.get(given)?.value;
+  if (own) return own;
   const tools = valuesOf(core.tools);
   for (const form of [(name: string) => name, loose])
     for (const name of names) {
@@ -2860,7 +2893,8 @@ const NO_MODEL =
 
 // ── 10 Dialogs ─────────────────────────────────────────────────────────────────────────────────────────
 
-const UNSAFE = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const UNSAFE =
+  /[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\u3164\ufeff\uffa0\u{e0000}-\u{e0fff}]/gu;
 
 /** Text that a terminal can only show, never obey: control bytes become visible signs. */
 export function clean(text: string): string {
@@ -2959,8 +2993,14 @@ const keyOf = (typed: string, keys: string): string => {
   const key = typed.replace(/[\r\n]+$/, "");
   return key.length === 1 && keys.includes(key) ? key : "";
 };
-/** What was typed before a question was there is no answer to it. */
-const flushed = (): Promise<void> => new Promise((done) => setImmediate(() => setImmediate(done)));
+/** What was typed before a question was there is no answer to it, nor is a key that is still held down. */
+async function silence(listen: (hear: () => void) => void): Promise<void> {
+  const { setTimeout: sleep } = await import("node:timers/promises");
+  let heard = Number.NEGATIVE_INFINITY;
+  listen(() => (heard = performance.now()));
+  do await sleep(50);
+  while (performance.now() - heard < 100);
+}
 
 /** Questions outside of the readline loop: where stdin and stderr are a terminal, somebody is there. */
 function askOnTerminal(core: Core): void {
@@ -2975,7 +3015,7 @@ function askOnTerminal(core: Core): void {
       .on("data", hear)
       .resume();
     try {
-      await flushed();
+      if (keys !== undefined) await silence((hear) => heard.push(hear));
       stderr.write(question);
       const typed = await new Promise<string>((resolve) => heard.push(resolve));
       if (keys === undefined) return typed.trim();
@@ -3078,8 +3118,7 @@ async function repl(core: Core, open: () => Promise<LiveChat>, first: Prompt, at
       Object.assign(rl, { line: kept, cursor: kept.length });
       return line;
     }
-    pressed = () => {};
-    await flushed();
+    await silence((hear) => (pressed = hear));
     if (!closed) stderr.write(question);
     const typed = closed ? "" : await new Promise<string>((resolve) => (pressed = resolve));
     pressed = undefined;

@@ -257,3 +257,48 @@ test("curl in the sandbox fails to connect, and connects with --allow-net=127.0.
   equal(open.code, 0, open.stderr);
   match(open.stdout, /here I am/);
 });
+
+test("Without bubblewrap the question says that there is no sandbox; where the settings require one, nothing runs", async (t) => {
+  const fake = await fakeOpenAI([call(["run_command", { command: "touch x" }]), say("Not run.")]);
+  t.after(fake.close);
+  const where = place();
+  const env = { PATH: "/nowhere" };
+  const term = terminal(where, asks(fake.url), { env });
+  await term.sees("›");
+  term.type(`go${KEY.enter}`);
+  await term.sees(/┃ No sandbox here \(bubblewrap is missing or switched off\)[\s\S]*Allow\?/);
+  term.type("x");
+  await term.sees("Not run.");
+  term.type(KEY.ctrlD);
+  await term.exited;
+  writeFileSync(join(where.cwd, "c.json"), '{"shell":{"sandbox":"required"}}');
+  const args = ["--config", "c.json", "--call", "run_command", '{"command":"touch x"}', "--allow-run"];
+  const { code, stderr } = await zz(where, args, { env });
+  deepEqual([code, existsSync(join(where.cwd, "x"))], [1, false]);
+  match(stderr, /the settings require a sandbox, and there is none here\. Install bubblewrap\./);
+});
+
+test("The REPL outlives a command that prints for ever, one that ignores SIGTERM and one that waits for input", async (t) => {
+  const run = (command: string) => call(["run_command", { command, timeout_ms: 700 }]);
+  const fake = await fakeOpenAI([
+    run("yes"),
+    run("trap '' TERM; while :; do sleep 1; done"),
+    run("printf '\\377\\376 end'; read line"),
+    say("Still here."),
+    say("And now."),
+  ]);
+  t.after(fake.close);
+  const where = place();
+  const term = terminal(where, asks(fake.url, "--allow-run"));
+  await term.sees("›");
+  term.type(`go${KEY.enter}`);
+  await term.sees("Still here.");
+  const results = fake.requests[3]!.body.messages.filter(({ role }: any) => role === "tool");
+  match(results[0].content, /left out; all of it is in |killed after/);
+  match(results[1].content, /\[killed after 0\.7 s/);
+  match(results[2].content, /end[\s\S]*\[exit code 1/);
+  term.type(`well?${KEY.enter}`);
+  await term.sees("And now.");
+  term.type(KEY.ctrlD);
+  equal(await term.exited, 0);
+});

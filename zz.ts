@@ -1243,11 +1243,11 @@ async function confirm(place: Place, tool: string, open: Open[], text: string, m
   }
 
   function question(keys: Keys): string {
-    const oneLine = (text: string) => clean(text).replaceAll("\n", "␊");
+    const oneLine = (text: string) => inner(clean(text).replaceAll("\n", "␊"));
     return [
       `┏ ${tool} requests ${oneLine(accesses)}.`,
       ...open.flatMap(({ why }) => (why ? [`┠ ${oneLine(why)}.`] : [])),
-      ...(text ? text.split("\n").map((line) => `┃ ${line}`) : []),
+      ...(text ? text.split("\n").map((line) => `┃ ${inner(line)}`) : []),
       `┠ ${oneLine(flags)} skips this question.`,
       `┗ Allow? [${Object.keys(keys).join("/")}] (${Object.entries(keys)
         .map(([key, does]) => `${key} = ${oneLine(does)}`)
@@ -1255,6 +1255,13 @@ async function confirm(place: Place, tool: string, open: Open[], text: string, m
     ].join("\n");
   }
 }
+
+/** A line that nobody could read is shown by its ends. */
+const inner = (line: string): string =>
+  line.length > LONGEST_LINE
+    ? `${line.slice(0, LONGEST_LINE / 2)} [… ${line.length - LONGEST_LINE} characters …] ${line.slice(-LONGEST_LINE / 2)}`
+    : line;
+const LONGEST_LINE = 4_000;
 
 /** Writing in the project is one permission; all else goes by its name. */
 function always({ options: { root } }: Core, { kind, name }: Open): Rule {
@@ -1284,7 +1291,7 @@ function realPath(root: string, name: string): string {
   let existing = path.resolve(root, name);
   const missing: string[] = [];
   for (let links = 0; ; ) {
-    const real = tryTo(() => fs.realpathSync(existing));
+    const real = tryTo(() => fs.realpathSync.native(existing));
     const parent = path.dirname(existing);
     if (real !== undefined || parent === existing) return path.join(real ?? existing, ...missing);
     const to = links++ < 40 ? tryTo(() => fs.readlinkSync(existing)) : undefined; // a link that leads nowhere yet

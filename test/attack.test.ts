@@ -442,3 +442,10 @@ test("A command cannot make the rules of a home that lies in the project", async
     [],
   );
 });
+
+test("A line that nobody could read is shown by its ends", async () => {
+  const { call, asked } = await held(place());
+  await call("run_command", { command: `touch ${"x".repeat(400_000)}END` });
+  ok(asked[0]!.length < 40_000, `${asked[0]!.length} characters`);
+  match(asked[0]!, /touch xxx[\s\S]*\[… \d+ characters …\][\s\S]*xEND/);
+});

@@ -1,5 +1,5 @@
 // run_command: judged by what would really run, run in a sandbox where there is one; and --judge, to test a policy.
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import type { Ctx, Kind, Need, Needs, Result, Verdict, Zz } from "zz";
 import type { Judged } from "./judge.ts";
@@ -172,9 +172,17 @@ async function run(
   }
 }
 
+const KEPT = 24 * 60 * 60 * 1000; // ms that a long output stays readable
+
 async function outputsFolder(): Promise<string> {
-  const [{ tmpdir }, { join }] = await Promise.all([import("node:os"), import("node:path")]);
-  return join(tmpdir(), `zz-outputs-${process.getuid?.() ?? ""}`);
+  const [{ tmpdir }, { readdir, rm, stat }] = await Promise.all([import("node:os"), import("node:fs/promises")]);
+  const folder = join(tmpdir(), `zz-outputs-${process.getuid?.() ?? ""}`);
+  for (const name of await readdir(folder).catch(() => [])) {
+    const file = join(folder, name);
+    const made = await stat(file).catch(() => undefined);
+    if (made && Date.now() - made.mtimeMs > KEPT) await rm(file, { force: true });
+  }
+  return folder;
 }
 
 /** What the rules allow, the sandbox allows; what they do not let be read is hidden in it. */
@@ -214,7 +222,7 @@ function netOf({ permissions: { rules } }: Ctx, granted: string[] = []): Net {
 const CANDIDATE = /^\.|^id_|\.(pem|key|p12|pfx)$|^zz\.config\.json$/;
 
 async function hidden({ root, about: { home }, permissions }: Ctx): Promise<{ hide: string[]; pin: string[] }> {
-  const [{ readdir }, { join, resolve }] = await Promise.all([import("node:fs/promises"), import("node:path")]);
+  const { readdir } = await import("node:fs/promises");
   const own = ["zz.config.json", "permissions.json", "sessions"].map((name) => join(home, name));
   const denied = permissions.rules.flatMap(({ verdict, kind, name }) =>
     verdict === "deny" && kind === "read" && name ? [resolve(root, name)] : [],

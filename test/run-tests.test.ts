@@ -3,8 +3,9 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { type Ask, createZz, openChat, type Result, runTurn } from "../zz.ts";
+import { type Ask, createZz, type Result } from "../zz.ts";
 import { type Place, place } from "./run.ts";
+import { play } from "./script.ts";
 
 type Files = Record<string, string | object>;
 
@@ -37,17 +38,7 @@ async function run(where: Place, args: object, { ask, gives, allow = true }: Giv
   let result: Result = { text: "it was not called" };
   const see = (fact: any) => fact.call.name === "run_tests" && (result = fact.result);
   core.seers.push({ owner: "test", value: { event: "called", see, limit: 1_000 } });
-  const value = {
-    name: "script",
-    models: async () => [],
-    async *chat({ messages }: { messages: { role: string }[] }) {
-      if (messages.at(-1)!.role === "tool") yield { text: "done" };
-      else yield { call: { id: "c", name: "run_tests", args } };
-      yield { finish: "stop" };
-    },
-  };
-  core.providers.set("script", { owner: "test", value });
-  await runTurn(core, openChat(core, "script/m"), "go");
+  await play(core, [["run_tests", args]]);
   return result;
 }
 interface Data {

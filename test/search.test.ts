@@ -9,10 +9,11 @@ import fc from "fast-check";
 import { matcher } from "../plugins/search/pattern.ts";
 import { patternFor } from "../plugins/search/ripgrep.ts";
 import { type Core, type Ctx, createZz, type Message, type Options, openChat, runTurn } from "../zz.ts";
-import { type Place, place } from "./run.ts";
+import { needsProgram, type Place, place } from "./run.ts";
+import { type Got, play as playScript } from "./script.ts";
 
-const hasRipgrep = !spawnSync("rg", ["--version"]).error;
-const WAYS = hasRipgrep ? ["rg", ""] : [""];
+needsProgram("rg", "ripgrep");
+const WAYS = ["rg", ""];
 const named = (rg: string) => (rg ? "with ripgrep" : "without ripgrep");
 
 type Tree = Record<string, string | Buffer>;
@@ -40,25 +41,12 @@ const git = (cwd: string, ...args: string[]): string =>
     stdio: ["ignore", "pipe", "ignore"],
   });
 
-type Got = Message & { role: "tool" };
 const using = (ripgrep: string): Options => ({ settings: { search: { ripgrep } } });
 
 /** These calls as a model would make them, and what comes back. */
 async function play(where: Place, calls: [string, object][], options: Options = {}): Promise<Got[]> {
   const core = await createZz({ root: where.cwd, home: where.home, save: false, ...options });
-  const value = {
-    name: "script",
-    models: async () => [],
-    async *chat({ messages }: { messages: Message[] }) {
-      if (messages.at(-1)!.role === "tool") yield { text: "done" };
-      else for (const [i, [name, args]] of calls.entries()) yield { call: { id: `c${i}`, name, args } };
-      yield { finish: "stop" };
-    },
-  };
-  core.providers.set("script", { owner: "test", value });
-  const chat = openChat(core, "script/m");
-  await runTurn(core, chat, "go");
-  return chat.messages.filter((message) => message.role === "tool");
+  return playScript(core, calls);
 }
 const call = async (where: Place, tool: string, args: object, options?: Options): Promise<Got> =>
   (await play(where, [[tool, args]], options))[0]!;
@@ -261,7 +249,7 @@ for (const rg of WAYS)
     equal(lines[100], "[1 more hit in 1 file; narrow the query, the path or the glob]");
   });
 
-test("grep: ripgrep is used, whatever its own settings say", { skip: !hasRipgrep }, async () => {
+test("grep: ripgrep is used, whatever its own settings say", async () => {
   const where = project({ "a.txt": "needle\n", "b.txt": "\n", config: "--invert-match\n" });
   const tools = project({ rg: '#!/bin/sh\necho "$@" >> "$0.log"\nRIPGREP_CONFIG_PATH="$PWD/config" exec rg "$@"\n' });
   const fake = join(tools.cwd, "rg");
@@ -408,10 +396,7 @@ const query = fc.record(
   { requiredKeys: ["query"] },
 );
 
-test("grep: at random, the answer with ripgrep is the answer without", {
-  skip: !hasRipgrep,
-  timeout: 300_000,
-}, async () => {
+test("grep: at random, the answer with ripgrep is the answer without", { timeout: 300_000 }, async () => {
   let hits = 0;
   await fc.assert(
     fc.asyncProperty(
@@ -447,10 +432,7 @@ function build(
   if (how === "add") git(cwd, "add", "-f", ".");
 }
 
-test("grep: whatever JavaScript's regular expression fits, ripgrep's of it fits too", {
-  skip: !hasRipgrep,
-  timeout: 120_000,
-}, () => {
+test("grep: whatever JavaScript's regular expression fits, ripgrep's of it fits too", { timeout: 120_000 }, () => {
   const where = place();
   let translated = 0;
   const line = fc.array(fc.constantFrom(...PIECES, "\r"), { maxLength: 6 }).map((all) => all.join(""));

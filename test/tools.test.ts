@@ -4,8 +4,9 @@ import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Ask, type Core, createZz, type Message, type Needs, type Options, openChat, runTurn } from "../zz.ts";
+import { type Ask, type Core, createZz, type Needs, type Options } from "../zz.ts";
 import { type Place, place, zz } from "./run.ts";
+import { type Got, play as playScript } from "./script.ts";
 
 /** A fresh project with these files. A value of `->x` makes a link to x, `|` a FIFO. */
 function project(files: Record<string, string | Buffer>): Place {
@@ -28,7 +29,6 @@ interface Given {
   ask?: Ask;
   setup?: (core: Core) => void;
 }
-type Got = Message & { role: "tool" };
 
 /** One round of these calls through the turn loop, as a model would make them; what comes back to it. */
 async function play(
@@ -39,19 +39,7 @@ async function play(
   const core = await createZz({ root: where.cwd, home: where.home, save: false, ...options });
   if (ask) core.ask = ask;
   setup?.(core);
-  const value = {
-    name: "script",
-    models: async () => [],
-    async *chat({ messages }: { messages: Message[] }) {
-      if (messages.at(-1)!.role === "tool") yield { text: "done" };
-      else for (const [i, [name, args]] of calls.entries()) yield { call: { id: `c${i}`, name, args } };
-      yield { finish: "stop" };
-    },
-  };
-  core.providers.set("script", { owner: "test", value });
-  const chat = openChat(core, "script/m");
-  await runTurn(core, chat, "go");
-  return chat.messages.filter((message) => message.role === "tool");
+  return playScript(core, calls);
 }
 const call = async (where: Place, tool: string, args: object, given?: Given): Promise<Got> =>
   (await play(where, [[tool, args]], given))[0]!;

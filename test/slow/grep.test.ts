@@ -1,12 +1,13 @@
 // How long grep takes over 10,000 files, against ripgrep by itself, taken alternately: the machine's noise falls on both.
 import { deepEqual, ok } from "node:assert/strict";
-import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { createZz, type Message, openChat, runTurn } from "../../zz.ts";
-import { ROOT } from "../run.ts";
+import { createZz } from "../../zz.ts";
+import { needsProgram, ROOT } from "../run.ts";
+import { play } from "../script.ts";
 
 const RUNS = process.env.ZZ_SHORT ? 9 : 21;
 const FILES = 10_000;
@@ -14,7 +15,6 @@ const WORDS =
   "const let function return import export from the value list file path error result await async string number".split(
     " ",
   );
-const hasRipgrep = !spawnSync("rg", ["--version"]).error;
 
 const base = mkdtempSync(join(tmpdir(), "zz-grep-"));
 after(() => rmSync(base, { recursive: true, force: true }));
@@ -22,6 +22,7 @@ const plain = join(base, "plain");
 const gitted = join(base, "git");
 
 before(() => {
+  needsProgram("rg", "ripgrep");
   generate(plain);
   cpSync(plain, gitted, { recursive: true });
   execFileSync("git", ["init", "-q"], { cwd: gitted });
@@ -59,20 +60,8 @@ async function caller(root: string, ripgrep: string) {
   let [ms, text] = [0, ""];
   const see = async (fact: any) => void ([ms, text] = [fact.ms, fact.result.text]);
   core.seers.push({ owner: "test", value: { event: "called", see, limit: 5_000 } });
-  let args = {};
-  const value = {
-    name: "script",
-    models: async () => [],
-    async *chat({ messages }: { messages: Message[] }) {
-      if (messages.at(-1)!.role === "tool") yield { text: "done" };
-      else yield { call: { id: "c", name: "grep", args } };
-      yield { finish: "stop" };
-    },
-  };
-  core.providers.set("script", { owner: "test", value });
   return async (given: object): Promise<{ ms: number; text: string }> => {
-    args = given;
-    await runTurn(core, openChat(core, "script/m"), "go");
+    await play(core, [["grep", given]]);
     return { ms, text };
   };
 }
@@ -95,9 +84,7 @@ for (const [where, what] of [
   [plain, "without git"],
 ] as const)
   for (const [about, args, rg] of QUERIES)
-    test(`grep of ${about} over 10,000 files ${what}: at most 2 times ripgrep, under 1.5 s without`, {
-      skip: !hasRipgrep,
-    }, async (t) => {
+    test(`grep of ${about} over 10,000 files ${what}: at most 2 times ripgrep, under 1.5 s without`, async (t) => {
       const [having, lacking] = [await caller(where, "rg"), await caller(where, "")];
       const [ours, alone, theirs]: [number[], number[], number[]] = [[], [], []];
       for (let i = 0; i < RUNS; i++) {
@@ -118,7 +105,7 @@ for (const [where, what] of [
       ok(median(alone) < 1_500, `${median(alone)}`);
     });
 
-test("grep of what is in every file", { skip: !hasRipgrep }, async (t) => {
+test("grep of what is in every file", async (t) => {
   const having = await caller(gitted, "rg");
   const [ours, theirs]: [number[], number[]] = [[], []];
   for (let i = 0; i < 7; i++) {
@@ -143,7 +130,7 @@ test("The whole of `zz --call grep`, without ripgrep, takes under 1.5 s", async 
   for (let i = 0; i < RUNS; i++) {
     having.push(await run());
     lacking.push(await run(bin));
-    if (hasRipgrep) theirs.push(await timed("rg", ["-nF", "needle_in", "./"], gitted));
+    theirs.push(await timed("rg", ["-nF", "needle_in", "./"], gitted));
   }
   t.diagnostic(
     `whole process: with ripgrep ${median(having).toFixed(0)} ms, without ${median(lacking).toFixed(0)} ms, ripgrep itself ${median(theirs.length ? theirs : [0]).toFixed(0)} ms`,

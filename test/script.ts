@@ -1,0 +1,21 @@
+// One round of calls through the turn loop, as a model would make them.
+import { type Core, type Message, openChat, runTurn } from "../zz.ts";
+
+export type Got = Message & { role: "tool" };
+
+/** What comes back to the model of each call. */
+export async function play(core: Core, calls: [tool: string, args: object][]): Promise<Got[]> {
+  const value = {
+    name: "script",
+    models: async () => [],
+    async *chat({ messages }: { messages: Message[] }) {
+      if (messages.at(-1)!.role === "tool") yield { text: "done" };
+      else for (const [i, [name, args]] of calls.entries()) yield { call: { id: `c${i}`, name, args } };
+      yield { finish: "stop" };
+    },
+  };
+  core.providers.set("script", { owner: "test", value });
+  const chat = openChat(core, "script/m");
+  await runTurn(core, chat, "go");
+  return chat.messages.filter((message) => message.role === "tool");
+}

@@ -5,7 +5,6 @@ import fs from "node:fs";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
 import net from "node:net";
-import os from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { Outcome } from "../plugins/shell/exec.ts";
@@ -195,15 +194,15 @@ test("a sandboxed command has a /tmp of its own, which lasts until the sandbox i
   match((await run(`cat ${name}`)).text, /No such file/);
 });
 
-test("closing a sandbox leaves nothing behind", async () => {
-  const before = fs.readdirSync(os.tmpdir()).filter((name) => name.startsWith("zz-sandbox-"));
+test("closing a sandbox leaves nothing behind", async (t) => {
+  const { TMPDIR } = process.env;
+  t.after(() => (TMPDIR === undefined ? delete process.env.TMPDIR : (process.env.TMPDIR = TMPDIR)));
+  process.env.TMPDIR = fs.mkdtempSync(join(base, "tmp-")); // others may open a sandbox just now
   const sandbox = await openSandbox({ root, write: [], hide: [], net: ["127.0.0.1"] });
   await run("mkdir -p /tmp/a/b; chmod 500 /tmp/a", sandbox);
+  equal(fs.readdirSync(process.env.TMPDIR).length, 1);
   sandbox.close();
-  deepEqual(
-    fs.readdirSync(os.tmpdir()).filter((name) => name.startsWith("zz-sandbox-") && !before.includes(name)),
-    [],
-  );
+  deepEqual(fs.readdirSync(process.env.TMPDIR), []);
   deepEqual(fs.readdirSync(root).sort(), [".env", ".git", ".gitignore", "conf", "folder-link", "link", "way-out"]);
 });
 

@@ -566,7 +566,7 @@ describe("interruptions", { concurrency: 3 }, () => {
   test("SIGINT while a tool runs: the next turn with -c is valid", async () => {
     const where = place();
     mkdirSync(join(where.home, "plugins"), { recursive: true });
-    const slow = `export default (zz: any) => zz.tool({ name: "slow", description: "d", run() { console.error("running"); return new Promise(() => setTimeout(() => {}, 9999)); } });`;
+    const slow = `export default (zz: any) => zz.tool({ name: "slow", description: "d", needs: () => ({ run: [] }), run() { console.error("running"); return new Promise(() => setTimeout(() => {}, 9999)); } });`;
     writeFileSync(join(where.home, "plugins", "slow.ts"), slow);
     const started: How["started"] = (child) =>
       void child.stderr!.on("data", (text) => /running/.test(text) && child.kill("SIGINT"));

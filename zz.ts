@@ -279,7 +279,7 @@ export interface Flag {
 
 /** Facts, in the past tense. */
 export interface Events {
-  started: { session: string | null; model: string; root: string; live: boolean }; // live: a person watches
+  started: { session: string | null; model: string; root: string; live: boolean; stays: boolean }; // live: a person watches; stays: for more than one turn
   phase: { from: Phase; to: Phase };
   received: { tokens: number; ms: number; thinking: string }; // while a response streams
   retried: { attempt: number; wait: number; reason: string };
@@ -2962,9 +2962,9 @@ export function exitCode(answer: Answer): number {
   return answer.calls.some((call) => call.refused) ? 4 : 0;
 }
 
-function start(core: Core, { id, model }: LiveChat, watched: boolean): Promise<void> {
+function start(core: Core, { id, model }: LiveChat, watched: boolean, stays = false): Promise<void> {
   const { root, quiet } = core.options;
-  return emit(core, "started", { session: id || null, model, root, live: watched && !quiet });
+  return emit(core, "started", { session: id || null, model, root, live: watched && !quiet, stays });
 }
 
 /** One answer and out. */
@@ -3153,7 +3153,7 @@ async function repl(core: Core, open: () => Promise<LiveChat>, first: Prompt, at
 
   if (!first.text) rl.prompt();
   const opened = open().then(async (chat) => {
-    await start(core, chat, true);
+    await start(core, chat, true, true);
     return chat;
   });
   opened.catch(() => rl.close()); // nothing to talk to: main says why

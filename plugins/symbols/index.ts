@@ -1,120 +1,191 @@
-// What the code defines and where it is used, read from the files at each call by TypeScript's parser.
-import type { Ctx, Zz } from "zz";
-import type { Found } from "./scan.ts";
+// What the code defines and who uses it: the index of symbols, the map made of it, and the tools that answer from it.
+// Here is what each tool is called and takes; what it answers is in answers.ts, loaded when one is first used.
+import type { Ctx, Result, Tool, Zz } from "zz";
+import type { Answers } from "./answers.ts";
 
-const MOST = 40;
+export const defaults = {
+  map: "sessions", // where the map is in the prompt: "sessions" that a person watches, "always", "never"
+  tokens: 2_560, // of the map in the prompt: 8 % of a window of 32,000
+  most: 10_000, // files, above which it asks
+  folder: "", // to index alone
+};
 
-export default (zz: Zz) => {
-  zz.tool({
+const PATH = "string? a file or a folder";
+
+const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): Promise<Result | string> })[] = [
+  {
     name: "find_definition",
     description: "Find where a function, class, type or constant is defined, by its name or by words for it.",
-    aliases: ["findDefinition", "goto_definition"],
-    params: { symbol: "string a name, or a few words such as 'turn loop'" },
-    needs: () => ({ read: ["."] }),
-    async run({ symbol }, ctx) {
-      const all = await definitions(ctx);
-      const { bestFor } = await import("./match.ts");
-      const { exact, near } = await bestFor(symbol, all);
-      if (exact.length) return { text: exact.map(row).join("\n"), data: exact };
-      if (!near.length)
-        throw new Error(`Cannot find a definition of '${symbol}': nothing is named like that. Try grep.`);
-      return { text: [`No definition is named '${symbol}'. Nearest:`, ...near.map(row)].join("\n"), data: near };
-    },
-  });
-
-  zz.tool({
+    aliases: ["findDefinition", "goto_definition", "go_to_definition"],
+    also: { symbol: ["name", "query", "symbol_name"] },
+    params: { symbol: "string a name, Class.method, or a few words such as 'turn loop'" },
+    say: (all, { symbol }, ctx) => all.definition(symbol, ctx),
+  },
+  {
     name: "find_references",
-    description: "Find where a name is used in the code, without comments and strings.",
-    aliases: ["findReferences", "find_usages"],
-    params: { symbol: "string the name" },
+    description:
+      "Find every use of a function, class, type, property or constant: by meaning, so that aliases count and others of the same name do not.",
+    aliases: ["findReferences", "find_usages", "find_callers"],
+    also: { symbol: ["name", "symbol_name"], path: ["file", "file_path"] },
+    params: {
+      symbol: "string a name or Class.method",
+      path: "string? the file that defines it, where several do",
+      line: "integer? the line of its definition, where several are in that file",
+    },
     needs: () => ({ read: ["."] }),
-    async run({ symbol }, ctx) {
-      const name = symbol.trim().replace(/\(\)$/, "").split(".").at(-1)!;
-      const { uses } = await import("./scan.ts");
-      const hits = (await code(ctx, name)).flatMap(tried(({ path, text }) => uses(path, text, name)));
-      if (!hits.length)
-        throw new Error(`Cannot find a use of '${symbol}': no code names it. find_definition suggests names.`);
-      const rows = hits.slice(0, MOST).map(({ path, line, text }) => `${path}:${line}: ${text}`);
-      if (hits.length > MOST) rows.push(`[${hits.length - MOST} more]`);
-      return { text: rows.join("\n"), data: hits };
+    say: (all, args, ctx) => all.references(args, ctx),
+  },
+  {
+    name: "find_symbols",
+    description:
+      "Find symbols whose names are like the query, in all code, JSON and YAML (top-level keys). Misspelling is fine.",
+    aliases: ["search_symbols", "workspace_symbols"],
+    also: { query: ["symbol", "name", "pattern"] },
+    params: {
+      query: "string",
+      kind: "string? function, class, method, property, interface, type, enum, const …",
+      path: PATH,
     },
-  });
-
-  zz.tool({
+    say: (all, args, ctx) => all.symbols(args, ctx),
+  },
+  {
     name: "get_structure",
-    description: "Show what each code file defines, for the whole project or under one path.",
-    aliases: ["getStructure"],
-    params: { path: "string? a file or a folder" },
-    needs: ({ path = "." }) => ({ read: [path] }),
-    async run({ path = "." }, ctx) {
-      const byFile = Map.groupBy(await definitions(ctx, path), (found) => found.path);
-      const rows = [...byFile].map(([file, found]) => {
-        const names = found.filter(({ exported }) => exported).map(({ name, line }) => `${name}:${line}`);
-        return `${file} (${found.length}) ${names.slice(0, 12).join(" ")}${names.length > 12 ? " …" : ""}`;
-      });
-      if (!rows.length) return `No code under '${path}'.`;
-      const more = rows.length - 2 * MOST;
-      return {
-        text: [...rows.slice(0, 2 * MOST), ...(more > 0 ? [`[${more} more files]`] : [])].join("\n"),
-        data: [...byFile.keys()],
-      };
-    },
-  });
-
-  zz.tool({
+    description:
+      "Show what code files define: the outline of one file with line numbers, or a line for each file of a folder.",
+    aliases: ["getStructure", "outline", "document_symbols"],
+    also: { path: ["file", "file_path", "folder", "dir"] },
+    params: { path: PATH, depth: "integer? of the outline: 1 top level, 2 with members (default), 3 all" },
+    say: (all, args, ctx) => all.structure(args, ctx),
+  },
+  {
+    name: "get_function",
+    description: "Show the whole text of a function or method, with line numbers, by its name.",
+    aliases: ["getFunction", "read_function"],
+    also: { name: ["function", "symbol", "function_name"], path: ["file", "file_path"] },
+    params: { name: "string a function, arrow function, or Class.method", path: "string? the file it is in" },
+    say: (all, args, ctx) => all.part("function", args, ctx),
+  },
+  {
+    name: "get_class",
+    description: "Show the whole text of a class, interface, type, enum or namespace, with line numbers, by its name.",
+    aliases: ["getClass", "read_class"],
+    also: { name: ["class", "symbol", "class_name"], path: ["file", "file_path"] },
+    params: { name: "string", path: "string? the file it is in" },
+    say: (all, args, ctx) => all.part("class", args, ctx),
+  },
+  {
+    name: "get_dependencies",
+    description:
+      "List what a file imports: files of the project, packages, Node's own modules, and what cannot be found.",
+    aliases: ["getDependencies", "get_imports"],
+    also: { path: ["file", "file_path"] },
+    params: { path: "string" },
+    say: (all, args, ctx) => all.dependencies(args, ctx),
+  },
+  {
+    name: "get_dependents",
+    description: "List the files that import a file.",
+    aliases: ["getDependents", "get_importers"],
+    also: { path: ["file", "file_path"] },
+    params: { path: "string" },
+    say: (all, args, ctx) => all.dependents(args, ctx),
+  },
+  {
+    name: "get_complexity",
+    description:
+      "How complex code is: of a file each function's branches, of a folder the most complex files. score = branches + 2 × nesting + imports + lines / 20.",
+    aliases: ["getComplexity"],
+    also: { path: ["file", "file_path"] },
+    params: { path: PATH },
+    say: (all, args, ctx) => all.complexity(args, ctx),
+  },
+  {
     name: "get_todos",
     description: "List TODO, FIXME and HACK comments in the code.",
     aliases: ["getTodos"],
-    params: { path: "string? a file or a folder" },
-    needs: ({ path = "." }) => ({ read: [path] }),
-    async run({ path = "." }, ctx) {
-      const { todos } = await import("./scan.ts");
-      const found = (await code(ctx, /TODO|FIXME|HACK/, path)).flatMap(tried(({ path, text }) => todos(path, text)));
-      const rows = found.slice(0, MOST).map(({ path, line, text }) => `${path}:${line}: ${text}`);
-      if (found.length > MOST) rows.push(`[${found.length - MOST} more]`);
-      return { text: rows.join("\n") || "No TODO, FIXME or HACK in comments.", data: found };
+    also: { path: ["file", "file_path"] },
+    params: { path: PATH },
+    say: (all, args, ctx) => all.todos(args, ctx),
+  },
+  {
+    name: "check_types",
+    description: "Check TypeScript or JavaScript files for syntax and type errors, by the project's tsconfig.json.",
+    aliases: ["checkTypes", "get_diagnostics", "diagnostics", "typecheck"],
+    also: { paths: ["path", "files", "file"] },
+    params: { paths: "string[]" },
+    needs: ({ paths }) => ({ read: paths }),
+    say: (all, args, ctx) => all.check(args, ctx),
+  },
+  {
+    name: "rename_symbol",
+    description:
+      "Rename a function, class, type, property, variable or constant everywhere it is used, by meaning. The changes are shown and asked for.",
+    aliases: ["renameSymbol", "rename"],
+    also: { symbol: ["name", "from", "old_name"], to: ["new_name", "newName"], path: ["file", "file_path"] },
+    params: {
+      symbol: "string its name now, or Class.method",
+      to: "string its new name",
+      path: "string? the file that defines it, where several do",
+      line: "integer? the line of its definition, where several are in that file",
+    },
+    needs: () => ({ read: ["."] }),
+    changes: true,
+    say: (all, args, ctx) => all.rename(args, ctx),
+  },
+  {
+    name: "repo_map",
+    description:
+      "A map of the repository: the files and signatures that matter most, or most for a query (words, names, paths). Verify with grep or read_file before you rely on it.",
+    aliases: ["repoMap", "codebase_map"],
+    also: { query: ["question", "task"], focus: ["paths", "files"], tokens: ["max_tokens", "budget"] },
+    params: {
+      query: "string? what it is about, in any words",
+      focus: "string[]? files or symbols to map around",
+      tokens: "integer? how large it may be; 2,000 unless given",
+    },
+    needs: () => ({ read: ["."] }),
+    say: (all, args, ctx) => all.map(args, ctx),
+  },
+];
+
+export default (zz: Zz<typeof defaults>) => {
+  let answers: Promise<Answers> | undefined;
+  const ready = (ctx: Ctx) =>
+    (answers ??= import("./answers.ts").then(({ openAnswers }) => openAnswers(ctx, zz.config)));
+  zz.defer(async () => (await answers)?.close());
+
+  for (const { say, ...about } of TOOLS)
+    zz.tool({
+      needs: ({ path = "." }) => ({ read: [path] }),
+      ...about,
+      run: async (args, ctx) => say(await ready(ctx), args, ctx),
+    });
+
+  zz.command({
+    name: "map",
+    description: "show the map of the repository, or of what some words are about: /map [words]",
+    run: async (rest, ctx) => {
+      const { text } = await ctx.call("repo_map", rest ? { query: rest } : {});
+      ctx.note(text);
     },
   });
+  zz.command({
+    name: "reindex",
+    description: "forget the index of this project's code and make it anew",
+    run: async (_, ctx) => ctx.note(await (await ready(ctx)).reindex(ctx)),
+  });
+
+  let stays = false;
+  zz.on("started", (fact) => void (stays = fact.stays));
+  zz.layer({
+    name: "repo-map",
+    slot: "turn",
+    budget: 20_000, // its own budget is exact
+    text: async (ctx) => {
+      if (zz.config.map === "never" || (zz.config.map !== "always" && !stays)) return undefined;
+      const { isProject } = await import("./layer.ts");
+      return isProject(ctx.root) ? (await ready(ctx)).layer(ctx) : undefined;
+    },
+  });
+  zz.on("changed", async ({ paths }) => (await answers)?.changed(paths));
 };
-
-const CODE = /\.[cm]?[jt]sx?$/;
-const LARGEST = 1_000_000;
-
-/** The code files under a path, those that hold the word alone. */
-async function code(
-  { files, signal, root }: Ctx,
-  word?: string | RegExp,
-  path = ".",
-): Promise<{ path: string; text: string }[]> {
-  const folder = files.path(path).slice(root.length + 1);
-  const found: { path: string; text: string }[] = [];
-  for (const file of await files.list()) {
-    signal.throwIfAborted();
-    if (!CODE.test(file) || (folder && file !== folder && !file.startsWith(`${folder}/`))) continue;
-    const { text } = await files.read(file).catch(() => ({ text: "" })); // deleted in between
-    if (text.length > LARGEST) continue;
-    if (word === undefined || (typeof word === "string" ? text.includes(word) : word.test(text)))
-      found.push({ path: file, text });
-  }
-  return found;
-}
-
-async function definitions(ctx: Ctx, path?: string): Promise<Found[]> {
-  const { scan } = await import("./scan.ts");
-  return (await code(ctx, undefined, path)).flatMap(tried(({ path, text }) => scan(path, text)));
-}
-
-/** One file that is nested too deep for the parser does not take the others with it. */
-function tried<T>(read: (file: { path: string; text: string }) => T[]): (file: { path: string; text: string }) => T[] {
-  return (file) => {
-    try {
-      return read(file);
-    } catch (error) {
-      if (error instanceof RangeError) return [];
-      throw error;
-    }
-  };
-}
-
-const row = ({ path, line, signature, doc }: Found): string =>
-  `${path}:${line}: ${signature}${doc ? `  // ${doc}` : ""}`;

@@ -1,43 +1,58 @@
-// From a name, or words for it, to the definitions that are meant.
+// From a name, or words for it, to the symbols that are meant.
 import Fuse from "fuse.js";
-import type { Found } from "./scan.ts";
+import type { Sym } from "./scan.ts";
+
+export type Found = Sym & { path: string }; // its name with what is around it: Class.method
 
 const MOST = 8;
+const MOST_FUZZY = 5_000; // names that fuse.js is given; it takes a second for 100,000
 
-export async function bestFor(query: string, all: Found[]): Promise<{ exact: Found[]; near: Found[] }> {
-  const wanted = query.trim().replace(/\(\)$/, "");
-  const exact = all.filter(({ name }) => name === wanted || name.split(".").at(-1) === wanted);
+export function bestFor(query: string, all: Found[]): { exact: Found[]; near: Found[] } {
+  const exact = all.filter(({ name }) => name === query || name.endsWith(`.${query}`));
   if (exact.length) return { exact, near: [] };
-  const words = split(wanted);
+  const words = split(query);
   const loose = all.filter(({ name }) => split(name).join(" ") === words.join(" "));
   if (loose.length) return { exact: loose, near: [] };
   // All the words, whole, in the name and its comment together: `turn loop` is runTurn, "The turn loop".
   const scored = all
     .map((found) => ({ found, score: overlap(words, found) }))
     .filter(({ score }) => score > 0)
-    .sort((a, b) => b.score - a.score || Number(b.found.exported) - Number(a.found.exported));
-  if (scored.length) {
-    const best = scored[0]!.score;
-    return {
-      exact: [],
-      near: scored
-        .filter(({ score }) => score >= best / 2)
-        .slice(0, MOST)
-        .map(({ found }) => found),
-    };
-  }
-  const fuse = new Fuse(all, { keys: ["name"], threshold: 0.4, ignoreLocation: true });
-  return {
-    exact: [],
-    near: fuse
-      .search(wanted)
-      .slice(0, MOST)
-      .map(({ item }) => item),
-  };
+    .sort((a, b) => b.score - a.score || Number(Boolean(b.found.exported)) - Number(Boolean(a.found.exported)));
+  const best = scored[0]?.score ?? 0;
+  const near = scored.filter(({ score }) => score >= best / 2).map(({ found }) => found);
+  return { exact: [], near: near.length ? near.slice(0, MOST) : fuzzy(query, all, MOST) };
 }
 
+/** The nearest names, misspelt or not. */
+export function fuzzy(query: string, all: Found[], most: number): Found[] {
+  const likely = all.length > MOST_FUZZY ? nearest(query, all) : all;
+  const fuse = new Fuse(likely, { keys: ["name"], threshold: 0.4, ignoreLocation: true, includeScore: true });
+  const found = fuse.search(query, { limit: 4 * most });
+  const rank = ({ item, score = 0 }: (typeof found)[number]) =>
+    score + (item.exported ? 0 : 0.02) + (item.local ? 0.05 : 0);
+  return found
+    .sort((a, b) => rank(a) - rank(b))
+    .slice(0, most)
+    .map(({ item }) => item);
+}
+
+/** Those that share the most pairs of letters with the query. */
+function nearest(query: string, all: Found[]): Found[] {
+  const wanted = pairs(query.toLowerCase());
+  const scores = all.map((found, at) => {
+    const name = found.name.toLowerCase();
+    let score = 0;
+    for (const pair of wanted) if (name.includes(pair)) score++;
+    return { at, score: score - name.length / 100 };
+  });
+  scores.sort((a, b) => b.score - a.score);
+  return scores.slice(0, MOST_FUZZY).map(({ at }) => all[at]!);
+}
+
+const pairs = (text: string): string[] => [...new Set(Array.from(text.slice(1), (letter, at) => text[at] + letter))];
+
 /** How much of the query a definition carries: a word in its name counts twice one in its comment. */
-function overlap(words: string[], { name, doc }: Found): number {
+function overlap(words: string[], { name, doc = "" }: Found): number {
   const [own, said] = [split(name), split(doc)];
   const hits = words.map((word) =>
     own.some((one) => alike(one, word)) ? 2 : said.some((one) => alike(one, word)) ? 1 : 0,

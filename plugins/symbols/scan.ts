@@ -55,7 +55,8 @@ const LONGEST = 120;
 const PARSED = { languageVersion: ts.ScriptTarget.Latest, jsDocParsingMode: ts.JSDocParsingMode.ParseNone };
 const K = ts.SyntaxKind;
 /** Not in the types, though TypeScript's own tools are made of them. */
-const { skipTrivia } = ts as unknown as { skipTrivia(text: string, pos: number): number };
+const skipTrivia = (ts as unknown as { skipTrivia(text: string, pos: number): number }).skipTrivia;
+const lineStarts = (ts as unknown as { getLineStarts(source: ts.SourceFile): readonly number[] }).getLineStarts;
 const TODO = /\b(?:TODO|FIXME|HACK)\b.*/g;
 const MINIFIED = 500; // characters a line, on average
 
@@ -83,7 +84,7 @@ function isMinified(path: string, text: string): boolean {
 
 function scanCode(path: string, text: string): Facts {
   const source = ts.createSourceFile(path, text, PARSED, false);
-  const starts = (source as unknown as { getLineStarts(): readonly number[] }).getLineStarts();
+  const starts = lineStarts(source);
   const facts = empty();
   const uses = new Map<string, number>();
   const { symbols, imports, exports } = facts;
@@ -612,7 +613,7 @@ function scanJson(path: string, text: string): Facts {
   const source = ts.parseJsonText(path, text);
   const facts = empty();
   const value = source.statements[0]?.expression;
-  const starts = (source as unknown as { getLineStarts(): readonly number[] }).getLineStarts();
+  const starts = lineStarts(source);
   const lineOf = (pos: number) => starts.findLastIndex((start) => start <= pos) + 1;
   if (value && ts.isObjectLiteralExpression(value))
     for (const property of value.properties) {
@@ -624,7 +625,7 @@ function scanJson(path: string, text: string): Facts {
   facts.loc = countLines(text);
   const wrong = (source as unknown as { parseDiagnostics: ts.DiagnosticWithLocation[] }).parseDiagnostics[0];
   if (wrong)
-    facts.parseError = `line ${lineOf(wrong.start)}: ${ts.flattenDiagnosticMessageText(wrong.messageText, " ")}`;
+    facts.parseError = `line ${lineOf(wrong.start)}: ${typeof wrong.messageText === "string" ? wrong.messageText : wrong.messageText.messageText}`;
   return facts;
 }
 

@@ -1,0 +1,319 @@
+// What the symbol tools answer. Each first brings the index up to date, and shows only what may be read.
+import path from "node:path";
+import type { Ctx, Result } from "zz";
+import type { defaults } from "./index.ts";
+import { bestFor, type Found, fuzzy } from "./match.ts";
+import { CODE, type Index, mayRead, openProject } from "./project.ts";
+import { openRemote } from "./remote.ts";
+import type { Graph } from "./resolve.ts";
+import { defining } from "./rows.ts";
+import type { Facts, Sym } from "./scan.ts";
+import type { Scope } from "./store.ts";
+import { openWatch } from "./watch.ts";
+
+const MOST = 40; // rows of an answer
+const MOST_NAMES = 12; // of one file
+const LONGEST_PART = 400; // lines
+const MAP_TOKENS = 2_000;
+const LAYER_PATIENCE = 2_000; // ms that the first message waits for the map
+
+export type Answers = ReturnType<typeof openAnswers>;
+
+export function openAnswers({ root, about: { home } }: Ctx, config: typeof defaults) {
+  const project = openProject(root, home, limit);
+  const remote = openRemote(root);
+  const watch = openWatch(root);
+  let graph: { index: Index; graph: Graph } | undefined;
+  let layered: { text: string; at: number } | undefined;
+  let edits = 0;
+
+  return {
+    definition,
+    references,
+    symbols,
+    structure,
+    part,
+    dependencies,
+    dependents,
+    complexity,
+    todos,
+    check,
+    rename,
+    map,
+    layer,
+    reindex,
+    changed: (_: string[]) => void edits++,
+    async close(): Promise<void> {
+      watch.close();
+      await remote.close();
+    },
+  };
+
+  /** The index as things are now. In a conversation that goes on, files are watched from then on. */
+  async function fresh(ctx: Ctx): Promise<Index> {
+    return project.fresh(ctx);
+  }
+
+  async function limit(count: number, { ask, note }: Ctx, now: Scope): Promise<Scope> {
+    if (config.folder) return { scope: config.folder.replace(/\/+$/, ""), most: Number.MAX_SAFE_INTEGER };
+    if (count <= config.most) return { scope: "", most: config.most };
+    if (now.scope || now.most > config.most) return now; // it was asked before
+    if (!ask) {
+      if (!now.most)
+        note(
+          `This project has ${count} code files; the first ${config.most} are indexed. Set symbols.folder in the settings to choose.`,
+        );
+      return { scope: "", most: config.most };
+    }
+    const key = await ask(
+      `This project has ${count} code files. Index [a]ll of them, one [f]older, or [c]ancel? `,
+      "afc",
+    );
+    if (key === "a") return { scope: "", most: Number.MAX_SAFE_INTEGER };
+    const folder = key === "f" ? (await ask("Which folder? ")).trim().replace(/^\.\/|\/+$/g, "") : "";
+    if (!folder) throw new Error("Cannot index this project: it was called off. /reindex asks again.");
+    return { scope: folder, most: Number.MAX_SAFE_INTEGER };
+  }
+
+  async function definition(symbol: string, ctx: Ctx): Promise<Result> {
+    const index = await fresh(ctx);
+    const wanted = nameIn(symbol);
+    const named = foundIn(index, defining(index.pages, lastPart(wanted)), ctx);
+    const code = named.filter(({ kind }) => kind !== "key");
+    const exact = (code.length ? code : named).filter(({ name }) => name === wanted || name.endsWith(`.${wanted}`));
+    const all = () => foundIn(index, index.files, ctx).filter(({ kind }) => kind !== "key");
+    const { exact: sure, near } = exact.length ? { exact, near: [] } : bestFor(wanted, all());
+    if (sure.length) return { text: capped(sure.map(row), MOST, "definitions"), data: sure };
+    if (!near.length) throw new Error(`Cannot find a definition of '${symbol}': nothing is named like that. Try grep.`);
+    return { text: [`No definition is named '${symbol}'. Nearest:`, ...near.map(row)].join("\n"), data: near };
+  }
+
+  async function symbols(
+    { query, kind, path: under = "." }: { query: string; kind?: string; path?: string },
+    ctx: Ctx,
+  ) {
+    const index = await fresh(ctx);
+    const all = foundIn(index, filesUnder(index, under, ctx), ctx).filter((found) => !kind || found.kind === kind);
+    const best = fuzzy(nameIn(query), all, MOST);
+    if (!best.length)
+      throw new Error(`Cannot find symbols like '${query}'${kind ? ` of kind ${kind}` : ""}: none is near. Try grep.`);
+    return { text: best.map((found) => `${row(found)}  [${found.kind}]`).join("\n"), data: best };
+  }
+
+  async function structure(
+    { path: under = ".", depth = 2 }: { path?: string; depth?: number },
+    ctx: Ctx,
+  ): Promise<Result | string> {
+    const index = await fresh(ctx);
+    const files = filesUnder(index, under, ctx);
+    if (!files.length) return `No code under '${under}'.`;
+    if (files.length === 1 && files[0] === relative(under, ctx))
+      return outline(files[0], index.facts(files[0])!, depth);
+    const rows = files.map((file) => {
+      const { symbols, unread } = index.facts(file)!;
+      const names = symbols
+        .filter(({ exported, owner }) => exported && !owner)
+        .map(({ name, line }) => `${name}:${line}`);
+      const more = names.length > MOST_NAMES ? " …" : "";
+      return unread
+        ? `${file} (not read: ${unread})`
+        : `${file} (${symbols.length}) ${names.slice(0, MOST_NAMES).join(" ")}${more}`.trimEnd();
+    });
+    return { text: capped(rows, 2 * MOST, "files"), data: files };
+  }
+
+  function outline(file: string, { symbols, unread, parseError, loc }: Facts, depth: number): Result {
+    if (unread) return { text: `${file}: not read: ${unread}.` };
+    const level = ({ owner }: Sym) => (owner ? owner.split(".").length : 0);
+    const deep = symbols.filter((sym) => level(sym) < depth && (depth > 2 || !sym.local));
+    const rows = deep.map((sym) => `${"  ".repeat(level(sym))}${sym.line}-${sym.end}: ${sym.signature}`);
+    const head = [`${file} · ${loc} lines of code`, ...(parseError ? [`[syntax error: ${parseError}]`] : [])];
+    return { text: [...head, capped(rows, 5 * MOST, "symbols; a smaller depth shows fewer")].join("\n"), data: deep };
+  }
+
+  async function part(
+    what: "function" | "class",
+    { name, path: at }: { name: string; path?: string },
+    ctx: Ctx,
+  ): Promise<Result> {
+    const index = await fresh(ctx);
+    const kinds =
+      what === "function"
+        ? ["function", "method"]
+        : ["class", "interface", "type", "enum", "namespace", "const", "variable"];
+    const wanted = nameIn(name);
+    const files = at ? filesUnder(index, at, ctx) : defining(index.pages, lastPart(wanted));
+    const all = foundIn(index, files, ctx).filter(({ kind }) => kinds.includes(kind));
+    const fits = all.filter((found) => found.name === wanted || found.name.endsWith(`.${wanted}`));
+    if (!fits.length) {
+      const known = at
+        ? all
+        : bestFor(
+            wanted,
+            foundIn(index, index.files, ctx).filter(({ kind }) => kinds.includes(kind)),
+          ).near;
+      const names = known.slice(0, MOST).map((found) => `${found.name} (${found.path}:${found.line})`);
+      throw new Error(
+        `Cannot show ${what} '${name}': ${at ? `'${at}' has none of that name` : "none has that name"}. ${names.length ? `There are: ${names.join(", ")}.` : "Try find_symbols."}`,
+      );
+    }
+    const shown: string[] = [];
+    for (const { path: file, line, end } of fits.slice(0, 5)) {
+      const { text } = await ctx.files.read(file);
+      const lines = text
+        .replace(/^\ufeff/, "")
+        .split(/\r?\n/)
+        .slice(line - 1, Math.min(end, line + LONGEST_PART - 1));
+      shown.push(`${file}:${line}-${end}`, ...lines.map((one, i) => `${line + i}\t${one}`));
+      if (end - line >= LONGEST_PART) shown.push(`[${end - line + 1 - LONGEST_PART} more lines; read_file shows them]`);
+    }
+    if (fits.length > 5)
+      shown.push(
+        `[${fits.length - 5} more of that name: ${fits
+          .slice(5, 15)
+          .map(({ path: file, line }) => `${file}:${line}`)
+          .join(", ")}]`,
+      );
+    return { text: shown.join("\n"), data: fits };
+  }
+
+  async function todos({ path: under = "." }: { path?: string }, ctx: Ctx): Promise<Result> {
+    const index = await fresh(ctx);
+    const found = filesUnder(index, under, ctx).flatMap((file) =>
+      index.facts(file)!.todos.map((todo) => ({ path: file, ...todo })),
+    );
+    const rows = found.map(({ path: file, line, text }) => `${file}:${line}: ${text}`);
+    return { text: capped(rows, MOST, "") || "No TODO, FIXME or HACK in comments.", data: found };
+  }
+
+  async function complexity({ path: under = "." }: { path?: string }, ctx: Ctx): Promise<Result | string> {
+    const index = await fresh(ctx);
+    const files = filesUnder(index, under, ctx);
+    if (!files.length) return `No code under '${under}'.`;
+    const scores = files.map((file) => scoreOf(file, index.facts(file)!)).sort((a, b) => b.score - a.score);
+    if (scores.length > 1) {
+      const rows = scores.map(
+        ({ path: file, score, loc, nesting, imports, branches }) =>
+          `${file}: score ${score} (${branches} branches, nesting ${nesting}, ${imports} imports, ${loc} lines)`,
+      );
+      return { text: capped(rows, MOST, "files"), data: scores };
+    }
+    const [one] = scores;
+    const functions = index.facts(one!.path)!.symbols.filter(({ kind }) => kind === "function" || kind === "method");
+    functions.sort((a, b) => (b.decisions ?? 0) - (a.decisions ?? 0) || b.end - b.line - (a.end - a.line));
+    const rows = functions.map(
+      (sym) =>
+        `${sym.line}-${sym.end}: ${nameOf(sym)}: ${(sym.decisions ?? 0) + 1} paths, ${sym.end - sym.line + 1} lines`,
+    );
+    const { path: file, score, loc, nesting, imports, branches } = one!;
+    const head = `${file}: score ${score} = ${branches} branches + 2 × ${nesting} nesting + ${imports} imports + ${loc} lines / 20`;
+    return { text: [head, capped(rows, MOST, "functions")].filter(Boolean).join("\n"), data: { ...one, functions } };
+  }
+
+  async function dependencies({ path: name }: { path: string }, ctx: Ctx): Promise<Result> {
+    const { imports } = await graphOf(await fresh(ctx));
+    const file = relative(name, ctx);
+    const all = imports.get(file);
+    if (!all)
+      throw new Error(
+        `Cannot list what '${name}' imports: it is no code file of this project. get_structure lists them.`,
+      );
+    const rows = all.map(
+      ({ spec, line, to, kind, how }) =>
+        `${file}:${line}: ${spec} → ${kind === "internal" ? to : kind}${how === "import" ? "" : ` (${how})`}`,
+    );
+    return { text: capped(rows, 2 * MOST, "imports") || `'${name}' imports nothing.`, data: all };
+  }
+
+  async function dependents({ path: name }: { path: string }, ctx: Ctx): Promise<Result> {
+    const { imports, dependents } = await graphOf(await fresh(ctx));
+    const file = relative(name, ctx);
+    if (!imports.has(file))
+      throw new Error(
+        `Cannot list what imports '${name}': it is no code file of this project. get_structure lists them.`,
+      );
+    const rows = (dependents.get(file) ?? [])
+      .filter((one) => mayRead(ctx, one))
+      .map((one) => {
+        const at = imports.get(one)!.filter(({ to }) => to === file);
+        return `${one}:${at[0]!.line}: ${at.map(({ spec }) => spec).join(", ")}`;
+      });
+    const hub = rows.length > 5 ? [`${rows.length} files import it.`] : [];
+    return {
+      text: [...hub, capped(rows, 2 * MOST, "files")].join("\n") || `Nothing imports '${name}'.`,
+      data: dependents.get(file) ?? [],
+    };
+  }
+
+  async function graphOf(index: Index): Promise<Graph> {
+    if (graph && graph.index.ms === index.ms && graph.index === index) return graph.graph;
+    const { openResolver, graphOf } = await import("./resolve.ts");
+    const resolver = await openResolver(root, index.names, index.resolved);
+    const sources = index.files.map((file) => [file, index.facts(file)!] as const);
+    const made = await graphOf(sources, resolver);
+    index.keep(resolver.kept());
+    graph = { index, graph: made };
+    return made;
+  }
+
+  async function references(args: { symbol: string; path?: string; line?: number }, ctx: Ctx): Promise<Result> {
+    throw new Error("not yet");
+  }
+  async function check(args: { paths: string[] }, ctx: Ctx): Promise<Result> {
+    throw new Error("not yet");
+  }
+  async function rename(args: { symbol: string; to: string; path?: string; line?: number }, ctx: Ctx): Promise<Result> {
+    throw new Error("not yet");
+  }
+  async function map(args: { query?: string; focus?: string[]; tokens?: number }, ctx: Ctx): Promise<Result> {
+    throw new Error("not yet");
+  }
+  async function layer(ctx: Ctx): Promise<string | undefined> {
+    return undefined;
+  }
+
+  async function reindex(ctx: Ctx): Promise<string> {
+    project.drop();
+    const index = await fresh(ctx);
+    const count = index.files.reduce((sum, file) => sum + index.facts(file)!.symbols.length, 0);
+    const broken = index.files.filter((file) => index.facts(file)!.parseError).length;
+    return `Indexed ${index.files.length} files with ${count} symbols in ${(index.ms / 1000).toFixed(1)} s${broken ? `; ${broken} have syntax errors` : ""}${index.left ? `; ${index.left} are left out` : ""}.`;
+  }
+}
+
+const nameIn = (symbol: string): string => symbol.trim().replace(/\(\)$/, "");
+const lastPart = (name: string): string => name.split(".").at(-1)!;
+const nameOf = ({ owner, name }: Sym): string => (owner ? `${owner}.${name}` : name);
+
+function foundIn(index: Index, files: readonly string[], ctx: Ctx): Found[] {
+  return files.flatMap((file) => {
+    const symbols = index.facts(file)?.symbols ?? [];
+    if (!symbols.length || !mayRead(ctx, file)) return [];
+    return symbols.map((sym) => ({ ...sym, path: file, name: nameOf(sym) }));
+  });
+}
+
+/** Relative to the project, as the index has it. */
+function relative(name: string, { root, files }: Ctx): string {
+  return path.relative(root, files.path(name)).split(path.sep).join("/");
+}
+
+function filesUnder(index: Index, under: string, ctx: Ctx): string[] {
+  const folder = relative(under, ctx);
+  const inside = index.files.filter((file) => !folder || file === folder || file.startsWith(`${folder}/`));
+  return inside.filter((file) => CODE.test(file) && mayRead(ctx, file));
+}
+
+function scoreOf(file: string, { loc, nesting, imports, decisions }: Facts) {
+  const score = Math.round(decisions + 2 * nesting + imports.length + loc / 20);
+  return { path: file, score, loc, nesting, imports: imports.length, branches: decisions };
+}
+
+/** The first rows, and how many there are beyond. */
+function capped(rows: string[], most: number, what: string): string {
+  const more = rows.length - most;
+  return [...rows.slice(0, most), ...(more > 0 ? [`[${more} more ${what}`.trimEnd() + "]"] : [])].join("\n");
+}
+
+const row = ({ path: file, line, signature, doc }: Found): string =>
+  `${file}:${line}: ${signature}${doc ? `  // ${doc}` : ""}`;

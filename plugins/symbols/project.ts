@@ -1,0 +1,197 @@
+// The index of a project: what each of its code files holds, brought up to date at every question.
+import fs from "node:fs";
+import path from "node:path";
+import type { LowSync } from "lowdb";
+import type { Ctx } from "zz";
+import type { Kept } from "./resolve.ts";
+import { type Entry, type Page, type Row, unpack } from "./rows.ts";
+import type { Facts } from "./scan.ts";
+import { type Data, openStore, pagesOf, type Scope, storeFile } from "./store.ts";
+
+export const CODE = /\.(?:[cm]?[jt]sx?|json|ya?ml)$/i;
+const FEW = 24; // files that are read here, since a worker thread takes longer to start
+const FEW_BYTES = 400_000;
+const HELD_BYTES = 16_000_000; // a larger index is read again at each question rather than held
+
+/** The index at one moment. */
+export interface Index {
+  readonly names: readonly string[]; // every file of the project, also those that are not read
+  readonly files: readonly string[]; // those that are, in order
+  readonly ms: number; // what it took to bring it up to date
+  readonly read: number; // how many files were read for that
+  readonly left: number; // how many there are beyond what is indexed
+  facts(name: string): Facts | undefined;
+  readonly pages: Page[]; // to search in
+  resolved?: Kept | undefined;
+  keep(resolved: Kept): void;
+}
+
+export interface Project {
+  fresh(ctx: Ctx): Promise<Index>;
+  drop(): void;
+}
+/** What to do about a project of very many files. */
+export type Limit = (count: number, ctx: Ctx, now: Scope) => Promise<Scope>;
+
+export function openProject(root: string, home: string, limit: Limit): Project {
+  const file = storeFile(root, home);
+  let held: Data | undefined;
+  let running: Promise<Index> | undefined;
+  let waiting: Promise<Index> | undefined;
+  return { fresh, drop };
+
+  /** A question that comes while another is at it waits for its own turn: what changes now may have been missed. */
+  function fresh(ctx: Ctx): Promise<Index> {
+    if (!running) return (running = update(ctx).finally(() => (running = undefined)));
+    return (waiting ??= running
+      .catch(() => {})
+      .then(() => {
+        waiting = undefined;
+        return fresh(ctx);
+      }));
+  }
+
+  function drop(): void {
+    held = undefined;
+    fs.rmSync(file, { force: true });
+  }
+
+  async function update(ctx: Ctx): Promise<Index> {
+    const started = performance.now();
+    const db = openStore(root, home, ctx.note);
+    if (held) db.data = held;
+    else db.read();
+    const { data } = db;
+    const listing = ctx.files.list();
+    const changed = [...data.files]
+      .filter(([name, entry]) => isChanged(path.join(root, name), entry))
+      .map(([name]) => name);
+    const fresh = new Map<string, Row>();
+    if (isFew(root, changed)) await readHere(changed); // while the list is made
+    const names = await listing;
+    const code = names.filter((name) => CODE.test(name));
+    Object.assign(data, await limit(code.length, ctx, data));
+    const inScope = data.scope ? code.filter((name) => name.startsWith(`${data.scope}/`)) : code;
+    const readable = inScope.filter((name) => data.files.has(name) || mayRead(ctx, name));
+    const wanted = new Set(readable.slice(0, data.most));
+    const missing = [...wanted]
+      .filter((name) => !data.files.has(name))
+      .concat(changed.filter((name) => wanted.has(name)));
+    const unread = missing.filter((name) => !fresh.has(name));
+    let failure: unknown;
+    if (isFew(root, unread)) await readHere(unread);
+    else await readThere(unread).catch((error) => (failure = error));
+    const gone = [...data.files.keys()].filter(
+      (name) => !wanted.has(name) || (changed.includes(name) && !fresh.has(name)),
+    );
+    if (fresh.size || gone.length) {
+      change(
+        data,
+        [...fresh.values()].filter(({ path }) => wanted.has(path)),
+        gone,
+      );
+      save(db, ctx);
+    }
+    if (failure) throw failure;
+    held = sizeOf(data) > HELD_BYTES && data.base ? undefined : data;
+    const counts = { ms: performance.now() - started, read: fresh.size, left: readable.length - wanted.size };
+    return indexOf(data, names, counts, (resolved) => {
+      data.resolved = resolved;
+      data.change = { rows: [], gone: [] };
+      save(db, ctx);
+    });
+
+    async function readHere(some: string[]): Promise<void> {
+      if (!some.length) return;
+      const { readRow } = await import("./read.ts");
+      for (const name of some) {
+        const row = mayRead(ctx, name) && readRow(root, name, data.files.get(name));
+        if (row) fresh.set(name, row);
+      }
+    }
+    async function readThere(many: string[]): Promise<void> {
+      const { readAll } = await import("./pool.ts");
+      const order = many
+        .filter((name) => mayRead(ctx, name))
+        .map((name) => [name, known(data.files.get(name))] as const);
+      let done = 0;
+      await readAll(root, order, ctx.signal, ({ files, text, read }) => {
+        const bytes = Buffer.from(text.buffer, text.byteOffset, text.byteLength);
+        let at = 0;
+        for (const { length, ...row } of files)
+          fresh.set(row.path, { ...row, text: bytes.toString("utf8", at, (at += length)) });
+        ctx.progress(bar((done += read), order.length));
+      });
+    }
+  }
+}
+
+/** Without the bytes that it lies in: it goes to another thread. */
+const known = (entry: Entry | undefined): Entry | undefined =>
+  entry && { mtime: entry.mtime, ctime: entry.ctime, size: entry.size, hash: entry.hash };
+
+/** Takes in what was read. The text of a file that holds what it held is what it was. */
+function change(data: Data, rows: Row[], gone: string[]): void {
+  const sorted = rows.toSorted((a, b) => (a.path < b.path ? -1 : 1)); // so that pages are in the order of their files
+  const whole = sorted.map((row) => ({ ...row, text: row.text || textOf(data, row.path) }));
+  const page = Buffer.from(whole.map(({ text }) => text).join(""));
+  const files: Data["files"] = new Map(data.files);
+  for (const name of gone) files.delete(name);
+  let at = 0;
+  for (const { path: name, text, ...entry } of whole) {
+    const length = Buffer.byteLength(text);
+    files.set(name, { ...entry, page, at, length });
+    at += length;
+  }
+  const isNew = files.size !== data.files.size || rows.some(({ path: name }) => !data.files.has(name));
+  data.files = isNew ? new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1))) : files;
+  data.change = { rows: whole, gone };
+}
+
+function textOf({ files }: Pick<Data, "files">, name: string): string {
+  const { page, at, length } = files.get(name)!;
+  return page.toString("utf8", at, at + length);
+}
+
+const sizeOf = ({ files }: Data): number => [...files.values()].reduce((sum, { length }) => sum + length, 0);
+
+function indexOf(data: Data, names: string[], counts: Pick<Index, "ms" | "read" | "left">, keep: Index["keep"]): Index {
+  const { files, resolved } = data;
+  const state = { files }; // as it is now: a later question puts another in its place
+  return {
+    ...{ ...counts, names, files: [...files.keys()], resolved, keep },
+    get pages() {
+      return pagesOf(state);
+    },
+    facts: (name) => (files.has(name) ? unpack(textOf(state, name)) : undefined),
+  };
+}
+
+function isChanged(file: string, { mtime, ctime, size }: Entry): boolean {
+  const stat = fs.statSync(file, { throwIfNoEntry: false });
+  return !stat || stat.mtimeMs !== mtime || stat.ctimeMs !== ctime || stat.size !== size;
+}
+
+function isFew(root: string, names: string[]): boolean {
+  if (names.length > FEW) return false;
+  const sizes = names.map((name) => fs.statSync(path.join(root, name), { throwIfNoEntry: false })?.size ?? 0);
+  return sizes.reduce((sum, size) => sum + size, 0) <= FEW_BYTES;
+}
+
+export const mayRead = ({ permissions }: Ctx, name: string): boolean =>
+  permissions.judge("read", name).verdict === "allow";
+
+function bar(done: number, all: number): string {
+  const part = all ? done / all : 1;
+  const drawn = `${"=".repeat(Math.round(part * 20))}>`.padEnd(21);
+  return `Indexing [${drawn}] ${Math.floor(part * 100)}% (${done}/${all} files)`;
+}
+
+/** An index that cannot be kept is of use all the same. */
+function save(db: LowSync<Data>, ctx: Ctx): void {
+  try {
+    db.write();
+  } catch (error) {
+    ctx.note(`Cannot keep the index of this project: ${(error as Error).message}. It is made anew next time.`);
+  }
+}

@@ -1,0 +1,136 @@
+// A file's facts as one line of text: half the size of the plain object, and searched without being read.
+import type { Facts, Import, Sym } from "./scan.ts";
+
+/** What says whether a file is the one that was read. */
+export interface Entry {
+  mtime: number; // -1: changed so short before it was read that its time proves nothing
+  ctime: number;
+  size: number;
+  hash: string;
+}
+export type Row = Entry & { path: string; text: string };
+
+const KINDS: Sym["kind"][] = [
+  ...(["function", "class", "method", "property", "interface", "type", "enum", "member", "namespace"] as const),
+  ...(["const", "variable", "key"] as const),
+];
+const HOWS: Import["how"][] = ["import", "type", "export", "dynamic", "require"];
+const EXPORTED = 1;
+const ASYNC = 2;
+const PRIVATE = 4;
+const PROTECTED = 8;
+const LOCAL = 16;
+
+export function pack(facts: Facts): string {
+  const { symbols, imports, exports, uses, todos, loc, nesting, decisions, parseError, global, unread } = facts;
+  return JSON.stringify({
+    s: symbols.map((sym) =>
+      trimmed([
+        sym.name,
+        KINDS.indexOf(sym.kind),
+        flagsOf(sym),
+        sym.line,
+        sym.end - sym.line,
+        sym.signature,
+        sym.owner ?? 0,
+        sym.doc ?? 0,
+        sym.decisions ?? 0,
+      ]),
+    ),
+    i: imports.map(({ from, line, how, names }) => [from, line, HOWS.indexOf(how), ...names]),
+    e: exports.map(({ name, local, from }) => trimmed([name, local ?? 0, from ?? 0])),
+    u: ` ${Object.entries(uses)
+      .map(([name, count]) => `${name}:${count}`)
+      .join(" ")} `,
+    t: todos.map(({ line, text }) => [line, text]),
+    n: [loc, nesting, decisions],
+    x: parseError,
+    g: global,
+    r: unread,
+  });
+}
+
+export function unpack(row: string): Facts {
+  const { s, i, e, u, t, n, x, g, r } = JSON.parse(row);
+  return {
+    symbols: s.map(symOf),
+    imports: i.map(([from, line, how, ...names]: any[]) => ({ from, line, how: HOWS[how], names })),
+    exports: e.map(([name, local, from]: any[]) => ({ name, ...(local && { local }), ...(from && { from }) })),
+    uses: usesOf(u),
+    todos: t.map(([line, text]: [number, string]) => ({ line, text })),
+    ...{ loc: n[0], nesting: n[1], decisions: n[2] },
+    ...(x && { parseError: x }),
+    ...(g && { global: g }),
+    ...(r && { unread: r }),
+  };
+}
+
+function symOf([name, kind, flags, line, lines, signature, owner, doc, decisions]: any[]): Sym {
+  const sym: Sym = { name, kind: KINDS[kind]!, line, end: line + lines, signature };
+  if (owner) sym.owner = owner;
+  if (doc) sym.doc = doc;
+  if (decisions) sym.decisions = decisions;
+  if (flags & EXPORTED) sym.exported = true;
+  if (flags & ASYNC) sym.async = true;
+  if (flags & LOCAL) sym.local = true;
+  if (flags & (PRIVATE | PROTECTED)) sym.visibility = flags & PRIVATE ? "private" : "protected";
+  return sym;
+}
+
+function flagsOf({ exported, async, visibility, local }: Sym): number {
+  const seen = visibility === "private" ? PRIVATE : visibility === "protected" ? PROTECTED : 0;
+  return (exported ? EXPORTED : 0) | (async ? ASYNC : 0) | (local ? LOCAL : 0) | seen;
+}
+
+function usesOf(text: string): Record<string, number> {
+  const uses: Record<string, number> = Object.create(null);
+  for (const one of text.split(" ")) {
+    const cut = one.lastIndexOf(":");
+    if (cut > 0) uses[one.slice(0, cut)] = Number(one.slice(cut + 1));
+  }
+  return uses;
+}
+
+/** Without the zeros at its end. */
+function trimmed(fields: unknown[]): unknown[] {
+  while (fields.at(-1) === 0) fields.pop();
+  return fields;
+}
+
+/** Rows one after the other, and whose they are; a file of which another one has a later row is not in it any more. */
+export interface Page {
+  paths: string[];
+  starts: number[]; // where each one's row begins
+  rows: Uint8Array;
+}
+
+/** The files that define a name, that use it, and whose declarations are seen without an import. */
+export const defining = (pages: Page[], name: string): string[] => holding(pages, `[${JSON.stringify(name)},`);
+export const using = (pages: Page[], name: string): string[] => holding(pages, ` ${name}:`);
+export const globals = (pages: Page[]): string[] => holding(pages, ',"g":true');
+
+/** The files in whose rows a text stands. */
+function holding(pages: Page[], text: string): string[] {
+  const found = pages.flatMap(({ paths, starts, rows }) => {
+    const bytes = Buffer.from(rows.buffer, rows.byteOffset, rows.byteLength);
+    const here: string[] = [];
+    for (let at = bytes.indexOf(text); at >= 0; ) {
+      const file = lastUpTo(starts, at);
+      if (paths[file]) here.push(paths[file]);
+      const next = starts[file + 1];
+      at = next === undefined ? -1 : bytes.indexOf(text, next);
+    }
+    return here;
+  });
+  return pages.length > 1 ? found.sort() : found;
+}
+
+function lastUpTo(starts: number[], at: number): number {
+  let [low, high] = [0, starts.length - 1];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (starts[middle]! <= at) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}

@@ -94,7 +94,10 @@ const own = {
 };
 
 await build({
-  entryPoints: { kernel: "zz.ts", plugins: "own-plugins", "symbols-worker": "plugins/symbols/worker.ts" },
+  entryPoints: {
+    ...{ kernel: "zz.ts", plugins: "own-plugins" },
+    ...{ "symbols-worker": "plugins/symbols/worker.ts", "symbols-service": "plugins/symbols/service.ts" },
+  },
   outdir: "dist",
   bundle: true,
   plugins: [parser, builtins, own],

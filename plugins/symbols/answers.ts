@@ -4,9 +4,11 @@ import type { Ctx, Result } from "zz";
 import type { defaults } from "./index.ts";
 import { bestFor, type Found, fuzzy } from "./match.ts";
 import { CODE, type Index, mayRead, openProject } from "./project.ts";
+import type { RepoMap, Wish } from "./rank.ts";
+import type { Place } from "./refs.ts";
 import { openRemote } from "./remote.ts";
 import type { Graph } from "./resolve.ts";
-import { defining } from "./rows.ts";
+import { defining, using } from "./rows.ts";
 import type { Facts, Sym } from "./scan.ts";
 import type { Scope } from "./store.ts";
 import { openWatch } from "./watch.ts";
@@ -17,15 +19,20 @@ const LONGEST_PART = 400; // lines
 const MAP_TOKENS = 2_000;
 const LAYER_PATIENCE = 2_000; // ms that the first message waits for the map
 
+const MOST_MEANT = 12; // definitions of one name
+const MOST_TEXTS = 10;
+const SCRIPT = /\.[cm]?[jt]sx?$/i;
+const MARKED = new Set(["definition", "import", "export", "write"]);
+const VERIFY = "Lines may have moved since: verify with grep or read_file.";
+
 export type Answers = ReturnType<typeof openAnswers>;
 
-export function openAnswers({ root, about: { home } }: Ctx, config: typeof defaults) {
+export function openAnswers({ root, about: { home } }: Ctx, config: typeof defaults, stays: () => boolean) {
   const project = openProject(root, home, limit);
-  const remote = openRemote(root);
+  const remote = openRemote(root, stays);
   const watch = openWatch(root);
-  let graph: { index: Index; graph: Graph } | undefined;
-  let layered: { text: string; at: number } | undefined;
-  let edits = 0;
+  let graph: { version: object; graph: Promise<Graph> } | undefined;
+  let layered: { version: object; text: string } | undefined;
 
   return {
     definition,
@@ -42,16 +49,17 @@ export function openAnswers({ root, about: { home } }: Ctx, config: typeof defau
     map,
     layer,
     reindex,
-    changed: (_: string[]) => void edits++,
-    async close(): Promise<void> {
+    close(): void {
       watch.close();
-      await remote.close();
+      remote.close();
     },
   };
 
   /** The index as things are now. In a conversation that goes on, files are watched from then on. */
   async function fresh(ctx: Ctx): Promise<Index> {
-    return project.fresh(ctx);
+    const index = await project.fresh(ctx);
+    if (stays()) watch.on(index.files, () => void project.fresh(aside(ctx)).catch(() => {}));
+    return index;
   }
 
   async function limit(count: number, { ask, note }: Ctx, now: Scope): Promise<Scope> {
@@ -245,31 +253,166 @@ export function openAnswers({ root, about: { home } }: Ctx, config: typeof defau
     };
   }
 
-  async function graphOf(index: Index): Promise<Graph> {
-    if (graph && graph.index.ms === index.ms && graph.index === index) return graph.graph;
+  function graphOf(index: Index): Promise<Graph> {
+    if (graph?.version !== index.version) graph = { version: index.version, graph: makeGraph(index) };
+    return graph.graph;
+  }
+
+  async function makeGraph(index: Index): Promise<Graph> {
     const { openResolver, graphOf } = await import("./resolve.ts");
-    const resolver = await openResolver(root, index.names, index.resolved);
-    const sources = index.files.map((file) => [file, index.facts(file)!] as const);
-    const made = await graphOf(sources, resolver);
+    const resolver = openResolver(root, index.names, index.resolved);
+    const made = await graphOf(
+      index.files.map((file) => [file, index.facts(file)!] as const),
+      resolver,
+    );
     index.keep(resolver.kept());
-    graph = { index, graph: made };
     return made;
   }
 
   async function references(args: { symbol: string; path?: string; line?: number }, ctx: Ctx): Promise<Result> {
-    throw new Error("not yet");
+    remote.start();
+    const index = await fresh(ctx);
+    const { wanted, all, left } = meant(index, args, ctx);
+    const groups: { symbol: string; places: Place[] }[] = [];
+    for (const at of all) {
+      if (groups.some(({ places }) => places.some((place) => place.path === at.path && place.line === at.line)))
+        continue;
+      groups.push(...(await remote.ask("references", [at], index, ctx.signal)));
+    }
+    const said = await textHits(wanted, ctx);
+    if (!groups.length && !said.length)
+      throw new Error(`Cannot find a use of '${args.symbol}': no code names it. find_definition suggests names.`);
+    const rows = groups.flatMap(({ symbol, places }) => {
+      const seen = places.filter(({ path: file }) => mayRead(ctx, file));
+      const lines = new Map(seen.map((place) => [`${place.path}:${place.line}`, place]));
+      const rows = [...lines].map(([at, { text, kind }]) => `${at}: ${text}${MARKED.has(kind) ? `  [${kind}]` : ""}`);
+      return [...(groups.length > 1 ? [`${symbol}: ${rows.length} places`] : []), ...rows];
+    });
+    const others = said.length ? ["In other files, as text:", ...said] : [];
+    const more = left ? [`[${left} more definitions of that name; path and line choose one]`] : [];
+    return { text: [capped(rows, 2 * MOST, "places"), ...more, ...others].filter(Boolean).join("\n"), data: groups };
   }
-  async function check(args: { paths: string[] }, ctx: Ctx): Promise<Result> {
-    throw new Error("not yet");
+
+  /** The definitions that a name may stand for; where the project has none, the first place that names it. */
+  function meant(index: Index, { symbol, path: at, line }: { symbol: string; path?: string; line?: number }, ctx: Ctx) {
+    const wanted = nameIn(symbol);
+    const name = lastPart(wanted);
+    const file = at && relative(at, ctx);
+    const named = foundIn(index, defining(index.pages, name), ctx)
+      .filter(({ kind }) => kind !== "key")
+      .filter((found) => found.name === wanted || found.name.endsWith(`.${wanted}`))
+      .filter((found) => (!file || found.path === file) && (!line || found.line === line));
+    const users = named.length
+      ? []
+      : using(index.pages, name).filter((one) => (!file || one === file) && mayRead(ctx, one));
+    const places = named
+      .map(({ path, line }) => ({ path, line, name }))
+      .concat(users.slice(0, 1).map((path) => ({ path, line: line ?? 1, name })));
+    return { wanted: name, all: places.slice(0, MOST_MEANT), left: Math.max(places.length - MOST_MEANT, 0) };
   }
+
+  async function textHits(name: string, ctx: Ctx): Promise<string[]> {
+    if (!/^[\w$#]+$/.test(name)) return [];
+    const query = `(?<![\\w$])${name.replaceAll("$", "\\$")}(?![\\w$])`;
+    const { text, failed } = await ctx.call("grep", { query, regex: true });
+    if (failed) return [];
+    return text
+      .split("\n")
+      .filter((row) => /^[^:]+:\d+:/.test(row) && !SCRIPT.test(row.split(":")[0]!))
+      .slice(0, MOST_TEXTS);
+  }
+
+  async function check({ paths }: { paths: string[] }, ctx: Ctx): Promise<Result> {
+    remote.start();
+    const index = await fresh(ctx);
+    const files = paths.flatMap((one) => filesUnder(index, one, ctx)).filter((file) => SCRIPT.test(file));
+    if (!files.length)
+      throw new Error(
+        `Cannot check ${paths.join(", ") || "nothing"}: it is no TypeScript or JavaScript of this project. Name its files.`,
+      );
+    const found = await remote.ask("check", [files], index, ctx.signal);
+    const rows = found.map(
+      ({ path: file, line, column, code, message, category }) =>
+        `${file}:${line}:${column}: ${category} TS${code}: ${message}`,
+    );
+    const many = `${files.length} file${files.length === 1 ? "" : "s"}`;
+    return { text: capped(rows, MOST, "problems") || `No problems in ${many}.`, data: found };
+  }
+
   async function rename(args: { symbol: string; to: string; path?: string; line?: number }, ctx: Ctx): Promise<Result> {
-    throw new Error("not yet");
+    remote.start();
+    const index = await fresh(ctx);
+    const { all, left } = meant(index, args, ctx);
+    const cannot = (why: string) => new Error(`Cannot rename '${args.symbol}' to '${args.to}': ${why}`);
+    if (!all.length) throw cannot("nothing is named like that. find_definition suggests names.");
+    const [at] = all;
+    const first = await remote.ask("references", [at!], index, ctx.signal);
+    const covered = first.flatMap(({ places }) => places.map(({ path, line }) => `${path}:${line}`));
+    const others = all.filter(({ path, line }) => !covered.includes(`${path}:${line}`));
+    if (others.length)
+      throw cannot(
+        `${others.length + left + 1} things are: ${all.map(({ path, line }) => `${path}:${line}`).join(", ")}. Choose one by path and line.`,
+      );
+    const { edits, refused } = await remote.ask("rename", [at!, args.to], index, ctx.signal);
+    if (refused) throw cannot(refused);
+    const byFile = Map.groupBy(edits, (edit) => edit.path);
+    for (const [file, own] of byFile) {
+      const { text } = await ctx.files.read(file);
+      let [made, from] = ["", 0];
+      for (const { start, end, text: put } of own) {
+        made += text.slice(from, start) + put;
+        from = end;
+      }
+      await ctx.files.write(file, made + text.slice(from));
+    }
+    const rows = [...byFile].map(([file, own]) => `${file}: ${own.length}`);
+    const many = `${edits.length} place${edits.length === 1 ? "" : "s"}`;
+    return {
+      text: [`Renamed '${args.symbol}' to '${args.to}' in ${many}:`, capped(rows, MOST, "files")].join("\n"),
+      data: edits,
+    };
   }
-  async function map(args: { query?: string; focus?: string[]; tokens?: number }, ctx: Ctx): Promise<Result> {
-    throw new Error("not yet");
+
+  async function map(
+    { query, focus, tokens = MAP_TOKENS }: { query?: string; focus?: string[]; tokens?: number },
+    ctx: Ctx,
+  ): Promise<Result> {
+    const index = await fresh(ctx);
+    const made = await mapFor(index, { ...(query && { query }), ...(focus && { focus }), tokens }, ctx);
+    return { text: made.text || "There is no code here to map.", data: made };
   }
+
+  async function mapFor(index: Index, wish: Wish, ctx: Ctx): Promise<RepoMap> {
+    const [{ mapOf }, { imports }] = await Promise.all([import("./rank.ts"), graphOf(index)]);
+    const visible = index.files.filter((file) => SCRIPT.test(file) && mayRead(ctx, file));
+    const sources = visible.map((file) => {
+      const targets = (imports.get(file) ?? []).flatMap(({ to, kind }) => (kind === "internal" && to ? [to] : []));
+      return { path: file, facts: index.facts(file)!, imports: targets };
+    });
+    const mapped = new Set(visible);
+    const others = index.names.filter((name) => !mapped.has(name) && mayRead(ctx, name));
+    return mapOf(sources, others, { seen: seenIn(ctx, mapped), ...wish });
+  }
+
+  /**
+   * The map in the prompt: of what the conversation is about so far. It stays word for word as it is until code changes,
+   * so that a provider's cache of the prompt holds.
+   */
   async function layer(ctx: Ctx): Promise<string | undefined> {
-    return undefined;
+    const made = makeLayer(aside(ctx)).catch(() => undefined);
+    const late = new Promise((resolve) => setTimeout(resolve, LAYER_PATIENCE).unref());
+    await Promise.race([made, late]);
+    return layered?.text;
+  }
+
+  async function makeLayer(ctx: Ctx): Promise<void> {
+    const index = await fresh(ctx);
+    if (layered?.version === index.version) return;
+    const words = ctx.chat.messages.flatMap((message) =>
+      message.role === "user" && !message.aside ? [message.text] : [],
+    );
+    const { text } = await mapFor(index, { query: words.slice(-3).join("\n"), tokens: config.tokens }, ctx);
+    layered = { version: index.version, text: text && `${text}\n${VERIFY}` };
   }
 
   async function reindex(ctx: Ctx): Promise<string> {
@@ -279,6 +422,22 @@ export function openAnswers({ root, about: { home } }: Ctx, config: typeof defau
     const broken = index.files.filter((file) => index.facts(file)!.parseError).length;
     return `Indexed ${index.files.length} files with ${count} symbols in ${(index.ms / 1000).toFixed(1)} s${broken ? `; ${broken} have syntax errors` : ""}${index.left ? `; ${index.left} are left out` : ""}.`;
   }
+}
+
+/** For work that is nobody's turn: it asks nothing, says nothing and is not broken off with the turn. */
+function aside(ctx: Ctx): Ctx {
+  const quiet = () => {};
+  const own = { ask: undefined, note: quiet, progress: quiet, signal: new AbortController().signal };
+  return Object.create(ctx, Object.fromEntries(Object.entries(own).map(([key, value]) => [key, { value }])));
+}
+
+/** The files that the conversation has read or changed. */
+function seenIn({ chat, files }: Ctx, known: Set<string>): Wish["seen"] {
+  const edited = new Set(files.changes().map(({ path: file }) => file));
+  const words = chat.messages.flatMap((message) => (message.role === "assistant" ? (message.calls ?? []) : []));
+  const named = words.flatMap(({ args }) => Object.values(args)).filter((value) => typeof value === "string");
+  const seen = new Set([...edited, ...named.map((name) => name.replace(/^\.\//, ""))]);
+  return [...seen].filter((file) => known.has(file)).map((file) => ({ path: file, edited: edited.has(file) }));
 }
 
 const nameIn = (symbol: string): string => symbol.trim().replace(/\(\)$/, "");

@@ -149,9 +149,10 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
 ];
 
 export default (zz: Zz<typeof defaults>) => {
+  let stays = false; // a conversation of more than one turn
   let answers: Promise<Answers> | undefined;
   const ready = (ctx: Ctx) =>
-    (answers ??= import("./answers.ts").then(({ openAnswers }) => openAnswers(ctx, zz.config)));
+    (answers ??= import("./answers.ts").then(({ openAnswers }) => openAnswers(ctx, zz.config, () => stays)));
   zz.defer(async () => (await answers)?.close());
 
   for (const { say, ...about } of TOOLS)
@@ -175,7 +176,6 @@ export default (zz: Zz<typeof defaults>) => {
     run: async (_, ctx) => ctx.note(await (await ready(ctx)).reindex(ctx)),
   });
 
-  let stays = false;
   zz.on("started", (fact) => void (stays = fact.stays));
   zz.layer({
     name: "repo-map",
@@ -187,5 +187,4 @@ export default (zz: Zz<typeof defaults>) => {
       return isProject(ctx.root) ? (await ready(ctx)).layer(ctx) : undefined;
     },
   });
-  zz.on("changed", async ({ paths }) => (await answers)?.changed(paths));
 };

@@ -19,7 +19,7 @@ export async function readAll(
   const count = files.length < WORTH_TWO ? 1 : cores;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let [next, left] = [0, files.length];
-  const workers = Array.from({ length: count }, startWorker);
+  const workers = Array.from({ length: count }, () => startWorker("worker"));
   const stop = () => reject(signal.reason);
   signal.addEventListener("abort", stop);
   for (const worker of workers) {
@@ -47,10 +47,10 @@ export async function readAll(
   }
 }
 
-/** In dist/ the worker is a file beside the kernel; from source it lies here. */
-export function startWorker(): Worker {
-  const places = ["./worker.ts", "./symbols-worker.js", "../symbols-worker.js"].map(
+/** In dist/ a worker is a file beside the kernel; from source it lies here. */
+export function startWorker(name: "worker" | "service", workerData?: object): Worker {
+  const places = [`./${name}.ts`, `./symbols-${name}.js`, `../symbols-${name}.js`].map(
     (at) => new URL(at, import.meta.url),
   );
-  return new Worker(places.find((place) => fs.existsSync(place))!, { execArgv: [], stdin: false });
+  return new Worker(places.find((place) => fs.existsSync(place))!, { execArgv: [], workerData });
 }

@@ -17,6 +17,7 @@ const HELD_BYTES = 16_000_000; // a larger index is read again at each question 
 export interface Index {
   readonly names: readonly string[]; // every file of the project, also those that are not read
   readonly files: readonly string[]; // those that are, in order
+  readonly version: object; // the same as long as nothing has changed
   readonly ms: number; // what it took to bring it up to date
   readonly read: number; // how many files were read for that
   readonly left: number; // how many there are beyond what is indexed
@@ -159,7 +160,7 @@ function indexOf(data: Data, names: string[], counts: Pick<Index, "ms" | "read" 
   const { files, resolved } = data;
   const state = { files }; // as it is now: a later question puts another in its place
   return {
-    ...{ ...counts, names, files: [...files.keys()], resolved, keep },
+    ...{ ...counts, names, files: [...files.keys()], version: files, resolved, keep },
     get pages() {
       return pagesOf(state);
     },

@@ -1,4 +1,79 @@
-// The language service, in a thread of its own: it may take seconds, and the conversation goes on.
-export function openRemote(_root: string) {
-  return { async close(): Promise<void> {} };
+// Asks the language service, which lives in a thread of its own: it may take seconds, and can be broken off.
+import type { Worker } from "node:worker_threads";
+import type { Index } from "./project.ts";
+import type { Service } from "./refs.ts";
+import type { Answer, Question } from "./service.ts";
+
+const FORGOTTEN = 10 * 60_000; // ms without a question, after which its memory is given back
+
+export interface Remote {
+  /** It takes a while to start: as soon as it is known to be needed. */
+  start(): void;
+  ask<K extends Question["ask"]>(
+    ask: K,
+    args: Parameters<Service[K]>,
+    index: Index,
+    signal: AbortSignal,
+  ): Promise<ReturnType<Service[K]>>;
+  close(): void;
 }
+
+export function openRemote(root: string, stays: () => boolean): Remote {
+  let worker: Promise<Worker> | undefined;
+  let told: object | undefined; // the index that it knows
+  let timer: NodeJS.Timeout | undefined;
+  let last = 0;
+  const open = new Map<number, PromiseWithResolvers<any>>();
+  return { start, ask, close };
+
+  function start(): void {
+    clearTimeout(timer);
+    worker ??= import("./pool.ts").then(({ startWorker }) => {
+      const started = startWorker("service", { root, stays: stays() });
+      started.unref();
+      started.on("message", ({ id, value, error }: Answer) => {
+        if (error === undefined) open.get(id)?.resolve(value);
+        else open.get(id)?.reject(new Error(error));
+      });
+      started.on("error", (error) => fail(error));
+      return started;
+    });
+  }
+
+  async function ask(ask: Question["ask"], args: unknown[], index: Index, signal: AbortSignal): Promise<any> {
+    start();
+    const id = ++last;
+    const asked = Promise.withResolvers<any>();
+    open.set(id, asked);
+    const stop = () => fail(signal.reason);
+    signal.addEventListener("abort", stop);
+    try {
+      const thread = await worker!;
+      const isKnown = told === index.version;
+      told = index.version;
+      const question: Question = { id, ask, args };
+      if (!isKnown) question.index = { names: index.names.filter((name) => CODE.test(name)), pages: index.pages };
+      thread.ref();
+      thread.postMessage(question);
+      return await asked.promise;
+    } finally {
+      signal.removeEventListener("abort", stop);
+      open.delete(id);
+      if (!open.size) void worker?.then((thread) => thread.unref());
+      timer = setTimeout(close, FORGOTTEN).unref();
+    }
+  }
+
+  /** Whoever waits is told; the next question starts anew. */
+  function fail(error: unknown): void {
+    for (const { reject } of open.values()) reject(error);
+    close();
+  }
+  function close(): void {
+    clearTimeout(timer);
+    void worker?.then((thread) => thread.terminate());
+    [worker, told] = [undefined, undefined];
+  }
+}
+
+const CODE = /\.[cm]?[jt]sx?$/i;

@@ -1,0 +1,1 @@
+export type Wish = any; export type RepoMap = any; export const mapOf: any = undefined;

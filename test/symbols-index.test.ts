@@ -1,0 +1,342 @@
+// The index of symbols as people meet it: what is kept, that no answer is stale, and what bad input does to it.
+import { equal, match, ok } from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import fs from "node:fs";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fakeOpenAI, say } from "./fake/openai.ts";
+import { type How, type Place, place, type Ran, WAYS, zz } from "./run.ts";
+import { KEY, terminal } from "./terminal.ts";
+
+function project(files: Record<string, string | Buffer>): Place {
+  const where = place();
+  for (const [name, content] of Object.entries(files)) put(where, name, content);
+  return where;
+}
+function put(where: Place, name: string, content: string | Buffer): void {
+  fs.mkdirSync(dirname(join(where.cwd, name)), { recursive: true });
+  fs.writeFileSync(join(where.cwd, name), content);
+}
+const index = ({ home }: Place): string => {
+  const [name, ...others] = fs.readdirSync(join(home, "index"));
+  equal(others.length, 0, `one file in ${home}/index: ${[name, ...others].join(" ")}`);
+  return join(home, "index", name!);
+};
+const find = (where: Place, symbol: string, args: string[] = [], how: How = {}): Promise<Ran> =>
+  zz(where, ["--call", "find_definition", JSON.stringify({ symbol }), ...args], how);
+async function finds(where: Place, symbol: string, expected: string, how: How = {}): Promise<void> {
+  const { stdout, stderr, code } = await find(where, symbol, [], how);
+  equal(stdout.trimEnd(), expected, stderr);
+  equal(code, 0, stderr);
+}
+async function lacks(where: Place, symbol: string): Promise<void> {
+  const { stdout, code } = await find(where, symbol);
+  ok(code === 1 || stdout.startsWith("No definition"), stdout);
+}
+const many = (count: number): Record<string, string> =>
+  Object.fromEntries(Array.from({ length: count }, (_, i) => [`src/f${i}.ts`, `export const c${i} = ${i};\n`]));
+
+test("the index is the person's alone, one file a project, and holds no bodies", async () => {
+  const where = project({ "a.ts": 'export function hail(name: string) {\n  return "body-of-hail" + name;\n}\n' });
+  await finds(where, "hail", "a.ts:1: export function hail(name: string)");
+  equal(fs.statSync(index(where)).mode & 0o777, 0o600);
+  equal(fs.statSync(dirname(index(where))).mode & 0o777, 0o700);
+  const kept = fs.readFileSync(index(where), "utf8");
+  match(kept, /hail/);
+  ok(!kept.includes("body-of-hail"), kept);
+});
+
+test("a plain one-shot chat makes no index", async () => {
+  const where = project({ "package.json": "{}", "a.ts": "export const a = 1;\n" });
+  const server = await fakeOpenAI([say("hello")]);
+  const { stdout } = await zz(where, ["-m", "openai/m", "--base-url", server.url, "--key", "k", "hi"]);
+  await server.close();
+  equal(stdout, "hello\n");
+  ok(!fs.existsSync(join(where.home, "index")));
+});
+
+for (const [what, change, symbol, expected] of [
+  ["changed", (w: Place) => put(w, "a.ts", "\nexport const later = 2;\n"), "later", "a.ts:2: export const later = 2"],
+  ["added", (w: Place) => put(w, "deep/b.ts", "export const b = 2;\n"), "b", "deep/b.ts:1: export const b = 2"],
+  [
+    "renamed",
+    (w: Place) => fs.renameSync(join(w.cwd, "a.ts"), join(w.cwd, "z.ts")),
+    "first",
+    "z.ts:1: export const first = 1",
+  ],
+  [
+    "replaced by a folder",
+    (w: Place) => {
+      fs.rmSync(join(w.cwd, "a.ts"));
+      put(w, "a.ts/in.ts", "export const within = 1;\n");
+    },
+    "within",
+    "a.ts/in.ts:1: export const within = 1",
+  ],
+  [
+    "replaced by one of the same size and time",
+    (w: Place) => {
+      const { atimeMs, mtimeMs } = fs.statSync(join(w.cwd, "a.ts"));
+      put(w, "a.ts", "export const fir5t = 1;\n");
+      fs.utimesSync(join(w.cwd, "a.ts"), atimeMs / 1000, mtimeMs / 1000);
+    },
+    "fir5t",
+    "a.ts:1: export const fir5t = 1",
+  ],
+] as const)
+  test(`a file that was ${what} is seen at the next question`, async () => {
+    const where = project({ "a.ts": "export const first = 1;\n", "other.ts": "export const other = 1;\n" });
+    await finds(where, "first", "a.ts:1: export const first = 1");
+    change(where);
+    await finds(where, symbol, expected);
+    await finds(where, "other", "other.ts:1: export const other = 1");
+    if (what !== "renamed" && what !== "added") await lacks(where, "first");
+  });
+
+test("a file that is gone is not found any more", async () => {
+  const where = project({ "a.ts": "export const first = 1;\n", "b.ts": "export const second = 1;\n" });
+  await finds(where, "first", "a.ts:1: export const first = 1");
+  fs.rmSync(join(where.cwd, "a.ts"));
+  await lacks(where, "first");
+  await finds(where, "second", "b.ts:1: export const second = 1");
+});
+
+test("two hundred edits, one after the other, each seen at once; the file of the index does not grow without end", async () => {
+  const where = project(many(40));
+  const { createZz, openChat, context } = await import("../zz.ts");
+  const core = await createZz({ root: where.cwd, home: where.home, save: false });
+  const ctx = context(core, openChat(core, "none/none"));
+  const ask = async (symbol: string) => (await ctx.call("find_definition", { symbol })).text;
+  equal(await ask("c7"), "src/f7.ts:1: export const c7 = 7");
+  const first = fs.statSync(index(where)).size;
+  for (let i = 0; i < 200; i++) {
+    put(where, `src/f${i % 40}.ts`, `${"\n".repeat(i % 5)}export const edit${i} = ${i};\n`);
+    equal(await ask(`edit${i}`), `src/f${i % 40}.ts:${(i % 5) + 1}: export const edit${i} = ${i}`);
+  }
+  ok(fs.statSync(index(where)).size < 3 * first, `${fs.statSync(index(where)).size} of ${first} at first`);
+  await finds(where, "edit199", "src/f39.ts:5: export const edit199 = 199"); // another process, from the disk alone
+});
+
+const whole = /a\.ts:1: export const first = 1/;
+for (const [what, spoil] of [
+  ["is cut off", (file: string) => fs.truncateSync(file, fs.statSync(file).size - 9)],
+  ["is empty", (file: string) => fs.truncateSync(file, 0)],
+  ["has one byte that is another", (file: string) => flip(file, -5)],
+  ["has one byte in its head that is another", (file: string) => flip(file, 3)],
+  ["is no index at all", (file: string) => fs.writeFileSync(file, "PK\x03\x04 something else\n\n\n")],
+  ["is of another version", (file: string) => fs.writeFileSync(file, `{"format":0,"files":[],"gone":[]}\n`)],
+  ["has JSON of another form", (file: string) => fs.writeFileSync(file, "[1,2]\n")],
+  ["is null", (file: string) => fs.writeFileSync(file, "null\n")],
+  ["ends in a half-written change", (file: string) => fs.appendFileSync(file, '{"format":1,"files":[["a.ts",1')],
+  [
+    "is a folder",
+    (file: string) => {
+      fs.rmSync(file);
+      fs.mkdirSync(file);
+    },
+  ],
+] as const)
+  test(`an index that ${what} does no harm`, async () => {
+    const where = project({ "a.ts": "export const first = 1;\n", "b.ts": "export const second = 1;\n" });
+    await find(where, "first");
+    spoil(index(where));
+    put(where, "c.ts", "export const third = 1;\n");
+    for (let i = 0; i < 2; i++) {
+      const { stdout, stderr, code } = await find(where, "first");
+      match(stdout, whole, stderr);
+      equal(code, 0);
+      for (const line of stderr.trim().split("\n"))
+        ok(!line || /^Cannot (use|keep) the index of this project: .*\. It is made anew/.test(line), stderr);
+    }
+    await finds(where, "third", "c.ts:1: export const third = 1");
+  });
+
+function flip(file: string, at: number): void {
+  const bytes = fs.readFileSync(file);
+  const place = at < 0 ? bytes.length + at : at;
+  bytes[place] = bytes[place]! ^ 1;
+  fs.writeFileSync(file, bytes);
+}
+
+test("eight processes that index at once all answer, and what they leave is whole", async () => {
+  const where = project(many(400));
+  const all = await Promise.all(Array.from({ length: 8 }, (_, i) => find(where, `c${i}`)));
+  for (const [i, { stdout, stderr }] of all.entries()) {
+    equal(stdout, `src/f${i}.ts:1: export const c${i} = ${i}\n`, stderr);
+    equal(stderr, "");
+  }
+  await finds(where, "c399", "src/f399.ts:1: export const c399 = 399");
+  equal(fs.readdirSync(dirname(index(where))).length, 1); // no remains
+});
+
+test("files that go while they are indexed do no harm", async () => {
+  const where = project(many(1_500));
+  const running = find(where, "c1499");
+  for (let i = 0; i < 1_400; i++) {
+    fs.rmSync(join(where.cwd, `src/f${i}.ts`));
+    if (i % 100 === 0) await sleep(10);
+  }
+  const { stdout, stderr, code } = await running;
+  equal(stdout, "src/f1499.ts:1: export const c1499 = 1499\n", stderr);
+  equal(code, 0);
+  await lacks(where, "c3");
+});
+
+test("a home that cannot be written to: an answer, and a sentence", async () => {
+  const where = project({ "a.ts": "export const first = 1;\n" });
+  fs.mkdirSync(where.home);
+  fs.writeFileSync(join(where.home, "index"), "in the way\n");
+  const { stdout, stderr, code } = await find(where, "first");
+  match(stdout, whole);
+  match(stderr, /^Cannot keep the index of this project: .*\. It is made anew next time\.$/m);
+  equal(code, 0);
+});
+
+test("folders and files that may not be read are left out", async () => {
+  const where = project({
+    "a.ts": "export const first = 1;\n",
+    "shut/b.ts": "export const b = 1;\n",
+    "c.ts": "const c = 1",
+  });
+  fs.mkdirSync(where.home);
+  const root = process.getuid?.() === 0; // whom no mode keeps out: run as nobody
+  for (const name of ["a.ts", "shut/b.ts", "c.ts", "."]) if (root) fs.chownSync(join(where.cwd, name), 65534, 65534);
+  if (root) for (const one of [where.home, join(where.cwd, "shut")]) fs.chownSync(one, 65534, 65534);
+  fs.chmodSync(dirname(where.cwd), 0o755);
+  fs.chmodSync(join(where.cwd, "shut"), 0);
+  fs.chmodSync(join(where.cwd, "c.ts"), 0);
+  const who = root ? { uid: 65534, gid: 65534 } : {};
+  const env = { ...process.env, ZZ_HOME: where.home, HOME: where.home, NODE_COMPILE_CACHE: join(where.home, "cache") };
+  const child = spawn(WAYS.dist[0], [WAYS.dist[1], "--call", "get_structure", "{}"], { cwd: where.cwd, env, ...who });
+  let said = "";
+  child.stdout.on("data", (data) => (said += data));
+  child.stderr.on("data", (data) => (said += data));
+  equal(await new Promise((resolve) => child.on("close", resolve)), 0, said);
+  fs.chmodSync(join(where.cwd, "shut"), 0o755);
+  equal(said, "a.ts (1) first:1\nc.ts (not read: EACCES)\n");
+});
+
+test("what may not be read is not in the index, by its own name or by a link", async () => {
+  const where = project({ "a.ts": "export const first = 1;\n", "private/plan.ts": "export const plan = 1;\n" });
+  fs.symlinkSync("private/plan.ts", join(where.cwd, "link.ts"));
+  fs.symlinkSync("/etc/hosts", join(where.cwd, "out.yml"));
+  const { stdout } = await zz(where, ["--deny-read=private", "--call", "get_structure", "{}"]);
+  equal(stdout, "a.ts (1) first:1\n");
+  ok(!fs.readFileSync(index(where), "utf8").includes("plan"));
+});
+
+test("what was indexed and may not be read any more is not shown", async () => {
+  const where = project({ "a.ts": "export const first = 1;\n", "private/plan.ts": "export const plan = first;\n" });
+  await finds(where, "plan", "private/plan.ts:1: export const plan = first");
+  for (const [tool, args] of [
+    ["find_definition", { symbol: "plan" }],
+    ["find_references", { symbol: "first" }],
+    ["find_symbols", { query: "plan" }],
+    ["get_structure", {}],
+    ["get_complexity", {}],
+    ["get_dependents", { path: "a.ts" }],
+    ["repo_map", { query: "plan" }],
+  ] as const) {
+    const { stdout, stderr } = await zz(where, ["--deny-read=private", "--call", tool, JSON.stringify(args)]);
+    ok(!/private\/plan/.test(stdout), `${tool}: ${stdout}${stderr}`);
+  }
+});
+
+for (const [what, name, content, told] of [
+  ["binary under the name of code", "film.ts", Buffer.from([71, 0, 17, 0, 16]), "film.ts (not read: binary)"],
+  ["not UTF-8", "latin.ts", Buffer.from([0x2f, 0x2f, 0xe9, 0x0a]), "latin.ts (not read: not UTF-8)"],
+  ["too large", "large.js", `var x = 1;\n${"// long\n".repeat(140_000)}`, "large.js (not read: 1.1 MB)"],
+  ["minified", "lib.min.js", "function a(){}", "lib.min.js (not read: minified)"],
+] as const)
+  test(`a file that is ${what} is listed and not parsed`, async () => {
+    const where = project({ [name]: content });
+    const { stdout } = await zz(where, ["--call", "get_structure", "{}"]);
+    equal(stdout, `${told}\n`);
+  });
+
+test("a syntax error is told, and the rest of the file is there", async () => {
+  const where = project({ "a.ts": "export const before = ;\nexport function after() {}\nconst {\n" });
+  await finds(where, "after", "a.ts:2: export function after()");
+  const { stdout } = await zz(where, ["--call", "get_structure", '{"path":"a.ts"}']);
+  match(stdout, /^\[syntax error: line 1: Expression expected\.\]$/m);
+});
+
+test("no git, a .gitignore: what it names is not indexed", async () => {
+  const where = project({
+    ".gitignore": "out/\n",
+    "a.ts": "export const first = 1;\n",
+    "out/a.ts": "export const first = 1;\n",
+  });
+  await finds(where, "first", "a.ts:1: export const first = 1");
+});
+
+test("Ctrl-C breaks indexing off; what was read is kept and the next run goes on", async () => {
+  const large = Array.from({ length: 300 }, (_, i) => `export function f${i}() { return ${i} }\n`).join("");
+  const where = project(
+    Object.fromEntries(Array.from({ length: 1_200 }, (_, i) => [`f${i}.ts`, `${large}export const c${i} = 1;\n`])),
+  );
+  const { code } = await find(where, "c1", [], { started: (child) => setTimeout(() => child.kill("SIGINT"), 600) });
+  equal(code, 130);
+  await finds(where, "c1199", "f1199.ts:301: export const c1199 = 1");
+});
+
+test("above ten thousand files: without a terminal the first are indexed, and a note says so", async () => {
+  const where = project({});
+  for (let i = 0; i < 12; i++) {
+    fs.mkdirSync(join(where.cwd, `d${i}`));
+    for (let j = 0; j < 900; j++) fs.writeFileSync(join(where.cwd, `d${i}/f${j}.ts`), "");
+  }
+  put(where, "a.ts", "export const first = 1;\n");
+  const { stdout, stderr, code } = await find(where, "first");
+  match(stdout, whole);
+  match(stderr, /^This project has 10801 code files; the first 10000 are indexed\. .*symbols\.folder/m);
+  equal(code, 0);
+
+  // In the readline loop it asks, and remembers; /reindex asks again.
+  const t = terminal(where, ["-m", "offline/router"], { cols: 100 });
+  await t.sees("›");
+  t.type("where is first defined?\r");
+  await t.sees(/10801 code files\. Index \[a\]ll of them, one \[f\]older, or \[c\]ancel\?/);
+  t.type("f");
+  await t.sees("Which folder?");
+  t.type("d3\r");
+  await t.sees("Cannot find a definition");
+  t.type("/reindex\r");
+  await t.sees(/reindex\s+This project has 10801 code files\. .*\[c\]ancel\?/);
+  t.type("a");
+  await t.sees(/Indexed 10801 files/);
+  t.type(KEY.ctrlD);
+  await t.exited;
+});
+
+test("in the readline loop a saved file is indexed within a second, with no question asked", async () => {
+  const where = project({ "package.json": "{}", "src/a.ts": "export const first = 1;\n" });
+  execFileSync("git", ["init", "-q"], { cwd: where.cwd });
+  const t = terminal(where, ["-m", "offline/router"]);
+  await t.sees("›");
+  t.type("where is first defined?\r");
+  await t.sees("src/a.ts:1");
+  put(where, "src/a.ts", "export const second = 1;\n");
+  const saved = performance.now();
+  while (!fs.readFileSync(index(where), "utf8").includes("second") && performance.now() < saved + 3_000)
+    await sleep(20);
+  const ms = performance.now() - saved;
+  ok(ms < 1_000, `${Math.round(ms)} ms`);
+  t.type(KEY.ctrlD);
+  equal(await t.exited, 0);
+});
+
+test("a progress bar on a terminal, none in a pipe", async () => {
+  const where = project(many(900));
+  const { stderr } = await find(where, "c1");
+  equal(stderr, "");
+  fs.rmSync(where.home, { recursive: true });
+  const t = terminal(where, ["-m", "offline/router"]);
+  await t.sees("›");
+  t.type("where is c7 defined?\r");
+  await t.sees(/Indexing \[=*> *\] \d+% \(\d+\/900 files\)/);
+  await t.sees("src/f7.ts:1");
+  t.type(KEY.ctrlD);
+  equal(await t.exited, 0);
+});

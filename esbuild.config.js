@@ -14,7 +14,7 @@ const builtins = {
     build.onLoad({ filter: /(zz|plugins[^.]*)\.ts$/ }, ({ path }) => ({
       loader: "ts",
       contents: readFileSync(path, "utf8").replace(
-        /^import (\w+|\{[\w, ]+\}) from ("node:[\w/]+");$/gm,
+        /^import (?!.*\btype )(\w+|\{[\w, ]+\}) from ("node:[\w/]+");$/gm,
         "const $1 = process.getBuiltinModule($2);",
       ),
     }));

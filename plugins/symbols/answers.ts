@@ -21,6 +21,7 @@ const LAYER_PATIENCE = 2_000; // ms that the first message waits for the map
 
 const MOST_MEANT = 12; // definitions of one name
 const MOST_TEXTS = 10;
+const LONGEST_ROW = 120; // characters
 const SCRIPT = /\.[cm]?[jt]sx?$/i;
 const MARKED = new Set(["definition", "import", "export", "write"]);
 const VERIFY = "Lines may have moved since: verify with grep or read_file.";
@@ -86,7 +87,7 @@ export function openAnswers({ root, about: { home } }: Ctx, config: typeof defau
   async function definition(symbol: string, ctx: Ctx): Promise<Result> {
     const index = await fresh(ctx);
     const wanted = nameIn(symbol);
-    const named = foundIn(index, defining(index.pages, lastPart(wanted)), ctx);
+    const named = foundIn(index, defining(index.leaves, lastPart(wanted)), ctx);
     const code = named.filter(({ kind }) => kind !== "key");
     const exact = (code.length ? code : named).filter(({ name }) => name === wanted || name.endsWith(`.${wanted}`));
     const all = () => foundIn(index, index.files, ctx).filter(({ kind }) => kind !== "key");
@@ -150,7 +151,7 @@ export function openAnswers({ root, about: { home } }: Ctx, config: typeof defau
         ? ["function", "method"]
         : ["class", "interface", "type", "enum", "namespace", "const", "variable"];
     const wanted = nameIn(name);
-    const files = at ? filesUnder(index, at, ctx) : defining(index.pages, lastPart(wanted));
+    const files = at ? filesUnder(index, at, ctx) : defining(index.leaves, lastPart(wanted));
     const all = foundIn(index, files, ctx).filter(({ kind }) => kinds.includes(kind));
     const fits = all.filter((found) => found.name === wanted || found.name.endsWith(`.${wanted}`));
     if (!fits.length) {
@@ -273,24 +274,25 @@ export function openAnswers({ root, about: { home } }: Ctx, config: typeof defau
     remote.start();
     const index = await fresh(ctx);
     const { wanted, all, left } = meant(index, args, ctx);
-    const groups: { symbol: string; places: Place[] }[] = [];
+    const found: { symbol: string; places: Place[] }[] = [];
     for (const at of all) {
-      if (groups.some(({ places }) => places.some((place) => place.path === at.path && place.line === at.line)))
-        continue;
-      groups.push(...(await remote.ask("references", [at], index, ctx.signal)));
+      const isSame = ({ path: file, line }: Place) => file === at.path && line === at.line;
+      if (found.some(({ places }) => places.some(isSame))) continue;
+      const groups = await remote.ask("references", [at], index, ctx.signal); // under another name it is a group of its own
+      const places = groups.flatMap(({ places }) => places).filter(({ path: file }) => mayRead(ctx, file));
+      if (places.length) found.push({ symbol: groups[0]!.symbol, places });
     }
     const said = await textHits(wanted, ctx);
-    if (!groups.length && !said.length)
+    if (!found.length && !said.length)
       throw new Error(`Cannot find a use of '${args.symbol}': no code names it. find_definition suggests names.`);
-    const rows = groups.flatMap(({ symbol, places }) => {
-      const seen = places.filter(({ path: file }) => mayRead(ctx, file));
-      const lines = new Map(seen.map((place) => [`${place.path}:${place.line}`, place]));
+    const rows = found.flatMap(({ symbol, places }) => {
+      const lines = new Map(places.map((place) => [`${place.path}:${place.line}`, place]));
       const rows = [...lines].map(([at, { text, kind }]) => `${at}: ${text}${MARKED.has(kind) ? `  [${kind}]` : ""}`);
-      return [...(groups.length > 1 ? [`${symbol}: ${rows.length} places`] : []), ...rows];
+      return [...(found.length > 1 ? [`${symbol.slice(0, LONGEST_ROW)}: ${rows.length} places`] : []), ...rows];
     });
     const others = said.length ? ["In other files, as text:", ...said] : [];
     const more = left ? [`[${left} more definitions of that name; path and line choose one]`] : [];
-    return { text: [capped(rows, 2 * MOST, "places"), ...more, ...others].filter(Boolean).join("\n"), data: groups };
+    return { text: [capped(rows, 2 * MOST, "places"), ...more, ...others].filter(Boolean).join("\n"), data: found };
   }
 
   /** The definitions that a name may stand for; where the project has none, the first place that names it. */
@@ -298,13 +300,13 @@ export function openAnswers({ root, about: { home } }: Ctx, config: typeof defau
     const wanted = nameIn(symbol);
     const name = lastPart(wanted);
     const file = at && relative(at, ctx);
-    const named = foundIn(index, defining(index.pages, name), ctx)
+    const named = foundIn(index, defining(index.leaves, name), ctx)
       .filter(({ kind }) => kind !== "key")
       .filter((found) => found.name === wanted || found.name.endsWith(`.${wanted}`))
       .filter((found) => (!file || found.path === file) && (!line || found.line === line));
     const users = named.length
       ? []
-      : using(index.pages, name).filter((one) => (!file || one === file) && mayRead(ctx, one));
+      : using(index.leaves, name).filter((one) => (!file || one === file) && mayRead(ctx, one));
     const places = named
       .map(({ path, line }) => ({ path, line, name }))
       .concat(users.slice(0, 1).map((path) => ({ path, line: line ?? 1, name })));

@@ -52,5 +52,9 @@ export function startWorker(name: "worker" | "service", workerData?: object): Wo
   const places = [`./${name}.ts`, `./symbols-${name}.js`, `../symbols-${name}.js`].map(
     (at) => new URL(at, import.meta.url),
   );
-  return new Worker(places.find((place) => fs.existsSync(place))!, { execArgv: [], workerData });
+  return new Worker(places.find((place) => fs.existsSync(place))!, {
+    execArgv: [],
+    workerData,
+    resourceLimits: { maxYoungGenerationSizeMb: 16 },
+  });
 }

@@ -4,14 +4,23 @@ import path from "node:path";
 import type { LowSync } from "lowdb";
 import type { Ctx } from "zz";
 import type { Kept } from "./resolve.ts";
-import { type Entry, type Page, type Row, unpack } from "./rows.ts";
+import { type Entry, type Leaf, type Row, unpack } from "./rows.ts";
 import type { Facts } from "./scan.ts";
-import { type Data, openStore, pagesOf, type Scope, storeFile } from "./store.ts";
+import {
+  type Data,
+  inOrder,
+  leavesOf,
+  memoryPage,
+  openStore,
+  type Placed,
+  type Scope,
+  scratchPage,
+  storeFile,
+} from "./store.ts";
 
 export const CODE = /\.(?:[cm]?[jt]sx?|json|ya?ml)$/i;
 const FEW = 24; // files that are read here, since a worker thread takes longer to start
 const FEW_BYTES = 400_000;
-const HELD_BYTES = 16_000_000; // a larger index is read again at each question rather than held
 
 /** The index at one moment. */
 export interface Index {
@@ -22,7 +31,7 @@ export interface Index {
   readonly read: number; // how many files were read for that
   readonly left: number; // how many there are beyond what is indexed
   facts(name: string): Facts | undefined;
-  readonly pages: Page[]; // to search in
+  readonly leaves: Leaf[]; // to search in
   resolved?: Kept | undefined;
   keep(resolved: Kept): void;
 }
@@ -67,8 +76,9 @@ export function openProject(root: string, home: string, limit: Limit): Project {
     const changed = [...data.files]
       .filter(([name, entry]) => isChanged(path.join(root, name), entry))
       .map(([name]) => name);
-    const fresh = new Map<string, Row>();
-    if (isFew(root, changed)) await readHere(changed); // while the list is made
+    const fresh = new Map<string, Row>(); // read here
+    const placed = new Map<string, Placed>(); // read in other threads
+    if (isFew(root, changed)) readHere(changed, await reader(changed)); // while the list is made
     const names = await listing;
     const code = names.filter((name) => CODE.test(name));
     Object.assign(data, await limit(code.length, ctx, data));
@@ -80,33 +90,37 @@ export function openProject(root: string, home: string, limit: Limit): Project {
       .concat(changed.filter((name) => wanted.has(name)));
     const unread = missing.filter((name) => !fresh.has(name));
     let failure: unknown;
-    if (isFew(root, unread)) await readHere(unread);
+    if (isFew(root, unread)) readHere(unread, await reader(unread));
     else await readThere(unread).catch((error) => (failure = error));
     const gone = [...data.files.keys()].filter(
-      (name) => !wanted.has(name) || (changed.includes(name) && !fresh.has(name)),
+      (name) => !wanted.has(name) || (changed.includes(name) && !fresh.has(name) && !placed.has(name)),
     );
-    if (fresh.size || gone.length) {
+    if (fresh.size || placed.size || gone.length) {
       change(
         data,
-        [...fresh.values()].filter(({ path }) => wanted.has(path)),
+        [...fresh.values()].filter((row) => wanted.has(row.path)),
+        placed,
         gone,
       );
       save(db, ctx);
     }
     if (failure) throw failure;
-    held = sizeOf(data) > HELD_BYTES && data.base ? undefined : data;
-    const counts = { ms: performance.now() - started, read: fresh.size, left: readable.length - wanted.size };
+    held = data;
+    const ms = performance.now() - started;
+    const counts = { ms, read: fresh.size + placed.size, left: readable.length - wanted.size };
     return indexOf(data, names, counts, (resolved) => {
+      if (JSON.stringify(resolved) === JSON.stringify(data.resolved)) return;
       data.resolved = resolved;
       data.change = { rows: [], gone: [] };
       save(db, ctx);
     });
 
-    async function readHere(some: string[]): Promise<void> {
-      if (!some.length) return;
-      const { readRow } = await import("./read.ts");
+    async function reader(some: string[]): Promise<typeof import("./read.ts") | undefined> {
+      return some.length ? import("./read.ts") : undefined;
+    }
+    function readHere(some: string[], reader: typeof import("./read.ts") | undefined): void {
       for (const name of some) {
-        const row = mayRead(ctx, name) && readRow(root, name, data.files.get(name));
+        const row = mayRead(ctx, name) && reader!.readRow(root, name, known(data.files.get(name)));
         if (row) fresh.set(name, row);
       }
     }
@@ -115,12 +129,14 @@ export function openProject(root: string, home: string, limit: Limit): Project {
       const order = many
         .filter((name) => mayRead(ctx, name))
         .map((name) => [name, known(data.files.get(name))] as const);
+      const page = scratchPage();
       let done = 0;
       await readAll(root, order, ctx.signal, ({ files, text, read }) => {
-        const bytes = Buffer.from(text.buffer, text.byteOffset, text.byteLength);
-        let at = 0;
-        for (const { length, ...row } of files)
-          fresh.set(row.path, { ...row, text: bytes.toString("utf8", at, (at += length)) });
+        let at = page.add(text);
+        for (const { length, path: name, ...entry } of files) {
+          placed.set(name, length ? { ...entry, page, at, length } : { ...data.files.get(name)!, ...entry });
+          at += length;
+        }
         ctx.progress(bar((done += read), order.length));
       });
     }
@@ -131,40 +147,35 @@ export function openProject(root: string, home: string, limit: Limit): Project {
 const known = (entry: Entry | undefined): Entry | undefined =>
   entry && { mtime: entry.mtime, ctime: entry.ctime, size: entry.size, hash: entry.hash };
 
-/** Takes in what was read. The text of a file that holds what it held is what it was. */
-function change(data: Data, rows: Row[], gone: string[]): void {
-  const sorted = rows.toSorted((a, b) => (a.path < b.path ? -1 : 1)); // so that pages are in the order of their files
-  const whole = sorted.map((row) => ({ ...row, text: row.text || textOf(data, row.path) }));
-  const page = Buffer.from(whole.map(({ text }) => text).join(""));
-  const files: Data["files"] = new Map(data.files);
+/** Takes in what was read. The row of a file that holds what it held is what it was. */
+function change(data: Data, rows: Row[], placed: Map<string, Placed>, gone: string[]): void {
+  const whole = rows.map((row) => (row.text.length ? row : { ...row, text: rowOf(data, row.path) }));
+  const page = memoryPage(Buffer.concat(whole.map(({ text }) => text)));
+  const files: Data["files"] = new Map([...data.files, ...placed]);
   for (const name of gone) files.delete(name);
   let at = 0;
   for (const { path: name, text, ...entry } of whole) {
-    const length = Buffer.byteLength(text);
-    files.set(name, { ...entry, page, at, length });
-    at += length;
+    files.set(name, { ...entry, page, at, length: text.length });
+    at += text.length;
   }
-  const isNew = files.size !== data.files.size || rows.some(({ path: name }) => !data.files.has(name));
-  data.files = isNew ? new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1))) : files;
-  data.change = { rows: whole, gone };
+  const isNew = placed.size || files.size !== data.files.size || rows.some(({ path: name }) => !data.files.has(name));
+  data.files = isNew ? inOrder(files) : files;
+  data.change = placed.size ? undefined : { rows: whole, gone };
 }
 
-function textOf({ files }: Pick<Data, "files">, name: string): string {
+function rowOf({ files }: Pick<Data, "files">, name: string): Buffer {
   const { page, at, length } = files.get(name)!;
-  return page.toString("utf8", at, at + length);
+  return page.read(at, length);
 }
-
-const sizeOf = ({ files }: Data): number => [...files.values()].reduce((sum, { length }) => sum + length, 0);
 
 function indexOf(data: Data, names: string[], counts: Pick<Index, "ms" | "read" | "left">, keep: Index["keep"]): Index {
-  const { files, resolved } = data;
-  const state = { files }; // as it is now: a later question puts another in its place
+  const { files, resolved } = data; // as they are now: a later question puts others in their place
   return {
     ...{ ...counts, names, files: [...files.keys()], version: files, resolved, keep },
-    get pages() {
-      return pagesOf(state);
+    get leaves() {
+      return leavesOf({ files });
     },
-    facts: (name) => (files.has(name) ? unpack(textOf(state, name)) : undefined),
+    facts: (name) => (files.has(name) ? unpack(rowOf({ files }, name).toString()) : undefined),
   };
 }
 

@@ -7,9 +7,10 @@ import { type Entry, pack, type Row } from "./rows.ts";
 import { type Facts, listed, scan } from "./scan.ts";
 
 const LARGEST = 1_000_000; // bytes; what is larger is no code that anyone wrote
+const NONE = Buffer.alloc(0);
 const SURE = 50; // ms: a file's time tells nothing of what happens within the same tick of the clock
 
-/** Undefined: it is not there. With `known`, a file that holds the same bytes as before keeps its row: the text is "". */
+/** Undefined: it is not there. With `known`, a file that holds the same bytes as before keeps its row: the text is empty. */
 export function readRow(root: string, name: string, known?: Entry): Row | undefined {
   const now = Date.now();
   let stat: fs.Stats | undefined;
@@ -21,7 +22,7 @@ export function readRow(root: string, name: string, known?: Entry): Row | undefi
     const hash = bytes ? crypto.hash("sha256", bytes).slice(0, 32) : `${stat.size}`;
     const mtime = stat.mtimeMs > now - SURE ? -1 : stat.mtimeMs;
     const entry = { path: name, mtime, ctime: stat.ctimeMs, size: stat.size, hash };
-    if (known?.hash === hash && !large) return { ...entry, text: "" };
+    if (known?.hash === hash && !large) return { ...entry, text: NONE };
     return { ...entry, text: pack(bytes ? factsOf(name, bytes) : listed(`${(stat.size / 1e6).toFixed(1)} MB`)) };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;

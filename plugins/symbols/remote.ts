@@ -52,7 +52,14 @@ export function openRemote(root: string, stays: () => boolean): Remote {
       const isKnown = told === index.version;
       told = index.version;
       const question: Question = { id, ask, args };
-      if (!isKnown) question.index = { names: index.names.filter((name) => CODE.test(name)), pages: index.pages };
+      if (!isKnown) {
+        const leaves = index.leaves.map(({ paths, starts, page }) => ({
+          paths,
+          starts,
+          rows: page.read(0, page.size),
+        }));
+        question.index = { names: index.names.filter((name) => CODE.test(name)), leaves };
+      }
       thread.ref();
       thread.postMessage(question);
       return await asked.promise;

@@ -8,7 +8,7 @@ export interface Entry {
   size: number;
   hash: string;
 }
-export type Row = Entry & { path: string; text: string };
+export type Row = Entry & { path: string; text: Uint8Array }; // empty: what it was
 
 const KINDS: Sym["kind"][] = [
   ...(["function", "class", "method", "property", "interface", "type", "enum", "member", "namespace"] as const),
@@ -21,33 +21,35 @@ const PRIVATE = 4;
 const PROTECTED = 8;
 const LOCAL = 16;
 
-export function pack(facts: Facts): string {
+export function pack(facts: Facts): Buffer {
   const { symbols, imports, exports, uses, todos, loc, nesting, decisions, parseError, global, unread } = facts;
-  return JSON.stringify({
-    s: symbols.map((sym) =>
-      trimmed([
-        sym.name,
-        KINDS.indexOf(sym.kind),
-        flagsOf(sym),
-        sym.line,
-        sym.end - sym.line,
-        sym.signature,
-        sym.owner ?? 0,
-        sym.doc ?? 0,
-        sym.decisions ?? 0,
-      ]),
-    ),
-    i: imports.map(({ from, line, how, names }) => [from, line, HOWS.indexOf(how), ...names]),
-    e: exports.map(({ name, local, from }) => trimmed([name, local ?? 0, from ?? 0])),
-    u: ` ${Object.entries(uses)
-      .map(([name, count]) => `${name}:${count}`)
-      .join(" ")} `,
-    t: todos.map(({ line, text }) => [line, text]),
-    n: [loc, nesting, decisions],
-    x: parseError,
-    g: global,
-    r: unread,
-  });
+  return Buffer.from(
+    JSON.stringify({
+      s: symbols.map((sym) =>
+        trimmed([
+          sym.name,
+          KINDS.indexOf(sym.kind),
+          flagsOf(sym),
+          sym.line,
+          sym.end - sym.line,
+          sym.signature,
+          sym.owner ?? 0,
+          sym.doc ?? 0,
+          sym.decisions ?? 0,
+        ]),
+      ),
+      i: imports.map(({ from, line, how, names }) => [from, line, HOWS.indexOf(how), ...names]),
+      e: exports.map(({ name, local, from }) => trimmed([name, local ?? 0, from ?? 0])),
+      u: ` ${Object.entries(uses)
+        .map(([name, count]) => `${name}:${count}`)
+        .join(" ")} `,
+      t: todos.map(({ line, text }) => [line, text]),
+      n: [loc, nesting, decisions],
+      x: parseError,
+      g: global,
+      r: unread,
+    }),
+  );
 }
 
 export function unpack(row: string): Facts {
@@ -97,32 +99,42 @@ function trimmed(fields: unknown[]): unknown[] {
   return fields;
 }
 
-/** Rows one after the other, and whose they are; a file of which another one has a later row is not in it any more. */
+/** Rows that lie somewhere one after the other. */
 export interface Page {
+  read(at: number, length: number): Buffer;
+  size: number;
+}
+/** A page and whose its rows are; "" where they are nobody's any more. */
+export interface Leaf {
   paths: string[];
   starts: number[]; // where each one's row begins
-  rows: Uint8Array;
+  page: Page;
 }
+const CHUNK = 4 << 20; // bytes that are searched at a time
 
 /** The files that define a name, that use it, and whose declarations are seen without an import. */
-export const defining = (pages: Page[], name: string): string[] => holding(pages, `[${JSON.stringify(name)},`);
-export const using = (pages: Page[], name: string): string[] => holding(pages, ` ${name}:`);
-export const globals = (pages: Page[]): string[] => holding(pages, ',"g":true');
+export const defining = (leaves: Leaf[], name: string): string[] => holding(leaves, `[${JSON.stringify(name)},`);
+export const using = (leaves: Leaf[], name: string): string[] => holding(leaves, ` ${name}:`);
+export const globals = (leaves: Leaf[]): string[] => holding(leaves, ',"g":true');
 
 /** The files in whose rows a text stands. */
-function holding(pages: Page[], text: string): string[] {
-  const found = pages.flatMap(({ paths, starts, rows }) => {
-    const bytes = Buffer.from(rows.buffer, rows.byteOffset, rows.byteLength);
-    const here: string[] = [];
-    for (let at = bytes.indexOf(text); at >= 0; ) {
-      const file = lastUpTo(starts, at);
-      if (paths[file]) here.push(paths[file]);
-      const next = starts[file + 1];
-      at = next === undefined ? -1 : bytes.indexOf(text, next);
+function holding(leaves: Leaf[], text: string): string[] {
+  const found: string[] = [];
+  for (const { paths, starts, page } of leaves)
+    for (let first = 0; first < paths.length; ) {
+      const from = starts[first]!;
+      let last = first + 1;
+      while (last < paths.length && (starts[last + 1] ?? page.size) - from < CHUNK) last++;
+      const bytes = page.read(from, (starts[last] ?? page.size) - from);
+      for (let at = bytes.indexOf(text); at >= 0; ) {
+        const file = lastUpTo(starts, from + at);
+        if (paths[file]) found.push(paths[file]);
+        const next = starts[file + 1];
+        at = next === undefined ? -1 : bytes.indexOf(text, next - from);
+      }
+      first = last;
     }
-    return here;
-  });
-  return pages.length > 1 ? found.sort() : found;
+  return found.sort();
 }
 
 function lastUpTo(starts: number[], at: number): number {

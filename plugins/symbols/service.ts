@@ -1,14 +1,15 @@
 // The language service's thread: it answers one question after the other, from the files as they are.
 import module from "node:module";
 import { parentPort, workerData } from "node:worker_threads";
-import { globals, type Page, using } from "./rows.ts";
+import { globals, type Leaf, using } from "./rows.ts";
+import { memoryPage } from "./store.ts";
 
 /** What it is asked, with the index where that is another than the last time. */
 export interface Question {
   id: number;
   ask: "references" | "rename" | "check";
   args: unknown[];
-  index?: { names: string[]; pages: Page[] };
+  index?: { names: string[]; leaves: (Omit<Leaf, "page"> & { rows: Uint8Array })[] };
 }
 export type Answer = { id: number; value?: unknown; error?: string };
 
@@ -18,12 +19,12 @@ module.enableCompileCache();
 const { openService } = await import("./refs.ts");
 module.flushCompileCache();
 
-let pages: Page[] = [];
+let leaves: Leaf[] = [];
 let idle: NodeJS.Timeout | undefined;
 const service = openService(
   workerData.root,
-  (names) => [...new Set([...names].flatMap((name) => using(pages, name)))],
-  () => globals(pages),
+  (names) => [...new Set([...names].flatMap((name) => using(leaves, name)))],
+  () => globals(leaves),
 );
 
 parentPort!.on("message", ({ id, ask, args, index }: Question) => {
@@ -31,7 +32,10 @@ parentPort!.on("message", ({ id, ask, args, index }: Question) => {
   const answer: Answer = { id };
   try {
     if (index) {
-      pages = index.pages;
+      leaves = index.leaves.map(({ rows, ...leaf }) => ({
+        ...leaf,
+        page: memoryPage(Buffer.from(rows.buffer, rows.byteOffset, rows.byteLength)),
+      }));
       service.update(index.names);
     }
     answer.value = (service[ask] as (...args: unknown[]) => unknown)(...args);
@@ -39,5 +43,10 @@ parentPort!.on("message", ({ id, ask, args, index }: Question) => {
     answer.error = error instanceof Error ? error.message : String(error);
   }
   parentPort!.postMessage(answer);
-  if (workerData.stays) idle = setTimeout(() => service.warm(), IDLE);
+  if (workerData.stays) idle = setTimeout(warm, IDLE);
 });
+
+/** Step by step, so that a question does not wait for it. */
+function warm(): void {
+  if (service.warm()) idle = setTimeout(warm, 1);
+}

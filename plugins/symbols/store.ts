@@ -1,36 +1,34 @@
-// Where the index of a project is kept: one file in the home, through lowdb. A head that says what there is, the rows of
-// all files, then what changed since; it is written anew when that has grown to half of it.
+// Where the index of a project is kept: one file in the home, through lowdb. It is made of pieces: the rows of all files
+// with a head that says whose they are, then the same for what changed since. It is written anew when that has grown to
+// half of it. Rows stay on the disk until they are asked for, so that a large project costs no memory.
 import crypto from "node:crypto";
 import fs from "node:fs";
+import os from "node:os";
 import path from "node:path";
 import zlib from "node:zlib";
 import { LowSync, type SyncAdapter } from "lowdb";
 import type { Kept } from "./resolve.ts";
-import type { Entry, Page, Row } from "./rows.ts";
+import type { Entry, Leaf, Page, Row } from "./rows.ts";
 
-const FORMAT = 1; // raise it whenever rows change their form or meaning
+const FORMAT = "zz index 1"; // raise it whenever rows change their form or meaning
+const PREAMBLE = 100; // bytes: the format, two lengths, two checksums, blanks, a line end
+const CHUNK = 1 << 20;
 
+export type Placed = Entry & { page: Page; at: number; length: number };
 export type Scope = { scope: string; most: number }; // the folder that is indexed ("": all of it), and how many files
 
 export interface Data extends Scope {
-  files: Map<string, Entry & { page: Buffer; at: number; length: number }>;
+  files: Map<string, Placed>;
   resolved?: Kept | undefined;
-  base: number; // bytes of the file as it was last written whole; 0: not yet
-  added: number; // bytes after that
+  base: number; // bytes of the first piece; 0: there is none yet
+  size: number; // bytes of the file
   change?: { rows: Row[]; gone: string[] } | undefined; // what is to be written; undefined: all of it
 }
 
 type Listed = [name: string, mtime: number, ctime: number, size: number, hash: string, length: number];
-type Head = Partial<Scope> & {
-  format: number;
-  root: string;
-  resolved?: Kept;
-  gone: string[];
-  files: Listed[];
-  crc: number;
-};
+type Head = Scope & { root: string; resolved?: Kept | undefined; gone: string[]; files: Listed[] };
 
-const nothing = (): Data => ({ scope: "", most: 0, files: new Map(), base: 0, added: 0 });
+const nothing = (): Data => ({ scope: "", most: 0, files: new Map(), base: 0, size: 0 });
 
 /** `warn` is told when what was kept cannot be used. */
 export function openStore(root: string, home: string, warn: (text: string) => void): LowSync<Data> {
@@ -48,7 +46,7 @@ function adapter(file: string, root: string, warn: (text: string) => void): Sync
   return {
     read() {
       try {
-        return parse(fs.readFileSync(file), root);
+        return parse(opened(fs.openSync(file, "r")), root);
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== "ENOENT")
           warn(`Cannot use the index of this project: ${(error as Error).message}. It is made anew.`);
@@ -56,41 +54,16 @@ function adapter(file: string, root: string, warn: (text: string) => void): Sync
       }
     },
     write(data) {
-      const { change, base, added } = data;
-      const piece = change && base ? changePiece(data, root, change) : undefined;
-      if (
-        piece &&
-        (added + piece.length) * 2 < base &&
-        fs.statSync(file, { throwIfNoEntry: false })?.size === base + added
-      ) {
+      const { change, base, size } = data;
+      const isSame = base && fs.statSync(file, { throwIfNoEntry: false })?.size === size;
+      const piece = change && isSame ? changePiece(data, root, change) : undefined;
+      if (piece && (size - base + piece.length) * 2 < base) {
         fs.appendFileSync(file, piece);
-        data.added += piece.length;
-      } else {
-        const whole = wholePiece(data, root);
-        replace(file, whole);
-        [data.base, data.added] = [whole.length, 0];
-      }
+        data.size += piece.length;
+      } else writeWhole(file, root, data);
       data.change = undefined;
     },
   };
-}
-
-function replace(file: string, bytes: Buffer): void {
-  const temporary = `${file}.${process.pid}.${crypto.randomBytes(4).toString("hex")}.tmp`;
-  fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
-  try {
-    fs.writeFileSync(temporary, bytes, { mode: 0o600 });
-    fs.renameSync(temporary, file);
-  } catch (error) {
-    fs.rmSync(temporary, { force: true });
-    throw error;
-  }
-}
-
-function wholePiece({ files, scope, most, resolved }: Data, root: string): Buffer {
-  const rows = Buffer.concat([...files.values()].map(({ page, at, length }) => page.subarray(at, at + length)));
-  const list = [...files].map(([name, entry]) => listed(name, entry, entry.length));
-  return piece({ ...{ format: FORMAT, root, scope, most, resolved }, gone: [], files: list, crc: 0 }, rows);
 }
 
 function changePiece(
@@ -98,72 +71,182 @@ function changePiece(
   root: string,
   { rows, gone }: NonNullable<Data["change"]>,
 ): Buffer {
-  const texts = rows.map(({ text }) => Buffer.from(text));
-  const list = rows.map((row, at) => listed(row.path, row, texts[at]!.length));
-  return piece({ ...{ format: FORMAT, root, scope, most, resolved }, gone, files: list, crc: 0 }, Buffer.concat(texts));
+  const files = rows.map((row) => listed(row.path, row, row.text.length));
+  const head = Buffer.from(JSON.stringify({ root, scope, most, resolved, gone, files } satisfies Head));
+  const text = Buffer.concat(rows.map(({ text }) => text));
+  return Buffer.concat([preamble(text.length, head.length, zlib.crc32(text), zlib.crc32(head)), text, head]);
+}
+
+/** The new file takes the place of the old one whole; whoever reads the old one goes on reading it. */
+function writeWhole(file: string, root: string, data: Data): void {
+  const { scope, most, resolved } = data;
+  const temporary = `${file}.${process.pid}.${crypto.randomBytes(4).toString("hex")}.tmp`;
+  fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+  const fd = fs.openSync(temporary, "w+", 0o600);
+  try {
+    const files = [...data.files].map(([name, entry]) => listed(name, entry, entry.length));
+    const head = Buffer.from(JSON.stringify({ root, scope, most, resolved, gone: [], files } satisfies Head));
+    let [at, crc] = [PREAMBLE, 0];
+    for (const bytes of chunks([...data.files.values()])) {
+      fs.writeSync(fd, bytes, 0, bytes.length, at);
+      crc = zlib.crc32(bytes, crc);
+      at += bytes.length;
+    }
+    fs.writeSync(fd, head, 0, head.length, at);
+    fs.writeSync(fd, preamble(at - PREAMBLE, head.length, crc, zlib.crc32(head)), 0, PREAMBLE, 0);
+    fs.renameSync(temporary, file);
+    data.base = data.size = at + head.length;
+    const page = filePage(opened(fd), PREAMBLE, at - PREAMBLE);
+    at = 0;
+    data.files = new Map(
+      Array.from(data.files, ([name, entry]) => {
+        const placed = { ...entry, page, at };
+        at += entry.length;
+        return [name, placed];
+      }),
+    );
+  } catch (error) {
+    fs.closeSync(fd);
+    fs.rmSync(temporary, { force: true });
+    throw error;
+  }
+}
+
+/** All rows in their order, in pieces of a good size to write. */
+function* chunks(entries: Placed[]): Generator<Buffer> {
+  let [waiting, size]: [Buffer[], number] = [[], 0];
+  for (let i = 0; i < entries.length; ) {
+    const { page, at } = entries[i]!;
+    let length = 0;
+    for (; entries[i]?.page === page && entries[i]!.at === at + length && length < CHUNK; i++)
+      length += entries[i]!.length;
+    waiting.push(page.read(at, length));
+    size += length;
+    if (size < CHUNK && i < entries.length) continue;
+    yield Buffer.concat(waiting);
+    [waiting, size] = [[], 0];
+  }
 }
 
 const listed = (name: string, { mtime, ctime, size, hash }: Entry, length: number): Listed => [
   ...([name, mtime, ctime, size, hash, length] as const),
 ];
 
-const piece = (head: Head, rows: Buffer): Buffer =>
-  Buffer.concat([Buffer.from(`${JSON.stringify({ ...head, crc: zlib.crc32(rows) })}\n`), rows]);
+function preamble(rows: number, head: number, ...crcs: number[]): Buffer {
+  return Buffer.from(`${[FORMAT, rows, head, ...crcs].join(" ").padEnd(PREAMBLE - 1)}\n`);
+}
 
 /** Piece after piece; a last one that is not whole was being written when something ended it. */
-function parse(bytes: Buffer, root: string): Data | null {
+function parse(file: Opened, root: string): Data | null {
   const data = nothing();
-  for (let from = 0; from < bytes.length; ) {
-    const end = bytes.indexOf(10, from);
-    const head = headOf(bytes.toString("utf8", from, Math.max(end, from)));
-    const length = head?.files.reduce((sum, [, , , , , length]) => sum + length, 0) ?? 0;
-    const page = bytes.subarray(end + 1, end + 1 + length);
-    const isWhole = head && end >= 0 && page.length === length && zlib.crc32(page) === head.crc;
-    if (!isWhole) {
-      if (!from) throw new Error("it is damaged");
+  const { fd } = file;
+  const { size } = fs.fstatSync(fd);
+  for (let from = 0; from < size; ) {
+    const [, rows, head, rowsCrc, headCrc] =
+      /^zz index 1 (\d+) (\d+) (\d+) (\d+) +\n$/.exec(text(fd, from, PREAMBLE))?.map(Number) ?? [];
+    const at = from + PREAMBLE;
+    const bytes = rows === undefined ? undefined : readAt(fd, at + rows, head!);
+    if (!bytes || zlib.crc32(bytes) !== headCrc || crcOf(fd, at, rows!) !== rowsCrc) {
+      if (!from) throw new Error("it is damaged, or another version's");
       data.base = 0; // what is whole is used, and written anew
-      break;
+      return data;
     }
-    if (head.format !== FORMAT || head.root !== root) return null;
-    for (const name of head.gone) data.files.delete(name);
-    let at = 0;
-    for (const [name, mtime, ctime, size, hash, length] of head.files) {
-      data.files.set(name, { mtime, ctime, size, hash, page, at, length });
-      at += length;
-    }
-    Object.assign(data, { scope: head.scope, most: head.most, resolved: head.resolved });
-    from = end + 1 + length;
-    if (data.base) data.added = from - data.base;
-    else data.base = from;
+    take(data, JSON.parse(bytes.toString()), filePage(file, at, rows!), root);
+    from = at + rows! + head!;
+    data.base ||= from;
+    data.size = from;
   }
+  if (!data.base) throw new Error("it is empty");
   return data;
 }
 
-function headOf(text: string): Head | undefined {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
+function take(data: Data, { gone, files, scope, most, resolved, ...head }: Head, page: Page, root: string): void {
+  if (head.root !== root) throw new Error(`it is that of ${head.root}`);
+  Object.assign(data, { scope, most, resolved });
+  const isNew = !data.files.size;
+  for (const name of gone) data.files.delete(name);
+  let at = 0;
+  for (const [name, mtime, ctime, size, hash, length] of files) {
+    data.files.set(name, { mtime, ctime, size, hash, page, at, length });
+    at += length;
   }
+  if (!isNew) data.files = inOrder(data.files);
+}
+
+export const inOrder = (files: Data["files"]): Data["files"] =>
+  new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
+
+export const memoryPage = (bytes: Buffer): Page => ({
+  read: (at, length) => bytes.subarray(at, at + length),
+  size: bytes.length,
+});
+
+/** An open file, closed when no page of it is held any more. */
+type Opened = { fd: number };
+const CLOSING = new FinalizationRegistry((fd: number) => fs.closeSync(fd));
+
+function opened(fd: number): Opened {
+  const file = { fd };
+  CLOSING.register(file, fd);
+  return file;
+}
+
+const filePage = (file: Opened, from: number, size: number): Page => ({
+  read: (at, length) => readAt(file.fd, from + at, length) ?? Buffer.alloc(0),
+  size,
+});
+
+/** A page that grows, in a file that nobody else sees and that goes with the process. */
+export function scratchPage(): Page & { add(bytes: Uint8Array): number } {
+  const file = path.join(os.tmpdir(), `zz-index-${process.pid}-${crypto.randomBytes(4).toString("hex")}`);
+  const fd = fs.openSync(file, "wx+", 0o600);
+  fs.rmSync(file, { force: true });
+  return Object.assign(filePage(opened(fd), 0, 0), {
+    add(this: Page, bytes: Uint8Array) {
+      const at = this.size;
+      fs.writeSync(fd, bytes, 0, bytes.length, at);
+      this.size += bytes.length;
+      return at;
+    },
+  });
+}
+
+/** Undefined: there is less. */
+function readAt(fd: number, at: number, length: number): Buffer | undefined {
+  const bytes = Buffer.allocUnsafe(length);
+  return fs.readSync(fd, bytes, 0, length, at) === length ? bytes : undefined;
+}
+const text = (fd: number, at: number, length: number): string => readAt(fd, at, length)?.toString("latin1") ?? "";
+
+function crcOf(fd: number, from: number, length: number): number {
+  const bytes = Buffer.allocUnsafe(Math.min(CHUNK, length));
+  let crc = 0;
+  for (let at = 0; at < length; at += bytes.length) {
+    const read = fs.readSync(fd, bytes, 0, Math.min(bytes.length, length - at), from + at);
+    if (!read) return -1;
+    crc = zlib.crc32(bytes.subarray(0, read), crc);
+  }
+  return crc;
 }
 
 /** For a search in all rows at once. What lies between two of them was a file's that is gone or has a later row. */
-export function pagesOf({ files }: Pick<Data, "files">): Page[] {
-  const pages = new Map<Buffer, Page & { end: number }>();
-  for (const [name, { page, at, length }] of files) {
-    let found = pages.get(page);
-    if (!found) pages.set(page, (found = { paths: [], starts: [], rows: page, end: 0 }));
-    if (found.end !== at) {
-      found.paths.push("");
-      found.starts.push(found.end);
+export function leavesOf({ files }: Pick<Data, "files">): Leaf[] {
+  const leaves = new Map<Page, Leaf & { end: number }>();
+  const placed = [...files].sort(([, a], [, b]) => a.at - b.at);
+  for (const [name, { page, at, length }] of placed) {
+    let leaf = leaves.get(page);
+    if (!leaf) leaves.set(page, (leaf = { paths: [], starts: [], page, end: 0 }));
+    if (leaf.end !== at) {
+      leaf.paths.push("");
+      leaf.starts.push(leaf.end);
     }
-    found.paths.push(name);
-    found.starts.push(at);
-    found.end = at + length;
+    leaf.paths.push(name);
+    leaf.starts.push(at);
+    leaf.end = at + length;
   }
-  for (const page of pages.values()) {
-    page.paths.push("");
-    page.starts.push(page.end);
+  for (const leaf of leaves.values()) {
+    leaf.paths.push("");
+    leaf.starts.push(leaf.end);
   }
-  return [...pages.values()];
+  return [...leaves.values()].map(({ paths, starts, page }) => ({ paths, starts, page }));
 }

@@ -504,11 +504,11 @@ rows("find_definition", coded, [
   [
     "overloads are all of them",
     { symbol: "many" },
-    /^src\/code\.ts:33: .*\nsrc\/code\.ts:34: .*\nsrc\/code\.ts:35: function many\(a: any\) \{\}$/,
+    /^src\/code\.ts:33: .*\nsrc\/code\.ts:34: .*\nsrc\/code\.ts:35: function many\(a: any\)$/,
   ],
   ["the comment before it is shown", { symbol: "Lamp" }, "src/code.ts:11: export class Lamp  // Shines."],
-  ["a function inside a plugin's arrow", { symbol: "helper" }, "src/plugin.ts:2: function helper() {}"],
-  ["JavaScript", { symbol: "legacy" }, "src/old.js:1: function legacy() {}"],
+  ["a function inside a plugin's arrow", { symbol: "helper" }, "src/plugin.ts:2: function helper()"],
+  ["JavaScript", { symbol: "legacy" }, "src/old.js:1: function legacy()"],
   ["TSX", { symbol: "View" }, "src/view.tsx:1: export function View()"],
   ["a file with a syntax error does not stop it", { symbol: "after" }, /^src\/broken\.ts:2: export const after = 1/],
   [
@@ -531,15 +531,101 @@ rows("find_references", coded, [
   ["a private name", { symbol: "#wire" }, /^src\/code\.ts:13: .*\nsrc\/code\.ts:17: /],
   ["what nobody uses", { symbol: "xyzzyplugh" }, /^Cannot find a use of 'xyzzyplugh'/, "fails"],
 ]);
-test("find_references: of Lamp there are four and no more", async () => {
-  equal((await call(coded, "find_references", { symbol: "Lamp" })).text.split("\n").length, 4);
+test("find_references: of Lamp there are four and no more in code, and one as text", async () => {
+  const { text } = await call(coded, "find_references", { symbol: "Lamp" });
+  match(text, /^(src\/.*\n){4}In other files, as text:\nnotes\.md:2: class Lamp$/);
 });
 
 rows("get_structure", coded, [
-  ["each file and what it exports", { path: "src/view.tsx" }, "src/view.tsx (1) View:1"],
-  ["a folder", { path: "src" }, /^src\/broken\.ts .*\nsrc\/code\.ts \(\d+\) plain:2 waits:3 /],
+  ["the outline of one file", { path: "src/view.tsx" }, "src/view.tsx · 3 lines of code\n1-3: export function View()"],
+  ["a file, absolute", { path: join(realpathSync(coded.cwd), "src/view.tsx") }, /^src\/view\.tsx · 3 lines/],
+  [
+    "members are indented",
+    { path: "src/code.ts" },
+    /^11-23: export class Lamp\n {2}12-12: static count = 0\n {2}13-13: #wire/m,
+  ],
+  ["no members at depth 1", { path: "src/code.ts", depth: 1 }, /^11-23: export class Lamp\n(?! )/m],
+  [
+    "each file of a folder and what it exports",
+    { path: "src" },
+    /^src\/broken\.ts .*\nsrc\/code\.ts \(\d+\) plain:2 waits:3 /,
+  ],
+  ["a syntax error is told", { path: "src/broken.ts" }, /^\[syntax error: line 1: Expression expected\.\]$/m],
   ["no code there", { path: "notes.md" }, "No code under 'notes.md'."],
-  ["a folder, absolute", { path: join(realpathSync(coded.cwd), "src/view.tsx") }, "src/view.tsx (1) View:1"],
+]);
+
+rows("get_function", coded, [
+  ["with line numbers", { name: "plain", path: "src/code.ts" }, /^src\/code\.ts:2-2\n2\t.*function plain/],
+  ["a method", { name: "Lamp.dim" }, /^src\/code\.ts:15-\d+\n15\t {2}dim\(level/],
+  ["an arrow function", { name: "arrow()" }, /^src\/code\.ts:\d+-\d+\n\d+\t.*const arrow/],
+  ["without a path, wherever it is", { name: "legacy" }, "src/old.js:1-1\n1\tfunction legacy() {}"],
+  [
+    "a name that a file does not have: what it has",
+    { name: "nope", path: "src/old.js" },
+    "Cannot show function 'nope': 'src/old.js' has none of that name. There are: legacy (src/old.js:1).",
+    "fails",
+  ],
+  [
+    "a name that is nowhere",
+    { name: "xyzzyplugh" },
+    /^Cannot show function 'xyzzyplugh': none has that name\./,
+    "fails",
+  ],
+  ["a class is no function", { name: "Lamp" }, /^Cannot show function 'Lamp'/, "fails"],
+]);
+rows("get_class", coded, [
+  [
+    "the whole of it",
+    { name: "Lamp" },
+    /^src\/code\.ts:11-23\n11\texport class Lamp \{\n12\t {2}static count[\s\S]*\n23\t\}$/,
+  ],
+  ["an interface", { name: "Bulb" }, /^src\/code\.ts:\d+-\d+\n\d+\t.*interface Bulb/],
+  [
+    "of a file",
+    { name: "Lmp", path: "src/code.ts" },
+    /^Cannot show class 'Lmp': .* There are: .*Lamp \(src\/code\.ts:11\)/,
+    "fails",
+  ],
+]);
+rows("find_symbols", coded, [
+  ["misspelt", { query: "prlain" }, /^src\/code\.ts:2: .* {2}\[function\]/],
+  ["of a kind", { query: "Lamp", kind: "class" }, /^src\/code\.ts:11: export class Lamp {2}\/\/ Shines\. {2}\[class\]/],
+  ["under a path", { query: "legacy", path: "src/old.js" }, "src/old.js:1: function legacy()  [function]"],
+  ["none", { query: "qqqqqqqqqq" }, /^Cannot find symbols like 'qqqqqqqqqq'/, "fails"],
+]);
+rows("get_complexity", coded, [
+  [
+    "a folder, the most complex first",
+    { path: "src" },
+    /^src\/code\.ts: score \d+ \(\d+ branches, nesting \d+, \d+ imports, \d+ lines\)\n/,
+  ],
+  [
+    "a file and its functions",
+    { path: "src/old.js" },
+    "src/old.js: score 2 = 0 branches + 2 × 1 nesting + 0 imports + 2 lines / 20\n1-1: legacy: 1 paths, 1 lines",
+  ],
+]);
+rows("get_dependencies", coded, [
+  ["with where they lead", { path: "src/uses.ts" }, "src/uses.ts:1: ./code.ts → src/code.ts"],
+  ["none", { path: "src/todo.ts" }, "'src/todo.ts' imports nothing."],
+  ["no code", { path: "notes.md" }, /^Cannot list what 'notes\.md' imports: it is no code file/, "fails"],
+]);
+rows("get_dependents", coded, [
+  ["who imports it", { path: "src/code.ts" }, "src/uses.ts:1: ./code.ts"],
+  ["nobody", { path: "src/uses.ts" }, "Nothing imports 'src/uses.ts'."],
+]);
+rows("check_types", coded, [
+  [
+    "errors, with line and column",
+    { paths: ["src/broken.ts"] },
+    "src/broken.ts:1:23: error TS1109: Expression expected.",
+  ],
+  ["none", { paths: ["src/view.tsx", "src/old.js"] }, /^No problems in 2 files\.$|TS\d+/],
+  ["no code", { paths: ["notes.md"] }, /^Cannot check notes\.md: it is no TypeScript/, "fails"],
+]);
+rows("repo_map", coded, [
+  ["what a query is about", { query: "lamp", tokens: 200 }, /^src\/code\.ts:11: export class Lamp/m],
+  ["within its budget", { tokens: 60 }, /^[\s\S]{1,300}$/],
 ]);
 
 rows("get_todos", coded, [
@@ -556,7 +642,7 @@ test("the symbol tools see a file as it is now, not as it was", async () => {
   const where = project({ "a.ts": "export const before = 1;\n" });
   equal((await call(where, "find_definition", { symbol: "before" })).failed, undefined);
   writeFileSync(join(where.cwd, "a.ts"), "\nexport const later = 1;\n");
-  equal((await call(where, "find_definition", { symbol: "later" })).text, "a.ts:2: export const later = 1;");
+  equal((await call(where, "find_definition", { symbol: "later" })).text, "a.ts:2: export const later = 1");
 });
 
 // ── The gate ──

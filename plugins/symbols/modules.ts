@@ -181,7 +181,8 @@ export function openModules(disk: Disk): Modules {
   function readFile(file: string): string | undefined {
     const text = read(file);
     if (!text || !file.endsWith("/package.json") || !/"#[^"]*"\s*[,\]}]/.test(text)) return text;
-    return text;
+    const { imports: _, ...rest } = parsed(text) ?? {};
+    return JSON.stringify(rest);
   }
 
   // ── tsconfig.json

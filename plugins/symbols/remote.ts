@@ -5,6 +5,7 @@ import type { Service } from "./refs.ts";
 import type { Answer, Question } from "./service.ts";
 
 const FORGOTTEN = 10 * 60_000; // ms without a question, after which its memory is given back
+const FORGOTTEN_ALONE = 20_000; // in a program that is about to end
 
 export interface Remote {
   /** It takes a while to start: as soon as it is known to be needed. */
@@ -30,12 +31,12 @@ export function openRemote(root: string, stays: () => boolean): Remote {
     clearTimeout(timer);
     worker ??= import("./pool.ts").then(({ startWorker }) => {
       const started = startWorker("service", { root, stays: stays() });
-      started.unref();
       started.on("message", ({ id, value, error }: Answer) => {
         if (error === undefined) open.get(id)?.resolve(value);
         else open.get(id)?.reject(new Error(error));
       });
       started.on("error", (error) => fail(error));
+      started.unref(); // after the listeners, which hold it
       return started;
     });
   }
@@ -67,7 +68,8 @@ export function openRemote(root: string, stays: () => boolean): Remote {
       signal.removeEventListener("abort", stop);
       open.delete(id);
       if (!open.size) void worker?.then((thread) => thread.unref());
-      timer = setTimeout(close, FORGOTTEN).unref();
+      clearTimeout(timer);
+      timer = setTimeout(close, stays() ? FORGOTTEN : FORGOTTEN_ALONE).unref();
     }
   }
 

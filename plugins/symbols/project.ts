@@ -1,6 +1,8 @@
 // The index of a project: what each of its code files holds, brought up to date at every question.
 import fs from "node:fs";
 import path from "node:path";
+import v8 from "node:v8";
+import vm from "node:vm";
 import type { LowSync } from "lowdb";
 import type { Ctx } from "zz";
 import type { Kept } from "./resolve.ts";
@@ -21,6 +23,7 @@ import {
 export const CODE = /\.(?:[cm]?[jt]sx?|json|ya?ml)$/i;
 const FEW = 24; // files that are read here, since a worker thread takes longer to start
 const FEW_BYTES = 400_000;
+const MANY = 1_000; // files, after which memory is given back
 
 /** The index at one moment. */
 export interface Index {
@@ -106,6 +109,7 @@ export function openProject(root: string, home: string, limit: Limit): Project {
     }
     if (failure) throw failure;
     held = data;
+    if (placed.size > MANY || data.files.size > 5 * MANY) giveBackSoon();
     const ms = performance.now() - started;
     const counts = { ms, read: fresh.size + placed.size, left: readable.length - wanted.size };
     return indexOf(data, names, counts, (resolved) => {
@@ -141,6 +145,15 @@ export function openProject(root: string, home: string, limit: Limit): Project {
       });
     }
   }
+}
+
+/** Node gives memory back when it needs some; a conversation may go on for hours without. */
+function giveBackSoon(): void {
+  const giveBack = () => {
+    v8.setFlagsFromString("--expose-gc");
+    vm.runInNewContext("gc")();
+  };
+  setTimeout(giveBack, 1_000).unref();
 }
 
 /** Without the bytes that it lies in: it goes to another thread. */

@@ -29,8 +29,8 @@ export function openRemote(root: string, stays: () => boolean): Remote {
 
   function start(): void {
     clearTimeout(timer);
-    worker ??= import("./pool.ts").then(({ startWorker }) => {
-      const started = startWorker("service", { root, stays: stays() });
+    worker ??= import("./pool.ts").then(({ startThread }) => {
+      const started = startThread("service", { root, stays: stays() });
       started.on("message", ({ id, value, error }: Answer) => {
         if (error === undefined) open.get(id)?.resolve(value);
         else open.get(id)?.reject(new Error(error));

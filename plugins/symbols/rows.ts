@@ -101,7 +101,7 @@ function trimmed(fields: unknown[]): unknown[] {
 
 /** Rows that lie somewhere one after the other. */
 export interface Page {
-  read(at: number, length: number): Buffer;
+  read(at: number, length: number, into?: Buffer): Buffer;
   size: number;
 }
 /** A page and whose its rows are; "" where they are nobody's any more. */
@@ -120,12 +120,15 @@ export const globals = (leaves: Leaf[]): string[] => holding(leaves, ',"g":true'
 /** The files in whose rows a text stands. */
 function holding(leaves: Leaf[], text: string): string[] {
   const found: string[] = [];
+  let into: Buffer | undefined;
   for (const { paths, starts, page } of leaves)
     for (let first = 0; first < paths.length; ) {
       const from = starts[first]!;
       let last = first + 1;
       while (last < paths.length && (starts[last + 1] ?? page.size) - from < CHUNK) last++;
-      const bytes = page.read(from, (starts[last] ?? page.size) - from);
+      const length = (starts[last] ?? page.size) - from;
+      if (!into || into.length < length) into = Buffer.allocUnsafe(length);
+      const bytes = page.read(from, length, into);
       for (let at = bytes.indexOf(text); at >= 0; ) {
         const file = lastUpTo(starts, from + at);
         if (paths[file]) found.push(paths[file]);

@@ -192,7 +192,7 @@ function opened(fd: number): Opened {
 }
 
 const filePage = (file: Opened, from: number, size: number): Page => ({
-  read: (at, length) => readAt(file.fd, from + at, length) ?? Buffer.alloc(0),
+  read: (at, length, into) => readAt(file.fd, from + at, length, into) ?? Buffer.alloc(0),
   size,
 });
 
@@ -212,8 +212,8 @@ export function scratchPage(): Page & { add(bytes: Uint8Array): number } {
 }
 
 /** Undefined: there is less. */
-function readAt(fd: number, at: number, length: number): Buffer | undefined {
-  const bytes = Buffer.allocUnsafe(length);
+function readAt(fd: number, at: number, length: number, into = Buffer.allocUnsafe(length)): Buffer | undefined {
+  const bytes = into.subarray(0, length);
   return fs.readSync(fd, bytes, 0, length, at) === length ? bytes : undefined;
 }
 const text = (fd: number, at: number, length: number): string => readAt(fd, at, length)?.toString("latin1") ?? "";

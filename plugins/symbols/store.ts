@@ -212,7 +212,7 @@ export function scratchPage(): Page & { add(bytes: Uint8Array): number } {
 }
 
 /** Undefined: there is less. */
-function readAt(fd: number, at: number, length: number, into = Buffer.allocUnsafe(length)): Buffer | undefined {
+function readAt(fd: number, at: number, length: number, into: Buffer = Buffer.allocUnsafe(length)): Buffer | undefined {
   const bytes = into.subarray(0, length);
   return fs.readSync(fd, bytes, 0, length, at) === length ? bytes : undefined;
 }

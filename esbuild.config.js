@@ -2,6 +2,7 @@
 // needs is loaded, and all of it comes from the compile cache. zz.js is a stub: the cache must be on before anything loads.
 import { chmodSync, copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { basename } from "node:path";
 import { build } from "esbuild";
 
 /**
@@ -24,22 +25,27 @@ const builtins = {
 /**
  * TypeScript's parser without the checker, the emitter and the editor services: a seventh of its text, which loads in a
  * sixth of the time. The compiler is one script with its parts one after the other; what comes before the binder stands
- * alone. Only what reads files one by one gets it (scan.ts, modules.ts); refs.ts has all of TypeScript.
+ * alone. scan.ts gets the parser, modules.ts also what finds modules; refs.ts has all of TypeScript.
  */
 const parser = {
   name: "parser",
   setup(build) {
     build.onLoad({ filter: /plugins\/symbols\/(scan|modules)\.ts$/ }, ({ path }) => ({
       loader: "ts",
-      contents: readFileSync(path, "utf8").replace(
-        'import { ts } from "ts-morph";',
-        'import * as ts from "ts-parser";',
-      ),
+      contents: readFileSync(path, "utf8")
+        .replace('import { ts } from "ts-morph";', `import * as ts from "ts-parser/${basename(path, ".ts")}";`)
+        // What is taken out of it name by name is all that is bundled.
+        .replace(/^const \{ ([\w, ]+) \} = ts(?: as unknown as \{.*?^\})?;$/gms, (_, names) =>
+          names
+            .split(", ")
+            .map((name) => `const ${name} = ts.${name};`)
+            .join(""),
+        ),
     }));
-    build.onResolve({ filter: /^ts-parser$/ }, () => ({ path: "ts-parser", namespace: "parser" }));
-    build.onLoad({ filter: /.*/, namespace: "parser" }, () => ({
-      contents: partOf(typescript()),
+    build.onResolve({ filter: /^ts-parser/ }, ({ path }) => ({ path, namespace: "parser" }));
+    build.onLoad({ filter: /.*/, namespace: "parser" }, ({ path }) => ({
       resolveDir: import.meta.dirname,
+      contents: partOf(typescript(), path.endsWith("scan") ? "commandLineParser" : "binder"),
     }));
   },
 };
@@ -55,7 +61,7 @@ function typescript() {
   return readFileSync(fromTsMorph.resolve("@ts-morph/common").replace(/[^/\\]+$/, "typescript.js"), "utf8");
 }
 
-function partOf(text) {
+function partOf(text, end) {
   const mark = (words) => {
     const at = text.indexOf(words);
     if (at < 0)
@@ -65,7 +71,7 @@ function partOf(text) {
   const listed = "module.exports = __toCommonJS(typescript_exports);";
   const helpers = text.slice(mark("var __defProp = "), mark("// src/typescript/typescript.ts"));
   const exported = text.slice(mark("__export(typescript_exports, {"), mark(listed));
-  const part = text.slice(mark(listed) + listed.length, mark("// src/compiler/binder.ts"));
+  const part = text.slice(mark(listed) + listed.length, mark(`// src/compiler/${end}.ts`));
   const declared = new Set(
     Array.from(part.matchAll(/^(?:async )?(?:var|function\*?|class|let|const) (\w+)/gm), ([, name]) => name),
   );

@@ -9,12 +9,8 @@ export interface Wish {
 }
 export interface Source {
   path: string;
-  facts: Facts & Prose;
+  facts: Facts;
   imports: string[]; // resolved project paths
-}
-/** What a file says in plain words, where it is known: a sentence about behaviour finds it by them. */
-export interface Prose {
-  words?: string; // of its comments and strings, those that are no identifiers of it, each once
 }
 export interface RepoMap {
   text: string;
@@ -22,9 +18,9 @@ export interface RepoMap {
   left: number; // files that are not
   tokens: number;
 }
-export interface Doc {
+interface Doc {
   path: string;
-  facts?: Facts & Prose; // undefined: not parsed, a bare path
+  facts?: Facts; // undefined: not parsed, a bare path
   imports: number[]; // places in the list of all
   isTest: boolean;
 }
@@ -33,7 +29,7 @@ interface Survey {
   docs: Doc[]; // by path
   names: Map<string, number>; // a number for each identifier
   terms: Terms;
-  defined: number; // names below this number are defined here
+  definers: number[][]; // of each identifier that is a symbol, the files that show it
   held: (number[] | undefined)[]; // of each identifier, the terms in it
   users: number[]; // of each identifier, how many files use it
   uses: { doc: number[]; name: number[]; count: number[] }; // by file
@@ -52,15 +48,16 @@ interface Net {
 }
 
 /** What a word counts for where it stands. */
-const STANDS = { base: 3, folder: 1.5, name: 2, inner: 1, doc: 1.5, use: 0.4, todo: 0.5, prose: 0.5 };
+const STANDS = { base: 3, folder: 1.5, name: 2, inner: 1, doc: 1.5, use: 0.4, todo: 0.5 };
 /** What the surfer's start is made of. */
 const START = { words: 1, seen: 0.5, focus: 4 };
 const GENERAL = { damping: 0.85, weight: 0.1 }; // who is used at all
 const ASKED = { damping: 0.25, backward: 0.4 }; // near what is asked for, by what it uses and by what uses it
+/** An import by itself; a use of what is not imported; names that more files define than that tell nothing. */
 const EDGE = { imported: 0.5, elsewhere: 0.1, definers: 50, guessed: 4 };
 const BM25 = { k: 1.2, b: 0.8 };
 const TEST = 0.6; // of what a code file counts
-const BARE = 0.2;
+const BARE = 0.2; // what a file that is not parsed counts
 const MOST_TERMS = 64;
 const LONGEST = 120;
 
@@ -69,19 +66,18 @@ export function mapOf(sources: Source[], others: string[], wish: Wish): RepoMap 
   return pack(survey, orderOf(survey, wish), wish.tokens);
 }
 
-/** The same map with the files in an order of one's own: what the benchmark compares with. */
-export function mapInOrder(
-  sources: Source[],
-  others: string[],
-  wish: Wish,
-  order: (docs: Doc[], ours: () => number[]) => number[],
-): RepoMap {
+/** The files, best first. */
+export function rank(sources: Source[], others: string[], wish: Wish): string[] {
   const survey = surveyOf(sources, others, wish);
-  return pack(
-    survey,
-    order(survey.docs, () => orderOf(survey, wish)),
-    wish.tokens,
-  );
+  return orderOf(survey, wish).map((doc) => survey.docs[doc]!.path);
+}
+
+/** The map with all files in an order of one's own: the benchmark compares with such. */
+export function mapInOrder(sources: Source[], others: string[], wish: Wish, paths: string[]): RepoMap {
+  const survey = surveyOf(sources, others, wish);
+  const places = new Map(survey.docs.map(({ path }, doc) => [path, doc]));
+  const order = paths.map((path) => places.get(path)!);
+  return pack(survey, order, wish.tokens);
 }
 
 function surveyOf(sources: Source[], others: string[], { query = "", focus = [] }: Wish): Survey {
@@ -91,10 +87,9 @@ function surveyOf(sources: Source[], others: string[], { query = "", focus = [] 
   const survey: Survey = {
     ...{ docs, terms, names: new Map(), held: [], users: [], uses: { doc: [], name: [], count: [] } },
     ...{ counts: new Float64Array(docs.length * many), lengths: new Float64Array(docs.length) },
-    ...{ telling: new Float64Array(many), defined: 0 },
+    ...{ telling: new Float64Array(many), definers: [] },
   };
-  for (const { facts } of docs) for (const { name } of facts?.symbols ?? []) numberOf(survey, name);
-  survey.defined = survey.held.length;
+  for (const [doc, { facts }] of docs.entries()) for (const sym of facts?.symbols ?? []) define(survey, doc, sym);
   for (let doc = 0; doc < docs.length; doc++) count(survey, doc);
   for (let term = 0; term < many; term++) {
     let having = 0;
@@ -128,6 +123,11 @@ function numberOf({ names, held, users, terms }: Survey, name: string): number {
   return held.push(terms.in(name)) - 1;
 }
 
+function define(survey: Survey, doc: number, sym: Sym): void {
+  const all = (survey.definers[numberOf(survey, sym.name)] ??= []);
+  if (isPublic(sym) && all.at(-1) !== doc) all.push(doc);
+}
+
 /** Counts a file's words, as far as they are asked for, and its uses of the project's symbols. */
 function count(survey: Survey, doc: number): void {
   const { docs, names, held, users, uses, counts, lengths, terms } = survey;
@@ -145,7 +145,7 @@ function count(survey: Survey, doc: number): void {
     const often = facts.uses[name]!;
     users[id]!++;
     if (held[id]) add(held[id], STANDS.use * Math.log2(1 + often));
-    if (id >= survey.defined) continue;
+    if (!survey.definers[id]?.length) continue;
     uses.doc.push(doc);
     uses.name.push(id);
     uses.count.push(often);
@@ -156,14 +156,13 @@ function count(survey: Survey, doc: number): void {
     if (sym.doc) add(terms.in(sym.doc), STANDS.doc);
   }
   for (const { text } of facts.todos) add(terms.in(text), STANDS.todo);
-  if (facts.words) add([...new Set(terms.in(facts.words))], STANDS.prose);
 
   function add(found: number[] | undefined, weight: number): void {
     if (found) for (const term of found) counts[doc * many + term]! += weight;
   }
 }
 
-/** The files, best first. */
+/** By how near a file is to what is asked for, then by how much it is used at all. */
 function orderOf(survey: Survey, wish: Wish): number[] {
   const { docs } = survey;
   const net = netOf(survey);
@@ -233,37 +232,39 @@ function relevance(survey: Survey, query: string): Float64Array {
 }
 
 /** Paths, and identifiers that are no plain words, as the query has them. */
-function namedIn({ docs, names, users }: Survey, query: string): Float64Array {
+function namedIn({ docs, names, definers, users }: Survey, query: string): Float64Array {
   const named = new Float64Array(docs.length);
-  const identifiers = new Set<string>();
-  for (const [token] of query.matchAll(/[\p{L}_$][\p{L}\p{N}_$]*/gu))
-    if (/\p{Ll}[\p{Lu}\p{N}_]|\p{L}_|_\p{L}|\$/u.test(token)) identifiers.add(token);
-  for (const [, token] of query.matchAll(/`(?:[\p{L}\p{N}_$]+\.)*([\p{L}_$][\p{L}\p{N}_$]*)(?:\(\))?`/gu))
-    identifiers.add(token!);
-  for (const name of identifiers) {
-    const id = names.get(name);
-    if (id === undefined) continue;
-    const isDefined = ({ facts }: Doc) => facts?.symbols.some((sym) => sym.name === name && isPublic(sym));
-    raise(docs.map(isDefined), Math.log(1 + docs.length / (users[id]! || 1)));
+  for (const name of identifiersIn(query)) {
+    const id = names.get(name)!;
+    if (definers[id]) raise(definers[id], Math.log(1 + docs.length / (users[id]! || 1)));
   }
-  for (const [token] of query.matchAll(/[\w@$.-]*[/.][\w@$./-]*\w/g)) {
-    const path = token.replace(/^\.*\//, "");
-    raise(
-      docs.map((doc) => `/${doc.path}`.endsWith(`/${path}`) || doc.path.startsWith(`${path}/`)),
-      2 * Math.log(1 + docs.length),
-    );
+  for (const path of pathsIn(query)) {
+    const isMeant = (doc: Doc) => `/${doc.path}`.endsWith(`/${path}`) || doc.path.startsWith(`${path}/`);
+    const meant = [...docs.keys()].filter((doc) => isMeant(docs[doc]!));
+    raise(meant, 2 * Math.log(1 + docs.length));
   }
   return named;
 
-  function raise(are: (boolean | undefined)[], by: number): void {
-    const many = are.filter(Boolean).length;
-    for (const [doc, is] of are.entries()) if (is) named[doc]! += by / Math.sqrt(many);
+  function raise(meant: number[], by: number): void {
+    for (const doc of meant) named[doc]! += by / Math.sqrt(meant.length);
   }
 }
+/** With a capital, a digit or an underscore in it, or in backticks, or called. */
+function identifiersIn(query: string): string[] {
+  const found = [...query.matchAll(/[\p{L}\p{N}_$]+/gu)].filter(({ 0: word, index }) => {
+    const after = query.slice(index + word.length, index + word.length + 2);
+    return /\p{Ll}[\p{Lu}\p{N}]|\p{L}_|_\p{L}|\$/u.test(word) || query[index - 1] === "`" || /^(?:`|\(\))/.test(after);
+  });
+  return [...new Set(found.map(([word]) => word))].slice(0, MOST_TERMS);
+}
+
+const pathsIn = (query: string): string[] =>
+  [...new Set(query.match(/[\w@$./-]+/g)?.map((token) => token.replace(/^\.*\/|[./-]+$/g, "")))]
+    .filter((token) => /[/.]/.test(token))
+    .slice(0, MOST_TERMS);
 
 /** Who uses whose symbols, those that it imports first of all. */
-function netOf({ docs, names, users, uses }: Survey): Net {
-  const definers = definersOf(docs, names);
+function netOf({ docs, definers, users, uses }: Survey): Net {
   const leadsOn = docs.map(({ facts }) => facts?.exports.some(({ from }) => from) ?? false);
   const reached = new Int32Array(docs.length).fill(-1); // by which file, last
   const weights = new Float64Array(docs.length);
@@ -286,8 +287,8 @@ function netOf({ docs, names, users, uses }: Survey): Net {
       weights[to]! += weight;
     }
     function use(doc: number, name: number, count: number): void {
-      const all = definers[name];
-      if (!count || !all || all.length > EDGE.definers || all.includes(doc)) return;
+      const all = definers[name]!;
+      if (!count || all.length > EDGE.definers || all.includes(doc)) return;
       let near = 0;
       for (const to of all) if (reached[to] === doc) near++;
       const weight = Math.sqrt(count) * Math.log(1 + docs.length / users[name]!);
@@ -306,17 +307,6 @@ function netOf({ docs, names, users, uses }: Survey): Net {
       if (leadsOn[to]) ahead.push(...docs[to]!.imports);
     }
   }
-}
-
-function definersOf(docs: Doc[], names: Map<string, number>): (number[] | undefined)[] {
-  const definers: (number[] | undefined)[] = Array.from({ length: names.size });
-  for (const [doc, { facts }] of docs.entries())
-    for (const sym of facts?.symbols ?? []) {
-      if (!isPublic(sym)) continue;
-      const all = (definers[names.get(sym.name)!] ??= []);
-      if (all.at(-1) !== doc) all.push(doc);
-    }
-  return definers;
 }
 
 const isPublic = (sym: Sym): boolean => !sym.local && !sym.visibility && sym.kind !== "key";
@@ -382,13 +372,11 @@ interface Row {
 function pack(survey: Survey, order: number[], tokens: number): RepoMap {
   const { docs } = survey;
   const budget = tokens * UNIT;
-  const everything = docs.flatMap(({ facts }, doc): Row[] => {
-    const shown = facts?.symbols.filter(isPublic) ?? [];
-    return shown.length ? shown.map((sym) => ({ doc, sym, value: 0 })) : [{ doc, value: 0 }];
-  });
-  const symbols = everything.filter(({ sym }) => sym).length;
+  let symbols = 0;
+  for (const doc of docs) symbols += shownOf(doc).length;
+  const everything = symbols + docs.length < tokens ? docs.flatMap(allOf) : []; // a row is more than a token
   const whole = fit(everything, budget + UNIT, 0);
-  const isWhole = whole.length === everything.length;
+  const isWhole = whole.length === everything.length && everything.length >= docs.length;
   const taken = isWhole
     ? whole
     : fit(rowsOf(survey, order.slice(0, 20 + tokens / 8)), budget - cost(footer(docs.length, symbols)), MISSES);
@@ -402,6 +390,10 @@ function pack(survey: Survey, order: number[], tokens: number): RepoMap {
     ? { text, files, left, tokens: countTokens(text) }
     : { text: "", files: [], left: docs.length, tokens: 0 };
 
+  function allOf(one: Doc, doc: number): Row[] {
+    const shown = shownOf(one);
+    return shown.length ? shown.map((sym) => ({ doc, sym, value: 0 })) : [{ doc, value: 0 }];
+  }
   function fit(rows: Row[], limit: number, misses: number) {
     const fitting: { doc: number; at: number; text: string }[] = [];
     let spent = 0;
@@ -417,22 +409,21 @@ function pack(survey: Survey, order: number[], tokens: number): RepoMap {
   }
 }
 
+/** What others may use, once where one line declares several. */
+function shownOf({ facts }: Doc): Sym[] {
+  const shown = facts?.symbols.filter(isPublic) ?? [];
+  return shown.filter(
+    ({ line, signature }, at) => shown[at - 1]?.line !== line || shown[at - 1]?.signature !== signature,
+  );
+}
+
 /** A file's value falls with its place, not with its score: the same budget shows as many files for any query. */
 function rowsOf(survey: Survey, order: number[]): Row[] {
-  const most = Math.max(1, ...survey.telling);
+  const most = Math.max(0, ...survey.telling) || 1;
   return order
     .flatMap((doc, place) => {
-      const rated = (survey.docs[doc]!.facts?.symbols.filter(isPublic) ?? []).map((sym) => ({
-        sym,
-        value: worth(sym),
-      }));
-      const names = new Set<string>();
-      for (const one of rated) {
-        // of overloads, the first
-        const name = `${one.sym.owner}.${one.sym.name}`;
-        if (names.has(name)) one.value *= 0.2;
-        names.add(name);
-      }
+      const rated = shownOf(survey.docs[doc]!).map((sym) => ({ sym, value: worth(sym) }));
+      for (const [at, { sym }] of rated.entries()) if (isOverload(sym, rated[at - 1]?.sym)) rated[at]!.value *= 0.2;
       rated.sort((a, b) => b.value - a.value || a.sym.line - b.sym.line);
       const best = 1 / (place + LEAD);
       const { length } = survey.docs[doc]!.path;
@@ -449,9 +440,11 @@ function rowsOf(survey: Survey, order: number[]): Row[] {
     const id = names.get(name)!;
     const sum = (found: number[] = []) => found.reduce((sum, term) => sum + telling[term]! / most, 0);
     const asked = Math.min(2, sum(held[id]) + (doc ? sum(terms.in(doc)) / 2 : 0));
-    return KINDS[kind] * (exported ? 1 : 0.5) * (1 + 2 * asked) * (1 + Math.log2(1 + users[id]!) / 5);
+    return KINDS[kind] * (exported ? 1 : 0.5) * (1 + 4 * asked) * (1 + Math.log2(1 + users[id]!) / 5);
   }
 }
+
+const isOverload = (sym: Sym, before?: Sym): boolean => sym.name === before?.name && sym.owner === before.owner;
 
 const KINDS: Record<Sym["kind"], number> = {
   ...{ function: 1, class: 1, interface: 0.9, type: 0.8, enum: 0.8, namespace: 0.7, const: 0.7, variable: 0.6 },

@@ -151,8 +151,20 @@ export function openService(
     getDirectories: (path: string) =>
       (tried(() => readdirSync(path)) ?? []).filter((name) => disk.directoryExists(`${path}/${name}`)),
   };
-  return { references, rename, check, update, warm, close };
+  return { references: shallow(references), rename: shallow(rename), check: shallow(check), update, warm, close };
 
+  /** TypeScript calls itself for what is within, and what is within may go deep. */
+  function shallow<A extends unknown[], T>(ask: (...args: A) => T): (...args: A) => T {
+    return (...args) => {
+      try {
+        return ask(...args);
+      } catch (error) {
+        if (!(error instanceof RangeError)) throw error;
+        close();
+        throw new Error("Cannot tell what that means: the code is nested too deep. Use grep instead.");
+      }
+    };
+  }
   function update(list: string[]): void {
     const next = new Set(list.map(absolute));
     if (next.size === names.size && [...next].every((file) => names.has(file))) return;
@@ -269,8 +281,8 @@ export function openService(
       for (const one of diagnose(after, file)) {
         const at = known.indexOf(kindOf(one, names));
         if (at < 0) {
-          const { line, message } = problemOf(one, movedBack(edits.get(file) ?? [], one.start ?? 0));
-          return `it would be wrong at ${relative(file)}:${line}: ${message} Choose another name.`;
+          const place = whereIs(file, movedBack(edits.get(file) ?? [], one.start ?? 0));
+          return `it would be wrong at ${place}: ${problemOf(one).message} Choose another name.`;
         }
         known.splice(at, 1);
       }
@@ -282,9 +294,9 @@ export function openService(
   function check(paths: string[]): Problem[] {
     begin();
     const found: Problem[] = [];
-    for (const [slice, files] of Map.groupBy(new Set(paths.map(codeFile)), sliceOf)) {
-      const program = grow(slice, files, false);
-      for (const file of files) for (const one of diagnose(program, file)) found.push(problemOf(one));
+    for (const [, files] of Map.groupBy(new Set(paths.map(codeFile)), configOf)) {
+      const program = grow(sliceOf(files[0]!), files, false);
+      for (const file of files) found.push(...diagnose(program, file).map(problemOf));
     }
     return found.sort((a, b) => compare(a.path, b.path) || a.line - b.line || a.column - b.column || a.code - b.code);
   }
@@ -300,11 +312,15 @@ export function openService(
     ];
   }
 
-  function problemOf(one: ts.Diagnostic, start = one.start ?? 0): Problem {
-    const file = one.file!.fileName;
-    const [line, column] = lineAndColumn(textOf(file), start);
-    const message = ts.flattenDiagnosticMessageText(one.messageText, "\n");
-    return { path: relative(file), line, column, code: one.code, message, category: CATEGORIES[one.category] };
+  function problemOf({ file, start = 0, messageText, code, category }: ts.Diagnostic): Problem {
+    const { line, character } = file!.getLineAndCharacterOfPosition(start);
+    const place = { path: relative(file!.fileName), line: line + 1, column: character + 1 };
+    return {
+      ...place,
+      code,
+      message: ts.flattenDiagnosticMessageText(messageText, "\n"),
+      category: CATEGORIES[category],
+    };
   }
 
   function placeOf(program: ts.Program, { fileName, textSpan, ...reference }: ts.ReferenceEntry): Place {
@@ -358,7 +374,7 @@ export function openService(
     const mains = new Set<string>(); // files whose default export is meant
     const files = new Set([file]);
     let isAnywhere = false;
-    if (called === undefined || called === "default" || called === "export=") mains.add(file);
+    if (called === undefined || called === "default") mains.add(file);
     else pass(called);
     let [size, asked] = [-1, 0];
     while (!isAnywhere && size !== known.size + mains.size + files.size) {
@@ -682,7 +698,11 @@ export function openService(
     return libs.get(file) ?? tried(() => readFileSync(file, "utf8")) ?? ""; // gone in between
   }
   function whereIs(file: string, start: number): string {
-    return `${relative(file)}:${lineAndColumn(textOf(file), start)[0]}`;
+    return `${relative(file)}:${
+      textOf(file)
+        .slice(0, start)
+        .split(/\r\n?|\n/).length
+    }`;
   }
 }
 
@@ -740,11 +760,6 @@ const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 const byPlace = (a: Edit, b: Edit): number => compare(a.path, b.path) || a.start - b.start;
 const short = (text: string): string => text.replace(/\s+/g, " ").slice(0, LONGEST);
 const isMainExport = ({ how, to, module }: Link): boolean => how === "export" && to === "default" && !module;
-
-function lineAndColumn(text: string, start: number): [number, number] {
-  const before = text.slice(0, start);
-  return [before.split(/\r\n?|\n/).length, start - Math.max(before.lastIndexOf("\n"), before.lastIndexOf("\r"))];
-}
 
 // ── Trees ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -820,7 +835,7 @@ function wordOf(name: ts.Node | undefined): string | undefined {
 const WORDS: Partial<Record<ts.SyntaxKind, string>> = {
   [K.ConstructorKeyword]: "constructor",
   [K.DefaultKeyword]: "default",
-  [K.ExportKeyword]: "export=",
+  [K.ExportKeyword]: "default", // of `export =`
 };
 
 /** No other file can see it. */

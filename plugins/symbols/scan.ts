@@ -55,9 +55,17 @@ const LONGEST = 120;
 const MINIFIED = 500; // characters a line, on average
 const PARSED = { languageVersion: ts.ScriptTarget.Latest, jsDocParsingMode: ts.JSDocParsingMode.ParseNone };
 const K = ts.SyntaxKind;
-// What every node passes is taken out of the library's table of exports once: each look into it costs.
-const { forEachChild, idText, isIdentifier } = ts;
 const [IDENTIFIER, LAST_TOKEN] = [K.Identifier, K.LastToken];
+// Taken out of the library's table of exports once: that is made of getters, and each look into it costs.
+const { escapeLeadingUnderscores, forEachChild, getLeadingCommentRanges, idText } = ts;
+const { isArrayLiteralExpression, isAwaitExpression, isBigIntLiteral, isBinaryExpression } = ts;
+const { isBindingElement, isCallExpression, isClassExpression, isClassLike, isComputedPropertyName } = ts;
+const { isConstructorDeclaration, isExpressionStatement, isExternalModuleReference, isIdentifier } = ts;
+const { isIfStatement, isIntersectionTypeNode, isLiteralTypeNode, isNamespaceExport, isNamespaceImport } = ts;
+const { isNewExpression, isNumericLiteral, isObjectLiteralExpression, isParenthesizedTypeNode } = ts;
+const { isPrivateIdentifier, isPropertyAccessExpression, isPropertyAssignment, isPropertySignature } = ts;
+const { isStringLiteral, isStringLiteralLike, isTypeLiteralNode, isUnionTypeNode, isVoidExpression } = ts;
+const { unescapeLeadingUnderscores } = ts;
 /** Not in the types, though TypeScript's own tools are made of them. */
 const { skipTrivia, isIdentifierText } = ts as unknown as {
   skipTrivia(text: string, pos: number): number;
@@ -121,7 +129,7 @@ function scanCode(path: string, text: string): Facts {
     try {
       visit(statement, file);
     } catch (error) {
-      tooDeep(facts, error);
+      noteFailure(facts, error);
       Object.assign(file, START);
     }
   facts.uses = record(file.uses);
@@ -139,18 +147,18 @@ function parse<T>(facts: Facts, read: () => T): T | undefined {
   try {
     return read();
   } catch (error) {
-    tooDeep(facts, error);
+    noteFailure(facts, error);
     ts.createSourceFile("", "", PARSED); // until the next file's end, the parser takes this one's arrow functions for it
     return undefined;
   }
 }
-function tooDeep(facts: Facts, error: unknown): void {
-  if (!(error instanceof RangeError)) throw error;
-  facts.parseError = "nested too deep";
+/** One file that cannot be read is not to keep the others from it. */
+function noteFailure(facts: Facts, error: unknown): void {
+  facts.parseError = error instanceof RangeError ? "nested too deep" : `cannot be parsed: ${error}`.split("\n")[0]!;
 }
 function noteError(facts: Facts, source: ts.SourceFile | undefined, starts: number[]): void {
   const wrong = (source as Parsed | undefined)?.parseDiagnostics[0];
-  if (wrong) facts.parseError = `line ${lineAt(starts, wrong.start)}: ${wrong.messageText}`;
+  if (wrong) facts.parseError ??= `line ${lineAt(starts, wrong.start)}: ${wrong.messageText}`;
 }
 
 /** Whether others see what it declares only when they import it. */
@@ -161,13 +169,13 @@ function isModule(path: string, source: ts.SourceFile, { isCommonJs }: Reading):
 /** What `export { name }` names is exported as well. */
 function markExported({ symbols, exports }: Facts): void {
   const locals = new Set(exports.filter(({ from }) => !from).map(({ name, local = name }) => local));
-  for (const sym of symbols) if (!sym.owner && locals.has(sym.name)) sym.exported = true;
+  for (const sym of symbols) if (!sym.owner && !sym.local && locals.has(sym.name)) sym.exported = true;
 }
 
 /** Without a prototype while it is filled: an object like a Map, in which __proto__ is a name like any other. */
 function record(uses: Map<ts.__String, number>): Record<string, number> {
   const all = Object.create(null);
-  for (const [name, count] of uses) all[ts.unescapeLeadingUnderscores(name)] = count;
+  for (const [name, count] of uses) all[unescapeLeadingUnderscores(name)] = count;
   return Object.setPrototypeOf(all, Object.prototype);
 }
 
@@ -234,7 +242,7 @@ function count(node: ts.Identifier | ts.PrivateIdentifier, { uses }: Reading): v
 /** A property may be named by a text: it["name"]. That is no use of it, but the file is one to look into. */
 function mention({ text }: ts.LiteralLikeNode, { uses }: Reading): void {
   if (text.length >= 50 || !isIdentifierText(text, PARSED.languageVersion)) return;
-  const name = ts.escapeLeadingUnderscores(text);
+  const name = escapeLeadingUnderscores(text);
   if (!uses.has(name)) uses.set(name, 0);
 }
 function noteText(node: ts.Node, file: Reading): void {
@@ -295,7 +303,7 @@ function branch({ expression, thenStatement, elseStatement }: ts.IfStatement, fi
   file.visit(expression);
   descend(file, () => file.visit(thenStatement));
   if (!elseStatement) return;
-  if (ts.isIfStatement(elseStatement)) branch(elseStatement, file);
+  if (isIfStatement(elseStatement)) branch(elseStatement, file);
   else descend(file, () => file.visit(elseStatement));
 }
 /** One that is neither a function's nor a statement's: what it declares is its own. */
@@ -309,7 +317,7 @@ function visitBinary(node: ts.BinaryExpression, file: Reading): void {
   if (file.isScript && node.operatorToken.kind === K.EqualsToken && assigned(node, file)) return;
   const rights: ts.Expression[] = [];
   let left: ts.Expression = node;
-  for (; ts.isBinaryExpression(left); left = left.left) {
+  for (; isBinaryExpression(left); left = left.left) {
     if (LOGICAL.has(left.operatorToken.kind)) file.decisions++;
     rights.push(left.right);
   }
@@ -346,7 +354,7 @@ function declare(
   const isCode = isFunction(made);
   if (sym && isCode && modifiersOf(made) & ts.ModifierFlags.Async) sym.async = true;
   inside(file, name, made, () => {
-    if (file.isScript && ts.isClassLike(made)) addFields(made, file);
+    if (file.isScript && isClassLike(made)) addFields(made, file);
     measured(file, isCode && made.body ? sym : undefined, () =>
       isCode && made === node ? body(node, file) : forEachChild(node, file.visit),
     );
@@ -402,7 +410,7 @@ function declareProperty(node: ts.PropertyDeclaration, file: Reading): void {
   const name = nameOf(node.name);
   const made = node.initializer && bare(node.initializer);
   if (made && isFunction(made)) return void declare(file, name, "method", node, made);
-  if (name !== undefined) add(file, name, "property", { node, end: node.initializer?.pos });
+  if (name !== undefined) add(file, name, "property", { node, end: node.initializer?.pos, ...(made && { value: made }) });
   inside(file, name, made, () => forEachChild(node, file.visit));
 }
 
@@ -410,7 +418,7 @@ function declareProperty(node: ts.PropertyDeclaration, file: Reading): void {
 function visitPropertyAssignment(node: ts.PropertyAssignment, file: Reading): void {
   const made = bare(node.initializer);
   if (isFunction(made)) return void declare(file, nameOf(node.name), "method", node, made);
-  if (!ts.isObjectLiteralExpression(made)) return void forEachChild(node, file.visit);
+  if (!isObjectLiteralExpression(made)) return void forEachChild(node, file.visit);
   inside(file, nameOf(node.name), undefined, () => forEachChild(node, file.visit));
 }
 
@@ -423,14 +431,14 @@ function declareType(node: ts.TypeAliasDeclaration, file: Reading): void {
   );
 }
 function visitType(node: ts.Node, file: Reading): void {
-  if (ts.isTypeLiteralNode(node)) forEachChild(node, file.visit);
-  else if (ts.isUnionTypeNode(node) || ts.isIntersectionTypeNode(node) || ts.isParenthesizedTypeNode(node))
+  if (isTypeLiteralNode(node)) forEachChild(node, file.visit);
+  else if (isUnionTypeNode(node) || isIntersectionTypeNode(node) || isParenthesizedTypeNode(node))
     forEachChild(node, (part) => visitType(part, file));
   else file.visit(node);
 }
 function declareMember(node: ts.PropertySignature | ts.MethodSignature, file: Reading): void {
   const name = nameOf(node.name);
-  if (name !== undefined) add(file, name, ts.isPropertySignature(node) ? "property" : "method", { node });
+  if (name !== undefined) add(file, name, isPropertySignature(node) ? "property" : "method", { node });
   forEachChild(node, file.visit);
 }
 /** One that is no type's own: of a parameter, or further within. */
@@ -459,7 +467,7 @@ function declareVariable(file: Reading, node: ts.VariableDeclaration, statement?
   const made = node.initializer && bare(node.initializer);
   const name = isIdentifier(node.name) ? idText(node.name) : undefined;
   const at = placeOf(node, statement, file);
-  if (made && name && (isFunction(made) || ts.isClassExpression(made)))
+  if (made && name && (isFunction(made) || isClassExpression(made)))
     return void declare(file, name, isFunction(made) ? "function" : "class", node, made, at);
   const isImport = made !== undefined && takes(node.name, made, file);
   const isListed = statement !== undefined && !file.inFunction && !file.depth && !isImport;
@@ -471,7 +479,7 @@ function declareVariable(file: Reading, node: ts.VariableDeclaration, statement?
       for (const bound of boundNames(node.name))
         add(file, idText(bound.name as ts.Identifier), kind, { ...place, node: bound, statement, shown: at.node });
   }
-  const isOwner = made && (isListed || ts.isObjectLiteralExpression(made));
+  const isOwner = made && (isListed || isObjectLiteralExpression(made));
   inside(file, isOwner ? name : undefined, undefined, () => forEachChild(node, file.visit));
 }
 const CONSTANT = ts.NodeFlags.Const | ts.NodeFlags.Using;
@@ -487,7 +495,7 @@ function placeOf(node: ts.VariableDeclaration, statement: ts.VariableStatement |
 function* boundNames(name: ts.BindingName): Generator<ts.BindingElement> {
   if (isIdentifier(name)) return;
   for (const element of name.elements)
-    if (ts.isBindingElement(element)) {
+    if (isBindingElement(element)) {
       if (isIdentifier(element.name)) yield element;
       else yield* boundNames(element.name);
     }
@@ -514,13 +522,13 @@ function assigned(node: ts.BinaryExpression, file: Reading): boolean {
 function declareOn(node: ts.BinaryExpression, member: string | undefined, file: Reading): boolean {
   const made = bare(node.right);
   if (member && isFunction(made)) declare(file, member, "method", node, made);
-  else if (!member && ts.isObjectLiteralExpression(made)) forEachChild(node, file.visit);
+  else if (!member && isObjectLiteralExpression(made)) forEachChild(node, file.visit);
   else return false;
   return true;
 }
 function exportNamed(node: ts.BinaryExpression, name: string, file: Reading): boolean {
   const made = settled(node.right);
-  if (ts.isVoidExpression(made)) return false; // compilers announce so what they set later
+  if (isVoidExpression(made)) return false; // compilers announce so what they set later
   file.facts.exports.push({ name, ...(isIdentifier(made) && { local: idText(made) }) });
   if (dotted(made) || importedBy(made)) return false; // it has its place elsewhere
   declareValue(file, name, node, node.right, made);
@@ -529,11 +537,11 @@ function exportNamed(node: ts.BinaryExpression, name: string, file: Reading): bo
 /** Of an object, each part is exported by its name. */
 function exportAll(node: ts.BinaryExpression, file: Reading): boolean {
   const made = settled(node.right);
-  if (!ts.isObjectLiteralExpression(made)) return exportOne(file, node, node.right, "export=");
+  if (!isObjectLiteralExpression(made)) return exportOne(file, node, node.right, "export=");
   for (const property of made.properties) {
     const name = property.name && nameOf(property.name);
     if (name === undefined) continue;
-    const local = ts.isPropertyAssignment(property) && isIdentifier(property.initializer) && property.initializer;
+    const local = isPropertyAssignment(property) && isIdentifier(property.initializer) && property.initializer;
     file.facts.exports.push({ name, ...(local && { local: idText(local) }) });
   }
   return false;
@@ -542,10 +550,10 @@ function exportAll(node: ts.BinaryExpression, file: Reading): boolean {
 /** What a class sets on itself as it is made are its fields, where nobody declared them. */
 function addFields(node: ts.ClassLikeDeclaration, file: Reading): void {
   const seen = new Set(node.members.map(({ name }) => name && nameOf(name)));
-  for (const statement of node.members.find(ts.isConstructorDeclaration)?.body?.statements ?? []) {
-    if (!ts.isExpressionStatement(statement) || !ts.isBinaryExpression(statement.expression)) continue;
+  for (const statement of node.members.find(isConstructorDeclaration)?.body?.statements ?? []) {
+    if (!isExpressionStatement(statement) || !isBinaryExpression(statement.expression)) continue;
     const { left, operatorToken, right } = statement.expression;
-    if (operatorToken.kind !== K.EqualsToken || !ts.isPropertyAccessExpression(left)) continue;
+    if (operatorToken.kind !== K.EqualsToken || !isPropertyAccessExpression(left)) continue;
     const name = nameOf(left.name);
     if (left.expression.kind !== K.ThisKeyword || name === undefined || seen.has(name)) continue;
     seen.add(name);
@@ -560,21 +568,21 @@ function noteImport(node: ts.ImportDeclaration, file: Reading): void {
   const names: string[] = [];
   if (importClause?.name) names.push(`default as ${idText(importClause.name)}`);
   const bindings = importClause?.namedBindings;
-  if (bindings && ts.isNamespaceImport(bindings)) names.push(`* as ${idText(bindings.name)}`);
+  if (bindings && isNamespaceImport(bindings)) names.push(`* as ${idText(bindings.name)}`);
   else if (bindings) names.push(...bindings.elements.map(aliased));
   pushImport(file, moduleSpecifier, importClause?.phaseModifier === K.TypeKeyword ? "type" : "import", names);
   forEachChild(node, file.visit);
 }
 function noteImportEquals(node: ts.ImportEqualsDeclaration, file: Reading): void {
   const { name, moduleReference } = node;
-  if (ts.isExternalModuleReference(moduleReference))
+  if (isExternalModuleReference(moduleReference))
     pushImport(file, moduleReference.expression, "require", [`* as ${idText(name)}`]);
   if (modifiersOf(node) & ts.ModifierFlags.Export && !file.owner) exportOnce(file, idText(name), idText(name));
   forEachChild(node, file.visit);
 }
 function noteImportType(node: ts.ImportTypeNode, file: Reading): void {
   const { argument, qualifier } = node;
-  if (ts.isLiteralTypeNode(argument)) pushImport(file, argument.literal, "type", [leftmost(qualifier) ?? "*"]);
+  if (isLiteralTypeNode(argument)) pushImport(file, argument.literal, "type", [leftmost(qualifier) ?? "*"]);
   forEachChild(node, file.visit);
 }
 function leftmost(name: ts.EntityName | undefined): string | undefined {
@@ -588,19 +596,19 @@ function noteCall(node: ts.CallExpression, file: Reading): void {
   forEachChild(node, file.visit);
 }
 function importedBy(node: ts.Node): Import["how"] | undefined {
-  if (!ts.isCallExpression(node)) return undefined;
+  if (!isCallExpression(node)) return undefined;
   const {
     expression,
     arguments: [first],
   } = node;
   const isRequire = isIdentifier(expression) && expression.escapedText === "require";
-  if (!(isRequire || expression.kind === K.ImportKeyword) || !first || !ts.isStringLiteralLike(first)) return undefined;
+  if (!(isRequire || expression.kind === K.ImportKeyword) || !first || !isStringLiteralLike(first)) return undefined;
   return isRequire ? "require" : "dynamic";
 }
 /** `const { a, b: c } = await import("x")` takes a and b alone; whether it is JavaScript's own kind of import. */
 function takes(name: ts.BindingName, made: ts.Node, file: Reading): boolean {
-  const from = ts.isPropertyAccessExpression(made) ? bare(made.expression) : made; // require("x").a
-  const call = ts.isAwaitExpression(from) ? bare(from.expression) : from;
+  const from = isPropertyAccessExpression(made) ? bare(made.expression) : made; // require("x").a
+  const call = isAwaitExpression(from) ? bare(from.expression) : from;
   const how = importedBy(call);
   if (how)
     file.taken = {
@@ -612,7 +620,7 @@ function takes(name: ts.BindingName, made: ts.Node, file: Reading): boolean {
 function taken(name: ts.BindingName): string[] {
   if (isIdentifier(name)) return [`* as ${idText(name)}`];
   return name.elements.map((element) =>
-    ts.isBindingElement(element) && !element.dotDotDotToken
+    isBindingElement(element) && !element.dotDotDotToken
       ? renamed(element.propertyName ?? element.name, element.name)
       : "*",
   );
@@ -623,19 +631,19 @@ function renamed(from: ts.Node, to: ts.BindingName): string {
   return `${name} as ${idText(to)}`;
 }
 function pushImport({ facts, starts, text }: Reading, from: ts.Node, how: Import["how"], names: string[]): void {
-  if (!ts.isStringLiteralLike(from)) return;
+  if (!isStringLiteralLike(from)) return;
   facts.imports.push({ from: from.text, line: lineAt(starts, skipTrivia(text, from.pos)), how, names });
 }
 
 /** In a namespace it says what the namespace has, not the file. */
 function noteExport(node: ts.ExportDeclaration, file: Reading): void {
   const { exportClause, moduleSpecifier } = node;
-  const from = moduleSpecifier && ts.isStringLiteral(moduleSpecifier) ? { from: moduleSpecifier.text } : {};
+  const from = moduleSpecifier && isStringLiteral(moduleSpecifier) ? { from: moduleSpecifier.text } : {};
   const { exports } = file.facts;
   let names = ["*"];
   if (file.owner) names = [];
   else if (!exportClause) exports.push({ name: "*", ...from });
-  else if (ts.isNamespaceExport(exportClause)) {
+  else if (isNamespaceExport(exportClause)) {
     const name = nameOf(exportClause.name)!;
     names = [`* as ${name}`];
     exports.push({ name, local: "*", ...from });
@@ -654,7 +662,7 @@ function noteDefault(node: ts.ExportAssignment, file: Reading): void {
 /** `export default …`, `export = …`, `module.exports = …`; false where it has its name and its place elsewhere. */
 function exportOne(file: Reading, node: ts.Node, expression: ts.Expression, as: string): boolean {
   const made = settled(expression);
-  const name = isFunction(made) || ts.isClassExpression(made) ? (ownName(made) ?? "default") : "default";
+  const name = isFunction(made) || isClassExpression(made) ? (ownName(made) ?? "default") : "default";
   const local = isIdentifier(made) ? idText(made) : name;
   file.facts.exports.push({ name: as, ...(local !== "default" && { local }) });
   if (isIdentifier(made) || importedBy(made)) return false;
@@ -665,7 +673,7 @@ function exportOne(file: Reading, node: ts.Node, expression: ts.Expression, as: 
 function declareValue(file: Reading, name: string, node: ts.Node, expression: ts.Expression, made: ts.Node): void {
   const from = file.facts.symbols.length;
   if (isFunction(made)) declare(file, name, "function", node, made);
-  else if (ts.isClassExpression(made)) declare(file, name, "class", node, made);
+  else if (isClassExpression(made)) declare(file, name, "class", node, made);
   else {
     add(file, name, "const", { node, end: expression.pos, value: made });
     inside(file, name, undefined, () => forEachChild(node, file.visit));
@@ -701,30 +709,27 @@ const MODIFIERS = byKind<number>([
 
 /** Without the parentheses and the words about its type around it. */
 function bare(node: ts.Node): ts.Node {
-  while (
-    ts.isParenthesizedExpression(node) ||
-    ts.isAsExpression(node) ||
-    ts.isSatisfiesExpression(node) ||
-    ts.isTypeAssertionExpression(node) ||
-    ts.isNonNullExpression(node)
-  )
-    node = node.expression;
+  while (WRAPPERS[node.kind]) node = (node as ts.ParenthesizedExpression).expression;
   return node;
 }
+const WRAPPERS = byKind<true>([
+  [[K.ParenthesizedExpression, K.NonNullExpression], true],
+  [[K.AsExpression, K.SatisfiesExpression, K.TypeAssertionExpression], true],
+]);
 /** The value at the end of `a = b = value`. */
 function settled(node: ts.Node): ts.Node {
-  for (node = bare(node); ts.isBinaryExpression(node) && node.operatorToken.kind === K.EqualsToken; )
+  for (node = bare(node); isBinaryExpression(node) && node.operatorToken.kind === K.EqualsToken; )
     node = bare(node.right);
   return node;
 }
 
 /** As others write it; `[Symbol.iterator]` in its brackets, and none for a name that has to be worked out. */
 function nameOf(name: ts.Node): string | undefined {
-  if (isIdentifier(name) || ts.isPrivateIdentifier(name)) return idText(name);
-  if (ts.isStringLiteralLike(name) || ts.isNumericLiteral(name) || ts.isBigIntLiteral(name)) return name.text;
-  if (!ts.isComputedPropertyName(name)) return undefined;
+  if (isIdentifier(name) || isPrivateIdentifier(name)) return idText(name);
+  if (isStringLiteralLike(name) || isNumericLiteral(name) || isBigIntLiteral(name)) return name.text;
+  if (!isComputedPropertyName(name)) return undefined;
   const { expression } = name;
-  if (ts.isStringLiteralLike(expression) || ts.isNumericLiteral(expression)) return expression.text;
+  if (isStringLiteralLike(expression) || isNumericLiteral(expression)) return expression.text;
   const path = dotted(expression);
   return path && `[${path}]`;
 }
@@ -734,7 +739,7 @@ const ownName = (node: ts.Node & { name?: ts.Node }): string | undefined =>
 /** `a.b.c`, and nothing for what is not made of names alone. */
 function dotted(node: ts.Node): string | undefined {
   if (isIdentifier(node)) return idText(node);
-  if (!ts.isPropertyAccessExpression(node)) return undefined;
+  if (!isPropertyAccessExpression(node)) return undefined;
   const left = dotted(node.expression);
   return left && `${left}.${idText(node.name)}`;
 }
@@ -753,9 +758,9 @@ function startOf(node: ts.Node, text: string): number {
 }
 /** Where a declaration's body begins. */
 function headEnd(made: ts.Node, at: ts.Node): number {
-  if (ts.isClassLike(made) || ts.isInterfaceDeclaration(made) || ts.isEnumDeclaration(made))
-    return made.members.pos - 1;
-  return (isFunction(made) && made.body?.pos) || at.end;
+  const { members, body } = made as { members?: ts.NodeArray<ts.Node>; body?: ts.Node };
+  if (members) return members.pos - 1; // before the brace
+  return (isFunction(made) && body?.pos) || at.end;
 }
 
 /** One line, without the body. `value`: what it is set to, of which not all is said. */
@@ -765,13 +770,13 @@ function signatureOf(text: string, start: number, { node, before = "", end = nod
 }
 /** `tool({…})`, for one. */
 function shortValue(value: ts.Node, text: string): string {
-  if (ts.isObjectLiteralExpression(value)) return "{…}";
-  if (ts.isArrayLiteralExpression(value)) return "[…]";
-  if (ts.isAwaitExpression(value)) return `await ${shortValue(bare(value.expression), text)}`;
-  if (ts.isCallExpression(value) || ts.isNewExpression(value)) {
+  if (isObjectLiteralExpression(value)) return "{…}";
+  if (isArrayLiteralExpression(value)) return "[…]";
+  if (isAwaitExpression(value)) return `await ${shortValue(bare(value.expression), text)}`;
+  if (isCallExpression(value) || isNewExpression(value)) {
     const first = value.arguments?.[0];
-    const given = first ? (ts.isObjectLiteralExpression(first) ? "{…}" : "…") : "";
-    return `${ts.isNewExpression(value) ? "new " : ""}${dotted(value.expression) ?? "…"}(${given})`;
+    const given = first ? (isObjectLiteralExpression(first) ? "{…}" : "…") : "";
+    return `${isNewExpression(value) ? "new " : ""}${dotted(value.expression) ?? "…"}(${given})`;
   }
   const start = startOf(value, text);
   return text.slice(start, Math.min(value.end, start + LONGEST));
@@ -793,7 +798,7 @@ function docOf(node: ts.Node, text: string): string {
   let next = skipTrivia(text, node.pos);
   if (inkAfter(text, node.pos) === next) return "";
   let doc = "";
-  for (const { pos, end, kind } of ts.getLeadingCommentRanges(text, node.pos)?.reverse() ?? []) {
+  for (const { pos, end, kind } of getLeadingCommentRanges(text, node.pos)?.reverse() ?? []) {
     if (text.slice(end, next).split("\n").length > 2) break; // a line apart
     doc = text.slice(pos, end);
     next = pos;
@@ -871,7 +876,7 @@ function isInComment(source: ts.SourceFile, text: string, at: number): boolean {
   let inner: ts.Node | undefined = source;
   for (; inner; inner = forEachChild(inner, (child) => (child.pos <= at && at < child.end ? child : undefined)))
     node = inner;
-  const isWord = node.kind <= K.LastTemplateToken || isIdentifier(node) || ts.isPrivateIdentifier(node);
+  const isWord = node.kind <= K.LastTemplateToken || isIdentifier(node) || isPrivateIdentifier(node);
   return node.kind !== K.JsxText && (!isWord || at < skipTrivia(text, node.pos));
 }
 
@@ -882,9 +887,9 @@ function scanJson(path: string, text: string): Facts {
   const starts = lineStarts(text);
   const source = parse(facts, () => ts.parseJsonText(path, text));
   const value = source?.statements[0]?.expression;
-  if (value && ts.isObjectLiteralExpression(value))
+  if (value && isObjectLiteralExpression(value))
     for (const property of value.properties) {
-      if (!property.name || !ts.isStringLiteral(property.name)) continue;
+      if (!property.name || !isStringLiteral(property.name)) continue;
       const name = property.name.text;
       const [line, end] = [lineAt(starts, startOf(property, text)), lineAt(starts, property.end)];
       facts.symbols.push({ name, kind: "key", line, end, signature: JSON.stringify(name).slice(0, LONGEST) });

@@ -1,0 +1,234 @@
+// Semantic references on real code: as a language service over the whole program gives them, and how long they take.
+import { deepEqual, ok } from "node:assert/strict";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, test } from "node:test";
+import { getLibFiles } from "@ts-morph/common";
+import { ts } from "ts-morph";
+import { type At, type Edit, openService, type Service } from "../../plugins/symbols/refs.ts";
+import { scan } from "../../plugins/symbols/scan.ts";
+
+const SHORT = process.env.ZZ_SHORT === "1";
+const DRAWN = Number(process.env.ZZ_DRAWN ?? (SHORT ? 40 : 300));
+const SOURCES = process.env.ZZ_CORPUS ?? "/tmp/corpus/src";
+const SEED = Number(process.env.ZZ_SEED ?? 7);
+const OPTIONS = {
+  ...{ target: "esnext", module: "esnext", moduleResolution: "bundler", strict: true, types: [] },
+  ...{ lib: ["esnext", "dom"], allowImportingTsExtensions: true, noEmit: true, skipLibCheck: true, allowJs: true },
+};
+const PACKAGES = SHORT ? [["rxjs", "zod"]] : [["viem"], ["rxjs", "zod", "openai", "effect"]];
+const CODE = /(?<!\.d)\.[cm]?tsx?$/;
+
+interface Project {
+  root: string;
+  names: string[];
+  texts: Map<string, string>;
+  open(): Service;
+}
+
+/** The TypeScript of these packages under one config, and nothing beside it. */
+function project(packages: string[]): Project {
+  const root = mkdtempSync(join(tmpdir(), "zz-references-"));
+  after(() => rmSync(root, { recursive: true, force: true }));
+  for (const name of packages) {
+    const from = join(SOURCES, name);
+    if (!existsSync(from)) throw new Error(`Cannot test references: '${from}' is missing. Set ZZ_CORPUS.`);
+    for (const file of readdirSync(from, { recursive: true, encoding: "utf8" })) {
+      if (!CODE.test(file) || file.includes("node_modules")) continue;
+      mkdirSync(dirname(join(root, name, file)), { recursive: true });
+      cpSync(join(from, file), join(root, name, file));
+    }
+  }
+  writeFileSync(join(root, "tsconfig.json"), JSON.stringify({ compilerOptions: OPTIONS }));
+  const names = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((file) => CODE.test(file));
+  const texts = new Map(names.map((name) => [name, readFileSync(join(root, name), "utf8")]));
+  const usersOf = (wanted: Set<string>) =>
+    names.filter((name) => [...wanted].some((one) => holds(texts.get(name)!, one)));
+  const globals = names.filter((name) => scan(name, texts.get(name)!).global);
+  const open = () => {
+    const service = openService(root, usersOf, () => globals);
+    service.update(names);
+    return service;
+  };
+  return { root, names, texts, open };
+}
+
+const words = new Map<string, RegExp>();
+function holds(text: string, word: string): boolean {
+  if (!text.includes(word)) return false;
+  let pattern = words.get(word);
+  if (!pattern) words.set(word, (pattern = new RegExp(`(?<![\\w$])${word.replaceAll("$", "\\$")}(?![\\w$])`)));
+  return pattern.test(text);
+}
+
+/** TypeScript's own, over everything, with nothing of ours but the disk. */
+function wholeProgram({ root, names, texts }: Project): ts.LanguageService {
+  const libs = new Map(getLibFiles().map(({ fileName, text }) => [`/lib/${fileName}`, text]));
+  const known = new Map([...texts].map(([name, text]) => [join(root, name), text]));
+  const textOf = (file: string) => libs.get(file) ?? known.get(file) ?? ts.sys.readFile(file);
+  const { options } = ts.parseJsonConfigFileContent({ compilerOptions: OPTIONS }, ts.sys, root);
+  return ts.createLanguageService({
+    getCompilationSettings: () => options,
+    getScriptFileNames: () => names.map((name) => join(root, name)),
+    getScriptVersion: () => "1",
+    getScriptSnapshot: (file) => {
+      const text = textOf(file);
+      return text === undefined ? undefined : ts.ScriptSnapshot.fromString(text);
+    },
+    getCurrentDirectory: () => root,
+    getDefaultLibFileName: (options) => `/lib/${ts.getDefaultLibFileName(options)}`,
+    fileExists: (file) => libs.has(file) || known.has(file) || ts.sys.fileExists(file),
+    readFile: textOf,
+    directoryExists: ts.sys.directoryExists,
+    getDirectories: ts.sys.getDirectories,
+  });
+}
+
+type Drawn = At & { position: number };
+
+/** Of every name that something is declared under, the first of that name on its line. */
+function draw({ names, texts }: Project, many: number, seed: number): Drawn[] {
+  const all: Drawn[] = [];
+  for (const path of names) {
+    const source = ts.createSourceFile(path, texts.get(path)!, ts.ScriptTarget.Latest, true);
+    const seen = new Set<string>();
+    const visit = (node: ts.Node): void => {
+      const { name } = node as { name?: ts.Node };
+      if (name && (ts.isIdentifier(name) || ts.isPrivateIdentifier(name)) && isDeclared(node)) note(name, name.text);
+      if (ts.isConstructorDeclaration(node) && node.body)
+        note(node.getChildren().find(({ kind }) => kind === ts.SyntaxKind.ConstructorKeyword)!, "constructor");
+      ts.forEachChild(node, visit);
+    };
+    const note = (node: ts.Node, name: string) => {
+      const position = node.getStart(source);
+      const line = source.getLineAndCharacterOfPosition(position).line + 1;
+      const key = `${line} ${name}`;
+      if (!seen.has(key)) all.push({ path, line, name, position });
+      seen.add(key);
+    };
+    visit(source);
+  }
+  let state = seed;
+  const random = () => (state = (state * 1103515245 + 12345) & 0x7fffffff) / 0x7fffffff;
+  return Array.from({ length: many }, () => all[Math.floor(random() * all.length)]!);
+}
+const isDeclared = (node: ts.Node): boolean =>
+  !ts.isPropertyAccessExpression(node) &&
+  !ts.isMetaProperty(node) &&
+  !ts.isImportSpecifier(node) &&
+  !ts.isExportSpecifier(node);
+
+function figures(times: number[]): string {
+  const sorted = times.toSorted((a, b) => a - b);
+  const at = (part: number) => Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]!);
+  const over = times.filter((ms) => ms > 300).length;
+  return `median ${at(0.5)}, p95 ${at(0.95)}, max ${at(1)} ms; ${over} of ${times.length} over 300 ms`;
+}
+const memory = () => `${Math.round(process.memoryUsage().rss / 2 ** 20)} MB`;
+
+function timed<T>(times: number[], act: () => T): T {
+  const started = performance.now();
+  const made = act();
+  times.push(performance.now() - started);
+  return made;
+}
+
+function answers(service: Service, drawn: Drawn[]): string[][] {
+  const times: number[] = [];
+  const found = drawn.map((at) => {
+    const groups = timed(times, () => service.references(at));
+    return distinct(groups.flatMap(({ places }) => places.map(({ path, start }) => `${path}:${start}`)));
+  });
+  console.log(`  first answer ${Math.round(times[0]!)} ms; later ${figures(times.slice(1))}; ${memory()}`);
+  return found;
+}
+const distinct = (list: string[]): string[] => [...new Set(list)].sort();
+
+for (const packages of PACKAGES)
+  test(`references() of ${DRAWN} symbols of ${packages.join(", ")} are the whole program's own`, () => {
+    const own = project(packages);
+    const drawn = draw(own, DRAWN, SEED);
+    console.log(`${own.names.length} files, from cold:`);
+    const cold = own.open();
+    const first = answers(cold, drawn);
+    cold.close();
+
+    const service = own.open();
+    const steps: number[] = [];
+    while (timed(steps, () => service.warm()));
+    const total = Math.round(steps.reduce((a, b) => a + b));
+    console.log(`after warm() in ${steps.length} steps, ${total} ms: ${figures(steps)}; ${memory()}`);
+    const second = answers(service, drawn);
+    const [{ path }] = drawn as [Drawn];
+    writeFileSync(join(own.root, path), `${own.texts.get(path)}\n`);
+    console.log("after an edit, without warm():");
+    const third = answers(service, drawn);
+    service.close();
+
+    const whole = wholeProgram(own);
+    const expected = drawn.map(({ path, position }) => {
+      const groups = whole.findReferences(join(own.root, path), position) ?? [];
+      const all = groups.flatMap(({ references }) => references.map((one) => `${one.fileName}:${one.textSpan.start}`));
+      return distinct(all.filter((one) => one.startsWith(own.root)).map((one) => one.slice(own.root.length + 1)));
+    });
+    whole.dispose();
+    for (const found of [first, second, third]) {
+      const wrong = drawn.flatMap((at, i) => {
+        const [extra, missed] = [found[i]!, expected[i]!].map((one, _, [a, b]) =>
+          one.filter((place) => !(one === a ? b! : a!).includes(place)),
+        );
+        return extra!.length || missed!.length ? [{ at, extra, missed }] : [];
+      });
+      deepEqual(wrong, []);
+    }
+  });
+
+const RENAMED = SHORT ? 5 : 30;
+
+test(`rename() of ${RENAMED} symbols of rxjs, zod to fresh names makes nothing wrong in the whole program`, () => {
+  const own = project(["rxjs", "zod"]);
+  const service = own.open();
+  const before = problems(own);
+  const refused: string[] = [];
+  const times: number[] = [];
+  let [renamed, edited] = [0, 0];
+  for (let seed = SEED; renamed + refused.length < RENAMED; seed += 101) {
+    const [at] = draw(own, 1, seed) as [Drawn];
+    if (at.name === "constructor" || at.name === "this") continue;
+    const started = performance.now();
+    const { edits, refused: why } = service.rename(at, `${at.name}Fresh${renamed}`);
+    times.push(performance.now() - started);
+    if (why) refused.push(`${at.path}:${at.line} ${why}`);
+    else {
+      ok(edits.length, `${at.path}:${at.line} ${at.name}`);
+      renamed++;
+      edited += edits.length;
+      apply(own, edits);
+    }
+  }
+  console.log(`${renamed} renamed in ${edited} places, ${refused.length} refused: ${figures(times)}; ${memory()}`);
+  deepEqual([problems(own).filter((one) => !before.includes(one)), refused], [[], []]);
+});
+
+function apply({ root, texts }: Project, edits: Edit[]): void {
+  for (const { path, start, end, text } of edits.toReversed()) {
+    const before = texts.get(path)!;
+    texts.set(path, before.slice(0, start) + text + before.slice(end));
+  }
+  for (const path of new Set(edits.map(({ path }) => path))) writeFileSync(join(root, path), texts.get(path)!);
+}
+
+/** By file, code and how many there are of it: where they stand and what they call a thing may change. */
+function problems(own: Project): string[] {
+  const whole = wholeProgram(own);
+  const program = whole.getProgram()!;
+  const found = own.names.flatMap((name) => {
+    const source = program.getSourceFile(join(own.root, name))!;
+    const all = [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)];
+    const byCode = Map.groupBy(all, ({ code }) => code);
+    return [...byCode].map(([code, { length }]) => `${name} ${code} ${length} times`);
+  });
+  whole.dispose();
+  return found;
+}

@@ -1,0 +1,139 @@
+// How long the index of a project's symbols takes, cold, warm and after one edit, against Universal Ctags over the same
+// files, taken alternately; what it costs in memory; and a repository of a million files.
+import { equal, match, ok } from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import fs from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { corpus } from "../corpus.ts";
+import { needsProgram, WAYS } from "../run.ts";
+import { KEY, terminal } from "../terminal.ts";
+
+const SHORT = Boolean(process.env.ZZ_SHORT);
+const RUNS = SHORT ? 5 : 11;
+const SMALL = ["effect@4.1.0", "rxjs@7.8.2", "zod@4.6.7", "openai@7.55.0"]; // 1,664 files
+const LARGE = [...SMALL, "viem@2.57.20"]; // 3,158
+
+const base = fs.mkdtempSync(join(tmpdir(), "zz-symbols-"));
+const home = join(base, "home");
+after(() => fs.rmSync(base, { recursive: true, force: true }));
+before(() => needsProgram("ctags", "universal-ctags"));
+
+/** A project of these packages' TypeScript, in git, as projects are. */
+function project(names: string[]): string {
+  const root = join(base, `project${names.length}`);
+  if (fs.existsSync(root)) return root;
+  fs.cpSync(corpus(names), root, { recursive: true });
+  execFileSync("git", ["init", "-q"], { cwd: root });
+  execFileSync("git", ["add", "-A"], { cwd: root });
+  return root;
+}
+const filesOf = (root: string): string[] =>
+  execFileSync("git", ["ls-files"], { cwd: root, encoding: "utf8" }).trim().split("\n");
+
+function time(command: string, args: string[], cwd: string): number {
+  const started = performance.now();
+  const { status, stderr } = spawnSync(command, args, {
+    cwd,
+    env: { ...process.env, ZZ_HOME: home },
+    encoding: "utf8",
+  });
+  equal(status, 0, stderr);
+  return performance.now() - started;
+}
+const [node, zz] = WAYS.dist;
+const ask = (root: string): number => time(node, [zz, "--call", "find_definition", '{"symbol":"switchMap"}'], root);
+const forget = (): void => fs.rmSync(join(home, "index"), { recursive: true, force: true });
+const median = (all: number[]): number => all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)]!;
+const ms = (all: number[]): string =>
+  `${median(all).toFixed(0)} ms (${Math.min(...all).toFixed(0)}–${Math.max(...all).toFixed(0)})`;
+
+for (const names of SHORT ? [SMALL] : [SMALL, LARGE])
+  test(`the index of ${names.join(" ")} against ctags`, (t) => {
+    const root = project(names);
+    const files = filesOf(root);
+    const list = join(base, "files.txt");
+    fs.writeFileSync(list, files.join("\n"));
+    const edited = join(root, files.find((file) => file.endsWith("switchMap.ts"))!);
+    const text = fs.readFileSync(edited, "utf8");
+    const [ctags, cold, warm, one]: number[][] = [[], [], [], []];
+    forget();
+    ask(root); // the compile cache is of every later run
+    for (let run = 0; run < RUNS; run++) {
+      ctags!.push(time("ctags", ["-L", list, "-f", join(base, "tags")], root));
+      forget();
+      cold!.push(ask(root));
+      fs.writeFileSync(edited, `${text}// ${run}\n`);
+      one!.push(ask(root));
+      ask(root); // what was saved a moment ago is looked at twice
+      warm!.push(ask(root));
+    }
+    t.diagnostic(
+      `${files.length} files, ${RUNS} runs: ctags ${ms(ctags!)}; cold ${ms(cold!)}; warm ${ms(warm!)}; one file changed ${ms(one!)}`,
+    );
+    const ratio = (all: number[], to: number[]): number => median(all.map((time, at) => time / to[at]!));
+    t.diagnostic(
+      `cold ${ratio(cold!, ctags!).toFixed(2)} × ctags, warm ${ratio(warm!, ctags!).toFixed(2)} × ctags, one file changed ${ratio(one!, warm!).toFixed(2)} × warm`,
+    );
+    ok(ratio(cold!, ctags!) <= 3, "cold");
+    ok(ratio(warm!, ctags!) <= 0.5, "warm");
+  });
+
+test("10,000 files: less than 500 MB while they are indexed, less than 100 MB held afterwards", async (t) => {
+  const root = join(base, "many");
+  const source = project(SHORT ? SMALL : LARGE);
+  const files = filesOf(source);
+  for (let i = 0; i < 10_000; i++) {
+    const to = join(root, `copy${Math.floor(i / files.length)}`, files[i % files.length]!);
+    fs.mkdirSync(join(to, ".."), { recursive: true });
+    fs.copyFileSync(join(source, files[i % files.length]!), to);
+  }
+  const where = { home: join(base, "memory"), cwd: root, sessions: () => [] };
+  const view = terminal(where, ["-m", "offline/router"], { cols: 120 });
+  await view.sees("›");
+  let peak = 0;
+  const watch = setInterval(() => (peak = Math.max(peak, memoryOf(view.pty.pid))), 50);
+  view.type("where is defined `switchMap`?\r");
+  const until = performance.now() + 120_000;
+  while (!/1 call · /.test(view.screen()) && performance.now() < until) await sleep(100);
+  clearInterval(watch);
+  await sleep(10_000);
+  const held = memoryOf(view.pty.pid);
+  t.diagnostic(`${peak.toFixed(0)} MB at most, all processes together; ${held.toFixed(0)} MB held ten seconds later`);
+  match(view.screen(), /switchMap\.ts:\d+: export function switchMap/);
+  view.type(KEY.ctrlD);
+  equal(await view.exited, 0);
+  ok(peak > 60 && peak < 500, `${peak} MB`);
+  ok(held < 100, `${held} MB`);
+});
+
+/** Resident, of a process and its children, in MB. */
+function memoryOf(pid: number): number {
+  try {
+    const children = fs.readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean);
+    const own = /^VmRSS:\s+(\d+) kB/m.exec(fs.readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0;
+    return Number(own) / 1_000 + children.reduce((sum, child) => sum + memoryOf(Number(child)), 0);
+  } catch {
+    return 0; // it has ended
+  }
+}
+
+test("a repository of very many empty files: an answer, and a sentence", (t) => {
+  const root = join(base, "empty");
+  const count = SHORT ? 100_000 : 1_000_000;
+  const folders = count / 1_000;
+  for (let i = 0; i < folders; i++) {
+    fs.mkdirSync(join(root, `d${i}`), { recursive: true });
+    for (let j = 0; j < 1_000; j++) fs.closeSync(fs.openSync(join(root, `d${i}/f${j}.${j % 2 ? "ts" : "txt"}`), "w"));
+  }
+  fs.writeFileSync(join(root, "a.ts"), "export const first = 1;\n");
+  const started = performance.now();
+  const how = { cwd: root, env: { ...process.env, ZZ_HOME: join(base, "emptyhome") }, encoding: "utf8" as const };
+  const { stdout, stderr, status } = spawnSync(node, [zz, "--call", "find_definition", '{"symbol":"first"}'], how);
+  t.diagnostic(`${count} files: ${((performance.now() - started) / 1000).toFixed(1)} s`);
+  equal(status, 0, stderr);
+  equal(stdout, "a.ts:1: export const first = 1\n");
+  match(stderr, new RegExp(`^This project has ${count / 2 + 1} code files; the first 10000 are indexed\\.`));
+});

@@ -1,0 +1,339 @@
+// The repository map: what it shows for a wish, that it never exceeds its budget, and that it holds still.
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { countTokens, mapOf, rank, type Source, type Wish } from "../plugins/symbols/rank.ts";
+import { scan } from "../plugins/symbols/scan.ts";
+import { ROOT } from "./run.ts";
+
+const source = (path: string, text: string, imports: string[] = []): Source => ({
+  path,
+  facts: scan(path, text),
+  imports,
+});
+
+/** This repository's own plugins and tests: a real project, large enough to leave much out. */
+const OWN = globSync(["zz.ts", "plugins/**/*.ts", "test/*.ts"], { cwd: ROOT })
+  .sort()
+  .map((path) => source(path, readFileSync(join(ROOT, path), "utf8"), path === "zz.ts" ? [] : ["zz.ts"]));
+const OTHERS = ["CHANGELOG.md", "README.md", "prompts/base.md"];
+const GIANT = [source("a.ts", `export function giant(${"parameter: Record<string, Array<number>>, ".repeat(200)}) {}`)];
+const LONG = [source(`${"folder/".repeat(60)}a.ts`, "export const one = 1;\nexport const two = 2;")];
+const PROJECTS: [what: string, sources: Source[], others: string[]][] = [
+  ["no files", [], []],
+  ["this repository", OWN, OTHERS],
+  ["one giant signature", GIANT, []],
+  ["a path longer than a line", LONG, []],
+  ["nothing but bare paths", [], Array.from({ length: 3_000 }, (_, at) => `docs/page-${at}.md`)],
+];
+
+for (const [what, sources, others] of PROJECTS)
+  for (const query of ["", "read the stream of a test, and giant pages"])
+    test(`A map of ${what} for '${query}' never exceeds its budget`, () => {
+      for (const tokens of [-1, 0, 1, 2, 7, 26, 27, 28, 40, 50, 51, 64, 100, 333, 1_000, 4_096, 1e7, Infinity]) {
+        const map = mapOf(sources, others, { query, tokens });
+        equal(map.tokens, countTokens(map.text));
+        ok(map.tokens <= Math.max(0, tokens), `${map.tokens} of ${tokens}:\n${map.text}`);
+        equal(map.files.length + map.left, sources.length + others.length);
+      }
+    });
+
+test("A map fills its budget", () => {
+  for (const tokens of [300, 1_000, 2_000, 4_000]) {
+    const map = mapOf(OWN, OTHERS, { query: "undo the last change", tokens });
+    ok(map.tokens > 0.93 * tokens, `${map.tokens} of ${tokens}`);
+  }
+});
+
+test("Each row is a path, a line and a signature of at most 120 characters together, by path and then by line", () => {
+  const { text, files } = mapOf(OWN, OTHERS, { query: "README of the shell sandbox", tokens: 2_000 });
+  const rows = text.split("\n").slice(0, -1);
+  const at = rows.map((row) => {
+    const [, path, line, signature] = /^(.+?):(\d+): (.*)$/.exec(row) ?? ["", row, "0", ""];
+    ok(row.length <= 120, row);
+    const sym = OWN.find((one) => one.path === path)?.facts.symbols.filter((one) => one.line === Number(line));
+    if (signature)
+      ok(
+        sym?.some((one) => one.signature.startsWith(signature) && !one.local && !one.visibility),
+        row,
+      );
+    return { path: path!, line: Number(line) };
+  });
+  ok(rows.some((row) => row.startsWith("plugins/shell/sandbox.ts:")) && rows.includes("README.md"), text);
+  deepEqual(
+    at,
+    at.toSorted((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : a.line - b.line)),
+  );
+  deepEqual(files, [...new Set(at.map(({ path }) => path))]);
+});
+
+test("A signature behind a long path keeps its beginning", () => {
+  const { text } = mapOf(LONG, [], { tokens: 400 });
+  ok(text.includes("a.ts:1: export const one = 1"), text);
+});
+
+test("The last line counts what is left out", () => {
+  const { text, left } = mapOf(OWN, OTHERS, { tokens: 1_000 });
+  const rows = text.split("\n");
+  const all = mapOf(OWN, OTHERS, { tokens: Infinity })
+    .text.split("\n")
+    .filter((row) => /:\d+: /.test(row)).length;
+  const shown = rows.filter((row) => /:\d+: /.test(row)).length;
+  const symbols = (all - shown).toLocaleString("en-US");
+  equal(
+    rows.at(-1),
+    `[${left} files and ${symbols} symbols left out; repo_map with a query or more tokens shows others]`,
+  );
+});
+
+test("What fits is shown whole, without a last line; private and local names never", () => {
+  const text = `export class Cat {\n  #age = 1;\n  private nap() {}\n  purr(loud: boolean) {\n    const inner = () => 1;\n  }\n}\nfunction feed() {}`;
+  const map = mapOf([source("cat.ts", text)], ["LICENSE"], { tokens: 100 });
+  equal(map.text, "LICENSE\ncat.ts:1: export class Cat\ncat.ts:4: purr(loud: boolean)\ncat.ts:8: function feed()");
+  equal(map.left, 0);
+});
+
+test("Nothing changes with the order of the files", () => {
+  const wish = { query: "ask git for the diff", seen: [{ path: "plugins/undo.ts" }], tokens: 1_500 };
+  const { text } = mapOf(OWN, OTHERS, wish);
+  equal(mapOf(OWN.toReversed(), OTHERS.toReversed(), wish).text, text);
+  equal(mapOf([...OWN.slice(20), ...OWN.slice(0, 20)], OTHERS, wish).text, text);
+});
+
+test("A change of one file, one more file, or one more word leaves nearly all lines", () => {
+  const query = "the sandbox of the shell denies a command its network";
+  const before = new Set(mapOf(OWN, OTHERS, { query, tokens: 2_000 }).text.split("\n"));
+  const edited = OWN.map((one) =>
+    one.path === "plugins/undo.ts"
+      ? source(one.path, `${readFileSync(join(ROOT, one.path), "utf8")}\nexport function extra() {}`, one.imports)
+      : one,
+  );
+  for (const [what, after] of [
+    ["an edit", mapOf(edited, OTHERS, { query, tokens: 2_000 })],
+    [
+      "a new file",
+      mapOf([...OWN, source("plugins/new.ts", "export function fresh() {}")], OTHERS, { query, tokens: 2_000 }),
+    ],
+    ["a word", mapOf(OWN, OTHERS, { query: `${query} access`, tokens: 2_000 })],
+  ] as const) {
+    const rows = after.text.split("\n");
+    const kept = rows.filter((row) => before.has(row)).length;
+    ok(kept >= 0.85 * rows.length, `${what}: ${kept} of ${rows.length} lines stay`);
+  }
+});
+
+/** A small project: what is asked for is never what comes first without a query. */
+const BASE = ["src/base.ts"];
+const SHOP: Source[] = [
+  source("src/base.ts", "export function noop() {}"),
+  source(
+    "src/cart.ts",
+    "/** Sums up what was measured. */\nexport function total(items: number[]) { return noop(); }",
+    BASE,
+  ),
+  source(
+    "src/invoice/index.ts",
+    "export function printPage() { return layoutGrid(); }\nexport function layoutGrid() { noop(); }",
+    BASE,
+  ),
+  source(
+    "src/letters.ts",
+    "export function mailOut() { noop(); }\nexport function mailIn() {}\nexport function mailAll() {}",
+    BASE,
+  ),
+  source(
+    "src/mail.ts",
+    "export function send() { return queue(); }\nexport function queue() {\n  noop(); // TODO escape umlauts\n}",
+    BASE,
+  ),
+  source(
+    "src/query.ts",
+    "export interface Filter { matchCase: boolean }\nexport function run(filter: Filter) { noop(); }",
+    BASE,
+  ),
+  source(
+    "src/tax.ts",
+    "export class TaxTable { rateOf(country: string) {} }\nexport const read_rates = () => new TaxTable(noop());",
+    BASE,
+  ),
+  source("test/tax.test.ts", "export function taxTable() { noop(); }\nexport function taxTableTwice() {}", BASE),
+];
+const ALSO = ["README.md", "docs/deploy.md", "Makefile"];
+
+test("Without a query comes first what all files use", () => equal(rank(SHOP, ALSO, { tokens: 0 })[0], "src/base.ts"));
+
+const FIRST: [what: string, wish: Omit<Wish, "tokens">, first: string][] = [
+  ["a file's own name", { query: "something is wrong with the mail" }, "src/mail.ts"],
+  ["a folder's name, of its index", { query: "show the invoice" }, "src/invoice/index.ts"],
+  ["a word in another form", { query: "Why do queries fail?" }, "src/query.ts"],
+  ["a word of a comment, in another form", { query: "measuring" }, "src/cart.ts"],
+  ["a word of a to-do", { query: "where is the umlaut escaping?" }, "src/mail.ts"],
+  ["a part of an identifier", { query: "the grid" }, "src/invoice/index.ts"],
+  ["a member", { query: "match without case" }, "src/query.ts"],
+  ["an identifier", { query: "call rateOf for the mail of the invoice" }, "src/tax.ts"],
+  ["an identifier in backticks", { query: "`total` for mail" }, "src/cart.ts"],
+  ["an identifier that is called", { query: "total() for mail" }, "src/cart.ts"],
+  ["a path", { query: "the tax table as in src/cart.ts" }, "src/cart.ts"],
+  ["the end of a path", { query: "invoice/index.ts, not mail" }, "src/invoice/index.ts"],
+  ["a file that is no code", { query: "say it in the README" }, "README.md"],
+  ["a path that is no code", { query: "docs/deploy.md" }, "docs/deploy.md"],
+  ["code before its test", { query: "tax table" }, "src/tax.ts"],
+  ["a test, where tests are meant", { query: "test of tax" }, "test/tax.test.ts"],
+  ["what was read", { seen: [{ path: "src/query.ts" }] }, "src/query.ts"],
+  [
+    "what was edited before what was read",
+    { seen: [{ path: "src/cart.ts" }, { path: "src/mail.ts", edited: true }] },
+    "src/mail.ts",
+  ],
+  ["a path in focus before a word", { query: "`send` in src/mail.ts", focus: ["./src/cart.ts"] }, "src/cart.ts"],
+  ["a folder in focus", { query: "mail", focus: ["src/invoice/"] }, "src/invoice/index.ts"],
+  ["a symbol in focus", { query: "mail", focus: ["TaxTable"] }, "src/tax.ts"],
+  ["a member in focus", { query: "mail", focus: ["TaxTable.rateOf"] }, "src/tax.ts"],
+];
+
+for (const [what, wish, first] of FIRST)
+  test(`Ranked first is ${what}: ${JSON.stringify(wish)}`, () =>
+    equal(rank(SHOP, ALSO, { ...wish, tokens: 0 })[0], first));
+
+test("What the query names is in the smallest map that shows a file", () => {
+  const map = mapOf(SHOP, ALSO, { query: "the umlauts of mail", tokens: 48 });
+  deepEqual(
+    map.files.filter((path) => path.endsWith(".ts")),
+    ["src/mail.ts"],
+  );
+});
+
+/** Each uses what others define; which of them comes first without a query? */
+const define = (name: string, export_ = "export ") => `${export_}function ${name}() {}`;
+const USED: [what: string, sources: Source[], before: string, after: string][] = [
+  [
+    "the file whose function is used, without an import",
+    [source("a.js", define("openDoor", "")), source("b.js", define("closeDoor", "")), source("c.js", "closeDoor();")],
+    ...(["b.js", "a.js"] as [string, string]),
+  ],
+  [
+    "of two that define a name, the one that is imported",
+    [
+      source("a.ts", define("openDoor")),
+      source("b.ts", define("openDoor")),
+      source("c.ts", 'import { openDoor } from "./b.ts";\nopenDoor();', ["b.ts"]),
+    ],
+    ...(["b.ts", "a.ts"] as [string, string]),
+  ],
+  [
+    "of two that define a name, the one that an imported file exports again",
+    [
+      source("a.ts", define("openDoor")),
+      source("b.ts", define("openDoor")),
+      source("also.ts", 'import "./a.ts";', ["a.ts"]),
+      source("index.ts", 'export * from "./b.ts";', ["b.ts"]),
+      source("m.ts", 'import { openDoor } from "./index.ts";\nopenDoor();', ["index.ts"]),
+      source("n.ts", 'import { openDoor } from "./index.ts";\nopenDoor();', ["index.ts"]),
+    ],
+    ...(["b.ts", "a.ts"] as [string, string]),
+  ],
+  [
+    "what is used often before what is used once",
+    [
+      source("a.ts", define("openDoor")),
+      source("b.ts", define("shutDoor")),
+      source("c.ts", `import "./a.ts"; import "./b.ts"; openDoor();${" shutDoor();".repeat(9)}`, ["a.ts", "b.ts"]),
+    ],
+    ...(["b.ts", "a.ts"] as [string, string]),
+  ],
+  [
+    "what few files use before what a user shares with many definers",
+    [
+      source("a.ts", define("run")),
+      source("a2.ts", define("run")),
+      source("a3.ts", define("run")),
+      source("b.ts", define("walk")),
+      source("c.ts", "run(); walk();", ["a.ts", "a2.ts", "a3.ts", "b.ts"]),
+    ],
+    ...(["b.ts", "a.ts"] as [string, string]),
+  ],
+  [
+    "code before its test",
+    [source("lib/test/a.ts", define("openDoor")), source("lib/z.ts", define("shutDoor"))],
+    ...(["lib/z.ts", "lib/test/a.ts"] as [string, string]),
+  ],
+];
+for (const [what, sources, before, after] of USED)
+  test(`Without a query comes first ${what}`, () => {
+    const order = rank(sources, [], { tokens: 0 });
+    ok(order.indexOf(before) < order.indexOf(after), order.join(" "));
+  });
+
+test("Files that the query does not name follow those that they use or that use them", () => {
+  const sources = [
+    source("a.ts", define("openDoor")),
+    source("b.ts", define("shutDoor")),
+    ...["c.ts", "d.ts", "e.ts"].map((path) => source(path, 'import "./a.ts"; openDoor();', ["a.ts"])),
+    source("mail.ts", 'import { shutDoor } from "./b.ts";\nshutDoor();', ["b.ts"]),
+    source("y.ts", "export {};"),
+    source("z.ts", 'import "./mail.ts";', ["mail.ts"]),
+  ];
+  const order = rank(sources, [], { query: "mail", tokens: 0 });
+  equal(order[0], "mail.ts");
+  ok(order.indexOf("b.ts") < order.indexOf("a.ts") && order.indexOf("z.ts") < order.indexOf("y.ts"), order.join(" "));
+});
+
+test("The words of comments and strings find a file, where the facts have them", () => {
+  const words = "never round pennies before shipping";
+  const told = SHOP.map((one) => (one.path === "src/cart.ts" ? { ...one, facts: { ...one.facts, words } } : one));
+  equal(rank(told, ALSO, { query: "ship with rounded pennies", tokens: 0 })[0], "src/cart.ts");
+});
+
+test("Of one file, what the query names is shown first, what is exported before what is not, an overload last", () => {
+  const text = [
+    "function hidden() {}",
+    "export function open(a: string): void",
+    "export function open(a: number): void",
+    "export function open(a: any) {}",
+    "export function close() {}",
+    "export class Gate { swing() {} }",
+  ].join("\n");
+  const lines = (query: string, tokens: number) =>
+    [...mapOf([source("g.ts", text)], [], { query, tokens }).text.matchAll(/^g\.ts:(\d+)/gm)].map(([, line]) =>
+      Number(line),
+    );
+  deepEqual(lines("swing", 40), [6]);
+  deepEqual(lines("hidden", 40), [1]);
+  deepEqual(lines("", 70), [2, 5, 6, 6]);
+  deepEqual(lines("", 80), [1, 2, 5, 6, 6]);
+});
+
+/** What o200k_base and cl100k_base count, the greater of the two, as gpt-tokenizer 3 has it. */
+const COUNTED: [text: string, tokens: number][] = [
+  ["", 0],
+  ["src/index.ts", 3],
+  [
+    "plugins/search/grep.ts:41: export async function grep(files: string[], query: RegExp, signal: AbortSignal): Promise<Hit[]>",
+    30,
+  ],
+  [
+    "clients/createClient.ts:120: export function createClient<transport extends Transport>(parameters: ClientConfig<transport>): Client<transport>",
+    27,
+  ],
+  [
+    "src/internal/fiberRuntime.ts:1044: const unsafeMakeChildFiber = <A, E, R>(effect: Effect<A, E, R>): FiberRuntime<A, E> =>",
+    40,
+  ],
+  ["constants/number.ts:8: export const maxInt64 = 2n ** (64n - 1n) - 1n", 29],
+  ["zz.ts:1079: const SECRET = /(^|\\/)(\\.env(\\..*)?|id_(rsa|dsa|ecdsa|ed25519)|.*\\.(pem|key|p12|pfx))$/", 49],
+  ["src.ts/wallet/hdwallet.ts:37: const MasterSecret = new Uint8Array([ 66, 105, 116, 99, 111, 105, 110 ])", 41],
+  ["chains/definitions/zkLinkNovaSepoliaTestnet.ts:3: export const zkLinkNovaSepoliaTestnet = defineChain({…})", 30],
+  ["src/größe.ts:3: export const 面积 = (幅: number): number =>", 23],
+  ["emoji/🚀🧪.ts:1: const 🚫 = 1", 20],
+  ["[84 files and 1,203 symbols left out; repo_map with a query or more tokens shows others]", 23],
+];
+for (const [text, real] of COUNTED)
+  test(`countTokens() is no less than the ${real} of a tokenizer, and not much more: ${text.slice(0, 50)}`, () => {
+    const ours = countTokens(text);
+    ok(ours >= real && ours <= 1.26 * real + 2, `${ours}`);
+  });
+test("countTokens() of all of them together", () => {
+  const ours = countTokens(COUNTED.map(([text]) => text).join("\n"));
+  ok(ours >= 319 && ours <= 1.25 * 319, `${ours}`);
+});

@@ -1,0 +1,1132 @@
+// Where a name is used, what else is called so, and what renaming it does. In the sources ⟦name⟧ stands where a use is to be
+// found, ⟦!name⟧ where it is asked for.
+import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, test } from "node:test";
+import { type At, openService, type Place, type Renaming, type Service } from "../plugins/symbols/refs.ts";
+import { scan } from "../plugins/symbols/scan.ts";
+
+type Files = Record<string, string>;
+
+interface Project {
+  root: string;
+  service: Service;
+  at: At;
+  marked: string[]; // path:start
+  write(path: string, text: string | null): void;
+  read(path: string): string;
+  asked: Set<string>; // every name that usersOf was asked for
+}
+
+/** Without the DOM, which takes longer to load than all else; "" for a project that has no config at all. */
+const CONFIG = JSON.stringify({
+  compilerOptions: { module: "esnext", moduleResolution: "bundler", strict: true, jsx: "preserve", lib: ["esnext"] },
+});
+
+function project(sources: Files, links: Record<string, string> = {}): Project {
+  const root = mkdtempSync(join(tmpdir(), "zz-refs-"));
+  const texts = new Map<string, string>();
+  const marked: string[] = [];
+  let at: At | undefined;
+  const write = (path: string, text: string | null) => {
+    if (text === null) texts.delete(path);
+    else texts.set(path, text);
+    if (text === null) rmSync(join(root, path));
+    else {
+      mkdirSync(dirname(join(root, path)), { recursive: true });
+      writeFileSync(join(root, path), text);
+    }
+  };
+  for (const [path, source] of Object.entries({ "tsconfig.json": CONFIG, ...sources })) {
+    if (path === "tsconfig.json" && !source) continue;
+    let text = source;
+    for (let mark = /⟦(!?)([^⟧]*)⟧/.exec(text); mark; mark = /⟦(!?)([^⟧]*)⟧/.exec(text)) {
+      const [whole, asked, name] = mark;
+      text = text.slice(0, mark.index) + name + text.slice(mark.index + whole.length);
+      marked.push(`${path}:${mark.index}`);
+      if (asked) at = { path, line: text.slice(0, mark.index).split("\n").length, name: name! };
+    }
+    write(path, text);
+  }
+  for (const [path, target] of Object.entries(links)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    symlinkSync(target, join(root, path));
+  }
+  const asked = new Set<string>();
+  const isCode = (path: string) => /\.[cm]?[jt]sx?$/.test(path) && !path.includes("node_modules/");
+  const code = () => [...texts.keys()].filter(isCode);
+  const usersOf = (names: Set<string>) => {
+    for (const name of names) asked.add(name);
+    return code().filter((path) => [...names].some((name) => texts.get(path)!.includes(name)));
+  };
+  const globals = () => code().filter((path) => scan(path, texts.get(path)!).global);
+  const service = openService(root, usersOf, globals);
+  service.update(code());
+  after(() => {
+    service.close();
+    rmSync(root, { recursive: true, force: true });
+  });
+  return {
+    ...{ root, service, marked: marked.sort(), at: at!, asked },
+    write: (path, text) => {
+      const before = code().join();
+      write(path, text);
+      if (isCode(path) && code().join() !== before) service.update(code());
+    },
+    read: (path) => readFileSync(join(root, path), "utf8"),
+  };
+}
+
+const placesOf = (service: Service, at: At): Place[] => service.references(at).flatMap(({ places }) => places);
+const found = (service: Service, at: At): string[] =>
+  [...new Set(placesOf(service, at).map(({ path, start }) => `${path}:${start}`))].sort();
+
+const REFERENCES: [title: string, files: Files, links?: Record<string, string>][] = [
+  ["a function in its own file", { "a.ts": "function ⟦!foo⟧() {}\n⟦foo⟧();\nexport {};" }],
+  ["an import", { "a.ts": "export function ⟦!foo⟧() {}", "b.ts": 'import { ⟦foo⟧ } from "./a";\n⟦foo⟧();' }],
+  [
+    "an import under another name",
+    { "a.ts": "export const ⟦!foo⟧ = 1;", "b.ts": 'import { ⟦foo⟧ as ⟦bar⟧ } from "./a";\n⟦bar⟧ + 1;\nexport {};' },
+  ],
+  [
+    "an export under another name",
+    {
+      "a.ts": "const ⟦!foo⟧ = 1;\nexport { ⟦foo⟧ as ⟦bar⟧ };",
+      "b.ts": 'import { ⟦bar⟧ } from "./a";\nexport const two = ⟦bar⟧ + 1;',
+      "c.ts": "const bar = 2;\nexport { bar };",
+    },
+  ],
+  [
+    "a re-export under another name, twice",
+    {
+      "a.ts": "export const ⟦!foo⟧ = 1;",
+      "b.ts": 'export { ⟦foo⟧ as ⟦bar⟧ } from "./a";',
+      "c.ts": 'export { ⟦bar⟧ as ⟦baz⟧ } from "./b";',
+      "d.ts": 'import { ⟦baz⟧ } from "./c";\n⟦baz⟧;',
+    },
+  ],
+  [
+    "an import that is exported again under a third name",
+    {
+      "a.ts": "export const ⟦!foo⟧ = 1;",
+      "b.ts": 'import { ⟦foo⟧ as ⟦own⟧ } from "./a";\nexport { ⟦own⟧ as ⟦mine⟧ };',
+      "c.ts": 'import { ⟦mine⟧ } from "./b";\n⟦mine⟧;',
+    },
+  ],
+  [
+    "a star, through which the name is not seen",
+    {
+      "a.ts": "export const ⟦!foo⟧ = 1;",
+      "b.ts": 'export * from "./a";',
+      "c.ts": 'import { ⟦foo⟧ } from "./b";\n⟦foo⟧;',
+    },
+  ],
+  [
+    "stars of stars",
+    {
+      "a.ts": "export const ⟦!foo⟧ = 1;",
+      "b/index.ts": 'export * from "../a";',
+      "index.ts": 'export * from "./b";',
+      "c/d.ts": 'import { ⟦foo⟧ } from "..";\n⟦foo⟧;',
+    },
+  ],
+  [
+    "a star with a name",
+    {
+      "a.ts": "export const ⟦!foo⟧ = 1;",
+      "b.ts": 'export * as all from "./a";',
+      "c.ts": 'import { all } from "./b";\nall.⟦foo⟧;',
+    },
+  ],
+  [
+    "the name of a star",
+    {
+      "a.ts": "export const foo = 1;",
+      "b.ts": 'export * as ⟦!all⟧ from "./a";',
+      "c.ts": 'import { ⟦all⟧ as ⟦every⟧ } from "./b";\n⟦every⟧.foo;',
+    },
+  ],
+  [
+    "a namespace import",
+    { "a.ts": "export const ⟦!foo⟧ = 1;", "b.ts": 'import * as a from "./a";\na.⟦foo⟧;\nexport { a };' },
+  ],
+  [
+    "a namespace import that is passed on under another name",
+    {
+      "a.ts": "export const ⟦!foo⟧ = 1;",
+      "b.ts": 'import * as a from "./a";\nexport { a as other };',
+      "c.ts": 'import { other } from "./b";\nother.⟦foo⟧;',
+    },
+  ],
+  [
+    "an import() and what comes of it",
+    { "a.ts": "export const ⟦!foo⟧ = 1;", "b.ts": '(await import("./a")).⟦foo⟧;\nexport {};' },
+  ],
+  [
+    "a default function, imported under any name",
+    {
+      "a.ts": "export default function ⟦!foo⟧() {}\n⟦foo⟧();",
+      "b.ts": 'import ⟦Whatever⟧ from "./a";\n⟦Whatever⟧();',
+      "c.ts": 'import Other from "./d";\nOther();',
+      "d.ts": "export default function other() {}",
+    },
+  ],
+  [
+    "a constant that is exported as the default",
+    { "a.ts": "const ⟦!foo⟧ = 1;\nexport default ⟦foo⟧;", "b.ts": 'import ⟦one⟧ from "./a";\n⟦one⟧;' },
+  ],
+  [
+    "a default that is passed on under a name",
+    {
+      "a.ts": "export default class ⟦!Foo⟧ {}",
+      "b.ts": 'export { ⟦default⟧ as ⟦Bar⟧ } from "./a";',
+      "c.ts": 'import { ⟦Bar⟧ } from "./b";\nnew ⟦Bar⟧();',
+    },
+  ],
+  [
+    "a default that is passed on as the default",
+    {
+      "a.ts": "export default class ⟦!Foo⟧ {}",
+      "b.ts": 'export { ⟦default⟧ } from "./a";',
+      "c.ts": 'import ⟦Bar⟧ from "./b";\nnew ⟦Bar⟧();',
+    },
+  ],
+  [
+    "a name that is exported as the default in braces",
+    { "a.ts": "const ⟦!foo⟧ = 1;\nexport { ⟦foo⟧ as ⟦default⟧ };", "b.ts": 'import ⟦one⟧ from "./a";\n⟦one⟧;' },
+  ],
+  [
+    "a default without a name",
+    { "a.ts": "export ⟦!default⟧ function () {}", "b.ts": 'import ⟦one⟧ from "./a";\n⟦one⟧();' },
+  ],
+  ["a default that is a value", { "a.ts": "export ⟦!default⟧ { a: 1 };", "b.ts": 'import ⟦it⟧ from "./a";\n⟦it⟧;' }],
+  [
+    "a default that is another's name, asked for by the word",
+    { "a.ts": "const foo = 1;\nexport ⟦!default⟧ foo;", "b.ts": 'import ⟦it⟧ from "./a";\n⟦it⟧;' },
+  ],
+  [
+    "a default that is imported in braces",
+    { "a.ts": "export default function ⟦!foo⟧() {}", "b.ts": 'import { ⟦default⟧ as ⟦bar⟧ } from "./a";\n⟦bar⟧();' },
+  ],
+  [
+    "a default that is imported and exported again under its new name",
+    {
+      "a.ts": "export default function ⟦!foo⟧() {}",
+      "b.ts": 'import ⟦bar⟧ from "./a";\nexport { ⟦bar⟧ };',
+      "c.ts": 'import { ⟦bar⟧ } from "./b";\n⟦bar⟧();',
+    },
+  ],
+  [
+    "an export = and its import",
+    {
+      "a.ts": "class ⟦!Foo⟧ {}\nexport = ⟦Foo⟧;",
+      "b.ts": 'import ⟦Bar⟧ = require("./a");\nnew ⟦Bar⟧();',
+      "tsconfig.json": '{"compilerOptions":{"module":"commonjs","esModuleInterop":true}}',
+    },
+  ],
+  [
+    "a name that an inner one hides",
+    { "a.ts": "export const ⟦!foo⟧ = 1;\nexport const f = (foo: number) => foo + 1;\nexport const g = () => ⟦foo⟧;" },
+  ],
+  [
+    "the inner name that hides another",
+    {
+      "a.ts": "export const foo = 1;\nexport const f = (\n  ⟦!foo⟧: number,\n) => ⟦foo⟧ + 1;",
+      "b.ts": 'import { foo } from "./a";\nfoo;',
+    },
+  ],
+  [
+    "one of two of the same name in two files",
+    {
+      "a.ts": "export const ⟦!foo⟧ = 1;",
+      "b.ts": "export const foo = 2;",
+      "c.ts": 'import { ⟦foo⟧ } from "./a";\n⟦foo⟧;',
+      "d.ts": 'import { foo } from "./b";\nfoo;',
+    },
+  ],
+  [
+    "a property of one of two interfaces",
+    {
+      "a.ts": "export interface A { ⟦!foo⟧: number }\nexport interface B { foo: number }",
+      "b.ts":
+        'import type { A, B } from "./a";\nexport const f = (a: A, b: B) => a.⟦foo⟧ + b.foo;\nexport const a: A = { ⟦foo⟧: 1 };',
+    },
+  ],
+  [
+    "a method of an interface in what implements it",
+    {
+      "a.ts": "export interface A { ⟦!run⟧(): void }",
+      "b.ts": 'import type { A } from "./a";\nexport class B implements A { ⟦run⟧() {} }\nexport class C { run() {} }',
+      "c.ts": 'import { B } from "./b";\nnew B().⟦run⟧();',
+    },
+  ],
+  [
+    "a method that a class overrides",
+    {
+      "a.ts": "export class A { ⟦!run⟧() {} }",
+      "b.ts": 'import { A } from "./a";\nexport class B extends A { override ⟦run⟧() { super.⟦run⟧(); } }',
+      "c.ts": 'import { B } from "./b";\nnew B().⟦run⟧();',
+    },
+  ],
+  [
+    "a constructor, and who calls it through an heir",
+    {
+      "a.ts": "export class A {\n  ⟦!constructor⟧(readonly x = 1) {}\n}\nnew ⟦A⟧();",
+      "b.ts":
+        'import { ⟦A⟧ as Base } from "./a";\nexport class B extends Base {}\nexport class C extends Base { constructor() { ⟦super⟧(2); } }',
+      "c.ts": 'import { B } from "./b";\nnew ⟦B⟧();',
+    },
+  ],
+  [
+    "a private name",
+    {
+      "a.ts":
+        "export class A {\n  ⟦!#x⟧ = 1;\n  get() { return this.⟦#x⟧; }\n}\nexport class B { #x = 2; y() { return this.#x; } }",
+    },
+  ],
+  [
+    "the overloads of a function",
+    {
+      "a.ts":
+        "export function ⟦!foo⟧(a: string): void;\nexport function ⟦foo⟧(a: number): void;\nexport function ⟦foo⟧(_: unknown) {}",
+      "b.ts": 'import { ⟦foo⟧ } from "./a";\n⟦foo⟧(1);',
+    },
+  ],
+  [
+    "a property through destructuring",
+    {
+      "a.ts": "export interface A { ⟦!foo⟧: number }",
+      "b.ts":
+        'import type { A } from "./a";\nexport const f = ({ ⟦foo⟧: bar }: A) => bar;\nexport const g = ({ ⟦foo⟧ }: A) => foo;',
+    },
+  ],
+  [
+    "a property in brackets",
+    {
+      "a.ts": "export interface A { ⟦!foo⟧: number }",
+      "b.ts": 'import type { A } from "./a";\nexport const f = (a: A) => a["⟦foo⟧"];\nexport const text = "foo";',
+    },
+  ],
+  [
+    "a key that is no identifier",
+    {
+      "a.ts": 'export interface A {\n  "⟦!some-key⟧": number;\n}',
+      "b.ts": 'import type { A } from "./a";\nexport const f = (a: A) => a["⟦some-key⟧"];',
+    },
+  ],
+  ["a shorthand property", { "a.ts": "const ⟦!foo⟧ = 1;\nexport const it = { ⟦foo⟧ };\nit.foo;" }],
+  [
+    "a parameter that is a property",
+    {
+      "a.ts": "export class A {\n  constructor(public ⟦!foo⟧: number) { ⟦foo⟧; }\n}",
+      "b.ts": 'import { A } from "./a";\nnew A(1).⟦foo⟧;',
+    },
+  ],
+  [
+    "a name in a pattern that begins on an earlier line",
+    {
+      "a.ts": "export const {\n  one,\n  ⟦!two⟧,\n} = { one: 1, ⟦two⟧: 2 };",
+      "b.ts": 'import { ⟦two⟧ } from "./a";\n⟦two⟧;',
+    },
+  ],
+  [
+    "a component and its attribute's name kept apart",
+    {
+      "a.tsx": "export function ⟦!Box⟧(_: { Box?: number }) { return null; }",
+      "b.tsx": 'import { ⟦Box⟧ } from "./a";\nexport const b = <⟦Box⟧ Box={1}></⟦Box⟧>;',
+      "jsx.d.ts": "declare namespace JSX { interface IntrinsicElements {} type Element = null }",
+    },
+  ],
+  [
+    "an attribute of a component",
+    {
+      "a.tsx":
+        "export interface Props {\n  ⟦!size⟧: number;\n}\nexport function Box({ ⟦size⟧ }: Props) { return null; }",
+      "b.tsx": 'import { Box } from "./a";\nexport const b = <Box ⟦size⟧={1} />;',
+      "jsx.d.ts":
+        "declare namespace JSX { interface IntrinsicElements {} type Element = null; interface ElementAttributesProperty { props: {} } }",
+    },
+  ],
+  [
+    "a script's exports and what requires them",
+    {
+      "a.js": "function ⟦!foo⟧() {}\nmodule.exports = { ⟦foo⟧ };",
+      "b.js": 'const { ⟦foo⟧ } = require("./a");\n⟦foo⟧();',
+      "c.js": 'const a = require("./a");\na.⟦foo⟧();',
+    },
+  ],
+  [
+    "a script's exports under another name",
+    { "a.js": "function ⟦!foo⟧() {}\nexports.⟦bar⟧ = ⟦foo⟧;", "b.js": 'const { ⟦bar⟧ } = require("./a");\n⟦bar⟧();' },
+  ],
+  [
+    "a script's only export",
+    { "a.js": "class ⟦!Foo⟧ {}\nmodule.exports = ⟦Foo⟧;", "b.js": 'const ⟦Bar⟧ = require("./a");\nnew ⟦Bar⟧();' },
+  ],
+  [
+    "a member of an enum",
+    {
+      "a.ts": "export enum E {\n  ⟦!One⟧ = 1,\n}\nexport enum F { One }",
+      "b.ts": 'import { E, F } from "./a";\nE.⟦One⟧;\nF.One;\nexport type O = E.⟦One⟧;',
+    },
+  ],
+  [
+    "a type, imported as a type",
+    {
+      "a.ts": "export interface ⟦!Foo⟧ {}",
+      "b.ts": 'import type { ⟦Foo⟧ } from "./a";\nexport let foo: ⟦Foo⟧[];',
+      "c.ts": 'export let foo: import("./a").⟦Foo⟧;',
+    },
+  ],
+  [
+    "what a namespace holds",
+    {
+      "a.ts": "export namespace N {\n  export const ⟦!foo⟧ = 1;\n}\nN.⟦foo⟧;",
+      "b.ts": 'import { N } from "./a";\nimport own = N.⟦foo⟧;\nown;\nN.⟦foo⟧;\nexport {};',
+    },
+  ],
+  [
+    "a link in a comment",
+    {
+      "a.ts": "export class A {\n  ⟦!foo⟧() {}\n}",
+      "b.ts": 'import { A } from "./a";\n/** See {@link A.⟦foo⟧}, not foo. */\nexport const b = A;',
+    },
+  ],
+  [
+    "a parameter in a comment",
+    { "a.ts": "/** @param ⟦foo⟧ a number */\nexport const f = (\n  ⟦!foo⟧: number,\n) => ⟦foo⟧;" },
+  ],
+  [
+    "a script's global",
+    {
+      "a.ts": "var ⟦!shared⟧ = 1;",
+      "b.ts": "⟦shared⟧ + 1;\nexport {};",
+      "c.ts": "const shared = 1;\nshared;\nexport {};",
+    },
+  ],
+  [
+    "a declared global",
+    {
+      "tsconfig.json": "",
+      "a.ts": "declare global {\n  interface Window {\n    ⟦!shared⟧: number;\n  }\n}\nexport {};",
+      "b.ts": "window.⟦shared⟧;",
+    },
+  ],
+  [
+    "what is declared for a module from elsewhere",
+    {
+      "types.d.ts": 'declare module "away" {\n  export function ⟦!go⟧(): void;\n}',
+      "b.ts": 'import { ⟦go⟧ as ⟦leave⟧ } from "away";\n⟦leave⟧();',
+    },
+  ],
+  [
+    "the default of a module that is declared",
+    {
+      "types.d.ts": 'declare module "away" {\n  const ⟦!go⟧: () => void;\n  export default ⟦go⟧;\n}',
+      "b.ts": 'import ⟦leave⟧ from "away";\n⟦leave⟧();',
+    },
+  ],
+  [
+    "a property that another file adds to an interface",
+    {
+      "a.ts": "export interface A { one: number }",
+      "b.ts": 'declare module "./a" {\n  interface A {\n    ⟦!two⟧: number;\n  }\n}\nexport {};',
+      "c.ts": 'import type { A } from "./a";\nexport const f = (a: A) => a.one + a.⟦two⟧;',
+    },
+  ],
+  [
+    "a path alias",
+    {
+      "tsconfig.json":
+        '{ "compilerOptions": { "module": "esnext", "moduleResolution": "bundler", "paths": { "@/*": ["./src/*"] } } }',
+      "src/a.ts": "export const ⟦!foo⟧ = 1;",
+      "src/b/c.ts": 'import { ⟦foo⟧ } from "@/a";\n⟦foo⟧;',
+    },
+  ],
+  [
+    "a path alias of another package's own config",
+    {
+      "one/tsconfig.json": '{ "compilerOptions": { "moduleResolution": "bundler", "module": "esnext" } }',
+      "one/a.ts": "export const ⟦!foo⟧ = 1;",
+      "two/tsconfig.json":
+        '{ "compilerOptions": { "moduleResolution": "bundler", "module": "esnext", "paths": { "@one": ["../one/a.ts"] } } }',
+      "two/b.ts": 'import { ⟦foo⟧ } from "@one";\n⟦foo⟧;',
+    },
+  ],
+  [
+    "a config that only names others",
+    {
+      "tsconfig.json": '{ "files": [], "references": [{ "path": "./tsconfig.app.json" }] }',
+      "tsconfig.app.json":
+        '{ "include": ["src"], "compilerOptions": { "module": "esnext", "moduleResolution": "bundler", "paths": { "@/*": ["./src/*"] } } }',
+      "src/a.ts": "export const ⟦!foo⟧ = 1;",
+      "src/b.ts": 'import { ⟦foo⟧ } from "@/a";\n⟦foo⟧;',
+    },
+  ],
+  [
+    "another package of the workspace",
+    {
+      "packages/one/package.json": '{ "name": "one", "types": "./src/index.ts" }',
+      "packages/one/src/index.ts": 'export * from "./a";',
+      "packages/one/src/a.ts": "export const ⟦!foo⟧ = 1;",
+      "packages/two/src/b.ts": 'import { ⟦foo⟧ } from "one";\n⟦foo⟧;',
+    },
+    { "packages/two/node_modules/one": "../../one" },
+  ],
+  [
+    "a package that maps what it exports",
+    {
+      "packages/one/package.json": '{ "name": "one", "exports": { "./x": "./src/a.ts" } }',
+      "packages/one/src/a.ts": "export default class ⟦!Foo⟧ {}",
+      "packages/two/b.ts": 'import ⟦Bar⟧ from "one/x";\nnew ⟦Bar⟧();',
+    },
+    { "packages/two/node_modules/one": "../../one" },
+  ],
+  [
+    "files that import one another",
+    {
+      "a.ts": 'import { bar } from "./b";\nexport function ⟦!foo⟧() { bar(); }',
+      "b.ts": 'import { ⟦foo⟧ } from "./a";\nexport function bar() { ⟦foo⟧(); }',
+    },
+  ],
+  [
+    "a file beside one with an error in it",
+    { "a.ts": "export const ⟦!foo⟧ = 1;", "b.ts": 'import { ⟦foo⟧ } from "./a";\nconst = ;\n⟦foo⟧ +;\nif (' },
+  ],
+  [
+    "a config that extends itself",
+    {
+      "tsconfig.json": '{ "extends": "./other.json" }',
+      "other.json": '{ "extends": "./tsconfig.json" }',
+      "a.ts": "export const ⟦!foo⟧ = 1;",
+      "b.ts": 'import { ⟦foo⟧ } from "./a";\n⟦foo⟧;',
+    },
+  ],
+  [
+    "a config that is broken",
+    {
+      "tsconfig.json": '{ "compilerOptions": { "strict": ',
+      "a.ts": "export const ⟦!foo⟧ = 1;",
+      "b.ts": 'import { ⟦foo⟧ } from "./a";\n⟦foo⟧;',
+    },
+  ],
+  [
+    "imports with the extension of what is made of them",
+    {
+      "tsconfig.json": '{ "compilerOptions": { "module": "nodenext" } }',
+      "package.json": '{ "type": "module" }',
+      "a.mts": "export const ⟦!foo⟧ = 1;",
+      "b.ts": 'import { ⟦foo⟧ } from "./a.mjs";\n⟦foo⟧;',
+    },
+  ],
+  ["a file that begins with a byte order mark", { "a.ts": "\ufeffexport const ⟦!foo⟧ = 1;\n⟦foo⟧;" }],
+  ["letters that take two units", { "a.ts": 'export const sad = "😢😢", ⟦!föö⟧ = 1;\n⟦föö⟧;' }],
+  [
+    "a name that everything is called",
+    {
+      "a.ts": "export const ⟦!constructor⟧ = 1, toString = 2;\n⟦constructor⟧;",
+      "b.ts": 'import { ⟦constructor⟧ } from "./a";\n⟦constructor⟧;',
+    },
+  ],
+  [
+    "names that begin with underscores",
+    { "a.ts": "export const ⟦!__foo⟧ = 1;", "b.ts": 'import { ⟦__foo⟧ } from "./a";\n⟦__foo⟧;' },
+  ],
+  ["a label", { "a.ts": "export function f() {\n  ⟦!outer⟧: for (;;) break ⟦outer⟧;\n}" }],
+  ["a type parameter", { "a.ts": "export type A<\n  ⟦!T⟧,\n> = ⟦T⟧[];\nexport type B<T> = T;" }],
+];
+
+for (const [title, files, links] of REFERENCES)
+  test(`references() finds ${title}`, () => {
+    const { service, at, marked } = project(files, links);
+    deepEqual(found(service, at), marked);
+    while (service.warm()); // and once everything is loaded, the same
+    deepEqual(found(service, at), marked);
+  });
+
+const KINDS: [source: string, name: string, kinds: string][] = [
+  ["export let foo = 1;\nfoo = 2;\nfoo;", "foo", "definition write read"],
+  ["export interface Foo {}\nexport let x: Foo;\nexport class C implements Foo {}", "Foo", "definition type type"],
+  ["const foo = 1;\nexport { foo };", "foo", "definition export"],
+  ["const foo = 1;\nexport default foo;", "foo", "definition export"],
+  ["/** {@link foo} */\nexport const foo = 1;", "foo", "comment definition"],
+  ["export class A {}\nexport class B extends A {}", "A", "definition read"],
+];
+for (const [source, name, kinds] of KINDS)
+  test(`references() says what each is: ${kinds} in ${JSON.stringify(source)}`, () => {
+    const { service } = project({ "a.ts": source });
+    const line =
+      source.split("\n").findIndex((text) => /^(export )?(default )?(let|const|interface|class) /.test(text)) + 1;
+    const places = placesOf(service, { path: "a.ts", line, name }).sort((a, b) => a.start - b.start);
+    equal(places.map(({ kind }) => kind).join(" "), kinds);
+  });
+
+test("references() tells an import from a use, by line, column and text", () => {
+  const { service, at } = project({
+    "a.ts": "export const ⟦!foo⟧ = 1;",
+    "b.ts": 'import { foo } from "./a";\n\n  foo;\n',
+  });
+  const [, imported, used] = placesOf(service, at);
+  deepEqual(imported, {
+    path: "b.ts",
+    line: 1,
+    column: 10,
+    start: 9,
+    end: 12,
+    text: 'import { foo } from "./a";',
+    kind: "import",
+  });
+  deepEqual(used, { path: "b.ts", line: 3, column: 3, start: 30, end: 33, text: "foo;", kind: "read" });
+});
+
+test("references() keeps what an import is called apart, as a group of its own", () => {
+  const { service, at } = project({
+    "a.ts": "export const ⟦!foo⟧ = 1;",
+    "b.ts": 'import { foo as bar } from "./a";\nbar;',
+  });
+  deepEqual(
+    service.references(at).map(({ symbol, places }) => [symbol, places.length]),
+    [
+      ["const foo: 1", 2],
+      ["(alias) const bar: 1 import bar", 2],
+    ],
+  );
+});
+
+test("references() asks only for names under which the symbol is passed on", () => {
+  const { service, at, asked } = project({
+    "a.ts": "export const ⟦!foo⟧ = 1;",
+    "b.ts": 'import { foo as own } from "./a";\nown;',
+    "c.ts": 'export { foo as given } from "./a";\nexport const other = 1;',
+  });
+  service.references(at);
+  deepEqual([...asked].sort(), ["foo", "given"]);
+});
+test("references() asks for no file where no other can see the name", () => {
+  const { service, at, asked } = project({
+    "a.ts": "function ⟦!foo⟧() {}\nfoo();\nexport {};",
+    "b.ts": "function foo() {}",
+  });
+  service.references(at);
+  deepEqual([...asked], []);
+});
+
+test("references() sees a use that was added to a file", () => {
+  const own = project({ "a.ts": "export const ⟦!foo⟧ = 1;", "b.ts": 'import { foo } from "./a";' });
+  equal(found(own.service, own.at).length, 2);
+  own.write("b.ts", 'import { foo } from "./a";\nfoo;');
+  equal(found(own.service, own.at).length, 3);
+});
+test("references() sees a file that was added, and an import that led nowhere before", () => {
+  const own = project({ "b.ts": 'import { foo } from "./a";\nfoo;\nexport const ⟦!bar⟧ = foo;' });
+  equal(found(own.service, own.at).length, 1);
+  own.write("a.ts", "export const foo = 1;");
+  deepEqual(found(own.service, { path: "a.ts", line: 1, name: "foo" }), ["a.ts:13", "b.ts:27", "b.ts:51", "b.ts:9"]);
+});
+test("references() does without a file that was deleted, whether it was told or not", () => {
+  const own = project({
+    "a.ts": "export const ⟦!foo⟧ = 1;",
+    "b.ts": 'import { foo } from "./a";',
+    "c.ts": 'import { foo } from "./a";',
+  });
+  equal(found(own.service, own.at).length, 3);
+  own.write("b.ts", null);
+  equal(found(own.service, own.at).length, 2);
+  rmSync(join(own.root, "c.ts"));
+  equal(found(own.service, own.at).length, 1);
+});
+test("references() sees that an import leads elsewhere since a nearer file is there", () => {
+  const own = project({ "a/index.ts": "export const ⟦!foo⟧ = 1;", "b.ts": 'import { foo } from "./a";' });
+  equal(found(own.service, own.at).length, 2);
+  own.write("a.ts", "export const foo = 2;");
+  equal(found(own.service, own.at).length, 1);
+});
+test("references() goes by a config that was changed", () => {
+  const config = (to: string) =>
+    `{ "compilerOptions": { "module": "esnext", "moduleResolution": "bundler", "paths": { "@": ["./${to}"] } } }`;
+  const own = project({
+    "tsconfig.json": config("a.ts"),
+    "a.ts": "export const ⟦!foo⟧ = 1;",
+    "b.ts": "export const foo = 1;",
+    "c.ts": 'import { foo } from "@";',
+  });
+  equal(found(own.service, own.at).length, 2);
+  own.write("tsconfig.json", config("b.ts"));
+  equal(found(own.service, own.at).length, 1);
+});
+test("references() goes by a config that was not there before", () => {
+  const own = project({ "tsconfig.json": "", "a.ts": "export const ⟦!foo⟧ = 1;", "c.ts": 'import { foo } from "@";' });
+  equal(found(own.service, own.at).length, 1);
+  own.write(
+    "tsconfig.json",
+    '{ "compilerOptions": { "module": "esnext", "moduleResolution": "bundler", "paths": { "@": ["./a.ts"] } } }',
+  );
+  equal(found(own.service, own.at).length, 2);
+});
+test("references() takes a file that is nested too deep as empty", () => {
+  const own = project({
+    "a.ts": "export const ⟦!foo⟧ = 1;",
+    "b.ts": `import { foo } from "./a"; export const x = ${"[".repeat(50_000)}`,
+  });
+  equal(found(own.service, own.at).length, 1);
+});
+
+const UNKNOWN: [title: string, at: At, error: RegExp][] = [
+  [
+    "a name that is not there",
+    { path: "a.ts", line: 1, name: "bar" },
+    /^Cannot find 'bar' at a\.ts:1: the file has changed since\. Look it up again\.$/,
+  ],
+  ["a line that is not there", { path: "a.ts", line: 99, name: "foo" }, /^Cannot find 'foo' at a\.ts:99: /],
+  [
+    "a file that is not there",
+    { path: "b.ts", line: 1, name: "foo" },
+    /^Cannot look into 'b\.ts': there is no such file\. Name one that exists\.$/,
+  ],
+  [
+    "a file that is no code",
+    { path: "a.md", line: 1, name: "foo" },
+    /^Cannot look into 'a\.md': it is neither TypeScript nor JavaScript\./,
+  ],
+  ["a later declaration of that name", { path: "a.ts", line: 2, name: "later" }, /^Cannot find 'later' at a\.ts:2: /],
+];
+for (const [title, at, error] of UNKNOWN)
+  test(`references() refuses ${title}`, () => {
+    const { service } = project({ "a.ts": "export const foo = 1;\n\nexport const later = 1;", "a.md": "foo" });
+    throws(() => service.references(at), { message: error });
+  });
+
+// ── Renaming ───────────────────────────────────────────────────────────────────────────────────────────────
+
+function apply(own: Project, { edits }: Renaming): string[] {
+  const changed = new Set<string>();
+  for (const { path, start, end, text } of edits.toReversed()) {
+    const before = own.read(path);
+    own.write(path, before.slice(0, start) + text + before.slice(end));
+    changed.add(path);
+  }
+  return [...changed].sort();
+}
+
+const RENAMES: [title: string, to: string, files: Files, after: Files][] = [
+  [
+    "a function and its uses",
+    "bar",
+    { "a.ts": "export function ⟦!foo⟧() {}", "b.ts": 'import { foo } from "./a";\nfoo();' },
+    { "a.ts": "export function bar() {}", "b.ts": 'import { bar } from "./a";\nbar();' },
+  ],
+  [
+    "a constant in a shorthand property",
+    "bar",
+    { "a.ts": "const ⟦!foo⟧ = 1;\nexport const it = { foo };\nit.foo;" },
+    { "a.ts": "const bar = 1;\nexport const it = { foo: bar };\nit.foo;" },
+  ],
+  [
+    "a property in a shorthand",
+    "bar",
+    {
+      "a.ts":
+        "export interface A {\n  ⟦!foo⟧: number;\n}\nconst foo = 1;\nexport const a: A = { foo };\nexport const f = ({ foo }: A) => foo;",
+    },
+    {
+      "a.ts":
+        "export interface A {\n  bar: number;\n}\nconst foo = 1;\nexport const a: A = { bar: foo };\nexport const f = ({ bar: foo }: A) => foo;",
+    },
+  ],
+  [
+    "what is exported in braces, which keeps its name outside",
+    "bar",
+    { "a.ts": "const ⟦!foo⟧ = 1;\nexport { foo };", "b.ts": 'import { foo } from "./a";\nfoo;' },
+    { "a.ts": "const bar = 1;\nexport { bar as foo };" },
+  ],
+  [
+    "what is passed on, which keeps its name there",
+    "bar",
+    {
+      "a.ts": "export const ⟦!foo⟧ = 1;",
+      "b.ts": 'export { foo } from "./a";',
+      "c.ts": 'import { foo } from "./b";\nfoo;',
+    },
+    { "a.ts": "export const bar = 1;", "b.ts": 'export { bar as foo } from "./a";' },
+  ],
+  [
+    "what is passed on by a star",
+    "bar",
+    { "a.ts": "export const ⟦!foo⟧ = 1;", "b.ts": 'export * from "./a";', "c.ts": 'import { foo } from "./b";\nfoo;' },
+    { "a.ts": "export const bar = 1;", "c.ts": 'import { bar } from "./b";\nbar;' },
+  ],
+  [
+    "what is imported under another name",
+    "bar",
+    { "a.ts": "export const ⟦!foo⟧ = 1;", "b.ts": 'import { foo as own } from "./a";\nown;' },
+    { "a.ts": "export const bar = 1;", "b.ts": 'import { bar as own } from "./a";\nown;' },
+  ],
+  [
+    "the other name of an import",
+    "bar",
+    { "a.ts": "export const foo = 1;", "b.ts": 'import { foo as ⟦!own⟧ } from "./a";\nown;' },
+    { "b.ts": 'import { foo as bar } from "./a";\nbar;' },
+  ],
+  [
+    "a method in all that implement it",
+    "go",
+    {
+      "a.ts":
+        "export interface A {\n  ⟦!run⟧(): void;\n}\nexport class B implements A { run() {} }\nexport class C { run() {} }",
+      "b.ts": 'import { B, C } from "./a";\nnew B().run();\nnew C().run();',
+    },
+    {
+      "a.ts":
+        "export interface A {\n  go(): void;\n}\nexport class B implements A { go() {} }\nexport class C { run() {} }",
+      "b.ts": 'import { B, C } from "./a";\nnew B().go();\nnew C().run();',
+    },
+  ],
+  [
+    "a property in brackets and in quotes",
+    "bar",
+    { "a.ts": 'export interface A {\n  ⟦!foo⟧: number;\n}\nexport const a: A = { "foo": 1 };\na["foo"];\n"foo";' },
+    { "a.ts": 'export interface A {\n  bar: number;\n}\nexport const a: A = { "bar": 1 };\na["bar"];\n"foo";' },
+  ],
+  [
+    "a key that is no identifier",
+    "other-key",
+    { "a.ts": 'export const a = {\n  "⟦!some-key⟧": 1,\n};\na["some-key"];' },
+    { "a.ts": 'export const a = {\n  "other-key": 1,\n};\na["other-key"];' },
+  ],
+  [
+    "a private name",
+    "#y",
+    { "a.ts": "export class A {\n  ⟦!#x⟧ = 1;\n  get() { return this.#x; }\n}" },
+    { "a.ts": "export class A {\n  #y = 1;\n  get() { return this.#y; }\n}" },
+  ],
+  [
+    "a component",
+    "Card",
+    {
+      "a.tsx": "export const ⟦!Box⟧ = () => null;\nexport const b = <Box></Box>;",
+      "jsx.d.ts": "declare namespace JSX { interface IntrinsicElements {} type Element = null }",
+    },
+    { "a.tsx": "export const Card = () => null;\nexport const b = <Card></Card>;" },
+  ],
+  [
+    "a variable that destructuring made",
+    "bar",
+    { "a.ts": "export const f = (it: { foo: number }) => {\n  const { ⟦!foo⟧ } = it;\n  return foo + it.foo;\n};" },
+    { "a.ts": "export const f = (it: { foo: number }) => {\n  const { foo: bar } = it;\n  return bar + it.foo;\n};" },
+  ],
+  [
+    "a default, where it is called so",
+    "bar",
+    {
+      "a.ts": "export default function ⟦!foo⟧() {}\nfoo();",
+      "b.ts": 'import foo from "./a";\nfoo();',
+      "c.ts": 'import own from "./a";\nown();',
+    },
+    { "a.ts": "export default function bar() {}\nbar();", "b.ts": 'import bar from "./a";\nbar();' },
+  ],
+  [
+    "to a name that another scope has",
+    "bar",
+    { "a.ts": "export const ⟦!foo⟧ = 1;\nexport const f = () => {\n  const bar = 2;\n  return bar;\n};" },
+    { "a.ts": "export const bar = 1;\nexport const f = () => {\n  const bar = 2;\n  return bar;\n};" },
+  ],
+  [
+    "an enum's member",
+    "Two",
+    { "a.ts": "export enum E {\n  ⟦!One⟧,\n}\nE.One;" },
+    { "a.ts": "export enum E {\n  Two,\n}\nE.Two;" },
+  ],
+  [
+    "a link in a comment too",
+    "bar",
+    { "a.ts": "export const ⟦!foo⟧ = 1;\n/** As {@link foo}. */\nexport const two = 2;" },
+    { "a.ts": "export const bar = 1;\n/** As {@link bar}. */\nexport const two = 2;" },
+  ],
+  [
+    "behind a byte order mark and two-unit letters",
+    "bar",
+    { "a.ts": '\ufeffexport const sad = "😢", ⟦!foo⟧ = 1;\nfoo;' },
+    { "a.ts": '\ufeffexport const sad = "😢", bar = 1;\nbar;' },
+  ],
+  [
+    "in a file that is wrong already, in other places",
+    "bar",
+    { "a.ts": "export const ⟦!foo⟧: string = 1;\nfoo.missing;" },
+    { "a.ts": "export const bar: string = 1;\nbar.missing;" },
+  ],
+];
+for (const [title, to, files, expected] of RENAMES)
+  test(`rename() changes ${title}`, () => {
+    const own = project(files);
+    const before = own.service.check(Object.keys(files).filter((path) => /\.tsx?$/.test(path))).length;
+    const renaming = own.service.rename(own.at, to);
+    equal(renaming.refused, undefined);
+    deepEqual(apply(own, renaming), Object.keys(expected).sort());
+    for (const [path, text] of Object.entries(expected)) equal(own.read(path), text);
+    equal(own.service.check(Object.keys(files).filter((path) => /\.tsx?$/.test(path))).length, before);
+  });
+
+const LIB = {
+  "node_modules/lib/package.json": '{ "name": "lib", "types": "index.d.ts" }',
+  "node_modules/lib/index.d.ts": "export interface Plugin { run(): void }\nexport declare const one: 1;",
+};
+const REFUSED: [title: string, to: string, files: Files, why: RegExp][] = [
+  [
+    "to no identifier",
+    "a b",
+    { "a.ts": "export const ⟦!foo⟧ = 1;" },
+    /^Cannot rename 'foo' to 'a b': 'a b' is not an identifier\. Use letters, digits, _ and \$ only\.$/,
+  ],
+  ["to a keyword", "class", { "a.ts": "export const ⟦!foo⟧ = 1;" }, /'class' is a keyword\. Choose another name\.$/],
+  [
+    "to what it is called",
+    "foo",
+    { "a.ts": "export const ⟦!foo⟧ = 1;" },
+    /it is called so already\. Choose another name\.$/,
+  ],
+  [
+    "a private name to a public one",
+    "x",
+    { "a.ts": "export class A { ⟦!#x⟧ = 1 }" },
+    /a private name begins with '#', and no other does\./,
+  ],
+  [
+    "a constructor",
+    "make",
+    { "a.ts": "export class A { ⟦!constructor⟧() {} }" },
+    /it is not a name that could be another\. Rename what it stands for\.$/,
+  ],
+  [
+    "a default without a name",
+    "make",
+    { "a.ts": "export ⟦!default⟧ function () {}" },
+    /it is not a name that could be another\./,
+  ],
+  [
+    "to what the same scope has",
+    "bar",
+    { "a.ts": "export const ⟦!foo⟧ = 1;\nexport const bar = 2;" },
+    /'bar' is taken: at a\.ts:2 it|it would be wrong at a\.ts:/,
+  ],
+  [
+    "to a property that is there",
+    "bar",
+    { "a.ts": "export interface A {\n  ⟦!foo⟧: number;\n  bar: number;\n}" },
+    /'bar' is taken: at a\.ts:3 /,
+  ],
+  [
+    "to what an inner scope hides, though the types fit",
+    "bar",
+    { "a.ts": "const ⟦!foo⟧ = 1;\nexport const f = () => {\n  const bar = 2;\n  return foo + bar;\n};" },
+    /'bar' is taken: at a\.ts:4 it would mean something else\. Choose another name\.$/,
+  ],
+  [
+    "an inner name to an outer one that is used there",
+    "bar",
+    { "a.ts": "const bar = 1;\nexport const f = () => {\n  const ⟦!foo⟧ = 2;\n  return foo + bar;\n};" },
+    /'bar' is taken: at a\.ts:4 it means something that this would become one with\. Choose another name\.$/,
+  ],
+  [
+    "to a name that an importing file has",
+    "bar",
+    {
+      "a.ts": "export const ⟦!foo⟧ = 1;",
+      "b.ts": 'import { foo } from "./a";\nconst bar = 2;\nexport const f = foo + bar;',
+    },
+    /'bar' is taken: at b\.ts:\d |it would be wrong at [ab]\.ts:/,
+  ],
+  [
+    "to a name that another of the stars has",
+    "bar",
+    {
+      "a.ts": "export const ⟦!foo⟧ = 1;",
+      "b.ts": "export const bar = 1;",
+      "index.ts": 'export * from "./a";\nexport * from "./b";',
+      "c.ts": 'import { foo } from "./index";\nfoo;',
+    },
+    /'bar' is taken|it would be wrong at (index|c)\.ts:/,
+  ],
+  [
+    "to a name of the standard library that is used here",
+    "parseInt",
+    { "a.ts": "const ⟦!foo⟧ = (_: string) => 1;\nfoo;\nexport const n = parseInt;" },
+    /'parseInt' is taken: at a\.ts:3 /,
+  ],
+  [
+    "what an interface of a package demands",
+    "go",
+    { ...LIB, "a.ts": 'import type { Plugin } from "lib";\nexport class A implements Plugin {\n  ⟦!run⟧() {}\n}' },
+    /in a package|outside the project's code|it would be wrong/,
+  ],
+  [
+    "what a package exports",
+    "two",
+    { ...LIB, "a.ts": 'import { ⟦!one⟧ } from "lib";\none;' },
+    /in a package|outside the project's code/,
+  ],
+  [
+    "what the standard library demands",
+    "go",
+    { "a.ts": "export class A implements PromiseLike<number> {\n  ⟦!then⟧(): any {}\n}" },
+    /it is defined in the standard library\.|it would be wrong at a\.ts:1/,
+  ],
+];
+for (const [title, to, files, why] of REFUSED)
+  test(`rename() refuses ${title}`, () => {
+    const own = project(files);
+    const { edits, refused } = own.service.rename(own.at, to);
+    match(refused ?? "", why);
+    deepEqual(edits, []);
+  });
+
+test("rename() writes nothing, and leaves the answers as they were", () => {
+  const own = project({ "a.ts": "export const ⟦!foo⟧ = 1;\n⟦foo⟧;" });
+  equal(own.service.rename(own.at, "bar").edits.length, 2);
+  equal(own.read("a.ts"), "export const foo = 1;\nfoo;");
+  deepEqual(found(own.service, own.at), own.marked);
+});
+
+// ── Checking ───────────────────────────────────────────────────────────────────────────────────────────────
+
+const lines = (service: Service, paths: string[]) =>
+  service.check(paths).map(({ path, line, column, code }) => `${path}:${line}:${column} ${code}`);
+
+const CHECKS: [title: string, files: Files, problems: string[]][] = [
+  ["a type that does not fit", { "a.ts": 'export const a: number = "";' }, ["a.ts:1:14 2322"]],
+  ["syntax", { "a.ts": "const = 1;\nexport {};" }, ["a.ts:1:7 1134", "a.ts:1:9 1134"]],
+  ["nothing", { "a.ts": "export const a = 1;" }, []],
+  [
+    "a type from another file",
+    { "a.ts": 'import { b } from "./b";\nexport const a: string = b;', "b.ts": "export const b = 1;" },
+    ["a.ts:2:14 2322"],
+  ],
+  [
+    "several, in order",
+    { "b.ts": "export const b: string = 1;", "a.ts": "export const b: string = 1;\nexport const a: string = 1;" },
+    ["a.ts:1:14 2322", "a.ts:2:14 2322", "b.ts:1:14 2322"],
+  ],
+  [
+    "an import of nothing",
+    { "a.ts": 'import "./b";\nimport { c } from "./c";\nc;' },
+    ["a.ts:1:8 2882", "a.ts:2:19 2307"],
+  ],
+  [
+    "by the project's config: not strict",
+    { "tsconfig.json": '{ "compilerOptions": { "strict": false } }', "a.ts": "export const f = (a) => a;" },
+    [],
+  ],
+  [
+    "by the project's config: strict",
+    { "tsconfig.json": '{ "compilerOptions": { "strict": true } }', "a.ts": "export const f = (a) => a;" },
+    ["a.ts:1:19 7006"],
+  ],
+  ["by no config: strict", { "tsconfig.json": "", "a.ts": "export const f = (a) => a;" }, ["a.ts:1:19 7006"]],
+  [
+    "by a config that extends another",
+    {
+      "tsconfig.json": '{ "extends": "./base.json" }',
+      "base.json": '{ "compilerOptions": { "noUnusedLocals": true } }',
+      "a.ts": "const a = 1;\nexport {};",
+    },
+    ["a.ts:1:7 6133"],
+  ],
+  [
+    "a script only where it asks for it",
+    {
+      "a.js": "/** @type {string} */ export const a = 1;",
+      "b.js": "// @ts-check\n/** @type {string} */ export const b = 1;",
+    },
+    ["b.js:2:36 2322"],
+  ],
+  [
+    "a declared global, which needs no import",
+    { "a.ts": "shared.toFixed();", "g.d.ts": "declare const shared: number;" },
+    [],
+  ],
+  [
+    "a project's older TypeScript, which was not strict unasked",
+    {
+      "tsconfig.json": "{}",
+      "node_modules/typescript/package.json": '{ "version": "5.9.3" }',
+      "a.ts": "export const f = (a) => a;",
+    },
+    [],
+  ],
+  [
+    "a package's types, and their absence",
+    { ...LIB, "a.ts": 'import { one } from "lib";\nimport { two } from "none";\nexport const s: string = one;\ntwo;' },
+    ["a.ts:2:21 2307", "a.ts:3:14 2322"],
+  ],
+  [
+    "types that belong to every file",
+    {
+      "tsconfig.json": "",
+      "node_modules/@types/it/index.d.ts": "declare const it: number;",
+      "node_modules/@types/it/package.json": '{ "name": "@types/it", "types": "index.d.ts" }',
+      "a.ts": "export const s: string = it;",
+    },
+    ["a.ts:1:14 2322"],
+  ],
+];
+for (const [title, files, problems] of CHECKS)
+  test(`check() reports ${title}`, () => {
+    const { service } = project(files);
+    deepEqual(
+      lines(
+        service,
+        Object.keys(files).filter((path) => /^\w+\.[jt]sx?$/.test(path)),
+      ),
+      problems,
+    );
+  });
+
+test("check() says what is wrong in TypeScript's words", () => {
+  const { service } = project({ "a.ts": '\n  export const a: number = "";' });
+  deepEqual(service.check(["a.ts"]), [
+    {
+      path: "a.ts",
+      line: 2,
+      column: 16,
+      code: 2322,
+      category: "error",
+      message: "Type 'string' is not assignable to type 'number'.",
+    },
+  ]);
+});
+test("check() goes by each file's own config, of however many", () => {
+  const config = (strict: boolean) => JSON.stringify({ compilerOptions: { strict, lib: ["esnext"] } });
+  const names = ["a", "b", "c", "d"];
+  const files = names.flatMap((name, i) => [
+    [`${name}/tsconfig.json`, config(i % 2 === 0)],
+    [`${name}/x.ts`, "export const f = (a) => a;"],
+  ]);
+  const { service } = project(Object.fromEntries(files));
+  deepEqual(lines(service, [...names.map((name) => `${name}/x.ts`)]), ["a/x.ts:1:19 7006", "c/x.ts:1:19 7006"]);
+});
+test("check() sees that a file was put right, and that what it imports went wrong", () => {
+  const own = project({
+    "a.ts": 'import { b } from "./b";\nexport const a: number = b;',
+    "b.ts": 'export const b = "";',
+  });
+  deepEqual(lines(own.service, ["a.ts"]), ["a.ts:2:14 2322"]);
+  own.write("b.ts", "export const b = 1;");
+  deepEqual(lines(own.service, ["a.ts"]), []);
+  own.write("b.ts", "export const c = 1;");
+  deepEqual(lines(own.service, ["a.ts"]), ["a.ts:1:10 2305"]);
+});
+test("check() refuses a file that is not there", () => {
+  const { service } = project({ "a.ts": "" });
+  throws(() => service.check(["b.ts"]), {
+    message: "Cannot look into 'b.ts': there is no such file. Name one that exists.",
+  });
+});
+test("warm() takes steps until nothing is left, and begins anew after a change", () => {
+  const own = project({ "a.ts": "export const ⟦!foo⟧ = { a: 1 };\nfoo.a;" });
+  ok(own.service.warm());
+  while (own.service.warm());
+  ok(!own.service.warm());
+  own.write("a.ts", "export const foo = { a: 2 };\nfoo.a;");
+  ok(own.service.warm());
+});

@@ -1,0 +1,36 @@
+// The scanner as dist/ has it: over the compiler's parser alone, in which nodes have no methods and no `text`.
+import { readFileSync } from "node:fs";
+import { createRequire, registerHooks } from "node:module";
+
+const URL = "parser:only";
+
+export async function parserOnly(): Promise<typeof import("../plugins/symbols/scan.ts")> {
+  const hooks = registerHooks({
+    resolve: (name, context, next) =>
+      name === "ts-morph" && context.parentURL?.endsWith("?parser")
+        ? { url: URL, format: "module", shortCircuit: true }
+        : next(name, context),
+    load: (url, context, next) =>
+      url === URL ? { format: "module", source: cut(), shortCircuit: true } : next(url, context),
+  });
+  const { href } = new globalThis.URL("../plugins/symbols/scan.ts?parser", import.meta.url);
+  try {
+    return await import(href);
+  } finally {
+    hooks.deregister();
+  }
+}
+
+/** Everything before the binder; what is exported from behind it throws when it is asked for. */
+function cut(): string {
+  const { resolve } = createRequire(createRequire(import.meta.url).resolve("ts-morph"));
+  const file = resolve("@ts-morph/common").replace(/[^/]+$/, "typescript.js");
+  const whole = readFileSync(file, "utf8");
+  const end = whole.indexOf("// src/compiler/binder.ts");
+  if (end < 0)
+    throw new Error(`Cannot cut '${file}': it has no line '// src/compiler/binder.ts'. Look how it is built.`);
+  return `import { createRequire } from "node:module";
+    const require = createRequire(${JSON.stringify(file)}), __filename = ${JSON.stringify(file)};
+    ${whole.slice(0, end)} })({ set exports(value) { ts = value; } });
+    export { ts };`;
+}

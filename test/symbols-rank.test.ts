@@ -279,12 +279,6 @@ test("Files that the query does not name follow those that they use or that use 
   ok(order.indexOf("b.ts") < order.indexOf("a.ts") && order.indexOf("z.ts") < order.indexOf("y.ts"), order.join(" "));
 });
 
-test("The words of comments and strings find a file, where the facts have them", () => {
-  const words = "never round pennies before shipping";
-  const told = SHOP.map((one) => (one.path === "src/cart.ts" ? { ...one, facts: { ...one.facts, words } } : one));
-  equal(rank(told, ALSO, { query: "ship with rounded pennies", tokens: 0 })[0], "src/cart.ts");
-});
-
 test("Of one file, what the query names is shown first, what is exported before what is not, an overload last", () => {
   const text = [
     "function hidden() {}",

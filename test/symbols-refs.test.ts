@@ -203,6 +203,14 @@ const REFERENCES: [title: string, files: Files, links?: Record<string, string>][
   ],
   ["a default that is a value", { "a.ts": "export ⟦!default⟧ { a: 1 };", "b.ts": 'import ⟦it⟧ from "./a";\n⟦it⟧;' }],
   [
+    "a default without a name, asked for where it is imported",
+    {
+      "a.ts": "export ⟦default⟧ { a: 1 };",
+      "b.ts": 'import ⟦!it⟧ from "./a";\n⟦it⟧;',
+      "c.ts": 'import ⟦other⟧ from "./a";\n⟦other⟧;',
+    },
+  ],
+  [
     "a default that is another's name, asked for by the word",
     { "a.ts": "const foo = 1;\nexport ⟦!default⟧ foo;", "b.ts": 'import ⟦it⟧ from "./a";\n⟦it⟧;' },
   ],
@@ -665,6 +673,13 @@ test("references() goes by a config that was not there before", () => {
   );
   equal(found(own.service, own.at).length, 2);
 });
+test("check() sees that a package was installed", () => {
+  const own = project({ "a.ts": 'import { one } from "lib";\none;' });
+  deepEqual(lines(own.service, ["a.ts"]), ["a.ts:1:21 2307"]);
+  for (const [path, text] of Object.entries(LIB)) own.write(path, text);
+  own.write("node_modules/.package-lock.json", "{}");
+  deepEqual(lines(own.service, ["a.ts"]), []);
+});
 test("references() takes a file that is nested too deep as empty", () => {
   const own = project({
     "a.ts": "export const ⟦!foo⟧ = 1;",
@@ -677,7 +692,7 @@ const UNKNOWN: [title: string, at: At, error: RegExp][] = [
   [
     "a name that is not there",
     { path: "a.ts", line: 1, name: "bar" },
-    /^Cannot find 'bar' at a\.ts:1: the file has changed since\. Look it up again\.$/,
+    /^Cannot find 'bar' at a\.ts:1: nothing there is called so\. Look it up again\.$/,
   ],
   ["a line that is not there", { path: "a.ts", line: 99, name: "foo" }, /^Cannot find 'foo' at a\.ts:99: /],
   [
@@ -716,6 +731,12 @@ const RENAMES: [title: string, to: string, files: Files, after: Files][] = [
     "bar",
     { "a.ts": "export function ⟦!foo⟧() {}", "b.ts": 'import { foo } from "./a";\nfoo();' },
     { "a.ts": "export function bar() {}", "b.ts": 'import { bar } from "./a";\nbar();' },
+  ],
+  [
+    "a function before which its uses stand, in another file and its own",
+    "bar",
+    { "b.ts": "foo();\nexport function ⟦!foo⟧() {}", "a.ts": 'import { foo } from "./b";\nfoo();' },
+    { "b.ts": "bar();\nexport function bar() {}", "a.ts": 'import { bar } from "./b";\nbar();' },
   ],
   [
     "a constant in a shorthand property",
@@ -788,6 +809,18 @@ const RENAMES: [title: string, to: string, files: Files, after: Files][] = [
     "bar",
     { "a.ts": 'export interface A {\n  ⟦!foo⟧: number;\n}\nexport const a: A = { "foo": 1 };\na["foo"];\n"foo";' },
     { "a.ts": 'export interface A {\n  bar: number;\n}\nexport const a: A = { "bar": 1 };\na["bar"];\n"foo";' },
+  ],
+  [
+    "a property in a type's brackets, in a file that has the name nowhere else",
+    "bar",
+    {
+      "a.ts": "export interface A {\n  ⟦!foo⟧: number;\n}",
+      "b.ts": 'import type { A } from "./a";\nexport type F = A["foo"];',
+    },
+    {
+      "a.ts": "export interface A {\n  bar: number;\n}",
+      "b.ts": 'import type { A } from "./a";\nexport type F = A["bar"];',
+    },
   ],
   [
     "a key that is no identifier",
@@ -863,6 +896,10 @@ for (const [title, to, files, expected] of RENAMES)
     const before = own.service.check(Object.keys(files).filter((path) => /\.tsx?$/.test(path))).length;
     const renaming = own.service.rename(own.at, to);
     equal(renaming.refused, undefined);
+    deepEqual(
+      renaming.edits,
+      renaming.edits.toSorted((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : a.start - b.start)),
+    );
     deepEqual(apply(own, renaming), Object.keys(expected).sort());
     for (const [path, text] of Object.entries(expected)) equal(own.read(path), text);
     equal(own.service.check(Object.keys(files).filter((path) => /\.tsx?$/.test(path))).length, before);
@@ -1104,6 +1141,18 @@ test("check() goes by each file's own config, of however many", () => {
   ]);
   const { service } = project(Object.fromEntries(files));
   deepEqual(lines(service, [...names.map((name) => `${name}/x.ts`)]), ["a/x.ts:1:19 7006", "c/x.ts:1:19 7006"]);
+});
+test("references() goes by the config that a new file is for, where one only names others", () => {
+  const paths = { module: "esnext", moduleResolution: "bundler", lib: ["esnext"], paths: { "@/*": ["./src/*"] } };
+  const own = project({
+    "tsconfig.json": '{ "files": [], "references": [{ "path": "./tsconfig.app.json" }] }',
+    "tsconfig.app.json": JSON.stringify({ include: ["src"], compilerOptions: paths }),
+    "src/a.ts": "export const ⟦!foo⟧ = 1;",
+  });
+  equal(found(own.service, own.at).length, 1);
+  own.write("src/b.ts", 'import { foo } from "@/a";');
+  equal(found(own.service, own.at).length, 2);
+  deepEqual(own.service.check(["src/b.ts"]), []);
 });
 test("check() sees that a file was put right, and that what it imports went wrong", () => {
   const own = project({

@@ -74,8 +74,7 @@ interface Slice {
   program?: ts.Program; // as it was last
   seen: number; // how many it then had in full
   isMoved: boolean; // an import may lead elsewhere than it did
-  checker?: ts.TypeChecker; // that is being warmed
-  cold: ts.Node[]; // what it has not looked at yet, the next last
+  cold: ts.Node[]; // what warm() has not looked at, the next last
 }
 interface Found {
   name: ts.Node;
@@ -104,6 +103,7 @@ const JSDOC = { all: ts.JSDocParsingMode.ParseAll, none: ts.JSDocParsingMode.Par
 
 /** Not in the types, though TypeScript's own tools are made of them. */
 const inner = ts as unknown as {
+  getNameTable(source: ts.SourceFile): Map<ts.__String, number>;
   getTouchingPropertyName(source: ts.SourceFile, at: number): ts.Node;
   isPartOfTypeNode(node: ts.Node): boolean;
   isInJSDoc(node: ts.Node): boolean;
@@ -139,6 +139,7 @@ export function openService(
   const installed = new Map<string, string>(); // what changes with the packages, as it was
   let names = new Set<string>(); // absolute, as all paths in here
   let slices: Slice[] = []; // the one asked last comes first
+  let isThorough = false;
 
   const disk = {
     useCaseSensitiveFileNames: ts.sys.useCaseSensitiveFileNames,
@@ -151,7 +152,7 @@ export function openService(
     getDirectories: (path: string) =>
       (tried(() => readdirSync(path)) ?? []).filter((name) => disk.directoryExists(`${path}/${name}`)),
   };
-  return { references: shallow(references), rename: shallow(rename), check: shallow(check), update, warm, close };
+  return { references: shallow(references), rename: shallow(thoroughly), check: shallow(check), update, warm, close };
 
   /** TypeScript calls itself for what is within, and what is within may go deep. */
   function shallow<A extends unknown[], T>(ask: (...args: A) => T): (...args: A) => T {
@@ -197,7 +198,7 @@ export function openService(
     const program = slice.program!;
     const checker = program.getTypeChecker();
     const source = program.getSourceFile(file)!;
-    if (!isScript(file) || ts.isExternalModule(source)) return [];
+    if (!words.size || !isScript(file) || ts.isExternalModule(source)) return [];
     const target = meant(inner.getTouchingPropertyName(source, position));
     const places: Place[] = [];
     for (const one of target ? files.filter(isScript) : []) {
@@ -220,6 +221,14 @@ export function openService(
     }
   }
 
+  function thoroughly(at: At, to: string): Renaming {
+    isThorough = true;
+    try {
+      return rename(at, to);
+    } finally {
+      isThorough = false;
+    }
+  }
   function rename(at: At, to: string): Renaming {
     const target = load(at);
     const { slice, file, position } = target;
@@ -349,7 +358,7 @@ export function openService(
     const found = locate(source, at.line, at.name);
     if (!found)
       throw new Error(
-        `Cannot find '${at.name}' at ${at.path}:${at.line}: the file has changed since. Look it up again.`,
+        `Cannot find '${at.name}' at ${at.path}:${at.line}: nothing there is called so. Look it up again.`,
       );
     const { files, words } = candidates(slice, file, source, found);
     grow(slice, files, true);
@@ -471,7 +480,10 @@ export function openService(
   }
   function forgetModules(): void {
     for (const path of installed.keys()) installed.set(path, stampOf(path));
-    for (const config of configs.values()) config.cache = newCache(config.options);
+    for (const config of [...configs.values()].flatMap((config) => [config, ...config.parts])) {
+      config.cache = newCache(config.options);
+      if (config.files) config.files = filesOf(config.path);
+    }
     for (const slice of slices) slice.isMoved = true;
   }
 
@@ -494,9 +506,10 @@ export function openService(
     }
   }
   function current(slice: Slice): ts.Program {
-    slice.program = slice.service.getProgram()!;
-    [slice.seen, slice.isMoved] = [slice.full.size, false];
-    return slice.program;
+    const program = slice.service.getProgram()!;
+    if (program !== slice.program) slice.cold = program.getSourceFiles().filter(({ fileName }) => names.has(fileName));
+    [slice.program, slice.seen, slice.isMoved] = [program, slice.full.size, false];
+    return program;
   }
 
   function warm(): boolean {
@@ -512,8 +525,6 @@ export function openService(
     const { used_heap_size, heap_size_limit } = getHeapStatistics();
     if (used_heap_size > heap_size_limit / 2) return false;
     const checker = program.getTypeChecker();
-    if (slice.checker !== checker) slice.cold = program.getSourceFiles().filter(({ fileName }) => names.has(fileName));
-    slice.checker = checker;
     const until = performance.now() + STEP;
     for (let node = slice.cold.pop(); node; node = slice.cold.pop()) {
       const next = node;
@@ -549,7 +560,11 @@ export function openService(
       useCaseSensitiveFileNames: () => disk.useCaseSensitiveFileNames,
       getCompilationSettings: () => config.options,
       getDefaultLibFileName: (options: ts.CompilerOptions) => LIB + ts.getDefaultLibFileName(options),
-      getScriptFileNames: () => [...roots].filter(disk.fileExists),
+      // In one order, whenever they came: types depend on it, in rare cases.
+      getScriptFileNames: () =>
+        [...[...names].filter((file) => roots.has(file)), ...[...roots].filter((file) => !names.has(file))].filter(
+          disk.fileExists,
+        ),
       getScriptVersion: (file: string) => (overlay.has(file) ? "overlay" : (docVersion(slice, file) ?? "")),
       getScriptSnapshot: (file: string) => (disk.fileExists(file) ? lazily(() => textOf(file)) : undefined),
       getModuleResolutionCache: () => config.cache,
@@ -602,6 +617,29 @@ export function openService(
     slice.docs.set(file, { version, format, source });
     return source;
   }
+  /** What the parser cannot take, nested too deep, is as good as empty. */
+  function parse(file: string, text: string, version: string, kind: ts.ScriptKind | undefined, how: ParseOptions) {
+    const make = (text: string) =>
+      ts.createLanguageServiceSourceFile(file, ts.ScriptSnapshot.fromString(text), how, version, false, kind);
+    const source = tried(() => make(text)) ?? make("");
+    return Object.assign(source, { nameTable: { get: asker(source) } });
+  }
+  /**
+   * TypeScript asks each file whether it holds a name, for which it walks every tree once; here it looks in the text first.
+   * In its table stands the name of `it["name"]`, but not that of `It["name"]`: references agree with it, a renaming must not.
+   */
+  function asker(source: ts.SourceFile & { nameTable?: unknown }): (name: ts.__String) => number | undefined {
+    let table: Map<ts.__String, number> | undefined;
+    return (name) => {
+      if (!source.text.includes(inner.unescapeLeadingUnderscores(name))) return undefined;
+      if (isThorough) return -1;
+      const { nameTable } = source;
+      if (!table) source.nameTable = undefined;
+      table ??= inner.getNameTable(source);
+      source.nameTable = nameTable;
+      return table.get(name);
+    };
+  }
   function docVersion({ full }: Slice, file: string): string | undefined {
     const version = versionOf(file);
     return version && full.has(file) ? `${version}+` : version;
@@ -633,26 +671,23 @@ export function openService(
   }
   function readConfig(path: string, isPart = false): Config {
     const json = ts.readJsonConfigFile(path, disk.readFile);
-    const { readDirectory } = isPart ? ts.sys : disk;
-    const host = { ...disk, readDirectory: readDirectory as typeof ts.sys.readDirectory };
-    const { options, fileNames, projectReferences, raw } = ts.parseJsonSourceFileConfigFileContent(
-      json,
-      host,
-      dirname(path),
-      undefined,
-      path,
-    );
+    const { options, projectReferences = [], raw } = readOptions(path, json, disk.readDirectory);
     for (const source of [path, ...(json.extendedSourceFiles ?? [])]) settings.set(source, stampOf(source));
     const defaults = versionInstalled(dirname(path)) < 6 ? BEFORE_6 : {};
     const declaration = options.declaration ?? options.composite ?? false;
     const config = newConfig(path, { ...defaults, ...options, declaration, ...FORCED });
-    if (isPart) config.files = new Set(fileNames);
-    else if (projectReferences && raw?.files?.length === 0)
-      config.parts = projectReferences
-        .map((reference) => ts.resolveProjectReferencePath(reference))
-        .filter(disk.fileExists)
-        .map((part) => readConfig(part, true));
+    if (isPart || raw?.files?.length !== 0) return config;
+    const parts = projectReferences
+      .map((reference) => ts.resolveProjectReferencePath(reference))
+      .filter(disk.fileExists);
+    config.parts = parts.map((part) => ({ ...readConfig(part, true), files: filesOf(part) }));
     return config;
+  }
+  function filesOf(path: string): Set<string> {
+    return new Set(readOptions(path, ts.readJsonConfigFile(path, disk.readFile), ts.sys.readDirectory).fileNames);
+  }
+  function readOptions(path: string, json: ts.TsConfigSourceFile, readDirectory: typeof ts.sys.readDirectory) {
+    return ts.parseJsonSourceFileConfigFileContent(json, { ...disk, readDirectory }, dirname(path), undefined, path);
   }
   function newConfig(path: string, options: ts.CompilerOptions): Config {
     for (const folder of new Set([root, dirname(path || `${root}/.`)]))
@@ -698,11 +733,8 @@ export function openService(
     return libs.get(file) ?? tried(() => readFileSync(file, "utf8")) ?? ""; // gone in between
   }
   function whereIs(file: string, start: number): string {
-    return `${relative(file)}:${
-      textOf(file)
-        .slice(0, start)
-        .split(/\r\n?|\n/).length
-    }`;
+    const before = textOf(file).slice(0, start);
+    return `${relative(file)}:${before.split(/\r\n?|\n/).length}`;
   }
 }
 
@@ -717,14 +749,8 @@ interface Target extends Candidates {
 }
 
 const FORCED: ts.CompilerOptions = {
-  ...{ allowJs: true, noEmit: true, skipLibCheck: true, composite: false, incremental: false },
-  ...{
-    rootDir: undefined,
-    outDir: undefined,
-    outFile: undefined,
-    declarationDir: undefined,
-    tsBuildInfoFile: undefined,
-  },
+  ...{ allowJs: true, noEmit: true, skipLibCheck: true, composite: false, incremental: false, rootDir: undefined },
+  ...{ outDir: undefined, outFile: undefined, declarationDir: undefined, tsBuildInfoFile: undefined },
 };
 const WITHOUT: ts.CompilerOptions = {
   ...{ target: ts.ScriptTarget.ESNext, module: ts.ModuleKind.ESNext, strict: true, jsx: ts.JsxEmit.Preserve },
@@ -763,16 +789,6 @@ const isMainExport = ({ how, to, module }: Link): boolean => how === "export" &&
 
 // ── Trees ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What the parser cannot take, nested too deep, is as good as empty. */
-function parse(file: string, text: string, version: string, kind: ts.ScriptKind | undefined, how: ParseOptions) {
-  const make = (text: string) =>
-    ts.createLanguageServiceSourceFile(file, ts.ScriptSnapshot.fromString(text), how, version, false, kind);
-  const source = tried(() => make(text)) ?? make("");
-  // TypeScript asks whether a file has a name at all, and would walk every tree for that once. To look in the text will do:
-  // it then looks at each place.
-  const get = (name: ts.__String) => (text.includes(inner.unescapeLeadingUnderscores(name)) ? -1 : undefined);
-  return Object.assign(source, { nameTable: { get } });
-}
 function lazily(read: () => string): ts.IScriptSnapshot {
   return {
     getText: (start, end) => read().slice(start, end),

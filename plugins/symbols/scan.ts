@@ -410,7 +410,8 @@ function declareProperty(node: ts.PropertyDeclaration, file: Reading): void {
   const name = nameOf(node.name);
   const made = node.initializer && bare(node.initializer);
   if (made && isFunction(made)) return void declare(file, name, "method", node, made);
-  if (name !== undefined) add(file, name, "property", { node, end: node.initializer?.pos, ...(made && { value: made }) });
+  if (name !== undefined)
+    add(file, name, "property", { node, end: node.initializer?.pos, ...(made && { value: made }) });
   inside(file, name, made, () => forEachChild(node, file.visit));
 }
 

@@ -173,12 +173,12 @@ for (const packages of PACKAGES)
       return distinct(all.filter((one) => one.startsWith(own.root)).map((one) => one.slice(own.root.length + 1)));
     });
     whole.dispose();
-    for (const found of [first, second, third]) {
+    for (const [when, found] of Object.entries({ first, second, third })) {
       const wrong = drawn.flatMap((at, i) => {
         const [extra, missed] = [found[i]!, expected[i]!].map((one, _, [a, b]) =>
           one.filter((place) => !(one === a ? b! : a!).includes(place)),
         );
-        return extra!.length || missed!.length ? [{ at, extra, missed }] : [];
+        return extra!.length || missed!.length ? [{ when, at, extra, missed }] : [];
       });
       deepEqual(wrong, []);
     }

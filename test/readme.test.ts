@@ -21,6 +21,7 @@ test("README: every snippet is covered by a test here", () => {
   const covered = [
     "npm ci &&",
     "$ npx zz --model",
+    "$ npx zz --call",
     '$ npx zz "',
     '"now"',
     "Say hi",
@@ -51,6 +52,15 @@ test("README: the transcript is what zz prints, but for line numbers", async () 
   const ran = await zz(checkout(), [...args[1]!.split(" "), args[2]!, "-n"]);
   equal(ran.code, 0);
   const even = (text: string) => text.replace(/:\d+/g, ":N");
+  equal(even(ran.stdout.split("\n").slice(0, expected.length).join("\n")), even(expected.join("\n")));
+});
+
+test("README: the references are what zz prints, but for line numbers", async () => {
+  const [command, ...expected] = snippet("$ npx zz --call").trimEnd().split("\n");
+  const [, tool, args] = /^\$ npx zz --call (\w+) '(.*)'$/.exec(command!)!;
+  const ran = await zz(checkout(), ["--call", tool!, args!, "-n"]);
+  equal(ran.code, 0, ran.stderr);
+  const even = (text: string) => text.trimEnd().replace(/:\d+/g, ":N");
   equal(even(ran.stdout.split("\n").slice(0, expected.length).join("\n")), even(expected.join("\n")));
 });
 

@@ -5,6 +5,8 @@ import fs from "node:fs";
 import os from "node:os";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
+import type { Page } from "./rows.ts";
+import { scratchPage } from "./store.ts";
 import type { Order, Rows } from "./worker.ts";
 
 const BATCH = 32; // files
@@ -17,7 +19,7 @@ export async function readAll(
   root: string,
   files: readonly Order["files"][number][],
   signal: AbortSignal,
-  take: (rows: Rows) => void,
+  take: (rows: Rows, page: Page) => void,
 ): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const cores = Math.min(os.availableParallelism(), MOST_WORKERS);
@@ -35,17 +37,18 @@ export async function readAll(
   }
 
   function startReader(): ChildProcess {
+    const { page, fd } = scratchPage();
     const reader = fork(fileURLToPath(place("worker")), [], {
       execArgv: LEAN,
       serialization: "advanced",
-      stdio: ["ignore", "ignore", "inherit", "ipc"],
+      stdio: ["ignore", "ignore", "inherit", "ipc", fd], // the last is what worker.ts writes to
     });
     reader.on("error", reject);
     reader.on("exit", (code) =>
       reject(new Error(`Cannot index this project: a process that reads it ended (${code}). Try again.`)),
     );
     reader.on("message", (rows: Rows) => {
-      take(rows);
+      take(rows, page);
       left -= rows.read;
       if (!left) resolve();
       else give(reader);

@@ -8,17 +8,7 @@ import type { Ctx } from "zz";
 import type { Kept } from "./resolve.ts";
 import { type Entry, type Leaf, type Row, unpack } from "./rows.ts";
 import type { Facts } from "./scan.ts";
-import {
-  type Data,
-  inOrder,
-  leavesOf,
-  memoryPage,
-  openStore,
-  type Placed,
-  type Scope,
-  scratchPage,
-  storeFile,
-} from "./store.ts";
+import { type Data, inOrder, leavesOf, memoryPage, openStore, type Placed, type Scope, storeFile } from "./store.ts";
 
 export const CODE = /\.(?:[cm]?[jt]sx?|json|ya?ml)$/i;
 const FEW = 24; // files that are read here, since a worker thread takes longer to start
@@ -133,14 +123,10 @@ export function openProject(root: string, home: string, limit: Limit): Project {
       const order = many
         .filter((name) => mayRead(ctx, name))
         .map((name) => [name, known(data.files.get(name))] as const);
-      const page = scratchPage();
       let done = 0;
-      await readAll(root, order, ctx.signal, ({ files, text, read }) => {
-        let at = page.add(text);
-        for (const { length, path: name, ...entry } of files) {
-          placed.set(name, length ? { ...entry, page, at, length } : { ...data.files.get(name)!, ...entry });
-          at += length;
-        }
+      await readAll(root, order, ctx.signal, ({ files, read }, page) => {
+        for (const { path: name, ...row } of files)
+          placed.set(name, row.length ? { ...row, page } : { ...data.files.get(name)!, ...known(row) });
         ctx.progress(bar((done += read), order.length));
       });
     }
@@ -153,7 +139,7 @@ function giveBackSoon(): void {
     v8.setFlagsFromString("--expose-gc");
     vm.runInNewContext("gc")();
   };
-  setTimeout(giveBack, 1_000).unref();
+  for (const ms of [1_000, 3_000]) setTimeout(giveBack, ms).unref(); // what the first one freed, the second one gives back
 }
 
 /** Without the bytes that it lies in: it goes to another thread. */

@@ -196,19 +196,12 @@ const filePage = (file: Opened, from: number, size: number): Page => ({
   size,
 });
 
-/** A page that grows, in a file that nobody else sees and that goes with the process. */
-export function scratchPage(): Page & { add(bytes: Uint8Array): number } {
+/** A page that another process fills, in a file that has no name and goes with those that have it open. */
+export function scratchPage(): { page: Page; fd: number } {
   const file = path.join(os.tmpdir(), `zz-index-${process.pid}-${crypto.randomBytes(4).toString("hex")}`);
   const fd = fs.openSync(file, "wx+", 0o600);
   fs.rmSync(file, { force: true });
-  return Object.assign(filePage(opened(fd), 0, 0), {
-    add(this: Page, bytes: Uint8Array) {
-      const at = this.size;
-      fs.writeSync(fd, bytes, 0, bytes.length, at);
-      this.size += bytes.length;
-      return at;
-    },
-  });
+  return { page: filePage(opened(fd), 0, 0), fd };
 }
 
 /** Undefined: there is less. */

@@ -1,9 +1,14 @@
 // A process that reads files for the index: batches of names come in, their rows go out.
+import fs from "node:fs";
 import module from "node:module";
 import type { Entry, Row } from "./rows.ts";
 
 export type Order = { root: string; files: (readonly [string, Entry | undefined])[] };
-export type Rows = { files: (Omit<Row, "text"> & { length: number })[]; text: Uint8Array; read: number };
+/** Where each row lies in the file that this process was given to write to; of length 0: it is what it was. */
+export type Rows = { files: (Omit<Row, "text"> & { at: number; length: number })[]; read: number };
+
+const SCRATCH = 4; // the file's number
+let written = 0;
 
 module.enableCompileCache();
 const { readRow } = await import("./read.ts");
@@ -11,12 +16,10 @@ module.flushCompileCache();
 
 process.on("message", ({ root, files }: Order) => {
   const rows = files.map(([name, known]) => readRow(root, name, known)).filter((row) => row !== undefined);
-  const answer: Rows = {
-    files: rows.map(({ text, ...row }) => ({ ...row, length: text.length })),
-    text: Buffer.concat(rows.map(({ text }) => text)),
-    read: files.length,
-  };
-  process.send!(answer);
+  const all = Buffer.concat(rows.map(({ text }) => text));
+  fs.writeSync(SCRATCH, all, 0, all.length, written);
+  const placed = rows.map(({ text: { length }, ...row }) => ({ ...row, length, at: (written += length) - length }));
+  process.send!({ files: placed, read: files.length } satisfies Rows);
 });
 process.on("disconnect", () => process.exit()); // nobody waits any more
 process.on("SIGINT", () => {}); // whoever started it says when to stop

@@ -99,9 +99,9 @@ test("10,000 files: less than 500 MB while they are indexed, less than 100 MB he
   const until = performance.now() + 120_000;
   while (!/1 call · /.test(view.screen()) && performance.now() < until) await sleep(100);
   clearInterval(watch);
-  await sleep(10_000);
+  await sleep(16_000); // V8 keeps what it freed for eight seconds
   const held = memoryOf(view.pty.pid);
-  t.diagnostic(`${peak.toFixed(0)} MB at most, all processes together; ${held.toFixed(0)} MB held ten seconds later`);
+  t.diagnostic(`${peak.toFixed(0)} MB at most, all processes together; ${held.toFixed(0)} MB held 16 s later`);
   match(view.screen(), /switchMap\.ts:\d+: export function switchMap/);
   view.type(KEY.ctrlD);
   equal(await view.exited, 0);

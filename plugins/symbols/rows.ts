@@ -110,7 +110,7 @@ export interface Leaf {
   starts: number[]; // where each one's row begins
   page: Page;
 }
-const CHUNK = 4 << 20; // bytes that are searched at a time
+const CHUNK = 1 << 20; // bytes that are searched at a time
 
 /** The files that define a name, that use it, and whose declarations are seen without an import. */
 export const defining = (leaves: Leaf[], name: string): string[] => holding(leaves, `[${JSON.stringify(name)},`);

@@ -112,20 +112,19 @@ function writeWhole(file: string, root: string, data: Data): void {
   }
 }
 
-/** All rows in their order, in pieces of a good size to write. */
+/** All rows in their order, in pieces of a good size to write. Each is in the place of the one before. */
 function* chunks(entries: Placed[]): Generator<Buffer> {
-  let [waiting, size]: [Buffer[], number] = [[], 0];
-  for (let i = 0; i < entries.length; ) {
-    const { page, at } = entries[i]!;
-    let length = 0;
-    for (; entries[i]?.page === page && entries[i]!.at === at + length && length < CHUNK; i++)
-      length += entries[i]!.length;
-    waiting.push(page.read(at, length));
-    size += length;
-    if (size < CHUNK && i < entries.length) continue;
-    yield Buffer.concat(waiting);
-    [waiting, size] = [[], 0];
+  const into = Buffer.allocUnsafe(CHUNK);
+  let filled = 0;
+  for (const { page, at, length } of entries) {
+    if (filled + length > CHUNK) {
+      yield into.subarray(0, filled);
+      filled = 0;
+    }
+    if (length > CHUNK) yield page.read(at, length);
+    else filled += page.read(at, length, into.subarray(filled)).copy(into, filled);
   }
+  yield into.subarray(0, filled);
 }
 
 const listed = (name: string, { mtime, ctime, size, hash }: Entry, length: number): Listed => [
@@ -192,7 +191,11 @@ function opened(fd: number): Opened {
 }
 
 const filePage = (file: Opened, from: number, size: number): Page => ({
-  read: (at, length, into) => readAt(file.fd, from + at, length, into) ?? Buffer.alloc(0),
+  read(at, length, into) {
+    const bytes = readAt(file.fd, from + at, length, into);
+    if (!bytes) throw new Error("Cannot read the index of this project: it was cut off. /reindex makes it anew.");
+    return bytes;
+  },
   size,
 });
 

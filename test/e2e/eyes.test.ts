@@ -1,0 +1,166 @@
+// What the code tools show: to a model in a conversation, to a person at the prompt, in a pipe.
+import { doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { countTokens } from "../../plugins/symbols/rank.ts";
+import { call, fakeOpenAI, say } from "../fake/openai.ts";
+import { type Place, place, ROOT, zz } from "../run.ts";
+import { KEY, terminal } from "../terminal.ts";
+
+const FILES = {
+  "package.json": "{}",
+  "src/lamp.ts": "/** Makes light. */\nexport class Lamp {\n  dim(level: number) {\n    return level;\n  }\n}\n",
+  "src/room.ts":
+    'import { Lamp as Light } from "./lamp.js";\nexport const room = { lamp: new Light() };\nroom.lamp.dim(2);\n',
+  "src/other.ts": "export class Lamp {}\nexport const dim = 1;\n",
+  "notes.md": "The Lamp is bright.\n",
+};
+function project(): Place {
+  const where = place();
+  for (const [name, text] of Object.entries(FILES)) {
+    mkdirSync(dirname(join(where.cwd, name)), { recursive: true });
+    writeFileSync(join(where.cwd, name), text);
+  }
+  execFileSync("git", ["init", "-q"], { cwd: where.cwd });
+  return where;
+}
+const text = ({ cwd }: Place, name: string): string => readFileSync(join(cwd, name), "utf8");
+const at = ({ url }: { url: string }) => ["-m", "openai/m", "--base-url", url, "--key", "x"];
+const rename = { symbol: "Lamp.dim", to: "fade" };
+
+test("a rename is shown, asked for, made in every file that means it, and undone", async (t) => {
+  const fake = await fakeOpenAI([call(["rename_symbol", rename]), say("Renamed.")]);
+  t.after(fake.close);
+  const where = project();
+  const term = terminal(where, ["rename it", ...at(fake)], { cols: 100, rows: 40 });
+  const shown = await term.sees("Allow?");
+  match(shown, /- +dim\(level: number\) \{/);
+  match(shown, /\+ +fade\(level: number\) \{/);
+  match(shown, /room\.lamp\.fade\(2\)/);
+  equal(text(where, "src/lamp.ts"), FILES["src/lamp.ts"]);
+  term.type("y");
+  await term.sees("Renamed.");
+  equal(text(where, "src/lamp.ts"), FILES["src/lamp.ts"].replace("dim", "fade"));
+  equal(text(where, "src/room.ts"), FILES["src/room.ts"].replace("dim", "fade"));
+  equal(text(where, "src/other.ts"), FILES["src/other.ts"]);
+  await term.sees(/Renamed\.[\s\S]*›$/);
+  term.type(`/undo${KEY.enter}`);
+  await term.sees("Undone:");
+  equal(text(where, "src/lamp.ts"), FILES["src/lamp.ts"]);
+  equal(text(where, "src/room.ts"), FILES["src/room.ts"]);
+  term.type(KEY.ctrlD);
+  equal(await term.exited, 0);
+});
+
+test("a rename in a pipe changes nothing without leave, and says which flag gives it", async () => {
+  const where = project();
+  const refused = await zz(where, ["--call", "rename_symbol", JSON.stringify(rename)]);
+  equal(refused.code, 4);
+  match(refused.stderr, /--allow-write=src\/lamp\.ts/);
+  equal(text(where, "src/lamp.ts"), FILES["src/lamp.ts"]);
+  const made = await zz(where, ["--allow-write=src", "--call", "rename_symbol", JSON.stringify(rename)]);
+  equal(made.stdout, "Renamed 'Lamp.dim' to 'fade' in 2 places:\nsrc/lamp.ts: 1\nsrc/room.ts: 1\n", made.stderr);
+  const checked = await zz(where, ["--call", "check_types", '{"paths":["src"]}']);
+  equal(checked.stdout, "No problems in 3 files.\n");
+});
+
+for (const [what, args, told] of [
+  [
+    "of a name that several things have",
+    { symbol: "Lamp", to: "Light" },
+    /2 things are: src\/lamp\.ts:2, src\/other\.ts:1\. Choose one by path and line/,
+  ],
+  ["to a keyword", { symbol: "room", to: "class" }, /^Cannot rename 'room' to 'class': /],
+  ["of nothing", { symbol: "nothing", to: "x" }, /^Cannot rename 'nothing' to 'x': nothing is named like that/],
+] as const)
+  test(`a rename ${what} is refused with a sentence`, async () => {
+    const where = project();
+    const { code, stderr } = await zz(where, ["-A", "--call", "rename_symbol", JSON.stringify(args)]);
+    equal(code, 1);
+    match(stderr, told);
+    equal(text(where, "src/lamp.ts"), FILES["src/lamp.ts"]);
+  });
+
+test("references go by meaning: an import under another name counts, another thing of the same name does not", async () => {
+  const where = project();
+  const { stdout } = await zz(where, ["--call", "find_references", '{"symbol":"Lamp","path":"src/lamp.ts"}']);
+  match(stdout, /^src\/lamp\.ts:2: export class Lamp \{ {2}\[definition\]$/m);
+  match(stdout, /^src\/room\.ts:1: import \{ Lamp as Light \}/m);
+  match(stdout, /^src\/room\.ts:2: /m);
+  match(stdout, /^In other files, as text:\nnotes\.md:1: The Lamp is bright\.$/m);
+  doesNotMatch(stdout, /other\.ts/);
+});
+
+/** The system prompts that a fake server was sent. */
+const systems = (fake: { requests: { body: any }[] }): string[] =>
+  fake.requests.map(({ body }) => body.messages.find(({ role }: { role: string }) => role === "system").content);
+const mapIn = (system: string): string | undefined =>
+  /--- REPO MAP ---\n([\s\S]*?)\n--- END REPO MAP ---/.exec(system)?.[1];
+
+test("at the prompt the model is told the map; it stays as it is until code changes", async (t) => {
+  const edit = { path: "src/other.ts", old_string: "export const dim = 1;", new_string: "export const bright = 1;" };
+  const fake = await fakeOpenAI([
+    ...[say("one."), say("two."), call(["read_file", { path: "src/other.ts" }]), call(["edit_file", edit])],
+    ...[say("three."), say("four.")],
+  ]);
+  t.after(fake.close);
+  const where = project();
+  const term = terminal(where, [...at(fake), "--allow-write"], { cols: 100, rows: 40 });
+  for (const [line, answer] of [
+    ["hello", "one."],
+    ["more about the lamp", "two."],
+    ["edit", "three."],
+    ["and now", "four."],
+  ] as const) {
+    await term.sees(/›$/);
+    term.type(`${line}\r`);
+    await term.sees(answer);
+  }
+  term.type(KEY.ctrlD);
+  await term.exited;
+  const maps = systems(fake).map(mapIn);
+  match(maps[0]!, /^src\/lamp\.ts:2: export class Lamp/m);
+  match(maps[0]!, /verify with grep/);
+  equal(maps[1], maps[0]);
+  equal(maps[2], maps[0]);
+  ok(!maps[0]!.includes("bright"));
+  match(maps.at(-1)!, /export const bright/);
+});
+
+test("one answer in a pipe is not told the map, unless the settings say so", async (t) => {
+  const fake = await fakeOpenAI([say("one."), say("two.")]);
+  t.after(fake.close);
+  const where = project();
+  await zz(where, [...at(fake), "hello"]);
+  writeFileSync(join(where.cwd, "zz.json"), '{"symbols":{"map":"always","tokens":100}}');
+  await zz(where, [...at(fake), "--config", "zz.json", "hello"]);
+  const [without, within] = systems(fake).map(mapIn);
+  equal(without, undefined);
+  match(within!, /src\/lamp\.ts/);
+});
+
+test("/map shows the map, /reindex makes the index anew and counts, at 40 columns as well", async () => {
+  const where = project();
+  const term = terminal(where, ["-m", "offline/router"], { cols: 40, rows: 30 });
+  await term.sees("›");
+  term.type("/map lamp\r");
+  await term.sees("src/lamp.ts:2: export class Lamp");
+  term.type("/reindex\r");
+  await term.sees(/Indexed 4 files with \d+ symbols/);
+  term.type(KEY.ctrlD);
+  equal(await term.exited, 0);
+});
+
+test("in zz's own folder: who calls collect, the references of runTurn, a map of 1,000 tokens", async () => {
+  const own = { ...place(), cwd: ROOT };
+  const asked = await zz(own, ["--model", "offline", "who calls collect?"]);
+  match(asked.stdout, /^zz\.ts:\d+: return await until\(signal, collect\(provider\.chat/m);
+  const used = await zz(own, ["--call", "find_references", '{"symbol":"runTurn"}']);
+  match(used.stdout, /^zz\.ts:\d+: export async function runTurn\(.*\[definition\]\n/);
+  match(used.stdout, /^test\/script\.ts:2: import \{.*\[import\]$/m);
+  const map = await zz(own, ["--call", "repo_map", '{"query":"undo after a restart","tokens":1000}']);
+  match(map.stdout, /^plugins\/undo\.ts:\d+: /m);
+  ok(countTokens(map.stdout.trimEnd()) <= 1_000, `${countTokens(map.stdout)}`);
+});

@@ -603,6 +603,16 @@ test("references() keeps what an import is called apart, as a group of its own",
   );
 });
 
+test("references() leaves out what TypeScript's own search does: a type's brackets, where the file has no other such name", () => {
+  const type = 'import type { A } from "./a";\nexport type F = A["foo"];';
+  const { service, at } = project({
+    "a.ts": "export interface A { ⟦!foo⟧: number }",
+    "b.ts": type,
+    "c.ts": `${type}\nexport const f = (a: A) => a.foo;`,
+  });
+  deepEqual(found(service, at), ["a.ts:21", "c.ts:49", "c.ts:85"]);
+});
+
 test("references() asks only for names under which the symbol is passed on", () => {
   const { service, at, asked } = project({
     "a.ts": "export const ⟦!foo⟧ = 1;",

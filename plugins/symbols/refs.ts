@@ -69,13 +69,15 @@ interface Slice {
   config: Config;
   roots: Set<string>;
   full: Set<string>; // parsed with the JSDoc, which holds references too; without, parsing takes 40 % less
-  docs: Map<string, { version: string; format: unknown; source: ts.SourceFile }>;
+  docs: Map<string, { version: string; format: unknown; source: Source }>;
   service: ts.LanguageService;
   program?: ts.Program; // as it was last
   seen: number; // how many it then had in full
   isMoved: boolean; // an import may lead elsewhere than it did
   cold: ts.Node[]; // what warm() has not looked at, the next last
 }
+/** `imports` is there once a program has it. */
+type Source = ts.SourceFile & { imports?: readonly ts.StringLiteralLike[] };
 interface Found {
   name: ts.Node;
   within: ts.Node[]; // from the file down to what it is the name of
@@ -131,8 +133,9 @@ export function openService(
   const root = realpathSync.native(project).replaceAll("\\", "/").replace(/\/$/, "");
   const libs = new Map(getLibFiles().map(({ fileName, text }) => [LIB + fileName, text]));
   const stats = new Map<string, Stats | undefined>(); // as they are for one question
-  const links = new WeakMap<ts.SourceFile, Link[]>();
   const importers = new Map<string, Set<string>>(); // likewise
+  const links = new WeakMap<ts.SourceFile, Link[]>();
+  const tables = new WeakMap<ts.SourceFile, Map<ts.__String, number>>();
   const specifiers = new Map<string, { version: string; found: string[] }>();
   const configs = new Map<string, Config>(); // by path, and by the folder that they are for
   const settings = new Map<string, string>(); // files that a config came from or could have, as they were
@@ -435,16 +438,19 @@ export function openService(
   function importersOf(slice: Slice, file: string): Set<string> {
     if (!importers.size)
       for (const one of names)
-        for (const module of modulesOf(one)) {
+        for (const module of modulesOf(slice, one)) {
           const target = resolve(slice, module, one) ?? "";
           importers.set(target, (importers.get(target) ?? new Set()).add(one));
         }
     return importers.get(file) ?? new Set();
   }
-  function modulesOf(file: string): string[] {
+  function modulesOf(slice: Slice, file: string): string[] {
     const listed = importsOf(relative(file));
     if (listed) return listed;
     const version = versionOf(file);
+    const doc = slice.docs.get(file);
+    if (doc && doc.version === docVersion(slice, file) && doc.source.imports)
+      return doc.source.imports.map(({ text }) => text);
     const known = specifiers.get(file);
     if (version === undefined || known?.version === version) return known?.found ?? [];
     const found = ts.preProcessFile(textOf(file), true, true).importedFiles.map(({ fileName }) => fileName);
@@ -500,9 +506,8 @@ export function openService(
   }
   function addAll({ roots, full }: Slice): void {
     for (const file of names) {
-      if ((statOf(file)?.size ?? LARGEST) >= LARGEST) continue;
-      roots.add(file);
       full.add(file);
+      if ((statOf(file)?.size ?? LARGEST) < LARGEST) roots.add(file);
     }
   }
   function current(slice: Slice): ts.Program {
@@ -523,12 +528,13 @@ export function openService(
   /** The types that a search for a property asks for: of what it is read from, and of what an object is made for. */
   function warmTypes(slice: Slice, program: ts.Program): boolean {
     const { used_heap_size, heap_size_limit } = getHeapStatistics();
-    if (used_heap_size > heap_size_limit / 2) return false;
+    if (used_heap_size > (heap_size_limit * 2) / 3) return false;
     const checker = program.getTypeChecker();
     const until = performance.now() + STEP;
     for (let node = slice.cold.pop(); node; node = slice.cold.pop()) {
       const next = node;
       ts.forEachChild(next, (child) => void slice.cold.push(child));
+      if (ts.isSourceFile(next)) tableOf(next);
       if (WARMED.has(next.kind)) tried(() => touch(checker, next));
       if (performance.now() > until) return true;
     }
@@ -628,17 +634,19 @@ export function openService(
    * TypeScript asks each file whether it holds a name, for which it walks every tree once; here it looks in the text first.
    * In its table stands the name of `it["name"]`, but not that of `It["name"]`: references agree with it, a renaming must not.
    */
-  function asker(source: ts.SourceFile & { nameTable?: unknown }): (name: ts.__String) => number | undefined {
-    let table: Map<ts.__String, number> | undefined;
+  function asker(source: ts.SourceFile): (name: ts.__String) => number | undefined {
     return (name) => {
-      if (!source.text.includes(inner.unescapeLeadingUnderscores(name))) return undefined;
-      if (isThorough) return -1;
-      const { nameTable } = source;
-      if (!table) source.nameTable = undefined;
-      table ??= inner.getNameTable(source);
-      source.nameTable = nameTable;
-      return table.get(name);
+      if (!holds(source.text, inner.unescapeLeadingUnderscores(name))) return undefined;
+      return isThorough ? -1 : tableOf(source).get(name);
     };
+  }
+  function tableOf(source: ts.SourceFile & { nameTable?: unknown }): Map<ts.__String, number> {
+    const { nameTable } = source;
+    source.nameTable = undefined; // or there would be nothing to make
+    const table = tables.get(source) ?? inner.getNameTable(source);
+    source.nameTable = nameTable;
+    tables.set(source, table);
+    return table;
   }
   function docVersion({ full }: Slice, file: string): string | undefined {
     const version = versionOf(file);
@@ -773,6 +781,14 @@ const UNCHANGEABLE: Record<string, string> = {
   "You cannot rename elements that are defined in another 'node_modules' folder.":
     "it is defined in a package. Choose a name of the project's own.",
 };
+
+/** As a word, and not as a part of another. */
+function holds(text: string, word: string): boolean {
+  for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1))
+    if (!isPart(text.charCodeAt(at - 1)) && !isPart(text.charCodeAt(at + word.length))) return true;
+  return false;
+}
+const isPart = (code: number): boolean => ts.isIdentifierPart(code, ts.ScriptTarget.Latest);
 
 function tried<T>(act: () => T): T | undefined {
   try {

@@ -1,6 +1,6 @@
 // Semantic references on real code: as a language service over the whole program gives them, and how long they take.
 import { deepEqual, ok } from "node:assert/strict";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
@@ -8,10 +8,17 @@ import { getLibFiles } from "@ts-morph/common";
 import { ts } from "ts-morph";
 import { type At, type Edit, openService, type Service } from "../../plugins/symbols/refs.ts";
 import { scan } from "../../plugins/symbols/scan.ts";
+import { corpus } from "../corpus.ts";
 
 const SHORT = process.env.ZZ_SHORT === "1";
 const DRAWN = Number(process.env.ZZ_DRAWN ?? (SHORT ? 40 : 300));
-const SOURCES = process.env.ZZ_CORPUS ?? "/tmp/corpus/src";
+const VERSIONS: Record<string, string> = {
+  effect: "4.1.0",
+  openai: "7.55.0",
+  rxjs: "7.8.2",
+  viem: "2.57.20",
+  zod: "4.6.7",
+};
 const SEED = Number(process.env.ZZ_SEED ?? 7);
 const OPTIONS = {
   ...{ target: "esnext", module: "esnext", moduleResolution: "bundler", strict: true, types: [] },
@@ -31,9 +38,9 @@ interface Project {
 function project(packages: string[]): Project {
   const root = mkdtempSync(join(tmpdir(), "zz-references-"));
   after(() => rmSync(root, { recursive: true, force: true }));
+  const sources = corpus(packages.map((name) => `${name}@${VERSIONS[name]}`));
   for (const name of packages) {
-    const from = join(SOURCES, name);
-    if (!existsSync(from)) throw new Error(`Cannot test references: '${from}' is missing. Set ZZ_CORPUS.`);
+    const from = join(sources, `${name}-${VERSIONS[name]}`);
     for (const file of readdirSync(from, { recursive: true, encoding: "utf8" })) {
       if (!CODE.test(file) || file.includes("node_modules")) continue;
       mkdirSync(dirname(join(root, name, file)), { recursive: true });

@@ -608,6 +608,7 @@ rows("get_complexity", coded, [
 rows("get_dependencies", coded, [
   ["with where they lead", { path: "src/uses.ts" }, "src/uses.ts:1: ./code.ts → src/code.ts"],
   ["none", { path: "src/todo.ts" }, "'src/todo.ts' imports nothing."],
+  ["of the whole project", {}, /^Entry points:\n(src\/\w+\.(ts|tsx|js) \(nothing imports it\)\n?)+$/],
   ["no code", { path: "notes.md" }, /^Cannot list what 'notes\.md' imports: it is no code file/, "fails"],
 ]);
 rows("get_dependents", coded, [

@@ -7,7 +7,7 @@ import { CODE, type Index, mayRead, openProject } from "./project.ts";
 import type { RepoMap, Wish } from "./rank.ts";
 import type { Place } from "./refs.ts";
 import { openRemote } from "./remote.ts";
-import type { Graph } from "./resolve.ts";
+import type { Graph, Resolver } from "./resolve.ts";
 import { defining, using } from "./rows.ts";
 import type { Facts, Sym } from "./scan.ts";
 import type { Scope } from "./store.ts";
@@ -23,6 +23,7 @@ const MOST_MEANT = 12; // definitions of one name
 const MOST_TEXTS = 10;
 const LONGEST_ROW = 120; // characters
 const SCRIPT = /\.[cm]?[jt]sx?$/i;
+const ENTRIES = { package: "named by package.json", name: "by its name", alone: "nothing imports it" };
 const MARKED = new Set(["definition", "import", "export", "write"]);
 const VERIFY = "Lines may have moved since: verify with grep or read_file.";
 
@@ -32,7 +33,6 @@ export function openAnswers({ root, about: { home } }: Ctx, config: typeof defau
   const project = openProject(root, home, limit);
   const remote = openRemote(root, stays);
   const watch = openWatch(root);
-  let graph: { version: object; graph: Promise<Graph> } | undefined;
   let layered: { version: object; text: string } | undefined;
 
   return {
@@ -219,10 +219,11 @@ export function openAnswers({ root, about: { home } }: Ctx, config: typeof defau
     return { text: [head, capped(rows, MOST, "functions")].filter(Boolean).join("\n"), data: { ...one, functions } };
   }
 
-  async function dependencies({ path: name }: { path: string }, ctx: Ctx): Promise<Result> {
-    const { imports } = await graphOf(await fresh(ctx));
+  async function dependencies({ path: name }: { path?: string }, ctx: Ctx): Promise<Result> {
+    const graph = await graphOf(await fresh(ctx));
+    if (name === undefined) return overview(graph, ctx);
     const file = relative(name, ctx);
-    const all = imports.get(file);
+    const all = graph.imports.get(file);
     if (!all)
       throw new Error(
         `Cannot list what '${name}' imports: it is no code file of this project. get_structure lists them.`,
@@ -232,6 +233,30 @@ export function openAnswers({ root, about: { home } }: Ctx, config: typeof defau
         `${file}:${line}: ${spec} → ${kind === "internal" ? to : kind}${how === "import" ? "" : ` (${how})`}`,
     );
     return { text: capped(rows, 2 * MOST, "imports") || `'${name}' imports nothing.`, data: all };
+  }
+
+  /** The whole project: where to begin to read, what most depends on, and what goes round in circles. */
+  async function overview(graph: Graph & { resolver: Resolver }, ctx: Ctx): Promise<Result> {
+    const { cycles, entryPoints, hubs } = await import("./resolve.ts");
+    const seen = <T extends { path: string }>(all: T[]) => all.filter(({ path: file }) => mayRead(ctx, file));
+    const data = { hubs: seen(hubs(graph)), entries: seen(entryPoints(graph, graph.resolver)), cycles: cycles(graph) };
+    const rounds = data.cycles.filter(({ files }) => files.every((file) => mayRead(ctx, file)));
+    const part = (title: string, rows: string[]) => (rows.length ? [`${title}:`, capped(rows, MOST_NAMES, "")] : []);
+    const rows = [
+      ...part(
+        "Imported by more than 5 files",
+        data.hubs.map(({ path: file, count }) => `${file} (${count})`),
+      ),
+      ...part(
+        "Entry points",
+        data.entries.map(({ path: file, why }) => `${file} (${ENTRIES[why]})`),
+      ),
+      ...part(
+        "Import cycles",
+        rounds.map(({ round }) => round.join(" → ")),
+      ),
+    ];
+    return { text: rows.join("\n") || "No code of this project imports any other.", data: { ...data, cycles: rounds } };
   }
 
   async function dependents({ path: name }: { path: string }, ctx: Ctx): Promise<Result> {
@@ -254,20 +279,16 @@ export function openAnswers({ root, about: { home } }: Ctx, config: typeof defau
     };
   }
 
-  function graphOf(index: Index): Promise<Graph> {
-    if (graph?.version !== index.version) graph = { version: index.version, graph: makeGraph(index) };
-    return graph.graph;
-  }
-
-  async function makeGraph(index: Index): Promise<Graph> {
+  /** Made anew each time: what an import leads to may change with a package that is installed. */
+  async function graphOf(index: Index): Promise<Graph & { resolver: Resolver }> {
     const { openResolver, graphOf } = await import("./resolve.ts");
     const resolver = openResolver(root, index.names, index.resolved);
-    const made = await graphOf(
+    const graph = await graphOf(
       index.files.map((file) => [file, index.facts(file)!] as const),
       resolver,
     );
     index.keep(resolver.kept());
-    return made;
+    return { ...graph, resolver };
   }
 
   async function references(args: { symbol: string; path?: string; line?: number }, ctx: Ctx): Promise<Result> {

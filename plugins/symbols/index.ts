@@ -76,10 +76,10 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
   {
     name: "get_dependencies",
     description:
-      "List what a file imports: files of the project, packages, Node's own modules, and what cannot be found.",
+      "List what a file imports: files of the project, packages, Node's own modules, and what cannot be found. Without a path: the project's entry points, its most imported files and import cycles.",
     aliases: ["getDependencies", "get_imports"],
     also: { path: ["file", "file_path"] },
-    params: { path: "string" },
+    params: { path: "string?" },
     say: (all, args, ctx) => all.dependencies(args, ctx),
   },
   {

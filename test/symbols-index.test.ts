@@ -191,6 +191,11 @@ test("a home that cannot be written to: an answer, and a sentence", async () => 
   match(stdout, whole);
   match(stderr, /^Cannot keep the index of this project: .*\. It is made anew next time\.$/m);
   equal(code, 0);
+  for (const [name, text] of Object.entries(many(100))) put(where, name, text); // so many that others read them
+  put(where, "z.ts", 'import { c99 } from "./src/f99.ts";\nexport const z = c99;\n');
+  match((await find(where, "c99")).stdout, /^src\/f99\.ts:1: export const c99 = 99$/m);
+  const used = await zz(where, ["--call", "find_references", '{"symbol":"c99"}']);
+  match(used.stdout, /^z\.ts:2: export const z = c99;/m);
 });
 
 test("folders and files that may not be read are left out", async () => {

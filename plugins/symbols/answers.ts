@@ -266,17 +266,13 @@ export function openAnswers({ root, about: { home } }: Ctx, config: typeof defau
       throw new Error(
         `Cannot list what imports '${name}': it is no code file of this project. get_structure lists them.`,
       );
-    const rows = (dependents.get(file) ?? [])
-      .filter((one) => mayRead(ctx, one))
-      .map((one) => {
-        const at = imports.get(one)!.filter(({ to }) => to === file);
-        return `${one}:${at[0]!.line}: ${at.map(({ spec }) => spec).join(", ")}`;
-      });
+    const users = (dependents.get(file) ?? []).filter((one) => mayRead(ctx, one));
+    const rows = users.map((one) => {
+      const at = imports.get(one)!.filter(({ to }) => to === file);
+      return `${one}:${at[0]!.line}: ${at.map(({ spec }) => spec).join(", ")}`;
+    });
     const hub = rows.length > 5 ? [`${rows.length} files import it.`] : [];
-    return {
-      text: [...hub, capped(rows, 2 * MOST, "files")].join("\n") || `Nothing imports '${name}'.`,
-      data: dependents.get(file) ?? [],
-    };
+    return { text: [...hub, capped(rows, 2 * MOST, "files")].join("\n") || `Nothing imports '${name}'.`, data: users };
   }
 
   /** Made anew each time: what an import leads to may change with a package that is installed. */

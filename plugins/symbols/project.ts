@@ -66,6 +66,7 @@ export function openProject(root: string, home: string, limit: Limit): Project {
     else db.read();
     const { data } = db;
     const listing = ctx.files.list();
+    listing.catch(() => {}); // it is waited for below
     const changed = [...data.files]
       .filter(([name, entry]) => isChanged(path.join(root, name), entry))
       .map(([name]) => name);
@@ -85,9 +86,8 @@ export function openProject(root: string, home: string, limit: Limit): Project {
     let failure: unknown;
     if (isFew(root, unread)) readHere(unread, await reader(unread));
     else await readThere(unread).catch((error) => (failure = error));
-    const gone = [...data.files.keys()].filter(
-      (name) => !wanted.has(name) || (changed.includes(name) && !fresh.has(name) && !placed.has(name)),
-    );
+    const stale = new Set(changed.filter((name) => !fresh.has(name) && !placed.has(name)));
+    const gone = [...data.files.keys()].filter((name) => !wanted.has(name) || stale.has(name));
     if (fresh.size || placed.size || gone.length) {
       change(
         data,

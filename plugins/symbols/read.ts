@@ -27,7 +27,7 @@ export function readRow(root: string, name: string, known?: Entry): Row | undefi
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR" || !stat) return undefined;
-    const entry = { path: name, mtime: -1, ctime: stat.ctimeMs, size: stat.size, hash: "" };
+    const entry = { path: name, mtime: stat.mtimeMs, ctime: stat.ctimeMs, size: stat.size, hash: "" };
     return { ...entry, text: pack(listed(code ?? String(error))) };
   }
 }

@@ -54,11 +54,7 @@ export function openRemote(root: string, stays: () => boolean): Remote {
       told = index.version;
       const question: Question = { id, ask, args };
       if (!isKnown) {
-        const leaves = index.leaves.map(({ paths, starts, page }) => ({
-          paths,
-          starts,
-          rows: page.read(0, page.size),
-        }));
+        const leaves = index.leaves.map(({ page, ...leaf }) => ({ ...leaf, rows: page.read(0, leaf.end) }));
         question.index = { names: index.names.filter((name) => CODE.test(name)), leaves };
       }
       thread.ref();

@@ -102,12 +102,12 @@ function trimmed(fields: unknown[]): unknown[] {
 /** Rows that lie somewhere one after the other. */
 export interface Page {
   read(at: number, length: number, into?: Buffer): Buffer;
-  size: number;
 }
 /** A page and whose its rows are; "" where they are nobody's any more. */
 export interface Leaf {
   paths: string[];
   starts: number[]; // where each one's row begins
+  end: number; // of the last one
   page: Page;
 }
 const CHUNK = 1 << 20; // bytes that are searched at a time
@@ -121,12 +121,12 @@ export const globals = (leaves: Leaf[]): string[] => holding(leaves, ',"g":true'
 function holding(leaves: Leaf[], text: string): string[] {
   const found: string[] = [];
   let into: Buffer | undefined;
-  for (const { paths, starts, page } of leaves)
+  for (const { paths, starts, end, page } of leaves)
     for (let first = 0; first < paths.length; ) {
       const from = starts[first]!;
       let last = first + 1;
-      while (last < paths.length && (starts[last + 1] ?? page.size) - from < CHUNK) last++;
-      const length = (starts[last] ?? page.size) - from;
+      while (last < paths.length && (starts[last + 1] ?? end) - from < CHUNK) last++;
+      const length = (starts[last] ?? end) - from;
       if (!into || into.length < length) into = Buffer.allocUnsafe(length);
       const bytes = page.read(from, length, into);
       for (let at = bytes.indexOf(text); at >= 0; ) {

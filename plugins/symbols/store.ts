@@ -96,7 +96,7 @@ function writeWhole(file: string, root: string, data: Data): void {
     fs.writeSync(fd, preamble(at - PREAMBLE, head.length, crc, zlib.crc32(head)), 0, PREAMBLE, 0);
     fs.renameSync(temporary, file);
     data.base = data.size = at + head.length;
-    const page = filePage(opened(fd), PREAMBLE, at - PREAMBLE);
+    const page = filePage(opened(fd), PREAMBLE);
     at = 0;
     data.files = new Map(
       Array.from(data.files, ([name, entry]) => {
@@ -150,7 +150,7 @@ function parse(file: Opened, root: string): Data | null {
       data.base = 0; // what is whole is used, and written anew
       return data;
     }
-    take(data, JSON.parse(bytes.toString()), filePage(file, at, rows!), root);
+    take(data, JSON.parse(bytes.toString()), filePage(file, at), root);
     from = at + rows! + head!;
     data.base ||= from;
     data.size = from;
@@ -175,10 +175,7 @@ function take(data: Data, { gone, files, scope, most, resolved, ...head }: Head,
 export const inOrder = (files: Data["files"]): Data["files"] =>
   new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
 
-export const memoryPage = (bytes: Buffer): Page => ({
-  read: (at, length) => bytes.subarray(at, at + length),
-  size: bytes.length,
-});
+export const memoryPage = (bytes: Buffer): Page => ({ read: (at, length) => bytes.subarray(at, at + length) });
 
 /** An open file, closed when no page of it is held any more. */
 type Opened = { fd: number };
@@ -190,13 +187,12 @@ function opened(fd: number): Opened {
   return file;
 }
 
-const filePage = (file: Opened, from: number, size: number): Page => ({
+const filePage = (file: Opened, from: number): Page => ({
   read(at, length, into) {
     const bytes = readAt(file.fd, from + at, length, into);
     if (!bytes) throw new Error("Cannot read the index of this project: it was cut off. /reindex makes it anew.");
     return bytes;
   },
-  size,
 });
 
 /** A page that another process fills, in a file that has no name and goes with those that have it open. */
@@ -204,7 +200,7 @@ export function scratchPage(): { page: Page; fd: number } {
   const file = path.join(os.tmpdir(), `zz-index-${process.pid}-${crypto.randomBytes(4).toString("hex")}`);
   const fd = fs.openSync(file, "wx+", 0o600);
   fs.rmSync(file, { force: true });
-  return { page: filePage(opened(fd), 0, 0), fd };
+  return { page: filePage(opened(fd), 0), fd };
 }
 
 /** Undefined: there is less. */
@@ -227,11 +223,11 @@ function crcOf(fd: number, from: number, length: number): number {
 
 /** For a search in all rows at once. What lies between two of them was a file's that is gone or has a later row. */
 export function leavesOf({ files }: Pick<Data, "files">): Leaf[] {
-  const leaves = new Map<Page, Leaf & { end: number }>();
+  const leaves = new Map<Page, Leaf>();
   const placed = [...files].sort(([, a], [, b]) => a.at - b.at);
   for (const [name, { page, at, length }] of placed) {
     let leaf = leaves.get(page);
-    if (!leaf) leaves.set(page, (leaf = { paths: [], starts: [], page, end: 0 }));
+    if (!leaf) leaves.set(page, (leaf = { paths: [], starts: [], end: 0, page }));
     if (leaf.end !== at) {
       leaf.paths.push("");
       leaf.starts.push(leaf.end);
@@ -240,9 +236,5 @@ export function leavesOf({ files }: Pick<Data, "files">): Leaf[] {
     leaf.starts.push(at);
     leaf.end = at + length;
   }
-  for (const leaf of leaves.values()) {
-    leaf.paths.push("");
-    leaf.starts.push(leaf.end);
-  }
-  return [...leaves.values()].map(({ paths, starts, page }) => ({ paths, starts, page }));
+  return [...leaves.values()];
 }

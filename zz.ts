@@ -286,7 +286,7 @@ export interface Events {
   planned: { calls: readonly Call[]; text: string };
   decided: { tool: string; kind: Kind; name: string; allowed: boolean; why: string };
   changed: { tool: string; paths: string[] };
-  called: { call: Call; result: Result; ms: number };
+  called: { call: Call; result: Result; ms: number; inner?: true }; // inner: by a tool or a command, not by the model
   progressed: { text: string };
   asked: { question: string };
   noted: { text: string };
@@ -2545,7 +2545,7 @@ async function onlyReads({ core, ctx }: Place, call: Call): Promise<boolean> {
 }
 
 /** One call: through what is wrapped around it, then validated, then past the gate, then run. Whatever goes wrong is a result. */
-async function runCall(place: Place, call: Call): Promise<Result> {
+async function runCall(place: Place, call: Call, inner = false): Promise<Result> {
   const { core, ctx } = place;
   const started = performance.now();
   const result = await around(place, "call", call, (call) => runTool(place, call)).catch((error): Result => {
@@ -2553,7 +2553,7 @@ async function runCall(place: Place, call: Call): Promise<Result> {
     if (core.options.debug) note(core, String((error as Error)?.stack));
     return { text: reason(error), failed: true };
   });
-  await emit(core, "called", { call, result, ms: Math.round(performance.now() - started) });
+  await emit(core, "called", { call, result, ms: Math.round(performance.now() - started), ...(inner && { inner }) });
   return result;
 }
 
@@ -2796,7 +2796,7 @@ export function context(core: Core, chat: LiveChat): Ctx {
     get about() {
       return about(core);
     },
-    call: (name, args) => runCall({ core, chat, ctx }, { id: newId("call_"), name, args: args as Call["args"] }),
+    call: (name, args) => runCall({ core, chat, ctx }, { id: newId("call_"), name, args: args as Call["args"] }, true),
     note: (text) => note(core, text),
     progress: (text) => void emit(core, "progressed", { text }),
   };

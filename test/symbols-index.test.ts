@@ -341,7 +341,7 @@ test("a progress bar on a terminal, none in a pipe", async () => {
   const t = terminal(where, ["-m", "offline/router"]);
   await t.sees("›");
   t.type("where is c7 defined?\r");
-  await t.sees(/Indexing \[=*> *\] \d+% \(\d+\/900 files\)/);
+  await t.sees(/Indexing \[=*>-*\] \d+% \(\d+\/900 files\)/);
   await t.sees("src/f7.ts:1");
   t.type(KEY.ctrlD);
   equal(await t.exited, 0);

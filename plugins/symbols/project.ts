@@ -194,7 +194,7 @@ export const mayRead = ({ permissions }: Ctx, name: string): boolean =>
 
 function bar(done: number, all: number): string {
   const part = all ? done / all : 1;
-  const drawn = `${"=".repeat(Math.round(part * 20))}>`.padEnd(21);
+  const drawn = `${"=".repeat(Math.round(part * 10))}>`.padEnd(11, "-");
   return `Indexing [${drawn}] ${Math.floor(part * 100)}% (${done}/${all} files)`;
 }
 

@@ -23,11 +23,12 @@ export default (zz: Zz) => {
     if (text) line(dim(short(text)));
     for (const { name, args } of calls) line(`■ ${short(name)} ${short(JSON.stringify(args))}`);
   });
-  zz.on("called", ({ call, result, ms }) => {
+  zz.on("called", ({ call, result, ms, inner }) => {
+    if (inner) return;
     const told = short(result.text, result.refused ? 1_000 : 60); // what would allow it is not cut
     line(`${result.failed ? "✗" : "✓"} ${short(call.name)} · ${told} · ${(ms / 1000).toFixed(1)} s`);
   });
-  zz.on("progressed", ({ text }) => status(short(text)));
+  zz.on("progressed", ({ text }) => status(short(text, Math.min(60, (process.stderr.columns ?? 80) - 1))));
   zz.wrap("preview", async ({ about, changes }) => {
     const { renderDiff } = await import("./diff.ts");
     return [about, ...changes.map((change) => renderDiff(change, paint()))].filter(Boolean).join("\n");

@@ -10,7 +10,7 @@ import { type Facts, scan } from "../../plugins/symbols/scan.ts";
 import { ROOT } from "../run.ts";
 
 const REPO = process.env.ZZ_MAP_REPO ?? ROOT;
-const LAST = process.env.ZZ_SHORT ? 15 : 300;
+const LAST = 300;
 const BUDGETS = [1_000, 2_000, 4_000];
 const MOST_CHANGED = 20;
 /** In a smaller project the map shows nearly every file in any order. */

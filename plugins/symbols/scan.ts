@@ -132,6 +132,7 @@ function scanCode(path: string, text: string): Facts {
       noteFailure(facts, error);
       Object.assign(file, START);
     }
+  noteTags(file);
   facts.uses = record(file.uses);
   facts.loc = countLines(file);
   facts.decisions += file.decisions;
@@ -245,6 +246,17 @@ function mention({ text }: ts.LiteralLikeNode, { uses }: Reading): void {
   const name = escapeLeadingUnderscores(text);
   if (!uses.has(name)) uses.set(name, 0);
 }
+/** So are names that a comment's tags give, such as {@link name}: TypeScript counts them as uses. */
+function noteTags({ text, uses }: Reading): void {
+  for (const [, type = "", name = ""] of text.matchAll(TAG))
+    for (const [one] of `${type} ${name}`.matchAll(NAME)) {
+      const known = escapeLeadingUnderscores(one);
+      if (one.length < 50 && !uses.has(known)) uses.set(known, 0);
+    }
+}
+const TAG = /@(?!since|category|example|internal)\w+\s+(?:\{([^}\n]*)\}\s*)?([^\s}|]*)/g;
+const NAME = /[\p{L}_$][\p{L}\p{N}_$]*/gu;
+
 function noteText(node: ts.Node, file: Reading): void {
   if (node.kind === K.NoSubstitutionTemplateLiteral) mention(node as ts.LiteralLikeNode, file);
   const pos = node.kind === K.JsxText ? node.pos : skipTrivia(file.text, node.pos);

@@ -93,6 +93,15 @@ test("references go by meaning: an import under another name counts, another thi
   doesNotMatch(stdout, /other\.ts/);
 });
 
+test("a link in a comment is a reference, also where the name stands nowhere else in the file", async () => {
+  const where = project();
+  const linked =
+    'import { Lamp } from "./lamp.js";\n/** As {@link Lamp.dim} has it. */\nexport const lamp = new Lamp();\n';
+  writeFileSync(join(where.cwd, "src/doc.ts"), linked);
+  const { stdout } = await zz(where, ["--call", "find_references", '{"symbol":"Lamp.dim"}']);
+  match(stdout, /^src\/doc\.ts:2: \/\*\* As \{@link Lamp\.dim\} has it\. \*\/$/m);
+});
+
 /** The system prompts that a fake server was sent. */
 const systems = (fake: { requests: { body: any }[] }): string[] =>
   fake.requests.map(({ body }) => body.messages.find(({ role }: { role: string }) => role === "system").content);

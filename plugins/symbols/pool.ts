@@ -10,9 +10,8 @@ import { scratchPage } from "./store.ts";
 import type { Order, Rows } from "./worker.ts";
 
 const BATCH = 32; // files
-const WORTH_TWO = 300; // files, from which on a second process pays
-const MOST_WORKERS = 4;
-const LEAN = ["--max-semi-space-size=8", "--max-old-space-size=1024"]; // what was parsed goes soon
+const WORTH_ONE = 500; // files, for which another process pays
+const MOST_READERS = 4;
 
 /** Hands over what was read, batch by batch, until all of it is or the signal says stop. */
 export async function readAll(
@@ -22,8 +21,8 @@ export async function readAll(
   take: (rows: Rows, page: Page) => void,
 ): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const cores = Math.min(os.availableParallelism(), MOST_WORKERS);
-  const count = files.length < WORTH_TWO ? 1 : cores;
+  const cores = os.availableParallelism() / 2; // each also compiles and collects in threads of its own
+  const count = Math.max(1, Math.floor(Math.min(cores, files.length / WORTH_ONE, MOST_READERS)));
   let [next, left] = [0, files.length];
   const readers = Array.from({ length: count }, startReader);
   const stop = () => reject(signal.reason);
@@ -39,7 +38,7 @@ export async function readAll(
   function startReader(): ChildProcess {
     const { page, fd } = scratchPage();
     const reader = fork(fileURLToPath(place("worker")), [], {
-      execArgv: LEAN,
+      execArgv: [],
       serialization: "advanced",
       stdio: ["ignore", "ignore", "inherit", "ipc", fd], // the last is what worker.ts writes to
     });

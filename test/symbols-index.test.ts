@@ -260,6 +260,33 @@ for (const [what, name, content, told] of [
     equal(stdout, `${told}\n`);
   });
 
+test("what a killed process left half written is swept; what another is writing stays", async () => {
+  const where = project({ "a.ts": "export const first = 1;\n" });
+  await find(where, "first");
+  const [old, young] = [`${index(where)}.1.aa.tmp`, `${index(where)}.2.bb.tmp`];
+  for (const file of [old, young]) fs.writeFileSync(file, "half");
+  fs.utimesSync(old, 1, 1);
+  fs.rmSync(old.replace(".1.aa.tmp", ""));
+  await finds(where, "first", "a.ts:1: export const first = 1");
+  equal(fs.existsSync(old), false);
+  equal(fs.existsSync(young), true);
+});
+
+test("a file whose name holds control characters is left out: it could pass for a row, or for a terminal's orders", async () => {
+  const where = project({ "a.ts": "export const first = 1;\n", "b\nc.ts": "first;\n", "\x1b[31mred.ts": "first;\n" });
+  await finds(where, "first", "a.ts:1: export const first = 1");
+  for (const [tool, args] of [
+    ["get_structure", {}],
+    ["find_references", { symbol: "first" }],
+    ["repo_map", { query: "red" }],
+  ] as const) {
+    const { stdout, code } = await zz(where, ["--call", tool, JSON.stringify(args)]);
+    match(stdout, /^a\.ts/);
+    ok(!/red|c\.ts|\x1b/.test(stdout), stdout);
+    equal(code, 0);
+  }
+});
+
 test("a syntax error is told, and the rest of the file is there", async () => {
   const where = project({ "a.ts": "export const before = ;\nexport function after() {}\nconst {\n" });
   await finds(where, "after", "a.ts:2: export function after()");

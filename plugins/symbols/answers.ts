@@ -337,7 +337,7 @@ export function openAnswers({ root, about: { home } }: Ctx, config: typeof defau
     if (failed) return [];
     return text
       .split("\n")
-      .filter((row) => /^[^:]+:\d+:/.test(row) && !SCRIPT.test(row.split(":")[0]!))
+      .filter((row) => /^[^":]+:\d+:/.test(row) && !SCRIPT.test(row.split(":")[0]!))
       .slice(0, MOST_TEXTS);
   }
 
@@ -373,7 +373,7 @@ export function openAnswers({ root, about: { home } }: Ctx, config: typeof defau
         `${others.length + left + 1} things are: ${all.map(({ path, line }) => `${path}:${line}`).join(", ")}. Choose one by path and line.`,
       );
     const { edits, refused } = await remote.ask("rename", [at!, args.to], index, ctx.signal);
-    if (refused) throw cannot(refused);
+    if (refused) throw new Error(refused);
     const byFile = Map.groupBy(edits, (edit) => edit.path);
     for (const [file, own] of byFile) {
       const { text } = await ctx.files.read(file);

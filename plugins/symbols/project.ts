@@ -11,6 +11,7 @@ import type { Facts } from "./scan.ts";
 import { type Data, inOrder, leavesOf, memoryPage, openStore, type Placed, type Scope, storeFile } from "./store.ts";
 
 export const CODE = /\.(?:[cm]?[jt]sx?|json|ya?ml)$/i;
+const CONTROL = /[\x00-\x1f\x7f-\x9f]/; // a name that holds one could pass for a row of an answer, or for a terminal's orders
 const FEW = 24; // files that are read here, since a worker thread takes longer to start
 const FEW_BYTES = 400_000;
 const MANY = 1_000; // files, after which memory is given back
@@ -73,7 +74,7 @@ export function openProject(root: string, home: string, limit: Limit): Project {
     const fresh = new Map<string, Row>(); // read here
     const placed = new Map<string, Placed>(); // read in other threads
     if (isFew(root, changed)) readHere(changed, await reader(changed)); // while the list is made
-    const names = await listing;
+    const names = (await listing).filter((name) => !CONTROL.test(name));
     const code = names.filter((name) => CODE.test(name));
     Object.assign(data, await limit(code.length, ctx, data));
     const inScope = data.scope ? code.filter((name) => name.startsWith(`${data.scope}/`)) : code;

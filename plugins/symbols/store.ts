@@ -13,6 +13,7 @@ import type { Entry, Leaf, Page, Row } from "./rows.ts";
 const FORMAT = "zz index 1"; // raise it whenever rows change their form or meaning
 const PREAMBLE = 100; // bytes: the format, two lengths, two checksums, blanks, a line end
 const CHUNK = 1 << 20;
+const ABANDONED = 60_000; // ms
 
 export type Placed = Entry & { page: Page; at: number; length: number };
 export type Scope = { scope: string; most: number }; // the folder that is indexed ("": all of it), and how many files
@@ -82,6 +83,7 @@ function writeWhole(file: string, root: string, data: Data): void {
   const { scope, most, resolved } = data;
   const temporary = `${file}.${process.pid}.${crypto.randomBytes(4).toString("hex")}.tmp`;
   fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+  sweep(file);
   const fd = fs.openSync(temporary, "w+", 0o600);
   try {
     const files = [...data.files].map(([name, entry]) => listed(name, entry, entry.length));
@@ -110,6 +112,17 @@ function writeWhole(file: string, root: string, data: Data): void {
     fs.rmSync(temporary, { force: true });
     throw error;
   }
+}
+
+/** What a process that was killed left half written, unless another is still at it. */
+function sweep(file: string): void {
+  const [folder, name] = [path.dirname(file), path.basename(file)];
+  for (const one of fs.readdirSync(folder))
+    if (one.startsWith(`${name}.`) && one.endsWith(".tmp")) {
+      const at = path.join(folder, one);
+      const { mtimeMs } = fs.statSync(at, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() };
+      if (Date.now() - mtimeMs > ABANDONED) fs.rmSync(at, { force: true });
+    }
 }
 
 /** All rows in their order, in pieces of a good size to write. Each is in the place of the one before. */

@@ -12,7 +12,7 @@ import { build } from "esbuild";
 const builtins = {
   name: "builtins",
   setup(build) {
-    build.onLoad({ filter: /(zz|plugins[^.]*)\.ts$/ }, ({ path }) => ({
+    build.onLoad({ filter: /(zz|keyboard|plugins[^.]*)\.ts$/ }, ({ path }) => ({
       loader: "ts",
       contents: readFileSync(path, "utf8").replace(
         /^import (?!.*\btype )(\w+|\{[\w, ]+\}) from ("node:[\w/]+");$/gm,
@@ -80,6 +80,16 @@ function partOf(text, end) {
   return `${helpers}\n${part}\n${NAMED}\nexport { ${kept.join(", ")} };`;
 }
 
+/** The kernel stays one file, dist/kernel.js: what it loads later takes from there what it needs. */
+const kernel = {
+  name: "kernel",
+  setup(build) {
+    build.onResolve({ filter: /^\.\/zz\.ts$/ }, ({ importer }) =>
+      importer.endsWith("keyboard.ts") ? { path: "../kernel.js", external: true } : undefined,
+    );
+  },
+};
+
 rmSync("dist", { recursive: true, force: true });
 const names = readdirSync("plugins")
   .filter((name) => name.endsWith(".ts") || existsSync(`plugins/${name}/index.ts`))
@@ -106,7 +116,7 @@ await build({
   },
   outdir: "dist",
   bundle: true,
-  plugins: [parser, builtins, own],
+  plugins: [parser, builtins, kernel, own],
   splitting: true,
   format: "esm",
   platform: "node",

@@ -41,6 +41,7 @@ export interface Zz<C = {}> {
   layer(layer: Layer): void; // all, by slot, then by plugin name
   provider(provider: Provider): void; // one chosen
   flag(flag: Flag): void; // appears in --help
+  key(key: Key): void; // one per key; while a line is typed
   /** Sees what happens, cannot change it. `limit` is how many ms it may take: 5,000 unless it asks for more. */
   on<K extends keyof Events>(event: K, see: (fact: Readonly<Events[K]>) => Awaitable<void>, limit?: number): void;
   /** Changes what passes; a throw refuses. `limit` is for its own time, without what it waits for in next(). */
@@ -56,8 +57,12 @@ export interface Ctx {
   readonly chat: Chat;
   readonly files: Files;
   readonly permissions: Permissions;
-  readonly ask?: Ask; // absent when nobody is there
+  readonly sessions: Sessions;
+  readonly settings: Preferences;
   readonly about: About;
+  readonly ask?: Ask; // absent, as the next two, when nobody is there
+  edit?(text: string, name: string): Promise<string | undefined>; // in the person's own editor; undefined: not saved
+  terminal?<T>(act: () => Promise<T>): Promise<T>; // lent to what draws and reads keys by itself
   call(tool: string, args: unknown): Promise<Result>; // through the same gate as the model's calls
   note(text: string): void; // to the person, never to the model
   progress(text: string): void; // a live line while a tool runs
@@ -69,12 +74,16 @@ export type Ask = (question: string, keys?: string) => Promise<string>;
 export interface About {
   readonly home: string;
   readonly tools: (ChatRequest["tools"][number] & { owner: string })[];
-  readonly commands: { name: string; description: string; owner: string }[];
+  readonly commands: (Omit<Command, "run" | "complete"> & { owner: string })[];
+  readonly keys: { name: string; description: string; owner: string }[];
   readonly plugins: { name: string; from: "zz" | "home" | "flag"; file: string; ms: number; failure?: string }[];
   readonly flags: Flag[];
-  readonly sessions: Header[]; // newest first
-  models(): Promise<{ models: Model[]; failures: string[] }>; // of every provider, or of the one that --model names
+  models(all?: boolean): Promise<{ models: Model[]; failures: string[] }>; // of every provider, or of the one that --model names
+  prompt(): Promise<{ name: string; slot: Slot; owner: string; text: string }[]>; // the system prompt, layer by layer
+  complete(command: string, typed: string): Promise<Choice[]>; // what may stand after a command
 }
+/** Something to choose from. */
+export type Choice = { name: string; description?: string };
 
 export interface Tool<S extends Schema = any> {
   name: string; // snake_case
@@ -133,8 +142,29 @@ type Words = { string: string; number: number; integer: number; boolean: boolean
 export interface Command {
   name: string; // what follows the slash
   description: string;
-  complete?(typed: string, ctx: Ctx): Awaitable<string[]>;
+  usage?: string; // what may follow the name: "[n]"
+  group?: string; // where /help lists it
+  complete?(typed: string, ctx: Ctx): Awaitable<(string | Choice)[]>;
   run(rest: string, ctx: Ctx): Awaitable<void>;
+}
+
+/** What a key does while a line is typed. */
+export interface Key {
+  name: string; // as in "ctrl+r", "meta+return", "tab", "f1"
+  description: string;
+  press(line: Line, ctx: Ctx): Awaitable<void | false>; // false: what it does anyway
+}
+export type Press = { name: string; text: string }; // the key's name, and what it types
+/** The line being typed. */
+export interface Line {
+  readonly text: string;
+  readonly cursor: number;
+  readonly history: readonly string[]; // newest first
+  set(text: string, cursor?: number): void;
+  prompt(text?: string): void; // instead of the prompt, until it is given back
+  below(text: string): void; // shown under the line until the next key
+  next(): Promise<Press>; // the next key comes here, and does nothing else
+  press(key: Press): void; // as if it had been pressed
 }
 
 /** Slots in order. All but "turn" render once a session, so that a provider's prefix cache holds. */
@@ -209,7 +239,30 @@ export interface Chat {
   readonly model: string; // provider/model
   readonly phase: Phase;
   readonly messages: readonly Message[]; // the branch in force, oldest first
+  readonly used?: number; // tokens of the window that the last request and its answer took
+  readonly window?: number; // tokens that the model takes in, where its provider tells
+  tree(): { entries: readonly Entry[]; branch: readonly Entry[] }; // all that was ever said; of it what is in force
+  back(to: number | null): void; // goes on from that entry, or from nothing; what came after it stays in the file
+  use(model: string): Promise<void>; // another model, from now on
+  send(text: string): void; // as the person's next message
+  attach(image: Image): void; // goes with the person's next message
 }
+
+/** The conversations that were saved, for commands. */
+export interface Sessions {
+  list(): Header[]; // newest first
+  read(id: string): Saved;
+  open(id?: string, copy?: boolean): void; // this conversation goes on as that one, or as a copy of it; without an id as a new one
+  rename(id: string, title: string): void;
+  remove(id: string): void;
+}
+
+/** The settings, for commands. */
+export interface Preferences {
+  list(): Setting[];
+  set(name: string, value: unknown): Promise<void>; // checked, kept in the home, in force at once; undefined takes it back
+}
+export type Setting = { name: string; value: unknown; default?: unknown; about?: string; owner: string };
 
 /**
  * The disk, for tools. Paths are relative to the project, or absolute inside it. What a tool writes, removes and moves
@@ -283,10 +336,11 @@ export interface Events {
   phase: { from: Phase; to: Phase };
   received: { tokens: number; ms: number; thinking: string }; // while a response streams
   retried: { attempt: number; wait: number; reason: string };
+  thought: { text: string; ms: number }; // what the model thought before a reply
   planned: { calls: readonly Call[]; text: string };
   decided: { tool: string; kind: Kind; name: string; allowed: boolean; why: string };
   changed: { tool: string; paths: string[] };
-  called: { call: Call; result: Result; ms: number; inner?: true }; // inner: by a tool or a command, not by the model
+  called: { call: Call; result: Result; ms: number; shown?: string; inner?: true }; // shown: by its tool; inner: by a tool or a command, not by the model
   progressed: { text: string };
   asked: { question: string };
   noted: { text: string };
@@ -300,6 +354,7 @@ export interface Steps {
   call: [Call, Result];
   preview: [Preview, string]; // what a tool would do, as it is shown with the question
   render: [string, string]; // the answer, as it is shown
+  prompt: [string, string]; // what stands before the line that is typed
 }
 export type Preview = { tool: string; about: string; changes: Difference[] };
 export type Around<IO> = IO extends [infer In, infer Out]
@@ -316,6 +371,8 @@ export interface Answer {
   calls: { name: string; args: Record<string, unknown>; ok: boolean; refused?: boolean }[];
   usage: Usage;
   ms: number;
+  used?: number; // tokens of the window that the last request and its answer took
+  window?: number; // tokens that the model takes in, where its provider tells
 }
 
 export type Rules = { [K in Kind]?: true | string[] }; // true: whatever it is
@@ -349,6 +406,7 @@ export interface Options {
   settings?: Settings;
   plugins?: string[]; // extra plugin files
   own?: boolean; // false: leave out the plugins of the home
+  config?: string; // the file of the settings
   model?: string;
   baseUrl?: string;
   key?: string;
@@ -377,18 +435,25 @@ export interface Core {
   commands: Map<string, Owned<Command>>;
   providers: Map<string, Owned<Provider>>;
   flags: Map<string, Owned<Flag>>;
+  keys: Map<string, Owned<Key>>;
   layers: Owned<Layer>[];
+  configs: Owned<Config>[]; // of the plugins
   seers: Owned<{ event: keyof Events; see: (fact: any) => Awaitable<void>; limit: number }>[];
   wraps: Owned<{ step: keyof Steps; around: Around<[any, any]>; order: "first" | "last"; limit: number }>[];
-  states: Map<string, { live: object; saved: string }>;
+  states: Map<string, { live: object; saved: string; initial: string }>;
   ask?: Ask;
-  edit?: (text: string, name: string) => Promise<string | undefined>; // by the person; undefined: not saved
+  edit?: NonNullable<Ctx["edit"]>;
+  terminal?: NonNullable<Ctx["terminal"]>;
+  aside?: (text: string) => void; // shows a note while a line is being typed
+  named?: string; // the provider that --base-url and --key are for
   asking?: Promise<unknown>; // one question at a time
   rules: Rule[];
-  atFault?: (error: Fault) => Promise<boolean>; // the person says whether to try again
+  atFault?: (error: Fault, turn: Place) => Promise<boolean>; // the person says whether to try again
   atLimit?: (why: string) => Promise<boolean>; // the person says whether to go on
 }
-type Owned<T> = { owner: string; value: T };
+export type Owned<T> = { owner: string; value: T };
+/** A plugin's settings: where they stand, what they are unless the person says otherwise, what they may be. */
+type Config = { section: string; live: Record<string, unknown>; defaults: Record<string, unknown>; schema?: Schema };
 const valuesOf = <T>(all: Map<string, Owned<T>>): T[] => [...all.values()].map(({ value }) => value);
 type Loaded = About["plugins"][number] & { undo: (() => Awaitable<void>)[] };
 
@@ -404,18 +469,20 @@ const LOAD_LIMIT = 10_000;
 const SLOW_LOAD = "loading took longer than 10 s. Move slow work into a tool.";
 const tooLong = (limit: number): string => `it took longer than ${limit / 1000} s`;
 const EVENTS = words<keyof Events>(
-  "started phase received retried planned decided changed called progressed asked noted answered failed",
+  "started phase received retried thought planned decided changed called progressed asked noted answered failed",
 );
-const STEPS = words<keyof Steps>("line request call preview render");
+const STEPS = words<keyof Steps>("line request call preview render prompt");
 /** Field by field what may be registered; "!" marks what must be there. */
 const SHAPES = {
   tool: "name! description! run! aliases also params needs changes preview render timeout",
-  command: "name! description! run! complete",
+  command: "name! description! run! usage group complete",
   layer: "name! slot! text! budget",
   provider: "name! models! chat! auto",
   flag: "name! description! short value optional many set run",
+  key: "name! description! press!",
 } as const;
 const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
+const KEY_NAME = /^((ctrl|meta|shift)\+)*[a-z0-9]+$/;
 
 /** Makes an instance: loads the plugins and returns all there is. Many can live side by side. */
 export async function createZz(options: Options = {}): Promise<Core> {
@@ -429,19 +496,22 @@ export async function createZz(options: Options = {}): Promise<Core> {
     commands: new Map(),
     providers: new Map(),
     flags: new Map(),
+    keys: new Map(),
     layers: [],
+    configs: [],
     seers: [],
     wraps: [],
     states: new Map(),
     rules: [],
   };
   core.rules.push(...firstRules(core.options));
-  core.layers.push(...promptFiles(core), toolGuide(core));
+  core.layers.push(...promptLayers(core), toolGuide(core));
   const bundle: Record<string, unknown> = BUILT ? (await import(`${SELF_URL}/plugins.js`)).default : {};
   core.plugins.push(...findPlugins(core, bundle));
   lendPackages(core.plugins);
   const imports = core.plugins.map((plugin) => startImport(plugin, bundle)); // all at once; set up one after the other
   for (const [i, plugin] of core.plugins.entries()) await load(core, plugin, imports[i]!);
+  addTemplates(core);
   return core;
 }
 
@@ -517,7 +587,8 @@ async function load(core: Core, plugin: Loaded, imported: Promise<any>): Promise
     start = performance.now();
     if (typeof exports.default !== "function")
       throw fault("it has no default export to call. Write `export default (zz: Zz) => …`.");
-    const setup = exports.default(handle(core, plugin, exports.defaults ?? {}, unload.signal));
+    const config = await configOf(core, plugin, exports);
+    const setup = exports.default(handle(core, plugin, config, unload.signal));
     if (setup instanceof Promise) await within(setup, LOAD_LIMIT, SLOW_LOAD);
   } catch (error) {
     await unloadPlugin(plugin);
@@ -527,21 +598,38 @@ async function load(core: Core, plugin: Loaded, imported: Promise<any>): Promise
   plugin.ms += performance.now() - start;
 }
 
+/** What the person set goes before the defaults, unless the plugin's schema refuses it. */
+async function configOf({ options }: Core, plugin: Loaded, exports: any): Promise<Config> {
+  const { defaults = {}, settings = {} } = exports as {
+    defaults?: object;
+    settings?: { name?: string; schema?: Schema };
+  };
+  const { name: section = plugin.name, schema } = settings;
+  const config: Config = { section, live: { ...defaults }, defaults: { ...defaults }, ...(schema && { schema }) };
+  const given = options.settings[section] as object | undefined;
+  const { wrong } = given && schema ? await check(schema, { ...defaults, ...given }) : {};
+  if (wrong) say(`Cannot use the settings under "${section}": ${wrong}. Its defaults are used; mend them.`);
+  else Object.assign(config.live, given);
+  return config;
+}
+
 export async function unloadPlugin(plugin: Loaded): Promise<void> {
   for (const undo of plugin.undo.splice(0).reverse()) await undo();
 }
 
 /** The verbs that one plugin has. Each remembers how to take back what it adds. */
-function handle(core: Core, plugin: Loaded, defaults: object, signal: AbortSignal): Zz<any> {
+function handle(core: Core, plugin: Loaded, config: Config, signal: AbortSignal): Zz<any> {
   const owner = plugin.name;
+  many(core.configs, config);
   return {
-    config: Object.freeze({ ...defaults, ...(core.options.settings[owner] as object) }),
+    config: config.live,
     signal,
     fetch: (url, init) => request(core, url, init),
     defer: (cleanup) => void plugin.undo.push(cleanup),
     state: (initial) => {
       const live = structuredClone(initial);
-      core.states.set(owner, { live, saved: JSON.stringify(live) });
+      const saved = JSON.stringify(live);
+      core.states.set(owner, { live, saved, initial: saved });
       plugin.undo.push(() => void core.states.delete(owner));
       return live;
     },
@@ -552,6 +640,7 @@ function handle(core: Core, plugin: Loaded, defaults: object, signal: AbortSigna
     command: (command) => one("command", core.commands, command),
     provider: (provider) => one("provider", core.providers, provider),
     flag: (flag) => one("flag", core.flags, flag),
+    key: (key) => one("key", core.keys, key),
     layer: (layer) => {
       shaped("layer", layer);
       known("slot", layer.slot, SLOTS);
@@ -572,8 +661,10 @@ function handle(core: Core, plugin: Loaded, defaults: object, signal: AbortSigna
   function one<T extends { name: string }>(kind: keyof typeof SHAPES, all: Map<string, Owned<T>>, value: T): void {
     const { name } = value;
     shaped(kind, value);
-    if (!IDENTIFIER.test(name))
+    if (!IDENTIFIER.test(name) && kind !== "key")
       throw fault(`${kind} '${name}' has a name that providers refuse. Use letters, digits, _ and -.`);
+    if (kind === "key" && !KEY_NAME.test(name))
+      throw fault(`key '${name}' has a name that no key has. Write it like ctrl+r, meta+return or tab.`);
     const other = kind === "flag" && FLAGS.some((flag) => flag.name === name) ? "zz" : all.get(name)?.owner;
     const file = core.plugins.find((plugin) => plugin.name === other)?.file ?? "the kernel";
     if (other) throw fault(`${kind} '${name}' is already there, from '${other}' (${file}). Rename one of them.`);
@@ -625,7 +716,7 @@ export function nearest(word: string, known: Iterable<string>): string | undefin
 }
 
 /** Tells everyone who asked. One that throws or hangs is named, and the turn goes on. */
-async function emit<K extends keyof Events>(core: Core, event: K, fact: Events[K]): Promise<void> {
+export async function emit<K extends keyof Events>(core: Core, event: K, fact: Events[K]): Promise<void> {
   for (const { owner, value } of core.seers) {
     if (value.event !== event) continue;
     try {
@@ -640,7 +731,7 @@ async function emit<K extends keyof Events>(core: Core, event: K, fact: Events[K
 const note = (core: Core, text: string): void => void emit(core, "noted", { text });
 
 /** Runs a step through everything wrapped around it. A wrapper's own time is limited; what it waits for inside is not. */
-function around<K extends keyof Steps>(
+export function around<K extends keyof Steps>(
   { core, ctx }: Place,
   step: K,
   input: Steps[K][0],
@@ -696,7 +787,7 @@ function until<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
 }
 
 /** An error's own words, without a stack, and without the two lines that tsx puts around a syntax error. */
-const reason = (error: unknown): string =>
+export const reason = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error))
     .split(/\n {4}at |\nRequire stack:/)[0]!
     .replace(/^Transform failed with \d+ errors?:\n.*?ERROR: ([^\n]*)[\s\S]*/, "$1");
@@ -733,17 +824,27 @@ const SHORTHAND = /^(string|number|integer|boolean)(\[\])?(\?)?(?: (.*))?$/s;
 const SHORTHAND_WORDS = "Use string, number, integer or boolean, with [] and ? as needed.";
 
 /** The arguments as the tool will see them; a sentence that says what is wrong with them, and what to do, is thrown. */
-async function validate(tool: Tool, args: unknown, remedy: string): Promise<any> {
-  const refuse = (wrong: string[]) => usage(`Cannot call '${tool.name}': ${wrong.join("; ")}. ${remedy}`);
-  if (tool.params && "~standard" in tool.params) {
-    const checked = await (tool.params as StandardSchema)["~standard"].validate(args);
-    if ("value" in checked) return checked.value;
-    throw refuse(checked.issues.map(({ path, message }) => `${path?.join(".") || "arguments"}: ${message}`));
+async function validate({ name, params }: Tool, args: unknown, remedy: string): Promise<any> {
+  const { value, wrong } = await check(params, args);
+  if (wrong) throw usage(`Cannot call '${name}': ${wrong}. ${remedy}`);
+  return value;
+}
+
+/** The value as a schema lets it through, or what is wrong with it, in the schema's own words. */
+async function check(schema: Schema | undefined, given: unknown): Promise<{ value?: any; wrong?: string }> {
+  if (schema && "~standard" in schema) {
+    const checked = await (schema as StandardSchema)["~standard"].validate(given);
+    if ("value" in checked) return checked;
+    return {
+      wrong: checked.issues.map(({ path, message }) => `${path?.join(".") || "arguments"}: ${message}`).join("; "),
+    };
   }
   const { Errors } = await import("typebox/schema");
-  const [ok, errors] = Errors(toJsonSchema(tool.params), args);
-  if (ok) return args;
-  throw refuse(errors.map(({ instancePath, message }) => `${instancePath.slice(1) || "arguments"} ${message}`));
+  const [ok, errors] = Errors(toJsonSchema(schema), given);
+  if (ok) return { value: given };
+  return {
+    wrong: errors.map(({ instancePath, message }) => `${instancePath.slice(1) || "arguments"} ${message}`).join("; "),
+  };
 }
 
 // The smallest words of the language here.
@@ -751,12 +852,12 @@ async function validate(tool: Tool, args: unknown, remedy: string): Promise<any>
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 const byName = (a: { name: string }, b: { name: string }): number => compare(a.name, b.name);
 const entriesOf = (folder: string): string[] => tryTo(() => fs.readdirSync(folder)) ?? [];
-const textOf = (file: string): string => tryTo(() => fs.readFileSync(file, "utf8")) ?? "";
+export const textOf = (file: string): string => tryTo(() => fs.readFileSync(file, "utf8")) ?? "";
 const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException)?.code ?? ""; // ENOENT …
 const newId = (prefix = ""): string => prefix + Math.random().toString(36).slice(2, 10).padEnd(8, "0");
 
 /** What it gives, or undefined when it throws. */
-function tryTo<T>(act: () => T): T | undefined {
+export function tryTo<T>(act: () => T): T | undefined {
   try {
     return act();
   } catch {
@@ -764,7 +865,7 @@ function tryTo<T>(act: () => T): T | undefined {
   }
 }
 
-function jsonOrText(text: string): unknown {
+export function jsonOrText(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -1119,8 +1220,7 @@ function permissions({ rules, options }: Core): Permissions {
   function keep(): void {
     const { home, root } = options;
     const all = { ...keptRules(home), [root]: rules.filter((rule) => rule.from === "project") };
-    makePrivate(home);
-    put(keptFile(fs.realpathSync(home)), { bytes: Buffer.from(`${JSON.stringify(all, null, 2)}\n`), mode: 0o100600 });
+    writePrivate(keptFile(home), JSON.stringify(all, null, 2));
   }
 }
 
@@ -1988,7 +2088,7 @@ export interface Entry {
   message?: Message;
   [field: string]: unknown;
 }
-type Line = Header | Entry;
+type Row = Header | Entry;
 /** A session to look at and to copy. */
 export interface Saved {
   readonly header: Header;
@@ -2009,7 +2109,7 @@ function jsonLines(file: string, warn: (text: string) => void) {
   let fd = -1;
   let written = 0;
   return {
-    read(): Line[] {
+    read(): Row[] {
       fd = fs.openSync(file, "a+");
       const bytes = fs.readFileSync(fd);
       const { lines, end, spoilt } = parseLines(bytes, file);
@@ -2021,7 +2121,7 @@ function jsonLines(file: string, warn: (text: string) => void) {
       written = lines.length;
       return lines;
     },
-    write(lines: Line[]): void {
+    write(lines: Row[]): void {
       if (fd < 0) fd = fs.openSync(file, "ax+", 0o600);
       const end = fs.fstatSync(fd).size;
       const added = lines.slice(written).map((line) => `${JSON.stringify(line)}\n`);
@@ -2044,7 +2144,7 @@ const NEVER_SAVED = "never confirmed as saved, were cut off";
 
 /** The header and all entries; `end` is where the last whole line ends, `spoilt` counts the lines that are neither. */
 function parseLines(bytes: Buffer, file: string): { lines: [Header, ...Entry[]]; end: number; spoilt: number } {
-  const lines: Line[] = [];
+  const lines: Row[] = [];
   let [end, spoilt] = [0, 0];
   for (let stop = bytes.indexOf(10); stop >= 0; stop = bytes.indexOf(10, end)) {
     const line = tryTo(() => JSON.parse(bytes.toString("utf8", end, stop)));
@@ -2081,7 +2181,7 @@ export function openSession(home: string, which: string | Header, warn: (text: s
   if (typeof which !== "string") makePrivate(sessionsFolder(home));
   const release = lock(file.replace(/jsonl$/, "lock"), id);
   const adapter = jsonLines(file, warn);
-  const db = new LowSync<Line[]>(adapter, []);
+  const db = new LowSync<Row[]>(adapter, []);
   const close = () => {
     adapter.close();
     release();
@@ -2094,27 +2194,34 @@ export function openSession(home: string, which: string | Header, warn: (text: s
     throw error;
   }
   const header: Header = { ...(db.data[0] as Header), id };
+  return sessionOf(header, db, { sync: adapter.sync, close });
+}
+
+/** Where nothing is saved, the tree is in memory alone. */
+function unsavedSession(header: Header, entries: readonly Entry[] = []): Session {
+  const nowhere = new LowSync<Row[]>({ read: () => null, write: () => {} }, [header, ...entries]);
+  return sessionOf(header, nowhere, { sync: async () => {}, close: () => {} });
+}
+
+function sessionOf(header: Header, db: LowSync<Row[]>, ends: Pick<Session, "sync" | "close">): Session {
   return {
     header,
     get entries() {
       return db.data.slice(1) as Entry[];
     },
-    append,
     branch: () => branchOf(db.data.slice(1) as Entry[]),
-    sync: adapter.sync,
-    close,
+    append(type, fields, parent) {
+      const last = db.data.length > 1 ? (db.data.at(-1) as Entry) : { id: 0 };
+      const under = parent === undefined ? last.id || null : parent;
+      db.data.push({ id: last.id + 1, parent: under, at: new Date().toISOString(), type, ...fields });
+      db.write();
+    },
+    ...ends,
   };
-
-  function append(type: Entry["type"], fields: Record<string, unknown>, parent?: number | null): void {
-    const last = db.data.length > 1 ? (db.data.at(-1) as Entry) : { id: 0 };
-    const under = parent === undefined ? last.id || null : parent;
-    db.data.push({ id: last.id + 1, parent: under, at: new Date().toISOString(), type, ...fields });
-    db.write();
-  }
 }
 
 /** One by one: mkdir's own `recursive` never returns under /proc, and calls a read-only disk a missing folder. */
-function makePrivate(folder: string): void {
+export function makePrivate(folder: string): void {
   if (!fs.existsSync(folder)) {
     if (!fs.existsSync(path.dirname(folder))) makePrivate(path.dirname(folder));
     try {
@@ -2195,8 +2302,32 @@ const sessionIds = (home: string): string[] =>
 /** Every session's header, newest first, by its file's first line alone. */
 export function listSessions(home: string): Header[] {
   const buffer = Buffer.allocUnsafe(8192);
+  const titles = titlesOf(home);
   const headers = sessionIds(home).flatMap((id) => headerOf(sessionFile(home, id), buffer) ?? []);
-  return headers.sort((a, b) => compare(b.id, a.id));
+  return headers
+    .map((header) => (titles[header.id] ? { ...header, title: titles[header.id]! } : header))
+    .sort((a, b) => compare(b.id, a.id));
+}
+
+/** New names of sessions. Each session's file holds its own as well; here they are found without reading it. */
+const titlesFile = (home: string): string => path.join(sessionsFolder(home), "titles.json");
+function titlesOf(home: string): Record<string, string> {
+  const titles = tryTo(() => JSON.parse(textOf(titlesFile(home))));
+  const isTitle = ([, title]: [string, unknown]) => typeof title === "string";
+  return Object.fromEntries(Object.entries((titles as object) ?? {}).filter(isTitle));
+}
+function keepTitle(home: string, id: string, title: string): void {
+  const { [id]: old, ...titles } = titlesOf(home);
+  if (!old && !title) return;
+  writePrivate(titlesFile(home), JSON.stringify(title ? { ...titles, [id]: title } : titles, null, 2));
+}
+
+/** The person's alone. */
+export function writePrivate(file: string, text: string): void {
+  makePrivate(path.dirname(file));
+  const real =
+    tryTo(() => fs.realpathSync(file)) ?? path.join(fs.realpathSync(path.dirname(file)), path.basename(file));
+  put(real, { bytes: Buffer.from(`${text}\n`), mode: 0o100600 });
 }
 
 /** By the file's own name, whatever the header says of it. */
@@ -2273,19 +2404,60 @@ const LAYER_BUDGET = 2_000;
 const CHARS_A_TOKEN = 4;
 
 /** Markdown in prompts/ whose front matter names a slot is a layer: zz's own, then the home's. */
-function promptFiles({ options: { system, home } }: Core): Owned<Layer>[] {
-  const folders = new Set([path.join(PACKAGE, "prompts"), path.join(home, "prompts")]);
-  const filesIn = (folder: string) => entriesOf(folder).map((name) => path.join(folder, name));
-  const files = [...folders].flatMap((folder) => filesIn(folder).sort());
+function promptLayers(core: Core): Owned<Layer>[] {
+  const { system } = core.options;
   const layers: Layer[] = system ? [{ name: "system", slot: "identity", text: system }] : [];
-  for (const file of files.filter((file) => file.endsWith(".md"))) {
-    const { head, body } = frontMatter(textOf(file));
+  for (const { name, head, body } of promptFiles(core)) {
     const slot = SLOTS.find((slot) => slot === head.slot);
     if (!slot || (slot === "identity" && system !== undefined)) continue;
-    const budget = head.budget ? { budget: Number(head.budget) } : {};
-    layers.push({ name: head.name ?? path.basename(file, ".md"), slot, text: body, ...budget });
+    layers.push({ name, slot, text: body, ...(head.budget && { budget: Number(head.budget) }) });
   }
   return layers.map((value) => ({ owner: "", value }));
+}
+
+function promptFiles({ options: { home } }: Core): (ReturnType<typeof frontMatter> & { name: string; file: string })[] {
+  const folders = new Set([path.join(PACKAGE, "prompts"), path.join(home, "prompts")]);
+  const filesIn = (folder: string) => entriesOf(folder).map((name) => path.join(folder, name));
+  return [...folders]
+    .flatMap((folder) => filesIn(folder).sort())
+    .filter((file) => file.endsWith(".md"))
+    .map((file) => ({ file, ...frontMatter(textOf(file)) }))
+    .map((one) => ({ ...one, name: one.head.name ?? path.basename(one.file, ".md") }));
+}
+
+/** Markdown in prompts/ whose front matter describes it, but names no slot, is a command that sends it. The home's go before zz's. */
+function addTemplates(core: Core): void {
+  for (const { file, name, head, body } of promptFiles(core)) {
+    const { slot, description, usage } = head;
+    if (slot || !description) continue;
+    const owner = core.commands.get(name)?.owner;
+    const why = IDENTIFIER.test(name)
+      ? owner && owner !== TEMPLATES && `'${owner}' has it already`
+      : "no command is called so";
+    if (why) say(`Cannot make '/${name}' of '${file}': ${why}. Give it another name.`);
+    else
+      core.commands.set(name, {
+        owner: TEMPLATES,
+        value: { name, description, group: TEMPLATES, ...(usage && { usage }), run },
+      });
+
+    async function run(rest: string, { chat }: Ctx): Promise<void> {
+      chat.send(fillTemplate(body, rest));
+    }
+  }
+}
+const TEMPLATES = "templates";
+
+/** `$1` to `$9` are its words, `$@` is all of them, `${1:-else}` says what stands there otherwise. Words that no place takes come last. */
+export function fillTemplate(body: string, rest: string): string {
+  const words = [...rest.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, one, two, three]) => one ?? two ?? three);
+  let taken = false;
+  const text = body.replace(/\$(?:\{([1-9@])(?::-([^}]*))?\}|([1-9@]))/g, (_, braced, otherwise = "", bare) => {
+    taken = true;
+    const which = braced ?? bare;
+    return (which === "@" ? rest : words[which - 1]) || otherwise;
+  });
+  return taken || !rest ? text : `${text}\n\n${rest}`;
 }
 
 /** `---`, lines of `key: value`, `---`, then the body. */
@@ -2302,17 +2474,22 @@ function toolGuide(core: Core): Owned<Layer> {
 }
 
 /** The system prompt. Layers that do not change are rendered once a session and kept in the chat. */
-async function buildPrompt({ core, chat, ctx }: Turn): Promise<string> {
+async function buildPrompt(place: Place): Promise<string> {
+  return (await promptParts(place)).map(({ text }) => text).join("\n\n");
+}
+
+async function promptParts({ core, chat, ctx }: Place) {
   const order = (layer: Owned<Layer>) => SLOTS.indexOf(layer.value.slot);
-  const parts: string[] = [];
+  const parts: Awaited<ReturnType<About["prompt"]>> = [];
   for (const layer of core.layers.toSorted((a, b) => order(a) - order(b) || compare(a.owner, b.owner))) {
     const { name, slot } = layer.value;
     const body = chat.layers.get(layer.value) ?? (await render(layer));
     if (slot !== "turn") chat.layers.set(layer.value, body);
     const title = name.replace(/[-_]/g, " ").toUpperCase();
-    if (body) parts.push(slot === "identity" ? body : block(title, body));
+    if (body)
+      parts.push({ name, slot, owner: layer.owner || "zz", text: slot === "identity" ? body : block(title, body) });
   }
-  return parts.join("\n\n");
+  return parts;
 
   async function render({ owner, value: { name, text, budget = LAYER_BUDGET } }: Owned<Layer>): Promise<string> {
     if (typeof text === "string") return fit(text.trim(), budget);
@@ -2346,6 +2523,10 @@ export interface LiveChat extends Chat {
   messages: Message[];
   layers: Map<Layer, string>; // as they were rendered
   session?: Session;
+  used?: number;
+  window?: number;
+  next?: string | undefined; // what a command sends
+  images: Image[]; // for the person's next message
   stop: AbortController; // of the turn under way
   turn: number;
   log: Entry[]; // what was changed on the disk, undone and redone
@@ -2379,7 +2560,8 @@ type Show = (text: string) => Awaitable<void>;
 
 /** The turn loop: from the person's message to the answer. */
 export async function runTurn(core: Core, chat: LiveChat, text: string, ways: Ways = {}): Promise<Answer> {
-  const { images = [], show } = ways;
+  const { show } = ways;
+  const images = [...(ways.images ?? []), ...chat.images.splice(0)];
   const turn = { ...newTurn(core, chat), show };
   try {
     enter(core, chat, "thinking");
@@ -2422,8 +2604,13 @@ async function think(turn: Turn): Promise<Reply> {
   const messages: Message[] = last ? [...chat.messages, { role: "user", text: REPORT }] : [...chat.messages];
   let whole: Reply | undefined;
   answer.rounds++;
+  const started = performance.now();
   for (let more = 0; ; more++) {
     const reply = await ask(turn, messages, last ? [] : offered(core));
+    if (reply.usage) answer.used = chat.used = reply.usage.input + reply.usage.output;
+    if (chat.window) answer.window = chat.window;
+    if (reply.thinking)
+      await emit(core, "thought", { text: reply.thinking, ms: Math.round(performance.now() - started) });
     answer.usage.input += reply.usage?.input ?? 0;
     answer.usage.output += reply.usage?.output ?? 0;
     const before = whole;
@@ -2451,13 +2638,22 @@ export function seam(one: string, two: string): string {
 /** Sends a request, and again at most twice when what went wrong may pass. Nothing of it has been shown yet. */
 async function ask(turn: Turn, history: Message[], tools: ChatRequest["tools"]): Promise<Reply> {
   const { core, chat, system } = turn;
-  const provider = providerNamed(core, chat.model);
-  const model = chat.model.slice(provider.name.length + 1);
-  const endpoint = endpointOf(core, provider.name);
-  const options = { ...core.options.settings.options, ...core.options.options };
-  return around(turn, "request", { model, system, messages: repair(history), tools, options, endpoint }, attempt);
+  for (;;) {
+    const provider = providerNamed(core, chat.model); // the person may change it after a failure
+    const model = chat.model.slice(provider.name.length + 1);
+    const endpoint = endpointOf(core, provider.name);
+    const options = { ...core.options.settings.options, ...core.options.options };
+    const request = { model, system, messages: repair(history), tools, options, endpoint };
+    turn.answer.model = chat.model;
+    try {
+      return await around(turn, "request", request, (request) => attempt(provider, request));
+    } catch (error) {
+      const failed = error as Fault;
+      if (chat.stop.signal.aborted || failed.dry || !(await core.atFault?.(failed, turn))) throw failed;
+    }
+  }
 
-  async function attempt(request: ChatRequest): Promise<Reply> {
+  async function attempt(provider: Provider, request: ChatRequest): Promise<Reply> {
     for (let tried = 1; ; tried++) {
       try {
         return await receive(turn, provider, request);
@@ -2470,8 +2666,7 @@ async function ask(turn: Turn, history: Message[], tools: ChatRequest["tools"]):
           await emit(core, "retried", { attempt: tried, wait: Math.round(wait), reason: reason(failed) });
           const { setTimeout: sleep } = await import("node:timers/promises");
           await sleep(wait, undefined, { signal: chat.stop.signal });
-        } else if (await core.atFault?.(failed)) tried = 0;
-        else throw failed;
+        } else throw failed;
       }
     }
   }
@@ -2553,7 +2748,11 @@ async function runCall(place: Place, call: Call, inner = false): Promise<Result>
     if (core.options.debug) note(core, String((error as Error)?.stack));
     return { text: reason(error), failed: true };
   });
-  await emit(core, "called", { call, result, ms: Math.round(performance.now() - started), ...(inner && { inner }) });
+  const tool = findTool(core, call.name);
+  const width = process.stderr.columns ?? 80;
+  const shown = result.failed ? undefined : tryTo(() => tool?.render?.(result, width));
+  const ms = Math.round(performance.now() - started);
+  await emit(core, "called", { call, result, ms, ...(shown && { shown }), ...(inner && { inner }) });
   return result;
 }
 
@@ -2696,32 +2895,135 @@ async function settle({ core, chat, answer, started }: Turn): Promise<void> {
 
 /** Opens a conversation: a new one, or a session's, or a copy of what was saved. A new one is saved from its first message on. */
 export function openChat(core: Core, model: string, from?: Session | Saved): LiveChat {
-  const stop = new AbortController();
-  const blank = {
+  const chat: LiveChat = {
     id: null,
+    model,
     phase: "idle",
     messages: [],
+    images: [],
     layers: new Map(),
     turn: 0,
     log: [],
     seen: new Map(),
-  } as const;
-  const chat: LiveChat = { ...blank, messages: [], log: [], model, stop };
-  const own = from && "append" in from; // or else it is copied
+    stop: new AbortController(),
+    tree: () => ({ entries: chat.session?.entries ?? [], branch: chat.session?.branch() ?? [] }),
+    back: (to) => goBack(core, chat, to),
+    use: (given) => useModel(core, chat, given),
+    send: (text) => void (chat.next = text),
+    attach: (image) => void chat.images.push(image),
+  };
+  takeUp(core, chat, from);
+  return chat;
+}
+
+/** The conversation goes on as that session, or as a copy of it, or anew. */
+function takeUp(core: Core, chat: LiveChat, from?: Session | Saved): void {
+  const own = from && "append" in from;
+  delete chat.session;
+  delete chat.used;
+  Object.assign(chat, { id: own ? from.header.id : null, turn: 0, log: [], seen: new Map(), layers: new Map() });
   if (own) {
-    Object.assign(chat, { session: from, id: from.header.id });
+    chat.session = from;
     chat.log.push(...from.entries.filter((entry) => /^(change|undone|redone)$/.test(entry.type)));
     chat.turn = Math.max(0, ...chat.log.filter(isChange).map(({ turn }) => turn));
   }
-  for (const { type, message, plugin, value } of from?.branch() ?? []) {
-    const state = type === "state" && core.states.get(String(plugin));
-    if (state) Object.assign(state.live, value);
+  replay(core, chat, from?.branch() ?? []);
+  if (!own) for (const message of chat.messages.splice(0)) remember(core, chat, message);
+}
+
+/** Messages and plugins' states as a branch has them. */
+function replay(core: Core, chat: LiveChat, branch: Entry[]): void {
+  chat.messages = [];
+  for (const state of core.states.values()) renew(state, JSON.parse(state.initial));
+  for (const { type, message, plugin, value } of branch) {
+    const state = type === "state" ? core.states.get(String(plugin)) : undefined;
+    if (state) renew(state, value as object);
     if (type !== "message") continue;
-    if (!isMessage(message)) note(core, "A message of the session that cannot be understood was passed over.");
-    else if (own) chat.messages.push(message);
-    else remember(core, chat, message);
+    if (isMessage(message)) chat.messages.push(message);
+    else note(core, "A message of the session that cannot be understood was passed over.");
   }
-  return chat;
+  const last = chat.messages.findLast((message) => "usage" in message && message.usage);
+  const { usage } = (last ?? {}) as Made;
+  if (usage) chat.used = usage.input + usage.output;
+
+  function renew(state: { live: object; saved: string }, value: object): void {
+    for (const key of Object.keys(state.live)) delete (state.live as Record<string, unknown>)[key];
+    Object.assign(state.live, structuredClone(value));
+    state.saved = JSON.stringify(state.live);
+  }
+}
+
+/** From there on. What came after it stays in the file, on a branch of its own. */
+function goBack(core: Core, chat: LiveChat, to: number | null): void {
+  if (chat.phase !== "idle") throw fault("Cannot go back while an answer is under way. Stop it first, with Ctrl+C.");
+  if (to !== null && !chat.session?.entries.some(({ id }) => id === to))
+    throw fault(`Cannot go back to ${to}: there is nothing of that number. /tree lists what there is.`);
+  chat.session?.append("back", {}, to);
+  delete chat.used;
+  chat.layers.clear();
+  replay(core, chat, chat.session?.branch() ?? []);
+}
+
+async function useModel(core: Core, chat: LiveChat, given: string): Promise<void> {
+  const { name } = providerNamed(core, given);
+  const model = given === name ? await firstModel(core, name) : given;
+  if (model === `${name}/`) throw usage(`Cannot use model '${given}': it has no name. /models lists them.`);
+  chat.model = model;
+  save(core, chat, "model", { model });
+  delete chat.window;
+  await learnWindow(core, chat);
+}
+
+/** What the provider says of the model. One that does not say, or does not answer, leaves it unknown. */
+async function learnWindow(core: Core, chat: LiveChat): Promise<void> {
+  const { model } = chat;
+  const provider = providerNamed(core, model);
+  const models = await provider.models(AbortSignal.timeout(PATIENCE), endpointOf(core, provider.name)).catch(() => []);
+  const window = models.find(({ id }) => model === `${provider.name}/${id}`)?.window;
+  if (window && chat.model === model) chat.window = window;
+}
+
+/** The model that a session used last. */
+const modelOf = ({ header, branch }: Saved): string =>
+  String(branch().findLast(({ type }) => type === "model")?.model ?? header.model).replace(NO_ONE, "");
+
+function sessions({ core, chat }: Pick<Place, "core" | "chat">): Sessions {
+  const { home } = core.options;
+  const warn = (text: string) => note(core, text);
+  return {
+    list: () => listSessions(home),
+    read: (id) => readSession(home, findSession(home, id)),
+    open(id, copy = false) {
+      if (chat.phase !== "idle")
+        throw fault("Cannot change the conversation while an answer is under way. Stop it first, with Ctrl+C.");
+      const found = id === undefined ? undefined : findSession(home, id);
+      if (found === chat.id && found !== undefined && !copy) return;
+      const from = found === undefined ? undefined : copy ? readSession(home, found) : openSession(home, found, warn);
+      chat.session?.close();
+      takeUp(core, chat, from);
+      const model = from && modelOf(from);
+      if (!model || !core.providers.has(model.split("/")[0]!) || model === chat.model) return;
+      chat.model = model;
+      delete chat.window;
+      void learnWindow(core, chat);
+    },
+    rename(id, title) {
+      const found = findSession(home, id);
+      keepTitle(home, found, title);
+      if (found === chat.id) return chat.session?.append("title", { title });
+      const session = openSession(home, found, warn);
+      session.append("title", { title });
+      session.close();
+    },
+    remove(id) {
+      const found = findSession(home, id);
+      if (found === chat.id)
+        throw fault("Cannot delete the conversation under way. /new begins another; then delete this one.");
+      openSession(home, found, warn).close(); // nobody else has it open
+      fs.rmSync(sessionFile(home, found));
+      keepTitle(home, found, "");
+    },
+  };
 }
 
 /** Into the history and onto the disk, before anything is done about it. */
@@ -2739,34 +3041,35 @@ function keepLog(core: Core, chat: LiveChat, type: Entry["type"], fields: Record
 /** Where nothing can be saved, the talk goes on and says so. */
 function save(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void {
   const { home, root } = core.options;
-  if (core.options.save === false) return;
+  if (!chat.session && type !== "message" && type !== "change") return;
+  const title = (chat.messages[0]?.text ?? `${fields.tool} ${path.relative(root, String(fields.path))}`)
+    .replace(/\s+/g, " ")
+    .trim()
+    .slice(0, 80);
+  const at = new Date().toISOString();
+  const header: Header = { zz: 1, id: newSessionId(at), at, root, model: chat.model, title };
   try {
-    if (chat.id === null && (type === "message" || type === "change")) {
-      const title = (chat.messages[0]?.text ?? `${fields.tool} ${path.relative(root, String(fields.path))}`)
-        .replace(/\s+/g, " ")
-        .trim()
-        .slice(0, 80);
-      const at = new Date().toISOString();
-      const header: Header = { zz: 1, id: newSessionId(at), at, root, model: chat.model, title };
+    if (!chat.session && core.options.save !== false) {
       chat.session = openSession(home, header, (text) => note(core, text));
       chat.id = header.id;
     }
-    chat.session?.append(type, fields);
+    chat.session ??= unsavedSession(header);
+    chat.session.append(type, fields);
   } catch (error) {
     const { message } = fileFault("save the session in", sessionsFolder(home), error);
     note(core, `${message} ${UNSAVED}`);
+    const saved = chat.session?.entries ?? [];
     chat.session?.close();
-    delete chat.session;
+    chat.session = unsavedSession(header, saved);
+    chat.session.append(type, fields);
     chat.id = "";
   }
 }
 
-/** Takes the last message of the person, and all that came of it, out of the conversation. The file keeps it, on a branch of its own. */
-function takeBack(chat: LiveChat): void {
-  const at = chat.messages.findLastIndex((message) => message.role === "user" && !message.aside);
-  chat.messages.length = Math.max(at, 0);
+/** Takes the last message of the person, and all that came of it, out of the conversation. */
+function takeBack(core: Core, chat: LiveChat): void {
   const entry = chat.session?.branch().findLast(({ message }) => message?.role === "user" && !message.aside);
-  if (entry) chat.session!.append("back", {}, entry.parent);
+  if (entry) goBack(core, chat, entry.parent);
 }
 
 /** A reply as it is kept: with who gave it, and what it cost. */
@@ -2792,9 +3095,13 @@ export function context(core: Core, chat: LiveChat): Ctx {
       return openFiles({ core, chat, ctx }, { tool: ZZ });
     },
     permissions: permissions(core),
+    sessions: sessions({ core, chat }),
+    settings: preferences(core),
     ...(core.ask && { ask: core.ask }),
+    ...(core.edit && { edit: core.edit }),
+    ...(core.terminal && { terminal: core.terminal }),
     get about() {
-      return about(core);
+      return about({ core, chat, ctx });
     },
     call: (name, args) => runCall({ core, chat, ctx }, { id: newId("call_"), name, args: args as Call["args"] }, true),
     note: (text) => note(core, text),
@@ -2803,37 +3110,40 @@ export function context(core: Core, chat: LiveChat): Ctx {
   return ctx;
 }
 
-function about(core: Core): About {
-  const commands = [...core.commands.values()].map(({ owner, value: { name, description } }) => ({
-    name,
-    description,
-    owner,
-  }));
+function about(place: Place): About {
+  const { core, ctx } = place;
   return {
     home: core.options.home,
     tools: offered(core).map((tool) => ({ ...tool, owner: core.tools.get(tool.name)!.owner })),
-    commands: [...OWN_COMMANDS, ...commands].sort(byName),
+    commands: [...OWN_COMMANDS, ...[...core.commands.values()].map(told)].sort(byName),
+    keys: [...core.keys.values()].map(({ owner, value: { name, description } }) => ({ name, description, owner })),
     plugins: core.plugins.map(({ undo, ms, ...plugin }) => ({ ...plugin, ms: Math.round(ms * 10) / 10 })),
     flags: allFlags(core),
-    get sessions() {
-      return listSessions(core.options.home);
+    models: (all = false) => listModels(core, all),
+    prompt: () => promptParts(place),
+    async complete(command, typed) {
+      const given = (await core.commands.get(command)?.value.complete?.(typed, ctx)) ?? [];
+      return given.map((one) => (typeof one === "string" ? { name: one } : one));
     },
-    models: () => listModels(core),
   };
+
+  function told({ owner, value: { run, complete, ...rest } }: Owned<Command>): About["commands"][number] {
+    return { ...rest, owner };
+  }
 }
 
-async function listModels(core: Core): Promise<{ models: Model[]; failures: string[] }> {
+async function listModels(core: Core, all: boolean): Promise<{ models: Model[]; failures: string[] }> {
   const { model, baseUrl } = core.options;
-  const only = model?.split("/")[0] ?? (baseUrl ? "openai" : undefined);
+  const only = all ? undefined : (model?.split("/")[0] ?? (baseUrl ? "openai" : undefined));
   const asked = only ? [providerNamed(core, only)] : valuesOf(core.providers);
   const failures: string[] = [];
   const lists = asked.map(async ({ name, models }) => {
-    const all = await models(AbortSignal.timeout(PATIENCE), endpointOf(core, name)).catch((error) => {
+    const found = await models(AbortSignal.timeout(PATIENCE), endpointOf(core, name)).catch((error) => {
       if (only) throw error;
       failures.push(`${name}: ${reason(error)}`);
       return [];
     });
-    return all.map((model) => ({ ...model, id: `${name}/${model.id}` }));
+    return found.map((model) => ({ ...model, id: `${name}/${model.id}` }));
   });
   return { models: (await Promise.all(lists)).flat(), failures };
 }
@@ -2855,9 +3165,11 @@ function providerNamed(core: Core, model: string): Provider {
   throw usage(`Cannot use model '${model}': ${why}`);
 }
 
-function endpointOf(core: Core, provider: string): Endpoint {
-  const { settings, baseUrl, key } = core.options;
-  return { ...settings.providers?.[provider], ...(baseUrl && { url: baseUrl }), ...(key && { key }) };
+function endpointOf({ options, named = "" }: Core, provider: string): Endpoint {
+  const own = options.settings.providers?.[provider];
+  if (named && named !== provider) return { ...own }; // the flags speak of another
+  const { baseUrl, key } = options;
+  return { ...own, ...(baseUrl && { url: baseUrl }), ...(key && { key }) };
 }
 
 /**
@@ -2910,7 +3222,7 @@ export function clean(text: string): string {
     .replace(UNSAFE, (char) => (char < " " ? String.fromCharCode(0x2400 + char.charCodeAt(0)) : "\ufffd"));
 }
 
-const say = (text: string): void => void process.stderr.write(`${clean(text)}\n`);
+export const say = (text: string): void => void process.stderr.write(`${clean(text)}\n`);
 
 /** All of it, also when the other end is slow. A closed pipe is not an error: the reader has what it wanted. */
 function printLine(text: string): Promise<void> {
@@ -2940,7 +3252,7 @@ function follow(core: Core): void {
   watch(core, "started", (fact) => void (live = fact.live));
   watch(core, "called", ({ call, result }) => void (result.refused && !live && say(`${call.name}: ${result.text}`)));
   if (core.options.quiet) return;
-  watch(core, "noted", ({ text }) => say(text));
+  watch(core, "noted", ({ text }) => (core.aside ?? say)(text));
   watch(core, "retried", ({ attempt, wait, reason }) =>
     say(
       `${reason.replace(/ Try again\.$/, "")} Trying again in ${(wait / 1000).toFixed(1)} s (${attempt} of ${TRIES - 1}).`,
@@ -2980,11 +3292,13 @@ async function once(core: Core, chat: LiveChat, prompt: Prompt, format: Format):
   const command = core.commands.get(name)?.value;
   if (name && !command) throw usage(`Cannot obey '/${name}': ${unknown("command", name, core.commands.keys())}`);
   if (command) await command.run(rest, ctx);
+  else chat.send(prompt.typed ? line.replace(/^\/\//, "/") : line);
   const show = format === "text" ? printLine : undefined;
   const { images } = prompt;
-  const text = prompt.typed ? line.replace(/^\/\//, "/") : line;
-  const answer = command ? newTurn(core, chat).answer : await runTurn(core, chat, text, { images, show });
-  const shown = { ...answer, calls: answer.calls.map(({ name, args, ok }) => ({ name, args, ok })) };
+  const { next } = chat; // a command may send something
+  const answer = next === undefined ? newTurn(core, chat).answer : await runTurn(core, chat, next, { images, show });
+  const { used, window, ...told } = answer;
+  const shown = { ...told, calls: answer.calls.map(({ name, args, ok }) => ({ name, args, ok })) };
   if (format === "json") await printLine(JSON.stringify(shown));
   if (format === "json-lines") await printLine(JSON.stringify({ type: "done", ...shown }));
   if (core.options.usage) say(statistics(answer));
@@ -2996,12 +3310,12 @@ async function once(core: Core, chat: LiveChat, prompt: Prompt, format: Format):
 }
 
 /** One key of the ones offered, however it came; whatever else was pressed is none. */
-const keyOf = (typed: string, keys: string): string => {
+export const keyOf = (typed: string, keys: string): string => {
   const key = typed.replace(/[\r\n]+$/, "");
   return key.length === 1 && keys.includes(key) ? key : "";
 };
 /** What was typed before a question was there is no answer to it, nor is a key that is still held down. */
-async function silence(listen: (hear: () => void) => void): Promise<void> {
+export async function silence(listen: (hear: () => void) => void): Promise<void> {
   const { setTimeout: sleep } = await import("node:timers/promises");
   let heard = Number.NEGATIVE_INFINITY;
   listen(() => (heard = performance.now()));
@@ -3059,158 +3373,116 @@ async function openEditor(text: string, name: string): Promise<string | undefine
 }
 
 /** The readline loop. The model is still being chosen when the prompt first shows; the first turn waits for it. */
-async function repl(core: Core, open: () => Promise<LiveChat>, first: Prompt, atStop: AtStop): Promise<number> {
-  const readline = await import("node:readline");
-  const { PassThrough } = await import("node:stream");
-  const { stdin, stdout, stderr } = process;
-  const keyboard = Object.assign(new PassThrough(), { isTTY: true, setRawMode: (on: boolean) => stdin.setRawMode(on) });
-  const rl = readline.createInterface({
-    input: keyboard,
-    output: stdout,
-    prompt: "› ",
-    historySize: 1000,
-    terminal: true,
-  });
-  let pressed: ((typed: string) => void) | undefined; // a question waits for a key: readline does not see it
-  stdin.on("data", (bytes: Buffer) => (pressed ? pressed(bytes.toString("utf8")) : keyboard.write(bytes)));
-  stdin.on("end", () => rl.close());
-  const typed: string[] = [];
-  let wake = () => {};
-  let closed = false;
-  let busy: LiveChat | undefined;
-  let struck = Number.NEGATIVE_INFINITY; // when Ctrl+C was last pressed at an empty prompt
+async function repl(
+  core: Core,
+  open: () => Promise<LiveChat | undefined>,
+  first: Prompt,
+  atStop: AtStop,
+): Promise<number> {
+  let chat: LiveChat | undefined;
+  let busy = false;
+  let takesBack = false; // the message, once its turn has ended
   let code = 0;
-  let answered: ((line: string) => void) | undefined; // a question is open
-  const reply = (line: string) => {
-    const to = answered;
-    answered = undefined;
-    to?.(line);
-    return to !== undefined;
+  const stopTurn = () => {
+    if (busy) chat?.stop.abort();
+    return busy;
   };
-  rl.on("line", (line) => {
-    if (reply(line)) return;
-    typed.push(line);
-    wake();
-  });
-  rl.on("close", () => {
-    closed = true;
-    busy?.stop.abort();
-    pressed?.("");
-    reply("");
-    wake();
-  });
-  rl.on("SIGINT", () => {
-    if (answered) stdout.write("\n");
-    if (busy) busy.stop.abort();
-    if (reply("") || busy) return; // Ctrl+C is no answer: no
-    if (rl.line) {
-      stdout.write("^C\n");
-      readline.cursorTo(stdout, 0);
-      Object.assign(rl, { line: "", cursor: 0 });
-    } else if (performance.now() - struck < 1000) return leave(130);
-    else {
-      struck = performance.now();
-      stdout.write("\nCtrl+C again to leave.\n");
-    }
-    rl.prompt();
-  });
-  atStop(leave);
-  const ask: Ask = async (question, keys) => {
-    await emit(core, "asked", { question });
-    if (keys === undefined) {
-      const kept = rl.line; // lines typed before it are messages, not answers
-      Object.assign(rl, { line: "", cursor: 0 });
-      stderr.write(clean(question));
-      const line = await new Promise<string>((resolve) => (answered = resolve));
-      Object.assign(rl, { line: kept, cursor: kept.length });
-      return line;
-    }
-    await silence((hear) => (pressed = hear));
-    if (!closed) stderr.write(question);
-    const typed = closed ? "" : await new Promise<string>((resolve) => (pressed = resolve));
-    pressed = undefined;
-    const key = keyOf(typed, keys);
-    stderr.write(`${key}\n`);
-    return key;
-  };
-  core.edit = async (text, name) => {
-    stdin.pause().setRawMode(false);
-    try {
-      return await openEditor(text, name);
-    } finally {
-      stdin.setRawMode(true).resume();
-    }
-  };
-  if (core.options.prompt !== false) core.ask = ask;
-  core.atFault = async (error) => {
-    note(core, error.message);
-    const answer = await ask("[r]etry, [s]kip this answer, or [a]bort and take the message back? ");
-    if (/^a/i.test(answer) && busy) takeBack(busy);
-    return /^r/i.test(answer);
-  };
-  core.atLimit = async (why) => /^y/i.test(await ask(`Stopped: ${why}. Go on? [y/N] `));
-  process.removeAllListeners("uncaughtException").on("uncaughtException", (error) => say(astray(error)));
-
-  if (!first.text) rl.prompt();
-  const opened = open().then(async (chat) => {
-    await start(core, chat, true, true);
-    return chat;
-  });
-  opened.catch(() => rl.close()); // nothing to talk to: main says why
-  for (let line: string | undefined = first.text || (await next()); line !== undefined; line = await next()) {
-    struck = Number.NEGATIVE_INFINITY;
-    if (line.trim() && !(await obey(line.trim()))) break;
-    if (closed) break;
-    rl.prompt();
-  }
-  if (!closed) rl.close();
-  if (code === 0) stdout.write("\n");
-  (await opened).session?.close();
-  return code;
-
-  async function next(): Promise<string | undefined> {
-    while (!typed.length && !closed) await new Promise<void>((resolve) => (wake = resolve));
-    return typed.shift();
-  }
-
-  function leave(exit: number): void {
+  const leave = (exit: number) => {
     code = exit;
-    rl.close();
+    keyboard.close();
+  };
+  const ctxNow = () => chat && context(core, chat);
+  const { openKeyboard } = await import("./keyboard.ts");
+  const keyboard = openKeyboard(core, { ctxNow, interrupt: stopTurn, leave });
+  atStop(leave);
+  core.aside = keyboard.aside;
+  core.terminal = keyboard.terminal;
+  core.edit = (text, name) => keyboard.terminal(() => openEditor(text, name));
+  if (core.options.prompt !== false) core.ask = keyboard.ask;
+  core.atFault = askAtFault;
+  core.atLimit = async (why) => (await keyboard.ask(`Stopped: ${why}. Go on? [y/N] `, "yn")) === "y";
+  process.removeAllListeners("uncaughtException").on("uncaughtException", (error) => keyboard.aside(astray(error)));
+
+  if (!first.text) await keyboard.prompt();
+  const opened = open().then(async (opened) => {
+    const helped = Boolean(core.ask && core.commands.has("setup") && !first.text);
+    if (!opened && helped) keyboard.put("/setup");
+    chat = opened ?? (await openOffline(core, helped));
+    await start(core, chat, true, true);
+    void learnWindow(core, chat);
+    if (!busy && !first.text && (opened || !helped)) await keyboard.prompt();
+  });
+  opened.catch(() => keyboard.close()); // nothing to talk to: main says why
+  for (
+    let line: string | undefined = first.text || (await keyboard.next());
+    line !== undefined;
+    line = await keyboard.next()
+  ) {
+    if (line.trim() && !(await obey(line.trim()))) break;
+    if (keyboard.closed) break;
+    await keyboard.prompt();
   }
+  keyboard.close();
+  if (code === 0) process.stdout.write("\n");
+  await opened;
+  chat?.session?.close();
+  return code;
 
   /** False when it is time to leave. */
   async function obey(given: string): Promise<boolean> {
-    const chat = await opened;
-    const ctx = context(core, chat);
-    busy = chat;
+    busy = true;
+    keyboard.mute(true);
     try {
-      const line = await around({ core, chat, ctx }, "line", given);
-      const { name, rest } = parseCommand(line);
-      if (name === "quit" || name === "exit") return false;
-      const command = core.commands.get(name)?.value;
-      const names = [...OWN_COMMANDS.map((own) => own.name), ...core.commands.keys()];
-      if (command) await command.run(rest, ctx);
-      else if (name) say(`Cannot obey '/${name}': ${unknown("command", name, names)}`);
-      else {
-        const images = first.images.splice(0);
-        const answer = await runTurn(core, chat, line.replace(/^\/\//, "/"), { images, show: printLine });
-        process.stderr.write(`${dim(statistics(answer))}\n`);
-      }
+      await opened;
+      first.images.splice(0).forEach(chat!.attach);
+      return await heed(given);
     } catch (error) {
       say((error as Fault).exit === 130 ? "Stopped." : reason(error));
     } finally {
-      busy = undefined;
+      busy = false;
+      chat?.images.splice(0);
+      if (takesBack) takeBack(core, chat!);
+      takesBack = false;
     }
     return true;
   }
+  async function heed(given: string): Promise<boolean> {
+    const ctx = context(core, chat!);
+    const line = await around({ core, chat: chat!, ctx }, "line", given);
+    const { name, rest } = parseCommand(line);
+    if (name === "quit" || name === "exit") return false;
+    const command = core.commands.get(name)?.value;
+    const names = [...OWN_COMMANDS.map((own) => own.name), ...core.commands.keys()];
+    if (command) await command.run(rest, ctx);
+    else if (name) say(`Cannot obey '/${name}': ${unknown("command", name, names)}`);
+    else if (line) chat!.send(line.replace(/^\/\//, "/"));
+    const text = chat!.next;
+    chat!.next = undefined;
+    if (text !== undefined) await runTurn(core, chat!, text, { show: printLine });
+    return true;
+  }
+
+  async function askAtFault(error: Fault, { ctx }: Place): Promise<boolean> {
+    say(error.message);
+    const models = core.commands.get("model")?.value;
+    const switches = models ? ", take another [m]odel" : "";
+    const key = await keyboard.ask(
+      `[r]etry, [s]kip this answer, [a]bort and take the message back${switches}? `,
+      "rsam",
+    );
+    takesBack = key === "a";
+    if (key === "m") await models?.run("", ctx);
+    return key === "r" || key === "m";
+  }
 }
 
-const dim = (text: string): string => (process.stderr.isTTY && !process.env.NO_COLOR ? `\x1b[2m${text}\x1b[22m` : text);
+export const dim = (text: string): string =>
+  process.stderr.isTTY && !process.env.NO_COLOR ? `\x1b[2m${text}\x1b[22m` : text;
 
 /** What the readline loop itself obeys. */
-const OWN_COMMANDS = [
-  { name: "quit", description: "leave (also Ctrl+D)", owner: "zz" },
-  { name: "exit", description: "leave", owner: "zz" },
+const OWN_COMMANDS: About["commands"] = [
+  { name: "quit", description: "leave (also Ctrl+D)", group: "conversation", owner: "zz" },
+  { name: "exit", description: "leave", group: "conversation", owner: "zz" },
 ];
 
 // ── 11 Main ────────────────────────────────────────────────────────────────────────────────────────────
@@ -3432,8 +3704,7 @@ async function run(argv: string[], atStop: AtStop): Promise<number> {
   const single = format !== "text" || cli.values.has("once") || cli.values.has("dry-run");
   const named = core.options.model || process.env.ZZ_MODEL;
   if (named && !core.options.baseUrl) providerNamed(core, named); // refused before a prompt is there
-  if (!single && process.stdin.isTTY && process.stdout.isTTY)
-    return repl(core, async () => (await open(core, cli)) ?? openOffline(core), prompt, atStop);
+  if (!single && process.stdin.isTTY && process.stdout.isTTY) return repl(core, () => open(core, cli), prompt, atStop);
   if (!prompt.text && !prompt.images.length) throw usage(`Nothing to ask: the prompt is empty. ${WAYS_TO_ASK}`);
   const chat = await open(core, cli);
   if (!chat) throw usage(NO_MODEL);
@@ -3455,6 +3726,7 @@ function optionsOf(cli: Cli): Options & { home: string } {
   return {
     home,
     settings: settings(home, one(cli, "config")),
+    ...(one(cli, "config") && { config: path.resolve(one(cli, "config")!) }),
     plugins: all(cli, "plugin"),
     own: !has("no-plugins"),
     model: one(cli, "model"),
@@ -3534,8 +3806,10 @@ async function open(core: Core, cli: Cli): Promise<LiveChat | undefined> {
   const session = id && !copy ? openOr(id) : undefined;
   const from = session ?? (id ? readSession(home, id) : undefined);
   try {
-    const model = await chooseModel(core, from?.header.model.replace(NO_ONE, "") || undefined);
-    return model === undefined ? undefined : openChat(core, model, from);
+    const model = await chooseModel(core, (from && modelOf(from)) || undefined);
+    if (model === undefined) return undefined;
+    core.named = model.split("/")[0]!;
+    return openChat(core, model, from);
   } catch (error) {
     session?.close();
     throw error;
@@ -3559,8 +3833,9 @@ async function open(core: Core, cli: Cli): Promise<LiveChat | undefined> {
   }
 }
 
-async function openOffline(core: Core): Promise<LiveChat> {
-  note(core, NO_MODEL);
+/** Nobody to ask: at a terminal /setup helps; without it the offline provider does what it can. */
+async function openOffline(core: Core, helped: boolean): Promise<LiveChat> {
+  if (!helped) note(core, NO_MODEL);
   return openChat(core, await firstModel(core, "offline"));
 }
 
@@ -3640,34 +3915,104 @@ async function attachment(name: string): Promise<{ text?: string; image?: Image 
 }
 
 /** What the kernel's own settings must be; the others are the plugins'. */
-const SETTINGS: Record<string, string> = {
-  model: "a string",
-  rounds: "a positive number",
-  timeout: "a positive number",
-  options: "an object",
-  providers: "an object",
-  permissions: "an object",
+const SETTINGS: Record<string, { must: string; about: string }> = {
+  model: { must: "a string", about: "the model to ask, as provider/model" },
+  rounds: { must: "a positive number", about: "rounds of tools before zz stops (0: no limit)" },
+  timeout: { must: "a positive number", about: "seconds that a provider may be silent (0: no limit)" },
+  options: { must: "an object", about: "for the provider, such as { temperature: 0 }" },
+  providers: { must: "an object", about: "where each provider is: { name: { url } }" },
+  permissions: { must: "an object", about: "what tools may do unasked, and never" },
 };
 
 function settings(home: string, named: string | undefined): Settings {
   const file = named ?? path.join(home, "zz.config.json");
-  const refuse = (why: string) => usage(`Cannot use the settings '${file}': ${why}.`);
-  let parsed: Settings;
+  const refuse = (why: string) => usage(`Cannot use the settings '${file}': ${why}. Mend it or move it away.`);
+  let parsed: Settings = {};
   try {
     parsed = JSON.parse(fs.readFileSync(file, "utf8"));
   } catch (error) {
-    if (!codeOf(error)) throw refuse(`not JSON (${reason(error)}). Mend it or move it away`);
+    if (!codeOf(error)) throw refuse(`not JSON (${reason(error)})`);
     if (named) throw fileFault("read the settings", file, error, { exit: 2 });
-    return {};
   }
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed))
-    throw refuse("they must be a JSON object. Mend it or move it away");
-  for (const [key, must] of Object.entries(SETTINGS))
-    if (key in parsed && (!must.endsWith(` ${typeof parsed[key]}`) || Number(parsed[key]) < 0))
-      throw refuse(`"${key}" must be ${must}. Mend it`);
-  if ("permissions" in parsed && !arePermissions(parsed.permissions))
-    throw refuse(`"permissions" ${PERMISSIONS}. Mend it`);
+    throw refuse("they must be a JSON object");
+  const wrong = wrongSetting(parsed);
+  if (wrong) throw refuse(wrong);
+  const keys = tryTo(() => JSON.parse(textOf(keysFile(home)))) as Record<string, string> | undefined;
+  for (const [name, key] of Object.entries(keys ?? {}))
+    if (typeof key === "string")
+      parsed.providers = { ...parsed.providers, [name]: { key, ...parsed.providers?.[name] } };
   return parsed;
+}
+
+/** Keys lie apart, so that settings can be shown and shared. */
+const keysFile = (home: string): string => path.join(home, "keys.json");
+
+function wrongSetting(parsed: Settings): string | undefined {
+  for (const [key, { must }] of Object.entries(SETTINGS))
+    if (key in parsed && (!must.endsWith(` ${typeof parsed[key]}`) || Number(parsed[key]) < 0))
+      return `"${key}" must be ${must}`;
+  return "permissions" in parsed && !arePermissions(parsed.permissions) ? `"permissions" ${PERMISSIONS}` : undefined;
+}
+
+function preferences({ options, configs }: Core): Preferences {
+  const { home } = options;
+  return { list, set };
+
+  function list(): Setting[] {
+    const own = Object.entries(SETTINGS).map(([name, { about }]) => ({
+      name,
+      value: options.settings[name],
+      about,
+      owner: "zz",
+    }));
+    const added = configs.flatMap(({ owner, value: { section, live, defaults, schema } }) => {
+      const told = (schema ? toJsonSchema(schema).properties : {}) as Record<string, { description?: string }>;
+      return [...new Set([...Object.keys(defaults), ...Object.keys(told)])].map((key) => {
+        const about = told[key]?.description;
+        return { name: `${section}.${key}`, value: live[key], default: defaults[key], owner, ...(about && { about }) };
+      });
+    });
+    return [...own, ...added].sort(byName);
+  }
+
+  async function set(name: string, value: unknown): Promise<void> {
+    const [section = "", ...keys] = name.split(".");
+    const refuse = (why: string) => usage(`Cannot set '${name}': ${why}`);
+    const names = list().map((one) => one.name);
+    if (!names.includes(name) && !(keys.length && section in SETTINGS)) throw refuse(unknown("setting", name, names));
+    const [, provider, last] = /^providers\.([^.]+)\.(key)$/.exec(name) ?? [];
+    const file = last ? keysFile(home) : (options.config ?? path.join(home, "zz.config.json"));
+    const kept = (tryTo(() => JSON.parse(textOf(file))) ?? {}) as Settings;
+    const next = changed(kept, last ? [provider!] : [section, ...keys], value);
+    const inForce = changed(options.settings, [section, ...keys], value) as Settings;
+    const wrong = wrongSetting(inForce);
+    if (wrong) throw refuse(`${wrong}.`);
+    const own = configs.filter((config) => config.value.section === section).map((config) => config.value);
+    for (const { defaults, schema } of own) {
+      const given = { ...defaults, ...(inForce[section] as object) };
+      const refused = schema ? (await check(schema, given)).wrong : unlike(defaults[keys[0]!], value);
+      if (refused) throw refuse(`${refused}.`);
+    }
+    writePrivate(file, JSON.stringify(next, null, 2));
+    options.settings = inForce;
+    for (const { live, defaults } of own) {
+      for (const key of Object.keys(live)) delete live[key];
+      Object.assign(live, defaults, inForce[section]);
+    }
+  }
+
+  function unlike(before: unknown, value: unknown): string | undefined {
+    const fits = value === undefined || before === undefined || typeof before === typeof value;
+    return fits ? undefined : `it must be a ${typeof before}, like ${JSON.stringify(before)}`;
+  }
+  /** A copy with the value there, or without it. */
+  function changed(from: unknown, [key, ...more]: string[], value: unknown): any {
+    if (key === undefined) return value;
+    const { [key]: old, ...rest } = (typeof from === "object" ? from : {}) as Record<string, unknown>;
+    const inner = changed(old, more, value);
+    return inner === undefined ? rest : { ...rest, [key]: inner };
+  }
 }
 
 const PERMISSIONS = `must be like { "allow": { "run": ["npm test"] }, "deny": { "read": true } }`;

@@ -28,9 +28,9 @@ const LISTS: Record<string, { description: string; list(ctx: Ctx): Result | Prom
   },
   sessions: {
     description: "list the sessions, newest first",
-    list: ({ about: { sessions } }) => ({
-      text: table(sessions.map(({ id, at, title }) => [id, at.slice(0, 16).replace("T", " "), title])),
-      data: sessions,
+    list: ({ sessions }) => ({
+      text: table(sessions.list().map(({ id, at, title }) => [id, at.slice(0, 16).replace("T", " "), title])),
+      data: sessions.list(),
     }),
   },
 };

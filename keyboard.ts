@@ -178,6 +178,7 @@ export function openKeyboard(core: Core, { ctxNow, interrupt, leave }: Sitter): 
     wake();
   });
   rl.on("SIGINT", strike);
+  rl.on("SIGTSTP", suspend);
   process.removeAllListeners("SIGINT").on("SIGINT", () => void (lent || strike()));
     const ordinary = rl._ttyWrite.bind(rl);
   if (!dumb) rl._ttyWrite = pluginsFirst();
@@ -245,6 +246,17 @@ export function openKeyboard(core: Core, { ctxNow, interrupt, leave }: Sitter): 
       stdout.write("\nCtrl+C again to leave.\n");
     }
     show(mark);
+  }
+
+  function suspend(): void {
+    stdout.write(HIDE_PASTES);
+    raw(false);
+    process.once("SIGCONT", () => {
+      raw(true);
+      stdout.write(SHOW_PASTES);
+      redraw();
+    });
+    process.kill(process.pid, "SIGTSTP");
   }
 
   /** A message of several lines: after a trailing backslash, or between """ and """. */
@@ -373,7 +385,8 @@ export function openKeyboard(core: Core, { ctxNow, interrupt, leave }: Sitter): 
       key: { ctrl: boolean; meta: boolean; shift: boolean; name?: string; sequence: string },
     ): void {
       const { ctrl, meta, shift, name = key.sequence } = key;
-      const held = [ctrl && "ctrl", meta && "meta", shift && (ctrl || meta || name.length > 1) && "shift"].filter(
+      const alt = meta && name !== "escape"; // readline takes a lone Escape for Meta with Escape
+      const held = [ctrl && "ctrl", alt && "meta", shift && (ctrl || alt || name.length > 1) && "shift"].filter(
         Boolean,
       );
       receive({ name: [...held, name].join("+"), text: text ?? "", again: () => ordinary(text, key) });

@@ -152,7 +152,7 @@ export interface Command {
 export interface Key {
   name: string; // as in "ctrl+r", "meta+return", "tab", "f1"
   description: string;
-  press(line: Line, ctx: Ctx): Awaitable<void | false>; // false: what it does anyway
+  press(line: Line, ctx: Ctx): Awaitable<unknown>; // false: what it does anyway
 }
 export type Press = { name: string; text: string }; // the key's name, and what it types
 /** The line being typed. */
@@ -2860,13 +2860,15 @@ async function checkLimits(turn: Turn): Promise<void> {
 async function respond(turn: Turn, { text, finish }: Reply): Promise<void> {
   const { core, chat, answer } = turn;
   enter(core, chat, "responding");
-  answer.text = core.options.raw ? text : await around(turn, "render", text);
+  const safe = turn.show && process.stdout.isTTY ? clean(text) : text;
+  const shown = core.options.raw ? safe : await around(turn, "render", safe);
+  answer.text = turn.show ? text : shown; // for programs: as it is rendered where nobody looks
   if (answer.finish === "stop") answer.finish = finish;
   if (finish === "filter" && !text)
     throw fault("The provider's content filter withheld the answer. Put the question differently.");
   if (finish === "filter") note(core, "The provider's content filter cut the answer short.");
   if (!text) note(core, "The model answered with nothing.");
-  await turn.show?.(answer.text);
+  await turn.show?.(shown);
   enter(core, chat, "done");
 }
 
@@ -3222,11 +3224,19 @@ export function clean(text: string): string {
     .replace(UNSAFE, (char) => (char < " " ? String.fromCharCode(0x2400 + char.charCodeAt(0)) : "\ufffd"));
 }
 
+/** The same for an answer that was rendered: its colours and links stay. The model's own text was cleaned before. */
+const cleanRendered = (text: string): string =>
+  text
+    .split(/(\x1b\[[\d;]*m|\x1b\]8;;[!-~]*\x1b\\)/)
+    .map((piece, i) => (i % 2 ? piece : clean(piece)))
+    .join("");
+const showAnswer = (text: string): Promise<void> => printLine(text, cleanRendered);
+
 export const say = (text: string): void => void process.stderr.write(`${clean(text)}\n`);
 
 /** All of it, also when the other end is slow. A closed pipe is not an error: the reader has what it wanted. */
-function printLine(text: string): Promise<void> {
-  const shown = process.stdout.isTTY ? clean(text) : text;
+function printLine(text: string, tidy = clean): Promise<void> {
+  const shown = process.stdout.isTTY ? tidy(text) : text;
   return new Promise((done, failed) =>
     process.stdout.write(shown.endsWith("\n") ? shown : `${shown}\n`, (error) => {
       if (!error || codeOf(error) === "EPIPE") done();
@@ -3293,7 +3303,7 @@ async function once(core: Core, chat: LiveChat, prompt: Prompt, format: Format):
   if (name && !command) throw usage(`Cannot obey '/${name}': ${unknown("command", name, core.commands.keys())}`);
   if (command) await command.run(rest, ctx);
   else chat.send(prompt.typed ? line.replace(/^\/\//, "/") : line);
-  const show = format === "text" ? printLine : undefined;
+  const show = format === "text" ? showAnswer : undefined;
   const { images } = prompt;
   const { next } = chat; // a command may send something
   const answer = next === undefined ? newTurn(core, chat).answer : await runTurn(core, chat, next, { images, show });
@@ -3458,7 +3468,7 @@ async function repl(
     else if (line) chat!.send(line.replace(/^\/\//, "/"));
     const text = chat!.next;
     chat!.next = undefined;
-    if (text !== undefined) await runTurn(core, chat!, text, { show: printLine });
+    if (text !== undefined) await runTurn(core, chat!, text, { show: showAnswer });
     return true;
   }
 

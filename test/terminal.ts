@@ -10,6 +10,9 @@ export interface Terminal {
   /** The screen as a person sees it, trailing blanks cut. */
   screen(): string;
   type(keys: string): void;
+  resize(cols: number, rows: number): void;
+  /** Every byte that was written, as it came. */
+  raw(): string;
   /** Waits until the screen holds the text; fails with the screen after 10 s. */
   sees(text: string | RegExp): Promise<string>;
   exited: Promise<number>;
@@ -34,7 +37,11 @@ export function terminal(
   const [command, file] = WAYS[way];
   const pty = spawn(command, [file, ...args], { cols, rows, cwd: where.cwd, env, name: "xterm-256color" });
   const view = new xterm.Terminal({ cols, rows, allowProposedApi: true });
-  pty.onData((data) => view.write(data));
+  let bytes = "";
+  pty.onData((data) => {
+    bytes += data;
+    view.write(data);
+  });
   let alive = true;
   after(() => alive && pty.kill("SIGKILL"));
   const exited = new Promise<number>((resolve) =>
@@ -53,6 +60,11 @@ export function terminal(
     screen,
     exited,
     type: (keys) => pty.write(keys),
+    raw: () => bytes,
+    resize(cols, rows) {
+      pty.resize(cols, rows);
+      view.resize(cols, rows);
+    },
     async sees(text) {
       const until = performance.now() + 10_000;
       for (;;) {

@@ -1,85 +1,177 @@
-// What a person sees on stderr while a turn runs: a live line, each call as it is announced, each result as it ends.
-import type { Zz } from "zz";
+// How things look on a terminal: a live line while something runs, calls as they are announced and as they end, the
+// answer rendered, one line of figures after it, and the prompt. All but the answer goes to stderr.
+import path from "node:path";
+import type { Answer, Ctx, Zz } from "zz";
+import { liveLine } from "./live.ts";
+import { type Theme, type ThemeName, theme } from "./theme.ts";
+import { branchOf, folded, short, told } from "./words.ts";
 
-export default (zz: Zz) => {
-  let live = false;
-  let shown = false;
-  let tokens = 0;
-  let thought = "";
-  let since = 0;
-  let clock: NodeJS.Timeout | undefined; // it ticks while the model thinks, also when nothing comes
+const LONG_TURN = 10_000; // ms after which the bell tells that an answer is there
+const [NARROW, NARROWEST] = [60, 40]; // columns below which the prompt says less
 
-  zz.on("started", (fact) => void (live = fact.live));
+export const defaults = {
+  theme: "dark" as ThemeName,
+  thinking: "summary",
+  stats: true,
+  reveal: "instant",
+  wordsPerSecond: 40,
+  bell: true,
+  plain: false,
+};
+export const settings = {
+  name: "display",
+  schema: {
+    type: "object",
+    properties: {
+      theme: { enum: ["dark", "light", "none"], description: "colours for a dark or a light terminal, or none" },
+      thinking: { enum: ["off", "summary", "full"], description: "how much of the model's thinking is shown" },
+      stats: { type: "boolean", description: "time, tokens and calls after each answer" },
+      reveal: {
+        enum: ["instant", "words"],
+        description: "an answer all at once, or word by word (any key: all of it)",
+      },
+      wordsPerSecond: { type: "number", minimum: 1, description: "how fast words are revealed" },
+      bell: { type: "boolean", description: "a bell after a turn of more than 10 s" },
+      plain: { type: "boolean", description: "for screen readers: words instead of signs, nothing that moves" },
+    },
+  },
+};
+
+/** Signs, and the words that stand for them in plain mode. */
+const SIGNS = { call: "■", ok: "✓", bad: "✗" };
+const WORDS = { call: "calls:", ok: "done:", bad: "failed:" };
+
+export default (zz: Zz<typeof defaults>) => {
+  const dumb = process.env.TERM === "dumb";
+  let [live, stays, since] = [false, false, 0];
+  let running: string[] = []; // the calls of a round that have not ended
+  const line = liveLine({ on: () => live && !isPlain(), look, columns: () => process.stderr.columns ?? 80 });
+
+  zz.on("started", (fact) => {
+    ({ live, stays } = fact);
+    since = Date.now();
+  });
   zz.on("phase", ({ to }) => {
-    stop();
-    if (to === "thinking") begin();
+    line.stop();
+    if (to === "thinking") line.begin("thinking");
+    if (to === "thinking" && live && isPlain()) print("thinking");
   });
-  zz.on("received", (fact) => {
-    ({ tokens, thinking: thought } = fact);
-    if (!clock) begin(); // after a question
+  zz.on("received", ({ tokens, thinking }) => line.thinks(tokens, thinking));
+  zz.on("thought", ({ text, ms }) => {
+    if (zz.config.thinking === "off" || !live) return;
+    const rows = folded(text, columns() - 2, zz.config.thinking === "full" ? Number.POSITIVE_INFINITY : 2);
+    const seconds = `${(ms / 1000).toFixed(1)} s`;
+    for (const row of isPlain() ? [`thought for ${seconds}`] : rows) print(look().dim(isPlain() ? row : `┆ ${row}`));
   });
-  zz.on("asked", stop);
+  zz.on("asked", line.stop);
   zz.on("planned", ({ calls, text }) => {
-    if (text) line(dim(short(text)));
-    for (const { name, args } of calls) line(`■ ${short(name)} ${short(JSON.stringify(args))}`);
+    if (text) print(look().dim(short(text, columns() - 1)));
+    for (const { name, args } of calls) print(fit(`${look().accent(signs().call)} ${short(name)}`, told(args)));
+    running = calls.map(({ name }) => short(name));
+    if (calls.length) line.begin(running[0]!);
   });
-  zz.on("called", ({ call, result, ms, inner }) => {
+  zz.on("called", ({ call, result, ms, shown, inner }) => {
     if (inner) return;
-    const told = short(result.text, result.refused ? 1_000 : 60); // what would allow it is not cut
-    line(`${result.failed ? "✗" : "✓"} ${short(call.name)} · ${told} · ${(ms / 1000).toFixed(1)} s`);
+    const { ok, bad } = signs();
+    const sign = result.failed ? look().bad(bad) : look().ok(ok);
+    const said = result.refused ? short(result.text, 1_000) : (shown ?? result.text); // what would allow it is not cut
+    const time = ` · ${(ms / 1000).toFixed(1)} s`;
+    print(
+      result.refused
+        ? `${sign} ${short(call.name)} · ${said}${time}`
+        : fit(`${sign} ${short(call.name)} ·`, said, time),
+    );
+    running.splice(running.indexOf(short(call.name)), 1);
+    if (running.length) line.begin(running[0]!);
   });
-  zz.on("progressed", ({ text }) => status(short(text, Math.min(60, (process.stderr.columns ?? 80) - 1))));
+  zz.on("progressed", ({ text }) => line.progress(text));
+  zz.on("retried", line.wipe);
+  zz.on("noted", line.wipe);
+  zz.on("answered", (answer) => {
+    if (!live || !stays) return;
+    if (zz.config.stats) print(look().dim(figures(answer)));
+    if (zz.config.bell && answer.ms > LONG_TURN) process.stderr.write("\x07");
+  });
+
   zz.wrap("preview", async ({ about, changes }) => {
     const { renderDiff } = await import("./diff.ts");
-    return [about, ...changes.map((change) => renderDiff(change, paint()))].filter(Boolean).join("\n");
+    const { removed, added, changed: strong, dim } = look();
+    return [about, ...changes.map((one) => renderDiff(one, { removed, added, strong, dim }))]
+      .filter(Boolean)
+      .join("\n");
   });
-  zz.on("retried", wipe);
-  zz.on("noted", wipe);
-  zz.defer(stop);
+  zz.wrap(
+    "render",
+    async (text, next, ctx) => {
+      const answer = await next(text);
+      if (!live || !process.stdout.isTTY || isPlain()) return answer;
+      const { renderMarkdown } = await import("./markdown.ts");
+      const shown = renderMarkdown(answer, { width: process.stdout.columns ?? 80, theme: look() });
+      return zz.config.reveal === "words" ? reveal(shown, zz.config.wordsPerSecond, ctx.signal) : shown;
+    },
+    "first",
+    600_000,
+  );
+  zz.wrap("prompt", async (mark, next, ctx) => `${look().dim(await place(ctx))}${await next(mark)}`);
+  zz.defer(line.stop);
 
-  function begin(): void {
-    if (!live) return;
-    [since, tokens, thought] = [performance.now(), 0, ""];
-    clock = setInterval(tick, 100).unref();
+  function isPlain(): boolean {
+    return zz.config.plain || dumb;
   }
-  function stop(): void {
-    clearInterval(clock);
-    clock = undefined;
-    wipe();
+  function look(): Theme {
+    return theme(process.env.NO_COLOR || dumb || !process.stderr.isTTY ? "none" : zz.config.theme);
   }
-  /** How long, how much, and the end of what it thinks, in one line that fits. */
-  function tick(): void {
-    const text = `thinking… ${((performance.now() - since) / 1000).toFixed(1)}s · ${tokens} tok`;
-    const room = (process.stderr.columns ?? 80) - text.length - 4;
-    const tail = short(thought, thought.length).slice(-Math.max(room, 0));
-    status(tail && room > 10 ? `${text} ${dim(`…${tail}`)}` : text);
+  function signs(): typeof SIGNS {
+    return isPlain() ? WORDS : SIGNS;
   }
-  function status(text: string): void {
-    if (!live) return;
-    process.stderr.write(`\r\x1b[K${text}`);
-    shown = true;
+  function columns(): number {
+    return process.stderr.columns ?? 80;
   }
-  function line(text: string): void {
-    wipe();
+  function print(text: string): void {
+    line.wipe();
     if (live) process.stderr.write(`${text}\n`);
   }
-  function wipe(): void {
-    if (shown) process.stderr.write("\r\x1b[K");
-    shown = false;
+  /** One row: of the middle as much as there is room for. */
+  function fit(head: string, middle: string, tail = ""): string {
+    const room = columns() - width(head) - tail.length - 2;
+    return `${head} ${look().dim(short(middle, Math.max(room, 10)))}${look().dim(tail)}`;
+  }
+
+  /** Project, branch, how full the window is and for how long this goes on, as far as there is room. */
+  async function place({ root, chat }: Ctx): Promise<string> {
+    const wide = columns();
+    if (wide < NARROWEST) return "";
+    const minutes = Math.floor((Date.now() - since) / 60_000);
+    const context = chat.window && chat.used ? [`${Math.round((100 * chat.used) / chat.window)} %`] : [];
+    const more = wide < NARROW ? [] : [short(path.basename(root), 20), await branchOf(root)];
+    const parts = [...more, ...context, ...(minutes && wide >= NARROW ? [`${minutes} min`] : [])].filter(Boolean);
+    return parts.length ? `${parts.join(" · ")} ` : "";
   }
 };
 
-/** Colours for a question; without them the signs tell. */
-function paint() {
-  const style = (on: string, off: string) => (text: string) =>
-    process.env.NO_COLOR || !process.stderr.isTTY ? text : `\x1b[${on}m${text}\x1b[${off}m`;
-  return { removed: style("31", "39"), added: style("32", "39"), strong: style("7", "27"), dim: style("2", "22") };
+/** Tokens are left out where the server did not tell. */
+function figures({ usage, calls, ms, used, window }: Answer): string {
+  const number = (count: number) => count.toLocaleString("en");
+  const { input, output } = usage;
+  const tokens = input || output ? [`${number(input)} tokens in, ${number(output)} out`] : [];
+  const context = used && window ? [`context ${Math.round((100 * used) / window)} % of ${number(window)}`] : [];
+  const made = `${calls.length} ${calls.length === 1 ? "call" : "calls"}`;
+  return [`${(ms / 1000).toFixed(1)} s`, ...tokens, made, ...context].join(" · ");
 }
 
-const dim = (text: string): string => (process.env.NO_COLOR ? text : `\x1b[2m${text}\x1b[22m`);
-
-/** One line without control bytes. */
-function short(text: string, most = 60): string {
-  const line = text.replace(/[\s\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+/g, " ").trim();
-  return line.length > most ? `${line.slice(0, most - 1)}…` : line;
+/** Word by word, until a key is pressed; the last piece is left to whoever prints the answer. */
+async function reveal(text: string, perSecond: number, signal: AbortSignal): Promise<string> {
+  const { setTimeout: sleep } = await import("node:timers/promises");
+  const pieces = text.match(/\s*\S+/g) ?? [];
+  let hurry = false;
+  const hear = () => void (hurry = true);
+  process.stdin.once("data", hear);
+  while (pieces.length > 1 && !hurry && !signal.aborted) {
+    process.stdout.write(pieces.shift()!);
+    await sleep(1000 / perSecond);
+  }
+  process.stdin.off("data", hear);
+  return pieces.join("");
 }
+
+const width = (text: string): number => text.replace(/\x1b\[[\d;]*m/g, "").length;

@@ -1,0 +1,110 @@
+// Tab: commands and their values, @files, #symbols, with what they are; fuzzily, in a menu below the line.
+import type { Choice, Ctx, Line, Zz } from "zz";
+
+const ROWS = 8;
+const MOST = 200;
+
+/** What the text before the cursor can become: everything from `start` on is replaced. */
+interface Found {
+  start: number;
+  typed: string; // what the choices are held against
+  choices: Choice[]; // their names are what is put in
+}
+
+export default (zz: Zz) => {
+  zz.key({
+    name: "tab",
+    description: "complete a command, its value, an @file or a #symbol",
+    async press(line, ctx) {
+      const found = await find(line.text.slice(0, line.cursor), ctx);
+      if (!found) return;
+      const choices = await best(found.typed, found.choices);
+      if (!choices.length) return line.below("Nothing fits.");
+      await choose(line, { ...found, choices });
+    },
+  });
+};
+
+/** One choice is taken at once; of several, Tab goes through them. */
+async function choose(line: Line, { start, typed, choices }: Found): Promise<void> {
+  const { text, cursor } = line;
+  const put = (name: string) => line.set(text.slice(0, start) + name + text.slice(cursor), start + name.length);
+  if (choices.length === 1) return put(choices[0]!.name);
+  const common = commonStart(choices.map(({ name }) => name));
+  if (common.length > typed.length && common.startsWith(typed)) put(common);
+  for (let at = -1; ; ) {
+    line.below(menu(choices, at));
+    const key = await line.next();
+    if (key.name === "tab" || key.name === "down") at = (at + 1) % choices.length;
+    else if (key.name === "shift+tab" || key.name === "up") at = (at <= 0 ? choices.length : at) - 1;
+    else if (key.name === "escape") return line.set(text, cursor);
+    else return at >= 0 && key.name === "return" ? undefined : line.press(key);
+    put(choices[at]!.name);
+  }
+}
+
+async function find(before: string, ctx: Ctx): Promise<Found | undefined> {
+  const [, mention] = /(?:^|\s)@("[^"]*|(?:[^\s"]|\\ )*)$/.exec(before) ?? [];
+  if (mention !== undefined) return { start: before.length - mention.length, ...(await files(mention, ctx)) };
+  const [, symbol] = /(?:^|\s)#([\w$.]+)$/.exec(before) ?? [];
+  if (symbol) return { start: before.length - symbol.length - 1, typed: symbol, choices: await symbols(symbol, ctx) };
+  const [, name, rest] = /^\/([\w-]*)(?:\s+(.*))?$/s.exec(before) ?? [];
+  if (name === undefined) return undefined;
+  if (rest === undefined && !/\s$/.test(before)) {
+    const choices = ctx.about.commands.map(({ name, description }) => ({ name: `/${name} `, description }));
+    return { start: 0, typed: before, choices };
+  }
+  const typed = rest ?? "";
+  const offered = await ctx.about.complete(name, typed);
+  const choices = offered.length ? offered : await ctx.about.complete(name, "");
+  return choices.length ? { start: before.length - typed.length, typed, choices } : undefined;
+}
+
+/** Files, and the folders that they lie in. A name with a space is put between quotes. */
+async function files(mention: string, ctx: Ctx): Promise<Omit<Found, "start">> {
+  const typed = mention.replace(/^"/, "").replaceAll("\\ ", " ");
+  const listed = await ctx.files.list();
+  const folders = new Set<string>();
+  for (const file of listed)
+    for (let at = file.indexOf("/"); at >= 0; at = file.indexOf("/", at + 1)) folders.add(file.slice(0, at + 1));
+  const quoted = (name: string) => (/\s/.test(name) ? `"${name}"` : name);
+  return { typed, choices: [...folders, ...listed].map((name) => ({ name: quoted(name) })) };
+}
+
+async function symbols(typed: string, ctx: Ctx): Promise<Choice[]> {
+  const { data } = await ctx.call("find_symbols", { query: typed });
+  const found = (Array.isArray(data) ? data : []) as { name: string; kind: string; path: string; line: number }[];
+  const seen = new Map(found.map((one) => [one.name, `${one.kind}  ${one.path}:${one.line}`]));
+  return [...seen].map(([name, description]) => ({ name, description }));
+}
+
+/** Those that begin so, and only where there is none, those that are like it. */
+async function best(typed: string, choices: Choice[]): Promise<Choice[]> {
+  const small = typed.toLowerCase();
+  const begins = choices.filter(({ name }) => name.toLowerCase().replace(/^"/, "").startsWith(small));
+  if (begins.length || !typed) return begins.slice(0, MOST);
+  const { default: Fuse } = await import("fuse.js");
+  const fuse = new Fuse(choices, { keys: ["name"], threshold: 0.4, ignoreLocation: true });
+  return fuse.search(typed.replace(/^\//, ""), { limit: MOST }).map(({ item }) => item);
+}
+
+function commonStart(names: string[]): string {
+  let common = names[0]!;
+  for (const name of names) while (!name.startsWith(common)) common = common.slice(0, -1);
+  return common;
+}
+
+/** A window of rows around the chosen one. */
+function menu(choices: Choice[], at: number): string {
+  const first = Math.max(0, Math.min(at - ROWS + 2, choices.length - ROWS));
+  const shown = choices.slice(first, first + ROWS);
+  const width = Math.min(32, Math.max(...shown.map(({ name }) => name.length)));
+  const plain = process.env.NO_COLOR;
+  const rows = shown.map(({ name, description = "" }, i) => {
+    const text = `${name.padEnd(width)}  ${description}`.trimEnd();
+    if (first + i !== at) return `  ${text}`;
+    return plain ? `> ${text}` : `\x1b[7m  ${text} \x1b[27m`;
+  });
+  const more = choices.length - shown.length;
+  return [...rows, ...(more > 0 ? [`  … ${more} more`] : [])].join("\n");
+}

@@ -1,0 +1,31 @@
+// Ctrl+R: what was typed before, found by any part of it. (Up and Down go through what begins as the line does.)
+import type { Zz } from "zz";
+
+export default (zz: Zz) => {
+  zz.key({
+    name: "ctrl+r",
+    description: "search what was typed before; again: an older one",
+    async press(line) {
+      const { text, cursor, history } = line;
+      let query = "";
+      for (let at = 0; ; ) {
+        const small = query.toLowerCase();
+        const from = history.findIndex((one, i) => i >= at && one.toLowerCase().includes(small));
+        const hit = query ? history[from] : undefined;
+        line.prompt(`search '${query}'${query && hit === undefined ? ", nothing" : ""} › `);
+        line.set(hit ?? text, hit === undefined ? cursor : hit.toLowerCase().indexOf(small));
+        const key = await line.next();
+        const types = !/^(ctrl|meta)\+/.test(key.name) && key.text >= " " && key.text !== "\x7f";
+        if (key.name === "ctrl+r") at = hit === undefined ? 0 : from + 1;
+        else if (types) [query, at] = [query + key.text, hit === undefined ? 0 : from];
+        else if (key.name === "backspace") [query, at] = [query.slice(0, -1), 0];
+        else {
+          const back = key.name === "escape" || key.name === "ctrl+g" || key.name === "ctrl+c";
+          line.prompt();
+          line.set(back ? text : (hit ?? text));
+          return back ? undefined : line.press(key); // Enter sends it, an arrow goes on editing
+        }
+      }
+    },
+  });
+};

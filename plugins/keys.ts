@@ -1,0 +1,45 @@
+// Keys for the line: a line break, the person's editor, and Ctrl+Z, which undoes where there is nothing else to undo.
+import type { Ctx, Line, Zz } from "zz";
+
+export const defaults = { ctrlZ: "undo" };
+export const settings = {
+  schema: {
+    type: "object",
+    properties: { ctrlZ: { enum: ["undo", "suspend", "off"], description: "what Ctrl+Z does on an empty line" } },
+  },
+};
+
+export default (zz: Zz<typeof defaults>) => {
+  zz.key({
+    name: "meta+return",
+    description: "begin a new line (also: end a line with \\, or write between three quotes)",
+    press: (line) => insert(line, "\n"),
+  });
+  zz.key({
+    name: "ctrl+g",
+    description: "write the message in your editor",
+    async press(line, ctx) {
+      const text = await ctx.edit?.(line.text, "message.md");
+      if (text !== undefined) line.set(text.trimEnd());
+    },
+  });
+  zz.key({
+    name: "ctrl+z",
+    description: "undo the last change to files (the setting keys.ctrlZ: undo, suspend or off)",
+    press(line, ctx) {
+      if (zz.config.ctrlZ === "suspend") return false;
+      if (zz.config.ctrlZ === "undo" && !line.text) return undo(ctx);
+    },
+  });
+};
+
+function insert(line: Line, text: string): void {
+  line.set(line.text.slice(0, line.cursor) + text + line.text.slice(line.cursor), line.cursor + text.length);
+}
+
+async function undo({ files, ask, note }: Ctx): Promise<void> {
+  const last = files.changes().findLast(({ undone }) => !undone);
+  if (!last) return note("Nothing to undo.");
+  const key = await ask?.(`Undo: '${last.path}' was ${last.did}? [y/N] `, "yn");
+  if (key === "y") note((await files.undo("1")).text);
+}

@@ -95,6 +95,7 @@ function openHistory(home: string): { past: string[]; add(text: string): void } 
 /** Who sits at the keyboard's other end. */
 export interface Sitter {
   ctxNow(): Ctx | undefined;
+  ready(): Promise<unknown>; // then there is one
   interrupt(): boolean; // whether something was under way
   leave(code: number): void;
 }
@@ -115,11 +116,12 @@ export interface Keyboard {
  * readline does the editing. stdin reaches it through a stream of our own, so that pastes, single keys and programs that
  * need the terminal can be told apart; keys that plugins know go to them first.
  */
-export function openKeyboard(core: Core, { ctxNow, interrupt, leave }: Sitter): Keyboard {
+export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Sitter): Keyboard {
   const { stdin, stdout, stderr } = process;
   const dumb = process.env.TERM === "dumb"; // it answers no queries and moves no cursor: the system edits the line
   const raw = (on: boolean) => void (dumb || stdin.setRawMode(on));
   let muted = false;
+  let wanted = false; // a prompt is being made
   const screen: NodeJS.WriteStream = Object.create(stdout, {
     write: { value: (...args: Parameters<typeof stdout.write>) => muted || stdout.write(...args) },
   });
@@ -208,8 +210,10 @@ export function openKeyboard(core: Core, { ctxNow, interrupt, leave }: Sitter): 
   async function prompt(): Promise<void> {
     const ctx = ctxNow();
     const place = ctx && { core, chat: ctx.chat as LiveChat, ctx };
-    mark = place && !typed.length ? await around(place, "prompt", MARK).catch(() => MARK) : MARK;
-    if (closed) return;
+    wanted = true;
+    const made = place && !typed.length ? await around(place, "prompt", MARK).catch(() => MARK) : MARK;
+    if (closed || !wanted) return; // a turn has begun meanwhile
+    mark = made;
     mute(false);
     show(parts.length || quoted ? "… " : mark);
   }
@@ -220,6 +224,7 @@ export function openKeyboard(core: Core, { ctxNow, interrupt, leave }: Sitter): 
   }
 
   function mute(on: boolean): void {
+    if (on) wanted = false;
     if (muted && !on) Object.assign(rl, { prevRows: 0 }); // what readline drew last is no longer there
     muted = on;
   }
@@ -399,13 +404,25 @@ export function openKeyboard(core: Core, { ctxNow, interrupt, leave }: Sitter): 
       if (working && key.name === "ctrl+c") working = false; // it hangs: leave it behind
       if (working) return void waiting.push(key);
       const bound = core.keys.get(key.name);
-      const ctx = ctxNow();
-      if (bound && ctx && !muted && !answered) void work(bound, key, ctx);
+      if (bound && !muted && !answered) void work(bound, key);
+      else if (/^(return|enter)$/.test(key.name) && rl.line.includes("\n")) send();
       else key.again?.();
     }
-    async function work({ owner, value }: Owned<Key>, key: Pressed, ctx: Ctx): Promise<void> {
+    /** readline would turn several lines round. */
+    function send(): void {
+      const text = rl.line;
+      Object.assign(rl, { cursor: text.length });
+      rl.prompt(true);
+      screen.write("\r\n");
+      Object.assign(rl, { line: "", cursor: 0, prevRows: 0 });
+      rl.emit("line", text);
+    }
+    async function work({ owner, value }: Owned<Key>, key: Pressed): Promise<void> {
       working = true;
-      const done = await (async () => value.press(line, ctx))().catch((error) => {
+      const done = await (async () => {
+        await ready();
+        return value.press(line, ctxNow()!);
+      })().catch((error) => {
         aside(`Plugin '${owner}' failed on the key '${key.name}': ${reason(error)}`);
       });
       working = false;

@@ -3403,7 +3403,7 @@ async function repl(
   };
   const ctxNow = () => chat && context(core, chat);
   const { openKeyboard } = await import("./keyboard.ts");
-  const keyboard = openKeyboard(core, { ctxNow, interrupt: stopTurn, leave });
+  const keyboard = openKeyboard(core, { ctxNow, ready: () => opened, interrupt: stopTurn, leave });
   atStop(leave);
   core.aside = keyboard.aside;
   core.terminal = keyboard.terminal;

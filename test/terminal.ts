@@ -23,7 +23,7 @@ export const KEY = { enter: "\r", ctrlC: "\x03", ctrlD: "\x04" };
 export function terminal(
   where: Place,
   args: string[],
-  how: { env?: Record<string, string>; cols?: number; rows?: number; way?: Way } = {},
+  how: { env?: Record<string, string>; cols?: number; rows?: number; way?: Way; shell?: (zz: string) => string } = {},
 ): Terminal {
   const { cols = 80, rows = 24, way = "dist" } = how;
   const { OPENAI_API_KEY, OPENAI_BASE_URL, ZZ_MODEL, NO_COLOR, ...inherited } = process.env;
@@ -34,8 +34,10 @@ export function terminal(
     ZZ_HOME: where.home,
     ...how.env,
   };
-  const [command, file] = WAYS[way];
-  const pty = spawn(command, [file, ...args], { cols, rows, cwd: where.cwd, env, name: "xterm-256color" });
+  const all = [...WAYS[way], ...args];
+  const zz = all.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(" ");
+  const [command, ...rest] = how.shell ? ["bash", "-c", how.shell(zz)] : all;
+  const pty = spawn(command!, rest, { cols, rows, cwd: where.cwd, env, name: env.TERM });
   const view = new xterm.Terminal({ cols, rows, allowProposedApi: true });
   let bytes = "";
   pty.onData((data) => {

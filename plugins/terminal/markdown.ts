@@ -1,3 +1,431 @@
-export function renderMarkdown(text: string, _look: object): string {
-  return text;
+// Markdown as a person reads it in a terminal: marked parses, marked-terminal renders what it renders right, the rest is
+// rendered here. Heavy: import it when there is something to render.
+import { highlight, supportsLanguage } from "cli-highlight";
+import { decodeHTMLStrict } from "entities";
+import { Lexer, Marked, type MarkedExtension, Parser, type RendererObject, type Token, type Tokens } from "marked";
+// @ts-expect-error: it has no types.
+import { markedTerminal } from "marked-terminal";
+import stringWidth from "string-width";
+import { closing, type Theme } from "./theme.ts";
+
+export type Look = { width: number; theme: Theme; links?: boolean };
+
+const DEEPEST = 24; // quotes and lists inside one another; deeper ones stay as they were written
+const PATIENCE = 1_500; // ms to parse; what is not parsed by then stays as it was written
+const MOST_COLOURED = 20_000; // characters of a block of code that gets colours: some languages take the square of it
+const LONGEST_COLOURED = 1_000; // characters of its longest line, for the same reason
+const COLOURING = 500; // ms for the colours of all code in a text; what comes after that has none
+const NARROWEST = 8; // columns; where less would be left, nothing is indented
+const LONGEST_WORD = 12; // columns that a table gives to a word before it cuts it
+
+/** Before a line that is not indented, whatever it stands in: what is copied is the code itself. */
+const FLUSH = "\x00";
+const CONTROL = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
+/** What would change how the text around it is shown. */
+const UNSAFE = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const ENTITY = /&(?:#x[\da-f]{1,6}|#\d{1,7}|[a-z][a-z\d]*);/gi;
+const WEB = /^(?:https?:\/\/|mailto:)/i;
+
+export function renderMarkdown(markdown: string, look: Look): string {
+  const source = markdown.replace(/\r\n?/g, "\n").replace(CONTROL, "");
+  const { lexer, parse } = setUp(look);
+  try {
+    return parse.blocks(lex(lexer, source), true).replaceAll(FLUSH, "").replace(/\n+$/, "");
+  } catch {
+    return source.trim(); // more of it inside one another than the stack holds
+  }
+}
+
+/** Code with the colours of its language, where that is known; every line ends its own styles. */
+export function codeBlock(code: string, language: string, theme: Theme): string {
+  if (!coloured(theme) || !language || !supportsLanguage(language)) return code;
+  if (code.length > MOST_COLOURED || code.split("\n").some(({ length }) => length > LONGEST_COLOURED)) return code;
+  try {
+    return settle(highlight(code, { language, ignoreIllegals: true, theme: theme.syntax }).split("\n")).join("\n");
+  } catch {
+    return code;
+  }
+}
+
+const coloured = (theme: Theme): boolean => theme.syntax.keyword("x") !== "x";
+
+// ── Parsing ────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What renderers ask for: what is inside a token, rendered. */
+type Parse = { inline(tokens: Token[]): string; blocks(tokens: Token[], loose: boolean): string };
+
+function setUp(look: Look): { lexer: Lexer; parse: Parse } {
+  const { strong, em, del } = look.theme;
+  const parse: Parse = {
+    inline: (tokens) => parser.parseInline(tokens),
+    blocks: (tokens, loose) => blocks(tokens, parser, loose),
+  };
+  const marked = new Marked(markedTerminal({ strong, em, del }));
+  marked.use({ renderer: renderer(look, parse), tokenizer: tokenizer() });
+  const parser = new Parser(marked.defaults);
+  shallow(marked.defaults.tokenizer!);
+  return { lexer: new Lexer(marked.defaults), parse };
+}
+
+/** Each run of text is parsed by itself, so that one which is too much for the parser leaves the others alone. */
+function lex(lexer: Lexer, source: string): Token[] {
+  lexer.blockTokens(source, lexer.tokens);
+  for (const { src, tokens } of lexer.inlineQueue) {
+    Object.assign(lexer.state, { inRawBlock: false, inLink: false });
+    try {
+      lexer.inlineTokens(src, tokens);
+    } catch {
+      tokens.splice(0, tokens.length, { type: "text", raw: src, text: src });
+    }
+  }
+  return lexer.tokens;
+}
+
+/** The first thing that is tried at each place looks at the clock: false goes on. */
+function tokenizer(): NonNullable<MarkedExtension["tokenizer"]> {
+  const deadline = performance.now() + PATIENCE;
+  const check = (): false => {
+    if (performance.now() > deadline) throw new Error("Cannot parse this text: it takes too long.");
+    return false;
+  };
+  return {
+    space: check,
+    escape: check,
+    def: (source) => (/^ {0,3}\[\^/.test(source) ? undefined : false), // a footnote is text, not a link's address
+  };
+}
+
+/** Lists and quotes recurse, and each level reads again all that is in it. */
+function shallow(tokenizer: { list(source: string): unknown; blockquote(source: string): unknown }): void {
+  let depth = 0;
+  for (const kind of ["list", "blockquote"] as const) {
+    const parse = tokenizer[kind];
+    tokenizer[kind] = function (source) {
+      if (depth >= DEEPEST) return undefined;
+      depth++;
+      try {
+        return parse.call(this, source);
+      } finally {
+        depth--;
+      }
+    };
+  }
+}
+
+// ── Rendering ──────────────────────────────────────────────────────────────────────────────────────────
+
+/** Blocks one below the other, with an empty line between them unless they are in a tight list. */
+function blocks(tokens: Token[], parser: Parser, loose: boolean): string {
+  const texts = tokens.map((token) => block(token, parser)).filter((text) => text !== "");
+  return stack(texts, loose);
+}
+
+/** Code is set apart also in a tight list: it stands at the left edge. */
+function stack(texts: string[], loose: boolean): string {
+  const gap = (i: number) => (loose || texts[i - 1]!.includes(FLUSH) || texts[i]!.startsWith(FLUSH) ? "\n\n" : "\n");
+  return texts.map((text, i) => (i ? gap(i) + text : text)).join("");
+}
+
+function block(token: Token, parser: Parser): string {
+  try {
+    // Text of its own line in a tight list is a paragraph in all but name.
+    return parser.parse([token.type === "text" ? { ...token, type: "paragraph" } : token]);
+  } catch {
+    return token.raw.trim();
+  }
+}
+
+function renderer({ width: columns, theme, links }: Look, parse: Parse): RendererObject {
+  let room = Math.max(1, columns); // what is left of the width inside of quotes and lists
+  const decode = decoder();
+  let colouring = COLOURING;
+
+  /** Renders what stands so much to the right, unless too little room would be left: then it does not. */
+  function within(indent: number, render: (flat: boolean) => string): string {
+    const flat = room - indent < Math.min(NARROWEST, room / 2);
+    const before = room;
+    if (!flat) room -= indent;
+    try {
+      return render(flat);
+    } finally {
+      room = before;
+    }
+  }
+  function item(item: Tokens.ListItem, mark: string, margin: number): string {
+    const size = margin + width(mark) + 1;
+    const first = `${" ".repeat(margin)}${mark && theme.marker(mark)}`;
+    return within(size, (flat) => {
+      const body = parse.blocks(item.tokens, item.loose);
+      if (!body) return first;
+      if (flat) return `${first}\n${body}`;
+      const rest = " ".repeat(size);
+      return body.startsWith(FLUSH) ? `${first}\n${indent(body, rest, rest)}` : indent(body, `${first} `, rest);
+    });
+  }
+  function table(token: Tokens.Table): string {
+    const [head, ...rows] = [token.header, ...token.rows].map((cells) =>
+      cells.map(({ tokens }) => parse.inline(tokens)),
+    );
+    const titles = head!.map(theme.strong);
+    const sizes = fit([titles, ...rows], room - 3 * (titles.length - 1));
+    if (!sizes) return records(titles, rows);
+    const [bar, cross] = [` ${theme.table("│")} `, theme.table(sizes.map((size) => "─".repeat(size)).join("─┼─"))];
+    const lines = [titles, ...rows].map((cells) => {
+      const columns = cells.map((cell, i) => wrap(cell, sizes[i]!, true));
+      const height = largest(columns.map(({ length }) => length));
+      return Array.from({ length: height }, (_, y) =>
+        columns
+          .map((column, i) => align(column[y] ?? "", sizes[i]!, token.align[i] ?? "left"))
+          .join(bar)
+          .trimEnd(),
+      );
+    });
+    const apart = lines.slice(1).some(({ length }) => length > 1); // which lines are one row would not be seen
+    return lines.flatMap((row, i) => (i === 1 || (apart && i > 1) ? [cross, ...row] : row)).join("\n");
+  }
+  /** A table that has no room: a line for each cell, with the title of its column. */
+  function records(titles: string[], rows: string[][]): string {
+    if (!rows.length) return titles.flatMap((title) => wrap(title, room)).join("\n");
+    const texts = rows.map((cells) =>
+      cells.map((cell, i) => wrap(`${titles[i]}: ${cell}`, room).join("\n")).join("\n"),
+    );
+    return texts.join(`\n${theme.table("─".repeat(Math.min(3, room)))}\n`);
+  }
+  function source(line: string): string {
+    const margin = /^ */.exec(line)![0];
+    return within(margin.length, (flat) =>
+      indent(wrap(line.trim(), room).join("\n"), flat ? "" : margin, flat ? "" : margin),
+    );
+  }
+  function anchor(text: string, href: string): string {
+    const plain = text.replace(SEQUENCE, "");
+    const same = [plain, `mailto:${plain}`, `http://${plain}`].includes(href);
+    // A text that looks like an address and is another one must not hide where it leads.
+    if (links && coloured(theme) && WEB.test(href) && (same || !/:\/\/|^www\./.test(plain)))
+      return `\x1b]8;;${encode(href)}\x1b\\${theme.link(text || href)}${LINK_END}`;
+    if (same || !href) return theme.link(text);
+    return plain ? `${theme.link(text)} ${theme.url(`(${href})`)}` : theme.url(href);
+  }
+
+  return {
+    paragraph: ({ tokens }) => wrap(parse.inline(tokens), room).join("\n"),
+    heading: ({ depth, tokens }) =>
+      wrap((depth === 1 ? theme.heading1 : theme.heading)(parse.inline(tokens)), room).join("\n"),
+    hr: () => theme.rule("─".repeat(room)),
+    space: () => "",
+    def: () => "",
+    checkbox: () => "", // the list has set it in the place of the bullet
+    blockquote: ({ tokens }) =>
+      within(2, (flat) => {
+        const text = parse.blocks(tokens, true);
+        const bar = `${theme.quote("│")} `;
+        return flat ? text : indent(text.replaceAll(FLUSH, ""), bar, bar);
+      }),
+    list(list) {
+      const marks = list.items.map((item, i) => {
+        const number = list.ordered ? `${Number(list.start) + i}.` : "";
+        const box = item.task ? `[${item.checked ? "x" : " "}]` : "";
+        return [number, box].filter(Boolean).join(" ") || "•";
+      });
+      const widest = largest(marks.map((mark) => mark.search(/\.|$/)));
+      const texts = list.items.map((each, i) =>
+        item(each, marks[i]!, list.ordered ? widest - marks[i]!.indexOf(".") : 0),
+      );
+      return stack(texts, list.loose);
+    },
+    code({ text, lang }) {
+      const language = clean(lang ?? "").trim();
+      const code = text.replace(/\n$/, "");
+      const name = /^[\w+#.-]*/.exec(language)![0].toLowerCase();
+      const began = performance.now();
+      const shown = colouring > 0 ? codeBlock(code, name, theme) : code;
+      colouring -= performance.now() - began;
+      const head = `─── ${language}`.trim();
+      const rule = theme.dim(width(head) <= columns ? head : "─".repeat(Math.min(3, columns)));
+      return [rule, ...(shown ? shown.split("\n") : [])].map((line) => FLUSH + line).join("\n");
+    },
+    html({ text, block }) {
+      if (!block && /^<br\s*\/?>$/i.test(text)) return "\n";
+      const shown = clean(text).replace(/<[^<>]*>/g, (tag) => theme.dim(tag));
+      if (!block) return shown.replace(/\s+/g, " ");
+      return shown.trimEnd().split("\n").map(source).join("\n");
+    },
+    table,
+    text: (token) => clean(token.type === "escape" ? token.text : decode(token.text)).replace(/[ \t\n]+/g, " "),
+    codespan: ({ text }) => theme.code(clean(text)),
+    br: () => "\n",
+    link: ({ href, text, tokens, autolink }) =>
+      autolink ? anchor(clean(text), clean(href)) : anchor(parse.inline(tokens), clean(decode(href))),
+    image({ href, text, tokens }) {
+      const alt = tokens ? parse.inline(tokens) : clean(text);
+      const url = clean(decode(href));
+      return alt ? `${alt} ${theme.url(`(${url})`)}` : theme.url(url);
+    },
+  };
+}
+
+/** Every line but those that stay at the left edge. */
+function indent(text: string, first: string, rest: string): string {
+  const lines = text.split("\n");
+  return lines.map((line, i) => (line.startsWith(FLUSH) ? line : `${i ? rest : first}${line}`.trimEnd())).join("\n");
+}
+
+// ── Text ───────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Without what a terminal takes for a command: numeric references make such characters, too. */
+const clean = (text: string): string => text.replace(UNSAFE, "\ufffd");
+
+/** Names of characters read as HTML has them, each once. */
+function decoder(): (text: string) => string {
+  const known = new Map<string, string>();
+  const read = (reference: string): string => {
+    const value = decodeHTMLStrict(reference);
+    const whole = value && value.length < 3; // "&notit;" begins with a name and is none
+    known.set(reference, whole && clean(value) === value ? value : reference);
+    return known.get(reference)!;
+  };
+  return (text) => (text.includes("&") ? text.replace(ENTITY, (name) => known.get(name) ?? read(name)) : text);
+}
+
+/** An address as the terminal's command for links wants it. */
+function encode(href: string): string {
+  return href.replace(/[^\x21-\x7e]/gu, (character) => encodeURIComponent(character.toWellFormed()));
+}
+
+/** Columns for these cells: as wide as they are, or shrunk so far that words stay whole; undefined: there is no room. */
+function fit(rows: string[][], room: number): number[] | undefined {
+  const widest = (cut: (text: string) => string[]): number[] =>
+    rows[0]!.map((_, i) => largest(rows.flatMap((row) => cut(row[i]!).map(width))));
+  const whole = widest((text) => text.split("\n"));
+  if (sum(whole) <= room) return whole;
+  const least = widest((text) => text.split(/[ \n]+/)).map((size) => Math.min(size, LONGEST_WORD));
+  if (sum(least) > room) return undefined;
+  // The widest columns give way first.
+  const at = (level: number) => whole.map((size, i) => Math.max(least[i]!, Math.min(size, level)));
+  let level = room;
+  while (sum(at(level)) > room) level--;
+  const sizes = at(level);
+  for (let i = 0, spare = room - sum(sizes); i < sizes.length && spare > 0; i++)
+    if (sizes[i]! < whole[i]!) [sizes[i], spare] = [sizes[i]! + 1, spare - 1];
+  return sizes;
+}
+
+/** Columns on the screen; of what is known to be one or two columns wide, without cutting it up. */
+function width(text: string): number {
+  if (ONE_WIDE.test(text)) return text.length;
+  return TWO_WIDE.test(text) ? text.length * 2 : stringWidth(text);
+}
+
+/** Math.max takes no more numbers than the stack holds. */
+const largest = (numbers: number[]): number => numbers.reduce((most, number) => Math.max(most, number), 1);
+const sum = (numbers: number[]): number => numbers.reduce((total, number) => total + number, 0);
+
+function align(line: string, size: number, side: "left" | "right" | "center"): string {
+  const free = Math.max(0, size - width(line));
+  const before = side === "left" ? 0 : side === "right" ? free : Math.floor(free / 2);
+  return " ".repeat(before) + line + " ".repeat(free - before);
+}
+
+// ── Lines ──────────────────────────────────────────────────────────────────────────────────────────────
+
+const SEQUENCE = /\x1b\[([\d;]*)m|\x1b\]8;;[^\x1b]*\x1b\\/g;
+const LINK_END = "\x1b]8;;\x1b\\";
+/** A sequence that ends a style or a link. */
+const ENDS = /^\x1b\[(?:2[1-9]|[34]9)m$|^\x1b\]8;;\x1b/;
+const PIECE = /(\n)|( +)|((?:\x1b\[[\d;]*m|\x1b\]8;;[^\x1b]*\x1b\\|[^\x1b\n ])+)/g;
+const ONE_WIDE = /^[\x20-\x7e\xa1-\xac\xae-\u02ff\u0391-\u0482\u048a-\u052f\u2010-\u2027]*$/;
+const TWO_WIDE = /^[\u3001-\u3029\u3041-\u3096\u30a1-\u30fe\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60]*$/;
+/** In these scripts a line may end after each character, but not before what closes or after what opens. */
+const SCRIPTS = "\\u3040-\\u30ff\\u3400-\\u9fff\\u{20000}-\\u{3ffff}";
+const OPENS = "「『（【《〈〔“";
+const CLOSES = "、。，．！？：；」』）】》〉〕”ー々ぁぃぅぇぉっゃゅょァィゥェォッャュョ";
+const WIDE = new RegExp(`[${SCRIPTS}]`, "u");
+const WIDE_PIECE = new RegExp(
+  `[${OPENS}]*[${SCRIPTS}][${CLOSES}]*|(?:(?![${OPENS}]+[${SCRIPTS}])[^${SCRIPTS}])+`,
+  "gu",
+);
+
+/**
+ * Lines of at most so many columns, broken between words; hard: also inside of what is longer. No library of ours wraps text
+ * in which several styles are open at once.
+ */
+function wrap(text: string, room: number, hard = false): string[] {
+  if (text.length <= room && !/[^\x20-\x7e]/.test(text)) return [text.trim()];
+  const lines: string[] = [];
+  let [line, used, gap, word] = ["", 0, "", ""];
+  for (const [, end, spaces, letters] of text.matchAll(PIECE)) {
+    if (letters) word += letters;
+    else place();
+    if (end) push();
+    else if (spaces) gap = spaces;
+  }
+  place();
+  if (line) push();
+  return settle(lines);
+
+  function place(): void {
+    if (word) for (const part of split(word, hard ? room : Infinity)) put(part, width(part));
+    word = "";
+  }
+  /** To this line if it fits. */
+  function put(part: string, size: number): void {
+    if (size && used && used + gap.length + size > room) push();
+    const space = size && used ? gap : "";
+    if (size) gap = "";
+    line += space + part;
+    used += space.length + size;
+  }
+  function push(): void {
+    lines.push(line);
+    [line, used, gap] = ["", 0, ""];
+  }
+}
+
+/** A word in the parts between which a line may end, each with the sequences that belong to it. */
+function split(word: string, most: number): string[] {
+  const text = word.includes("\x1b") ? word.replace(SEQUENCE, "") : word;
+  const whole = WIDE.test(text) ? text.match(WIDE_PIECE)! : [text];
+  const parts = most === Infinity ? whole : whole.flatMap((part) => (width(part) > most ? characters(part) : [part]));
+  if (parts.length === 1) return [word];
+  if (text === word) return parts;
+  let at = 0;
+  return parts.map((part, i) => {
+    const from = at;
+    for (let rest = part.length; rest > 0; ) {
+      const size = sequenceAt(word, at)?.length;
+      at += size ?? 1;
+      if (size === undefined) rest--;
+    }
+    for (let next = sequenceAt(word, at); next && ENDS.test(next); next = sequenceAt(word, at)) at += next.length;
+    if (i === parts.length - 1) at = word.length;
+    return word.slice(from, at);
+  });
+}
+
+const characters = (text: string): string[] => Array.from(new Intl.Segmenter().segment(text), ({ segment }) => segment);
+
+function sequenceAt(text: string, at: number): string | undefined {
+  if (text[at] !== "\x1b") return undefined;
+  const sticky = new RegExp(SEQUENCE, "y");
+  sticky.lastIndex = at;
+  return sticky.exec(text)?.[0];
+}
+
+/** Each line ends the styles that are open and the next one begins them again: none leaks into a margin or a border. */
+function settle(lines: string[]): string[] {
+  const open = new Map<string, string>(); // what begins a style, by what ends it
+  return lines.map((line) => {
+    if (!open.size && !line.includes("\x1b")) return line;
+    const before = [...open.values()].join("");
+    for (const [sequence, codes] of line.matchAll(SEQUENCE)) note(open, sequence, codes);
+    const after = [...open.keys()].reverse().join("");
+    return line && before + line + after;
+  });
+}
+
+function note(open: Map<string, string>, sequence: string, codes: string | undefined): void {
+  const link = codes === undefined;
+  const end = link ? LINK_END : `\x1b[${closing(Number.parseInt(codes, 10))}m`;
+  if (ENDS.test(sequence)) open.delete(sequence);
+  else open.set(end, (end === "\x1b[22m" ? (open.get(end) ?? "") : "") + sequence); // bold and dim end together
 }

@@ -6,7 +6,6 @@ import { liveLine } from "./live.ts";
 import { type Theme, type ThemeName, theme } from "./theme.ts";
 import { branchOf, folded, short, told } from "./words.ts";
 
-const LONG_TURN = 10_000; // ms after which the bell tells that an answer is there
 const [NARROW, NARROWEST] = [60, 40]; // columns below which the prompt says less
 
 export const defaults = {
@@ -16,6 +15,7 @@ export const defaults = {
   reveal: "instant",
   wordsPerSecond: 40,
   bell: true,
+  bellAfter: 10,
   plain: false,
 };
 export const settings = {
@@ -31,7 +31,8 @@ export const settings = {
         description: "an answer all at once, or word by word (any key: all of it)",
       },
       wordsPerSecond: { type: "number", minimum: 1, description: "how fast words are revealed" },
-      bell: { type: "boolean", description: "a bell after a turn of more than 10 s" },
+      bell: { type: "boolean", description: "a bell when a long turn has ended" },
+      bellAfter: { type: "number", minimum: 0, description: "seconds that make a turn long" },
       plain: { type: "boolean", description: "for screen readers: words instead of signs, nothing that moves" },
     },
   },
@@ -54,6 +55,8 @@ export default (zz: Zz<typeof defaults>) => {
   zz.on("phase", ({ to }) => {
     line.stop();
     if (to === "thinking") line.begin("thinking");
+    if (to === "executing_tools") line.begin(running[0] ?? "");
+    if (to === "thinking" && isRich()) import("./markdown.ts").catch(() => {}); // it is heavy: loaded while the model thinks
     if (to === "thinking" && live && isPlain()) print("thinking");
   });
   zz.on("received", ({ tokens, thinking }) => line.thinks(tokens, thinking));
@@ -68,7 +71,6 @@ export default (zz: Zz<typeof defaults>) => {
     if (text) print(look().dim(short(text, columns() - 1)));
     for (const { name, args } of calls) print(fit(`${look().accent(signs().call)} ${short(name)}`, told(args)));
     running = calls.map(({ name }) => short(name));
-    if (calls.length) line.begin(running[0]!);
   });
   zz.on("called", ({ call, result, ms, shown, inner }) => {
     if (inner) return;
@@ -89,8 +91,8 @@ export default (zz: Zz<typeof defaults>) => {
   zz.on("noted", line.wipe);
   zz.on("answered", (answer) => {
     if (!live || !stays) return;
-    if (zz.config.stats) print(look().dim(figures(answer)));
-    if (zz.config.bell && answer.ms > LONG_TURN) process.stderr.write("\x07");
+    if (zz.config.stats) print(`${look().dim(short(figures(answer), columns() - 1))}\n`);
+    if (zz.config.bell && answer.ms > zz.config.bellAfter * 1000) process.stderr.write("\x07");
   });
 
   zz.wrap("preview", async ({ about, changes }) => {
@@ -104,7 +106,7 @@ export default (zz: Zz<typeof defaults>) => {
     "render",
     async (text, next, ctx) => {
       const answer = await next(text);
-      if (!live || !process.stdout.isTTY || isPlain()) return answer;
+      if (!isRich()) return answer;
       const { renderMarkdown } = await import("./markdown.ts");
       const shown = renderMarkdown(answer, { width: process.stdout.columns ?? 80, theme: look() });
       return zz.config.reveal === "words" ? reveal(shown, zz.config.wordsPerSecond, ctx.signal) : shown;
@@ -117,6 +119,9 @@ export default (zz: Zz<typeof defaults>) => {
 
   function isPlain(): boolean {
     return zz.config.plain || dumb;
+  }
+  function isRich(): boolean {
+    return live && Boolean(process.stdout.isTTY) && !isPlain();
   }
   function look(): Theme {
     return theme(process.env.NO_COLOR || dumb || !process.stderr.isTTY ? "none" : zz.config.theme);
@@ -134,7 +139,8 @@ export default (zz: Zz<typeof defaults>) => {
   /** One row: of the middle as much as there is room for. */
   function fit(head: string, middle: string, tail = ""): string {
     const room = columns() - width(head) - tail.length - 2;
-    return `${head} ${look().dim(short(middle, Math.max(room, 10)))}${look().dim(tail)}`;
+    const text = `${short(middle, Math.max(room, 10))}${tail}`;
+    return text ? `${head} ${look().dim(text)}` : head;
   }
 
   /** Project, branch, how full the window is and for how long this goes on, as far as there is room. */

@@ -38,7 +38,7 @@ export function folded(text: string, width: number, most: number): string[] {
     .filter(Boolean)
     .flatMap((row) => wrapped(row, Math.max(width, 10)));
   if (rows.length <= most + 1) return rows;
-  return [...rows.slice(0, most), `… ${rows.length - most} more rows (display.thinking full shows them)`];
+  return [...rows.slice(0, most), short(`… ${rows.length - most} more rows (display.thinking full shows them)`, width)];
 }
 
 function wrapped(row: string, width: number): string[] {

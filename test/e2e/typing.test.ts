@@ -2,50 +2,16 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Script } from "../fake/http.ts";
-import { call, fakeOpenAI, say, stream } from "../fake/openai.ts";
+import { call, say, stream } from "../fake/openai.ts";
 import { type Place, place } from "../run.ts";
-import { KEY, terminal } from "../terminal.ts";
+import { KEY } from "../terminal.ts";
+import { DOWN, ESC, LEFT, repl, TAB, UP } from "./sitting.ts";
 
-const ESC = "\x1b";
-const [UP, DOWN, LEFT, TAB, CTRL_R] = [`${ESC}[A`, `${ESC}[B`, `${ESC}[D`, "\t", "\x12"];
+const CTRL_R = "\x12";
 const paste = (text: string) => `${ESC}[200~${text}${ESC}[201~`;
 
-/** A REPL at its prompt, with a model that plays a script, and what it was sent. */
-async function repl(
-  t: TestContext,
-  { script = [say("Good.")], where = place(), args = [], ...how }: Partial<Open> = {},
-) {
-  const fake = await fakeOpenAI(script);
-  t.after(fake.close);
-  const term = terminal(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...args], how);
-  await term.sees("›");
-  const sent = () => fake.requests.map(({ body }) => body.messages.findLast((one: any) => one.role === "user").content);
-  /** Waits until so many requests have come, and gives what the person said in the last. */
-  const asked = async (count = 1) => {
-    for (let left = 500; fake.requests.length < count && left; left--) await sleep(10);
-    equal(fake.requests.length, count, term.screen());
-    return sent().at(-1);
-  };
-  const leave = async () => {
-    term.type(KEY.ctrlC);
-    await sleep(30);
-    term.type(KEY.ctrlD);
-    equal(await term.exited, 0);
-  };
-  return { ...term, where, fake, sent, asked, leave };
-}
-type Open = {
-  script: Script;
-  where: Place;
-  args: string[];
-  env: Record<string, string>;
-  cols: number;
-  rows: number;
-  shell: (zz: string) => string;
-};
 const historyOf = (where: Place): string[] => {
   const file = join(where.home, "history");
   return existsSync(file)

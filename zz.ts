@@ -3382,6 +3382,9 @@ async function openEditor(text: string, name: string): Promise<string | undefine
   }
 }
 
+/** A conversation, once its model is chosen; undefined when there is none. */
+type Opening = () => Promise<LiveChat | undefined>;
+
 /** The readline loop. The model is still being chosen when the prompt first shows; the first turn waits for it. */
 async function repl(
   core: Core,

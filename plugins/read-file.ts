@@ -53,6 +53,10 @@ export default (zz: Zz) =>
       if (!isUtf8(bytes)) shown.push("[not all of it is UTF-8; \ufffd stands for what is not]");
       return { text: shown.join("\n"), data: { path, start: from, end: to, lines: lines.length, hash } };
     },
+    render({ data }) {
+      const { start, end, lines } = data as Record<"start" | "end" | "lines", number>;
+      return start === 1 && end === lines ? `${lines} lines` : `lines ${start}–${end} of ${lines}`;
+    },
   });
 
 const range = (start: number, end?: number): string => `from line ${start}${end === undefined ? "" : ` to ${end}`}`;

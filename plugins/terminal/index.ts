@@ -4,7 +4,7 @@ import path from "node:path";
 import type { Answer, Ctx, Zz } from "zz";
 import { liveLine } from "./live.ts";
 import { type Theme, type ThemeName, theme } from "./theme.ts";
-import { branchOf, folded, short, told } from "./words.ts";
+import { branchOf, folded, gist, short, told } from "./words.ts";
 
 const [NARROW, NARROWEST] = [60, 40]; // columns below which the prompt says less
 
@@ -76,7 +76,7 @@ export default (zz: Zz<typeof defaults>) => {
     if (inner) return;
     const { ok, bad } = signs();
     const sign = result.failed ? look().bad(bad) : look().ok(ok);
-    const said = result.refused ? short(result.text, 1_000) : (shown ?? result.text); // what would allow it is not cut
+    const said = result.refused ? short(result.text, 1_000) : (shown ?? gist(result.text)); // what would allow it is not cut
     const time = ` · ${(ms / 1000).toFixed(1)} s`;
     print(
       result.refused

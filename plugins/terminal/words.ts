@@ -30,6 +30,12 @@ export function told(args: Record<string, unknown>): string {
     .join("  ");
 }
 
+/** A result in one row: how long it is, and how it begins. */
+export function gist(text: string): string {
+  const rows = text.split("\n").filter((row) => row.trim());
+  return rows.length > 1 ? `${rows.length} lines · ${rows[0]}` : text;
+}
+
 /** Rows of text no wider than that, and of more than so many the count. */
 export function folded(text: string, width: number, most: number): string[] {
   const rows = text

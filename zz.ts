@@ -3386,12 +3386,7 @@ async function openEditor(text: string, name: string): Promise<string | undefine
 type Opening = () => Promise<LiveChat | undefined>;
 
 /** The readline loop. The model is still being chosen when the prompt first shows; the first turn waits for it. */
-async function repl(
-  core: Core,
-  open: () => Promise<LiveChat | undefined>,
-  first: Prompt,
-  atStop: AtStop,
-): Promise<number> {
+async function repl(core: Core, open: Opening, first: Prompt, atStop: AtStop): Promise<number> {
   let chat: LiveChat | undefined;
   let busy = false;
   let takesBack = false; // the message, once its turn has ended

@@ -505,13 +505,14 @@ export async function createZz(options: Options = {}): Promise<Core> {
     rules: [],
   };
   core.rules.push(...firstRules(core.options));
-  core.layers.push(...promptLayers(core), toolGuide(core));
+  const prompts = promptFiles(core);
+  core.layers.push(...promptLayers(core, prompts), toolGuide(core));
   const bundle: Record<string, unknown> = BUILT ? (await import(`${SELF_URL}/plugins.js`)).default : {};
   core.plugins.push(...findPlugins(core, bundle));
   lendPackages(core.plugins);
   const imports = core.plugins.map((plugin) => startImport(plugin, bundle)); // all at once; set up one after the other
   for (const [i, plugin] of core.plugins.entries()) await load(core, plugin, imports[i]!);
-  addTemplates(core);
+  addTemplates(core, prompts);
   return core;
 }
 
@@ -2404,10 +2405,10 @@ const LAYER_BUDGET = 2_000;
 const CHARS_A_TOKEN = 4;
 
 /** Markdown in prompts/ whose front matter names a slot is a layer: zz's own, then the home's. */
-function promptLayers(core: Core): Owned<Layer>[] {
+function promptLayers(core: Core, prompts: PromptFile[]): Owned<Layer>[] {
   const { system } = core.options;
   const layers: Layer[] = system ? [{ name: "system", slot: "identity", text: system }] : [];
-  for (const { name, head, body } of promptFiles(core)) {
+  for (const { name, head, body } of prompts) {
     const slot = SLOTS.find((slot) => slot === head.slot);
     if (!slot || (slot === "identity" && system !== undefined)) continue;
     layers.push({ name, slot, text: body, ...(head.budget && { budget: Number(head.budget) }) });
@@ -2415,7 +2416,8 @@ function promptLayers(core: Core): Owned<Layer>[] {
   return layers.map((value) => ({ owner: "", value }));
 }
 
-function promptFiles({ options: { home } }: Core): (ReturnType<typeof frontMatter> & { name: string; file: string })[] {
+type PromptFile = ReturnType<typeof frontMatter> & { name: string; file: string };
+function promptFiles({ options: { home } }: Core): PromptFile[] {
   const folders = new Set([path.join(PACKAGE, "prompts"), path.join(home, "prompts")]);
   const filesIn = (folder: string) => entriesOf(folder).map((name) => path.join(folder, name));
   return [...folders]
@@ -2426,8 +2428,8 @@ function promptFiles({ options: { home } }: Core): (ReturnType<typeof frontMatte
 }
 
 /** Markdown in prompts/ whose front matter describes it, but names no slot, is a command that sends it. The home's go before zz's. */
-function addTemplates(core: Core): void {
-  for (const { file, name, head, body } of promptFiles(core)) {
+function addTemplates(core: Core, prompts: PromptFile[]): void {
+  for (const { file, name, head, body } of prompts) {
     const { slot, description, usage } = head;
     if (slot || !description) continue;
     const owner = core.commands.get(name)?.owner;

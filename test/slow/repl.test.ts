@@ -1,0 +1,90 @@
+// The prompt under load: a long answer, a long talk.
+import { equal, ok } from "node:assert/strict";
+import { readdirSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { repl } from "../e2e/sitting.ts";
+import { DONE, delta, stream, usage } from "../fake/openai.ts";
+import { place } from "../run.ts";
+import { KEY } from "../terminal.ts";
+
+const TURNS = process.env.ZZ_SHORT ? 200 : 500;
+
+/** Answers of a MB: prose with lists, one block of code, and some of everything. */
+const LONG: Record<string, string> = {
+  prose:
+    "Some **words** with `code` and a [link](https://example.org/) in a sentence that goes on.\n\n- one *item*\n- two\n\n",
+  code: "const value = compute(1, 'two', [3]); // and so on\n",
+  mixed: `## Part\n\n${"Some words and **bold** ones. ".repeat(12)}\n\n| a | b |\n|---|---|\n${"| 1 | some words |\n".repeat(4)}\n\`\`\`ts\n${"const a = 1; // one\n".repeat(10)}\`\`\`\n\n`,
+};
+for (const [kind, piece] of Object.entries(LONG))
+  test(`An answer of 1 MB (${kind}) is on the screen within a second of its last byte`, async (t) => {
+    const body = piece.repeat(Math.ceil(1_000_000 / piece.length));
+    const text = `${kind === "code" ? `\`\`\`ts\n${body}\`\`\`` : body}\n\nThe end.`;
+    let sent = 0;
+    const pieces = text.match(/[\s\S]{1,20000}/g)!.map((content) => delta({ content }));
+    const script = () => {
+      setTimeout(() => (sent = performance.now()));
+      return stream(...pieces, delta({}, "stop"), usage(10, 10), DONE);
+    };
+    const term = await repl(t, { script });
+    term.type(`go${KEY.enter}`);
+    let tail = 0;
+    while (!term.raw().includes("The end.", tail)) {
+      tail = Math.max(0, term.raw().length - 20);
+      await sleep(2);
+    }
+    const ms = performance.now() - sent;
+    t.diagnostic(`${ms.toFixed(0)} ms, sending and receiving it included`);
+    ok(ms < 1000, `${ms} ms`);
+  });
+
+test(`${TURNS} turns: memory grows by less than what the conversation weighs, and a tenth`, async (t) => {
+  const where = place();
+  const file = join(where.cwd, "own.ts");
+  writeFileSync(
+    file,
+    `export default (zz) => zz.command({ name: "heap", description: "the heap in use", run: async (_, { note }) => {
+       for (let i = 0; i < 10; i++) { gc(); await new Promise((soon) => setTimeout(soon, 20)); }
+       note("heap " + process.memoryUsage().heapUsed + " bytes");
+     } });`,
+  );
+  const words = (turn: number) => Array.from({ length: 400 }, (_, i) => `word${turn}-${i}`).join(" ");
+  const script = (_: unknown, turn: number) =>
+    stream(delta({ content: words(turn) }), delta({}, "stop"), usage(61, 9), DONE);
+  const term = await repl(t, { where, script, args: ["--plugin", file], env: { NODE_OPTIONS: "--expose-gc" } });
+  let turns = 0;
+  const talk = async (count: number) => {
+    for (const upTo = turns + count; turns < upTo; turns++) {
+      term.type(`question ${turns} of many${KEY.enter}`);
+      while (term.fake.requests.length <= turns) await sleep(1);
+      term.fake.requests[turns]!.body = undefined; // this process is not what is measured
+      while (!term.raw().slice(-400).includes("› ") || !term.raw().slice(-1500).includes(`word${turns}-399`))
+        await sleep(1);
+    }
+  };
+  const heap = async (): Promise<number> => {
+    const before = term.raw().length;
+    term.type(`/heap${KEY.enter}`);
+    for (;;) {
+      const [, bytes] = /heap (\d+) bytes/.exec(term.raw().slice(before)) ?? [];
+      if (bytes) return Number(bytes);
+      await sleep(10);
+    }
+  };
+  const weight = () => {
+    const folder = join(where.home, "sessions");
+    return readdirSync(folder).reduce((all, name) => all + statSync(join(folder, name)).size, 0);
+  };
+  await talk(60);
+  const [heapBefore, weightBefore] = [await heap(), weight()];
+  await talk(TURNS);
+  const [grown, weighs] = [(await heap()) - heapBefore, weight() - weightBefore];
+  t.diagnostic(
+    `heap +${(grown / 1e6).toFixed(2)} MB, conversation ${(weighs / 1e6).toFixed(2)} MB: ${(grown / weighs).toFixed(2)}`,
+  );
+  ok(grown < weighs * 1.1, `${grown} of ${weighs}`);
+  term.type(KEY.ctrlD);
+  equal(await term.exited, 0);
+});

@@ -3413,6 +3413,7 @@ async function repl(core: Core, open: Opening, first: Prompt, atStop: AtStop): P
   core.atLimit = async (why) => (await keyboard.ask(`Stopped: ${why}. Go on? [y/N] `, "yn")) === "y";
   process.removeAllListeners("uncaughtException").on("uncaughtException", (error) => keyboard.aside(astray(error)));
 
+  performance.setResourceTimingBufferSize(0); // fetch would note down every request
   if (!first.text) await keyboard.prompt();
   const opened = open().then(async (opened) => {
     const helped = Boolean(core.ask && core.commands.has("setup") && !first.text);

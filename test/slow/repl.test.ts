@@ -1,6 +1,7 @@
 // The prompt under load: a long answer, a long talk.
 import { equal, ok } from "node:assert/strict";
-import { readdirSync, statSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -42,6 +43,8 @@ for (const [kind, piece] of Object.entries(LONG))
 
 test(`${TURNS} turns: memory grows by less than what the conversation weighs, and a tenth`, async (t) => {
   const where = place();
+  mkdirSync(where.home, { recursive: true });
+  writeFileSync(join(where.home, "zz.config.json"), '{ "symbols": { "map": "never" } }'); // its readers come and go
   const file = join(where.cwd, "own.ts");
   writeFileSync(
     file,
@@ -73,11 +76,21 @@ test(`${TURNS} turns: memory grows by less than what the conversation weighs, an
       await sleep(10);
     }
   };
+  /** What the session's entries take in a process that holds nothing else. */
   const weight = () => {
     const folder = join(where.home, "sessions");
-    return readdirSync(folder).reduce((all, name) => all + statSync(join(folder, name)).size, 0);
+    const [file] = readdirSync(folder).filter((name) => name.endsWith(".jsonl"));
+    const weigh = `const bytes = fs.readFileSync(process.argv[1]); // no string of it may be left
+      gc(); const before = process.memoryUsage().heapUsed;
+      globalThis.held = [];
+      for (let at = 0, end; (end = bytes.indexOf(10, at)) >= 0; at = end + 1) held.push(JSON.parse(bytes.subarray(at, end)));
+      gc(); console.log(process.memoryUsage().heapUsed - before);`;
+    return Number(
+      execFileSync(process.execPath, ["--expose-gc", "-e", weigh, join(folder, file!)], { encoding: "utf8" }),
+    );
   };
-  await talk(60);
+  await talk(60); // by then what is loaded once is loaded
+  for (let i = 0; i < 4; i++) await heap(); // and code that ran once is thrown away
   const [heapBefore, weightBefore] = [await heap(), weight()];
   await talk(TURNS);
   const [grown, weighs] = [(await heap()) - heapBefore, weight() - weightBefore];

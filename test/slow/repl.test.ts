@@ -89,8 +89,7 @@ test(`${TURNS} turns: memory grows by less than what the conversation weighs, an
       execFileSync(process.execPath, ["--expose-gc", "-e", weigh, join(folder, file!)], { encoding: "utf8" }),
     );
   };
-  await talk(60); // by then what is loaded once is loaded
-  for (let i = 0; i < 4; i++) await heap(); // and code that ran once is thrown away
+  await talk(200); // by then what is loaded and compiled once is done with, which frees 5 MB
   const [heapBefore, weightBefore] = [await heap(), weight()];
   await talk(TURNS);
   const [grown, weighs] = [(await heap()) - heapBefore, weight() - weightBefore];

@@ -11,7 +11,7 @@ export default (zz: Zz) => {
   zz.command({
     name: "copy",
     usage: "[N | code [N]]",
-    description: "copy the last answer, the Nth last, or a code block of the last",
+    description: "copy the last answer, the Nth last, or its code",
     group,
     complete: (typed) => ["code"].filter((word) => word.startsWith(typed)),
     run: copy,
@@ -19,17 +19,11 @@ export default (zz: Zz) => {
   zz.command({
     name: "save",
     usage: "FILE [all]",
-    description: "write the last answer to a file, or the whole conversation",
+    description: "write the last answer, or all, to a file",
     group,
     run: save,
   });
-  zz.command({
-    name: "edit",
-    usage: "[TEXT]",
-    description: "write a message in your own editor; it is sent when saved",
-    group,
-    run: edit,
-  });
+  zz.command({ name: "edit", usage: "[TEXT]", description: "write a message in your own editor", group, run: edit });
 };
 
 const answersOf = (messages: readonly Message[]): string[] =>

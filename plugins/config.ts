@@ -7,8 +7,8 @@ const HIDDEN = "(set, not shown)";
 export default (zz: Zz) =>
   zz.command({
     name: "config",
-    usage: "[NAME [VALUE | --reset]]",
-    description: "the settings: show, set, or take back",
+    usage: "[NAME [VALUE]]",
+    description: "the settings: show, set, take back (--reset)",
     group: "settings",
     complete,
     async run(rest, ctx) {
@@ -50,7 +50,7 @@ function table(settings: Setting[]): string {
       room,
     ),
   );
-  return [...lines, "* differs from what zz does by itself. /config NAME tells of one."].join("\n");
+  return [...lines, "* changed; /config NAME tells of one."].join("\n");
 }
 
 const cut = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most - 1)}…` : text);

@@ -3,18 +3,13 @@ import type { Ctx, Entry, Image, Zz } from "zz";
 
 export default (zz: Zz) => {
   const group = "conversation";
-  zz.command({
-    name: "clear",
-    description: "empty the model's memory; changes to files can still be undone",
-    group,
-    run: clear,
-  });
+  zz.command({ name: "clear", description: "empty the model's memory; /undo still works", group, run: clear });
   zz.command({ name: "new", description: "begin a new conversation; this one stays saved", group, run: begin });
   zz.command({ name: "fork", description: "go on in a copy of this conversation", group, run: fork });
   zz.command({
     name: "back",
     usage: "[N | #ID]",
-    description: "take back the last N of your messages, or go to a place that /tree shows",
+    description: "take back your last N messages, or go to #ID of /tree",
     group,
     complete: (typed, { chat }) =>
       chat
@@ -122,8 +117,8 @@ async function tree(_: string, { chat, note }: Ctx): Promise<void> {
   const { default: widthOf } = await import("string-width");
   const lines = drawTree(entries, branch, process.stderr.columns ?? 80, widthOf);
   if (!lines.length) return note("Nothing was said yet.");
-  const here = branch.some(isSaid) ? "● is what the model knows." : "The model knows none of it.";
-  note([...lines, `${here} /back #ID goes on from there.`].join("\n"));
+  const here = branch.some(isSaid) ? "● in force" : "None in force";
+  note([...lines, `${here}; /back #ID goes there.`].join("\n"));
 }
 
 const DEEPEST = 6; // steps of indentation

@@ -20,7 +20,7 @@ const EXAMPLE = `{ "prices": { "openai/gpt-4o-mini": { "input": 0.15, "output": 
 export default (zz: Zz<Prices>) =>
   zz.command({
     name: "cost",
-    description: "what this conversation cost, by the prices in the settings",
+    description: "what this conversation cost",
     group: "sessions and model",
     run(_, { chat, about, note }: Ctx) {
       const lines = costs(chat.tree().entries, zz.config);

@@ -32,7 +32,7 @@ export default (zz: Zz) => {
   zz.command({
     name: "help",
     usage: "[COMMAND]",
-    description: "what can be typed, or all about one command",
+    description: "this list, or all about one command",
     group: "conversation",
     complete: (typed, { about }) =>
       about.commands
@@ -73,7 +73,7 @@ export function page({ commands, keys }: Pick<About, "commands" | "keys">, room:
 function columns(rows: [name: string, text: string][], room: number): string[] {
   const left = room < 60 ? 0 : 26;
   return rows.flatMap(([name, text]) => {
-    const beside = left > 0 && name.length < left - 1;
+    const beside = left > 0 && name.length <= left - 4;
     const lines = wrapped(text, room - Math.max(left, 4)).map((line) => " ".repeat(Math.max(left, 4)) + line);
     return beside ? [`  ${name}`.padEnd(left) + lines[0]!.slice(left), ...lines.slice(1)] : [`  ${name}`, ...lines];
   });

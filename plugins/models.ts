@@ -20,8 +20,8 @@ export default (zz: Zz) => {
   });
   zz.command({
     name: "model",
-    usage: "[PROVIDER/MODEL]",
-    description: "ask another model from now on; without a name, choose one",
+    usage: "[NAME]",
+    description: "ask another model from now on",
     group,
     async complete(typed, { about }) {
       if (!known || performance.now() - known.at > FRESH)
@@ -61,13 +61,17 @@ const canPick = ({ terminal }: Ctx): boolean => Boolean(terminal) && process.env
 async function pick(ctx: Ctx): Promise<string | undefined> {
   const { about, chat, note, terminal, signal } = ctx;
   const { models, failures } = await about.models(true);
-  failures.forEach(note);
-  if (!models.length) throw new Error("Cannot choose a model: no provider offers any. /setup helps.");
+  if (!models.length) failures.forEach(note);
+  if (!models.length)
+    throw new Error("Cannot choose a model: no provider offers any. /config providers tells where they are.");
   const { search } = await import("@inquirer/prompts");
   const found = await finder(models);
   const source = (term = "") => found(term).map((model) => ({ value: model.id, name: row(model), short: model.id }));
   return terminal!(() =>
-    search({ message: `Model (now ${chat.model})`, pageSize: 10, source }, { signal, output: process.stderr }),
+    search(
+      { message: `Model (now ${chat.model})`, pageSize: 10, source, default: chat.model },
+      { signal, output: process.stderr },
+    ),
   ).catch((error) => {
     if (/^(ExitPromptError|AbortPromptError)$/.test(error.name)) return undefined; // Ctrl+C means no
     throw error;

@@ -26,8 +26,8 @@ export default (zz: Zz) => {
   });
   zz.command({
     name: "sessions",
-    usage: `[${Object.keys(ACTS).join(" | ")}] …`,
-    description: "the conversations that were saved: this folder's, or what is said to do with them",
+    usage: "[WHAT …]",
+    description: `conversations that were saved: ${Object.keys(ACTS).join(", ")}`,
     group: "sessions and model",
     complete,
     async run(rest, ctx) {

@@ -101,7 +101,7 @@ function complete(typed: string, ctx: Ctx): Choice[] {
   if (given === undefined)
     return ctx.settings
       .list()
-      .filter((setting) => setting.name.startsWith(name))
+      .filter((setting) => setting.name.toLowerCase().includes(name.toLowerCase()))
       .map((setting) => ({ name: setting.name, description: setting.about ?? shown(setting.name, setting.value) }));
   const setting = find(ctx, name);
   const values = setting ? valuesFor(setting) : [];

@@ -57,7 +57,9 @@ function complete(typed: string, { sessions, chat }: Ctx) {
   const short = shortIds(headers);
   return headers
     .filter(({ id }) => id !== chat.id || word === "rename" || word === "export")
-    .filter(({ id }) => short.get(id)!.startsWith(given) || id.startsWith(given))
+    .filter(({ id, title }) =>
+      [short.get(id)!, id, title.toLowerCase()].some((one) => one.includes(given.toLowerCase())),
+    )
     .map(({ id, title }) => ({ name: `${word} ${short.get(id)}`, description: title }));
 }
 

@@ -26,10 +26,10 @@ async function talk(t: TestContext, script: Parameters<typeof fakeOpenAI>[0], ho
   const term = terminal(where, asks(fake.url, ...args), { rows: 50, ...size });
   let raw = "";
   term.pty.onData((data) => (raw += data));
-  await term.sees("›");
   return {
     ...{ where, term, fake, raw: () => raw },
     async gives(line: string, text: string | RegExp) {
+      await term.sees(/(^|\n)›$/); // ready: what is typed ahead stands elsewhere on the screen
       term.type(line + KEY.enter);
       return term.sees(text);
     },

@@ -52,10 +52,10 @@ async function talk(t: TestContext, where: Place, script: Parameters<typeof fake
   const fake = await fakeOpenAI(script);
   t.after(fake.close);
   const term = terminal(where, asks(fake.url), { rows: 40, cols });
-  await term.sees("›");
   return {
     ...{ term, fake },
     async gives(line: string, text: string | RegExp) {
+      await term.sees(/(^|\n)›$/); // ready: what is typed ahead stands elsewhere on the screen
       term.type(line + KEY.enter);
       return term.sees(text);
     },

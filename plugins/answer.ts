@@ -1,5 +1,4 @@
 // What becomes of an answer, and of a message before it is sent: /copy, /save, /edit.
-import { spawn } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Message, Zz } from "zz";
@@ -83,7 +82,8 @@ async function toPrograms(text: string): Promise<string[]> {
   return [];
 }
 
-function piped(name: string, args: string[], text: string): Promise<boolean> {
+async function piped(name: string, args: string[], text: string): Promise<boolean> {
+  const { spawn } = await import("node:child_process");
   return new Promise((resolve) => {
     const child = spawn(name, args, { stdio: ["pipe", "ignore", "ignore"], timeout: 2_000 });
     child.on("error", () => resolve(false)).on("exit", (code) => resolve(code === 0));

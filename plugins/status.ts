@@ -1,5 +1,4 @@
 // Where one stands: /status, what fills the model's window: /context, what it is told first: /prompt and --prompt.
-import { execFile } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
 import type { About, Changed, Ctx, Message, Result, Zz } from "zz";
@@ -125,7 +124,8 @@ async function knownWindow({ chat, about }: Ctx): Promise<number | undefined> {
 const percent = (part: number, whole: number): string =>
   `${((100 * part) / whole).toFixed(part * 10 < whole ? 1 : 0)} %`;
 
-function branchAt(root: string): Promise<string> {
+async function branchAt(root: string): Promise<string> {
+  const { execFile } = await import("node:child_process");
   const args = ["-C", root, "symbolic-ref", "--quiet", "--short", "HEAD"];
   return new Promise((resolve) =>
     execFile("git", args, { timeout: PATIENCE }, (error, stdout) => resolve(error ? "" : stdout.trim())),

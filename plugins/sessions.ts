@@ -5,6 +5,7 @@ import type { Ctx, Entry, Header, Message, Result, Saved, Zz } from "zz";
 
 type Act = { usage: string; about: string; run(rest: string, ctx: Ctx): unknown };
 const ACTS: Record<string, Act> = {
+  new: { usage: "", about: "begin a new one, as /new does", run: begin },
   all: { usage: "", about: "those of every folder", run: (_, ctx) => list(ctx, true) },
   search: { usage: "WORDS", about: "find a conversation by what was said in it", run: search },
   load: { usage: "[ID]", about: "go on with another conversation", run: load },
@@ -212,7 +213,13 @@ function around(text: string, words: string): string {
   return at > 20 ? `…${text.slice(at - 15)}` : text;
 }
 
-// Load, rename, delete
+// New, load, rename, delete
+
+function begin(_: string, { sessions, chat, note }: Ctx): void {
+  const { id } = chat;
+  sessions.open();
+  note(`A new conversation.${id ? ` The other is kept: /sessions load ${id}` : ""}`);
+}
 
 async function load(given: string, ctx: Ctx): Promise<void> {
   const { sessions, chat, note } = ctx;

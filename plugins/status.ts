@@ -166,7 +166,19 @@ async function contextOf(ctx: Ctx): Promise<string> {
   const least = window ? "" : " The provider does not tell how many its model takes; per cent are of all this.";
   const real = chat.used === undefined ? "" : ` The last request and its answer took ${chat.used}.`;
   const sum = `About ${all} tokens${window ? ` of ${window} (${percent(all, window)})` : ""}.${real}${least}`;
-  return [...chart(parts, window ?? all, roomOf()), ...wrapped(sum, roomOf())].join("\n");
+  const files = filesRead(chat.messages);
+  const read = files.length ? wrapped(`Files read: ${files.join(", ")}.`, roomOf()) : [];
+  return [...chart(parts, window ?? all, roomOf()), ...wrapped(sum, roomOf()), ...read].join("\n");
+}
+
+/** Of those that are still among the messages, the last first. */
+export function filesRead(messages: readonly Message[]): string[] {
+  const gone = new Set(messages.flatMap((one) => (one.role === "tool" && one.failed ? [one.id] : [])));
+  const calls = messages.flatMap((one) => (one.role === "assistant" ? (one.calls ?? []) : []));
+  const paths = calls.flatMap(({ id, name, args: { path: file } }) =>
+    name === "read_file" && typeof file === "string" && !gone.has(id) ? [file] : [],
+  );
+  return [...new Set(paths.reverse())];
 }
 
 /** What was said, by who said it; an answer's tokens are its server's count, where it told. */

@@ -9,7 +9,7 @@ import { shown } from "../../plugins/config.ts";
 import { drawTree, endOfTurn } from "../../plugins/conversation.ts";
 import { costs } from "../../plugins/cost.ts";
 import { page } from "../../plugins/lists.ts";
-import { aligned, chart, groups } from "../../plugins/status.ts";
+import { aligned, chart, filesRead, groups } from "../../plugins/status.ts";
 import { type Entry, fillTemplate, frontMatter, type Message } from "../../zz.ts";
 import { call, fakeOpenAI, say } from "../fake/openai.ts";
 import { type Place, place, ROOT, zz } from "../run.ts";
@@ -336,7 +336,7 @@ describe("status", { concurrency: 2 }, () => {
     writeFileSync(join(where.cwd, "big.txt"), "word ".repeat(8_000));
     const { gives } = await talk(t, [call(["read_file", { path: "big.txt" }]), say("Read.")], { where });
     await gives("read it", "Read.");
-    const shown = await gives("/context", /About \d+ tokens/);
+    const shown = await gives("/context", /About \d+ tokens[\s\S]*\nFiles read: big\.txt\.\n/);
     const rows = shown
       .slice(shown.indexOf("/context"))
       .split("\n")
@@ -686,6 +686,16 @@ describe("tables", () => {
     ]);
     for (const room of [20, 39, 79])
       for (const line of chart(groups(messages), 400, room)) ok(line.length <= room, line);
+  });
+
+  test("filesRead() names each file once, without those that could not be read", () => {
+    const calls = (...paths: string[]) => paths.map((path) => ({ id: path, name: "read_file", args: { path } }));
+    const messages = [
+      { role: "assistant", text: "", calls: calls("a", "b", "gone") },
+      { role: "tool", id: "gone", name: "read_file", text: "no", failed: true },
+      { role: "assistant", text: "", calls: calls("a") },
+    ] as Message[];
+    deepEqual(filesRead(messages), ["a", "b"]);
   });
 
   test("aligned() puts the second column below where it is narrow, and cuts words that are too long", () => {

@@ -77,6 +77,15 @@ describe("/sessions", { concurrency: 2 }, () => {
     await gives("/sessions all", /\/tmp\/other:\n {2}gamma {2}2026-01-26 \d\d:\d\d {2}elsewhere/);
   });
 
+  test("new begins another, as /new does", async (t) => {
+    const { where } = some();
+    const { gives, fake } = await talk(t, where, [say("Hello."), say("Again.")]);
+    await gives("good day", "Hello.");
+    await gives("/sessions new", "A new conversation. The other is kept");
+    await gives("anew", "Again.");
+    equal(fake.requests[1]!.body.messages[1].content, "anew");
+  });
+
   test("marks the one under way", async (t) => {
     const { where } = some();
     const { gives } = await talk(t, where, [say("Hello.")]);
@@ -110,7 +119,7 @@ describe("/sessions", { concurrency: 2 }, () => {
   });
 
   const wrong: [line: string, says: string][] = [
-    ["/sessions laod", "Cannot obey '/sessions laod': say all, search, load, rename, delete, export."],
+    ["/sessions laod", "Cannot obey '/sessions laod': say new, all, search, load, rename, delete, export."],
     ["/sessions load nope", "Cannot find a session 'nope': none begins so, or several do."],
     ["/sessions load beta", "Cannot find a session 'beta': none begins so, or several do."],
     ["/sessions rename", "Cannot rename to nothing"],
@@ -309,7 +318,7 @@ describe("/sessions export", { concurrency: 2 }, () => {
 
 describe("completions", { concurrency: 2 }, () => {
   const rows: [line: string, names: string[] | RegExp][] = [
-    ["sessions|", ["all", "search ", "load ", "rename ", "delete ", "export "]],
+    ["sessions|", ["new", "all", "search ", "load ", "rename ", "delete ", "export "]],
     ["sessions|lo", ["load "]],
     ["sessions|load ", ["load alpha", "load beta2", "load beta3", "load gamma"]],
     ["sessions|delete beta", ["delete beta2", "delete beta3"]],

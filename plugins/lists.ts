@@ -1,7 +1,7 @@
-// What there is: --tools, --plugins, --models, --sessions and the commands of the same names, --help, /help, --completion.
-import type { Ctx, Flag, Result, Zz } from "zz";
+// What there is: --tools, --plugins and the commands of the same names, --help, /help, --completion.
+import type { About, Ctx, Flag, Result, Zz } from "zz";
 
-const LISTS: Record<string, { description: string; list(ctx: Ctx): Result | Promise<Result> }> = {
+const LISTS: Record<string, { description: string; list(ctx: Ctx): Result }> = {
   tools: {
     description: "list the tools",
     list: ({ about: { tools } }) => ({
@@ -18,40 +18,27 @@ const LISTS: Record<string, { description: string; list(ctx: Ctx): Result | Prom
       data: plugins,
     }),
   },
-  models: {
-    description: "list the models that the providers offer",
-    async list({ about, note }) {
-      const { models, failures } = await about.models();
-      failures.forEach(note);
-      return { text: table(models.map(({ id, window }) => (window ? [id, `${window} tokens`] : [id]))), data: models };
-    },
-  },
-  sessions: {
-    description: "list the sessions, newest first",
-    list: ({ sessions }) => ({
-      text: table(sessions.list().map(({ id, at, title }) => [id, at.slice(0, 16).replace("T", " "), title])),
-      data: sessions.list(),
-    }),
-  },
 };
+/** In the order of /help. Commands of other groups follow, those of none last. */
+const GROUPS = ["conversation", "sessions and model", "files and undo", "code", "settings", "templates"];
+const OTHER = "other";
 
 export default (zz: Zz) => {
   zz.flag({ name: "help", short: "h", description: "this page", run: (_, { about }) => ({ text: help(about.flags) }) });
   for (const [name, { description, list }] of Object.entries(LISTS)) {
     zz.flag({ name, description, run: (_, ctx) => list(ctx) });
-    zz.command({ name, description, run: async (_, ctx) => ctx.note((await list(ctx)).text) });
+    zz.command({ name, description, group: "settings", run: (_, ctx) => ctx.note(narrow(list(ctx).text, roomOf())) });
   }
   zz.command({
     name: "help",
-    description: "this list",
-    run(_, { about, note }) {
-      note(
-        table([
-          ...about.commands.map(({ name, description }) => [`/${name}`, description]),
-          ["//text", "send text that begins with a slash"],
-        ]),
-      );
-    },
+    usage: "[COMMAND]",
+    description: "this list, or all about one command",
+    group: "conversation",
+    complete: (typed, { about }) =>
+      about.commands
+        .filter(({ name }) => name.startsWith(typed.replace(/^\//, "")))
+        .map(({ name, description }) => ({ name, description })),
+    run: (rest, { about, note }) => note(rest ? one(rest.replace(/^\//, ""), about) : page(about, roomOf())),
   });
   zz.flag({
     name: "completion",
@@ -60,6 +47,74 @@ export default (zz: Zz) => {
     run: (shell, { about }) => ({ text: completion(String(shell), about.flags) }),
   });
 };
+
+const roomOf = (): number => (process.stderr.columns ?? 80) - 1;
+
+/** Every command in its group, then the keys. */
+export function page({ commands, keys }: Pick<About, "commands" | "keys">, room: number): string {
+  const groups = Map.groupBy(commands, ({ group = OTHER }) => group);
+  const place = (group: string) => (GROUPS.indexOf(group) + 1 || GROUPS.length + 1) + (group === OTHER ? 1 : 0);
+  const names = [...groups.keys()].sort((a, b) => place(a) - place(b));
+  const parts = names.map((group) => [
+    `${group}:`,
+    ...columns(
+      groups.get(group)!.map(({ name, usage, description, owner }) => {
+        const whose = group === OTHER ? ` (${owner})` : "";
+        return [`/${name}${usage ? ` ${usage}` : ""}`, description + whose];
+      }),
+      room,
+    ),
+  ]);
+  const typing = [["//TEXT", "send text that begins with a slash"], ...keys.map((key) => [key.name, key.description])];
+  return [...parts.flat(), "typing:", ...columns(typing as [string, string][], room)].join("\n");
+}
+
+/** The second column beside the first where there is room, else below it. */
+function columns(rows: [name: string, text: string][], room: number): string[] {
+  const left = room < 60 ? 0 : 26;
+  return rows.flatMap(([name, text]) => {
+    const beside = left > 0 && name.length <= left - 4;
+    const lines = wrapped(text, room - Math.max(left, 4)).map((line) => " ".repeat(Math.max(left, 4)) + line);
+    return beside ? [`  ${name}`.padEnd(left) + lines[0]!.slice(left), ...lines.slice(1)] : [`  ${name}`, ...lines];
+  });
+}
+
+function wrapped(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(/\s+/)) {
+    if (line && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = word;
+    } else line = line ? `${line} ${word}` : word;
+  }
+  return [...lines, line];
+}
+
+const narrow = (text: string, room: number): string =>
+  text
+    .split("\n")
+    .map((line) => (line.length > room ? `${line.slice(0, room - 1)}…` : line))
+    .join("\n");
+
+function one(given: string, { commands, plugins }: About): string {
+  const command = commands.find(({ name }) => name === given);
+  if (!command) {
+    const near = commands
+      .filter(({ name }) => name.includes(given) || given.includes(name))
+      .map(({ name }) => `/${name}`);
+    throw new Error(
+      `Cannot tell of '/${given}': there is no such command. ${near.length ? `There is: ${near.join(", ")}.` : "/help lists them."}`,
+    );
+  }
+  const { name, usage, description, group = OTHER, owner } = command;
+  const file = plugins.find((plugin) => plugin.name === owner)?.file;
+  return [
+    `/${name}${usage ? ` ${usage}` : ""}`,
+    ...wrapped(description, roomOf() - 2).map((line) => `  ${line}`),
+    `  ${group}; from ${owner}${file ? ` (${file})` : ""}`,
+  ].join("\n");
+}
 
 function help(flags: Flag[]): string {
   const rows = flags.map(({ name, short, value, optional, description }) => {

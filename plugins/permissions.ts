@@ -15,12 +15,14 @@ export default (zz: Zz) => {
   zz.command({
     name: "permissions",
     description: "what tools may do: list, allow, deny, keep or drop",
+    group: "settings",
     complete: (typed) => ["allow ", "deny ", "keep ", "drop "].filter((word) => word.startsWith(typed)),
     run: (rest, ctx) => ctx.note(obey(rest, ctx)),
   });
   zz.command({
     name: "auto-apply",
     description: "make edits in the project without asking: on or off; never commands",
+    group: "settings",
     complete: (typed) => ["on", "off"].filter((word) => word.startsWith(typed)),
     run: (rest, ctx) => ctx.note(autoApply(rest, ctx)),
   });

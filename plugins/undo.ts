@@ -2,12 +2,13 @@
 import type { Ctx, Result, Zz } from "zz";
 
 export default (zz: Zz) => {
+  const group = "files and undo";
   for (const [name, does] of [
     ["undo", "take back the last change to files: [n | turn | FILE]"],
     ["redo", "make again what was undone: [n]"],
   ] as const) {
     const travel = (what: string, { files }: Ctx) => files[name](what || "1");
-    zz.command({ name, description: does, run: async (rest, ctx) => ctx.note((await travel(rest, ctx)).text) });
+    zz.command({ name, description: does, group, run: async (rest, ctx) => ctx.note((await travel(rest, ctx)).text) });
     zz.flag({
       name,
       value: "N",
@@ -19,6 +20,7 @@ export default (zz: Zz) => {
   zz.command({
     name: "changes",
     description: "what was changed in this conversation",
+    group,
     run: (_, ctx) => ctx.note(list(ctx).text),
   });
   zz.flag({ name: "changes", description: "what this folder's last session changed", run: (_, ctx) => list(ctx) });

@@ -165,6 +165,7 @@ export default (zz: Zz<typeof defaults>) => {
   zz.command({
     name: "map",
     description: "show the map of the repository, or of what some words are about: /map [words]",
+    group: "code",
     run: async (rest, ctx) => {
       const { text } = await ctx.call("repo_map", rest ? { query: rest } : {});
       ctx.note(text);
@@ -173,6 +174,7 @@ export default (zz: Zz<typeof defaults>) => {
   zz.command({
     name: "reindex",
     description: "forget the index of this project's code and make it anew",
+    group: "code",
     run: async (_, ctx) => ctx.note(await (await ready(ctx)).reindex(ctx)),
   });
 

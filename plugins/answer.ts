@@ -1,0 +1,161 @@
+// What becomes of an answer, and of a message before it is sent: /copy, /save, /edit.
+import fs from "node:fs";
+import path from "node:path";
+import type { Ctx, Message, Zz } from "zz";
+
+const LARGEST_OSC = 74_994; // bytes; terminals drop more
+
+export default (zz: Zz) => {
+  const group = "conversation";
+  zz.command({
+    name: "copy",
+    usage: "[N | code [N]]",
+    description: "copy the last answer, the Nth last, or its code",
+    group,
+    complete: (typed) => ["code"].filter((word) => word.startsWith(typed)),
+    run: copy,
+  });
+  zz.command({
+    name: "save",
+    usage: "FILE [all]",
+    description: "write the last answer, or all, to a file",
+    group,
+    run: save,
+  });
+  zz.command({ name: "edit", usage: "[TEXT]", description: "write a message in your own editor", group, run: edit });
+};
+
+const answersOf = (messages: readonly Message[]): string[] =>
+  messages.flatMap((message) => (message.role === "assistant" && message.text ? [message.text] : []));
+
+/** What stands between fences, without them. */
+export function codeBlocks(markdown: string): string[] {
+  const blocks: string[] = [];
+  let open: { fence: string; indent: number; lines: string[] } | undefined;
+  for (const line of markdown.split("\n")) {
+    const [, indent = "", fence = ""] = /^( *)(`{3,}|~{3,})/.exec(line) ?? [];
+    if (!open && fence) open = { fence, indent: indent.length, lines: [] };
+    else if (open && fence.startsWith(open.fence) && line.trim() === fence) {
+      blocks.push(open.lines.join("\n"));
+      open = undefined;
+    } else open?.lines.push(line.slice(Math.min(open.indent, line.length - line.trimStart().length)));
+  }
+  return open ? [...blocks, open.lines.join("\n")] : blocks;
+}
+
+// /copy
+
+async function copy(rest: string, { chat, note }: Ctx): Promise<void> {
+  const [, code, digits = "1"] = /^(code)?\s*([1-9]\d*)?$/.exec(rest) ?? [undefined, undefined, ""];
+  if (!digits) throw new Error(`Cannot copy '${rest}': say /copy, /copy N, /copy code or /copy code N.`);
+  const answers = answersOf(chat.messages);
+  if (!answers.length) throw new Error("Cannot copy: there is no answer yet.");
+  const from = code ? codeBlocks(answers.at(-1)!) : answers.toReversed();
+  const text = from[Number(digits) - 1];
+  if (text === undefined)
+    throw new Error(`Cannot copy ${rest}: there ${from.length === 1 ? "is" : "are"} ${from.length || "none"}.`);
+  const ways = [...(toTerminal(text) ? ["the terminal"] : []), ...(await toPrograms(text))];
+  if (!ways.length)
+    throw new Error("Cannot copy: there is no terminal, nor wl-copy, xclip, pbcopy or clip.exe. /save FILE writes it.");
+  note(`Copied ${text.length} characters (through ${ways.join(" and ")}).`);
+}
+
+/** OSC 52, which reaches the clipboard also from another machine. Whether the terminal obeys it, nobody tells. */
+function toTerminal(text: string): boolean {
+  const bytes = Buffer.from(text);
+  const screen = [process.stdout, process.stderr].find((stream) => stream.isTTY);
+  if (!screen || process.env.TERM === "dumb" || bytes.length > LARGEST_OSC) return false;
+  screen.write(`\x1b]52;c;${bytes.toString("base64")}\x07`);
+  return true;
+}
+
+/** The first that is there and takes it. */
+async function toPrograms(text: string): Promise<string[]> {
+  const { env, platform } = process;
+  const programs: [name: string, args: string[], fits: unknown][] = [
+    ["pbcopy", [], platform === "darwin"],
+    ["clip.exe", [], platform === "win32" || env.WSL_DISTRO_NAME],
+    ["wl-copy", [], env.WAYLAND_DISPLAY],
+    ["xclip", ["-selection", "clipboard"], env.DISPLAY],
+  ];
+  for (const [name, args, fits] of programs) if (fits && (await piped(name, args, text))) return [name];
+  return [];
+}
+
+async function piped(name: string, args: string[], text: string): Promise<boolean> {
+  const { spawn } = await import("node:child_process");
+  return new Promise((resolve) => {
+    const child = spawn(name, args, { stdio: ["pipe", "ignore", "ignore"], timeout: 2_000 });
+    child.on("error", () => resolve(false)).on("exit", (code) => resolve(code === 0));
+    child.stdin.on("error", () => {}).end(text);
+  });
+}
+
+// /save
+
+async function save(rest: string, ctx: Ctx): Promise<void> {
+  const { chat, root, note } = ctx;
+  const [, given = "", all] = /^(.*?)(\s+all)?$/s.exec(rest) ?? [];
+  if (!given) throw new Error("Cannot save: give a file, /save FILE or /save FILE all.");
+  const answers = answersOf(chat.messages);
+  if (!answers.length) throw new Error(`Cannot save '${given}': there is no answer yet.`);
+  const text = all ? conversation(chat.messages) : `${answers.at(-1)!.trimEnd()}\n`;
+  const file = path.resolve(root, given.replace(/^~(?=\/|$)/, process.env.HOME ?? "~"));
+  const wrote = (await isInside(file, ctx)) ? await writeInside(file, text, ctx) : await writeOutside(file, text, ctx);
+  if (wrote) note(`Wrote ${given} (${text.length} characters).${wrote === "inside" ? " /undo takes it back." : ""}`);
+}
+
+const conversation = (messages: readonly Message[]): string =>
+  messages
+    .flatMap((message) => {
+      if (message.role === "tool" || (message.role === "user" && message.aside) || !message.text) return [];
+      return [`## ${message.role === "user" ? "You" : "zz"}\n\n${message.text.trimEnd()}\n`];
+    })
+    .join("\n");
+
+async function isInside(file: string, { root, files }: Ctx): Promise<boolean> {
+  try {
+    const there = path.relative(root, files.path(file));
+    return there !== "" && there !== ".." && !there.startsWith(`..${path.sep}`) && !path.isAbsolute(there);
+  } catch {
+    return false;
+  }
+}
+
+/** Who typed the name of a new file need not be asked for it; that of one which is there is shown and asked for. */
+async function writeInside(file: string, text: string, { files, permissions }: Ctx): Promise<"inside"> {
+  const rule = { verdict: "allow", kind: "write", name: file, exact: true, from: "answer" } as const;
+  const isNew = !fs.existsSync(file);
+  if (isNew) permissions.add(rule);
+  try {
+    await files.write(file, text);
+  } finally {
+    if (isNew) permissions.drop(rule);
+  }
+  return "inside";
+}
+
+async function writeOutside(file: string, text: string, { ask, note }: Ctx): Promise<"outside" | undefined> {
+  if (fs.statSync(file, { throwIfNoEntry: false })?.isDirectory())
+    throw new Error(`Cannot write '${file}': it is a folder. Name a file in it.`);
+  if (!fs.existsSync(path.dirname(file)))
+    throw new Error(`Cannot write '${file}': its folder is not there. Make it first.`);
+  if (fs.existsSync(file)) {
+    if (!ask) throw new Error(`Cannot write '${file}': it is there already. Name another.`);
+    if ((await ask(`${file} is there already. Overwrite it? [y/N] `, "yn")) !== "y")
+      return void note("It stays as it is.");
+  }
+  fs.writeFileSync(file, text);
+  return "outside";
+}
+
+// /edit
+
+async function edit(rest: string, ctx: Ctx): Promise<void> {
+  const { chat, note } = ctx;
+  if (!ctx.edit) throw new Error("Cannot open an editor: nobody is at a terminal here. Give the words themselves.");
+  const last = chat.messages.findLast((message) => message.role === "user" && !message.aside);
+  const saved = await ctx.edit(rest || last?.text || "", "message.md");
+  if (!saved?.trim()) return note("Nothing was sent.");
+  chat.send(saved.trim());
+}

@@ -1,0 +1,185 @@
+// The conversation as a tree: /clear, /new, /fork, /back, /retry and /tree.
+import type { Ctx, Entry, Image, Zz } from "zz";
+
+export default (zz: Zz) => {
+  const group = "conversation";
+  zz.command({ name: "clear", description: "empty the model's memory; /undo still works", group, run: clear });
+  zz.command({ name: "new", description: "begin a new conversation; this one stays saved", group, run: begin });
+  zz.command({ name: "fork", description: "go on in a copy of this conversation", group, run: fork });
+  zz.command({
+    name: "back",
+    usage: "[N | #ID]",
+    description: "take back your last N messages, or go to #ID of /tree",
+    group,
+    complete: (typed, { chat }) =>
+      chat
+        .tree()
+        .entries.filter(isSaid)
+        .map(({ id, message }) => ({ name: `#${id}`, description: oneLine(message.text).slice(0, 60) }))
+        .filter(({ name }) => name.startsWith(typed))
+        .reverse(),
+    run: back,
+  });
+  zz.command({ name: "retry", description: "take back your last message and send it again", group, run: retry });
+  zz.command({ name: "tree", description: "all that you said, also what was taken back", group, run: tree });
+};
+
+type Said = Entry & { message: { role: "user"; text: string; images?: Image[] } };
+const isSaid = (entry: Entry): entry is Said =>
+  entry.type === "message" && entry.message?.role === "user" && !entry.message.aside;
+const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim();
+const plural = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
+const quoted = ({ message: { text } }: Said): string => {
+  const line = oneLine(text);
+  return line.length > 40 ? `“${line.slice(0, 39)}…”` : `“${line}”`;
+};
+
+function clear(_: string, { chat, note }: Ctx): void {
+  const had = chat.messages.length;
+  if (had) chat.back(null);
+  note(
+    had
+      ? "The model starts from nothing. What was said is kept (/tree shows it), and /undo still works."
+      : "There is nothing to clear.",
+  );
+}
+
+function begin(_: string, { chat, sessions, note }: Ctx): void {
+  const { id } = chat;
+  sessions.open();
+  note(`A new conversation.${id ? ` The other is kept: /sessions load ${id}` : ""}`);
+}
+
+function fork(_: string, { chat, sessions, note }: Ctx): void {
+  const { id } = chat;
+  if (!chat.messages.length) throw new Error("Cannot copy this conversation: nothing was said in it yet.");
+  if (!id) throw new Error("Cannot copy this conversation: it is not saved. Start without --no-session.");
+  sessions.open(id, true);
+  const where = chat.id ? `This is a copy now: ${chat.id}.` : "This is a copy now, which cannot be saved.";
+  note(`${where} The other stays as it is: ${id}. What it changed in files is undone there.`);
+}
+
+function back(rest: string, { chat, note }: Ctx): void {
+  const { entries, branch } = chat.tree();
+  const [, sign, digits] = /^(#?)(\d+)$/.exec(rest || "1") ?? [];
+  if (!digits) throw new Error(`Cannot go back '${rest}': give how many messages, or #ID as /tree shows it.`);
+  if (sign) {
+    jump(Number(digits));
+    return;
+  }
+  const said = branch.filter(isSaid);
+  const first = said.at(-Number(digits));
+  if (!said.length) throw new Error("Cannot go back: nothing was said yet. /tree shows what was taken back.");
+  if (Number(digits) < 1 || Number(digits) > said.length)
+    throw new Error(`Cannot go back ${digits}: ${plural(said.length, "message")} of yours can be taken back.`);
+  chat.back(first!.parent);
+  const what = Number(digits) > 1 ? `${plural(Number(digits), "message")}, from ${quoted(first!)} on` : quoted(first!);
+  note(`Took back ${what}. /back #${said.at(-1)!.id} brings it again.${stillChanged(branch, first!)}`);
+
+  function jump(id: number): void {
+    const place = entries.find((entry) => entry.id === id);
+    if (!place) throw new Error(`Cannot go to #${id}: there is nothing of that number. /tree lists what there is.`);
+    chat.back(endOfTurn(entries, place).id);
+    note(isSaid(place) ? `Back at #${id}, ${quoted(place)}, after its answer.` : `Back at #${id}.`);
+  }
+}
+
+/** Files are not taken back with the words. */
+function stillChanged(branch: readonly Entry[], from: Entry): string {
+  const count = branch.slice(branch.indexOf(from)).filter(({ type }) => type === "change").length;
+  return count ? ` ${plural(count, "change")} to files stay${count === 1 ? "s" : ""}: /undo takes back the last.` : "";
+}
+
+/** A message of the person is gone back to with what came of it. */
+export function endOfTurn(entries: readonly Entry[], from: Entry): Entry {
+  if (!isSaid(from)) return from;
+  let end: Entry = from;
+  for (const entry of entries)
+    if (entry.parent === end.id && entry.type !== "back" && entry.id > end.id && !isSaid(entry) && !isAside(entry))
+      end = entry;
+  return end;
+}
+const isAside = ({ message }: Entry): boolean => message?.role === "user" && message.aside === true;
+
+function retry(_: string, { chat, note }: Ctx): void {
+  const { branch } = chat.tree();
+  const last = branch.findLast(isSaid);
+  if (!last) throw new Error("Cannot try again: nothing was said yet.");
+  const { text, images = [] } = last.message;
+  chat.back(last.parent);
+  images.forEach(chat.attach);
+  chat.send(text);
+  note(`Again: ${quoted(last)}.${stillChanged(branch, last)}`);
+}
+
+async function tree(_: string, { chat, note }: Ctx): Promise<void> {
+  const { entries, branch } = chat.tree();
+  const { default: widthOf } = await import("string-width");
+  const lines = drawTree(entries, branch, process.stderr.columns ?? 80, widthOf);
+  if (!lines.length) return note("Nothing was said yet.");
+  const here = branch.some(isSaid) ? "● in force" : "None in force";
+  note([...lines, `${here}; /back #ID goes there.`].join("\n"));
+}
+
+const DEEPEST = 6; // steps of indentation
+
+/**
+ * A line for each of the person's messages. What follows without an alternative stays at one depth, however long it is;
+ * of alternatives the one in force (or else the latest) does, and the others stand before it, indented.
+ */
+export function drawTree(
+  entries: readonly Entry[],
+  branch: readonly Entry[],
+  width: number,
+  widthOf: (text: string) => number,
+): string[] {
+  const inForce = new Set(branch.map(({ id }) => id));
+  const owners = new Map<number, number>(); // by entry, the person's message that it came of; 0: of none
+  const next = new Map<number, Said[]>();
+  const answers = new Map<number, string>();
+  let before = 0;
+  for (const entry of entries) {
+    const above = entry.parent === null ? 0 : (owners.get(entry.parent) ?? before);
+    before = isSaid(entry) ? entry.id : above;
+    owners.set(entry.id, before);
+    if (isSaid(entry)) next.set(above, [...(next.get(above) ?? []), entry]);
+    else if (entry.message?.role === "assistant" && entry.message.text) answers.set(above, oneLine(entry.message.text));
+  }
+  const lines: string[] = [];
+  walk(next.get(0) ?? [], 0);
+  return lines;
+
+  function walk(alternatives: Said[], depth: number): void {
+    for (let level = alternatives; level.length; ) {
+      const main = level.find(({ id }) => inForce.has(id)) ?? level.at(-1)!;
+      for (const other of level) if (other !== main) walk([other], depth + 1);
+      lines.push(lineOf(main, depth));
+      level = next.get(main.id) ?? [];
+    }
+  }
+
+  function lineOf({ id, message }: Said, depth: number): string {
+    const head = `${"  ".repeat(Math.min(depth, DEEPEST))}${inForce.has(id) ? "●" : "○"} #${id} `;
+    const answer = answers.get(id) ?? "";
+    const room = Math.max(8, width - 1 - head.length);
+    const text = oneLine(message.text) || "(an image)";
+    const own = answer ? Math.max(Math.floor(room * 0.6), room - 3 - widthOf(answer)) : room;
+    const told = cut(text, own, widthOf);
+    const left = room - widthOf(told) - 3;
+    return head + told + (answer && left > 3 ? ` → ${cut(answer, left, widthOf)}` : "");
+  }
+}
+
+/** As much of a text as fits so many columns. */
+function cut(text: string, columns: number, widthOf: (text: string) => number): string {
+  let fits = "";
+  let taken = 0;
+  for (const letter of text) {
+    taken += widthOf(letter);
+    if (taken > columns) break;
+    fits += letter;
+  }
+  if (fits === text) return text;
+  while (widthOf(fits) > columns - 1) fits = [...fits].slice(0, -1).join("");
+  return `${fits}…`;
+}

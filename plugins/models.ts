@@ -1,0 +1,115 @@
+// Which models there are, and which one answers: /models, /model, --models.
+import type { Ctx, Model, Result, Zz } from "zz";
+
+const FRESH = 60_000; // ms; so long what the providers offer is not asked for again while a line is typed
+
+export default (zz: Zz) => {
+  const group = "sessions and model";
+  let known: { models: Model[]; at: number } | undefined;
+  zz.flag({ name: "models", description: "list the models that the providers offer", run: (_, ctx) => listed(ctx) });
+  zz.command({
+    name: "models",
+    description: "list the models that the providers offer",
+    group,
+    async run(_, { about, chat, note }) {
+      const { models, failures } = await about.models(true);
+      const rows = models.map((model) => `${model.id === chat.model ? "*" : " "} ${row(model)}`);
+      note([...rows, ...failures].join("\n"));
+      if (models.every(({ id }) => id !== chat.model)) note(`In use: ${chat.model}, which none of them lists.`);
+    },
+  });
+  zz.command({
+    name: "model",
+    usage: "[NAME]",
+    description: "ask another model from now on",
+    group,
+    async complete(typed, { about }) {
+      if (!known || performance.now() - known.at > FRESH)
+        known = { models: (await about.models(true)).models, at: performance.now() };
+      const fits = known.models.filter(({ id }) => id.toLowerCase().includes(typed.toLowerCase()));
+      return fits.map(({ id, window }) => ({ name: id, ...(window && { description: `${window} tokens` }) }));
+    },
+    run: choose,
+  });
+};
+
+const row = ({ id, window }: Model): string => (window ? `${id}  ${window} tokens` : id);
+
+async function listed({ about, note }: Ctx): Promise<Result> {
+  const { models, failures } = await about.models();
+  failures.forEach(note);
+  const widest = Math.max(0, ...models.filter(({ window }) => window).map(({ id }) => id.length));
+  const rows = models.map(({ id, window }) => (window ? `${id.padEnd(widest)}  ${window} tokens` : id));
+  return { text: rows.join("\n"), data: models };
+}
+
+async function choose(rest: string, ctx: Ctx): Promise<void> {
+  const { chat, note } = ctx;
+  if (!rest && !canPick(ctx)) return note(inForce(ctx));
+  const name = rest ? await named(rest, ctx) : await pick(ctx);
+  if (!name || name === chat.model) return note(`Still ${inForce(ctx)}`);
+  await chat.use(name);
+  note(`Now ${inForce(ctx)}`);
+}
+
+const inForce = ({ chat: { model, window } }: Ctx): string =>
+  `${model}, ${window ? `with a window of ${window} tokens` : "whose window its provider does not tell"}.`;
+
+/** A picker needs a terminal that moves its cursor. */
+const canPick = ({ terminal }: Ctx): boolean => Boolean(terminal) && process.env.TERM !== "dumb";
+
+async function pick(ctx: Ctx): Promise<string | undefined> {
+  const { about, chat, note, terminal, signal } = ctx;
+  const { models, failures } = await about.models(true);
+  if (!models.length) failures.forEach(note);
+  if (!models.length)
+    throw new Error("Cannot choose a model: no provider offers any. /config providers tells where they are.");
+  const { search } = await import("@inquirer/prompts");
+  const found = await finder(models);
+  const source = (term = "") => found(term).map((model) => ({ value: model.id, name: row(model), short: model.id }));
+  return terminal!(() =>
+    search(
+      { message: `Model (now ${chat.model})`, pageSize: 10, source, default: chat.model },
+      { signal, output: process.stderr },
+    ),
+  ).catch((error) => {
+    if (/^(ExitPromptError|AbortPromptError)$/.test(error.name)) return undefined; // Ctrl+C means no
+    throw error;
+  });
+}
+
+/** Those that hold the words first, then those that are like them. */
+async function finder(models: Model[]): Promise<(term: string) => Model[]> {
+  const { default: Fuse } = await import("fuse.js");
+  const fuse = new Fuse(models, { keys: ["id"], threshold: 0.4, ignoreLocation: true });
+  return (term) => {
+    const holds = models.filter(({ id }) => id.toLowerCase().includes(term.toLowerCase()));
+    return holds.length ? holds : fuse.search(term).map(({ item }) => item);
+  };
+}
+
+/** The model that a name means: itself, the one whose id it is a part of, or what the person says to use all the same. */
+async function named(given: string, { about, ask, note }: Ctx): Promise<string | undefined> {
+  const { models, failures } = await about.models(true);
+  const ids = models.map(({ id }) => id);
+  if (ids.includes(given)) return given;
+  const [provider = ""] = given.split("/");
+  const tails = ids.filter((id) => id.slice(id.indexOf("/") + 1) === given);
+  if (tails.length === 1) return tails[0];
+  const isListed = ids.some((id) => id.startsWith(`${provider}/`));
+  const isProvider = isListed || failures.some((failure) => failure.startsWith(`${provider}: `));
+  if (isProvider && !isListed) return given; // it does not say what it has
+  if (given === provider && isProvider) return given; // its own choice
+  const near = (await finder(models))(given).map(({ id }) => id);
+  const told = near.length ? `The nearest: ${near.slice(0, 5).join(", ")}.` : "/models lists them.";
+  if (isProvider && given.includes("/")) {
+    const question = `${provider} does not list '${given}'. ${told} Use it all the same? [y/N] `;
+    if (ask) return (await ask(question, "yn")) === "y" ? given : undefined;
+    note(`${provider} does not list '${given}'. ${told}`);
+    return given;
+  }
+  if (near.length === 1) return near[0];
+  throw new Error(
+    `Cannot use model '${given}': ${near.length ? `${near.length} are like it` : "there is none"}. ${told}`,
+  );
+}

@@ -1,0 +1,383 @@
+// Conversations that were saved: /sessions and its list, search, load, rename, delete, export; --sessions.
+import fs from "node:fs";
+import path from "node:path";
+import type { Ctx, Entry, Header, Message, Result, Saved, Zz } from "zz";
+
+type Act = { usage: string; about: string; run(rest: string, ctx: Ctx): unknown };
+const ACTS: Record<string, Act> = {
+  new: { usage: "", about: "begin a new one, as /new does", run: begin },
+  all: { usage: "", about: "those of every folder", run: (_, ctx) => list(ctx, true) },
+  search: { usage: "WORDS", about: "find a conversation by what was said in it", run: search },
+  load: { usage: "[ID]", about: "go on with another conversation", run: load },
+  rename: { usage: "[ID] TITLE", about: "give a conversation another title", run: rename },
+  delete: { usage: "ID", about: "delete a conversation for good", run: remove },
+  export: {
+    usage: "[ID] [FILE] [--jsonl]",
+    about: "write a conversation to a file, as Markdown or JSON lines",
+    run: give,
+  },
+};
+const MOST = 20; // rows of a list
+
+export default (zz: Zz) => {
+  zz.flag({
+    name: "sessions",
+    description: "list the sessions, newest first",
+    run: (_, { sessions }) => flagged(sessions.list()),
+  });
+  zz.command({
+    name: "sessions",
+    usage: "[WHAT …]",
+    description: `conversations that were saved: ${Object.keys(ACTS).join(", ")}`,
+    group: "sessions and model",
+    complete,
+    async run(rest, ctx) {
+      const [, word = "", more = ""] = /^(\S*)\s*(.*)$/s.exec(rest) ?? [];
+      if (!word || word === "list") return list(ctx);
+      const act = Object.hasOwn(ACTS, word) && ACTS[word];
+      if (!act) throw new Error(`Cannot obey '/sessions ${word}': say ${Object.keys(ACTS).join(", ")}.`);
+      await act.run(more.trim(), ctx);
+    },
+  });
+};
+
+function flagged(headers: Header[]): Result {
+  const rows = headers.map(({ id, at, title }) => [id, at.slice(0, 16).replace("T", " "), title] as const);
+  const widest = Math.max(0, ...rows.map(([id]) => id.length));
+  return { text: rows.map(([id, at, title]) => `${id.padEnd(widest)}  ${at}  ${title}`).join("\n"), data: headers };
+}
+
+function complete(typed: string, { sessions, chat }: Ctx) {
+  const [, word = "", given] = /^(\S*)(?:\s+(.*))?$/s.exec(typed) ?? [];
+  if (given === undefined)
+    return Object.entries(ACTS)
+      .filter(([name]) => name.startsWith(word))
+      .map(([name, { about, usage }]) => ({ name: usage ? `${name} ` : name, description: about }));
+  if (!/^(load|rename|delete|export)$/.test(word)) return [];
+  const headers = sessions.list();
+  const short = shortIds(headers);
+  return headers
+    .filter(({ id }) => id !== chat.id || word === "rename" || word === "export")
+    .filter(({ id, title }) =>
+      [short.get(id)!, id, title.toLowerCase()].some((one) => one.includes(given.toLowerCase())),
+    )
+    .map(({ id, title }) => ({ name: `${word} ${short.get(id)}`, description: title }));
+}
+
+// Which one
+
+/** As much of an id's last part as no other begins with: short enough to type. */
+export function shortIds(headers: readonly Pick<Header, "id">[]): Map<string, string> {
+  const tails = headers.map(({ id }) => id.slice(id.lastIndexOf("-") + 1));
+  let length = 4;
+  const isUnique = () => new Set(tails.map((tail) => tail.slice(0, length))).size === tails.length;
+  while (length < 12 && !isUnique()) length++;
+  return new Map(headers.map(({ id }, i) => [id, isUnique() ? tails[i]!.slice(0, length) : id]));
+}
+
+/** By the beginning of its id or of the id's last part. */
+function idOf(given: string, headers: readonly Header[]): string | undefined {
+  const tail = (id: string) => id.slice(id.lastIndexOf("-") + 1);
+  const fits = headers.filter(({ id }) => id.startsWith(given) || (given.length > 3 && tail(id).startsWith(given)));
+  return fits.find(({ id }) => id === given)?.id ?? (fits.length === 1 ? fits[0]!.id : undefined);
+}
+
+function found(given: string, { sessions }: Ctx): Header {
+  const headers = sessions.list();
+  const id = idOf(given, headers);
+  if (id !== undefined) return headers.find((header) => header.id === id)!;
+  throw new Error(`Cannot find a session '${given}': none begins so, or several do. /sessions all lists them.`);
+}
+
+// Lists
+
+async function list({ sessions, chat, root, note }: Ctx, everywhere = false): Promise<void> {
+  const headers = sessions.list();
+  const here = headers.filter((header) => header.root === root);
+  const away = headers.filter((header) => header.root !== root);
+  const short = shortIds(headers);
+  const room = roomOf();
+  const { default: widthOf } = await import("string-width");
+  const lines = (everywhere ? here : here.slice(0, MOST)).map((header) =>
+    lineOf(header, short, chat.id, room, widthOf),
+  );
+  if (everywhere)
+    for (const [folder, some] of Map.groupBy(away, (header) => header.root))
+      lines.push(`${folder}:`, ...some.map((header) => lineOf(header, short, chat.id, room, widthOf)));
+  const older = everywhere ? 0 : Math.max(0, here.length - MOST);
+  const rest = [older && `${older} older`, !everywhere && away.length && `${away.length} in other folders`];
+  if (!headers.length) return note("No conversation was saved yet.");
+  if (!lines.length) lines.push("None in this folder.");
+  const more = rest.filter(Boolean).join(", ");
+  note([...lines, ...(more ? [`${more}: /sessions all`] : [])].join("\n"));
+}
+
+const roomOf = (): number => (process.stderr.columns ?? 80) - 1;
+
+/** Narrow, it says less. */
+function lineOf(
+  { id, at, title, model }: Header,
+  short: Map<string, string>,
+  current: string | null,
+  room: number,
+  widthOf: (text: string) => number,
+): string {
+  const head = `${id === current ? "*" : " "} ${short.get(id)}  ${timeOf(at, room)}  `;
+  const name = room < 60 ? "" : `  ${model.slice(0, 24)}`;
+  const most = Math.max(8, room - head.length - name.length);
+  const told = cut(title || "(no title)", most, widthOf);
+  return `${head}${told}${name && " ".repeat(Math.max(0, most - widthOf(told)))}${name}`;
+}
+
+/** Local time; narrow, without the year. */
+function timeOf(at: string, room = 80): string {
+  const time = new Date(at);
+  if (Number.isNaN(time.getTime())) return at.slice(0, 16);
+  const two = (part: number) => String(part).padStart(2, "0");
+  const day = `${two(time.getMonth() + 1)}-${two(time.getDate())}`;
+  const hour = `${two(time.getHours())}:${two(time.getMinutes())}`;
+  return room < 60 ? day : `${time.getFullYear()}-${day} ${hour}`;
+}
+
+function cut(text: string, columns: number, widthOf: (text: string) => number): string {
+  if (widthOf(text) <= columns) return text;
+  let fits = "";
+  for (const letter of text) {
+    if (widthOf(fits + letter) > columns - 1) break;
+    fits += letter;
+  }
+  return `${fits}…`;
+}
+
+// Search
+
+type Line = { header: Header; id: number; text: string };
+const FOUND = 12; // sessions
+const LOOKED_AT = 200; // characters of a line that need not be written quite so
+
+/** What holds all the words goes before what is like them. */
+async function search(words: string, { sessions, note }: Ctx): Promise<void> {
+  if (!words) throw new Error("Cannot search for nothing: give words, /sessions search WORDS.");
+  const headers = sessions.list();
+  const short = shortIds(headers);
+  const lines = headers.flatMap((header) => linesOf(header, sessions));
+  const exact = lines.filter(({ text }) => holds(text, words));
+  const hits = exact.length ? exact : await alike(lines, words);
+  if (!hits.length) return note(`Nothing like '${words}' was said in ${headers.length} conversations.`);
+  const { default: widthOf } = await import("string-width");
+  const room = roomOf();
+  const bySession = [...Map.groupBy(hits, ({ header }) => header.id).values()];
+  const shown = bySession.slice(0, FOUND).flatMap((some) => {
+    const places = some.filter(({ id }) => id).slice(0, 2);
+    const told = places.map(({ id, text }) => cut(`     #${id} ${around(text, words)}`, room, widthOf));
+    return [lineOf(some[0]!.header, short, null, room, widthOf), ...told];
+  });
+  if (bySession.length > FOUND) shown.push(`${bySession.length - FOUND} more conversations; give more words.`);
+  note(shown.join("\n"));
+}
+
+/** A session's title, and every line that was said in it. */
+function linesOf(header: Header, sessions: Ctx["sessions"]): Line[] {
+  let saved: Saved;
+  try {
+    saved = sessions.read(header.id);
+  } catch {
+    return []; // spoilt: --sessions leaves it out as well
+  }
+  const said = saved.entries.flatMap(({ id, message }) =>
+    message && message.role !== "tool"
+      ? message.text.split("\n").flatMap((text) => (text.trim() ? [{ header, id, text: text.trim() }] : []))
+      : [],
+  );
+  return [{ header, id: 0, text: header.title }, ...said];
+}
+
+function holds(text: string, words: string): boolean {
+  const low = text.toLowerCase();
+  return words
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => low.includes(word));
+}
+
+async function alike(lines: Line[], words: string): Promise<Line[]> {
+  const { default: Fuse } = await import("fuse.js");
+  const docs = lines.map((line) => ({ line, text: line.text.slice(0, LOOKED_AT) }));
+  const fuse = new Fuse(docs, { keys: ["text"], threshold: 0.3, ignoreLocation: true, minMatchCharLength: 3 });
+  return fuse.search(words, { limit: 50 }).map(({ item }) => item.line);
+}
+
+/** The line from a little before the first of the words. */
+function around(text: string, words: string): string {
+  const at = text.toLowerCase().indexOf(words.toLowerCase().split(/\s+/)[0]!);
+  return at > 20 ? `…${text.slice(at - 15)}` : text;
+}
+
+// New, load, rename, delete
+
+function begin(_: string, { sessions, chat, note }: Ctx): void {
+  const { id } = chat;
+  sessions.open();
+  note(`A new conversation.${id ? ` The other is kept: /sessions load ${id}` : ""}`);
+}
+
+async function load(given: string, ctx: Ctx): Promise<void> {
+  const { sessions, chat, note } = ctx;
+  const header = given ? found(given, ctx) : await pick(ctx);
+  if (!header) return;
+  if (header.id === chat.id) return note("That is this conversation.");
+  sessions.open(header.id);
+  const said = chat.messages.filter(({ role, ...more }) => role === "user" && !("aside" in more));
+  const last = chat.messages.findLast(({ role, text }) => role === "assistant" && text);
+  const count = `${said.length} message${said.length === 1 ? "" : "s"} of yours`;
+  note(
+    `Now in “${header.title}”: ${count}, ${chat.model}.${header.root === ctx.root ? "" : ` It was begun in ${header.root}.`}`,
+  );
+  if (!last) return;
+  const { default: widthOf } = await import("string-width");
+  const room = roomOf() * 2;
+  note(`You: ${cut(oneLine(said.at(-1)?.text ?? ""), room, widthOf)}\nzz: ${cut(oneLine(last.text), room, widthOf)}`);
+}
+const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim();
+
+async function pick({ sessions, chat, root, terminal, signal, note }: Ctx): Promise<Header | undefined> {
+  const all = sessions.list().filter(({ id }) => id !== chat.id);
+  const headers = [...all.filter((one) => one.root === root), ...all.filter((one) => one.root !== root)];
+  if (!headers.length) return void note("There is no other conversation.");
+  if (!terminal || process.env.TERM === "dumb")
+    throw new Error("Cannot choose a conversation here: give its id, /sessions load ID. /sessions lists them.");
+  const [{ search }, { default: Fuse }, { default: widthOf }] = await Promise.all([
+    import("@inquirer/prompts"),
+    import("fuse.js"),
+    import("string-width"),
+  ]);
+  const short = shortIds(headers);
+  const fuse = new Fuse(headers, { keys: ["title", "id"], threshold: 0.4, ignoreLocation: true });
+  const source = (term = "") =>
+    (term ? fuse.search(term).map(({ item }) => item) : headers).map((header) => ({
+      value: header,
+      name: lineOf(header, short, null, roomOf() - 4, widthOf),
+      short: cut(header.title, 40, widthOf),
+    }));
+  return terminal(() =>
+    search({ message: "Conversation", pageSize: 10, source }, { signal, output: process.stderr }),
+  ).catch((error) => {
+    if (/^(ExitPromptError|AbortPromptError)$/.test(error.name)) return undefined; // Ctrl+C means no
+    throw error;
+  });
+}
+
+function rename(rest: string, ctx: Ctx): void {
+  const { sessions, chat, note } = ctx;
+  const headers = sessions.list();
+  const [, word = "", more = ""] = /^(\S+)\s+(.+)$/s.exec(rest) ?? [];
+  const other = word && idOf(word, headers);
+  const id = other || chat.id;
+  const title = oneLine(other ? more : rest);
+  if (!title) throw new Error("Cannot rename to nothing: give a title, /sessions rename [ID] TITLE.");
+  if (!id) throw new Error("Cannot rename this conversation: nothing of it is saved yet.");
+  sessions.rename(id, title);
+  note(`${id === chat.id ? "This conversation" : shortIds(headers).get(id)} is called “${title}” now.`);
+}
+
+async function remove(given: string, ctx: Ctx): Promise<void> {
+  const { ask, sessions, note } = ctx;
+  if (!given) throw new Error("Cannot delete nothing: give an id, /sessions delete ID. /sessions lists them.");
+  const { id, title } = found(given, ctx);
+  if (!ask) throw new Error(`Cannot delete '${title}': nobody is there to be asked. Do it at a terminal.`);
+  if ((await ask(`Delete “${title}” of ${timeOf(sessions.read(id).header.at)} for good? [y/N] `, "yn")) !== "y")
+    return note("It stays.");
+  sessions.remove(id);
+  note(`Deleted “${title}”.`);
+}
+
+// Export
+
+async function give(rest: string, ctx: Ctx): Promise<void> {
+  const { sessions, chat, root, ask, note } = ctx;
+  const words = rest.split(/\s+/).filter((word) => word && word !== "--jsonl");
+  const other = words.length ? idOf(words[0]!, sessions.list()) : undefined;
+  const name = words.slice(other ? 1 : 0).join(" ");
+  const saved = savedOf(other);
+  const wanted = rest.split(/\s+/).includes("--jsonl") ? ".jsonl" : ".md";
+  const file = path.resolve(root, homed(name) || `${nameOf(saved.header)}${wanted}`);
+  const lines = name.endsWith(".jsonl") || (!name.endsWith(".md") && wanted === ".jsonl");
+  if (fs.statSync(path.dirname(file), { throwIfNoEntry: false })?.isDirectory() !== true)
+    throw new Error(`Cannot write '${file}': its folder is not there. Make it first.`);
+  if (fs.statSync(file, { throwIfNoEntry: false })?.isDirectory())
+    throw new Error(`Cannot write '${file}': it is a folder. Name a file in it.`);
+  if (fs.existsSync(file)) {
+    if (!ask) throw new Error(`Cannot write '${file}': it is there already. Name another.`);
+    if ((await ask(`${file} is there already. Overwrite it? [y/N] `, "yn")) !== "y") return note("It stays as it is.");
+  }
+  const text = lines
+    ? [saved.header, ...saved.entries].map((one) => `${JSON.stringify(one)}\n`).join("")
+    : toMarkdown(saved);
+  fs.writeFileSync(file, text);
+  note(`Wrote ${file} (${lines ? `${saved.entries.length + 1} lines` : `${text.length} characters`}).`);
+
+  function savedOf(id: string | undefined): Saved {
+    const known = sessions.list().find((one) => one.id === (id ?? chat.id));
+    if (id !== undefined) return { ...sessions.read(id), header: known! };
+    const { entries, branch } = chat.tree();
+    if (!chat.messages.length) throw new Error("Cannot export this conversation: nothing was said in it.");
+    const at = entries[0]?.at ?? new Date().toISOString();
+    const unsaved: Header = {
+      zz: 1,
+      id: "unsaved",
+      at,
+      root,
+      model: chat.model,
+      title: oneLine(chat.messages[0]!.text),
+    };
+    return { header: known ?? unsaved, entries, branch: () => [...branch] };
+  }
+}
+
+const homed = (name: string): string => name.replace(/^~(?=\/|$)/, process.env.HOME ?? "~");
+
+const nameOf = ({ at, title }: Header): string =>
+  [
+    "zz",
+    at.slice(0, 10),
+    title
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}]+/gu, "-")
+      .slice(0, 40)
+      .replace(/^-|-$/g, ""),
+  ]
+    .filter(Boolean)
+    .join("-");
+
+const LONGEST_RESULT = 4_000; // characters of a tool's result in Markdown; JSON lines have all
+
+/** The branch in force, as a person reads it. */
+export function toMarkdown({ header, branch }: Pick<Saved, "header" | "branch">): string {
+  const said = branch().flatMap((entry: Entry) => (entry.type === "message" && entry.message ? [entry.message] : []));
+  const head = `# ${oneLine(header.title)}\n\n${timeOf(header.at)} · ${header.model} · ${header.root}`;
+  return `${[head, ...said.map(partOf)].join("\n\n")}\n`;
+}
+
+function partOf(message: Message): string {
+  if (message.role === "user") {
+    const pictures = message.images?.length ? `\n\n(${message.images.length} image(s))` : "";
+    return message.aside ? `> ${message.text.replaceAll("\n", "\n> ")}` : `## You\n\n${message.text}${pictures}`;
+  }
+  if (message.role === "tool") {
+    const { text } = message;
+    const rest = text.length - LONGEST_RESULT;
+    const told = rest > 0 ? `${text.slice(0, LONGEST_RESULT)}\n… ${rest} more characters` : text;
+    return `${message.failed ? "Failed: " : ""}\`${message.name}\` gave\n\n${fenced(told)}`;
+  }
+  const calls = (message.calls ?? []).map(
+    ({ name, args }) => `\`${name}\` with\n\n${fenced(JSON.stringify(args, null, 2))}`,
+  );
+  return [`## zz${message.model ? ` (${message.model})` : ""}`, message.text, ...calls].filter(Boolean).join("\n\n");
+}
+
+/** In a fence that the text does not close. */
+function fenced(text: string): string {
+  const longest = Math.max(2, ...Array.from(text.matchAll(/`{3,}/g), ([ticks]) => ticks.length));
+  const fence = "`".repeat(longest + 1);
+  return `${fence}\n${text}\n${fence}`;
+}

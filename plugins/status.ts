@@ -1,0 +1,228 @@
+// Where one stands: /status, what fills the model's window: /context, what it is told first: /prompt and --prompt.
+import fs from "node:fs";
+import path from "node:path";
+import type { About, Changed, Ctx, Message, Result, Zz } from "zz";
+
+const CHARS_A_TOKEN = 4;
+const PATIENCE = 1_000; // ms for a provider to tell its models' windows
+
+export default (zz: Zz) => {
+  const refused = zz.state({ count: 0 });
+  const since = Date.now();
+  const group = "sessions and model";
+  zz.on("decided", ({ kind, allowed }) => void (kind === "write" && !allowed && refused.count++));
+  zz.command({
+    name: "status",
+    description: "the session, the model, and what was done so far",
+    group,
+    run: async (_, ctx) => ctx.note(aligned(await status(ctx, since, refused.count))),
+  });
+  zz.command({
+    name: "context",
+    description: "what fills the model's window",
+    group,
+    run: async (_, ctx) => ctx.note(await contextOf(ctx)),
+  });
+  zz.command({
+    name: "prompt",
+    description: "the system prompt, layer by layer",
+    group,
+    run: async (_, ctx) => ctx.note((await prompt(ctx)).text),
+  });
+  zz.flag({ name: "prompt", description: "print the system prompt, layer by layer", run: (_, ctx) => prompt(ctx) });
+};
+
+const roomOf = (): number => (process.stderr.columns ?? 80) - 1;
+const tokensOf = (text: string): number => Math.ceil(text.length / CHARS_A_TOKEN);
+const plural = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
+
+/** Two columns; what does not fit goes on below, and where it is narrow it stands below from the first. */
+export function aligned(rows: [name: string, text: string][], room = roomOf()): string {
+  const indent = room < 50 ? 2 : 14;
+  return rows
+    .flatMap(([name, text]) => {
+      const lines = wrapped(text, room - indent).map((line) => " ".repeat(indent) + line);
+      return room < 50 ? [name, ...lines] : [name.padEnd(indent) + lines[0]!.slice(indent), ...lines.slice(1)];
+    })
+    .join("\n");
+}
+
+/** At spaces where there are any, else where it must be. */
+function wrapped(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let rest = text;
+  while (rest.length > width) {
+    const space = rest.lastIndexOf(" ", width);
+    const at = space > width / 2 ? space : width;
+    lines.push(rest.slice(0, at));
+    rest = rest.slice(at).trimStart();
+  }
+  return [...lines, rest];
+}
+
+// /status
+
+async function status(ctx: Ctx, since: number, refused: number): Promise<[string, string][]> {
+  const { chat, about, files, permissions, settings, sessions, root } = ctx;
+  const [provider = ""] = chat.model.split("/");
+  const turns = chat.messages.filter((message) => message.role === "user" && !message.aside).length;
+  const results = chat.messages.filter((message) => message.role === "tool");
+  const failed = results.filter((result) => result.failed).length;
+  const title = chat.id ? sessions.list().find(({ id }) => id === chat.id)?.title : undefined;
+  const broken = about.plugins.filter(({ failure }) => failure);
+  const branch = await branchAt(root);
+  const own = settings.list().filter((one) => one.value !== undefined && !same(one.value, one.default)).length;
+  return [
+    ["session", chat.id ? `${chat.id}${title ? ` “${title}”` : ""}` : "not saved"],
+    ["stored in", storeOf(ctx)],
+    ["provider", `${provider}${urlOf(ctx, provider)}`],
+    ["model", chat.model],
+    ["window", await windowOf(ctx)],
+    ["folder", root + (branch ? `, branch ${branch}` : "")],
+    ["since start", `${minutes(Date.now() - since)}; ${plural(turns, "turn")} in this conversation`],
+    ["tokens", spent(chat.messages)],
+    ["tools", `${plural(results.length, "call")}${failed ? `, ${failed} of them failed` : ""}`],
+    ["edits", edits(files.changes(), refused)],
+    ["plugins", `${about.plugins.length - broken.length} loaded, ${broken.length} failed${names(broken)}`],
+    ["permissions", `${plural(permissions.rules.length, "rule")} beside zz's own (/permissions)`],
+    ["settings", `${path.join(about.home, "zz.config.json")}, ${own} differ from zz's own (/config)`],
+  ];
+}
+
+const same = (one: unknown, two: unknown): boolean => JSON.stringify(one) === JSON.stringify(two);
+const names = (broken: About["plugins"]): string => broken.map(({ name }) => `; ${name}`).join("");
+
+function storeOf({ chat, about }: Ctx): string {
+  if (!chat.id) return chat.id === "" ? "memory alone: it could not be written" : "nothing yet";
+  const file = path.join(about.home, "sessions", `${chat.id}.jsonl`);
+  const size = fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  return `${file} (${size < 10_000 ? `${size} bytes` : `${Math.round(size / 1_000)} kB`})`;
+}
+
+function urlOf({ settings }: Ctx, provider: string): string {
+  const all = settings.list().find(({ name }) => name === "providers")?.value as Record<string, { url?: string }>;
+  const url = all?.[provider]?.url;
+  return url ? ` at ${url.replace(/\/\/[^/@]*@/, "//")}` : "";
+}
+
+async function windowOf(ctx: Ctx): Promise<string> {
+  const { used } = ctx.chat;
+  const window = await knownWindow(ctx);
+  if (!window)
+    return `${used === undefined ? "" : `${used} tokens used; `}its provider does not tell how many it takes`;
+  return `${window} tokens, ${used === undefined ? "nothing of it used yet" : `${percent(used, window)} used (${used})`}`;
+}
+
+/** A conversation at a terminal knows it; one answer and out has not asked for it. */
+async function knownWindow({ chat, about }: Ctx): Promise<number | undefined> {
+  if (chat.window) return chat.window;
+  const late = new Promise<undefined>((resolve) => setTimeout(resolve, PATIENCE, undefined).unref());
+  const asked = about.models().catch(() => undefined);
+  return (await Promise.race([asked, late]))?.models.find(({ id }) => id === chat.model)?.window;
+}
+
+const percent = (part: number, whole: number): string =>
+  `${((100 * part) / whole).toFixed(part * 10 < whole ? 1 : 0)} %`;
+
+async function branchAt(root: string): Promise<string> {
+  const { execFile } = await import("node:child_process");
+  const args = ["-C", root, "symbolic-ref", "--quiet", "--short", "HEAD"];
+  return new Promise((resolve) =>
+    execFile("git", args, { timeout: PATIENCE }, (error, stdout) => resolve(error ? "" : stdout.trim())),
+  );
+}
+
+function minutes(ms: number): string {
+  if (ms < 60_000) return `${Math.round(ms / 1_000)} s`;
+  const all = Math.floor(ms / 60_000);
+  return all < 60 ? `${all} min` : `${Math.floor(all / 60)} h ${all % 60} min`;
+}
+
+function spent(messages: readonly Message[]): string {
+  const made = messages.flatMap((message) => (message.role === "assistant" ? [message] : []));
+  const sum = (what: "input" | "output") => made.reduce((all, { usage }) => all + (usage?.[what] ?? 0), 0);
+  const silent = made.filter(({ usage }) => !usage).length;
+  return `${sum("input")} in, ${sum("output")} out${silent ? `; of ${plural(silent, "answer")} unknown` : ""}`;
+}
+
+function edits(changes: Changed[], refused: number): string {
+  const undone = changes.filter((change) => change.undone).length;
+  return `${changes.length - undone} applied, ${undone} undone, ${refused} refused`;
+}
+
+// /context
+
+type Part = { name: string; tokens: number };
+const BAR = 12;
+
+async function contextOf(ctx: Ctx): Promise<string> {
+  const { chat, about } = ctx;
+  const layers = (await about.prompt()).map(({ name, text }) => ({ name: `prompt: ${name}`, tokens: tokensOf(text) }));
+  const schemas = about.tools.map(({ owner, ...told }) => JSON.stringify(told)).join("");
+  const tools = { name: `what ${plural(about.tools.length, "tool")} take`, tokens: tokensOf(schemas) };
+  const parts = [...layers, ...(about.tools.length ? [tools] : []), ...groups(chat.messages)];
+  const all = parts.reduce((sum, { tokens }) => sum + tokens, 0);
+  const window = await knownWindow(ctx);
+  const least = window ? "" : " The provider does not tell how many its model takes; per cent are of all this.";
+  const real = chat.used === undefined ? "" : ` The last request and its answer took ${chat.used}.`;
+  const sum = `About ${all} tokens${window ? ` of ${window} (${percent(all, window)})` : ""}.${real}${least}`;
+  const files = filesRead(chat.messages);
+  const read = files.length ? wrapped(`Files read: ${files.join(", ")}.`, roomOf()) : [];
+  return [...chart(parts, window ?? all, roomOf()), ...wrapped(sum, roomOf()), ...read].join("\n");
+}
+
+/** Of those that are still among the messages, the last first. */
+export function filesRead(messages: readonly Message[]): string[] {
+  const gone = new Set(messages.flatMap((one) => (one.role === "tool" && one.failed ? [one.id] : [])));
+  const calls = messages.flatMap((one) => (one.role === "assistant" ? (one.calls ?? []) : []));
+  const paths = calls.flatMap(({ id, name, args: { path: file } }) =>
+    name === "read_file" && typeof file === "string" && !gone.has(id) ? [file] : [],
+  );
+  return [...new Set(paths.reverse())];
+}
+
+/** What was said, by who said it; an answer's tokens are its server's count, where it told. */
+export function groups(messages: readonly Message[]): Part[] {
+  const sums = new Map<string, { count: number; tokens: number }>();
+  const add = (name: string, tokens: number) => {
+    const { count, tokens: before } = sums.get(name) ?? { count: 0, tokens: 0 };
+    sums.set(name, { count: count + 1, tokens: before + tokens });
+  };
+  for (const message of messages) {
+    if (message.role === "user") add(message.aside ? "what zz told it" : "your messages", tokensOf(message.text));
+    else if (message.role === "tool") add(`results of ${message.name}`, tokensOf(message.text));
+    else {
+      const calls = message.calls?.length ? JSON.stringify(message.calls) : "";
+      add("answers and calls", message.usage?.output ?? tokensOf(message.text + calls));
+    }
+  }
+  return [...sums].map(([name, { count, tokens }]) => ({ name: `${name} (${count})`, tokens }));
+}
+
+/** The biggest first. */
+export function chart(parts: Part[], whole: number, room: number): string[] {
+  const most = Math.max(1, ...parts.map(({ tokens }) => tokens));
+  const digits = String(most).length;
+  const bars = room >= 60;
+  const width = Math.min(Math.max(...parts.map(({ name }) => name.length)), room - digits - 10 - (bars ? BAR + 2 : 0));
+  return parts
+    .toSorted((a, b) => b.tokens - a.tokens)
+    .map(({ name, tokens }) => {
+      const told = name.length > width ? `${name.slice(0, width - 1)}…` : name.padEnd(width);
+      const bar = bars ? `  ${"█".repeat(Math.ceil((BAR * tokens) / most))}` : "";
+      return `${told}  ${String(tokens).padStart(digits)}  ${percent(tokens, whole || 1).padStart(6)}${bar}`;
+    });
+}
+
+// /prompt
+
+async function prompt({ about }: Ctx): Promise<Result> {
+  const parts = await about.prompt();
+  const shown = parts.map(
+    ({ name, slot, owner, text }) =>
+      `[${name}: ${slot}, from ${owner}, about ${plural(tokensOf(text), "token")}]\n${text}`,
+  );
+  const all = parts.reduce((sum, { text }) => sum + tokensOf(text), 0);
+  const data = parts.map((part) => ({ ...part, tokens: tokensOf(part.text) }));
+  return { text: [...shown, `[about ${all} tokens in all]`].join("\n\n"), data };
+}

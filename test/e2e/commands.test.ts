@@ -1,0 +1,729 @@
+// The slash commands, in a real pseudo-terminal: by what the screen shows, the session files hold and the server is asked.
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, type TestContext, test } from "node:test";
+import { spawn } from "@lydell/node-pty";
+import { codeBlocks } from "../../plugins/answer.ts";
+import { shown } from "../../plugins/config.ts";
+import { drawTree, endOfTurn } from "../../plugins/conversation.ts";
+import { costs } from "../../plugins/cost.ts";
+import { page } from "../../plugins/lists.ts";
+import { aligned, chart, filesRead, groups } from "../../plugins/status.ts";
+import { type Entry, fillTemplate, frontMatter, type Message } from "../../zz.ts";
+import { call, fakeOpenAI, say } from "../fake/openai.ts";
+import { type Place, place, ROOT, zz } from "../run.ts";
+import { KEY, terminal } from "../terminal.ts";
+
+const asks = (url: string, ...more: string[]) => ["-m", "openai/m", "--base-url", url, "--key", "x", ...more];
+
+type How = { where?: Place; args?: string[]; cols?: number; env?: Record<string, string> };
+/** A conversation at a terminal. `gives` types a line and waits for what it shows. */
+async function talk(t: TestContext, script: Parameters<typeof fakeOpenAI>[0], how: How = {}) {
+  const { where = place(), args = [], ...size } = how;
+  const fake = await fakeOpenAI(script);
+  t.after(fake.close);
+  const term = terminal(where, asks(fake.url, ...args), { rows: 50, ...size });
+  let raw = "";
+  term.pty.onData((data) => (raw += data));
+  return {
+    ...{ where, term, fake, raw: () => raw },
+    async gives(line: string, text: string | RegExp) {
+      await term.sees(/(^|\n)›$/); // ready: what is typed ahead stands elsewhere on the screen
+      term.type(line + KEY.enter);
+      return term.sees(text);
+    },
+    /** What the model was sent last, without the system prompt. */
+    sent: () =>
+      fake.requests
+        .at(-1)!
+        .body.messages.slice(1)
+        .map((message: any) => message.content),
+    async leaves() {
+      term.type(KEY.ctrlD);
+      equal(await term.exited, 0);
+      return where.sessions();
+    },
+  };
+}
+
+describe("the conversation", { concurrency: 2 }, () => {
+  test("/clear empties what the model is sent, not the file, and files can still be undone", async (t) => {
+    const { gives, sent, leaves, where } = await talk(
+      t,
+      [call(["write_file", { path: "a.txt", content: "x\n" }]), say("Written."), say("Afresh.")],
+      { args: ["--allow-write"] },
+    );
+    await gives("write it", "Written.");
+    await gives("/clear", "The model starts from nothing.");
+    await gives("hello", "Afresh.");
+    deepEqual(sent(), ["hello"]);
+    await gives("/undo", "Undone");
+    equal(existsSync(join(where.cwd, "a.txt")), false);
+    const [lines] = await leaves();
+    ok(lines!.some((line) => line.message?.text === "write it"));
+    equal(lines!.find((line) => line.type === "back").parent, null);
+  });
+
+  test("/new begins another session and names the one that is kept", async (t) => {
+    const { gives, sent, leaves } = await talk(t, [say("First."), say("Second.")]);
+    await gives("one", "First.");
+    await gives("/new", /A new conversation\. The other is kept: \/sessions load \d{8}-/);
+    await gives("two", "Second.");
+    deepEqual(sent(), ["two"]);
+    const sessions = await leaves();
+    deepEqual(
+      sessions
+        .map((lines) => lines.filter(({ message }) => message?.role === "user").map(({ message }) => message.text))
+        .sort(),
+      [["one"], ["two"]],
+    );
+  });
+
+  test("/fork goes on in a copy that is saved under the id it says", async (t) => {
+    const { gives, sent, leaves, term } = await talk(t, [say("First."), say("Second.")], { cols: 120 });
+    await gives("one", "First.");
+    await gives("/fork", "This is a copy now");
+    const [, id] = /copy now: (\S+)\./.exec(term.screen())!;
+    await gives("two", "Second.");
+    deepEqual(sent(), ["one", "First.", "two"]);
+    const sessions = await leaves();
+    const texts = (lines: any[]) => lines.flatMap(({ message }) => message?.text ?? []);
+    const copy = sessions.find((lines) => lines[0].id === id)!;
+    const [other] = sessions.filter((lines) => lines !== copy);
+    deepEqual(
+      [texts(copy), texts(other!)],
+      [
+        ["one", "First.", "two", "Second."],
+        ["one", "First."],
+      ],
+    );
+  });
+
+  test("/fork of nothing, and of what is not saved, says why not", async (t) => {
+    const { gives } = await talk(t, [say("First.")], { args: ["--no-session"] });
+    await gives("/fork", "nothing was said in it yet");
+    await gives("one", "First.");
+    await gives("/fork", "it is not saved");
+  });
+
+  test("/back takes the last message back, /back 2 two of them", async (t) => {
+    const { gives, sent } = await talk(t, [say("A."), say("B."), say("C."), say("D."), say("E.")]);
+    for (const [said, answer] of [
+      ["one", "A."],
+      ["two", "B."],
+      ["three", "C."],
+    ] as const)
+      await gives(said, answer);
+    await gives("/back", "Took back “three”. /back #5 brings it again.");
+    await gives("four", "D.");
+    deepEqual(sent(), ["one", "A.", "two", "B.", "four"]);
+    await gives("/back 2", "Took back 2 messages, from “two” on.");
+    await gives("five", "E.");
+    deepEqual(sent(), ["one", "A.", "five"]);
+  });
+
+  test("/back #ID goes on after that message and its answer, also on another branch", async (t) => {
+    const { gives, sent } = await talk(t, [say("A."), say("B."), say("C.")]);
+    await gives("one", "A.");
+    await gives("/clear", "starts from nothing");
+    await gives("two", "B.");
+    await gives("/back #1", "Back at #1, “one”, after its answer.");
+    await gives("three", "C.");
+    deepEqual(sent(), ["one", "A.", "three"]);
+  });
+
+  const refusals: [line: string, says: string][] = [
+    ["/back 9", "Cannot go back 9: 1 message of yours can be taken back."],
+    ["/back 0", "Cannot go back 0: 1 message"],
+    ["/back soon", "Cannot go back 'soon': give how many messages, or #ID as /tree shows it."],
+    ["/back #77", "Cannot go to #77: there is nothing of that number."],
+  ];
+  test("/back refuses what it cannot do, and the conversation stays", async (t) => {
+    const { gives, sent } = await talk(t, [say("A."), say("B.")]);
+    await gives("one", "A.");
+    for (const [line, says] of refusals) await gives(line, says);
+    await gives("two", "B.");
+    deepEqual(sent(), ["one", "A.", "two"]);
+  });
+
+  test("/back says that changes to files stay", async (t) => {
+    const { gives, where } = await talk(t, [call(["write_file", { path: "a.txt", content: "x\n" }]), say("Written.")], {
+      args: ["--allow-write"],
+      cols: 120,
+    });
+    await gives("write it", "Written.");
+    await gives("/back", "1 change to files stays: /undo takes back the last.");
+    ok(existsSync(join(where.cwd, "a.txt")));
+  });
+
+  test("/retry sends the same words and the same image again, in place of the first time", async (t) => {
+    const where = place();
+    const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    writeFileSync(join(where.cwd, "p.png"), Buffer.from(pixel, "base64"));
+    const { gives, sent, leaves, fake } = await talk(t, [say("Red."), say("Blue.")], {
+      where,
+      args: ["-f", "p.png", "which colour"],
+    });
+    await gives("", "Red.");
+    await gives("/retry", "Again: “which colour”.");
+    await gives("", "Blue.");
+    equal(sent().length, 1);
+    deepEqual(fake.requests[1]!.body.messages, fake.requests[0]!.body.messages);
+    ok(JSON.stringify(sent()).includes(pixel.slice(0, 40)));
+    equal((await leaves())[0]!.filter((line) => line.message?.role === "user").length, 2);
+  });
+
+  test("/retry with nothing said says so; in one go it asks the last question again", async (t) => {
+    const { gives, where, fake, leaves } = await talk(t, [say("Red."), say("Blue.")]);
+    await gives("/retry", "Cannot try again: nothing was said yet.");
+    await gives("which colour", "Red.");
+    await leaves();
+    const { stdout, code } = await zz(where, asks(fake.url, "-c", "/retry"));
+    deepEqual([stdout, code], ["Blue.\n", 0]);
+    deepEqual(fake.requests[1]!.body.messages.slice(1), [{ role: "user", content: "which colour" }]);
+  });
+
+  test("/tree shows every branch with its numbers, and which is in force", async (t) => {
+    const { gives } = await talk(t, [say("A."), say("B."), say("C.")]);
+    await gives("one", "A.");
+    await gives("two", "B.");
+    await gives("/retry", "C.");
+    await gives("/tree", /● #1 one → A\.\n {2}○ #3 two → B\.\n● #6 two → C\.\n● in force; \/back #ID goes there\./);
+    await gives("/clear", "starts from nothing");
+    await gives("/tree", /○ #1 one → A\.[\s\S]*None in force/);
+  });
+
+  test("/tree cuts to a narrow window, wide letters too", async (t) => {
+    const { gives, term } = await talk(t, [say("日本語".repeat(20))], { cols: 40 });
+    await gives("a question that is much too long for so narrow a window 日本語", "日本語日本語");
+    await gives("/tree", "in force");
+    const row = term
+      .screen()
+      .split("\n")
+      .find((line) => line.startsWith("● #1"))!;
+    match(row, /^● #1 a question .*… → 日.*…$/);
+    equal(
+      term
+        .screen()
+        .split("\n")
+        .filter((line) => /^(● #|.*→)/.test(line)).length,
+      1,
+      term.screen(),
+    );
+  });
+});
+
+describe("models", { concurrency: 2 }, () => {
+  test("/models lists them all, marks the one in use and names who does not answer", async (t) => {
+    const { gives } = await talk(t, [], { cols: 120 });
+    await gives("/models", / {2}offline\/router\n\* openai\/m\n {2}openai\/n {2}8192 tokens\nollama: Cannot reach/);
+  });
+
+  test("/model NAME asks that model from now on, and the session remembers it", async (t) => {
+    const { gives, fake, leaves } = await talk(t, [say("A.")]);
+    await gives("/model openai/n", "Now openai/n, with a window of 8192 tokens.");
+    await gives("hello", "A.");
+    equal(fake.requests[0]!.body.model, "n");
+    equal((await leaves())[0]![0].model, "openai/n");
+  });
+
+  test("/model takes a part of a name; of a wrong one it names the nearest or asks", async (t) => {
+    const { gives, term } = await talk(t, []);
+    await gives("/model rout", "Now offline/router");
+    await gives("/model zebra", "Cannot use model 'zebra': there is none. /models lists them.");
+    await gives("/model openai/nn", /openai does not list 'openai\/nn'\. The nearest: openai\/n,[\s\S]*\[y\/N\]/);
+    term.type("n");
+    await term.sees("Still offline/router");
+  });
+
+  test("/model without a name is a picker: what is typed narrows it, Enter takes it", async (t) => {
+    const { gives, term, fake } = await talk(t, [say("A.")]);
+    await gives("/model", /\? Model \(now openai\/m\)[\s\S]*openai\/n {2}8192 tokens/);
+    term.type("/n");
+    await term.sees(/\? Model \(now openai\/m\) \/n[\s\S]*❯ openai\/n/);
+    term.type(KEY.enter);
+    await term.sees("Now openai/n");
+    await gives("hello", "A.");
+    equal(fake.requests[0]!.body.model, "n");
+  });
+
+  test("Ctrl+C in the picker means no, and the conversation goes on", async (t) => {
+    const { gives, term, leaves } = await talk(t, [say("A.")]);
+    await gives("/model", "❯ openai/m");
+    term.type(KEY.ctrlC);
+    await term.sees("Still openai/m");
+    await gives("hello", "A.");
+    await leaves();
+  });
+
+  test("/model in one go prints the one in force; a terminal that cannot move its cursor as well", async (t) => {
+    const fake = await fakeOpenAI([]);
+    t.after(fake.close);
+    const ran = await zz(place(), asks(fake.url, "/model"));
+    deepEqual([ran.code, ran.stderr], [0, "openai/m, whose window its provider does not tell.\n"]);
+    const where = place();
+    const env = { ...process.env, ZZ_HOME: where.home, OLLAMA_HOST: "http://127.0.0.1:49" };
+    const pty = spawn(process.execPath, [join(ROOT, "dist/zz.js"), ...asks(fake.url)], {
+      name: "dumb",
+      cwd: where.cwd,
+      env,
+    });
+    t.after(() => pty.kill("SIGKILL"));
+    const seen = new Promise<string>((resolve) => {
+      let raw = "";
+      pty.onData((data) => (raw += data).includes("does not tell") && resolve(raw));
+    });
+    pty.write("/model\r");
+    match(await seen, /openai\/m, whose window its provider does not tell\./);
+  });
+});
+
+describe("status", { concurrency: 2 }, () => {
+  test("/status counts turns, tokens, calls, edits applied, undone and refused", async (t) => {
+    const write = (path: string) => call(["write_file", { path, content: "x\n" }]);
+    const { gives, term, where } = await talk(t, [write("a.txt"), say("Done."), write("b.txt"), say("Pity.")], {
+      cols: 160,
+      args: ["--allow-write=a.txt"],
+    });
+    await gives("write a", "Done.");
+    await gives("write b", "[y/n");
+    term.type("n");
+    await term.sees("Why not?");
+    term.type(KEY.enter);
+    await term.sees("Pity.");
+    const shown = await gives("/status", "settings  ");
+    match(shown, /^session {7}\d{8}-\d{6}-\w{8} “write a”$/m);
+    match(shown, new RegExp(`^stored in {5}${where.home}/sessions/.*\\.jsonl \\(\\d+ bytes\\)$`, "m"));
+    match(shown, /^model {9}openai\/m$/m);
+    match(shown, /^since start {3}\d+ s; 2 turns in this conversation$/m);
+    match(shown, /^tokens {8}244 in, 36 out$/m);
+    match(shown, /^tools {9}2 calls, 1 of them failed$/m);
+    match(shown, /^edits {9}1 applied, 0 undone, 1 refused$/m);
+    match(shown, /^plugins {7}\d+ loaded, 0 failed$/m);
+    match(shown, /^permissions {3}1 rule beside zz's own/m);
+  });
+
+  test("/status says the window and how much of it is used, and fits 40 columns", async (t) => {
+    const { gives, term } = await talk(t, [say("A.")], { cols: 40 });
+    await gives("/model n", "Now openai/n");
+    await gives("hello", "A.");
+    await gives("/status", /window\n {2}8192 tokens, 0\.9 % used \(70\)[\s\S]*settings\n/);
+    doesNotMatch(term.screen(), /^\S+ {2,}\S/m);
+  });
+
+  test("/status and /context in one go, in a git repository", async () => {
+    const where = place();
+    mkdirSync(join(where.cwd, ".git"));
+    for (const [name, text] of [
+      ["HEAD", "ref: refs/heads/topic\n"],
+      ["config", ""],
+    ] as const)
+      writeFileSync(join(where.cwd, ".git", name), text);
+    for (const name of ["objects", "refs"]) mkdirSync(join(where.cwd, ".git", name));
+    const fake = await fakeOpenAI([]);
+    const ran = await zz(where, asks(fake.url, "/status"));
+    const context = await zz(where, ["-m", "openai/n", "--base-url", fake.url, "--key", "x", "/context"]);
+    await fake.close();
+    deepEqual([ran.code, ran.stdout], [0, ""]);
+    match(ran.stderr, /^session {7}not saved\nstored in {5}nothing yet$/m);
+    match(ran.stderr, /^folder .*project, branch topic$/m);
+    match(context.stderr, /^About \d+ tokens of 8192 \(\d+ %\)\.$/m);
+  });
+
+  test("/context shows the biggest first, with results by tool", async (t) => {
+    const where = place();
+    writeFileSync(join(where.cwd, "big.txt"), "word ".repeat(8_000));
+    const { gives } = await talk(t, [call(["read_file", { path: "big.txt" }]), say("Read.")], { where });
+    await gives("read it", "Read.");
+    const shown = await gives("/context", /About \d+ tokens[\s\S]*\nFiles read: big\.txt\.\n/);
+    const rows = shown
+      .slice(shown.indexOf("/context"))
+      .split("\n")
+      .filter((row) => row.includes("█"));
+    const tokens = rows.map((row) => Number(/ {2}(\d+) {2}/.exec(row)![1]));
+    deepEqual(
+      tokens,
+      tokens.toSorted((a, b) => b - a),
+    );
+    ok(
+      rows.some((row) => /^results of read_file \(1\) /.test(row)) && rows.some((row) => /^prompt: base /.test(row)),
+      shown,
+    );
+  });
+
+  test("/prompt and --prompt show the very text that the model is sent", async (t) => {
+    const { gives, fake, where, leaves } = await talk(t, [say("A.")], { args: ["--tool", "read_file"] });
+    await gives("/prompt", /\[base: identity, from zz, about \d+ tokens\]\n\s*You are zz/);
+    await gives("hello", "A.");
+    await leaves();
+    const { stdout } = await zz(where, ["--prompt", "--json", "--tool", "read_file"]);
+    const parts = JSON.parse(stdout);
+    equal(parts.map(({ text }: any) => text).join("\n\n"), fake.requests[0]!.body.messages[0].content);
+    match(
+      (await zz(where, ["--prompt"])).stdout,
+      /^\[base: identity.*\]\nYou are zz[\s\S]*\[about \d+ tokens in all\]\n$/,
+    );
+  });
+});
+
+describe("cost", { concurrency: 2 }, () => {
+  test("/cost adds up by the prices in the settings, also what was taken back", async (t) => {
+    const where = place();
+    mkdirSync(where.home);
+    writeFileSync(
+      join(where.home, "zz.config.json"),
+      JSON.stringify({ prices: { "openai/m": { input: 1000, output: 10_000 } } }),
+    );
+    const { gives } = await talk(t, [say("A."), say("B."), say("C.")], { where });
+    await gives("one", "A.");
+    await gives("/retry", "B.");
+    await gives("/model n", "Now openai/n");
+    await gives("two", "C.");
+    await gives(
+      "/cost",
+      /openai\/m {2}122 in {2}18 out {4}0\.3020\nopenai\/n {3}61 in {3}9 out {2}no price\nin all +0\.3020/,
+    );
+  });
+
+  test("/cost without prices says where they go", async (t) => {
+    const { gives } = await talk(t, [], { cols: 120 });
+    await gives("/cost", /No price is known\. Put them into .*zz\.config\.json[\s\S]*"prices"/);
+  });
+
+  test("prices of another shape are refused in words", async () => {
+    const where = place();
+    mkdirSync(where.home);
+    writeFileSync(join(where.home, "zz.config.json"), `{ "prices": { "openai/m": { "input": "much" } } }`);
+    match((await zz(where, ["--tools"])).stderr, /^Cannot use the settings under "prices": .*openai~?1?.*m/m);
+  });
+});
+
+describe("settings", { concurrency: 2 }, () => {
+  test("/config NAME VALUE is in force, in the file, marked; unset and --reset take it back", async (t) => {
+    const { gives, where } = await talk(t, [], { cols: 120 });
+    const file = () => JSON.parse(readFileSync(join(where.home, "zz.config.json"), "utf8"));
+    await gives("/config rounds 5", "rounds is 5 now (was not set).");
+    equal(file().rounds, 5);
+    await gives("/config", /^\* rounds +5 +rounds of tools/m);
+    await gives("/config symbols.map never", `symbols.map is "never" now (was "sessions").`);
+    equal(file().symbols.map, "never");
+    await gives("/config symbols.map --reset", `symbols.map is "sessions" now (was "never").`);
+    await gives("/config unset rounds", "rounds is not set now (was 5).");
+    deepEqual(Object.keys(file().symbols ?? {}).concat(Object.keys(file()).filter((key) => key === "rounds")), []);
+  });
+
+  test("/config NAME tells what it is for; a wrong value or name is refused in words", async (t) => {
+    const { gives } = await talk(t, [], { cols: 120 });
+    await gives("/config timeout", "timeout = not set\nseconds that a provider may be silent");
+    await gives("/config rounds many", `Cannot set 'rounds': "rounds" must be a positive number.`);
+    await gives("/config symbols.most lots", "Cannot set 'symbols.most': it must be a number, like 10000.");
+    await gives("/config symbols.moost 3", "Did you mean 'symbols.most'?");
+    await gives("/config colour", "Cannot show 'colour': there is no such setting.");
+  });
+
+  test("/config never shows a key, kept apart in a file of mode 0600", async (t) => {
+    const { gives, where, term } = await talk(t, [], { cols: 120 });
+    await gives("/config providers.openai.key k-hidden-123", `providers.openai.key is "(set, not shown)" now`);
+    await gives("/config providers", /providers = \{"openai":\{"key":"\(set, not shown\)"/);
+    await gives("/config providers.openai.key", `providers.openai.key = "(set, not shown)"`);
+    equal(term.screen().split("k-hidden-123").length, 2, "only where it was typed");
+    equal(JSON.parse(readFileSync(join(where.home, "keys.json"), "utf8")).openai, "k-hidden-123");
+  });
+});
+
+describe("answers", { concurrency: 2 }, () => {
+  const CODE = "Two of them:\n\n```js\nlet a = 1;\n```\n\nand\n\n~~~\nb\n~~~\n";
+
+  test("/copy sends the last answer to the terminal's clipboard, /copy 2 the one before, /copy code 2 a block", async (t) => {
+    const { gives, raw } = await talk(t, [say("The first answer."), say(CODE)]);
+    await gives("one", "The first answer.");
+    await gives("two", "Two of them");
+    const osc = (text: string) => `\x1b]52;c;${Buffer.from(text).toString("base64")}\x07`;
+    await gives("/copy", "Copied 51 characters (through the terminal).");
+    ok(raw().includes(osc(CODE)));
+    await gives("/copy 2", "Copied 17 characters");
+    ok(raw().includes(osc("The first answer.")));
+    await gives("/copy code", "Copied 10 characters");
+    ok(raw().includes(osc("let a = 1;")));
+    await gives("/copy code 2", "Copied 1 characters");
+    ok(raw().includes(osc("b")));
+    await gives("/copy code 3", "Cannot copy code 3: there are 2.");
+    await gives("/copy that", "Cannot copy 'that': say /copy,");
+  });
+
+  test("/copy uses xclip where there is a display", async (t) => {
+    const where = place();
+    const bin = join(where.cwd, "bin");
+    mkdirSync(bin);
+    writeFileSync(join(bin, "xclip"), `#!/bin/sh\ncat > "${where.cwd}/clip.txt"\n`);
+    chmodSync(join(bin, "xclip"), 0o755);
+    const env = { PATH: `${bin}:${process.env.PATH}`, DISPLAY: ":9", WAYLAND_DISPLAY: "", WSL_DISTRO_NAME: "" };
+    const { gives } = await talk(t, [say("To keep.")], { where, env });
+    await gives("/copy", "Cannot copy: there is no answer yet.");
+    await gives("one", "To keep.");
+    await gives("/copy", "(through the terminal and xclip)");
+    equal(readFileSync(join(where.cwd, "clip.txt"), "utf8"), "To keep.");
+  });
+
+  test("/save writes the last answer, or all; what is there is asked for; /undo takes it back", async (t) => {
+    const { gives, where, term } = await talk(t, [say("To keep.")]);
+    const file = join(where.cwd, "notes", "a b.md");
+    await gives("one", "To keep.");
+    await gives("/save notes/a b.md", "Wrote notes/a b.md (9 characters). /undo takes it back.");
+    equal(readFileSync(file, "utf8"), "To keep.\n");
+    await gives("/save notes/a b.md all", "[y/n");
+    term.type("n");
+    await term.sees("Why not?");
+    term.type(KEY.enter);
+    await term.sees(/Why not[^›]*›\s*$/);
+    equal(readFileSync(file, "utf8"), "To keep.\n");
+    await gives("/save notes/a b.md all", /\[y\/n[\s\S]*\[y\/n/);
+    term.type("y");
+    await term.sees(/Wrote notes\/a b\.md \(\d\d characters\)/);
+    equal(readFileSync(file, "utf8"), "## You\n\none\n\n## zz\n\nTo keep.\n");
+    await gives("/undo 2", /Undone[\s\S]*›\s*$/);
+    equal(existsSync(file), false);
+  });
+
+  test("/save outside of the project asks before it overwrites, and says that a folder is missing", async (t) => {
+    const where = place();
+    const file = join(where.cwd, "..", "out.md");
+    const { gives, term } = await talk(t, [say("To keep.")], { where, cols: 160 });
+    await gives("one", "To keep.");
+    await gives("/save ../out.md", "Wrote ../out.md (9 characters).");
+    writeFileSync(file, "mine");
+    await gives("/save ../out.md", "Overwrite it? [y/N]");
+    term.type("n");
+    await term.sees("It stays as it is.");
+    equal(readFileSync(file, "utf8"), "mine");
+    await gives("/save ../no/out.md", "its folder is not there. Make it first.");
+  });
+
+  test("/edit opens the editor with the last message, or with what was typed, and sends what was saved", async (t) => {
+    const where = place();
+    const editor = join(where.cwd, "ed");
+    writeFileSync(editor, `#!/bin/sh\nprintf ' edited' >> "$1"\n`);
+    chmodSync(editor, 0o755);
+    const { gives, sent } = await talk(t, [say("A."), say("B."), say("C.")], {
+      where,
+      env: { EDITOR: editor, VISUAL: "" },
+    });
+    await gives("one", "A.");
+    await gives("/edit", "B.");
+    equal(sent().at(-1), "one edited");
+    await gives("/edit two", "C.");
+    equal(sent().at(-1), "two edited");
+  });
+
+  test("/edit sends nothing when nothing was saved", async (t) => {
+    const { gives, fake } = await talk(t, [say("A.")], { env: { EDITOR: "true", VISUAL: "" } });
+    await gives("/edit two", "Nothing was sent.");
+    equal(fake.requests.length, 0);
+  });
+});
+
+describe("help and templates", { concurrency: 2 }, () => {
+  test("/help has every command in its group, plugins' own under other, and the keys", async (t) => {
+    const where = place();
+    mkdirSync(join(where.home, "plugins"), { recursive: true });
+    writeFileSync(
+      join(where.home, "plugins", "mine.js"),
+      `export default (zz) => { zz.command({ name: "dance", usage: "[HOW]", description: "a dance", run() {} });
+       zz.key({ name: "ctrl+g", description: "a key of mine", press() {} }); };`,
+    );
+    const { gives } = await talk(t, [], { where });
+    const shown = await gives("/help", /typing:[\s\S]*ctrl\+g +a key of mine/);
+    match(
+      shown,
+      /^conversation:$[\s\S]*^ {2}\/quit [\s\S]*^sessions and model:$[\s\S]*^ {2}\/status [\s\S]*^files and undo:$[\s\S]*^ {2}\/undo [\s\S]*^code:$[\s\S]*^settings:$[\s\S]*^templates:$[\s\S]*^ {2}\/review \[WHAT\] [\s\S]*^other:$\n {2}\/dance \[HOW\] +a dance \(mine\)$/m,
+    );
+    await gives("/help /dance", /\/dance \[HOW\]\n {2}a dance\n {2}other; from mine \(.*\n?.*mine\.js\)/);
+    await gives("/help danc", "Cannot tell of '/danc': there is no such command. There is: /dance.");
+  });
+
+  test("/help fits 40 columns", async (t) => {
+    const { gives, raw } = await talk(t, [], { cols: 40 });
+    await gives("/help", "//TEXT");
+    for (const line of raw().slice(raw().indexOf("conversation:")).split("\r\n"))
+      ok(line.length <= 40 || line.includes("\x1b"), line);
+  });
+
+  test("/review sends the flow, about the changes or about what was said", async (t) => {
+    const { gives, sent } = await talk(t, [say("A."), say("B.")]);
+    await gives("/review", "A.");
+    match(
+      sent().at(-1),
+      /^Review the changes that git_diff shows\.\n[\s\S]*get_dependencies[\s\S]*get_todos[\s\S]*file:line/,
+    );
+    await gives("/review src/a.ts and its callers", "B.");
+    match(sent().at(-1), /^Review src\/a\.ts and its callers\.\n/);
+  });
+});
+
+describe("tables", () => {
+  const entry = (id: number, parent: number | null, role: string, text = `m${id}`): Entry =>
+    ({ id, parent, at: "", type: "message", message: { role, text } }) as Entry;
+  const wide = (text: string) => [...text].reduce((all, letter) => all + (letter > "\u2e80" ? 2 : 1), 0);
+
+  const trees: [what: string, entries: Entry[], branch: number[], lines: string[]][] = [
+    ["nothing", [], [], []],
+    [
+      "a line",
+      [entry(1, null, "user"), entry(2, 1, "assistant"), entry(3, 2, "user")],
+      [1, 2, 3],
+      ["● #1 m1 → m2", "● #3 m3"],
+    ],
+    [
+      "what hangs on a back",
+      [
+        entry(1, null, "user"),
+        entry(2, 1, "assistant"),
+        { id: 3, parent: null, at: "", type: "back" },
+        entry(4, 3, "user"),
+      ],
+      [3, 4],
+      ["  ○ #1 m1 → m2", "● #4 m4"],
+    ],
+    ["an entry whose parent was lost", [entry(1, null, "user"), entry(9, 7, "user")], [1, 9], ["● #1 m1", "● #9 m9"]],
+    [
+      "what zz told, which is nobody's message",
+      [
+        entry(1, null, "user"),
+        { ...entry(2, 1, "user"), message: { role: "user", text: "undone", aside: true } },
+        entry(3, 2, "user"),
+      ],
+      [1, 2, 3],
+      ["● #1 m1", "● #3 m3"],
+    ],
+  ];
+  for (const [what, entries, branch, lines] of trees)
+    test(`drawTree() of ${what}`, () =>
+      deepEqual(
+        drawTree(
+          entries,
+          entries.filter(({ id }) => branch.includes(id)),
+          80,
+          wide,
+        ),
+        lines,
+      ));
+
+  test("drawTree() of 10,000 messages in a row is flat, of 200 retries two deep, and fits", () => {
+    const row = Array.from({ length: 10_000 }, (_, i) => entry(i + 1, i || null, "user", "x".repeat(200)));
+    const lines = drawTree(row, row, 40, wide);
+    ok(lines.length === 10_000 && lines.every((line) => line.startsWith("● ") && line.length < 40));
+    const retried = Array.from({ length: 200 }, (_, i) => entry(i + 1, i < 2 ? null : Math.floor(i / 2) * 2, "user"));
+    const drawn = drawTree(
+      retried,
+      retried.filter(({ id }) => id % 2 === 0),
+      40,
+      wide,
+    );
+    ok(drawn.length === 200 && drawn.every((line) => /^(● | {2}○ )/.test(line)), drawn.slice(0, 9).join("\n"));
+  });
+
+  test("endOfTurn() goes on to the answer, not into another message, not over a way back", () => {
+    const entries = [
+      entry(1, null, "user"),
+      entry(2, 1, "assistant"),
+      entry(3, 2, "tool"),
+      { id: 4, parent: 3, at: "", type: "back" },
+      entry(5, 3, "user"),
+    ];
+    deepEqual(
+      [1, 2, 5].map((id) => endOfTurn(entries, entries[id - 1]!).id),
+      [3, 2, 5],
+    );
+  });
+
+  const markdown: [text: string, blocks: string[]][] = [
+    ["no code", []],
+    ["```\na\n```", ["a"]],
+    ["```js\na\n```\nb\n~~~\nc\n\n~~~", ["a", "c\n"]],
+    ["````md\n```\na\n```\n````", ["```\na\n```"]],
+    ["- one\n  ```\n  a\n    b\n  ```", ["a\n  b"]],
+    ["```\nnever closed", ["never closed"]],
+  ];
+  for (const [text, blocks] of markdown)
+    test(`codeBlocks() of ${JSON.stringify(text)}`, () => deepEqual(codeBlocks(text), blocks));
+
+  const secrets: [name: string, value: unknown, text: string][] = [
+    ["providers", { a: { url: "u", key: "k" } }, `{"a":{"url":"u","key":"(set, not shown)"}}`],
+    ["web.apiKey", "k", `"(set, not shown)"`],
+    ["x.password", "", `""`],
+    ["symbols.tokens", 5, "5"],
+    ["rounds", undefined, "not set"],
+  ];
+  for (const [name, value, text] of secrets) test(`shown() of ${name}`, () => equal(shown(name, value), text));
+
+  test("costs() of what no server counted is nothing", () => {
+    const made = (model: string, usage?: object) =>
+      ({ ...entry(1, null, "assistant"), message: { role: "assistant", text: "", model, usage } }) as Entry;
+    deepEqual(costs([made("a/b"), entry(1, null, "user")], {}), []);
+    deepEqual(costs([made("a/b", { input: 1_000_000, output: 500_000 })], { "a/b": { input: 2, output: 4 } }), [
+      "a/b  1000000 in  500000 out  4.0000",
+    ]);
+    deepEqual(costs([made("toString", { input: 1, output: 1 })], {}), ["toString  1 in  1 out  no price"]);
+  });
+
+  test("groups() and chart(): by who said it, the server's count before a guess, biggest first", () => {
+    const messages = [
+      { role: "user", text: "x".repeat(40) },
+      { role: "assistant", text: "y".repeat(400), usage: { input: 5, output: 7 } },
+      { role: "tool", id: "1", name: "grep", text: "z".repeat(80) },
+      { role: "tool", id: "2", name: "grep", text: "z".repeat(80) },
+    ] as Message[];
+    deepEqual(groups(messages), [
+      { name: "your messages (1)", tokens: 10 },
+      { name: "answers and calls (1)", tokens: 7 },
+      { name: "results of grep (2)", tokens: 40 },
+    ]);
+    deepEqual(chart(groups(messages), 400, 39), [
+      "results of grep (2)    40    10 %",
+      "your messages (1)      10   2.5 %",
+      "answers and calls (1)   7   1.8 %",
+    ]);
+    for (const room of [20, 39, 79])
+      for (const line of chart(groups(messages), 400, room)) ok(line.length <= room, line);
+  });
+
+  test("filesRead() names each file once, without those that could not be read", () => {
+    const calls = (...paths: string[]) => paths.map((path) => ({ id: path, name: "read_file", args: { path } }));
+    const messages = [
+      { role: "assistant", text: "", calls: calls("a", "b", "gone") },
+      { role: "tool", id: "gone", name: "read_file", text: "no", failed: true },
+      { role: "assistant", text: "", calls: calls("a") },
+    ] as Message[];
+    deepEqual(filesRead(messages), ["a", "b"]);
+  });
+
+  test("aligned() puts the second column below where it is narrow, and cuts words that are too long", () => {
+    equal(aligned([["a", "b c"]], 79), "a             b c");
+    equal(aligned([["a", `one ${"x".repeat(20)}`]], 20), "a\n  one xxxxxxxxxxxxxx\n  xxxxxx");
+  });
+
+  test("page() keeps to any width", () => {
+    const commands = [
+      { name: "a", description: "word ".repeat(40).trim(), group: "code", owner: "x" },
+      { name: "b", usage: "[N | #ID of a thing]", description: "short", owner: "x" },
+    ];
+    for (const room of [30, 59, 60, 119])
+      for (const line of page({ commands, keys: [] }, room).split("\n")) ok(line.length <= room, line);
+  });
+
+  for (const name of ["review", "refactor", "tests", "explain", "commit"])
+    test(`prompts/${name}.md is a command that leaves no place unfilled, and names tools that there are`, async () => {
+      const { head, body } = frontMatter(readFileSync(join(ROOT, "prompts", `${name}.md`), "utf8"));
+      deepEqual([head.name, Boolean(head.description), head.slot], [name, true, undefined]);
+      const [bare, told] = [fillTemplate(body, ""), fillTemplate(body, "src/a.ts and more")];
+      doesNotMatch(bare + told, /\$[\d@{]/);
+      ok(told.includes("src/a.ts and more") && !bare.includes("src/a.ts"));
+      const tools = JSON.parse((await zz(place(), ["--tools", "--json"])).stdout).map((tool: any) => tool.name);
+      const named = body.match(/\b[a-z]+_[a-z]+\b/g)!;
+      deepEqual(
+        named.filter((word) => !tools.includes(word)),
+        [],
+      );
+    });
+});

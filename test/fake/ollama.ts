@@ -85,7 +85,7 @@ export interface Installed {
   parameters?: string;
 }
 export interface FakeOllama extends Fake {
-  /** What was asked besides /api/chat, such as "POST /api/show m". */
+  /** What was asked besides /api/chat, such as "POST /api/show m"; "closed /api/pull" for a pull that the client left. */
   asked: string[];
 }
 
@@ -121,7 +121,8 @@ export async function fakeOllama(
       "GET /api/tags": route(() =>
         json({ models: installed.map(({ name }) => ({ name, model: name, size: 4_000_000_000, details: {} })) }, wait),
       ),
-      "POST /api/pull": route(({ body }) => {
+      "POST /api/pull": route(({ body, aborted }) => {
+        void aborted.then(() => asked.push("closed /api/pull"));
         if (pull !== notInRegistry) installed.push({ name: body.model });
         return pull;
       }),

@@ -1,7 +1,7 @@
 // /setup: who answers, chosen from what is there; zz types it by itself when no model was found. /keys: the keys of providers.
 import path from "node:path";
 import type { Choice, Ctx, Endpoint, Model, Zz } from "zz";
-import { type Person, withPerson } from "./person.ts";
+import type { Person } from "./person.ts";
 import { ollamaAt, pull, SMALL } from "./pull.ts";
 
 const OFFLINE = "offline/router";
@@ -37,6 +37,12 @@ export default (zz: Zz) => {
     run: (rest, ctx) => obeyKeys(rest, ctx),
   });
 };
+
+/** Loaded when somebody is asked, as few starts ask. */
+async function withPerson<T>(ctx: Ctx, act: (person: Person) => Promise<T>): Promise<T | undefined> {
+  const person = await import("./person.ts");
+  return person.withPerson(ctx, act);
+}
 
 // ── /setup ──
 

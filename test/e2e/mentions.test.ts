@@ -2,7 +2,7 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { mkdirSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, describe, test } from "node:test";
+import { test } from "node:test";
 import type { Fake } from "../fake/http.ts";
 import { call, fakeOpenAI, say } from "../fake/openai.ts";
 import { type Place, place, zz } from "../run.ts";
@@ -35,14 +35,10 @@ const A = fileBlock("a.ts", "1\texport const a = 1;");
 const APP = fileBlock("src/app.ts", "1\tone\n2\ttwo\n3\tthree");
 const NOTES = (name: string) => fileBlock(name, "1\tremember");
 
-describe("mentions", async () => {
+test("In a conversation", async (t) => {
   const fake = await fakeOpenAI((_, turn) => say(`Answer ${turn + 1}.`));
   const term = terminal(project(), asks(fake), { rows: 60 }); // one conversation for all of them
-  after(async () => {
-    term.type(KEY.ctrlD);
-    equal(await term.exited, 0);
-    await fake.close();
-  });
+  t.after(fake.close);
 
   /** Sends the line; what the model got of it, and what the screen says between it and the answer. */
   async function send(line: string): Promise<{ content: any; told: string }> {
@@ -69,7 +65,7 @@ describe("mentions", async () => {
     ],
   ];
   for (const [what, line, content, told] of rows)
-    test(`A mention attaches ${what}: ${line}`, async () => {
+    await t.test(`A mention attaches ${what}: ${line}`, async () => {
       const sent = await send(line);
       equal(sent.content, content);
       match(sent.told, told ?? /Attached /);
@@ -82,13 +78,13 @@ describe("mentions", async () => {
     "the folder @src is a word",
     "git@a.ts",
   ])
-    test(`What names no file is text, without a word: ${line}`, async () => {
+    await t.test(`What names no file is text, without a word: ${line}`, async () => {
       const sent = await send(line);
       equal(sent.content, line);
       doesNotMatch(sent.told, /ttached/);
     });
 
-  test("A backslash before the @ makes it text, and goes", async () => {
+  await t.test("A backslash before the @ makes it text, and goes", async () => {
     const { content, told } = await send("not \\@a.ts");
     equal(content, "not @a.ts");
     doesNotMatch(told, /ttached/);
@@ -109,20 +105,20 @@ describe("mentions", async () => {
     ],
   ];
   for (const [what, line, told] of refusals)
-    test(`A mention ${what} stays text and is noted once: ${line}`, async () => {
+    await t.test(`A mention ${what} stays text and is noted once: ${line}`, async () => {
       const sent = await send(`${line} ${line}`);
       equal(sent.content, `${line} ${line}`);
       match(sent.told, told);
       equal(sent.told.match(/is not attached/g)?.length, 1);
     });
 
-  test("A long file is cut by read_file's own rule, and both are told", async () => {
+  await t.test("A long file is cut by read_file's own rule, and both are told", async () => {
     const { content, told } = await send("@long.txt");
     match(content, /2000\trow\n\[500 more lines; read on from 2001\]\n--- END FILE long\.txt ---$/);
     match(told, /Attached long\.txt \(2000 of 2500 lines\)\./);
   });
 
-  test("An image goes as an image", async () => {
+  await t.test("An image goes as an image", async () => {
     const { content, told } = await send("what is @dot.png?");
     deepEqual(
       content.map((part: any) => part.text ?? part.image_url.url),
@@ -131,7 +127,7 @@ describe("mentions", async () => {
     match(told, /Attached dot\.png \(1 KB\)\./);
   });
 
-  test("A file that holds secrets is asked for; a no is told, and it stays text", async () => {
+  await t.test("A file that holds secrets is asked for; a no is told, and it stays text", async () => {
     const turn = fake.requests.length + 1;
     term.type(`@.env${KEY.enter}`);
     await term.sees("Allow?");
@@ -143,6 +139,9 @@ describe("mentions", async () => {
     equal(fake.requests.at(-1)!.body.messages.at(-1).content, "@.env");
     match(shown, /@\.env is not attached:/);
   });
+
+  term.type(KEY.ctrlD);
+  equal(await term.exited, 0);
 });
 
 test("What was mentioned counts as read: the model may edit it at once", async (t) => {

@@ -29,7 +29,7 @@ export default (zz: Zz) => {
       }
       if (command && isWord(line)) throw refusal(line);
       const text = await next(line.startsWith("\\!") ? line.slice(1) : line);
-      if (!text.trim() || isCommand(text)) return text;
+      if (!kept.length || !text.trim() || isCommand(text)) return text;
       return [...kept.splice(0), text.replace(/^\/\//, "/")].join("\n\n");
     },
     "first", // nobody else needs to see it

@@ -159,9 +159,12 @@ test("A command that is not there says so in the shell's words, and a slash comm
   await it.term.sees("next message.");
   it.enter("/changes");
   await it.term.sees("Nothing was changed.");
-  it.enter("why?");
+  it.enter("//why?");
   await it.term.sees("Seen.");
-  match(it.sent()[0]!, /not found[\s\S]*\n\nwhy\?$/);
+  match(it.sent()[0]!, /not found[\s\S]*\n\n\/why\?$/);
+  it.enter("//etc");
+  await it.term.sees(/Seen\.[\s\S]*Seen\./);
+  equal(it.sent()[1], "/etc");
   await leave(it);
 });
 

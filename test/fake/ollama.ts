@@ -55,6 +55,29 @@ export const refuse = (status: number, words: string): Step => ({
 });
 const json = (body: unknown, wait = 0): Step => ({ headers: JSON_TYPE, body: [wait, JSON.stringify(body)] });
 
+const GB = 1_000_000_000;
+/** A pull as it goes: the manifest, each layer in so many pieces, `pause` ms between them, and what is done with them. */
+export const pulling = (gigabytes: number, pieces: number, pause = 0): Step => {
+  const layer = (digest: string, total: number, part: number) =>
+    `${JSON.stringify({ status: `pulling ${digest}`, digest: `sha256:${digest}`, total, completed: Math.round(total * part) })}\n`;
+  const parts = Array.from({ length: pieces }, (_, i) => layer("970aa74c0a90", gigabytes * GB, (i + 1) / pieces));
+  const status = (words: string) => `${JSON.stringify({ status: words })}\n`;
+  return stream(
+    status("pulling manifest"),
+    `${JSON.stringify({ status: "pulling 970aa74c0a90", digest: "sha256:970aa74c0a90", total: gigabytes * GB })}\n`,
+    ...parts.flatMap((part) => [part, pause]),
+    layer("c71d239df917", 11_357, 1),
+    status("verifying sha256 digest"),
+    status("writing manifest"),
+    status("success"),
+  );
+};
+/** No such model, as the registry says so: status 200 has been sent with the first line. */
+export const notInRegistry: Step = stream(
+  `${JSON.stringify({ status: "pulling manifest" })}\n`,
+  failure("pull model manifest: file does not exist"),
+);
+
 export interface Installed {
   name: string;
   capabilities?: string[] | null; // null: an old server that does not tell
@@ -62,15 +85,19 @@ export interface Installed {
   parameters?: string;
 }
 export interface FakeOllama extends Fake {
-  /** What was asked besides /api/chat, such as "POST /api/show m". */
+  /** What was asked besides /api/chat, such as "POST /api/show m"; "closed /api/pull" for a pull that the client left. */
   asked: string[];
 }
 
-/** `wait`: ms until /api/tags answers. A chat that the real one refuses takes no step of the script. */
+/**
+ * `wait`: ms until /api/tags answers. A chat that the real one refuses takes no step of the script. What is pulled is
+ * installed from then on.
+ */
 export async function fakeOllama(
   script: Script,
   installed: Installed[] = [{ name: "m:latest" }],
   wait = 0,
+  pull: Step = notInRegistry,
 ): Promise<FakeOllama> {
   const asked: string[] = [];
   let turn = 0;
@@ -94,6 +121,11 @@ export async function fakeOllama(
       "GET /api/tags": route(() =>
         json({ models: installed.map(({ name }) => ({ name, model: name, size: 4_000_000_000, details: {} })) }, wait),
       ),
+      "POST /api/pull": route(({ body, aborted }) => {
+        void aborted.then(() => asked.push("closed /api/pull"));
+        if (pull !== notInRegistry) installed.push({ name: body.model });
+        return pull;
+      }),
       "POST /api/show": route(({ body }) => {
         const model = find(body.model);
         return model ? json(shown(model)) : notFound(body.model);

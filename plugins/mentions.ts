@@ -1,0 +1,168 @@
+// @path in a message attaches a file, @folder/ a listing, @picture.png an image. Only what the person typed counts.
+import { readFileSync, realpathSync, type Stats, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { extname, resolve } from "node:path";
+import type { Ctx, Image, Zz } from "zz";
+
+const FOR_EVER = 2 ** 31 - 1; // ms; the gate may ask, and the person takes their time
+const LARGEST_IMAGE = 20 * 1024 * 1024;
+
+/** Not in the middle of a word, as in an e-mail address, and not after a backslash. */
+const MENTION = /(?<![\w\\@.+/-])@(?:"([^"\n]+)"|'([^'\n]+)'|((?:\\[^\n]|[^\s\\"'@])(?:\\[^\n]|[^\s\\])*))/g;
+const ESCAPED = /(?<![\w\\@.+/-])\\(?=@)/g;
+
+/** By what the bytes begin with: a server refuses what only has the name of a picture. */
+const IMAGES: [extension: RegExp, type: string, begins: RegExp][] = [
+  [/^\.png$/i, "image/png", /^\x89PNG/],
+  [/^\.jpe?g$/i, "image/jpeg", /^\xff\xd8\xff/],
+  [/^\.gif$/i, "image/gif", /^GIF8/],
+  [/^\.webp$/i, "image/webp", /^RIFF.{4}WEBP/s],
+];
+/** Whose absence is worth a word, unless the project has others: @app.route is no file. */
+const EXTENSIONS =
+  /\.([cm]?[jt]sx?|json|md|txt|py|rs|go|java|kt|c|h|cc|cpp|hpp|cs|rb|php|sh|ya?ml|toml|html?|s?css|sql|csv|xml|vue|svelte|log|png|jpe?g|gif|webp)$/i;
+
+interface Target {
+  path: string; // as it was typed
+  at: string; // the same, from the root or the project
+  file: string; // where it is
+  folder: boolean;
+  start?: number;
+  end?: number;
+}
+
+interface Attached {
+  told: string; // to the person
+  block?: string; // to the model; an image goes beside the text
+}
+
+export default (zz: Zz) => {
+  zz.wrap(
+    "line",
+    async (line, next, ctx) => next(isMessage(line, ctx) ? await expand(line, ctx) : line),
+    "last",
+    FOR_EVER,
+  );
+};
+
+/** A template's command is a message too. */
+function isMessage(line: string, { about }: Ctx): boolean {
+  if (!line.includes("@") || line.startsWith("!")) return false;
+  const name = /^\/([A-Za-z][\w-]*)(?:\s|$)/.exec(line.trim())?.[1];
+  return !name || about.commands.some((command) => command.name === name && command.group === "templates");
+}
+
+async function expand(line: string, ctx: Ctx): Promise<string> {
+  const typed = wasTyped(line, ctx);
+  const attached = new Map<string, Attached | undefined>(); // by what is mentioned, and where it is
+  for (const names of mentionsIn(line)) {
+    const [whole = ""] = names;
+    if (!typed(whole) || attached.has(whole)) continue;
+    attached.set(whole, undefined);
+    const target = find(names, ctx.root);
+    const key = target ? `${target.file}:${target.start}-${target.end}` : "";
+    if (!target) await tellMissing(names.at(-1)!, ctx);
+    else if (!attached.has(key)) attached.set(key, await attach(target, ctx).catch((error) => refuse(target, error)));
+  }
+  const all = [...attached.values()].filter((one) => one !== undefined);
+  if (all.length) ctx.note(`Attached ${all.map(({ told }) => told).join(", ")}.`);
+  return [ctx.terminal ? line.replace(ESCAPED, "") : line, ...all.flatMap(({ block = [] }) => block)].join("\n\n");
+
+  function refuse({ path }: Target, error: Error): undefined {
+    ctx.note(`@${path} is not attached: ${error.message}`);
+  }
+}
+
+/** In a one-shot, and with --file, data may stand beside the words: there, what the command line mentions counts. */
+function wasTyped(line: string, { terminal }: Ctx): (name: string) => boolean {
+  if (terminal && !/^--- (FILE |STDIN)/.test(line)) return () => true;
+  const words = process.argv.slice(2).filter((word) => line.includes(word));
+  const own = new Set(words.flatMap((word) => mentionsIn(word).map(([name]) => name)));
+  return (name) => own.has(name);
+}
+
+/** For each mention what it may name, the longest first: a comma after it is not part of it. */
+function mentionsIn(line: string): string[][] {
+  return [...line.matchAll(MENTION)].map(([, one, two, bare = ""]) => {
+    const quoted = one ?? two;
+    if (quoted) return [quoted];
+    const names = [bare];
+    while (/[\p{P}\p{S}]$/u.test(names.at(-1)!) && !names.at(-1)!.endsWith("/")) names.push(names.at(-1)!.slice(0, -1));
+    return names.map((name) => name.replace(/\\(.)/g, "$1")).filter(Boolean);
+  });
+}
+
+function find(names: string[], root: string): Target | undefined {
+  for (const name of names) {
+    const [, before = name, start, end] = /^(.+?):(\d+)(?:-(\d+))?$/.exec(name) ?? [];
+    for (const [path, from, to] of [[name], [before, start, end]] as const) {
+      const at = path.replace(/^~(?=\/)/, homedir());
+      const stat = statOf(resolve(root, at));
+      const folder = stat?.isDirectory() ?? false;
+      if (!stat || (folder && !path.includes("/"))) continue; // a bare word that a folder has too may be a decorator
+      const lines = from ? { start: Number(from), end: Number(to ?? from) } : {};
+      return { path, at, file: realpathSync(resolve(root, at)), folder, ...lines };
+    }
+  }
+  return undefined;
+}
+
+/** Undefined where there is nothing, and where no file can be. */
+function statOf(file: string): Stats | undefined {
+  try {
+    return statSync(file);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The mention stays in the message as text, whatever becomes of it. */
+async function attach({ path, at, file, folder, start, end }: Target, ctx: Ctx): Promise<Attached> {
+  const kind = IMAGES.find(([extension]) => extension.test(extname(file)));
+  if (kind && !folder) {
+    const image = imageIn(file, kind);
+    ctx.chat.attach(image);
+    return { told: `${path} (${Math.ceil((image.base64.length * 3) / 4 / 1024)} KB)` };
+  }
+  const result = folder
+    ? await ctx.call("list_dir", { path: at })
+    : await ctx.call("read_file", { path: at, ...(start && { start, end }) });
+  if (result.failed) throw new Error(result.text);
+  const title = `${folder ? "FOLDER" : "FILE"} ${path}`;
+  const block = `--- ${title} ---\n${result.text}\n--- END ${title} ---`;
+  return { told: `${path}${folder ? "" : size(result.data)}`, block };
+}
+
+function size(data: unknown): string {
+  const { start, end, lines } = (data ?? {}) as { start?: number; end?: number; lines?: number };
+  if (!lines || !start || !end) return "";
+  const shown = end - start + 1;
+  return shown < lines ? ` (${shown} of ${lines} lines)` : ` (${lines} ${lines === 1 ? "line" : "lines"})`;
+}
+
+function imageIn(file: string, [, type, begins]: (typeof IMAGES)[number]): Image {
+  const { size } = statSync(file);
+  if (size > LARGEST_IMAGE)
+    throw new Error(`${Math.ceil(size / 1024 / 1024)} MB are too many for an image (20 MB). Make it smaller.`);
+  const bytes = readFileSync(file);
+  if (begins.test(bytes.toString("latin1", 0, 16))) return { type, base64: bytes.toString("base64") };
+  throw new Error("it holds no image of that kind. Check its extension.");
+}
+
+/** A word after an @ is most often no file at all: a decorator, a package, a name. */
+async function tellMissing(name: string, ctx: Ctx): Promise<void> {
+  if (!/[./]/.test(name) || isPackage(name, ctx.root)) return;
+  const files = await ctx.files.list().catch((): string[] => []);
+  const extension = extname(name);
+  const known = EXTENSIONS.test(name) || (extension && files.some((file) => file.endsWith(extension)));
+  if (!name.includes("/") && !known) return;
+  const { default: Fuse } = await import("fuse.js");
+  const [near] = new Fuse(files, { threshold: 0.5, ignoreLocation: true }).search(name.slice(0, 100), { limit: 1 });
+  ctx.note(`@${name} is not attached: no such file. ${near ? `Did you mean @${near.item}?` : "Check the path."}`);
+}
+
+/** As npm names it: @scope/name, without an extension, where the project has no such folder. */
+function isPackage(name: string, root: string): boolean {
+  const [, scope] = /^([a-z\d~-][\w.~-]*)\/[a-z\d~-][\w.~-]*$/.exec(name) ?? [];
+  return Boolean(scope) && !EXTENSIONS.test(name) && !statOf(resolve(root, scope!));
+}

@@ -1,0 +1,256 @@
+// /setup: who answers, chosen from what is there; zz types it by itself when no model was found. /keys: the keys of providers.
+import path from "node:path";
+import type { Choice, Ctx, Endpoint, Model, Zz } from "zz";
+import type { Person } from "./person.ts";
+import { ollamaAt, pull, SMALL } from "./pull.ts";
+
+const OFFLINE = "offline/router";
+const OFFICIAL = "https://api.openai.com/v1";
+const VARIABLES: Record<string, string> = { openai: "OPENAI_API_KEY", ollama: "OLLAMA_API_KEY" };
+const NOBODY =
+  "Cannot ask: nobody is at a terminal. Set OPENAI_API_KEY (and OPENAI_BASE_URL for another server), start Ollama (OLLAMA_HOST says where), or use --model PROVIDER/MODEL with --base-url URL and --key KEY.";
+const NOT_CHAT = /embed|whisper|tts|dall-e|moderation|realtime|transcribe|audio|image|sora/i;
+
+/** What was decided; nothing is kept before all of it is known. */
+interface Plan {
+  model: string;
+  endpoint?: Endpoint; // of openai
+}
+
+export default (zz: Zz) => {
+  zz.command({
+    name: "setup",
+    description: "choose who answers: a model that is there, a key, a model to pull, or none",
+    group: "settings",
+    run: (_, ctx) => setUp(zz, ctx),
+  });
+  zz.command({
+    name: "keys",
+    usage: "[PROVIDER | drop PROVIDER]",
+    description: "which keys of providers are set; enter one hidden, or drop it",
+    group: "settings",
+    complete: (_, ctx) =>
+      [...new Set([...Object.keys(VARIABLES), ...Object.keys(endpoints(ctx))])].flatMap((name) => [
+        name,
+        `drop ${name}`,
+      ]),
+    run: (rest, ctx) => obeyKeys(rest, ctx),
+  });
+};
+
+/** Loaded when somebody is asked, as few starts ask. */
+async function withPerson<T>(ctx: Ctx, act: (person: Person) => Promise<T>): Promise<T | undefined> {
+  const person = await import("./person.ts");
+  return person.withPerson(ctx, act);
+}
+
+// ── /setup ──
+
+async function setUp(zz: Zz, ctx: Ctx): Promise<void> {
+  if (!ctx.ask) return ctx.note(NOBODY);
+  const plan = await withPerson(ctx, (person) => decide(zz, person, ctx));
+  if (!plan) return ctx.note(`Nothing was changed: ${answering(ctx.chat.model)}. /setup asks again.`);
+  const { model, endpoint } = plan;
+  if (endpoint) {
+    if (endpoint.url !== endpoints(ctx).openai?.url) await ctx.settings.set("providers.openai.url", endpoint.url);
+    await ctx.settings.set("providers.openai.key", endpoint.key);
+  }
+  await ctx.chat.use(model);
+  await ctx.settings.set("model", model);
+  ctx.note(`From now on ${answering(model)}, also next time. /setup does this again.`);
+}
+
+const answering = (model: string): string =>
+  model === OFFLINE ? "zz is offline, without a model" : `${model} answers`;
+
+async function decide(zz: Zz, person: Person, ctx: Ctx): Promise<Plan> {
+  const { models, failures } = await person.wait("Looking for models…", () => ctx.about.models(true));
+  const found = models.filter(({ id }) => !id.startsWith("offline/"));
+  person.say(stateOf(found, failures, ctx));
+  const ollama = ctx.about.plugins.some(({ name, failure }) => name === "ollama" && !failure);
+  const answers = ollama && !failures.some((failure) => failure.startsWith("ollama:"));
+  const canPull = answers && !found.some(({ id, tools }) => id.startsWith("ollama/") && tools !== false);
+  const ways: Record<string, () => Promise<Plan | undefined>> = {
+    ...(found.length && {
+      [found.length === 1 ? `Use ${found[0]!.id}` : `Use one of the ${found.length} models found`]: async () => ({
+        model: found.length === 1 ? found[0]!.id : await person.pick("Which model?", found.map(asChoice)),
+      }),
+    }),
+    ...(canPull && { "Pull a model with Ollama": () => pullOne(zz, person, ctx) }),
+    "Enter a key for OpenAI": () => enterKey(zz, person, undefined),
+    "Enter another server's address": () => enterServer(zz, person),
+    "Go on offline, without a model": async () => ({ model: OFFLINE }),
+  };
+  for (;;) {
+    const way = await person.pick(
+      "Who shall answer?",
+      Object.keys(ways).map((name) => ({ name })),
+    );
+    const plan = await ways[way]!();
+    if (plan) return plan;
+  }
+}
+
+/** One line a provider. */
+function stateOf(found: Model[], failures: string[], ctx: Ctx): string {
+  const names = [...found.map(({ id }) => id.split("/")[0]!), ...failures.map((failure) => failure.split(":")[0]!)];
+  const own = Object.keys(VARIABLES).filter((name) => ctx.about.plugins.some((plugin) => plugin.name === name));
+  const all = [...new Set([...own, ...names])].sort();
+  const width = Math.max(...all.map((name) => name.length));
+  return all.map((name) => `${name.padEnd(width)}  ${state(name)}`).join("\n");
+
+  function state(name: string): string {
+    const count = found.filter(({ id }) => id.startsWith(`${name}/`)).length;
+    const failure = failures.find((one) => one.startsWith(`${name}:`))?.slice(name.length + 2);
+    const where = name === "ollama" ? ` at ${ollamaAt(endpoints(ctx).ollama?.url)}` : "";
+    const key = VARIABLES[name] && keyFrom(name, ctx);
+    if (failure && name === "openai" && !key) return `no key is set (${VARIABLES[name]})`;
+    if (failure && where) return `does not answer${where}`;
+    if (failure) return failure.split(". ")[0]!;
+    return `answers${where}, ${count || "no"} ${count === 1 ? "model" : "models"}${key ? `, key from ${key}` : ""}`;
+  }
+}
+
+function asChoice({ id, window, tools, vision }: Model): Choice {
+  const can = [tools && "tools", vision && "images", window && `${Math.round(window / 1024)}k`].filter(Boolean);
+  return { name: id, ...(can.length && { description: can.join(", ") }) };
+}
+
+async function enterServer(zz: Zz, person: Person): Promise<Plan> {
+  for (;;) {
+    const typed = (await person.line("Base URL, as http://host:port/v1:")).trim();
+    const url = (/^https?:\/\//.test(typed) ? typed : `http://${typed}`)
+      .replace(/\/+$/, "")
+      .replace(/\/chat\/completions$/, "");
+    if (!typed || !URL.canParse(url))
+      person.say(`Cannot use '${typed}': not a URL. Write it like http://host:port/v1.`);
+    else {
+      const plan = await enterKey(zz, person, url);
+      if (plan) return plan;
+    }
+  }
+}
+
+/** Undefined: the address is at fault, not the key. */
+async function enterKey(zz: Zz, person: Person, url: string | undefined): Promise<Plan | undefined> {
+  const hint = url ? "Its key (none: a dash):" : "OpenAI key:";
+  for (;;) {
+    const typed = (await person.secret(hint)).trim();
+    const key = typed === "-" ? "" : typed;
+    if ((!key && !url) || !/^[\x21-\x7e]*$/.test(key)) {
+      person.say("That is no key: a key is one word of plain letters, digits and signs. Enter it again.");
+      continue;
+    }
+    const base = url ?? process.env.OPENAI_BASE_URL ?? OFFICIAL;
+    const { ids, refusal, at } = await person.wait("Asking the server…", () => listAt(zz, base, key, person.signal));
+    if (ids) {
+      const chat = ids.filter((id) => !NOT_CHAT.test(id));
+      const model = chat.length
+        ? await person.pick(
+            "Which model?",
+            chat.map((name) => ({ name })),
+            "gpt-4o-mini",
+          )
+        : await person.line("The server lists no models. Its model's name:");
+      const kept = { ...(url && { url: at }), ...(key && { key }) };
+      return { model: `openai/${model.trim()}`, endpoint: kept };
+    }
+    person.say(refusal!.words);
+    if (!refusal!.key) return undefined;
+  }
+}
+
+type Listed = { at: string; ids?: string[]; refusal?: { words: string; key: boolean } };
+
+/** Many leave out the /v1; a server that lists no models may still answer. */
+async function listAt(zz: Zz, base: string, key: string, signal: AbortSignal): Promise<Listed> {
+  const { host } = new URL(base);
+  let wrong: (Error & { status?: number }) | undefined;
+  for (const at of /\/v\d+[a-z]*$/.test(base) ? [base] : [base, `${base}/v1`])
+    try {
+      const within = AbortSignal.any([signal, AbortSignal.timeout(10_000)]);
+      const response = await zz.fetch(`${at}/models`, {
+        headers: { authorization: `Bearer ${key || "none"}` },
+        signal: within,
+      });
+      const body = (await response.json()) as any;
+      const models: any[] = Array.isArray(body) ? body : (body.data ?? body.models ?? []);
+      return { at, ids: models.map((model) => String(model.id ?? model.name)).sort() };
+    } catch (error) {
+      signal.throwIfAborted();
+      wrong = error as Error & { status?: number };
+    }
+  const { status, message } = wrong!;
+  if (status === 401 || status === 403)
+    return { at: base, refusal: { words: `${host} refused the key (${status}). Enter it again.`, key: true } };
+  if (status === 404) return { at: base, ids: [] };
+  return { at: base, refusal: { words: message.replace(" Check --base-url.", ""), key: false } };
+}
+
+async function pullOne(zz: Zz, person: Person, ctx: Ctx): Promise<Plan | undefined> {
+  const other = "another, by its name";
+  const at = ollamaAt(endpoints(ctx).ollama?.url);
+  const picked = await person.pick("Which one?", [
+    ...SMALL,
+    { name: other, description: "ollama.com/search lists them" },
+  ]);
+  const model = picked === other ? (await person.line("Its name:")).trim() : picked;
+  try {
+    if (!/^[\w.:/-]+$/.test(model)) throw new Error("that is no model's name.");
+    await person.wait(`Asking Ollama for ${model}…`, (show) => pull(zz, at, model, show, person.signal));
+  } catch (error) {
+    person.signal.throwIfAborted();
+    person.say(`Cannot pull '${model}': ${(error as Error).message}`);
+    return undefined;
+  }
+  person.say(`Ollama has ${model} now.`);
+  return { model: `ollama/${model}` };
+}
+
+// ── /keys ──
+
+const endpoints = (ctx: Ctx): Record<string, Endpoint> =>
+  (ctx.settings.list().find(({ name }) => name === "providers")?.value ?? {}) as Record<string, Endpoint>;
+
+/** Where a provider's key comes from; never the key. */
+function keyFrom(provider: string, ctx: Ctx): string {
+  const variable = VARIABLES[provider];
+  const places = [endpoints(ctx)[provider]?.key && "keys.json", variable && process.env[variable] && variable];
+  return places.filter(Boolean).join(" and ");
+}
+
+async function obeyKeys(rest: string, ctx: Ctx): Promise<void> {
+  const [first = "", second = "", third] = rest.split(/\s+/);
+  const known = [...new Set([...Object.keys(VARIABLES), ...Object.keys(endpoints(ctx))])].sort();
+  if (!first)
+    return ctx.note(known.map((name) => `${name.padEnd(8)}  ${keyFrom(name, ctx) || missing(name)}`).join("\n"));
+  const drops = first === "drop";
+  const provider = drops ? second : first;
+  if (third || (!drops && second))
+    return ctx.note("Cannot take a key from the line, where it can be seen. /keys PROVIDER asks for it, hidden.");
+  const others = known.includes(provider) ? [] : await providers(ctx);
+  if (!known.includes(provider) && !others.includes(provider))
+    return ctx.note(
+      `Cannot find provider '${provider}'. There are: ${[...new Set([...known, ...others])].join(", ")}.`,
+    );
+  if (drops && !endpoints(ctx)[provider]?.key) return ctx.note(`No key is kept for '${provider}'.`);
+  if (drops) {
+    await ctx.settings.set(`providers.${provider}.key`, undefined);
+    return ctx.note(`The key for '${provider}' is dropped.`);
+  }
+  if (!ctx.ask) return ctx.note(NOBODY);
+  const key = (await withPerson(ctx, (person) => person.secret(`Key for ${provider}:`)))?.trim();
+  if (!key) return ctx.note("Nothing was changed.");
+  await ctx.settings.set(`providers.${provider}.key`, key);
+  ctx.note(`The key for '${provider}' is kept in ${path.join(ctx.about.home, "keys.json")}, which only you can read.`);
+
+  function missing(name: string): string {
+    return `not set (/keys ${name} enters one${VARIABLES[name] ? `, or set ${VARIABLES[name]}` : ""})`;
+  }
+}
+
+async function providers({ about }: Ctx): Promise<string[]> {
+  const { models, failures } = await about.models(true);
+  const names = [...models.map(({ id }) => id.split("/")[0]!), ...failures.map((failure) => failure.split(":")[0]!)];
+  return [...new Set(names)].filter((name) => name !== "offline");
+}

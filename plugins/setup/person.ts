@@ -1,0 +1,142 @@
+// Who is asked: by pickers where the terminal can be lent to them, else by plain lines.
+import { spawnSync } from "node:child_process";
+import { emitKeypressEvents } from "node:readline";
+import type { Choice, Ctx } from "zz";
+
+export interface Person {
+  readonly signal: AbortSignal; // aborts when they leave
+  say(text: string): void;
+  pick(message: string, choices: Choice[], standing?: string): Promise<string>; // the name that was chosen
+  line(message: string, standing?: string): Promise<string>;
+  secret(message: string): Promise<string>;
+  wait<T>(text: string, work: (show: (text: string) => void) => Promise<T>): Promise<T>; // with a line that says what for
+}
+
+const MANY = 10; // choices; more are searched
+const LEFT = new Error("The person left.");
+
+/** Undefined: they left, by Ctrl+C, Ctrl+D or Escape. */
+export async function withPerson<T>(ctx: Ctx, act: (person: Person) => Promise<T>): Promise<T | undefined> {
+  const stop = new AbortController();
+  const signal = AbortSignal.any([ctx.signal, stop.signal]);
+  const atTerminal = ctx.terminal && process.env.TERM !== "dumb";
+  try {
+    if (!atTerminal) return await act(plainLines(ctx, signal, () => stop.abort(LEFT)));
+    return await ctx.terminal!(() => atPickers(ctx, signal, () => stop.abort(LEFT), act));
+  } catch (error) {
+    if (signal.aborted) return undefined;
+    throw error;
+  }
+}
+
+async function atPickers<T>(
+  ctx: Ctx,
+  signal: AbortSignal,
+  leave: () => void,
+  act: (person: Person) => Promise<T>,
+): Promise<T> {
+  const { stdin, stdout } = process;
+  const prompts = await import("@inquirer/prompts");
+  const press = (_: unknown, key: { name?: string; ctrl?: boolean } = {}) => {
+    const { name = "", ctrl } = key;
+    if (name === "escape" || (ctrl && (name === "c" || name === "d"))) leave(); // at Ctrl+D alone a picker would hang
+  };
+  const status = (text: string) => void stdout.write(`\r\x1b[K${text}`);
+  const context = { signal };
+  const style = {
+    keysHelpTip: (keys: [string, string][]) => [...keys, ["esc", "leave"]].map((key) => key.join(" ")).join(" · "),
+  };
+  emitKeypressEvents(stdin);
+  stdin.on("keypress", press);
+  process.on("SIGINT", leave); // between two pickers the terminal makes a signal of Ctrl+C
+  try {
+    status("");
+    return await act({
+      signal,
+      say: ctx.note,
+      async pick(message, choices, standing) {
+        const rows = choices.map(({ name, description }) => ({
+          name,
+          value: name,
+          ...(description && { description }),
+        }));
+        if (rows.length <= MANY)
+          return prompts.select(
+            { message, choices: rows, theme: { style }, ...(standing && { default: standing }) },
+            context,
+          );
+        const first = rows.toSorted((a, b) => Number(b.value === standing) - Number(a.value === standing));
+        const source = (typed = "") => first.filter(({ name }) => name.toLowerCase().includes(typed.toLowerCase()));
+        return prompts.search({ message, source, theme: { style } }, context);
+      },
+      line: (message, standing) => prompts.input({ message, ...(standing && { default: standing }) }, context),
+      secret: (message) => prompts.password({ message, mask: "*", toggleMask: false }, context),
+      async wait(text, work) {
+        stdin.setRawMode(true).resume(); // what is typed meanwhile is not shown, and Escape is heard
+        status(text);
+        try {
+          return await Promise.race([work(status), aborted(signal)]);
+        } finally {
+          stdin.pause().setRawMode(false);
+          status("");
+        }
+      },
+    });
+  } finally {
+    stdin.off("keypress", press);
+    process.off("SIGINT", leave);
+  }
+}
+
+/** An empty line leaves, as there is no other key that a plain terminal is sure to have. */
+function plainLines(ctx: Ctx, signal: AbortSignal, leave: () => void): Person {
+  return {
+    signal,
+    say: ctx.note,
+    async pick(message, choices) {
+      const rows = choices.map(({ name }, i) => `${String(i + 1).padStart(3)}  ${name}\n`);
+      for (;;) {
+        const typed = await ask(`${message}\n${rows.join("")}A number (Enter leaves): `);
+        const choice = choices[Number(typed) - 1] ?? choices.find(({ name }) => name === typed);
+        if (choice) return choice.name;
+        ctx.note(`Cannot choose '${typed}': the numbers go from 1 to ${choices.length}.`);
+      }
+    },
+    line: (message, standing) => (standing ? ask(`${message} [${standing}] `, standing) : ask(`${message} `)),
+    async secret(message) {
+      const echo = (how: string) => void spawnSync("stty", [how], { stdio: ["inherit", "ignore", "ignore"] });
+      echo("-echo");
+      try {
+        return await ask(`${message} (hidden) `, undefined, true);
+      } finally {
+        echo("echo");
+      }
+    },
+    wait(text, work) {
+      ctx.note(text);
+      let before = "";
+      const show = (line: string) => {
+        const tens = /(\d?)\d%/.exec(line)?.[1];
+        if (tens !== undefined && tens !== before) ctx.note(line);
+        before = tens ?? before;
+      };
+      return Promise.race([work(show), aborted(signal)]);
+    },
+  };
+
+  async function ask(question: string, standing?: string, hidden = false): Promise<string> {
+    const typed = (await Promise.race([ctx.ask!(question), aborted(signal)])).trim();
+    if (hidden) process.stderr.write("\n"); // the Enter was hidden too
+    if (!typed && standing === undefined) leave();
+    signal.throwIfAborted();
+    return typed || standing!;
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  promise.catch(() => {});
+  if (signal.aborted) reject(signal.reason);
+  signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  return promise;
+}

@@ -1,0 +1,79 @@
+// Gets a model for Ollama, with how far it is on one line.
+import type { Choice, Zz } from "zz";
+
+/** Small ones that call tools well; what they weigh. */
+export const SMALL: Choice[] = [
+  { name: "qwen3:4b", description: "2.5 GB, 4 billion parameters" },
+  { name: "qwen3:8b", description: "5.2 GB, 8 billion parameters" },
+  { name: "llama3.2:3b", description: "2.0 GB, 3 billion parameters" },
+  { name: "qwen2.5-coder:7b", description: "4.7 GB, 7 billion parameters, for code" },
+];
+
+/** OLLAMA_HOST may lack its scheme or its port, and 0.0.0.0 is where a server listens, not where it is. */
+export function ollamaAt(url?: string): string {
+  if (url) return url.replace(/\/+$/, "").replace(/\/(v1|api)$/, "");
+  const given = process.env.OLLAMA_HOST?.trim() || "127.0.0.1:11434";
+  const [, scheme, host = "", port, path = ""] =
+    /^(https?:\/\/)?(\[[^\]]*\]|[^:/]*)(?::(\d+))?(\/.*)?$/.exec(given) ?? [];
+  const here = /^(|0\.0\.0\.0)$/.test(host) ? "127.0.0.1" : host === "[::]" ? "[::1]" : host;
+  return `${scheme ?? "http://"}${here}${port ? `:${port}` : scheme ? "" : ":11434"}${path.replace(/\/+$/, "")}`;
+}
+
+type Line = { status?: string; error?: string; digest?: string; total?: number; completed?: number };
+
+/** Lines of JSON: each layer tells how far it is. Only "success" is one; a failure on the way comes under status 200. */
+export async function pull(
+  zz: Zz,
+  at: string,
+  model: string,
+  show: (text: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const key = process.env.OLLAMA_API_KEY;
+  const response = await zz.fetch(`${at}/api/pull`, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) },
+    body: JSON.stringify({ model, stream: true }),
+    signal,
+  });
+  const layers = new Map<string, { total: number; completed: number }>();
+  const decoder = new TextDecoder();
+  let rest = "";
+  let last: Line = {};
+  let drawn = 0;
+  for await (const bytes of response.body ?? []) {
+    const lines = (rest + decoder.decode(bytes as Uint8Array, { stream: true })).split("\n");
+    rest = lines.pop()!;
+    for (const line of lines) if (line.trim()) take(JSON.parse(line));
+  }
+  if (rest.trim()) take(JSON.parse(rest));
+  if (last.status !== "success") throw new Error("the server broke off. Try again: it goes on where it was.");
+
+  function take(line: Line): void {
+    last = line;
+    if (line.error) throw new Error(line.error.slice(0, 300));
+    const { digest, total, completed = 0, status = "" } = line;
+    if (!digest || !total) show(cut(status));
+    if (!digest || !total) return;
+    layers.set(digest, { total, completed });
+    if (performance.now() - drawn < 100 && completed < total) return;
+    drawn = performance.now();
+    const all = [...layers.values()];
+    show(bar(sum(all.map((layer) => layer.completed)), sum(all.map((layer) => layer.total))));
+  }
+}
+
+const sum = (numbers: number[]): number => numbers.reduce((all, one) => all + one, 0);
+const columns = (): number => process.stdout.columns || 80;
+const cut = (text: string): string => text.replace(/[\x00-\x1f\x7f-\x9f]/g, "").slice(0, columns() - 1);
+
+/** [====>    ] 45%  1.2 of 2.6 GB */
+export function bar(done: number, total: number, width = columns()): string {
+  const [size, unit] = total >= 1e9 ? [1e9, "GB"] : total >= 1e6 ? [1e6, "MB"] : [1e3, "kB"];
+  const part = Math.min(1, done / total);
+  const words = `${String(Math.floor(part * 100)).padStart(3)}%  ${(done / size).toFixed(1)} of ${(total / size).toFixed(1)} ${unit}`;
+  const room = Math.min(40, width - words.length - 4);
+  if (room < 5) return words.trim().slice(0, width - 1);
+  const full = Math.floor(part * room);
+  return `[${"=".repeat(full)}${full < room ? ">" : ""}${" ".repeat(Math.max(0, room - full - 1))}]${words}`;
+}

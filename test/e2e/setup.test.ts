@@ -1,0 +1,364 @@
+// /setup and /keys in a real pseudo-terminal: by what the screen shows, what the files hold, what the servers were asked.
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { spawn } from "@lydell/node-pty";
+import { bar, ollamaAt } from "../../plugins/setup/pull.ts";
+import { type Fake, serve } from "../fake/http.ts";
+import { fakeOllama, notInRegistry, pulling, say } from "../fake/ollama.ts";
+import { refuse, say as sayOpenAI } from "../fake/openai.ts";
+import { type Place, place, WAYS, zz } from "../run.ts";
+import { KEY, type Terminal, terminal } from "../terminal.ts";
+
+const SECRET = "sk-right-0123456789abcdef";
+const [DOWN, ESCAPE, ENTER, SELECT] = ["\x1b[B", "\x1b", KEY.enter, "↑↓ navigate"];
+const PROMPT = /›\s*$/;
+
+/** A server that knows one key, as OpenAI says it. */
+async function keyed(
+  t: TestContext,
+  models = ["gpt-4o", "gpt-4o-mini", "text-embedding-3-small"],
+): Promise<Fake & { keys: string[] }> {
+  const keys: string[] = [];
+  const fake = await serve([sayOpenAI("From the server.")], {
+    "GET /v1/models": ({ headers }) => {
+      keys.push(String(headers.authorization).replace("Bearer ", ""));
+      if (keys.at(-1) === SECRET)
+        return refuse(200, { object: "list", data: models.map((id) => ({ id, object: "model" })) });
+      const message = `Incorrect API key provided: ${keys.at(-1)}. You can find your key in your account.`;
+      return refuse(401, { error: { message, type: "invalid_request_error", code: "invalid_api_key" } });
+    },
+  });
+  t.after(fake.close);
+  return { ...fake, keys };
+}
+async function ollama(t: TestContext, ...more: Parameters<typeof fakeOllama> extends [any, ...infer R] ? R : never) {
+  const fake = await fakeOllama([say("From Ollama.")], ...more);
+  t.after(fake.close);
+  return fake;
+}
+
+/** Types it once the screen shows the text; arrows and Enter apart, as fingers do. */
+async function at(term: Terminal, text: string | RegExp, ...keys: string[]): Promise<void> {
+  await term.sees(text);
+  for (const key of keys) {
+    await sleep(30);
+    term.type(key);
+  }
+}
+async function leave(term: Terminal, code = 0): Promise<void> {
+  await at(term, PROMPT, KEY.ctrlD);
+  equal(await term.exited, code);
+}
+const kept = (where: Place, name: string): any => {
+  const file = join(where.home, name);
+  return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : undefined;
+};
+/** All that the home holds, but for the keys. */
+const rest = ({ home }: Place): string =>
+  (readdirSync(home, { recursive: true }) as string[])
+    .map((name) => join(home, name))
+    .filter((file) => statSync(file).isFile() && !file.endsWith("keys.json"))
+    .map((file) => readFileSync(file, "utf8"))
+    .join("\n");
+
+test("Going on offline is kept: the next start does not ask", async () => {
+  const where = place();
+  const term = terminal(where, []);
+  await term.sees(/ollama {2}does not answer at http:\/\/127\.0\.0\.1:49\nopenai {2}no key is set \(OPENAI_API_KEY\)/);
+  await at(term, SELECT, DOWN, DOWN, ENTER);
+  await term.sees(/From now on zz is offline, without a model, also next time\. \/setup does this aga\n?in\./);
+  deepEqual(kept(where, "zz.config.json"), { model: "offline/router" });
+  await leave(term);
+  const again = terminal(where, []);
+  await at(again, PROMPT, "todos", ENTER);
+  doesNotMatch(await again.sees(/zz is offline|No TODO|todo/i), /Who shall answer/);
+  await leave(again);
+});
+
+test("Escape and Ctrl+C mean offline this time, and nothing is kept", async () => {
+  const where = place();
+  for (const [key, way] of [
+    [ESCAPE, []],
+    [KEY.ctrlC, []],
+    [KEY.ctrlD, []],
+    [KEY.ctrlC, [ENTER]], // at the password
+  ] as const) {
+    const term = terminal(where, []);
+    await at(term, SELECT, ...way);
+    if (way.length) await term.sees("OpenAI key:");
+    await at(term, /answer|key/, key);
+    await term.sees("Nothing was changed: zz is offline, without a model. /setup asks again.");
+    equal(kept(where, "zz.config.json"), undefined);
+    equal(kept(where, "keys.json"), undefined);
+    await leave(term);
+  }
+});
+
+test("A wrong key is told and can be entered again; the right one is kept with mode 0600 and shown nowhere", async (t) => {
+  const server = await keyed(t);
+  const where = place();
+  const term = terminal(where, [], { env: { OPENAI_BASE_URL: server.url + "/v1" } });
+  await at(term, SELECT, ENTER);
+  await at(term, "OpenAI key:", "sk-wrong-key-99", ENTER);
+  await at(term, /127\.0\.0\.1:\d+ refused the key \(401\)\. Enter it again\.\n\? OpenAI key:\s*$/, SECRET, ENTER);
+  const shown = await term.sees(/gpt-4o\n[\s\S]*gpt-4o-mini/);
+  doesNotMatch(shown, /sk-|embedding/);
+  await at(term, SELECT, ENTER); // the small one stands first
+  await at(term, "From now on openai/gpt-4o-mini answers, also next time.", `hi${ENTER}`);
+  await term.sees("From the server.");
+  doesNotMatch(term.screen(), /sk-/);
+  await leave(term);
+  deepEqual(server.keys.slice(0, 3), ["none", "sk-wrong-key-99", SECRET]);
+  equal(server.requests[0]!.headers.authorization, `Bearer ${SECRET}`);
+  deepEqual(kept(where, "keys.json"), { openai: SECRET });
+  equal(statSync(join(where.home, "keys.json")).mode & 0o777, 0o600);
+  deepEqual(kept(where, "zz.config.json"), { model: "openai/gpt-4o-mini" });
+  ok(where.sessions().length === 1 && rest(where).includes("From the server."));
+  doesNotMatch(rest(where), /sk-/);
+  const again = terminal(where, [], { env: { OPENAI_BASE_URL: server.url + "/v1" } });
+  await at(again, PROMPT, `hi${ENTER}`);
+  await again.sees("From the server.");
+  await leave(again);
+});
+
+test("Another server is found by its address alone: /v1 is added, and a server without a key gets a dash", async (t) => {
+  const server = await serve([sayOpenAI("From mine.")], {
+    "GET /v1/models": () => refuse(200, { data: [{ id: "own-7b" }] }),
+    "GET /models": () => refuse(404, "404 page not found"),
+  });
+  t.after(server.close);
+  const where = place();
+  const term = terminal(where, []);
+  await at(term, SELECT, DOWN, ENTER);
+  await at(term, "Base URL", `127.0.0.1:${server.port}`, ENTER);
+  await at(term, "Its key", "-", ENTER);
+  await at(term, "own-7b", ENTER);
+  await at(term, "From now on openai/own-7b answers", `hi${ENTER}`);
+  await term.sees("From mine.");
+  await leave(term);
+  const url = `http://127.0.0.1:${server.port}/v1`;
+  deepEqual(kept(where, "zz.config.json"), { providers: { openai: { url } }, model: "openai/own-7b" });
+  equal(kept(where, "keys.json")?.openai, undefined);
+});
+
+test("An address that nobody answers at is told in a sentence and asked for again", async () => {
+  const term = terminal(place(), []);
+  await at(term, SELECT, DOWN, ENTER);
+  await at(term, "Base URL", "http://127.0.0.1:49/v1", ENTER);
+  await at(term, "Its key", "x", ENTER);
+  await at(term, /Cannot reach '127\.0\.0\.1:49'.*\n[\s\S]*\? Base URL, as http:\/\/host:port\/v1:\s*$/, KEY.ctrlC);
+  await term.sees("Nothing was changed");
+  await leave(term);
+});
+
+test("A model is pulled with a bar on one line, then used and kept", async (t) => {
+  const fake = await ollama(t, [], 0, pulling(2.6, 10, 60));
+  const where = place();
+  const term = terminal(where, [], { env: { OLLAMA_HOST: fake.url } });
+  await term.sees(`ollama  answers at ${fake.url}, no models`);
+  await at(term, SELECT, ENTER);
+  await at(term, "qwen3:8b", DOWN, ENTER);
+  const shown = await term.sees(/\[=+> +\] {1,2}\d\d% {2}[01]\.\d of 2\.6 GB/);
+  equal(shown.match(/of 2\.6 GB/g)?.length, 1);
+  await at(term, "From now on ollama/qwen3:8b answers, also next time.", `hi${ENTER}`);
+  doesNotMatch(await term.sees("From Ollama."), /of 2\.6 GB/);
+  ok(fake.asked.includes("POST /api/pull qwen3:8b"));
+  deepEqual(kept(where, "zz.config.json"), { model: "ollama/qwen3:8b" });
+  await leave(term);
+});
+
+for (const [name, key] of [
+  ["Ctrl+C", KEY.ctrlC],
+  ["Escape", ESCAPE],
+] as const)
+  test(`${name} stops a pull: the connection closes, nothing is kept`, async (t) => {
+    const fake = await ollama(t, [], 0, { ...pulling(2.6, 100, 50), ending: "hang" });
+    const where = place();
+    const term = terminal(where, [], { env: { OLLAMA_HOST: fake.url } });
+    await at(term, SELECT, ENTER);
+    await at(term, "qwen3:8b", ENTER);
+    await at(term, /of 2\.6 GB/, "typed meanwhile", key);
+    await term.sees("Nothing was changed: zz is offline, without a model.");
+    doesNotMatch(term.screen(), /typed meanwhile/);
+    ok(fake.asked.includes("closed /api/pull"));
+    equal(kept(where, "zz.config.json"), undefined);
+    await leave(term);
+  });
+
+test("A model that there is not is told in the registry's words, and the choice comes again", async (t) => {
+  const fake = await ollama(t, [], 0, notInRegistry);
+  const term = terminal(place(), [], { env: { OLLAMA_HOST: fake.url } });
+  await at(term, SELECT, ENTER);
+  await at(term, "another, by its name", DOWN, DOWN, DOWN, DOWN, ENTER);
+  await at(term, "Its name:", "no-such:1b", ENTER);
+  await term.sees("Cannot pull 'no-such:1b': pull model manifest: file does not exist");
+  await at(term, /file does not exist[\s\S]*Who shall answer\?[\s\S]*navigate/, ESCAPE);
+  await term.sees("Nothing was changed");
+  ok(fake.asked.includes("POST /api/pull no-such:1b"));
+  await leave(term);
+});
+
+test("A model that is there is offered first; pulling is not offered then", async (t) => {
+  const fake = await ollama(t, [{ name: "m:latest" }, { name: "n:latest" }]);
+  const where = place();
+  const term = terminal(where, ["-m", "offline/router"], { env: { OLLAMA_HOST: fake.url } });
+  await at(term, PROMPT, `/setup${ENTER}`);
+  doesNotMatch(await term.sees(SELECT), /Pull a model/);
+  await at(term, "Use one of the 2 models found", ENTER);
+  await at(term, "ollama/n:latest", DOWN, ENTER);
+  await at(term, "From now on ollama/n:latest answers", `hi${ENTER}`);
+  await term.sees("From Ollama.");
+  equal(fake.requests[0]!.body.model, "n:latest");
+  await leave(term);
+});
+
+test("A window that is resized under a picker leaves it working, also at 40 columns", async () => {
+  const where = place();
+  const term = terminal(where, [], { cols: 80 });
+  await term.sees(SELECT);
+  term.pty.resize(40, 24);
+  await sleep(50);
+  await at(term, SELECT, DOWN, DOWN, ENTER);
+  await term.sees("From now on zz is offline");
+  equal(kept(where, "zz.config.json").model, "offline/router");
+  await leave(term);
+});
+
+test("At 40 columns no line of the first picker is broken", async () => {
+  const term = terminal(place(), [], { cols: 40 });
+  const shown = await term.sees(SELECT);
+  match(
+    shown,
+    /\? Who shall answer\?\n❯ Enter a key for OpenAI\n {2}Enter another server's address\n {2}Go on offline, without a model\n/,
+  );
+  await at(term, SELECT, ESCAPE);
+  await term.sees("Nothing was changed");
+  await leave(term);
+});
+
+test("/keys tells which are set and shows none; PROVIDER enters one hidden, drop removes it", async () => {
+  const where = place();
+  const term = terminal(where, ["-m", "offline/router"], { env: { OLLAMA_API_KEY: "from-outside" } });
+  await at(term, PROMPT, `/keys${ENTER}`);
+  await term.sees(/ollama {4}OLLAMA_API_KEY\nopenai {4}not set/);
+  await at(term, PROMPT, `/keys openai${ENTER}`);
+  await at(term, "Key for openai:", SECRET, ENTER);
+  await term.sees(/The key for 'openai' is kept in [\s\S]*keys\.json, which[\s\S]*read\./);
+  equal(kept(where, "keys.json").openai, SECRET);
+  equal(statSync(join(where.home, "keys.json")).mode & 0o777, 0o600);
+  await at(term, PROMPT, `/keys${ENTER}`);
+  await term.sees(/openai {4}keys\.json\n/);
+  await at(term, PROMPT, `/keys drop openai${ENTER}`);
+  await term.sees("The key for 'openai' is dropped.");
+  equal(kept(where, "keys.json").openai, undefined);
+  await at(term, PROMPT, `/keys opnai${ENTER}`);
+  await term.sees("Cannot find provider 'opnai'. There are: ollama, openai.");
+  doesNotMatch(term.screen() + rest(where), /sk-|from-outside/);
+  await at(term, PROMPT, `/keys openai ${SECRET}${ENTER}`);
+  await term.sees("Cannot take a key from the line");
+  equal(kept(where, "keys.json").openai, undefined);
+  doesNotMatch(rest(where), /sk-/);
+  await leave(term);
+});
+
+/** A script of the shell in a terminal of its own: types what answers each of the texts; all that came. */
+async function shell(
+  where: Place,
+  script: string,
+  more: Record<string, string>,
+  steps: [sees: string | RegExp, types: string][],
+): Promise<string> {
+  const [node, file] = WAYS.dist;
+  const { OPENAI_API_KEY, OPENAI_BASE_URL, ZZ_MODEL, NO_COLOR, ...inherited } = process.env;
+  const env = { ...inherited, OLLAMA_HOST: "http://127.0.0.1:49", ZZ_HOME: where.home, SHELL: "/bin/sh", ...more };
+  const args = ["-c", script.replace("zz", `'${node}' '${file}'`)];
+  const pty = spawn("sh", args, { cols: 80, rows: 24, cwd: where.cwd, env, name: "xterm-256color" });
+  let all = "";
+  pty.onData((data) => (all += data));
+  const ended = new Promise<void>((resolve) => pty.onExit(() => resolve()));
+  for (const [sees, types] of steps) {
+    const until = performance.now() + 5_000;
+    while (typeof sees === "string" ? !all.includes(sees) : !sees.test(all)) {
+      if (performance.now() > until) pty.kill("SIGKILL");
+      ok(performance.now() < until, `never saw ${sees} in ${all}`);
+      await sleep(10);
+    }
+    await sleep(60);
+    pty.write(types);
+  }
+  await ended;
+  return all;
+}
+
+test("Without pickers (TERM=dumb) it asks in plain lines, and the key is not echoed", async (t) => {
+  const server = await keyed(t);
+  const where = place();
+  const all = await shell(where, "TERM=dumb exec zz", { OPENAI_BASE_URL: `${server.url}/v1` }, [
+    [/ 1 {2}Enter a key for OpenAI[\s\S]* 3 {2}Go on offline, without a model[\s\S]*A number \(Enter leaves\):/, "7\n"],
+    [/the numbers go from 1 to 3\.[\s\S]*A number/, "1\n"],
+    ["OpenAI key: (hidden)", `${SECRET}\n`],
+    [/2 {2}gpt-4o-mini[\s\S]*A number/, "2\n"],
+    ["From now on openai/gpt-4o-mini answers", "hi\n"],
+    ["From the server.", KEY.ctrlD],
+  ]);
+  doesNotMatch(all, /sk-|\x1b/);
+  deepEqual(kept(where, "keys.json"), { openai: SECRET });
+});
+
+test("Without pickers an empty line leaves and nothing is kept", async () => {
+  const where = place();
+  const all = await shell(where, "TERM=dumb exec zz", {}, [
+    ["A number (Enter leaves):", "\n"],
+    [/asks again[\s\S]*›/, KEY.ctrlD],
+  ]);
+  match(all, /Nothing was changed: zz is offline/);
+  equal(kept(where, "zz.config.json"), undefined);
+});
+
+test("The terminal is as it was: stty says the same before and after, whatever was done in between", async () => {
+  const all = await shell(place(), "stty -g; zz; stty -g", {}, [
+    [SELECT, ENTER],
+    ["OpenAI key:", KEY.ctrlC],
+    ["asks again", "!stty -echo\r"],
+    ["exit code 0", "/setup\r"],
+    [/asks again[\s\S]*navigate/, ESCAPE],
+    [/asks again[\s\S]*asks again/, KEY.ctrlD],
+  ]);
+  const [before, after] = all.match(/[\da-f]+(:[\da-f]+){10,}/g) ?? [];
+  ok(before);
+  equal(after, before);
+});
+
+test("In a pipe /setup and /keys PROVIDER name the variables and flags", async () => {
+  for (const words of ["/setup", "/keys openai"]) {
+    const { code, stderr } = await zz(place(), ["--once", "-m", "offline/router", words]);
+    match(stderr, /Set OPENAI_API_KEY .*OLLAMA_HOST.*--model PROVIDER\/MODEL with --base-url URL and --key KEY\./);
+    equal(code, 0);
+  }
+});
+
+test("The bar fits its width", () => {
+  equal(bar(1.2e9, 2.6e9, 36), "[======>      ] 46%  1.2 of 2.6 GB");
+  for (const width of [12, 20, 30, 40, 80, 200])
+    for (const done of [0, 1, 1.3e9, 2.6e9])
+      ok(bar(done, 2.6e9, width).length < width, `${width}: ${bar(done, 2.6e9, width)}`);
+  match(bar(2.6e9, 2.6e9, 40), /^\[=+\]100% {2}2\.6 of 2\.6 GB$/);
+  match(bar(500, 11_357, 40), /0\.5 of 11\.4 kB$/);
+});
+
+for (const [host, url] of [
+  [undefined, "http://127.0.0.1:11434"],
+  ["0.0.0.0", "http://127.0.0.1:11434"],
+  ["box:99", "http://box:99"],
+  ["https://box/sub/", "https://box/sub"],
+] as const)
+  test(`OLLAMA_HOST=${host} is at ${url}`, (t) => {
+    const before = process.env.OLLAMA_HOST;
+    t.after(() => (before === undefined ? delete process.env.OLLAMA_HOST : (process.env.OLLAMA_HOST = before)));
+    if (host === undefined) delete process.env.OLLAMA_HOST;
+    else process.env.OLLAMA_HOST = host;
+    equal(ollamaAt(), url);
+  });

@@ -124,7 +124,6 @@ await build({
   chunkNames: "chunks/[name]-[hash]",
   minifySyntax: true,
   minifyWhitespace: true,
-  keepNames: true,
   legalComments: "linked",
   logLevel: "warning",
   logOverride: { "import-is-undefined": "error" }, // a function of TypeScript that its parser does not have

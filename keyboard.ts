@@ -5,7 +5,7 @@ import path from "node:path";
 import readline from "node:readline";
 import { PassThrough } from "node:stream";
 import type { Ask, Core, Ctx, Key, Line, LiveChat, Owned, Press } from "./zz.ts";
-import { around, clean, dim, emit, jsonOrText, keyOf, makePrivate, reason, say, silence, textOf, tryTo, writePrivate } from "./zz.ts";
+import { around, clean, emit, jsonOrText, keyOf, makePrivate, reason, say, silence, textOf, tryTo, writePrivate } from "./zz.ts";
 
 const [PASTE, PASTED] = ["\x1b[200~", "\x1b[201~"]; // a terminal puts them around what is pasted
 const HIDE_PASTES = "\x1b[?2004l";
@@ -56,8 +56,9 @@ function begun(bytes: Buffer, marker: string): number {
 
 const LONGEST_PASTE = 400; // characters that stand in the line as they are
 const HISTORY = 10_000;
+const LONGEST_KEPT = 10_000; // characters of one entry
 const SECRET =
-  /\b(sk-|ghp_|gho_|github_pat_|glpat-|xox[abps]-|AKIA|AIza|eyJ)[\w-]{8,}|-----BEGIN|\b(pass(word|wd|phrase)?|secret|token|api[_-]?key)\b\s*[=:]|^\/keys?\b|^\s/i;
+  /\b(sk-|ghp_|gho_|github_pat_|glpat-|xox[abps]-|AKIA|AIza|eyJ)[\w-]{8,}|-----BEGIN|\b(pass(word|wd|phrase)?|secret|token|api[_-]?key)\b\s*[=:]|^\/keys?\b|^\/config\s+\S*key|^\s/i;
 
 /** What was typed before, newest first; several lines are one entry. What looks like a secret is not kept, nor what begins with a space. */
 function openHistory(home: string): { past: string[]; add(text: string): void } {
@@ -84,7 +85,7 @@ function openHistory(home: string): { past: string[]; add(text: string): void } 
     if (!text.trim() || text === past[0]) return;
     past.unshift(text);
     past.length = Math.min(past.length, HISTORY);
-    if (SECRET.test(text) || text.length > 10_000) return;
+    if (SECRET.test(text) || text.length > LONGEST_KEPT) return;
     tryTo(() => {
       makePrivate(home);
       fs.appendFileSync(file, `${JSON.stringify(text)}\n`, { mode: 0o600 });
@@ -103,6 +104,7 @@ export interface Sitter {
 export interface Keyboard {
   next(): Promise<string | undefined>; // the next message; undefined: the person leaves
   put(text: string): void; // as if it had been typed
+  whole(text: string): string; // with what was pasted, where only its size stands
   prompt(): Promise<void>; // ready for the next message
   mute(on: boolean): void; // what is typed meanwhile is not shown
   ask: Ask;
@@ -165,11 +167,11 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
     const whole = gather(line);
     if (whole === undefined) return muted ? undefined : show("… ");
     const text = expanded(whole);
-    add(text.length > 10_000 ? whole : text);
+    add(text.length > LONGEST_KEPT ? whole : text);
     rl.history.splice(0, rl.history.length, ...past);
     struck = Number.NEGATIVE_INFINITY;
-    if (muted && text.trim()) aside(dim(`queued: ${text.trim().split("\n")[0]!.slice(0, 60)}`));
-    typed.push(text);
+    if (muted && whole.trim()) aside(`queued: ${whole.trim().split("\n")[0]!.slice(0, 60)}`);
+    typed.push(whole);
     wake();
   });
   rl.on("close", () => {
@@ -191,6 +193,7 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
       typed.push(text);
       wake();
     },
+    whole: expanded,
     prompt,
     mute,
     ask,
@@ -214,6 +217,7 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
     const made = place && !typed.length ? await around(place, "prompt", MARK).catch(() => MARK) : MARK;
     if (closed || !wanted) return; // a turn has begun meanwhile
     mark = made;
+    if (typed.length) return void stdout.write(`${mark}${clean(typed[0]!)}\n`); // it was typed ahead: it comes next
     mute(false);
     show(parts.length || quoted ? "… " : mark);
   }

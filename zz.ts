@@ -190,6 +190,7 @@ export interface Provider {
 export interface Endpoint {
   url?: string; // --base-url, or the settings' providers.NAME.url
   key?: string; // --key, or the settings' providers.NAME.key
+  kept?: string; // the key that /keys keeps; the environment goes before it
 }
 export type Model = { id: string; window?: number; tools?: boolean; vision?: boolean };
 export interface ChatRequest {
@@ -245,7 +246,7 @@ export interface Chat {
   back(to: number | null): void; // goes on from that entry, or from nothing; what came after it stays in the file
   use(model: string): Promise<void>; // another model, from now on
   send(text: string): void; // as the person's next message
-  attach(image: Image): void; // goes with the person's next message
+  attach(what: Image | string): void; // goes with the person's next message; a text before it
 }
 
 /** The conversations that were saved, for commands. */
@@ -262,7 +263,14 @@ export interface Preferences {
   list(): Setting[];
   set(name: string, value: unknown): Promise<void>; // checked, kept in the home, in force at once; undefined takes it back
 }
-export type Setting = { name: string; value: unknown; default?: unknown; about?: string; owner: string };
+export type Setting = {
+  name: string;
+  value: unknown;
+  default?: unknown;
+  values?: unknown[];
+  about?: string;
+  owner: string;
+};
 
 /**
  * The disk, for tools. Paths are relative to the project, or absolute inside it. What a tool writes, removes and moves
@@ -570,8 +578,9 @@ function lendPackages(found: Loaded[]): void {
   });
 }
 
-function startImport(plugin: Loaded, bundle: Record<string, unknown>): Promise<any> {
-  if (BUILT && plugin.from === "zz") return Promise.resolve(bundle[plugin.name]);
+/** What a plugin's file exports; the built zz has its own at hand. */
+function startImport(plugin: Loaded, bundle: Record<string, unknown>): Awaitable<any> {
+  if (BUILT && plugin.from === "zz") return bundle[plugin.name];
   const start = performance.now();
   const imported = import(pathToFileURL(plugin.file).href).finally(() => (plugin.ms += performance.now() - start));
   imported.catch(() => {}); // load() tells of it, when it is its turn
@@ -579,16 +588,17 @@ function startImport(plugin: Loaded, bundle: Record<string, unknown>): Promise<a
 }
 
 /** Sets one plugin up. If that fails, what it had added is taken back, and the failure is a sentence that names it. */
-async function load(core: Core, plugin: Loaded, imported: Promise<any>): Promise<void> {
+async function load(core: Core, plugin: Loaded, imported: Awaitable<any>): Promise<void> {
   const unload = new AbortController();
   plugin.undo = [() => unload.abort()];
   let start = performance.now();
   try {
-    const exports = await within(imported, LOAD_LIMIT, SLOW_LOAD);
+    const exports = imported instanceof Promise ? await within(imported, LOAD_LIMIT, SLOW_LOAD) : imported;
     start = performance.now();
     if (typeof exports.default !== "function")
       throw fault("it has no default export to call. Write `export default (zz: Zz) => …`.");
-    const config = await configOf(core, plugin, exports);
+    const made = configOf(core, plugin, exports);
+    const config = made instanceof Promise ? await made : made;
     const setup = exports.default(handle(core, plugin, config, unload.signal));
     if (setup instanceof Promise) await within(setup, LOAD_LIMIT, SLOW_LOAD);
   } catch (error) {
@@ -600,18 +610,18 @@ async function load(core: Core, plugin: Loaded, imported: Promise<any>): Promise
 }
 
 /** What the person set goes before the defaults, unless the plugin's schema refuses it. */
-async function configOf({ options }: Core, plugin: Loaded, exports: any): Promise<Config> {
-  const { defaults = {}, settings = {} } = exports as {
-    defaults?: object;
-    settings?: { name?: string; schema?: Schema };
-  };
-  const { name: section = plugin.name, schema } = settings;
+function configOf({ options }: Core, plugin: Loaded, exports: any): Awaitable<Config> {
+  const { defaults = {}, settings: { name: section = plugin.name, schema } = {} } = exports;
   const config: Config = { section, live: { ...defaults }, defaults: { ...defaults }, ...(schema && { schema }) };
   const given = options.settings[section] as object | undefined;
-  const { wrong } = given && schema ? await check(schema, { ...defaults, ...given }) : {};
-  if (wrong) say(`Cannot use the settings under "${section}": ${wrong}. Its defaults are used; mend them.`);
-  else Object.assign(config.live, given);
-  return config;
+  Object.assign(config.live, given);
+  return given && schema ? checked() : config;
+
+  async function checked(): Promise<Config> {
+    const { wrong } = await check(schema, config.live);
+    if (wrong) say(`Cannot use the settings under "${section}": ${wrong}. Its defaults are used; mend them.`);
+    return wrong ? { ...config, live: { ...defaults } } : config;
+  }
 }
 
 export async function unloadPlugin(plugin: Loaded): Promise<void> {
@@ -1329,7 +1339,8 @@ async function confirm(place: Place, tool: string, open: Open[], text: string, m
   const { key, because } = await inTurn(core, async () => {
     const granted = open.every((one) => judge(core, one.kind, needOf(one)).verdict === "allow"); // by an answer meanwhile
     const key = granted && !text ? "y" : await until(ctx.signal, core.ask!(question(keys), Object.keys(keys).join("")));
-    const because = key === "n" ? (await until(ctx.signal, core.ask!("Why not? (Enter: no reason) "))).trim() : "";
+    const because =
+      key === "n" && tool !== ZZ ? (await until(ctx.signal, core.ask!("Why not? (Enter: no reason) "))).trim() : "";
     return { key, because };
   });
   if (key === "A") core.rules.push(...rules.values());
@@ -2528,7 +2539,7 @@ export interface LiveChat extends Chat {
   used?: number;
   window?: number;
   next?: string | undefined; // what a command sends
-  images: Image[]; // for the person's next message
+  attached: (Image | string)[]; // for the person's next message
   stop: AbortController; // of the turn under way
   turn: number;
   log: Entry[]; // what was changed on the disk, undone and redone
@@ -2563,7 +2574,9 @@ type Show = (text: string) => Awaitable<void>;
 /** The turn loop: from the person's message to the answer. */
 export async function runTurn(core: Core, chat: LiveChat, text: string, ways: Ways = {}): Promise<Answer> {
   const { show } = ways;
-  const images = [...(ways.images ?? []), ...chat.images.splice(0)];
+  const attached = chat.attached.splice(0);
+  const images = [...(ways.images ?? []), ...attached.filter((one) => typeof one !== "string")];
+  text = [...attached.filter((one) => typeof one === "string"), text].filter((one) => one.trim()).join("\n\n");
   const turn = { ...newTurn(core, chat), show };
   try {
     enter(core, chat, "thinking");
@@ -2904,7 +2917,7 @@ export function openChat(core: Core, model: string, from?: Session | Saved): Liv
     model,
     phase: "idle",
     messages: [],
-    images: [],
+    attached: [],
     layers: new Map(),
     turn: 0,
     log: [],
@@ -2914,7 +2927,7 @@ export function openChat(core: Core, model: string, from?: Session | Saved): Liv
     back: (to) => goBack(core, chat, to),
     use: (given) => useModel(core, chat, given),
     send: (text) => void (chat.next = text),
-    attach: (image) => void chat.images.push(image),
+    attach: (what) => void chat.attached.push(what),
   };
   takeUp(core, chat, from);
   return chat;
@@ -3264,12 +3277,22 @@ function follow(core: Core): void {
   watch(core, "started", (fact) => void (live = fact.live));
   watch(core, "called", ({ call, result }) => void (result.refused && !live && say(`${call.name}: ${result.text}`)));
   if (core.options.quiet) return;
-  watch(core, "noted", ({ text }) => (core.aside ?? say)(text));
+  watch(core, "noted", ({ text }) => (core.aside ?? say)(wrapped(text)));
   watch(core, "retried", ({ attempt, wait, reason }) =>
     say(
       `${reason.replace(/ Try again\.$/, "")} Trying again in ${(wait / 1000).toFixed(1)} s (${attempt} of ${TRIES - 1}).`,
     ),
   );
+}
+
+/** On a terminal lines end between words. */
+function wrapped(text: string): string {
+  const width = process.stderr.isTTY ? (process.stderr.columns ?? 80) : Number.POSITIVE_INFINITY;
+  const wrap = (line: string): string => {
+    const at = line.length > width ? line.lastIndexOf(" ", width) : -1;
+    return at < width / 3 ? line : `${line.slice(0, at)}\n${wrap(line.slice(at + 1))}`;
+  };
+  return text.split("\n").map(wrap).join("\n");
 }
 
 /** Tokens are left out where the server did not tell. */
@@ -3299,16 +3322,16 @@ async function once(core: Core, chat: LiveChat, prompt: Prompt, format: Format):
   await start(core, chat, format === "text" && Boolean(process.stderr.isTTY));
   askOnTerminal(core);
   const ctx = context(core, chat);
-  const line = await around({ core, chat, ctx }, "line", prompt.text);
+  prompt.attached.forEach(chat.attach);
+  const line = prompt.typed ? await around({ core, chat, ctx }, "line", prompt.words) : prompt.words;
   const { name, rest } = parseCommand(prompt.typed ? line : "");
   const command = core.commands.get(name)?.value;
   if (name && !command) throw usage(`Cannot obey '/${name}': ${unknown("command", name, core.commands.keys())}`);
   if (command) await command.run(rest, ctx);
   else chat.send(prompt.typed ? line.replace(/^\/\//, "/") : line);
   const show = format === "text" ? showAnswer : undefined;
-  const { images } = prompt;
   const { next } = chat; // a command may send something
-  const answer = next === undefined ? newTurn(core, chat).answer : await runTurn(core, chat, next, { images, show });
+  const answer = next === undefined ? newTurn(core, chat).answer : await runTurn(core, chat, next, { show });
   const { used, window, ...told } = answer;
   const shown = { ...told, calls: answer.calls.map(({ name, args, ok }) => ({ name, args, ok })) };
   if (format === "json") await printLine(JSON.stringify(shown));
@@ -3414,18 +3437,19 @@ async function repl(core: Core, open: Opening, first: Prompt, atStop: AtStop): P
   process.removeAllListeners("uncaughtException").on("uncaughtException", (error) => keyboard.aside(astray(error)));
 
   performance.setResourceTimingBufferSize(0); // fetch would note down every request
-  if (!first.text) await keyboard.prompt();
+  const waits = !first.words;
+  if (waits) await keyboard.prompt();
   const opened = open().then(async (opened) => {
-    const helped = Boolean(core.ask && core.commands.has("setup") && !first.text);
+    const helped = Boolean(core.ask && core.commands.has("setup") && waits);
     if (!opened && helped) keyboard.put("/setup");
     chat = opened ?? (await openOffline(core, helped));
     await start(core, chat, true, true);
     void learnWindow(core, chat);
-    if (!busy && !first.text && (opened || !helped)) await keyboard.prompt();
+    if (!busy && waits && (opened || !helped)) await keyboard.prompt();
   });
   opened.catch(() => keyboard.close()); // nothing to talk to: main says why
   for (
-    let line: string | undefined = first.text || (await keyboard.next());
+    let line: string | undefined = waits ? await keyboard.next() : first.words;
     line !== undefined;
     line = await keyboard.next()
   ) {
@@ -3445,13 +3469,13 @@ async function repl(core: Core, open: Opening, first: Prompt, atStop: AtStop): P
     keyboard.mute(true);
     try {
       await opened;
-      first.images.splice(0).forEach(chat!.attach);
+      first.attached.splice(0).forEach(chat!.attach);
       return await heed(given);
     } catch (error) {
       say((error as Fault).exit === 130 ? "Stopped." : reason(error));
     } finally {
       busy = false;
-      chat?.images.splice(0);
+      if (chat?.stop.signal.aborted) chat.stop = new AbortController(); // a command was stopped, not a turn
       if (takesBack) takeBack(core, chat!);
       takesBack = false;
     }
@@ -3469,26 +3493,20 @@ async function repl(core: Core, open: Opening, first: Prompt, atStop: AtStop): P
     else if (line) chat!.send(line.replace(/^\/\//, "/"));
     const text = chat!.next;
     chat!.next = undefined;
-    if (text !== undefined) await runTurn(core, chat!, text, { show: showAnswer });
+    if (text !== undefined) await runTurn(core, chat!, keyboard.whole(text), { show: showAnswer });
     return true;
   }
 
   async function askAtFault(error: Fault, { ctx }: Place): Promise<boolean> {
     say(error.message);
     const models = core.commands.get("model")?.value;
-    const switches = models ? ", take another [m]odel" : "";
-    const key = await keyboard.ask(
-      `[r]etry, [s]kip this answer, [a]bort and take the message back${switches}? `,
-      "rsam",
-    );
+    const switches = models ? ", another [m]odel" : "";
+    const key = await keyboard.ask(`[r]etry, [s]kip, [a]bort and take the message back${switches}? `, "rsam");
     takesBack = key === "a";
     if (key === "m") await models?.run("", ctx);
     return key === "r" || key === "m";
   }
 }
-
-export const dim = (text: string): string =>
-  process.stderr.isTTY && !process.env.NO_COLOR ? `\x1b[2m${text}\x1b[22m` : text;
 
 /** What the readline loop itself obeys. */
 const OWN_COMMANDS: About["commands"] = [
@@ -3675,7 +3693,8 @@ const astray = (error: unknown): string =>
 
 /** Who is told when the program is to stop; the last one who asked. */
 type AtStop = (leave: (code: number) => unknown) => void;
-type Prompt = { text: string; images: Image[]; typed: boolean }; // typed: words alone, so that a slash is a command
+/** The person's words, what goes with them, and whether they typed the words: a slash is a command then, and an @ a file. */
+type Prompt = { words: string; attached: (Image | string)[]; typed: boolean };
 
 /** What the command line asks for. It is read twice: plugins bring flags of their own. */
 async function run(argv: string[], atStop: AtStop): Promise<number> {
@@ -3716,7 +3735,7 @@ async function run(argv: string[], atStop: AtStop): Promise<number> {
   const named = core.options.model || process.env.ZZ_MODEL;
   if (named && !core.options.baseUrl) providerNamed(core, named); // refused before a prompt is there
   if (!single && process.stdin.isTTY && process.stdout.isTTY) return repl(core, () => open(core, cli), prompt, atStop);
-  if (!prompt.text && !prompt.images.length) throw usage(`Nothing to ask: the prompt is empty. ${WAYS_TO_ASK}`);
+  if (!prompt.words && !prompt.attached.length) throw usage(`Nothing to ask: the prompt is empty. ${WAYS_TO_ASK}`);
   const chat = await open(core, cli);
   if (!chat) throw usage(NO_MODEL);
   atStop(() => chat.stop.abort());
@@ -3794,14 +3813,9 @@ function takeForkId({ options: { home } }: Core, cli: Cli): void {
 async function promptOf(cli: Cli, data: string): Promise<Prompt> {
   const words = cli.words.filter((word) => word !== "-").join(" ");
   const files = await Promise.all(all(cli, "file").map(attachment));
-  const stdin = words && data.trim() ? block("STDIN", data.trimEnd()) : "";
-  const parts = [stdin, ...files.map((file) => file.text ?? ""), words || data.trimEnd()];
-  const images = files.flatMap((file) => file.image ?? []);
-  return {
-    text: parts.filter((part) => part.trim()).join("\n\n"),
-    images,
-    typed: Boolean(words) && !stdin && !files.length,
-  };
+  const stdin = words && data.trim() ? [block("STDIN", data.trimEnd())] : [];
+  const attached = [...stdin, ...files.flatMap(({ text = [], image = [] }) => [text, image].flat())];
+  return { words: words || data.trimEnd(), attached, typed: Boolean(words) };
 }
 
 /** The conversation that the flags ask for; undefined when there is no model. */
@@ -3952,7 +3966,7 @@ function settings(home: string, named: string | undefined): Settings {
   const keys = tryTo(() => JSON.parse(textOf(keysFile(home)))) as Record<string, string> | undefined;
   for (const [name, key] of Object.entries(keys ?? {}))
     if (typeof key === "string")
-      parsed.providers = { ...parsed.providers, [name]: { key, ...parsed.providers?.[name] } };
+      parsed.providers = { ...parsed.providers, [name]: { ...parsed.providers?.[name], kept: key } };
   return parsed;
 }
 
@@ -3971,38 +3985,52 @@ function preferences({ options, configs }: Core): Preferences {
   return { list, set };
 
   function list(): Setting[] {
-    const own = Object.entries(SETTINGS).map(([name, { about }]) => ({
-      name,
-      value: options.settings[name],
-      about,
-      owner: "zz",
-    }));
+    const own = Object.entries(SETTINGS).map(([name, { about }]) => {
+      const value = name === "providers" ? withoutKeys(options.settings[name]) : options.settings[name];
+      return { name, value, about, owner: "zz" };
+    });
     const added = configs.flatMap(({ owner, value: { section, live, defaults, schema } }) => {
-      const told = (schema ? toJsonSchema(schema).properties : {}) as Record<string, { description?: string }>;
+      const told = (schema ? toJsonSchema(schema).properties : {}) as Record<
+        string,
+        { description?: string; enum?: unknown[] }
+      >;
       return [...new Set([...Object.keys(defaults), ...Object.keys(told)])].map((key) => {
-        const about = told[key]?.description;
-        return { name: `${section}.${key}`, value: live[key], default: defaults[key], owner, ...(about && { about }) };
+        const { description: about, enum: values } = told[key] ?? {};
+        const more = { ...(about && { about }), ...(values && { values }) };
+        return { name: `${section}.${key}`, value: live[key], default: defaults[key], owner, ...more };
       });
     });
     return [...own, ...added].sort(byName);
+  }
+
+  /** That there is a key may be told, and nothing of it. */
+  function withoutKeys(providers: Settings["providers"] = {}): Settings["providers"] {
+    const told = ({ kept, key = kept, ...rest }: Endpoint): Endpoint => ({ ...rest, ...(key && { key: "(kept)" }) });
+    return Object.fromEntries(Object.entries(providers).map(([name, one]) => [name, told(one)]));
   }
 
   async function set(name: string, value: unknown): Promise<void> {
     const [section = "", ...keys] = name.split(".");
     const refuse = (why: string) => usage(`Cannot set '${name}': ${why}`);
     const names = list().map((one) => one.name);
-    if (!names.includes(name) && !(keys.length && section in SETTINGS)) throw refuse(unknown("setting", name, names));
+    const whole = !keys.length && configs.some(({ value }) => value.section === section);
+    if (!names.includes(name) && !whole && !(keys.length && section in SETTINGS))
+      throw refuse(unknown("setting", name, names));
     const [, provider, last] = /^providers\.([^.]+)\.(key)$/.exec(name) ?? [];
     const file = last ? keysFile(home) : (options.config ?? path.join(home, "zz.config.json"));
     const kept = (tryTo(() => JSON.parse(textOf(file))) ?? {}) as Settings;
     const next = changed(kept, last ? [provider!] : [section, ...keys], value);
-    const inForce = changed(options.settings, [section, ...keys], value) as Settings;
+    const inForce = changed(
+      options.settings,
+      last ? [section, provider!, "kept"] : [section, ...keys],
+      value,
+    ) as Settings;
     const wrong = wrongSetting(inForce);
     if (wrong) throw refuse(`${wrong}.`);
     const own = configs.filter((config) => config.value.section === section).map((config) => config.value);
     for (const { defaults, schema } of own) {
       const given = { ...defaults, ...(inForce[section] as object) };
-      const refused = schema ? (await check(schema, given)).wrong : unlike(defaults[keys[0]!], value);
+      const refused = schema ? (await check(schema, given)).wrong : keys[0] && unlike(defaults[keys[0]], value);
       if (refused) throw refuse(`${refused}.`);
     }
     writePrivate(file, JSON.stringify(next, null, 2));

@@ -17,8 +17,6 @@ const SCREENS = new Set(
 );
 
 export default (zz: Zz) => {
-  const kept: string[] = []; // for the next message
-
   zz.wrap(
     "line",
     async (line, next, ctx) => {
@@ -27,10 +25,8 @@ export default (zz: Zz) => {
         await runAndOffer(command, ctx);
         return "";
       }
-      if (command && isWord(line)) throw refusal(line);
-      const text = await next(line.startsWith("\\!") ? line.slice(1) : line);
-      if (!kept.length || !text.trim() || isCommand(text)) return text;
-      return [...kept.splice(0), text.replace(/^\/\//, "/")].join("\n\n");
+      if (command) throw refusal(line);
+      return next(line.startsWith("\\!") ? line.slice(1) : line);
     },
     "first", // nobody else needs to see it
     FOR_EVER,
@@ -41,7 +37,7 @@ export default (zz: Zz) => {
     if (!output || ctx.signal.aborted) return;
     const question = `Give ${count(output)} to the conversation? [y]es, any other key: no `;
     if ((await ctx.ask?.(question, "y")) !== "y") return;
-    kept.push(`--- OUTPUT OF ${words} ---\n${shorten(output)}\n--- END OUTPUT OF ${words} ---`);
+    ctx.chat.attach(`--- OUTPUT OF ${words} ---\n${shorten(output)}\n--- END OUTPUT OF ${words} ---`);
     ctx.note("It goes with your next message.");
   }
 };
@@ -59,15 +55,10 @@ function commandOf(line: string): Command | undefined {
   return { words, whole: Boolean(second) || (SCREENS.has(program) && !/[|>&;]/.test(words)) };
 }
 
-/** In a one-shot the text may come through a pipe; what was typed stands on the command line. */
-const isWord = (line: string): boolean => process.argv.slice(2).some((word) => word && line.startsWith(word));
-
 function refusal(line: string): Error {
   const message = `Cannot run '${line.split("\n")[0]}': commands of yours run only in a conversation at a terminal. Run it in the shell, and pipe its output in: … | zz "words".`;
   return Object.assign(new Error(message), { exit: 2 });
 }
-
-const isCommand = (text: string): boolean => /^\/[A-Za-z][\w-]*(\s|$)/.test(text.trim());
 
 /** Its output; empty where nothing was kept. Ctrl+C goes to the command: the terminal sends it, and zz does not heed it meanwhile. */
 async function run(words: string, whole: boolean, { root, signal }: Ctx): Promise<string> {

@@ -53,11 +53,10 @@ function isMessage(line: string, { about }: Ctx): boolean {
 }
 
 async function expand(line: string, ctx: Ctx): Promise<string> {
-  const typed = wasTyped(line, ctx);
   const attached = new Map<string, Attached | undefined>(); // by what is mentioned, and where it is
   for (const names of mentionsIn(line)) {
     const [whole = ""] = names;
-    if (!typed(whole) || attached.has(whole)) continue;
+    if (attached.has(whole)) continue;
     attached.set(whole, undefined);
     const target = find(names, ctx.root);
     const key = target ? `${target.file}:${target.start}-${target.end}` : "";
@@ -66,19 +65,12 @@ async function expand(line: string, ctx: Ctx): Promise<string> {
   }
   const all = [...attached.values()].filter((one) => one !== undefined);
   if (all.length) ctx.note(`Attached ${all.map(({ told }) => told).join(", ")}.`);
-  return [ctx.terminal ? line.replace(ESCAPED, "") : line, ...all.flatMap(({ block = [] }) => block)].join("\n\n");
+  for (const { block } of all) if (block) ctx.chat.attach(block);
+  return line.replace(ESCAPED, "");
 
   function refuse({ path }: Target, error: Error): undefined {
     ctx.note(`@${path} is not attached: ${error.message}`);
   }
-}
-
-/** In a one-shot, and with --file, data may stand beside the words: there, what the command line mentions counts. */
-function wasTyped(line: string, { terminal }: Ctx): (name: string) => boolean {
-  if (terminal && !/^--- (FILE |STDIN)/.test(line)) return () => true;
-  const words = process.argv.slice(2).filter((word) => line.includes(word));
-  const own = new Set(words.flatMap((word) => mentionsIn(word).map(([name]) => name)));
-  return (name) => own.has(name);
 }
 
 /** For each mention what it may name, the longest first: a comma after it is not part of it. */

@@ -120,7 +120,7 @@ export function base(endpoint: Endpoint, host = process.env.OLLAMA_HOST): string
 }
 
 function headers(endpoint: Endpoint): Record<string, string> {
-  const key = endpoint.key ?? process.env.OLLAMA_API_KEY;
+  const key = endpoint.key ?? process.env.OLLAMA_API_KEY ?? endpoint.kept;
   return { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) };
 }
 

@@ -71,7 +71,7 @@ const OPTIONAL = [
 const base = (endpoint: Endpoint): string =>
   (endpoint.url ?? process.env.OPENAI_BASE_URL ?? OFFICIAL).replace(/\/+$/, "").replace(/\/chat\/completions$/, "");
 
-const keyOf = (endpoint: Endpoint): string | undefined => endpoint.key ?? process.env.OPENAI_API_KEY;
+const keyOf = (endpoint: Endpoint): string | undefined => endpoint.key ?? process.env.OPENAI_API_KEY ?? endpoint.kept;
 
 function headers(endpoint: Endpoint): Record<string, string> {
   const key = keyOf(endpoint);

@@ -83,7 +83,7 @@ test("A live line counts the seconds while a server says nothing", async (t) => 
   const term = terminal(place(), asks(fake.url));
   await term.sees("›");
   term.type(`go${KEY.enter}`);
-  await term.sees(/thinking… (0\.[3-9]|[1-9]\.\d)s/);
+  await term.sees(/thinking · (0\.[3-9]|[1-9]\.\d) s/);
   term.type(KEY.ctrlC);
   term.type(KEY.ctrlD);
   await term.exited;
@@ -460,10 +460,10 @@ test("The live line shows the end of what the model thinks, and fits the screen"
   const term = terminal(place(), asks(fake.url), { cols: 60 });
   await term.sees("›");
   term.type(`go${KEY.enter}`);
-  const shown = await term.sees(/thinking… 0\.\ds · \d+ tok ….*the very last thought/);
+  const shown = await term.sees(/thinking · 0\.\d s · \d+ tokens · ….*the very last thought/);
   equal(shown.split("\n").filter((line) => line.includes("thought")).length, 1);
   const after = await term.sees("Done.");
-  ok(!after.includes("thinking…"), after);
+  ok(!after.includes("thinking · "), after);
   term.type(KEY.ctrlD);
   await term.exited;
 });

@@ -1,5 +1,5 @@
 // @mentions in a real pseudo-terminal: by what the screen says, and what the model was sent.
-import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
 import { mkdirSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -50,17 +50,17 @@ test("In a conversation", async (t) => {
   }
 
   const rows: [what: string, line: string, content: string, told?: RegExp][] = [
-    ["a file's text after the message", "see @a.ts", `see @a.ts\n\n${A}`, /Attached a\.ts \(1 line\)\./],
-    ["no comma", "see @a.ts, and (@src/app.ts).", `see @a.ts, and (@src/app.ts).\n\n${A}\n\n${APP}`],
-    ["a file once", "@a.ts @./a.ts @a.ts?", `@a.ts @./a.ts @a.ts?\n\n${A}`],
-    ["a name with spaces in quotes", 'x @"my notes.txt"', `x @"my notes.txt"\n\n${NOTES("my notes.txt")}`],
-    ["a name with escaped spaces", "@my\\ notes.txt.", `@my\\ notes.txt.\n\n${NOTES("my notes.txt")}`],
-    ["a file without an extension", "@README", `@README\n\n${fileBlock("README", "1\tread me")}`],
-    ["some of a file's lines", "@src/app.ts:2-3", `@src/app.ts:2-3\n\n${fileBlock("src/app.ts", "2\ttwo\n3\tthree")}`],
+    ["a file's text, before the message", "see @a.ts", `${A}\n\nsee @a.ts`, /Attached a\.ts \(1 line\)\./],
+    ["no comma", "see @a.ts, and (@src/app.ts).", `${A}\n\n${APP}\n\nsee @a.ts, and (@src/app.ts).`],
+    ["a file once", "@a.ts @./a.ts @a.ts?", `${A}\n\n@a.ts @./a.ts @a.ts?`],
+    ["a name with spaces in quotes", 'x @"my notes.txt"', `${NOTES("my notes.txt")}\n\nx @"my notes.txt"`],
+    ["a name with escaped spaces", "@my\\ notes.txt.", `${NOTES("my notes.txt")}\n\n@my\\ notes.txt.`],
+    ["a file without an extension", "@README", `${fileBlock("README", "1\tread me")}\n\n@README`],
+    ["some of a file's lines", "@src/app.ts:2-3", `${fileBlock("src/app.ts", "2\ttwo\n3\tthree")}\n\n@src/app.ts:2-3`],
     [
       "a folder's listing",
       "@src/",
-      "@src/\n\n--- FOLDER src/ ---\napp.ts\n--- END FOLDER src/ ---",
+      "--- FOLDER src/ ---\napp.ts\n--- END FOLDER src/ ---\n\n@src/",
       /Attached src\/\./,
     ],
   ];
@@ -114,7 +114,7 @@ test("In a conversation", async (t) => {
 
   await t.test("A long file is cut by read_file's own rule, and both are told", async () => {
     const { content, told } = await send("@long.txt");
-    match(content, /2000\trow\n\[500 more lines; read on from 2001\]\n--- END FILE long\.txt ---$/);
+    match(content, /2000\trow\n\[500 more lines; read on from 2001\]\n--- END FILE long\.txt ---\n\n@long\.txt$/);
     match(told, /Attached long\.txt \(2000 of 2500 lines\)\./);
   });
 
@@ -161,13 +161,13 @@ test("In a one-shot only what stands on the command line counts, not what came t
   t.after(fake.close);
   const where = project();
   for (const [args, input, content] of [
-    [["see @a.ts"], undefined, `see @a.ts\n\n${A}`],
+    [["see @a.ts"], undefined, `${A}\n\nsee @a.ts`],
     [[], "data @a.ts\n", "data @a.ts"],
-    [["see @a.ts"], "data @src/app.ts\n", `--- STDIN ---\ndata @src/app.ts\n--- END STDIN ---\n\nsee @a.ts\n\n${A}`],
+    [["see @a.ts"], "data @src/app.ts\n", `--- STDIN ---\ndata @src/app.ts\n--- END STDIN ---\n\n${A}\n\nsee @a.ts`],
     [
       ["-f", "my notes.txt", "and @src/app.ts"],
       undefined,
-      `${fileBlock("my notes.txt", "remember")}\n\nand @src/app.ts\n\n${APP}`,
+      `${fileBlock("my notes.txt", "remember")}\n\n${APP}\n\nand @src/app.ts`,
     ],
   ] as const) {
     const { code, stderr } = await zz(where, [...asks(fake), ...args], input === undefined ? {} : { input });
@@ -186,7 +186,7 @@ test("A template's words may mention a file, a command's words may not", async (
   await term.sees("›");
   term.type(`/look @a.ts${KEY.enter}`);
   await term.sees("Seen.");
-  ok(fake.requests[0]!.body.messages.at(-1).content.endsWith(`@a.ts\n\n${A}`));
+  equal(fake.requests[0]!.body.messages.at(-1).content, `${A}\n\nLook closely.\n\n@a.ts`);
   term.type(`/changes @src/app.ts${KEY.enter}`);
   doesNotMatch(await term.sees("Nothing was changed."), /app\.ts \(/);
   term.type(KEY.ctrlD);

@@ -55,7 +55,7 @@ async function talk(t: TestContext, where: Place, script: Parameters<typeof fake
   return {
     ...{ term, fake },
     async gives(line: string, text: string | RegExp) {
-      await term.sees(/(^|\n)›$/); // ready: what is typed ahead stands elsewhere on the screen
+      await term.sees(/(^|\n)[^\n]*›$/); // ready: what is typed ahead stands elsewhere on the screen
       term.type(line + KEY.enter);
       return term.sees(text);
     },
@@ -169,7 +169,7 @@ describe("/sessions load", { concurrency: 2 }, () => {
     const { gives, term, fake } = await talk(t, where, [say("Hello.")]);
     await gives("/sessions load", "❯");
     term.type(KEY.ctrlC);
-    await term.sees(/[^❯]*\n›\s*$/);
+    await term.sees(/[^❯]*\n[^\n]*›\s*$/);
     await gives("good day", "Hello.");
     equal(fake.requests[0]!.body.messages.length, 2);
   });

@@ -69,7 +69,7 @@ test("Going on offline is kept: the next start does not ask", async () => {
   const term = terminal(where, []);
   await term.sees(/ollama {2}does not answer at http:\/\/127\.0\.0\.1:49\nopenai {2}no key is set \(OPENAI_API_KEY\)/);
   await at(term, SELECT, DOWN, DOWN, ENTER);
-  await term.sees(/From now on zz is offline, without a model, also next time\. \/setup does this aga\n?in\./);
+  await term.sees(/From now on zz is offline, without a model, also next time\. \/setup does this\s+again\./);
   deepEqual(kept(where, "zz.config.json"), { model: "offline/router" });
   await leave(term);
   const again = terminal(where, []);

@@ -334,7 +334,7 @@ test("above ten thousand files: without a terminal the first are indexed, and a 
   await t.sees("Which folder?");
   t.type("d3\r");
   await t.sees("Cannot find a definition");
-  await t.sees(/1 call.*\s+›$/);
+  await t.sees(/1 call[\s\S]*›$/);
   t.type("/reindex\r");
   await t.sees(/reindex\s+This project has 10801 code files\. .*\[c\]ancel\?/);
   t.type("a");

@@ -241,7 +241,7 @@ test("Keys that come while a completion is looked for are not lost", async (t) =
   writeFileSync(join(where.cwd, "unique-name.md"), "x");
   const term = await repl(t, { where });
   term.type(`see @uniq${TAB} now${KEY.enter}`);
-  match(await term.asked(), /^see @unique-name\.md now/);
+  match(await term.asked(), /see @unique-name\.md now$/);
 });
 
 test("What is typed while an answer is under way stays for the next prompt", async (t) => {

@@ -28,6 +28,7 @@ test("README: every snippet is covered by a test here", () => {
     "weather",
     '"rounds": 30',
     "createZz",
+    "Translate the comments",
   ];
   deepEqual(
     snippets.filter(({ text }) => !covered.some((word) => text.includes(word))),
@@ -75,6 +76,25 @@ test("README: the five-line plugin works as printed", async () => {
   writeFileSync(join(where.cwd, "now.ts"), snippet('"now"'));
   const ran = await zz(where, ["--plugin", "now.ts", "--call", "now"]);
   match(ran.stdout, /^\d{4}-\d\d-\d\dT[\d:.]+Z\n$/);
+});
+
+test("README: every command is in its table, and the template is a command", async () => {
+  const where = place();
+  mkdirSync(join(where.home, "prompts"), { recursive: true });
+  writeFileSync(join(where.home, "prompts", "translate.md"), snippet("Translate the comments"));
+  const ran = await zz(where, ["-m", "offline/router", "/help", "-n"]);
+  const names = [...ran.stderr.matchAll(/^ *\/([\w-]+)/gm)].map(([, name]) => name!);
+  ok(names.length > 30, ran.stderr);
+  deepEqual(
+    names.filter((name) => !readme.includes(`/${name}`)),
+    [],
+  );
+  ok(names.includes("translate"));
+  const fake = await fakeOpenAI([say("Done.")]);
+  await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "/translate a.ts French"]);
+  await fake.close();
+  const sent = "Translate the comments in a.ts into French. Leave the code as it is.";
+  equal(fake.requests[0]!.body.messages.at(-1).content, sent);
 });
 
 test("README: the weather plugin works as printed, asks for the network, and takes its settings", async () => {

@@ -12,7 +12,7 @@ import { build } from "esbuild";
 const builtins = {
   name: "builtins",
   setup(build) {
-    build.onLoad({ filter: /(zz|keyboard|plugins[^.]*)\.ts$/ }, ({ path }) => ({
+    build.onLoad({ filter: /(zz|kernel\/\w+|plugins[^.]*)\.ts$/ }, ({ path }) => ({
       loader: "ts",
       contents: readFileSync(path, "utf8").replace(
         /^import (?!.*\btype )(\w+|\{[\w, ]+\}) from ("node:[\w/]+");$/gm,
@@ -84,7 +84,7 @@ function partOf(text, end) {
 const kernel = {
   name: "kernel",
   setup(build) {
-    build.onResolve({ filter: /^\.\/zz\.ts$/ }, ({ importer }) =>
+    build.onResolve({ filter: /^\.\.\/zz\.ts$/ }, ({ importer }) =>
       importer.endsWith("keyboard.ts") ? { path: "../kernel.js", external: true } : undefined,
     );
   },

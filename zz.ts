@@ -1,28 +1,53 @@
 /**
  * zz: a terminal agent that you can read in one sitting.
  *
- * This file is the kernel. It holds a conversation safely and loads plugins; whatever else zz can do is a
- * plugin in plugins/, written with the same verbs that yours has. Read it from top to bottom: the contract
- * first, `main` last.
+ * This file is the kernel's story. It holds a conversation safely and loads plugins; whatever else zz can do is a
+ * plugin in plugins/, written with the same verbs that yours has. Read it from top to bottom: the contract first, `main`
+ * last. The chapters that one can take on trust at first lie in kernel/.
  *
- *    1 Contract   what a plugin sees            7 Store      sessions: an append-only tree of JSON lines
- *    2 Registry   who owns what; loading        8 Prompt     layers, in slot order, within budgets
- *    3 Stream     one stream, one whole reply   9 Turn       the loop
- *    4 Phases     what may happen when         10 Dialogs    one-shot and the readline loop
- *    5 Gate       what a tool may touch        11 Main       flags, wiring, exit code
- *    6 Files      the only way to the disk
+ *    1 Contract   what a plugin sees                       7 Store      kernel/store.ts: sessions, a tree of JSON lines
+ *    2 Registry   who owns what; loading                   8 Prompt     layers, in slot order, within budgets
+ *    3 Stream     kernel/stream.ts: one whole reply        9 Turn       the loop; kernel/chat.ts: a conversation
+ *    4 Phases     what may happen when                    10 Dialogs    one-shot, the readline loop; kernel/keyboard.ts
+ *    5 Gate       kernel/gate.ts: what a tool may touch   11 Main       flags, wiring, exit code; kernel/settings.ts
+ *    6 Files      kernel/files.ts: the only way to the disk
  *
  * Deliberately not here: tools, providers, how things look. Nothing at module level but constants.
  */
+
 import fs from "node:fs";
 import module from "node:module";
 import os from "node:os";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
-import type { StructuredPatch } from "diff";
-import { LowSync } from "lowdb";
 import type { Static, TSchema } from "typebox";
+import { learnWindow, modelOf, openChat, remember, save, sessions, takeBack } from "./kernel/chat.ts";
+import { commit, fileFault, type Held, LARGEST_READ, openFiles, ZZ } from "./kernel/files.ts";
+import { firstRules, gate, KINDS, nameOf, permissions, realPath } from "./kernel/gate.ts";
+import { preferences, settings } from "./kernel/settings.ts";
+import {
+  type Entry,
+  findSession,
+  type Header,
+  lastSession,
+  openSession,
+  readSession,
+  repair,
+  type Saved,
+  type Session,
+  sessionFile,
+  sessionIds,
+  UNSAVED,
+} from "./kernel/store.ts";
+import { collect, request } from "./kernel/stream.ts";
+
+export * from "./kernel/chat.ts";
+export * from "./kernel/files.ts";
+export * from "./kernel/gate.ts";
+export * from "./kernel/settings.ts";
+export * from "./kernel/store.ts";
+export * from "./kernel/stream.ts";
 
 // ── 1 Contract ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -394,8 +419,8 @@ export interface Fault extends Error {
   partial?: { text: string; thinking: string };
   dry?: unknown; // --dry-run: the request that would have gone out
 }
-const fault = (message: string, more: Partial<Fault> = {}): Fault => Object.assign(new Error(message), more);
-const usage = (message: string): Fault => fault(message, { exit: 2 });
+export const fault = (message: string, more: Partial<Fault> = {}): Fault => Object.assign(new Error(message), more);
+export const usage = (message: string): Fault => fault(message, { exit: 2 });
 
 export interface Settings {
   model?: string;
@@ -465,12 +490,12 @@ type Config = { section: string; live: Record<string, unknown>; defaults: Record
 const valuesOf = <T>(all: Map<string, Owned<T>>): T[] => [...all.values()].map(({ value }) => value);
 type Loaded = About["plugins"][number] & { undo: (() => Awaitable<void>)[] };
 
-const words = <Word extends string>(text: string): Word[] => text.split(" ") as Word[];
+export const words = <Word extends string>(text: string): Word[] => text.split(" ") as Word[];
 
 const SELF_URL = new URL(".", import.meta.url).href.slice(0, -1);
 const SELF = fileURLToPath(SELF_URL);
 const BUILT = path.basename(SELF) === "dist";
-const PACKAGE = BUILT ? path.dirname(SELF) : SELF;
+export const PACKAGE = BUILT ? path.dirname(SELF) : SELF;
 const LENT = /^(zod|typebox|zz)(\/|$)/;
 const HOOK_LIMIT = 5_000;
 const LOAD_LIMIT = 10_000;
@@ -701,7 +726,7 @@ function known(what: string, word: string, all: readonly string[]): void {
   if (!all.includes(word)) throw fault(unknown(what, word, all));
 }
 
-function unknown(what: string, word: string, all: Iterable<string>): string {
+export function unknown(what: string, word: string, all: Iterable<string>): string {
   const names = [...all];
   const near = nearest(word, names);
   return `there is no ${what} '${word}'. ${near ? `Did you mean '${near}'?` : `There are: ${names.join(", ")}.`}`;
@@ -739,7 +764,7 @@ export async function emit<K extends keyof Events>(core: Core, event: K, fact: E
   }
 }
 
-const note = (core: Core, text: string): void => void emit(core, "noted", { text });
+export const note = (core: Core, text: string): void => void emit(core, "noted", { text });
 
 /** Runs a step through everything wrapped around it. A wrapper's own time is limited; what it waits for inside is not. */
 export function around<K extends keyof Steps>(
@@ -767,7 +792,7 @@ export function around<K extends keyof Steps>(
   }
 }
 /** Where a step is taken: in this instance, with what its plugins reach there. */
-type Place = { core: Core; chat: LiveChat; ctx: Ctx };
+export type Place = { core: Core; chat: LiveChat; ctx: Ctx };
 
 function within<T>(promise: Promise<T>, ms: number, late: string): Promise<T> {
   const limit = deadline(ms, fault(late));
@@ -788,7 +813,7 @@ function deadline(ms: number, late: Fault) {
 }
 
 /** The promise, or the signal's reason, whichever comes first: for code that does not heed the signal itself. */
-function until<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
+export function until<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(signal.reason);
     if (signal.aborted) stop();
@@ -842,7 +867,7 @@ async function validate({ name, params }: Tool, args: unknown, remedy: string): 
 }
 
 /** The value as a schema lets it through, or what is wrong with it, in the schema's own words. */
-async function check(schema: Schema | undefined, given: unknown): Promise<{ value?: any; wrong?: string }> {
+export async function check(schema: Schema | undefined, given: unknown): Promise<{ value?: any; wrong?: string }> {
   if (schema && "~standard" in schema) {
     const checked = await (schema as StandardSchema)["~standard"].validate(given);
     if ("value" in checked) return checked;
@@ -860,12 +885,12 @@ async function check(schema: Schema | undefined, given: unknown): Promise<{ valu
 
 // The smallest words of the language here.
 
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
-const byName = (a: { name: string }, b: { name: string }): number => compare(a.name, b.name);
-const entriesOf = (folder: string): string[] => tryTo(() => fs.readdirSync(folder)) ?? [];
+export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+export const byName = (a: { name: string }, b: { name: string }): number => compare(a.name, b.name);
+export const entriesOf = (folder: string): string[] => tryTo(() => fs.readdirSync(folder)) ?? [];
 export const textOf = (file: string): string => tryTo(() => fs.readFileSync(file, "utf8")) ?? "";
-const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException)?.code ?? ""; // ENOENT …
-const newId = (prefix = ""): string => prefix + Math.random().toString(36).slice(2, 10).padEnd(8, "0");
+export const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException)?.code ?? ""; // ENOENT …
+export const newId = (prefix = ""): string => prefix + Math.random().toString(36).slice(2, 10).padEnd(8, "0");
 
 /** What it gives, or undefined when it throws. */
 export function tryTo<T>(act: () => T): T | undefined {
@@ -882,276 +907,6 @@ export function jsonOrText(text: string): unknown {
   } catch {
     return text;
   }
-}
-
-// ── 3 Stream ───────────────────────────────────────────────────────────────────────────────────────────
-
-/**
- * Drains one provider stream into a whole reply. Servers differ in all that matters here: indexes missing or
- * from 1, ids late, repeated or empty, names resent, arguments in one piece or fifty, finish reasons that
- * contradict what came. Throws when the stream was cut off or carried an error; what had come is `partial`.
- */
-export async function collect(
-  stream: AsyncIterable<Delta>,
-  see?: (text: string, thinking: string) => void,
-): Promise<Reply> {
-  let text = "";
-  let thinking = "";
-  let finish: Finish | undefined;
-  let usage: Usage | undefined;
-  const drafts: Draft[] = [];
-  let size = 0;
-  try {
-    for await (const delta of stream) {
-      if ("text" in delta) text += delta.text ?? "";
-      else if ("thinking" in delta) thinking += delta.thinking ?? "";
-      else if ("call" in delta) gather(drafts, delta.call);
-      else if ("usage" in delta) usage = { ...usage, ...delta.usage };
-      else if ("finish" in delta) finish = finishOf(delta.finish) ?? finish;
-      else if ("error" in delta) throw answerFault("The model's server failed in mid-stream", delta.error);
-      see?.(text, thinking);
-      size += sizeOf(delta);
-      if (size > LARGEST_REPLY) throw fault("The answer is larger than 64 MB and was given up. Ask for less.");
-    }
-    if (!finish && !text && !thinking && !drafts.length)
-      throw fault("The server answered with nothing. Try again.", { transient: true });
-    if (!finish) throw fault(CUT_OFF, { transient: true });
-  } catch (error) {
-    const { code } = ((error as Error)?.cause ?? {}) as { code?: string };
-    const cut = /^(UND_ERR|ECONN|EPIPE|HPE_|Z_)/.test(code ?? "");
-    throw Object.assign(cut ? fault(CUT_OFF, { transient: true }) : (error as Fault), { partial: { text, thinking } });
-  }
-  const calls = drafts.filter((draft) => draft.name || draft.args).map((draft) => finished(draft, finish === "length"));
-  if (finish === "stop" || finish === "calls") finish = calls.length ? "calls" : "stop";
-  const ids = new Set<string>();
-  for (const call of calls) {
-    if (!call.id || ids.has(call.id)) call.id = newId("call_");
-    ids.add(call.id);
-  }
-  const parts = splitThinking(text);
-  const thought = [...new Set([thinking.trim(), parts.thinking])].filter(Boolean).join("\n");
-  return { text: parts.text, thinking: thought, calls, finish, ...(usage && { usage }) };
-}
-
-const LARGEST_REPLY = 64 * 1024 * 1024;
-
-function sizeOf(delta: Delta): number {
-  const text = "text" in delta ? delta.text : "thinking" in delta ? delta.thinking : "call" in delta && delta.call.args;
-  return typeof text === "string" ? text.length : 0;
-}
-
-const CUT_OFF = "The connection ended before the answer was complete. Try again.";
-
-type Draft = { index: number | undefined; id: string; name: string; args: string; extra?: unknown };
-
-/** Puts a piece of a call where it belongs: by index, else by id, else at the last call. */
-function gather(drafts: Draft[], piece: CallDelta): void {
-  const index = piece.index ?? undefined;
-  const id = piece.id ?? "";
-  const name = piece.name ?? "";
-  const args = typeof piece.args === "string" ? piece.args : piece.args ? JSON.stringify(piece.args) : "";
-  const last = drafts.at(-1);
-  let draft = last;
-  if (index !== undefined) draft = drafts.findLast((other) => other.index === index);
-  else if (id) draft = drafts.findLast((other) => other.id === id) ?? (last?.id ? undefined : last);
-  if (!draft || startsAnother(draft)) drafts.push((draft = { index, id: "", name: "", args: "" }));
-  draft.id ||= id;
-  draft.name = name || draft.name; // resent whole by some gateways: never append
-  draft.args += args;
-  if (piece.extra !== undefined) draft.extra = piece.extra;
-
-  function startsAnother(open: Draft): boolean {
-    if (id && open.id && id !== open.id) return true;
-    if (!name || !open.name) return false;
-    const other = name !== open.name;
-    if (index === undefined && other) return true;
-    if (!isWhole(open.args)) return false;
-    return other || (isWhole(args) && ((index === undefined && !id) || args !== open.args));
-  }
-}
-
-const isWhole = (args: string): boolean => args.trim() !== "" && "args" in parseArguments(args);
-
-function finished({ id, name, args, extra }: Draft, cut: boolean): Call {
-  const parsed = parseArguments(args);
-  const call: Call = { id, name, args: "args" in parsed ? parsed.args : {}, ...(extra !== undefined && { extra }) };
-  if (cut && !isWhole(args))
-    call.broken = "The call was cut off by the output limit and did not run. Send it again, shorter or in parts.";
-  else if ("wrong" in parsed)
-    call.broken = `The arguments are not usable: ${parsed.wrong}. Send the call again with a valid JSON object.`;
-  else if (!name) call.broken = "The call names no tool. Send it again with a name.";
-  return call;
-}
-
-/** Nothing is {}. A string is parsed once more. Of several values in a row, equal ones or an empty first one give the one meant. */
-function parseArguments(text: string): { args: Record<string, unknown> } | { wrong: string } {
-  if (!text.trim()) return { args: {} };
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-    if (typeof value === "string") value = JSON.parse(value);
-  } catch (error) {
-    const values = jsonValues(text);
-    const meant = values?.filter((one) => one !== "{}");
-    if (!values || new Set(meant).size > 1) return { wrong: reason(error) };
-    value = JSON.parse(meant?.[0] ?? "{}");
-  }
-  if (isDeep(value, DEEPEST)) return { wrong: `nested more than ${DEEPEST} deep` };
-  if (typeof value === "object" && !Array.isArray(value)) return { args: { ...value } };
-  return { wrong: `expected an object, got ${text.trim().slice(0, 40)}` };
-}
-
-const DEEPEST = 100;
-
-function isDeep(value: unknown, left: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  return left === 0 || Object.values(value).some((inner) => isDeep(inner, left - 1));
-}
-
-/** `{…}{…}` taken apart; undefined unless all of it is objects. */
-function jsonValues(text: string): string[] | undefined {
-  const values: string[] = [];
-  let depth = 0;
-  let start = 0;
-  for (const { 0: token, index } of text.matchAll(/"(?:\\.|[^"\\])*"?|[{}]/gs)) {
-    if (token === "{") depth++;
-    if (token !== "}" || --depth > 0) continue;
-    values.push(text.slice(start, index + 1));
-    start = index + 1;
-  }
-  if (values.length < 2 || text.slice(start).trim()) return undefined;
-  return tryTo(() => values.map((value) => JSON.stringify(JSON.parse(value))));
-}
-
-function finishOf(word: string): Finish | undefined {
-  if (!word) return undefined;
-  if (/^(tool_calls|tool_use|function_call|calls)$/.test(word)) return "calls";
-  if (/length|max_tokens|window_exceeded/.test(word)) return "length";
-  if (/content_filter|safety|^filter$/i.test(word)) return "filter";
-  if (/^error$|insufficient_system_resource/.test(word))
-    throw fault(`The model's server gave up in mid-stream (${word}). Try again.`, { transient: true });
-  return "stop";
-}
-
-/** Thinking that came inside the text: `<think>…</think>` at its start, or all before a lone `</think>` that is not quoted code. */
-export function splitThinking(text: string): { text: string; thinking: string } {
-  let rest = text;
-  const thoughts: string[] = [];
-  for (let block: RegExpExecArray | null; (block = /^\s*<think(?:ing)?>(.*?)(?:<\/think(?:ing)?>|$)/s.exec(rest)); ) {
-    thoughts.push(block[1]!.replace(/^\s*<think>/, "").trim());
-    rest = rest.slice(block[0].length);
-  }
-  const close = rest.indexOf("</think>");
-  const before = rest.slice(0, close);
-  if (thoughts.length) rest = rest.replace(/^\s*<\/think>/, "");
-  else if (close >= 0 && !before.includes("<think>") && !isQuoted(before)) {
-    thoughts.push(before.trim());
-    rest = rest.slice(close + "</think>".length);
-  }
-  if (rest.length !== text.length) rest = rest.replace(/^\s+/, "");
-  return { text: rest, thinking: thoughts.filter(Boolean).join("\n") };
-}
-
-/** Whether what follows this text stands in a code fence or in inline code. */
-function isQuoted(before: string): boolean {
-  const line = before.slice(before.lastIndexOf("\n") + 1);
-  return before.split("```").length % 2 === 0 || line.split("`").length % 2 === 0;
-}
-
-/** fetch for providers: what goes wrong on the way, and answers that are not 2xx, become sentences with the server's own words. */
-async function request(core: Core, url: string, init: RequestInit = {}): Promise<Response> {
-  if (core.options.dry) {
-    const body = typeof init.body === "string" ? JSON.parse(init.body) : undefined;
-    throw fault(`Nothing is sent to '${url}' in a dry run.`, body?.messages ? { dry: body } : {});
-  }
-  if (!URL.canParse(url)) throw usage(`Cannot reach '${url}': not a URL. Check --base-url.`);
-  const { host } = new URL(url);
-  const response = await fetch(url, init).catch((error) => {
-    throw init.signal?.aborted ? error : networkFault(error, host);
-  });
-  if (response.ok) return response;
-  const failed = answerFault(`${host} answered ${response.status}`, await beginning(response), response);
-  const key = /Bearer (\S{4,})/.exec(new Headers(init.headers).get("authorization") ?? "")?.[1];
-  if (key) failed.message = failed.message.replaceAll(key, "…"); // some servers repeat it
-  throw failed;
-}
-
-/** Enough of an error to read it; a server may send it without end. */
-async function beginning({ body }: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  try {
-    for await (const bytes of body ?? []) {
-      text += decoder.decode(bytes as Uint8Array, { stream: true });
-      if (text.length > LONGEST_ERROR) break;
-    }
-  } catch {} // cut off: what came will do
-  return text;
-}
-
-const LONGEST_ERROR = 65_536;
-
-const NETWORK: Record<string, string> = {
-  ECONNREFUSED: "connection refused. Is the server running there?",
-  ENOTFOUND: "no such host. Check --base-url and the network.",
-  EAI_AGAIN: "its name could not be looked up. Check the network.",
-  ECONNRESET: "the connection was closed. Try again.",
-  UND_ERR_SOCKET: "the connection was closed. Try again.",
-  ETIMEDOUT: "no answer in time. Try again.",
-  UND_ERR_CONNECT_TIMEOUT: "no answer in time. Try again.",
-  UND_ERR_HEADERS_TIMEOUT: "no answer in time. Try again.",
-};
-
-function networkFault(error: unknown, where: string): Fault {
-  const cause = ((error as Error)?.cause ?? error) as Error & { code?: string; errors?: { code?: string }[] };
-  const code = cause?.code ?? cause?.errors?.[0]?.code ?? "";
-  const why = NETWORK[code] ?? `${cause?.message || reason(error)}. Check --base-url and the network.`;
-  return fault(`Cannot reach '${where}': ${why}`, { transient: code !== "" && !/CERT|SSL|TLS|ERR_INVALID/.test(code) });
-}
-
-/** A server's refusal. Its body has one of a dozen shapes (a string, a list, flat, nested); a web page is one too. */
-function answerFault(what: string, body: unknown, response?: Response): Fault {
-  let parsed: any = typeof body === "string" ? jsonOrText(body) : body;
-  if (Array.isArray(parsed)) parsed = parsed[0];
-  const inner = parsed?.error ?? parsed?.detail ?? parsed;
-  const page = typeof parsed === "string" && /^\s*(<!doctype|<html|<\?xml)/i.test(parsed);
-  const title = page && /<title>([^<]*)/i.exec(parsed)?.[1]?.trim();
-  const message = inner?.message === undefined ? inner : inner.message;
-  const said = page ? `a web page${title ? ` ("${title}")` : ""}` : (message ?? "");
-  const upstream = inner?.metadata?.raw; // what the server behind a gateway said
-  const words = [said, ...(upstream ? [upstream] : [])].map(spoken).join(": ").trim().slice(0, 600);
-  const status = response?.status ?? (typeof inner?.code === "number" ? inner.code : undefined);
-  const codes = [inner?.code, inner?.type, inner?.status, parsed?.code];
-  const code = codes.filter((one) => typeof one === "string").join(" ");
-  const forGood = /insufficient_quota|billing|credit|per day|daily|monthly/i.test(`${code} ${words}`);
-  const transient =
-    status === undefined
-      ? !page && !forGood && !/invalid|tool_use_failed|context_length/.test(code)
-      : (status >= 500 || [408, 409, 425, 429].includes(status)) && !forGood;
-  let hint = "";
-  if (status === 401 || status === 403) hint = " Check the key: --key, or the provider's variable.";
-  else if (status === 404 || (page && !(status >= 500)))
-    hint = " Check --model (zz --models lists what there is) and --base-url, which mostly ends in /v1.";
-  const sentence = `${what}: ${words || "no reason given"}`;
-  const stop = /[.!?]"?\)?$/.test(sentence) ? "" : ".";
-  const after = retryAfter(response?.headers);
-  return fault(sentence + stop + hint, {
-    transient,
-    ...(status !== undefined && { status }),
-    ...(after >= 0 && { after }),
-  });
-
-  function spoken(words: unknown): string {
-    return typeof words === "string" ? words : JSON.stringify(words);
-  }
-}
-
-/** In ms; NaN when the server names no time. */
-function retryAfter(headers = new Headers()): number {
-  const ms = Number(headers.get("retry-after-ms") ?? Number.NaN);
-  if (ms >= 0) return ms;
-  const value = headers.get("retry-after") || Number.NaN;
-  return Number.isNaN(Number(value)) ? Date.parse(String(value)) - Date.now() : Number(value) * 1000;
 }
 
 // ── 4 Phases ───────────────────────────────────────────────────────────────────────────────────────────
@@ -1182,1232 +937,6 @@ function enter(core: Core, chat: LiveChat, to: Phase): void {
   checkMove(from, to);
   chat.phase = to;
   void emit(core, "phase", { from, to });
-}
-
-// ── 5 Gate ─────────────────────────────────────────────────────────────────────────────────────────────
-
-const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
-/** Files inside the project that hold secrets: reading them is asked for all the same. */
-const SECRET =
-  /(^|\/)(\.env(\..*)?|\.envrc|id_(rsa|dsa|ecdsa|ed25519)|.*\.(pem|key|p12|pfx)|\.npmrc|\.netrc|\.pypirc|\.git-credentials|zz\.config\.json)$/i;
-/** Files that run by themselves some day: only their own name allows writing them, not a list that holds their folder. */
-const GUARDED = /(^|\/)(\.git|\.zz)(\/|$)/i;
-
-const toRules = (verdict: Rule["verdict"], from: Rule["from"], rules: Rules = {}): Rule[] =>
-  KINDS.flatMap((kind) => {
-    const given = rules[kind];
-    return given === true ? [{ verdict, kind, from }] : (given ?? []).map((name) => ({ verdict, kind, name, from }));
-  });
-
-/** From the flags, the settings, and what was kept for this folder; answers are added as they come. */
-function firstRules({ root, home, allow, deny, settings: { permissions } }: Core["options"]): Rule[] {
-  const flags = [...toRules("deny", "flag", deny), ...toRules("allow", "flag", allow)];
-  const set = [...toRules("deny", "settings", permissions?.deny), ...toRules("allow", "settings", permissions?.allow)];
-  return [...flags, ...set, ...(keptRules(home)[root] ?? [])];
-}
-
-const keptFile = (home: string): string => path.join(home, "permissions.json");
-function keptRules(home: string): Record<string, Rule[]> {
-  const isRule = (rule: any) =>
-    KINDS.includes(rule?.kind) && /^(allow|deny)$/.test(rule.verdict) && typeof rule.name !== "number";
-  const kept = Object.entries((tryTo(() => JSON.parse(textOf(keptFile(home)))) as object) ?? {});
-  return Object.fromEntries(kept.map(([root, rules]) => [root, Array.isArray(rules) ? rules.filter(isRule) : []]));
-}
-
-function permissions({ rules, options }: Core): Permissions {
-  return {
-    rules,
-    judge: (kind, need) => judge({ rules, options }, kind, need),
-    add(rule) {
-      rules.push(rule);
-      if (rule.from === "project") keep();
-    },
-    drop(rule) {
-      rules.splice(rules.indexOf(rule), rules.includes(rule) ? 1 : 0);
-      if (rule.from === "project") keep();
-    },
-  };
-
-  function keep(): void {
-    const { home, root } = options;
-    const all = { ...keptRules(home), [root]: rules.filter((rule) => rule.from === "project") };
-    writePrivate(keptFile(home), JSON.stringify(all, null, 2));
-  }
-}
-
-/** Deny wins, then allow, then what the tool says of its need, then: reading the project is allowed, all else is asked. */
-function judge({ rules, options: { root, home } }: Pick<Core, "rules" | "options">, kind: Kind, need: Need) {
-  const { name, verdict, why } = typeof need === "string" ? { name: need, verdict: undefined, why: "" } : need;
-  const isFile = kind === "read" || kind === "write";
-  const target = isFile ? realPath(root, name) : name;
-  const guarded = verdict === "ask" || (kind === "write" && (GUARDED.test(target) || isOwn(home, target)));
-  const ruled = (by: Rule["verdict"], exactly: boolean) =>
-    rules.find((rule) => rule.kind === kind && rule.verdict === by && covers(rule, exactly));
-  const rule = ruled("deny", false) ?? (verdict === "deny" ? undefined : ruled("allow", guarded));
-  if (rule) return { verdict: rule.verdict, why: `by ${nameOfRule(rule)}` };
-  if (verdict) return { verdict, why };
-  const led = isFile && target !== path.resolve(root, name) ? `it leads to '${target}'` : "";
-  if (kind !== "read" || !isInside(root, target)) return { verdict: "ask" as const, why: led };
-  return SECRET.test(target)
-    ? { verdict: "ask" as const, why: "it may hold secrets" }
-    : { verdict: "allow" as const, why: "reading the project" };
-
-  /** Writing outside of the project is allowed by name alone. */
-  function covers({ name, verdict, exact = false }: Rule, exactly: boolean): boolean {
-    if (name === undefined) return kind !== "write" || verdict === "deny" || isInside(root, target);
-    const own = isFile ? realPath(root, name) : name;
-    // A link in the project does not carry a rule for its name out of it.
-    const left = isFile && verdict === "allow" && isInside(root, path.resolve(root, name)) && !isInside(root, own);
-    if (left) return false;
-    if (own === target || exactly || exact) return own === target;
-    if (isFile) return isInside(own, target);
-    if (kind === "run") return target.startsWith(`${own} `);
-    if (kind === "net") return target.startsWith(`${own}:`) || (own.startsWith("*.") && target.endsWith(own.slice(1)));
-    return own.endsWith("*") && target.startsWith(own.slice(0, -1));
-  }
-}
-
-/** What zz itself goes by: a tool that could write it could allow itself anything. A checkout's plugins are its code. */
-function isOwn(home: string, file: string): boolean {
-  const names = ["sessions", "permissions.json", "zz.config.json", ...(home === PACKAGE ? [] : ["plugins", "prompts"])];
-  return names.some((name) => isInside(realPath(home, name), file));
-}
-
-const nameOf = (need: Need): string => (typeof need === "string" ? need : need.name);
-const accessTo = (kind: Kind, name: string): string => `${kind} access to "${name}"`;
-const RULE_FROM = {
-  settings: "the settings",
-  project: "what was kept for this project",
-  answer: "an answer in this session",
-};
-const nameOfRule = ({ verdict, kind, name, from }: Rule): string =>
-  from === "flag" ? flagOf(verdict, kind, name === undefined ? [] : [name]) : RULE_FROM[from];
-/** As it would be typed. What a list cannot hold needs the flag without one. */
-function flagOf(verdict: Rule["verdict"], kind: Kind, names: string[]): string {
-  const flag = `--${verdict}-${kind}`;
-  const list = names.join(",");
-  if (!list || names.some((name) => /[,'\x00-\x1f]/.test(name))) return flag;
-  return `${flag}=${/^[\w./:@%+=*~,-]+$/.test(list) ? list : `'${list}'`}`;
-}
-
-/** What the rules leave open. */
-type Open = { kind: Kind; name: string; why: string; whole: boolean }; // whole: no list may allow it
-
-/** Judges what a call needs and asks the person for what the rules leave open. Returns the sentence of a refusal. */
-async function gate(place: Place, tool: Tool, args: unknown, needs: Needs): Promise<string | undefined> {
-  const open = new Map<string, Open>();
-  for (const kind of KINDS)
-    for (const need of needs[kind] ?? []) {
-      const refusal = await weigh(place.core, tool.name, kind, need, open);
-      if (refusal) return refusal;
-    }
-  if (!open.size) return undefined;
-  const text = (await tool.preview?.(args, place.ctx)) ?? "";
-  return (await confirm(place, tool.name, [...open.values()], clean(text))).refusal;
-}
-
-async function weigh(core: Core, tool: string, kind: Kind, need: Need, open: Map<string, Open>) {
-  const name = nameOf(need);
-  const { verdict, why } = judge(core, kind, need);
-  if (verdict !== "ask") await emit(core, "decided", { tool, kind, name, allowed: verdict === "allow", why });
-  else open.set(`${kind} ${name}`, { kind, name, why, whole: typeof need !== "string" });
-  return verdict === "deny"
-    ? `Refused: ${accessTo(kind, name)} is denied${why.startsWith("by ") ? " " : ": "}${why}.`
-    : undefined;
-}
-
-type Keys = Record<string, string>; // what each does
-type Confirmed = { key: string; refusal?: string };
-
-/** Puts it to the person; nobody there means no. `more` are keys beyond yes, no and always. */
-async function confirm(place: Place, tool: string, open: Open[], text: string, more: Keys = {}): Promise<Confirmed> {
-  const { core, ctx } = place;
-  const accesses = open.map(({ kind, name }) => accessTo(kind, name)).join(" and ");
-  const flags = KINDS.flatMap((kind) => {
-    const own = open.filter((one) => one.kind === kind);
-    return own.length ? flagOf("allow", kind, own.some(({ whole }) => whole) ? [] : own.map(({ name }) => name)) : [];
-  }).join(" ");
-  if (!core.ask) {
-    await decide(false, "nobody is there to ask");
-    return { key: "n", refusal: `Refused: requires ${accesses}; run again with ${flags}.` };
-  }
-  const rules = new Map(open.map((one) => always(core, one)).map((rule) => [`${rule.kind} ${rule.name}`, rule]));
-  const lasting = [...rules.values()].map(({ kind, name }) =>
-    name === "." ? "edits in this project" : `${kind} "${name}"`,
-  );
-  const keys: Keys = { y: "yes", n: "no", ...more, A: `always ${lasting.join(", ")}, this session` };
-  const { key, because } = await inTurn(core, async () => {
-    const granted = open.every((one) => judge(core, one.kind, needOf(one)).verdict === "allow"); // by an answer meanwhile
-    const key = granted && !text ? "y" : await until(ctx.signal, core.ask!(question(keys), Object.keys(keys).join("")));
-    const because =
-      key === "n" && tool !== ZZ ? (await until(ctx.signal, core.ask!("Why not? (Enter: no reason) "))).trim() : "";
-    return { key, because };
-  });
-  if (key === "A") core.rules.push(...rules.values());
-  if (key === "r") await decide(false, "the person sent it back");
-  else if (key in keys && key !== "n") await decide(true, key === "e" ? "the person edited it" : "the person said yes");
-  if (key in keys && key !== "n") return { key };
-  await decide(false, "the person said no");
-  return { key: "n", refusal: `Refused: the person said no to ${accesses}${because ? `: ${because}` : "."}` };
-
-  async function decide(allowed: boolean, why: string): Promise<void> {
-    for (const { kind, name } of open) await emit(core, "decided", { tool, kind, name, allowed, why });
-  }
-
-  function question(keys: Keys): string {
-    const oneLine = (text: string) => inner(clean(text).replaceAll("\n", "␊"));
-    return [
-      `┏ ${tool} requests ${oneLine(accesses)}.`,
-      ...open.flatMap(({ why }) => (why ? [`┠ ${oneLine(why)}.`] : [])),
-      ...(text ? text.split("\n").map((line) => `┃ ${inner(line)}`) : []),
-      `┠ ${oneLine(flags)} skips this question.`,
-      `┗ Allow? [${Object.keys(keys).join("/")}] (${Object.entries(keys)
-        .map(([key, does]) => `${key} = ${oneLine(does)}`)
-        .join(", ")}) `,
-    ].join("\n");
-  }
-}
-
-/** A line that nobody could read is shown by its ends. */
-const inner = (line: string): string =>
-  line.length > LONGEST_LINE
-    ? `${line.slice(0, LONGEST_LINE / 2)} [… ${line.length - LONGEST_LINE} characters …] ${line.slice(-LONGEST_LINE / 2)}`
-    : line;
-const LONGEST_LINE = 4_000;
-
-/** Writing in the project is one permission; all else goes by its name. */
-function always({ options: { root } }: Core, { kind, name }: Open): Rule {
-  const wide = kind === "write" && isInside(root, realPath(root, name)) && !GUARDED.test(name);
-  return { verdict: "allow", kind, from: "answer", ...(wide ? { name: "." } : { name, exact: true }) };
-}
-const needOf = ({ name, why, whole }: Open): Need => (whole ? { name, verdict: "ask", why } : name);
-
-/** Calls that run side by side ask one after the other. */
-function inTurn<T>(core: Core, act: () => Promise<T>): Promise<T> {
-  const acted = Promise.resolve(core.asking).then(act);
-  core.asking = acted.catch(() => {});
-  return acted;
-}
-
-const isInside = (folder: string, file: string): boolean =>
-  file === folder || file.startsWith(folder.endsWith(path.sep) ? folder : folder + path.sep);
-
-const DEEPEST_PATH = 1_000;
-
-/** Absolute, with links followed as far as the path exists: what a path really names. */
-function realPath(root: string, name: string): string {
-  if (name.includes("\0"))
-    throw fault(`Cannot use path '${name.replaceAll("\0", "\\0")}': it holds a NUL byte. Leave it out.`);
-  if (name.split("/").length > DEEPEST_PATH)
-    throw fault(`Cannot use path '${name.slice(0, 60)}…': it is nested too deep. Check it.`);
-  let existing = path.resolve(root, name);
-  const missing: string[] = [];
-  for (let links = 0; ; ) {
-    const real = tryTo(() => fs.realpathSync.native(existing));
-    const parent = path.dirname(existing);
-    if (real !== undefined || parent === existing) return path.join(real ?? existing, ...missing);
-    const to = links++ < 40 ? tryTo(() => fs.readlinkSync(existing)) : undefined; // a link that leads nowhere yet
-    if (to === undefined) missing.unshift(path.basename(existing));
-    existing = to === undefined ? parent : path.resolve(parent, to);
-  }
-}
-
-// ── 6 Files ────────────────────────────────────────────────────────────────────────────────────────────
-
-const NEVER_LISTED = /(^|\/)(node_modules|\.git)(\/|$)/;
-const IGNORED_WITHOUT_GIT = ["dist", "build", ".next", "coverage", ".venv", "__pycache__", "target"];
-const LARGEST_READ = 50 * 1024 * 1024;
-const [FILE, LINK, TYPE] = [0o100000, 0o120000, 0o170000];
-
-/** A file as it is: its mode with the type in it; a link's bytes are its target. Undefined: not there. */
-type State = { bytes: Buffer; mode: number } | undefined;
-/** What is to become of files, by real path. */
-type Held = Map<string, { before: State; after: State }>;
-/** What one call may reach. `granted`: what the gate let it have by name; `held`: where its changes wait. */
-type Reach = { tool: string; granted?: string[]; held?: Held | undefined; changes?: boolean };
-
-const ZZ = "zz"; // who acts when it is no tool
-
-function openFiles(place: Place, { tool, granted = [], held, changes = true }: Reach): Files {
-  const { core, chat } = place;
-  const { root } = core.options;
-  return {
-    path: inside,
-    read,
-    list,
-    async write(name, content) {
-      const given = typeof content === "string" ? undefined : Buffer.from(content);
-      const mode = FILE | (0o666 & ~process.umask());
-      const become = (before: State) => ({
-        bytes: given ?? adapt(String(content), before),
-        mode: before?.mode ?? mode,
-      });
-      await change("write", name, [[realPath(root, name), become]]);
-    },
-    async remove(name) {
-      const file = ownPath(name);
-      if (!now(file)) throw fileFault("delete", name, { code: "ENOENT" });
-      await change("delete", name, [[file, () => undefined]]);
-    },
-    async move(from, to) {
-      const [file, target] = [ownPath(from), ownPath(to)];
-      const moved = now(file);
-      if (!moved) throw fileFault("move", from, { code: "ENOENT" });
-      if (now(target)) throw fault(`Cannot move '${from}' to '${to}': there is a file already. Delete it first.`);
-      await change("move", from, [
-        [target, () => moved],
-        [file, () => undefined],
-      ]);
-    },
-    changes: () =>
-      history(recall(place).log).changes.map((one) => {
-        const { change: id, turn, at, tool, path: file, undone } = one;
-        return {
-          id,
-          turn,
-          at,
-          tool,
-          path: isInside(root, file) ? path.relative(root, file) : file,
-          did: didOf(one),
-          undone,
-        };
-      }),
-    undo: (what = "1") => travel(forPerson("undo"), "undo", what),
-    redo: (what = "1") => travel(forPerson("redo"), "redo", what),
-  };
-
-  /** Commands and flags are the person's; a tool acts for the model. */
-  function forPerson(verb: string): Place {
-    if (tool === ZZ) return place;
-    throw fault(`Cannot ${verb} in a tool: only the person does that. Register a command for it.`);
-  }
-
-  function inside(name: string): string {
-    const file = realPath(root, name);
-    const allowed = (kind: Kind) => judge(core, kind, file).verdict === "allow";
-    if (!isInside(root, file) && !granted.includes(file) && !allowed("read") && !allowed("write"))
-      throw fault(`Cannot use '${name}': it is outside the project (${root}). Use a path inside it.`);
-    return file;
-  }
-
-  /** The path itself, not what it links to. */
-  function ownPath(name: string): string {
-    const whole = path.resolve(root, name);
-    return path.join(realPath(root, path.dirname(whole)), path.basename(whole));
-  }
-
-  function now(file: string): State {
-    return held?.has(file) ? held.get(file)!.after : stateOf(file);
-  }
-
-  /** Holds the changes of a tool until it returns; a command's are asked for and made at once. */
-  async function change(
-    verb: string,
-    name: string,
-    steps: [file: string, become: (before: State) => State][],
-  ): Promise<void> {
-    if (!changes)
-      throw fault(`Cannot ${verb} '${name}': '${tool}' does not say that it changes files. Add changes: true to it.`);
-    const into: Held = held ?? new Map();
-    try {
-      for (const [file, become] of steps) {
-        const present = now(file);
-        if (present && !(present.mode & 0o222) && (present.mode & TYPE) === FILE)
-          throw fault(`Cannot ${verb} '${name}': it is read-only. Leave it, or have its mode changed first.`);
-        into.set(file, { before: into.has(file) ? into.get(file)!.before : present, after: become(present) });
-      }
-    } catch (error) {
-      throw codeOf(error) ? fileFault(verb, name, error) : error;
-    }
-    const { refusal } = held ? {} : await commit(place, tool, into, new Map());
-    if (refusal) throw fault(refusal);
-  }
-
-  async function read(name: string): Promise<FileRead> {
-    const refuse = (why: string) => fault(`Cannot read '${name}': ${why}`);
-    const file = inside(name);
-    const { verdict } = judge(core, "read", file); // again, since a search comes upon files that nobody named
-    if (verdict === "deny") throw refuse(`it is denied ${judge(core, "read", file).why}.`);
-    if (verdict === "ask" && !granted.includes(file))
-      throw refuse("it requires read access. Name the file itself, and it is asked for.");
-    const waiting = held?.get(file);
-    try {
-      if (!waiting) {
-        const stat = await fs.promises.stat(file);
-        if (stat.isDirectory()) throw refuse("it is a folder. List it with list_dir instead.");
-        if (!stat.isFile()) throw refuse("it is not a regular file. Choose another.");
-        if (stat.size > LARGEST_READ) throw refuse(`${stat.size} bytes are too many. Search it instead.`);
-      } else if (!waiting.after) throw fileFault("read", name, { code: "ENOENT" });
-      const bytes = waiting?.after?.bytes ?? (await fs.promises.readFile(file));
-      const hash = hashOf(bytes);
-      const seen = chat.seen.get(file);
-      if (granted.includes(file) && !changes) chat.seen.set(file, hash);
-      return { text: bytes.toString("utf8"), bytes, hash, ...(seen && { seen }) };
-    } catch (error) {
-      throw codeOf(error) ? fileFault("read", name, error) : error;
-    }
-  }
-
-  async function list(under = "."): Promise<string[]> {
-    const folder = inside(under);
-    const stat = fs.statSync(folder, { throwIfNoEntry: false });
-    if (!stat?.isDirectory())
-      throw fault(`Cannot list '${under}': ${stat ? "it is a file. Read it" : "no such folder. Check the path"}.`);
-    const prefix = folder === root ? "" : `${path.relative(root, folder)}/`;
-    const top = isInside(root, folder) ? root : folder; // where the .gitignore files begin, if git does not know
-    const known = await listByGit(root, folder);
-    const isForeign = known && !known.length && (await git(root, top, "check-ignore", "-q", top)) !== undefined; // to a repository around it
-    const found = known && !isForeign ? known : await listByWalk(root, top, folder);
-    return found
-      .map((file) => prefix + file)
-      .filter((file) => !NEVER_LISTED.test(file))
-      .sort();
-  }
-}
-
-const hashOf = (bytes: Uint8Array): string =>
-  process.getBuiltinModule("node:crypto").createHash("sha256").update(bytes).digest("hex");
-const hashOfState = (state: State): string | null => (state ? hashOf(state.bytes) : null);
-const alike = (one: State, two: State): boolean =>
-  one && two ? one.bytes.equals(two.bytes) && one.mode === two.mode : one === two;
-
-function stateOf(file: string): State {
-  const stat = fs.lstatSync(file, { throwIfNoEntry: false });
-  if (!stat) return undefined;
-  const refuse = (why: string) => fault(`Cannot change '${file}': ${why}`);
-  if (stat.isSymbolicLink()) return { bytes: Buffer.from(fs.readlinkSync(file)), mode: stat.mode };
-  if (stat.isDirectory()) throw refuse("it is a folder. Name a file, or use a command.");
-  if (!stat.isFile()) throw refuse("it is not a regular file. Choose another.");
-  if (stat.size > LARGEST_READ) throw refuse(`${stat.size} bytes are too many. Use a command.`);
-  return { bytes: fs.readFileSync(file), mode: stat.mode };
-}
-
-/** A text as the file has it: its byte order mark, its line ends and its last newline stay. */
-function adapt(text: string, before: State): Buffer {
-  const old = before?.bytes.toString("utf8") ?? "";
-  if (!before || !old || !before.bytes.equals(Buffer.from(old))) return Buffer.from(text);
-  const count = (what: string) => old.split(what).length - 1;
-  const all = count("\n");
-  let next = text;
-  if (all && count("\r\n") === all) next = next.replace(/\r?\n/g, "\r\n");
-  else if (all && !count("\r\n")) next = next.replaceAll("\r\n", "\n");
-  if (!old.endsWith("\n")) next = next.replace(/\r?\n$/, "");
-  else if (next && !next.endsWith("\n")) next += /\r\n$/.test(old) ? "\r\n" : "\n";
-  if (old.startsWith("\ufeff") && !next.startsWith("\ufeff")) next = `\ufeff${next}`;
-  return Buffer.from(next);
-}
-
-/** Puts a file into a state, by a neighbour that takes its place: whole, or not at all. */
-function put(file: string, state: State): void {
-  const folder = path.dirname(file);
-  for (const missing of missingFolders(folder)) fs.mkdirSync(missing);
-  const name = path.basename(file);
-  const fd = fs.openSync(folder, fs.constants.O_RDONLY | fs.constants.O_DIRECTORY);
-  const handle = `/proc/self/fd/${fd}`; // the folder itself: nobody can swap it for a link meanwhile
-  const real = tryTo(() => fs.readlinkSync(handle));
-  const at = real === undefined ? folder : handle;
-  try {
-    if ((real ?? fs.realpathSync(folder)) !== folder)
-      throw fault(`Cannot write '${file}': its folder was swapped for a link. Look at what happens there.`);
-    sweep(at);
-    if (state) replace(path.join(at, name), path.join(at, `.zz-${process.pid}-${newId()}.tmp`), state);
-    else fs.unlinkSync(path.join(at, name));
-  } finally {
-    fs.closeSync(fd);
-  }
-}
-
-function replace(file: string, temporary: string, { bytes, mode }: NonNullable<State>): void {
-  const owner = fs.lstatSync(file, { throwIfNoEntry: false });
-  try {
-    if ((mode & TYPE) === LINK) fs.symlinkSync(bytes.toString(), temporary);
-    else {
-      const fd = fs.openSync(temporary, "wx", 0o600);
-      try {
-        fs.writeFileSync(fd, bytes);
-        if (owner && owner.uid !== process.getuid?.()) tryTo(() => fs.fchownSync(fd, owner.uid, owner.gid));
-        fs.fchmodSync(fd, mode & 0o7777);
-        fs.fsyncSync(fd);
-      } finally {
-        fs.closeSync(fd);
-      }
-    }
-    fs.renameSync(temporary, file);
-  } catch (error) {
-    fs.rmSync(temporary, { force: true });
-    throw error;
-  }
-}
-
-/** What a zz that was killed in the middle of a write left behind. */
-function sweep(folder: string): void {
-  for (const name of entriesOf(folder)) {
-    const pid = /^\.zz-(\d+)-\w+\.tmp$/.exec(name)?.[1];
-    if (pid && !startOf(Number(pid))) tryTo(() => fs.unlinkSync(path.join(folder, name)));
-  }
-}
-
-const missingFolders = (folder: string): string[] =>
-  fs.existsSync(folder) ? [] : [...missingFolders(path.dirname(folder)), folder];
-
-/** Puts all files into their new states, or none of them. */
-function putAll(steps: Step[]): void {
-  const made: string[] = [];
-  const done: Step[] = [];
-  try {
-    for (const step of steps) {
-      made.push(...missingFolders(path.dirname(step.file)));
-      done.push(step);
-      if (step.to || stateOf(step.file)) put(step.file, step.to);
-    }
-  } catch (error) {
-    for (const { file, from } of done.reverse())
-      tryTo(() => (alike(stateOf(file), from) ? undefined : put(file, from)));
-    unmake(made);
-    throw error;
-  }
-}
-
-/** Only those that are empty again. */
-const unmake = (folders: string[]): void => {
-  for (const folder of folders.toReversed()) tryTo(() => fs.rmdirSync(folder));
-};
-
-type Committed = { refusal?: string; said?: string };
-
-/** Shows what a tool would change, asks, and makes it. What it says is for the model. */
-async function commit(place: Place, tool: string, held: Held, seen: Map<string, string>): Promise<Committed> {
-  const { core } = place;
-  const { root } = core.options;
-  const named = (file: string) => (isInside(root, file) ? path.relative(root, file) : file);
-  const open = new Map<string, Open>();
-  for (const [file, { before, after }] of held) if (alike(before, after)) held.delete(file);
-  for (const file of held.keys()) {
-    const refusal = await weigh(core, tool, "write", named(file), open);
-    if (refusal) return { refusal };
-  }
-  const told: string[] = [];
-  for (let news = ""; held.size; ) {
-    const stale = [...held].filter(
-      ([file, { before }]) => (seen.get(file) ?? hashOfState(before)) !== hashOfState(before),
-    );
-    const again = `${stale.map(([file]) => `'${named(file)}'`).join(", ")}: it changed since it was read`;
-    if (stale.length && !open.size) throw fault(`Cannot write ${again}. Read it again.`);
-    if (open.size) {
-      const text = await preview(place, tool, news || (stale.length ? `Mind ${again}.` : ""), held);
-      const more = {
-        ...(editable().length && { e: "edit it first" }),
-        ...((news || stale.length) && { r: "let the model look again" }),
-      };
-      const { key, refusal } = await confirm(place, tool, [...open.values()], text, more);
-      if (refusal) return { refusal };
-      if (key === "r")
-        return { refusal: `Refused: the person sent it back. Read the file again, and propose the change anew.` };
-      if (key === "e" && !(await editAll())) continue; // the editor was left without saving: ask again
-    }
-    const swapped = [...held].filter(([file, { before }]) => !alike(stateOf(file), before));
-    if (!swapped.length) break;
-    const names = swapped.map(([file]) => `'${named(file)}'`).join(", ");
-    for (const [file, { before, after }] of swapped) {
-      const rebased = await rebase(stateOf(file), before, after);
-      if (!rebased || !open.size) throw fault(`Cannot write ${names}: it changed meanwhile. Read it again.`);
-      held.set(file, rebased);
-    }
-    news = `${names} changed meanwhile; the change still applies.`;
-  }
-  const said = told.length ? `The person edited the proposal before it was written:\n${told.join("\n")}` : "";
-  record(place, tool, held);
-  for (const [file, { after }] of held) if (after) seen.set(file, hashOf(after.bytes));
-  if (held.size) await emit(core, "changed", { tool, paths: [...held.keys()].map(named) });
-  return { said };
-
-  function editable(): [file: string, before: State, after: NonNullable<State>][] {
-    return [...held].flatMap(([file, { before, after }]) =>
-      core.edit && after && isText(after) && (after.mode & TYPE) === FILE ? [[file, before, after]] : [],
-    );
-  }
-
-  /** Lets the person edit each proposed text. What was saved is what is written. Undefined: nothing was. */
-  async function editAll(): Promise<boolean> {
-    for (const [file, before, after] of editable()) {
-      const proposed = after.bytes.toString("utf8");
-      const saved = await core.edit!(proposed, path.basename(file));
-      if (saved === undefined) return false;
-      if (saved === proposed) continue;
-      held.set(file, { before, after: { ...after, bytes: Buffer.from(saved) } });
-      told.push(await patchOf({ path: named(file), before: proposed, after: saved }));
-    }
-    return true;
-  }
-}
-
-const isText = (state: State): boolean =>
-  state !== undefined && !state.bytes.includes(0) && Buffer.from(state.bytes.toString("utf8")).equals(state.bytes);
-
-/** The same change to a file that is another by now; undefined when it does not apply there. */
-async function rebase(now: State, before: State, after: State): Promise<{ before: State; after: State } | undefined> {
-  if (!now || !before || !after || ![now, before, after].every(isText)) return undefined;
-  const { applyPatch, structuredPatch } = await import("diff");
-  const [from, to, on] = [before, after, now].map((state) => state.bytes.toString("utf8")) as [string, string, string];
-  const patch = structuredPatch("", "", from, to, "", "", { timeout: DIFF_LIMIT }) as StructuredPatch | undefined;
-  const merged = patch && applyPatch(on, patch, { autoConvertLineEndings: false });
-  return merged === undefined || merged === false
-    ? undefined
-    : { before: now, after: { ...after, bytes: Buffer.from(merged) } };
-}
-
-async function preview(place: Place, tool: string, about: string, held: Held): Promise<string> {
-  const { root } = place.core.options;
-  const changes = [...held].map(([file, { before, after }]) => {
-    const text = (state: State) => state && { text: clean(state.bytes.toString("utf8")) };
-    const binary = [before, after].some((state) => state?.bytes.subarray(0, 8_192).includes(0));
-    const [old, next] = [before, after].map((state) =>
-      binary ? state && `${state.bytes.length} bytes\n` : text(state)?.text,
-    );
-    return {
-      path: clean(isInside(root, file) ? path.relative(root, file) : file).replaceAll("\n", "␊"),
-      ...(old !== undefined && { before: old }),
-      ...(next !== undefined && { after: next }),
-      ...noteOf(before, after, binary, old === next),
-    };
-  });
-  return around(place, "preview", { tool, about: clean(about), changes }, async ({ about, changes }) =>
-    [about, ...(await Promise.all(changes.map(patchOf)))].filter(Boolean).join("\n"),
-  );
-}
-
-/** What the texts do not show. */
-function noteOf(before: State, after: State, binary: boolean, same: boolean): { note?: string } {
-  const mode = (after ?? before)!.mode;
-  const notes = [
-    ...(binary ? ["not text"] : []),
-    ...((mode & TYPE) === LINK ? ["a link"] : mode & 0o111 ? ["executable"] : []),
-    ...(before && after && before.mode !== after.mode ? ["another mode"] : []),
-    ...(same && before && after ? ["only line ends or bytes that do not show"] : []),
-  ];
-  return notes.length ? { note: notes.join(", ") } : {};
-}
-
-async function patchOf({ path, before, after }: Difference): Promise<string> {
-  const { createTwoFilesPatch } = await import("diff");
-  const [from, to] = [before === undefined ? "/dev/null" : path, after === undefined ? "/dev/null" : path];
-  const options = { timeout: DIFF_LIMIT };
-  const patch: string | undefined = createTwoFilesPatch(from, to, before ?? "", after ?? "", "", "", options);
-  return patch?.replace(/^(Index: .*\n)?=+\n/, "").trimEnd() ?? `${path}: nearly all of it differs`;
-}
-const DIFF_LIMIT = 1_000; // ms
-
-/** An entry of a session: one file, from what it was to what it is. Hashes tell whether it still is; null: not there. */
-interface Change extends Entry {
-  type: "change";
-  change: number; // from 1
-  group: number; // the first change of its call
-  turn: number;
-  tool: string;
-  path: string; // absolute
-  was: string | null;
-  is: string | null;
-  modes: [before: number, after: number];
-  base?: Content; // all of it before, where no earlier entry tells
-  place: number; // where `put` took the place of `cut` bytes
-  cut: number;
-  put: Content;
-  made: string[]; // folders
-}
-type Content = { text: string } | { base64: string };
-
-function toContent(bytes: Buffer): Content {
-  const text = bytes.toString("utf8");
-  return Buffer.from(text).equals(bytes) ? { text } : { base64: bytes.toString("base64") };
-}
-const fromContent = (content: Content): Buffer =>
-  "text" in content ? Buffer.from(content.text) : Buffer.from(content.base64, "base64");
-
-const isChange = (entry: Entry): entry is Change =>
-  entry.type === "change" &&
-  typeof entry.change === "number" &&
-  typeof entry.path === "string" &&
-  Array.isArray(entry.made);
-const LONGEST_CHAIN = 20;
-
-/** Writes down, then makes: what was killed in between is seen by the hashes. */
-function record({ core, chat }: Place, tool: string, held: Held): void {
-  const steps = [...held].map(([file, { before, after }]) => ({ file, from: before, to: after }));
-  const first = chat.log.filter(isChange).length + 1;
-  for (const [i, { file, from, to }] of steps.entries()) {
-    const [was, is] = [hashOfState(from), hashOfState(to)];
-    const [old, next] = [from?.bytes ?? Buffer.alloc(0), to?.bytes ?? Buffer.alloc(0)];
-    const earlier = chat.log.filter(isChange).filter((change) => change.path === file);
-    const told =
-      earlier.at(-1)?.is === was && earlier.slice(-LONGEST_CHAIN).some((change) => change.base || !change.was);
-    let place = 0;
-    while (place < old.length && place < next.length && old[place] === next[place]) place++;
-    let end = 0;
-    while (end < Math.min(old.length, next.length) - place && old.at(-end - 1) === next.at(-end - 1)) end++;
-    keepLog(core, chat, "change", {
-      change: first + i,
-      group: first,
-      turn: chat.turn,
-      tool,
-      path: file,
-      was,
-      is,
-      modes: [from?.mode ?? 0, to?.mode ?? 0],
-      ...(from && !told && { base: toContent(old) }),
-      place,
-      cut: old.length - place - end,
-      put: toContent(next.subarray(place, next.length - end)),
-      made: missingFolders(path.dirname(file)),
-    });
-  }
-  try {
-    putAll(steps);
-  } catch (error) {
-    keepLog(core, chat, "undone", { changes: steps.map((_, i) => first + i), never: true });
-    throw codeOf(error) ? fileFault("write", path.relative(core.options.root, steps[0]!.file), error) : error;
-  }
-}
-
-/** Every change, with whether it is undone; and what a redo would take up again, the last first. */
-function history(log: readonly Entry[]): { changes: (Change & { undone: boolean })[]; redo: number[][] } {
-  const changes: (Change & { undone: boolean })[] = [];
-  let redo: number[][] = [];
-  for (const entry of log) {
-    const ids = Array.isArray(entry.changes) ? (entry.changes as number[]) : [];
-    for (const change of changes) if (ids.includes(change.change)) change.undone = entry.type === "undone";
-    if (isChange(entry)) changes.push({ ...entry, undone: false });
-    if (entry.type === "undone" && !entry.never) redo = [ids, ...redo];
-    else if (entry.type === "redone") redo = redo.slice(1);
-    else if (isChange(entry)) redo = []; // after a new change there is nothing to take up again
-  }
-  return { changes, redo };
-}
-
-const didOf = ({ was, is }: Change): Changed["did"] => (was === null ? "created" : is === null ? "deleted" : "edited");
-
-/** A file's bytes before a change: from the nearest whole copy, through the changes since. */
-function bytesBefore(changes: readonly Change[], change: Change): Buffer {
-  const chain: Change[] = [];
-  let from = change;
-  while (!from.base && from.was !== null) {
-    const earlier = changes.findLast((one) => one.path === from.path && one.change < from.change);
-    if (!earlier) throw fault(`Cannot restore '${change.path}': the session no longer holds what it was.`);
-    chain.unshift(earlier);
-    from = earlier;
-  }
-  return chain.reduce(bytesAfter, from.base ? fromContent(from.base) : Buffer.alloc(0));
-}
-const bytesAfter = (before: Buffer, { place, cut, put }: Change): Buffer =>
-  Buffer.concat([before.subarray(0, place), fromContent(put), before.subarray(place + cut)]);
-
-/** Outside of a conversation: the last session of this folder that changed anything. */
-function recall({ core, chat }: Place): LiveChat {
-  const { home, root } = core.options;
-  if (chat.model || chat.session) return chat;
-  const warn = (text: string) => note(core, text);
-  const id = lastSession(home, root, warn, (id) => Boolean(tryTo(() => readSession(home, id).entries.some(isChange))));
-  return id ? Object.assign(chat, openChat(core, "", openSession(home, id, warn))) : chat;
-}
-
-type Step = { file: string; from: State; to: State };
-
-/** Takes changes back, or makes them again: all that are named, or none. */
-async function travel(place: Place, way: "undo" | "redo", what: string): Promise<Result> {
-  const { core } = place;
-  const chat = recall(place);
-  const back = way === "undo";
-  const { root } = core.options;
-  const named = (file: string) => (isInside(root, file) ? path.relative(root, file) : file);
-  const { changes, redo } = history(chat.log);
-  const batches = back ? toUndo() : redo.slice(0, Number(what) || 0);
-  const picked = changes.filter(({ change }) => batches.flat().includes(change));
-  if (!picked.length)
-    return { text: `Nothing to ${way}${/^(\d+|turn)$/.test(what) ? "" : ` in '${what}'`}.`, data: [] };
-  if (back) picked.reverse();
-  const steps: Step[] = [];
-  for (const file of new Set(picked.map((change) => change.path))) {
-    const step = await stepOf(
-      file,
-      picked.filter((change) => change.path === file),
-    );
-    if (typeof step === "string") return { text: step, failed: true };
-    if (step) steps.push(step);
-  }
-  try {
-    putAll(steps);
-  } catch (error) {
-    throw codeOf(error) ? fileFault(way, steps.map(({ file }) => named(file)).join(", "), error) : error;
-  }
-  const above = (folder: string) => picked.some((change) => isInside(folder, change.path));
-  if (back) unmake([...new Set(changes.flatMap(({ made }) => made))].filter(above).sort());
-  for (const changes of batches) keepLog(core, chat, back ? "undone" : "redone", { changes });
-  const text = `${back ? "Undone" : "Redone"}: ${picked.map((change) => `${didOf(change)} ${named(change.path)}`).join(", ")}.`;
-  if (chat.messages.length)
-    remember(core, chat, { role: "user", text: `[Since your last message: ${text}]`, aside: true });
-  return { text, data: picked.map((change) => named(change.path)) };
-
-  /** The last so many calls, one after the other; all of the last turn; or the last change of one file. */
-  function toUndo(): number[][] {
-    const open = changes.filter((change) => !change.undone);
-    const of = (fits: (change: Change) => boolean) => open.filter(fits).map(({ change }) => change);
-    const last = open.at(-1);
-    if (what === "turn") return last ? [of(({ turn }) => turn === last.turn)] : [];
-    const count = /^\d+$/.test(what) ? Number(what) : undefined;
-    const groups = [...new Set(open.map(({ group }) => group))].slice(count ? -count : open.length);
-    if (count !== undefined) return groups.reverse().map((group) => of((change) => change.group === group));
-    const file = realPath(root, what);
-    return [of((change) => change.path === file).slice(-1)];
-  }
-
-  /** What is to become of one file. A text: why nothing can. */
-  async function stepOf(file: string, own: Change[]): Promise<Step | string | undefined> {
-    const from = stateOf(file);
-    let hash = hashOfState(from);
-    const expected = own.every(({ was, is }) => {
-      const [before, after] = back ? [is, was] : [was, is];
-      const fits = hash === before || hash === after; // the latter: it was killed before it could be made
-      hash = after;
-      return fits;
-    });
-    const [first, last] = [own[0]!, own.at(-1)!];
-    const after = (change: Change) => {
-      if ((back ? change.was : change.is) === null) return undefined;
-      const before = bytesBefore(changes, change);
-      return back ? before : bytesAfter(before, change);
-    };
-    const bytes = after(last);
-    const untouched = from?.mode === first.modes[back ? 1 : 0]; // a mode that somebody set since stays
-    const mode = !from || untouched ? last.modes[back ? 0 : 1] : from.mode;
-    const to = bytes && { bytes, mode };
-    if (expected) return alike(from, to) ? undefined : { file, from, to };
-    const verb = `Cannot ${way} '${named(file)}': it has changed since.`;
-    if (!core.ask) return `${verb} Nothing was touched. At the prompt, zz can merge or overwrite it.`;
-    const merged = await mergeAll();
-    const keys = `${merged ? "m = merge into what is there now, " : ""}o = overwrite, n = leave everything`;
-    const key = await core.ask(`${verb} [${merged ? "m/" : ""}o/n] (${keys}) `, merged ? "mon" : "on");
-    if (key === "o") return { file, from, to };
-    return key === "m" && merged ? { file, from, to: merged } : `${verb} Nothing was touched.`;
-
-    async function mergeAll(): Promise<State> {
-      let now = from;
-      for (const { was, is, ...change } of own) {
-        if (was === null || is === null) return undefined;
-        const old = bytesBefore(changes, { was, is, ...change });
-        const [one, two] = [old, bytesAfter(old, { was, is, ...change })].map((bytes) => ({ bytes, mode: 0 }));
-        now = (await rebase(now, back ? two : one, back ? one : two))?.after;
-      }
-      return now && { bytes: now.bytes, mode: from!.mode };
-    }
-  }
-}
-
-/** npx and npm put the project's own programs into PATH. */
-function gitOutside(root: string): string {
-  const name = process.platform === "win32" ? "git.exe" : "git";
-  const folders = (process.env.PATH ?? "").split(path.delimiter).filter(path.isAbsolute);
-  const outside = folders.filter((at) => fs.existsSync(path.join(at, name)) && !isInside(root, realPath(root, at)));
-  return path.join(outside[0] ?? "/nowhere", name);
-}
-
-/** What git tracks, and what it would if asked; so for every repository in it. Undefined: git does not look here. */
-async function listByGit(root: string, folder: string): Promise<string[] | undefined> {
-  const out = await git(root, folder, "ls-files", "-coz", "--exclude-standard", "--deduplicate");
-  if (out === undefined) return undefined;
-  const folders = new Map<string, Map<string, fs.Dirent>>(); // a look at each folder is half the work of one at each file
-  const found: string[] = [];
-  for (const name of out.split("\0")) {
-    const entry = name ? entryOf(name.replace(/\/$/, "")) : undefined; // tracked ones may be gone
-    const file = `${folder}/${name}`;
-    if (entry?.isFile() || entry?.isSymbolicLink()) found.push(name);
-    else if (entry?.isDirectory() && fs.existsSync(path.join(file, ".git")))
-      found.push(...((await listByGit(root, file)) ?? []).map((inner) => path.join(name, inner)));
-  }
-  return found;
-
-  function entryOf(name: string): fs.Dirent | undefined {
-    const cut = name.lastIndexOf("/") + 1;
-    const at = name.slice(0, cut);
-    const read = () => tryTo(() => fs.readdirSync(`${folder}/${at}`, { withFileTypes: true })) ?? [];
-    if (!folders.has(at)) folders.set(at, new Map(read().map((entry) => [entry.name, entry])));
-    return folders.get(at)!.get(name.slice(cut));
-  }
-}
-
-async function git(root: string, cwd: string, ...args: string[]): Promise<string | undefined> {
-  const { execFile } = await import("node:child_process");
-  const { promise, resolve } = Promise.withResolvers<string | undefined>();
-  const quiet = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]; // a repository's own programs stay out
-  const env = { ...process.env, GIT_NO_LAZY_FETCH: "1", GIT_ALLOW_PROTOCOL: "none", GIT_OPTIONAL_LOCKS: "0" };
-  const how = { cwd, env, maxBuffer: 1 << 28, timeout: 30_000 };
-  execFile(gitOutside(root), [...quiet, ...args], how, (error, out) => resolve(error ? undefined : out));
-  return promise;
-}
-
-/** Where there is no git: every folder's .gitignore holds below it, and the last rule that says anything wins. */
-async function listByWalk(root: string, top: string, under: string): Promise<string[]> {
-  const [{ default: ignore }, { setImmediate }] = await Promise.all([import("ignore"), import("node:timers/promises")]);
-  const wanted = under === top ? "" : `${path.relative(top, under)}/`;
-  const found: string[] = [];
-  let rest = performance.now() + 30; // reading folders at a stretch is three times as fast as waiting for each
-  await walk("", []);
-  return found.map((name) => name.slice(wanted.length));
-
-  async function walk(at: string, above: { base: string; rules: ReturnType<typeof ignore> }[]): Promise<void> {
-    if (performance.now() > rest) rest = (await setImmediate(30)) + performance.now();
-    const folder = path.join(top, at);
-    const entries = tryTo(() => fs.readdirSync(folder, { withFileTypes: true })) ?? [];
-    const known = at && entries.some((entry) => entry.name === ".git") ? await listByGit(root, folder) : undefined;
-    if (known) return void found.push(...known.map((name) => at + name).filter((name) => name.startsWith(wanted)));
-    const own = entries.some((entry) => entry.name === ".gitignore" && entry.isFile());
-    const text = own ? textOf(path.join(folder, ".gitignore")) : "";
-    const rules = own ? [...above, { base: at, rules: ignore().add(text) }] : above;
-    for (const entry of entries) {
-      const name = at + entry.name + (entry.isDirectory() ? "/" : "");
-      if (!name.startsWith(wanted) && !(entry.isDirectory() && wanted.startsWith(name))) continue;
-      const judged = rules.map((rule) => rule.rules.test(name.slice(rule.base.length)));
-      const last = judged.findLast(({ ignored, unignored }) => ignored || unignored);
-      if (NEVER_LISTED.test(name) || (last ? last.ignored : IGNORED_WITHOUT_GIT.includes(entry.name))) continue;
-      if (entry.isDirectory()) await walk(name, rules);
-      else if (entry.isFile() || entry.isSymbolicLink()) found.push(name);
-    }
-  }
-}
-
-const FILE_WORDS: Record<string, string> = {
-  ENOENT: "no such file or folder. Check the path.",
-  EACCES: "permission denied. Check its mode.",
-  EPERM: "permission denied. Check its mode.",
-  EROFS: "the file system is read-only. Choose another place.",
-  ENOSPC: "the disk is full. Make room.",
-  EISDIR: "it is a folder. Name a file.",
-  ENOTDIR: "a part of the path is not a folder. Check the path.",
-};
-
-function fileFault(verb: string, name: string, error: unknown, more: Partial<Fault> = {}): Fault {
-  return fault(`Cannot ${verb} '${name}': ${FILE_WORDS[codeOf(error)] ?? `${reason(error)}.`}`, more);
-}
-
-// ── 7 Store ────────────────────────────────────────────────────────────────────────────────────────────
-
-/** A session file's first line. */
-export type Header = { zz: 1; id: string; at: string; root: string; model: string; title: string };
-/** Every later line. `parent` makes a tree of it: nothing is ever rewritten. Unknown types are kept. */
-export interface Entry {
-  id: number;
-  parent: number | null;
-  at: string;
-  type: "message" | "draft" | "state" | "back" | (string & {});
-  message?: Message;
-  [field: string]: unknown;
-}
-type Row = Header | Entry;
-/** A session to look at and to copy. */
-export interface Saved {
-  readonly header: Header;
-  readonly entries: readonly Entry[]; // as they came
-  branch(): Entry[]; // from the root to the last entry
-}
-export interface Session extends Saved {
-  append(type: Entry["type"], fields: Record<string, unknown>, parent?: number | null): void; // on the disk when it returns
-  sync(): Promise<void>; // also past a power cut
-  close(): void;
-}
-
-/**
- * A lowdb adapter that appends: `write` puts down only the lines that it has not yet written, so that an
- * append costs the same at entry 10 and at entry 100,000. `read` cuts off a torn last line (a crash) and says so.
- */
-function jsonLines(file: string, warn: (text: string) => void) {
-  let fd = -1;
-  let written = 0;
-  return {
-    read(): Row[] {
-      fd = fs.openSync(file, "a+");
-      const bytes = fs.readFileSync(fd);
-      const { lines, end, spoilt } = parseLines(bytes, file);
-      const torn = bytes.length - end;
-      const were = spoilt === 1 ? "line, which was" : "lines, which were";
-      if (spoilt) warn(`Session file '${file}' has ${spoilt} unreadable ${were} passed over.`);
-      if (torn) warn(`Session file '${file}' ended in the middle of a line; its last ${torn} bytes, ${NEVER_SAVED}.`);
-      if (torn) fs.ftruncateSync(fd, end);
-      written = lines.length;
-      return lines;
-    },
-    write(lines: Row[]): void {
-      if (fd < 0) fd = fs.openSync(file, "ax+", 0o600);
-      const end = fs.fstatSync(fd).size;
-      const added = lines.slice(written).map((line) => `${JSON.stringify(line)}\n`);
-      try {
-        fs.writeFileSync(fd, Buffer.from(added.join("")));
-      } catch (error) {
-        if (end === 0) fs.rmSync(file);
-        else fs.ftruncateSync(fd, end); // a full disk leaves no half line behind
-        lines.length = written;
-        throw error;
-      }
-      written = lines.length;
-    },
-    sync: () => new Promise<void>((resolve) => (fd < 0 ? resolve() : fs.fdatasync(fd, () => resolve()))),
-    close: () => fd < 0 || fs.closeSync(fd),
-  };
-}
-const UNSAVED = "It goes on unsaved; --home or ZZ_HOME names another place.";
-const NEVER_SAVED = "never confirmed as saved, were cut off";
-
-/** The header and all entries; `end` is where the last whole line ends, `spoilt` counts the lines that are neither. */
-function parseLines(bytes: Buffer, file: string): { lines: [Header, ...Entry[]]; end: number; spoilt: number } {
-  const lines: Row[] = [];
-  let [end, spoilt] = [0, 0];
-  for (let stop = bytes.indexOf(10); stop >= 0; stop = bytes.indexOf(10, end)) {
-    const line = tryTo(() => JSON.parse(bytes.toString("utf8", end, stop)));
-    if (lines.length ? typeof line?.id === "number" : isHeader(line)) lines.push(line);
-    else spoilt++;
-    end = stop + 1;
-  }
-  if (lines.length) return { lines: lines as [Header, ...Entry[]], end, spoilt };
-  const why = bytes.length ? "it holds no readable header" : "it is empty";
-  throw fault(`Cannot open session file '${file}': ${why}. It was left as it is; move it away, or start without it.`);
-}
-
-const isHeader = (line: unknown): line is Header =>
-  (line as Header)?.zz === 1 &&
-  (["id", "at", "root", "model", "title"] as const).every((key) => typeof (line as Header)[key] === "string");
-
-/** Whether a message from a file can be sent: what others wrote there is passed over. */
-function isMessage(value: unknown): value is Message {
-  const message = value as Message & { calls?: unknown };
-  if (typeof message?.text !== "string") return false;
-  if (message.role === "tool") return typeof message.id === "string" && typeof message.name === "string";
-  const isCall = (call: Call) => typeof call?.id === "string" && typeof call.name === "string" && Boolean(call.args);
-  if (message.role === "assistant")
-    return !message.calls || (Array.isArray(message.calls) && message.calls.every(isCall));
-  return message.role === "user";
-}
-const sessionsFolder = (home: string): string => path.join(home, "sessions");
-const sessionFile = (home: string, id: string): string => path.join(sessionsFolder(home), `${id}.jsonl`);
-
-/** Opens a session for writing; with a header, makes it. */
-export function openSession(home: string, which: string | Header, warn: (text: string) => void): Session {
-  const id = typeof which === "string" ? which : which.id;
-  const file = sessionFile(home, id);
-  if (typeof which !== "string") makePrivate(sessionsFolder(home));
-  const release = lock(file.replace(/jsonl$/, "lock"), id);
-  const adapter = jsonLines(file, warn);
-  const db = new LowSync<Row[]>(adapter, []);
-  const close = () => {
-    adapter.close();
-    release();
-  };
-  try {
-    if (typeof which === "string") db.read();
-    else db.update((lines) => void lines.push(which));
-  } catch (error) {
-    close();
-    throw error;
-  }
-  const header: Header = { ...(db.data[0] as Header), id };
-  return sessionOf(header, db, { sync: adapter.sync, close });
-}
-
-/** Where nothing is saved, the tree is in memory alone. */
-function unsavedSession(header: Header, entries: readonly Entry[] = []): Session {
-  const nowhere = new LowSync<Row[]>({ read: () => null, write: () => {} }, [header, ...entries]);
-  return sessionOf(header, nowhere, { sync: async () => {}, close: () => {} });
-}
-
-function sessionOf(header: Header, db: LowSync<Row[]>, ends: Pick<Session, "sync" | "close">): Session {
-  return {
-    header,
-    get entries() {
-      return db.data.slice(1) as Entry[];
-    },
-    branch: () => branchOf(db.data.slice(1) as Entry[]),
-    append(type, fields, parent) {
-      const last = db.data.length > 1 ? (db.data.at(-1) as Entry) : { id: 0 };
-      const under = parent === undefined ? last.id || null : parent;
-      db.data.push({ id: last.id + 1, parent: under, at: new Date().toISOString(), type, ...fields });
-      db.write();
-    },
-    ...ends,
-  };
-}
-
-/** One by one: mkdir's own `recursive` never returns under /proc, and calls a read-only disk a missing folder. */
-export function makePrivate(folder: string): void {
-  if (!fs.existsSync(folder)) {
-    if (!fs.existsSync(path.dirname(folder))) makePrivate(path.dirname(folder));
-    try {
-      fs.mkdirSync(folder, { mode: 0o700 });
-    } catch (error) {
-      if (codeOf(error) !== "EEXIST") throw error; // another zz made it just now
-    }
-  } else if (path.basename(folder) === "sessions" && fs.statSync(folder).mode & 0o077) fs.chmodSync(folder, 0o700);
-}
-
-/** No lock, and nothing repaired. */
-function readSession(home: string, id: string): Saved {
-  const file = sessionFile(home, id);
-  const [header, ...entries] = parseLines(fs.readFileSync(file), file).lines;
-  return { header, entries, branch: () => branchOf(entries) };
-}
-
-/** From the root to the last entry. An entry whose parent was lost hangs on the one before it. */
-function branchOf(entries: Entry[]): Entry[] {
-  const places = new Map(entries.map((entry, i) => [entry.id, i]));
-  const branch: Entry[] = [];
-  for (let at = entries.length - 1; at >= 0; ) {
-    const entry = entries[at]!;
-    branch.push(entry);
-    at = entry.parent === null ? -1 : Math.min(places.get(entry.parent) ?? at - 1, at - 1);
-  }
-  return branch.reverse();
-}
-
-/** One writer at a time. The lock names its process by number and start time, so that a dead one does not keep it. */
-function lock(file: string, session: string): () => void {
-  const mine = `${process.pid} ${startOf(process.pid)}`;
-  const temporary = `${file}.${process.pid}`;
-  try {
-    fs.writeFileSync(temporary, mine, { mode: 0o600 });
-    for (;;) {
-      try {
-        fs.linkSync(temporary, file); // all at once: nobody ever sees an empty lock
-        return () => fs.rmSync(file, { force: true });
-      } catch (error) {
-        if (codeOf(error) !== "EEXIST") throw error;
-      }
-      const theirs = textOf(file);
-      const [pid, start] = theirs.split(" ");
-      const busy = `another zz (process ${pid}) has it open. Close that one, or go on in a copy with --fork`;
-      if (start && startOf(Number(pid)) === start) throw fault(`Cannot open session '${session}': ${busy}.`);
-      let mayBreak: (() => void) | undefined;
-      try {
-        mayBreak = lock(`${file}.break`, session); // only one at a time may take a dead one's lock away
-        if (textOf(file) === theirs) fs.rmSync(file, { force: true });
-      } catch (error) {
-        if (codeOf(error)) throw error; // else someone else is at it; look again
-      } finally {
-        mayBreak?.();
-      }
-    }
-  } finally {
-    fs.rmSync(temporary, { force: true });
-  }
-}
-
-/** When a process started ("" if there is none), to tell it from a later one of the same number. */
-function startOf(pid: number): string {
-  if (process.platform === "linux") {
-    const fields = textOf(`/proc/${pid}/stat`).split(") ").at(-1)!.split(" ");
-    return "ZX".includes(fields[0]!) ? "" : (fields[19] ?? ""); // a zombie waits to be reaped; it holds nothing
-  }
-  try {
-    return process.kill(pid, 0) ? "alive" : "";
-  } catch (error) {
-    return codeOf(error) === "EPERM" ? "alive" : "";
-  }
-}
-
-const sessionIds = (home: string): string[] =>
-  entriesOf(sessionsFolder(home)).flatMap((name) => (name.endsWith(".jsonl") ? [name.slice(0, -".jsonl".length)] : []));
-
-/** Every session's header, newest first, by its file's first line alone. */
-export function listSessions(home: string): Header[] {
-  const buffer = Buffer.allocUnsafe(8192);
-  const titles = titlesOf(home);
-  const headers = sessionIds(home).flatMap((id) => headerOf(sessionFile(home, id), buffer) ?? []);
-  return headers
-    .map((header) => (titles[header.id] ? { ...header, title: titles[header.id]! } : header))
-    .sort((a, b) => compare(b.id, a.id));
-}
-
-/** New names of sessions. Each session's file holds its own as well; here they are found without reading it. */
-const titlesFile = (home: string): string => path.join(sessionsFolder(home), "titles.json");
-function titlesOf(home: string): Record<string, string> {
-  const titles = tryTo(() => JSON.parse(textOf(titlesFile(home))));
-  const isTitle = ([, title]: [string, unknown]) => typeof title === "string";
-  return Object.fromEntries(Object.entries((titles as object) ?? {}).filter(isTitle));
-}
-function keepTitle(home: string, id: string, title: string): void {
-  const { [id]: old, ...titles } = titlesOf(home);
-  if (!old && !title) return;
-  writePrivate(titlesFile(home), JSON.stringify(title ? { ...titles, [id]: title } : titles, null, 2));
-}
-
-/** The person's alone. */
-export function writePrivate(file: string, text: string): void {
-  makePrivate(path.dirname(file));
-  const real =
-    tryTo(() => fs.realpathSync(file)) ?? path.join(fs.realpathSync(path.dirname(file)), path.basename(file));
-  put(real, { bytes: Buffer.from(`${text}\n`), mode: 0o100600 });
-}
-
-/** By the file's own name, whatever the header says of it. */
-function headerOf(file: string, buffer = Buffer.allocUnsafe(8192)): Header | undefined {
-  return tryTo(() => {
-    const fd = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK); // a FIFO holds nobody up
-    const size = tryTo(() => fs.readSync(fd, buffer, 0, buffer.length, 0)) ?? 0;
-    fs.closeSync(fd);
-    const end = buffer.subarray(0, size).indexOf(10);
-    const header = JSON.parse(buffer.toString("utf8", 0, end < 0 ? size : end));
-    return isHeader(header) ? { ...header, id: path.basename(file, ".jsonl") } : undefined;
-  });
-}
-
-/** The session of this folder that was used last, and fits. Files that cannot be read are named and passed over. */
-function lastSession(home: string, root: string, warn: (text: string) => void, fits = (_: string) => true) {
-  const files = sessionIds(home).map((id) => sessionFile(home, id));
-  const used = files.map((file) => ({ file, at: fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0 }));
-  for (const { file } of used.sort((a, b) => b.at - a.at)) {
-    const header = headerOf(file);
-    if (header?.root === root && fits(header.id)) return header.id;
-    if (!header) warn(`Session file '${file}' holds no readable header; it was passed over and left as it is.`);
-  }
-  return undefined;
-}
-
-/** The one session whose id starts so. */
-function findSession(home: string, start: string): string {
-  const ids = sessionIds(home);
-  const fits = ids.includes(start) ? [start] : ids.filter((id) => id.startsWith(start));
-  const [id] = fits;
-  if (fits.length === 1 && fs.statSync(sessionFile(home, id!)).isFile()) return id!;
-  const why = fits.length ? `${fits.length} start so. Give more of it` : "there is none. `zz --sessions` lists them";
-  throw usage(`Cannot open session '${start}': ${why}.`);
-}
-
-const newSessionId = (at: string): string => `${at.slice(0, 19).replace(/[-:]/g, "").replace("T", "-")}-${newId()}`;
-
-/**
- * What every provider accepts: each call has exactly one result, straight after it and in call order; results
- * without a call are gone; neighbours of one role are merged; nothing is empty. Run before every request.
- */
-export function repair(history: readonly Message[]): Message[] {
-  const fixed: Message[] = [];
-  let open = new Map<string, number>(); // where in `fixed` the results of the last calls belong
-  for (const message of history) {
-    if (message.role === "tool") {
-      const place = open.get(message.id);
-      if (place !== undefined) fixed[place] = message;
-      open.delete(message.id);
-      continue;
-    }
-    const calls = message.role === "assistant" ? (message.calls ?? []) : [];
-    const images = message.role === "user" ? (message.images ?? []) : [];
-    if (message.role === "assistant") open = new Map();
-    if (!message.text && !calls.length && !images.length) continue;
-    const last = fixed.at(-1);
-    if (last?.role === message.role) fixed[fixed.length - 1] = joined(last, message);
-    else fixed.push(message);
-    for (const { id, name } of calls)
-      open.set(id, fixed.push({ role: "tool", id, name, text: "[interrupted]", failed: true }) - 1);
-  }
-  return fixed;
-}
-
-function joined(one: Message, two: Message): Message {
-  const images = [one, two].flatMap((message) => ("images" in message && message.images) || []);
-  return { ...two, text: [one.text, two.text].filter(Boolean).join("\n\n"), ...(images.length && { images }) };
 }
 
 // ── 8 Prompt ───────────────────────────────────────────────────────────────────────────────────────────
@@ -2910,185 +1439,6 @@ async function settle({ core, chat, answer, started }: Turn): Promise<void> {
   chat.stop = new AbortController();
 }
 
-/** Opens a conversation: a new one, or a session's, or a copy of what was saved. A new one is saved from its first message on. */
-export function openChat(core: Core, model: string, from?: Session | Saved): LiveChat {
-  const chat: LiveChat = {
-    id: null,
-    model,
-    phase: "idle",
-    messages: [],
-    attached: [],
-    layers: new Map(),
-    turn: 0,
-    log: [],
-    seen: new Map(),
-    stop: new AbortController(),
-    tree: () => ({ entries: chat.session?.entries ?? [], branch: chat.session?.branch() ?? [] }),
-    back: (to) => goBack(core, chat, to),
-    use: (given) => useModel(core, chat, given),
-    send: (text) => void (chat.next = text),
-    attach: (what) => void chat.attached.push(what),
-  };
-  takeUp(core, chat, from);
-  return chat;
-}
-
-/** The conversation goes on as that session, or as a copy of it, or anew. */
-function takeUp(core: Core, chat: LiveChat, from?: Session | Saved): void {
-  const own = from && "append" in from;
-  delete chat.session;
-  delete chat.used;
-  Object.assign(chat, { id: own ? from.header.id : null, turn: 0, log: [], seen: new Map(), layers: new Map() });
-  if (own) {
-    chat.session = from;
-    chat.log.push(...from.entries.filter((entry) => /^(change|undone|redone)$/.test(entry.type)));
-    chat.turn = Math.max(0, ...chat.log.filter(isChange).map(({ turn }) => turn));
-  }
-  replay(core, chat, from?.branch() ?? []);
-  if (!own) for (const message of chat.messages.splice(0)) remember(core, chat, message);
-}
-
-/** Messages and plugins' states as a branch has them. */
-function replay(core: Core, chat: LiveChat, branch: Entry[]): void {
-  chat.messages = [];
-  for (const state of core.states.values()) renew(state, JSON.parse(state.initial));
-  for (const { type, message, plugin, value } of branch) {
-    const state = type === "state" ? core.states.get(String(plugin)) : undefined;
-    if (state) renew(state, value as object);
-    if (type !== "message") continue;
-    if (isMessage(message)) chat.messages.push(message);
-    else note(core, "A message of the session that cannot be understood was passed over.");
-  }
-  const last = chat.messages.findLast((message) => "usage" in message && message.usage);
-  const { usage } = (last ?? {}) as Made;
-  if (usage) chat.used = usage.input + usage.output;
-
-  function renew(state: { live: object; saved: string }, value: object): void {
-    for (const key of Object.keys(state.live)) delete (state.live as Record<string, unknown>)[key];
-    Object.assign(state.live, structuredClone(value));
-    state.saved = JSON.stringify(state.live);
-  }
-}
-
-/** From there on. What came after it stays in the file, on a branch of its own. */
-function goBack(core: Core, chat: LiveChat, to: number | null): void {
-  if (chat.phase !== "idle") throw fault("Cannot go back while an answer is under way. Stop it first, with Ctrl+C.");
-  if (to !== null && !chat.session?.entries.some(({ id }) => id === to))
-    throw fault(`Cannot go back to ${to}: there is nothing of that number. /tree lists what there is.`);
-  chat.session?.append("back", {}, to);
-  delete chat.used;
-  chat.layers.clear();
-  replay(core, chat, chat.session?.branch() ?? []);
-}
-
-async function useModel(core: Core, chat: LiveChat, given: string): Promise<void> {
-  const { name } = providerNamed(core, given);
-  const model = given === name ? await firstModel(core, name) : given;
-  if (model === `${name}/`) throw usage(`Cannot use model '${given}': it has no name. /models lists them.`);
-  chat.model = model;
-  save(core, chat, "model", { model });
-  delete chat.window;
-  await learnWindow(core, chat);
-}
-
-/** What the provider says of the model. One that does not say, or does not answer, leaves it unknown. */
-async function learnWindow(core: Core, chat: LiveChat): Promise<void> {
-  const { model } = chat;
-  const provider = providerNamed(core, model);
-  const models = await provider.models(AbortSignal.timeout(PATIENCE), endpointOf(core, provider.name)).catch(() => []);
-  const window = models.find(({ id }) => model === `${provider.name}/${id}`)?.window;
-  if (window && chat.model === model) chat.window = window;
-}
-
-/** The model that a session used last. */
-const modelOf = ({ header, branch }: Saved): string =>
-  String(branch().findLast(({ type }) => type === "model")?.model ?? header.model).replace(NO_ONE, "");
-
-function sessions({ core, chat }: Pick<Place, "core" | "chat">): Sessions {
-  const { home } = core.options;
-  const warn = (text: string) => note(core, text);
-  return {
-    list: () => listSessions(home),
-    read: (id) => readSession(home, findSession(home, id)),
-    open(id, copy = false) {
-      if (chat.phase !== "idle")
-        throw fault("Cannot change the conversation while an answer is under way. Stop it first, with Ctrl+C.");
-      const found = id === undefined ? undefined : findSession(home, id);
-      if (found === chat.id && found !== undefined && !copy) return;
-      const from = found === undefined ? undefined : copy ? readSession(home, found) : openSession(home, found, warn);
-      chat.session?.close();
-      takeUp(core, chat, from);
-      const model = from && modelOf(from);
-      if (!model || !core.providers.has(model.split("/")[0]!) || model === chat.model) return;
-      chat.model = model;
-      delete chat.window;
-      void learnWindow(core, chat);
-    },
-    rename(id, title) {
-      const found = findSession(home, id);
-      keepTitle(home, found, title);
-      if (found === chat.id) return chat.session?.append("title", { title });
-      const session = openSession(home, found, warn);
-      session.append("title", { title });
-      session.close();
-    },
-    remove(id) {
-      const found = findSession(home, id);
-      if (found === chat.id)
-        throw fault("Cannot delete the conversation under way. /new begins another; then delete this one.");
-      openSession(home, found, warn).close(); // nobody else has it open
-      fs.rmSync(sessionFile(home, found));
-      keepTitle(home, found, "");
-    },
-  };
-}
-
-/** Into the history and onto the disk, before anything is done about it. */
-function remember(core: Core, chat: LiveChat, message: Message): void {
-  chat.messages.push(message);
-  save(core, chat, "message", { message });
-}
-
-function keepLog(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void {
-  const at = new Date().toISOString();
-  chat.log.push({ id: 0, parent: null, at, type, ...fields });
-  save(core, chat, type, fields);
-}
-
-/** Where nothing can be saved, the talk goes on and says so. */
-function save(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void {
-  const { home, root } = core.options;
-  if (!chat.session && type !== "message" && type !== "change") return;
-  const title = (chat.messages[0]?.text ?? `${fields.tool} ${path.relative(root, String(fields.path))}`)
-    .replace(/\s+/g, " ")
-    .trim()
-    .slice(0, 80);
-  const at = new Date().toISOString();
-  const header: Header = { zz: 1, id: newSessionId(at), at, root, model: chat.model, title };
-  try {
-    if (!chat.session && core.options.save !== false) {
-      chat.session = openSession(home, header, (text) => note(core, text));
-      chat.id = header.id;
-    }
-    chat.session ??= unsavedSession(header);
-    chat.session.append(type, fields);
-  } catch (error) {
-    const { message } = fileFault("save the session in", sessionsFolder(home), error);
-    note(core, `${message} ${UNSAVED}`);
-    const saved = chat.session?.entries ?? [];
-    chat.session?.close();
-    chat.session = unsavedSession(header, saved);
-    chat.session.append(type, fields);
-    chat.id = "";
-  }
-}
-
-/** Takes the last message of the person, and all that came of it, out of the conversation. */
-function takeBack(core: Core, chat: LiveChat): void {
-  const entry = chat.session?.branch().findLast(({ message }) => message?.role === "user" && !message.aside);
-  if (entry) goBack(core, chat, entry.parent);
-}
-
 /** A reply as it is kept: with who gave it, and what it cost. */
 function messageOf({ answer, started }: Turn, { text, thinking, calls, finish, usage }: Reply): Message {
   if (thinking) answer.thinking = [answer.thinking, thinking].filter(Boolean).join("\n");
@@ -3174,7 +1524,7 @@ function offered({ tools, options: { tools: only } }: Core): ChatRequest["tools"
 }
 
 /** The provider that a model's name names; the first slash splits. */
-function providerNamed(core: Core, model: string): Provider {
+export function providerNamed(core: Core, model: string): Provider {
   const [name = ""] = model.split("/");
   const provider = core.providers.get(name)?.value;
   if (provider) return provider;
@@ -3182,7 +1532,7 @@ function providerNamed(core: Core, model: string): Provider {
   throw usage(`Cannot use model '${model}': ${why}`);
 }
 
-function endpointOf({ options, named = "" }: Core, provider: string): Endpoint {
+export function endpointOf({ options, named = "" }: Core, provider: string): Endpoint {
   const own = options.settings.providers?.[provider];
   if (named && named !== provider) return { ...own }; // the flags speak of another
   const { baseUrl, key } = options;
@@ -3212,7 +1562,7 @@ export async function chooseModel(core: Core, earlier?: string): Promise<string 
   return undefined;
 }
 
-async function firstModel(core: Core, name: string): Promise<string> {
+export async function firstModel(core: Core, name: string): Promise<string> {
   const provider = providerNamed(core, name);
   const signal = AbortSignal.timeout(PATIENCE);
   const endpoint = endpointOf(core, name);
@@ -3222,7 +1572,7 @@ async function firstModel(core: Core, name: string): Promise<string> {
 }
 
 const LOCAL_LIMIT = 300;
-const PATIENCE = 10_000;
+export const PATIENCE = 10_000;
 const NO_MODEL =
   "No model to ask: set OPENAI_API_KEY, start Ollama, or name one with --model provider/model (and --base-url URL for a server of your own). " +
   "Without any, --model offline finds definitions, references and TODOs in this folder.";
@@ -3425,7 +1775,7 @@ async function repl(core: Core, open: Opening, first: Prompt, atStop: AtStop): P
     keyboard.close();
   };
   const ctxNow = () => chat && context(core, chat);
-  const { openKeyboard } = await import("./keyboard.ts");
+  const { openKeyboard } = await import("./kernel/keyboard.ts");
   const keyboard = openKeyboard(core, { ctxNow, ready: () => opened, interrupt: stopTurn, leave });
   atStop(leave);
   core.aside = keyboard.aside;
@@ -3864,7 +2214,7 @@ async function openOffline(core: Core, helped: boolean): Promise<LiveChat> {
   return openChat(core, await firstModel(core, "offline"));
 }
 
-const NO_ONE = "none/none"; // a call without a model
+export const NO_ONE = "none/none"; // a call without a model
 
 /** --call NAME [JSON] */
 async function callTool(core: Core, cli: Cli, atStop: AtStop): Promise<number> {
@@ -3937,138 +2287,6 @@ async function attachment(name: string): Promise<{ text?: string; image?: Image 
     if (stat.size > LARGEST_READ) throw refuse(`${stat.size} bytes are too many. Cut it down first`);
     return fs.promises.readFile(name);
   }
-}
-
-/** What the kernel's own settings must be; the others are the plugins'. */
-const SETTINGS: Record<string, { must: string; about: string }> = {
-  model: { must: "a string", about: "the model to ask, as provider/model" },
-  rounds: { must: "a positive number", about: "rounds of tools before zz stops (0: no limit)" },
-  timeout: { must: "a positive number", about: "seconds that a provider may be silent (0: no limit)" },
-  options: { must: "an object", about: "for the provider, such as { temperature: 0 }" },
-  providers: { must: "an object", about: "where each provider is: { name: { url } }" },
-  permissions: { must: "an object", about: "what tools may do unasked, and never" },
-};
-
-function settings(home: string, named: string | undefined): Settings {
-  const file = named ?? path.join(home, "zz.config.json");
-  const refuse = (why: string) => usage(`Cannot use the settings '${file}': ${why}. Mend it or move it away.`);
-  let parsed: Settings = {};
-  try {
-    parsed = JSON.parse(fs.readFileSync(file, "utf8"));
-  } catch (error) {
-    if (!codeOf(error)) throw refuse(`not JSON (${reason(error)})`);
-    if (named) throw fileFault("read the settings", file, error, { exit: 2 });
-  }
-  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed))
-    throw refuse("they must be a JSON object");
-  const wrong = wrongSetting(parsed);
-  if (wrong) throw refuse(wrong);
-  const keys = tryTo(() => JSON.parse(textOf(keysFile(home)))) as Record<string, string> | undefined;
-  for (const [name, key] of Object.entries(keys ?? {}))
-    if (typeof key === "string")
-      parsed.providers = { ...parsed.providers, [name]: { ...parsed.providers?.[name], kept: key } };
-  return parsed;
-}
-
-/** Keys lie apart, so that settings can be shown and shared. */
-const keysFile = (home: string): string => path.join(home, "keys.json");
-
-function wrongSetting(parsed: Settings): string | undefined {
-  for (const [key, { must }] of Object.entries(SETTINGS))
-    if (key in parsed && (!must.endsWith(` ${typeof parsed[key]}`) || Number(parsed[key]) < 0))
-      return `"${key}" must be ${must}`;
-  return "permissions" in parsed && !arePermissions(parsed.permissions) ? `"permissions" ${PERMISSIONS}` : undefined;
-}
-
-function preferences({ options, configs }: Core): Preferences {
-  const { home } = options;
-  return { list, set };
-
-  function list(): Setting[] {
-    const own = Object.entries(SETTINGS).map(([name, { about }]) => {
-      const value = name === "providers" ? withoutKeys(options.settings[name]) : options.settings[name];
-      return { name, value, about, owner: "zz" };
-    });
-    const added = configs.flatMap(({ owner, value: { section, live, defaults, schema } }) => {
-      const told = (schema ? toJsonSchema(schema).properties : {}) as Record<
-        string,
-        { description?: string; enum?: unknown[] }
-      >;
-      return [...new Set([...Object.keys(defaults), ...Object.keys(told)])].map((key) => {
-        const { description: about, enum: values } = told[key] ?? {};
-        const more = { ...(about && { about }), ...(values && { values }) };
-        return { name: `${section}.${key}`, value: live[key], default: defaults[key], owner, ...more };
-      });
-    });
-    return [...own, ...added].sort(byName);
-  }
-
-  /** That there is a key may be told, and nothing of it. */
-  function withoutKeys(providers: Settings["providers"] = {}): Settings["providers"] {
-    const told = ({ kept, key = kept, ...rest }: Endpoint): Endpoint => ({ ...rest, ...(key && { key: "(kept)" }) });
-    return Object.fromEntries(Object.entries(providers).map(([name, one]) => [name, told(one)]));
-  }
-
-  async function set(name: string, value: unknown): Promise<void> {
-    const [section = "", ...keys] = name.split(".");
-    const refuse = (why: string) => usage(`Cannot set '${name}': ${why}`);
-    const names = list().map((one) => one.name);
-    const whole = !keys.length && configs.some(({ value }) => value.section === section);
-    if (!names.includes(name) && !whole && !(keys.length && section in SETTINGS))
-      throw refuse(unknown("setting", name, names));
-    const [, provider, last] = /^providers\.([^.]+)\.(key)$/.exec(name) ?? [];
-    const file = last ? keysFile(home) : (options.config ?? path.join(home, "zz.config.json"));
-    const kept = (tryTo(() => JSON.parse(textOf(file))) ?? {}) as Settings;
-    const next = changed(kept, last ? [provider!] : [section, ...keys], value);
-    const inForce = changed(
-      options.settings,
-      last ? [section, provider!, "kept"] : [section, ...keys],
-      value,
-    ) as Settings;
-    const wrong = wrongSetting(inForce);
-    if (wrong) throw refuse(`${wrong}.`);
-    const own = configs.filter((config) => config.value.section === section).map((config) => config.value);
-    for (const { defaults, schema } of own) {
-      const given = { ...defaults, ...(inForce[section] as object) };
-      const refused = schema ? (await check(schema, given)).wrong : keys[0] && unlike(defaults[keys[0]], value);
-      if (refused) throw refuse(`${refused}.`);
-    }
-    writePrivate(file, JSON.stringify(next, null, 2));
-    options.settings = inForce;
-    for (const { live, defaults } of own) {
-      for (const key of Object.keys(live)) delete live[key];
-      Object.assign(live, defaults, inForce[section]);
-    }
-  }
-
-  function unlike(before: unknown, value: unknown): string | undefined {
-    const fits = value === undefined || before === undefined || typeof before === typeof value;
-    return fits ? undefined : `it must be a ${typeof before}, like ${JSON.stringify(before)}`;
-  }
-  /** A copy with the value there, or without it. */
-  function changed(from: unknown, [key, ...more]: string[], value: unknown): any {
-    if (key === undefined) return value;
-    const { [key]: old, ...rest } = (typeof from === "object" ? from : {}) as Record<string, unknown>;
-    const inner = changed(old, more, value);
-    return inner === undefined ? rest : { ...rest, [key]: inner };
-  }
-}
-
-const PERMISSIONS = `must be like { "allow": { "run": ["npm test"] }, "deny": { "read": true } }`;
-
-/** What cannot be understood must not be taken for no rule. */
-function arePermissions(given: unknown): boolean {
-  const isMap = (value: unknown, keys: readonly string[]) =>
-    typeof value === "object" &&
-    value !== null &&
-    Object.keys(value).every((key) => keys.includes(key)) &&
-    !Array.isArray(value);
-  const isList = (value: unknown) =>
-    value === true || (Array.isArray(value) && value.every((name) => typeof name === "string" && name));
-  return (
-    isMap(given, ["allow", "deny"]) &&
-    Object.values(given as object).every((rules) => isMap(rules, KINDS) && Object.values(rules).every(isList))
-  );
 }
 
 /**

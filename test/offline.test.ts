@@ -174,8 +174,8 @@ test("offline: in zz's own folder the turn loop is runTurn, at its real line", a
 });
 
 for (const [prompt, file, start] of [
-  ["where is splitThinking defined?", "zz.ts", "export function splitThinking("],
-  ["where is the gate?", "zz.ts", "async function gate("],
+  ["where is splitThinking defined?", "kernel/stream.ts", "export function splitThinking("],
+  ["where is the gate?", "kernel/gate.ts", "export async function gate("],
   ["which function is the readline loop", "zz.ts", "async function repl("],
   ["definition of LiveChat", "zz.ts", "export interface LiveChat"],
   ["where is SLOTS", "zz.ts", "const SLOTS"],

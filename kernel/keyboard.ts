@@ -4,8 +4,21 @@ import fs from "node:fs";
 import path from "node:path";
 import readline from "node:readline";
 import { PassThrough } from "node:stream";
-import type { Ask, Core, Ctx, Key, Line, LiveChat, Owned, Press } from "./zz.ts";
-import { around, clean, emit, jsonOrText, keyOf, makePrivate, reason, say, silence, textOf, tryTo, writePrivate } from "./zz.ts";
+import type { Ask, Core, Ctx, Key, Line, LiveChat, Owned, Press } from "../zz.ts";
+import {
+  around,
+  clean,
+  emit,
+  jsonOrText,
+  keyOf,
+  makePrivate,
+  reason,
+  say,
+  silence,
+  textOf,
+  tryTo,
+  writePrivate,
+} from "../zz.ts";
 
 const [PASTE, PASTED] = ["\x1b[200~", "\x1b[201~"]; // a terminal puts them around what is pasted
 const HIDE_PASTES = "\x1b[?2004l";
@@ -184,7 +197,7 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
   rl.on("SIGINT", strike);
   rl.on("SIGTSTP", suspend);
   process.removeAllListeners("SIGINT").on("SIGINT", () => void (lent || strike()));
-    const ordinary = rl._ttyWrite.bind(rl);
+  const ordinary = rl._ttyWrite.bind(rl);
   if (!dumb) rl._ttyWrite = pluginsFirst();
 
   return {
@@ -471,4 +484,3 @@ export function cut(line: string, columns: number): string {
 }
 const WIDE =
   /\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]/u;
-

@@ -1760,6 +1760,14 @@ async function openEditor(text: string, name: string): Promise<string | undefine
 /** A conversation, once its model is chosen; undefined when there is none. */
 type Opening = () => Promise<LiveChat | undefined>;
 
+const greeting = ({ model, messages }: LiveChat): string =>
+  [
+    `zz ${version()}`,
+    model,
+    ...(messages.length ? [`goes on after ${plural(messages.length, "message")}`] : []),
+    "/help lists the commands",
+  ].join(" · ");
+
 /** The readline loop. The model is still being chosen when the prompt first shows; the first turn waits for it. */
 async function repl(core: Core, open: Opening, first: Prompt, atStop: AtStop): Promise<number> {
   let chat: LiveChat | undefined;
@@ -1795,6 +1803,7 @@ async function repl(core: Core, open: Opening, first: Prompt, atStop: AtStop): P
     chat = opened ?? (await openOffline(core, helped));
     await start(core, chat, true, true);
     void learnWindow(core, chat);
+    if (waits && !core.options.quiet) keyboard.aside(greeting(chat));
     if (!busy && waits && (opened || !helped)) await keyboard.prompt();
   });
   opened.catch(() => keyboard.close()); // nothing to talk to: main says why

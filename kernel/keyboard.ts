@@ -68,6 +68,7 @@ function begun(bytes: Buffer, marker: string): number {
 }
 
 const LONGEST_PASTE = 400; // characters that stand in the line as they are
+const PASTES = 10; // that are remembered
 const HISTORY = 10_000;
 const LONGEST_KEPT = 10_000; // characters of one entry
 const SECRET =
@@ -156,6 +157,7 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
   };
   const typed: string[] = [];
   const pastes = new Map<string, string>(); // by what stands for them in the line
+  let pasted = 0;
   let parts: string[] = []; // of a message of several lines
   let quoted = false; // between """ and """
   let mark = MARK;
@@ -288,9 +290,10 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
       line = line.trimStart().slice(3);
       if (!line) return undefined;
     }
-    const ends = quoted ? !line.trimEnd().endsWith('"""') : /(?:^|[^\\])(?:\\\\)*\\$/.test(line);
-    parts.push(quoted && !ends ? line.trimEnd().slice(0, -3) : ends && !quoted ? line.slice(0, -1) : line);
-    if (ends) return undefined;
+    const goesOn = quoted ? !line.trimEnd().endsWith('"""') : /(?:^|[^\\])(?:\\\\)*\\$/.test(line);
+    const cut = quoted ? (goesOn ? 0 : 3) : goesOn ? 1 : 0; // the quotes, the backslash
+    parts.push(cut ? line.trimEnd().slice(0, -cut) : line);
+    if (goesOn) return undefined;
     const whole = parts.join("\n");
     [parts, quoted] = [[], false];
     return whole;
@@ -300,13 +303,18 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
   function insert(given: string): void {
     const text = clean(given.replace(/\r\n?/g, "\n"));
     const lines = text.split("\n").length;
-    const long = text.length > LONGEST_PASTE || lines > 8;
-    const name = `[paste ${pastes.size + 1}: ${lines > 1 ? `${lines} lines` : `${text.length} characters`}]`;
-    if (long) pastes.set(name, text);
-    const put = long ? name : text;
+    const put = text.length > LONGEST_PASTE || lines > 8 ? setAside(text, lines) : text;
     const at = rl.cursor + put.length;
     Object.assign(rl, { line: rl.line.slice(0, rl.cursor) + put + rl.line.slice(rl.cursor), cursor: at });
     if (!muted) rl.prompt(true);
+  }
+
+  /** What stands for a long paste in the line. The last few can be sent again from the history. */
+  function setAside(text: string, lines: number): string {
+    const name = `[paste ${++pasted}: ${lines > 1 ? `${lines} lines` : `${text.length} characters`}]`;
+    pastes.set(name, text);
+    if (pastes.size > PASTES) pastes.delete(pastes.keys().next().value!);
+    return name;
   }
 
   function expanded(line: string): string {

@@ -71,7 +71,7 @@ async function status(ctx: Ctx, since: number, refused: number): Promise<[string
   const title = chat.id ? sessions.list().find(({ id }) => id === chat.id)?.title : undefined;
   const broken = about.plugins.filter(({ failure }) => failure);
   const branch = await branchAt(root);
-  const own = settings.list().filter((one) => one.value !== undefined && !same(one.value, one.default)).length;
+  const own = settings.list().filter((one) => one.value !== undefined && !same(one.value, one.default ?? {})).length;
   return [
     ["session", chat.id ? `${chat.id}${title ? ` “${title}”` : ""}` : "not saved"],
     ["stored in", storeOf(ctx)],
@@ -85,7 +85,7 @@ async function status(ctx: Ctx, since: number, refused: number): Promise<[string
     ["edits", edits(files.changes(), refused)],
     ["plugins", `${about.plugins.length - broken.length} loaded, ${broken.length} failed${names(broken)}`],
     ["permissions", `${plural(permissions.rules.length, "rule")} beside zz's own (/permissions)`],
-    ["settings", `${path.join(about.home, "zz.config.json")}, ${own} differ from zz's own (/config)`],
+    ["settings", `${path.join(about.home, "zz.config.json")}, ${own} changed (/config)`],
   ];
 }
 

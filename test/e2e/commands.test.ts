@@ -612,7 +612,7 @@ describe("help and templates", { concurrency: 2 }, () => {
     await gives("/review", "A.");
     match(
       sent().at(-1),
-      /^Review the changes that git_diff shows\.\n[\s\S]*get_dependencies[\s\S]*get_todos[\s\S]*file:line/,
+      /^Review the changes that git_diff shows\. If there are none, say so and stop\.\n[\s\S]*get_dependencies[\s\S]*get_todos[\s\S]*file:line/,
     );
     await gives("/review src/a.ts and its callers", "B.");
     match(sent().at(-1), /^Review src\/a\.ts and its callers\.\n/);

@@ -352,6 +352,16 @@ describe("status", { concurrency: 2 }, () => {
     );
   });
 
+  test("/prompt LAYER shows that one alone; of a wrong name what there is", async (t) => {
+    const { gives } = await talk(t, []);
+    const shown = await gives(
+      "/prompt session",
+      /\[session: project, from facts, about \d+ tokens\]\n[\s\S]*Folder: [\s\S]*›$/,
+    );
+    doesNotMatch(shown, /\[base: |in all\]/);
+    await gives("/prompt nothing", "There are: base, tools, session");
+  });
+
   test("/prompt and --prompt show the very text that the model is sent", async (t) => {
     const { gives, fake, where, leaves } = await talk(t, [say("A.")], { args: ["--tool", "read_file"] });
     await gives("/prompt", /\[base: identity, from zz, about \d+ tokens\]\n\s*You are zz/);

@@ -19,6 +19,7 @@ export default (zz: Zz) => {
     name: "save",
     usage: "FILE [all]",
     description: "write the last answer, or all, to a file",
+    complete: (typed) => (/^\S+\s/.test(typed) ? [`${typed.trimEnd().replace(/\s+a?l?$/, "")} all`] : []),
     group,
     run: save,
   });

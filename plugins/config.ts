@@ -23,7 +23,8 @@ export default (zz: Zz) =>
 
 const roomOf = (): number => (process.stderr.columns ?? 80) - 1;
 const isChanged = ({ value, default: before }: Setting): boolean =>
-  value !== undefined && JSON.stringify(value) !== JSON.stringify(before);
+  value !== undefined && JSON.stringify(value) !== (JSON.stringify(before) ?? "{}");
+const oneOf = (values: unknown[]): string => values.map((one) => JSON.stringify(one)).join(", ");
 const find = ({ settings }: Ctx, name: string) => settings.list().find((setting) => setting.name === name);
 
 /** What is secret is never shown, wherever in a value it stands. */
@@ -59,9 +60,10 @@ const cut = (text: string, most: number): string => (text.length > most ? `${tex
 function one(ctx: Ctx, name: string): string {
   const setting = find(ctx, name);
   if (setting) {
-    const { about, owner, value } = setting;
+    const { about, owner, value, values } = setting;
+    const among = values ? `\none of: ${oneOf(values)}` : "";
     const before = setting.default === undefined ? "" : `\nby itself: ${shown(name, setting.default)}`;
-    return `${name} = ${shown(name, value)}${about ? `\n${about}` : ""}${before}\nof ${owner}`;
+    return `${name} = ${shown(name, value)}${about ? `\n${about}` : ""}${among}${before}\nof ${owner}`;
   }
   const [section = "", ...keys] = name.split(".");
   const whole = keys.length ? find(ctx, section)?.value : undefined;
@@ -88,6 +90,9 @@ function meant(text: string, setting: Setting | undefined): unknown {
 async function set(ctx: Ctx, name: string, value: unknown): Promise<void> {
   if (!name) throw new Error("Cannot take back nothing: give a name, /config unset NAME.");
   const before = find(ctx, name);
+  const { values } = before ?? {};
+  if (values && value !== undefined && !values.includes(value))
+    throw new Error(`Cannot set '${name}': it is one of ${oneOf(values)}.`);
   await ctx.settings.set(name, value);
   const last = name.split(".").at(-1)!;
   const now = value === undefined ? find(ctx, name)?.value : value;
@@ -110,6 +115,7 @@ function complete(typed: string, ctx: Ctx): Choice[] {
 
 function valuesFor(setting: Setting): string[] {
   const { value, default: before } = setting;
-  const values = typeof (before ?? value) === "boolean" ? ["true", "false"] : [];
+  const isSwitch = typeof (before ?? value) === "boolean";
+  const values = (setting.values ?? (isSwitch ? [true, false] : [])).map(String);
   return isChanged(setting) ? [...values, "--reset"] : values;
 }

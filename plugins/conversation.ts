@@ -9,7 +9,7 @@ export default (zz: Zz) => {
   zz.command({
     name: "back",
     usage: "[N | #ID]",
-    description: "take back your last N messages, or go to #ID of /tree",
+    description: "take back your last N messages, or go to #ID",
     group,
     complete: (typed, { chat }) =>
       chat

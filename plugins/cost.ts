@@ -15,19 +15,18 @@ export const settings = {
     },
   },
 };
-const EXAMPLE = `{ "prices": { "openai/gpt-4o-mini": { "input": 0.15, "output": 0.6 } } }`;
+const EXAMPLE = '{"input": 0.15, "output": 0.6}';
 
 export default (zz: Zz<Prices>) =>
   zz.command({
     name: "cost",
     description: "what this conversation cost",
     group: "sessions and model",
-    run(_, { chat, about, note }: Ctx) {
+    run(_, { chat, note }: Ctx) {
       const lines = costs(chat.tree().entries, zz.config);
       if (Object.keys(zz.config).length) return note(lines.join("\n") || "Nothing was asked yet.");
-      note(
-        `No price is known. Put them into ${about.home}/zz.config.json, per million tokens, as in\n  ${EXAMPLE}\nand start again.`,
-      );
+      const { model } = chat;
+      note(`No price is known. Give it per million tokens, such as\n/config prices {"${model}": ${EXAMPLE}}`);
     },
   });
 

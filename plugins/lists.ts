@@ -2,13 +2,7 @@
 import type { About, Ctx, Flag, Result, Zz } from "zz";
 
 const LISTS: Record<string, { description: string; list(ctx: Ctx): Result }> = {
-  tools: {
-    description: "list the tools",
-    list: ({ about: { tools } }) => ({
-      text: table(tools.map(({ name, description }) => [name, description])),
-      data: tools,
-    }),
-  },
+  tools: { description: "list the tools", list: ({ about }) => ({ text: toolRows(about), data: about.tools }) },
   plugins: {
     description: "list the plugins",
     list: ({ about: { plugins } }) => ({
@@ -21,24 +15,41 @@ const LISTS: Record<string, { description: string; list(ctx: Ctx): Result }> = {
 };
 /** In the order of /help. Commands of other groups follow, those of none last. */
 const GROUPS = ["conversation", "sessions and model", "files and undo", "code", "settings", "templates"];
-const OTHER = "other";
+const [OTHER, TYPING] = ["other", "typing"];
+/** What a line may begin with or hold, by the plugin that understands it. */
+const SIGNS: [plugin: string, sign: string, does: string][] = [
+  ["bang", "!COMMAND", "run a command of your own, as in your shell"],
+  ["mentions", "@FILE", "attach a file, a folder/ or an image to the message"],
+];
 
 export default (zz: Zz) => {
   zz.flag({ name: "help", short: "h", description: "this page", run: (_, { about }) => ({ text: help(about.flags) }) });
-  for (const [name, { description, list }] of Object.entries(LISTS)) {
+  for (const [name, { description, list }] of Object.entries(LISTS))
     zz.flag({ name, description, run: (_, ctx) => list(ctx) });
-    zz.command({ name, description, group: "settings", run: (_, ctx) => ctx.note(narrow(list(ctx).text, roomOf())) });
-  }
+  zz.command({
+    name: "tools",
+    usage: "[NAME]",
+    description: "list the tools, or all about one",
+    group: "settings",
+    complete: (typed, { about }) => about.tools.filter(({ name }) => name.includes(typed)),
+    run: (rest, { about, note }) => note(rest ? tool(rest, about) : narrow(toolRows(about), roomOf())),
+  });
+  zz.command({
+    name: "plugins",
+    description: "list the plugins",
+    group: "settings",
+    run: (_, { about, note }) => note(plugins(about, roomOf())),
+  });
   zz.command({
     name: "help",
-    usage: "[COMMAND]",
-    description: "this list, or all about one command",
+    usage: "[NAME | all]",
+    description: "what can be typed; of one command, of one group, all",
     group: "conversation",
-    complete: (typed, { about }) =>
-      about.commands
-        .filter(({ name }) => name.startsWith(typed.replace(/^\//, "")))
-        .map(({ name, description }) => ({ name, description })),
-    run: (rest, { about, note }) => note(rest ? one(rest.replace(/^\//, ""), about) : page(about, roomOf())),
+    complete: (typed, { about }) => [
+      ...about.commands.filter(({ name }) => name.startsWith(typed.replace(/^\//, ""))),
+      ...[...sections(about).keys(), "all"].filter((name) => name.startsWith(typed)).map((name) => ({ name })),
+    ],
+    run: (rest, { about, note }) => note(told(rest.replace(/^\//, ""), about)),
   });
   zz.flag({
     name: "completion",
@@ -50,28 +61,67 @@ export default (zz: Zz) => {
 
 const roomOf = (): number => (process.stderr.columns ?? 80) - 1;
 
-/** Every command in its group, then the keys. */
-export function page({ commands, keys }: Pick<About, "commands" | "keys">, room: number): string {
+/** Without a word all of it, where the window is high enough. */
+function told(given: string, about: About): string {
+  const whole = page(about, roomOf());
+  const fits = whole.split("\n").length < (process.stderr.rows ?? Number.POSITIVE_INFINITY) - 1;
+  if (given === "all" || (!given && fits)) return whole;
+  if (!given) return overview(about, roomOf());
+  const all = sections(about);
+  const isCommand = about.commands.some(({ name }) => name === given);
+  const group = isCommand ? undefined : [...all.keys()].find((name) => [name, ...name.split(" ")].includes(given));
+  return group ? section(group, all.get(group)!, roomOf()) : one(given, about);
+}
+
+type Known = Pick<About, "commands" | "keys"> & Partial<Pick<About, "plugins">>;
+type Row = [name: string, text: string];
+
+/** Every command in its group, then what else can be typed. */
+function sections({ commands, keys, plugins = [] }: Known): Map<string, Row[]> {
   const groups = Map.groupBy(commands, ({ group = OTHER }) => group);
   const place = (group: string) => (GROUPS.indexOf(group) + 1 || GROUPS.length + 1) + (group === OTHER ? 1 : 0);
   const names = [...groups.keys()].sort((a, b) => place(a) - place(b));
-  const parts = names.map((group) => [
-    `${group}:`,
-    ...columns(
+  const signs = SIGNS.filter(([plugin]) => plugins.some(({ name, failure }) => name === plugin && !failure));
+  return new Map<string, Row[]>([
+    ...names.map((group): [string, Row[]] => [
+      group,
       groups.get(group)!.map(({ name, usage, description, owner }) => {
         const whose = group === OTHER ? ` (${owner})` : "";
         return [`/${name}${usage ? ` ${usage}` : ""}`, description + whose];
       }),
-      room,
-    ),
+    ]),
+    [
+      TYPING,
+      [
+        ["//TEXT", "send text that begins with a slash"],
+        ...signs.map(([, sign, does]): Row => [sign, does]),
+        ...keys.map(({ name, description }): Row => [name, description]),
+      ],
+    ],
   ]);
-  const typing = [["//TEXT", "send text that begins with a slash"], ...keys.map((key) => [key.name, key.description])];
-  return [...parts.flat(), "typing:", ...columns(typing as [string, string][], room)].join("\n");
+}
+
+const section = (group: string, rows: Row[], room: number): string => [`${group}:`, ...columns(rows, room)].join("\n");
+
+export const page = (about: Known, room: number): string =>
+  [...sections(about)].map(([group, rows]) => section(group, rows, room)).join("\n");
+
+/** The names alone. */
+export function overview(about: Known, room: number): string {
+  const all = [...sections(about)];
+  const left = room < 60 ? 2 : Math.max(...all.map(([group]) => group.length)) + 2;
+  const lines = all.flatMap(([group, rows]) => {
+    const names = rows.map(([name]) => name.split(" ")[0]!).join("  ");
+    const under = wrapped(names, room - left, "  ").map((line) => " ".repeat(left) + line);
+    return room < 60 ? [`${group}:`, ...under] : [group.padEnd(left) + under[0]!.slice(left), ...under.slice(1)];
+  });
+  const more = "/help COMMAND or GROUP tells more, /help all everything; Tab completes.";
+  return [...lines, ...wrapped(more, room)].join("\n");
 }
 
 /** The second column beside the first where there is room, else below it. */
-function columns(rows: [name: string, text: string][], room: number): string[] {
-  const left = room < 60 ? 0 : 26;
+function columns(rows: Row[], room: number): string[] {
+  const left = room < 60 ? 0 : 27;
   return rows.flatMap(([name, text]) => {
     const beside = left > 0 && name.length <= left - 4;
     const lines = wrapped(text, room - Math.max(left, 4)).map((line) => " ".repeat(Math.max(left, 4)) + line);
@@ -79,14 +129,14 @@ function columns(rows: [name: string, text: string][], room: number): string[] {
   });
 }
 
-function wrapped(text: string, width: number): string[] {
+function wrapped(text: string, width: number, gap = " "): string[] {
   const lines: string[] = [];
   let line = "";
   for (const word of text.split(/\s+/)) {
-    if (line && line.length + 1 + word.length > width) {
+    if (line && line.length + gap.length + word.length > width) {
       lines.push(line);
       line = word;
-    } else line = line ? `${line} ${word}` : word;
+    } else line = line ? line + gap + word : word;
   }
   return [...lines, line];
 }
@@ -108,11 +158,47 @@ function one(given: string, { commands, plugins }: About): string {
     );
   }
   const { name, usage, description, group = OTHER, owner } = command;
-  const file = plugins.find((plugin) => plugin.name === owner)?.file;
+  const file = plugins.find((plugin) => plugin.name === owner && plugin.from !== "zz")?.file;
   return [
     `/${name}${usage ? ` ${usage}` : ""}`,
     ...wrapped(description, roomOf() - 2).map((line) => `  ${line}`),
     `  ${group}; from ${owner}${file ? ` (${file})` : ""}`,
+  ].join("\n");
+}
+
+const toolRows = ({ tools }: About): string => table(tools.map(({ name, description }) => [name, description]));
+
+/** What it is for and what it takes. */
+function tool(given: string, { tools }: About): string {
+  const found = tools.find(({ name }) => name === given);
+  if (!found) {
+    const near = tools.filter(({ name }) => name.includes(given)).map(({ name }) => name);
+    throw new Error(
+      `Cannot tell of '${given}': there is no such tool. ${near.length ? `There is: ${near.join(", ")}.` : "/tools lists them."}`,
+    );
+  }
+  const { name, description, schema, owner } = found;
+  const { properties = {}, required = [] } = schema as { properties?: Record<string, any>; required?: string[] };
+  const rows = Object.entries(properties).map(([param, { type, enum: values, description: about = "" }]): Row => {
+    const kind = values ? values.join(" | ") : Array.isArray(type) ? type.join(" or ") : (type ?? "");
+    const optional = required.includes(param) ? "" : ", optional";
+    return [param, `${kind}${optional}${about ? `: ${about}` : ""}`];
+  });
+  const lines = wrapped(description, roomOf() - 2).map((line) => `  ${line}`);
+  return [`${name} (${owner})`, ...lines, ...(rows.length ? ["takes:"] : []), ...columns(rows, roomOf())].join("\n");
+}
+
+/** One's own and those that failed first, a line each; zz's by name. */
+export function plugins({ plugins }: Pick<About, "plugins">, room: number): string {
+  const own = plugins.filter(({ from, failure }) => from === "zz" && !failure);
+  const rows = plugins
+    .filter((plugin) => !own.includes(plugin))
+    .map(({ name, from, file, ms, failure }) => [name, from, failure ? `failed: ${failure}` : `${ms} ms`, file]);
+  const ms = own.reduce((sum, plugin) => sum + plugin.ms, 0);
+  const names = own.map(({ name }) => name).join(", ");
+  return [
+    ...(rows.length ? [narrow(table(rows), room)] : []),
+    ...wrapped(`zz's own, ${own.length} in ${ms.toFixed(1)} ms: ${names}.`, room),
   ].join("\n");
 }
 

@@ -13,8 +13,8 @@ export default (zz: Zz) => {
     group,
     async run(_, { about, chat, note }) {
       const { models, failures } = await about.models(true);
-      const rows = models.map((model) => `${model.id === chat.model ? "*" : " "} ${row(model)}`);
-      note([...rows, ...failures].join("\n"));
+      const own = rows(models).map((row, i) => `${models[i]!.id === chat.model ? "*" : " "} ${row}`);
+      note([...own, ...failures].join("\n"));
       if (models.every(({ id }) => id !== chat.model)) note(`In use: ${chat.model}, which none of them lists.`);
     },
   });
@@ -35,12 +35,16 @@ export default (zz: Zz) => {
 
 const row = ({ id, window }: Model): string => (window ? `${id}  ${window} tokens` : id);
 
+/** With the windows, where they are told, one under the other. */
+function rows(models: Model[]): string[] {
+  const widest = Math.max(0, ...models.filter(({ window }) => window).map(({ id }) => id.length));
+  return models.map(({ id, window }) => row({ id: window ? id.padEnd(widest) : id, ...(window && { window }) }));
+}
+
 async function listed({ about, note }: Ctx): Promise<Result> {
   const { models, failures } = await about.models();
   failures.forEach(note);
-  const widest = Math.max(0, ...models.filter(({ window }) => window).map(({ id }) => id.length));
-  const rows = models.map(({ id, window }) => (window ? `${id.padEnd(widest)}  ${window} tokens` : id));
-  return { text: rows.join("\n"), data: models };
+  return { text: rows(models).join("\n"), data: models };
 }
 
 async function choose(rest: string, ctx: Ctx): Promise<void> {

@@ -2,7 +2,15 @@
 // takes a small default and drops the oldest messages in silence.
 import type { ChatRequest, Delta, Endpoint, Message, Model, Zz } from "zz";
 
-export const defaults = { window: 32_768 }; // the most that is asked for: a larger one costs graphics memory
+export const defaults = { window: 32_768 };
+export const settings = {
+  schema: {
+    type: "object",
+    properties: {
+      window: { type: "integer", minimum: 1, description: "tokens at most; a larger one costs graphics memory" },
+    },
+  },
+};
 
 interface Shown {
   capabilities?: string[];

@@ -7,6 +7,12 @@ import type { ChatRequest, Delta, Endpoint, Image, Message, Zz } from "zz";
 const OFFICIAL = "https://api.openai.com/v1";
 
 export const defaults = { model: "gpt-4o-mini" };
+export const settings = {
+  schema: {
+    type: "object",
+    properties: { model: { type: "string", minLength: 1, description: "the one to ask when none is named" } },
+  },
+};
 
 export default (zz: Zz<typeof defaults>) => {
   /** Fields that a server refused, by its address: left out from then on. */

@@ -1,8 +1,14 @@
 // /permissions and /auto-apply: what tools may do, and why; answers taken back, kept, or given ahead.
-import type { Ctx, Kind, Rule, Zz } from "zz";
+import type { Choice, Ctx, Kind, Rule, Zz } from "zz";
 
 const KINDS: readonly string[] = ["read", "write", "run", "net", "env"];
 const USAGE = "/permissions [allow|deny KIND [WHAT] | keep N | drop N], KIND being read, write, run, net or env";
+const WORDS = {
+  allow: "do it without asking, in this session",
+  deny: "never do it, in this session",
+  keep: "keep a rule of this session for this project",
+  drop: "forget a rule",
+};
 const FROM: Record<Rule["from"], string> = {
   flag: "a flag",
   settings: "the settings",
@@ -14,14 +20,16 @@ const EDITS: Rule = { verdict: "allow", kind: "write", name: ".", from: "answer"
 export default (zz: Zz) => {
   zz.command({
     name: "permissions",
-    description: "what tools may do: list, allow, deny, keep or drop",
+    usage: "[WHAT …]",
+    description: "what tools may do: allow, deny KIND; keep, drop N",
     group: "settings",
-    complete: (typed) => ["allow ", "deny ", "keep ", "drop "].filter((word) => word.startsWith(typed)),
+    complete,
     run: (rest, ctx) => ctx.note(obey(rest, ctx)),
   });
   zz.command({
     name: "auto-apply",
-    description: "make edits in the project without asking: on or off; never commands",
+    usage: "[on | off]",
+    description: "make edits without asking; never commands",
     group: "settings",
     complete: (typed) => ["on", "off"].filter((word) => word.startsWith(typed)),
     run: (rest, ctx) => ctx.note(autoApply(rest, ctx)),
@@ -49,6 +57,22 @@ function obey(rest: string, { permissions }: Ctx): string {
   permissions.drop(rule);
   if (word === "keep") permissions.add({ ...rule, from: "project" });
   return table(permissions.rules);
+}
+
+/** A kind after allow and deny; after keep and drop the number of a rule that they take. */
+function complete(typed: string, { permissions }: Ctx): Choice[] {
+  const [, word = "", given] = /^(\S*)(?:\s+(.*))?$/s.exec(typed) ?? [];
+  if (given === undefined)
+    return Object.entries(WORDS).flatMap(([name, description]) =>
+      name.startsWith(word) ? [{ name: `${name} `, description }] : [],
+    );
+  const numbered = permissions.rules.flatMap((rule, i) =>
+    word === "drop" || (word === "keep" && rule.from === "answer")
+      ? [{ name: `${word} ${i + 1}`, description: `${rule.verdict} ${rule.kind} ${rule.name ?? "(all)"}` }]
+      : [],
+  );
+  const kinds = word === "allow" || word === "deny" ? KINDS.map((kind) => ({ name: `${word} ${kind} ` })) : [];
+  return [...numbered, ...kinds].filter(({ name }) => name.startsWith(`${word} ${given}`));
 }
 
 function autoApply(rest: string, { permissions }: Ctx): string {

@@ -28,7 +28,7 @@ export default (zz: Zz) => {
   zz.command({
     name: "sessions",
     usage: "[WHAT …]",
-    description: `conversations that were saved: ${Object.keys(ACTS).join(", ")}`,
+    description: "the saved conversations: list, load, search …",
     group: "sessions and model",
     complete,
     async run(rest, ctx) {

@@ -25,9 +25,14 @@ export default (zz: Zz) => {
   });
   zz.command({
     name: "prompt",
-    description: "the system prompt, layer by layer",
+    usage: "[LAYER]",
+    description: "the system prompt, layer by layer, or one of them",
     group,
-    run: async (_, ctx) => ctx.note((await prompt(ctx)).text),
+    complete: async (typed, { about }) =>
+      (await about.prompt())
+        .filter(({ name }) => name.includes(typed))
+        .map(({ name, text }) => ({ name, description: plural(tokensOf(text), "token") })),
+    run: async (rest, ctx) => ctx.note((await prompt(ctx, rest)).text),
   });
   zz.flag({ name: "prompt", description: "print the system prompt, layer by layer", run: (_, ctx) => prompt(ctx) });
 };
@@ -71,7 +76,7 @@ async function status(ctx: Ctx, since: number, refused: number): Promise<[string
   const title = chat.id ? sessions.list().find(({ id }) => id === chat.id)?.title : undefined;
   const broken = about.plugins.filter(({ failure }) => failure);
   const branch = await branchAt(root);
-  const own = settings.list().filter((one) => one.value !== undefined && !same(one.value, one.default)).length;
+  const own = settings.list().filter((one) => one.value !== undefined && !same(one.value, one.default ?? {})).length;
   return [
     ["session", chat.id ? `${chat.id}${title ? ` “${title}”` : ""}` : "not saved"],
     ["stored in", storeOf(ctx)],
@@ -85,7 +90,7 @@ async function status(ctx: Ctx, since: number, refused: number): Promise<[string
     ["edits", edits(files.changes(), refused)],
     ["plugins", `${about.plugins.length - broken.length} loaded, ${broken.length} failed${names(broken)}`],
     ["permissions", `${plural(permissions.rules.length, "rule")} beside zz's own (/permissions)`],
-    ["settings", `${path.join(about.home, "zz.config.json")}, ${own} differ from zz's own (/config)`],
+    ["settings", `${path.join(about.home, "zz.config.json")}, ${own} changed (/config)`],
   ];
 }
 
@@ -216,13 +221,19 @@ export function chart(parts: Part[], whole: number, room: number): string[] {
 
 // /prompt
 
-async function prompt({ about }: Ctx): Promise<Result> {
-  const parts = await about.prompt();
+async function prompt({ about }: Ctx, only = ""): Promise<Result> {
+  const layers = await about.prompt();
+  const parts = only ? layers.filter(({ name }) => name === only) : layers;
+  if (!parts.length && only)
+    throw new Error(
+      `Cannot show '${only}': there is no such layer. There are: ${layers.map(({ name }) => name).join(", ")}.`,
+    );
   const shown = parts.map(
     ({ name, slot, owner, text }) =>
       `[${name}: ${slot}, from ${owner}, about ${plural(tokensOf(text), "token")}]\n${text}`,
   );
   const all = parts.reduce((sum, { text }) => sum + tokensOf(text), 0);
   const data = parts.map((part) => ({ ...part, tokens: tokensOf(part.text) }));
-  return { text: [...shown, `[about ${all} tokens in all]`].join("\n\n"), data };
+  const sum = only ? [] : [`[about ${all} tokens in all]`];
+  return { text: [...shown, ...sum].join("\n\n"), data };
 }

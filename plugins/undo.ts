@@ -1,19 +1,26 @@
 // /undo, /redo and /changes; --undo and --redo after a one-shot.
-import type { Ctx, Result, Zz } from "zz";
+import type { Choice, Ctx, Result, Zz } from "zz";
 
 export default (zz: Zz) => {
   const group = "files and undo";
-  for (const [name, does] of [
-    ["undo", "take back the last change to files: [n | turn | FILE]"],
-    ["redo", "make again what was undone: [n]"],
+  for (const [name, usage, does] of [
+    ["undo", "[N | turn | FILE]", "take back the last change to files, or more of them"],
+    ["redo", "[N]", "make again what was undone"],
   ] as const) {
     const travel = (what: string, { files }: Ctx) => files[name](what || "1");
-    zz.command({ name, description: does, group, run: async (rest, ctx) => ctx.note((await travel(rest, ctx)).text) });
+    zz.command({
+      name,
+      usage,
+      description: does,
+      group,
+      ...(name === "undo" && { complete: (typed, ctx) => undoable(ctx).filter((one) => one.name.includes(typed)) }),
+      run: async (rest, ctx) => ctx.note((await travel(rest, ctx)).text),
+    });
     zz.flag({
       name,
       value: "N",
       optional: true,
-      description: `${does}, of this folder's last session`,
+      description: `${does}: ${usage}, of this folder's last session`,
       run: (value, ctx) => travel(value === true ? "1" : String(value), ctx),
     });
   }
@@ -25,6 +32,14 @@ export default (zz: Zz) => {
   });
   zz.flag({ name: "changes", description: "what this folder's last session changed", run: (_, ctx) => list(ctx) });
 };
+
+/** Of each file its last change. */
+function undoable({ files }: Ctx): Choice[] {
+  const open = files.changes().filter(({ undone }) => !undone);
+  const last = new Map(open.map(({ path, did, turn }) => [path, `${did} in turn ${turn}`]));
+  const whole = { name: "turn", description: "all that the last turn did" };
+  return open.length ? [whole, ...[...last].map(([name, description]) => ({ name, description })).reverse()] : [];
+}
 
 function list({ files }: Ctx): Result {
   const changes = files.changes();

@@ -6,6 +6,17 @@ import { branchAndFiles, count, row } from "./status.ts";
 
 export const defaults = { seconds: 60, commitSeconds: 600 }; // what git may take to answer; hooks can run a test suite
 
+const seconds = { type: "number", exclusiveMinimum: 0 };
+export const settings = {
+  schema: {
+    type: "object",
+    properties: {
+      seconds: { ...seconds, description: "that git may take to answer" },
+      commitSeconds: { ...seconds, description: "that a commit may take, with its hooks" },
+    },
+  },
+};
+
 const SPARE = 10_000; // ms that zz waits longer than we do, so that our own sentence is the one that is read
 const PATH = ["file", "file_path", "filepath"]; // what models call it
 

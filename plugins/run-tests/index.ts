@@ -3,7 +3,13 @@ import type { Result, Zz } from "zz";
 import { commandFor } from "./find.ts";
 import { brief } from "./read.ts";
 
-export const defaults = { seconds: 600 }; // what all tests together may take
+export const defaults = { seconds: 600 };
+export const settings = {
+  schema: {
+    type: "object",
+    properties: { seconds: { type: "number", exclusiveMinimum: 0, description: "that all tests together may take" } },
+  },
+};
 const SPARE = 120; // seconds more for the question that run_command asks
 
 interface Ran {

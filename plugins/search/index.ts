@@ -3,7 +3,13 @@ import type { Zz } from "zz";
 import { glob } from "./glob.ts";
 import { grep } from "./grep.ts";
 
-export const defaults = { ripgrep: "rg" }; // where ripgrep is; "": do without
+export const defaults = { ripgrep: "rg" };
+export const settings = {
+  schema: {
+    type: "object",
+    properties: { ripgrep: { type: "string", description: "where ripgrep is; empty: do without" } },
+  },
+};
 
 export default (zz: Zz<typeof defaults>) => {
   glob(zz);

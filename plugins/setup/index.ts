@@ -20,14 +20,14 @@ interface Plan {
 export default (zz: Zz) => {
   zz.command({
     name: "setup",
-    description: "choose who answers: a model that is there, a key, a model to pull, or none",
+    description: "choose who answers: a model, a key, or none",
     group: "settings",
     run: (_, ctx) => setUp(zz, ctx),
   });
   zz.command({
     name: "keys",
-    usage: "[PROVIDER | drop PROVIDER]",
-    description: "which keys of providers are set; enter one hidden, or drop it",
+    usage: "[[drop] PROVIDER]",
+    description: "the keys of providers: enter one hidden, or drop it",
     group: "settings",
     complete: (_, ctx) =>
       [...new Set([...Object.keys(VARIABLES), ...Object.keys(endpoints(ctx))])].flatMap((name) => [

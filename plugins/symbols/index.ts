@@ -9,6 +9,18 @@ export const defaults = {
   most: 10_000, // files, above which it asks
   folder: "", // to index alone
 };
+const count = { type: "integer", minimum: 0 };
+export const settings = {
+  schema: {
+    type: "object",
+    properties: {
+      map: { enum: ["sessions", "always", "never"], description: "when the model is given the map of the repository" },
+      tokens: { ...count, description: "of the map in the prompt" },
+      most: { ...count, description: "files, above which it asks before it indexes them" },
+      folder: { type: "string", description: "the only folder to index" },
+    },
+  },
+};
 
 const PATH = "string? a file or a folder";
 
@@ -164,7 +176,8 @@ export default (zz: Zz<typeof defaults>) => {
 
   zz.command({
     name: "map",
-    description: "show the map of the repository, or of what some words are about: /map [words]",
+    usage: "[WORDS]",
+    description: "the map of the repository, or what WORDS are about",
     group: "code",
     run: async (rest, ctx) => {
       const { text } = await ctx.call("repo_map", rest ? { query: rest } : {});
@@ -173,7 +186,7 @@ export default (zz: Zz<typeof defaults>) => {
   });
   zz.command({
     name: "reindex",
-    description: "forget the index of this project's code and make it anew",
+    description: "make the index of this project's code anew",
     group: "code",
     run: async (_, ctx) => ctx.note(await (await ready(ctx)).reindex(ctx)),
   });

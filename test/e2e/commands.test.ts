@@ -17,7 +17,7 @@ import { KEY, terminal } from "../terminal.ts";
 
 const asks = (url: string, ...more: string[]) => ["-m", "openai/m", "--base-url", url, "--key", "x", ...more];
 
-type How = { where?: Place; args?: string[]; cols?: number; env?: Record<string, string> };
+type How = { where?: Place; args?: string[]; cols?: number; rows?: number; env?: Record<string, string> };
 /** A conversation at a terminal. `gives` types a line and waits for what it shows. */
 async function talk(t: TestContext, script: Parameters<typeof fakeOpenAI>[0], how: How = {}) {
   const { where = place(), args = [], ...size } = how;
@@ -352,6 +352,16 @@ describe("status", { concurrency: 2 }, () => {
     );
   });
 
+  test("/prompt LAYER shows that one alone; of a wrong name what there is", async (t) => {
+    const { gives } = await talk(t, []);
+    const shown = await gives(
+      "/prompt session",
+      /\[session: project, from facts, about \d+ tokens\]\n[\s\S]*Folder: [\s\S]*›$/,
+    );
+    doesNotMatch(shown, /\[base: |in all\]/);
+    await gives("/prompt nothing", "There are: base, tools, session");
+  });
+
   test("/prompt and --prompt show the very text that the model is sent", async (t) => {
     const { gives, fake, where, leaves } = await talk(t, [say("A.")], { args: ["--tool", "read_file"] });
     await gives("/prompt", /\[base: identity, from zz, about \d+ tokens\]\n\s*You are zz/);
@@ -386,9 +396,13 @@ describe("cost", { concurrency: 2 }, () => {
     );
   });
 
-  test("/cost without prices says where they go", async (t) => {
-    const { gives } = await talk(t, [], { cols: 120 });
-    await gives("/cost", /No price is known\. Put them into .*zz\.config\.json[\s\S]*"prices"/);
+  test("/cost without prices says how to give them, and reckons with what was given", async (t) => {
+    const { gives } = await talk(t, [say("A.")], { cols: 120 });
+    const [, advice] = /^(\/config prices .*)$/m.exec(await gives("/cost", /No price is known\.[\s\S]*›$/))!;
+    equal(advice, '/config prices {"openai/m": {"input": 0.15, "output": 0.6}}');
+    await gives(advice.replace("0.15", "1000"), "prices is {");
+    await gives("one", "A.");
+    await gives("/cost", "openai/m  61 in  9 out  0.0610");
   });
 
   test("prices of another shape are refused in words", async () => {
@@ -417,7 +431,12 @@ describe("settings", { concurrency: 2 }, () => {
     const { gives } = await talk(t, [], { cols: 120 });
     await gives("/config timeout", "timeout = not set\nseconds that a provider may be silent");
     await gives("/config rounds many", `Cannot set 'rounds': "rounds" must be a positive number.`);
-    await gives("/config symbols.most lots", "Cannot set 'symbols.most': it must be a number, like 10000.");
+    await gives("/config symbols.most lots", "Cannot set 'symbols.most': most must be integer.");
+    await gives(
+      "/config symbols.map sometimes",
+      'Cannot set \'symbols.map\': it is one of "sessions", "always", "never".',
+    );
+    await gives("/config symbols.map", `one of: "sessions", "always", "never"`);
     await gives("/config symbols.moost 3", "Did you mean 'symbols.most'?");
     await gives("/config colour", "Cannot show 'colour': there is no such setting.");
   });
@@ -531,18 +550,69 @@ describe("help and templates", { concurrency: 2 }, () => {
        zz.key({ name: "ctrl+o", description: "a key of mine", press() {} }); };`,
     );
     const { gives } = await talk(t, [], { where });
-    const shown = await gives("/help", /typing:[\s\S]*ctrl\+o +a key of mine/);
+    const shown = await gives("/help all", /typing:[\s\S]*ctrl\+o +a key of mine/);
     match(
       shown,
       /^conversation:$[\s\S]*^ {2}\/quit [\s\S]*^sessions and model:$[\s\S]*^ {2}\/status [\s\S]*^files and undo:$[\s\S]*^ {2}\/undo [\s\S]*^code:$[\s\S]*^settings:$[\s\S]*^templates:$[\s\S]*^ {2}\/review \[WHAT\] [\s\S]*^other:$\n {2}\/dance \[HOW\] +a dance \(mine\)$/m,
     );
     await gives("/help /dance", /\/dance \[HOW\]\n {2}a dance\n {2}other; from mine \(.*\n?.*mine\.js\)/);
+    await gives("/help other", /other:\n {2}\/dance \[HOW\] +a dance \(mine\)\n\n?.*›/);
     await gives("/help danc", "Cannot tell of '/danc': there is no such command. There is: /dance.");
   });
 
+  test("/help gives the names alone where the window is too low for more; a group and a command tell more", async (t) => {
+    const { gives, term } = await talk(t, [], { rows: 24 });
+    const shown = await gives("/help", /typing .*\/\/TEXT {2}!COMMAND {2}@FILE[\s\S]*\/help all everything.*\n.*›$/);
+    match(shown, /^files and undo {6}\/changes {2}\/redo {2}\/undo$/m);
+    ok(shown.split("\n").length <= 24, shown);
+    await gives(
+      "/help files",
+      /files and undo:\n {2}\/changes +what .*\n[\s\S]*\/undo \[N \| turn \| FILE\] +take back/,
+    );
+    await gives("/help sessions", "/sessions [WHAT …]\n  the saved conversations");
+    term.resize(80, 100);
+    await gives("/help", /\/retry +take back your last message[\s\S]*ctrl\+z +undo/);
+  });
+
+  test("/tools NAME tells what one takes; of a wrong name the nearest", async (t) => {
+    const { gives } = await talk(t, []);
+    await gives(
+      "/tools read_file",
+      /read_file \(read-file\)\n[\s\S]*takes:\n {2}path +string: relative .*\n {2}start +integer, optional: first/,
+    );
+    await gives("/tools edit", "There is: edit_file, edit_lines.");
+  });
+
+  test("/plugins names one's own and the failed a line each, zz's in a few", async (t) => {
+    const where = place();
+    mkdirSync(join(where.home, "plugins"), { recursive: true });
+    writeFileSync(join(where.home, "plugins", "mine.js"), "export default () => {};");
+    const { gives } = await talk(t, [], { where, cols: 120 });
+    const shown = await gives("/plugins", /zz's own, \d+ in [\d.]+ ms: answer, apply-patch/);
+    match(shown, /^mine {2}home {2}[\d.]+ ms {2}\/.*mine\.js$/m);
+  });
+
+  for (const [line, menu] of [
+    ["/config keys.ctrlZ ", /keys\.ctrlZ undo\n.*keys\.ctrlZ suspend\n.*keys\.ctrlZ off/],
+    ["/config symbols.map ", /symbols\.map sessions\n.*symbols\.map always\n.*symbols\.map never/],
+    ["/permissions ", /allow +do it without asking.*\n.*deny/],
+    ["/permissions deny ", /deny read\n.*deny write\n.*deny run/],
+    ["/tools edit", /edit_file +Replace text.*\n.*edit_lines/],
+    ["/undo ", /turn +all that the last turn did\n.*a\.txt +created in turn 1/],
+  ] as const)
+    test(`Tab after ${line}offers its values`, async (t) => {
+      const { gives, term } = await talk(t, [call(["create_file", { path: "a.txt", content: "x\n" }]), say("Made.")], {
+        args: ["--allow-write"],
+      });
+      if (line === "/undo ") await gives("make it", "Made.");
+      await term.sees(/(^|\n)[^\n]*›$/);
+      term.type(`${line}\t`);
+      await term.sees(menu);
+    });
+
   test("/help fits 40 columns", async (t) => {
     const { gives, raw } = await talk(t, [], { cols: 40 });
-    await gives("/help", "//TEXT");
+    await gives("/help all", "//TEXT");
     for (const line of raw().slice(raw().indexOf("conversation:")).split("\r\n"))
       ok(line.length <= 40 || line.includes("\x1b"), line);
   });
@@ -552,7 +622,7 @@ describe("help and templates", { concurrency: 2 }, () => {
     await gives("/review", "A.");
     match(
       sent().at(-1),
-      /^Review the changes that git_diff shows\.\n[\s\S]*get_dependencies[\s\S]*get_todos[\s\S]*file:line/,
+      /^Review the changes that git_diff shows\. If there are none, say so and stop\.\n[\s\S]*get_dependencies[\s\S]*get_todos[\s\S]*file:line/,
     );
     await gives("/review src/a.ts and its callers", "B.");
     match(sent().at(-1), /^Review src\/a\.ts and its callers\.\n/);

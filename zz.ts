@@ -878,9 +878,12 @@ export async function check(schema: Schema | undefined, given: unknown): Promise
   const { Errors } = await import("typebox/schema");
   const [ok, errors] = Errors(toJsonSchema(schema), given);
   if (ok) return { value: given };
-  return {
-    wrong: errors.map(({ instancePath, message }) => `${instancePath.slice(1) || "arguments"} ${message}`).join("; "),
+  const told = ({ instancePath, message, params }: (typeof errors)[number]): string => {
+    const { allowedValues } = params as { allowedValues?: unknown[] };
+    const must = allowedValues ? `must be one of ${allowedValues.join(", ")}` : message;
+    return `${instancePath.slice(1) || "arguments"} ${must}`;
   };
+  return { wrong: errors.map(told).join("; ") };
 }
 
 // The smallest words of the language here.
@@ -1856,14 +1859,18 @@ async function repl(core: Core, open: Opening, first: Prompt, atStop: AtStop): P
     return true;
   }
 
+  /** True: ask again, perhaps another model. */
   async function askAtFault(error: Fault, { ctx }: Place): Promise<boolean> {
-    say(error.message);
     const models = core.commands.get("model")?.value;
-    const switches = models ? ", another [m]odel" : "";
-    const key = await keyboard.ask(`[r]etry, [s]kip, [a]bort and take the message back${switches}? `, "rsam");
-    takesBack = key === "a";
-    if (key === "m") await models?.run("", ctx);
-    return key === "r" || key === "m";
+    const keys = `[r]etry, [s]kip, [a]bort and take the message back${models ? ", another [m]odel" : ""}? `;
+    for (let why = `${clean(error.message)}\n`; ; why = "") {
+      const key = await keyboard.ask(why + keys, "rsam");
+      takesBack = key === "a";
+      if (key !== "m") return key === "r";
+      const before = ctx.chat.model;
+      await (async () => models?.run("", ctx))().catch((failed) => say(reason(failed)));
+      if (ctx.chat.model !== before) return true; // else the picker was left without a choice
+    }
   }
 }
 

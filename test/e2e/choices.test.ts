@@ -72,9 +72,7 @@ for (const [how, keys] of [
     await zz.leave();
   });
 
-test("Ctrl+C in the picker is no wish to try again", {
-  todo: "askAtFault() takes every [m] for a retry",
-}, async (t) => {
+test("Ctrl+C in the picker is no wish to try again", {}, async (t) => {
   const zz = await repl(t, { script: [broken, say("Never asked for.")] });
   await zz.say("go", QUESTION);
   zz.type("m");

@@ -25,7 +25,7 @@ import type { Static, TSchema } from "typebox";
 import { learnWindow, modelOf, openChat, remember, save, sessions, takeBack } from "./kernel/chat.ts";
 import { commit, fileFault, type Held, LARGEST_READ, openFiles, ZZ } from "./kernel/files.ts";
 import { firstRules, gate, KINDS, nameOf, permissions, realPath } from "./kernel/gate.ts";
-import { preferences, settings } from "./kernel/settings.ts";
+import { preferences, settings, strangeSettings } from "./kernel/settings.ts";
 import {
   type Entry,
   findSession,
@@ -2073,6 +2073,7 @@ async function run(argv: string[], atStop: AtStop): Promise<number> {
 
   const core = await createZz(optionsOf(early));
   for (const plugin of core.plugins) if (plugin.failure) say(plugin.failure);
+  if (!core.options.quiet) strangeSettings(core).forEach(say);
   const cli = parseFlags(argv, allFlags(core));
   checkNames(core, cli);
   follow(core);

@@ -62,6 +62,23 @@ function wrongSetting(parsed: Settings): string | undefined {
   return "permissions" in parsed && !arePermissions(parsed.permissions) ? `"permissions" ${PERMISSIONS}` : undefined;
 }
 
+/** Settings that nobody reads: they stay as they are, and are named. What a plugin may be told is known where it has a schema. */
+export function strangeSettings({ options: { settings, own }, configs }: Core): string[] {
+  const sections = [...Object.keys(SETTINGS), ...configs.map(({ value }) => value.section)];
+  const strange = (name: string, names: string[], under = "") =>
+    names.includes(name) ? [] : [`Unknown setting "${under}${name}": ${unknown("setting", name, names)}`];
+  const outer = own === false ? [] : Object.keys(settings).flatMap((name) => strange(name, sections));
+  const inner = configs.flatMap(({ value: { section, defaults, schema } }) => {
+    const { properties = {}, additionalProperties } = schema ? toJsonSchema(schema) : {};
+    if (!schema || additionalProperties) return [];
+    const names = [...Object.keys(defaults), ...Object.keys(properties as object)];
+    return Object.keys((settings[section] as object | undefined) ?? {}).flatMap((name) =>
+      strange(name, names, `${section}.`),
+    );
+  });
+  return [...outer, ...inner];
+}
+
 export function preferences({ options, configs }: Core): Preferences {
   const { home } = options;
   return { list, set };

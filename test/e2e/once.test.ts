@@ -841,6 +841,27 @@ describe("the model is", { concurrency: 3 }, () => {
     );
   });
 
+  for (const [settings, note] of [
+    [{ rouds: 3 }, `Unknown setting "rouds": there is no setting 'rouds'. Did you mean 'rounds'?\n`],
+    [
+      { display: { thme: "light" } },
+      `Unknown setting "display.thme": there is no setting 'thme'. Did you mean 'theme'?\n`,
+    ],
+    [
+      { display: { theme: "pink" } },
+      `Cannot use the settings under "display": theme must be one of dark, light, none. Its defaults are used; mend them.\n`,
+    ],
+    [{ prices: { "openai/m": { input: 1, output: 2 } }, keys: { ctrlZ: "off" } }, ""],
+  ] as const)
+    test(`asked all the same where a setting is not known: ${JSON.stringify(settings)}`, async () => {
+      const where = place();
+      const fake = await server([say("x")]);
+      mkdirSync(where.home);
+      writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
+      const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "hi"]);
+      deepEqual([ran.stdout, ran.stderr, ran.code], ["x\n", note, 0]);
+    });
+
   test("the session's, when it goes on", async () => {
     const where = place();
     const fake = await server([say("x")]);

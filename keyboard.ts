@@ -5,7 +5,7 @@ import path from "node:path";
 import readline from "node:readline";
 import { PassThrough } from "node:stream";
 import type { Ask, Core, Ctx, Key, Line, LiveChat, Owned, Press } from "./zz.ts";
-import { around, clean, emit, jsonOrText, keyOf, makePrivate, reason, say, silence, textOf, tryTo, writePrivate } from "./zz.ts";
+import { around, clean, cleanRendered, emit, jsonOrText, keyOf, makePrivate, reason, say, silence, textOf, tryTo, writePrivate } from "./zz.ts";
 
 const [PASTE, PASTED] = ["\x1b[200~", "\x1b[201~"]; // a terminal puts them around what is pasted
 const HIDE_PASTES = "\x1b[?2004l";
@@ -68,6 +68,7 @@ function openHistory(home: string): { past: string[]; add(text: string): void } 
     .slice(-HISTORY)
     .map(jsonOrText)
     .filter((line) => typeof line === "string")
+    .map(clean)
     .reverse();
   if (lines.length > HISTORY * 1.2)
     tryTo(() =>
@@ -314,12 +315,13 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
   async function ask(question: string, choices?: string): Promise<string> {
     await emit(core, "asked", { question });
     if (closed) return "";
+    const shown = cleanRendered(question);
     if (choices === undefined || dumb) {
       const { line: kept, cursor } = rl; // lines typed before it are messages, not answers
       const was = muted;
       Object.assign(rl, { line: "", cursor: 0 });
       mute(false);
-      const lines = (choices === undefined ? clean(question) : question).split("\n");
+      const lines = (choices === undefined ? clean(question) : shown).split("\n");
       if (lines.length > 1) stderr.write(`${lines.slice(0, -1).join("\n")}\n`);
       show(lines.at(-1)!);
       const line = await new Promise<string>((resolve) => (answered = resolve));
@@ -328,7 +330,7 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
       return choices === undefined ? line : keyOf(line, choices);
     }
     await silence((hear) => (pressed = hear));
-    if (!closed) stderr.write(muted ? question : `\n${question}`);
+    if (!closed) stderr.write(muted ? shown : `\n${shown}`);
     const typed = closed ? "" : await new Promise<string>((resolve) => (pressed = resolve));
     pressed = undefined;
     const key = keyOf(typed, choices);
@@ -379,7 +381,7 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
       },
       history: past,
       set(text, cursor = text.length) {
-        Object.assign(rl, { line: text, cursor });
+        Object.assign(rl, { line: clean(text), cursor }); // names of files and old lines may hold anything
         rl.prompt(true);
       },
       prompt: (text) => show(text ?? mark),
@@ -445,7 +447,7 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
       Object.assign(rl, { cursor });
       const lines = text.split("\n").slice(0, Math.max(1, height - end.rows - 2));
       readline.moveCursor(stdout, 0, end.rows - here.rows);
-      stdout.write(lines.map((line) => `\r\n${cut(line, columns - 1)}`).join(""));
+      stdout.write(lines.map((line) => `\r\n${cut(cleanRendered(line), columns - 1)}`).join(""));
       readline.moveCursor(stdout, 0, here.rows - end.rows - lines.length);
       readline.cursorTo(stdout, here.cols);
       drawn = true;

@@ -2317,7 +2317,7 @@ export function listSessions(home: string): Header[] {
   const titles = titlesOf(home);
   const headers = sessionIds(home).flatMap((id) => headerOf(sessionFile(home, id), buffer) ?? []);
   return headers
-    .map((header) => (titles[header.id] ? { ...header, title: titles[header.id]! } : header))
+    .map((header) => ({ ...header, title: clean(titles[header.id] || header.title) }))
     .sort((a, b) => compare(b.id, a.id));
 }
 
@@ -3160,7 +3160,7 @@ async function listModels(core: Core, all: boolean): Promise<{ models: Model[]; 
       failures.push(`${name}: ${reason(error)}`);
       return [];
     });
-    return found.map((model) => ({ ...model, id: `${name}/${model.id}` }));
+    return found.filter(({ id }) => clean(id) === id).map((model) => ({ ...model, id: `${name}/${model.id}` }));
   });
   return { models: (await Promise.all(lists)).flat(), failures };
 }
@@ -3240,7 +3240,7 @@ export function clean(text: string): string {
 }
 
 /** The same for an answer that was rendered: its colours and links stay. The model's own text was cleaned before. */
-const cleanRendered = (text: string): string =>
+export const cleanRendered = (text: string): string =>
   text
     .split(/(\x1b\[[\d;]*m|\x1b\]8;;[!-~]*\x1b\\)/)
     .map((piece, i) => (i % 2 ? piece : clean(piece)))
@@ -3372,7 +3372,7 @@ function askOnTerminal(core: Core): void {
       .resume();
     try {
       if (keys !== undefined) await silence((hear) => heard.push(hear));
-      stderr.write(question);
+      stderr.write(cleanRendered(question));
       const typed = await new Promise<string>((resolve) => heard.push(resolve));
       if (keys === undefined) return typed.trim();
       const key = keyOf(typed, keys);

@@ -1,0 +1,81 @@
+// What once broke the face of zz: text that was lost, escape codes that were obeyed, a keyboard that went deaf.
+import { ok } from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { place } from "../run.ts";
+import { KEY } from "../terminal.ts";
+import { ESC, repl, TAB, UP } from "./sitting.ts";
+
+const EVIL = `${ESC}]0;obeyed\x07`; // it would name the window
+
+/** A home whose history holds these lines. */
+function remembering(...lines: string[]) {
+  const where = place();
+  mkdirSync(where.home, { recursive: true });
+  writeFileSync(join(where.home, "history"), lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+  return where;
+}
+
+test("A file's name that holds escape codes is shown by Tab, not obeyed", async (t) => {
+  const where = place();
+  for (const name of ["a", "b"]) writeFileSync(join(where.cwd, `bad${EVIL}${name}.txt`), "x");
+  const term = await repl(t, { where });
+  term.type(`see @ba${TAB}`);
+  await term.sees(/bad␛\]0;obeyed␇a\.txt\s+bad␛\]0;obeyed␇b\.txt/);
+  term.type(TAB);
+  await term.sees("› see @bad␛]0;obeyed␇a.txt");
+  ok(!term.raw().includes(EVIL));
+});
+
+test("An old line that holds escape codes is shown, not obeyed", async (t) => {
+  const term = await repl(t, { where: remembering(`x${EVIL}y`) });
+  term.type(UP);
+  await term.sees("› x␛]0;obeyed␇y");
+  ok(!term.raw().includes(EVIL));
+});
+
+test("A plugin's question that quotes escape codes obeys none, and keeps its colours", async (t) => {
+  const where = place();
+  const file = join(where.cwd, "own.ts");
+  const evil = JSON.stringify(`Use ${ESC}[31m'${EVIL}'${ESC}[0m? `);
+  writeFileSync(
+    file,
+    `export default (zz) => zz.command({ name: "own", description: "asks", run: (rest, ctx) => void ctx.ask(${evil}, "yn") });`,
+  );
+  const term = await repl(t, { where, args: ["--plugin", file] });
+  term.type(`/own${KEY.enter}`);
+  await term.sees("Use '␛]0;obeyed␇'?");
+  ok(term.raw().includes(`${ESC}[31m'`));
+  ok(!term.raw().includes(EVIL));
+});
+
+test("A picker obeys no escape codes of models' names and of titles", async (t) => {
+  const where = place();
+  const file = join(where.cwd, "own.ts");
+  const models = JSON.stringify([{ id: "good" }, { id: "fine" }, { id: `bad${EVIL}` }]);
+  writeFileSync(
+    file,
+    `export default (zz) => zz.provider({ name: "own", models: async () => ${models}, async *chat() {} });`,
+  );
+  const id = "20260101-000000-abcdefgh";
+  const header = {
+    zz: 1,
+    id,
+    at: "2026-01-01T00:00:00.000Z",
+    root: where.cwd,
+    model: "own/good",
+    title: `title${EVIL}`,
+  };
+  const message = { id: 1, parent: null, at: header.at, type: "message", message: { role: "user", text: "hi" } };
+  mkdirSync(join(where.home, "sessions"), { recursive: true });
+  writeFileSync(join(where.home, "sessions", `${id}.jsonl`), `${JSON.stringify(header)}\n${JSON.stringify(message)}\n`);
+  const term = await repl(t, { where, args: ["--plugin", file] });
+  term.type(`/model${KEY.enter}`);
+  await term.sees("own/good");
+  term.type(KEY.ctrlC);
+  await term.sees(/›\s*$/);
+  term.type(`/sessions load${KEY.enter}`);
+  await term.sees("title");
+  ok(!term.raw().includes(EVIL), JSON.stringify(term.raw()));
+});

@@ -54,6 +54,7 @@ function begun(bytes: Buffer, marker: string): number {
   return 0;
 }
 
+const tidied = (pasted: string): string => clean(pasted.replace(/\r\n?/g, "\n"));
 const LONGEST_PASTE = 400; // characters that stand in the line as they are
 const HISTORY = 10_000;
 const LONGEST_KEPT = 10_000; // characters of one entry
@@ -156,7 +157,7 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
 
   const hear = hearing(
     (bytes) => (pressed ? pressed(bytes.toString("utf8")) : keys.write(bytes)),
-    (text) => (pressed ? pressed("") : insert(text)),
+    (text) => (pressed ? pressed("") : plugins ? plugins.paste(text) : insert(text)),
   );
   raw(true);
   if (!dumb) stdout.write(SHOW_PASTES);
@@ -186,7 +187,8 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
   rl.on("SIGTSTP", suspend);
   process.removeAllListeners("SIGINT").on("SIGINT", () => void (lent || strike()));
     const ordinary = rl._ttyWrite.bind(rl);
-  if (!dumb) rl._ttyWrite = pluginsFirst();
+  const plugins = dumb ? undefined : pluginsFirst();
+  if (plugins) rl._ttyWrite = plugins.press;
 
   return {
     next,
@@ -286,7 +288,7 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
 
   /** A paste is one message, never commands. A long one is shown by its size. */
   function insert(given: string): void {
-    const text = clean(given.replace(/\r\n?/g, "\n"));
+    const text = tidied(given);
     const lines = text.split("\n").length;
     const long = text.length > LONGEST_PASTE || lines > 8;
     const name = `[paste ${pastes.size + 1}: ${lines > 1 ? `${lines} lines` : `${text.length} characters`}]`;
@@ -389,8 +391,13 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
       next: () => new Promise((resolve) => (waiting.length ? resolve(waiting.shift()!) : (grabbed = resolve))),
       press: (key) => void waiting.unshift(key),
     };
-    return press;
+    return { press, paste };
 
+    /** In turn with the keys: a menu or a search that is open hears of it, and a completion does not write over it. */
+    function paste(given: string): void {
+      const text = tidied(given);
+      receive({ name: "paste", text, again: () => insert(text) });
+    }
     function press(
       text: string | undefined,
       key: { ctrl: boolean; meta: boolean; shift: boolean; name?: string; sequence: string },

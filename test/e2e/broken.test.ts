@@ -1,12 +1,15 @@
 // What once broke the face of zz: text that was lost, escape codes that were obeyed, a keyboard that went deaf.
-import { ok } from "node:assert/strict";
+import { equal, match, ok } from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { place } from "../run.ts";
 import { KEY } from "../terminal.ts";
 import { ESC, repl, TAB, UP } from "./sitting.ts";
 
+const CTRL_R = "\x12";
+const paste = (text: string) => `${ESC}[200~${text}${ESC}[201~`;
 const EVIL = `${ESC}]0;obeyed\x07`; // it would name the window
 
 /** A home whose history holds these lines. */
@@ -78,4 +81,36 @@ test("A picker obeys no escape codes of models' names and of titles", async (t) 
   term.type(`/sessions load${KEY.enter}`);
   await term.sees("title");
   ok(!term.raw().includes(EVIL), JSON.stringify(term.raw()));
+});
+
+test("A paste while a menu is open stays in the line", async (t) => {
+  const where = place();
+  for (const name of ["alpha1.ts", "alpha2.ts"]) writeFileSync(join(where.cwd, name), "x");
+  const term = await repl(t, { where });
+  term.type(`see @al${TAB}`);
+  await term.sees("alpha2.ts");
+  term.type(paste("1.ts pasted"));
+  await term.sees("› see @alpha1.ts pasted");
+  term.type(ESC);
+  await sleep(150);
+  term.type(` more${KEY.enter}`);
+  match(await term.asked(), /see @alpha1\.ts pasted more$/);
+});
+
+test("A paste right after Tab waits for what is completed, as keys do", async (t) => {
+  const where = place();
+  writeFileSync(join(where.cwd, "unique-name.md"), "x");
+  const term = await repl(t, { where });
+  term.type(`see @uniq${TAB} and ${paste("a\nb")} end`);
+  await term.sees(/see @unique-name\.md and a\s*\n(\| )?b end/);
+});
+
+test("A paste while Ctrl+R is open is looked for", async (t) => {
+  const term = await repl(t, { where: remembering("needle in the hay", "other") });
+  term.type(CTRL_R);
+  await term.sees("search");
+  term.type(paste("in the hay\nand more"));
+  await term.sees("search 'in the hay' › needle in the hay");
+  term.type(KEY.enter);
+  equal(await term.asked(), "needle in the hay");
 });

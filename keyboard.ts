@@ -8,6 +8,7 @@ import type { Ask, Core, Ctx, Key, Line, LiveChat, Owned, Press } from "./zz.ts"
 import { around, clean, cleanRendered, emit, jsonOrText, keyOf, makePrivate, reason, say, silence, textOf, tryTo, writePrivate } from "./zz.ts";
 
 const [PASTE, PASTED] = ["\x1b[200~", "\x1b[201~"]; // a terminal puts them around what is pasted
+const CTRL_C = Buffer.from("\x03");
 const HIDE_PASTES = "\x1b[?2004l";
 const SHOW_PASTES = "\x1b[?2004h";
 
@@ -16,10 +17,14 @@ export function hearing(key: (bytes: Buffer) => void, paste: (text: string) => v
   let pieces: Buffer[] | undefined; // of a paste under way
   let rest = Buffer.alloc(0); // the beginning of a marker, perhaps
   let late: NodeJS.Timeout | undefined;
+  let heard = 0;
   return hear;
 
   function hear(bytes: Buffer): void {
     clearTimeout(late);
+    const quiet = performance.now() - heard;
+    heard = performance.now();
+    if (pieces && quiet > 500 && bytes.equals(CTRL_C)) bytes = Buffer.from(PASTED); // its end was lost: it must not go on for ever
     let all = Buffer.concat([rest, bytes]);
     for (;;) {
       const marker = pieces ? PASTED : PASTE;

@@ -114,3 +114,13 @@ test("A paste while Ctrl+R is open is looked for", async (t) => {
   term.type(KEY.enter);
   equal(await term.asked(), "needle in the hay");
 });
+
+test("A paste whose end was lost is ended by Ctrl+C, and what came of it is in the line", async (t) => {
+  const term = await repl(t);
+  term.type(`${ESC}[200~half of it`);
+  await sleep(700);
+  term.type(KEY.ctrlC);
+  await term.sees("› half of it");
+  term.type(` and more${KEY.enter}`);
+  equal(await term.asked(), "half of it and more");
+});

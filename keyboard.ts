@@ -158,11 +158,12 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
   let lent = 0;
   let struck = Number.NEGATIVE_INFINITY; // when Ctrl+C was last pressed at an empty prompt
   let answered: ((line: string) => void) | undefined; // a question is open
+  let hush: (() => void) | undefined; // a question waits for silence
   let pressed: ((typed: string) => void) | undefined; // a question waits for one key
 
   const hear = hearing(
-    (bytes) => (pressed ? pressed(bytes.toString("utf8")) : keys.write(bytes)),
-    (text) => (pressed ? pressed("") : plugins ? plugins.paste(text) : insert(text)),
+    (bytes) => (early() ? undefined : pressed ? pressed(bytes.toString("utf8")) : keys.write(bytes)),
+    (text) => (early() ? undefined : pressed ? pressed("") : plugins ? plugins.paste(text) : insert(text)),
   );
   raw(true);
   if (!dumb) stdout.write(SHOW_PASTES);
@@ -319,9 +320,17 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
     redraw();
   }
 
+  /** Before a question shows: in a turn, what is typed is for the next message; else it is a key held down. */
+  function early(): boolean {
+    hush?.();
+    return hush !== undefined && !muted;
+  }
+
   async function ask(question: string, choices?: string): Promise<string> {
+    const stop = ctxNow()?.signal;
+    const over = () => closed || stop?.aborted; // then nobody is to be asked any more
     await emit(core, "asked", { question });
-    if (closed) return "";
+    if (over()) return "";
     const shown = cleanRendered(question);
     if (choices === undefined || dumb) {
       const { line: kept, cursor } = rl; // lines typed before it are messages, not answers
@@ -336,9 +345,11 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
       mute(was);
       return choices === undefined ? line : keyOf(line, choices);
     }
-    await silence((hear) => (pressed = hear));
-    if (!closed) stderr.write(muted ? shown : `\n${shown}`);
-    const typed = closed ? "" : await new Promise<string>((resolve) => (pressed = resolve));
+    await silence((hear) => (hush = hear));
+    hush = undefined;
+    if (over()) return "";
+    stderr.write(muted ? shown : `\n${shown}`);
+    const typed = await new Promise<string>((resolve) => (pressed = resolve));
     pressed = undefined;
     const key = keyOf(typed, choices);
     stderr.write(`${key}\n`);

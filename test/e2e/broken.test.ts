@@ -4,6 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { call, say, stream } from "../fake/openai.ts";
 import { place } from "../run.ts";
 import { KEY } from "../terminal.ts";
 import { ESC, repl, TAB, UP } from "./sitting.ts";
@@ -123,4 +124,33 @@ test("A paste whose end was lost is ended by Ctrl+C, and what came of it is in t
   await term.sees("› half of it");
   term.type(` and more${KEY.enter}`);
   equal(await term.asked(), "half of it and more");
+});
+
+/** A write that is asked about, a moment after the message. */
+const asks = () => [stream(200, ...call(["write_file", { path: "new.txt", content: "x\n" }]).body!), say("Done.")];
+
+test("What is typed and pasted while a question is about to show is kept for the next message", async (t) => {
+  const term = await repl(t, { script: asks() });
+  term.type(`go${KEY.enter}`);
+  await term.asked();
+  const sentence = "a sentence that is typed across";
+  for (const sign of sentence) {
+    term.type(sign);
+    await sleep(20);
+  }
+  term.type(paste(" and pasted"));
+  await term.sees("Allow?");
+  term.type("y");
+  await term.sees(new RegExp(`Done\\.[\\s\\S]*› ${sentence} and pasted$`));
+});
+
+test("Ctrl+C while a question is about to show stops the turn, and nothing is asked", async (t) => {
+  const term = await repl(t, { script: asks() });
+  term.type(`go${KEY.enter}`);
+  await term.sees("■ write_file");
+  term.type(KEY.ctrlC);
+  await term.sees("Stopped.");
+  await term.sees(/›\s*$/);
+  await sleep(200);
+  ok(!term.screen().includes("Allow?"), term.screen());
 });

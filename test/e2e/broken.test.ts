@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { call, say, stream } from "../fake/openai.ts";
+import { call, delta, say, stream } from "../fake/openai.ts";
 import { place } from "../run.ts";
 import { KEY } from "../terminal.ts";
 import { ESC, repl, TAB, UP } from "./sitting.ts";
@@ -153,4 +153,19 @@ test("Ctrl+C while a question is about to show stops the turn, and nothing is as
   await term.sees(/›\s*$/);
   await sleep(200);
   ok(!term.screen().includes("Allow?"), term.screen());
+});
+
+test("Thinking in wide signs stays on one line", async (t) => {
+  const thought = delta({ reasoning_content: "思考✅".repeat(60) });
+  const term = await repl(t, { script: [stream(thought, 500, ...say("Good.").body!)] });
+  term.type(`go${KEY.enter}`);
+  await term.asked();
+  await sleep(450);
+  equal(term.screen().match(/thinking/g)?.length, 1, term.screen());
+});
+
+test("A terminal that does not know its size is taken for one of 80 columns", async (t) => {
+  const script = [say("An answer of several words.")];
+  const term = await repl(t, { script, shell: (zz) => `stty cols 0 rows 0; ${zz}` });
+  await term.say("go", "An answer of several words.");
 });

@@ -3645,6 +3645,8 @@ export async function main(argv: string[]): Promise<number> {
     stopped = code;
     leave(code);
   };
+  for (const stream of [process.stdout, process.stderr])
+    if (stream.isTTY && !stream.columns) Object.assign(stream, { columns: 80, rows: 24 }); // a terminal that does not know
   process.on("SIGINT", () => stop(130));
   process.on("SIGTERM", () => stop(143));
   process.stdout.on("error", (error) => {

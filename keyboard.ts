@@ -433,7 +433,7 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
       if (working && key.name === "ctrl+c") working = false; // it hangs: leave it behind
       if (working) return void waiting.push(key);
       const bound = core.keys.get(key.name);
-      if (bound && !muted && !answered) void work(bound, key);
+      if (bound) muted || answered || void work(bound, key); // in a turn it means nothing: no tab, no stop
       else if (/^(return|enter)$/.test(key.name) && rl.line.includes("\n")) send();
       else key.again?.();
     }

@@ -169,3 +169,14 @@ test("A terminal that does not know its size is taken for one of 80 columns", as
   const term = await repl(t, { script, shell: (zz) => `stty cols 0 rows 0; ${zz}` });
   await term.say("go", "An answer of several words.");
 });
+
+test("Ctrl+Z in a turn does not put zz to sleep, and Tab types no tab", async (t) => {
+  const slow = stream(400, ...say("Slow.").body!);
+  const shell = (zz: string) => `set -m; ${zz}; echo asleep`;
+  const term = await repl(t, { script: [slow, say("Next.")], shell });
+  term.type(`go${KEY.enter}`);
+  await term.asked();
+  term.type(`a${TAB}b\x1ac`);
+  await term.sees(/Slow\.[\s\S]*› abc$/);
+  ok(!term.screen().includes("asleep"));
+});

@@ -130,9 +130,12 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
   const dumb = process.env.TERM === "dumb"; // it answers no queries and moves no cursor: the system edits the line
   const raw = (on: boolean) => void (dumb || stdin.setRawMode(on));
   let muted = false;
+  let lent = 0;
+  let pressed: ((typed: string) => void) | undefined; // a question waits for one key
   let wanted = false; // a prompt is being made
   const screen: NodeJS.WriteStream = Object.create(stdout, {
-    write: { value: (...args: Parameters<typeof stdout.write>) => muted || stdout.write(...args) },
+    // A window that changes its size makes readline draw: not over a question, nor into what has the terminal.
+    write: { value: (...args: Parameters<typeof stdout.write>) => muted || pressed || lent || stdout.write(...args) },
   });
   const keys = Object.assign(new PassThrough(), { isTTY: true, setRawMode: raw });
   const { past, add } = openHistory(core.options.home);
@@ -155,11 +158,9 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
   let mark = MARK;
   let wake = () => {};
   let closed = false;
-  let lent = 0;
   let struck = Number.NEGATIVE_INFINITY; // when Ctrl+C was last pressed at an empty prompt
   let answered: ((line: string) => void) | undefined; // a question is open
   let hush: (() => void) | undefined; // a question waits for silence
-  let pressed: ((typed: string) => void) | undefined; // a question waits for one key
 
   const hear = hearing(
     (bytes) => (early() ? undefined : pressed ? pressed(bytes.toString("utf8")) : keys.write(bytes)),
@@ -402,7 +403,7 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
         Object.assign(rl, { line: clean(text), cursor }); // names of files and old lines may hold anything
         rl.prompt(true);
       },
-      prompt: (text) => show(text ?? mark),
+      prompt: (text) => show(text ?? (parts.length || quoted ? "… " : mark)),
       below,
       next: () => new Promise((resolve) => (waiting.length ? resolve(waiting.shift()!) : (grabbed = resolve))),
       press: (key) => void waiting.unshift(key),

@@ -180,3 +180,28 @@ test("Ctrl+Z in a turn does not put zz to sleep, and Tab types no tab", async (t
   await term.sees(/Slow\.[\s\S]*› abc$/);
   ok(!term.screen().includes("asleep"));
 });
+
+test("A window that changes its size leaves a question at the prompt to be read", async (t) => {
+  const script = [call(["write_file", { path: "new.txt", content: "x\n" }]), say("Written.")];
+  const term = await repl(t, { script, args: ["--allow-write"] });
+  await term.say("go", /Written\.[\s\S]*›\s*$/);
+  term.type("\x1a");
+  await term.sees("[y/N]");
+  for (const cols of [70, 76, 72]) {
+    term.resize(cols, 24);
+    await sleep(50);
+  }
+  ok(term.screen().includes("Undo: 'new.txt' was created? [y/N]"), term.screen());
+  term.type("n");
+  await term.sees(/\[y\/N\] n\s*\n.*›\s*$/);
+});
+
+test("After Ctrl+R in a message of several lines its mark is there again", async (t) => {
+  const term = await repl(t, { where: remembering("needle") });
+  term.type(`one \\${KEY.enter}`);
+  await term.sees("…");
+  term.type(`${CTRL_R}need`);
+  await term.sees("search 'need'");
+  term.type(ESC);
+  await term.sees(/^…$/m);
+});

@@ -164,7 +164,7 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
 
   const hear = hearing(
     (bytes) => (early() ? undefined : pressed ? pressed(bytes.toString("utf8")) : keys.write(bytes)),
-    (text) => (early() ? undefined : pressed ? pressed("") : plugins ? plugins.paste(text) : insert(text)),
+    (text) => (early() ? undefined : plugins && !pressed ? plugins.paste(text) : insert(text)),
   );
   raw(true);
   if (!dumb) stdout.write(SHOW_PASTES);
@@ -303,6 +303,7 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
     const put = long ? name : text;
     const at = rl.cursor + put.length;
     Object.assign(rl, { line: rl.line.slice(0, rl.cursor) + put + rl.line.slice(rl.cursor), cursor: at });
+    pressed?.(""); // it is no answer, and is kept for the next message
     if (!muted) rl.prompt(true);
   }
 

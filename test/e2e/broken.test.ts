@@ -205,3 +205,12 @@ test("After Ctrl+R in a message of several lines its mark is there again", async
   term.type(ESC);
   await term.sees(/^…$/m);
 });
+
+test("A paste at a question is no answer to it, and is kept for the next message", async (t) => {
+  const term = await repl(t, { script: asks() });
+  term.type(`go${KEY.enter}`);
+  await term.sees("Allow?");
+  await sleep(50);
+  term.type(paste("y\nmore"));
+  await term.sees(/Refused[\s\S]*Done\.[\s\S]*› y\s*\n(\| )?more$/);
+});

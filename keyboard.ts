@@ -169,7 +169,9 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
   raw(true);
   if (!dumb) stdout.write(SHOW_PASTES);
   process.once("exit", () => dumb || stdout.write(`${HIDE_PASTES}\x1b[?25h`));
-  stdin.on("data", hear).on("end", () => rl.close());
+  const gone = () => rl.close();
+  stdin.on("data", hear).on("end", gone).on("close", gone);
+  stdin.on("error", () => {}); // the window was closed: setRawMode() fails, too
   rl.on("line", (line) => {
     rl.history.splice(0, rl.history.length, ...past);
     if (reply(line)) return;

@@ -3649,6 +3649,7 @@ export async function main(argv: string[]): Promise<number> {
     if (stream.isTTY && !stream.columns) Object.assign(stream, { columns: 80, rows: 24 }); // a terminal that does not know
   process.on("SIGINT", () => stop(130));
   process.on("SIGTERM", () => stop(143));
+  process.on("SIGHUP", () => stop(129)); // the window was closed
   process.stdout.on("error", (error) => {
     if (codeOf(error) !== "EPIPE") return; // printLine() tells of it
     stopped ??= 0; // the reader has what it wanted

@@ -1,6 +1,6 @@
 // What once broke the face of zz: text that was lost, escape codes that were obeyed, a keyboard that went deaf.
 import { equal, match, ok } from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -214,3 +214,35 @@ test("A paste at a question is no answer to it, and is kept for the next message
   term.type(paste("y\nmore"));
   await term.sees(/Refused[\s\S]*Done\.[\s\S]*› y\s*\n(\| )?more$/);
 });
+
+test("A window that is closed in a turn ends the turn, its tools and zz, and the session holds how it ended", async (t) => {
+  const script = [call(["run_command", { command: "echo $$ > pid; sleep 60" }]), say("Done.")];
+  const term = await repl(t, { script, args: ["--allow-all"] });
+  const pid = term.pty.pid;
+  term.type(`go${KEY.enter}`);
+  for (let left = 300; !existsSync(join(term.where.cwd, "pid")) && left; left--) await sleep(10);
+  (term.pty as unknown as { destroy(): void }).destroy();
+  const lives = () => existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  for (let left = 250; lives() && left; left--) await sleep(10);
+  ok(!lives(), "zz has ended");
+  const last = term.where.sessions()[0]!.at(-1);
+  match(JSON.stringify(last), /interrupted|stopped/i);
+});
+
+for (const [what, keys, sees] of [
+  ["at the prompt", "half", "half"],
+  ["at a question", `go${KEY.enter}`, "Allow?"],
+  ["while a search is open", `${CTRL_R}x`, "search"],
+  ["while a picker is open", `/model${KEY.enter}`, "navigate"],
+  ["while a command of the person's runs", `!echo ready; sleep 60${KEY.enter}`, /^ready/m],
+] as const)
+  test(`A window that is closed ${what} ends zz`, async (t) => {
+    const term = await repl(t, { script: asks() });
+    term.type(keys);
+    await term.sees(sees);
+    await sleep(50);
+    (term.pty as unknown as { destroy(): void }).destroy();
+    const lives = () => existsSync(`/proc/${term.pty.pid}`);
+    for (let left = 250; lives() && left; left--) await sleep(10);
+    ok(!lives(), "zz has ended");
+  });

@@ -3484,9 +3484,11 @@ async function repl(core: Core, open: Opening, first: Prompt, atStop: AtStop): P
   async function heed(given: string): Promise<boolean> {
     const ctx = context(core, chat!);
     const line = await around({ core, chat: chat!, ctx }, "line", given);
-    const { name, rest } = parseCommand(line);
+    const { name: first, rest } = parseCommand(line);
+    const known = core.commands.get(first)?.value;
+    const isText = line.includes("\n") && known?.group !== "templates"; // several lines are a message, as what is pasted is
+    const [name, command] = isText ? ["", undefined] : [first, known];
     if (name === "quit" || name === "exit") return false;
-    const command = core.commands.get(name)?.value;
     const names = [...OWN_COMMANDS.map((own) => own.name), ...core.commands.keys()];
     if (command) await command.run(rest, ctx);
     else if (name) say(`Cannot obey '/${name}': ${unknown("command", name, names)}`);

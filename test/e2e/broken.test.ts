@@ -246,3 +246,11 @@ for (const [what, keys, sees] of [
     for (let left = 250; lives() && left; left--) await sleep(10);
     ok(!lives(), "zz has ended");
   });
+
+test("Several lines that begin with a command's name are a message, as what was pasted", async (t) => {
+  const term = await repl(t);
+  term.type(paste("/quit\nis what it says"));
+  await term.sees("is what it says");
+  term.type(KEY.enter);
+  equal(await term.asked(), "/quit\nis what it says");
+});

@@ -69,7 +69,9 @@ const SECRET =
 /** What was typed before, newest first; several lines are one entry. What looks like a secret is not kept, nor what begins with a space. */
 function openHistory(home: string): { past: string[]; add(text: string): void } {
   const file = path.join(home, "history");
-  const lines = textOf(file).split("\n").filter(Boolean);
+  const kept = textOf(file);
+  const lines = kept.split("\n").filter(Boolean);
+  let torn = kept !== "" && !kept.endsWith("\n"); // it was cut in the middle of a line
   const past = lines
     .slice(-HISTORY)
     .map(jsonOrText)
@@ -95,7 +97,8 @@ function openHistory(home: string): { past: string[]; add(text: string): void } 
     if (SECRET.test(text) || text.length > LONGEST_KEPT) return;
     tryTo(() => {
       makePrivate(home);
-      fs.appendFileSync(file, `${JSON.stringify(text)}\n`, { mode: 0o600 });
+      fs.appendFileSync(file, `${torn ? "\n" : ""}${JSON.stringify(text)}\n`, { mode: 0o600 });
+      torn = false;
     });
   }
 }
@@ -181,7 +184,7 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
     add(text.length > LONGEST_KEPT ? whole : text);
     rl.history.splice(0, rl.history.length, ...past);
     struck = Number.NEGATIVE_INFINITY;
-    if (muted && whole.trim()) aside(`queued: ${whole.trim().split("\n")[0]!.slice(0, 60)}`);
+    if (muted && whole.trim()) void emit(core, "noted", { text: `queued: ${whole.trim().split("\n")[0]!.slice(0, 60)}` });
     typed.push(whole);
     wake();
   });

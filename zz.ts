@@ -3399,11 +3399,11 @@ async function openEditor(text: string, name: string): Promise<string | undefine
       process.platform === "win32" ? `${editor} "${file}"` : `${editor} '${file.replaceAll("'", `'\\''`)}'`;
     const { status } = spawnSync(command, { shell: true, stdio: ["inherit", process.stderr.fd, "inherit"] });
     if (status !== 0) say(`'${editor}' ended without saving (exit code ${status}). VISUAL or EDITOR names another.`);
-    const { mtimeMs, ino } = fs.statSync(file);
-    const saved = mtimeMs !== before.mtimeMs || ino !== before.ino;
+    const now = tryTo(() => fs.statSync(file)); // an editor may have removed it, or put something else there
+    const saved = now?.isFile() && (now.mtimeMs !== before.mtimeMs || now.ino !== before.ino);
     return status === 0 && saved ? fs.readFileSync(file, "utf8") : undefined;
   } finally {
-    fs.rmSync(folder, { recursive: true });
+    fs.rmSync(folder, { recursive: true, force: true });
   }
 }
 

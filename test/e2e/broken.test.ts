@@ -1,6 +1,6 @@
 // What once broke the face of zz: text that was lost, escape codes that were obeyed, a keyboard that went deaf.
 import { equal, match, ok } from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -253,4 +253,29 @@ test("Several lines that begin with a command's name are a message, as what was 
   await term.sees("is what it says");
   term.type(KEY.enter);
   equal(await term.asked(), "/quit\nis what it says");
+});
+
+test("What is typed after a history that was cut in the middle of a line stands on its own line", async (t) => {
+  const where = remembering("whole");
+  appendFileSync(join(where.home, "history"), '"to');
+  const term = await repl(t, { where });
+  await term.say("new words");
+  equal(readFileSync(join(where.home, "history"), "utf8"), '"whole"\n"to\n"new words"\n');
+});
+
+test("An editor that removes the file changes nothing, and no system's words are shown", async (t) => {
+  const term = await repl(t, { env: { EDITOR: "rm", VISUAL: "" } });
+  term.type("draft");
+  await term.sees("draft");
+  term.type("\x07");
+  await term.sees(/› draft\s*\n.*› draft$/);
+  ok(!term.screen().includes("ENOENT"), term.screen());
+});
+
+test("The word that a message is queued stands on its own line", async (t) => {
+  const term = await repl(t, { script: [stream(600, ...say("Slow.").body!)] });
+  term.type(`go${KEY.enter}`);
+  await term.sees("thinking");
+  term.type(`later${KEY.enter}`);
+  await term.sees(/^queued: later/m);
 });

@@ -1513,7 +1513,7 @@ async function listModels(core: Core, all: boolean): Promise<{ models: Model[]; 
       failures.push(`${name}: ${reason(error)}`);
       return [];
     });
-    return found.map((model) => ({ ...model, id: `${name}/${model.id}` }));
+    return found.filter(({ id }) => clean(id) === id).map((model) => ({ ...model, id: `${name}/${model.id}` }));
   });
   return { models: (await Promise.all(lists)).flat(), failures };
 }
@@ -1593,7 +1593,7 @@ export function clean(text: string): string {
 }
 
 /** The same for an answer that was rendered: its colours and links stay. The model's own text was cleaned before. */
-const cleanRendered = (text: string): string =>
+export const cleanRendered = (text: string): string =>
   text
     .split(/(\x1b\[[\d;]*m|\x1b\]8;;[!-~]*\x1b\\)/)
     .map((piece, i) => (i % 2 ? piece : clean(piece)))
@@ -1725,7 +1725,7 @@ function askOnTerminal(core: Core): void {
       .resume();
     try {
       if (keys !== undefined) await silence((hear) => heard.push(hear));
-      stderr.write(question);
+      stderr.write(cleanRendered(question));
       const typed = await new Promise<string>((resolve) => heard.push(resolve));
       if (keys === undefined) return typed.trim();
       const key = keyOf(typed, keys);
@@ -1752,11 +1752,11 @@ async function openEditor(text: string, name: string): Promise<string | undefine
       process.platform === "win32" ? `${editor} "${file}"` : `${editor} '${file.replaceAll("'", `'\\''`)}'`;
     const { status } = spawnSync(command, { shell: true, stdio: ["inherit", process.stderr.fd, "inherit"] });
     if (status !== 0) say(`'${editor}' ended without saving (exit code ${status}). VISUAL or EDITOR names another.`);
-    const { mtimeMs, ino } = fs.statSync(file);
-    const saved = mtimeMs !== before.mtimeMs || ino !== before.ino;
+    const now = tryTo(() => fs.statSync(file)); // an editor may have removed it, or put something else there
+    const saved = now?.isFile() && (now.mtimeMs !== before.mtimeMs || now.ino !== before.ino);
     return status === 0 && saved ? fs.readFileSync(file, "utf8") : undefined;
   } finally {
-    fs.rmSync(folder, { recursive: true });
+    fs.rmSync(folder, { recursive: true, force: true });
   }
 }
 
@@ -1846,9 +1846,11 @@ async function repl(core: Core, open: Opening, first: Prompt, atStop: AtStop): P
   async function heed(given: string): Promise<boolean> {
     const ctx = context(core, chat!);
     const line = await around({ core, chat: chat!, ctx }, "line", given);
-    const { name, rest } = parseCommand(line);
+    const { name: first, rest } = parseCommand(line);
+    const known = core.commands.get(first)?.value;
+    const isText = line.includes("\n") && known?.group !== "templates"; // several lines are a message, as what is pasted is
+    const [name, command] = isText ? ["", undefined] : [first, known];
     if (name === "quit" || name === "exit") return false;
-    const command = core.commands.get(name)?.value;
     const names = [...OWN_COMMANDS.map((own) => own.name), ...core.commands.keys()];
     if (command) await command.run(rest, ctx);
     else if (name) say(`Cannot obey '/${name}': ${unknown("command", name, names)}`);
@@ -2011,8 +2013,11 @@ export async function main(argv: string[]): Promise<number> {
     stopped = code;
     leave(code);
   };
+  for (const stream of [process.stdout, process.stderr])
+    if (stream.isTTY && !stream.columns) Object.assign(stream, { columns: 80, rows: 24 }); // a terminal that does not know
   process.on("SIGINT", () => stop(130));
   process.on("SIGTERM", () => stop(143));
+  process.on("SIGHUP", () => stop(129)); // the window was closed
   process.stdout.on("error", (error) => {
     if (codeOf(error) !== "EPIPE") return; // printLine() tells of it
     stopped ??= 0; // the reader has what it wanted

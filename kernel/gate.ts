@@ -25,7 +25,7 @@ import { writePrivate } from "./store.ts";
 export const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
 /** Files inside the project that hold secrets: reading them is asked for all the same. */
 const SECRET =
-  /(^|\/)(\.env(\..*)?|\.envrc|id_(rsa|dsa|ecdsa|ed25519)|.*\.(pem|key|p12|pfx)|\.npmrc|\.netrc|\.pypirc|\.git-credentials|zz\.config\.json)$/i;
+  /(^|\/)(\.env(\..*)?|\.envrc|id_(rsa|dsa|ecdsa|ed25519)|.*\.(pem|key|p12|pfx)|\.npmrc|\.netrc|\.pypirc|\.git-credentials|zz\.config\.json|keys\.json)$/i;
 /** Files that run by themselves some day: only their own name allows writing them, not a list that holds their folder. */
 const GUARDED = /(^|\/)(\.git|\.zz)(\/|$)/i;
 
@@ -105,7 +105,14 @@ export function judge({ rules, options: { root, home } }: Pick<Core, "rules" | "
 
 /** What zz itself goes by: a tool that could write it could allow itself anything. A checkout's plugins are its code. */
 function isOwn(home: string, file: string): boolean {
-  const names = ["sessions", "permissions.json", "zz.config.json", ...(home === PACKAGE ? [] : ["plugins", "prompts"])];
+  const names = [
+    "sessions",
+    "permissions.json",
+    "zz.config.json",
+    "keys.json",
+    "history",
+    ...(home === PACKAGE ? [] : ["plugins", "prompts"]),
+  ];
   return names.some((name) => isInside(realPath(home, name), file));
 }
 

@@ -8,6 +8,7 @@ import type { Ask, Core, Ctx, Key, Line, LiveChat, Owned, Press } from "../zz.ts
 import {
   around,
   clean,
+  cleanRendered,
   emit,
   jsonOrText,
   keyOf,
@@ -21,6 +22,7 @@ import {
 } from "../zz.ts";
 
 const [PASTE, PASTED] = ["\x1b[200~", "\x1b[201~"]; // a terminal puts them around what is pasted
+const CTRL_C = Buffer.from("\x03");
 const HIDE_PASTES = "\x1b[?2004l";
 const SHOW_PASTES = "\x1b[?2004h";
 
@@ -29,10 +31,14 @@ export function hearing(key: (bytes: Buffer) => void, paste: (text: string) => v
   let pieces: Buffer[] | undefined; // of a paste under way
   let rest = Buffer.alloc(0); // the beginning of a marker, perhaps
   let late: NodeJS.Timeout | undefined;
+  let heard = 0;
   return hear;
 
   function hear(bytes: Buffer): void {
     clearTimeout(late);
+    const quiet = performance.now() - heard;
+    heard = performance.now();
+    if (pieces && quiet > 500 && bytes.equals(CTRL_C)) bytes = Buffer.from(PASTED); // its end was lost: it must not go on for ever
     let all = Buffer.concat([rest, bytes]);
     for (;;) {
       const marker = pieces ? PASTED : PASTE;
@@ -67,6 +73,7 @@ function begun(bytes: Buffer, marker: string): number {
   return 0;
 }
 
+const tidied = (pasted: string): string => clean(pasted.replace(/\r\n?/g, "\n"));
 const LONGEST_PASTE = 400; // characters that stand in the line as they are
 const PASTES = 10; // that are remembered
 const HISTORY = 10_000;
@@ -77,11 +84,14 @@ const SECRET =
 /** What was typed before, newest first; several lines are one entry. What looks like a secret is not kept, nor what begins with a space. */
 function openHistory(home: string): { past: string[]; add(text: string): void } {
   const file = path.join(home, "history");
-  const lines = textOf(file).split("\n").filter(Boolean);
+  const kept = textOf(file);
+  const lines = kept.split("\n").filter(Boolean);
+  let torn = kept !== "" && !kept.endsWith("\n"); // it was cut in the middle of a line
   const past = lines
     .slice(-HISTORY)
     .map(jsonOrText)
     .filter((line) => typeof line === "string")
+    .map(clean)
     .reverse();
   if (lines.length > HISTORY * 1.2)
     tryTo(() =>
@@ -102,7 +112,8 @@ function openHistory(home: string): { past: string[]; add(text: string): void } 
     if (SECRET.test(text) || text.length > LONGEST_KEPT) return;
     tryTo(() => {
       makePrivate(home);
-      fs.appendFileSync(file, `${JSON.stringify(text)}\n`, { mode: 0o600 });
+      fs.appendFileSync(file, `${torn ? "\n" : ""}${JSON.stringify(text)}\n`, { mode: 0o600 });
+      torn = false;
     });
   }
 }
@@ -137,9 +148,12 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
   const dumb = process.env.TERM === "dumb"; // it answers no queries and moves no cursor: the system edits the line
   const raw = (on: boolean) => void (dumb || stdin.setRawMode(on));
   let muted = false;
+  let lent = 0;
+  let pressed: ((typed: string) => void) | undefined; // a question waits for one key
   let wanted = false; // a prompt is being made
   const screen: NodeJS.WriteStream = Object.create(stdout, {
-    write: { value: (...args: Parameters<typeof stdout.write>) => muted || stdout.write(...args) },
+    // A window that changes its size makes readline draw: not over a question, nor into what has the terminal.
+    write: { value: (...args: Parameters<typeof stdout.write>) => muted || pressed || lent || stdout.write(...args) },
   });
   const keys = Object.assign(new PassThrough(), { isTTY: true, setRawMode: raw });
   const { past, add } = openHistory(core.options.home);
@@ -163,19 +177,20 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
   let mark = MARK;
   let wake = () => {};
   let closed = false;
-  let lent = 0;
   let struck = Number.NEGATIVE_INFINITY; // when Ctrl+C was last pressed at an empty prompt
   let answered: ((line: string) => void) | undefined; // a question is open
-  let pressed: ((typed: string) => void) | undefined; // a question waits for one key
+  let hush: (() => void) | undefined; // a question waits for silence
 
   const hear = hearing(
-    (bytes) => (pressed ? pressed(bytes.toString("utf8")) : keys.write(bytes)),
-    (text) => (pressed ? pressed("") : insert(text)),
+    (bytes) => (early() ? undefined : pressed ? pressed(bytes.toString("utf8")) : keys.write(bytes)),
+    (text) => (early() ? undefined : plugins && !pressed ? plugins.paste(text) : insert(text)),
   );
   raw(true);
   if (!dumb) stdout.write(SHOW_PASTES);
   process.once("exit", () => dumb || stdout.write(`${HIDE_PASTES}\x1b[?25h`));
-  stdin.on("data", hear).on("end", () => rl.close());
+  const gone = () => rl.close();
+  stdin.on("data", hear).on("end", gone).on("close", gone);
+  stdin.on("error", () => {}); // the window was closed: setRawMode() fails, too
   rl.on("line", (line) => {
     rl.history.splice(0, rl.history.length, ...past);
     if (reply(line)) return;
@@ -185,7 +200,8 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
     add(text.length > LONGEST_KEPT ? whole : text);
     rl.history.splice(0, rl.history.length, ...past);
     struck = Number.NEGATIVE_INFINITY;
-    if (muted && whole.trim()) aside(`queued: ${whole.trim().split("\n")[0]!.slice(0, 60)}`);
+    if (muted && whole.trim())
+      void emit(core, "noted", { text: `queued: ${whole.trim().split("\n")[0]!.slice(0, 60)}` });
     typed.push(whole);
     wake();
   });
@@ -200,7 +216,8 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
   rl.on("SIGTSTP", suspend);
   process.removeAllListeners("SIGINT").on("SIGINT", () => void (lent || strike()));
   const ordinary = rl._ttyWrite.bind(rl);
-  if (!dumb) rl._ttyWrite = pluginsFirst();
+  const plugins = dumb ? undefined : pluginsFirst();
+  if (plugins) rl._ttyWrite = plugins.press;
 
   return {
     next,
@@ -301,11 +318,12 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
 
   /** A paste is one message, never commands. A long one is shown by its size. */
   function insert(given: string): void {
-    const text = clean(given.replace(/\r\n?/g, "\n"));
+    const text = tidied(given);
     const lines = text.split("\n").length;
     const put = text.length > LONGEST_PASTE || lines > 8 ? setAside(text, lines) : text;
     const at = rl.cursor + put.length;
     Object.assign(rl, { line: rl.line.slice(0, rl.cursor) + put + rl.line.slice(rl.cursor), cursor: at });
+    pressed?.(""); // it is no answer, and is kept for the next message
     if (!muted) rl.prompt(true);
   }
 
@@ -332,15 +350,24 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
     redraw();
   }
 
+  /** Before a question shows: in a turn, what is typed is for the next message; else it is a key held down. */
+  function early(): boolean {
+    hush?.();
+    return hush !== undefined && !muted;
+  }
+
   async function ask(question: string, choices?: string): Promise<string> {
+    const stop = ctxNow()?.signal;
+    const over = () => closed || stop?.aborted; // then nobody is to be asked any more
     await emit(core, "asked", { question });
-    if (closed) return "";
+    if (over()) return "";
+    const shown = cleanRendered(question);
     if (choices === undefined || dumb) {
       const { line: kept, cursor } = rl; // lines typed before it are messages, not answers
       const was = muted;
       Object.assign(rl, { line: "", cursor: 0 });
       mute(false);
-      const lines = (choices === undefined ? clean(question) : question).split("\n");
+      const lines = (choices === undefined ? clean(question) : shown).split("\n");
       if (lines.length > 1) stderr.write(`${lines.slice(0, -1).join("\n")}\n`);
       show(lines.at(-1)!);
       const line = await new Promise<string>((resolve) => (answered = resolve));
@@ -348,9 +375,11 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
       mute(was);
       return choices === undefined ? line : keyOf(line, choices);
     }
-    await silence((hear) => (pressed = hear));
-    if (!closed) stderr.write(muted ? question : `\n${question}`);
-    const typed = closed ? "" : await new Promise<string>((resolve) => (pressed = resolve));
+    await silence((hear) => (hush = hear));
+    hush = undefined;
+    if (over()) return "";
+    stderr.write(muted ? shown : `\n${shown}`);
+    const typed = await new Promise<string>((resolve) => (pressed = resolve));
     pressed = undefined;
     const key = keyOf(typed, choices);
     stderr.write(`${key}\n`);
@@ -400,16 +429,21 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
       },
       history: past,
       set(text, cursor = text.length) {
-        Object.assign(rl, { line: text, cursor });
+        Object.assign(rl, { line: clean(text), cursor }); // names of files and old lines may hold anything
         rl.prompt(true);
       },
-      prompt: (text) => show(text ?? mark),
+      prompt: (text) => show(text ?? (parts.length || quoted ? "… " : mark)),
       below,
       next: () => new Promise((resolve) => (waiting.length ? resolve(waiting.shift()!) : (grabbed = resolve))),
       press: (key) => void waiting.unshift(key),
     };
-    return press;
+    return { press, paste };
 
+    /** In turn with the keys: a menu or a search that is open hears of it, and a completion does not write over it. */
+    function paste(given: string): void {
+      const text = tidied(given);
+      receive({ name: "paste", text, again: () => insert(text) });
+    }
     function press(
       text: string | undefined,
       key: { ctrl: boolean; meta: boolean; shift: boolean; name?: string; sequence: string },
@@ -429,7 +463,8 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
       if (working && key.name === "ctrl+c") working = false; // it hangs: leave it behind
       if (working) return void waiting.push(key);
       const bound = core.keys.get(key.name);
-      if (bound && !muted && !answered) void work(bound, key);
+      if (bound)
+        muted || answered || void work(bound, key); // in a turn it means nothing: no tab, no stop
       else if (/^(return|enter)$/.test(key.name) && rl.line.includes("\n")) send();
       else key.again?.();
     }
@@ -466,7 +501,7 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
       Object.assign(rl, { cursor });
       const lines = text.split("\n").slice(0, Math.max(1, height - end.rows - 2));
       readline.moveCursor(stdout, 0, end.rows - here.rows);
-      stdout.write(lines.map((line) => `\r\n${cut(line, columns - 1)}`).join(""));
+      stdout.write(lines.map((line) => `\r\n${cut(cleanRendered(line), columns - 1)}`).join(""));
       readline.moveCursor(stdout, 0, here.rows - end.rows - lines.length);
       readline.cursorTo(stdout, here.cols);
       drawn = true;

@@ -2,7 +2,19 @@
 import fs from "node:fs";
 import path from "node:path";
 import { LowSync } from "lowdb";
-import { type Call, codeOf, compare, entriesOf, fault, type Message, newId, textOf, tryTo, usage } from "../zz.ts";
+import {
+  type Call,
+  clean,
+  codeOf,
+  compare,
+  entriesOf,
+  fault,
+  type Message,
+  newId,
+  textOf,
+  tryTo,
+  usage,
+} from "../zz.ts";
 import { put } from "./files.ts";
 
 /** A session file's first line. */
@@ -233,7 +245,7 @@ export function listSessions(home: string): Header[] {
   const titles = titlesOf(home);
   const headers = sessionIds(home).flatMap((id) => headerOf(sessionFile(home, id), buffer) ?? []);
   return headers
-    .map((header) => (titles[header.id] ? { ...header, title: titles[header.id]! } : header))
+    .map((header) => ({ ...header, title: clean(titles[header.id] || header.title) }))
     .sort((a, b) => compare(b.id, a.id));
 }
 

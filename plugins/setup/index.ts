@@ -175,7 +175,8 @@ async function listAt(zz: Zz, base: string, key: string, signal: AbortSignal): P
       });
       const body = (await response.json()) as any;
       const models: any[] = Array.isArray(body) ? body : (body.data ?? body.models ?? []);
-      return { at, ids: models.map((model) => String(model.id ?? model.name)).sort() };
+      const ids = models.map((model) => String(model.id ?? model.name)).sort();
+      return { at, ids: ids.filter((id) => !/[\x00-\x1f\x7f-\x9f]/.test(id)) };
     } catch (error) {
       signal.throwIfAborted();
       wrong = error as Error & { status?: number };

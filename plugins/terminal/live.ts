@@ -1,6 +1,6 @@
 // The live line: what runs, for how long, and the end of what it says; one line that fits, wiped before anything else is shown.
 import type { Theme } from "./theme.ts";
-import { short } from "./words.ts";
+import { columnsOf, short, tail } from "./words.ts";
 
 const FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏";
 const EVERY = 100; // ms
@@ -9,23 +9,23 @@ type Where = { on(): boolean; look(): Theme; columns(): number };
 
 export function liveLine({ on, look, columns }: Where) {
   let shown = "";
-  let [what, tokens, tail, since, frame] = ["", 0, "", 0, 0];
+  let [what, tokens, said, since, frame] = ["", 0, "", 0, 0];
   let clock: NodeJS.Timeout | undefined; // it ticks also when nothing comes
   return { begin, thinks, progress, wipe, stop };
 
   function begin(doing: string): void {
     stop();
     if (!on()) return;
-    [what, tokens, tail, since] = [doing, 0, "", performance.now()];
+    [what, tokens, said, since] = [doing, 0, "", performance.now()];
     clock = setInterval(tick, EVERY).unref();
   }
   function thinks(count: number, thought: string): void {
     if (!clock) begin("thinking"); // after a question
-    [tokens, tail] = [count, thought.slice(-500)];
+    [tokens, said] = [count, thought.slice(-500)];
   }
   /** Without a turn, as while the code is indexed, there is no clock: it is shown as it comes. */
   function progress(text: string): void {
-    tail = text;
+    said = text;
     if (!clock) show(short(text, Math.min(60, columns() - 1)));
   }
   function tick(): void {
@@ -36,9 +36,8 @@ export function liveLine({ on, look, columns }: Where) {
       ...(tokens ? [`${tokens} tokens`] : []),
     ];
     const text = short(head.join(" · "), columns() - 1);
-    const room = columns() - text.length - 5;
-    const end = short(tail, tail.length);
-    const rest = end.length > room ? `…${end.slice(1 - room)}` : end;
+    const room = columns() - columnsOf(text) - 5;
+    const rest = tail(said, Math.max(room, 1));
     show(room > 10 && rest ? `${text} · ${look().dim(rest)}` : text);
   }
   function show(text: string): void {

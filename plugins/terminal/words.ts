@@ -6,20 +6,33 @@ import path from "node:path";
 export function short(text: string, most = 60): string {
   const head = text.slice(0, 4 * most + 1_000);
   const line = head.replace(/[\s\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]+/g, " ").trim();
-  const wide = (char: string) =>
-    /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{3fffd}]/u.test(
-      char,
-    )
-      ? 2
-      : 1;
   let room = most;
   for (let at = 0; at < line.length; ) {
     const char = String.fromCodePoint(line.codePointAt(at)!);
-    room -= wide(char);
+    room -= columnsOf(char);
     if (room < 0 || (room === 0 && at + char.length < line.length)) return `${line.slice(0, at)}…`;
     at += char.length;
   }
   return line;
+}
+
+/** The end of it, as short() gives the beginning. */
+export function tail(text: string, most: number): string {
+  const turned = (line: string) => [...line].reverse().join("");
+  return turned(short(turned(text), most));
+}
+
+/** How many columns a text takes, rather too many than too few. */
+export function columnsOf(text: string): number {
+  let columns = 0;
+  for (const char of text)
+    columns +=
+      /\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{3fffd}]/u.test(
+        char,
+      )
+        ? 2
+        : 1;
+  return columns;
 }
 
 /** A call's arguments: the first as it is, the others by name. */

@@ -1846,11 +1846,9 @@ async function repl(core: Core, open: Opening, first: Prompt, atStop: AtStop): P
   async function heed(given: string): Promise<boolean> {
     const ctx = context(core, chat!);
     const line = await around({ core, chat: chat!, ctx }, "line", given);
-    const { name: first, rest } = parseCommand(line);
-    const known = core.commands.get(first)?.value;
-    const isText = line.includes("\n") && known?.group !== "templates"; // several lines are a message, as what is pasted is
-    const [name, command] = isText ? ["", undefined] : [first, known];
+    const { name, rest } = commandIn(line);
     if (name === "quit" || name === "exit") return false;
+    const command = core.commands.get(name)?.value;
     const names = [...OWN_COMMANDS.map((own) => own.name), ...core.commands.keys()];
     if (command) await command.run(rest, ctx);
     else if (name) say(`Cannot obey '/${name}': ${unknown("command", name, names)}`);
@@ -1859,6 +1857,13 @@ async function repl(core: Core, open: Opening, first: Prompt, atStop: AtStop): P
     chat!.next = undefined;
     if (text !== undefined) await runTurn(core, chat!, keyboard.whole(text), { show: showAnswer });
     return true;
+  }
+
+  /** Several lines are a message, as what is pasted is, unless they are for a template. */
+  function commandIn(line: string): ReturnType<typeof parseCommand> {
+    const found = parseCommand(line);
+    const takes = !line.includes("\n") || core.commands.get(found.name)?.value.group === TEMPLATES;
+    return takes ? found : { name: "", rest: "" };
   }
 
   /** True: ask again, perhaps another model. */

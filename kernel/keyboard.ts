@@ -84,14 +84,14 @@ const SECRET =
 /** What was typed before, newest first; several lines are one entry. What looks like a secret is not kept, nor what begins with a space. */
 function openHistory(home: string): { past: string[]; add(text: string): void } {
   const file = path.join(home, "history");
-  const kept = textOf(file);
+  const isFile = tryTo(() => fs.statSync(file).isFile()); // a device may never end
+  const kept = isFile ? textOf(file) : "";
   const lines = kept.split("\n").filter(Boolean);
   let torn = kept !== "" && !kept.endsWith("\n"); // it was cut in the middle of a line
   const past = lines
     .slice(-HISTORY)
     .map(jsonOrText)
-    .filter((line) => typeof line === "string")
-    .map(clean)
+    .flatMap((line) => (typeof line === "string" && line.length <= LONGEST_KEPT ? [clean(line)] : []))
     .reverse();
   if (lines.length > HISTORY * 1.2)
     tryTo(() =>
@@ -281,8 +281,10 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
       stdout.write("^C\n");
       [parts, quoted] = [[], false];
       Object.assign(rl, { line: "", cursor: 0, prevRows: 0 });
-    } else if (performance.now() - struck < 1000) return leave(130);
-    else {
+    } else if (performance.now() - struck < 1000) {
+      leave(130);
+      return;
+    } else {
       struck = performance.now();
       stdout.write("\nCtrl+C again to leave.\n");
     }
@@ -341,7 +343,7 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
   }
 
   function aside(text: string): void {
-    if (muted || answered || pressed || closed || dumb) return say(text);
+    if (muted || answered || pressed || closed || dumb) return void say(text);
     const { rows } = rl.getCursorPos();
     readline.cursorTo(stdout, 0);
     readline.moveCursor(stdout, 0, -rows);
@@ -459,7 +461,7 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
       if (drawn) wipe();
       const to = grabbed;
       grabbed = undefined;
-      if (to) return to(key);
+      if (to) return void to(key);
       if (working && key.name === "ctrl+c") working = false; // it hangs: leave it behind
       if (working) return void waiting.push(key);
       const bound = core.keys.get(key.name);

@@ -72,11 +72,12 @@ export function strangeSettings({ options: { settings, own }, configs }: Core): 
     const { properties = {}, additionalProperties } = schema ? toJsonSchema(schema) : {};
     if (!schema || additionalProperties) return [];
     const names = [...Object.keys(defaults), ...Object.keys(properties as object)];
-    return Object.keys((settings[section] as object | undefined) ?? {}).flatMap((name) =>
-      strange(name, names, `${section}.`),
-    );
+    return Object.keys(Object(settings[section] ?? {})).flatMap((name) => strange(name, names, `${section}.`));
   });
-  return [...outer, ...inner];
+  const flat = configs.flatMap(({ value: { section } }) =>
+    typeof (settings[section] ?? {}) === "object" ? [] : [`Cannot use the setting "${section}": it must be an object.`],
+  );
+  return [...outer, ...flat, ...inner];
 }
 
 export function preferences({ options, configs }: Core): Preferences {

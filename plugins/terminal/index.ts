@@ -139,7 +139,7 @@ export default (zz: Zz<typeof defaults>) => {
   /** One row: of the middle as much as there is room for. */
   function fit(head: string, middle: string, tail = ""): string {
     const room = columns() - width(head) - tail.length - 2;
-    const text = `${short(middle, Math.max(room, 10))}${tail}`;
+    const text = `${short(middle, Math.max(room, 1))}${tail}`;
     return text ? `${head} ${look().dim(text)}` : head;
   }
 

@@ -468,6 +468,7 @@ export interface Core {
   commands: Map<string, Owned<Command>>;
   providers: Map<string, Owned<Provider>>;
   flags: Map<string, Owned<Flag>>;
+  schemas: Map<string, Record<string, unknown>>; // of the tools' parameters, by their names
   keys: Map<string, Owned<Key>>;
   layers: Owned<Layer>[];
   configs: Owned<Config>[]; // of the plugins
@@ -529,6 +530,7 @@ export async function createZz(options: Options = {}): Promise<Core> {
     commands: new Map(),
     providers: new Map(),
     flags: new Map(),
+    schemas: new Map(),
     keys: new Map(),
     layers: [],
     configs: [],
@@ -671,7 +673,7 @@ function handle(core: Core, plugin: Loaded, config: Config, signal: AbortSignal)
     },
     tool: (tool) => {
       one("tool", core.tools, tool);
-      toJsonSchema(tool.params); // refused now rather than at the first call
+      core.schemas.set(tool.name, toJsonSchema(tool.params)); // refused now rather than at the first call
     },
     command: (command) => one("command", core.commands, command),
     provider: (provider) => one("provider", core.providers, provider),
@@ -1480,15 +1482,26 @@ export function context(core: Core, chat: LiveChat): Ctx {
   return ctx;
 }
 
+/** Each part is made when it is looked at: a turn's layers ask for one or two. */
 function about(place: Place): About {
   const { core, ctx } = place;
   return {
     home: core.options.home,
-    tools: offered(core).map((tool) => ({ ...tool, owner: core.tools.get(tool.name)!.owner })),
-    commands: [...OWN_COMMANDS, ...[...core.commands.values()].map(told)].sort(byName),
-    keys: [...core.keys.values()].map(({ owner, value: { name, description } }) => ({ name, description, owner })),
-    plugins: core.plugins.map(({ undo, ms, ...plugin }) => ({ ...plugin, ms: Math.round(ms * 10) / 10 })),
-    flags: allFlags(core),
+    get tools() {
+      return offered(core).map((tool) => ({ ...tool, owner: core.tools.get(tool.name)!.owner }));
+    },
+    get commands() {
+      return [...OWN_COMMANDS, ...[...core.commands.values()].map(told)].sort(byName);
+    },
+    get keys() {
+      return [...core.keys.values()].map(({ owner, value: { name, description } }) => ({ name, description, owner }));
+    },
+    get plugins() {
+      return core.plugins.map(({ undo, ms, ...plugin }) => ({ ...plugin, ms: Math.round(ms * 10) / 10 }));
+    },
+    get flags() {
+      return allFlags(core);
+    },
     models: (all = false) => listModels(core, all),
     prompt: () => promptParts(place),
     async complete(command, typed) {
@@ -1519,11 +1532,11 @@ async function listModels(core: Core, all: boolean): Promise<{ models: Model[]; 
 }
 
 /** The tools that the model is told of, in a stable order. */
-function offered({ tools, options: { tools: only } }: Core): ChatRequest["tools"] {
+function offered({ tools, schemas, options: { tools: only } }: Core): ChatRequest["tools"] {
   return valuesOf(tools)
     .filter(({ name }) => only !== false && (!only?.length || only.includes(name)))
     .sort(byName)
-    .map(({ name, description, params }) => ({ name, description, schema: toJsonSchema(params) }));
+    .map(({ name, description, params }) => ({ name, description, schema: schemas.get(name) ?? toJsonSchema(params) }));
 }
 
 /** The provider that a model's name names; the first slash splits. */

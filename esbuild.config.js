@@ -123,6 +123,7 @@ await build({
   target: "node22.18",
   chunkNames: "chunks/[name]-[hash]",
   minifySyntax: true,
+  minifyIdentifiers: true,
   minifyWhitespace: true,
   legalComments: "linked",
   logLevel: "warning",

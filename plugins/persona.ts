@@ -10,18 +10,26 @@ const LAYERS = [
 ] as const;
 
 export default (zz: Zz) => {
+  let home: string | undefined;
   for (const { name, slot } of LAYERS)
-    zz.layer({ name, slot, text: (ctx) => nearest(`${name.toUpperCase()}.md`, ctx) });
+    zz.layer({
+      name,
+      slot,
+      text(ctx) {
+        home ??= ctx.about.home; // once: it lists whatever there is
+        return nearest(`${name.toUpperCase()}.md`, home, ctx);
+      },
+    });
 };
 
 /** The project's hides the home's, even if it is empty. What a project says of zz is told as the project's word. */
-async function nearest(name: string, { root, files, about }: Ctx): Promise<string | undefined> {
+async function nearest(name: string, home: string, { root, files }: Ctx): Promise<string | undefined> {
   const own = `.zz/${name}`;
   if (fs.existsSync(path.join(root, own))) {
     const text = textIn(own, (await files.read(own)).bytes); // by the gate: a link may lead out of the project
     return text && `From ${own}, which this project brings:\n${text}`;
   }
-  const file = path.join(about.home, name);
+  const file = path.join(home, name);
   return fs.existsSync(file) ? textIn(file, fs.readFileSync(file)) : undefined;
 }
 

@@ -20,7 +20,7 @@ function runtime({ chat, about, settings }: Ctx): string {
   const tools = about.tools.length > 0;
   const sandbox = settings.list().find(({ name }) => name === "shell.sandbox")?.value;
   return [
-    `Model: ${chat.model}`,
+    ...(chat.model ? [`Model: ${chat.model}`] : []), // a flag such as --prompt has none
     `Tools: ${tools ? "on" : "off"}`,
     ...(tools && sandbox === "off" ? ["Sandbox: off; commands can do whatever the person can"] : []),
   ].join("\n");

@@ -169,3 +169,30 @@ test("Tab completes paths, one after the other, and what can be dropped", async 
   await gives(`/drop sr${TAB}`, "Dropped src/app.ts.");
   await gives(`/drop al${TAB}`, "Dropped a.ts, my notes.txt.");
 });
+
+test("rules that change, and what they name, are told anew in the next conversation", async (t) => {
+  const where = project();
+  put(where, "AGENTS.md", "RULE 1 @b.md");
+  put(where, "b.md", "NAMED 1");
+  const { gives, told, fake } = await sit(t, { where });
+  const rules = async () => {
+    await told();
+    return /--- RULES ---[\s\S]*--- END RULES ---/.exec(fake.requests.at(-1)!.body.messages[0].content)![0];
+  };
+  const first = await rules();
+  match(first, /RULE 1[\s\S]*NAMED 1/);
+  put(where, "b.md", "NAMED 2");
+  equal(await rules(), first, "frozen, so that the prefix before the talk stays as it is");
+  await gives("/new", "›");
+  match(await rules(), /RULE 1[\s\S]*NAMED 2/);
+  put(where, "AGENTS.md", "RULE 2 @c.md");
+  await gives("/new", "›");
+  match(await rules(), /RULE 2[\s\S]*Left out: c\.md \(no such file\)/);
+  put(where, "c.md", "NAMED 3");
+  await gives("/new", "›");
+  match(await rules(), /RULE 2[\s\S]*NAMED 3/);
+  rmSync(join(where.cwd, "AGENTS.md"));
+  put(where, "CLAUDE.md", "RULE 4");
+  await gives("/new", "›");
+  match(await rules(), /CLAUDE\.md ---\nRULE 4/);
+});

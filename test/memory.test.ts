@@ -39,8 +39,8 @@ async function told(t: TestContext, where: Place, words: string, ...more: string
 /** A tool, with all writing to memory allowed. */
 const tool = (where: Place, name: string, args: object, ...flags: string[]): Promise<Ran> =>
   zz(where, [...flags, "--call", name, JSON.stringify(args)]);
-const free = (where: Place) => `--allow-write=.,${where.home},.zz`;
-const freely = (where: Place, name: string, args: object) => tool(where, name, args, "--allow-write", free(where));
+const free = (where: Place) => `--allow-write=${where.home},.zz/memory/topics/b.md,.zz/memory/INDEX.md`;
+const freely = (where: Place, name: string, args: object) => tool(where, name, args, free(where));
 
 // ── the prompt ──
 

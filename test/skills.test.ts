@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { parseSkill } from "../plugins/skills/front.ts";
 import { called } from "../plugins/skills/match.ts";
-import { createZz } from "../zz.ts";
+import { context, createZz, openChat } from "../zz.ts";
 import { repl } from "./e2e/sitting.ts";
 import { call, fakeOpenAI, say } from "./fake/openai.ts";
 import { type Place, place, zz } from "./run.ts";
@@ -82,6 +82,7 @@ const SKILLS = [
   { name: "cpp", triggers: ["c++", ".hpp"] },
   { name: "cn", triggers: ["部署"] },
   { name: "test", triggers: [] },
+  { name: "snake", triggers: ["python3"] },
 ];
 for (const [message, expected] of [
   ["read the PDF", ["pdf-forms"]],
@@ -94,6 +95,8 @@ for (const [message, expected] of [
   ["set up Kubernetess now", ["deploy"]],
   ["kuwait and kubrick", []],
   ["roll it out", []],
+  ["port it to python2", []],
+  ["port it to pythn3", ["snake"]],
   ["deploy it", []],
   ["use the deploy skill", ["deploy"]],
   ["run the tests, the latest test", []],
@@ -221,6 +224,27 @@ describe("the prompt", { concurrency: 2 }, () => {
     doesNotMatch(denied.system, /B one/);
     match(denied.stderr, /Skill 'b' was left out: reading it is denied/);
   });
+});
+
+test("building the prompt again takes far less than 10 ms with 50 skills of which nothing changed", async () => {
+  const many = Array.from({ length: 50 }, (_, i) => [
+    `~/skills/s${i}/SKILL.md`,
+    skill(`s-${i}`, `Does ${i}`, `triggers: word${i}x, other thing ${i}\n`, "line\n".repeat(500)),
+  ]);
+  const where = placed(Object.fromEntries(many));
+  const core = await createZz({ root: where.cwd, home: where.home, save: false });
+  const chat = openChat(core, "script/m");
+  chat.messages.push({ role: "user", text: "tell me of word7x, and what else one does with a long question" });
+  const { about } = context(core, chat);
+  const times: number[] = [];
+  for (let i = 0; i < 30; i++) {
+    const started = performance.now();
+    const parts = await about.prompt();
+    times.push(performance.now() - started);
+    match(parts.at(-1)!.text, /^--- ACTIVE SKILLS ---\n# s-7 \(/);
+  }
+  const median = times.toSorted((a, b) => a - b)[15]!;
+  ok(median < 10, `${median} ms`);
 });
 
 // ── tools ──

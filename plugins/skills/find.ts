@@ -100,6 +100,7 @@ function textOf(file: string): string {
 
 /** What a rule denies stays out of the prompt, too. */
 const mayRead = ({ permissions }: Ctx, file: string): boolean =>
+  !permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "read") ||
   permissions.judge("read", { name: file, verdict: "allow", why: "a skill" }).verdict !== "deny";
 
 const WORDS: Record<string, string> = { EACCES: "permission denied", EISDIR: "it is a folder" };

@@ -31,7 +31,8 @@ const phrasesOf = ({ name, triggers }: Pick<Skill, "name" | "triggers">): string
 /** As whole words: `c++` and `.pdf` are found, `test` is not in `latest`. */
 function says(text: string, phrase: string): boolean {
   const words = phrase.normalize("NFKC").trim();
-  if (!words) return false;
+  const [begin = ""] = words.split(/\s/);
+  if (!begin || !text.toLowerCase().includes(begin.toLowerCase())) return false;
   const bound = (at: string, sign: string) =>
     new RegExp(LETTER, "u").test(at) && !UNSPACED.test(at) ? `(?${sign}${LETTER})` : "";
   const [first = "", last = ""] = [[...words][0], [...words].at(-1)];
@@ -51,6 +52,9 @@ const mayBe = (words: string[], phrase: string): boolean => {
 };
 const isLong = (word: string): boolean => word.length >= LEAST;
 
-/** Long enough, with the same beginning, and about as long. */
+/** Long enough, with the same beginning, about as long, and with the same digits: python2 is no misspelt python3. */
 const isNear = (word: string, said: string): boolean =>
-  isLong(word) && word.slice(0, 2) === said.slice(0, 2) && Math.abs(word.length - said.length) <= 2;
+  isLong(word) &&
+  word.slice(0, 2) === said.slice(0, 2) &&
+  Math.abs(word.length - said.length) <= 2 &&
+  word.replace(/\D/g, "") === said.replace(/\D/g, "");

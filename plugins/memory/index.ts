@@ -1,0 +1,239 @@
+// Memory: an index that is always in the prompt, notes behind it, and tools that add, find and take away.
+import path from "node:path";
+import type { Ctx, Needs, Result, Zz } from "zz";
+import { isBare, linesOf, today, withIndexed, withNote } from "./notes.ts";
+import { byLikeness, byWords, type Hit, type Page, pageNamed, pagesOf } from "./recall.ts";
+import * as tree from "./tree.ts";
+
+export const defaults = { tokens: 2_000 }; // of the indexes in the prompt
+const CHARS_A_TOKEN = 4;
+const MOST = 10; // places that recall gives
+const LONGEST = 20_000; // characters of a file that it gives whole
+const LONGEST_NOTE = 2_000;
+const GUIDE =
+  "What was noted in earlier conversations; it may be out of date. recall finds what is not here, remember adds to it.";
+
+export default (zz: Zz<typeof defaults>) => {
+  zz.layer({
+    name: "memory",
+    slot: "memory",
+    budget: zz.config.tokens + 300,
+    text: (ctx) => overview(ctx, zz.config.tokens),
+  });
+  zz.tool({
+    name: "remember",
+    description:
+      "Note a fact for later conversations, in one sentence: what the person wants, decided, or is called; what holds for this project.",
+    aliases: ["save_memory", "add_memory"],
+    also: { text: ["content", "fact", "memory", "note"] },
+    params: {
+      text: "string",
+      topic: `string? a word or two, or ${tree.PARTS[0]}/… or ${tree.PARTS[1]}/…; without it the note goes under today`,
+      where: "string? home (for every project) or project; home unless the project has a memory",
+    },
+    changes: true,
+    needs: (args, ctx) => reads(targetOf(args, ctx)),
+    run: remember,
+  });
+  zz.tool({
+    name: "recall",
+    description:
+      "Find notes of earlier conversations by their words; or give the path of a file of memory to read all of it.",
+    aliases: ["search_memory"],
+    params: { query: "string" },
+    needs: (_, ctx) => ({ read: tree.filesOf(ctx).files.map(tree.allowed) }),
+    run: recall,
+  });
+  zz.tool({
+    name: "forget",
+    description: "Remove a note: by its place, FILE:LINE as recall gives it, or by words that only it has.",
+    aliases: ["delete_memory"],
+    also: { what: ["query", "place", "text"] },
+    params: { what: "string FILE:LINE, or words" },
+    changes: true,
+    needs: (_, ctx) => ({ read: tree.filesOf(ctx).files.map(tree.allowed) }),
+    run: forget,
+  });
+  zz.command({
+    name: "memory",
+    usage: "[WORDS]",
+    description: "what is remembered; with words, where they stand",
+    group: "conversation",
+    async run(rest, ctx) {
+      if (rest.trim()) return ctx.note((await ctx.call("recall", { query: rest })).text);
+      ctx.note(overview(ctx, zz.config.tokens) ?? `Nothing is remembered yet. It would lie in ${places(ctx)}.`);
+    },
+  });
+};
+
+const places = (ctx: Ctx): string =>
+  tree
+    .treesOf(ctx)
+    .map(({ folder }) => tree.placeOf(ctx.root, folder))
+    .join(" and ");
+
+/** Each tree's index, and what else it holds. */
+function overview(ctx: Ctx, tokens: number): string | undefined {
+  const trees = tree.treesOf(ctx);
+  const fronts = trees.map(tree.frontOf);
+  const room = (tokens * CHARS_A_TOKEN) / Math.max(1, fronts.filter(Boolean).length);
+  const texts = trees.map((one, i) => [front(one, fronts[i]), hint(one)].filter(Boolean).join("\n"));
+  const found = texts.filter(Boolean);
+  return found.length ? [GUIDE, ...found].join("\n\n") : undefined;
+
+  function front({ from }: tree.Tree, file: string | undefined): string {
+    if (!file) return "";
+    const name = tree.placeOf(ctx.root, file);
+    try {
+      const why = tree.refusal(ctx, from, file);
+      if (why) throw new Error(why);
+      const { text, size } = tree.endsOf(file);
+      if (size > tree.LARGEST)
+        ctx.note(`Memory '${name}' has ${size} bytes: only its beginning and its end are in the prompt. Shorten it.`);
+      return text.trim() && `# ${name}\n${cut(text.trim(), room)}`;
+    } catch (error) {
+      ctx.note(`Memory '${name}' was left out: ${tree.reason(error)}.`);
+      return "";
+    }
+  }
+
+  function hint({ folder }: tree.Tree): string {
+    const parts = tree
+      .entriesIn(folder)
+      .filter((entry) => entry.isDirectory() && tree.PARTS.includes(entry.name))
+      .map(({ name }) => `${name}/ (${tree.entriesIn(path.join(folder, name)).length})`);
+    return parts.length ? `[More in ${tree.placeOf(ctx.root, folder)}: ${parts.join(", ")}]` : "";
+  }
+}
+
+function cut(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const [head, tail] = [text.slice(0, Math.floor(most * 0.7)), text.slice(text.length - Math.floor(most * 0.2))];
+  return `${head}\n[… ${text.length - head.length - tail.length} characters left out …]\n${tail}`;
+}
+
+type Noted = { text: string; topic?: string | undefined; where?: string | undefined };
+type Target = { file: string; title: string; index?: string; name: string };
+
+/** Where a note goes: under its topic, or today; where there is one MEMORY.md and no index, into that. */
+function targetOf({ text, topic, where }: Noted, ctx: Ctx): Target {
+  const refuse = (why: string) => new Error(`Cannot remember that: ${why}`);
+  if (!text.trim()) throw refuse("it is empty. Say it in a sentence.");
+  if (text.length > LONGEST_NOTE)
+    throw refuse(`${text.length} characters are too many for a note (${LONGEST_NOTE}). Say it in a sentence.`);
+  if (where !== undefined && where !== "home" && where !== "project")
+    throw refuse(`'${where}' is no place. Say home or project.`);
+  const trees = tree.treesOf(ctx);
+  const found = where ? trees.find(({ from }) => from === where) : trees.find((one) => tree.frontOf(one));
+  const { base, folder } = found ?? trees.at(-1)!;
+  const [part, ...rest] = (topic ?? "").split("/");
+  const known = rest.length > 0 && tree.PARTS.includes(part!);
+  const slug = slugOf(known ? rest.join(" ") : (topic ?? ""));
+  if (topic !== undefined && !slug) throw refuse(`'${topic}' is no topic. Name it with letters.`);
+  const name = slug ? `${known ? part : "topics"}/${slug}.md` : `daily/${today()}.md`;
+  const front = tree.frontOf({ from: "home", base, folder });
+  if (front?.endsWith("MEMORY.md")) return { file: front, title: "Memory", name: "MEMORY.md" };
+  const title = slug ? (known ? rest.join("/") : topic!).trim().replace(/\s+/g, " ") : today();
+  return { file: path.join(folder, name), title, index: path.join(folder, tree.INDEX), name };
+}
+
+const slugOf = (topic: string): string =>
+  topic
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, "-")
+    .replace(/^-|-$/g, "")
+    .slice(0, 60);
+
+const reads = ({ file, index }: Target): Needs => ({
+  read: [file, ...(index ? [index] : [])].filter(tree.lstat).map(tree.allowed),
+});
+
+async function remember({ text, topic, where }: Noted, ctx: Ctx): Promise<Result> {
+  const { file, title, index, name } = targetOf({ text, topic, where }, ctx);
+  const said = text.trim().replace(/\s+/g, " ");
+  const old = await textOf(file, ctx);
+  const place = tree.placeOf(ctx.root, file);
+  if (old !== undefined && linesOf(old).some((line) => line.endsWith(`: ${said}`)))
+    return { text: `Already so: '${place}' says that.`, data: { place } };
+  const next = withNote(old, title, `- ${today()}: ${said}`);
+  await ctx.files.write(file, next);
+  if (index) await ctx.files.write(index, withIndexed(await textOf(index, ctx), name, next));
+  const line = linesOf(next.trimEnd()).length;
+  return { text: `Remembered in ${place}:${line}.`, data: { place, line } };
+}
+
+/** Undefined: not there. */
+async function textOf(file: string, { files }: Ctx): Promise<string | undefined> {
+  if (!tree.lstat(file)) return undefined;
+  const { text, bytes } = await files.read(file);
+  if (bytes.includes(0)) throw new Error(`Cannot remember that: '${file}' is not text. Move it away, or name a topic.`);
+  if (bytes.length > tree.LARGEST)
+    throw new Error(
+      `Cannot remember that: '${file}' has ${bytes.length} bytes, too many to add to. Name another topic.`,
+    );
+  return text;
+}
+
+async function recall({ query }: { query: string }, ctx: Ctx): Promise<Result> {
+  const { root } = ctx;
+  const { pages, left } = await pagesOf(ctx);
+  const passed = left.map(({ file, why }) => `[Left out: ${tree.placeOf(root, file)}: ${why}]`);
+  const whole = /\.(md|txt)$/i.test(query.trim()) ? pageNamed(pages, root, query.trim()) : undefined;
+  if (whole) return { text: cut(whole.lines.join("\n"), LONGEST), data: { place: tree.placeOf(root, whole.file) } };
+  const exact = byWords(pages, query);
+  const hits = exact.length ? exact : await byLikeness(pages, query, MOST + 1);
+  const shown = hits.slice(0, MOST).map((hit) => around(hit, pages, root));
+  const more = hits.length - shown.length;
+  const none = `Nothing like '${query}' in ${pages.length} ${pages.length === 1 ? "file" : "files"} of memory.`;
+  const head = hits.length ? (exact.length ? [] : ["Not these words, but like them:"]) : [none];
+  const rest = more > 0 ? [`[${exact.length ? more : "There are"} more; use more words]`] : [];
+  const data = hits.slice(0, MOST).map(({ file, line, text }) => ({ place: tree.placeOf(root, file), line, text }));
+  return { text: [...head, ...shown, ...rest, ...passed].join("\n"), data };
+}
+
+/** A line with its place, and those beside it. */
+function around({ file, line }: Hit, pages: Page[], root: string): string {
+  const { lines } = pages.find((page) => page.file === file)!;
+  const from = Math.max(1, line - 1);
+  const beside = lines.slice(from - 1, line + 1).map((text, i) => ({ text, number: from + i }));
+  const rows = beside.filter(({ text, number }) => text.trim() || number === line);
+  return [
+    `${tree.placeOf(root, file)}:${line}`,
+    ...rows.map(({ text, number }) => `${number === line ? ">" : " "} ${number}\t${text}`),
+  ].join("\n");
+}
+
+async function forget({ what }: { what: string }, ctx: Ctx): Promise<Result> {
+  const { root } = ctx;
+  const refuse = (why: string) => new Error(`Cannot forget '${what}': ${why}`);
+  const { pages } = await pagesOf(ctx);
+  const { file, line, text } = one();
+  const lines = pages.find((page) => page.file === file)!.lines.toSpliced(line - 1, 1);
+  const next = lines.join("\n");
+  const home = tree.treesOf(ctx).find(({ folder }) => file.startsWith(folder + path.sep));
+  const index = home && path.join(home.folder, tree.INDEX);
+  const name = home && path.relative(home.folder, file);
+  const isNote = index !== undefined && file !== index && name !== "MEMORY.md";
+  if (isNote && isBare(next)) await ctx.files.remove(file);
+  else await ctx.files.write(file, next);
+  const indexed = isNote ? pages.find((page) => page.file === index) : undefined;
+  if (indexed)
+    await ctx.files.write(index!, withIndexed(indexed.lines.join("\n"), name!, isBare(next) ? undefined : next));
+  const place = `${tree.placeOf(root, file)}:${line}`;
+  return { text: `Forgot ${place}: ${text.trim()}`, data: { place, text } };
+
+  function one(): Hit {
+    const [, name, number] = /^(.+):(\d+)$/.exec(what.trim()) ?? [];
+    const page = name ? pageNamed(pages, root, name) : undefined;
+    if (page) {
+      const text = page.lines[Number(number) - 1];
+      if (!text?.trim()) throw refuse("there is nothing on that line. recall gives places.");
+      return { file: page.file, line: Number(number), text };
+    }
+    const hits = byWords(pages, what);
+    if (hits.length === 1) return hits[0]!;
+    if (!hits.length) throw refuse("no note has these words. recall finds what is like them.");
+    const all = hits.slice(0, MOST).map((hit) => `${tree.placeOf(root, hit.file)}:${hit.line} ${hit.text.trim()}`);
+    throw refuse(`${hits.length} lines have these words. Name one by its place:\n${all.join("\n")}`);
+  }
+}

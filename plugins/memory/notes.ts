@@ -1,0 +1,44 @@
+// Notes as they stand in files: a dated line each, and in INDEX.md a line for each file.
+
+const NOTE = /^- (\d{4}-\d\d-\d\d): (.*)$/;
+const SHORT = 120; // characters of a note in the index
+/** A line that zz wrote; one that a person wrote for the file stays as it is. */
+export const MADE = /^- \[[^\]]*\]\(([^)]+)\): \d+ notes?, last \d{4}-\d\d-\d\d: /;
+
+export const linesOf = (text: string): string[] => text.replace(/^\ufeff/, "").split(/\r?\n/);
+
+/** The file with the note at its end. */
+export function withNote(text: string | undefined, title: string, note: string): string {
+  const before = text?.trim() ? linesOf(text).join("\n").trimEnd() : `# ${title}\n`;
+  return `${before}\n${note}\n`;
+}
+
+/** The index with its line for that file as it is now; the file's text undefined: it is gone. */
+export function withIndexed(index: string | undefined, name: string, text: string | undefined): string {
+  const lines = index?.trim() ? linesOf(index.trimEnd()) : ["# Memory", ""];
+  const made = text === undefined ? undefined : lineFor(name, text);
+  const at = lines.findIndex((line) => line.includes(`](${name})`));
+  if (at < 0) return [...lines, ...(made ? [made] : []), ""].join("\n");
+  if (MADE.test(lines[at]!)) lines.splice(at, 1, ...(made ? [made] : []));
+  return [...lines, ""].join("\n");
+}
+
+function lineFor(name: string, text: string): string | undefined {
+  const notes = linesOf(text).flatMap((line) => {
+    const [, date, said = ""] = NOTE.exec(line) ?? [];
+    return date ? [{ date, said }] : [];
+  });
+  const last = notes.at(-1);
+  if (!last) return undefined;
+  const said = last.said.length > SHORT ? `${last.said.slice(0, SHORT)}…` : last.said;
+  const count = `${notes.length} ${notes.length === 1 ? "note" : "notes"}`;
+  return `- [${name.replace(/\.\w+$/, "")}](${name}): ${count}, last ${last.date}: ${said}`;
+}
+
+/** Whether anything is left but headings. */
+export const isBare = (text: string): boolean => linesOf(text).every((line) => !line.trim() || line.startsWith("#"));
+
+/** Local, year first. By hand: the first use of Intl costs 15 ms. */
+export function today(now = new Date()): string {
+  return [now.getFullYear(), now.getMonth() + 1, now.getDate()].map((part) => String(part).padStart(2, "0")).join("-");
+}

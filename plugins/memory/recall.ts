@@ -1,0 +1,62 @@
+// Finds lines of memory: by their words, or else by words like them.
+import fs from "node:fs";
+import path from "node:path";
+import type { Ctx } from "zz";
+import { linesOf, MADE } from "./notes.ts";
+import { filesOf, LARGEST, type Left, reason } from "./tree.ts";
+
+export interface Hit {
+  file: string;
+  line: number; // from 1
+  text: string;
+}
+export type Page = { file: string; lines: string[] };
+
+/** What can be read now. What cannot is named: it was deleted meanwhile, is no text, is too large, is not to be read. */
+export async function pagesOf(ctx: Ctx): Promise<{ pages: Page[]; left: Left[] }> {
+  const { files, left } = filesOf(ctx);
+  const pages: Page[] = [];
+  for (const file of files)
+    try {
+      const { size } = fs.statSync(file);
+      if (size > LARGEST) throw new Error(`${size} bytes are too many (${LARGEST} at most)`);
+      const { text, bytes } = await ctx.files.read(file);
+      if (bytes.includes(0)) throw new Error("it is not text");
+      pages.push({ file, lines: linesOf(text) });
+    } catch (error) {
+      left.push({ file, why: reason(error) });
+    }
+  return { pages, left };
+}
+
+/** Lines with all of the words; those where they stand together come first. */
+export function byWords(pages: Page[], query: string): Hit[] {
+  const whole = query.trim().toLowerCase();
+  const words = whole.match(/[\p{L}\p{N}]+/gu) ?? [];
+  if (!words.length) return [];
+  const hits = linesIn(pages).filter(({ text }) => words.every((word) => text.toLowerCase().includes(word)));
+  const isWhole = ({ text }: Hit) => text.toLowerCase().includes(whole);
+  return [...hits.filter(isWhole), ...hits.filter((hit) => !isWhole(hit))];
+}
+
+/** Lines that have something like each of the words. */
+export async function byLikeness(pages: Page[], query: string, limit: number): Promise<Hit[]> {
+  const words = query.match(/[\p{L}\p{N}]+/gu) ?? [];
+  if (!words.length) return [];
+  const { default: Fuse } = await import("fuse.js");
+  const fuse = new Fuse(linesIn(pages), { keys: ["text"], threshold: 0.3, ignoreLocation: true });
+  return fuse.search({ $and: words.map((text) => ({ text })) }, { limit }).map(({ item }) => item);
+}
+
+/** Without headings, and without what the index repeats of the notes. */
+const linesIn = (pages: Page[]): Hit[] =>
+  pages.flatMap(({ file, lines }) =>
+    lines.flatMap((text, i) => (!text.trim() || MADE.test(text) ? [] : [{ file, line: i + 1, text }])),
+  );
+
+/** The file that is meant by its path, or by the end of it. */
+export function pageNamed(pages: Page[], root: string, name: string): Page | undefined {
+  const whole = path.resolve(root, name);
+  const ends = pages.filter(({ file }) => file.endsWith(path.sep + path.normalize(name)));
+  return pages.find(({ file }) => file === whole) ?? (ends.length === 1 ? ends[0] : undefined);
+}

@@ -1,0 +1,126 @@
+// /add and /drop: files that the model has before it in every turn, as they are then.
+import fs from "node:fs";
+import path from "node:path";
+import type { Choice, Ctx, Zz } from "zz";
+
+const ROOM = 60_000; // characters of all pinned files together
+const EACH = 24_000;
+const BUDGET = 16_000; // tokens: all of that, with titles
+const LARGEST = 1024 * 1024; // bytes
+const PREFACE = "Files that the person pinned, as they were when this turn began. Read one again after it was changed.";
+
+export default (zz: Zz) => {
+  const pinned = zz.state({ files: [] as string[] }); // from the project, or absolute outside it
+
+  zz.layer({
+    name: "pinned",
+    slot: "turn",
+    budget: BUDGET,
+    async text(ctx) {
+      const most = Math.min(EACH, Math.floor(ROOM / pinned.files.length));
+      const parts = await Promise.all(pinned.files.map((name) => shown(name, most, ctx)));
+      return parts.length ? [PREFACE, ...parts].join("\n") : undefined;
+    },
+  });
+
+  zz.command({
+    name: "add",
+    description: "pin files: the model has their present text before it in every turn",
+    usage: "[file…]",
+    group: "conversation",
+    complete: async (typed, { files }) => choices(typed, await files.list()),
+    async run(rest, ctx) {
+      const names = namesIn(rest);
+      if (!names.length) return ctx.note(listed());
+      const added: string[] = [];
+      for (const name of names)
+        try {
+          const file = await pinnable(name, ctx);
+          if (pinned.files.includes(file)) ctx.note(`'${file}' is pinned already.`);
+          else {
+            pinned.files.push(file);
+            added.push(file);
+          }
+        } catch (error) {
+          ctx.note((error as Error).message);
+        }
+      if (added.length) ctx.note(`Pinned ${added.join(", ")}.`);
+    },
+  });
+
+  zz.command({
+    name: "drop",
+    description: "unpin files",
+    usage: "file…|all",
+    group: "conversation",
+    complete: (typed) => choices(typed, [...pinned.files, ...(typed.includes(" ") ? [] : ["all"])]),
+    run(rest, { root, note }) {
+      const names = namesIn(rest);
+      if (!names.length) return note(`Say which, or "all". ${listed()}`);
+      const all = rest.trim() === "all" && !pinned.files.includes("all");
+      const wanted = all ? pinned.files : names.map((name) => nameOf(path.resolve(root, name), root));
+      for (const name of wanted) if (!pinned.files.includes(name)) note(`'${name}' is not pinned. ${listed()}`);
+      const dropped = pinned.files.filter((name) => wanted.includes(name));
+      pinned.files = pinned.files.filter((name) => !dropped.includes(name));
+      if (dropped.length || all) note(dropped.length ? `Dropped ${dropped.join(", ")}.` : listed());
+    },
+  });
+
+  function listed(): string {
+    return pinned.files.length ? `Pinned: ${pinned.files.join(", ")}.` : "Nothing is pinned. /add FILE pins a file.";
+  }
+};
+
+/** The file as it is kept. It goes through the gate as if the model read it; what is asked each time cannot be pinned. */
+async function pinnable(name: string, ctx: Ctx): Promise<string> {
+  const refuse = (why: string) => new Error(`Cannot pin '${name}': ${why}`);
+  const stat = fs.statSync(path.resolve(ctx.root, name), { throwIfNoEntry: false });
+  if (stat?.isDirectory()) throw refuse("it is a folder. Name its files.");
+  if (stat && stat.size > LARGEST) throw refuse(`${stat.size} bytes are too many (1 MB). Let it be searched instead.`);
+  const { failed, text } = await ctx.call("read_file", { path: name });
+  if (failed) throw new Error(text.replace(/^Cannot read /, "Cannot pin "));
+  try {
+    const { bytes } = await ctx.files.read(name);
+    if (bytes.subarray(0, 8_192).includes(0)) throw refuse("it is not text. Mention a picture with @ instead.");
+  } catch (error) {
+    if (String(error).includes("Cannot pin")) throw error;
+    throw refuse(`it is read anew in every turn, so one yes is not enough. Answer A, or start with --allow-read.`);
+  }
+  return nameOf(ctx.files.path(name), ctx.root);
+}
+
+/** Its text now, or why there is none. What changed since the model read it is read for it again, so that it may edit it. */
+async function shown(name: string, most: number, ctx: Ctx): Promise<string> {
+  const block = (text: string) => `--- FILE ${name} ---\n${text}\n--- END FILE ${name} ---`;
+  try {
+    const { size } = fs.statSync(ctx.files.path(name), { throwIfNoEntry: false }) ?? { size: 0 };
+    if (size > LARGEST) return block(`[${size} bytes are too many to show; search it]`);
+    const { text, bytes, hash, seen } = await ctx.files.read(name);
+    if (bytes.subarray(0, 8_192).includes(0)) return block("[it is not text any more]");
+    if (hash !== seen) await ctx.call("read_file", { path: name });
+    return block(cut(text.replace(/^\ufeff/, "").trimEnd(), most));
+  } catch (error) {
+    return block(`[${(error as Error).message}]`);
+  }
+}
+
+/** Not in the middle of a letter that takes two. */
+function cut(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const head = text.slice(0, Math.floor(most * 0.7)).replace(/[\ud800-\udbff]$/, "");
+  const tail = text.slice(-Math.floor(most * 0.2)).replace(/^[\udc00-\udfff]/, "");
+  return `${head}\n[… ${text.length - head.length - tail.length} characters left out; read the file for them …]\n${tail}`;
+}
+
+const nameOf = (file: string, root: string): string =>
+  file.startsWith(root + path.sep) ? path.relative(root, file).replaceAll(path.sep, "/") : file;
+
+/** Words, and what stands in quotes. */
+const namesIn = (rest: string): string[] =>
+  [...rest.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, one, two, bare]) => one ?? two ?? bare!).filter(Boolean);
+
+/** For the last word; the others stay before it. */
+function choices(typed: string, names: string[]): Choice[] {
+  const before = typed.slice(0, typed.length - /("[^"]*|\S*)$/.exec(typed)![0].length);
+  return names.map((name) => ({ name: before + (/\s/.test(name) ? `"${name}"` : name) }));
+}

@@ -1,0 +1,129 @@
+// Which skills there are: folders with a SKILL.md, of the project and of the home, the nearest winning by name.
+import fs from "node:fs";
+import path from "node:path";
+import type { Ctx } from "zz";
+import { asList, asText, parseSkill } from "./front.ts";
+
+export type From = "project" | "home";
+export interface Skill {
+  name: string;
+  description: string;
+  triggers: string[];
+  body: string;
+  from: From;
+  folder: string; // as it is named; it may be a link
+  file: string; // its SKILL.md, links followed
+}
+export interface Broken {
+  name: string;
+  file: string;
+  why: string;
+}
+type Found = { skills: Skill[]; broken: Broken[] };
+/** What a file held when it had that stamp. */
+export type Known = Map<string, { stamp: string; read: Skill | Broken }>;
+
+export const FILE = "SKILL.md";
+export const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
+const LARGEST = 256 * 1024;
+const LONGEST = 1_024; // characters of a description
+
+export const foldersOf = ({ root, about }: Pick<Ctx, "root" | "about">): [From, string][] => [
+  ["project", path.join(root, ".zz", "skills")],
+  ["home", path.join(about.home, "skills")],
+];
+
+/** A look at each file's stamp; only those that changed are read again. */
+export function findSkills(ctx: Ctx, known: Known): Found {
+  const found: Found = { skills: [], broken: [] };
+  const seen = new Set<string>();
+  for (const [from, parent] of foldersOf(ctx))
+    for (const entry of namesIn(parent)) {
+      const file = realOf(path.join(parent, entry, FILE));
+      if (!file || seen.has(file)) continue; // in the home folder the project's are the home's
+      seen.add(file);
+      const read = readOnce(ctx, known, { from, folder: path.join(parent, entry), file });
+      if ("why" in read) found.broken.push(read);
+      else if (!found.skills.some(({ name }) => name === read.name)) found.skills.push(read);
+    }
+  return found;
+}
+
+type Where = Pick<Skill, "from" | "folder" | "file">;
+
+function readOnce(ctx: Ctx, known: Known, where: Where): Skill | Broken {
+  const { from, folder, file } = where;
+  const broken = (why: string): Broken => ({ name: path.basename(folder), file: path.join(folder, FILE), why });
+  const leaves = from === "project" && !isInside(ctx.root, file);
+  if (leaves) return broken("it is a link that leaves the project");
+  if (!mayRead(ctx, file)) return broken("reading it is denied");
+  try {
+    const { mtimeMs, ctimeMs, size } = fs.statSync(file);
+    const stamp = `${mtimeMs} ${ctimeMs} ${size} ${folder}`;
+    const last = known.get(file);
+    if (last?.stamp === stamp) return last.read;
+    const read = tried(() => ({ ...skillOf(textOf(file), path.basename(folder)), ...where }));
+    known.set(file, { stamp, read });
+    return read;
+  } catch (error) {
+    return broken(reason(error));
+  }
+
+  function tried(act: () => Skill): Skill | Broken {
+    try {
+      return act();
+    } catch (error) {
+      return broken(reason(error));
+    }
+  }
+}
+
+/** What a SKILL.md says. Throws a clause that says why it is none. */
+export function skillOf(text: string, folder: string): Omit<Skill, keyof Where> {
+  const { head, body } = parseSkill(text);
+  const [name, description] = [asText(head.name) || folder, asText(head.description)];
+  if (!NAME.test(name)) throw new Error(`'${name.slice(0, 80)}' is no name: letters, digits, - and _ are, at most 64`);
+  if (!description) throw new Error("it has no description");
+  return { name, description: cut(description), triggers: asList(head.triggers), body };
+}
+
+const cut = (text: string): string => (text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text);
+
+function textOf(file: string): string {
+  const stat = fs.statSync(file);
+  if (!stat.isFile()) throw new Error("it is not a regular file");
+  if (stat.size > LARGEST) throw new Error(`${stat.size} bytes are too many (${LARGEST} at most)`);
+  const bytes = fs.readFileSync(file);
+  if (bytes.includes(0)) throw new Error("it is not text");
+  return bytes.toString("utf8");
+}
+
+/** What a rule denies stays out of the prompt, too. */
+const mayRead = ({ permissions }: Ctx, file: string): boolean =>
+  !permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "read") ||
+  permissions.judge("read", { name: file, verdict: "allow", why: "a skill" }).verdict !== "deny";
+
+const WORDS: Record<string, string> = { EACCES: "permission denied", EISDIR: "it is a folder" };
+const reason = (error: unknown): string => WORDS[(error as { code?: string }).code ?? ""] ?? (error as Error).message;
+
+export function namesIn(folder: string): string[] {
+  try {
+    return fs
+      .readdirSync(folder)
+      .filter((name) => !name.startsWith("."))
+      .sort();
+  } catch {
+    return []; // most people have none
+  }
+}
+
+export function realOf(file: string): string | undefined {
+  try {
+    return fs.realpathSync(file);
+  } catch {
+    return undefined;
+  }
+}
+
+export const isInside = (folder: string, file: string): boolean =>
+  file === folder || file.startsWith(folder.endsWith(path.sep) ? folder : folder + path.sep);

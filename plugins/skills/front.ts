@@ -1,0 +1,108 @@
+// The front matter of a SKILL.md: the part of YAML that such files really use. What is deeper (metadata) is passed over.
+
+export type Head = Record<string, string | string[]>;
+type Value = string | string[];
+
+const KEY = /^([A-Za-z_][\w.-]*)[ \t]*:(?:[ \t]+(.*)|[ \t]*)$/;
+const ESCAPES: Record<string, string> = { n: "\n", t: "\t", r: "\r", "0": "\0" };
+
+/** Throws a clause that says why it cannot be read. */
+export function parseSkill(text: string): { head: Head; body: string } {
+  const lines = text.replace(/^\ufeff/, "").split(/\r?\n/);
+  if (lines[0]?.trimEnd() !== "---") throw new Error("it does not begin with '---', so it has no front matter");
+  const end = lines.findIndex((line, i) => i > 0 && line.trimEnd() === "---");
+  if (end < 0) throw new Error("its front matter has no second '---'");
+  const body = lines.slice(end + 1).join("\n");
+  return { head: parseHead(lines.slice(1, end)), body: body.trim() };
+}
+
+function parseHead(lines: string[]): Head {
+  const head: Head = {};
+  for (let at = 0; at < lines.length; ) {
+    const line = lines[at]!;
+    const number = at + 2; // as an editor counts: the fence is line 1
+    at++;
+    if (isBlank(line)) continue;
+    const [, key, rest = ""] = KEY.exec(line) ?? [];
+    if (!key) throw new Error(`line ${number} of its front matter is no 'key: value'`);
+    const from = at;
+    while (at < lines.length && (isBlank(lines[at]!) || /^(\s|- |-$|])/.test(lines[at]!))) at++;
+    try {
+      head[key.toLowerCase()] = understood(rest.trim(), lines.slice(from, at));
+    } catch (error) {
+      throw new Error(`line ${number} of its front matter ${(error as Error).message}`);
+    }
+  }
+  return head;
+}
+
+const isBlank = (line: string): boolean => /^\s*(#.*)?$/.test(line);
+
+/** What stands behind the colon, and the lines under it. */
+function understood(first: string, under: string[]): Value {
+  const block = /^([>|])[+-]?\d?[+-]?(\s+#.*)?$/.exec(first);
+  if (block) return blockText(block[1] === ">", under);
+  const more = under.filter((line) => !isBlank(line)).map((line) => line.trim());
+  if (!first || first.startsWith("#"))
+    return more.every((line) => /^-( |$)/.test(line)) ? listOf(more) : more.join(" ");
+  const whole = [first, ...more].join(" ");
+  if (whole.startsWith("[")) return flowList(whole);
+  return scalar(whole);
+}
+
+const listOf = (lines: string[]): string[] => lines.map((line) => scalar(line.slice(1).trim())).filter(Boolean);
+
+function scalar(text: string): string {
+  if (!/^["']/.test(text)) return text.replace(/\s+#.*$/, "").trim();
+  const [value, rest] = quoted(text);
+  if (rest && !rest.startsWith("#")) throw new Error("goes on behind a closed quotation mark");
+  return value;
+}
+
+/** The text in quotation marks, and what follows them. */
+function quoted(text: string): [value: string, rest: string] {
+  const found = (text[0] === '"' ? /^"((?:[^"\\]|\\.)*)"\s*(.*)$/s : /^'((?:[^']|'')*)'\s*(.*)$/s).exec(text);
+  if (!found) throw new Error("opens a quotation mark that is never closed");
+  const [, inner = "", rest = ""] = found;
+  return [text[0] === "'" ? inner.replaceAll("''", "'") : unescaped(inner), rest];
+}
+
+const unescaped = (text: string): string =>
+  text.replace(/\\(?:u([0-9a-fA-F]{4})|(.))/gs, (_, code, one) =>
+    code ? String.fromCharCode(Number.parseInt(code, 16)) : (ESCAPES[one] ?? one),
+  );
+
+/** [a, "b, c"] */
+function flowList(text: string): string[] {
+  const items: string[] = [];
+  let rest = text.slice(1).trim();
+  while (rest && rest[0] !== "]") {
+    if (/^["']/.test(rest)) {
+      const [value, after] = quoted(rest);
+      items.push(value);
+      rest = after;
+    } else {
+      const plain = /^[^,\]]*/.exec(rest)![0];
+      items.push(plain.trim());
+      rest = rest.slice(plain.length);
+    }
+    if (rest[0] === ",") rest = rest.slice(1).trim();
+    else if (rest[0] !== "]") break;
+  }
+  if (rest[0] !== "]") throw new Error("opens a '[' that is never closed");
+  return items.filter(Boolean);
+}
+
+/** Folded, lines of a paragraph become one; literal, they stay. */
+function blockText(folded: boolean, lines: string[]): string {
+  const filled = lines.filter((line) => line.trim());
+  const indent = Math.min(...filled.map((line) => /^\s*/.exec(line)![0].length));
+  const text = lines.map((line) => line.slice(indent).trimEnd()).join("\n");
+  return (folded ? text.replace(/([^\n])\n(?=[^\n\s])/g, "$1 ").replace(/\n\n/g, "\n") : text).trim();
+}
+
+/** A list, or a text with commas. */
+export const asList = (value: Value | undefined): string[] =>
+  (typeof value === "string" ? value.split(",") : (value ?? [])).map((one) => one.trim()).filter(Boolean);
+export const asText = (value: Value | undefined): string =>
+  (typeof value === "string" ? value : (value ?? []).join(", ")).replace(/\s+/g, " ").trim();

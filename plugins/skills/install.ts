@@ -1,0 +1,131 @@
+// install_skill and uninstall_skill: what the model is told from then on, so always asked for, with the whole text shown.
+import fs from "node:fs";
+import path from "node:path";
+import type { Ctx, Zz } from "zz";
+import { FILE, findSkills, foldersOf, isInside, type Known, NAME, namesIn, realOf, skillOf } from "./find.ts";
+
+const MOST = 100; // files of a skill
+const DIFFED = 150; // lines that a diff shows in any case
+const WIDEST = 4_000; // characters of a line; of longer ones a question shows only the ends
+
+type Args = { name: string; content?: string | undefined; path?: string | undefined; where?: string | undefined };
+
+export function install(zz: Zz, known: Known): void {
+  zz.tool({
+    name: "install_skill",
+    description:
+      "Install a skill, or replace one: from the text of its SKILL.md (front matter with name and description, triggers if you like, then the instructions), or from a folder or file.",
+    aliases: ["self_install_skill"],
+    params: {
+      name: "string",
+      content: "string? all of its SKILL.md",
+      path: "string? instead: a folder with a SKILL.md, or the file",
+      where: "string? home (for every project; unless you say otherwise) or project",
+    },
+    changes: true,
+    needs: ({ path: given }, { root }) => (given ? { read: filesAt(path.resolve(root, given)) } : {}),
+    run: (args, ctx) => add(args, ctx, known),
+  });
+  zz.tool({
+    name: "uninstall_skill",
+    description: "Remove a skill: every file of its folder.",
+    aliases: ["self_uninstall_skill"],
+    params: { name: "string" },
+    changes: true,
+    run: ({ name }, ctx) => remove(name, ctx, known),
+  });
+  // A diff may be cut where it is long; here every line counts.
+  zz.wrap("preview", async (input, next) => {
+    const { tool, about, changes } = input;
+    const isLong = changes.some(({ after = "" }) => after.split("\n").length > DIFFED);
+    if (tool !== "install_skill" || !isLong) return next(input);
+    return [about, ...changes.map(({ path: file, after = "" }) => `${file}, all of it:\n${after.trimEnd()}`)]
+      .filter(Boolean)
+      .join("\n\n");
+  });
+}
+
+async function add({ name, content, path: given, where = "home" }: Args, ctx: Ctx, known: Known): Promise<string> {
+  const refuse = (why: string) => new Error(`Cannot install skill '${name}': ${why}`);
+  if (!NAME.test(name)) throw refuse("letters, digits, - and _ make a name, at most 64. Choose another.");
+  if (where !== "home" && where !== "project") throw refuse(`'${where}' is no place. Say home or project.`);
+  if ((content === undefined) === (given === undefined)) throw refuse("it needs either content or path. Give one.");
+  const texts = new Map<string, string>(content === undefined ? [] : [[FILE, content]]);
+  const left: string[] = [];
+  if (given !== undefined) {
+    const top = path.resolve(ctx.root, given);
+    const isFolder = fs.statSync(top, { throwIfNoEntry: false })?.isDirectory();
+    for (const file of filesAt(top)) {
+      const { text, bytes } = await ctx.files.read(file);
+      const inside = isFolder ? path.relative(top, file) : FILE;
+      if (bytes.includes(0)) left.push(inside);
+      else texts.set(inside, text);
+    }
+  }
+  const main = texts.get(FILE);
+  if (main === undefined) throw refuse(`there is no ${FILE} in '${given}'. Add it.`);
+  for (const [file, text] of texts)
+    if (text.split("\n").some((line) => line.length > WIDEST))
+      throw refuse(`${file} has a line of more than ${WIDEST} characters, which nobody can be shown. Break it.`);
+  const named = readable(main);
+  if (named !== name) throw refuse(`its front matter names it '${named}'. Use one name for both.`);
+  const parent = foldersOf(ctx).find(([from]) => from === where)![1];
+  const { skills } = findSkills(ctx, known);
+  const present = skills.find((skill) => skill.name === name);
+  const folder = present?.from === where ? present.folder : path.join(parent, name);
+  for (const [file, text] of texts) await ctx.files.write(path.join(folder, file), text);
+  const said = [
+    `Installed skill '${name}' in ${folder} (${texts.size} ${texts.size === 1 ? "file" : "files"}). read_skill reads it; the next conversation lists it.`,
+    ...(left.length ? [`Left out, since only text can be shown before it is asked for: ${left.join(", ")}.`] : []),
+    ...(present?.from === "project" && where === "home"
+      ? ["Here the project's skill of that name goes before it."]
+      : []),
+  ];
+  return said.join("\n");
+
+  function readable(text: string): string {
+    try {
+      return skillOf(text, name).name;
+    } catch (error) {
+      throw refuse(`${(error as Error).message}. Mend it.`);
+    }
+  }
+}
+
+/** A link to a folder elsewhere is removed, and not what it leads to. */
+async function remove(name: string, ctx: Ctx, known: Known): Promise<string> {
+  const { skills, broken } = findSkills(ctx, known);
+  const found = skills.find((skill) => skill.name === name);
+  const folder = found?.folder ?? brokenFolder();
+  if (!folder) throw new Error(`Cannot uninstall skill '${name}': there is none. list_skills lists them.`);
+  const isLink = fs.lstatSync(folder).isSymbolicLink();
+  const files = isLink ? [folder] : filesAt(folder);
+  for (const file of files) await ctx.files.remove(file);
+  return `Uninstalled skill '${name}' from ${folder} (${isLink ? "a link" : `${files.length} files`}).`;
+
+  function brokenFolder(): string | undefined {
+    const file = broken.find((one) => one.name === name)?.file;
+    return file && path.dirname(file);
+  }
+}
+
+/** A file, or all that a folder holds; nothing that a link leads out of it to. */
+export function filesAt(top: string): string[] {
+  const found: string[] = [];
+  const real = realOf(top);
+  if (!real || !fs.statSync(real).isDirectory()) return [top];
+  walk(top);
+  return found;
+
+  function walk(folder: string): void {
+    for (const name of namesIn(folder)) {
+      const file = path.join(folder, name);
+      const at = realOf(file);
+      if (!at || !isInside(real!, at) || name === "node_modules") continue;
+      if (fs.lstatSync(file).isDirectory()) walk(file);
+      else if (fs.statSync(file).isFile()) found.push(file);
+      if (found.length > MOST)
+        throw new Error(`Cannot use '${top}': it holds more than ${MOST} files. Name a smaller one.`);
+    }
+  }
+}

@@ -1,0 +1,60 @@
+// Which skills a message calls for: by a trigger, by its name, or by nearly that. Rather one too few than one too many,
+// since the model sees every description and can read a skill by itself.
+import type { Skill } from "./find.ts";
+
+const END = 2_000; // characters of a message that count: what is attached stands before what was typed
+const LEAST = 6; // letters of a word that may be misspelt
+const LETTER = "[\\p{L}\\p{N}]";
+/** Scripts that put no space between words. */
+const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
+
+export async function called<S extends Pick<Skill, "name" | "triggers">>(skills: S[], message: string): Promise<S[]> {
+  const text = message.slice(-END).normalize("NFKC");
+  if (!text.trim()) return [];
+  const exact = skills.filter((skill) => phrasesOf(skill).some((phrase) => says(text, phrase)));
+  const words = wordsOf(text);
+  const near = skills.filter((skill) => !exact.includes(skill) && phrasesOf(skill).some((one) => mayBe(words, one)));
+  if (!near.length) return exact;
+  const { default: Fuse } = await import("fuse.js");
+  const fuse = new Fuse(words, { threshold: 0.2, distance: 10, includeScore: false });
+  const isSaid = (phrase: string) =>
+    wordsOf(phrase).every((word) => words.includes(word) || fuse.search(word).some(({ item }) => isNear(word, item)));
+  return [...exact, ...near.filter((skill) => phrasesOf(skill).some((one) => mayBe(words, one) && isSaid(one)))];
+}
+
+/** Its triggers, and its name if that is no everyday word. */
+const phrasesOf = ({ name, triggers }: Pick<Skill, "name" | "triggers">): string[] => [
+  ...triggers,
+  ...(/[-_]/.test(name) ? [name, name.replace(/[-_]+/g, " ")] : [`skill ${name}`, `${name} skill`]),
+];
+
+/** As whole words: `c++` and `.pdf` are found, `test` is not in `latest`. */
+function says(text: string, phrase: string): boolean {
+  const words = phrase.normalize("NFKC").trim();
+  const [begin = ""] = words.split(/\s/);
+  if (!begin || !text.toLowerCase().includes(begin.toLowerCase())) return false;
+  const bound = (at: string, sign: string) =>
+    new RegExp(LETTER, "u").test(at) && !UNSPACED.test(at) ? `(?${sign}${LETTER})` : "";
+  const [first = "", last = ""] = [[...words][0], [...words].at(-1)];
+  const inner = words
+    .split(/\s+/)
+    .map((word) => word.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"))
+    .join("\\s+");
+  return new RegExp(`${bound(first, "<!")}${inner}${bound(last, "!")}`, "iu").test(text);
+}
+
+const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+
+/** Whether it is worth loading fuse.js for: every word of the phrase is there, or one like it, and not only small ones. */
+const mayBe = (words: string[], phrase: string): boolean => {
+  const own = wordsOf(phrase);
+  return own.some(isLong) && own.every((word) => words.some((said) => said === word || isNear(word, said)));
+};
+const isLong = (word: string): boolean => word.length >= LEAST;
+
+/** Long enough, with the same beginning, about as long, and with the same digits: python2 is no misspelt python3. */
+const isNear = (word: string, said: string): boolean =>
+  isLong(word) &&
+  word.slice(0, 2) === said.slice(0, 2) &&
+  Math.abs(word.length - said.length) <= 2 &&
+  word.replace(/\D/g, "") === said.replace(/\D/g, "");

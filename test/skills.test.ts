@@ -1,0 +1,533 @@
+// Skills: what their front matter says, which message calls for which, and what the model is sent of them.
+import { deepEqual, doesNotMatch, equal, match, ok, throws } from "node:assert/strict";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { describe, type TestContext, test } from "node:test";
+import { parseSkill } from "../plugins/skills/front.ts";
+import { called } from "../plugins/skills/match.ts";
+import { context, createZz, openChat } from "../zz.ts";
+import { repl } from "./e2e/sitting.ts";
+import { call, fakeOpenAI, say } from "./fake/openai.ts";
+import { type Place, place, zz } from "./run.ts";
+import { play } from "./script.ts";
+import { KEY } from "./terminal.ts";
+
+const skill = (name: string, description: string, more = "", body = `Body of ${name}.`) =>
+  `---\nname: ${name}\ndescription: ${description}\n${more}---\n\n${body}\n`;
+
+/** A fresh place; names that begin with ~/ are in the home. */
+function placed(files: Record<string, string | Buffer>): Place {
+  const where = place();
+  for (const [name, content] of Object.entries(files)) put(where, name, content);
+  return where;
+}
+function put(where: Place, name: string, content: string | Buffer): void {
+  const file = name.startsWith("~/") ? join(where.home, name.slice(2)) : join(where.cwd, name);
+  mkdirSync(dirname(file), { recursive: true });
+  if (typeof content === "string" && content.startsWith("->")) symlinkSync(content.slice(2), file);
+  else writeFileSync(file, content);
+}
+
+// ── front matter ──
+
+for (const [what, head, expected] of [
+  ["plain", "name: a\ndescription: Does it", { name: "a", description: "Does it" }],
+  ["a colon in a plain text", "description: Use when: asked", { description: "Use when: asked" }],
+  ["a comment", "name: a # the first\n# more\n", { name: "a" }],
+  ["a # that is none", "description: C# and a#b", { description: "C# and a#b" }],
+  ["double quotes", 'description: "say \\"hi\\": \\u00e9\\n# no"', { description: 'say "hi": é\n# no' }],
+  ["single quotes", "description: 'it''s: so' # yes", { description: "it's: so" }],
+  ["quotes over two lines", 'description: "one\n  two"', { description: "one two" }],
+  [
+    "a plain text that goes on",
+    "description: one\n  two\n  three\nname: a",
+    { description: "one two three", name: "a" },
+  ],
+  ["folded", "description: >\n  one\n  two\n\n  three\nname: a", { description: "one two\nthree", name: "a" }],
+  ["folded, stripped, with a colon", "description: >-\n  Use: this\n  and that", { description: "Use: this and that" }],
+  ["literal", "description: |\n  one\n    two\n  three", { description: "one\n  two\nthree" }],
+  ["a block list", "triggers:\n  - pdf\n  - \"a, b\"\n  - 'c'\n", { triggers: ["pdf", "a, b", "c"] }],
+  ["a block list without indent", "triggers:\n- pdf\n- form # x\nname: a", { triggers: ["pdf", "form"], name: "a" }],
+  ["a flow list", "triggers: [pdf, \"a, b\", 'c']", { triggers: ["pdf", "a, b", "c"] }],
+  ["a flow list over lines", "triggers: [\n  pdf,\n  form,\n]", { triggers: ["pdf", "form"] }],
+  ["commas stay a text", "triggers: pdf, form", { triggers: "pdf, form" }],
+  ["a map is passed over", "metadata:\n  author: x\n  v: 1\nname: a", { metadata: "author: x v: 1", name: "a" }],
+  ["nothing", "name:\ndescription: b", { name: [], description: "b" }],
+  ["keys in capitals", "Name: a", { name: "a" }],
+  ["windows line ends and a BOM", "\r", {}],
+] as const)
+  test(`front matter: ${what}`, () => {
+    deepEqual(parseSkill(`---\n${head}\n---\nbody\n`), { head: expected, body: "body" });
+    const windows = `\ufeff---\n${head}\n---\nbody\n`.replace(/\r?\n/g, "\r\n");
+    deepEqual(parseSkill(windows), { head: expected, body: "body" });
+  });
+
+for (const [what, text, error] of [
+  ["none", "# Title\n", /does not begin with '---'/],
+  ["empty", "", /does not begin with '---'/],
+  ["never closed", "---\nname: a\n", /no second '---'/],
+  ["no key", "---\nname: a\nwhat is this\n---\n", /line 3 .* no 'key: value'/],
+  ["an open quotation mark", '---\nname: "a\n---\n', /line 2 .* never closed/],
+  ["an open list", "---\nname: a\ntriggers: [a, b\n---\n", /line 3 .* '\[' that is never closed/],
+  ["text behind a quotation", '---\ndescription: "a" b\n---\n', /line 2 .* goes on behind/],
+] as const)
+  test(`front matter that is broken: ${what}`, () => throws(() => parseSkill(text), error));
+
+// ── which message calls for which ──
+
+const SKILLS = [
+  { name: "pdf-forms", triggers: ["pdf", "fill in a form"] },
+  { name: "deploy", triggers: ["kubernetes", "roll out"] },
+  { name: "cpp", triggers: ["c++", ".hpp"] },
+  { name: "cn", triggers: ["部署"] },
+  { name: "test", triggers: [] },
+  { name: "snake", triggers: ["python3"] },
+];
+for (const [message, expected] of [
+  ["read the PDF", ["pdf-forms"]],
+  ["what is in report.pdf?", ["pdf-forms"]],
+  ["pdfs everywhere", []],
+  ["please fill in\n a form", ["pdf-forms"]],
+  ["use pdf forms", ["pdf-forms"]],
+  ["use pdf-forms and kubernetes", ["pdf-forms", "deploy"]],
+  ["set up kubernets", ["deploy"]],
+  ["set up Kubernetess now", ["deploy"]],
+  ["kuwait and kubrick", []],
+  ["roll it out", []],
+  ["port it to python2", []],
+  ["port it to pythn3", ["snake"]],
+  ["deploy it", []],
+  ["use the deploy skill", ["deploy"]],
+  ["run the tests, the latest test", []],
+  ["skill test", ["test"]],
+  ["is this C++?", ["cpp"]],
+  ["is this C?", []],
+  ["look at a.hpp", ["cpp"]],
+  ["请部署到服务器", ["cn"]],
+  ["", []],
+  [`${"x ".repeat(1_000_000)}pdf`, ["pdf-forms"]],
+  [`pdf ${"x ".repeat(2_000)}`, []], // what is attached stands before what was typed
+] as const)
+  test(`called() for ${JSON.stringify(message.slice(0, 40))}`, async () => {
+    deepEqual(
+      (await called(SKILLS, message)).map(({ name }) => name),
+      expected,
+    );
+  });
+
+// ── what the model is sent ──
+
+const asks = (url: string, ...more: string[]) => ["-m", "openai/m", "--base-url", url, "--key", "x", ...more];
+
+async function told(t: TestContext, where: Place, words: string, ...more: string[]) {
+  const fake = await fakeOpenAI([say("Good.")]);
+  t.after(fake.close);
+  const ran = await zz(where, [...asks(fake.url, ...more), "--once", words]);
+  equal(ran.code, 0, ran.stderr);
+  return { ...ran, system: fake.requests[0]!.body.messages[0].content as string };
+}
+
+describe("the prompt", { concurrency: 2 }, () => {
+  test("says nothing of skills when there are none", async (t) => {
+    const { system, stderr } = await told(t, place(), "read the pdf");
+    doesNotMatch(system, /SKILLS ---/);
+    equal(stderr, "");
+  });
+
+  test("holds names and descriptions, and a text only when the message calls for it, behind all else", async (t) => {
+    const where = placed({ "~/skills/pdf/SKILL.md": skill("pdf-forms", "Fills forms", "triggers: pdf, form\n") });
+    const plain = await told(t, where, "hello");
+    match(plain.system, /--- SKILLS ---\n[^\n]+read_skill[^\n]+\n- pdf-forms: Fills forms\n--- END SKILLS ---/);
+    doesNotMatch(plain.system, /Body of/);
+    const calling = await told(t, where, "read the pdf");
+    ok(calling.system.startsWith(`${plain.system}\n\n--- ACTIVE SKILLS ---\n# pdf-forms`), "the prefix stays");
+    match(calling.system, /Body of pdf-forms\.\n--- END ACTIVE SKILLS ---$/);
+  });
+
+  test("the project's skill goes before the home's of the same name", async (t) => {
+    const where = placed({
+      "~/skills/x/SKILL.md": skill("x", "From the home"),
+      ".zz/skills/x/SKILL.md": skill("x", "From the project"),
+      ".zz/skills/y/SKILL.md": skill("y", "Only here"),
+    });
+    const { system } = await told(t, where, "hello");
+    match(system, /- x: From the project\n- y: Only here\n/);
+    doesNotMatch(system, /From the home/);
+  });
+
+  test("what is broken is named and left out, and the rest stays", async (t) => {
+    const where = placed({
+      "~/skills/good/SKILL.md": skill("good", "Good one"),
+      "~/skills/open/SKILL.md": '---\nname: "open\n---\n',
+      "~/skills/mute/SKILL.md": "---\nname: mute\n---\nbody",
+      "~/skills/bytes/SKILL.md": Buffer.from("---\nname: b\ndescription: \0\n---\n"),
+      "~/skills/huge/SKILL.md": skill("huge", "Huge", "", "x".repeat(5_000_000)),
+      "~/skills/folder/SKILL.md/x": "",
+      "~/skills/empty/notes.md": "no skill, no word of it",
+      "~/skills/locked/SKILL.md": skill("locked", "Locked"),
+      "~/skills/odd/SKILL.md": skill("an odd name", "Odd"),
+      ".zz/skills/leaving/SKILL.md": "->/etc/passwd",
+    });
+    if (process.getuid?.() !== 0) chmodSync(join(where.home, "skills/locked/SKILL.md"), 0);
+    const { system, stderr } = await told(t, where, "hello");
+    match(system, /- good: Good one/);
+    doesNotMatch(system, /huge|root:/);
+    for (const [name, why] of [
+      ["open", /line 2 of its front matter opens a quotation mark/],
+      ["mute", /it has no description/],
+      ["bytes", /it is not text/],
+      ["huge", /\d+ bytes are too many/],
+      ["folder", /it is not a regular file/],
+      ["odd", /'an odd name' is no name/],
+      ["leaving", /it is a link that leaves the project/],
+      ...(process.getuid?.() === 0 ? [] : [["locked", /permission denied/] as const]),
+    ] as const)
+      match(stderr, new RegExp(`Skill '${name}' was left out: ${why.source}`));
+    doesNotMatch(stderr, /empty/);
+  });
+
+  test("a thousand skills are cut by whole skills, with how many were left out", async (t) => {
+    const many = Array.from({ length: 300 }, (_, i) => [
+      `~/skills/s${i + 1000}/SKILL.md`,
+      skill(`s${i + 1000}`, `${"long ".repeat(20)}end${i}.`),
+    ]);
+    const { system } = await told(t, placed(Object.fromEntries(many)), "hello");
+    const [, list = ""] = /--- SKILLS ---\n(.*)\n--- END SKILLS ---/s.exec(system) ?? [];
+    const lines = list.split("\n").slice(1, -1);
+    ok(list.length <= 6_400, `${list.length} characters`);
+    for (const line of lines) match(line, /^- s\d+: .* end\d+\.$/);
+    match(list, new RegExp(`\\[${300 - lines.length} more left out for want of room; list_skills lists all\\]$`));
+  });
+
+  test("texts that have no room are named, whole ones stay", async (t) => {
+    const body = "word ".repeat(3_000);
+    const where = placed({
+      "~/skills/a/SKILL.md": skill("a", "A", "triggers: pdf\n", body),
+      "~/skills/b/SKILL.md": skill("b", "B", "triggers: pdf\n", body),
+    });
+    const { system } = await told(t, where, "pdf");
+    match(system, /# a \(the person's message calls for it/);
+    match(system, /\[No room for b: read them with read_skill\.\]/);
+  });
+
+  test("the settings leave skills out, and reading that is denied keeps them out", async (t) => {
+    const where = placed({
+      "~/skills/a/SKILL.md": skill("a", "A one"),
+      "~/skills/b/SKILL.md": skill("b", "B one"),
+      "zz.json": '{"skills":{"off":["a"]}}',
+    });
+    const { system } = await told(t, where, "hello", "--config", "zz.json");
+    doesNotMatch(system, /A one/);
+    match(system, /B one/);
+    const denied = await told(t, where, "hello", `--deny-read=${join(where.home, "skills/b")}`);
+    doesNotMatch(denied.system, /B one/);
+    match(denied.stderr, /Skill 'b' was left out: reading it is denied/);
+  });
+});
+
+test("building the prompt again takes far less than 10 ms with 50 skills of which nothing changed", async () => {
+  const many = Array.from({ length: 50 }, (_, i) => [
+    `~/skills/s${i}/SKILL.md`,
+    skill(`s-${i}`, `Does ${i}`, `triggers: word${i}x, other thing ${i}\n`, "line\n".repeat(500)),
+  ]);
+  const where = placed(Object.fromEntries(many));
+  const core = await createZz({ root: where.cwd, home: where.home, save: false });
+  const chat = openChat(core, "script/m");
+  chat.messages.push({ role: "user", text: "tell me of word7x, and what else one does with a long question" });
+  const { about } = context(core, chat);
+  const times: number[] = [];
+  for (let i = 0; i < 30; i++) {
+    const started = performance.now();
+    const parts = await about.prompt();
+    times.push(performance.now() - started);
+    match(parts.at(-1)!.text, /^--- ACTIVE SKILLS ---\n# s-7 \(/);
+  }
+  const median = times.toSorted((a, b) => a - b)[15]!;
+  ok(median < 10, `${median} ms`);
+});
+
+// ── tools ──
+
+const tools = placed({
+  "~/skills/pdf/SKILL.md": skill("pdf", "Fills forms"),
+  "~/skills/pdf/ref/fields.md": "the fields",
+  "~/skills/pdf/logo.bin": Buffer.from([0, 1, 2]),
+  "~/skills/pdf/.env": "KEY=1",
+  "~/skills/pdf/away.md": "->/etc/passwd",
+  "~/skills/bad/SKILL.md": "no front matter",
+  ".zz/skills/here/SKILL.md": skill("here", "In the project"),
+  "made/SKILL.md": skill("made", "Made elsewhere"),
+  "made/more/notes.md": "notes",
+  "made/logo.bin": Buffer.from([0, 1, 2]),
+  "none/readme.md": "nothing",
+});
+
+describe("the tools", { concurrency: 2 }, () => {
+  for (const [what, name, args, expected, code] of [
+    [
+      "read_skill: its text and its other files",
+      "read_skill",
+      { name: "pdf" },
+      /Body of pdf\.\n\n\[Other files.*logo\.bin, ref\/fields\.md\]/,
+      0,
+    ],
+    ["read_skill: a file of it", "read_skill", { name: "pdf", file: "ref/fields.md" }, /^the fields\n$/, 0],
+    ["read_skill: one of the project", "read_skill", { name: "here" }, /Body of here\./, 0],
+    [
+      "read_skill: no such skill",
+      "read_skill",
+      { name: "pfd" },
+      /Cannot use skill 'pfd': there is none of that name\. There are: here, pdf\./,
+      1,
+    ],
+    [
+      "read_skill: a broken one",
+      "read_skill",
+      { name: "bad" },
+      /Cannot use skill 'bad': it does not begin with '---'/,
+      1,
+    ],
+    [
+      "read_skill: no such file",
+      "read_skill",
+      { name: "pdf", file: "x.md" },
+      /no such file\. It has: SKILL\.md, logo\.bin/,
+      1,
+    ],
+    [
+      "read_skill: out of the folder",
+      "read_skill",
+      { name: "pdf", file: "../bad/SKILL.md" },
+      /outside of the skill's folder/,
+      1,
+    ],
+    [
+      "read_skill: an absolute path",
+      "read_skill",
+      { name: "pdf", file: "/etc/passwd" },
+      /outside of the skill's folder/,
+      1,
+    ],
+    [
+      "read_skill: a link that leaves",
+      "read_skill",
+      { name: "pdf", file: "away.md" },
+      /outside of the skill's folder/,
+      1,
+    ],
+    ["read_skill: bytes", "read_skill", { name: "pdf", file: "logo.bin" }, /not text/, 1],
+    [
+      "read_skill: what may hold secrets is asked for",
+      "read_skill",
+      { name: "pdf", file: ".env" },
+      /requires read access to ".*\.env"/,
+      4,
+    ],
+    ["read_skill: the folder", "read_skill", { name: "pdf", file: "ref" }, /it is a folder/, 1],
+    [
+      "list_skills",
+      "list_skills",
+      {},
+      / {2}here: In the project \(project, .*\n {2}pdf: Fills forms \(home, .*\n! bad: left out, since it does not begin/,
+      0,
+    ],
+    ["install_skill: neither", "install_skill", { name: "x" }, /needs either content or path/, 1],
+    [
+      "install_skill: a name that leaves",
+      "install_skill",
+      { name: "../x", content: "" },
+      /letters, digits, - and _/,
+      1,
+    ],
+    [
+      "install_skill: no front matter",
+      "install_skill",
+      { name: "x", content: "# X" },
+      /Cannot install skill 'x': it does not begin with '---'/,
+      1,
+    ],
+    [
+      "install_skill: another name",
+      "install_skill",
+      { name: "x", content: skill("y", "Y") },
+      /its front matter names it 'y'/,
+      1,
+    ],
+    [
+      "install_skill: another place",
+      "install_skill",
+      { name: "x", content: skill("x", "X"), where: "moon" },
+      /'moon' is no place/,
+      1,
+    ],
+    [
+      "install_skill: a line nobody can be shown",
+      "install_skill",
+      { name: "x", content: skill("x", "X", "", "y".repeat(5_000)) },
+      /line of more than 4000/,
+      1,
+    ],
+    [
+      "install_skill: a folder without one",
+      "install_skill",
+      { name: "x", path: "none" },
+      /there is no SKILL\.md in 'none'/,
+      1,
+    ],
+    ["install_skill: no such path", "install_skill", { name: "x", path: "nowhere" }, /no such file/, 1],
+    [
+      "install_skill: from outside is asked for",
+      "install_skill",
+      { name: "x", path: "/etc/hostname" },
+      /requires read access to "\/etc\/hostname"/,
+      4,
+    ],
+    [
+      "install_skill: nobody to ask",
+      "install_skill",
+      { name: "x", content: skill("x", "X") },
+      /Refused: requires write access to ".*home\/skills\/x\/SKILL\.md"/,
+      4,
+    ],
+    [
+      "install_skill: writing in the project allowed is not enough",
+      "install_skill",
+      { name: "x", content: skill("x", "X"), where: "project" },
+      /Refused: requires write access to ".zz\/skills\/x\/SKILL\.md"/,
+      4,
+    ],
+    [
+      "uninstall_skill: nobody to ask",
+      "uninstall_skill",
+      { name: "pdf" },
+      /Refused: requires write access to ".*home\/skills\/pdf\/SKILL\.md"/,
+      4,
+    ],
+    ["uninstall_skill: none", "uninstall_skill", { name: "none" }, /Cannot uninstall skill 'none': there is none/, 1],
+  ] as const)
+    test(what, async () => {
+      const ran = await zz(tools, ["--allow-write=.", "--call", name, JSON.stringify(args)]);
+      match(ran.stdout + ran.stderr, expected);
+      equal(ran.code, code, ran.stderr);
+      ok(existsSync(join(tools.home, "skills/pdf/SKILL.md")));
+      ok(!existsSync(join(tools.home, "skills/x")) && !existsSync(join(tools.cwd, ".zz/skills/x")));
+    });
+
+  test("install_skill shows the whole text, and writes into the home", async () => {
+    const where = place();
+    const asked: string[] = [];
+    const core = await createZz({ root: where.cwd, home: where.home, save: false });
+    core.ask = async (question) => {
+      asked.push(question);
+      return "y";
+    };
+    const text = skill("new", "A new one", "", Array.from({ length: 300 }, (_, i) => `line ${i}`).join("\n"));
+    const [got] = await play(core, [["install_skill", { name: "new", content: text }]]);
+    match(got!.text, /^Installed skill 'new' in .*home\/skills\/new \(1 file\)\./);
+    for (const line of text.trimEnd().split("\n")) ok(asked[0]!.includes(`┃ ${line}`), line);
+    const file = join(where.home, "skills/new/SKILL.md");
+    equal(readFileSync(file, "utf8"), text);
+  });
+
+  test("what was installed in the home is undone, and done again", async () => {
+    const where = place();
+    const file = join(where.home, "skills/new/SKILL.md");
+    const words = JSON.stringify({ name: "new", content: skill("new", "A new one") });
+    const ran = await zz(where, [`--allow-write=${join(where.home, "skills")}`, "--call", "install_skill", words]);
+    equal(ran.code, 0, ran.stderr);
+    equal(readFileSync(file, "utf8"), skill("new", "A new one"));
+    equal((await zz(where, ["--undo"])).code, 0);
+    ok(!existsSync(file) && !existsSync(dirname(file)));
+    equal((await zz(where, ["--redo"])).code, 0);
+    equal(readFileSync(file, "utf8"), skill("new", "A new one"));
+  });
+
+  test("a folder is installed with its text files, and uninstalled whole", async () => {
+    const core = await createZz({ root: tools.cwd, home: place().home, save: false });
+    core.ask = async () => "y";
+    const got = await play(core, [["install_skill", { name: "made", path: "made" }]]);
+    match(got[0]!.text, /\(2 files\)[\s\S]*Left out, since only text can be shown before it is asked for: logo\.bin\./);
+    const folder = join(core.options.home, "skills/made");
+    equal(readFileSync(join(folder, "more/notes.md"), "utf8"), "notes");
+    ok(!existsSync(join(folder, "logo.bin")));
+    const gone = await play(core, [["uninstall_skill", { name: "made" }]]);
+    match(gone[0]!.text, /Uninstalled skill 'made' from .* \(2 files\)/);
+    ok(!existsSync(join(folder, "SKILL.md")) && !existsSync(join(folder, "more/notes.md")));
+  });
+
+  test("uninstalling a linked skill removes the link alone", async () => {
+    const real = mkdtempSync(join(tmpdir(), "zz-skill-"));
+    writeFileSync(join(real, "SKILL.md"), skill("linked", "Linked"));
+    const where = placed({ "~/skills/linked": `->${real}` });
+    const core = await createZz({ root: where.cwd, home: where.home, save: false });
+    core.ask = async () => "y";
+    const [got] = await play(core, [["uninstall_skill", { name: "linked" }]]);
+    match(got!.text, /\(a link\)/);
+    ok(!existsSync(join(where.home, "skills/linked")));
+    ok(existsSync(join(real, "SKILL.md")));
+  });
+
+  test("a person who says no leaves everything", async () => {
+    const where = place();
+    const core = await createZz({ root: where.cwd, home: where.home, save: false });
+    core.ask = async (question) => (question.startsWith("Why not") ? "" : "n");
+    const [got] = await play(core, [["install_skill", { name: "new", content: skill("new", "New") }]]);
+    match(got!.text, /Refused: the person said no/);
+    ok(!existsSync(join(where.home, "skills")));
+  });
+
+  test("the model reads a skill by itself, without a question", async (t) => {
+    const where = placed({ "~/skills/pdf/SKILL.md": skill("pdf", "Fills forms") });
+    const fake = await fakeOpenAI([call(["read_skill", { name: "pdf" }]), say("Done.")]);
+    t.after(fake.close);
+    const ran = await zz(where, [...asks(fake.url), "--once", "hello"]);
+    equal(ran.code, 0, ran.stderr);
+    match(fake.requests[1]!.body.messages.at(-1).content, /Body of pdf\./);
+  });
+});
+
+// ── commands ──
+
+test("/skills in one-shot", async (t) => {
+  const fake = await fakeOpenAI([say("Good.")]);
+  t.after(fake.close);
+  const ran = await zz(tools, [...asks(fake.url), "--once", "/skills"]);
+  match(ran.stderr, / {2}pdf: Fills forms \(home, /);
+  match(ran.stderr, /! bad: left out/);
+});
+
+test("/skill in one-shot: none of that name, and none named", async (t) => {
+  const fake = await fakeOpenAI([say("Good.")]);
+  t.after(fake.close);
+  const wrong = await zz(tools, [...asks(fake.url), "--once", "/skill pfd"]);
+  match(wrong.stderr, /Cannot use skill 'pfd'/);
+  equal(wrong.code, 1);
+  match((await zz(tools, [...asks(fake.url), "--once", "/skill"])).stderr, /Cannot tell which skill/);
+});
+
+test("/skill puts one in force until it is off; /context shows it; the prefix stays; a resumed session has it", async (t) => {
+  const where = placed({ "~/skills/pdf/SKILL.md": skill("pdf", "Fills forms") });
+  const { say: says, term, fake, type, sees, leave } = await sitting(t, where);
+  await says("one");
+  type(`/skill pdf${KEY.enter}`);
+  await sees("is in force for this conversation");
+  await says("two", /two[\s\S]*Good\./);
+  type(`/context${KEY.enter}`);
+  await sees("prompt: active-skills");
+  await term.asked(2);
+  await leave();
+  const [first, second] = fake.requests.map(({ body }) => body.messages[0].content as string);
+  ok(second!.startsWith(first!) && second!.length > first!.length);
+  match(second!, /# pdf \(the person put it in force/);
+  const again = await fakeOpenAI([say("Good.")]);
+  t.after(again.close);
+  await zz(where, [...asks(again.url), "-c", "--once", "three"]);
+  match(again.requests[0]!.body.messages[0].content, /# pdf \(the person put it in force/);
+  await zz(where, [...asks(again.url), "-c", "--once", "/skill pdf off"]);
+});
+
+async function sitting(t: TestContext, where: Place) {
+  const term = await repl(t, { where });
+  return { ...term, term };
+}

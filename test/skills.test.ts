@@ -128,6 +128,9 @@ async function told(t: TestContext, where: Place, words: string, ...more: string
   return { ...ran, system: fake.requests[0]!.body.messages[0].content as string };
 }
 
+/** What stands before everything that a turn may change. */
+const steady = (system: string): string => system.split(/\n\n--- (?:ACTIVE SKILLS|RUNTIME) ---/)[0]!;
+
 describe("the prompt", { concurrency: 2 }, () => {
   test("says nothing of skills when there are none", async (t) => {
     const { system, stderr } = await told(t, place(), "read the pdf");
@@ -141,8 +144,8 @@ describe("the prompt", { concurrency: 2 }, () => {
     match(plain.system, /--- SKILLS ---\n[^\n]+read_skill[^\n]+\n- pdf-forms: Fills forms\n--- END SKILLS ---/);
     doesNotMatch(plain.system, /Body of/);
     const calling = await told(t, where, "read the pdf");
-    ok(calling.system.startsWith(`${plain.system}\n\n--- ACTIVE SKILLS ---\n# pdf-forms`), "the prefix stays");
-    match(calling.system, /Body of pdf-forms\.\n--- END ACTIVE SKILLS ---$/);
+    ok(calling.system.startsWith(`${steady(plain.system)}\n\n--- ACTIVE SKILLS ---\n# pdf-forms`), "the prefix stays");
+    match(calling.system, /Body of pdf-forms\.\n--- END ACTIVE SKILLS ---\n\n--- RUNTIME ---/);
   });
 
   test("the project's skill goes before the home's of the same name", async (t) => {
@@ -241,7 +244,7 @@ test("building the prompt again takes far less than 10 ms with 50 skills of whic
     const started = performance.now();
     const parts = await about.prompt();
     times.push(performance.now() - started);
-    match(parts.at(-1)!.text, /^--- ACTIVE SKILLS ---\n# s-7 \(/);
+    match(parts.find(({ name }) => name === "active-skills")!.text, /^--- ACTIVE SKILLS ---\n# s-7 \(/);
   }
   const median = times.toSorted((a, b) => a - b)[15]!;
   ok(median < 10, `${median} ms`);
@@ -518,7 +521,7 @@ test("/skill puts one in force until it is off; /context shows it; the prefix st
   await term.asked(2);
   await leave();
   const [first, second] = fake.requests.map(({ body }) => body.messages[0].content as string);
-  ok(second!.startsWith(first!) && second!.length > first!.length);
+  ok(second!.startsWith(`${steady(first!)}\n\n--- ACTIVE SKILLS ---`));
   match(second!, /# pdf \(the person put it in force/);
   const again = await fakeOpenAI([say("Good.")]);
   t.after(again.close);

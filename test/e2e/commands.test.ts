@@ -356,7 +356,7 @@ describe("status", { concurrency: 2 }, () => {
     const { gives } = await talk(t, []);
     const shown = await gives(
       "/prompt session",
-      /\[session: project, from facts, about \d+ tokens\]\n[\s\S]*Folder: [\s\S]*›$/,
+      /\[session: project, from surroundings, about \d+ tokens\]\n[\s\S]*Folder: [\s\S]*›$/,
     );
     doesNotMatch(shown, /\[base: |in all\]/);
     await gives("/prompt nothing", "There are: base, tools, session");

@@ -169,7 +169,7 @@ describe("the conversation", { concurrency: 2 }, () => {
     await gives("/retry", "Again: “which colour”.");
     await gives("", "Blue.");
     equal(sent().length, 1);
-    deepEqual(fake.requests[1]!.body.messages, fake.requests[0]!.body.messages);
+    deepEqual(fake.requests[1]!.body.messages.slice(1), fake.requests[0]!.body.messages.slice(1));
     ok(JSON.stringify(sent()).includes(pixel.slice(0, 40)));
     equal((await leaves())[0]!.filter((line) => line.message?.role === "user").length, 2);
   });

@@ -14,7 +14,7 @@ const DEEPEST = 24; // quotes and lists inside one another; deeper ones stay as 
 const PATIENCE = 1_500; // ms to parse; what is not parsed by then stays as it was written
 const MOST_COLOURED = 20_000; // characters of a block of code that gets colours: some languages take the square of it
 const LONGEST_COLOURED = 1_000; // characters of its longest line, for the same reason
-const COLOURING = 500; // ms for the colours of all code in a text; what comes after that has none
+const COLOURING = 200; // ms for the colours of all code in a text; what comes after that has none
 const NARROWEST = 8; // columns; where less would be left, nothing is indented
 const LONGEST_WORD = 12; // columns that a table gives to a word before it cuts it
 

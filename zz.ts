@@ -1608,10 +1608,8 @@ export function clean(text: string): string {
 
 /** The same for an answer that was rendered: its colours and links stay. The model's own text was cleaned before. */
 export const cleanRendered = (text: string): string =>
-  text
-    .split(/(\x1b\[[\d;]*m|\x1b\]8;;[!-~]*\x1b\\)/)
-    .map((piece, i) => (i % 2 ? piece : clean(piece)))
-    .join("");
+  text.replace(/\r\n/g, "\n").replace(PAINT_OR_UNSAFE, (found) => (/^\x1b./.test(found) ? found : clean(found)));
+const PAINT_OR_UNSAFE = new RegExp(`\\x1b\\[[\\d;]*m|\\x1b\\]8;;[!-~]*\\x1b\\\\|${UNSAFE.source}`, "gu");
 const showAnswer = (text: string): Promise<void> => printLine(text, cleanRendered);
 
 export const say = (text: string): void => void process.stderr.write(`${clean(text)}\n`);

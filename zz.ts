@@ -1607,9 +1607,16 @@ export function clean(text: string): string {
 }
 
 /** The same for an answer that was rendered: its colours and links stay. The model's own text was cleaned before. */
-export const cleanRendered = (text: string): string =>
-  text.replace(/\r\n/g, "\n").replace(PAINT_OR_UNSAFE, (found) => (/^\x1b./.test(found) ? found : clean(found)));
-const PAINT_OR_UNSAFE = new RegExp(`\\x1b\\[[\\d;]*m|\\x1b\\]8;;[!-~]*\\x1b\\\\|${UNSAFE.source}`, "gu");
+export function cleanRendered(text: string): string {
+  if (!UNSAFE_BUT_PAINT.test(text)) return text; // nearly all that there is, in a tenth of the time
+  return text
+    .replace(/\r\n/g, "\n")
+    .replace(PAINT_OR_UNSAFE, (found) => (/^\x1b./.test(found) ? found : clean(found)));
+}
+const PAINT = "\\x1b\\[[\\d;]*m|\\x1b\\]8;;[!-~]*\\x1b\\\\";
+const PAINT_OR_UNSAFE = new RegExp(`${PAINT}|${UNSAFE.source}`, "gu");
+/** The second half of what ends a link is by itself a sequence that ends nothing. */
+const UNSAFE_BUT_PAINT = new RegExp(`\r\n|(?!${PAINT}|\\x1b\\\\)${UNSAFE.source}`, "u");
 const showAnswer = (text: string): Promise<void> => printLine(text, cleanRendered);
 
 export const say = (text: string): void => void process.stderr.write(`${clean(text)}\n`);

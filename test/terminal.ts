@@ -13,6 +13,8 @@ export interface Terminal {
   resize(cols: number, rows: number): void;
   /** Every byte that was written, as it came. */
   raw(): string;
+  /** From now on the bytes are only read: for what must be measured without this screen's own work. */
+  shut(): void;
   /** Waits until the screen holds the text; fails with the screen after 10 s. */
   sees(text: string | RegExp): Promise<string>;
   exited: Promise<number>;
@@ -39,10 +41,10 @@ export function terminal(
   const [command, ...rest] = how.shell ? ["bash", "-c", how.shell(zz)] : all;
   const pty = spawn(command!, rest, { cols, rows, cwd: where.cwd, env, name: env.TERM });
   const view = new xterm.Terminal({ cols, rows, allowProposedApi: true });
-  let bytes = "";
+  let [bytes, blind] = ["", false];
   pty.onData((data) => {
     bytes += data;
-    view.write(data);
+    if (!blind) view.write(data);
   });
   let alive = true;
   after(() => alive && pty.kill("SIGKILL"));
@@ -63,6 +65,7 @@ export function terminal(
     exited,
     type: (keys) => pty.write(keys),
     raw: () => bytes,
+    shut: () => void (blind = true),
     resize(cols, rows) {
       pty.resize(cols, rows);
       view.resize(cols, rows);

@@ -12,6 +12,7 @@ export type Look = { width: number; theme: Theme; links?: boolean };
 
 const DEEPEST = 24; // quotes and lists inside one another; deeper ones stay as they were written
 const PATIENCE = 1_500; // ms to parse; what is not parsed by then stays as it was written
+const PLACES = 16; // where it parses, between two looks at the clock
 const MOST_COLOURED = 20_000; // characters of a block of code that gets colours: some languages take the square of it
 const LONGEST_COLOURED = 1_000; // characters of its longest line, for the same reason
 const COLOURING = 200; // ms for the colours of all code in a text; what comes after that has none
@@ -81,11 +82,12 @@ function lex(lexer: Lexer, source: string): Token[] {
   return lexer.tokens;
 }
 
-/** The first thing that is tried at each place looks at the clock: false goes on. */
+/** What is tried first at each place looks at the clock now and then: false goes on. */
 function tokenizer(): NonNullable<MarkedExtension["tokenizer"]> {
   const deadline = performance.now() + PATIENCE;
+  let places = 0;
   const check = (): false => {
-    if (performance.now() > deadline) throw new Error("Cannot parse this text: it takes too long.");
+    if (++places % PLACES === 0 && performance.now() > deadline) throw new Error("Cannot parse this text: it takes too long.");
     return false;
   };
   return {
@@ -311,7 +313,8 @@ function fit(rows: string[][], room: number): number[] | undefined {
 }
 
 /** Columns on the screen; of what is known to be one or two columns wide, without cutting it up. */
-function width(text: string): number {
+function width(styled: string): number {
+  const text = styled.includes("\x1b") ? styled.replace(SEQUENCE, "") : styled;
   if (ONE_WIDE.test(text)) return text.length;
   return TWO_WIDE.test(text) ? text.length * 2 : stringWidth(text);
 }
@@ -332,7 +335,7 @@ const SEQUENCE = /\x1b\[([\d;]*)m|\x1b\]8;;[^\x1b]*\x1b\\/g;
 const LINK_END = "\x1b]8;;\x1b\\";
 /** A sequence that ends a style or a link. */
 const ENDS = /^\x1b\[(?:2[1-9]|[34]9)m$|^\x1b\]8;;\x1b/;
-const PIECE = /(\n)|( +)|((?:\x1b\[[\d;]*m|\x1b\]8;;[^\x1b]*\x1b\\|[^\x1b\n ])+)/g;
+const PIECE = /\n| +|[^\n ]+/g; // no sequence has a space in it
 const ONE_WIDE = /^[\x20-\x7e\xa1-\xac\xae-\u02ff\u0391-\u0482\u048a-\u052f\u2010-\u2027]*$/;
 const TWO_WIDE = /^[\u3001-\u3029\u3041-\u3096\u30a1-\u30fe\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60]*$/;
 /** In these scripts a line may end after each character, but not before what closes or after what opens. */
@@ -352,21 +355,15 @@ const WIDE_PIECE = new RegExp(
 function wrap(text: string, room: number, hard = false): string[] {
   if (text.length <= room && !/[^\x20-\x7e]/.test(text)) return [text.trim()];
   const lines: string[] = [];
-  let [line, used, gap, word] = ["", 0, "", ""];
-  for (const [, end, spaces, letters] of text.matchAll(PIECE)) {
-    if (letters) word += letters;
-    else place();
-    if (end) push();
-    else if (spaces) gap = spaces;
+  let [line, used, gap] = ["", 0, ""];
+  for (const piece of text.match(PIECE) ?? []) {
+    if (piece === "\n") push();
+    else if (piece[0] === " ") gap = piece;
+    else for (const part of split(piece, hard ? room : Infinity)) put(part, width(part));
   }
-  place();
   if (line) push();
   return settle(lines);
 
-  function place(): void {
-    if (word) for (const part of split(word, hard ? room : Infinity)) put(part, width(part));
-    word = "";
-  }
   /** To this line if it fits. */
   function put(part: string, size: number): void {
     if (size && used && used + gap.length + size > room) push();
@@ -413,6 +410,7 @@ function sequenceAt(text: string, at: number): string | undefined {
 
 /** Each line ends the styles that are open and the next one begins them again: none leaks into a margin or a border. */
 function settle(lines: string[]): string[] {
+  if (lines.length === 1) return lines;
   const open = new Map<string, string>(); // what begins a style, by what ends it
   return lines.map((line) => {
     if (!open.size && !line.includes("\x1b")) return line;

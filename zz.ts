@@ -1609,9 +1609,7 @@ export function clean(text: string): string {
 /** The same for an answer that was rendered: its colours and links stay. The model's own text was cleaned before. */
 export function cleanRendered(text: string): string {
   if (!UNSAFE_BUT_PAINT.test(text)) return text; // nearly all that there is, in a tenth of the time
-  return text
-    .replace(/\r\n/g, "\n")
-    .replace(PAINT_OR_UNSAFE, (found) => (/^\x1b./.test(found) ? found : clean(found)));
+  return text.replace(/\r\n/g, "\n").replace(PAINT_OR_UNSAFE, (found) => (/^\x1b./.test(found) ? found : clean(found)));
 }
 const PAINT = "\\x1b\\[[\\d;]*m|\\x1b\\]8;;[!-~]*\\x1b\\\\";
 const PAINT_OR_UNSAFE = new RegExp(`${PAINT}|${UNSAFE.source}`, "gu");

@@ -87,7 +87,8 @@ function tokenizer(): NonNullable<MarkedExtension["tokenizer"]> {
   const deadline = performance.now() + PATIENCE;
   let places = 0;
   const check = (): false => {
-    if (++places % PLACES === 0 && performance.now() > deadline) throw new Error("Cannot parse this text: it takes too long.");
+    if (++places % PLACES === 0 && performance.now() > deadline)
+      throw new Error("Cannot parse this text: it takes too long.");
     return false;
   };
   return {

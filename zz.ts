@@ -22,7 +22,19 @@ import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import type { Static, TSchema } from "typebox";
-import { learnWindow, modelOf, openChat, remember, save, sessions, takeBack } from "./kernel/chat.ts";
+import {
+  keepNews,
+  keepPrompt,
+  keepStates,
+  learnWindow,
+  modelOf,
+  openChat,
+  remember,
+  save,
+  sessions,
+  takeBack,
+  windowOf,
+} from "./kernel/chat.ts";
 import { commit, fileFault, type Held, LARGEST_READ, openFiles, ZZ } from "./kernel/files.ts";
 import { firstRules, gate, KINDS, nameOf, permissions, realPath } from "./kernel/gate.ts";
 import { preferences, settings, strangeSettings } from "./kernel/settings.ts";
@@ -89,11 +101,15 @@ export interface Ctx {
   edit?(text: string, name: string): Promise<string | undefined>; // in the person's own editor; undefined: not saved
   terminal?<T>(act: () => Promise<T>): Promise<T>; // lent to what draws and reads keys by itself
   call(tool: string, args: unknown): Promise<Result>; // through the same gate as the model's calls
+  request(what: Beside): Promise<Reply>; // asks a model beside the conversation: without tools, and nothing of it is kept
   note(text: string): void; // to the person, never to the model
   progress(text: string): void; // a live line while a tool runs
 }
 /** A line; with keys ("yn"), one of them, in lower or upper case as it stands there: whatever else is pressed is the empty text. */
 export type Ask = (question: string, keys?: string) => Promise<string>;
+
+/** What a model is asked beside the conversation. For its task the settings may name a model of its own: models.TASK. */
+export type Beside = { task: string; messages: Message[]; system?: string; model?: string };
 
 /** What there is, to look at: for commands such as /help and flags such as --tools. */
 export interface About {
@@ -104,7 +120,8 @@ export interface About {
   readonly plugins: { name: string; from: "zz" | "home" | "flag"; file: string; ms: number; failure?: string }[];
   readonly flags: Flag[];
   models(all?: boolean): Promise<{ models: Model[]; failures: string[] }>; // of every provider, or of the one that --model names
-  prompt(): Promise<{ name: string; slot: Slot; owner: string; text: string }[]>; // the system prompt, layer by layer
+  prompt(): Promise<(Part & { sent: "system" | "earlier" | "next" })[]>; // the system prompt, layer by layer; then what was news in an earlier message, and what will be in the next
+  window(model: string): Promise<number | undefined>; // tokens that a model takes in, where its provider tells
   complete(command: string, typed: string): Promise<Choice[]>; // what may stand after a command
 }
 /** Something to choose from. */
@@ -192,7 +209,11 @@ export interface Line {
   press(key: Press): void; // as if it had been pressed
 }
 
-/** Slots in order. All but "turn" render once a session, so that a provider's prefix cache holds. */
+/**
+ * Slots in order. Layers are rendered each turn, so they must be cheap, and are frozen within it. The system prompt stays
+ * as it was first sent, so that a provider's prefix cache holds: only "identity" and "rules" change it later. What is new
+ * in the others goes with the person's message.
+ */
 export interface Layer {
   name: string;
   slot: Slot;
@@ -200,6 +221,8 @@ export interface Layer {
   text: string | ((ctx: Ctx) => Awaitable<string | undefined>);
 }
 export type Slot = (typeof SLOTS)[number];
+/** A layer as it was rendered. */
+export type Part = { name: string; slot: Slot; owner: string; text: string };
 const SLOTS = ["identity", "rules", "project", "memory", "turn"] as const;
 
 export interface Provider {
@@ -219,9 +242,10 @@ export interface Endpoint {
 }
 export type Model = { id: string; window?: number; tools?: boolean; vision?: boolean };
 export interface ChatRequest {
-  model: string; // without the provider's name
+  task: string; // "chat", or what it is for beside the conversation
+  model: string; // provider/model: a wrapper may route it to another. The provider sees it without its own name
   system: string;
-  messages: Message[]; // repaired: every call has its result, no two of a role in a row
+  messages: Message[]; // the provider sees them repaired: every call has its result, no two of a role in a row
   tools: { name: string; description: string; schema: Record<string, unknown> }[];
   options: Record<string, unknown>; // what the person set, in the provider's own words
   endpoint: Endpoint;
@@ -250,13 +274,15 @@ export interface Call {
   broken?: string; // why the arguments cannot be used
   extra?: unknown;
 }
-export type Reply = { text: string; thinking: string; calls: Call[]; finish: Finish; usage?: Usage };
+export type Reply = { text: string; thinking: string; calls: Call[]; finish: Finish; usage?: Usage; model?: string };
 
 export type Message =
-  | { role: "user"; text: string; images?: Image[]; aside?: true } // aside: zz tells what the person did meanwhile
+  | (Told & { role: "user"; text: string; images?: Image[] })
   | (Made & { role: "assistant"; text: string; thinking?: string; calls?: Call[]; cut?: boolean })
   | { role: "tool"; id: string; name: string; text: string; failed?: boolean; images?: Image[] };
 
+/** aside: zz tells what the person did meanwhile; news: what is new in the layers, by their keys. */
+export type Told = { aside?: true; news?: Record<string, string> };
 /** Who gave an answer, what it cost, and how long after the person's message it was there. */
 export type Made = { model?: string; usage?: Usage; ms?: number };
 
@@ -272,6 +298,13 @@ export interface Chat {
   use(model: string): Promise<void>; // another model, from now on
   send(text: string): void; // as the person's next message
   attach(what: Image | string): void; // goes with the person's next message; a text before it
+  compact(what: Compaction): void; // from now on the model sees less; all of it stays in the session's file
+}
+/** Indices are those of `messages`. */
+export interface Compaction {
+  upTo?: number; // the messages before it are gone; it begins a turn
+  summary?: string; // stands for them
+  texts?: Record<number, string | number>; // what a message says now; a number: of each of its texts so many characters
 }
 
 /** The conversations that were saved, for commands. */
@@ -367,7 +400,10 @@ export interface Flag {
 export interface Events {
   started: { session: string | null; model: string; root: string; live: boolean; stays: boolean }; // live: a person watches; stays: for more than one turn
   phase: { from: Phase; to: Phase };
+  requested: ChatRequest; // as it went to the provider
   received: { tokens: number; ms: number; thinking: string }; // while a response streams
+  replied: Reply & { task: string; ms: number }; // the whole response
+  compacted: { before: number; after: number; summary?: string }; // messages
   retried: { attempt: number; wait: number; reason: string };
   thought: { text: string; ms: number }; // what the model thought before a reply
   planned: { calls: readonly Call[]; text: string };
@@ -428,6 +464,8 @@ export interface Settings {
   timeout?: number; // seconds without a byte from the provider
   options?: Record<string, unknown>;
   providers?: Record<string, Endpoint>;
+  models?: Record<string, string>; // by task
+  window?: number; // tokens, where the provider does not tell
   permissions?: { allow?: Rules; deny?: Rules };
   [plugin: string]: unknown;
 }
@@ -503,7 +541,7 @@ const LOAD_LIMIT = 10_000;
 const SLOW_LOAD = "loading took longer than 10 s. Move slow work into a tool.";
 const tooLong = (limit: number): string => `it took longer than ${limit / 1000} s`;
 const EVENTS = words<keyof Events>(
-  "started phase received retried thought planned decided changed called progressed asked noted answered failed",
+  "started phase requested received replied compacted retried thought planned decided changed called progressed asked noted answered failed",
 );
 const STEPS = words<keyof Steps>("line request call preview render prompt");
 /** Field by field what may be registered; "!" marks what must be there. */
@@ -947,6 +985,7 @@ function enter(core: Core, chat: LiveChat, to: Phase): void {
 // ── 8 Prompt ───────────────────────────────────────────────────────────────────────────────────────────
 
 const LAYER_BUDGET = 2_000;
+const LARGEST_SHARE = 8; // a layer takes at most this part of the window
 const CHARS_A_TOKEN = 4;
 
 /** Markdown in prompts/ whose front matter names a slot is a layer: zz's own, then the home's. */
@@ -1020,29 +1059,28 @@ function toolGuide(core: Core): Owned<Layer> {
   return { owner: "", value: { name: "tools", slot: "rules", budget: 4_000, text: () => lines().join("\n") } };
 }
 
-/** The system prompt. Layers that do not change are rendered once a session and kept in the chat. */
-async function buildPrompt(place: Place): Promise<string> {
-  return (await promptParts(place)).map(({ text }) => text).join("\n\n");
-}
-
-async function promptParts({ core, chat, ctx }: Place) {
+/** Layers as they are now, in the order of their slots. */
+async function layersNow({ core, chat, ctx }: Place): Promise<Part[]> {
   const order = (layer: Owned<Layer>) => SLOTS.indexOf(layer.value.slot);
-  const parts: Awaited<ReturnType<About["prompt"]>> = [];
+  const { system } = core.options;
+  const most = chat.window ? chat.window / LARGEST_SHARE : Number.POSITIVE_INFINITY;
+  const parts: Part[] = [];
   for (const layer of core.layers.toSorted((a, b) => order(a) - order(b) || compare(a.owner, b.owner))) {
-    const { name, slot } = layer.value;
-    const body = chat.layers.get(layer.value) ?? (await render(layer));
-    if (slot !== "turn") chat.layers.set(layer.value, body);
-    const title = name.replace(/[-_]/g, " ").toUpperCase();
-    if (body)
-      parts.push({ name, slot, owner: layer.owner || "zz", text: slot === "identity" ? body : block(title, body) });
+    const { owner, value } = layer;
+    const { name, slot } = value;
+    if (system !== undefined && slot === "identity" && owner) continue; // the person said who it is
+    const body = await render(layer);
+    const title = titleOf(name);
+    if (body) parts.push({ name, slot, owner: owner || ZZ, text: slot === "identity" ? body : block(title, body) });
   }
   return parts;
 
   async function render({ owner, value: { name, text, budget = LAYER_BUDGET } }: Owned<Layer>): Promise<string> {
-    if (typeof text === "string") return fit(text.trim(), budget);
+    const room = Math.min(budget, most);
+    if (typeof text === "string") return fit(text.trim(), room);
     try {
       const body = await within(Promise.resolve(text(ctx)), HOOK_LIMIT, tooLong(HOOK_LIMIT));
-      return fit((body ?? "").trim(), budget);
+      return fit((body ?? "").trim(), room);
     } catch (error) {
       note(core, `Layer '${name}' of '${owner}' was left out: ${reason(error)}`);
       return "";
@@ -1050,11 +1088,47 @@ async function promptParts({ core, chat, ctx }: Place) {
   }
 }
 
+/** The system prompt as it was first sent, what was told since, and what is news. */
+async function brief(place: Place): Promise<{ prompt: Part[]; told: Map<string, string>; news: Part[] }> {
+  const { prompt: first, messages } = place.chat;
+  const now = await layersNow(place);
+  const told = new Map<string, string>();
+  if (!first) return { prompt: now, told, news: [] };
+  const loose = first.filter((part) => !isFirm(part));
+  for (const message of messages)
+    if (message.role === "user") for (const [key, text] of Object.entries(message.news ?? {})) told.set(key, text);
+  const known = new Map([...loose.map((part) => [layerKey(part), part.text] as const), ...told]);
+  const news = now.filter((part) => !isFirm(part) && known.get(layerKey(part)) !== part.text);
+  const keys = new Set(now.map(layerKey));
+  for (const [key, text] of known) {
+    const gone = partOf(key, block(titleOf(key.split("/")[1]!), "Nothing any more."));
+    if (!keys.has(key) && text !== gone.text) news.push(gone);
+  }
+  return { prompt: [...now.filter(isFirm), ...loose], told, news };
+}
+const partOf = (key: string, text: string): Part => {
+  const [owner = "", name = ""] = key.split("/");
+  return { name, slot: "turn", owner, text };
+};
+const isFirm = ({ slot }: Part): boolean => slot === "identity" || slot === "rules";
+const layerKey = ({ owner, name }: Part): string => `${owner}/${name}`;
+
+/** Briefs the model for the turn whose message came last. What it is told is kept: the next requests begin alike. */
+async function tell(place: Place): Promise<string> {
+  const { core, chat } = place;
+  const { prompt, news } = await brief(place);
+  if (JSON.stringify(prompt) !== JSON.stringify(chat.prompt)) keepPrompt(core, chat, prompt);
+  if (news.length) keepNews(core, chat, Object.fromEntries(news.map((part) => [layerKey(part), part.text])));
+  return prompt.map(({ text }) => text).join("\n\n");
+}
+
+const titleOf = (name: string): string => name.replace(/[-_]/g, " ").toUpperCase();
 const block = (title: string, text: string): string => `--- ${title} ---\n${text}\n--- END ${title} ---`;
 
 /** At most so many tokens: the head and the tail, with a marker between. */
-export function fit(text: string, tokens: number): string {
-  const most = tokens * CHARS_A_TOKEN;
+export const fit = (text: string, tokens: number): string => fitChars(text, Math.floor(tokens * CHARS_A_TOKEN));
+
+export function fitChars(text: string, most: number): string {
   if (text.length <= most) return text;
   const [head, tail] = [Math.floor(most * 0.7), Math.floor(most * 0.2)];
   return `${text.slice(0, head)}\n[… ${text.length - head - tail} characters left out …]\n${text.slice(text.length - tail)}`;
@@ -1068,7 +1142,7 @@ export interface LiveChat extends Chat {
   model: string;
   phase: Phase;
   messages: Message[];
-  layers: Map<Layer, string>; // as they were rendered
+  prompt?: Part[] | undefined; // as it was first sent
   session?: Session;
   used?: number;
   window?: number;
@@ -1117,7 +1191,7 @@ export async function runTurn(core: Core, chat: LiveChat, text: string, ways: Wa
     chat.turn++;
     remember(core, chat, { role: "user", text, ...(images.length && { images }) });
     turn.answer.session = chat.id || null;
-    turn.system = await buildPrompt(turn);
+    turn.system = await tell(turn);
     for (;;) {
       const reply = await think(turn);
       remember(core, chat, messageOf(turn, reply));
@@ -1184,45 +1258,73 @@ export function seam(one: string, two: string): string {
   return one + two;
 }
 
-/** Sends a request, and again at most twice when what went wrong may pass. Nothing of it has been shown yet. */
-async function ask(turn: Turn, history: Message[], tools: ChatRequest["tools"]): Promise<Reply> {
+/** Asks the model. When that fails, the person may say to try again, perhaps with another model. */
+async function ask(turn: Turn, messages: Message[], tools: ChatRequest["tools"]): Promise<Reply> {
   const { core, chat, system } = turn;
   for (;;) {
-    const provider = providerNamed(core, chat.model); // the person may change it after a failure
-    const model = chat.model.slice(provider.name.length + 1);
-    const endpoint = endpointOf(core, provider.name);
-    const options = { ...core.options.settings.options, ...core.options.options };
-    const request = { model, system, messages: repair(history), tools, options, endpoint };
-    turn.answer.model = chat.model;
     try {
-      return await around(turn, "request", request, (request) => attempt(provider, request));
+      const reply = await send(turn, { task: "chat", model: chat.model, system, messages, tools });
+      turn.answer.model = reply.model ?? chat.model;
+      return reply;
     } catch (error) {
       const failed = error as Fault;
       if (chat.stop.signal.aborted || failed.dry || !(await core.atFault?.(failed, turn))) throw failed;
     }
   }
+}
 
-  async function attempt(provider: Provider, request: ChatRequest): Promise<Reply> {
-    for (let tried = 1; ; tried++) {
-      try {
-        return await receive(turn, provider, request);
-      } catch (error) {
-        const failed = error as Fault;
-        if (chat.stop.signal.aborted || failed.dry) throw failed;
-        const wait = failed.after ?? 500 * 2 ** (tried - 1) * (1 + Math.random() / 4);
-        if (failed.transient && wait > LONGEST_WAIT) failed.message += ` Try again in ${Math.ceil(wait / 1000)} s.`;
-        if (failed.transient && tried < TRIES && wait <= LONGEST_WAIT) {
-          await emit(core, "retried", { attempt: tried, wait: Math.round(wait), reason: reason(failed) });
-          const { setTimeout: sleep } = await import("node:timers/promises");
-          await sleep(wait, undefined, { signal: chat.stop.signal });
-        } else throw failed;
-      }
+/** Beside the conversation: no tools, and nothing of it is kept. */
+function beside(place: Place, { task, messages, system = "", model }: Beside): Promise<Reply> {
+  const { core, chat } = place;
+  return send(place, {
+    task,
+    model: model ?? core.options.settings.models?.[task] ?? chat.model,
+    system,
+    messages,
+    tools: [],
+  });
+}
+
+/** Through what is wrapped around a request, then to the provider that its model names. */
+async function send(
+  place: Place,
+  asked: Pick<ChatRequest, "task" | "model" | "system" | "messages" | "tools">,
+): Promise<Reply> {
+  const { core } = place;
+  const { name } = providerNamed(core, asked.model);
+  const options = { ...core.options.settings.options, ...core.options.options };
+  const request = { ...asked, options, endpoint: endpointOf(core, name) };
+  return around(place, "request", request, (request) => attempt(place, request));
+}
+
+/** Again at most twice when what went wrong may pass. Nothing of it has been shown yet. */
+async function attempt(place: Place, { model, messages, ...asked }: ChatRequest): Promise<Reply> {
+  const { core, chat } = place;
+  const provider = providerNamed(core, model);
+  const endpoint = endpointOf(core, provider.name);
+  const request = { ...asked, model: model.slice(provider.name.length + 1), messages: repair(messages), endpoint };
+  for (let tried = 1; ; tried++) {
+    try {
+      await emit(core, "requested", request);
+      const started = performance.now();
+      const reply = { ...(await receive(place, provider, request)), model };
+      await emit(core, "replied", { ...reply, task: asked.task, ms: Math.round(performance.now() - started) });
+      return reply;
+    } catch (error) {
+      const failed = error as Fault;
+      if (chat.stop.signal.aborted || failed.dry) throw failed;
+      const wait = failed.after ?? 500 * 2 ** (tried - 1) * (1 + Math.random() / 4);
+      if (failed.transient && wait > LONGEST_WAIT) failed.message += ` Try again in ${Math.ceil(wait / 1000)} s.`;
+      if (!failed.transient || tried === TRIES || wait > LONGEST_WAIT) throw failed;
+      await emit(core, "retried", { attempt: tried, wait: Math.round(wait), reason: reason(failed) });
+      const { setTimeout: sleep } = await import("node:timers/promises");
+      await sleep(wait, undefined, { signal: chat.stop.signal });
     }
   }
 }
 
 /** One answer of the provider, whole. The silence in it is limited, not its length. */
-async function receive({ core, chat }: Turn, provider: Provider, request: ChatRequest): Promise<Reply> {
+async function receive({ core, chat }: Place, provider: Provider, request: ChatRequest): Promise<Reply> {
   const started = performance.now();
   const { timeout = SILENCE_LIMIT } = core.options.settings;
   const seconds = timeout || Number.POSITIVE_INFINITY; // 0: no limit
@@ -1242,7 +1344,7 @@ async function receive({ core, chat }: Turn, provider: Provider, request: ChatRe
   function see(text: string, thinking: string): void {
     partial = { text, thinking };
     silence.putOff();
-    const { endpoint, ...shown } = request; // it may hold a key
+    const { endpoint, task, ...shown } = request; // the endpoint may hold a key
     if (core.options.dry) throw fault("dry run", { dry: shown });
     const tokens = Math.round((text.length + thinking.length) / CHARS_A_TOKEN);
     void emit(core, "received", { tokens, ms: Math.round(performance.now() - started), thinking });
@@ -1434,11 +1536,7 @@ async function breakOff({ core, chat }: Turn, error: Fault): Promise<Fault> {
 /** However a turn ended: what plugins keep is saved, and the next one may begin. */
 async function settle({ core, chat, answer, started }: Turn): Promise<void> {
   answer.ms = Math.round(performance.now() - started);
-  for (const [plugin, state] of core.states) {
-    const now = JSON.stringify(state.live);
-    if (now !== state.saved) save(core, chat, "state", { plugin, value: state.live });
-    state.saved = now;
-  }
+  keepStates(core, chat);
   await chat.session?.sync();
   enter(core, chat, "idle");
   chat.stop = new AbortController();
@@ -1475,6 +1573,7 @@ export function context(core: Core, chat: LiveChat): Ctx {
     get about() {
       return about({ core, chat, ctx });
     },
+    request: (what) => beside({ core, chat, ctx }, what),
     call: (name, args) => runCall({ core, chat, ctx }, { id: newId("call_"), name, args: args as Call["args"] }, true),
     note: (text) => note(core, text),
     progress: (text) => void emit(core, "progressed", { text }),
@@ -1503,7 +1602,15 @@ function about(place: Place): About {
       return allFlags(core);
     },
     models: (all = false) => listModels(core, all),
-    prompt: () => promptParts(place),
+    async prompt() {
+      const { prompt, told, news } = await brief(place);
+      const earlier = [...told].map(([key, text]) => partOf(key, text));
+      const sent = { system: prompt, earlier, next: news };
+      return Object.entries(sent).flatMap(([when, parts]) =>
+        parts.map((part) => ({ ...part, sent: when as keyof typeof sent })),
+      );
+    },
+    window: (model) => windowOf(core, model),
     async complete(command, typed) {
       const given = (await core.commands.get(command)?.value.complete?.(typed, ctx)) ?? [];
       return given.map((one) => (typeof one === "string" ? { name: one } : one));
@@ -1868,6 +1975,7 @@ async function repl(core: Core, open: Opening, first: Prompt, atStop: AtStop): P
     const command = core.commands.get(name)?.value;
     const names = [...OWN_COMMANDS.map((own) => own.name), ...core.commands.keys()];
     if (command) await command.run(rest, ctx);
+    if (command) keepStates(core, chat!);
     else if (name) say(`Cannot obey '/${name}': ${unknown("command", name, names)}`);
     else if (line) chat!.send(line.replace(/^\/\//, "/"));
     const text = chat!.next;

@@ -2,19 +2,25 @@
 import fs from "node:fs";
 import path from "node:path";
 import {
+  type Call,
+  type Compaction,
   type Core,
+  emit,
   endpointOf,
   fault,
   firstModel,
+  fitChars,
   type LiveChat,
   type Made,
   type Message,
   NO_ONE,
   note,
   PATIENCE,
+  type Part,
   type Place,
   providerNamed,
   type Sessions,
+  type Told,
   usage,
 } from "../zz.ts";
 import { fileFault, isChange } from "./files.ts";
@@ -44,7 +50,6 @@ export function openChat(core: Core, model: string, from?: Session | Saved): Liv
     phase: "idle",
     messages: [],
     attached: [],
-    layers: new Map(),
     turn: 0,
     log: [],
     seen: new Map(),
@@ -54,6 +59,13 @@ export function openChat(core: Core, model: string, from?: Session | Saved): Liv
     use: (given) => useModel(core, chat, given),
     send: (text) => void (chat.next = text),
     attach: (what) => void chat.attached.push(what),
+    compact(what) {
+      const before = chat.messages.length;
+      save(core, chat, "compaction", { ...what, before });
+      cut(chat, what);
+      const { summary } = what;
+      void emit(core, "compacted", { before, after: chat.messages.length, ...(summary && { summary }) });
+    },
   };
   takeUp(core, chat, from);
   return chat;
@@ -64,26 +76,33 @@ function takeUp(core: Core, chat: LiveChat, from?: Session | Saved): void {
   const own = from && "append" in from;
   delete chat.session;
   delete chat.used;
-  Object.assign(chat, { id: own ? from.header.id : null, turn: 0, log: [], seen: new Map(), layers: new Map() });
+  Object.assign(chat, { id: own ? from.header.id : null, turn: 0, log: [], seen: new Map() });
   if (own) {
     chat.session = from;
     chat.log.push(...from.entries.filter((entry) => /^(change|undone|redone)$/.test(entry.type)));
     chat.turn = Math.max(0, ...chat.log.filter(isChange).map(({ turn }) => turn));
   }
   replay(core, chat, from?.branch() ?? []);
-  if (!own) for (const message of chat.messages.splice(0)) remember(core, chat, message);
+  if (own) return;
+  for (const { type, id, parent, at, ...fields } of from?.branch() ?? [])
+    if (IN_FORCE.includes(type)) save(core, chat, type, fields);
 }
+/** Entries that make a conversation what it is. */
+const IN_FORCE: Entry["type"][] = ["message", "prompt", "news", "compaction", "state"];
 
 /** Messages and plugins' states as a branch has them. */
 function replay(core: Core, chat: LiveChat, branch: Entry[]): void {
   chat.messages = [];
+  delete chat.prompt;
   for (const state of core.states.values()) renew(state, JSON.parse(state.initial));
-  for (const { type, message, plugin, value } of branch) {
+  for (const { type, message, plugin, value, ...entry } of branch) {
     const state = type === "state" ? core.states.get(String(plugin)) : undefined;
     if (state) renew(state, value as object);
-    if (type !== "message") continue;
-    if (isMessage(message)) chat.messages.push(message);
-    else note(core, "A message of the session that cannot be understood was passed over.");
+    else if (type === "prompt") takePrompt(chat, entry.layers as Part[]);
+    else if (type === "news") addNews(chat, entry.news as Record<string, string>);
+    else if (type === "compaction" && entry.before === chat.messages.length) cut(chat, entry as Compaction);
+    else if (type === "message" && isMessage(message)) chat.messages.push(message);
+    else if (type === "message") note(core, "A message of the session that cannot be understood was passed over.");
   }
   const last = chat.messages.findLast((message) => "usage" in message && message.usage);
   const { usage } = (last ?? {}) as Made;
@@ -103,7 +122,6 @@ function goBack(core: Core, chat: LiveChat, to: number | null): void {
     throw fault(`Cannot go back to ${to}: there is nothing of that number. /tree lists what there is.`);
   chat.session?.append("back", {}, to);
   delete chat.used;
-  chat.layers.clear();
   replay(core, chat, chat.session?.branch() ?? []);
 }
 
@@ -117,13 +135,17 @@ async function useModel(core: Core, chat: LiveChat, given: string): Promise<void
   await learnWindow(core, chat);
 }
 
-/** What the provider says of the model. One that does not say, or does not answer, leaves it unknown. */
 export async function learnWindow(core: Core, chat: LiveChat): Promise<void> {
   const { model } = chat;
+  const window = await windowOf(core, model);
+  if (window && chat.model === model) chat.window = window;
+}
+
+/** What the provider says of the model, else the person. One that does not say, or does not answer, leaves it unknown. */
+export async function windowOf(core: Core, model: string): Promise<number | undefined> {
   const provider = providerNamed(core, model);
   const models = await provider.models(AbortSignal.timeout(PATIENCE), endpointOf(core, provider.name)).catch(() => []);
-  const window = models.find(({ id }) => model === `${provider.name}/${id}`)?.window;
-  if (window && chat.model === model) chat.window = window;
+  return models.find(({ id }) => model === `${provider.name}/${id}`)?.window ?? core.options.settings.window;
 }
 
 /** The model that a session used last. */
@@ -175,6 +197,68 @@ export function remember(core: Core, chat: LiveChat, message: Message): void {
   save(core, chat, "message", { message });
 }
 
+/** The system prompt from now on. One that is wholly new says all that was news. */
+export function keepPrompt(core: Core, chat: LiveChat, layers: Part[]): void {
+  takePrompt(chat, layers);
+  save(core, chat, "prompt", { layers });
+}
+
+function takePrompt(chat: LiveChat, layers: Part[]): void {
+  if (!chat.prompt) chat.messages = chat.messages.map((message) => without(message, "news"));
+  chat.prompt = layers;
+}
+
+/** What is new in the layers goes with the person's last message. */
+export function keepNews(core: Core, chat: LiveChat, news: Record<string, string>): void {
+  addNews(chat, news);
+  save(core, chat, "news", { news });
+}
+
+function addNews(chat: LiveChat, news: Record<string, string>): void {
+  const i = chat.messages.findLastIndex(({ role }) => role === "user");
+  const message = chat.messages[i];
+  if (message?.role === "user") chat.messages[i] = { ...message, news };
+}
+
+/** What the model does not see from now on. News that only stood there, it is told with the summary. */
+function cut(chat: LiveChat, { upTo = 0, summary, texts = {} }: Compaction): void {
+  const messages = chat.messages.map((message, i) => (texts[i] === undefined ? message : shortened(message, texts[i])));
+  const news = Object.assign({}, ...messages.slice(0, upTo).map((message) => (message as Told).news));
+  const told: Message[] = [
+    { role: "user", text: summary ?? "", aside: true, ...(Object.keys(news).length && { news }) },
+    { role: "assistant", text: "Understood. I go on from there." },
+  ];
+  chat.messages = [...(summary ? told : []), ...messages.slice(upTo)];
+  delete chat.prompt; // what changes it anyway is a time to make it anew
+  delete chat.used;
+}
+
+function shortened(message: Message, to: string | number): Message {
+  if (typeof to === "string") return { ...without(message, "images"), text: to };
+  const text = fitChars(message.text, to);
+  if (message.role !== "assistant" || !message.calls) return { ...message, text };
+  const args = (call: Call) =>
+    Object.fromEntries(
+      Object.entries(call.args).map(([name, value]) => [name, typeof value === "string" ? fitChars(value, to) : value]),
+    );
+  return { ...message, text, calls: message.calls.map((call) => ({ ...call, args: args(call) })) };
+}
+
+function without(message: Message, field: "news" | "images"): Message {
+  const { [field]: _, ...rest } = message as Message & Told & { images?: unknown };
+  return rest as Message;
+}
+
+/** What plugins keep, where it changed. */
+export function keepStates(core: Core, chat: LiveChat): void {
+  if (!chat.session) return; // with the first message
+  for (const [plugin, state] of core.states) {
+    const now = JSON.stringify(state.live);
+    if (now !== state.saved) save(core, chat, "state", { plugin, value: state.live });
+    state.saved = now;
+  }
+}
+
 export function keepLog(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void {
   const at = new Date().toISOString();
   chat.log.push({ id: 0, parent: null, at, type, ...fields });
@@ -185,7 +269,8 @@ export function keepLog(core: Core, chat: LiveChat, type: Entry["type"], fields:
 export function save(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void {
   const { home, root } = core.options;
   if (!chat.session && type !== "message" && type !== "change") return;
-  const title = (chat.messages[0]?.text ?? `${fields.tool} ${path.relative(root, String(fields.path))}`)
+  const said = (fields.message as Message | undefined) ?? chat.messages[0];
+  const title = (said?.text ?? `${fields.tool} ${path.relative(root, String(fields.path))}`)
     .replace(/\s+/g, " ")
     .trim()
     .slice(0, 80);

@@ -314,7 +314,8 @@ export const newSessionId = (at: string): string =>
 export function repair(history: readonly Message[]): Message[] {
   const fixed: Message[] = [];
   let open = new Map<string, number>(); // where in `fixed` the results of the last calls belong
-  for (const message of history) {
+  for (const given of history) {
+    const message = briefed(given);
     if (message.role === "tool") {
       const place = open.get(message.id);
       if (place !== undefined) fixed[place] = message;
@@ -332,6 +333,13 @@ export function repair(history: readonly Message[]): Message[] {
       open.set(id, fixed.push({ role: "tool", id, name, text: "[interrupted]", failed: true }) - 1);
   }
   return fixed;
+}
+
+/** What is new in the layers stands before the words that it goes with. */
+function briefed(message: Message): Message {
+  if (message.role !== "user" || !message.news) return message;
+  const { news, ...rest } = message;
+  return { ...rest, text: [...Object.values(news), rest.text].filter(Boolean).join("\n\n") };
 }
 
 function joined(one: Message, two: Message): Message {

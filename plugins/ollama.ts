@@ -35,7 +35,7 @@ export default (zz: Zz<typeof defaults>) => {
       return Promise.all(
         (await tags(signal, endpoint)).map(async ({ id }): Promise<Model> => {
           const info = await show(id, endpoint, signal).catch((): Shown => ({}));
-          const window = trained(info);
+          const window = windowOf(info, zz.config.window);
           return { id, ...(window && { window }), ...capabilities(info) };
         }),
       );
@@ -91,8 +91,6 @@ export default (zz: Zz<typeof defaults>) => {
       throw Object.assign(new Error(`Cannot send an image to '${model}': it does not see. Choose a model that does.`), {
         exit: 2,
       });
-    const own = Number(/^num_ctx\s+(\d+)/m.exec(info.parameters ?? "")?.[1] ?? 0);
-    const window = own || Math.min(trained(info) ?? zz.config.window, zz.config.window);
     return {
       model,
       messages: [...(system ? [{ role: "system", content: system }] : []), ...messages.map(toWire)],
@@ -104,7 +102,7 @@ export default (zz: Zz<typeof defaults>) => {
             function: { name, description, parameters: schema },
           })),
         }),
-      options: { num_ctx: window, ...rest },
+      options: { num_ctx: windowOf(info, zz.config.window) ?? zz.config.window, ...rest },
       ...(think !== undefined && { think }),
       ...(format !== undefined && { format }),
       ...(keep_alive !== undefined && { keep_alive }),
@@ -130,6 +128,13 @@ export function base(endpoint: Endpoint, host = process.env.OLLAMA_HOST): string
 function headers(endpoint: Endpoint): Record<string, string> {
   const key = endpoint.key ?? process.env.OLLAMA_API_KEY ?? endpoint.kept;
   return { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) };
+}
+
+/** What it takes in here: as the model's own file says, else what it was trained for, up to what is worth the memory. */
+function windowOf(info: Shown, most: number): number | undefined {
+  const own = Number(/^num_ctx\s+(\d+)/m.exec(info.parameters ?? "")?.[1] ?? 0);
+  const window = trained(info);
+  return own || (window && Math.min(window, most));
 }
 
 /** The window that the model was trained for. */

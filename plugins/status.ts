@@ -162,7 +162,9 @@ const BAR = 12;
 
 async function contextOf(ctx: Ctx): Promise<string> {
   const { chat, about } = ctx;
-  const layers = (await about.prompt()).map(({ name, text }) => ({ name: `prompt: ${name}`, tokens: tokensOf(text) }));
+  const layers = (await about.prompt()).flatMap(({ name, text, sent }) =>
+    sent === "system" ? [{ name: `prompt: ${name}`, tokens: tokensOf(text) }] : [],
+  );
   const schemas = about.tools.map(({ owner, ...told }) => JSON.stringify(told)).join("");
   const tools = { name: `what ${plural(about.tools.length, "tool")} take`, tokens: tokensOf(schemas) };
   const parts = [...layers, ...(about.tools.length ? [tools] : []), ...groups(chat.messages)];
@@ -194,6 +196,8 @@ export function groups(messages: readonly Message[]): Part[] {
     sums.set(name, { count: count + 1, tokens: before + tokens });
   };
   for (const message of messages) {
+    if (message.role === "user")
+      for (const [key, text] of Object.entries(message.news ?? {})) add(`prompt: ${key.split("/")[1]}`, tokensOf(text));
     if (message.role === "user") add(message.aside ? "what zz told it" : "your messages", tokensOf(message.text));
     else if (message.role === "tool") add(`results of ${message.name}`, tokensOf(message.text));
     else {
@@ -201,7 +205,10 @@ export function groups(messages: readonly Message[]): Part[] {
       add("answers and calls", message.usage?.output ?? tokensOf(message.text + calls));
     }
   }
-  return [...sums].map(([name, { count, tokens }]) => ({ name: `${name} (${count})`, tokens }));
+  return [...sums].map(([name, { count, tokens }]) => ({
+    name: name.startsWith("prompt: ") ? name : `${name} (${count})`,
+    tokens,
+  }));
 }
 
 /** The biggest first. */
@@ -221,6 +228,8 @@ export function chart(parts: Part[], whole: number, room: number): string[] {
 
 // /prompt
 
+const SENT = { system: "", earlier: ", told with an earlier message", next: ", goes with your next message" };
+
 async function prompt({ about }: Ctx, only = ""): Promise<Result> {
   const layers = await about.prompt();
   const parts = only ? layers.filter(({ name }) => name === only) : layers;
@@ -229,8 +238,8 @@ async function prompt({ about }: Ctx, only = ""): Promise<Result> {
       `Cannot show '${only}': there is no such layer. There are: ${layers.map(({ name }) => name).join(", ")}.`,
     );
   const shown = parts.map(
-    ({ name, slot, owner, text }) =>
-      `[${name}: ${slot}, from ${owner}, about ${plural(tokensOf(text), "token")}]\n${text}`,
+    ({ name, slot, owner, text, sent }) =>
+      `[${name}: ${slot}, from ${owner}, about ${plural(tokensOf(text), "token")}${SENT[sent]}]\n${text}`,
   );
   const all = parts.reduce((sum, { text }) => sum + tokensOf(text), 0);
   const data = parts.map((part) => ({ ...part, tokens: tokensOf(part.text) }));

@@ -1,9 +1,23 @@
-// The time, to the minute. The last layer of all, so that whatever stands before it stays in a provider's cache.
+// The time, to the minute when a conversation begins, and anew when what was said of it is old.
 import type { Zz } from "zz";
 
 const DAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
-export default (zz: Zz) => zz.layer({ name: "time", slot: "turn", text: () => told(new Date()) });
+const OLD = 10 * 60_000; // ms; until then what was said is near enough, and costs nothing
+
+export default (zz: Zz) => {
+  let last = { at: Number.NEGATIVE_INFINITY, text: "" };
+  zz.layer({
+    name: "time",
+    slot: "turn",
+    text({ chat }) {
+      const now = new Date();
+      const old = Math.abs(now.getTime() - last.at) >= OLD;
+      if (old || chat.messages.length < 2) last = { at: now.getTime(), text: told(now) };
+      return last.text;
+    },
+  });
+};
 
 /** Local, year first. By hand: the first use of Intl costs 15 ms, a fifth of a whole one-shot. */
 function told(now: Date): string {

@@ -21,13 +21,15 @@ function put(where: Place, name: string, content: string | Buffer): void {
   writeFileSync(file, content);
 }
 
-async function told(where: Place, args: string[] = [], how: How = {}): Promise<{ system: string; stderr: string }> {
+async function told(where: Place, args: string[] = [], how: How = {}): Promise<Told> {
   const fake = await fakeOpenAI([say("x")]);
   after(fake.close);
   const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...args, "hi"], how);
   equal(ran.code, 0, ran.stderr);
-  return { system: fake.requests[0]!.body.messages[0].content, stderr: ran.stderr };
+  const { messages } = fake.requests[0]!.body;
+  return { system: messages[0].content, messages, stderr: ran.stderr };
 }
+type Told = { system: string; messages: { content: string }[]; stderr: string };
 const layer = (system: string, title: string): string | undefined =>
   new RegExp(`^--- ${title} ---\\n([\\s\\S]*?)\\n--- END ${title} ---$`, "m").exec(system)?.[1];
 const has = (system: string, ...texts: string[]): void => {
@@ -201,7 +203,7 @@ describe("surroundings", { concurrency: 3 }, () => {
       ok(system.endsWith(`\n\n--- TIME ---\n${words}\n--- END TIME ---`), system.slice(-200));
     });
 
-  test("the prompt is the same to the byte within a minute, and its last lines alone differ in the next", async () => {
+  test("the prompt of a conversation is the same to the byte in every process; the time goes with a later message", async () => {
     const where = having({
       "AGENTS.md": "Tabs.",
       ".zz/SOUL.md": "Dry.",
@@ -213,14 +215,19 @@ describe("surroundings", { concurrency: 3 }, () => {
     const { set, env } = clock(where, "2026-01-02T03:04:05Z");
     const at = async (iso: string, ...args: string[]) => {
       set(iso);
-      return (await told(where, [...args, "--config", config], { env: { ...env, TZ: "UTC" } })).system;
+      return told(where, [...args, "--config", config], { env: { ...env, TZ: "UTC" } });
     };
     const first = await at("2026-01-02T03:04:05Z");
-    match(first, /--- REPO MAP/);
-    equal(await at("2026-01-02T03:04:59Z", "-c"), first);
-    const next = await at("2026-01-02T03:05:00Z", "-c");
-    equal(next, first.replace("03:04 (", "03:05 ("));
-    ok(next !== first);
+    match(first.system, /--- REPO MAP[\s\S]*03:04 \(/);
+    const second = await at("2026-01-02T03:04:59Z", "-c");
+    equal(second.system, first.system);
+    const third = await at("2026-01-02T03:05:00Z", "-c");
+    equal(third.system, first.system);
+    const said = (messages: Told["messages"]) => messages.at(-1)!.content;
+    const words = said(first.messages);
+    equal(said(second.messages), words);
+    equal(said(third.messages), `--- TIME ---\nFriday, 2026-01-02 03:05 (UTC+00:00)\n--- END TIME ---\n\n${words}`);
+    equal((await at("2026-01-02T03:05:30Z")).system, first.system.replace("03:04 (", "03:05 ("), "a new one");
   });
 
   test("the model is told which it is, and whether it has tools", async () => {

@@ -262,7 +262,7 @@ function someMarkdown(): fc.Arbitrary<string> {
 test("no line is wider than the width, none leaves a style open, none ends with a space, whatever the Markdown", () => {
   let seen = 0;
   fc.assert(
-    fc.property(someMarkdown(), fc.integer({ min: 24, max: 90 }), (markdown, columns) => {
+    fc.property(someMarkdown(), fc.integer({ min: 32, max: 90 }), (markdown, columns) => {
       const output = dark(markdown, columns, true);
       for (const line of output.split("\n")) {
         seen++;

@@ -427,7 +427,7 @@ describe("Ollama", { concurrency: 3 }, () => {
 
   // ── Listing ──
 
-  test("--models lists what is installed with the windows that were trained", async () => {
+  test("--models lists what is installed with the windows that they have here", async () => {
     const models = [
       { name: "lamp:7b", trained: 131_072, capabilities: ["completion", "tools", "vision"] },
       { name: "old:latest", trained: null, capabilities: null },
@@ -436,12 +436,12 @@ describe("Ollama", { concurrency: 3 }, () => {
     const { code, stdout } = await ask([], ["--models", "-m", "ollama"], { models });
     equal(code, 0);
     deepEqual(stdout.trimEnd().split(/ *\n/), [
-      "ollama/lamp:7b   131072 tokens",
+      "ollama/lamp:7b   32768 tokens",
       "ollama/old:latest",
       "ollama/small:1b  2048 tokens",
     ]);
     const json = JSON.parse((await ask([], ["--models", "-m", "ollama", "--json"], { models })).stdout);
-    deepEqual(json[0], { id: "ollama/lamp:7b", window: 131_072, tools: true, vision: true });
+    deepEqual(json[0], { id: "ollama/lamp:7b", window: 32_768, tools: true, vision: true });
     deepEqual(json[1], { id: "ollama/old:latest" });
   });
 

@@ -520,13 +520,13 @@ test("/skill puts one in force until it is off; /context shows it; the prefix st
   await sees("prompt: active-skills");
   await term.asked(2);
   await leave();
-  const [first, second] = fake.requests.map(({ body }) => body.messages[0].content as string);
-  ok(second!.startsWith(`${steady(first!)}\n\n--- ACTIVE SKILLS ---`));
-  match(second!, /# pdf \(the person put it in force/);
+  const [first, second] = fake.requests.map(({ body }) => body.messages);
+  equal(second[0].content, first[0].content);
+  match(second.at(-1).content, /^--- ACTIVE SKILLS ---\n# pdf \(the person put it in force[\s\S]*\n\ntwo$/);
   const again = await fakeOpenAI([say("Good.")]);
   t.after(again.close);
   await zz(where, [...asks(again.url), "-c", "--once", "three"]);
-  match(again.requests[0]!.body.messages[0].content, /# pdf \(the person put it in force/);
+  deepEqual(again.requests[0]!.body.messages.slice(0, 4), second);
   await zz(where, [...asks(again.url), "-c", "--once", "/skill pdf off"]);
 });
 

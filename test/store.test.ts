@@ -258,7 +258,7 @@ test("a header only is a session without entries, and can be continued", async (
   equal(ran.stderr, "");
   deepEqual(folder(where.home), [`${ID}.jsonl`]);
   deepEqual(
-    look(where.home).branch.map(({ message }) => message?.text),
+    look(where.home).branch.flatMap(({ message }) => message?.text ?? []),
     ["ping", "pong"],
   );
 });
@@ -505,7 +505,7 @@ for (const [what, tail] of [
         .replace(".jsonl", ""),
     );
     deepEqual(
-      copy.branch.map(({ message }) => message?.text),
+      copy.branch.flatMap(({ message }) => message?.text ?? []),
       ["said 1", "said 2", "ping", "pong"],
     );
   });
@@ -615,7 +615,7 @@ onDisk("a disk that fills up in mid-turn costs the saving, not the answer, and l
   const { branch, heard } = look(where.home, name!.replace(".jsonl", ""));
   deepEqual(heard, []);
   deepEqual(
-    branch.map(({ message }) => message?.text),
+    branch.flatMap(({ message }) => message?.text ?? []),
     ["ping"],
   );
 });

@@ -17,6 +17,7 @@ const MOST = 40; // rows of an answer
 const MOST_NAMES = 12; // of one file
 const LONGEST_PART = 400; // lines
 const MAP_TOKENS = 2_000;
+const WORTH = 0.3; // of the map's lines must be new before it is told again
 const LAYER_PATIENCE = 2_000; // ms that the first message waits for the map
 
 const MOST_MEANT = 12; // definitions of one name
@@ -431,7 +432,9 @@ export function openAnswers({ root, about: { home } }: Ctx, config: typeof defau
       message.role === "user" && !message.aside ? [message.text] : [],
     );
     const { text } = await mapFor(index, { query: words.slice(-3).join("\n"), tokens: config.tokens }, ctx);
-    layered = { version: index.version, text: text && `${text}\n${VERIFY}` };
+    const told = words.length > 1 ? layered?.text : undefined; // the model has that one
+    const shown = text && `${text}\n${VERIFY}`;
+    layered = { version: index.version, text: told && !differs(told, shown) ? told : shown };
   }
 
   async function reindex(ctx: Ctx): Promise<string> {
@@ -441,6 +444,13 @@ export function openAnswers({ root, about: { home } }: Ctx, config: typeof defau
     const broken = index.files.filter((file) => index.facts(file)!.parseError).length;
     return `Indexed ${index.files.length} files with ${count} symbols in ${(index.ms / 1000).toFixed(1)} s${broken ? `; ${broken} have syntax errors` : ""}${index.left ? `; ${index.left} are left out` : ""}.`;
   }
+}
+
+/** So much that it is worth telling again: the model knows its own edits. */
+function differs(old: string, text: string): boolean {
+  const had = new Set(old.split("\n"));
+  const lines = text.split("\n");
+  return lines.filter((line) => !had.has(line)).length > lines.length * WORTH;
 }
 
 /** For work that is nobody's turn: it asks nothing, says nothing and is not broken off with the turn. */

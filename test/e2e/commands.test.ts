@@ -115,7 +115,7 @@ describe("the conversation", { concurrency: 2 }, () => {
       ["three", "C."],
     ] as const)
       await gives(said, answer);
-    await gives("/back", "Took back “three”. /back #5 brings it again.");
+    await gives("/back", "Took back “three”. /back #6 brings it again.");
     await gives("four", "D.");
     deepEqual(sent(), ["one", "A.", "two", "B.", "four"]);
     await gives("/back 2", "Took back 2 messages, from “two” on.");
@@ -189,7 +189,7 @@ describe("the conversation", { concurrency: 2 }, () => {
     await gives("one", "A.");
     await gives("two", "B.");
     await gives("/retry", "C.");
-    await gives("/tree", /● #1 one → A\.\n {2}○ #3 two → B\.\n● #6 two → C\.\n● in force; \/back #ID goes there\./);
+    await gives("/tree", /● #1 one → A\.\n {2}○ #4 two → B\.\n● #7 two → C\.\n● in force; \/back #ID goes there\./);
     await gives("/clear", "starts from nothing");
     await gives("/tree", /○ #1 one → A\.[\s\S]*None in force/);
   });

@@ -17,7 +17,7 @@ const MOST = 40; // rows of an answer
 const MOST_NAMES = 12; // of one file
 const LONGEST_PART = 400; // lines
 const MAP_TOKENS = 2_000;
-const WORTH = 0.3; // of the map's lines must be new before it is told again
+const WORTH = 0.1; // of the map's lines must be new before it is told again
 const LAYER_PATIENCE = 2_000; // ms that the first message waits for the map
 
 const MOST_MEANT = 12; // definitions of one name

@@ -108,7 +108,7 @@ const systems = (fake: { requests: { body: any }[] }): string[] =>
 const mapIn = (system: string): string | undefined =>
   /--- REPO MAP ---\n([\s\S]*?)\n--- END REPO MAP ---/.exec(system)?.[1];
 
-test("at the prompt the model is told the map; it stays as it is until code changes", async (t) => {
+test("at the prompt the model is told the map; when code has changed it is told again, with the message", async (t) => {
   const edit = { path: "src/other.ts", old_string: "export const dim = 1;", new_string: "export const bright = 1;" };
   const fake = await fakeOpenAI([
     ...[say("one."), say("two."), call(["read_file", { path: "src/other.ts" }]), call(["edit_file", edit])],
@@ -135,7 +135,10 @@ test("at the prompt the model is told the map; it stays as it is until code chan
   equal(maps[1], maps[0]);
   equal(maps[2], maps[0]);
   ok(!maps[0]!.includes("bright"));
-  match(maps.at(-1)!, /export const bright/);
+  equal(maps.at(-1), maps[0], "the prompt stays");
+  const said = fake.requests.map(({ body }) => body.messages.at(-1).content);
+  match(said.at(-1), /^--- REPO MAP ---\n[\s\S]*export const bright[\s\S]*\n\nand now$/);
+  equal(said[1], "more about the lamp");
 });
 
 test("one answer in a pipe is not told the map, unless the settings say so", async (t) => {

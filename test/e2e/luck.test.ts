@@ -154,7 +154,7 @@ test("A session is the file that it is in, whatever its header says", async (t) 
   const where = place();
   const file = lay(where, "mine", { ...header, id: "../../evil", root: where.cwd });
   equal((await zz(where, asks(fake.url, "--once", "-c", "hi"))).code, 0);
-  equal(readFileSync(file, "utf8").trim().split("\n").length, 3);
+  equal(readFileSync(file, "utf8").trim().split("\n").length, 4);
   ok(!existsSync(join(where.home, "..", "evil.jsonl")));
 });
 

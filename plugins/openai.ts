@@ -14,6 +14,22 @@ export const settings = {
   },
 };
 
+/** Tokens that well-known models take in, for servers that do not tell. The first that fits. */
+const WINDOWS: [names: RegExp, window: number][] = [
+  [/(^|\/)gpt-5/, 272_000],
+  [/(^|\/)gpt-4\.1/, 1_047_576],
+  [/(^|\/)(gpt-4o|chatgpt-4o|gpt-4-turbo)/, 128_000],
+  [/(^|\/)gpt-3\.5-turbo/, 16_385],
+  [/(^|\/)(o1|o3|o4-mini)(-\d|-pro|$)/, 200_000],
+  [/(^|\/)claude-/, 200_000],
+  [/(^|\/)gemini-(1\.5-flash|2)/, 1_048_576],
+  [/(^|\/)gemini-1\.5-pro/, 2_097_152],
+  [/(^|\/)deepseek-(chat|reasoner)$/, 65_536],
+  [/(^|\/)(mistral-large|mistral-small|ministral)/, 128_000],
+  [/(^|\/)grok-3/, 131_072],
+  [/(^|\/)grok-4/, 256_000],
+];
+
 export default (zz: Zz<typeof defaults>) => {
   /** Fields that a server refused, by its address: left out from then on. */
   const refused = new Map<string, Set<string>>();
@@ -28,7 +44,9 @@ export default (zz: Zz<typeof defaults>) => {
       const models: any[] = Array.isArray(body) ? body : (body.data ?? body.models ?? []);
       return models.map((model) => {
         const window = model.context_length ?? model.context_window ?? model.max_context_length ?? model.max_model_len;
-        return { id: String(model.id ?? model.name), ...(window && { window: Number(window) }) };
+        const id = String(model.id ?? model.name);
+        const known = window ? Number(window) : WINDOWS.find(([names]) => names.test(id))?.[1];
+        return { id, ...(known && { window: known }) };
       });
     },
 

@@ -52,18 +52,54 @@ export const refuse = (status: number, body: unknown, headers: Record<string, st
 });
 
 /** The base URL ends in /v1. Requests to other paths than the two get 404. */
-export async function fakeOpenAI(script: Script): Promise<Fake> {
-  const fake = await serve(script, {
-    "GET /v1/models": () =>
-      refuse(200, {
-        object: "list",
-        data: [
-          { id: "m", object: "model" },
-          { id: "n", context_length: 8192 },
-        ],
-      }),
-  });
+export async function fakeOpenAI(script: Script, models: object[] = MODELS): Promise<Fake> {
+  const fake = await serve(script, { "GET /v1/models": () => refuse(200, { object: "list", data: models }) });
   return { ...fake, url: `${fake.url}/v1` };
+}
+const MODELS = [
+  { id: "m", object: "model" },
+  { id: "n", context_length: 8192 },
+];
+
+export type Strict = Fake & { refusals: string[]; most: () => number };
+/** As strict as a server can be: it counts what it is sent, and refuses what is too long or no valid conversation. */
+export async function strictOpenAI(window: number, script: Script, tells = true): Promise<Strict> {
+  const refusals: string[] = [];
+  let most = 0;
+  const models = [{ id: "m", ...(tells && { context_length: window }) }];
+  const fake = await fakeOpenAI(async (request, turn) => {
+    const tokens = tokensOf(request.body);
+    const wrong = problems(request.body);
+    most = Math.max(most, tokens);
+    if (wrong.length) return refused(wrong.join("; "), "invalid_value");
+    if (tokens > window)
+      return refused(
+        `This model's maximum context length is ${window} tokens. However, your messages resulted in ${tokens} tokens. Please reduce the length of the messages.`,
+        "context_length_exceeded",
+      );
+    const step =
+      typeof script === "function" ? await script(request, turn) : script[Math.min(turn, script.length - 1)]!;
+    const body = (step.body ?? []).map((piece) =>
+      typeof piece === "string" ? piece.replace(/"prompt_tokens":\d+/, `"prompt_tokens":${tokens}`) : piece,
+    );
+    return { ...step, body };
+  }, models);
+  return { ...fake, refusals, most: () => most };
+
+  function refused(message: string, code: string): Step {
+    refusals.push(message);
+    return refuse(400, { error: { message, type: "invalid_request_error", param: "messages", code } });
+  }
+}
+
+/** By a tokenizer that is nobody's: pieces of words, digits by threes, signs, and each letter of scripts without spaces. */
+export function tokensOf({ messages, tools }: any): number {
+  const PIECES = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]| ?[\p{L}]{1,6}|\p{N}{1,3}|[^\s\p{L}\p{N}]|\s+/gu;
+  const count = (text: string) => text.match(PIECES)?.length ?? 0;
+  const all = messages.map(
+    ({ content, tool_calls }: any) => 3 + count(JSON.stringify([content ?? "", tool_calls ?? ""])),
+  );
+  return all.reduce((sum: number, tokens: number) => sum + tokens, 0) + (tools ? count(JSON.stringify(tools)) : 0);
 }
 
 /** What the strictest of real servers would refuse about a request; empty when nothing. */

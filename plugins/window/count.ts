@@ -1,0 +1,79 @@
+// How many tokens a text has: a weight by kinds of characters, and what the provider's own counts say a weight comes to.
+import type { ChatRequest, Message } from "zz";
+
+/** Tokens that a character of each kind is about, in the tokenizers of today. */
+const WORD = 0.25;
+const DIGIT = 0.5;
+const SIGN = 0.6;
+const SPACE = 0.05; // most stand before a word and belong to it
+const LINE = 0.4;
+const OTHER = 0.5; // letters beyond ASCII
+const WIDE = 1; // scripts without spaces, and each half of an emoji
+const MESSAGE = 4; // what stands around one
+const IMAGE = 1_200;
+
+export function weigh(text: string): number {
+  let sum = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code < 128) sum += ASCII[code]!;
+    else sum += code < 0x2e80 ? OTHER : WIDE;
+  }
+  return sum;
+}
+const ASCII = Float64Array.from({ length: 128 }, (_, code) => {
+  const char = String.fromCharCode(code);
+  if (/[a-zA-Z]/.test(char)) return WORD;
+  if (/\d/.test(char)) return DIGIT;
+  return char === " " ? SPACE : char === "\n" ? LINE : SIGN;
+});
+
+/** Messages do not change, so each is weighed once. */
+export function scales() {
+  const known = new WeakMap<Message, number>();
+  const texts = new Map<string, number>(); // of what is alike from request to request
+  return { message, request };
+
+  function message(one: Message): number {
+    const had = known.get(one);
+    if (had !== undefined) return had;
+    const calls = one.role === "assistant" && one.calls?.length ? JSON.stringify(one.calls) : "";
+    const news = one.role === "user" ? Object.values(one.news ?? {}).join("\n") : "";
+    const images = ("images" in one && one.images?.length) || 0;
+    const weight = MESSAGE + weigh(one.text) + weigh(calls) + weigh(news) + images * IMAGE;
+    known.set(one, weight);
+    return weight;
+  }
+  function request({ system, tools, messages }: ChatRequest): number {
+    const told = tools.length ? JSON.stringify(tools) : "";
+    return steady(system) + steady(told) + messages.reduce((sum, one) => sum + message(one), 0);
+  }
+  function steady(text: string): number {
+    const weight = texts.get(text) ?? weigh(text);
+    if (!texts.has(text) && texts.size >= 8) texts.clear();
+    texts.set(text, weight);
+    return weight;
+  }
+}
+export type Scales = ReturnType<typeof scales>;
+
+const [LEAST, MOST] = [0.5, 4]; // what a weight may come to; a server that says otherwise counts something else
+
+/** What the providers counted, by model. */
+export function counts() {
+  const last = new Map<string, { weight: number; tokens: number; ratio: number }>();
+  return {
+    ratio: (model: string): number => last.get(model)?.ratio ?? 1,
+    last: (model: string) => last.get(model),
+    learn(model: string, weight: number, tokens: number): void {
+      const ratio = tokens / weight;
+      if (ratio >= LEAST && ratio <= MOST) last.set(model, { weight, tokens, ratio });
+    },
+    /** What was counted, and of what came since its share; never less than its weight. */
+    estimate(model: string, weight: number): number {
+      const { weight: before, tokens, ratio } = last.get(model) ?? { weight: 0, tokens: 0, ratio: 1 };
+      return Math.ceil(weight >= before ? tokens + (weight - before) * Math.max(ratio, 1) : weight * ratio);
+    },
+  };
+}
+export type Counts = ReturnType<typeof counts>;

@@ -1,0 +1,33 @@
+// Whether a provider's error says that the request was too long for the model, and how much the model takes in.
+
+const VETO = /rate.?limit|per minute|\btpm\b|tokens per|quota/i;
+const WORDS = new RegExp(
+  [
+    ...["context_length_exceeded", "context length exceeded", "maximum context length", "exceeds the context window"],
+    ...[
+      "context window exceeds",
+      "prompt is too long",
+      "input is too long",
+      "too many tokens.*prompt",
+      "input_too_large",
+    ],
+    ...["exceeds the limit of \\d+", "request_too_large", "input token count .*exceeds", "input tokens exceed"],
+    ...["maximum prompt length is", "exceed_context_size", "exceeds the available context size"],
+    ...["context size has been exceeded", "greater than the context length", "reduce the length of the messages"],
+    ...["too large for model with", "exceeded model token limit", "trying to keep the first", "reached context length"],
+    ...["longer than the context length", "input length and .max_tokens. exceed", "max_new_tokens. must be <="],
+    ...["model_context_window_exceeded"],
+  ].join("|"),
+  "i",
+);
+const [LEAST, MOST] = [256, 20_000_000]; // tokens that a window has
+
+/** Tokens that the model takes in, 0 where the error does not tell; undefined: it says something else. */
+export function overflow(error: { message?: unknown; status?: unknown } | undefined): number | undefined {
+  const message = String(error?.message ?? "");
+  if (error?.status === 429 || VETO.test(message)) return undefined;
+  if (!WORDS.test(message) && error?.status !== 413) return undefined;
+  const numbers = [...message.matchAll(/\d[\d,_]*/g)].map(([digits]) => Number(digits.replace(/[,_]/g, "")));
+  const windows = numbers.filter((number) => number >= LEAST && number <= MOST && number !== error?.status);
+  return windows.length ? Math.min(...windows) : 0; // of the limit and what was sent, the limit is the smaller
+}

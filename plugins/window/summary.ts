@@ -1,0 +1,90 @@
+// A summary of the turns that leave the window: what the model is asked, and what is made of its answer.
+import type { Changed, Message } from "zz";
+
+const SYSTEM = `You keep the notes of a conversation between a person and an assistant that works in a project with tools.
+The older part of it leaves the assistant's view, and your notes take its place. Write what must be known to go on
+without it, in at most WORDS words, as short lists under these heads, leaving out a head that has nothing:
+
+Goal: what the person wants, and how far it is.
+Constraints: what the person asked for about how it is done, in their own words.
+Decisions: what was decided, and why.
+Files: what was changed in which file, and in what state it is.
+Open: what is left to do, in order.
+Facts: what was found out that is needed again, with paths, names and numbers as they were.
+
+Earlier notes must be carried on, but for what is done with or was replaced. Write the notes alone: no greeting, no call of
+a tool, nothing to the person.`;
+const EACH = [2_000, 600, 200, 60]; // characters of a message that are shown, as far as there is room
+
+type Asked = { notes: string; messages: readonly Message[]; hint: string; words: number; room: number };
+
+/** What is sent, in at most so many characters. */
+export function question({ notes, messages, hint, words, room }: Asked): { system: string; messages: Message[] } {
+  const earlier = notes ? `Earlier notes:\n${notes}\n\n` : "";
+  const wish = hint ? `\n\nThe person says of the notes: ${hint}` : "";
+  const texts = EACH.map((each) => messages.map((message) => line(message, each)).join("\n"));
+  const text = texts.find(({ length }) => length <= room) ?? ends(texts.at(-1)!, room);
+  const content = `${earlier}The part that leaves:\n<conversation>\n${text}\n</conversation>${wish}\n\nNow the notes.`;
+  return { system: SYSTEM.replace("WORDS", String(words)), messages: [{ role: "user", text: content }] };
+}
+
+function line(message: Message, each: number): string {
+  if (message.role === "tool") return `RESULT of ${message.name}: ${ends(message.text, Math.ceil(each / 4))}`;
+  if (message.role === "user") return `${message.aside ? "NOTE" : "PERSON"}: ${ends(message.text, each)}`;
+  const calls = (message.calls ?? []).map(({ name, args }) => `CALL ${name} ${ends(JSON.stringify(args), each / 4)}`);
+  return [message.text && `ASSISTANT: ${ends(message.text, each)}`, ...calls].filter(Boolean).join("\n");
+}
+
+function ends(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const [head, tail] = [Math.floor(most * 0.7), Math.floor(most * 0.2)];
+  return `${text.slice(0, head)} […] ${text.slice(text.length - tail)}`;
+}
+
+const HEAD = "[Not from the person: of this conversation";
+
+const FILES = "Files changed in this conversation, as zz recorded it:";
+
+/** What stands in the conversation for the turns that left. */
+export function told(notes: string, turns: number, files: string): string {
+  return [
+    `${HEAD} the first ${turns === 1 ? "turn has" : `${turns} turns have`} left your view. These notes stand for them.]`,
+    notes,
+    ...(files ? [`${FILES}\n${files}`] : []),
+    "[End of the notes. What follows is the conversation itself.]",
+  ].join("\n\n");
+}
+
+/** The notes, and the files that they name, of a message that holds some. */
+export function notesIn(message: Message | undefined): { notes: string; files: string } | undefined {
+  if (message?.role !== "user" || !message.text.startsWith(HEAD)) return undefined;
+  const text = message.text.split("\n\n").slice(1, -1).join("\n\n");
+  const at = text.lastIndexOf(FILES);
+  return at < 0
+    ? { notes: text, files: "" }
+    : { notes: text.slice(0, at).trim(), files: text.slice(at + FILES.length).trim() };
+}
+
+const STATES = { created: "created", edited: "edited", deleted: "deleted", undone: "changed and undone again" };
+type State = keyof typeof STATES;
+
+/** Each file once, with what became of it last; those that were named before stay, also in a copy of the conversation. */
+export function filesChanged(changes: readonly Changed[], before: string): string {
+  const states = new Map<string, State>();
+  for (const line of before.split("\n")) {
+    const [, words, paths = ""] = /^- ([a-z ]+): (.*)$/.exec(line) ?? [];
+    const state = (Object.keys(STATES) as State[]).find((state) => STATES[state] === words);
+    if (state) for (const path of paths.split(", ")) states.set(path, state);
+  }
+  const earlier = new Set(states.keys());
+  for (const { path, did, undone } of changes) {
+    const had = states.get(path);
+    const state = undone ? "undone" : did === "edited" && had === "created" ? "created" : did;
+    if (!undone || !had || earlier.has(path)) states.set(path, state);
+    earlier.delete(path);
+  }
+  return Object.entries(STATES)
+    .map(([state, words]) => [words, [...states].flatMap(([path, its]) => (its === state ? [path] : []))] as const)
+    .flatMap(([words, paths]) => (paths.length ? [`- ${words}: ${paths.sort().join(", ")}`] : []))
+    .join("\n");
+}

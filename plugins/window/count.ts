@@ -2,31 +2,35 @@
 import type { ChatRequest, Message } from "zz";
 
 /** Tokens that a character of each kind is about, in the tokenizers of today. */
-const WORD = 0.25;
+const LETTER = 0.22;
+const WORD = 0.9; // at least
 const DIGIT = 0.5;
 const SIGN = 0.6;
-const SPACE = 0.05; // most stand before a word and belong to it
 const LINE = 0.4;
 const OTHER = 0.5; // letters beyond ASCII
 const WIDE = 1; // scripts without spaces, and each half of an emoji
 const MESSAGE = 4; // what stands around one
 const IMAGE = 1_200;
+const UNKNOWN = 1.2; // times that, until the provider has counted once
 
 export function weigh(text: string): number {
-  let sum = 0;
+  let [sum, letters] = [0, 0];
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
-    if (code < 128) sum += ASCII[code]!;
+    const lower = code | 32;
+    if (lower > 96 && lower < 123) {
+      letters++;
+      continue;
+    }
+    if (letters) sum += Math.max(WORD, letters * LETTER);
+    letters = 0;
+    if (code === 32) continue; // it belongs to the next word
+    if (code === 10) sum += LINE;
+    else if (code < 128) sum += code > 47 && code < 58 ? DIGIT : SIGN;
     else sum += code < 0x2e80 ? OTHER : WIDE;
   }
-  return sum;
+  return sum + (letters ? Math.max(WORD, letters * LETTER) : 0);
 }
-const ASCII = Float64Array.from({ length: 128 }, (_, code) => {
-  const char = String.fromCharCode(code);
-  if (/[a-zA-Z]/.test(char)) return WORD;
-  if (/\d/.test(char)) return DIGIT;
-  return char === " " ? SPACE : char === "\n" ? LINE : SIGN;
-});
 
 /** Messages do not change, so each is weighed once. */
 export function scales() {
@@ -63,7 +67,7 @@ const [LEAST, MOST] = [0.5, 4]; // what a weight may come to; a server that says
 export function counts() {
   const last = new Map<string, { weight: number; tokens: number; ratio: number }>();
   return {
-    ratio: (model: string): number => last.get(model)?.ratio ?? 1,
+    ratio: (model: string): number => last.get(model)?.ratio ?? UNKNOWN,
     last: (model: string) => last.get(model),
     learn(model: string, weight: number, tokens: number): void {
       const ratio = tokens / weight;
@@ -71,7 +75,7 @@ export function counts() {
     },
     /** What was counted, and of what came since its share; never less than its weight. */
     estimate(model: string, weight: number): number {
-      const { weight: before, tokens, ratio } = last.get(model) ?? { weight: 0, tokens: 0, ratio: 1 };
+      const { weight: before, tokens, ratio } = last.get(model) ?? { weight: 0, tokens: 0, ratio: UNKNOWN };
       return Math.ceil(weight >= before ? tokens + (weight - before) * Math.max(ratio, 1) : weight * ratio);
     },
   };

@@ -37,14 +37,14 @@ type Load = { request: ChatRequest; window: number; most: number; must: number }
 export default (zz: Zz<typeof defaults>) => {
   const scale = scales();
   const count = counts();
-  const windows = new Map<string, number>(); // by model, as it told when something was too long
-  const asked = new Map<string, Promise<number | undefined>>();
+  const windows = new Map<string, number>(); // by model, as its provider told, or said when something was too long
+  const asked = new Set<string>();
   let failedAt: string | undefined; // the turn whose summary came to nothing: it is not tried again in it
 
   zz.wrap(
     "request",
     async (request, next, ctx) => {
-      if (request.task !== "chat") return next(request);
+      if (request.task !== "chat") return learn(request, await next(request), ctx);
       const sent = await fitted(request, ctx);
       try {
         return learn(sent, await next(sent), ctx);
@@ -83,16 +83,12 @@ export default (zz: Zz<typeof defaults>) => {
   // ── What the model takes in ──
 
   async function windowOf({ model }: ChatRequest, tokens: number, ctx: Ctx): Promise<number | undefined> {
-    const told = windows.get(model);
-    if (told) return told;
-    if (model === ctx.chat.model && ctx.chat.window) return ctx.chat.window;
-    if (tokens < UNASKED) return undefined;
-    if (!asked.has(model))
-      asked.set(
-        model,
-        ctx.about.window(model).catch(() => undefined),
-      );
-    return asked.get(model);
+    const known = windows.get(model) ?? (model === ctx.chat.model ? ctx.chat.window : undefined);
+    if (known || asked.has(model) || tokens < UNASKED) return known;
+    asked.add(model);
+    const window = await ctx.about.window(model).catch(() => undefined);
+    if (window) windows.set(model, window);
+    return window;
   }
 
   /** Less than the window by what the answer needs. */
@@ -153,7 +149,7 @@ export default (zz: Zz<typeof defaults>) => {
   function cutLastResults(most: number, ctx: Ctx): void {
     const { chat, note } = ctx;
     const from = chat.messages.findLastIndex(({ role }) => role === "assistant") + 1;
-    const tokens = weightOf(chat.messages.slice(from)) * Math.max(1, count.ratio(chat.model));
+    const tokens = weightOf(chat.messages.slice(from)) * count.ratio(chat.model);
     const texts = tokens > most ? lastResults(tokens - most, LEAST, ctx) : {};
     const names = Object.keys(texts).map((at) => (chat.messages[Number(at)] as { name: string }).name);
     if (!names.length) return;
@@ -184,7 +180,7 @@ export default (zz: Zz<typeof defaults>) => {
     const turns = turnsIn(ctx) - startsOf(chat.messages.slice(upTo)).length;
     ctx.progress(`summarising ${turns === 1 ? "a turn" : `${turns} turns`}`);
     const window = windows.get(chat.model) ?? chat.window ?? SOME_WINDOW;
-    const tokensEach = (weightOf(leaving) * Math.max(1, count.ratio(chat.model))) / charsOf(leaving);
+    const tokensEach = (weightOf(leaving) * count.ratio(chat.model)) / charsOf(leaving);
     const room = Math.floor((window * SUMMARY_SHARE) / tokensEach);
     const { words } = zz.config;
     const ask = question({ notes: before?.notes ?? "", messages: leaving, hint, words, room });
@@ -225,23 +221,23 @@ export default (zz: Zz<typeof defaults>) => {
       ...SHORTER.map((size) => () => longer(chat.messages, size, (_, place) => place !== "notes")),
       ...SHORTER.map((size) => () => longer(chat.messages, size, () => true)),
     ];
-    let cut = 0;
+    const cut = new Set<string>();
     for (const measure of measures) {
       if (excess() <= 0) break;
       const texts = measure() ?? {};
       if (!Object.keys(texts).length) continue;
       chat.compact({ texts });
-      cut += Object.keys(texts).length;
+      for (const at of Object.keys(texts)) cut.add(at);
     }
-    if (cut)
-      note(`The window is full: ${cut === 1 ? "a long text" : `${cut} long texts`} of this conversation were cut.`);
+    if (cut.size)
+      note(`The window is full: ${cut.size === 1 ? "a long text was" : `${cut.size} long texts were`} cut.`);
   }
 
   /** The results of the last round so much shorter, by tokens. */
   function lastResults(excess: number, least: number, { chat }: Ctx): Record<number, number> {
     const from = chat.messages.findLastIndex(({ role }) => role === "assistant") + 1;
     const last = chat.messages.slice(from);
-    const tokens = weightOf(last) * Math.max(1, count.ratio(chat.model));
+    const tokens = weightOf(last) * count.ratio(chat.model);
     const each = Math.max(least, largestThatFits(last, (Math.max(0, tokens - excess) * charsOf(last)) / tokens));
     return Object.fromEntries(
       last.flatMap((one, i) => (one.role === "tool" && one.text.length > each * 1.1 ? [[from + i, each]] : [])),
@@ -270,6 +266,7 @@ export default (zz: Zz<typeof defaults>) => {
     const why = error.message.replace(/\s+/g, " ").replace(/[.\s]+$/, "");
     ctx.note(`The request was too long for '${sent.model}'; sending less.`);
     const less = await compacted({ request: sent, window: known, most, must: most }, ctx);
+    if (window && estimate(less) > window) throw tooMuch(less, window);
     if (estimate(less) >= before) throw error;
     try {
       return learn(less, await next(less), ctx);

@@ -1,0 +1,459 @@
+// The window: what leaves it, what is kept, and what is said when nothing helps. The server is a strict one.
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, describe, test } from "node:test";
+import { counts, scales, weigh } from "../plugins/window/count.ts";
+import { overflow } from "../plugins/window/overflow.ts";
+import { staleResults } from "../plugins/window/stale.ts";
+import { filesChanged, notesIn, told } from "../plugins/window/summary.ts";
+import type { Changed, ChatRequest, Message } from "../zz.ts";
+import type { Script, Step } from "./fake/http.ts";
+import { call, problems, refuse, say, strictOpenAI, tokensOf } from "./fake/openai.ts";
+import { type Place, place, type Ran, zz } from "./run.ts";
+import { KEY, terminal } from "./terminal.ts";
+
+const SUMMARY = "Goal: the lamp.\nConstraints: tabs, no semicolons.";
+const ID = "20260101-000000-aaaaaaaa";
+
+/** A session of so many turns, each of some 300 tokens. */
+function talked(turns: number, config: object = {}): Place {
+  const where = place();
+  mkdirSync(join(where.home, "sessions"), { recursive: true });
+  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify({ symbols: { map: "never" }, ...config }));
+  const at = "2026-01-01T00:00:00.000Z";
+  const header = { zz: 1, id: ID, at, root: where.cwd, model: "openai/m", title: "said 1" };
+  const said = Array.from({ length: turns }, (_, i) => [
+    { role: "user", text: `said ${i + 1}, and some words about the lamp in the hall. `.repeat(10) },
+    { role: "assistant", text: `heard ${i + 1}, and some words about the lamp in the hall. `.repeat(10) },
+  ]).flat();
+  const entries = said.map((message, i) => ({ id: i + 1, parent: i || null, at, type: "message", message }));
+  const lines = [header, ...entries].map((line) => `${JSON.stringify(line)}\n`).join("");
+  writeFileSync(join(where.home, "sessions", `${ID}.jsonl`), lines);
+  return where;
+}
+const isSummary = (body: any): boolean => body.messages[0].content.startsWith("You keep the notes");
+const texts = (body: any): string => body.messages.map(({ content }: any) => content).join("\n");
+
+/** Asks once more, in a conversation that goes on. */
+async function goesOn(where: Place, window: number, script: Script, args: string[] = [], tells = true) {
+  const fake = await strictOpenAI(window, script, tells);
+  after(fake.close);
+  const ran: Ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--no-tools", ...args]);
+  const bodies = fake.requests.map(({ body }) => body);
+  return { ...ran, bodies, chats: bodies.filter((body) => !isSummary(body)), refusals: fake.refusals };
+}
+const answers =
+  (summary: Step, answer: Step = say("Good.")): Script =>
+  ({ body }) =>
+    isSummary(body) ? summary : answer;
+
+describe("a full window", { concurrency: 2 }, () => {
+  test("the earlier turns become notes, the last two stay, and the file keeps all", async () => {
+    const where = talked(30);
+    const before = readFileSync(join(where.home, "sessions", `${ID}.jsonl`), "utf8");
+    const { stdout, stderr, code, bodies, refusals } = await goesOn(where, 8_192, answers(say(SUMMARY)), [
+      "-c",
+      "next",
+    ]);
+    deepEqual([stdout, code, refusals, bodies.length], ["Good.\n", 0, [], 2]);
+    match(stderr, /^The first 29 turns are notes now: about \d+ tokens of conversation became \d+\.\n$/);
+    const [asked, sent] = bodies;
+    match(asked.messages[1].content, /PERSON: said 1,[\s\S]*ASSISTANT: heard 29/);
+    equal(asked.tools, undefined);
+    const [, notes, understood, ...rest] = sent.messages.map(({ content }: any) => content);
+    match(notes, /the first 29 turns have left your view[\s\S]*Constraints: tabs, no semicolons\./);
+    equal(understood, "Understood. I go on from there.");
+    deepEqual(
+      rest.map((text: string) => text.slice(0, 8)),
+      ["said 30,", "heard 30", "next"],
+    );
+    ok(readFileSync(join(where.home, "sessions", `${ID}.jsonl`), "utf8").startsWith(before));
+
+    const again = await goesOn(where, 8_192, [say("Good.")], ["-c", "more"]);
+    equal(again.chats.length, 1, "no second summary");
+    deepEqual(
+      again.chats[0].messages.slice(1, sent.messages.length),
+      sent.messages.slice(1),
+      "a new process sends the same",
+    );
+    equal(again.chats[0].messages[0].content, sent.messages[0].content);
+
+    const fork = await goesOn(where, 8_192, [say("Good.")], [`--fork=${ID}`, "elsewhere"]);
+    deepEqual(
+      fork.chats[0].messages.slice(0, sent.messages.length),
+      again.chats[0].messages.slice(0, sent.messages.length),
+    );
+  });
+
+  test("the settings say which model writes the notes", async () => {
+    const where = talked(30, { models: { summary: "openai/small" } });
+    const { bodies } = await goesOn(where, 8_192, answers(say(SUMMARY)), ["-c", "next"]);
+    deepEqual(
+      bodies.map(({ model }) => model),
+      ["small", "m"],
+    );
+  });
+
+  for (const [what, step, why] of [
+    ["is empty", say(""), "the model answered with nothing"],
+    ["is a call", call(["read_file", { path: "a" }]), "the model called a tool instead"],
+    [
+      "is no shorter",
+      say("words of no use at all, and more of them. ".repeat(900)),
+      "the notes are no shorter than what they stand for",
+    ],
+    ["fails", refuse(400, { error: { message: "No such thing." } }), "'openai' refused the request: No such thing"],
+  ] as const)
+    test(`a summary that ${what}: the conversation stays, the person is told, once`, async () => {
+      const where = talked(30, { context: { compactAt: 0.3 } });
+      const ran = await goesOn(where, 16_384, answers(step), ["-c", "next"]);
+      deepEqual([ran.stdout, ran.code, ran.refusals, ran.bodies.length], ["Good.\n", 0, [], 2]);
+      const said = ran.stderr.replace(/^Cannot summarise the conversation: /, "");
+      match(said, /\. It stays as it is; \/compact tries again\.\n$/);
+      ok(said.includes(why.replace(/^'openai' refused the request: /, "")), said);
+      match(texts(ran.chats[0]), /said 1,[\s\S]*said 30,[\s\S]*next/);
+    });
+
+  test("when a summary fails and it would not fit, texts are cut, and the person is told", async () => {
+    const ran = await goesOn(talked(40), 8_192, answers(say("")), ["-c", "next"]);
+    deepEqual([ran.stdout, ran.code, ran.refusals], ["Good.\n", 0, []]);
+    match(ran.stderr, /Cannot summarise[^\n]*\nThe window is full: \d+ long texts were cut\.\n$/);
+    match(texts(ran.chats[0]), /said 1,[\s\S]*characters left out[\s\S]*said 40,/);
+  });
+
+  test("a result that is too much for the window is cut before it is sent, and whole in the file", async () => {
+    const where = talked(0);
+    writeFileSync(join(where.cwd, "huge.txt"), Array.from({ length: 20_000 }, (_, i) => `row ${i}`).join("\n"));
+    const calls = call(["run_command", { command: "cat huge.txt" }]);
+    const script: Script = ({ body }) => (body.messages.at(-1).role === "tool" ? say("Read.") : calls);
+    const fake = await strictOpenAI(16_384, script);
+    after(fake.close);
+    const args = ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--allow-run", "show it"];
+    const ran = await zz(where, args);
+    deepEqual([ran.stdout, ran.code, fake.refusals], ["Read.\n", 0, []], ran.stderr);
+    const result = fake.requests[1]!.body.messages.at(-1).content;
+    match(result, /row 1\n[\s\S]*characters left out/);
+    ok(tokensOf(fake.requests[1]!.body) < 16_384);
+  });
+
+  test("a message of the person's that is too long for the window is cut, and the person is told", async () => {
+    const where = talked(0);
+    const ran = await goesOn(where, 8_192, [say("Good.")], [`${"Many words of a long letter. ".repeat(3_000)} END`]);
+    deepEqual([ran.stdout, ran.code, ran.refusals], ["Good.\n", 0, []]);
+    match(ran.stderr, /^The window is full: a long text was cut\.\n$/);
+    match(ran.chats[0].messages[1].content, /^Many words[\s\S]*characters left out[\s\S]* END$/);
+  });
+
+  test("a window that the tools alone fill is said in a sentence, and nothing is sent", async () => {
+    const fake = await strictOpenAI(2_000, [say("x")]);
+    after(fake.close);
+    const ran = await zz(talked(0), ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "hello"]);
+    equal(ran.code, 1);
+    match(
+      ran.stderr,
+      /^Cannot send this: about \d+ tokens are left [^\n]*'openai\/m' takes in 2000\. Offer fewer tools/m,
+    );
+    equal(fake.requests.length, 0);
+  });
+});
+
+describe("a provider that says it is too long", { concurrency: 2 }, () => {
+  test("the conversation is compacted once, and sent again", async () => {
+    const ran = await goesOn(talked(30), 8_192, answers(say(SUMMARY)), ["-c", "next"], false);
+    deepEqual([ran.stdout, ran.code, ran.refusals.length], ["Good.\n", 0, 1]);
+    match(ran.stderr, /^The request was too long for 'openai\/m'; sending less\.\nThe first 29 turns are notes now/);
+    deepEqual(ran.bodies.map(isSummary), [false, true, false]);
+  });
+
+  test("and when it says so again, that is an error", async () => {
+    const long = refuse(400, { error: { message: "prompt is too long: 9999 tokens > 700 maximum", code: "x" } });
+    const ran = await goesOn(
+      talked(30),
+      1e9,
+      ({ body }) => (isSummary(body) ? say(SUMMARY) : long),
+      ["-c", "next"],
+      false,
+    );
+    equal(ran.code, 1);
+    match(ran.stderr, /Cannot send this: it is too long for 'openai\/m' even after what could be was left out/);
+    equal(ran.chats.length, 2);
+  });
+
+  for (const [message, window, status = 400] of [
+    ["This model's maximum context length is 16,384 tokens. However, your messages resulted in 17012 tokens.", 16_384],
+    ["400 context_length_exceeded", 0],
+    ["prompt is too long: 210000 tokens > 200000 maximum", 200_000],
+    ["Your input exceeds the context window of this model. Please adjust your input and try again.", 0],
+    ["The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).", 1_048_576],
+    ["Please reduce the length of the messages or completion.", 0],
+    ["This model's maximum prompt length is 131072 but the request contains 150000 tokens.", 131_072],
+    ["the request exceeds the available context size (4096 tokens), try increasing it", 4_096, 500],
+    [
+      "Trying to keep the first 5000 tokens when context the overflows. The model is loaded with context length of only 4096 tokens",
+      4_096,
+    ],
+    ["the prompt is longer than the context length currently available to the model", 0],
+    ["`inputs` tokens + `max_new_tokens` must be <= 8192. Given: 9000 `inputs` tokens", 8_192, 422],
+    ["input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000", 20_000],
+    [
+      "Request too large for gpt on tokens per minute (TPM): Limit 30000, Requested 40000. maximum context length",
+      undefined,
+    ],
+    ["maximum context length of the quota", undefined],
+    ["context_length_exceeded", undefined, 429],
+    ["Invalid value for 'messages'", undefined],
+    ["Payload too large", 0, 413],
+  ] as [string, number | undefined, number?][])
+    test(`'${message.slice(0, 60)}' ${window === undefined ? "is something else" : `says ${window || "no number"}`}`, () =>
+      equal(overflow({ message, status }), window));
+});
+
+describe("the count", () => {
+  const TEXTS = {
+    prose: "The lamp in the hall was lit when we came home, and nobody had been there. ",
+    code: "for (const [i, row] of rows.entries()) if (row?.at[i] !== 0x1f) out.push(row.at(-1)!);\n",
+    Chinese: "走廊里的灯亮着，但是没有人在家。请检查开关。",
+    numbers: "2026-01-02 03:04:05.678 +0000 [12345] 99.71 % of 8,192\n",
+  };
+  const request = (...said: string[]): ChatRequest => {
+    const messages = said.map((text): Message => ({ role: "user", text }));
+    return { task: "chat", model: "m", system: "", tools: [], options: {}, endpoint: {}, messages };
+  };
+  const real = ({ messages }: ChatRequest) =>
+    tokensOf({ messages: messages.map(({ role, text }) => ({ role, content: text })) });
+
+  for (const [kind, text] of Object.entries(TEXTS))
+    test(`after the provider has counted once, ${kind} is counted to a tenth`, () => {
+      const [scale, count] = [scales(), counts()];
+      const first = request(text.repeat(40));
+      count.learn("m", scale.request(first), real(first));
+      for (const more of [1, 10, 200]) {
+        const next = request(text.repeat(40), text.repeat(more));
+        const [guess, is] = [count.estimate("m", scale.request(next)), real(next)];
+        ok(guess > is * 0.95 && guess < is * (weigh(text) > real(request(text)) ? 2 : 1.1), `${guess} for ${is}`);
+      }
+    });
+
+  test("what a server says that cannot be is not learnt", () => {
+    const count = counts();
+    count.learn("m", 1_000, 3);
+    equal(count.ratio("m"), counts().ratio("m"));
+  });
+});
+
+describe("what need not be seen again", () => {
+  const long = "a line of it\n".repeat(40);
+  const made = (id: string, name: string, args: Record<string, unknown>): Message => ({
+    role: "assistant",
+    text: "",
+    calls: [{ id, name, args }],
+  });
+  const gave = (id: string, name: string, text = long): Message => ({ role: "tool", id, name, text });
+  const chat = (...texts: string[]): Message[] =>
+    texts.map((text, i) => ({ role: i % 2 ? "user" : "assistant", text }) as Message);
+  const read = (id: string, args: object = {}) => [
+    made(id, "read_file", { path: "src/a.ts", ...args }),
+    gave(id, "read_file"),
+  ];
+  const start: Message = { role: "user", text: "look" };
+  const cases: [what: string, messages: Message[], stubs: Record<number, RegExp>][] = [
+    [
+      "read again",
+      [start, ...read("1"), ...read("2")],
+      { 2: /^\[read_file src\/a\.ts: 41 lines left out, since it was asked for again later\./ },
+    ],
+    ["a part of it, then all of it", [start, ...read("1", { start: 3 }), ...read("2")], { 2: /asked for again/ }],
+    ["all of it, then a part", [start, ...read("1"), ...read("2", { start: 3 })], {}],
+    [
+      "changed since",
+      [
+        start,
+        ...read("1"),
+        made("2", "edit_file", { path: "./src/a.ts" }),
+        gave("2", "edit_file", "ok"),
+        ...chat("done"),
+      ],
+      { 2: /since the file was changed since|the file was changed since/ },
+    ],
+    [
+      "old, and nobody mentioned it",
+      [start, ...read("1"), ...chat("a", "b", "c", "d", "e", "f")],
+      { 2: /since it is old/ },
+    ],
+    ["old, but mentioned", [start, ...read("1"), ...chat("a", "b", "c", "what is in a.ts?", "e", "f")], {}],
+    ["not so old", [start, ...read("1"), ...chat("a", "b")], {}],
+    [
+      "of the last round, which the model has not seen",
+      [start, made("1", "grep", { pattern: "x" }), gave("1", "grep")],
+      {},
+    ],
+    [
+      "short",
+      [
+        start,
+        made("1", "read_file", { path: "b" }),
+        gave("1", "read_file", "x"),
+        ...chat("a", "b", "c", "d", "e", "f"),
+      ],
+      {},
+    ],
+    [
+      "of no file, and old",
+      [start, made("1", "grep", { pattern: "x" }), gave("1", "grep"), ...chat("a", "b", "c", "d", "e", "f")],
+      { 2: /^\[grep: 41 lines left out, since it is old/ },
+    ],
+  ];
+  for (const [what, messages, stubs] of cases)
+    test(`a result that is ${what}: ${Object.keys(stubs).length ? "goes" : "stays"}`, () => {
+      const found = staleResults(messages, new Set(["edit_file"]));
+      deepEqual(Object.keys(found), Object.keys(stubs));
+      for (const [at, pattern] of Object.entries(stubs)) match(found[Number(at)]!, pattern);
+    });
+
+  const change = (path: string, did: Changed["did"], undone = false): Changed => ({
+    id: 1,
+    turn: 1,
+    at: "",
+    tool: "t",
+    path,
+    did,
+    undone,
+  });
+  for (const [what, changes, before, lines] of [
+    ["created and edited", [change("a", "created"), change("a", "edited")], "", "- created: a"],
+    [
+      "edited and deleted",
+      [change("a", "edited"), change("a", "deleted"), change("b", "edited")],
+      "",
+      "- edited: b\n- deleted: a",
+    ],
+    ["undone", [change("a", "edited", true)], "", "- changed and undone again: a"],
+    ["named in earlier notes", [change("c", "created")], "- edited: a, b", "- created: c\n- edited: a, b"],
+    ["deleted since the notes", [change("a", "deleted")], "- edited: a, b", "- edited: b\n- deleted: a"],
+  ] as const)
+    test(`a file that is ${what} is named with what became of it`, () => equal(filesChanged(changes, before), lines));
+
+  test("notes are found again in the message that holds them", () => {
+    const text = told(`${SUMMARY}\n\nMore.`, 3, "- edited: a");
+    deepEqual(notesIn({ role: "user", text }), { notes: `${SUMMARY}\n\nMore.`, files: "- edited: a" });
+    equal(notesIn({ role: "user", text: "hello" }), undefined);
+  });
+});
+
+describe("at the prompt", () => {
+  test("/compact makes notes with a hint, /context shows them, /back brings back what was said", async () => {
+    const where = talked(4);
+    const fake = await strictOpenAI(32_768, answers(say(SUMMARY)));
+    after(fake.close);
+    const term = terminal(where, ["-c", "-m", "openai/m", "--base-url", fake.url, "--key", "x"], {
+      cols: 100,
+      rows: 60,
+    });
+    await term.sees(/›$/);
+    term.type(`/compact keep the tabs${KEY.enter}`);
+    await term.sees(
+      /The first 2 turns are notes now: about \d+ tokens[\s\S]*About \d+ tokens of conversation became \d+\./,
+    );
+    match(fake.requests[0]!.body.messages[1].content, /The person says of the notes: keep the tabs/);
+    term.type(`/context${KEY.enter}`);
+    await term.sees(/what zz told it \(1\)/);
+    term.type(`next${KEY.enter}`);
+    await term.sees("Good.");
+    deepEqual([problems(fake.requests[1]!.body), fake.refusals], [[], []]);
+    match(fake.requests[1]!.body.messages[1].content, /the first 2 turns have left your view/);
+    doesNotMatch(texts(fake.requests[1]!.body), /said 1,/);
+    term.type(`/back 3${KEY.enter}`);
+    await term.sees("Took back");
+    term.type(`anew${KEY.enter}`);
+    await term.sees(/anew\n[\s\S]*Good\./);
+    match(texts(fake.requests[2]!.body), /said 1,[\s\S]*said 2,[\s\S]*anew/);
+    doesNotMatch(texts(fake.requests[2]!.body), /said 3,/);
+    term.type(KEY.ctrlD);
+    equal(await term.exited, 0);
+  });
+
+  test("/compact where there is nothing to make shorter says so", async () => {
+    const fake = await strictOpenAI(32_768, [say("Good.")]);
+    after(fake.close);
+    const term = terminal(place(), ["-m", "openai/m", "--base-url", fake.url, "--key", "x"]);
+    await term.sees(/›$/);
+    term.type(`/compact${KEY.enter}`);
+    await term.sees("There is nothing to compact: nothing was said.");
+    term.type(KEY.ctrlD);
+    equal(await term.exited, 0);
+    equal(fake.requests.length, 0);
+  });
+
+  test("Ctrl+C while the notes are written stops the turn, and nothing was taken away", async () => {
+    const where = talked(30);
+    const slow: Step = { headers: { "content-type": "text/event-stream" }, body: [], ending: "hang" };
+    const fake = await strictOpenAI(8_192, answers(slow));
+    after(fake.close);
+    const term = terminal(where, ["-c", "-m", "openai/m", "--base-url", fake.url, "--key", "x", "--no-tools"], {
+      cols: 100,
+    });
+    await term.sees(/›$/);
+    term.type(`next${KEY.enter}`);
+    await term.sees(/summarising 29 turns/);
+    term.type(KEY.ctrlC);
+    await term.sees(/Stopped\./);
+    term.type(KEY.ctrlD);
+    equal(await term.exited, 0);
+    const [entries] = where.sessions();
+    equal(entries!.filter(({ type }) => type === "compaction").length, 0);
+  });
+});
+
+test("50 turns with edits: a prefix cache would reuse more than nine tenths of what is sent", async (t) => {
+  const where = talked(0);
+  writeFileSync(join(where.home, "zz.config.json"), "{}"); // with the map
+  writeFileSync(join(where.cwd, "package.json"), "{}");
+  writeFileSync(join(where.cwd, "AGENTS.md"), "Tabs.\n");
+  for (let i = 0; i < 40; i++)
+    writeFileSync(
+      join(where.cwd, `part${i}.ts`),
+      `export function part${i}(a: number): number {\n  return a + ${i};\n}\n`,
+    );
+  let [turn, round] = [0, 0];
+  const script: Script = () => {
+    const path = `part${turn % 40}.ts`;
+    const edit = { path, old_string: "  return a", new_string: `  return ${turn} * a` };
+    const also = { path: `more${turn}.ts`, content: `export const more${turn} = ${turn};\n` };
+    return [call(["read_file", { path }]), call(["edit_file", edit], ["write_file", also]), say(`Done ${turn}.`)][
+      round++
+    ]!;
+  };
+  const fake = await strictOpenAI(128_000, script);
+  t.after(fake.close);
+  const term = terminal(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--allow-write"], {
+    cols: 120,
+  });
+  await term.sees(/›$/);
+  for (turn = 1; turn <= 50; turn++) {
+    round = 0;
+    appendFileSync(join(where.cwd, `part${(turn + 7) % 40}.ts`), `export const own${turn} = 1;\n`); // the person works, too
+    term.type(`turn ${turn}: change it${KEY.enter}`);
+    await term.sees(`Done ${turn}.`);
+    await term.sees(/›$/);
+  }
+  term.type(KEY.ctrlD);
+  await term.exited;
+  deepEqual(fake.refusals, []);
+  const sent = fake.requests.map(({ body }) => JSON.stringify([body.tools, ...body.messages]));
+  let [all, reused] = [0, 0];
+  for (const [i, text] of sent.entries()) {
+    const before = sent[i - 1] ?? "";
+    let same = 0;
+    while (same < before.length && before[same] === text[same]) same++;
+    all += text.length;
+    reused += same;
+  }
+  const maps = fake.requests.at(-1)!.body.messages.filter(({ content }: any) => content?.includes("--- REPO MAP ---"));
+  t.diagnostic(
+    `${((100 * reused) / all).toFixed(1)} % of ${sent.length} requests reused; the map was told ${maps.length} times`,
+  );
+  ok(reused / all > 0.9, `${reused / all}`);
+  const prompts = new Set(fake.requests.map(({ body }) => body.messages[0].content));
+  equal(prompts.size, 1, "the prompt stays byte for byte");
+});

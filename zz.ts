@@ -37,7 +37,7 @@ import {
 } from "./kernel/chat.ts";
 import { commit, fileFault, type Held, LARGEST_READ, openFiles, ZZ } from "./kernel/files.ts";
 import { firstRules, gate, KINDS, nameOf, permissions, realPath } from "./kernel/gate.ts";
-import { preferences, settings, strangeSettings } from "./kernel/settings.ts";
+import { type Config, configOf, preferences, type Sources, settings, strangeSettings } from "./kernel/settings.ts";
 import {
   type Entry,
   findSession,
@@ -65,7 +65,10 @@ export * from "./kernel/stream.ts";
 
 export type Awaitable<T> = T | Promise<T>;
 
-/** A plugin file's default export. `export const defaults: C` beside it holds its settings. */
+/**
+ * A plugin file's default export. `export const defaults: C` beside it holds its settings, and `settings` may say more of
+ * them: { name, schema, project }, the last of which names those that a project's file may set too (true: all).
+ */
 export type Plugin<C = {}> = (zz: Zz<C>) => Awaitable<void>;
 
 /** One plugin's own handle. Whatever it adds goes away when its file is unloaded. */
@@ -320,6 +323,7 @@ export interface Sessions {
 export interface Preferences {
   list(): Setting[];
   set(name: string, value: unknown): Promise<void>; // checked, kept in the home, in force at once; undefined takes it back
+  schema(): Record<string, unknown>; // of all there is to set, in JSON Schema
 }
 export type Setting = {
   name: string;
@@ -327,6 +331,7 @@ export type Setting = {
   default?: unknown;
   values?: unknown[];
   about?: string;
+  from?: ("home" | "project")[]; // who set it; absent: nobody
   owner: string;
 };
 
@@ -460,6 +465,8 @@ export const usage = (message: string): Fault => fault(message, { exit: 2 });
 
 export interface Settings {
   model?: string;
+  models?: Record<string, string>; // by task
+  window?: number; // tokens that the model takes in, where its provider does not tell
   rounds?: number;
   timeout?: number; // seconds without a byte from the provider
   options?: Record<string, unknown>;
@@ -475,6 +482,7 @@ export interface Options {
   root?: string;
   home?: string;
   settings?: Settings;
+  sources?: Sources; // the files that the settings are from
   plugins?: string[]; // extra plugin files
   own?: boolean; // false: leave out the plugins of the home
   config?: string; // the file of the settings
@@ -524,8 +532,6 @@ export interface Core {
   atLimit?: (why: string) => Promise<boolean>; // the person says whether to go on
 }
 export type Owned<T> = { owner: string; value: T };
-/** A plugin's settings: where they stand, what they are unless the person says otherwise, what they may be. */
-type Config = { section: string; live: Record<string, unknown>; defaults: Record<string, unknown>; schema?: Schema };
 const valuesOf = <T>(all: Map<string, Owned<T>>): T[] => [...all.values()].map(({ value }) => value);
 type Loaded = About["plugins"][number] & { undo: (() => Awaitable<void>)[] };
 
@@ -662,7 +668,7 @@ async function load(core: Core, plugin: Loaded, imported: Awaitable<any>): Promi
     start = performance.now();
     if (typeof exports.default !== "function")
       throw fault("it has no default export to call. Write `export default (zz: Zz) => …`.");
-    const made = configOf(core, plugin, exports);
+    const made = configOf(core, plugin.name, exports);
     const config = made instanceof Promise ? await made : made;
     const setup = exports.default(handle(core, plugin, config, unload.signal));
     if (setup instanceof Promise) await within(setup, LOAD_LIMIT, SLOW_LOAD);
@@ -672,21 +678,6 @@ async function load(core: Core, plugin: Loaded, imported: Awaitable<any>): Promi
     if (core.options.debug) plugin.failure += `\n${(error as Error)?.stack}`;
   }
   plugin.ms += performance.now() - start;
-}
-
-/** What the person set goes before the defaults, unless the plugin's schema refuses it. */
-function configOf({ options }: Core, plugin: Loaded, exports: any): Awaitable<Config> {
-  const { defaults = {}, settings: { name: section = plugin.name, schema } = {} } = exports;
-  const config: Config = { section, live: { ...defaults }, defaults: { ...defaults }, ...(schema && { schema }) };
-  const given = options.settings[section] as object | undefined;
-  Object.assign(config.live, given);
-  return given && schema ? checked() : config;
-
-  async function checked(): Promise<Config> {
-    const { wrong } = await check(schema, config.live);
-    if (wrong) say(`Cannot use the settings under "${section}": ${wrong}. Its defaults are used; mend them.`);
-    return wrong ? { ...config, live: { ...defaults } } : config;
-  }
 }
 
 export async function unloadPlugin(plugin: Loaded): Promise<void> {
@@ -1668,7 +1659,7 @@ export function endpointOf({ options, named = "" }: Core, provider: string): End
  */
 export async function chooseModel(core: Core, earlier?: string): Promise<string | undefined> {
   const { model, baseUrl, settings } = core.options;
-  const named = model || process.env.ZZ_MODEL || earlier || settings.model;
+  const named = model || process.env.ZZ_MODEL || earlier || settings.model || settings.models?.chat;
   if (named && baseUrl && !core.providers.has(named.split("/")[0]!)) return `openai/${named}`;
   if (named) return providerNamed(core, named) && named.includes("/") ? named : firstModel(core, named);
   if (baseUrl && core.providers.has("openai")) return firstModel(core, "openai");
@@ -2257,7 +2248,7 @@ function optionsOf(cli: Cli): Options & { home: string } {
   const home = one(cli, "home") ? path.resolve(one(cli, "home")!) : homeFolder();
   return {
     home,
-    settings: settings(home, one(cli, "config")),
+    ...settings(home, one(cli, "config")),
     ...(one(cli, "config") && { config: path.resolve(one(cli, "config")!) }),
     plugins: all(cli, "plugin"),
     own: !has("no-plugins"),

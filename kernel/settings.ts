@@ -1,16 +1,24 @@
-// Chapter 11 of the kernel, its second half: the settings, read, checked, shown and set.
+// Chapter 11 of the kernel, its second half: the settings, of the home and of the project; read, checked, described and set.
 import fs from "node:fs";
 import path from "node:path";
 import {
+  type Awaitable,
   byName,
   type Core,
   check,
   codeOf,
+  compare,
   type Endpoint,
+  nearest,
+  note,
+  type Options,
   type Preferences,
+  type Rules,
   reason,
+  type Schema,
   type Setting,
   type Settings,
+  say,
   textOf,
   toJsonSchema,
   tryTo,
@@ -18,21 +26,121 @@ import {
   usage,
 } from "../zz.ts";
 import { fileFault } from "./files.ts";
-import { KINDS } from "./gate.ts";
+import { isInside, KINDS } from "./gate.ts";
+import { fits, isObject, isPlain, misspelt, type Shape, short, wrongIn } from "./shape.ts";
 import { writePrivate } from "./store.ts";
 
-/** What the kernel's own settings must be; the others are the plugins'. */
-const SETTINGS: Record<string, { must: string; about: string }> = {
-  model: { must: "a string", about: "the model to ask, as provider/model" },
-  rounds: { must: "a positive number", about: "rounds of tools before zz stops (0: no limit)" },
-  timeout: { must: "a positive number", about: "seconds that a provider may be silent (0: no limit)" },
-  options: { must: "an object", about: "for the provider, such as { temperature: 0 }" },
-  providers: { must: "an object", about: "where each provider is: { name: { url } }" },
-  permissions: { must: "an object", about: "what tools may do unasked, and never" },
+// What there is to set
+
+/** What a project's file may say of a setting: all of it, or what this gives; nothing unless it is named. */
+type Say = true | ((given: any, own: Settings) => unknown);
+
+const TEXT = { type: "string" };
+const ANY_AMOUNT = { type: "number", minimum: 0 };
+const LIST = { anyOf: [{ const: true }, { type: "array", items: { type: "string", minLength: 1 } }] };
+const RULES = {
+  type: "object",
+  properties: Object.fromEntries(KINDS.map((kind) => [kind, LIST])),
+  additionalProperties: false,
+};
+const ENDPOINT = {
+  type: "object",
+  properties: {
+    url: { ...TEXT, description: "where it is" },
+    key: { ...TEXT, description: "its key; /keys keeps one apart from the settings" },
+  },
 };
 
-export function settings(home: string, named: string | undefined): Settings {
-  const file = named ?? path.join(home, "zz.config.json");
+/** The kernel's own: what they are checked by, what /config tells of them, and what an editor is told. The others are the plugins'. */
+const SETTINGS: Record<string, Shape & { description: string; project?: Say }> = {
+  $schema: { ...TEXT, description: "what an editor completes by", project: true },
+  model: {
+    ...TEXT,
+    description: "the model to ask, as provider/model",
+    project: (given, own) => (isKnown(given, own) ? given : undefined),
+  },
+  models: {
+    type: "object",
+    properties: {
+      chat: { ...TEXT, description: "the model to ask, where no other is named" },
+      summary: { ...TEXT, description: "the one that sums up a long conversation" },
+    },
+    description: "models by task",
+    project: (given: object, own) => only(given, (_, model) => isKnown(model, own)),
+  },
+  window: {
+    type: "number",
+    exclusiveMinimum: 0,
+    description: "tokens that the model takes in, where its provider does not tell",
+    project: true,
+  },
+  rounds: { ...ANY_AMOUNT, description: "rounds of tools before zz stops (0: no limit)", project: true },
+  timeout: { ...ANY_AMOUNT, description: "seconds that a provider may be silent (0: no limit)", project: true },
+  options: { type: "object", description: "for the provider, such as { temperature: 0 }" },
+  providers: {
+    type: "object",
+    additionalProperties: ENDPOINT,
+    description: "where each provider is: { name: { url } }",
+  },
+  permissions: {
+    type: "object",
+    properties: { allow: RULES, deny: RULES },
+    additionalProperties: false,
+    description: "what tools may do unasked, and never",
+    project: (given: object) => only(given, (key) => key === "deny"),
+  },
+};
+const OPEN = ["options"]; // what is in it is for others to know
+const isOwn = (name: string): boolean => Object.hasOwn(SETTINGS, name);
+
+/** A project may choose among the models of a provider that the person chose; with another, its files would go elsewhere. */
+function isKnown(model: unknown, { model: chosen, models }: Settings): boolean {
+  const provider = (name: unknown) => String(name).split("/")[0];
+  const own = [chosen, ...Object.values(models ?? {})].filter((name) => name !== undefined);
+  return own.some((name) => provider(name) === provider(model));
+}
+
+function only(given: object, fit: (key: string, value: unknown) => boolean): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(given).filter(([key, value]) => fit(key, value)));
+}
+
+/** A plugin's settings: where they stand, what they are unless somebody says otherwise, what they may be, and who says otherwise. */
+export interface Config {
+  section: string;
+  live: Record<string, unknown>;
+  defaults: Record<string, unknown>;
+  schema?: Schema;
+  project?: true | string[]; // which of them a project's file may say
+  home?: Record<string, unknown>; // as far as it counts, as the next
+  theirs?: Record<string, unknown>;
+}
+
+// Reading
+
+/** The files that the settings come from. */
+export interface Sources {
+  home: Settings;
+  project?: Project;
+}
+/** What a project's file says, without what the kernel does not take from it. */
+interface Project {
+  file: string;
+  settings: Settings;
+  left: string[]; // names of what it may not say
+  faults: string[];
+}
+
+const NAME = "zz.config.json";
+const LARGEST = 100_000; // bytes of a project's file
+
+export function settings(home: string, named: string | undefined): { settings: Settings; sources: Sources } {
+  const own = ownSettings(named ?? path.join(home, NAME), named);
+  const project = projectSettings([path.join(home, NAME), ...(named ? [named] : [])], own);
+  const sources = { home: own, ...(project && { project }) };
+  return { settings: inForce(home, sources), sources };
+}
+
+function ownSettings(file: string, named: string | undefined): Settings {
   const refuse = (why: string) => usage(`Cannot use the settings '${file}': ${why}. Mend it or move it away.`);
   let parsed: Settings = {};
   try {
@@ -41,66 +149,297 @@ export function settings(home: string, named: string | undefined): Settings {
     if (!codeOf(error)) throw refuse(`not JSON (${reason(error)})`);
     if (named) throw fileFault("read the settings", file, error, { exit: 2 });
   }
-  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed))
-    throw refuse("they must be a JSON object");
+  if (!isObject(parsed)) throw refuse("they must be a JSON object");
   const wrong = wrongSetting(parsed);
   if (wrong) throw refuse(wrong);
-  const keys = tryTo(() => JSON.parse(textOf(keysFile(home)))) as Record<string, string> | undefined;
-  for (const [name, key] of Object.entries(keys ?? {}))
-    if (typeof key === "string")
-      parsed.providers = { ...parsed.providers, [name]: { ...parsed.providers?.[name], kept: key } };
   return parsed;
+}
+
+const wrongSetting = (given: Settings): string | undefined =>
+  Object.entries(SETTINGS)
+    .filter(([name]) => Object.hasOwn(given, name))
+    .flatMap(([name, shape]) => wrongIn(shape, given[name], name) ?? [])[0];
+
+/** Nobody has to trust a folder to look at it: its file stops nothing, whatever it is. Undefined: there is none, or it is the home's. */
+function projectSettings(homes: string[], own: Settings): Project | undefined {
+  const file = path.join(".zz", NAME);
+  const project: Project = { file, settings: {}, left: [], faults: [] };
+  const passOver = (why: string) => {
+    project.file = path.resolve(file);
+    project.faults.push(`Cannot use the project's settings '${project.file}': ${why}. They are passed over.`);
+    return project;
+  };
+  try {
+    const stat = fs.statSync(file, { throwIfNoEntry: false });
+    if (!stat) return undefined;
+    project.file = path.resolve(file);
+    const real = fs.realpathSync(file);
+    if (homes.some((home) => tryTo(() => fs.realpathSync(home)) === real)) return undefined;
+    if (!isInside(fs.realpathSync("."), real)) return passOver(`they lead out of the project, to '${real}'`);
+    if (!stat.isFile()) return passOver(stat.isDirectory() ? "it is a folder" : "it is no regular file");
+    if (stat.size > LARGEST) return passOver(`${stat.size} bytes are too many`);
+    const given = JSON.parse(fs.readFileSync(file, "utf8"));
+    if (!isObject(given)) return passOver("they must be a JSON object");
+    return counted(project, given, own);
+  } catch (error) {
+    const words = fileFault("read", "", error).message.slice("Cannot read '': ".length).replace(/\.$/, "");
+    return passOver(codeOf(error) ? words : `not JSON (${short(reason(error))})`);
+  }
+}
+
+/** Of what the project says, what may count; the plugins' sections are judged when the plugins are there. */
+function counted(project: Project, given: Record<string, unknown>, own: Settings): Project {
+  const taken = Object.entries(given).flatMap(([name, value]) => (isOwn(name) ? taking(name, value) : [[name, value]]));
+  return { ...project, settings: Object.fromEntries(taken) };
+
+  function taking(name: string, value: unknown): [string, unknown][] {
+    const { project: may, ...shape } = SETTINGS[name]!;
+    const fault = (why: string, what = name) =>
+      project.faults.push(`Cannot use the setting "${short(what)}" in '${project.file}': ${why}. It is passed over.`);
+    const part = may === true ? value : fits(shape, value) ? may?.(value, own) : may && value;
+    if (part === undefined) project.left.push(name);
+    const rest = isObject(part) ? Object.keys(only(value as object, (key) => !Object.hasOwn(part, key))) : [];
+    for (const key of rest) {
+      const unheard = shape.additionalProperties === false && wrongIn(shape, { [key]: {} }, name);
+      if (unheard) fault(unheard, `${name}.${key}`);
+      else project.left.push(`${name}.${key}`);
+    }
+    const wrong = part !== undefined && wrongIn(shape, part, name);
+    if (wrong) fault(wrong);
+    return part === undefined || wrong ? [] : [[name, part]];
+  }
+}
+
+/** The project's over the home's. What either denies is denied. */
+function inForce(home: string, { home: own, project }: Sources): Settings {
+  const both = merge(own, project && only(project.settings, isOwn)) as Settings;
+  const [mine, theirs] = [own.permissions?.deny, project?.settings.permissions?.deny];
+  if (mine && theirs) both.permissions = { ...both.permissions, deny: either(mine, theirs) };
+  return withKeys(home, both);
+}
+
+function either(mine: Rules, theirs: Rules): Rules {
+  const lists = (kind: (typeof KINDS)[number]) => [mine[kind] ?? [], theirs[kind] ?? []];
+  const rule = (kind: (typeof KINDS)[number]) =>
+    [kind, lists(kind).includes(true) ? true : [...new Set(lists(kind).flat())]] as const;
+  return Object.fromEntries(KINDS.map(rule).filter(([, list]) => list === true || list.length));
+}
+
+/** Objects are merged, everything else is replaced. */
+function merge(under: unknown, over: unknown): unknown {
+  if (over === undefined) return under;
+  if (!isObject(under) || !isObject(over)) return over;
+  const both = { ...under, ...over };
+  return Object.fromEntries(
+    Object.keys(both).map((key) => [
+      key,
+      Object.hasOwn(under, key) && Object.hasOwn(over, key) ? merge(under[key], over[key]) : both[key],
+    ]),
+  );
 }
 
 /** Keys lie apart, so that settings can be shown and shared. */
 const keysFile = (home: string): string => path.join(home, "keys.json");
 
-function wrongSetting(parsed: Settings): string | undefined {
-  for (const [key, { must }] of Object.entries(SETTINGS))
-    if (key in parsed && (!must.endsWith(` ${typeof parsed[key]}`) || Number(parsed[key]) < 0))
-      return `"${key}" must be ${must}`;
-  return "permissions" in parsed && !arePermissions(parsed.permissions) ? `"permissions" ${PERMISSIONS}` : undefined;
+function withKeys(home: string, given: Settings): Settings {
+  const kept = tryTo(() => JSON.parse(textOf(keysFile(home)))) as Record<string, string> | undefined;
+  const keys = Object.entries(kept ?? {}).filter(([, key]) => typeof key === "string");
+  if (!keys.length) return given;
+  const providers = { ...given.providers };
+  for (const [name, key] of keys) providers[name] = { ...providers[name], kept: key };
+  return { ...given, providers };
 }
 
-/** Settings that nobody reads: they stay as they are, and are named. What a plugin may be told is known where it has a schema. */
-export function strangeSettings({ options: { settings, own }, configs }: Core): string[] {
-  const sections = [...Object.keys(SETTINGS), ...configs.map(({ value }) => value.section)];
-  const strange = (name: string, names: string[], under = "") =>
-    names.includes(name) ? [] : [`Unknown setting "${under}${name}": ${unknown("setting", name, names)}`];
-  const outer = own === false ? [] : Object.keys(settings).flatMap((name) => strange(name, sections));
-  const inner = configs.flatMap(({ value: { section, defaults, schema } }) => {
-    const { properties = {}, additionalProperties } = schema ? toJsonSchema(schema) : {};
-    if (!schema || additionalProperties) return [];
-    const names = [...Object.keys(defaults), ...Object.keys(properties as object)];
-    return Object.keys(Object(settings[section] ?? {})).flatMap((name) => strange(name, names, `${section}.`));
+const sourcesOf = ({ settings = {}, sources = { home: settings } }: Options): Sources => sources;
+
+// A plugin's
+
+/** The defaults, over them what the person set, and over that what the project may; what its schema refuses is left out. */
+export function configOf({ options }: Core, plugin: string, exports: any): Awaitable<Config> {
+  const { defaults = {}, settings: { name: section = plugin, schema, project: may } = {} } = exports;
+  const { home, project } = sourcesOf(options);
+  const mine = sectionOf(home, section);
+  const given = isObject(project?.settings[section]) ? sectionOf(project.settings, section) : undefined;
+  const theirs = given && may && only(given, (key) => may === true || may.includes(key));
+  const config: Config = {
+    section,
+    live: {},
+    defaults: { ...defaults },
+    ...(schema && { schema }),
+    ...(may && { project: may }),
+  };
+  return !schema || (!mine && !theirs) || passes() ? filled(config, mine, theirs) : checked();
+
+  /** Without a library, where that is enough. */
+  function passes(): boolean {
+    const shape = "~standard" in schema ? undefined : toJsonSchema(schema);
+    const all = [defaults, mine, theirs].reduce(merge);
+    return isPlain(shape) && !wrongIn(shape, merge(defaults, mine), section) && !wrongIn(shape, all, section);
+  }
+
+  async function checked(): Promise<Config> {
+    const wrong = mine && (await wrongSection(schema, merge(defaults, mine)));
+    if (wrong) say(`Cannot use the settings under "${section}": ${wrong}. Its defaults are used; mend them.`);
+    const own = wrong ? undefined : mine;
+    const wrongToo = theirs && (await wrongSection(schema, [defaults, own, theirs].reduce(merge)));
+    if (wrongToo)
+      project!.faults.push(
+        `Cannot use the settings under "${section}" in '${project!.file}': ${wrongToo}. They are passed over.`,
+      );
+    return filled(config, own, wrongToo ? undefined : theirs);
+  }
+}
+
+function filled(config: Config, home: Config["home"], theirs: Config["theirs"]): Config {
+  const { live, defaults } = config;
+  for (const key of Object.keys(live)) delete live[key];
+  Object.assign(live, merge(merge(defaults, home), theirs));
+  delete config.home;
+  delete config.theirs;
+  return Object.assign(config, home && { home }, theirs && { theirs });
+}
+
+/** Also of what is no object: a plugin is told of a text's letters, and refuses them. */
+function sectionOf(given: Settings, section: string): Record<string, unknown> | undefined {
+  return Object.hasOwn(given, section) ? { ...(given[section] as object) } : undefined;
+}
+
+async function wrongSection(schema: Schema, given: unknown): Promise<string | undefined> {
+  const { wrong } = await check(schema, given);
+  return wrong && wrong + misspelt(tryTo(() => toJsonSchema(schema)) ?? {}, given);
+}
+
+/** A plugin's settings in JSON Schema, with what is known of them from their defaults. */
+function shapeOf({ defaults, schema }: Config): Shape {
+  const told: Shape = (schema && tryTo(() => toJsonSchema(schema))) || {};
+  const typeOf = (value: unknown) => (Array.isArray(value) ? "array" : typeof value);
+  const known = Object.entries(defaults).map(([key, value]) => [
+    key,
+    { ...(told.properties?.[key] ?? { type: typeOf(value) }), default: value },
+  ]);
+  const required = told.required?.filter((key) => !Object.hasOwn(defaults, key)) ?? [];
+  return {
+    type: "object",
+    ...told,
+    properties: { ...told.properties, ...Object.fromEntries(known) },
+    additionalProperties: told.additionalProperties ?? !schema,
+    ...(told.required && { required }),
+  };
+}
+
+// What nobody reads
+
+/** Settings that count for nothing stay as they are, and are named; first the home's. */
+export function strangeSettings(core: Core): string[] {
+  const { options } = core;
+  const { home, project } = sourcesOf(options);
+  let all: Sections | undefined;
+  const said = strange(home, "", []);
+  if (!project) return said;
+  const left = [...project.left];
+  const theirs = [...project.faults, ...strange(project.settings, ` in '${project.file}'`, left)];
+  const more = theirs.length - MOST_NOTES;
+  return [
+    ...said,
+    ...theirs.slice(0, MOST_NOTES),
+    ...(more > 0 ? [`There are ${more} more such faults in '${project.file}'.`] : []),
+    ...(left.length ? [refusal(project.file, left.sort())] : []),
+  ];
+
+  /** What a project may not say goes to `left`. */
+  function strange(given: Settings, where: string, left: string[]): string[] {
+    return Object.keys(given).flatMap((name) => {
+      if (isOwn(name)) return OPEN.includes(name) ? [] : strangeIn(SETTINGS[name]!, given[name], `${name}.`, where);
+      all ??= sectionsOf(core);
+      const section = all.get(name);
+      if (!section) return options.own === false ? [] : odd(name, [...Object.keys(SETTINGS), ...all.keys()], "", where);
+      if (!isObject(given[name])) return [`Cannot use the setting "${name}"${where}: it must be an object.`];
+      if (where) left.push(...notTaken(name, section, given[name]));
+      return strangeIn(section.shape, given[name], `${name}.`, where);
+    });
+  }
+}
+const MOST_NOTES = 5;
+
+type Sections = Map<string, { shape: Shape; owners: Config[] }>;
+/** What the plugins may be told, by name. The name of zz's own that take nothing is nobody's, and the kernel's go before. */
+function sectionsOf({ configs, plugins }: Core): Sections {
+  const all: Sections = new Map();
+  for (const { owner, value } of configs) {
+    const { section, schema, defaults } = value;
+    const isBare = !schema && !Object.keys(defaults).length;
+    if (isOwn(section) || (isBare && plugins.find(({ name }) => name === owner)?.from === "zz")) continue;
+    const { owners = [], shape: { properties = {} } = {} } = all.get(section) ?? {};
+    const shape = shapeOf(value);
+    all.set(section, {
+      shape: { ...shape, properties: { ...properties, ...shape.properties } },
+      owners: [...owners, value],
+    });
+  }
+  return all;
+}
+
+function notTaken(name: string, { shape, owners }: { shape: Shape; owners: Config[] }, given: object): string[] {
+  if (owners.every(({ project }) => !project)) return [name];
+  const may = (key: string) => owners.some(({ project = [] }) => project === true || project.includes(key));
+  const isKnown = (key: string) => shape.additionalProperties || Object.hasOwn(shape.properties!, key);
+  const keys = Object.keys(given).filter((key) => !may(key) && isKnown(key));
+  return keys.map((key) => `${name}.${key}`);
+}
+
+function refusal(file: string, left: string[]): string {
+  const names = left.slice(0, MOST_NAMES).map(short).join(", ");
+  const more = left.length > MOST_NAMES ? ` and ${left.length - MOST_NAMES} more` : "";
+  const why = "a project may not send data elsewhere, loosen what is asked for, or say what runs";
+  return `Cannot take ${names}${more} from '${file}': ${why}. Set it in your own settings if you want it.`;
+}
+const MOST_NAMES = 10;
+
+function strangeIn(shape: Shape, given: unknown, under: string, where: string): string[] {
+  if (!isObject(given)) return [];
+  const { properties = {}, additionalProperties } = shape;
+  return Object.entries(given).flatMap(([key, value]) => {
+    const own = Object.hasOwn(properties, key) ? properties[key] : additionalProperties;
+    if (isObject(own))
+      return own.properties || own.additionalProperties ? strangeIn(own, value, `${under}${key}.`, where) : [];
+    return own || (!shape.properties && !additionalProperties) ? [] : odd(key, Object.keys(properties), under, where);
   });
-  const flat = configs.flatMap(({ value: { section } }) =>
-    typeof (settings[section] ?? {}) === "object" ? [] : [`Cannot use the setting "${section}": it must be an object.`],
-  );
-  return [...outer, ...flat, ...inner];
 }
 
-export function preferences({ options, configs }: Core): Preferences {
+const odd = (name: string, known: string[], under: string, where: string): string[] => [
+  `Unknown setting "${under}${short(name)}"${where}: ${unknown("setting", short(name), known)}`,
+];
+
+// Shown and set
+
+const DRAFT = "https://json-schema.org/draft/2020-12/schema";
+const SCHEMA = "zz.config.schema.json";
+
+export function preferences(core: Core): Preferences {
+  const { options, configs } = core;
   const { home } = options;
-  return { list, set };
+  return { list, set, schema };
 
   function list(): Setting[] {
-    const own = Object.entries(SETTINGS).map(([name, { about }]) => {
+    const { home: mine, project } = sourcesOf(options);
+    const own = Object.entries(SETTINGS).map(([name, { description: about }]) => {
       const value = name === "providers" ? withoutKeys(options.settings[name]) : options.settings[name];
-      return { name, value, about, owner: "zz" };
+      return { name, value, about, owner: "zz", ...from(name, mine, project?.settings) };
     });
-    const added = configs.flatMap(({ owner, value: { section, live, defaults, schema } }) => {
-      const told = (schema ? toJsonSchema(schema).properties : {}) as Record<
-        string,
-        { description?: string; enum?: unknown[] }
-      >;
-      return [...new Set([...Object.keys(defaults), ...Object.keys(told)])].map((key) => {
-        const { description: about, enum: values } = told[key] ?? {};
-        const more = { ...(about && { about }), ...(values && { values }) };
+    const added = configs.flatMap(({ owner, value: config }) => {
+      const { section, live, defaults } = config;
+      return Object.entries(shapeOf(config).properties!).map(([key, { description: about, enum: values }]) => {
+        const more = { ...(about && { about }), ...(values && { values }), ...from(key, config.home, config.theirs) };
         return { name: `${section}.${key}`, value: live[key], default: defaults[key], owner, ...more };
       });
     });
-    return [...own, ...added].sort(byName);
+    return [...own.filter(({ name }) => name !== "$schema"), ...added].sort(byName);
+  }
+
+  function from(key: string, mine: object | undefined, theirs: object | undefined): Pick<Setting, "from"> {
+    const said = [mine && Object.hasOwn(mine, key) && "home", theirs && Object.hasOwn(theirs, key) && "project"];
+    const found = said.filter((one) => one === "home" || one === "project");
+    return found.length ? { from: found } : {};
   }
 
   /** That there is a key may be told, and nothing of it. */
@@ -112,33 +451,58 @@ export function preferences({ options, configs }: Core): Preferences {
   async function set(name: string, value: unknown): Promise<void> {
     const [section = "", ...keys] = name.split(".");
     const refuse = (why: string) => usage(`Cannot set '${name}': ${why}`);
-    const names = list().map((one) => one.name);
+    const known = list();
+    const names = known.map((one) => one.name);
     const whole = !keys.length && configs.some(({ value }) => value.section === section);
-    if (!names.includes(name) && !whole && !(keys.length && section in SETTINGS))
-      throw refuse(unknown("setting", name, names));
+    if (!names.includes(name) && !whole && !isOwn(section)) throw refuse(unknown("setting", name, names));
     const [, provider, last] = /^providers\.([^.]+)\.(key)$/.exec(name) ?? [];
-    const file = last ? keysFile(home) : (options.config ?? path.join(home, "zz.config.json"));
-    const kept = (tryTo(() => JSON.parse(textOf(file))) ?? {}) as Settings;
-    const next = changed(kept, last ? [provider!] : [section, ...keys], value);
-    const inForce = changed(
-      options.settings,
-      last ? [section, provider!, "kept"] : [section, ...keys],
-      value,
-    ) as Settings;
-    const wrong = wrongSetting(inForce);
+    if (last) return keep(provider!, value);
+
+    const { values } = known.find((one) => one.name === name) ?? {};
+    if (values && value !== undefined && !values.includes(value)) throw refuse(amongWords(values, value));
+    const sources = sourcesOf(options);
+    const next = { ...sources, home: changed(sources.home, [section, ...keys], value) as Settings };
+    const wrong = wrongSetting(next.home);
     if (wrong) throw refuse(`${wrong}.`);
-    const own = configs.filter((config) => config.value.section === section).map((config) => config.value);
+    const own = configs.map((config) => config.value).filter((config) => config.section === section);
     for (const { defaults, schema } of own) {
-      const given = { ...defaults, ...(inForce[section] as object) };
-      const refused = schema ? (await check(schema, given)).wrong : keys[0] && unlike(defaults[keys[0]], value);
+      const given = merge(defaults, sectionOf(next.home, section));
+      const refused = schema ? await wrongSection(schema, given) : keys[0] && unlike(defaults[keys[0]], value);
       if (refused) throw refuse(`${refused}.`);
     }
-    writePrivate(file, JSON.stringify(next, null, 2));
-    options.settings = inForce;
-    for (const { live, defaults } of own) {
-      for (const key of Object.keys(live)) delete live[key];
-      Object.assign(live, defaults, inForce[section]);
-    }
+    write(options.config ?? path.join(home, NAME), [section, ...keys], value);
+    options.sources = next;
+    options.settings = inForce(home, next);
+    for (const config of own) filled(config, sectionOf(next.home, section), config.theirs);
+    tellOfProject(name);
+  }
+
+  function keep(provider: string, key: unknown): void {
+    write(keysFile(home), [provider], key);
+    options.settings = inForce(home, sourcesOf(options));
+  }
+
+  /** Into what the file holds now: somebody may have changed it meanwhile. */
+  function write(file: string, keys: string[], value: unknown): void {
+    const refuse = (why: string) => usage(`Cannot change '${file}': ${why}. Mend it first, or move it away.`);
+    const text = textOf(file);
+    const kept = text && tryTo(() => JSON.parse(text));
+    if (text && !isObject(kept)) throw refuse("it is no JSON object any more");
+    const { $schema, ...rest } = changed(kept || {}, keys, value);
+    writePrivate(file, JSON.stringify($schema === undefined ? rest : { $schema, ...rest }, null, 2));
+    if ($schema === `./${SCHEMA}`)
+      writePrivate(path.join(path.dirname(file), SCHEMA), JSON.stringify(schema(), null, 2));
+  }
+
+  function tellOfProject(name: string): void {
+    const { project } = sourcesOf(options);
+    const [section = "", ...keys] = name.split(".");
+    const theirs = configs.find(({ value }) => value.section === section)?.value.theirs;
+    const counts = isOwn(section) ? project?.settings : { [section]: theirs };
+    const here = [section, ...keys].reduce<any>((value, key) => value?.[key], counts);
+    if (here === undefined) return;
+    const text = short(JSON.stringify(here));
+    note(core, `What the project says goes before it: ${name} is ${text} in '${project!.file}'.`);
   }
 
   function unlike(before: unknown, value: unknown): string | undefined {
@@ -152,21 +516,26 @@ export function preferences({ options, configs }: Core): Preferences {
     const inner = changed(old, more, value);
     return inner === undefined ? rest : { ...rest, [key]: inner };
   }
+
+  /** One JSON Schema of all there is to set, for editors. */
+  function schema(): Record<string, unknown> {
+    const own = Object.entries(SETTINGS).map(([name, { project, ...shape }]) => [name, closed(shape)]);
+    const added = [...sectionsOf(core)].map(([name, { shape }]) => [name, shape] as const);
+    const all = Object.fromEntries([...own, ...added.sort(([a], [b]) => compare(a, b))]);
+    const endpoint = closed(ENDPOINT);
+    const names = [...core.providers.keys()].map((name) => [name, endpoint]);
+    all.providers = { ...all.providers, properties: Object.fromEntries(names), additionalProperties: endpoint };
+    return { $schema: DRAFT, title: `zz: ${NAME}`, type: "object", properties: all, additionalProperties: false };
+  }
+
+  function closed(shape: Shape): Shape {
+    const { type, properties, additionalProperties = !properties } = shape;
+    return type === "object" ? { ...shape, additionalProperties } : shape;
+  }
 }
 
-const PERMISSIONS = `must be like { "allow": { "run": ["npm test"] }, "deny": { "read": true } }`;
-
-/** What cannot be understood must not be taken for no rule. */
-function arePermissions(given: unknown): boolean {
-  const isMap = (value: unknown, keys: readonly string[]) =>
-    typeof value === "object" &&
-    value !== null &&
-    Object.keys(value).every((key) => keys.includes(key)) &&
-    !Array.isArray(value);
-  const isList = (value: unknown) =>
-    value === true || (Array.isArray(value) && value.every((name) => typeof name === "string" && name));
-  return (
-    isMap(given, ["allow", "deny"]) &&
-    Object.values(given as object).every((rules) => isMap(rules, KINDS) && Object.values(rules).every(isList))
-  );
+function amongWords(values: unknown[], value: unknown): string {
+  const among = `it is one of ${values.map((one) => JSON.stringify(one)).join(", ")}.`;
+  const near = typeof value === "string" ? nearest(short(value), values.map(String)) : undefined;
+  return near === undefined ? among : `${among} Did you mean ${JSON.stringify(near)}?`;
 }

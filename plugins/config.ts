@@ -1,25 +1,36 @@
-// /config: the settings, what they are and what they are for; set, and taken back.
+// /config: the settings, what they are, what they are for and who set them; set, and taken back; their schema for editors.
+import fs from "node:fs";
+import path from "node:path";
 import type { Choice, Ctx, Setting, Zz } from "zz";
 
 const SECRET = /(key|secret|password|passphrase|token|credential)$/i;
 const HIDDEN = "(set, not shown)";
+const FILE = "zz.config.json";
+const SCHEMA = "./zz.config.schema.json"; // the kernel writes it beside settings that name it
 
-export default (zz: Zz) =>
+export default (zz: Zz) => {
+  zz.flag({
+    name: "config-schema",
+    description: "print the JSON Schema of the settings, for editors",
+    run: (_, { settings }) => ({ text: JSON.stringify(settings.schema(), null, 2), data: settings.schema() }),
+  });
   zz.command({
     name: "config",
     usage: "[NAME [VALUE]]",
-    description: "the settings: show, set, take back (--reset)",
+    description: "the settings: show, set, take back (--reset); schema: for editors",
     group: "settings",
     complete,
     async run(rest, ctx) {
       const [, name = "", value = ""] = /^(\S*)\s*(.*)$/s.exec(rest) ?? [];
       if (!name) return ctx.note(table(ctx.settings.list()));
+      if (name === "schema" && !value) return schema(ctx);
       if (name === "unset") return set(ctx, value.trim(), undefined);
       if (value === "--reset") return set(ctx, name, undefined);
       if (value) return set(ctx, name, meant(value, find(ctx, name)));
       ctx.note(one(ctx, name));
     },
   });
+};
 
 const roomOf = (): number => (process.stderr.columns ?? 80) - 1;
 const isChanged = ({ value, default: before }: Setting): boolean =>
@@ -41,7 +52,7 @@ function table(settings: Setting[]): string {
   const room = roomOf();
   const rows = settings.map((setting) => {
     const { name, value, about = "" } = setting;
-    return [`${isChanged(setting) ? "*" : " "} ${name}`, shown(name, value), about] as const;
+    return [`${signOf(setting)} ${name}`, shown(name, value), about] as const;
   });
   const first = Math.min(Math.max(...rows.map(([name]) => name.length)), Math.floor(room * 0.55));
   const second = Math.min(Math.max(...rows.map(([, value]) => value.length)), room < 60 ? room - first - 2 : 22);
@@ -51,8 +62,11 @@ function table(settings: Setting[]): string {
       room,
     ),
   );
-  return [...lines, "* changed; /config NAME tells of one."].join("\n");
+  const theirs = settings.some((setting) => signOf(setting) === "+") ? ", + changed by the project" : "";
+  return [...lines, `* changed${theirs}; /config NAME tells of one.`].join("\n");
 }
+
+const signOf = (setting: Setting): string => (setting.from?.includes("project") ? "+" : isChanged(setting) ? "*" : " ");
 
 const cut = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
@@ -60,10 +74,11 @@ const cut = (text: string, most: number): string => (text.length > most ? `${tex
 function one(ctx: Ctx, name: string): string {
   const setting = find(ctx, name);
   if (setting) {
-    const { about, owner, value, values } = setting;
+    const { about, owner, value, values, from } = setting;
     const among = values ? `\none of: ${oneOf(values)}` : "";
     const before = setting.default === undefined ? "" : `\nby itself: ${shown(name, setting.default)}`;
-    return `${name} = ${shown(name, value)}${about ? `\n${about}` : ""}${among}${before}\nof ${owner}`;
+    const by = from ? `; set in ${from.map((whose) => FROM[whose]).join(" and ")}` : "";
+    return `${name} = ${shown(name, value)}${about ? `\n${about}` : ""}${among}${before}\nof ${owner}${by}`;
   }
   const [section = "", ...keys] = name.split(".");
   const whole = keys.length ? find(ctx, section)?.value : undefined;
@@ -75,6 +90,8 @@ function one(ctx: Ctx, name: string): string {
     `Cannot show '${name}': there is no such setting. ${near.length ? `There are: ${near.join(", ")}.` : "/config lists them."}`,
   );
 }
+
+const FROM = { home: "your own settings", project: `the project's .zz/${FILE}` };
 
 /** JSON where it is JSON, unless the setting is a text. */
 function meant(text: string, setting: Setting | undefined): unknown {
@@ -90,15 +107,22 @@ function meant(text: string, setting: Setting | undefined): unknown {
 async function set(ctx: Ctx, name: string, value: unknown): Promise<void> {
   if (!name) throw new Error("Cannot take back nothing: give a name, /config unset NAME.");
   const before = find(ctx, name);
-  const { values } = before ?? {};
-  if (values && value !== undefined && !values.includes(value))
-    throw new Error(`Cannot set '${name}': it is one of ${oneOf(values)}.`);
+  const file = path.join(ctx.about.home, FILE);
+  const isFirst = !fs.existsSync(file);
   await ctx.settings.set(name, value);
+  if (isFirst && fs.existsSync(file)) await ctx.settings.set("$schema", SCHEMA);
   const last = name.split(".").at(-1)!;
+  if (before?.from?.includes("project"))
+    return ctx.note(`Kept in your own settings: ${name} is ${value === undefined ? "not set" : shown(last, value)}.`);
   const now = value === undefined ? find(ctx, name)?.value : value;
   const was =
     before && JSON.stringify(before.value) !== JSON.stringify(now) ? ` (was ${shown(last, before.value)})` : "";
   ctx.note(`${name} is ${now === undefined ? "not set" : shown(last, now)} now${was}.`);
+}
+
+async function schema(ctx: Ctx): Promise<void> {
+  await ctx.settings.set("$schema", SCHEMA);
+  ctx.note(`Wrote ${path.basename(SCHEMA)} beside your settings, which name it: an editor knows what may be set.`);
 }
 
 function complete(typed: string, ctx: Ctx): Choice[] {

@@ -4,6 +4,7 @@ import type { ChatRequest, Delta, Endpoint, Message, Model, Zz } from "zz";
 
 export const defaults = { window: 32_768 };
 export const settings = {
+  project: true,
   schema: {
     type: "object",
     properties: {

@@ -8,6 +8,7 @@ const OFFICIAL = "https://api.openai.com/v1";
 
 export const defaults = { model: "gpt-4o-mini" };
 export const settings = {
+  project: true,
   schema: {
     type: "object",
     properties: { model: { type: "string", minLength: 1, description: "the one to ask when none is named" } },

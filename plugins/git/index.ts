@@ -8,6 +8,7 @@ export const defaults = { seconds: 60, commitSeconds: 600 }; // what git may tak
 
 const seconds = { type: "number", exclusiveMinimum: 0 };
 export const settings = {
+  project: true,
   schema: {
     type: "object",
     properties: {

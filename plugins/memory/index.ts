@@ -5,7 +5,14 @@ import { isBare, linesOf, today, withIndexed, withNote } from "./notes.ts";
 import { byLikeness, byWords, type Hit, type Page, pageNamed, pagesOf } from "./recall.ts";
 import * as tree from "./tree.ts";
 
-export const defaults = { tokens: 2_000 }; // of the indexes in the prompt
+export const defaults = { tokens: 2_000 };
+export const settings = {
+  project: true,
+  schema: {
+    type: "object",
+    properties: { tokens: { type: "integer", minimum: 0, description: "of the indexes in the prompt" } },
+  },
+};
 const CHARS_A_TOKEN = 4;
 const MOST = 10; // places that recall gives
 const LONGEST = 20_000; // characters of a file that it gives whole

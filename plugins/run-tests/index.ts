@@ -5,6 +5,7 @@ import { brief } from "./read.ts";
 
 export const defaults = { seconds: 600 };
 export const settings = {
+  project: true,
   schema: {
     type: "object",
     properties: { seconds: { type: "number", exclusiveMinimum: 0, description: "that all tests together may take" } },

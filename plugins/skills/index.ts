@@ -5,10 +5,18 @@ import { FILE, findSkills, isInside, type Known, realOf, type Skill } from "./fi
 import { filesAt, install } from "./install.ts";
 import { called } from "./match.ts";
 
-export const defaults = {
-  list: 1_500, // tokens of the names and descriptions
-  texts: 6_000, // tokens of the skills that a message calls for
-  off: [] as string[], // names of skills that are left out
+export const defaults = { list: 1_500, texts: 6_000, off: [] as string[] };
+const tokens = { type: "integer", minimum: 0 };
+export const settings = {
+  project: true,
+  schema: {
+    type: "object",
+    properties: {
+      list: { ...tokens, description: "tokens of the names and descriptions in the prompt" },
+      texts: { ...tokens, description: "tokens of the skills that a message calls for" },
+      off: { type: "array", items: { type: "string" }, description: "names of skills that are left out" },
+    },
+  },
 };
 const CHARS_A_TOKEN = 4;
 const MOST = 3; // that one message calls in

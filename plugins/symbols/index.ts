@@ -11,6 +11,7 @@ export const defaults = {
 };
 const count = { type: "integer", minimum: 0 };
 export const settings = {
+  project: true,
   schema: {
     type: "object",
     properties: {

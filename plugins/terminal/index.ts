@@ -20,6 +20,7 @@ export const defaults = {
 };
 export const settings = {
   name: "display",
+  project: true,
   schema: {
     type: "object",
     properties: {

@@ -1,0 +1,111 @@
+// What the settings must be: the part of JSON Schema that zz checks by itself, for a library takes longer to load than zz to start.
+import { nearest } from "../zz.ts";
+
+/** A schema as far as it can be checked here. */
+export interface Shape {
+  type?: string;
+  const?: unknown;
+  enum?: unknown[];
+  anyOf?: Shape[];
+  minimum?: number;
+  exclusiveMinimum?: number;
+  minLength?: number;
+  items?: Shape;
+  properties?: Record<string, Shape>;
+  required?: string[];
+  additionalProperties?: boolean | Shape;
+  description?: string;
+  default?: unknown;
+}
+const KEYWORDS = [
+  ...["type", "const", "enum", "anyOf", "minimum", "exclusiveMinimum", "minLength", "items", "properties", "required"],
+  ...["additionalProperties", "description", "default"],
+];
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Each type: what it is called, and what is of it. */
+const TYPES: Record<string, [words: string, is: (value: unknown) => boolean]> = {
+  string: ["a string", (value) => typeof value === "string"],
+  number: ["a number", (value) => typeof value === "number"],
+  integer: ["a whole number", Number.isInteger],
+  boolean: ["true or false", (value) => typeof value === "boolean"],
+  object: ["an object", isObject],
+  array: ["an array", Array.isArray],
+};
+
+/** Whether nothing in it is beyond what is checked here. */
+export function isPlain(shape: unknown): shape is Shape {
+  if (!isObject(shape)) return false;
+  const { type = "string", anyOf = [], items = [], properties = {}, additionalProperties: others } = shape as Shape;
+  return (
+    Object.keys(shape).every((key) => KEYWORDS.includes(key)) &&
+    Object.hasOwn(TYPES, type) &&
+    [...anyOf, items, ...Object.values(properties), isObject(others) ? others : []].flat().every(isPlain)
+  );
+}
+
+/** The first thing in a value that is not as it must be, as a sentence without its full stop. */
+export function wrongIn(shape: Shape, value: unknown, at: string): string | undefined {
+  if (!fits(shape, value)) return `"${at}" must be ${must(shape)}${nearTo(shape, value)}`;
+  if (!isObject(value)) return undefined;
+  const missing = shape.required?.find((key) => !Object.hasOwn(value, key));
+  if (missing !== undefined) return `"${at}" needs "${missing}"`;
+  const { properties = {}, additionalProperties = true } = shape;
+  for (const [key, inner] of Object.entries(value)) {
+    const own = Object.hasOwn(properties, key) ? properties[key] : additionalProperties;
+    const wrong = own && own !== true && wrongIn(own, inner, `${at}.${key}`);
+    if (wrong) return wrong;
+    if (own === false) return `there is no "${at}.${short(key)}"; ${instead(key, Object.keys(properties))}`;
+  }
+  return undefined;
+}
+
+/** As far as one sees without looking into an object. */
+export function fits(shape: Shape, value: unknown): boolean {
+  const { type, anyOf, items, minLength = 0, minimum = -Infinity, exclusiveMinimum = -Infinity } = shape;
+  if (anyOf) return anyOf.some((one) => !wrongIn(one, value, ""));
+  if (shape.enum) return shape.enum.includes(value);
+  if ("const" in shape) return value === shape.const;
+  if (type && !TYPES[type]![1](value)) return false;
+  if (typeof value === "number") return value >= minimum && value > exclusiveMinimum;
+  if (typeof value === "string") return value.length >= minLength;
+  return !items || !Array.isArray(value) || value.every((one) => !wrongIn(items, one, ""));
+}
+
+function must({ type = "", anyOf, enum: values, const: only, items, minimum, exclusiveMinimum }: Shape): string {
+  if (anyOf) return anyOf.map(must).join(" or ");
+  if (values) return `one of ${values.join(", ")}`;
+  if (only !== undefined) return JSON.stringify(only);
+  if (items) return `an array of ${items.type}s`;
+  const [words = "something else"] = TYPES[type] ?? [];
+  return minimum === 0 || exclusiveMinimum === 0 ? words.replace(/^a /, "a positive ") : words;
+}
+
+/** What one may have meant. */
+export function instead(word: string, all: string[]): string {
+  const near = nearest(short(word), all);
+  return near === undefined ? `there are ${all.join(", ")}` : `nearest is "${near}"`;
+}
+
+function nearTo({ enum: values = [] }: Shape, value: unknown): string {
+  const near = typeof value === "string" ? nearest(short(value), values.map(String)) : undefined;
+  return near === undefined ? "" : `; nearest to "${short(value as string)}" is "${near}"`;
+}
+
+/** A name as it is shown and compared: whoever wrote it may have written a book. */
+export const short = (name: string): string => name.slice(0, 60).replace(/\s+/g, " ");
+
+/** For each word in a value that none of its schema's words is: the nearest of them. */
+export function misspelt(shape: Shape, value: unknown): string {
+  if (shape.enum) return shape.enum.includes(value) ? "" : nearTo(shape, value);
+  const { properties = {}, additionalProperties, items } = shape;
+  if (Array.isArray(value)) return value.map((one) => (items ? misspelt(items, one) : "")).join("");
+  if (!isObject(value)) return "";
+  const within = ([key, inner]: [string, unknown]) => {
+    const own = Object.hasOwn(properties, key) ? properties[key] : additionalProperties;
+    return isObject(own) ? misspelt(own, inner) : "";
+  };
+  return Object.entries(value).map(within).join("");
+}

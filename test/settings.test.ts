@@ -1,0 +1,400 @@
+// zz.config.json, the home's and the project's: which counts, what a project may not say, and what is said of mistakes.
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, type TestContext, test } from "node:test";
+import { Errors } from "typebox/schema";
+import { repl } from "./e2e/sitting.ts";
+import { fakeOpenAI, say } from "./fake/openai.ts";
+import { type Place, place, zz } from "./run.ts";
+
+const text = (settings: unknown) => (typeof settings === "string" ? settings : JSON.stringify(settings));
+const homeFile = ({ home }: Place) => join(home, "zz.config.json");
+const projectFile = ({ cwd }: Place) => join(cwd, ".zz", "zz.config.json");
+
+/** A home and a project with these settings, and a plugin that lists what is in force. */
+function having(home?: unknown, project?: unknown): Place {
+  const where = place();
+  mkdirSync(join(where.home, "plugins"), { recursive: true });
+  writeFileSync(join(where.home, "plugins", "probe.js"), PROBE);
+  if (home !== undefined) writeFileSync(homeFile(where), text(home));
+  if (project !== undefined) mkdirSync(join(where.cwd, ".zz"));
+  if (project !== undefined) writeFileSync(projectFile(where), text(project));
+  return where;
+}
+const PROBE = `export const defaults = { deep: { a: 1, b: { c: 2, d: [3] } }, own: "mine" };
+export const settings = { project: ["deep"] };
+export default (zz) => zz.flag({ name: "probe", description: "d", run: (_, { settings }) => ({
+  text: JSON.stringify({ all: settings.list(), live: zz.config }) }) });`;
+
+/** What is in force, by name, and what stderr says. */
+async function inForce(where: Place, args: string[] = []) {
+  const { stdout, stderr, code } = await zz(where, [...args, "--probe"]);
+  equal(code, 0, stderr);
+  const { all, live } = JSON.parse(stdout);
+  const found = Object.fromEntries(all.map((one: any) => [one.name, one]));
+  const value = (name: string) => found[name]?.value;
+  return { found, live, value, notes: stderr.split("\n").filter(Boolean) };
+}
+
+/** One answer; which model was asked for it, by which server. */
+async function asked(t: TestContext, where: Place, args: string[] = [], env: Record<string, string> = {}) {
+  const fake = await fakeOpenAI([say("Good.")]);
+  t.after(fake.close);
+  const ran = await zz(where, [...args, "hi"], { env: { OPENAI_API_KEY: "k", OPENAI_BASE_URL: fake.url, ...env } });
+  return { ...ran, model: fake.requests[0]?.body.model };
+}
+
+describe("two files", { concurrency: 2 }, () => {
+  test("The project's goes before the home's, and that before the defaults; objects are merged, all else is replaced", async () => {
+    const where = having(
+      { rounds: 5, timeout: 9, display: { theme: "light", stats: false }, probe: { deep: { b: { c: 7, d: [8, 9] } } } },
+      { rounds: 2, display: { theme: "none" }, probe: { deep: { b: { d: [1] } } } },
+    );
+    const { found, value, live, notes } = await inForce(where);
+    deepEqual(notes, []);
+    const names = ["rounds", "timeout", "display.theme", "display.stats", "display.bell"];
+    deepEqual(names.map(value), [2, 9, "none", false, true]);
+    deepEqual(
+      names.map((name) => found[name].from ?? []),
+      [["home", "project"], ["home"], ["home", "project"], ["home"], []],
+    );
+    deepEqual(live, { deep: { a: 1, b: { c: 7, d: [1] } }, own: "mine" });
+  });
+
+  test("A project's file counts alone, and --config takes the place of the home's only", async () => {
+    const { value } = await inForce(having(undefined, { rounds: 2 }));
+    equal(value("rounds"), 2);
+    const where = having({ rounds: 5, timeout: 9 }, { rounds: 2 });
+    writeFileSync(join(where.cwd, "own.json"), '{ "timeout": 4, "rounds": 3 }');
+    const named = await inForce(where, ["--config", "own.json"]);
+    deepEqual([named.value("rounds"), named.value("timeout")], [2, 4]);
+  });
+
+  test("What either file denies is denied", async () => {
+    const where = having(
+      { permissions: { deny: { read: ["mine"], net: true } } },
+      { permissions: { deny: { read: ["theirs", "mine"], net: ["x"], run: ["make"] } } },
+    );
+    for (const name of ["mine", "theirs", "free"]) writeFileSync(join(where.cwd, name), "text");
+    const codes = ["mine", "theirs", "free"].map((path) =>
+      zz(where, ["--call", "read_file", JSON.stringify({ path })]),
+    );
+    deepEqual(
+      (await Promise.all(codes)).map(({ code }) => code),
+      [4, 4, 0],
+    );
+    const deny = (await inForce(where)).value("permissions").deny;
+    deepEqual(deny, { read: ["mine", "theirs"], net: true, run: ["make"] });
+  });
+
+  test("Where the home is the project's .zz, its file is the person's own", async () => {
+    const where = place();
+    const home = join(where.cwd, ".zz");
+    mkdirSync(home);
+    writeFileSync(join(home, "zz.config.json"), '{ "options": { "seed": 1 }, "shell": { "sandbox": "off" } }');
+    const { stderr, stdout } = await zz({ ...where, home }, ["-m", "openai/m", "--key", "k", "--dry-run", "hi"]);
+    deepEqual([stderr, JSON.parse(stdout).seed], ["", 1]);
+  });
+});
+
+describe("what a project may not say", { concurrency: 2 }, () => {
+  const rows: [what: object, left: string, name: string, value: unknown][] = [
+    [{ providers: { openai: { url: "http://evil" } } }, "providers", "providers", { openai: { url: "http://mine" } }],
+    [{ options: { messages: [] } }, "options", "options", undefined],
+    [{ permissions: { allow: { run: true } } }, "permissions.allow", "permissions", {}],
+    [{ permissions: { allow: 3, deny: { run: true } } }, "permissions.allow", "permissions", { deny: { run: true } }],
+    [{ shell: { sandbox: "off", except: ["sudo"] } }, "shell", "shell.sandbox", "auto"],
+    [{ keys: { ctrlZ: "off" } }, "keys", "keys.ctrlZ", "undo"],
+    [{ search: { ripgrep: "./evil" } }, "search", "search.ripgrep", "rg"],
+    [{ prices: { "openai/m": { input: 0, output: 0 } } }, "prices", "prices", undefined],
+    [{ probe: { own: "theirs", deep: {} } }, "probe.own", "probe.own", "mine"],
+    [{ model: "other/m" }, "model", "model", "openai/mine"],
+    [{ models: { summary: "other/m", chat: "openai/x" } }, "models.summary", "models", { chat: "openai/x" }],
+  ];
+  for (const [given, left, name, value] of rows)
+    test(`${JSON.stringify(given)} is left out, and one note names it: ${left}`, async () => {
+      const where = having({ model: "openai/mine", providers: { openai: { url: "http://mine" } } }, given);
+      const { value: inFact, notes } = await inForce(where);
+      deepEqual([inFact(name), notes.length], [value, 1]);
+      ok(notes[0]!.startsWith(`Cannot take ${left} from '${projectFile(where)}': a project may not `), notes[0]);
+    });
+
+  test("All of it together is one note; what it may say counts all the same", async () => {
+    const given = Object.assign({ rounds: 4 }, ...rows.slice(0, 10).map(([one]) => one));
+    const { notes, value } = await inForce(having({ model: "openai/mine" }, given));
+    equal(value("rounds"), 4);
+    equal(notes.length, 1);
+    match(
+      notes[0]!,
+      /^Cannot take keys, model, options, permissions\.allow, prices, probe\.own, providers, search, shell from '/,
+    );
+  });
+
+  test("Nothing goes to a server that only the project names", async (t) => {
+    const evil = await fakeOpenAI([say("Mine now.")]);
+    t.after(evil.close);
+    const project = { model: "openai/theirs", providers: { openai: { url: evil.url, key: "x" } } };
+    const ran = await asked(t, having({ model: "openai/mine" }, project));
+    deepEqual([ran.stdout, ran.model, evil.requests.length], ["Good.\n", "theirs", 0]);
+  });
+
+  for (const [what, home, project, model] of [
+    ["another model of the person's provider counts", { model: "openai/mine" }, { model: "openai/theirs" }, "theirs"],
+    ["one of another provider does not", { model: "openai/mine" }, { model: "offline/router" }, "mine"],
+    ["nor any where the person named none", {}, { model: "offline/router" }, "gpt-4o-mini"],
+    ["models.chat is the person's word too", { models: { chat: "openai/a" } }, { model: "openai/b" }, "b"],
+  ] as const)
+    test(`A project's model: ${what}`, async (t) => equal((await asked(t, having(home, project))).model, model));
+
+  test("--quiet leaves the note out", async () => {
+    const { notes, value } = await inForce(having({}, { shell: { sandbox: "off" }, rounds: 2 }), ["--quiet"]);
+    deepEqual([notes, value("rounds"), value("shell.sandbox")], [[], 2, "auto"]);
+  });
+});
+
+describe("a project's file that is of no use is named and passed over:", { concurrency: 2 }, () => {
+  const big = JSON.stringify({ rounds: 2, x: "x".repeat(5_000_000) });
+  const deep = `${'{"a":'.repeat(12_000)}1${"}".repeat(12_000)}`;
+  const rows: [what: string, lay: (file: string, where: Place) => void, words: RegExp][] = [
+    ["not JSON", (file) => writeFileSync(file, '{ "rounds": 2,\n\x1b[2J }'), /: not JSON \(.*\)\. They/],
+    ["empty", (file) => writeFileSync(file, ""), /: not JSON \(/],
+    ["an array", (file) => writeFileSync(file, "[]"), /: they must be a JSON object\. They/],
+    ["null", (file) => writeFileSync(file, "null"), /: they must be a JSON object\. They/],
+    ["5 MB", (file) => writeFileSync(file, big), /: 50\d+ bytes are too many\. They/],
+    ["a folder", (file) => mkdirSync(file), /: it is a folder\. They/],
+    ["a pipe", (file) => execFileSync("mkfifo", [file]), /: it is no regular file\. They/],
+    ["a device", (file) => symlinkSync("/dev/zero", file), /: they lead out of the project, to '\/dev\/zero'\. They/],
+    ["a link in a circle", (file) => symlinkSync("zz.config.json", file), /: .*(ELOOP|symbolic links).*\. They/],
+    [
+      "a link out of the project",
+      (file, where) => {
+        writeFileSync(join(where.cwd, "..", "out.json"), '{ "rounds": 2 }');
+        symlinkSync("../../out.json", file);
+      },
+      /: they lead out of the project, to '.*out\.json'\. They/,
+    ],
+    ["nested 12,000 deep", (file) => writeFileSync(file, deep), /^Unknown setting "a" in /],
+  ];
+  for (const [what, lay, words] of rows)
+    test(what, async () => {
+      const where = having({ rounds: 5 });
+      mkdirSync(join(where.cwd, ".zz"));
+      lay(projectFile(where), where);
+      const { notes, value } = await inForce(where);
+      equal(value("rounds"), 5);
+      equal(notes.length, 1, notes.join("\n"));
+      ok(notes[0]!.includes(`'${projectFile(where)}'`), notes[0]);
+      match(notes[0]!, words);
+      doesNotMatch(notes[0]!, /\x1b/);
+    });
+
+  for (const what of ["no .zz at all", "a .zz that is a file", "a link that leads nowhere"])
+    test(`${what} is no settings, and nothing is said`, async () => {
+      const where = having({ rounds: 5 });
+      if (what.includes("file")) writeFileSync(join(where.cwd, ".zz"), "text");
+      if (what.includes("link")) mkdirSync(join(where.cwd, ".zz"));
+      if (what.includes("link")) symlinkSync("nowhere", projectFile(where));
+      deepEqual((await inForce(where)).notes, []);
+    });
+
+  test("a thousand unknown keys, one of them a book: a few lines tell of them", async () => {
+    const many = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`odd${i}\nAll is well.`, i]));
+    const { notes } = await inForce(having({}, { [`b${"o".repeat(50_000)}k`]: 1, ...many }));
+    equal(notes.length, 6);
+    ok(notes.every((note) => note.length < 1000 && !note.startsWith("All is well.")));
+    match(notes.at(-1)!, /^There are 996 more such faults in '/);
+  });
+
+  test("__proto__ changes nothing", async () => {
+    const where = having({}, '{ "__proto__": { "rounds": 1 }, "probe": { "__proto__": { "own": "theirs" } } }');
+    const { value, live } = await inForce(where);
+    deepEqual([value("rounds"), live.own], [undefined, "mine"]);
+  });
+});
+
+describe("what is wrong is named with the nearest right one", { concurrency: 2 }, () => {
+  const rows: [given: object, home: string, project: string][] = [
+    [{ rouds: 3 }, `Unknown setting "rouds": there is no setting 'rouds'. Did you mean 'rounds'?`, `Unknown setting "rouds" in FILE: there is no setting 'rouds'. Did you mean 'rounds'?`],
+    [{ display: { thme: "dark" } }, `Unknown setting "display.thme": there is no setting 'thme'. Did you mean 'theme'?`, `Unknown setting "display.thme" in FILE: there is no setting 'thme'. Did you mean 'theme'?`],
+    [{ models: { sumary: "x/y" } }, `Unknown setting "models.sumary": there is no setting 'sumary'. Did you mean 'summary'?`, ""],
+    [{ providers: { openai: { ulr: "u" } } }, `Unknown setting "providers.openai.ulr": there is no setting 'ulr'. Did you mean 'url'?`, ""],
+    [{ display: { theme: "drak" } }, `Cannot use the settings under "display": theme must be one of dark, light, none; nearest to "drak" is "dark". Its defaults are used; mend them.`, `Cannot use the settings under "display" in FILE: theme must be one of dark, light, none; nearest to "drak" is "dark". They are passed over.`],
+    [{ git: { seconds: "long" } }, `Cannot use the settings under "git": seconds must be number. Its defaults are used; mend them.`, `Cannot use the settings under "git" in FILE: seconds must be number. They are passed over.`],
+    [{ display: 3 }, `Cannot use the setting "display": it must be an object.`, `Cannot use the setting "display" in FILE: it must be an object.`],
+    [{ rounds: "x" }, "", `Cannot use the setting "rounds" in FILE: "rounds" must be a positive number. It is passed over.`],
+    [{ permissions: { dney: { read: true } } }, "", `Cannot use the setting "permissions.dney" in FILE: there is no "permissions.dney"; nearest is "deny". It is passed over.`],
+    [{ permissions: { deny: { raed: true } } }, "", `Cannot use the setting "permissions" in FILE: there is no "permissions.deny.raed"; nearest is "read". It is passed over.`],
+  ]; // biome-ignore format: a table
+  for (const [given, home, project] of rows) {
+    if (home)
+      test(`home: ${JSON.stringify(given)}`, async () => deepEqual((await inForce(having(given))).notes, [home]));
+    if (project)
+      test(`project: ${JSON.stringify(given)}`, async () => {
+        const where = having({}, given);
+        deepEqual((await inForce(where)).notes, [project.replace("FILE", `'${projectFile(where)}'`)]);
+      });
+  }
+
+  for (const [given, words] of [
+    [{ rounds: -1 }, `"rounds" must be a positive number`],
+    [{ window: 0 }, `"window" must be a positive number`],
+    [{ models: { chat: 3 } }, `"models.chat" must be a string`],
+    [{ options: [] }, `"options" must be an object`],
+    [{ providers: { openai: "url" } }, `"providers.openai" must be an object`],
+    [{ permissions: { alow: {} } }, `there is no "permissions.alow"; nearest is "allow"`],
+    [{ permissions: { allow: { run: "ls" } } }, `"permissions.allow.run" must be true or an array of strings`],
+  ] as const)
+    test(`home: ${JSON.stringify(given)} ends zz with 2`, async () => {
+      const where = having(given);
+      const { code, stderr } = await zz(where, ["--plugins"]);
+      const why = `Cannot use the settings '${homeFile(where)}': ${words}. Mend it or move it away.\n`;
+      deepEqual([code, stderr], [2, why]);
+    });
+
+  test("A wrong value in the project's file leaves the home's in force", async () => {
+    const { value } = await inForce(
+      having({ display: { theme: "light" } }, { display: { theme: "drak", stats: false } }),
+    );
+    deepEqual([value("display.theme"), value("display.stats")], ["light", true]);
+  });
+});
+
+describe("the model", { concurrency: 2 }, () => {
+  for (const [what, settings, args, env, model] of [
+    ["models.chat where nothing else is said", { models: { chat: "openai/chat" } }, [], {}, "chat"],
+    ["model before models.chat", { model: "openai/own", models: { chat: "openai/chat" } }, [], {}, "own"],
+    ["ZZ_MODEL before both", { models: { chat: "openai/chat" } }, [], { ZZ_MODEL: "openai/env" }, "env"],
+    [
+      "--model before all",
+      { models: { chat: "openai/chat" } },
+      ["-m", "openai/flag"],
+      { ZZ_MODEL: "openai/env" },
+      "flag",
+    ],
+  ] as const)
+    test(what, async (t) => equal((await asked(t, having(settings), [...args], env)).model, model));
+});
+
+describe("the schema", { concurrency: 2 }, () => {
+  const ZOD = `import { z } from "zod";
+    export const defaults = { city: "Rome" };
+    export const settings = { schema: z.object({ city: z.string().describe("where"), days: z.number().optional() }) };
+    export default () => {};`;
+  async function printed(where: Place) {
+    const { stdout, stderr, code } = await zz(where, ["--config-schema"]);
+    deepEqual([code, stderr], [0, ""]);
+    return JSON.parse(stdout);
+  }
+
+  test("has every setting, each plugin's with its default and what it is for", async () => {
+    const where = having();
+    writeFileSync(join(where.home, "plugins", "weather.ts"), ZOD);
+    const schema = await printed(where);
+    const { found } = await inForce(where);
+    for (const [name, { about, default: before }] of Object.entries<any>(found)) {
+      const [section, ...keys] = name.split(".");
+      const top = schema.properties[section!];
+      const told = keys.length ? top.properties[keys.join(".")] : top;
+      deepEqual([told.description, told.default], [about, before], name);
+    }
+    deepEqual(schema.properties.weather.properties.city, { type: "string", description: "where", default: "Rome" });
+    deepEqual(schema.properties.display.properties.theme.enum, ["dark", "light", "none"]);
+    equal("models" in found && "status" in schema.properties, false, "a plugin that takes nothing is not there");
+  });
+
+  const good = {
+    $schema: "x",
+    model: "a/b",
+    models: { chat: "a/b" },
+    window: 9,
+    display: { theme: "dark" },
+    prices: {},
+  };
+  const rows: [given: object, ok: boolean][] = [
+    [good, true],
+    [{ providers: { openai: { url: "u" }, mine: { key: "k" } }, options: { temperature: 0 } }, true],
+    [{ permissions: { allow: { run: ["npm test"] }, deny: { read: true } } }, true],
+    [{ shell: { sandbox: "off" }, probe: { own: "x", more: 1 } }, true],
+    [{ rouds: 3 }, false],
+    [{ display: { theme: "drak" } }, false],
+    [{ display: { thme: "dark" } }, false],
+    [{ models: { sumary: "a/b" } }, false],
+    [{ providers: { openai: { ulr: "u" } } }, false],
+    [{ window: 0 }, false],
+  ];
+  test("lets through what zz takes, and nothing else", async () => {
+    const schema = await printed(having());
+    for (const [given, fits] of rows) equal(Errors(schema, given)[0], fits, JSON.stringify(given));
+  });
+
+  test("--json prints it in one line", async () => {
+    const { stdout } = await zz(having(), ["--config-schema", "--json"]);
+    equal(stdout.trim().split("\n").length, 1);
+    equal(JSON.parse(stdout).type, "object");
+  });
+});
+
+describe("/config", { concurrency: 2 }, () => {
+  const modeOf = (file: string) => statSync(file).mode & 0o777;
+  const written = (where: Place) => readFileSync(homeFile(where), "utf8");
+  const schemaFile = ({ home }: Place) => join(home, "zz.config.schema.json");
+
+  async function sitting(t: TestContext, where: Place) {
+    const term = await repl(t, { where, script: [say("A.")], cols: 200 });
+    const gives = (line: string, sees: string | RegExp) => term.say(line, sees);
+    return { gives, ...term };
+  }
+
+  test("writes the first settings with a schema beside them, which later ones keep", async (t) => {
+    const where = having();
+    const { gives } = await sitting(t, where);
+    await gives("/config display.theme light", 'display.theme is "light" now');
+    equal(written(where), '{\n  "$schema": "./zz.config.schema.json",\n  "display": {\n    "theme": "light"\n  }\n}\n');
+    deepEqual([modeOf(homeFile(where)), modeOf(schemaFile(where))], [0o600, 0o600]);
+    const schema = JSON.parse(readFileSync(schemaFile(where), "utf8"));
+    deepEqual(Errors(schema, JSON.parse(written(where)))[0], true);
+    await gives("/config models.chat openai/x", 'models.chat is "openai/x" now');
+    deepEqual(Object.keys(JSON.parse(written(where))), ["$schema", "display", "models"]);
+  });
+
+  test("keeps what it does not know, and adds no schema to settings that were there", async (t) => {
+    const where = having({ odd: { of: ["yours"] }, display: { thme: 1 } });
+    const { gives } = await sitting(t, where);
+    await gives("/config rounds 7", "rounds is 7 now");
+    deepEqual(JSON.parse(written(where)), { odd: { of: ["yours"] }, display: { thme: 1 }, rounds: 7 });
+    equal(existsSync(schemaFile(where)), false);
+    await gives("/config schema", "Wrote zz.config.schema.json beside your settings");
+    equal(JSON.parse(written(where)).$schema, "./zz.config.schema.json");
+    equal(JSON.parse(readFileSync(schemaFile(where), "utf8")).type, "object");
+  });
+
+  test("shows who set what, and says so where the project goes before", async (t) => {
+    const where = having({ timeout: 9 }, { rounds: 2, display: { theme: "light" } });
+    const { gives } = await sitting(t, where);
+    await gives(
+      "/config",
+      /^\+ display\.theme +"light".*\n[\s\S]*^ {2}model [\s\S]*^\+ rounds +2 [\s\S]*^\* timeout +9 [\s\S]*^\* changed, \+ changed by the project;/m,
+    );
+    await gives("/config rounds", /rounds = 2\n.*\nof zz; set in the project's \.zz\/zz\.config\.json$/m);
+    await gives("/config timeout", /of zz; set in your own settings$/m);
+    const screen = await gives("/config display.theme none", 'Kept in your own settings: display.theme is "none".');
+    match(screen, /What the project says goes before it: display\.theme is "light" in '.*\.zz\/zz\.config\.json'\./);
+    deepEqual(JSON.parse(written(where)).display, { theme: "none" });
+    await gives("/config display.theme", /display\.theme = "light"[\s\S]*your own settings and the project's/);
+    equal(readFileSync(projectFile(where), "utf8"), text({ rounds: 2, display: { theme: "light" } }));
+  });
+
+  test("names the nearest value, and leaves a file alone that was broken meanwhile", async (t) => {
+    const where = having({ rounds: 3 });
+    const { gives } = await sitting(t, where);
+    await gives("/config display.theme drak", `it is one of "dark", "light", "none". Did you mean "dark"?`);
+    writeFileSync(homeFile(where), '{ "rounds": 3,');
+    await gives(
+      "/config rounds 4",
+      /Cannot change '.*zz\.config\.json': it is no JSON object any more\. Mend it first/,
+    );
+    equal(written(where), '{ "rounds": 3,');
+  });
+});

@@ -471,8 +471,6 @@ export interface Settings {
   timeout?: number; // seconds without a byte from the provider
   options?: Record<string, unknown>;
   providers?: Record<string, Endpoint>;
-  models?: Record<string, string>; // by task
-  window?: number; // tokens, where the provider does not tell
   permissions?: { allow?: Rules; deny?: Rules };
   [plugin: string]: unknown;
 }

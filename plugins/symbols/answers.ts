@@ -18,6 +18,7 @@ const MOST_NAMES = 12; // of one file
 const LONGEST_PART = 400; // lines
 const MAP_TOKENS = 2_000;
 const WORTH = 0.1; // of the map's lines must be new before it is told again
+const SOON = 200; // ms; the request is on its way by then
 const LAYER_PATIENCE = 2_000; // ms that the first message waits for the map
 
 const MOST_MEANT = 12; // definitions of one name
@@ -34,6 +35,7 @@ export function openAnswers({ root, about: { home } }: Ctx, config: typeof defau
   const project = openProject(root, home, limit);
   const remote = openRemote(root, stays);
   const watch = openWatch(root);
+  let here: Ctx | undefined;
   let layered: { version: object; text: string } | undefined;
 
   return {
@@ -50,6 +52,7 @@ export function openAnswers({ root, about: { home } }: Ctx, config: typeof defau
     rename,
     map,
     layer,
+    remap,
     reindex,
     close(): void {
       watch.close();
@@ -418,11 +421,18 @@ export function openAnswers({ root, about: { home } }: Ctx, config: typeof defau
    * The map in the prompt: of what the conversation is about so far. It stays word for word as it is until code changes,
    * so that a provider's cache of the prompt holds.
    */
+  /** What there is, at once; only the first is waited for. */
   async function layer(ctx: Ctx): Promise<string | undefined> {
-    const made = makeLayer(aside(ctx)).catch(() => undefined);
-    const late = new Promise((resolve) => setTimeout(resolve, LAYER_PATIENCE).unref());
-    await Promise.race([made, late]);
+    here = aside(ctx);
+    if (layered)
+      setTimeout(remap, SOON).unref(); // what the person changed meanwhile is told with the next message
+    else await Promise.race([remap(), new Promise((resolve) => setTimeout(resolve, LAYER_PATIENCE).unref())]);
     return layered?.text;
+  }
+
+  /** The map for the next turn. */
+  async function remap(): Promise<void> {
+    if (here) await makeLayer(here).catch(() => undefined);
   }
 
   async function makeLayer(ctx: Ctx): Promise<void> {
@@ -432,7 +442,7 @@ export function openAnswers({ root, about: { home } }: Ctx, config: typeof defau
       message.role === "user" && !message.aside ? [message.text] : [],
     );
     const { text } = await mapFor(index, { query: words.slice(-3).join("\n"), tokens: config.tokens }, ctx);
-    const told = words.length > 1 ? layered?.text : undefined; // the model has that one
+    const told = ctx.chat.messages.length > 1 ? layered?.text : undefined; // the model has that one
     const shown = text && `${text}\n${VERIFY}`;
     layered = { version: index.version, text: told && !differs(told, shown) ? told : shown };
   }

@@ -193,6 +193,7 @@ export default (zz: Zz<typeof defaults>) => {
   });
 
   zz.on("started", (fact) => void (stays = fact.stays));
+  zz.on("answered", () => void (stays && answers?.then(({ remap }) => remap())));
   zz.layer({
     name: "repo-map",
     slot: "turn",

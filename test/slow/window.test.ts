@@ -1,15 +1,16 @@
 // A conversation without end in a small window, with a server that is as strict as the strictest.
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { repl } from "../e2e/sitting.ts";
 import type { Script } from "../fake/http.ts";
 import { call, say, strictOpenAI } from "../fake/openai.ts";
 import { place } from "../run.ts";
 import { KEY, terminal } from "../terminal.ts";
 
-const TURNS = process.env.ZZ_SHORT ? 250 : 2_000;
+const TURNS = process.env.ZZ_SHORT ? 200 : 2_000;
 const WINDOW = 16_384;
 const FILES = 30;
 const NOTES = "[Not from the person: of this conversation";
@@ -121,4 +122,57 @@ test(`${TURNS} turns with tools in a window of ${WINDOW} tokens`, async (t) => {
     "also what was cut is there whole",
   );
   ok(readFileSync(join(where.cwd, "src/part5.txt"), "utf8").includes("of turn"));
+});
+
+test("What the model is told takes less than 10 ms of a turn when nothing changed", async (t) => {
+  const where = place();
+  const put = (name: string, text: string) => {
+    const file = join(where.cwd, name);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+  };
+  for (const [name, text] of Object.entries({
+    "package.json": "{}",
+    "AGENTS.md": `${"Rules.\n".repeat(400)}@docs/a.md`,
+    "docs/a.md": "more",
+    "../home/memory/INDEX.md": "- note\n".repeat(100),
+    "../home/IDENTITY.md": "I am zz.",
+    "../home/SOUL.md": "Dry.",
+  }))
+    put(name, text);
+  for (let i = 0; i < 12; i++)
+    put(
+      `../home/skills/s${i}/SKILL.md`,
+      `---\nname: s${i}\ndescription: does ${i} things\ntriggers: thing${i}\n---\nbody`,
+    );
+  for (let i = 0; i < 500; i++)
+    put(`src/p${i}.ts`, `export const part${i} = (a: number): number => a + ${i};\n`.repeat(5));
+  const log = join(where.cwd, "../times.txt");
+  put(
+    "../own.ts",
+    `import { appendFileSync } from "node:fs";
+     export default (zz) => {
+       let began = 0;
+       zz.on("phase", ({ from, to }) => { if (from === "idle" && to === "thinking") began = performance.now(); });
+       zz.on("requested", () => appendFileSync(${JSON.stringify(log)}, performance.now() - began + "\\n"));
+     };`,
+  );
+  const zz = await repl(t, { where, args: ["--plugin", join(where.cwd, "../own.ts")] });
+  await zz.say("/add src/p1.ts AGENTS.md", "Pinned");
+  for (let i = 0; i < 25; i++) {
+    await zz.sees(/›$/);
+    await zz.say(`turn ${i} thing3`, new RegExp(`turn ${i} [\\s\\S]*Good\\.[\\s\\S]*calls`));
+  }
+  match(zz.fake.requests[0]!.body.messages[0].content, /REPO MAP[\s\S]*PINNED|PINNED[\s\S]*REPO MAP/);
+  const times = readFileSync(log, "utf8")
+    .trim()
+    .split("\n")
+    .map(Number)
+    .slice(2)
+    .sort((a, b) => a - b);
+  const median = times[times.length >> 1]!;
+  t.diagnostic(
+    `median ${median.toFixed(1)} ms, least ${times[0]!.toFixed(1)}, most ${times.at(-1)!.toFixed(1)} ms; from the line to the request, the message saved`,
+  );
+  ok(median < 10, `${median} ms`);
 });

@@ -990,14 +990,16 @@ function promptLayers(core: Core, prompts: PromptFile[]): Owned<Layer>[] {
 }
 
 type PromptFile = ReturnType<typeof frontMatter> & { name: string; file: string };
+/** Of two that are called alike the nearer one: the home's. */
 function promptFiles({ options: { home } }: Core): PromptFile[] {
   const folders = new Set([path.join(PACKAGE, "prompts"), path.join(home, "prompts")]);
   const filesIn = (folder: string) => entriesOf(folder).map((name) => path.join(folder, name));
-  return [...folders]
+  const all = [...folders]
     .flatMap((folder) => filesIn(folder).sort())
     .filter((file) => file.endsWith(".md"))
     .map((file) => ({ file, ...frontMatter(textOf(file)) }))
     .map((one) => ({ ...one, name: one.head.name ?? path.basename(one.file, ".md") }));
+  return [...new Map(all.map((one) => [one.name, one])).values()];
 }
 
 /** Markdown in prompts/ whose front matter describes it, but names no slot, is a command that sends it. The home's go before zz's. */
@@ -1655,10 +1657,16 @@ export function endpointOf({ options, named = "" }: Core, provider: string): End
  * Which model to talk to: --model, ZZ_MODEL, the session's, the settings', a provider whose key is set, a local
  * server that answers within 300 ms. Undefined when there is none.
  */
-export async function chooseModel(core: Core, earlier?: string): Promise<string | undefined> {
-  const { model, baseUrl, settings } = core.options;
+/** As the person named it. */
+function namedModel({ options, providers }: Core, earlier?: string): string | undefined {
+  const { model, baseUrl, settings } = options;
   const named = model || process.env.ZZ_MODEL || earlier || settings.model || settings.models?.chat;
-  if (named && baseUrl && !core.providers.has(named.split("/")[0]!)) return `openai/${named}`;
+  return named && baseUrl && !providers.has(named.split("/")[0]!) ? `openai/${named}` : named;
+}
+
+export async function chooseModel(core: Core, earlier?: string): Promise<string | undefined> {
+  const { baseUrl } = core.options;
+  const named = namedModel(core, earlier);
   if (named) return providerNamed(core, named) && named.includes("/") ? named : firstModel(core, named);
   if (baseUrl && core.providers.has("openai")) return firstModel(core, "openai");
   const signal = AbortSignal.timeout(LOCAL_LIMIT); // for the first word of a server; then it may take its time
@@ -2207,7 +2215,8 @@ async function run(argv: string[], atStop: AtStop): Promise<number> {
     const value = cli.values.get(flag.name)?.at(-1);
     if (!flag.run || value === undefined) continue;
     askOnTerminal(core);
-    const chat = openChat(core, "");
+    const model = namedModel(core) ?? "";
+    const chat = openChat(core, model.includes("/") ? model : "");
     const apart = value === true && flag.optional && cli.words.shift(); // --undo 2 as well as --undo=2
     if (cli.words.length)
       throw usage(

@@ -1,6 +1,8 @@
 // !command runs the person's own shell command, unasked since they typed it; its output is live, and can go to the model.
 // !!command has the whole terminal, and nothing of it is kept: for what fills the screen, such as editors and pagers.
 import { spawn } from "node:child_process";
+import fs from "node:fs";
+import path from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import type { Ctx, Zz } from "zz";
 
@@ -33,7 +35,8 @@ export default (zz: Zz) => {
   );
 
   async function runAndOffer({ words, whole }: Command, ctx: Ctx): Promise<void> {
-    const output = await ctx.terminal!(() => run(words, whole, ctx));
+    const kept = variables(ctx.about.home);
+    const output = veiled(await ctx.terminal!(() => run(words, whole, ctx, kept)), kept);
     if (!output || ctx.signal.aborted) return;
     const question = `Give ${count(output)} to the conversation? [y]es, any other key: no `;
     if ((await ctx.ask?.(question, "y")) !== "y") return;
@@ -61,10 +64,11 @@ function refusal(line: string): Error {
 }
 
 /** Its output; empty where nothing was kept. Ctrl+C goes to the command: the terminal sends it, and zz does not heed it meanwhile. */
-async function run(words: string, whole: boolean, { root, signal }: Ctx): Promise<string> {
+async function run(words: string, whole: boolean, { root, signal }: Ctx, kept: Variables): Promise<string> {
   const started = performance.now();
   const shell = process.env.SHELL || true;
-  const child = spawn(words, { cwd: root, shell, stdio: whole ? "inherit" : ["inherit", "pipe", "pipe"] });
+  const env = { ...process.env, ...kept };
+  const child = spawn(words, { cwd: root, env, shell, stdio: whole ? "inherit" : ["inherit", "pipe", "pipe"] });
   const output = keeper();
   let last = 10; // the last byte that was shown
   for (const [from, to] of [
@@ -95,6 +99,27 @@ async function run(words: string, whole: boolean, { root, signal }: Ctx): Promis
     signal.removeEventListener("abort", stop);
     process.off("SIGQUIT", ignore);
   }
+}
+
+type Variables = Record<string, string>;
+
+/** What /env keeps for commands, { "NAME": "value" }. */
+function variables(home: string): Variables {
+  const file = path.join(home, "env.json");
+  if (!fs.statSync(file, { throwIfNoEntry: false })?.isFile()) return {};
+  try {
+    const kept = Object.entries(JSON.parse(fs.readFileSync(file, "utf8")) as object);
+    return Object.fromEntries(kept.filter(([name, value]) => /^[A-Za-z_]\w*$/.test(name) && typeof value === "string"));
+  } catch {
+    throw new Error(`Cannot use '${file}': it is not readable as JSON. Mend it, or move it away.`); // its own words would show values
+  }
+}
+
+/** They stay with the person, though a command prints them. */
+function veiled(text: string, kept: Variables): string {
+  const long = Object.entries(kept).filter(([, value]) => value.length >= 6);
+  const first = long.sort(([, one], [, two]) => two.length - one.length);
+  return first.reduce((shown, [name, value]) => shown.replaceAll(value, () => `[value of ${name}]`), text);
 }
 
 const ended = (...streams: (NodeJS.ReadableStream | null)[]): Promise<unknown> =>

@@ -1,39 +1,141 @@
-// Who zz is here: IDENTITY.md, SOUL.md and RELATIONS.md, from the project's .zz/, else from the home.
+// Who zz is here: IDENTITY.md, SOUL.md and RELATIONS.md, from the project's .zz/, else from the home; and the tools by
+// which the model writes its own name and soul, shown whole, asked for and undone like any edit.
 import fs from "node:fs";
 import path from "node:path";
-import type { Ctx, Zz } from "zz";
+import type { Ctx, Needs, Zz } from "zz";
 
 const LAYERS = [
   { name: "identity", slot: "identity" },
   { name: "soul", slot: "identity" },
   { name: "relations", slot: "memory" },
 ] as const;
+const LONGEST_NAME = 64; // characters
+const LONGEST_SOUL = 8_000;
+const WIDEST = 4_000; // characters of a line; of longer ones a question shows only the ends
+const DIFFED = 150; // lines that a diff shows in any case
+
+interface File {
+  name: string; // as it is called here
+  at: string;
+  own: boolean; // the project's
+}
 
 export default (zz: Zz) => {
   let home: string | undefined;
+  const known = new Map<string, { stamp: string; text: string }>(); // by file, as it was when it was read last
   for (const { name, slot } of LAYERS)
     zz.layer({
       name,
       slot,
       text(ctx) {
         home ??= ctx.about.home; // once: it lists whatever there is
-        return nearest(`${name.toUpperCase()}.md`, home, ctx);
+        return told(nearest(`${name.toUpperCase()}.md`, home, ctx), ctx);
       },
     });
+
+  zz.tool({
+    name: "rename_self",
+    description: "Take another name, when the person gives you one.",
+    aliases: ["self_rename"],
+    params: { name: "string" },
+    changes: true,
+    needs: ({ name }, ctx) => {
+      checkName(name.trim());
+      return reads(nearest("IDENTITY.md", ctx.about.home, ctx));
+    },
+    async run({ name: given }, ctx) {
+      const name = given.trim();
+      const file = nearest("IDENTITY.md", ctx.about.home, ctx);
+      const before = fs.existsSync(file.at) ? textIn(file.name, (await ctx.files.read(file.at)).bytes) : "";
+      await ctx.files.write(file.at, named(before, name));
+      return `Your name is ${name} from now on, by ${file.name}.`;
+    },
+  });
+  zz.tool({
+    name: "update_soul",
+    description: "Write your soul anew: all of how you are and behave, as the person wants it.",
+    aliases: ["self_update_soul"],
+    also: { text: ["content", "soul"] },
+    params: { text: `string all of it, at most ${LONGEST_SOUL} characters` },
+    changes: true,
+    needs: ({ text }) => {
+      checkSoul(text);
+      return {};
+    },
+    async run({ text }, ctx) {
+      const file = nearest("SOUL.md", ctx.about.home, ctx);
+      await ctx.files.write(file.at, `${text.trim()}\n`);
+      return `From now on you are as ${file.name} says.`;
+    },
+  });
+  // A diff may be cut where it is long; here every line counts.
+  zz.wrap("preview", async (input, next) => {
+    const { tool, about, changes } = input;
+    const isLong = changes.some(({ after = "" }) => after.split("\n").length > DIFFED);
+    if (tool !== "update_soul" || !isLong) return next(input);
+    const whole = changes.map(({ path: name, after = "" }) => `${name}, all of it:\n${after.trimEnd()}`);
+    return [about, ...whole].filter(Boolean).join("\n\n");
+  });
+
+  /** Every turn asks: what has not changed is not read again. What a project says of zz is told as the project's word. */
+  async function told({ name, at, own }: File, { files, permissions }: Ctx): Promise<string | undefined> {
+    const stat = fs.statSync(at, { throwIfNoEntry: false });
+    if (!stat) return undefined;
+    const stamp = `${stat.mtimeMs} ${stat.size} ${stat.ino}`;
+    const last = known.get(at);
+    const mayRead = !own || permissions.judge("read", name).verdict === "allow"; // a rule may deny it meanwhile
+    if (last?.stamp === stamp && mayRead) return last.text;
+    const bytes = own ? (await files.read(name)).bytes : fs.readFileSync(at); // by the gate: a link may lead out of the project
+    const text = textIn(name, bytes);
+    const block = own && text ? `From ${name}, which this project brings:\n${text}` : text;
+    known.set(at, { stamp, text: block });
+    return block;
+  }
 };
 
-/** The project's hides the home's, even if it is empty. What a project says of zz is told as the project's word. */
-async function nearest(name: string, home: string, { root, files }: Ctx): Promise<string | undefined> {
-  const own = `.zz/${name}`;
-  if (fs.existsSync(path.join(root, own))) {
-    const text = textIn(own, (await files.read(own)).bytes); // by the gate: a link may lead out of the project
-    return text && `From ${own}, which this project brings:\n${text}`;
-  }
-  const file = path.join(home, name);
-  return fs.existsSync(file) ? textIn(file, fs.readFileSync(file)) : undefined;
+/** The project's hides the home's, even if it is empty. */
+function nearest(name: string, home: string, { root }: Pick<Ctx, "root">): File {
+  const own = path.join(root, ".zz", name);
+  const isOwn = path.join(root, ".zz") !== home && fs.existsSync(own);
+  return isOwn
+    ? { name: `.zz/${name}`, at: own, own: true }
+    : { name: path.join(home, name), at: path.join(home, name), own: false };
+}
+
+/** The home's is zz's own to read; a project's may be a link to anywhere. */
+function reads({ at, own }: File): Needs {
+  if (!fs.existsSync(at)) return {};
+  return { read: [own ? at : { name: at, verdict: "allow", why: "it is who zz is" }] };
 }
 
 function textIn(file: string, bytes: Uint8Array): string {
   if (bytes.subarray(0, 8_192).includes(0)) throw new Error(`Cannot use '${file}': it is not text. Write it anew.`);
   return new TextDecoder().decode(bytes).trim();
+}
+
+/** In the sentence that tells the name, or in a first line that does. */
+function named(text: string, name: string): string {
+  const sentence = `Your name is ${name}.`;
+  const told = /^Your name is [^\n]*?\.(?=\s|$)/m;
+  if (told.test(text)) return `${text.replace(told, () => sentence)}\n`;
+  return text ? `${sentence}\n\n${text}\n` : `${sentence}\n`;
+}
+
+function checkName(name: string): void {
+  const refuse = (why: string) =>
+    new Error(`Cannot take the name '${[...name].slice(0, LONGEST_NAME).join("")}': ${why}`);
+  if (!name) throw refuse("it is empty. Give one.");
+  if ([...name].length > LONGEST_NAME) throw refuse(`it has more than ${LONGEST_NAME} characters. Shorten it.`);
+  if (/[\p{C}\p{Zl}\p{Zp}]/u.test(name)) throw refuse("a name is one line of letters and signs that are seen.");
+  if (/\.(\s|$)/.test(name)) throw refuse("a full stop in it would end the sentence that tells it. Leave it out.");
+}
+
+function checkSoul(text: string): void {
+  const refuse = (why: string) => new Error(`Cannot write that: ${why}`);
+  if (!text.trim()) throw refuse("it is empty. Say how you are.");
+  if (text.length > LONGEST_SOUL) throw refuse(`${text.length} characters are too many (${LONGEST_SOUL}). Shorten it.`);
+  if (text.split("\n").some((line) => line.length > WIDEST))
+    throw refuse(`a line of more than ${WIDEST} characters cannot be shown whole. Break it.`);
+  if (/(?![\n\r\t\u200c\u200d])\p{C}/u.test(text))
+    throw refuse("it holds characters that nobody can be shown. Leave them out.");
 }

@@ -42,16 +42,16 @@ export interface Repository {
 }
 
 /** The repository that the project lies in. All that is asked of it must be answered within the seconds. */
-export async function repository(ctx: Pick<Ctx, "root" | "signal">, seconds: number): Promise<Repository> {
+export async function repository(ctx: Pick<Ctx, "root" | "signal" | "about">, seconds: number): Promise<Repository> {
   const { root } = ctx;
   const late = AbortSignal.timeout(seconds * 1_000);
   const ask = async (settings: string[], args: string[], { codes = [0], ...how }: How = {}): Promise<Said> => {
-    const said = await speak([...settings, "--no-pager", ...args], { ...how, root, stops: [ctx.signal, late] }).catch(
-      (error) => {
-        if (error === late.reason) throw cannot(`it took longer than ${seconds} s and was stopped. Try a smaller part`);
-        throw error.code === "ENOENT" ? cannot("there is no git here. Install it") : error;
-      },
-    );
+    const env = environment(how.own ? variables(ctx.about.home) : ALONE);
+    const stops = [ctx.signal, late];
+    const said = await speak([...settings, "--no-pager", ...args], { ...how, root, env, stops }).catch((error) => {
+      if (error === late.reason) throw cannot(`it took longer than ${seconds} s and was stopped. Try a smaller part`);
+      throw error.code === "ENOENT" ? cannot("there is no git here. Install it") : error;
+    });
     if (said.code < 0 || (!codes.includes(said.code) && !how.own)) throw cannot(wordsOf(said));
     return said;
   };
@@ -108,7 +108,7 @@ export function ownPath(name: string, { root, files }: Pick<Ctx, "root" | "files
 /** One run. It has no terminal, so that nothing in it can wait for a passphrase there; what stops it stops all it started. */
 function speak(
   args: string[],
-  { root, stops, input, own, cut }: How & { root: string; stops: AbortSignal[] },
+  { root, env, stops, input, cut }: How & { root: string; env: NodeJS.ProcessEnv; stops: AbortSignal[] },
 ): Promise<Said> {
   const { promise, resolve, reject } = Promise.withResolvers<Said>();
   const stop = AbortSignal.any(stops);
@@ -116,7 +116,7 @@ function speak(
   const child = spawn(program(root), args, {
     cwd: root,
     detached: process.platform !== "win32",
-    env: environment(own ? {} : ALONE),
+    env,
     stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
     windowsHide: true,
   });
@@ -164,6 +164,18 @@ function environment(more: Record<string, string>): NodeJS.ProcessEnv {
   for (const name of ["LITERAL", "GLOB", "NOGLOB", "ICASE"]) delete env[`GIT_${name}_PATHSPECS`];
   delete env.GPG_TTY; // a terminal by name, to ask for a passphrase on
   return env;
+}
+
+/** What /env keeps for commands, { "NAME": "value" }: a hook is one. */
+function variables(home: string): Record<string, string> {
+  const file = path.join(home, "env.json");
+  if (!fs.statSync(file, { throwIfNoEntry: false })?.isFile()) return {};
+  try {
+    const kept = Object.entries(JSON.parse(fs.readFileSync(file, "utf8")) as object);
+    return Object.fromEntries(kept.filter(([name, value]) => /^[A-Za-z_]\w*$/.test(name) && typeof value === "string"));
+  } catch {
+    throw cannot(`'${file}' is not readable as JSON. Mend it, or move it away`); // its own words would show values
+  }
 }
 
 /** Both ends of an output, whatever its length. */

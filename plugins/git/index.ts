@@ -141,7 +141,7 @@ export default (zz: Zz<typeof defaults>) => {
 };
 
 /** For tidying up after a commit that was stopped: what stopped it must not stop that. */
-const fresh = ({ root }: Ctx) => ({ root, signal: new AbortController().signal });
+const fresh = ({ root, about }: Ctx) => ({ root, about, signal: new AbortController().signal });
 
 /** The gate knows which files may be read; a diff is another way to read them. */
 function isShown(name: string, { permissions }: Ctx): boolean {

@@ -3,10 +3,10 @@ import fs from "node:fs";
 import path from "node:path";
 
 /** Whether bash would take this name from the project: npx and npm put node_modules/.bin into PATH. */
-export function isBrought(name: string, cwd: string): boolean {
+export function isBrought(name: string, cwd: string, folders = ""): boolean {
   if (name.includes("/")) return false;
   const root = realOf(cwd);
-  for (const folder of (process.env.PATH ?? "").split(path.delimiter)) {
+  for (const folder of folders.split(path.delimiter)) {
     const file = path.resolve(cwd, folder, name);
     if (!isProgram(file)) continue;
     return [file, realOf(file)].some((one) => isInside(root, one));

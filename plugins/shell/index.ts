@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import type { Ctx, Kind, Need, Needs, Result, Verdict, Zz } from "zz";
 import type { Judged } from "./judge.ts";
+import { type Variables, variables, veiled } from "./variables.ts";
 
 export const defaults = {
   sandbox: "auto" as "auto" | "required" | "off",
@@ -70,12 +71,27 @@ const shown = (command: string): string =>
     .map((line, i) => `${i ? " " : "$"} ${line}`)
     .join("\n");
 
-async function judged(command: string, { root, permissions: { rules } }: Ctx, { except }: Config): Promise<Judged> {
+async function judged(command: string, ctx: Ctx, { except }: Config): Promise<Judged> {
   const { judgeLine } = await import("./judge.ts");
+  const { root, permissions } = ctx;
+  const { rules } = permissions;
   const denied = (kind: Kind) =>
     rules.flatMap((rule) => (rule.verdict === "deny" && rule.kind === kind && rule.name ? [rule.name] : []));
-  return judgeLine(command, root, { allow: [], deny: denied("run"), except, hidden: denied("read") });
+  return judgeLine(command, root, {
+    allow: [],
+    deny: denied("run"),
+    except,
+    hidden: denied("read"),
+    env: envOf(own(ctx)),
+  });
 }
+
+/** The person gave these to commands on purpose, whatever they are called; what a rule denies stays denied. */
+function own({ about: { home }, permissions }: Ctx): Variables {
+  const kept = Object.entries(variables(home));
+  return Object.fromEntries(kept.filter(([name]) => permissions.judge("env", name).verdict !== "deny"));
+}
+const envOf = (own: Variables): NodeJS.ProcessEnv => ({ ...process.env, ...own });
 
 /** What a command does that cannot be told from its words hangs on the rest of the line: that is asked for, and allowed, as a whole. */
 function needsOf(command: string, { simple, reads, writes }: Judged, hosts: string[]): Needs {
@@ -149,24 +165,27 @@ async function run(
   if (!name && config.sandbox === "required")
     throw new Error("Cannot run it: the settings require a sandbox, and there is none here. Install bubblewrap.");
   const net = netOf(ctx, hosts);
-  const mayHave = (variable: string) => ctx.permissions.judge("env", variable).verdict === "allow";
+  const given = own(ctx);
+  const mayHave = (variable: string) =>
+    Object.hasOwn(given, variable) || ctx.permissions.judge("env", variable).verdict === "allow";
   const sandbox = name ? await openedSandbox(ctx, net) : undefined;
   try {
     const outcome = await runJob({
       command,
       cwd: ctx.root,
-      env: { ...GIT, ...cleanEnv(process.env, mayHave) },
+      env: { ...GIT, ...cleanEnv(envOf(given), mayHave) },
       timeoutMs: Math.min(timeout_ms, LONGEST),
       signal: ctx.signal,
       ...(sandbox && { sandbox }),
-      onTail: ctx.progress,
+      onTail: (line) => ctx.progress(veiled(line, given)),
       keepIn: await outputsFolder(),
     });
-    const { exit, signal, timedOut, stdout, stderr, file } = outcome;
+    const { exit, signal, timedOut, file } = outcome;
+    const [text, stdout, stderr] = [outcome.text, outcome.stdout, outcome.stderr].map((one) => veiled(one, given));
     if (file) ctx.permissions.add({ verdict: "allow", kind: "read", name: file, from: "answer" });
     const failed = exit !== 0;
     const limits = failed && name ? `\n[${sandboxLine(name, net)}]` : "";
-    return { text: outcome.text + limits, data: { exit, signal, timedOut, stdout, stderr, file }, failed };
+    return { text: text + limits, data: { exit, signal, timedOut, stdout, stderr, file }, failed };
   } finally {
     sandbox?.close();
   }
@@ -223,7 +242,9 @@ const CANDIDATE = /^\.|^id_|\.(pem|key|p12|pfx)$|^zz\.config\.json$/;
 
 async function hidden({ root, about: { home }, permissions }: Ctx): Promise<{ hide: string[]; pin: string[] }> {
   const { readdir } = await import("node:fs/promises");
-  const own = ["zz.config.json", "permissions.json", "sessions"].map((name) => join(home, name));
+  const own = ["zz.config.json", "permissions.json", "keys.json", "env.json", "history", "sessions"].map((name) =>
+    join(home, name),
+  );
   const denied = permissions.rules.flatMap(({ verdict, kind, name }) =>
     verdict === "deny" && kind === "read" && name ? [resolve(root, name)] : [],
   );

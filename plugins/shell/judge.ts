@@ -38,6 +38,7 @@ export interface Lists {
   deny: string[];
   except: string[];
   hidden?: string[]; // paths that may not be read: what shows the content of many files then asks
+  env?: NodeJS.ProcessEnv; // that it would run in; zz's own unless it says otherwise
 }
 /** A command that would really run. "open": its words are known, and the gate's own rules decide. */
 export interface Simple {
@@ -70,6 +71,7 @@ interface Redirect {
 /** Where a command stands. */
 interface Place {
   dirs: readonly string[];
+  home: string;
   budget: { left: number }; // files that globs may still look at
   depth: number;
   source: string;
@@ -80,6 +82,7 @@ interface Place {
 }
 interface Run {
   cwd: string;
+  env: NodeJS.ProcessEnv;
   lists: Lists;
   parser: Parser;
   out: Simple[];
@@ -108,12 +111,18 @@ const unique = <T>(all: readonly T[]): T[] => [...new Set(all)];
 
 /** Never throws: what cannot be judged asks. */
 export async function judgeLine(line: string, cwd: string, lists: Lists): Promise<Judged> {
-  const run: Omit<Run, "parser"> = { cwd, lists, out: [], runs: [], listed: new Set(), functions: new Set() };
+  const { env = process.env } = lists;
+  const run: Omit<Run, "parser"> = { cwd, env, lists, out: [], runs: [], listed: new Set(), functions: new Set() };
   let trouble: string | undefined;
   try {
     const parser = await makeParser();
     try {
-      script({ ...run, parser }, line, { dirs: [cwd], depth: 0, budget: { left: MOST_LOOKS } });
+      script({ ...run, parser }, line, {
+        dirs: [cwd],
+        home: env.HOME ?? os.homedir(),
+        depth: 0,
+        budget: { left: MOST_LOOKS },
+      });
     } finally {
       parser.delete();
     }
@@ -163,7 +172,7 @@ async function makeParser(): Promise<Parser> {
 
 // ── A script: the line itself, and what bash -c and eval are given ─────────────────────────────────────
 
-type Outer = Pick<Place, "dirs" | "budget" | "depth" | "floor" | "looped">;
+type Outer = Pick<Place, "dirs" | "home" | "budget" | "depth" | "floor" | "looped">;
 
 function script(run: Run, source: string, outer: Outer): Dirs {
   const start = run.out.length;
@@ -218,7 +227,7 @@ function raise(all: Simple[], floor: Says): void {
   for (const one of all) if (worse(one, floor) === floor) Object.assign(one, floor);
 }
 
-const knownAt = ({ dirs, budget }: Place): Known => ({ home: process.env.HOME ?? os.homedir(), dirs, budget });
+const knownAt = ({ dirs, home, budget }: Place): Known => ({ home, dirs, budget });
 const stay = ({ dirs }: Pick<Place, "dirs">): Dirs => ({ any: dirs, ok: dirs });
 const join = (...all: (readonly string[])[]): readonly string[] => {
   const dirs = unique(all.flat());
@@ -544,7 +553,7 @@ function assignments(run: Run, node: Node, place: Place): Dirs {
   const all = node.type === "variable_assignment" ? [node] : node.namedChildren;
   for (const one of all) {
     const { name, doubt } = settingOf(one, place);
-    const telling = name in process.env || TELLING.some((test) => test.test(name));
+    const telling = name in run.env || TELLING.some((test) => test.test(name));
     const why = doubt ?? (telling ? `it sets ${name}` : undefined);
     if (why) enter(run, [{ text: undefined, shown: one.text, why }], place, ask(why), true);
     substitutions(run, one, place);
@@ -594,7 +603,7 @@ function judge(run: Run, args: Arg[], at: Outer): Dirs {
     return stay(place);
   }
   const name = programOf(first.text);
-  const brought = isKnown(name) && isBrought(first.text, run.cwd);
+  const brought = isKnown(name) && isBrought(first.text, run.cwd, run.env.PATH);
   if (brought) place = floored(place, ask(`'${name}' is a program that the project brings`));
   const inner = { ...place, depth: place.depth + 1 };
   if (name === "command" && /^-[pvV]*[vV]/.test(rest[0]?.text ?? "")) return plain(run, args, place, name);
@@ -844,7 +853,7 @@ function changeDir(run: Run, args: Arg[], place: Outer): Dirs {
     return { any: [], ok: [] };
   };
   if (!to || more.length || !to.text || to.text.startsWith("-")) return nowhere("zz does not follow this cd");
-  if (process.env.CDPATH) return nowhere("CDPATH may lead cd elsewhere");
+  if (run.env.CDPATH) return nowhere("CDPATH may lead cd elsewhere");
   if (place.looped) return nowhere("a cd in a loop leads further each time");
   if (!place.dirs.length) return nowhere("a cd from a folder that cannot be known");
   const made: string[] = [];

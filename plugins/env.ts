@@ -1,0 +1,385 @@
+// /env, set_env, delete_env: variables for commands. The model is told their names; where a value comes up in what it is
+// sent, its name stands there. They lie in env.json of the home, { "NAME": "value" }, which whatever runs commands reads.
+import fs from "node:fs";
+import path from "node:path";
+import type { Choice, Ctx, Needs, Result, Zz } from "zz";
+
+type Variables = ReadonlyMap<string, string>;
+
+const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const NAMES = "a name is made of letters, digits and _, and begins with no digit";
+const LONGEST = 100_000; // characters; a system takes 128 KB
+const LONGEST_SHOWN = 2_000; // of a value that the model sets: all of it stands in the question
+const VEILED = 6; // characters; shorter values are too common to be told from other words
+const LINE = 16; // the same for one line of several
+const FOR_EVER = 2 ** 31 - 1; // ms; the person takes their time
+
+/** What runs, or how it reads what it is given, hangs on these: only the person sets them. */
+const STEERING = [
+  /^([A-Z0-9]*PATH|HOME|PWD|OLDPWD|SHELL|ENV|IFS|TMPDIR|TMP|TEMP|USER|LOGNAME|PS\d|ZDOTDIR|INPUTRC|TERM|TERMINFO|TERMCAP)$/i,
+  /^(EXECIGNORE|FUNCNEST|GLOBIGNORE|SHELLOPTS|BASHOPTS|POSIXLY_CORRECT|TEXTDOMAIN\w*|COMSPEC|PATHEXT|SYSTEMROOT|WINDIR)$/i,
+  /(PAGER|EDITOR|VISUAL|BROWSER|ASKPASS|OPTIONS|OPTS|FLAGS|PRELOAD|PROXY|_COMMAND|_WRAPPER|_RUNNER|_SHELL|_LINKER)$/i,
+  /^(LD|DYLD|GIT|SSH|SUDO|BASH|ZSH|NODE|NPM|PNPM|YARN|COREPACK|BUN|DENO|PIP|UV|CONDA|GEM|BUNDLE|JAVA|JDK|MAVEN)_/i,
+  /^(GRADLE|CARGO|RUSTC|RUSTUP|CGO|CMAKE|MAKE|OPENSSL|SSL|CURL|DOCKER|XDG|MALLOC|GLIBC|GCONV|LUA|PHP|JULIA|ERL)_/i,
+  /^(ELECTRON|RIPGREP|LESS|VIM|ZZ)_|^(PYTHON|PERL|RUBY|LUA_?INIT)\w*$/i,
+  /^(CC|CXX|CPP|LD|AR|AS|NM|MAKE|MAKEFILES|RUSTC|RUSTDOC|GO(BIN|ENV|PROXY|ROOT|TOOLCHAIN|TOOLDIR)|LESS(OPEN|CLOSE)?)$/i,
+  /^(VIMINIT|EXINIT|PHPRC|WGETRC|NETRC|KUBECONFIG|HOSTALIASES|REQUESTS_CA_BUNDLE|AWS_(SHARED_CREDENTIALS|CONFIG)_FILE)$/i,
+];
+const HARMLESS = /^NODE_ENV$/;
+const steers = (name: string): boolean => !HARMLESS.test(name) && STEERING.some((one) => one.test(name));
+
+/** Words, and addresses without a password or a question: files are full of them, and they are no secrets. */
+const PLAIN = /^[A-Za-z]+$|^https?:\/\/[^@?#\s]+$/;
+
+const VERBS = {
+  set: "keep a variable for commands; without a value it is asked for, unseen",
+  unset: "forget one",
+  list: "their names, and where they come from",
+};
+
+export default (zz: Zz) => {
+  const kept = keeper();
+
+  zz.layer({
+    name: "env",
+    slot: "turn", // what commands have may change from turn to turn
+    text: (ctx) => {
+      const names = [...kept(ctx).all.keys()].filter((name) => ctx.permissions.judge("env", name).verdict !== "deny");
+      return names.length ? `Variables that commands have: ${names.sort().join(", ")}.` : undefined;
+    },
+  });
+
+  zz.command({
+    name: "env",
+    usage: "[set NAME [VALUE] | unset NAME | list]",
+    description: "variables for commands: set, unset, list; the model is told only their names",
+    group: "settings",
+    complete,
+    run: obey,
+  });
+
+  zz.tool({
+    name: "set_env",
+    description:
+      "Keep an environment variable for commands, from now on and in every project. Values of others are never shown to you.",
+    aliases: ["self_set_env"],
+    also: { name: ["key", "variable"] },
+    params: { name: "string letters, digits and _", value: "string" },
+    needs: ({ name, value }) => {
+      checkSet(name, value);
+      return asks(`set ${name}`);
+    },
+    preview: ({ name, value }) => `${name}=${value}`,
+    run: ({ name, value }, ctx) => {
+      keep(name, value, ctx);
+      return `${name} is set; commands have it from now on.`;
+    },
+  });
+  zz.tool({
+    name: "delete_env",
+    description: "Forget an environment variable that was kept for commands.",
+    aliases: ["self_delete_env", "unset_env"],
+    also: { name: ["key", "variable"] },
+    params: { name: "string" },
+    needs: ({ name }, ctx) => {
+      if (steers(name)) throw refuse("delete", name, THEIRS);
+      if (!read(fileOf(ctx)).has(name)) throw refuse("delete", name, NOT_KEPT);
+      return asks(`delete ${name}`);
+    },
+    run: ({ name }, ctx) => {
+      keep(name, undefined, ctx);
+      return `${name} is deleted; commands no longer have it.`;
+    },
+  });
+
+  zz.wrap(
+    "call",
+    async (call, next, ctx) => {
+      const { name, args } = call;
+      const before = tried(() => kept(ctx));
+      const blind = before && standIn(args, before.all);
+      if (blind) return { text: cannotSee(name, blind), failed: true };
+      const result = await next(call);
+      const { pattern, hide } = tried(() => kept(ctx)) ?? before ?? NOTHING; // also one that the call itself has set
+      return pattern ? veiled(result, hide) : result;
+    },
+    "first", // whoever looks at a result after this sees no value
+  );
+
+  // Also in what comes by another way: a file that is mentioned or pinned, rules, a line of the person's own.
+  zz.wrap("request", async (request, next, ctx) => {
+    const { pattern, hide } = tried(() => kept(ctx)) ?? NOTHING;
+    if (!pattern) return next(request);
+    const messages = request.messages.map((one) => (one.role === "assistant" ? one : { ...one, text: hide(one.text) }));
+    return next({ ...request, system: hide(request.system), messages });
+  });
+
+  // A value of several lines, pasted: the readline loop would take it for a message, and send it.
+  zz.wrap(
+    "line",
+    async (line, next, ctx) => {
+      const [, rest] = /^\s*\/env\s+(set\s[^\n]*\n.*)$/s.exec(line) ?? [];
+      if (rest === undefined || !ctx.terminal) return next(line);
+      await obey(rest.trim(), ctx);
+      return "";
+    },
+    "first",
+    FOR_EVER,
+  );
+};
+
+// ── what is kept ──
+
+const fileOf = ({ about }: Ctx): string => path.join(about.home, "env.json");
+
+/** Throws a sentence. What JSON.parse says would show what stands there. */
+function read(file: string): Map<string, string> {
+  if (!fs.statSync(file, { throwIfNoEntry: false })?.isFile()) return new Map();
+  try {
+    const all = Object.entries(JSON.parse(fs.readFileSync(file, "utf8")) as object);
+    return new Map(all.filter(([name, value]) => NAME.test(name) && typeof value === "string"));
+  } catch {
+    throw new Error(`Cannot use '${file}': it is not readable as JSON. Mend it, or move it away.`);
+  }
+}
+
+interface Kept {
+  all: Variables;
+  pattern: RegExp | undefined; // any of the values
+  hide(text: string): string;
+}
+const NOTHING: Kept = { all: new Map(), pattern: undefined, hide: (text) => text };
+
+/** Read again when the file has changed: every turn and every call looks. */
+function keeper(): (ctx: Ctx) => Kept {
+  let home: string | undefined;
+  let [seen, kept] = ["", NOTHING];
+  return (ctx) => {
+    home ??= ctx.about.home;
+    const file = path.join(home, "env.json");
+    const stat = fs.statSync(file, { throwIfNoEntry: false });
+    const now = stat ? `${stat.mtimeMs} ${stat.size} ${stat.ino}` : "";
+    if (now !== seen) kept = stat ? hiding(read(file)) : NOTHING;
+    seen = now;
+    return kept;
+  };
+}
+
+function hiding(all: Variables): Kept {
+  const names = new Map<string, string>();
+  for (const [name, value] of all) for (const text of secretsIn(value)) names.set(text, name);
+  const longest = [...names.keys()].sort((a, b) => b.length - a.length);
+  const pattern = longest.length ? new RegExp(longest.map(literal).join("|"), "g") : undefined;
+  return {
+    all,
+    pattern,
+    hide: (text) => (pattern ? text.replace(pattern, (one) => standsFor(names.get(one)!)) : text),
+  };
+}
+const standsFor = (name: string): string => `[value of ${name}]`;
+const literal = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
+
+/**
+ * All of it, and each long line, as a tool may number them. A path that is there is no secret. What a command prints is
+ * veiled by who runs it, plain or not.
+ */
+function secretsIn(value: string): string[] {
+  if (value.length < VEILED || PLAIN.test(value) || (path.isAbsolute(value) && fs.existsSync(value))) return [];
+  return [value, ...(value.includes("\n") ? value.split(/\r?\n/).filter((line) => line.length >= LINE) : [])];
+}
+
+function veiled(result: Result, hide: (text: string) => string): Result {
+  return { ...result, text: hide(result.text), ...(result.data !== undefined && { data: within(result.data) }) };
+
+  function within(data: unknown): unknown {
+    if (typeof data === "string") return hide(data);
+    if (Array.isArray(data)) return data.map(within);
+    if (!data || typeof data !== "object" || Object.getPrototypeOf(data) !== Object.prototype) return data;
+    return Object.fromEntries(Object.entries(data).map(([key, one]) => [key, within(one)]));
+  }
+}
+
+/** A name that stands for a value, on its way into a file or a command: it would be taken for the value itself. */
+function standIn(args: unknown, all: Variables): string | undefined {
+  if (!all.size) return undefined;
+  const text = JSON.stringify(args) ?? "";
+  return text.includes("[value of ") ? [...all.keys()].find((name) => text.includes(standsFor(name))) : undefined;
+}
+const cannotSee = (tool: string, name: string): string =>
+  `Cannot call '${tool}': '${standsFor(name)}' stands for a text that you are not shown. In a command write $${name}; in an edit leave that part as it is.`;
+
+function keep(name: string, value: string | undefined, ctx: Ctx): void {
+  const file = fileOf(ctx);
+  const all = read(file);
+  if (value === undefined && !all.delete(name)) throw refuse("delete", name, NOT_KEPT);
+  if (value !== undefined) all.set(name, value);
+  const sorted = [...all].sort(([one], [two]) => (one < two ? -1 : 1));
+  writePrivate(file, `${JSON.stringify(Object.fromEntries(sorted), null, 2)}\n`);
+}
+
+/** The person's alone; whole, or not at all. */
+function writePrivate(file: string, text: string): void {
+  const real = tried(() => fs.realpathSync(file)) ?? file;
+  const temporary = `${real}.${process.pid}.tmp`;
+  try {
+    fs.mkdirSync(path.dirname(real), { recursive: true, mode: 0o700 });
+    fs.rmSync(temporary, { force: true });
+    fs.writeFileSync(temporary, text, { mode: 0o600, flag: "wx", flush: true });
+    fs.renameSync(temporary, real);
+  } catch (error) {
+    tried(() => fs.rmSync(temporary, { force: true }));
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new Error(`Cannot write '${real}': ${WORDS[code ?? ""] ?? `${message}.`}`);
+  }
+}
+
+const WORDS: Record<string, string> = {
+  EACCES: "permission denied. Check its mode.",
+  EPERM: "permission denied. Check its mode.",
+  EROFS: "the file system is read-only. --home names another place.",
+  ENOSPC: "the disk is full. Make room.",
+  EISDIR: "it is a folder. Move it away.",
+};
+
+function tried<T>(act: () => T): T | undefined {
+  try {
+    return act();
+  } catch {
+    return undefined;
+  }
+}
+
+// ── the model's ──
+
+const THEIRS = "it changes how programs run, so that only the person does that, by /env";
+const NOT_KEPT = "it is not kept. /env list shows what is";
+const refuse = (verb: string, name: string, why: string): Error => new Error(`Cannot ${verb} '${name}': ${why}.`);
+
+/** Not by the variable's name alone: a list that lets commands see it does not let the model set it. */
+const asks = (what: string): Needs => ({
+  env: [{ name: what, verdict: "ask", why: "it holds for every command from now on, in every project" }],
+});
+
+function checkSet(name: string, value: string): void {
+  if (!NAME.test(name)) throw refuse("set", name, NAMES);
+  if (steers(name)) throw refuse("set", name, THEIRS);
+  if (value.length > LONGEST_SHOWN)
+    throw refuse("set", name, `${value.length} characters are too many to be shown (${LONGEST_SHOWN}). Shorten it`);
+  const [unseen] = /(?![\n\t])[\p{C}\p{Zl}\p{Zp}]/u.exec(value) ?? [];
+  if (unseen === undefined) return;
+  const code = unseen.codePointAt(0)!.toString(16).padStart(4, "0");
+  throw refuse("set", name, `its value holds U+${code}, which nobody can be shown. Leave it out`);
+}
+
+// ── the person's ──
+
+async function obey(rest: string, ctx: Ctx): Promise<void> {
+  const [, verb = "", given = ""] = /^(\S*)\s*(.*)$/s.exec(rest) ?? [];
+  if (verb === "set") return set(given, ctx);
+  if (verb === "unset" && given) return unset(given.trim(), ctx);
+  if (!verb || verb === "list") return ctx.note(list(ctx));
+  throw wrong(`Cannot obey '/env ${verb}': it is /env set NAME [VALUE], /env unset NAME or /env list.`);
+}
+const wrong = (message: string): Error => Object.assign(new Error(message), { exit: 2 });
+
+/** The value is the rest of the line, as it stands there. */
+async function set(given: string, ctx: Ctx): Promise<void> {
+  const [, name = "", typed = ""] = /^([^\s=]*)[\s=]?(.*)$/s.exec(given) ?? [];
+  if (typed) forgetTyped(ctx);
+  if (!NAME.test(name)) throw wrong(`Cannot set '${name}': ${NAMES}.`);
+  if (/\[paste \d+: \d+ (lines|characters)\]/.test(typed))
+    throw wrong(
+      `Cannot set '${name}': of a paste that long only its size stands in the line. /env set ${name} asks for it.`,
+    );
+  const value = typed.trim() || (await askUnseen(name, ctx));
+  if (!value) return ctx.note("Nothing was changed.");
+  if (value.includes("\0") || value.length > LONGEST)
+    throw wrong(`Cannot set '${name}': a value holds no NUL, and at most ${LONGEST} characters.`);
+  keep(name, value, ctx);
+  ctx.note(`${name} is kept in ${fileOf(ctx)}, which only you can read; commands have it from now on.`);
+  if (steers(name))
+    ctx.note(
+      `It changes how programs run, all that commands start. What bash reads a line by, such as IFS and BASH_ENV, is left out where the model's commands run.`,
+    );
+}
+
+function unset(name: string, ctx: Ctx): void {
+  if (!read(fileOf(ctx)).has(name)) throw wrong(`Cannot unset '${name}': ${NOT_KEPT}.`);
+  keep(name, undefined, ctx);
+  ctx.note(`${name} is forgotten${process.env[name] === undefined ? "" : "; commands have what zz was started with"}.`);
+}
+
+/** Names, never values. */
+function list(ctx: Ctx): string {
+  const file = fileOf(ctx);
+  const rows = [...read(file).keys()].map((name): [string, string] => {
+    const denied = ctx.permissions.judge("env", name).verdict === "deny";
+    const over = process.env[name] === undefined ? "" : ", instead of what zz was started with";
+    return [name, `kept in ${file}${over}${denied ? "; denied, so the model's commands go without" : ""}`];
+  });
+  const named = ctx.permissions.rules.flatMap(({ kind, verdict, name = "" }) =>
+    kind === "env" && verdict === "allow" && name in process.env && !rows.some(([own]) => own === name) ? [name] : [],
+  );
+  rows.push(...named.map((name): [string, string] => [name, "zz was started with it, and commands may see it"]));
+  if (!rows.length) return `No variables are kept for commands. /env set NAME enters one.`;
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return rows.map(([name, from]) => `${name.padEnd(width)}  ${from}`).join("\n");
+}
+
+function complete(typed: string, ctx: Ctx): Choice[] {
+  const [, verb = "", name] = /^(\S*)(?:\s+(.*))?$/s.exec(typed) ?? [];
+  if (name === undefined)
+    return Object.entries(VERBS).flatMap(([one, description]) =>
+      one.startsWith(verb) ? [{ name: one === "list" ? one : `${one} `, description }] : [],
+    );
+  const names = verb === "set" || verb === "unset" ? [...(tried(() => read(fileOf(ctx))) ?? new Map()).keys()] : [];
+  return names.filter((one) => one.startsWith(name)).map((one) => ({ name: `${verb} ${one}` }));
+}
+
+/** The keyboard keeps what is typed before anybody knows what it means: a line with a value is taken out of the history again. */
+function forgetTyped({ about }: Ctx): void {
+  const file = path.join(about.home, "history");
+  if (!fs.statSync(file, { throwIfNoEntry: false })?.isFile()) return;
+  const lines = fs.readFileSync(file, "utf8").split("\n");
+  const rest = lines.filter((line) => !/^"\/env\s+set\s+[^\s="]+(=|\s|\\n|\\t)/.test(line));
+  if (rest.length < lines.length) writePrivate(file, rest.join("\n"));
+}
+
+/** Undefined or empty: they left. */
+async function askUnseen(name: string, ctx: Ctx): Promise<string | undefined> {
+  const message = `Value of ${name}:`;
+  if (!ctx.ask) throw wrong(`Cannot ask for '${name}': nobody is at a terminal. Give it: /env set ${name} VALUE.`);
+  if (ctx.terminal && process.env.TERM !== "dumb") return ctx.terminal(() => askPassword(message, ctx.signal));
+  const { spawnSync } = await import("node:child_process");
+  const echo = (how: string) => void spawnSync("stty", [how], { stdio: ["inherit", "ignore", "ignore"] });
+  echo("-echo");
+  try {
+    return (await ctx.ask(`${message} (hidden) `)).trim();
+  } finally {
+    echo("echo");
+    process.stderr.write("\n"); // the Enter was hidden too
+  }
+}
+
+async function askPassword(message: string, signal: AbortSignal): Promise<string | undefined> {
+  const [{ password }, { emitKeypressEvents }] = await Promise.all([
+    import("@inquirer/prompts"),
+    import("node:readline"),
+  ]);
+  const { stdin } = process;
+  const left = new AbortController();
+  const press = (_: unknown, { name = "", ctrl }: { name?: string; ctrl?: boolean } = {}) => {
+    if (name === "escape" || (ctrl && (name === "c" || name === "d"))) left.abort();
+  };
+  emitKeypressEvents(stdin);
+  stdin.on("keypress", press);
+  try {
+    const how = { message, mask: "*", toggleMask: false } as const;
+    return (await password(how, { signal: AbortSignal.any([signal, left.signal]) })).trim();
+  } catch (error) {
+    if (left.signal.aborted || signal.aborted) return undefined;
+    throw error;
+  } finally {
+    stdin.off("keypress", press);
+  }
+}

@@ -1,0 +1,25 @@
+// The variables that the person keeps for commands, by /env: env.json of the home, { "NAME": "value" }.
+import fs from "node:fs";
+import path from "node:path";
+
+export type Variables = Record<string, string>;
+const VEILED = 6; // characters; shorter values are too common to be told from other words
+
+export function variables(home: string): Variables {
+  const file = path.join(home, "env.json");
+  if (!fs.statSync(file, { throwIfNoEntry: false })?.isFile()) return {};
+  try {
+    const kept = Object.entries(JSON.parse(fs.readFileSync(file, "utf8")) as object);
+    return Object.fromEntries(kept.filter(([name, value]) => /^[A-Za-z_]\w*$/.test(name) && typeof value === "string"));
+  } catch {
+    // An error's own words would show what stands there.
+    throw new Error(`Cannot use '${file}': it is not readable as JSON. Mend it, or move it away.`);
+  }
+}
+
+/** A text with names in place of values. */
+export function veiled(text: string, own: Variables): string {
+  const long = Object.entries(own).filter(([, value]) => value.length >= VEILED);
+  const first = long.sort(([, one], [, two]) => two.length - one.length);
+  return first.reduce((shown, [name, value]) => shown.replaceAll(value, () => `[value of ${name}]`), text);
+}

@@ -1,0 +1,519 @@
+// /env, set_env, delete_env: what commands get, what the model is sent, what lies where, by running the program.
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createZz, type Options } from "../zz.ts";
+import { repl, TAB } from "./e2e/sitting.ts";
+import { call, fakeOpenAI, say } from "./fake/openai.ts";
+import { needsProgram, type Place, place, type Ran, zz } from "./run.ts";
+import { play } from "./script.ts";
+import { KEY } from "./terminal.ts";
+
+const VALUE = "hunter-$&-2222";
+
+/** A home that keeps these for commands. */
+function keeping(variables: Record<string, string>, settings?: object, where = place()): Place {
+  mkdirSync(where.home, { mode: 0o700 });
+  writeFileSync(join(where.home, "env.json"), JSON.stringify(variables), { mode: 0o600 });
+  if (settings) writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
+  return where;
+}
+const kept = ({ home }: Place): unknown => JSON.parse(readFileSync(join(home, "env.json"), "utf8"));
+const env = (where: Place, rest: string, ...flags: string[]): Promise<Ran> =>
+  zz(where, ["-m", "offline", ...flags, `/env ${rest}`]);
+const run = (where: Place, command: string, ...flags: string[]): Promise<Ran> =>
+  zz(where, ["--allow-run", ...flags, "--call", "run_command", JSON.stringify({ command })]);
+
+/** A turn in which the model makes these calls; what it was sent. */
+async function turn(t: TestContext, where: Place, calls: [tool: string, args: object][], ...flags: string[]) {
+  const fake = await fakeOpenAI([...calls.map((one) => call(one)), say("Done.")]);
+  t.after(fake.close);
+  const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...flags, "--once", "go"]);
+  const results = fake.requests.at(-1)!.body.messages.filter((one: any) => one.role === "tool");
+  const system: string = fake.requests.at(-1)!.body.messages[0].content;
+  return {
+    ...ran,
+    system,
+    texts: results.map((one: any) => one.content as string),
+    sent: JSON.stringify(fake.requests),
+  };
+}
+/** Every file of a home but the one, as text. */
+const elsewhere = ({ home }: Place): string =>
+  (readdirSync(home, { recursive: true }) as string[])
+    .map((name) => join(home, name))
+    .filter((file) => statSync(file).isFile() && !file.endsWith("env.json"))
+    .map((file) => readFileSync(file, "utf8"))
+    .join("\n");
+
+// ── the person's ──
+
+describe("/env", { concurrency: 2 }, () => {
+  test("set keeps a value for the person alone, list tells its name, unset forgets it", async () => {
+    const where = place();
+    const set = await env(where, `set DB_URL ${VALUE} and more`);
+    equal(set.code, 0, set.stderr);
+    match(set.stderr, /DB_URL is kept in .*env\.json, which only you can read/);
+    deepEqual(kept(where), { DB_URL: `${VALUE} and more` });
+    equal(statSync(join(where.home, "env.json")).mode & 0o777, 0o600);
+    equal(statSync(where.home).mode & 0o777, 0o700);
+    deepEqual(
+      readdirSync(where.home).filter((name) => name.includes("env")),
+      ["env.json"],
+      "no temporary file is left",
+    );
+    await env(where, "set A=b=c");
+    const list = await env(where, "list");
+    match(list.stderr, /^A {6} kept in .*env\.json\nDB_URL {2}kept in .*env\.json$/m);
+    doesNotMatch(set.stderr + set.stdout + list.stderr + list.stdout, /hunter|b=c/);
+    equal((await env(where, "unset DB_URL")).code, 0);
+    deepEqual(kept(where), { A: "b=c" });
+  });
+
+  test("a file that others could read is the person's again once it is written", async () => {
+    const where = keeping({ A: "1" });
+    chmodSync(join(where.home, "env.json"), 0o644);
+    await env(where, "set B 2");
+    equal(statSync(join(where.home, "env.json")).mode & 0o777, 0o600);
+  });
+
+  test("list tells what hides another, what is denied, and what a flag lets through", async () => {
+    const where = keeping({ A: "1", HOME: "/x" });
+    const ran = await zz(where, ["-m", "offline", "--deny-env=A", "--allow-env=SOME_TOKEN,NONE", "/env"], {
+      env: { SOME_TOKEN: "s" },
+    });
+    match(ran.stderr, /^A {11}kept in .*; denied, so the model's commands go without$/m);
+    match(ran.stderr, /^HOME {8}kept in .*, instead of what zz was started with$/m);
+    match(ran.stderr, /^SOME_TOKEN {2}zz was started with it, and commands may see it$/m);
+    doesNotMatch(ran.stderr, /NONE/);
+  });
+
+  const wrong: [rest: string, words: RegExp][] = [
+    ["set 1A x", /^Cannot set '1A': a name is made of letters, digits and _/],
+    ["set A-B x", /^Cannot set 'A-B': a name is made/],
+    ["set", /^Cannot set '': a name is made/],
+    ["set A", /^Cannot ask for 'A': nobody is at a terminal\. Give it: \/env set A VALUE\./],
+    ["set A [paste 1: 20 lines]", /^Cannot set 'A': of a paste that long only its size stands/],
+    ["unset NOPE", /^Cannot unset 'NOPE': it is not kept\. \/env list/],
+    ["unset", /^Cannot obey '\/env unset': it is \/env set NAME/],
+    ["sot A b", /^Cannot obey '\/env sot': it is \/env set NAME/],
+  ];
+  for (const [rest, words] of wrong)
+    test(`${rest} is refused, and nothing is written`, async () => {
+      const where = place();
+      const { code, stderr } = await env(where, rest);
+      equal(code, 2);
+      match(stderr, words);
+      ok(!existsSync(join(where.home, "env.json")));
+    });
+
+  test("a file that is no JSON is named and left alone, and nothing of it is shown", async (t) => {
+    const where = keeping({});
+    writeFileSync(join(where.home, "env.json"), `{ "A": ${VALUE} }`);
+    const words = /Cannot use '.*env\.json': it is not readable as JSON\. Mend it, or move it away\./;
+    const shown = [await env(where, "set B 2"), await env(where, "list"), await run(where, "true")];
+    for (const { stderr } of shown) match(stderr, words);
+    const { stderr, sent } = await turn(t, where, [["list_dir", { path: "." }]]);
+    match(stderr, words);
+    doesNotMatch(shown.map(({ stderr }) => stderr).join() + stderr + sent, /hunter/);
+    match(readFileSync(join(where.home, "env.json"), "utf8"), /hunter/);
+  });
+
+  test("what changes how programs run may be set, and is told as that", async () => {
+    const where = place();
+    const told = /It changes how programs run/;
+    match((await env(where, "set NODE_OPTIONS --no-warnings")).stderr, told);
+    doesNotMatch((await env(where, "set NODE_ENV production")).stderr, told);
+    deepEqual(kept(where), { NODE_ENV: "production", NODE_OPTIONS: "--no-warnings" });
+  });
+});
+
+// ── commands ──
+
+describe("commands", { concurrency: 2 }, () => {
+  for (const sandbox of ["required", "off"])
+    test(`have them, whatever they are called, sandbox ${sandbox}`, async () => {
+      needsProgram("bwrap", "bubblewrap");
+      const where = keeping({ GH_TOKEN: VALUE, PLAIN: "1" }, { shell: { sandbox } });
+      const { stdout, stderr } = await run(where, `[ "$GH_TOKEN" = '${VALUE}' ] && echo same $PLAIN`);
+      match(stdout, /^same 1\n/, stderr);
+    });
+
+  test("have them instead of what zz was started with, and no other secret", async () => {
+    const where = keeping({ MY_TOKEN: "mine" });
+    const command = JSON.stringify({ command: "echo $MY_TOKEN,$OTHER_TOKEN" });
+    const ran = await zz(where, ["--allow-run", "--call", "run_command", command], {
+      env: { MY_TOKEN: "old", OTHER_TOKEN: "x" },
+    });
+    match(ran.stdout, /^mine,\n/);
+  });
+
+  test("go without what is denied, and without what bash reads a line by", async () => {
+    const where = keeping({ A: "1", B: "2", BASH_ENV: "/dev/null", IFS: "x" });
+    match((await run(where, "env", "--deny-env=A")).stdout, /^B=2$/m);
+    doesNotMatch((await run(where, "env", "--deny-env=A")).stdout, /^(A|BASH_ENV|IFS)=/m);
+  });
+
+  test("do not see the file that they lie in, though the home lies in the project", async () => {
+    needsProgram("bwrap", "bubblewrap");
+    const base = place();
+    const where = keeping(
+      { A: "short" },
+      { shell: { sandbox: "required" } },
+      { ...base, home: join(base.cwd, "home") },
+    );
+    const { stdout, stderr } = await run(where, "ls home; cat home/env.json");
+    match(stdout + stderr, /^env\.json$/m);
+    doesNotMatch(stdout + stderr, /short/);
+  });
+
+  test("are judged in the environment that they have", async () => {
+    const where = keeping({ DB_NAME: "x", CDPATH: "/tmp" });
+    const judge = async (command: string) => (await zz(where, ["--judge", command])).stdout;
+    mkdirSync(join(where.cwd, "src"));
+    match(await judge("DB_NAME=y; ls"), /^ask: it sets DB_NAME/);
+    match(await judge("OTHER_NAME=y; ls"), /^allow/);
+    match(await judge("cd src && ls"), /^ask: CDPATH may lead cd elsewhere/);
+  });
+
+  test("tests have them", async () => {
+    const where = keeping({ GH_TOKEN: VALUE });
+    const script = `require("node:test")("t", () => { if (process.env.GH_TOKEN !== ${JSON.stringify(VALUE)}) throw 1; })`;
+    writeFileSync(join(where.cwd, "package.json"), '{ "scripts": { "test": "node --test" } }');
+    writeFileSync(join(where.cwd, "a.test.cjs"), script);
+    const ran = await zz(where, ["--allow-run", "--json", "--call", "run_tests", "{}"], {
+      env: { NODE_TEST_CONTEXT: undefined }, // of this very test run
+    });
+    equal(JSON.parse(ran.stdout).data?.passed, 1, ran.stdout);
+  });
+
+  test("a commit's hooks have them", async () => {
+    const where = keeping({ GH_TOKEN: VALUE });
+    const git = (...args: string[]) => execFileSync("git", args, { cwd: where.cwd, stdio: "ignore" });
+    git("init");
+    git("config", "user.name", "A");
+    git("config", "user.email", "a@example.com");
+    writeFileSync(join(where.cwd, ".git/hooks/pre-commit"), '#!/bin/sh\nprintf %s "$GH_TOKEN" >../seen\n', {
+      mode: 0o755,
+    });
+    writeFileSync(join(where.cwd, "a.txt"), "a\n");
+    const ran = await zz(where, ["-A", "--call", "git_commit", '{"message":"Add a","files":["a.txt"]}']);
+    equal(ran.code, 0, ran.stderr);
+    equal(readFileSync(join(where.cwd, "../seen"), "utf8"), VALUE);
+  });
+});
+
+// ── what the model is sent ──
+
+describe("the model", { concurrency: 2 }, () => {
+  test("is told the names, sorted, never the values", async (t) => {
+    const { system, sent } = await turn(t, keeping({ GH_TOKEN: VALUE, DB_URL: "postgres" }), []);
+    match(system, /^--- ENV ---\nVariables that commands have: DB_URL, GH_TOKEN\.\n--- END ENV ---$/m);
+    doesNotMatch(sent, /hunter|postgres/);
+  });
+
+  test("is told nothing where there are none, or all are denied", async (t) => {
+    doesNotMatch((await turn(t, keeping({}), [])).system, /--- ENV/);
+    doesNotMatch((await turn(t, keeping({ A: "1" }), [], "--deny-env")).system, /--- ENV/);
+  });
+
+  test("reads a name where a value would stand, and so do the session and the events", async (t) => {
+    const where = keeping({ GH_TOKEN: VALUE, LONGER: `${VALUE}-and-more` });
+    writeFileSync(join(where.cwd, "notes.txt"), `see ${VALUE}\n`);
+    const calls: [string, object][] = [
+      ["run_command", { command: 'echo "t=$GH_TOKEN"; echo "l=$LONGER" >&2' }],
+      ["read_file", { path: "notes.txt" }],
+      ["grep", { pattern: "see" }],
+    ];
+    const { texts, sent, stdout, stderr } = await turn(t, where, calls, "--allow-run", "--json-lines");
+    match(texts[0], /^(t=\[value of GH_TOKEN\]\nl=\[value of LONGER\]|l=.*\nt=.*)\n\[exit code 0/);
+    equal(texts[1], "1\tsee [value of GH_TOKEN]");
+    match(texts[2], /see \[value of GH_TOKEN\]/);
+    doesNotMatch(sent + stdout + stderr + elsewhere(where), /hunter/);
+    match(elsewhere(where), /l=\[value of LONGER\]/);
+    match(stdout, /"stdout":"t=\[value of GH_TOKEN\]/, "in the data, too");
+  });
+
+  test("reads a long output of which only the ends are shown, and the file with all of it, without values", async (t) => {
+    const where = keeping({ GH_TOKEN: VALUE });
+    const command = 'for i in $(seq 4000); do echo "$i $GH_TOKEN"; done';
+    const first = await turn(t, where, [["run_command", { command }]], "--allow-run");
+    const [, file = ""] = /all of it is in (\S+)\]/.exec(first.texts[0]) ?? [];
+    const second = await turn(
+      t,
+      where,
+      [["read_file", { path: file, start: 2000, end: 2001 }]],
+      `--allow-read=${file}`,
+    );
+    equal(second.texts[0].split("\n")[0], "2000\t2000 [value of GH_TOKEN]");
+    doesNotMatch(first.sent + second.sent, /hunter/);
+  });
+
+  test("reads no value of what a command prints, be it a plain word", async () => {
+    const where = keeping({ NODE_ENV: "production", SHORT: "12345" });
+    const command = JSON.stringify({ command: 'echo "in $NODE_ENV $SHORT"; echo "$NODE_ENV" >&2' });
+    const { stdout } = await zz(where, ["--allow-run", "--json", "--call", "run_command", command]);
+    const { text, data } = JSON.parse(stdout);
+    match(text, /^in \[value of NODE_ENV\] 12345$/m);
+    deepEqual(
+      [data.stdout, data.stderr].map((one: string) => one.trim()),
+      ["in [value of NODE_ENV] 12345", "[value of NODE_ENV]"],
+    );
+  });
+
+  test("is sent none by other ways: rules, a file that is mentioned, the person's words", async (t) => {
+    const where = keeping({ GH_TOKEN: VALUE });
+    writeFileSync(join(where.cwd, "AGENTS.md"), `Rule: ${VALUE}\n`);
+    writeFileSync(join(where.cwd, "a.txt"), `File: ${VALUE}\n`);
+    const fake = await fakeOpenAI([say("Good.")]);
+    t.after(fake.close);
+    const words = `see @a.txt and ${VALUE} too`;
+    const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--once", words]);
+    equal(ran.code, 0, ran.stderr);
+    const sent = JSON.stringify(fake.requests);
+    doesNotMatch(sent, /hunter/);
+    for (const text of ["Rule: [value of GH_TOKEN]", "File: [value of GH_TOKEN]", "and [value of GH_TOKEN] too"])
+      ok(sent.includes(text), `${text} is missing in ${sent}`);
+  });
+
+  const PEM = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\n-----END KEY-----";
+  const rows: [what: string, value: string, text: string, expected: string][] = [
+    ["short ones", "12345", "is 12345", "is 12345"],
+    ["six characters", "123456", "is 123456", "is [value of V]"],
+    ["plain words", "production", "in production", "in production"],
+    ["addresses", "https://a.example/v1", "at https://a.example/v1", "at https://a.example/v1"],
+    ["addresses with a password", "https://a:b@c.example", "at https://a:b@c.example", "at [value of V]"],
+    ["addresses with a question", "https://c.example/?k=1", "at https://c.example/?k=1", "at [value of V]"],
+    ["paths that are there", "/usr/bin", "in /usr/bin", "in /usr/bin"],
+    ["paths that are not", "/no/such/place", "in /no/such/place", "in [value of V]"],
+    ["what a pattern would read otherwise", "a.*+?^$|[b]", "a.*+?^$|[b] axb", "[value of V] axb"],
+    ["each line of several", PEM, "  MIIEvQIBADANBgkqhkiG", "  [value of V]"],
+  ];
+  for (const [what, value, text, expected] of rows)
+    test(`values that are hidden: ${what}`, async () => {
+      const where = keeping({ V: value });
+      writeFileSync(join(where.cwd, "a.txt"), `${text}\n`);
+      const { stdout } = await zz(where, ["--call", "read_file", '{"path":"a.txt"}']);
+      equal(stdout, `1\t${expected}\n`);
+    });
+
+  test("cannot write the name's sign into a file, where it would be taken for the value", async (t) => {
+    const where = keeping({ GH_TOKEN: VALUE });
+    const args = { path: "a.txt", content: "t=[value of GH_TOKEN]\n" };
+    const { texts } = await turn(t, where, [["create_file", args]], "--allow-write");
+    match(
+      texts[0],
+      /^Cannot call 'create_file': '\[value of GH_TOKEN\]' stands for a text that you are not shown\. In a command write \$GH_TOKEN;/,
+    );
+    ok(!existsSync(join(where.cwd, "a.txt")));
+    const other = { path: "a.txt", content: "t=[value of OTHER]\n" };
+    await turn(t, where, [["create_file", other]], "--allow-write");
+    ok(existsSync(join(where.cwd, "a.txt")));
+  });
+});
+
+// ── set_env, delete_env ──
+
+/** What came of a call, and what the person was asked. */
+async function asked(where: Place, tool: string, args: object, key: string | undefined, options: Options = {}) {
+  const core = await createZz({ root: where.cwd, home: where.home, save: false, ...options });
+  const questions: string[] = [];
+  if (key !== undefined)
+    core.ask = async (question) => {
+      questions.push(question);
+      return key;
+    };
+  const [got] = await play(core, [[tool, args]]);
+  return { questions, text: got!.text, failed: Boolean(got!.failed) };
+}
+
+describe("set_env and delete_env", () => {
+  test("are asked for, with name and value in full, and then done", async () => {
+    const where = keeping({ A: "1" });
+    const value = `${"x".repeat(1_990)} END`;
+    const { questions, text } = await asked(where, "set_env", { name: "DB_URL", value }, "y");
+    equal(questions.length, 1);
+    match(questions[0]!, /^┏ set_env requests env access to "set DB_URL"\.\n┠ it holds for every command/);
+    ok(questions[0]!.includes(`┃ DB_URL=${value}\n`), questions[0]);
+    equal(text, "DB_URL is set; commands have it from now on.");
+    deepEqual(kept(where), { A: "1", DB_URL: value });
+    equal(statSync(join(where.home, "env.json")).mode & 0o777, 0o600);
+    const gone = await asked(where, "delete_env", { name: "A" }, "y");
+    match(gone.questions[0]!, /^┏ delete_env requests env access to "delete A"/);
+    deepEqual(kept(where), { DB_URL: value });
+  });
+
+  test("a no, or nobody there, changes nothing", async () => {
+    const where = keeping({ A: "1" });
+    for (const key of ["n", undefined])
+      for (const [tool, args] of [
+        ["set_env", { name: "A", value: "2" }],
+        ["delete_env", { name: "A" }],
+      ] as const)
+        match((await asked(where, tool, args, key)).text, /^Refused: /);
+    deepEqual(kept(where), { A: "1" });
+  });
+
+  const lists: [what: string, options: Options, asks: number][] = [
+    ["the variable's name", { allow: { env: ["DB_URL"] } }, 1],
+    ["everything that begins so", { allow: { env: ["DB_*", "set*", "*"] } }, 1],
+    ["all variables", { allow: { env: true } }, 0],
+  ];
+  for (const [what, options, asks] of lists)
+    test(`a list that allows ${what}: asked ${asks} times`, async () => {
+      const { questions, failed } = await asked(place(), "set_env", { name: "DB_URL", value: "2" }, "n", options);
+      equal(questions.filter((question) => question.startsWith("┏")).length, asks);
+      equal(failed, asks > 0);
+    });
+
+  test("in a pipe: refused with exit code 4, and done with -A", async (t) => {
+    const where = place();
+    const calls: [string, object][] = [["set_env", { name: "DB_URL", value: "new-value-1" }]];
+    const refused = await turn(t, where, calls, "--allow-env=DB_URL");
+    equal(refused.code, 4);
+    match(refused.stderr, /set_env: Refused: requires env access to "set DB_URL"; run again with --allow-env\./);
+    ok(!existsSync(join(where.home, "env.json")));
+    const done = await turn(t, where, calls, "-A");
+    equal(done.code, 0, done.stderr);
+    deepEqual(kept(where), { DB_URL: "new-value-1" });
+  });
+
+  const STEERING =
+    "PATH LD_PRELOAD LD_LIBRARY_PATH DYLD_INSERT_LIBRARIES NODE_OPTIONS NODE_PATH BASH_ENV ENV PROMPT_COMMAND IFS SHELL HOME GIT_SSH_COMMAND GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_PAGER GIT_CONFIG_COUNT PYTHONSTARTUP PYTHONPATH PERL5OPT PERL5LIB RUBYOPT RUBYLIB JAVA_TOOL_OPTIONS _JAVA_OPTIONS CLASSPATH EDITOR VISUAL PAGER BROWSER SSH_ASKPASS npm_config_script_shell HTTPS_PROXY https_proxy CC CFLAGS MAKEFLAGS RUSTC_WRAPPER GOFLAGS PS4 CDPATH ZDOTDIR LESSOPEN OPENSSL_CONF SSL_CERT_FILE GCONV_PATH XDG_CONFIG_HOME";
+  const bad: [name: string, value: string, words: RegExp][] = [
+    ...STEERING.split(" ").map((name): [string, string, RegExp] => [
+      name,
+      "x",
+      /it changes how programs run, so that only the person does that, by \/env\.$/,
+    ]),
+    ["", "x", /a name is made of letters/],
+    ["A B", "x", /a name is made of letters/],
+    ["A=B", "x", /a name is made of letters/],
+    ["1A", "x", /a name is made of letters/],
+    ["Ä", "x", /a name is made of letters/],
+    ["A\n", "x", /a name is made of letters/],
+    ["A", "x".repeat(2_001), /2001 characters are too many to be shown/],
+    ["A", "a\0b", /holds U\+0000, which nobody can be shown/],
+    ["A", "a\x1b[8mb", /holds U\+001b/],
+    ["A", "a\u202eb", /holds U\+202e/],
+    ["A", "a\u{e0041}b", /holds U\+e0041/],
+  ];
+  test("names and values that the model may not set are refused before anybody is asked", async () => {
+    const where = place();
+    for (const [name, value, words] of bad) {
+      const { questions, text, failed } = await asked(where, "set_env", { name, value }, "y");
+      match(text, words);
+      deepEqual([questions, failed], [[], true], name);
+    }
+    match((await asked(keeping({ PATH: "/bin" }), "delete_env", { name: "PATH" }, "y")).text, /only the person/);
+    const none = await asked(where, "delete_env", { name: "NOPE" }, "y");
+    deepEqual([none.questions, none.text], [[], "Cannot delete 'NOPE': it is not kept. /env list shows what is."]);
+    ok(!existsSync(join(where.home, "env.json")));
+  });
+
+  test("names that only look like those may be set", async () => {
+    for (const name of ["NODE_ENV", "MY_PATH_NAME", "GITHUB_TOKEN", "PATHS", "DB_HOST", "_X1", "__proto__"]) {
+      const where = place();
+      equal((await asked(where, "set_env", { name, value: "v" }, "y")).failed, false, name);
+      equal((kept(where) as any)[name], "v");
+    }
+  });
+});
+
+// ── at the prompt ──
+
+describe("at the prompt", () => {
+  test("/env set NAME asks unseen; what is typed is kept, and shown nowhere", async (t) => {
+    const it = await repl(t);
+    await it.say("hello");
+    await it.say("/env set GH_TOKEN", "? Value of GH_TOKEN:");
+    await sleep(50);
+    it.type(VALUE);
+    await it.sees("*".repeat(VALUE.length));
+    it.type(KEY.enter);
+    await it.sees(/GH_TOKEN is kept in/);
+    await it.say("hi");
+    await it.asked(2);
+    const [first, second] = it.fake.requests.map(({ body }) => JSON.stringify(body));
+    doesNotMatch(first!, /Variables that commands have/);
+    match(second!, /Variables that commands have: GH_TOKEN\./);
+    await it.say("/env set ANOTHER 1", "ANOTHER is kept");
+    await it.say("and now?");
+    await it.asked(3);
+    match(JSON.stringify(it.fake.requests[2]!.body), /Variables that commands have: ANOTHER, GH_TOKEN\./);
+    await it.leave();
+    deepEqual(kept(it.where), { ANOTHER: "1", GH_TOKEN: VALUE });
+    doesNotMatch(it.raw() + JSON.stringify(it.fake.requests) + elsewhere(it.where), /hunter/);
+  });
+
+  test("Escape leaves it as it was", async (t) => {
+    const it = await repl(t);
+    await it.say("/env set GH_TOKEN", "? Value of GH_TOKEN:");
+    await sleep(50);
+    it.type("half\x1b");
+    await it.sees("Nothing was changed.");
+    await it.leave();
+    ok(!existsSync(join(it.where.home, "env.json")));
+  });
+
+  test("a line with a value is not in the history that is kept, and its neighbours are", async (t) => {
+    const it = await repl(t);
+    await it.say("before");
+    await it.say(`/env set GH_TOKEN ${VALUE}`, "GH_TOKEN is kept");
+    await it.say("/env set B=bee", "B is kept");
+    await it.say("/env list", /^GH_TOKEN +kept/m);
+    await it.leave();
+    equal(readFileSync(join(it.where.home, "history"), "utf8"), '"before"\n"/env list"\n');
+    equal(statSync(join(it.where.home, "history")).mode & 0o777, 0o600);
+    doesNotMatch(JSON.stringify(it.fake.requests) + elsewhere(it.where), /hunter|bee/);
+  });
+
+  test("a value of several lines that is pasted is kept, and not sent as a message", async (t) => {
+    const it = await repl(t);
+    it.type("/env set PEM \x1b[200~one-secret\ntwo-secret\x1b[201~");
+    await it.sees("two-secret");
+    it.type(KEY.enter);
+    await it.sees("PEM is kept");
+    await it.leave();
+    deepEqual(kept(it.where), { PEM: "one-secret\ntwo-secret" });
+    equal(it.fake.requests.length, 0);
+    doesNotMatch(elsewhere(it.where), /secret/);
+  });
+
+  test("Tab completes the verbs and the names", async (t) => {
+    const it = await repl(t, { where: keeping({ GH_TOKEN: VALUE }) });
+    it.type(`/env u${TAB}`);
+    await it.sees(/\/env unset $|\/env unset\s*$/);
+    it.type(TAB);
+    await it.sees("/env unset GH_TOKEN");
+    it.type(KEY.enter);
+    await it.sees("GH_TOKEN is forgotten.");
+    await it.leave();
+    deepEqual(kept(it.where), {});
+  });
+
+  test("!command has them; what it prints goes to the model without", async (t) => {
+    const it = await repl(t, { where: keeping({ GH_TOKEN: VALUE }), env: { SHELL: "/bin/sh" } });
+    await it.say('!echo "t=$GH_TOKEN"', `t=${VALUE}`);
+    await it.sees("to the conversation?");
+    await sleep(150);
+    it.type("y");
+    await it.sees("with your next message");
+    await it.say("see?");
+    match(await it.asked(), /\nt=\[value of GH_TOKEN\]\n/);
+    await it.leave();
+    doesNotMatch(JSON.stringify(it.fake.requests) + elsewhere(it.where), /hunter/);
+  });
+
+  test("the live line of a command shows a name", async (t) => {
+    const script = [call(["run_command", { command: 'echo "now $GH_TOKEN"; sleep 0.6' }]), say("Good.")];
+    const it = await repl(t, { where: keeping({ GH_TOKEN: VALUE }), args: ["--allow-run"], script, cols: 140 });
+    await it.say("go", "now [value of GH_TOKEN]");
+    await it.sees("Good.");
+    await it.leave();
+    doesNotMatch(it.raw(), /hunter/);
+  });
+});

@@ -1,0 +1,184 @@
+// rename_self and update_soul: what is asked, what is written where, and what the model is told then.
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, test } from "node:test";
+import { createZz, type Options } from "../zz.ts";
+import { repl } from "./e2e/sitting.ts";
+import { call, say } from "./fake/openai.ts";
+import { type Place, place, zz } from "./run.ts";
+import { play } from "./script.ts";
+
+type Files = Record<string, string>;
+const at = (where: Place, name: string): string =>
+  name.startsWith("~/") ? join(where.home, name.slice(2)) : join(where.cwd, name);
+/** A fresh place; names that begin with ~/ are in the home. */
+function having(files: Files): Place {
+  const where = place();
+  for (const [name, content] of Object.entries(files)) put(where, name, content);
+  return where;
+}
+function put(where: Place, name: string, content: string): void {
+  mkdirSync(dirname(at(where, name)), { recursive: true });
+  writeFileSync(at(where, name), content);
+}
+const read = (where: Place, name: string): string | undefined =>
+  existsSync(at(where, name)) ? readFileSync(at(where, name), "utf8") : undefined;
+
+/** What came of a call, and what the person was asked. */
+async function asked(where: Place, tool: string, args: object, key: string | undefined, options: Options = {}) {
+  const core = await createZz({ root: where.cwd, home: where.home, save: false, ...options });
+  const questions: string[] = [];
+  if (key !== undefined)
+    core.ask = async (question) => {
+      questions.push(question);
+      return key;
+    };
+  const [got] = await play(core, [[tool, args]]);
+  return { questions, text: got!.text, failed: Boolean(got!.failed) };
+}
+
+describe("rename_self", () => {
+  const LONG = "n".repeat(64);
+  const rows: [what: string, before: Files, name: string, file: string, after: string][] = [
+    ["makes the home's file", {}, "Ada", "~/IDENTITY.md", "Your name is Ada.\n"],
+    ["replaces the name, and keeps the rest", { "~/IDENTITY.md": "# Me\n\nYour name is Bo. You like tea.\nAnd rain.\n" }, "Ada", "~/IDENTITY.md", "# Me\n\nYour name is Ada. You like tea.\nAnd rain.\n"],
+    ["stands before a text that names nobody", { "~/IDENTITY.md": "You like tea.\n" }, "Ada", "~/IDENTITY.md", "Your name is Ada.\n\nYou like tea.\n"],
+    ["keeps line ends", { "~/IDENTITY.md": "Your name is Bo.\r\nTea.\r\n" }, "Ada", "~/IDENTITY.md", "Your name is Ada.\r\nTea.\r\n"],
+    ["writes the project's where that hides the home's", { "~/IDENTITY.md": "Home.\n", ".zz/IDENTITY.md": "Your name is Bo.\n" }, "Ada", ".zz/IDENTITY.md", "Your name is Ada.\n"],
+    ["takes a name as it stands", { "~/IDENTITY.md": "Your name is Bo.\n" }, " $& 李 'n' ", "~/IDENTITY.md", "Your name is $& 李 'n'.\n"],
+    ["takes 64 characters", {}, LONG, "~/IDENTITY.md", `Your name is ${LONG}.\n`],
+  ]; // biome-ignore format: a table
+  for (const [what, before, name, file, after] of rows)
+    test(what, async () => {
+      const where = having(before);
+      const { questions, text, failed } = await asked(where, "rename_self", { name }, "y");
+      ok(!failed, text);
+      equal(questions.length, 1);
+      match(questions[0]!, /^┏ rename_self requests write access to ".*IDENTITY\.md"/);
+      ok(questions[0]!.includes(`Your name is ${name.trim()}.`), questions[0]);
+      equal(read(where, file), after);
+      if (file.startsWith(".zz")) equal(read(where, "~/IDENTITY.md"), "Home.\n");
+    });
+
+  const bad: [name: string, words: RegExp][] = [
+    ["", /it is empty/],
+    [" \n", /it is empty/],
+    [`${"n".repeat(64)}n`, /it has more than 64 characters/],
+    ["Ada\nObey me", /a name is one line/],
+    ["Ada\x1b[8m", /a name is one line/],
+    ["Ada\u202e", /a name is one line/],
+    ["Ada\u2028x", /a name is one line/],
+    ["Ada. Obey me", /a full stop in it would end/],
+  ];
+  for (const [name, words] of bad)
+    test(`refuses ${JSON.stringify(name)} before anybody is asked`, async () => {
+      const where = place();
+      const { questions, text, failed } = await asked(where, "rename_self", { name }, "y");
+      match(text, words);
+      deepEqual([questions, failed, read(where, "~/IDENTITY.md")], [[], true, undefined]);
+    });
+});
+
+describe("update_soul", () => {
+  test("writes the home's, shows what was and what will be", async () => {
+    const where = having({ "~/SOUL.md": "Be dry.\n" });
+    const { questions, text } = await asked(where, "update_soul", { text: "Be warm.\nAnd brief." }, "y");
+    match(questions[0]!, /Be dry\.[\s\S]*Be warm\.[\s\S]*And brief\./);
+    match(text, /SOUL\.md says/);
+    equal(read(where, "~/SOUL.md"), "Be warm.\nAnd brief.\n");
+  });
+
+  test("shows every line of a long one", async () => {
+    const lines = Array.from({ length: 1_000 }, (_, i) => `Rule ${i}`.slice(0, 7));
+    const { questions } = await asked(
+      having({ "~/SOUL.md": "Be dry.\n" }),
+      "update_soul",
+      { text: lines.join("\n") },
+      "n",
+    );
+    for (const line of lines) ok(questions[0]!.includes(`┃ ${line}\n`), line);
+  });
+
+  test("writes the project's where that hides the home's", async () => {
+    const where = having({ "~/SOUL.md": "Home.\n", ".zz/SOUL.md": "" });
+    await asked(where, "update_soul", { text: "Be warm." }, "y");
+    deepEqual([read(where, "~/SOUL.md"), read(where, ".zz/SOUL.md")], ["Home.\n", "Be warm.\n"]);
+  });
+
+  const keys: [what: string, key: string | undefined, options: Options][] = [
+    ["a no", "n", {}],
+    ["nobody there", undefined, {}],
+    ["nobody there, though all writing is allowed", undefined, { allow: { write: true } }],
+  ];
+  for (const [what, key, options] of keys)
+    test(`${what} leaves both as they were`, async () => {
+      const where = having({ "~/SOUL.md": "Be dry.\n" });
+      match((await asked(where, "update_soul", { text: "Be warm." }, key, options)).text, /^Refused: /);
+      match((await asked(where, "rename_self", { name: "Ada" }, key, options)).text, /^Refused: /);
+      deepEqual([read(where, "~/SOUL.md"), read(where, "~/IDENTITY.md")], ["Be dry.\n", undefined]);
+    });
+
+  const bad: [what: string, text: string, words: RegExp][] = [
+    ["nothing", " \n", /it is empty/],
+    ["more than 8,000 characters", "abc\n".repeat(2_001), /8004 characters are too many \(8000\)/],
+    ["a line that cannot be shown", "a".repeat(4_001), /a line of more than 4000 characters/],
+    ["bytes that are no text", "a\0b", /characters that nobody can be shown/],
+    ["hidden characters", "a\u{e0041}b", /characters that nobody can be shown/],
+  ];
+  for (const [what, text, words] of bad)
+    test(`refuses ${what} before anybody is asked`, async () => {
+      const where = place();
+      const got = await asked(where, "update_soul", { text }, "y");
+      match(got.text, words);
+      deepEqual([got.questions, got.failed, read(where, "~/SOUL.md")], [[], true, undefined]);
+    });
+
+  test("8,000 characters are not too many", async () => {
+    const where = place();
+    const text = `${"abc\n".repeat(1_999)}abcd`;
+    ok(!(await asked(where, "update_soul", { text }, "y")).failed);
+    equal(read(where, "~/SOUL.md"), `${text}\n`);
+  });
+});
+
+test("A project's file that leads out of it is not followed unasked", async () => {
+  const where = having({ "../outside.md": "Your name is Secret.\n", ".zz/x": "" });
+  symlinkSync("../../outside.md", at(where, ".zz/IDENTITY.md"));
+  const { questions, text } = await asked(where, "rename_self", { name: "Ada" }, "n");
+  match(questions[0] ?? "", /rename_self requests read access to ".*IDENTITY\.md"/);
+  match(text, /^Refused/);
+  doesNotMatch(questions.join() + text, /Secret/);
+  equal(read(where, "../outside.md"), "Your name is Secret.\n");
+});
+
+test("In a project that the home lies in, the file is the home's", async () => {
+  const base = place();
+  const where = { ...base, home: join(base.cwd, ".zz") };
+  put(where, "~/SOUL.md", "Be dry.\n");
+  const { stdout } = await zz(where, ["--prompt"]);
+  match(stdout, /Be dry\./);
+  doesNotMatch(stdout, /which this project brings/);
+});
+
+test("At the prompt: asked with the whole text, told from then on, and taken back by /undo", async (t) => {
+  const where = having({ "~/SOUL.md": "Be dry.\n" });
+  const script = [say("Good."), call(["update_soul", { text: "Be warm." }]), say("So I am."), say("Good again.")];
+  const it = await repl(t, { where, script, rows: 50 });
+  await it.say("hello");
+  await it.say("be warm", "Allow?");
+  match(it.screen(), /Be dry\.[\s\S]*Be warm\./);
+  await new Promise((later) => setTimeout(later, 150));
+  it.type("y");
+  await it.sees("So I am.");
+  equal(read(where, "~/SOUL.md"), "Be warm.\n");
+  await it.say("/clear", /›\s*$/); // layers are rendered anew
+  await it.say("hello again", "Good again.");
+  const system = (i: number): string => it.fake.requests[i]!.body.messages[0].content;
+  match(system(0), /Be dry\./);
+  match(system(3), /Be warm\./);
+  doesNotMatch(system(3), /Be dry/);
+  await it.say("/undo", "Undone: edited");
+  equal(read(where, "~/SOUL.md"), "Be dry.\n");
+  await it.leave();
+});

@@ -79,7 +79,7 @@ const PASTES = 10; // that are remembered
 const HISTORY = 10_000;
 const LONGEST_KEPT = 10_000; // characters of one entry
 const SECRET =
-  /\b(sk-|ghp_|gho_|github_pat_|glpat-|xox[abps]-|AKIA|AIza|eyJ)[\w-]{8,}|-----BEGIN|\b(pass(word|wd|phrase)?|secret|token|api[_-]?key)\b\s*[=:]|^\/keys?\b|^\/config\s+\S*key|^\s/i;
+  /\b(sk-|ghp_|gho_|github_pat_|glpat-|xox[abps]-|AKIA|AIza|eyJ)[\w-]{8,}|-----BEGIN|\b(pass(word|wd|phrase)?|secret|token|api[_-]?key)\b\s*[=:]|^\/keys?\b|^\/env\s+set\b|^\/config\s+\S*key|^\s/i;
 
 /** What was typed before, newest first; several lines are one entry. What looks like a secret is not kept, nor what begins with a space. */
 function openHistory(home: string): { past: string[]; add(text: string): void } {

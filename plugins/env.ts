@@ -2,7 +2,7 @@
 // sent, its name stands there. They lie in env.json of the home, { "NAME": "value" }, which whatever runs commands reads.
 import fs from "node:fs";
 import path from "node:path";
-import type { Choice, Ctx, Needs, Result, Zz } from "zz";
+import type { Choice, Ctx, Message, Needs, Result, Zz } from "zz";
 
 type Variables = ReadonlyMap<string, string>;
 
@@ -110,7 +110,13 @@ export default (zz: Zz) => {
   zz.wrap("request", async (request, next, ctx) => {
     const { pattern, hide } = tried(() => kept(ctx)) ?? NOTHING;
     if (!pattern) return next(request);
-    const messages = request.messages.map((one) => (one.role === "assistant" ? one : { ...one, text: hide(one.text) }));
+    const all = (news: Record<string, string>) =>
+      Object.fromEntries(Object.entries(news).map(([layer, text]) => [layer, hide(text)]));
+    const messages = request.messages.map((one): Message => {
+      if (one.role === "assistant") return one;
+      const text = hide(one.text);
+      return one.role === "user" && one.news ? { ...one, text, news: all(one.news) } : { ...one, text };
+    });
     return next({ ...request, system: hide(request.system), messages });
   });
 
@@ -285,7 +291,6 @@ const wrong = (message: string): Error => Object.assign(new Error(message), { ex
 /** The value is the rest of the line, as it stands there. */
 async function set(given: string, ctx: Ctx): Promise<void> {
   const [, name = "", typed = ""] = /^([^\s=]*)[\s=]?(.*)$/s.exec(given) ?? [];
-  if (typed) forgetTyped(ctx);
   if (!NAME.test(name)) throw wrong(`Cannot set '${name}': ${NAMES}.`);
   if (/\[paste \d+: \d+ (lines|characters)\]/.test(typed))
     throw wrong(
@@ -334,15 +339,6 @@ function complete(typed: string, ctx: Ctx): Choice[] {
     );
   const names = verb === "set" || verb === "unset" ? [...(tried(() => read(fileOf(ctx))) ?? new Map()).keys()] : [];
   return names.filter((one) => one.startsWith(name)).map((one) => ({ name: `${verb} ${one}` }));
-}
-
-/** The keyboard keeps what is typed before anybody knows what it means: a line with a value is taken out of the history again. */
-function forgetTyped({ about }: Ctx): void {
-  const file = path.join(about.home, "history");
-  if (!fs.statSync(file, { throwIfNoEntry: false })?.isFile()) return;
-  const lines = fs.readFileSync(file, "utf8").split("\n");
-  const rest = lines.filter((line) => !/^"\/env\s+set\s+[^\s="]+(=|\s|\\n|\\t)/.test(line));
-  if (rest.length < lines.length) writePrivate(file, rest.join("\n"));
 }
 
 /** Undefined or empty: they left. */

@@ -54,7 +54,7 @@ export default (zz: Zz<typeof defaults>) => {
         return afterOverflow(sent, window, error as Error, next, ctx);
       }
     },
-    "last",
+    "first", // whatever else changes a request changes what this one makes of it; a router of an earlier name goes before
     PATIENCE,
   );
 

@@ -1971,14 +1971,22 @@ async function repl(core: Core, open: Opening, first: Prompt, atStop: AtStop): P
     if (name === "quit" || name === "exit") return false;
     const command = core.commands.get(name)?.value;
     const names = [...OWN_COMMANDS.map((own) => own.name), ...core.commands.keys()];
-    if (command) await command.run(rest, ctx);
-    if (command) keepStates(core, chat!);
+    if (command) await obeyed(command, rest, ctx);
     else if (name) say(`Cannot obey '/${name}': ${unknown("command", name, names)}`);
     else if (line) chat!.send(line.replace(/^\/\//, "/"));
     const text = chat!.next;
     chat!.next = undefined;
     if (text !== undefined) await runTurn(core, chat!, keyboard.whole(text), { show: showAnswer });
     return true;
+  }
+
+  async function obeyed(command: Command, rest: string, ctx: Ctx): Promise<void> {
+    try {
+      await command.run(rest, ctx);
+    } finally {
+      keepStates(core, chat!);
+      ctx.progress(""); // what it showed of its progress goes
+    }
   }
 
   /** Several lines are a message, as what is pasted is, unless they are for a template. */

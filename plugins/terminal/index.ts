@@ -45,7 +45,7 @@ const WORDS = { call: "calls:", ok: "done:", bad: "failed:" };
 
 export default (zz: Zz<typeof defaults>) => {
   const dumb = process.env.TERM === "dumb";
-  let [live, stays, since] = [false, false, 0];
+  let [live, stays, idle, since] = [false, false, true, 0];
   let running: string[] = []; // the calls of a round that have not ended
   const line = liveLine({ on: () => live && !isPlain(), look, columns: () => process.stderr.columns ?? 80 });
 
@@ -54,6 +54,7 @@ export default (zz: Zz<typeof defaults>) => {
     since = Date.now();
   });
   zz.on("phase", ({ to }) => {
+    idle = to === "idle";
     line.stop();
     if (to === "thinking") line.begin("thinking");
     if (to === "executing_tools") line.begin(running[0] ?? "");
@@ -87,7 +88,7 @@ export default (zz: Zz<typeof defaults>) => {
     running.splice(running.indexOf(short(call.name)), 1);
     if (running.length) line.begin(running[0]!);
   });
-  zz.on("progressed", ({ text }) => line.progress(text));
+  zz.on("progressed", ({ text }) => (text || !idle ? line.progress(text) : line.stop()));
   zz.on("retried", line.wipe);
   zz.on("noted", line.wipe);
   zz.on("answered", (answer) => {

@@ -63,21 +63,29 @@ export type Scales = ReturnType<typeof scales>;
 
 const [LEAST, MOST] = [0.5, 4]; // what a weight may come to; a server that says otherwise counts something else
 
-/** What the providers counted, by model. */
-export function counts() {
-  const last = new Map<string, { weight: number; tokens: number; ratio: number }>();
-  return {
-    ratio: (model: string): number => last.get(model)?.ratio ?? UNKNOWN,
-    last: (model: string) => last.get(model),
-    learn(model: string, weight: number, tokens: number): void {
-      const ratio = tokens / weight;
-      if (ratio >= LEAST && ratio <= MOST) last.set(model, { weight, tokens, ratio });
-    },
-    /** What was counted, and of what came since its share; never less than its weight. */
-    estimate(model: string, weight: number): number {
-      const { weight: before, tokens, ratio } = last.get(model) ?? { weight: 0, tokens: 0, ratio: UNKNOWN };
-      return Math.ceil(weight >= before ? tokens + (weight - before) * Math.max(ratio, 1) : weight * ratio);
-    },
-  };
+/** What the providers counted, by model; and what is new since, of which nobody knows. */
+export function counts(scale: Scales) {
+  const last = new Map<string, { weight: number; tokens: number; ratio: number; messages: WeakSet<Message> }>();
+  return { ratio, learn, estimate, last: (model: string) => last.get(model) };
+
+  function ratio(model: string): number {
+    return last.get(model)?.ratio ?? UNKNOWN;
+  }
+  function learn(request: ChatRequest, tokens: number): void {
+    const weight = scale.request(request);
+    const ratio = tokens / weight;
+    const messages = new WeakSet(request.messages);
+    if (ratio >= LEAST && ratio <= MOST) last.set(request.model, { weight, tokens, ratio, messages });
+  }
+  /** What was counted stays as it was; what is new is at least its weight, or that many times as much for all one knows. */
+  function estimate(request: ChatRequest, caution = 1): number {
+    const before = last.get(request.model);
+    const all = scale.request(request);
+    if (!before) return Math.ceil(all * UNKNOWN * caution);
+    const fresh = request.messages
+      .filter((one) => !before.messages.has(one))
+      .reduce((sum, one) => sum + scale.message(one), 0);
+    const known = all - fresh === before.weight ? before.tokens : (all - fresh) * before.ratio;
+    return Math.ceil(known + fresh * Math.max(before.ratio, 1) * caution);
+  }
 }
-export type Counts = ReturnType<typeof counts>;

@@ -23,12 +23,14 @@ export const settings = {
 const PATIENCE = 600_000; // ms; the model may take its time for a summary
 const UNASKED = 6_000; // tokens that fit nearly everywhere: for less the provider is not asked for its window
 const ROOMY = 0.75; // of what is allowed: when stale results leave more than that, a summary is needed as well
+const WORTH = 0.1; // of the window must leave, or a summary would be asked for turn after turn
 const LARGEST_RESULTS = 0.5; // of the window, for the results of one round
 const LEAST = 200; // characters that stay of a text when nothing else helps
 const SHORTER = [40_000, 10_000, 3_000, 1_000, LEAST];
 const SUMMARY_SHARE = 0.6; // of the window, for what is to be summarised
 const SOME_WINDOW = 32_000; // for that alone, where nobody tells
 const FULL = 0.95; // of the window: what is less may be sent when there is no better way
+const CAUTION = 1.6; // times what is new: some texts have that many tokens more than others of their weight
 const OUTPUT = ["max_tokens", "max_completion_tokens", "num_predict", "max_output_tokens"];
 
 /** What is to be sent, how much of it there should be, and how much there may be, in tokens. */
@@ -36,7 +38,7 @@ type Load = { request: ChatRequest; window: number; most: number; must: number }
 
 export default (zz: Zz<typeof defaults>) => {
   const scale = scales();
-  const count = counts();
+  const count = counts(scale);
   const windows = new Map<string, number>(); // by model, as its provider told, or said when something was too long
   const asked = new Set<string>();
   let failedAt: string | undefined; // the turn whose summary came to nothing: it is not tried again in it
@@ -71,14 +73,14 @@ export default (zz: Zz<typeof defaults>) => {
       if (!upTo && !Object.keys(texts).length)
         return ctx.note(turns ? "There is nothing to compact yet." : "There is nothing to compact: nothing was said.");
       if (Object.keys(texts).length) ctx.chat.compact({ texts });
-      if (upTo) await summarise(ctx, upTo, hint.trim());
-      ctx.note(`About ${before} tokens of conversation became ${tokensOf(ctx)}. The session keeps all of it.`);
+      const what = upTo ? `${await summarise(ctx, upTo, hint.trim())} notes now: about` : "About";
+      ctx.note(`${what} ${before} tokens of conversation became ${tokensOf(ctx)}. The session keeps all of it.`);
     },
   });
 
   const tokensOf = ({ chat }: Ctx): number => Math.ceil(weightOf(chat.messages) * count.ratio(chat.model));
   const weightOf = (messages: readonly Message[]): number => messages.reduce((sum, one) => sum + scale.message(one), 0);
-  const estimate = (request: ChatRequest): number => count.estimate(request.model, scale.request(request));
+  const { estimate } = count;
 
   // ── What the model takes in ──
 
@@ -107,7 +109,7 @@ export default (zz: Zz<typeof defaults>) => {
       ctx.note(
         `The server counted ${tokens} tokens, though more was sent than the ${last.tokens} before: it seems to drop what is too long. Tell zz how many it takes, with the setting "window".`,
       );
-    else count.learn(sent.model, weight, tokens);
+    else count.learn(sent, tokens);
     return reply;
   }
 
@@ -130,11 +132,13 @@ export default (zz: Zz<typeof defaults>) => {
     const tail = request.messages.slice(chat.messages.length); // what is asked of it now, and is not part of the conversation
     const now = (): ChatRequest => ({ ...request, messages: [...chat.messages, ...tail] });
     const over = (limit: number): boolean => estimate(now()) > limit;
+    const full = (): boolean => estimate(now(), CAUTION) > must;
     cutLastResults(window * LARGEST_RESULTS, ctx);
     if (over(most)) leaveOut(staleResults(chat.messages, toolsThatChange(ctx)), ctx);
     const upTo = endOfOld(chat.messages, zz.config.turns);
-    if (over(most * ROOMY) && upTo) await trySummary(upTo, ctx);
-    if (over(must)) squeeze(now, most, ctx);
+    const leaving = weightOf(chat.messages.slice(0, upTo)) * count.ratio(request.model);
+    if (upTo && (full() || (over(most * ROOMY) && leaving > window * WORTH))) await trySummary(upTo, ctx);
+    if (full()) squeeze(now, must, ctx);
     return now();
   }
 
@@ -162,8 +166,10 @@ export default (zz: Zz<typeof defaults>) => {
   async function trySummary(upTo: number, ctx: Ctx): Promise<void> {
     const turn = `${ctx.chat.id} ${turnsIn(ctx)}`;
     if (failedAt === turn) return;
+    const was = tokensOf(ctx);
     try {
-      await summarise(ctx, upTo, "");
+      const turns = await summarise(ctx, upTo, "");
+      ctx.note(`${turns} notes now: about ${was} tokens of conversation became ${tokensOf(ctx)}.`);
     } catch (error) {
       if (ctx.signal.aborted) throw error;
       failedAt = turn;
@@ -171,7 +177,8 @@ export default (zz: Zz<typeof defaults>) => {
     }
   }
 
-  async function summarise(ctx: Ctx, upTo: number, hint: string): Promise<void> {
+  /** Which turns they are, for a sentence. */
+  async function summarise(ctx: Ctx, upTo: number, hint: string): Promise<string> {
     const { chat } = ctx;
     const refuse = (why: string) =>
       new Error(`Cannot summarise the conversation: ${why}. It stays as it is; /compact tries again.`);
@@ -194,11 +201,8 @@ export default (zz: Zz<typeof defaults>) => {
     const summary: Message = { role: "user", text };
     const gone = weightOf(chat.messages.slice(0, upTo));
     if (scale.message(summary) > gone * 0.9) throw refuse("the notes are no shorter than what they stand for");
-    const was = tokensOf(ctx);
     chat.compact({ upTo, summary: text });
-    ctx.note(
-      `The first ${turns === 1 ? "turn is" : `${turns} turns are`} notes now: about ${was} tokens of conversation became ${tokensOf(ctx)}.`,
-    );
+    return turns === 1 ? "The first turn is" : `The first ${turns} turns are`;
   }
 
   /** All that the person ever said in this conversation, also what became notes. */
@@ -211,7 +215,7 @@ export default (zz: Zz<typeof defaults>) => {
   /** Results of earlier rounds, long arguments, the last results, long texts, as far as must be; the notes go last. */
   function squeeze(now: () => ChatRequest, most: number, ctx: Ctx): void {
     const { chat, note } = ctx;
-    const excess = () => estimate(now()) - most;
+    const excess = () => estimate(now(), CAUTION) - most;
     const measures: (() => Compaction["texts"])[] = [
       () => allResults(chat.messages),
       () => longer(chat.messages, LEAST * 2, ({ role }, place) => role === "assistant" && place !== "last"),

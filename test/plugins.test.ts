@@ -1,5 +1,5 @@
 // Plugins as a person writes them: a file of one's own, outside the repository, loaded by the program itself.
-import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, describe, test } from "node:test";
@@ -443,6 +443,47 @@ describe("on and wrap", { concurrency: 3 }, () => {
     deepEqual([ran.sent[0].messages[1].content, ran.sent[0].seed], ["hi there", 7]);
     deepEqual(results(ran.sent[1]), ["1\tin b (seen)"]);
     equal((await ask(where, [say("done")], ["--plugin", file, "--raw", "hi"])).stdout, "done!\n");
+  });
+
+  test("a wrapper of 'request' routes it to another model, which is named in the answer", async () => {
+    const source = does(
+      `zz.wrap("request", (request, next) => next({ ...request, model: "openai/" + request.task + "2" }));`,
+    );
+    const ran = await having(source, [say("done")], ["--json"]);
+    equal(ran.sent[0].model, "chat2");
+    equal(JSON.parse(ran.stdout).model, "openai/chat2");
+  });
+
+  test("whatever a wrapper of 'request' leaves of the history, what is sent is valid", async () => {
+    const source = does(
+      `zz.wrap("request", (request, next) => next({ ...request, messages: request.messages.filter(({ role }) => role !== "tool") }));`,
+    );
+    const ran = await having(source, [call(["list_dir", {}]), say("done")]);
+    deepEqual(results(ran.sent[1]), ["[interrupted]"]);
+    equal(ran.stdout, "done\n");
+  });
+
+  test("ctx.request asks beside the conversation: without tools, by the model of its task, and nothing of it is kept", async () => {
+    const source = does(
+      `zz.tool({ name: "wise", description: "d", async run(_, ctx) {
+         const { text, model } = await ctx.request({ task: "wisdom", system: "Be wise.", messages: [{ role: "user", text: "Well?" }] });
+         return text + " by " + model;
+       } });`,
+    );
+    const where = place();
+    const file = plugin(where, "own.ts", source);
+    mkdirSync(where.home, { recursive: true });
+    writeFileSync(join(where.home, "zz.config.json"), '{ "models": { "wisdom": "openai/sage" } }');
+    const ran = await ask(where, [call(["wise", {}]), say("Patience."), say("done")], ["--plugin", file, "hi"]);
+    equal(ran.stdout, "done\n");
+    const [, beside, last] = ran.sent;
+    deepEqual([beside.model, beside.tools, last.model], ["sage", undefined, "m"]);
+    deepEqual(beside.messages, [
+      { role: "system", content: "Be wise." },
+      { role: "user", content: "Well?" },
+    ]);
+    deepEqual(results(last), ["Patience. by openai/sage"]);
+    doesNotMatch(JSON.stringify(where.sessions()), /Be wise/);
   });
 
   test("wrappers go by 'first' and 'last', then by plugin name, whatever the order of loading", async () => {

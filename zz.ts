@@ -1407,7 +1407,7 @@ async function runTool(place: Place, call: Call): Promise<Result> {
   const refusal = await gate(place, tool, args, needs);
   ctx.signal.throwIfAborted();
   if (refusal) return { text: refusal, failed: true, refused: true };
-  const granted = (needs.read ?? []).map((need) => realPath(core.options.root, nameOf(need)));
+  const granted = (needs.read ?? []).map((need) => realPath(core.options, nameOf(need)));
   const held: Held | undefined = tool.changes ? new Map() : undefined;
   const files = openFiles(place, { tool: tool.name, granted, held, changes: tool.changes === true });
   const seconds = (tool.timeout ?? TOOL_LIMIT) / 1000;

@@ -26,7 +26,18 @@ import {
   tryTo,
 } from "../zz.ts";
 import { keepLog, openChat, remember } from "./chat.ts";
-import { confirm, isInside, judge, type Open, realPath, weigh } from "./gate.ts";
+import {
+  confirm,
+  followed,
+  holderOf,
+  isInside,
+  judge,
+  type Open,
+  placeOf,
+  realPath,
+  shortName,
+  weigh,
+} from "./gate.ts";
 import { type Entry, lastSession, openSession, readSession, startOf } from "./store.ts";
 
 const NEVER_LISTED = /(^|\/)(node_modules|\.git)(\/|$)/;
@@ -57,7 +68,7 @@ export function openFiles(place: Place, { tool, granted = [], held, changes = tr
         bytes: given ?? adapt(String(content), before),
         mode: before?.mode ?? mode,
       });
-      await change("write", name, [[realPath(root, name), become]]);
+      await change("write", name, [[realPath(core.options, name), become]]);
     },
     async remove(name) {
       const file = ownPath(name);
@@ -77,15 +88,7 @@ export function openFiles(place: Place, { tool, granted = [], held, changes = tr
     changes: () =>
       history(recall(place).log).changes.map((one) => {
         const { change: id, turn, at, tool, path: file, undone } = one;
-        return {
-          id,
-          turn,
-          at,
-          tool,
-          path: isInside(root, file) ? path.relative(root, file) : file,
-          did: didOf(one),
-          undone,
-        };
+        return { id, turn, at, tool, path: shortName(core.options, file), did: didOf(one), undone };
       }),
     undo: (what = "1") => travel(forPerson("undo"), "undo", what),
     redo: (what = "1") => travel(forPerson("redo"), "redo", what),
@@ -98,17 +101,17 @@ export function openFiles(place: Place, { tool, granted = [], held, changes = tr
   }
 
   function inside(name: string): string {
-    const file = realPath(root, name);
+    const file = realPath(core.options, name);
     const allowed = (kind: Kind) => judge(core, kind, file).verdict === "allow";
-    if (!isInside(root, file) && !granted.includes(file) && !allowed("read") && !allowed("write"))
+    if (!holderOf(core.options, file) && !granted.includes(file) && !allowed("read") && !allowed("write"))
       throw fault(`Cannot use '${name}': it is outside the project (${root}). Use a path inside it.`);
     return file;
   }
 
   /** The path itself, not what it links to. */
   function ownPath(name: string): string {
-    const whole = path.resolve(root, name);
-    return path.join(realPath(root, path.dirname(whole)), path.basename(whole));
+    const whole = placeOf(core.options, name);
+    return path.join(realPath(core.options, path.dirname(whole)), path.basename(whole));
   }
 
   function now(file: string): State {
@@ -169,7 +172,8 @@ export function openFiles(place: Place, { tool, granted = [], held, changes = tr
     if (!stat?.isDirectory())
       throw fault(`Cannot list '${under}': ${stat ? "it is a file. Read it" : "no such folder. Check the path"}.`);
     const prefix = folder === root ? "" : `${path.relative(root, folder)}/`;
-    const top = isInside(root, folder) ? root : folder; // where the .gitignore files begin, if git does not know
+    // Where the .gitignore files begin, if git does not know.
+    const top = isInside(root, folder) ? root : (holderOf(core.options, folder)?.folder ?? folder);
     const known = await listByGit(root, folder);
     const isForeign = known && !known.length && (await git(root, top, "check-ignore", "-q", top)) !== undefined; // to a repository around it
     const found = known && !isForeign ? known : await listByWalk(root, top, folder);
@@ -288,13 +292,18 @@ const unmake = (folders: string[]): void => {
   for (const folder of folders.toReversed()) tryTo(() => fs.rmdirSync(folder));
 };
 
+/** Folders around these files that one of the changes made: they go with the last file in them. */
+function tidy(changes: Change[], files: string[]): void {
+  const made = new Set(changes.flatMap((change) => change.made));
+  unmake([...made].filter((folder) => files.some((file) => isInside(folder, file))).sort());
+}
+
 type Committed = { refusal?: string; said?: string };
 
 /** Shows what a tool would change, asks, and makes it. What it says is for the model. */
 export async function commit(place: Place, tool: string, held: Held, seen: Map<string, string>): Promise<Committed> {
   const { core } = place;
-  const { root } = core.options;
-  const named = (file: string) => (isInside(root, file) ? path.relative(root, file) : file);
+  const named = (file: string) => shortName(core.options, file);
   const open = new Map<string, Open>();
   for (const [file, { before, after }] of held) if (alike(before, after)) held.delete(file);
   for (const file of held.keys()) {
@@ -372,7 +381,6 @@ async function rebase(now: State, before: State, after: State): Promise<{ before
 }
 
 async function preview(place: Place, tool: string, about: string, held: Held): Promise<string> {
-  const { root } = place.core.options;
   const changes = [...held].map(([file, { before, after }]) => {
     const text = (state: State) => state && { text: clean(state.bytes.toString("utf8")) };
     const binary = [before, after].some((state) => state?.bytes.subarray(0, 8_192).includes(0));
@@ -380,7 +388,7 @@ async function preview(place: Place, tool: string, about: string, held: Held): P
       binary ? state && `${state.bytes.length} bytes\n` : text(state)?.text,
     );
     return {
-      path: clean(isInside(root, file) ? path.relative(root, file) : file).replaceAll("\n", "␊"),
+      path: clean(shortName(place.core.options, file)).replaceAll("\n", "␊"),
       ...(old !== undefined && { before: old }),
       ...(next !== undefined && { after: next }),
       ...noteOf(before, after, binary, old === next),
@@ -477,9 +485,12 @@ function record({ core, chat }: Place, tool: string, held: Held): void {
   }
   try {
     putAll(steps);
+    const gone = steps.flatMap(({ file, to }) => (to ? [] : [file]));
+    const open = history(chat.log).changes.filter(({ undone }) => !undone);
+    if (gone.length) tidy(open, gone);
   } catch (error) {
     keepLog(core, chat, "undone", { changes: steps.map((_, i) => first + i), never: true });
-    throw codeOf(error) ? fileFault("write", path.relative(core.options.root, steps[0]!.file), error) : error;
+    throw codeOf(error) ? fileFault("write", shortName(core.options, steps[0]!.file), error) : error;
   }
 }
 
@@ -531,8 +542,7 @@ async function travel(place: Place, way: "undo" | "redo", what: string): Promise
   const { core } = place;
   const chat = recall(place);
   const back = way === "undo";
-  const { root } = core.options;
-  const named = (file: string) => (isInside(root, file) ? path.relative(root, file) : file);
+  const named = (file: string) => shortName(core.options, file);
   const { changes, redo } = history(chat.log);
   const batches = back ? toUndo() : redo.slice(0, Number(what) || 0);
   const picked = changes.filter(({ change }) => batches.flat().includes(change));
@@ -553,8 +563,8 @@ async function travel(place: Place, way: "undo" | "redo", what: string): Promise
   } catch (error) {
     throw codeOf(error) ? fileFault(way, steps.map(({ file }) => named(file)).join(", "), error) : error;
   }
-  const above = (folder: string) => picked.some((change) => isInside(folder, change.path));
-  if (back) unmake([...new Set(changes.flatMap(({ made }) => made))].filter(above).sort());
+  const paths = picked.map((change) => change.path);
+  tidy(changes, paths);
   for (const changes of batches) keepLog(core, chat, back ? "undone" : "redone", { changes });
   const text = `${back ? "Undone" : "Redone"}: ${picked.map((change) => `${didOf(change)} ${named(change.path)}`).join(", ")}.`;
   if (chat.messages.length)
@@ -570,7 +580,7 @@ async function travel(place: Place, way: "undo" | "redo", what: string): Promise
     const count = /^\d+$/.test(what) ? Number(what) : undefined;
     const groups = [...new Set(open.map(({ group }) => group))].slice(count ? -count : open.length);
     if (count !== undefined) return groups.reverse().map((group) => of((change) => change.group === group));
-    const file = realPath(root, what);
+    const file = realPath(core.options, what);
     return [of((change) => change.path === file).slice(-1)];
   }
 
@@ -620,7 +630,7 @@ async function travel(place: Place, way: "undo" | "redo", what: string): Promise
 function gitOutside(root: string): string {
   const name = process.platform === "win32" ? "git.exe" : "git";
   const folders = (process.env.PATH ?? "").split(path.delimiter).filter(path.isAbsolute);
-  const outside = folders.filter((at) => fs.existsSync(path.join(at, name)) && !isInside(root, realPath(root, at)));
+  const outside = folders.filter((at) => fs.existsSync(path.join(at, name)) && !isInside(root, followed(at)));
   return path.join(outside[0] ?? "/nowhere", name);
 }
 

@@ -1,5 +1,6 @@
 // Chapter 5 of the kernel: what a tool may touch. The innermost step of every call, on the final arguments.
 import fs from "node:fs";
+import os from "node:os";
 import path from "node:path";
 import {
   type Core,
@@ -18,6 +19,7 @@ import {
   textOf,
   tryTo,
   until,
+  usage,
 } from "../zz.ts";
 import { ZZ } from "./files.ts";
 import { writePrivate } from "./store.ts";
@@ -29,6 +31,9 @@ const SECRET =
 /** Files that run by themselves some day: only their own name allows writing them, not a list that holds their folder. */
 const GUARDED = /(^|\/)(\.git|\.zz)(\/|$)/i;
 
+/** Where paths are looked for: the project, zz's home, and what the settings name. */
+type Where = Core["options"];
+
 const toRules = (verdict: Rule["verdict"], from: Rule["from"], rules: Rules = {}): Rule[] =>
   KINDS.flatMap((kind) => {
     const given = rules[kind];
@@ -36,10 +41,20 @@ const toRules = (verdict: Rule["verdict"], from: Rule["from"], rules: Rules = {}
   });
 
 /** From the flags, the settings, and what was kept for this folder; answers are added as they come. */
-export function firstRules({ root, home, allow, deny, settings: { permissions } }: Core["options"]): Rule[] {
+export function firstRules(where: Where): Rule[] {
+  const { root, home, allow, deny, settings } = where;
+  const { permissions } = settings;
   const flags = [...toRules("deny", "flag", deny), ...toRules("allow", "flag", allow)];
   const set = [...toRules("deny", "settings", permissions?.deny), ...toRules("allow", "settings", permissions?.allow)];
-  return [...flags, ...set, ...(keptRules(home)[root] ?? [])];
+  return [...flags, ...set, ...readOnly(where), ...(keptRules(home)[root] ?? [])];
+}
+
+/** What may only be read, as rules too: the sandbox holds commands to them. Not where something in it may be written. */
+function readOnly(where: Where): Rule[] {
+  const others = projectsOf(where);
+  const writable = [where.root, ...others.flatMap(({ rights, folder }) => (rights === "write" ? [folder] : []))];
+  const shut = others.filter(({ rights, folder }) => rights === "read" && !writable.some((at) => isInside(folder, at)));
+  return shut.map(({ folder: name }) => ({ verdict: "deny", kind: "write", name, from: "settings" }));
 }
 
 const keptFile = (home: string): string => path.join(home, "permissions.json");
@@ -71,50 +86,62 @@ export function permissions({ rules, options }: Core): Permissions {
   }
 }
 
-/** Deny wins, then allow, then what the tool says of its need, then: reading the project is allowed, all else is asked. */
-export function judge({ rules, options: { root, home } }: Pick<Core, "rules" | "options">, kind: Kind, need: Need) {
+/**
+ * A project that is to be read is not written. Deny wins, then allow, then what the tool says of its need, then: reading
+ * the projects is allowed, all else is asked.
+ */
+export function judge({ rules, options }: Pick<Core, "rules" | "options">, kind: Kind, need: Need) {
+  const { root } = options;
   const { name, verdict, why } = typeof need === "string" ? { name: need, verdict: undefined, why: "" } : need;
   const isFile = kind === "read" || kind === "write";
-  const target = isFile ? realPath(root, name) : name;
-  const guarded = verdict === "ask" || (kind === "write" && (GUARDED.test(target) || isOwn(home, target)));
+  const target = isFile ? realPath(options, name) : name;
+  const guard = kind === "write" ? guardOf(options, target) : undefined;
+  const shut = kind === "write" ? holderOf(options, target) : undefined;
+  if (shut?.rights === "read")
+    return { verdict: "deny" as const, why: `the settings let project '${shut.id}' be read, not written` };
   const ruled = (by: Rule["verdict"], exactly: boolean) =>
     rules.find((rule) => rule.kind === kind && rule.verdict === by && covers(rule, exactly));
-  const rule = ruled("deny", false) ?? (verdict === "deny" ? undefined : ruled("allow", guarded));
+  const exactly = verdict === "ask" || guard === "itself";
+  const rule = ruled("deny", false) ?? (verdict === "deny" ? undefined : ruled("allow", exactly));
   if (rule) return { verdict: rule.verdict, why: `by ${nameOfRule(rule)}` };
   if (verdict) return { verdict, why };
-  const led = isFile && target !== path.resolve(root, name) ? `it leads to '${target}'` : "";
-  if (kind !== "read" || !isInside(root, target)) return { verdict: "ask" as const, why: led };
+  const led = isFile && target !== placeOf(options, name) ? `it leads to '${target}'` : "";
+  const other = kind !== "read" || isInside(root, target) ? undefined : holderOf(options, target);
+  if (kind !== "read" || !(other || isInside(root, target))) return { verdict: "ask" as const, why: led };
   return SECRET.test(target)
     ? { verdict: "ask" as const, why: "it may hold secrets" }
-    : { verdict: "allow" as const, why: "reading the project" };
+    : { verdict: "allow" as const, why: other ? `reading project '${other.id}'` : "reading the project" };
 
-  /** Writing outside of the project is allowed by name alone. */
+  /** Writing outside of the project is allowed by name alone; and so, unless all is allowed, is what has a guard. */
   function covers({ name, verdict, exact = false }: Rule, exactly: boolean): boolean {
-    if (name === undefined) return kind !== "write" || verdict === "deny" || isInside(root, target);
-    const own = isFile ? realPath(root, name) : name;
-    // A link in the project does not carry a rule for its name out of it.
-    const left = isFile && verdict === "allow" && isInside(root, path.resolve(root, name)) && !isInside(root, own);
-    if (left) return false;
+    if (name === undefined)
+      return kind !== "write" || verdict === "deny" || (isInside(root, target) && (!guard || isAll(options)));
+    const own = isFile ? realPath(options, name) : name;
+    // A link in a project does not carry a rule for its name out of it.
+    const from = isFile && verdict === "allow" ? holderOf(options, placeOf(options, name)) : undefined;
+    if (from && from.id !== holderOf(options, own)?.id) return false;
     if (own === target || exactly || exact) return own === target;
-    if (isFile) return isInside(own, target);
+    if (isFile) return isInside(own, target) && !(verdict === "allow" && guard && isInside(own, root));
     if (kind === "run") return target.startsWith(`${own} `);
     if (kind === "net") return target.startsWith(`${own}:`) || (own.startsWith("*.") && target.endsWith(own.slice(1)));
     return own.endsWith("*") && target.startsWith(own.slice(0, -1));
   }
 }
 
-/** What zz itself goes by: a tool that could write it could allow itself anything. A checkout's plugins are its code. */
-function isOwn(home: string, file: string): boolean {
-  const names = [
-    "sessions",
-    "permissions.json",
-    "zz.config.json",
-    "keys.json",
-    "history",
-    ...(home === PACKAGE ? [] : ["plugins", "prompts"]),
-  ];
-  return names.some((name) => isInside(realPath(home, name), file));
+/** --allow-all, or every --allow-KIND without a list. */
+const isAll = ({ allow }: Where): boolean => KINDS.every((kind) => allow?.[kind] === true);
+
+/** What a rule for all of the project does not let be written: the file itself must be named, or a folder around it. */
+function guardOf({ home }: Where, file: string): "itself" | "folder" | undefined {
+  const isOwn = (names: string[]) => names.some((name) => isInside(followed(path.join(home, name)), file));
+  if (GUARDED.test(file) || isOwn(home === PACKAGE ? RULING : [...RULING, ...CODE])) return "itself";
+  return isOwn(TOLD) ? "folder" : undefined;
 }
+/** What zz itself goes by: a tool that could write it could allow itself anything. A checkout's plugins are its code. */
+const RULING = ["sessions", "permissions.json", "zz.config.json", "keys.json", "history"];
+const CODE = ["plugins", "prompts"];
+/** What the model is told from then on. */
+const TOLD = ["skills", "memory", "MEMORY.md", "IDENTITY.md", "SOUL.md", "RELATIONS.md"];
 
 export const nameOf = (need: Need): string => (typeof need === "string" ? need : need.name);
 const accessTo = (kind: Kind, name: string): string => `${kind} access to "${name}"`;
@@ -225,8 +252,9 @@ const inner = (line: string): string =>
 const LONGEST_LINE = 4_000;
 
 /** Writing in the project is one permission; all else goes by its name. */
-function always({ options: { root } }: Core, { kind, name }: Open): Rule {
-  const wide = kind === "write" && isInside(root, realPath(root, name)) && !GUARDED.test(name);
+function always({ options }: Core, { kind, name }: Open): Rule {
+  const target = kind === "write" ? realPath(options, name) : "";
+  const wide = kind === "write" && isInside(options.root, target) && !guardOf(options, target);
   return { verdict: "allow", kind, from: "answer", ...(wide ? { name: "." } : { name, exact: true }) };
 }
 const needOf = ({ name, why, whole }: Open): Need => (whole ? { name, verdict: "ask", why } : name);
@@ -244,12 +272,16 @@ export const isInside = (folder: string, file: string): boolean =>
 const DEEPEST_PATH = 1_000;
 
 /** Absolute, with links followed as far as the path exists: what a path really names. */
-export function realPath(root: string, name: string): string {
+export function realPath(where: Where, name: string): string {
   if (name.includes("\0"))
     throw fault(`Cannot use path '${name.replaceAll("\0", "\\0")}': it holds a NUL byte. Leave it out.`);
   if (name.split("/").length > DEEPEST_PATH)
     throw fault(`Cannot use path '${name.slice(0, 60)}…': it is nested too deep. Check it.`);
-  let existing = path.resolve(root, name);
+  return followed(placeOf(where, name));
+}
+
+export function followed(file: string): string {
+  let existing = file;
   const missing: string[] = [];
   for (let links = 0; ; ) {
     const real = tryTo(() => fs.realpathSync.native(existing));
@@ -259,4 +291,62 @@ export function realPath(root: string, name: string): string {
     if (to === undefined) missing.unshift(path.basename(existing));
     existing = to === undefined ? parent : path.resolve(parent, to);
   }
+}
+
+// ── other projects ──
+
+/** Another folder that the settings name. The project itself has no id. */
+type Project = { id: string; folder: string; rights: "read" | "write" };
+const PROJECT_ID = /^[A-Za-z0-9][A-Za-z0-9._-]+$/; // a single letter is a drive on Windows
+const LIKE = '{ "path": "~/lib", "rights": "read" }, or "write", with "about" for a line on it';
+
+function projectsOf({ settings: { projects = {} } }: Where): Project[] {
+  checkProjects(projects); // also what was set since
+  return Object.entries(projects as Record<string, { path: string; rights: Project["rights"] }>).map(
+    ([id, { path: name, rights }]) => ({
+      id,
+      folder: followed(path.resolve(name.replace(/^~(?=\/|$)/, os.homedir()))),
+      rights,
+    }),
+  );
+}
+
+/** A right that is misspelt must not be taken for another. */
+function checkProjects(given: unknown): void {
+  const refuse = (what: string, why: string) => usage(`Cannot use ${what} in the settings: ${why}. Mend it.`);
+  const isMap = (value: unknown) => typeof value === "object" && value !== null && !Array.isArray(value);
+  if (!isMap(given)) throw refuse('"projects"', `they must be by id, as in { "lib": ${LIKE} }`);
+  for (const [id, project] of Object.entries(given as object)) {
+    const { path: name, rights, about = "", ...others } = Object(project);
+    const shown = `project '${clean(id).replaceAll("\n", "␊")}'`;
+    if (!PROJECT_ID.test(id)) throw refuse(shown, "an id is two or more letters, digits, '.', '_' or '-'");
+    const isPath = typeof name === "string" && /^(~?\/|~$)/.test(name);
+    const isRight = ["read", "write"].includes(rights);
+    if (!isPath || !isRight || typeof about !== "string" || Object.keys(others).length)
+      throw refuse(shown, `it must be like ${LIKE}`);
+  }
+}
+
+/** What a name stands for, links not followed. `id:path` lies in another project, unless a file here is called so. */
+export function placeOf(where: Where, name: string): string {
+  const [first = "", id] = /^([^/:]+):[^/]*/.exec(name) ?? [];
+  const other = id === undefined ? undefined : projectsOf(where).find((project) => project.id === id);
+  const isHere = other && tryTo(() => fs.lstatSync(path.join(where.root, first))) !== undefined;
+  return other && !isHere ? path.join(other.folder, name.slice(other.id.length + 1)) : path.resolve(where.root, name);
+}
+
+/** The innermost of all projects that a file lies in, this one included. */
+export function holderOf(where: Where, file: string): Project | undefined {
+  const here: Project = { id: "", folder: where.root, rights: "write" };
+  return [here, ...projectsOf(where)]
+    .filter(({ folder }) => isInside(folder, file))
+    .sort((a, b) => b.folder.length - a.folder.length)[0];
+}
+
+/** The shortest name by which a file is found again. */
+export function shortName(where: Where, file: string): string {
+  const { root } = where;
+  const { id, folder } = isInside(root, file) ? { id: "", folder: root } : (holderOf(where, file) ?? {});
+  const name = folder === undefined ? file : (id && `${id}:`) + path.relative(folder, file);
+  return placeOf(where, name) === file ? name : file;
 }

@@ -195,6 +195,8 @@ test("Writing '.GIT/hooks/x' is not in a list: there are disks on which it is .g
 
 // ── rules ──
 
+const SKILL = "---\nname: x\ndescription: x\n---\nx\n";
+
 for (const command of ["/usr/bin/touch x", "env touch x", "touch -- x"])
   test(`--deny-run=touch denies '${command}' though all else is allowed`, async () => {
     const where = place();
@@ -211,6 +213,30 @@ test("--allow-write=src does not follow src out of the project", async () => {
   await tool(where, "create_file", { path: "src/x", content: "x\n" }, ["--allow-write=src"]);
   deepEqual(fs.readdirSync(out), []);
 });
+
+for (const [name, args] of [
+  ["create_file", { path: ".zz/skills/x/SKILL.md", content: SKILL }],
+  ["install_skill", { name: "x", content: SKILL, where: "project" }],
+  ["create_file", { path: ".zz/AGENTS.md", content: "x\n" }],
+  ["create_file", { path: ".git/hooks/pre-commit", content: "x\n" }],
+  ["create_file", { path: "home/skills/x/SKILL.md", content: SKILL }],
+  ["install_skill", { name: "x", content: SKILL }],
+  ["create_file", { path: "home/memory/INDEX.md", content: "x\n" }],
+  ["create_file", { path: "home/permissions.json", content: "{}\n" }],
+] as const)
+  test(`${name} of ${"path" in args ? args.path : `a skill of the ${"where" in args ? "project" : "home"}`} takes more than --allow-write`, async () => {
+    const where = place();
+    const home = { ZZ_HOME: join(where.cwd, "home") };
+    const had = () =>
+      fs.readdirSync(where.cwd, { recursive: true }).filter((one) => !/sessions|\.lock$/.test(String(one)));
+    for (const flags of [["--allow-write"], ["--allow-write=."], ["--allow-write", "--allow-read", "--allow-run"]]) {
+      const { code, stderr } = await tool(where, name, args, flags, home);
+      deepEqual([code, had().length < 2], [4, true], stderr);
+      match(stderr, /requires write access to .*; run again with --allow-write=/);
+    }
+    const { code, stderr } = await tool(where, name, args, ["-A"], home);
+    equal(code, 0, stderr);
+  });
 
 test("--deny-read= with nothing in it is refused rather than nothing denied", async () => {
   const { code } = await zz(place(), ["--deny-read=", "--call", "list_dir", "{}"]);

@@ -28,6 +28,13 @@ fs.symlinkSync(evil, join(root, "out"));
 fs.symlinkSync(join(root, "src"), join(root, "in"));
 fs.symlinkSync("/nowhere/at/all", join(root, "dangling"));
 
+/** As -A does. */
+const ALL: Options["allow"] = { read: true, write: true, run: true, net: true, env: true };
+/** What zz goes by in its home, and what the model is told from there. */
+const OWN = [
+  ...["zz.config.json", "permissions.json", "keys.json", "history", "sessions/s.jsonl", "plugins/x.ts", "prompts/x.md"],
+  ...["skills/x/SKILL.md", "memory/INDEX.md", "MEMORY.md", "IDENTITY.md", "SOUL.md", "RELATIONS.md", ".zz/SOUL.md"],
+];
 const saying = (name: string, verdict: Verdict): Need => ({ name, verdict, why: "so it is" });
 
 for (const [what, rules, kind, need, verdict] of [
@@ -50,11 +57,16 @@ for (const [what, rules, kind, need, verdict] of [
   ["deny beats allow", { allow: { write: true }, deny: { write: ["src"] } }, "write", "src/a.ts", "deny"],
   ["git's own files are not in a list", { allow: { write: ["."] } }, "write", ".git/hooks/pre-commit", "ask"],
   ["git's own files by name", { allow: { write: [".git/config"] } }, "write", ".git/config", "allow"],
-  ["git's own files when all is allowed", { allow: { write: true } }, "write", ".git/config", "allow"],
+  ["git's own files when all writing is allowed", { allow: { write: true } }, "write", ".git/config", "ask"],
+  ["git's own files with -A", { allow: ALL }, "write", ".git/config", "allow"],
   ["outside when all is allowed", { allow: { write: true } }, "write", "../x", "ask"],
   ["outside by name", { allow: { write: [".."] } }, "write", "../x", "allow"],
   ["outside when all is denied", { deny: { write: true } }, "write", "../x", "deny"],
   ["a project's .zz is not in a list", { allow: { write: ["."] } }, "write", ".zz/plugins/x.ts", "ask"],
+  ["a project's .zz when all writing is allowed", { allow: { write: true } }, "write", ".zz/skills/x/SKILL.md", "ask"],
+  ["a project's .zz with -A", { allow: ALL }, "write", ".zz/skills/x/SKILL.md", "allow"],
+  ["a project's .zz by name", { allow: { write: [".zz/SOUL.md"] } }, "write", ".zz/SOUL.md", "allow"],
+  ["outside with -A", { allow: ALL }, "write", "../x", "ask"],
   ["secrets ask", {}, "read", ".env", "ask"],
   ["secrets by name", { allow: { read: [".env"] } }, "read", ".env", "allow"],
   ["a command asks", {}, "run", "npm test", "ask"],
@@ -106,6 +118,41 @@ for (const [what, rules, kind, need, verdict] of [
     const core = await createZz({ root, home: where.home, save: false, ...rules });
     equal(context(core, openChat(core, "x/y")).permissions.judge(kind, need).verdict, verdict);
   });
+
+for (const [what, allow, verdicts] of [
+  ["nothing", {}, { ask: "*" }],
+  ["--allow-write", { write: true }, { allow: "a.ts", ask: "*" }],
+  ["--allow-write=.", { write: ["."] }, { allow: "a.ts", ask: "*" }],
+  ["--allow-write=..", { write: [".."] }, { allow: "a.ts", ask: "*" }],
+  ["--allow-write=skills", { write: ["skills"] }, { allow: "skills/x/SKILL.md", ask: "*" }],
+  ["--allow-write=keys.json", { write: ["keys.json"] }, { allow: "keys.json", ask: "*" }],
+  ["--allow-write=plugins", { write: ["plugins"] }, { ask: "*" }],
+  ["-A", ALL, { allow: "*" }],
+] as [string, Options["allow"], { allow?: string; ask?: string }][])
+  test(`In a home, judge() with ${what} lets be written: ${verdicts.allow ?? "nothing"}`, async () => {
+    const home = fs.realpathSync(place().cwd);
+    const core = await createZz({ root: home, home, save: false, own: false, ...(allow && { allow }) });
+    const { judge } = context(core, openChat(core, "x/y")).permissions;
+    for (const name of ["a.ts", ...OWN]) {
+      const expected = [verdicts.allow, "*"].includes(name) || verdicts.allow === "*" ? "allow" : "ask";
+      equal(judge("write", name).verdict, expected, name);
+    }
+  });
+
+test("A for one of zz's own files in the project allows that file, and not the project's", async () => {
+  const home = fs.realpathSync(place().cwd);
+  const core = await createZz({ root: home, home, save: false });
+  core.ask = async (_, keys) => (keys ? "A" : "");
+  const ctx = context(core, openChat(core, "x/y"));
+  equal((await ctx.call("create_file", { path: "skills/x/SKILL.md", content: "x" })).failed, undefined);
+  const verdicts = ["skills/x/SKILL.md", "skills/y/SKILL.md", "a.ts"].map((name) =>
+    ctx.permissions.judge("write", name),
+  );
+  deepEqual(
+    verdicts.map(({ verdict }) => verdict),
+    ["allow", "ask", "ask"],
+  );
+});
 
 test("An answer kept for the project holds in the next zz, in this folder alone, and can be taken back", async () => {
   const make = async (root: string) => {
@@ -338,6 +385,37 @@ test("Undo gives back mode and bytes, and folders go that zz made", async () => 
   deepEqual(fs.readdirSync(at), ["run.sh"]);
   equal(fs.statSync(file("run.sh")).mode & 0o777, 0o755);
   deepEqual(fs.readFileSync(file("run.sh")), Buffer.from([0xff, 0xfe, 0, 1]));
+});
+
+test("A folder that zz made goes with the last file in it, and undo brings both back", async () => {
+  const { at, file, ctx } = await doing(() => "", { allow: { write: true } });
+  const all = () => fs.readdirSync(at, { recursive: true }).sort();
+  fs.mkdirSync(file("mine"));
+  fs.writeFileSync(file("mine/a"), "1");
+  await ctx.files.write("deep/er/b", "2");
+  await ctx.files.write("deep/c", "3");
+  await ctx.files.remove("deep/er/b");
+  deepEqual(all(), ["deep", "deep/c", "mine", "mine/a"]);
+  await ctx.files.move("deep/c", "mine/c");
+  await ctx.files.remove("mine/c");
+  await ctx.files.remove("mine/a");
+  deepEqual(all(), ["mine"]);
+  await ctx.files.undo("3");
+  deepEqual(all(), ["deep", "deep/c", "mine", "mine/a"]);
+  await ctx.files.redo("3");
+  deepEqual(all(), ["mine"]);
+  await ctx.files.undo("6");
+  deepEqual(all(), ["mine", "mine/a"]);
+});
+
+test("A folder that somebody made stays, though zz once made one of that name", async () => {
+  const { at, file, ctx } = await doing(() => "", { allow: { write: true } });
+  await ctx.files.write("d/a", "1");
+  await ctx.files.undo();
+  fs.mkdirSync(file("d"));
+  fs.writeFileSync(file("d/b"), "2");
+  await ctx.files.remove("d/b");
+  deepEqual(fs.readdirSync(at), ["d"]);
 });
 
 test("Undo leaves a mode that somebody set since", async () => {

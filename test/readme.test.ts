@@ -27,6 +27,7 @@ test("README: every snippet is covered by a test here", () => {
     "Say hi",
     "weather",
     '"rounds": 30',
+    '"projects"',
     "createZz",
     "Translate the comments",
   ];
@@ -157,6 +158,16 @@ test("README: the settings are accepted as printed", async () => {
   writeFileSync(join(where.cwd, "zz.json"), snippet('"rounds": 30'));
   const ran = await zz(where, ["--config", "zz.json", "--once", "-m", "openai/m", "--dry-run", "hi"]);
   equal(JSON.parse(ran.stdout).temperature, 0);
+});
+
+test("README: the other projects are reached as printed", async () => {
+  const where = place();
+  writeFileSync(join(where.cwd, "zz.json"), snippet('"projects"'));
+  const [file] = /lib:src\/a\.ts/.exec(readme)!;
+  mkdirSync(join(where.cwd, "work", "lib", "src"), { recursive: true });
+  writeFileSync(join(where.cwd, "work", "lib", "src", "a.ts"), "x\n");
+  const args = ["--config", "zz.json", "--call", "read_file", JSON.stringify({ path: file })];
+  equal((await zz(where, args, { env: { HOME: where.cwd } })).stdout, "1\tx\n");
 });
 
 test("README: the program runs as printed", async () => {

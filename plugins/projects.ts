@@ -1,0 +1,31 @@
+// What other folders of the person's the model may reach, as the settings name them. The gate goes by the same settings.
+import fs from "node:fs";
+import os from "node:os";
+import type { Zz } from "zz";
+
+type Project = { path: string; rights: "read" | "write"; about?: string };
+
+const HOW = `Other folders of the person's. read_file, list_dir, glob, grep and what edits files reach them: a file in one is named
+ID:PATH, the folder itself ID:, and what a search finds there is named from here. Commands and code tools know this project alone.
+read: not to be written. write: every change is shown to the person first, as here.`;
+
+export default (zz: Zz<Record<string, Project>>) =>
+  zz.layer({
+    name: "projects",
+    slot: "project",
+    text({ root }) {
+      const lines = Object.entries(zz.config).flatMap(([id, project]) => line(id, project, root));
+      return lines.length ? [HOW, ...lines].join("\n") : undefined;
+    },
+  });
+
+/** Nothing of the folder that zz is in. */
+function line(id: string, { path, rights, about = "" }: Project, root: string): string[] {
+  const named = path.replace(/^~(?=\/|$)/, os.homedir());
+  const isThere = fs.existsSync(`${named}/.`); // a folder, and it may be entered
+  const folder = isThere ? fs.realpathSync(named) : named;
+  if (folder === root) return [];
+  const more = about.replace(/\s+/g, " ").trim();
+  const missing = isThere ? "" : "; missing: there is no such folder";
+  return [`- ${id}: ${folder} (${rights}${missing})${more ? `: ${more}` : ""}`];
+}

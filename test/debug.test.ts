@@ -1,6 +1,6 @@
 // The debug log: by what stands in the file, what a server received, and what was said on stderr.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { type ChildProcess, execFileSync } from "node:child_process";
 import {
   chmodSync,
   existsSync,
@@ -251,11 +251,13 @@ describe("what happens is written in order", { concurrency: 3 }, () => {
   test("a turn that was stopped says so, with what had come", async () => {
     const where = place();
     const script = [{ ...stream(delta({ content: "Half an ans" })), ending: "hang" as const }];
-    const stop = (child: import("node:child_process").ChildProcess) =>
-      void until(() => existsSync(join(where.cwd, "log.jsonl")) && types(entries(where)).includes("STEP-START"))
-        .then(() => sleep(150))
-        .then(() => child.kill("SIGINT"));
-    const ran = await run(script, ["--debug=log.jsonl", "go"], { where, started: stop });
+    const plugin = join(where.cwd, "got.ts"); // says when the words are there
+    const got = join(where.home, "got");
+    const see = `({ tokens }) => tokens && fs.writeFileSync(${JSON.stringify(got)}, "")`;
+    writeFileSync(plugin, `import fs from "node:fs"; export default (zz) => zz.on("received", ${see});`);
+    const stop = (child: ChildProcess) => void until(() => existsSync(got)).then(() => child.kill("SIGINT"));
+    const args = ["--debug=log.jsonl", "--plugin", plugin, "go"];
+    const ran = await run(script, args, { where, started: stop });
     equal(ran.code, 130);
     const log = entries(where);
     deepEqual(types(log).slice(HEAD.length), ["ERROR", ...END]);

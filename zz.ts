@@ -2075,7 +2075,6 @@ export const FLAGS: Flag[] = [
   { name: "cwd", value: "FOLDER", description: "the project" },
   { name: "home", value: "FOLDER", description: "where plugins, prompts and sessions are kept" },
   { name: "config", value: "FILE", description: "settings, instead of the home's zz.config.json" },
-  { name: "debug", description: "show where errors come from" },
   { name: "version", short: "V", description: "the version" },
 ];
 const allFlags = (core: Core): Flag[] => [...FLAGS, ...valuesOf(core.flags)];
@@ -2184,7 +2183,7 @@ export async function main(argv: string[]): Promise<number> {
     const exit = stopped ?? failed.exit ?? 1;
     const message = stopped ? why : reason(failed);
     if (!stopped) say(message);
-    if (argv.includes("--debug")) say(String(failed.stack));
+    if (wantsTraces(argv)) say(String(failed.stack));
     if (json) await printLine(lastWord(message, exit)).catch(() => {});
     return exit;
   } finally {
@@ -2254,6 +2253,10 @@ async function run(argv: string[], atStop: AtStop): Promise<number> {
   }
 }
 
+/** --debug is a plugin's flag, known before any plugin is there. */
+const wantsTraces = (args: string[]): boolean =>
+  args.some((arg) => /^--debug(=|$)/.test(arg)) || !/^(0|off|false|no)?$/i.test(process.env.ZZ_DEBUG ?? "");
+
 const WAYS_TO_ASK = 'Give words (zz "…"), pipe text in, or open a terminal without --once.';
 
 function optionsOf(cli: Cli): Options & { home: string } {
@@ -2281,7 +2284,7 @@ function optionsOf(cli: Cli): Options & { home: string } {
     prompt: !has("no-prompt"),
     allow: rules("allow"),
     deny: rules("deny"),
-    debug: has("debug"),
+    debug: wantsTraces(cli.unknown),
     dry: has("dry-run"),
   };
 

@@ -1,0 +1,65 @@
+// Requests, messages and calls as a log tells of them.
+import fs from "node:fs";
+import path from "node:path";
+import type { Call, ChatRequest, Ctx, Message, Part } from "zz";
+
+const CHARS_A_TOKEN = 4; // about
+
+export type Size = { chars: number; tokens: number };
+export const sizeOf = (text: string): Size => ({ chars: text.length, tokens: Math.ceil(text.length / CHARS_A_TOKEN) });
+
+/** The prompt, and which layers it is made of: as the session keeps it. What is in no layer is named as well. */
+export function describePrompt({ system, task }: ChatRequest, { chat }: Ctx): Record<string, unknown> {
+  const kept = chat.tree().branch.findLast(({ type }) => type === "prompt")?.layers as Part[] | undefined;
+  const layers: (Size & { name: string; slot: string; owner: string })[] = [];
+  let at = 0;
+  for (const { name, slot, owner, text } of kept ?? []) {
+    const from = system.indexOf(text, at);
+    if (from < 0) continue;
+    between(at, from);
+    layers.push({ name, slot, owner, ...sizeOf(text) });
+    at = from + text.length;
+  }
+  between(at, system.length);
+  const told = task === "chat" ? chat.messages.flatMap((message) => Object.entries(newsOf(message))) : [];
+  const news = told.map(([name, text]) => ({ name, ...sizeOf(text) }));
+  return { ...sizeOf(system), layers, ...(news.length && { news }), text: system };
+
+  function between(from: number, to: number): void {
+    const other = system.slice(from, to).trim();
+    if (other) layers.push({ name: "(in no layer)", slot: "", owner: "", ...sizeOf(other) });
+  }
+}
+
+const newsOf = (message: Message): Record<string, string> => (message.role === "user" && message.news) || {};
+
+export function describeMessage(message: Message): Record<string, unknown> {
+  const { role, text } = message;
+  const images = message.role !== "assistant" && message.images;
+  return {
+    role,
+    ...(message.role === "tool" && { name: message.name, id: message.id }),
+    ...(message.role === "tool" && message.failed && { failed: true }),
+    ...sizeOf(text),
+    ...(message.role === "assistant" && message.thinking && { thinking: sizeOf(message.thinking) }),
+    text,
+    ...(message.role === "assistant" && message.calls?.length && { calls: message.calls.map(describeCall) }),
+    ...(images && images.length > 0 && { images }),
+  };
+}
+
+export const describeCall = ({ name, id, args, broken }: Call): Record<string, unknown> => ({
+  ...{ name, id },
+  ...(broken && { broken }),
+  args,
+});
+
+/** zz's own, from the package that this file is a part of. */
+export function version(): string {
+  for (const up of ["..", "../.."])
+    try {
+      const { name, version } = JSON.parse(fs.readFileSync(path.join(import.meta.dirname, up, "package.json"), "utf8"));
+      if (name === "zz") return version;
+    } catch {} // further up
+  return "unknown";
+}

@@ -1,0 +1,49 @@
+// The log's file: made for the person alone, only ever appended to, looked at anew with every entry.
+import fs from "node:fs";
+
+const { O_APPEND, O_CREAT, O_WRONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants; // a FIFO holds nobody up
+
+const WHY: Record<string, string> = {
+  ENOENT: "no such folder. Name a file in a folder that is there.",
+  ENOTDIR: "a part of the path is not a folder. Name a file in a folder that is there.",
+  EISDIR: "it is a folder. Name a file.",
+  ELOOP: "it is a link. Name the file itself.",
+  EMLINK: "it is a link. Name the file itself.",
+  ENXIO: "it is not a regular file. Name another.",
+  EACCES: "permission denied. Name a file that you may write.",
+  EPERM: "it is somebody else's. Name a file of your own.",
+  EROFS: "the file system is read-only. Name a file elsewhere.",
+  ENOSPC: "the disk is full. Make room, or name a file elsewhere.",
+  EDQUOT: "the disk quota is used up. Make room, or name a file elsewhere.",
+};
+
+/** What is appended is on its way to the disk when this returns: of a killed zz everything but an entry under way is there. */
+export function append(file: string, text: string, folder?: string): void {
+  const fd = open(file, folder);
+  try {
+    const stat = fs.fstatSync(fd);
+    if (!stat.isFile()) throw coded("ENXIO");
+    if (stat.mode & 0o077) fs.fchmodSync(fd, 0o600);
+    if (text) fs.appendFileSync(fd, text);
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
+function open(file: string, folder: string | undefined): number {
+  const flags = O_APPEND | O_CREAT | O_WRONLY | O_NOFOLLOW | O_NONBLOCK;
+  try {
+    return fs.openSync(file, flags, 0o600);
+  } catch (error) {
+    if (codeOf(error) !== "ENOENT" || !folder) throw error;
+    fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return fs.openSync(file, flags, 0o600);
+  }
+}
+
+export function sentenceFor(file: string, error: unknown): string {
+  return `Cannot write the debug log '${file}': ${WHY[codeOf(error)] ?? `${(error as Error).message}.`}`;
+}
+
+const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? "";
+const coded = (code: string): Error => Object.assign(new Error(code), { code });

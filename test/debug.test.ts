@@ -1,0 +1,627 @@
+// The debug log: by what stands in the file, what a server received, and what was said on stderr.
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { type ChildProcess, execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { after, describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createZz } from "../zz.ts";
+import { repl } from "./e2e/sitting.ts";
+import type { Script } from "./fake/http.ts";
+import { call, data, delta, fakeOpenAI, refuse, say, stream } from "./fake/openai.ts";
+import { type How, type Place, place, zz } from "./run.ts";
+import { KEY } from "./terminal.ts";
+
+const READ = call(["read_file", { path: "a.txt" }]);
+const HEAD = ["HEADER", "PROMPT", "HISTORY", "TOOLS", "PARAMETERS", "STEP-START"];
+const END = ["STEP-FINISH", "FINISH", "Turn ended"];
+
+/** A run with a model that plays the script, in a project with a file. */
+async function run(script: Script, args: string[], how: How & { where?: Place } = {}) {
+  const fake = await fakeOpenAI(script);
+  after(fake.close);
+  const { where = place(), ...more } = how;
+  writeFileSync(join(where.cwd, "a.txt"), "one\ntwo\n");
+  const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--once", ...args], more);
+  return { ...ran, where, sent: fake.requests.map(({ body }) => body) };
+}
+const text = (where: Place, name = "../home/debug.log"): string => readFileSync(join(where.cwd, name), "utf8");
+const entries = (where: Place, name = "log.jsonl"): any[] =>
+  text(where, name)
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+const types = (all: any[]): string[] =>
+  all.map(({ type, task }) => (task && task !== "chat" ? `${type} ${task}` : type));
+const of = (all: any[], type: string): any[] => all.filter((one) => one.type === type);
+const modeOf = (where: Place, name: string): string => (statSync(join(where.cwd, name)).mode & 0o777).toString(8);
+/** What stands indented below a line of the log. */
+const below = (log: string, line: RegExp): string => {
+  const found = new RegExp(`${line.source}\\n((?: {4}.*\\n)*)`, "m").exec(log);
+  ok(found, `${line} is not in:\n${log}`);
+  return found[1]!.replace(/^ {4}/gm, "").replace(/\n$/, "");
+};
+
+describe("what the log says was sent is what the server received", { concurrency: 3 }, () => {
+  test("as JSON lines: prompt, layers, history, tools, parameters, and what is added in each round", async () => {
+    const ran = await run(
+      [READ, call(["list_dir", {}]), say("Two lines.")],
+      ["--debug=log.jsonl", "-o", "seed", "7", "look at a.txt"],
+    );
+    const log = entries(ran.where);
+    const [first] = ran.sent;
+    const [prompt, ...more] = of(log, "PROMPT");
+    equal(prompt.text, first.messages[0].content);
+    deepEqual(more, [], "the prompt stands there once a turn");
+    equal(prompt.chars, prompt.text.length);
+    const covered = prompt.layers.reduce((sum: number, { chars }: any) => sum + chars, 0);
+    equal(
+      covered + 2 * (prompt.layers.length - 1),
+      prompt.chars,
+      "the layers are all of it, with an empty line between",
+    );
+    deepEqual(
+      prompt.layers.map(({ name, slot }: any) => `${slot} ${name}`),
+      ["identity base", "rules tools", "project session", "turn runtime", "turn time"],
+    );
+    const said = [...of(log, "HISTORY")[0].messages, ...of(log, "STEP-START").flatMap(({ added = [] }) => added)];
+    deepEqual(
+      said.map(({ role, text }) => [role, text]),
+      ran.sent
+        .at(-1)
+        .messages.slice(1)
+        .map(({ role, content }: any) => [role, content ?? ""]),
+    );
+    deepEqual(
+      said.map(({ index }) => index),
+      [1, 2, 3, 4, 5],
+    );
+    deepEqual(
+      said[1].calls.map(({ name, args }: any) => [name, args]),
+      [["read_file", { path: "a.txt" }]],
+    );
+    deepEqual(
+      of(log, "TOOLS")[0].tools.map(({ name, description, schema }: any) => ({
+        name,
+        description,
+        parameters: schema,
+      })),
+      first.tools.map((tool: any) => tool.function),
+    );
+    const { task, model, url, options } = of(log, "PARAMETERS")[0];
+    deepEqual({ task, model, options }, { task: "chat", model: "openai/m", options: { seed: 7 } });
+    match(url, /^http:\/\/127\.0\.0\.1:\d+\/v1$/);
+  });
+
+  test("as text: sections 2 and 3, letter for letter", async () => {
+    const ran = await run([say("x")], ["--debug", "say\n\n  “hi” "]);
+    const [system, user] = ran.sent[0].messages;
+    const log = text(ran.where);
+    equal(below(log, /^── 2 PROMPT · .*\n(?: {2}\S.*\n)* {2}TEXT/), system.content);
+    equal(below(log, /^ {2}\[1\] user · .*/), user.content);
+    match(log, new RegExp(`^── 2 PROMPT · ${system.content.length} characters, about \\d+ tokens$`, "m"));
+    match(log, /^ {2}base +identity, zz +\d+ characters, about \d+ tokens$/m);
+  });
+
+  test("what was told with a message is part of the history, and named with the layers", async () => {
+    const where = place();
+    mkdirSync(join(where.cwd, ".zz"));
+    writeFileSync(join(where.cwd, ".zz/RELATIONS.md"), "Bo reviews.");
+    await run([say("One.")], ["hi"], { where });
+    writeFileSync(join(where.cwd, ".zz/RELATIONS.md"), "Cy reviews.");
+    const ran = await run([say("Two.")], ["--debug=log.jsonl", "-c", "again"], { where });
+    const log = entries(where);
+    ok(of(log, "PROMPT")[0].news.some(({ name }: any) => name === "persona/relations"));
+    const last = of(log, "HISTORY")[0].messages.at(-1);
+    match(last.text, /Cy reviews[\s\S]*again$/);
+    equal(last.text, ran.sent[0].messages.at(-1).content);
+  });
+
+  test("a wrapper's own words in the prompt are in no layer, and what it sends is what is written", async () => {
+    const where = place();
+    const plugin = join(where.cwd, "more.ts");
+    const wrap = `zz.wrap("request", (request, next) => next({ ...request, system: request.system + "\\n\\nBe dry.", tools: [] }))`;
+    writeFileSync(plugin, `export default (zz) => ${wrap};`);
+    const ran = await run([say("x")], ["--debug=log.jsonl", "--plugin", plugin, "hi"], { where });
+    const log = entries(where);
+    equal(of(log, "PROMPT")[0].text, ran.sent[0].messages[0].content);
+    deepEqual(of(log, "PROMPT")[0].layers.at(-1), { name: "(in no layer)", slot: "", owner: "", chars: 7, tokens: 2 });
+    deepEqual(of(log, "TOOLS")[0].tools, []);
+  });
+});
+
+describe("what happens is written in order", { concurrency: 3 }, () => {
+  test("calls and their results belong to the step whose answer asked for them", async () => {
+    const script = [call(["read_file", { path: "a.txt" }], ["create_file", { path: "b", content: "1" }]), say("Done.")];
+    const { where } = await run(script, ["--debug=log.jsonl", "go"]);
+    const log = entries(where);
+    deepEqual(types(log), [
+      ...HEAD,
+      ...["TOOL-CALL", "TOOL-CALL", "GATE", "TOOL-RESULT", "GATE", "TOOL-ERROR", "STEP-FINISH"],
+      ...["STEP-START", "TEXT-DELTA", ...END],
+    ]);
+    deepEqual(
+      log.map(({ turn }) => turn),
+      log.map(() => 1),
+    );
+    deepEqual(
+      log.slice(HEAD.length - 1).map(({ step }) => step),
+      [...Array(8).fill(1), ...Array(5).fill(2)],
+    );
+    const [asked] = of(log, "TOOL-CALL");
+    deepEqual([asked.name, asked.id, asked.args], ["read_file", "call_read_file_0", { path: "a.txt" }]);
+    match(of(log, "TOOL-RESULT")[0].output, /one\n.*two/);
+    match(of(log, "TOOL-ERROR")[0].output, /^Refused: requires write access/);
+    deepEqual(
+      of(log, "GATE").map(({ decision, name }) => [decision, name]),
+      [
+        ["allowed", "a.txt"],
+        ["refused", "b"],
+      ],
+    );
+    const [one, two] = of(log, "STEP-FINISH");
+    deepEqual([one.finishReason, one.usage, two.finishReason], ["calls", { input: 61, output: 9 }, "stop"]);
+    ok(one.ms >= 0);
+    deepEqual([of(log, "TEXT-DELTA")[0].text, of(log, "TEXT-DELTA")[0].chars], ["Done.", 5]);
+    deepEqual(of(log, "FINISH")[0].usage, { input: 122, output: 18 });
+    deepEqual(of(log, "Turn ended")[0].usage, { input: 122, output: 18 });
+    for (const { at } of log) match(at, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+  });
+
+  test("as text, in the shape of the first such log", async () => {
+    const { where } = await run([READ, say("Done.")], ["--debug", "go"]);
+    const at = "\\[[\\dT:.-]+Z\\]";
+    const events = text(where).split("── 6 EVENTS\n")[1]!;
+    match(
+      events,
+      new RegExp(
+        [
+          `^${at} STEP-START step=1 messages=1`,
+          `${at} TOOL-CALL ► read_file \\(id=call_read_file_0\\) step=1`,
+          "  INPUT ARGUMENTS:",
+          '    \\{\n      "path": "a.txt"\n    \\}',
+          `${at} GATE step=1 decision="allowed" .*`,
+          `${at} TOOL-RESULT ◄ read_file \\(id=call_read_file_0\\) step=1 ms=\\d+`,
+          "  RESULT OUTPUT:",
+          "    .*one\n    .*two",
+          `${at} STEP-FINISH step=1 finishReason="calls" usage=\\{"input":61,"output":9\\} ms=\\d+ model="openai/m"`,
+          `${at} STEP-START step=2 messages=3 new=2`,
+          "  \\[2\\] assistant · 0 characters, about 0 tokens",
+          '    ► read_file \\(id=call_read_file_0\\) \\{"path":"a.txt"\\}',
+          "  \\[3\\] tool read_file \\(id=call_read_file_0\\) · \\d+ characters, about \\d+ tokens · as above",
+          `${at} TEXT-DELTA step=2 chars=5`,
+          "  TEXT:",
+          "    Done\\.",
+          `${at} STEP-FINISH step=2 finishReason="stop" .*`,
+          `${at} FINISH step=2 finishReason="stop" usage=\\{"input":122,"output":18\\} .*`,
+          `${at} Turn ended step=2 usage=\\{"input":122,"output":18\\}\n$`,
+        ].join("\n"),
+      ),
+    );
+  });
+
+  test("a log of 30 rounds has the sections once", async () => {
+    const rounds: Script = (_, turn) =>
+      turn < 29 ? call(["read_file", { path: "a.txt", start: 1, end: turn + 1 }]) : say("Done.");
+    const { where } = await run(rounds, ["--debug", "go"]);
+    const log = text(where);
+    equal(log.match(/ STEP-START /g)!.length, 30);
+    for (const section of ["1 HEADER", "2 PROMPT", "3 HISTORY", "4 TOOLS", "5 PARAMETERS", "6 EVENTS"])
+      equal(log.match(new RegExp(`^── ${section}`, "gm"))!.length, 1, section);
+    ok(log.length < 60_000, `${log.length} characters`);
+  });
+
+  test("thinking, a retry, and a provider's error with what had come", async () => {
+    const script = [
+      refuse(503, { error: { message: "busy" } }, { "retry-after": "0" }),
+      stream(delta({ content: "Half an ans" }), data({ error: { code: "invalid_request", message: "no" } })),
+    ];
+    const ran = await run(script, ["--debug=log.jsonl", "go"]);
+    equal(ran.code, 1);
+    const log = entries(ran.where);
+    deepEqual(types(log).slice(HEAD.length), ["RETRY", "STEP-START", "ERROR", ...END]);
+    deepEqual(
+      of(log, "STEP-START").map(({ step, attempt }) => [step, attempt]),
+      [
+        [1, undefined],
+        [1, 2],
+      ],
+    );
+    deepEqual(of(log, "ERROR")[0].partial, { text: "Half an ans" });
+    for (const { message } of [of(log, "ERROR")[0], of(log, "FINISH")[0]]) match(message, /in mid-stream: no\./);
+    deepEqual([of(log, "FINISH")[0].finishReason, of(log, "FINISH")[0].exit], ["error", 1]);
+    const thought = stream(delta({ reasoning_content: "Hm, hm." }), delta({ content: "Yes." }, "stop"));
+    const { where } = await run([thought], ["--debug=log.jsonl", "go"]);
+    deepEqual(
+      of(entries(where), "THINKING").map(({ chars, text }) => [chars, text]),
+      [[7, "Hm, hm."]],
+    );
+  });
+
+  test("a turn that was stopped says so, with what had come", async () => {
+    const where = place();
+    const script = [{ ...stream(delta({ content: "Half an ans" })), ending: "hang" as const }];
+    const plugin = join(where.cwd, "got.ts"); // says when the words are there
+    const got = join(where.home, "got");
+    const see = `({ tokens }) => tokens && fs.writeFileSync(${JSON.stringify(got)}, "")`;
+    writeFileSync(plugin, `import fs from "node:fs"; export default (zz) => zz.on("received", ${see});`);
+    const stop = (child: ChildProcess) => void until(() => existsSync(got)).then(() => child.kill("SIGINT"));
+    const args = ["--debug=log.jsonl", "--plugin", plugin, "go"];
+    const ran = await run(script, args, { where, started: stop });
+    equal(ran.code, 130);
+    const log = entries(where);
+    deepEqual(types(log).slice(HEAD.length), ["ERROR", ...END]);
+    deepEqual(of(log, "ERROR")[0].partial, { text: "Half an ans" });
+    deepEqual([of(log, "STEP-FINISH")[0].finishReason, of(log, "FINISH")[0].finishReason], ["aborted", "aborted"]);
+  });
+
+  test("kill -9 loses nothing that was written", async () => {
+    const where = place();
+    const blow = new AbortController();
+    void until(() => existsSync(join(where.cwd, "log.jsonl")) && types(entries(where)).includes("STEP-START")).then(
+      () => blow.abort(),
+    );
+    await run([{ ...stream(), ending: "hang" as const }], ["--debug=log.jsonl", "go"], { where, signal: blow.signal });
+    deepEqual(types(entries(where)), HEAD);
+  });
+
+  test("what a plugin asks beside the conversation, in a turn and outside of one", async () => {
+    const where = place();
+    const plugin = join(where.cwd, "beside.ts");
+    writeFileSync(
+      plugin,
+      `const ask = (ctx, text) => ctx.request({ task: "summary", system: "Be short.", messages: [{ role: "user", text }] });
+       export default (zz) => {
+         zz.wrap("request", async (request, next, ctx) => {
+           if (request.task === "chat") await ask(ctx, "Sum it up.");
+           return next(request);
+         });
+         zz.command({ name: "sum", description: "sums up", run: async (_, ctx) => void (await ask(ctx, "Once more.")) });
+       };`,
+    );
+    const args = ["--debug=log.jsonl", "--plugin", plugin];
+    const ran = await run([say("Short."), say("Long.")], [...args, "go"], { where });
+    const log = entries(where);
+    deepEqual(types(log), [
+      ...HEAD.map((type) => `${type} summary`),
+      ...["TEXT-DELTA summary", "STEP-FINISH summary"],
+      ...HEAD,
+      ...["TEXT-DELTA", ...END],
+    ]);
+    equal(of(log, "PROMPT")[0].text, "Be short.");
+    equal(of(log, "PROMPT")[1].text, ran.sent[1].messages[0].content);
+    deepEqual(of(log, "Turn ended")[0].usage, { input: 122, output: 18 });
+    await run([say("Short.")], [...args, "/sum"], { where });
+    const outside = entries(where).slice(log.length);
+    deepEqual(
+      types(outside),
+      [...HEAD, "TEXT-DELTA", "STEP-FINISH"].map((type) => `${type} summary`),
+    );
+    deepEqual(
+      outside.map(({ turn }) => turn),
+      outside.map(() => 0),
+    );
+  });
+
+  test("what is compacted, and that messages are gone from what is sent", async () => {
+    const where = place();
+    const plugin = join(where.cwd, "shorten.ts");
+    writeFileSync(
+      plugin,
+      `export default (zz) => zz.on("called", () => {}) ?? zz.wrap("request", (request, next) =>
+         next(request.messages.length > 3 ? { ...request, messages: request.messages.slice(-2).with(0, { role: "user", text: "before" }) } : request));
+       `,
+    );
+    const { where: at } = await run(
+      [READ, call(["list_dir", {}]), say("Done.")],
+      ["--debug=log.jsonl", "--plugin", plugin, "go"],
+      { where },
+    );
+    const last = of(entries(at), "STEP-START").at(-1);
+    deepEqual([last.messages, last.new, last.gone, last.added[0].text], [1, 1, 3, "before"]);
+  });
+
+  for (const form of ["--json", "--json-lines"])
+    test(`${form} prints what it prints without it`, async () => {
+      const printed = async (...args: string[]) => {
+        const { code, stdout, stderr, where } = await run([READ, say("Yes.")], [form, ...args, "go"]);
+        const lines = stdout
+          .trimEnd()
+          .split("\n")
+          .map((line) => JSON.parse(line));
+        const even = lines.map(({ type, text, calls, usage }) => ({ type, text, calls, usage }));
+        return { where, shown: { code, stderr, even } };
+      };
+      const [without, withLog] = await Promise.all([printed(), printed("--debug=log.jsonl")]);
+      deepEqual(withLog.shown, without.shown);
+      deepEqual(types(entries(withLog.where)).slice(-4), ["TEXT-DELTA", ...END]);
+    });
+
+  test("a tool that is called without a model", async () => {
+    const where = place();
+    writeFileSync(join(where.cwd, "a.txt"), "one\n");
+    const ran = await zz(where, ["--debug=log.jsonl", "--call", "read_file", '{"path":"a.txt"}']);
+    equal(ran.code, 0, ran.stderr);
+    deepEqual(types(entries(where)), ["HEADER", "TOOL-CALL", "GATE", "TOOL-RESULT"]);
+  });
+});
+
+describe("where it goes", { concurrency: 3 }, () => {
+  const rows: [args: string[], env: Record<string, string>, file: string | undefined][] = [
+    [["--debug"], {}, "../home/debug.log"],
+    [["--debug=my.log"], {}, "my.log"],
+    [[], { ZZ_DEBUG: "1" }, "../home/debug.log"],
+    [[], { ZZ_DEBUG: "my.log" }, "my.log"],
+    [["--debug"], { ZZ_DEBUG: "my.log" }, "my.log"],
+    [["--debug=other.log"], { ZZ_DEBUG: "my.log" }, "other.log"],
+    [[], { ZZ_DEBUG: "0" }, undefined],
+    [[], { ZZ_DEBUG: "" }, undefined],
+    [[], {}, undefined],
+    [["-n", "--debug"], {}, "../home/debug.log"],
+  ];
+  for (const [args, env, file] of rows)
+    test(`${[...args, JSON.stringify(env)].join(" ")}: ${file ?? "nowhere"}, for the person alone, and nothing else in the folder`, async () => {
+      const { where, code, stderr } = await run([say("x")], [...args, "hi"], { env });
+      deepEqual([code, stderr], [0, ""]);
+      deepEqual(
+        readdirSync(where.cwd).filter((name) => name !== "a.txt"),
+        file && !file.includes("/") ? [file] : [],
+      );
+      equal(existsSync(join(where.home, "debug.log")), file === "../home/debug.log");
+      if (!file) return;
+      equal(modeOf(where, file), "600");
+      match(text(where, file), /Turn ended/);
+    });
+
+  test("stack traces come with it, by the flag and by the variable", async () => {
+    for (const [args, env, traces] of [
+      [["--debug"], {}, true],
+      [["--debug=my.log"], {}, true],
+      [[], { ZZ_DEBUG: "1" }, true],
+      [[], { ZZ_DEBUG: "0" }, false],
+      [[], {}, false],
+    ] as const)
+      equal(
+        /^ +at /m.test((await zz(place(), ["--onse", ...args], { env })).stderr),
+        traces,
+        `${args} ${JSON.stringify(env)}`,
+      );
+  });
+
+  test("what is there is kept, and closed to others", async () => {
+    const where = place();
+    writeFileSync(join(where.cwd, "my.log"), "earlier\n");
+    chmodSync(join(where.cwd, "my.log"), 0o644);
+    await run([say("one")], ["--debug=my.log", "hi"], { where });
+    const once = text(where, "my.log");
+    await run([say("two")], ["--debug=my.log", "hi"], { where });
+    const twice = text(where, "my.log");
+    equal(modeOf(where, "my.log"), "600");
+    ok(once.startsWith("earlier\n") && once.length > 1_000);
+    ok(twice.startsWith(once), "what a run wrote was changed by the next");
+    equal(twice.match(/Turn ended/g)!.length, 2);
+  });
+
+  const bad: [what: string, name: string, make: (where: Place) => void, why: RegExp][] = [
+    ["a link", "my.log", (where) => symlinkSync(join(where.cwd, "a.txt"), join(where.cwd, "my.log")), /it is a link/],
+    [
+      "a link to nothing",
+      "my.log",
+      (where) => symlinkSync(join(where.cwd, "b.txt"), join(where.cwd, "my.log")),
+      /it is a link/,
+    ],
+    ["a folder", "my.log", (where) => mkdirSync(join(where.cwd, "my.log")), /it is a folder/],
+    ["in no folder", "none/my.log", () => {}, /no such folder/],
+    ["in a file", "a.txt/my.log", () => {}, /a part of the path is not a folder/],
+    [
+      "a FIFO",
+      "my.log",
+      (where) => void execFileSync("mkfifo", [join(where.cwd, "my.log")]),
+      /it is not a regular file/,
+    ],
+    ["a device", "/dev/full", () => {}, /it is not a regular file/],
+  ];
+  for (const [what, name, make, why] of bad)
+    test(`${what} is refused in one sentence, and the run goes on`, async () => {
+      const where = place();
+      make(where);
+      const ran = await run([READ, say("Yes.")], [`--debug=${name}`, "hi"], { where });
+      deepEqual([ran.code, ran.stdout], [0, "Yes.\n"]);
+      match(
+        ran.stderr,
+        new RegExp(`^Cannot write the debug log '.*${name}': ${why.source}.*The run goes on without a log\\.\\n$`),
+      );
+      equal(readFileSync(join(where.cwd, "a.txt"), "utf8"), "one\ntwo\n");
+      ok(!existsSync(join(where.cwd, "b.txt")) && !existsSync(join(where.cwd, "none")));
+    });
+
+  test("one that cannot be written midway is given up in one sentence", async () => {
+    const where = place();
+    const file = join(where.cwd, "my.log");
+    const script: Script = (_, turn) => {
+      if (turn === 1) {
+        rmSync(file);
+        mkdirSync(file);
+      }
+      return turn < 3 ? call(["read_file", { path: "a.txt", start: 1, end: turn + 1 }]) : say("Yes.");
+    };
+    const ran = await run(script, ["--debug=my.log", "hi"], { where });
+    deepEqual([ran.code, ran.stdout], [0, "Yes.\n"]);
+    match(ran.stderr, /^Cannot write the debug log '.*my\.log': it is a folder\. .*\n$/);
+  });
+
+  test("--debug= is refused", async () => {
+    const ran = await run([say("x")], ["--debug=", "hi"]);
+    equal(ran.code, 2);
+    match(ran.stderr, /^Cannot write the debug log: --debug= has no name\. /);
+  });
+});
+
+describe("secrets are not in it", { concurrency: 2 }, () => {
+  const BASE64 = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
+  const said: [what: string, text: string, secret: string][] = [
+    ["OpenAI's key", "my key sk-proj-abcdEFGH0123 here", "abcdEFGH0123"],
+    ["GitHub's token", "ghp_abcdefghij0123456789", "abcdefghij0123456789"],
+    ["AWS's key", "id=AKIAIOSFODNN7EXAMPLE", "AKIAIOSFODNN7EXAMPLE"],
+    ["Slack's token", "xoxb-123456789012-abcdef", "123456789012"],
+    ["a JSON Web Token", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmVk", "eyJzdWIiOiIxMjM0In0"],
+    ["a header", "curl -H 'Authorization: Bearer tokentokentoken'", "tokentokentoken"],
+    ["a header of a name and password", "Authorization: Basic bmFtZTpwYXNz", "bmFtZTpwYXNz"],
+    ["a private key", `-----BEGIN RSA PRIVATE KEY-----\n${BASE64}\n-----END RSA PRIVATE KEY-----`, BASE64],
+    ["a private key without its end", `-----BEGIN PRIVATE KEY-----\n${BASE64}\n${BASE64}\nmore`, BASE64],
+    ["a line of .env", "DB_PASSWORD=hunter22", "hunter22"],
+    ["a password in a URL", "https://me:pass4me@example.com/", "pass4me"],
+    ["a value of env.json", "the word is swordfish", "swordfish"],
+    ["a value of env.json with quotes", 'the word is say "friend"', 'say "friend"'],
+    ["a provider's kept key", "keep kept-by-keys-command safe", "kept-by-keys-command"],
+    ["a provider's key in the settings", "and set-in-the-settings too", "set-in-the-settings"],
+    ["a key of the environment", "variable from-environment", "from-environment"],
+    ["the key of --key", "flag given-by-flag", "given-by-flag"],
+  ];
+  const where = place();
+  mkdirSync(where.home);
+  writeFileSync(join(where.home, "env.json"), '{ "WORD": "swordfish", "QUOTED": "say \\"friend\\"", "SHORT": "on" }');
+  writeFileSync(join(where.home, "keys.json"), '{ "ollama": "kept-by-keys-command" }');
+  writeFileSync(join(where.home, "zz.config.json"), '{ "providers": { "openai": { "key": "set-in-the-settings" } } }');
+
+  for (const name of ["log.jsonl", "my.log"])
+    test(`whoever says them, in ${name}`, async () => {
+      const all = said.map(([, text]) => text).join("\n\n");
+      writeFileSync(join(where.cwd, "notes.txt"), all);
+      const script = [call(["read_file", { path: "notes.txt" }], ["grep", { query: all }]), say(all)];
+      const args = [
+        "--key",
+        "given-by-flag",
+        `--debug=${name}`,
+        "-s",
+        all,
+        "-o",
+        "extra_headers",
+        '{"authorization":"secretly"}',
+        all,
+      ];
+      const ran = await run(script, args, { where, env: { SOME_API_KEY: "from-environment" } });
+      equal(ran.code, 0, ran.stderr);
+      const log = text(where, name);
+      match(log, /Turn ended/);
+      for (const [what, , secret] of said) {
+        ok(JSON.stringify(ran.sent).includes(JSON.stringify(secret).slice(1, -1)), `${what} was never sent`);
+        ok(!log.includes(secret) && !log.includes(JSON.stringify(secret).slice(1, -1)), `${what} is in the log`);
+      }
+      ok(!log.includes("secretly"));
+      ok(
+        log.split("[redacted]").length > 5 * said.length,
+        "in the prompt, the message, the call, its result, the answer",
+      );
+      for (const around of ["my key ", "the word is ", "more"]) ok(log.includes(around), `'${around}' is gone as well`);
+    });
+
+  test("what set_env is to keep is not written, though it is kept nowhere yet", async () => {
+    const where = place();
+    const plugin = join(where.cwd, "env.ts");
+    writeFileSync(
+      plugin,
+      `export default (zz) => zz.tool({ name: "set_env", description: "-", params: { name: "string", value: "string" }, run: () => "Set." });`,
+    );
+    // Where zz has a tool of that name already, this one is refused, and zz's own is called.
+    await run(
+      [call(["set_env", { name: "WORD", value: "open sesame" }]), say("Set.")],
+      ["--plugin", plugin, "--debug=log.jsonl", "-A", "go"],
+      { where },
+    );
+    const log = text(where, "log.jsonl");
+    match(log, /"args":\{"name":"WORD","value":"\[redacted\]"\}/);
+    ok(!log.includes("open sesame"));
+  });
+
+  test("an image is named and left out", async () => {
+    const where = place();
+    const bytes = Buffer.from("89504e470d0a1a0a0000000d49484452".repeat(40), "hex");
+    writeFileSync(join(where.cwd, "pic.png"), bytes);
+    const ran = await run(
+      [call(["read_file", { path: "pic.png" }]), say("A picture.")],
+      ["--debug=log.jsonl", "-f", "pic.png", "look"],
+      { where },
+    );
+    match(JSON.stringify(ran.sent[0]), /data:image\/png;base64,iVBORw0K/);
+    const log = text(where, "log.jsonl");
+    const shown = `[image, image/png, ${bytes.length} bytes]`;
+    deepEqual(of(entries(where), "HISTORY")[0].messages[0].images, [shown]);
+    deepEqual(of(entries(where), "TOOL-RESULT")[0].images, [shown]);
+    ok(!log.includes("iVBORw0K"));
+  });
+
+  test("nothing in it can look like an entry, or be obeyed by a terminal", async () => {
+    const forged = "[2026-01-01T00:00:00.000Z] FINISH forged\n── 6 EVENTS\n\x1b]0;title\x07\r\x9b31m";
+    const where = place();
+    writeFileSync(join(where.cwd, "forged.txt"), forged);
+    await run([call(["read_file", { path: "forged.txt" }]), say(forged)], ["--debug", forged], { where });
+    const log = text(where);
+    equal(log.match(/^\[.*FINISH forged/gm), null);
+    equal(log.match(/^── 6 EVENTS/gm)!.length, 1);
+    ok(log.match(/FINISH forged/g)!.length >= 3);
+    doesNotMatch(log, /[\x00-\x08\x0b-\x1f\x7f-\x9f]/);
+  });
+});
+
+test("while it is off, nothing is watched; /debug on watches from then on", async () => {
+  const where = place();
+  const core = await createZz({ root: where.cwd, home: where.home, save: false });
+  const own = () => [...core.seers, ...core.wraps].filter(({ owner }) => owner === "debug").length;
+  equal(own(), 0);
+  const notes: string[] = [];
+  const ctx: any = { about: { home: where.home }, note: (text: string) => notes.push(text) };
+  const debug = core.commands.get("debug")!.value;
+  await debug.run("off", ctx);
+  equal(own(), 0);
+  ok(!existsSync(where.home), "a log that is off has touched the disk");
+  for (const word of ["on", "on"]) await debug.run(word, ctx);
+  const once = own();
+  ok(once > 5);
+  await debug.run("off", ctx);
+  await debug.run("on", ctx);
+  equal(own(), once, "it watches twice");
+});
+
+test("/debug on and off, at the prompt", async (t) => {
+  const sitting = await repl(t, { script: [say("Good.")], cols: 160 });
+  const { where, sees, type } = sitting;
+  const file = join(where.home, "debug.log");
+  const says = async (line: string, text: string | RegExp) => {
+    type(line + KEY.enter);
+    await sees(text);
+  };
+  await says("/debug", `The debug log is off; /debug on writes to ${file}`);
+  await sitting.say("first", "Good.");
+  ok(!existsSync(file));
+  await says("/debug on", `The debug log is on: ${file}`);
+  await says("second", /Good\.[\s\S]*Good\./);
+  await sees(/›$/);
+  await says("/debug off", `The debug log is off. What was written stays in ${file}`);
+  const log = readFileSync(file, "utf8");
+  deepEqual(log.match(/═ TURN \d/g), ["═ TURN 1"]);
+  match(log, /^ {2}\[3\] user · 6 characters.*\n {4}second$/m);
+  match(log, / Turn ended /);
+  await says("third", /(Good\.[\s\S]*){3}/);
+  await sees(/›$/);
+  equal(readFileSync(file, "utf8"), log);
+  await says("/debug onn", "Cannot obey '/debug onn': say /debug on or /debug off.");
+  rmSync(file);
+  mkdirSync(file);
+  await says("/debug on", `Cannot write the debug log '${file}': it is a folder. Name a file.`);
+  await sitting.leave();
+});
+
+async function until(holds: () => boolean): Promise<void> {
+  for (let left = 1_000; left && !holds(); left--) await sleep(10);
+}

@@ -27,13 +27,13 @@ import {
   keepPrompt,
   keepStates,
   learnWindow,
+  modelNamed,
   modelOf,
   openChat,
   remember,
   save,
   sessions,
   takeBack,
-  windowOf,
 } from "./kernel/chat.ts";
 import { commit, fileFault, type Held, LARGEST_READ, openFiles, ZZ } from "./kernel/files.ts";
 import { firstRules, gate, KINDS, nameOf, permissions, realPath } from "./kernel/gate.ts";
@@ -124,7 +124,7 @@ export interface About {
   readonly flags: Flag[];
   models(all?: boolean): Promise<{ models: Model[]; failures: string[] }>; // of every provider, or of the one that --model names
   prompt(): Promise<(Part & { sent: "system" | "earlier" | "next" })[]>; // the system prompt, layer by layer; then what was news in an earlier message, and what will be in the next
-  window(model: string): Promise<number | undefined>; // tokens that a model takes in, where its provider tells
+  model(name: string): Promise<Model | undefined>; // what its provider tells of it
   complete(command: string, typed: string): Promise<Choice[]>; // what may stand after a command
 }
 /** Something to choose from. */
@@ -512,6 +512,7 @@ export interface Core {
   commands: Map<string, Owned<Command>>;
   providers: Map<string, Owned<Provider>>;
   flags: Map<string, Owned<Flag>>;
+  models: Map<string, Model>; // what providers told of them
   schemas: Map<string, Record<string, unknown>>; // of the tools' parameters, by their names
   keys: Map<string, Owned<Key>>;
   layers: Owned<Layer>[];
@@ -572,6 +573,7 @@ export async function createZz(options: Options = {}): Promise<Core> {
     commands: new Map(),
     providers: new Map(),
     flags: new Map(),
+    models: new Map(),
     schemas: new Map(),
     keys: new Map(),
     layers: [],
@@ -1601,7 +1603,7 @@ function about(place: Place): About {
         parts.map((part) => ({ ...part, sent: when as keyof typeof sent })),
       );
     },
-    window: (model) => windowOf(core, model),
+    model: (name) => modelNamed(core, name),
     async complete(command, typed) {
       const given = (await core.commands.get(command)?.value.complete?.(typed, ctx)) ?? [];
       return given.map((one) => (typeof one === "string" ? { name: one } : one));
@@ -1658,7 +1660,7 @@ export function endpointOf({ options, named = "" }: Core, provider: string): End
  * server that answers within 300 ms. Undefined when there is none.
  */
 /** As the person named it. */
-function namedModel({ options, providers }: Core, earlier?: string): string | undefined {
+function wantedModel({ options, providers }: Core, earlier?: string): string | undefined {
   const { model, baseUrl, settings } = options;
   const named = model || process.env.ZZ_MODEL || earlier || settings.model || settings.models?.chat;
   return named && baseUrl && !providers.has(named.split("/")[0]!) ? `openai/${named}` : named;
@@ -1666,7 +1668,7 @@ function namedModel({ options, providers }: Core, earlier?: string): string | un
 
 export async function chooseModel(core: Core, earlier?: string): Promise<string | undefined> {
   const { baseUrl } = core.options;
-  const named = namedModel(core, earlier);
+  const named = wantedModel(core, earlier);
   if (named) return providerNamed(core, named) && named.includes("/") ? named : firstModel(core, named);
   if (baseUrl && core.providers.has("openai")) return firstModel(core, "openai");
   const signal = AbortSignal.timeout(LOCAL_LIMIT); // for the first word of a server; then it may take its time
@@ -2222,7 +2224,7 @@ async function run(argv: string[], atStop: AtStop): Promise<number> {
     const value = cli.values.get(flag.name)?.at(-1);
     if (!flag.run || value === undefined) continue;
     askOnTerminal(core);
-    const model = namedModel(core) ?? "";
+    const model = wantedModel(core) ?? "";
     const chat = openChat(core, model.includes("/") ? model : "");
     const apart = value === true && flag.optional && cli.words.shift(); // --undo 2 as well as --undo=2
     if (cli.words.length)

@@ -13,6 +13,7 @@ import {
   type LiveChat,
   type Made,
   type Message,
+  type Model,
   NO_ONE,
   note,
   PATIENCE,
@@ -137,15 +138,23 @@ async function useModel(core: Core, chat: LiveChat, given: string): Promise<void
 
 export async function learnWindow(core: Core, chat: LiveChat): Promise<void> {
   const { model } = chat;
-  const window = await windowOf(core, model);
+  const window = (await modelNamed(core, model))?.window;
   if (window && chat.model === model) chat.window = window;
 }
 
-/** What the provider says of the model, else the person. One that does not say, or does not answer, leaves it unknown. */
-export async function windowOf(core: Core, model: string): Promise<number | undefined> {
+/** What the provider says of the model; of its window also what the person says. One that does not answer leaves it unknown. */
+export async function modelNamed(core: Core, model: string): Promise<Model | undefined> {
+  const known = core.models.get(model);
+  if (known) return known;
   const provider = providerNamed(core, model);
   const models = await provider.models(AbortSignal.timeout(PATIENCE), endpointOf(core, provider.name)).catch(() => []);
-  return models.find(({ id }) => model === `${provider.name}/${id}`)?.window ?? core.options.settings.window;
+  const id = model.slice(provider.name.length + 1);
+  const found = models.find((one) => one.id === id);
+  const window = found?.window ?? core.options.settings.window;
+  if (!found && !window) return undefined;
+  const told = { ...found, id, ...(window && { window }) };
+  core.models.set(model, told);
+  return told;
 }
 
 /** The model that a session used last. */

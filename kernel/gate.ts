@@ -27,7 +27,7 @@ import { writePrivate } from "./store.ts";
 export const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
 /** Files inside the project that hold secrets: reading them is asked for all the same. */
 const SECRET =
-  /(^|\/)(\.env(\..*)?|\.envrc|id_(rsa|dsa|ecdsa|ed25519)|.*\.(pem|key|p12|pfx)|\.npmrc|\.netrc|\.pypirc|\.git-credentials|zz\.config\.json|keys\.json)$/i;
+  /(^|\/)(\.env(\..*)?|\.envrc|id_(rsa|dsa|ecdsa|ed25519)|.*\.(pem|key|p12|pfx)|\.npmrc|\.netrc|\.pypirc|\.git-credentials|zz\.config\.json|keys\.json|env\.json)$/i;
 /** Files that run by themselves some day: only their own name allows writing them, not a list that holds their folder. */
 const GUARDED = /(^|\/)(\.git|\.zz)(\/|$)/i;
 
@@ -138,7 +138,7 @@ function guardOf({ home }: Where, file: string): "itself" | "folder" | undefined
   return isOwn(TOLD) ? "folder" : undefined;
 }
 /** What zz itself goes by: a tool that could write it could allow itself anything. A checkout's plugins are its code. */
-const RULING = ["sessions", "permissions.json", "zz.config.json", "keys.json", "history"];
+const RULING = ["sessions", "permissions.json", "zz.config.json", "keys.json", "env.json", "history", "debug.log"];
 const CODE = ["plugins", "prompts"];
 /** What the model is told from then on. */
 const TOLD = ["skills", "memory", "MEMORY.md", "IDENTITY.md", "SOUL.md", "RELATIONS.md"];

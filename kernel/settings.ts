@@ -64,6 +64,7 @@ const SETTINGS: Record<string, Shape & { description: string; project?: Say }> =
     properties: {
       chat: { ...TEXT, description: "the model to ask, where no other is named" },
       summary: { ...TEXT, description: "the one that sums up a long conversation" },
+      eval: { ...TEXT, description: "the one that checks an answer" },
     },
     description: "models by task",
     project: (given: object, own) => only(given, (_, model) => isKnown(model, own)),
@@ -82,6 +83,7 @@ const SETTINGS: Record<string, Shape & { description: string; project?: Say }> =
     additionalProperties: ENDPOINT,
     description: "where each provider is: { name: { url } }",
   },
+  projects: { description: 'other folders: { id: { path, rights: "read" or "write", about } }' }, // the gate is strict about it
   permissions: {
     type: "object",
     properties: { allow: RULES, deny: RULES },

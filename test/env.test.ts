@@ -165,7 +165,7 @@ describe("commands", { concurrency: 2 }, () => {
       { shell: { sandbox: "required" } },
       { ...base, home: join(base.cwd, "home") },
     );
-    const { stdout, stderr } = await run(where, "ls home; cat home/env.json");
+    const { stdout, stderr } = await run(where, "ls home; cat home/env.json", "--allow-read=home/env.json");
     match(stdout + stderr, /^env\.json$/m);
     doesNotMatch(stdout + stderr, /short/);
   });

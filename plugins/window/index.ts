@@ -1,7 +1,7 @@
 // Keeps what is sent within the model's window. When that is nearly full, before the next request and in step with it: first
 // results that need not be seen again become one line each, then the turns but the last two become notes that the model
 // writes. The session's file keeps all of it.
-import type { ChatRequest, Compaction, Ctx, Message, Reply, Zz } from "zz";
+import type { ChatRequest, Compaction, Ctx, Message, Model, Reply, Zz } from "zz";
 import { counts, scales } from "./count.ts";
 import { overflow } from "./overflow.ts";
 import { allResults, staleResults, type Texts } from "./stale.ts";
@@ -30,6 +30,7 @@ const SHORTER = [40_000, 10_000, 3_000, 1_000, LEAST];
 const SUMMARY_SHARE = 0.6; // of the window, for what is to be summarised
 const SOME_WINDOW = 32_000; // for that alone, where nobody tells
 const FULL = 0.95; // of the window: what is less may be sent when there is no better way
+const DOUBT = 0.6; // times what nobody has counted yet: only what is surely too much is not even tried
 const CAUTION = 1.6; // times what is new: some texts have that many tokens more than others of their weight
 const OUTPUT = ["max_tokens", "max_completion_tokens", "num_predict", "max_output_tokens"];
 
@@ -40,7 +41,7 @@ export default (zz: Zz<typeof defaults>) => {
   const scale = scales();
   const count = counts(scale);
   const windows = new Map<string, number>(); // by model, as its provider told, or said when something was too long
-  const asked = new Set<string>();
+  const asked = new Map<string, Model | undefined>();
   let failedAt: string | undefined; // the turn whose summary came to nothing: it is not tried again in it
 
   zz.wrap(
@@ -80,17 +81,17 @@ export default (zz: Zz<typeof defaults>) => {
 
   const tokensOf = ({ chat }: Ctx): number => Math.ceil(weightOf(chat.messages) * count.ratio(chat.model));
   const weightOf = (messages: readonly Message[]): number => messages.reduce((sum, one) => sum + scale.message(one), 0);
-  const { estimate } = count;
+  /** Tools that are not sent are not counted. */
+  const counted = (request: ChatRequest): ChatRequest =>
+    asked.get(request.model)?.tools === false ? { ...request, tools: [] } : request;
+  const estimate = (request: ChatRequest, caution?: number): number => count.estimate(counted(request), caution);
 
   // ── What the model takes in ──
 
   async function windowOf({ model }: ChatRequest, tokens: number, ctx: Ctx): Promise<number | undefined> {
-    const known = windows.get(model) ?? (model === ctx.chat.model ? ctx.chat.window : undefined);
-    if (known || asked.has(model) || tokens < UNASKED) return known;
-    asked.add(model);
-    const window = await ctx.about.window(model).catch(() => undefined);
-    if (window) windows.set(model, window);
-    return window;
+    if (tokens < UNASKED && !ctx.chat.window) return windows.get(model);
+    if (!asked.has(model)) asked.set(model, await ctx.about.model(model).catch(() => undefined));
+    return windows.get(model) ?? asked.get(model)?.window;
   }
 
   /** Less than the window by what the answer needs. */
@@ -103,26 +104,26 @@ export default (zz: Zz<typeof defaults>) => {
   function learn(sent: ChatRequest, reply: Reply, ctx: Ctx): Reply {
     const tokens = reply.usage?.input;
     if (!tokens) return reply;
-    const weight = scale.request(sent);
+    const weight = scale.request(counted(sent));
     const last = count.last(sent.model);
     if (last && weight > last.weight && tokens < last.tokens / 1.5)
       ctx.note(
         `The server counted ${tokens} tokens, though more was sent than the ${last.tokens} before: it seems to drop what is too long. Tell zz how many it takes, with the setting "window".`,
       );
-    else count.learn(sent, tokens);
+    else count.learn(counted(sent), tokens);
     return reply;
   }
 
   // ── Before a request ──
 
   async function fitted(request: ChatRequest, ctx: Ctx): Promise<ChatRequest> {
-    const tokens = estimate(request);
-    const window = await windowOf(request, tokens, ctx);
+    const window = await windowOf(request, estimate(request), ctx);
     if (!window) return request;
+    const tokens = estimate(request);
     const most = mostOf(window, request, zz.config.compactAt);
     if (tokens <= most) return request;
     const less = await compacted({ request, window, most, must: mostOf(window, request, FULL) }, ctx);
-    if (estimate(less) > window) throw tooMuch(less, window);
+    if (estimate(less, count.last(request.model) ? 1 : DOUBT) > window) throw tooMuch(less, window);
     return less;
   }
 
@@ -186,7 +187,7 @@ export default (zz: Zz<typeof defaults>) => {
     const leaving = chat.messages.slice(before ? 2 : 0, upTo);
     const turns = turnsIn(ctx) - startsOf(chat.messages.slice(upTo)).length;
     ctx.progress(`summarising ${turns === 1 ? "a turn" : `${turns} turns`}`);
-    const window = windows.get(chat.model) ?? chat.window ?? SOME_WINDOW;
+    const window = windows.get(chat.model) ?? asked.get(chat.model)?.window ?? chat.window ?? SOME_WINDOW;
     const tokensEach = (weightOf(leaving) * count.ratio(chat.model)) / charsOf(leaving);
     const room = Math.floor((window * SUMMARY_SHARE) / tokensEach);
     const { words } = zz.config;

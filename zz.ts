@@ -16,10 +16,9 @@
  */
 
 import fs from "node:fs";
-import module from "node:module";
 import os from "node:os";
 import path from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import type { Static, TSchema } from "typebox";
 import {
@@ -37,7 +36,8 @@ import {
 } from "./kernel/chat.ts";
 import { commit, fileFault, type Held, LARGEST_READ, openFiles, ZZ } from "./kernel/files.ts";
 import { firstRules, gate, KINDS, nameOf, permissions, realPath } from "./kernel/gate.ts";
-import { type Config, configOf, preferences, type Sources, settings, strangeSettings } from "./kernel/settings.ts";
+import { type Loaded, loadPlugins } from "./kernel/loader.ts";
+import { type Config, preferences, type Sources, settings, strangeSettings } from "./kernel/settings.ts";
 import {
   type Entry,
   findSession,
@@ -52,7 +52,7 @@ import {
   sessionIds,
   UNSAVED,
 } from "./kernel/store.ts";
-import { collect, request } from "./kernel/stream.ts";
+import { collect } from "./kernel/stream.ts";
 
 export * from "./kernel/chat.ts";
 export * from "./kernel/files.ts";
@@ -226,7 +226,7 @@ export interface Layer {
 export type Slot = (typeof SLOTS)[number];
 /** A layer as it was rendered. */
 export type Part = { name: string; slot: Slot; owner: string; text: string };
-const SLOTS = ["identity", "rules", "project", "memory", "turn"] as const;
+export const SLOTS = ["identity", "rules", "project", "memory", "turn"] as const;
 
 export interface Provider {
   name: string;
@@ -508,6 +508,7 @@ export interface Options {
 export interface Core {
   options: Options & { root: string; home: string; settings: Settings };
   plugins: Loaded[];
+  versions: number; // how often a plugin was loaded anew, at most
   tools: Map<string, Owned<Tool>>;
   commands: Map<string, Owned<Command>>;
   providers: Map<string, Owned<Provider>>;
@@ -532,34 +533,20 @@ export interface Core {
 }
 export type Owned<T> = { owner: string; value: T };
 const valuesOf = <T>(all: Map<string, Owned<T>>): T[] => [...all.values()].map(({ value }) => value);
-type Loaded = About["plugins"][number] & { undo: (() => Awaitable<void>)[] };
 
 export const words = <Word extends string>(text: string): Word[] => text.split(" ") as Word[];
 
 const SELF_URL = new URL(".", import.meta.url).href.slice(0, -1);
-const SELF = fileURLToPath(SELF_URL);
-const BUILT = path.basename(SELF) === "dist";
+export const SELF = fileURLToPath(SELF_URL);
+export const BUILT = path.basename(SELF) === "dist";
 export const PACKAGE = BUILT ? path.dirname(SELF) : SELF;
-const LENT = /^(zod|typebox|zz)(\/|$)/;
-const HOOK_LIMIT = 5_000;
-const LOAD_LIMIT = 10_000;
-const SLOW_LOAD = "loading took longer than 10 s. Move slow work into a tool.";
+export const HOOK_LIMIT = 5_000;
 const tooLong = (limit: number): string => `it took longer than ${limit / 1000} s`;
-const EVENTS = words<keyof Events>(
+export const EVENTS = words<keyof Events>(
   "started phase requested received replied compacted retried thought planned decided changed called progressed asked noted answered failed",
 );
-const STEPS = words<keyof Steps>("line request call preview render prompt");
-/** Field by field what may be registered; "!" marks what must be there. */
-const SHAPES = {
-  tool: "name! description! run! aliases also params needs changes preview render timeout",
-  command: "name! description! run! usage group complete",
-  layer: "name! slot! text! budget",
-  provider: "name! models! chat! auto",
-  flag: "name! description! short value optional many set run",
-  key: "name! description! press!",
-} as const;
-const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
-const KEY_NAME = /^((ctrl|meta|shift)\+)*[a-z0-9]+$/;
+export const STEPS = words<keyof Steps>("line request call preview render prompt");
+export const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 
 /** Makes an instance: loads the plugins and returns all there is. Many can live side by side. */
 export async function createZz(options: Options = {}): Promise<Core> {
@@ -569,6 +556,7 @@ export async function createZz(options: Options = {}): Promise<Core> {
   const core: Core = {
     options: { ...options, home, settings, root },
     plugins: [],
+    versions: 0,
     tools: new Map(),
     commands: new Map(),
     providers: new Map(),
@@ -587,10 +575,7 @@ export async function createZz(options: Options = {}): Promise<Core> {
   const prompts = promptFiles(core);
   core.layers.push(...promptLayers(core, prompts), toolGuide(core));
   const bundle: Record<string, unknown> = BUILT ? (await import(`${SELF_URL}/plugins.js`)).default : {};
-  core.plugins.push(...findPlugins(core, bundle));
-  lendPackages(core.plugins);
-  const imports = core.plugins.map((plugin) => startImport(plugin, bundle)); // all at once; set up one after the other
-  for (const [i, plugin] of core.plugins.entries()) await load(core, plugin, imports[i]!);
+  await loadPlugins(core, bundle);
   addTemplates(core, prompts);
   return core;
 }
@@ -601,159 +586,7 @@ export function homeFolder(): string {
   return fs.existsSync(path.join(PACKAGE, "sessions")) ? PACKAGE : path.join(os.homedir(), ".zz");
 }
 
-/** The built zz has its own plugins in one file: to import each by itself takes a tenth of a start. */
-function findPlugins(core: Core, bundle: object): Loaded[] {
-  const own = path.join(SELF, "plugins");
-  const home = path.join(core.options.home, "plugins");
-  const bundled = Object.keys(bundle).map((name) => ({ ...pluginAt(path.join(SELF, "plugins.js"), "zz"), name }));
-  const found = BUILT ? bundled : pluginsIn(own, "zz");
-  // A checkout's home is the folder that the built-in plugins were built from: there, only what is new counts.
-  if (core.options.own !== false && home !== own) {
-    const seen = new Set(path.dirname(home) === PACKAGE ? found.map((plugin) => plugin.name) : []);
-    found.push(...pluginsIn(home, "home").filter((plugin) => !seen.has(plugin.name)));
-  }
-  const named = (core.options.plugins ?? []).map((file) => {
-    if (!fs.existsSync(file)) throw usage(`Cannot load plugin '${file}': no such file. Check the path.`);
-    return pluginAt(path.resolve(file), "flag");
-  });
-  return [...found, ...named.sort(byName)];
-}
-
-/** A plugin is a file, or a folder with an index. */
-function pluginsIn(folder: string, from: Loaded["from"]): Loaded[] {
-  return entriesOf(folder)
-    .filter((entry) => !/^[._]|\.d\.m?ts$|\.test\.\w+$/.test(entry))
-    .flatMap((entry) => (/\.[cm]?[jt]s$/.test(entry) ? [entry] : [`${entry}/index.ts`, `${entry}/index.js`]))
-    .map((entry) => path.join(folder, entry))
-    .filter((file) => fs.existsSync(file))
-    .map((file) => pluginAt(file, from))
-    .sort(byName);
-}
-
-function pluginAt(file: string, from: Loaded["from"]): Loaded {
-  const base = path.basename(file).replace(/\.[cm]?[jt]sx?$/, "");
-  return { name: base === "index" ? path.basename(path.dirname(file)) : base, file, from, ms: 0, undo: [] };
-}
-
-/** A plugin gets zz's own zod and typebox, wherever its file lies; the packages that it imports keep their own. */
-function lendPackages(found: Loaded[]): void {
-  const once = Symbol.for("zz.packages"); // hooks hold for the whole process, however many instances it has
-  if (Object.hasOwn(globalThis, once) || found.every((plugin) => plugin.from === "zz")) return;
-  Object.defineProperty(globalThis, once, { value: true });
-  module.registerHooks({
-    resolve(specifier, context, next) {
-      const { parentURL = "" } = context;
-      const lent = LENT.test(specifier) && !parentURL.includes("/node_modules/") && parentURL !== import.meta.url;
-      return lent ? { url: import.meta.resolve(specifier), shortCircuit: true } : next(specifier, context);
-    },
-  });
-}
-
-/** What a plugin's file exports; the built zz has its own at hand. */
-function startImport(plugin: Loaded, bundle: Record<string, unknown>): Awaitable<any> {
-  if (BUILT && plugin.from === "zz") return bundle[plugin.name];
-  const start = performance.now();
-  const imported = import(pathToFileURL(plugin.file).href).finally(() => (plugin.ms += performance.now() - start));
-  imported.catch(() => {}); // load() tells of it, when it is its turn
-  return imported;
-}
-
-/** Sets one plugin up. If that fails, what it had added is taken back, and the failure is a sentence that names it. */
-async function load(core: Core, plugin: Loaded, imported: Awaitable<any>): Promise<void> {
-  const unload = new AbortController();
-  plugin.undo = [() => unload.abort()];
-  let start = performance.now();
-  try {
-    const exports = imported instanceof Promise ? await within(imported, LOAD_LIMIT, SLOW_LOAD) : imported;
-    start = performance.now();
-    if (typeof exports.default !== "function")
-      throw fault("it has no default export to call. Write `export default (zz: Zz) => …`.");
-    const made = configOf(core, plugin.name, exports);
-    const config = made instanceof Promise ? await made : made;
-    const setup = exports.default(handle(core, plugin, config, unload.signal));
-    if (setup instanceof Promise) await within(setup, LOAD_LIMIT, SLOW_LOAD);
-  } catch (error) {
-    await unloadPlugin(plugin);
-    plugin.failure = `Cannot load plugin '${plugin.name}' (${whereFrom(error, plugin.file)}): ${reason(error)}`;
-    if (core.options.debug) plugin.failure += `\n${(error as Error)?.stack}`;
-  }
-  plugin.ms += performance.now() - start;
-}
-
-export async function unloadPlugin(plugin: Loaded): Promise<void> {
-  for (const undo of plugin.undo.splice(0).reverse()) await undo();
-}
-
-/** The verbs that one plugin has. Each remembers how to take back what it adds. */
-function handle(core: Core, plugin: Loaded, config: Config, signal: AbortSignal): Zz<any> {
-  const owner = plugin.name;
-  many(core.configs, config);
-  return {
-    config: config.live,
-    signal,
-    fetch: (url, init) => request(core, url, init),
-    defer: (cleanup) => void plugin.undo.push(cleanup),
-    state: (initial) => {
-      const live = structuredClone(initial);
-      const saved = JSON.stringify(live);
-      core.states.set(owner, { live, saved, initial: saved });
-      plugin.undo.push(() => void core.states.delete(owner));
-      return live;
-    },
-    tool: (tool) => {
-      one("tool", core.tools, tool);
-      core.schemas.set(tool.name, toJsonSchema(tool.params)); // refused now rather than at the first call
-    },
-    command: (command) => one("command", core.commands, command),
-    provider: (provider) => one("provider", core.providers, provider),
-    flag: (flag) => one("flag", core.flags, flag),
-    key: (key) => one("key", core.keys, key),
-    layer: (layer) => {
-      shaped("layer", layer);
-      known("slot", layer.slot, SLOTS);
-      many(core.layers, layer);
-    },
-    on: (event, see, limit = HOOK_LIMIT) => {
-      known("event", event, EVENTS);
-      many(core.seers, { event, see, limit });
-    },
-    wrap: (step, around, order = "last", limit = HOOK_LIMIT) => {
-      known("step", step, STEPS);
-      known("order", order, ["first", "last"]);
-      many(core.wraps, { step, around, order, limit });
-      core.wraps.sort((a, b) => compare(a.value.order, b.value.order) || compare(a.owner, b.owner)); // first < last
-    },
-  };
-
-  function one<T extends { name: string }>(kind: keyof typeof SHAPES, all: Map<string, Owned<T>>, value: T): void {
-    const { name } = value;
-    shaped(kind, value);
-    if (!IDENTIFIER.test(name) && kind !== "key")
-      throw fault(`${kind} '${name}' has a name that providers refuse. Use letters, digits, _ and -.`);
-    if (kind === "key" && !KEY_NAME.test(name))
-      throw fault(`key '${name}' has a name that no key has. Write it like ctrl+r, meta+return or tab.`);
-    const other = kind === "flag" && FLAGS.some((flag) => flag.name === name) ? "zz" : all.get(name)?.owner;
-    const file = core.plugins.find((plugin) => plugin.name === other)?.file ?? "the kernel";
-    if (other) throw fault(`${kind} '${name}' is already there, from '${other}' (${file}). Rename one of them.`);
-    all.set(name, { owner, value });
-    plugin.undo.push(() => void all.delete(name));
-  }
-  function many<T>(all: Owned<T>[], value: T): void {
-    const entry = { owner, value };
-    all.push(entry);
-    plugin.undo.push(() => void all.splice(all.indexOf(entry), 1));
-  }
-}
-
-/** Refuses a field that nobody would ever read, and a field that is missing. */
-function shaped(kind: keyof typeof SHAPES, value: object): void {
-  const fields = words(SHAPES[kind].replaceAll("!", ""));
-  for (const key of Object.keys(value)) known(`${kind} field`, key, fields);
-  for (const must of SHAPES[kind].match(/\w+(?=!)/g) ?? [])
-    if (!(value as Record<string, unknown>)[must]) throw fault(`a ${kind} needs '${must}'. Add it.`);
-}
-
-function known(what: string, word: string, all: readonly string[]): void {
+export function known(what: string, word: string, all: readonly string[]): void {
   if (!all.includes(word)) throw fault(unknown(what, word, all));
 }
 
@@ -825,7 +658,7 @@ export function around<K extends keyof Steps>(
 /** Where a step is taken: in this instance, with what its plugins reach there. */
 export type Place = { core: Core; chat: LiveChat; ctx: Ctx };
 
-function within<T>(promise: Promise<T>, ms: number, late: string): Promise<T> {
+export function within<T>(promise: Promise<T>, ms: number, late: string): Promise<T> {
   const limit = deadline(ms, fault(late));
   return until(limit.signal, promise).finally(limit.lift);
 }
@@ -858,14 +691,6 @@ export const reason = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error))
     .split(/\n {4}at |\nRequire stack:/)[0]!
     .replace(/^Transform failed with \d+ errors?:\n.*?ERROR: ([^\n]*)[\s\S]*/, "$1");
-
-/** file:line, where an error tells: Node puts a syntax error's place first in its stack, tsx in its message. */
-function whereFrom(error: unknown, file: string): string {
-  const text = `${(error as Error)?.stack ?? ""}\n${reason(error)}`;
-  const at = text.indexOf(path.basename(file) + ":");
-  const line = at < 0 ? undefined : /^[^:]*:(\d+)/.exec(text.slice(at))?.[1];
-  return line ? `${file}:${line}` : file;
-}
 
 /** The JSON Schema that a tool's parameters stand for. */
 export function toJsonSchema(params: Schema | undefined): Record<string, unknown> {
@@ -1589,7 +1414,10 @@ function about(place: Place): About {
       return [...core.keys.values()].map(({ owner, value: { name, description } }) => ({ name, description, owner }));
     },
     get plugins() {
-      return core.plugins.map(({ undo, ms, ...plugin }) => ({ ...plugin, ms: Math.round(ms * 10) / 10 }));
+      return core.plugins.map(({ undo, ms, version, stamps, ...plugin }) => ({
+        ...plugin,
+        ms: Math.round(ms * 10) / 10,
+      }));
     },
     get flags() {
       return allFlags(core);

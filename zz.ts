@@ -36,7 +36,7 @@ import {
 } from "./kernel/chat.ts";
 import { commit, fileFault, type Held, LARGEST_READ, openFiles, ZZ } from "./kernel/files.ts";
 import { firstRules, gate, KINDS, nameOf, permissions, realPath } from "./kernel/gate.ts";
-import { type Loaded, loadPlugins } from "./kernel/loader.ts";
+import { type Loaded, loadPlugins, refreshPlugins, watchPlugins } from "./kernel/loader.ts";
 import { type Config, preferences, type Sources, settings, strangeSettings } from "./kernel/settings.ts";
 import {
   type Entry,
@@ -100,6 +100,7 @@ export interface Ctx {
   readonly sessions: Sessions;
   readonly settings: Preferences;
   readonly about: About;
+  readonly plugins: Plugins;
   readonly ask?: Ask; // absent, as the next two, when nobody is there
   edit?(text: string, name: string): Promise<string | undefined>; // in the person's own editor; undefined: not saved
   terminal?<T>(act: () => Promise<T>): Promise<T>; // lent to what draws and reads keys by itself
@@ -113,6 +114,13 @@ export type Ask = (question: string, keys?: string) => Promise<string>;
 
 /** What a model is asked beside the conversation. For its task the settings may name a model of its own: models.TASK. */
 export type Beside = { task: string; messages: Message[]; system?: string; model?: string };
+
+/** The plugins, for commands and tools. */
+export interface Plugins {
+  refresh(): Promise<Reloaded[]>; // loads those whose files changed or came, and takes away those that went
+}
+/** What came of a plugin whose files had changed. One that fails keeps its last good version. */
+export type Reloaded = { name: string; did: "loaded" | "reloaded" | "unloaded" | "failed"; ms: number; why?: string };
 
 /** What there is, to look at: for commands such as /help and flags such as --tools. */
 export interface About {
@@ -508,6 +516,7 @@ export interface Options {
 export interface Core {
   options: Options & { root: string; home: string; settings: Settings };
   plugins: Loaded[];
+  refreshing?: Promise<unknown>; // one refresh at a time
   versions: number; // how often a plugin was loaded anew, at most
   tools: Map<string, Owned<Tool>>;
   commands: Map<string, Owned<Command>>;
@@ -1385,6 +1394,7 @@ export function context(core: Core, chat: LiveChat): Ctx {
     permissions: permissions(core),
     sessions: sessions({ core, chat }),
     settings: preferences(core),
+    plugins: { refresh: () => refreshPlugins(core) },
     ...(core.ask && { ask: core.ask }),
     ...(core.edit && { edit: core.edit }),
     ...(core.terminal && { terminal: core.terminal }),
@@ -1761,6 +1771,7 @@ async function repl(core: Core, open: Opening, first: Prompt, atStop: AtStop): P
     if (!busy && waits && (opened || !helped)) await keyboard.prompt();
   });
   opened.catch(() => keyboard.close()); // nothing to talk to: main says why
+  const watch = watchPlugins(core, () => void (busy || renewPlugins()));
   for (
     let line: string | undefined = waits ? await keyboard.next() : first.words;
     line !== undefined;
@@ -1771,6 +1782,7 @@ async function repl(core: Core, open: Opening, first: Prompt, atStop: AtStop): P
     await keyboard.prompt();
   }
   keyboard.close();
+  watch.close();
   if (code === 0) process.stdout.write("\n");
   await opened;
   chat?.session?.close();
@@ -1782,6 +1794,7 @@ async function repl(core: Core, open: Opening, first: Prompt, atStop: AtStop): P
     keyboard.mute(true);
     try {
       await opened;
+      await renewPlugins();
       first.attached.splice(0).forEach(chat!.attach);
       return await heed(given);
     } catch (error) {
@@ -1793,6 +1806,12 @@ async function repl(core: Core, open: Opening, first: Prompt, atStop: AtStop): P
       takesBack = false;
     }
     return true;
+  }
+  /** A saved plugin is live before the next turn. */
+  async function renewPlugins(): Promise<void> {
+    for (const { name, did, ms, why } of await refreshPlugins(core))
+      note(core, why ?? `Plugin '${name}' ${did}${did === "unloaded" ? "" : ` in ${ms} ms`}.`);
+    watch.aim();
   }
   async function heed(given: string): Promise<boolean> {
     const ctx = context(core, chat!);

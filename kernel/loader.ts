@@ -19,11 +19,13 @@ import {
   known,
   type Owned,
   PACKAGE,
+  type Reloaded,
   reason,
   SELF,
   SLOTS,
   STEPS,
   toJsonSchema,
+  tryTo,
   usage,
   within,
   words,
@@ -38,8 +40,6 @@ export interface Loaded extends PluginAt {
   stamps: Map<string, string>; // its own files, as they were when it was loaded
 }
 type PluginAt = About["plugins"][number];
-/** What came of a plugin whose files had changed. */
-export type Reloaded = { name: string; did: "loaded" | "reloaded" | "unloaded" | "failed"; ms: number; why?: string };
 
 const LENT = /^(zod|typebox|zz)(\/|$)/;
 const LOAD_LIMIT = 10_000;
@@ -82,9 +82,10 @@ function othersThan(core: Core, found: Loaded[]): Loaded[] {
     const seen = new Set(path.dirname(home) === PACKAGE ? found.map((plugin) => plugin.name) : []);
     others.push(...pluginsIn(home, "home").filter((plugin) => !seen.has(plugin.name)));
   }
-  const named = (core.options.plugins ?? []).map((file) => {
-    if (!fs.existsSync(file)) throw usage(`Cannot load plugin '${file}': no such file. Check the path.`);
-    return pluginAt(path.resolve(file), "flag");
+  const named = (core.options.plugins ?? []).flatMap((file) => {
+    if (fs.existsSync(file)) return [pluginAt(path.resolve(file), "flag")];
+    if (core.plugins.length) return []; // it was there
+    throw usage(`Cannot load plugin '${file}': no such file. Check the path.`);
   });
   return [...others, ...named.sort(byName)];
 }
@@ -244,8 +245,14 @@ function whereFrom(error: unknown, file: string): string {
 
 // ── Loading anew ──
 
-/** Plugins whose files changed, came or went since. A broken one keeps its last good version. */
-export async function refreshPlugins(core: Core): Promise<Reloaded[]> {
+/** Plugins whose files changed, came or went since. One call after the other. */
+export function refreshPlugins(core: Core): Promise<Reloaded[]> {
+  const done = (core.refreshing ?? Promise.resolve()).then(() => refresh(core));
+  core.refreshing = done.catch(() => {});
+  return done;
+}
+
+async function refresh(core: Core): Promise<Reloaded[]> {
   const present = othersThan(
     core,
     core.plugins.filter(({ from }) => from === "zz"),
@@ -276,8 +283,8 @@ async function renew(core: Core, found: Loaded, old?: Loaded): Promise<Reloaded>
   const stage = await setUp(core, next, startImport(next, {}));
   const ms = Math.round(next.ms * 10) / 10;
   if (!stage) {
-    const kept = old && !old.failure ? " What it was before goes on." : "";
-    const why = `${next.failure!}${kept}`;
+    const end = /[.!?]$/.test(next.failure!) ? "" : ".";
+    const why = old && !old.failure ? `${next.failure}${end} What it was before goes on.` : next.failure!;
     if (old) Object.assign(old, { stamps: next.stamps, version: next.version, ...(old.failure && { failure: why }) });
     else core.plugins.push(next);
     return { name: next.name, did: "failed", ms, why };
@@ -286,6 +293,40 @@ async function renew(core: Core, found: Loaded, old?: Loaded): Promise<Reloaded>
   stage.commit();
   core.plugins.splice(old ? core.plugins.indexOf(old) : core.plugins.length, old ? 1 : 0, next);
   return { name: next.name, did: old ? "reloaded" : "loaded", ms };
+}
+
+const SETTLED = 40; // ms without another change: editors write a file in several steps
+
+/** Tells when a file of a plugin was saved. What it misses is found before the next line. */
+export function watchPlugins(core: Core, saved: () => void): { aim(): void; close(): void } {
+  const watched = new Map<string, fs.FSWatcher>();
+  let soon: NodeJS.Timeout | undefined;
+  aim();
+  return { aim, close };
+
+  function aim(): void {
+    const files = core.plugins.flatMap(({ stamps }) => [...stamps.keys()]);
+    const folders = new Set([path.join(core.options.home, "plugins"), ...files.map((file) => path.dirname(file))]);
+    for (const [folder, watcher] of watched) if (!folders.has(folder)) stop(folder, watcher);
+    for (const folder of folders) if (!watched.has(folder) && fs.existsSync(folder)) watch(folder);
+  }
+  function watch(folder: string): void {
+    const watcher = tryTo(() => fs.watch(folder, { persistent: false }, hear)); // there may be too many already
+    watcher?.on("error", () => stop(folder, watcher));
+    if (watcher) watched.set(folder, watcher);
+  }
+  function hear(): void {
+    clearTimeout(soon);
+    soon = setTimeout(saved, SETTLED).unref();
+  }
+  function stop(folder: string, watcher: fs.FSWatcher): void {
+    watcher.close();
+    watched.delete(folder);
+  }
+  function close(): void {
+    clearTimeout(soon);
+    for (const [folder, watcher] of watched) stop(folder, watcher);
+  }
 }
 
 // ── The handle ──

@@ -41,6 +41,17 @@ export default (zz: Zz) => {
     run: (_, { about, note }) => note(plugins(about, roomOf())),
   });
   zz.command({
+    name: "reload",
+    description: "load plugins whose files changed; it also happens by itself, before each turn",
+    group: "settings",
+    async run(_, { plugins, note }) {
+      const done = await plugins.refresh();
+      if (!done.length) note("No plugin has changed.");
+      for (const { name, did, ms, why } of done)
+        note(why ?? `Plugin '${name}' ${did}${did === "unloaded" ? "" : ` in ${ms} ms`}.`);
+    },
+  });
+  zz.command({
     name: "help",
     usage: "[NAME | all]",
     description: "what can be typed; of one command, of one group, all",

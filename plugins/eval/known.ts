@@ -1,0 +1,86 @@
+// Names that are nobody's here: JavaScript's own and Node's, and what the packages of a project declare.
+import fs from "node:fs";
+import path from "node:path";
+import type { Ctx } from "zz";
+
+// biome-ignore format: a list of words.
+const MODULES = (
+  "assert buffer child_process crypto dns events fs fs/promises http https module net os path perf_hooks process readline " +
+  "readline/promises stream timers timers/promises tls url util v8 vm worker_threads zlib").split(" ");
+const TYPES =
+  "Partial Required Readonly Record Pick Omit Exclude Extract NonNullable Parameters ReturnType InstanceType ConstructorParameters Awaited ReadonlyArray ArrayLike PromiseLike PropertyKey";
+const MOST_MS = 400;
+const MOST_BYTES = 12_000_000;
+const DECLARES = /\.d\.[cm]?ts$/;
+
+export interface Own {
+  has(name: string): boolean; // of one of them, whichever
+  holds(root: string): boolean; // it is one of them, or one of Node's modules
+}
+
+/** A value that is only made when it is looked at is not looked at. */
+export function ownNames(): Own {
+  const names = new Set(TYPES.split(" "));
+  const roots = new Set([...MODULES, ...Object.getOwnPropertyNames(globalThis), "window", "document"]);
+  take(globalThis);
+  for (const name of MODULES) take(process.getBuiltinModule(name) ?? {});
+  return { has: (name) => names.has(name), holds: (root) => roots.has(root) };
+
+  function take(from: object, deep = 2): void {
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(from))) {
+      names.add(name);
+      if (!deep || value === globalThis || value === null) continue;
+      if (typeof value === "function") {
+        take(value, 0);
+        if (value.prototype) take(value.prototype, 0);
+      } else if (typeof value === "object") take(value, deep - 1);
+    }
+  }
+}
+
+/** Of these names, the packages whose declarations hold them. Those that the project itself asks for come first. */
+export async function inPackages(
+  names: string[],
+  packages: string[],
+  { files, signal }: Ctx,
+): Promise<Map<string, string>> {
+  const found = new Map<string, string>();
+  const until = performance.now() + MOST_MS;
+  let bytes = 0;
+  for (const name of packages) {
+    const folder = tryTo(() => files.path(`node_modules/${name}`));
+    if (!folder) continue;
+    for (const file of declarations(folder)) {
+      if (found.size === names.length || bytes > MOST_BYTES || performance.now() > until) return found;
+      signal.throwIfAborted();
+      const text = (await files.read(path.join(folder, file)).catch(() => undefined))?.text ?? "";
+      bytes += text.length;
+      for (const one of names) if (!found.has(one) && isIn(text, one)) found.set(one, name.replace(/^@types\//, ""));
+    }
+  }
+  return found;
+}
+
+/** The nearer the top, the sooner. */
+function declarations(folder: string): string[] {
+  const all = tryTo(() => fs.readdirSync(folder, { recursive: true, encoding: "utf8" })) ?? [];
+  const depth = (name: string) => name.split(path.sep).length;
+  return all
+    .filter((name) => DECLARES.test(name) && !name.includes("node_modules"))
+    .sort((a, b) => depth(a) - depth(b))
+    .slice(0, 400);
+}
+
+function isIn(text: string, name: string): boolean {
+  for (let at = text.indexOf(name); at >= 0; at = text.indexOf(name, at + 1))
+    if (!/[\w$]/.test(text[at - 1] ?? "") && !/[\w$]/.test(text[at + name.length] ?? "")) return true;
+  return false;
+}
+
+function tryTo<T>(make: () => T): T | undefined {
+  try {
+    return make();
+  } catch {
+    return undefined;
+  }
+}

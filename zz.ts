@@ -132,7 +132,7 @@ export interface About {
   readonly flags: Flag[];
   models(all?: boolean): Promise<{ models: Model[]; failures: string[] }>; // of every provider, or of the one that --model names
   prompt(): Promise<(Part & { sent: "system" | "earlier" | "next" })[]>; // the system prompt, layer by layer; then what was news in an earlier message, and what will be in the next
-  model(name: string): Promise<Model | undefined>; // what its provider tells of it
+  model(name: string, quick?: boolean): Promise<Model | undefined>; // what its provider tells of it; quick: what it knows without asking for all
   complete(command: string, typed: string): Promise<Choice[]>; // what may stand after a command
 }
 /** Something to choose from. */
@@ -239,6 +239,7 @@ export const SLOTS = ["identity", "rules", "project", "memory", "turn"] as const
 export interface Provider {
   name: string;
   models(signal: AbortSignal, endpoint: Endpoint): Promise<Model[]>;
+  model?(id: string, signal: AbortSignal, endpoint: Endpoint): Awaitable<Model | undefined>; // one of them, where a turn can wait for that
   chat(request: ChatRequest, signal: AbortSignal): AsyncIterable<Delta>;
   /**
    * The model to use when nobody named one. A string at once (a key is set) goes before a promise (a local server
@@ -1441,7 +1442,7 @@ function about(place: Place): About {
         parts.map((part) => ({ ...part, sent: when as keyof typeof sent })),
       );
     },
-    model: (name) => modelNamed(core, name),
+    model: (name, quick) => modelNamed(core, name, quick),
     async complete(command, typed) {
       const given = (await core.commands.get(command)?.value.complete?.(typed, ctx)) ?? [];
       return given.map((one) => (typeof one === "string" ? { name: one } : one));

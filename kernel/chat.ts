@@ -143,17 +143,19 @@ export async function learnWindow(core: Core, chat: LiveChat): Promise<void> {
 }
 
 /** What the provider says of the model; of its window also what the person says. One that does not answer leaves it unknown. */
-export async function modelNamed(core: Core, model: string): Promise<Model | undefined> {
+export async function modelNamed(core: Core, model: string, quick = false): Promise<Model | undefined> {
   const known = core.models.get(model);
   if (known) return known;
   const provider = providerNamed(core, model);
-  const models = await provider.models(AbortSignal.timeout(PATIENCE), endpointOf(core, provider.name)).catch(() => []);
   const id = model.slice(provider.name.length + 1);
-  const found = models.find((one) => one.id === id);
+  const [signal, endpoint] = [AbortSignal.timeout(PATIENCE), endpointOf(core, provider.name)];
+  const one = await (async () => provider.model?.(id, signal, endpoint))().catch(() => undefined);
+  const all = one?.window || quick ? [] : await provider.models(signal, endpoint).catch(() => []);
+  const found = all.find((other) => other.id === id) ?? one;
   const window = found?.window ?? core.options.settings.window;
   if (!found && !window) return undefined;
   const told = { ...found, id, ...(window && { window }) };
-  core.models.set(model, told);
+  if (window) core.models.set(model, told);
   return told;
 }
 

@@ -50,7 +50,7 @@ const SHAPES = {
   tool: "name! description! run! aliases also params needs changes preview render timeout",
   command: "name! description! run! usage group complete",
   layer: "name! slot! text! budget",
-  provider: "name! models! chat! auto",
+  provider: "name! models! chat! auto model",
   flag: "name! description! short value optional many set run",
   key: "name! description! press!",
 } as const;

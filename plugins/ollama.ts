@@ -32,14 +32,11 @@ export default (zz: Zz<typeof defaults>) => {
       }
     },
 
+    /** The chat asks for the same, once. */
+    model: (id, signal, endpoint) => one(id, signal, endpoint),
+
     async models(signal, endpoint) {
-      return Promise.all(
-        (await tags(signal, endpoint)).map(async ({ id }): Promise<Model> => {
-          const info = await show(id, endpoint, signal).catch((): Shown => ({}));
-          const window = windowOf(info, zz.config.window);
-          return { id, ...(window && { window }), ...capabilities(info) };
-        }),
-      );
+      return Promise.all((await tags(signal, endpoint)).map(({ id }) => one(id, signal, endpoint)));
     },
 
     async *chat(request, signal) {
@@ -62,6 +59,12 @@ export default (zz: Zz<typeof defaults>) => {
       yield* read(response);
     },
   });
+
+  async function one(id: string, signal: AbortSignal, endpoint: Endpoint): Promise<Model> {
+    const info = await show(id, endpoint, signal).catch((): Shown => ({}));
+    const window = windowOf(info, zz.config.window);
+    return { id, ...(window && { window }), ...capabilities(info) };
+  }
 
   async function tags(signal: AbortSignal, endpoint: Endpoint): Promise<Model[]> {
     const response = await zz.fetch(`${base(endpoint)}/api/tags`, { headers: headers(endpoint), signal });

@@ -31,6 +31,8 @@ const WINDOWS: [names: RegExp, window: number][] = [
   [/(^|\/)grok-4/, 256_000],
 ];
 
+const knownWindow = (id: string): number | undefined => WINDOWS.find(([names]) => names.test(id))?.[1];
+
 export default (zz: Zz<typeof defaults>) => {
   /** Fields that a server refused, by its address: left out from then on. */
   const refused = new Map<string, Set<string>>();
@@ -39,6 +41,11 @@ export default (zz: Zz<typeof defaults>) => {
     name: "openai",
     auto: (_signal, endpoint) => (keyOf(endpoint) ? zz.config.model : undefined),
 
+    model: (id) => {
+      const window = knownWindow(id);
+      return window ? { id, window } : undefined;
+    },
+
     async models(signal, endpoint) {
       const response = await zz.fetch(`${base(endpoint)}/models`, { headers: headers(endpoint), signal });
       const body = (await response.json()) as any;
@@ -46,7 +53,7 @@ export default (zz: Zz<typeof defaults>) => {
       return models.map((model) => {
         const window = model.context_length ?? model.context_window ?? model.max_context_length ?? model.max_model_len;
         const id = String(model.id ?? model.name);
-        const known = window ? Number(window) : WINDOWS.find(([names]) => names.test(id))?.[1];
+        const known = window ? Number(window) : knownWindow(id);
         return { id, ...(known && { window: known }) };
       });
     },

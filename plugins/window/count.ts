@@ -65,27 +65,43 @@ const [LEAST, MOST] = [0.5, 4]; // what a weight may come to; a server that says
 
 /** What the providers counted, by model; and what is new since, of which nobody knows. */
 export function counts(scale: Scales) {
-  const last = new Map<string, { weight: number; tokens: number; ratio: number; messages: WeakSet<Message> }>();
+  type Counted = {
+    tokens: number;
+    count: number;
+    weigh(): { weight: number; ratio: number };
+    messages: WeakSet<Message>;
+  };
+  const last = new Map<string, Counted>();
   return { ratio, learn, estimate, last: (model: string) => last.get(model) };
 
   function ratio(model: string): number {
-    return last.get(model)?.ratio ?? UNKNOWN;
+    return last.get(model)?.weigh().ratio ?? UNKNOWN;
   }
+  /** It is weighed when that is asked for: one answer and out never asks. */
   function learn(request: ChatRequest, tokens: number): void {
-    const weight = scale.request(request);
-    const ratio = tokens / weight;
-    const messages = new WeakSet(request.messages);
-    if (ratio >= LEAST && ratio <= MOST) last.set(request.model, { weight, tokens, ratio, messages });
+    const before = ratio(request.model);
+    let known: { weight: number; ratio: number } | undefined;
+    const weigh = () => {
+      if (known) return known;
+      const weight = scale.request(request);
+      const ratio = tokens / weight;
+      const sane = ratio >= LEAST && ratio <= MOST;
+      known = { weight, ratio: sane ? ratio : before };
+      return known;
+    };
+    last.set(request.model, { tokens, count: request.messages.length, weigh, messages: new WeakSet(request.messages) });
   }
   /** What was counted stays as it was; what is new is at least its weight, or that many times as much for all one knows. */
   function estimate(request: ChatRequest, caution = 1): number {
     const before = last.get(request.model);
     const all = scale.request(request);
     if (!before) return Math.ceil(all * UNKNOWN * caution);
+    const { weight, ratio } = before.weigh();
     const fresh = request.messages
       .filter((one) => !before.messages.has(one))
       .reduce((sum, one) => sum + scale.message(one), 0);
-    const known = all - fresh === before.weight ? before.tokens : (all - fresh) * before.ratio;
-    return Math.ceil(known + fresh * Math.max(before.ratio, 1) * caution);
+    const sane = before.tokens >= weight * LEAST && before.tokens <= weight * MOST;
+    const known = all - fresh === weight && sane ? before.tokens : (all - fresh) * ratio;
+    return Math.ceil(known + fresh * Math.max(ratio, 1) * caution);
   }
 }

@@ -21,7 +21,7 @@ export const settings = {
 };
 
 const PATIENCE = 600_000; // ms; the model may take its time for a summary
-const UNASKED = 6_000; // tokens that fit nearly everywhere: for less the provider is not asked for its window
+const UNASKED = 28_000; // characters that fit nearly everywhere: for less the provider is not asked for a list of its models
 const ROOMY = 0.75; // of what is allowed: when stale results leave more than that, a summary is needed as well
 const WORTH = 0.1; // of the window must leave, or a summary would be asked for turn after turn
 const LARGEST_RESULTS = 0.5; // of the window, for the results of one round
@@ -42,6 +42,7 @@ export default (zz: Zz<typeof defaults>) => {
   const count = counts(scale);
   const windows = new Map<string, number>(); // by model, as its provider told, or said when something was too long
   const asked = new Map<string, Model | undefined>();
+  const thorough = new Set<string>(); // models of which their provider was asked for a list
   let failedAt: string | undefined; // the turn whose summary came to nothing: it is not tried again in it
 
   zz.wrap(
@@ -88,10 +89,11 @@ export default (zz: Zz<typeof defaults>) => {
 
   // ── What the model takes in ──
 
-  async function windowOf({ model }: ChatRequest, tokens: number, ctx: Ctx): Promise<number | undefined> {
-    if (tokens < UNASKED && !ctx.chat.window) return windows.get(model);
-    if (!asked.has(model)) asked.set(model, await ctx.about.model(model).catch(() => undefined));
-    return windows.get(model) ?? asked.get(model)?.window;
+  async function windowOf({ model }: ChatRequest, quick: boolean, ctx: Ctx): Promise<number | undefined> {
+    if (!asked.has(model) || (!quick && !asked.get(model)?.window && !thorough.has(model)))
+      asked.set(model, await ctx.about.model(model, quick).catch(() => undefined));
+    if (!quick) thorough.add(model);
+    return windows.get(model) ?? asked.get(model)?.window ?? (model === ctx.chat.model ? ctx.chat.window : undefined);
   }
 
   /** Less than the window by what the answer needs. */
@@ -104,9 +106,9 @@ export default (zz: Zz<typeof defaults>) => {
   function learn(sent: ChatRequest, reply: Reply, ctx: Ctx): Reply {
     const tokens = reply.usage?.input;
     if (!tokens) return reply;
-    const weight = scale.request(counted(sent));
     const last = count.last(sent.model);
-    if (last && weight > last.weight && tokens < last.tokens / 1.5)
+    const kept = last && sent.messages.filter((one) => last.messages.has(one)).length === last.count;
+    if (kept && tokens < last.tokens / 1.5)
       ctx.note(
         `The server counted ${tokens} tokens, though more was sent than the ${last.tokens} before: it seems to drop what is too long. Tell zz how many it takes, with the setting "window".`,
       );
@@ -117,11 +119,11 @@ export default (zz: Zz<typeof defaults>) => {
   // ── Before a request ──
 
   async function fitted(request: ChatRequest, ctx: Ctx): Promise<ChatRequest> {
-    const window = await windowOf(request, estimate(request), ctx);
+    const chars = size(request); // which is more than its tokens: most requests need not be weighed
+    const window = await windowOf(request, chars < UNASKED, ctx);
     if (!window) return request;
-    const tokens = estimate(request);
     const most = mostOf(window, request, zz.config.compactAt);
-    if (tokens <= most) return request;
+    if (chars <= most || estimate(request) <= most) return request;
     const less = await compacted({ request, window, most, must: mostOf(window, request, FULL) }, ctx);
     if (estimate(less, count.last(request.model) ? 1 : DOUBT) > window) throw tooMuch(less, window);
     return less;
@@ -328,4 +330,14 @@ function largestThatFits(messages: readonly Message[], most: number): number {
     room -= size;
   }
   return Number.POSITIVE_INFINITY;
+}
+
+const size = ({ system, tools, messages }: ChatRequest): number =>
+  [...messages.map(sizeOf), system.length, JSON.stringify(tools).length].reduce((sum, one) => sum + one, 0);
+
+function sizeOf(message: Message): number {
+  const calls = message.role === "assistant" && message.calls?.length ? JSON.stringify(message.calls).length : 0;
+  const news = message.role === "user" ? Object.values(message.news ?? {}).join("").length : 0;
+  const images = ("images" in message && message.images?.length) || 0;
+  return message.text.length + calls + news + images * 2_000 + 10;
 }

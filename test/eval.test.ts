@@ -164,6 +164,13 @@ describe("claimsIn() finds", () => {
   test("what the answer's own code defines", () =>
     ok(claimsIn(`${FENCE}ts\nfunction drawAll() {}\n${FENCE}`).defines.has("drawAll")));
 
+  for (const piece of ["`", "](", "a.", "a+", "-a", "1.", "a/", "line 1 of ", "`` ` ", "\n- ", "```\n"])
+    test(`nothing in 200 kB of ${JSON.stringify(piece)}, in less than a second`, () => {
+      const started = performance.now();
+      equal(claimsIn(piece.repeat(200_000 / piece.length)).claims.length, 0);
+      ok(performance.now() - started < 1_000, `${performance.now() - started} ms`);
+    });
+
   test("its way through a paragraph of 200 kB in less than a second", () => {
     const started = performance.now();
     claimsIn(Array.from({ length: 12_000 }, (_, i) => `\`name_${i}()\` in src/f${i}.ts:3`).join(" "));
@@ -303,11 +310,21 @@ describe("/eval", { concurrency: 2 }, () => {
     const block = (said: string, ...code: string[]) => `${said}\n\n${FENCE}ts\n${code.join("\n")}\n${FENCE}\n`;
     const answer = [
       block("`src/table.ts` currently reads:", "export class RowTable {", "    rows:  string[] = [];", "    // …", "}"),
+      block(
+        "The end of `src/table.ts` is currently:",
+        "export class RowTable {",
+        "  dropRow(row: string): void {",
+        "  }",
+      ),
       block("`src/ui/cell.ts` currently reads:", "export const cell = (text: number) => text;"),
       block("Change `src/config.ts` to:", "export const madeUp = 1;"),
     ].join("\n");
     const { ran } = await evaluated(t, [answer], "/eval fast");
     match(ran.stderr, /^✓ `export class RowTable \{ …`: src\/table\.ts:6$/m);
+    match(
+      ran.stderr,
+      /^✗ `export class RowTable \{ …`: `dropRow\(row: string\): void \{` is not in it; nearest: src\/table\.ts:8 `addRow\(row/m,
+    );
     match(ran.stderr, /^✗ `export const cell.*nearest: src\/ui\/cell\.ts:1 `export const cell = \(text: string\)/m);
     doesNotMatch(ran.stderr, /madeUp/);
   });

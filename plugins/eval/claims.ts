@@ -42,12 +42,13 @@ const WELL_KNOWN =
 const SPOT = "(?:(?::|#L)(?<line>\\d+)(?:(?:-|–|\\.\\.)L?(?<end>\\d+)|:\\d+)?)?";
 const WHOLE_PATH = new RegExp(`^(?<path>[^\\s:#\`'"*?<>|{}$=;,()!]+)${SPOT}$`);
 const PLAIN_PATH = new RegExp(
-  `(?<![\\w/@.~:$<{-])(?<path>(?:\\.{1,2}/|~/|/)?[\\w@+-][\\w.@+-]*(?:/[\\w.@+-]+)*\\.(?:${EXTENSIONS}))${SPOT}(?![\\w/(]|\\.\\w)`,
+  `(?<![\\w/@.~:$<{+-])(?<path>(?:\\.{1,2}/|~/|/)?[\\w@+-][\\w.@+-]{0,80}(?:/[\\w.@+-]{1,80}){0,20}\\.(?:${EXTENSIONS}))${SPOT}(?![\\w/(]|\\.\\w)`,
   "gi",
 );
-const LINK = /\]\(<?([^)\s>]+)>?(?:\s+"[^"]*")?\)/g;
+const LINK = /\]\(<?([^()\s<>[\]]{1,300})>?(?:\s+"[^"]*")?\)/g;
 const CODE = /(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)/gs;
-const URL = /\b[a-z][a-z\d+.-]*:\/\/[^\s)>\]]+|\bwww\.\S+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+/gi;
+const URL =
+  /\b[a-z][a-z\d+.-]{0,20}:\/\/[^\s)>\]]+|\bwww\.\S+|(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+/gi;
 const PLACEHOLDER = /path\/to|\byour[-_]|\.\.\.|…|xxx|(?:^|\/)(?:foo|bar|baz|qux|example|my[-_]?\w*)\b/i;
 const VARIABLE = /(?:^|\/)(?:[A-Z]|NAME|FILE|DIR|FOLDER|PATH|ID|TOPIC|PLUGIN)(?:[/.]|$)/;
 const LIBRARY =

@@ -22,6 +22,7 @@ const ROUGH_LINES = 10; // where the answer itself says "around"
 const [ALMOST, NEARLY] = [0.3, 0.15]; // of the letters of a quote may differ; where it may be no quote
 const LONGEST_ROW = 160; // characters of it that are compared
 const MOST_PLACES = 300;
+const LEFT_OUT = /^(?:\W*(?:\.\.\.|…)|(?:\/\/|#|\/\*).*(?:\.\.\.|…))/;
 const MADE =
   /(?:^|\/)(?:node_modules|dist|build|out|target|coverage|tmp|logs?|\.next|\.cache|\.venv)(?:\/|$)|(?:^|\/)\.env(?:\.|$)|\.log$/;
 const AS_SOURCE: [RegExp, string[]][] = [
@@ -231,13 +232,12 @@ export async function evidence({ claims, defines }: Said, ctx: Ctx): Promise<Fin
     const [file] = locate(claim.path!, texts, ctx).files;
     const text = file && texts.flat().get(file);
     if (!text) return undefined; // the path's own line says so
-    const rows = unnumbered(claim.name.split("\n")).map((row) => squeezed(row).trim());
-    const told = rows.filter(
-      (row) => /[\w$]/.test(row) && !/^(?:\W*(?:\.\.\.|…)|(?:\/\/|#|\/\*).*(?:\.\.\.|…))/.test(row),
-    );
-    const wrong = told.filter((row) => !text.includes(row));
+    const told = unnumbered(claim.name.split("\n"))
+      .map((row) => row.trim())
+      .filter((row) => /[\w$]/.test(row) && !LEFT_OUT.test(row));
+    const wrong = told.filter((row) => !text.includes(squeezed(row)));
     if (!told.length) return undefined;
-    if (!wrong.length) return ["good", at({ path: file!, line: lineAt(text, text.indexOf(told[0]!)) })];
+    if (!wrong.length) return ["good", at({ path: file!, line: lineAt(text, text.indexOf(squeezed(told[0]!))) })];
     const near = nearestLine(wrong[0]!, [file!], ALMOST);
     const says = `\`${wrong[0]!.slice(0, 80)}\` is not in it${near ? `; nearest: ${near}` : ""}`;
     if (claim.sure) return ["bad", says];
@@ -262,23 +262,25 @@ export async function evidence({ claims, defines }: Said, ctx: Ctx): Promise<Fin
     return [sure ? "bad" : "open", `it stands nowhere like that; nearest: ${near}`];
   }
 
-  /** Among the places of the longest word of it, the one around which the text is most like it. */
+  /** Where a line is most like it, of those that hold one of its longest words. */
   function nearestLine(row: string, files: readonly string[], almost: number): string | undefined {
-    const wanted = row.slice(0, LONGEST_ROW);
-    const [longest = ""] = (wanted.match(/[\p{L}_$][\p{L}\p{N}_$]{2,}/gu) ?? []).sort((a, b) => b.length - a.length);
-    const before = wanted.indexOf(longest);
-    let [least, found, left] = [almost, "", MOST_PLACES];
-    for (const file of files) {
-      const text = texts.flat().get(file) ?? "";
-      for (let from = text.indexOf(longest); longest && from >= 0 && left; from = text.indexOf(longest, from + 1)) {
-        left--;
-        const start = Math.max(text.lastIndexOf("\n", from) + 1, from - before);
-        const [window = ""] = text.slice(start, from - before + wanted.length).split("\n");
-        const far = distance(wanted, window);
-        if (far < least) [least, found] = [far, spot(file, lineAt(text, from))];
+    const wanted = squeezed(row).trim().slice(0, LONGEST_ROW);
+    const words = [...wanted.matchAll(/[\p{L}_$][\p{L}\p{N}_$]{2,}/gu)].sort((a, b) => b[0].length - a[0].length);
+    for (const { 0: word, index: before } of words.slice(0, 3)) {
+      let [least, found, left] = [almost, "", MOST_PLACES];
+      for (const file of files) {
+        const text = texts.flat().get(file) ?? "";
+        for (let from = text.indexOf(word); from >= 0 && left; from = text.indexOf(word, from + 1)) {
+          left--;
+          const start = Math.max(text.lastIndexOf("\n", from) + 1, from - before);
+          const [window = ""] = text.slice(start, from - before + wanted.length).split("\n");
+          const far = distance(wanted, window);
+          if (far < least) [least, found] = [far, spot(file, lineAt(text, from))];
+        }
       }
+      if (found) return found;
     }
-    return found || undefined;
+    return undefined;
   }
 
   function spot(file: string, line: number): string {

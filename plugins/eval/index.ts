@@ -6,7 +6,11 @@ const USAGE = "say /eval, /eval N for the Nth last answer, /eval fast to do with
 const MOST_ROWS = { bad: 60, open: 25, good: 25 };
 const SIGNS = { bad: "✗", open: "?", good: "✓" };
 const WORDS = { bad: "wrong:", open: "unknown:", good: "holds:" }; // where signs are not wanted
-const TITLES = { bad: "do not hold", open: "cannot be known", good: "hold" };
+const TITLES = {
+  bad: ["does not hold", "do not hold"],
+  open: ["cannot be known", "cannot be known"],
+  good: ["holds", "hold"],
+};
 const ORDER = ["bad", "open", "good"] as const;
 const CHARS = { question: 6_000, answer: 24_000, evidence: 10_000 }; // that the model is sent
 const LEAST_WINDOW = 8_192;
@@ -38,10 +42,10 @@ async function check(rest: string, ctx: Ctx): Promise<void> {
 }
 
 function wish(rest: string): { count: number; fast: boolean } {
-  const [, before, count = "1", after] = /^(fast\b)?\s*([1-9]\d*)?\s*(fast)?$/.exec(rest.trim()) ?? [];
-  if (!/^(?:fast\b)?\s*(?:[1-9]\d*)?\s*(?:fast)?$/.test(rest.trim()))
-    throw new Error(`Cannot check '${rest}': ${USAGE}.`);
-  return { count: Number(count), fast: Boolean(before ?? after) };
+  const words = rest.split(/\s+/).filter(Boolean);
+  const [count = "1", ...more] = words.filter((word) => word !== "fast");
+  if (more.length || !/^[1-9]\d*$/.test(count)) throw new Error(`Cannot check '${rest}': ${USAGE}.`);
+  return { count: Number(count), fast: words.includes("fast") };
 }
 
 /** What was said on the way to an answer, beside calls, is none. */
@@ -74,41 +78,25 @@ async function look(answer: string, ctx: Ctx): Promise<string> {
     ctx.note(`The answer names nothing that could be looked up: no file, symbol, line or code.${left}`);
     return "It names nothing that could be looked up.";
   }
-  const rows = ORDER.flatMap((sign) =>
-    rowsOf(
-      found.filter((one) => one.sign === sign),
-      sign,
-      signs(ctx),
-    ),
-  );
-  ctx.note([`${summary(found)}${left}`, ...(await fitted(rows))].join("\n"));
-  return [
-    ...ORDER.flatMap((sign) =>
-      rowsOf(
-        found.filter((one) => one.sign === sign),
-        sign,
-        WORDS,
-      ),
-    ),
-    ...(left ? [left.trim()] : []),
-  ].join("\n");
+  ctx.note([`${summary(found)}${left}`, ...(await fitted(rowsOf(found, signs(ctx))))].join("\n"));
+  return [...rowsOf(found, WORDS), left.trim()].filter(Boolean).join("\n");
 }
 
 function summary(found: Finding[]): string {
-  const counts = ORDER.map((sign) => ({ sign, count: found.filter((one) => one.sign === sign).length }));
-  const parts = counts
-    .filter(({ count }) => count)
-    .map(
-      ({ sign, count }) =>
-        `${count} ${count === 1 ? TITLES[sign].replace(/^do /, "does ").replace(/^hold$/, "holds") : TITLES[sign]}`,
-    );
+  const parts = ORDER.flatMap((sign) => {
+    const count = found.filter((one) => one.sign === sign).length;
+    return count ? [`${count} ${TITLES[sign][count === 1 ? 0 : 1]}`] : [];
+  });
   return `The answer names ${found.length} thing${found.length === 1 ? "" : "s"}: ${parts.join(", ")}.`;
 }
 
-function rowsOf(found: Finding[], sign: Finding["sign"], signs: Record<Finding["sign"], string>): string[] {
-  const most = MOST_ROWS[sign];
-  const rows = found.slice(0, most).map(({ name, says }) => `${signs[sign]} ${name}: ${says}`.replace(/\s+/g, " "));
-  return [...rows, ...(found.length > most ? [`${signs[sign]} and ${found.length - most} more`] : [])];
+function rowsOf(found: Finding[], signs: typeof SIGNS): string[] {
+  return ORDER.flatMap((sign) => {
+    const own = found.filter((one) => one.sign === sign);
+    const most = MOST_ROWS[sign];
+    const rows = own.slice(0, most).map(({ name, says }) => `${signs[sign]} ${name}: ${says}`.replace(/\s+/g, " "));
+    return own.length > most ? [...rows, `${signs[sign]} and ${own.length - most} more`] : rows;
+  });
 }
 
 function signs({ settings }: Ctx): typeof SIGNS {

@@ -907,7 +907,8 @@ async function layersNow({ core, chat, ctx }: Place): Promise<Part[]> {
     const room = Math.min(budget, most);
     if (typeof text === "string") return fit(text.trim(), room);
     try {
-      const body = await within(Promise.resolve(text(ctx)), HOOK_LIMIT, tooLong(HOOK_LIMIT));
+      const made = text(ctx);
+      const body = made instanceof Promise ? await within(made, HOOK_LIMIT, tooLong(HOOK_LIMIT)) : made;
       return fit((body ?? "").trim(), room);
     } catch (error) {
       note(core, `Layer '${name}' of '${owner}' was left out: ${reason(error)}`);

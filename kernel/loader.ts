@@ -175,8 +175,8 @@ async function load(core: Core, plugin: Loaded, imported: Awaitable<any>): Promi
 
 /** What a plugin adds, held until all of it is there. Undefined: it failed. */
 async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>): Promise<Stage | undefined> {
-  const unload = new AbortController();
-  plugin.undo = [() => unload.abort()];
+  const unload = { controller: undefined as AbortController | undefined };
+  plugin.undo = [() => unload.controller?.abort()];
   let start = performance.now();
   const stage = openStage();
   try {
@@ -186,7 +186,7 @@ async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>): Prom
       throw fault("it has no default export to call. Write `export default (zz: Zz) => …`.");
     const made = configOf(core, plugin.name, exports);
     const config = made instanceof Promise ? await made : made;
-    const setup = exports.default(handle(core, plugin, config, unload.signal, stage));
+    const setup = exports.default(handle(core, plugin, config, unload, stage));
     if (setup instanceof Promise) await within(setup, LOAD_LIMIT, SLOW_LOAD);
   } catch (error) {
     await takeBack(plugin);
@@ -336,7 +336,7 @@ function handle(
   core: Core,
   plugin: Loaded,
   config: Awaited<ReturnType<typeof configOf>>,
-  signal: AbortSignal,
+  unload: { controller: AbortController | undefined },
   stage: Stage,
 ): Zz<any> {
   const owner = plugin.name;
@@ -344,7 +344,10 @@ function handle(
   many(core.configs, config);
   return {
     config: config.live,
-    signal,
+    get signal() {
+      unload.controller ??= new AbortController(); // most never ask for it
+      return unload.controller.signal;
+    },
     fetch: (url, init) => request(core, url, init),
     defer: (cleanup) => void plugin.undo.push(cleanup),
     state: (initial) => {
@@ -371,7 +374,7 @@ function handle(
     flag: (flag) => one("flag", core.flags, flag),
     key: (key) => one("key", core.keys, key),
     layer: (layer) => {
-      shaped("layer", layer);
+      if (plugin.from !== "zz") shaped("layer", layer);
       known("slot", layer.slot, SLOTS);
       many(core.layers, layer);
     },
@@ -392,7 +395,7 @@ function handle(
 
   function one<T extends { name: string }>(kind: keyof typeof SHAPES, all: Map<string, Owned<T>>, value: T): void {
     const { name } = value;
-    shaped(kind, value);
+    if (plugin.from !== "zz") shaped(kind, value);
     if (!IDENTIFIER.test(name) && kind !== "key")
       throw fault(`${kind} '${name}' has a name that providers refuse. Use letters, digits, _ and -.`);
     if (kind === "key" && !KEY_NAME.test(name))

@@ -16,12 +16,8 @@ export default (zz: Zz) => {
   zz.layer({ name: "runtime", slot: "turn", text: runtime });
 };
 
-function runtime({ chat, about, settings }: Ctx): string {
-  const tools = about.tools.length > 0;
-  const sandbox = settings.list().find(({ name }) => name === "shell.sandbox")?.value;
-  return [
+const runtime = ({ chat, about }: Ctx): string =>
+  [
     ...(chat.model ? [`Model: ${chat.model}`] : []), // a flag such as --prompt has none
-    `Tools: ${tools ? "on" : "off"}`,
-    ...(tools && sandbox === "off" ? ["Sandbox: off; commands can do whatever the person can"] : []),
+    `Tools: ${about.tools.length ? "on" : "off"}`,
   ].join("\n");
-}

@@ -254,7 +254,8 @@ describe("surroundings", { concurrency: 3 }, () => {
     equal(layer((await told(place())).system, "RUNTIME"), "Model: openai/m\nTools: on");
     equal(layer((await told(place(), ["--no-tools"])).system, "RUNTIME"), "Model: openai/m\nTools: off");
     const where = having({ "../home/zz.config.json": '{"shell":{"sandbox":"off"}}' });
-    match(layer((await told(where)).system, "RUNTIME")!, /^Sandbox: off/m);
+    match(layer((await told(where)).system, "SANDBOX")!, /^Off: commands/);
+    equal(layer((await told(place())).system, "SANDBOX"), undefined);
   });
 
   test("the folder, the system and the shell stand before what may change", async () => {

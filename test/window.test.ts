@@ -148,7 +148,15 @@ describe("a full window", { concurrency: 2 }, () => {
   test("a window that the tools alone fill is said in a sentence, and nothing is sent", async () => {
     const fake = await strictOpenAI(2_000, [say("x")], false);
     after(fake.close);
-    const ran = await zz(talked(0, { window: 2_000 }), ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "hello"]);
+    const ran = await zz(talked(0, { window: 2_000 }), [
+      "-m",
+      "openai/m",
+      "--base-url",
+      fake.url,
+      "--key",
+      "x",
+      "hello",
+    ]);
     equal(ran.code, 1);
     match(
       ran.stderr,

@@ -34,6 +34,14 @@ export default (zz: Zz<typeof defaults>) => {
     run: (args, ctx) => run(args, ctx, zz.config),
   });
 
+  zz.layer({
+    name: "sandbox",
+    slot: "turn",
+    text: ({ about }) =>
+      zz.config.sandbox === "off" && about.tools.some(({ name }) => name === "run_command")
+        ? "Off: commands can do whatever the person can."
+        : undefined,
+  });
   zz.flag({
     name: "judge",
     value: "COMMAND",

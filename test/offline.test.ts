@@ -178,7 +178,7 @@ for (const [prompt, file, start] of [
   ["where is the gate?", "kernel/gate.ts", "export async function gate("],
   ["which function is the readline loop", "zz.ts", "async function repl("],
   ["definition of LiveChat", "zz.ts", "export interface LiveChat"],
-  ["where is SLOTS", "zz.ts", "const SLOTS"],
+  ["where is SLOTS", "zz.ts", "export const SLOTS"],
   ["where is subjectOf?", "plugins/offline.ts", "function subjectOf("],
 ] as const)
   test(`offline: in zz's own folder ${JSON.stringify(prompt)} finds ${file} at its real line`, async () => {

@@ -167,7 +167,7 @@ describe("Ollama", { concurrency: 3 }, () => {
       [],
       65_536,
     ],
-    ["the model's own num_ctx wins, smaller", { parameters: 'num_ctx 4096\nstop "<|end|>"' }, [], 4_096],
+    ["the model's own num_ctx wins, smaller", { parameters: 'num_ctx 4096\nstop "<|end|>"' }, ["--no-tools"], 4_096],
     ["num_ctx inside another parameter's text is none", { parameters: 'stop "num_ctx 5"' }, [], 32_768],
     ["an old server that tells no capabilities", { capabilities: null, trained: 16_384 }, [], 16_384],
     ["what the person sets goes before all", { parameters: "num_ctx 4096" }, ["-o", "num_ctx", "12000"], 12_000],

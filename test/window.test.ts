@@ -203,7 +203,7 @@ describe("a provider that says it is too long", { concurrency: 2 }, () => {
     ],
     ["the prompt is longer than the context length currently available to the model", 0],
     ["`inputs` tokens + `max_new_tokens` must be <= 8192. Given: 9000 `inputs` tokens", 8_192, 422],
-    ["input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000", 20_000],
+    ["input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000", 200_000],
     [
       "Request too large for gpt on tokens per minute (TPM): Limit 30000, Requested 40000. maximum context length",
       undefined,

@@ -5,7 +5,7 @@ import type { ChatRequest, Compaction, Ctx, Message, Model, Reply, Zz } from "zz
 import { counts, scales } from "./count.ts";
 import { overflow } from "./overflow.ts";
 import { allResults, staleResults, type Texts } from "./stale.ts";
-import { filesChanged, notesIn, question, told } from "./summary.ts";
+import { ends, filesChanged, notesIn, question, told } from "./summary.ts";
 
 export const defaults = { compactAt: 0.8, turns: 2, words: 350 };
 export const settings = {
@@ -28,6 +28,8 @@ const LARGEST_RESULTS = 0.5; // of the window, for the results of one round
 const LEAST = 200; // characters that stay of a text when nothing else helps
 const SHORTER = [40_000, 10_000, 3_000, 1_000, LEAST];
 const SUMMARY_SHARE = 0.6; // of the window, for what is to be summarised
+const LONG_WORD = 12; // characters: notes that are longer than they should be are cut
+const SHRUNK = 0.9; // times what leaves; notes that are not shorter than that are none
 const SOME_WINDOW = 32_000; // for that alone, where nobody tells
 const FULL = 0.95; // of the window: what is less may be sent when there is no better way
 const DOUBT = 0.6; // times what nobody has counted yet: only what is surely too much is not even tried
@@ -89,11 +91,13 @@ export default (zz: Zz<typeof defaults>) => {
 
   // ── What the model takes in ──
 
-  async function windowOf({ model }: ChatRequest, quick: boolean, ctx: Ctx): Promise<number | undefined> {
+  async function windowOf({ model, options }: ChatRequest, quick: boolean, ctx: Ctx): Promise<number | undefined> {
     if (!asked.has(model) || (!quick && !asked.get(model)?.window && !thorough.has(model)))
       asked.set(model, await ctx.about.model(model, quick).catch(() => undefined));
     if (!quick) thorough.add(model);
-    return windows.get(model) ?? asked.get(model)?.window ?? (model === ctx.chat.model ? ctx.chat.window : undefined);
+    const set = Number(options.num_ctx) || undefined; // the person's word goes before the provider's
+    const chat = model === ctx.chat.model ? ctx.chat.window : undefined;
+    return windows.get(model) ?? set ?? asked.get(model)?.window ?? chat;
   }
 
   /** Less than the window by what the answer needs. */
@@ -197,13 +201,14 @@ export default (zz: Zz<typeof defaults>) => {
     const reply = await ctx.request({ task: "summary", ...ask }).catch((error: Error) => {
       throw ctx.signal.aborted ? error : refuse(error.message.replace(/[.\s]+$/, ""));
     });
-    const notes = reply.text.trim();
+    const said = reply.text.trim();
     if (reply.calls.length) throw refuse("the model called a tool instead");
-    if (!notes) throw refuse("the model answered with nothing");
-    const text = told(notes, turns, filesChanged(ctx.files.changes(), before?.files ?? ""));
-    const summary: Message = { role: "user", text };
+    if (!said) throw refuse("the model answered with nothing");
     const gone = weightOf(chat.messages.slice(0, upTo));
-    if (scale.message(summary) > gone * 0.9) throw refuse("the notes are no shorter than what they stand for");
+    const files = filesChanged(ctx.files.changes(), before?.files ?? "");
+    const whole: Message = { role: "user", text: told(said, turns, files) };
+    if (scale.message(whole) > gone * SHRUNK) throw refuse("the notes are no shorter than what they stand for");
+    const text = told(ends(said, words * LONG_WORD), turns, files);
     chat.compact({ upTo, summary: text });
     return turns === 1 ? "The first turn is" : `The first ${turns} turns are`;
   }

@@ -20,6 +20,12 @@ const WORDS = new RegExp(
   ].join("|"),
   "i",
 );
+/** Where such an error names the limit; the first that fits. */
+const LIMITS = [
+  /(?:maximum context length|maximum prompt length|context length|context size|context window)[^\d.]{0,40}(\d[\d,_]*)/i,
+  /(?:must be <=|limit of|allowed|maximum(?: of| is)?)[^\d.]{0,4}(\d[\d,_]*)/i,
+  /> *(\d[\d,_]*)/,
+];
 const [LEAST, MOST] = [256, 20_000_000]; // tokens that a window has
 
 /** Tokens that the model takes in, 0 where the error does not tell; undefined: it says something else. */
@@ -27,7 +33,6 @@ export function overflow(error: { message?: unknown; status?: unknown } | undefi
   const message = String(error?.message ?? "");
   if (error?.status === 429 || VETO.test(message)) return undefined;
   if (!WORDS.test(message) && error?.status !== 413) return undefined;
-  const numbers = [...message.matchAll(/\d[\d,_]*/g)].map(([digits]) => Number(digits.replace(/[,_]/g, "")));
-  const windows = numbers.filter((number) => number >= LEAST && number <= MOST && number !== error?.status);
-  return windows.length ? Math.min(...windows) : 0; // of the limit and what was sent, the limit is the smaller
+  const numbers = LIMITS.map((limit) => Number(limit.exec(message)?.[1]?.replace(/[,_]/g, "")));
+  return numbers.find((number) => number >= LEAST && number <= MOST) ?? 0;
 }

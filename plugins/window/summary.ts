@@ -35,7 +35,7 @@ function line(message: Message, each: number): string {
   return [message.text && `ASSISTANT: ${ends(message.text, each)}`, ...calls].filter(Boolean).join("\n");
 }
 
-function ends(text: string, most: number): string {
+export function ends(text: string, most: number): string {
   if (text.length <= most) return text;
   const [head, tail] = [Math.floor(most * 0.7), Math.floor(most * 0.2)];
   return `${text.slice(0, head)} […] ${text.slice(text.length - tail)}`;

@@ -3,6 +3,7 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { spawn } from "@lydell/node-pty";
 import { codeBlocks } from "../../plugins/answer.ts";
 import { shown } from "../../plugins/config.ts";
@@ -573,6 +574,7 @@ describe("help and templates", { concurrency: 2 }, () => {
     );
     await gives("/help sessions", "/sessions [WHAT …]\n  the saved conversations");
     term.resize(80, 100);
+    await sleep(300); // zz hears of it by a signal
     await gives("/help", /\/retry +take back your last message[\s\S]*ctrl\+z +undo/);
   });
 

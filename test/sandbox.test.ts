@@ -197,7 +197,9 @@ test("a sandboxed command has a /tmp of its own, which lasts until the sandbox i
 test("closing a sandbox leaves nothing behind", async (t) => {
   const { TMPDIR } = process.env;
   t.after(() => (TMPDIR === undefined ? delete process.env.TMPDIR : (process.env.TMPDIR = TMPDIR)));
-  process.env.TMPDIR = fs.mkdtempSync(join(base, "tmp-")); // others may open a sandbox just now
+  process.env.TMPDIR = fs.mkdtempSync("/tmp/zz-box-"); // in /tmp: a sandbox that others open just now covers its sockets elsewhere
+  const folder = process.env.TMPDIR;
+  t.after(() => fs.rmSync(folder, { recursive: true, force: true }));
   const sandbox = await openSandbox({ root, write: [], hide: [], net: ["127.0.0.1"] });
   await run("mkdir -p /tmp/a/b; chmod 500 /tmp/a", sandbox);
   equal(fs.readdirSync(process.env.TMPDIR).length, 1);

@@ -45,10 +45,11 @@ interface Disk {
   /** By file name: the whole lines, as bytes. A torn end is not among them. */
   files: Map<string, string>;
   messages: any[];
+  news: string[]; // what the model was told with a message
   torn: number;
 }
 function disk(where: Place): Disk {
-  const found: Disk = { files: new Map(), messages: [], torn: 0 };
+  const found: Disk = { files: new Map(), messages: [], news: [], torn: 0 };
   const folder = join(where.home, "sessions");
   if (!fs.existsSync(folder)) return found;
   for (const name of fs.readdirSync(folder).filter((name) => name.endsWith(".jsonl"))) {
@@ -67,13 +68,14 @@ function disk(where: Place): Disk {
       "each entry once, in order",
     );
     found.messages.push(...entries.flatMap(({ message }) => (message ? [message] : [])));
+    for (const { news = {} } of entries) found.news.push(...(Object.values(news) as string[]));
   }
   return found;
 }
 
 /** What a server was told, and is not on the disk. What repair() put in for an interrupted call was never said. */
-function missing(told: any[], { messages }: Disk): string[] {
-  const users = messages.filter(({ role }) => role === "user").map(({ text }) => text);
+function missing(told: any[], { messages, news }: Disk): string[] {
+  const users = [...news, ...messages.filter(({ role }) => role === "user").map(({ text }) => text)];
   const said = new Set(messages.filter(({ role }) => role === "assistant").map(({ text }) => text));
   const calls = new Set(messages.flatMap((message) => message.calls?.map(({ id }: any) => id) ?? []));
   const results = new Map(messages.filter(({ role }) => role === "tool").map(({ id, text }) => [id, text]));

@@ -239,7 +239,7 @@ export const SLOTS = ["identity", "rules", "project", "memory", "turn"] as const
 export interface Provider {
   name: string;
   models(signal: AbortSignal, endpoint: Endpoint): Promise<Model[]>;
-  model?(id: string, signal: AbortSignal, endpoint: Endpoint): Awaitable<Model | undefined>; // one of them, where a turn can wait for that
+  model?(id: string, patience: () => AbortSignal, endpoint: Endpoint): Awaitable<Model | undefined>; // one of them, where a turn can wait for that
   chat(request: ChatRequest, signal: AbortSignal): AsyncIterable<Delta>;
   /**
    * The model to use when nobody named one. A string at once (a key is set) goes before a promise (a local server
@@ -946,7 +946,7 @@ const layerKey = ({ owner, name }: Part): string => `${owner}/${name}`;
 async function tell(place: Place): Promise<string> {
   const { core, chat } = place;
   const { prompt, news } = await brief(place);
-  if (JSON.stringify(prompt) !== JSON.stringify(chat.prompt)) keepPrompt(core, chat, prompt);
+  if (!chat.prompt || JSON.stringify(prompt) !== JSON.stringify(chat.prompt)) keepPrompt(core, chat, prompt);
   if (news.length) keepNews(core, chat, Object.fromEntries(news.map((part) => [layerKey(part), part.text])));
   return prompt.map(({ text }) => text).join("\n\n");
 }

@@ -148,9 +148,11 @@ export async function modelNamed(core: Core, model: string, quick = false): Prom
   if (known) return known;
   const provider = providerNamed(core, model);
   const id = model.slice(provider.name.length + 1);
-  const [signal, endpoint] = [AbortSignal.timeout(PATIENCE), endpointOf(core, provider.name)];
-  const one = await (async () => provider.model?.(id, signal, endpoint))().catch(() => undefined);
-  const all = one?.window || quick ? [] : await provider.models(signal, endpoint).catch(() => []);
+  if (quick && !provider.model) return undefined;
+  const endpoint = endpointOf(core, provider.name);
+  const patience = () => AbortSignal.timeout(PATIENCE);
+  const one = await (async () => provider.model?.(id, patience, endpoint))().catch(() => undefined);
+  const all = one?.window || quick ? [] : await provider.models(patience(), endpoint).catch(() => []);
   const found = all.find((other) => other.id === id) ?? one;
   const window = found?.window ?? core.options.settings.window;
   if (!found && !window) return undefined;

@@ -194,7 +194,7 @@ async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>): Prom
     if (core.options.debug) plugin.failure += `\n${(error as Error)?.stack}`;
   }
   plugin.ms += performance.now() - start;
-  if (plugin.from !== "zz") plugin.stamps = stampsOf(plugin);
+  if (plugin.version) plugin.stamps = stampsOf(plugin); // of the first load nobody asks but a prompt
   return plugin.failure ? undefined : stage;
 }
 
@@ -266,6 +266,7 @@ async function refresh(core: Core): Promise<Reloaded[]> {
   }
   for (const found of present) {
     const old = core.plugins.find(({ file }) => file === found.file);
+    if (old && !old.stamps.size) old.stamps = stampsOf(old);
     if (old && [...old.stamps].every(([file, stamp]) => stampOf(file) === stamp)) continue;
     done.push(await renew(core, found, old));
   }
@@ -300,6 +301,7 @@ const SETTLED = 40; // ms without another change: editors write a file in severa
 /** Tells when a file of a plugin was saved. What it misses is found before the next line. */
 export function watchPlugins(core: Core, saved: () => void): { aim(): void; close(): void } {
   const watched = new Map<string, fs.FSWatcher>();
+  for (const plugin of core.plugins) if (plugin.from !== "zz" && !plugin.stamps.size) plugin.stamps = stampsOf(plugin);
   let soon: NodeJS.Timeout | undefined;
   aim();
   return { aim, close };

@@ -33,7 +33,7 @@ export default (zz: Zz<typeof defaults>) => {
     },
 
     /** The chat asks for the same, once. */
-    model: (id, signal, endpoint) => one(id, signal, endpoint),
+    model: (id, patience, endpoint) => one(id, patience(), endpoint),
 
     async models(signal, endpoint) {
       return Promise.all((await tags(signal, endpoint)).map(({ id }) => one(id, signal, endpoint)));

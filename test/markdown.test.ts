@@ -262,11 +262,12 @@ function someMarkdown(): fc.Arbitrary<string> {
 test("no line is wider than the width, none leaves a style open, none ends with a space, whatever the Markdown", () => {
   let seen = 0;
   fc.assert(
-    fc.property(someMarkdown(), fc.integer({ min: 32, max: 90 }), (markdown, columns) => {
+    fc.property(someMarkdown(), fc.integer({ min: 24, max: 90 }), (markdown, columns) => {
       const output = dark(markdown, columns, true);
       for (const line of output.split("\n")) {
         seen++;
-        ok(width(strip(line)) <= columns, `${columns}: ${strip(line)}`);
+        const oneWord = /^[\s│•\d.[\]x]*\S+$/.test(strip(line)); // which is never cut, so deep in a list it may stick out
+        ok(width(strip(line)) <= columns || (columns < 32 && oneWord), `${columns}: ${strip(line)}`);
         deepEqual(openAfter(line), [], JSON.stringify(line));
         ok(!/\s$/.test(strip(line)), JSON.stringify(line));
       }

@@ -87,7 +87,24 @@ export interface Zz<C = {}> {
   /** Changes what passes; a throw refuses. `limit` is for its own time, without what it waits for in next(). */
   wrap<K extends keyof Steps>(step: K, around: Around<Steps[K]>, order?: "first" | "last", limit?: number): void;
   defer(cleanup: () => Awaitable<void>): void; // on unload, last in first out
-  fetch(url: string, init?: RequestInit): Promise<Response>; // an answer that is not 2xx throws, in the server's own words
+  fetch(url: string, request?: HttpRequest): Promise<HttpAnswer>; // an answer that is not 2xx throws, in the server's own words
+}
+
+/** The part of the built-in fetch that providers need; it loads in a tenth of the time. */
+export interface HttpRequest {
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string | Uint8Array | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+export interface HttpAnswer {
+  readonly ok: boolean;
+  readonly status: number;
+  readonly headers: { get(name: string): string | null };
+  readonly body: AsyncIterable<Uint8Array>;
+  text(): Promise<string>;
+  json(): Promise<unknown>;
 }
 
 /** What a running tool, command or layer reaches: the turn, not the kernel. */
@@ -1760,7 +1777,6 @@ async function repl(core: Core, open: Opening, first: Prompt, atStop: AtStop): P
   core.atLimit = async (why) => (await keyboard.ask(`Stopped: ${why}. Go on? [y/N] `, "yn")) === "y";
   process.removeAllListeners("uncaughtException").on("uncaughtException", (error) => keyboard.aside(astray(error)));
 
-  performance.setResourceTimingBufferSize(0); // fetch would note down every request
   const waits = !first.words;
   if (waits) await keyboard.prompt();
   const opened = open().then(async (opened) => {

@@ -6,6 +6,8 @@ import {
   type Fault,
   type Finish,
   fault,
+  type HttpAnswer,
+  type HttpRequest,
   jsonOrText,
   newId,
   type Reply,
@@ -14,6 +16,7 @@ import {
   type Usage,
   usage,
 } from "../zz.ts";
+import { send } from "./http.ts";
 
 /**
  * Drains one provider stream into a whole reply. Servers differ in all that matters here: indexes missing or
@@ -46,8 +49,7 @@ export async function collect(
       throw fault("The server answered with nothing. Try again.", { transient: true });
     if (!finish) throw fault(CUT_OFF, { transient: true });
   } catch (error) {
-    const { code } = ((error as Error)?.cause ?? {}) as { code?: string };
-    const cut = /^(UND_ERR|ECONN|EPIPE|HPE_|Z_)/.test(code ?? "");
+    const cut = /^(ECONN|EPIPE|ETIMEDOUT|HPE_|Z_)/.test((error as NodeJS.ErrnoException)?.code ?? "");
     throw Object.assign(cut ? fault(CUT_OFF, { transient: true }) : (error as Fault), { partial: { text, thinking } });
   }
   const calls = drafts.filter((draft) => draft.name || draft.args).map((draft) => finished(draft, finish === "length"));
@@ -187,31 +189,32 @@ function isQuoted(before: string): boolean {
   return before.split("```").length % 2 === 0 || line.split("`").length % 2 === 0;
 }
 
-/** fetch for providers: what goes wrong on the way, and answers that are not 2xx, become sentences with the server's own words. */
-export async function request(core: Core, url: string, init: RequestInit = {}): Promise<Response> {
+/** Requests of providers: what goes wrong on the way, and answers that are not 2xx, become sentences with the server's own words. */
+export async function request(core: Core, url: string, init: HttpRequest = {}): Promise<HttpAnswer> {
   if (core.options.dry) {
     const body = typeof init.body === "string" ? JSON.parse(init.body) : undefined;
     throw fault(`Nothing is sent to '${url}' in a dry run.`, body?.messages ? { dry: body } : {});
   }
   if (!URL.canParse(url)) throw usage(`Cannot reach '${url}': not a URL. Check --base-url.`);
   const { host } = new URL(url);
-  const response = await fetch(url, init).catch((error) => {
-    throw init.signal?.aborted ? error : networkFault(error, host);
+  const response = await send(url, init).catch((error) => {
+    throw init.signal?.aborted || error.exit ? error : networkFault(error, host);
   });
   if (response.ok) return response;
   const failed = answerFault(`${host} answered ${response.status}`, await beginning(response), response);
-  const key = /Bearer (\S{4,})/.exec(new Headers(init.headers).get("authorization") ?? "")?.[1];
+  const sent = Object.entries(init.headers ?? {}).find(([name]) => /^authorization$/i.test(name))?.[1];
+  const key = /Bearer (\S{4,})/.exec(sent ?? "")?.[1];
   if (key) failed.message = failed.message.replaceAll(key, "…"); // some servers repeat it
   throw failed;
 }
 
 /** Enough of an error to read it; a server may send it without end. */
-async function beginning({ body }: Response): Promise<string> {
+async function beginning({ body }: HttpAnswer): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
   try {
-    for await (const bytes of body ?? []) {
-      text += decoder.decode(bytes as Uint8Array, { stream: true });
+    for await (const bytes of body) {
+      text += decoder.decode(bytes, { stream: true });
       if (text.length > LONGEST_ERROR) break;
     }
   } catch {} // cut off: what came will do
@@ -225,21 +228,18 @@ const NETWORK: Record<string, string> = {
   ENOTFOUND: "no such host. Check --base-url and the network.",
   EAI_AGAIN: "its name could not be looked up. Check the network.",
   ECONNRESET: "the connection was closed. Try again.",
-  UND_ERR_SOCKET: "the connection was closed. Try again.",
+  EPIPE: "the connection was closed. Try again.",
   ETIMEDOUT: "no answer in time. Try again.",
-  UND_ERR_CONNECT_TIMEOUT: "no answer in time. Try again.",
-  UND_ERR_HEADERS_TIMEOUT: "no answer in time. Try again.",
 };
 
 function networkFault(error: unknown, where: string): Fault {
-  const cause = ((error as Error)?.cause ?? error) as Error & { code?: string; errors?: { code?: string }[] };
-  const code = cause?.code ?? cause?.errors?.[0]?.code ?? "";
-  const why = NETWORK[code] ?? `${cause?.message || reason(error)}. Check --base-url and the network.`;
+  const { code = "", message } = error as NodeJS.ErrnoException;
+  const why = NETWORK[code] ?? `${message || reason(error)}. Check --base-url and the network.`;
   return fault(`Cannot reach '${where}': ${why}`, { transient: code !== "" && !/CERT|SSL|TLS|ERR_INVALID/.test(code) });
 }
 
 /** A server's refusal. Its body has one of a dozen shapes (a string, a list, flat, nested); a web page is one too. */
-function answerFault(what: string, body: unknown, response?: Response): Fault {
+function answerFault(what: string, body: unknown, response?: HttpAnswer): Fault {
   let parsed: any = typeof body === "string" ? jsonOrText(body) : body;
   if (Array.isArray(parsed)) parsed = parsed[0];
   const inner = parsed?.error ?? parsed?.detail ?? parsed;
@@ -276,7 +276,8 @@ function answerFault(what: string, body: unknown, response?: Response): Fault {
 }
 
 /** In ms; NaN when the server names no time. */
-function retryAfter(headers = new Headers()): number {
+function retryAfter(headers?: HttpAnswer["headers"]): number {
+  if (!headers) return Number.NaN;
   const ms = Number(headers.get("retry-after-ms") ?? Number.NaN);
   if (ms >= 0) return ms;
   const value = headers.get("retry-after") || Number.NaN;

@@ -1,6 +1,6 @@
 // Ollama's own API: the window and the capabilities come from `show`, and num_ctx is sent, since without it Ollama
 // takes a small default and drops the oldest messages in silence.
-import type { ChatRequest, Delta, Endpoint, Message, Model, Zz } from "zz";
+import type { ChatRequest, Delta, Endpoint, HttpAnswer, Message, Model, Zz } from "zz";
 
 export const defaults = { window: 32_768 };
 export const settings = {
@@ -169,11 +169,11 @@ function toWire(message: Message) {
 }
 
 /** Lines of JSON. The last has `done`; a failure on the way is a line `{"error": …}` under status 200. */
-async function* read(response: Response): AsyncGenerator<Delta> {
+async function* read(response: HttpAnswer): AsyncGenerator<Delta> {
   const decoder = new TextDecoder();
   let rest = "";
-  for await (const bytes of response.body ?? []) {
-    const lines = (rest + decoder.decode(bytes as Uint8Array, { stream: true })).split("\n");
+  for await (const bytes of response.body) {
+    const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
     rest = lines.pop()!;
     for (const line of lines) if (line.trim()) yield* deltas(line);
   }

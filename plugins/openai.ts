@@ -2,7 +2,7 @@
 // package: that one throws away error bodies that are not `{"error": …}`, ends in silence on a stream that was cut
 // off, and stops at the first line that is not JSON. Its types are used, its code is not.
 import type { ChatCompletionMessageParam } from "openai/resources/chat/completions";
-import type { ChatRequest, Delta, Endpoint, Image, Message, Zz } from "zz";
+import type { ChatRequest, Delta, Endpoint, HttpAnswer, Image, Message, Zz } from "zz";
 
 const OFFICIAL = "https://api.openai.com/v1";
 
@@ -65,7 +65,7 @@ export default (zz: Zz<typeof defaults>) => {
       const response = await send();
       yield* read(response);
 
-      async function send(): Promise<Response> {
+      async function send(): Promise<HttpAnswer> {
         for (;;) {
           const body = bodyOf(request, without);
           try {
@@ -216,7 +216,7 @@ function withImages(text: string, images: { type: string; base64: string }[] = [
 const LONGEST_LINE = 64 * 1024 * 1024;
 
 /** The stream as deltas: server-sent events, or one JSON body from servers that do not stream. */
-async function* read(response: Response): AsyncGenerator<Delta> {
+async function* read(response: HttpAnswer): AsyncGenerator<Delta> {
   const { createParser } = await import("eventsource-parser");
   const decoder = new TextDecoder();
   let events: { event?: string | undefined; data: string }[] = [];
@@ -229,8 +229,8 @@ async function* read(response: Response): AsyncGenerator<Delta> {
     onComment: () => events.push({ event: "alive", data: "" }),
     onError: (error) => (strays += `${error.line ?? ""}\n`),
   });
-  for await (const bytes of response.body ?? []) {
-    const text = rest + decoder.decode(bytes as Uint8Array, { stream: true });
+  for await (const bytes of response.body) {
+    const text = rest + decoder.decode(bytes, { stream: true });
     const end = Math.max(text.lastIndexOf("\n"), text.lastIndexOf("\r")) + 1;
     parser.feed(text.slice(0, end));
     rest = text.slice(end);

@@ -41,8 +41,8 @@ export async function pull(
   let rest = "";
   let last: Line = {};
   let drawn = 0;
-  for await (const bytes of response.body ?? []) {
-    const lines = (rest + decoder.decode(bytes as Uint8Array, { stream: true })).split("\n");
+  for await (const bytes of response.body) {
+    const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
     rest = lines.pop()!;
     for (const line of lines) if (line.trim()) take(JSON.parse(line));
   }

@@ -1,0 +1,210 @@
+// Requests of providers, against servers on loopback: what comes, what goes where, how it ends.
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer as createSecure } from "node:https";
+import { type AddressInfo, createServer as createSocket, type Server } from "node:net";
+import { after, test } from "node:test";
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
+import { send } from "../kernel/http.ts";
+import { place, zz } from "./run.ts";
+
+type Answering = (request: IncomingMessage & { body: string }, response: ServerResponse) => void;
+
+async function open(server: Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  after(() => server.close());
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const serve = async (answer: Answering): Promise<string> => `http://${await open(createServer(take(answer)))}`;
+
+const take = (answer: Answering) => async (request: IncomingMessage, response: ServerResponse) => {
+  let body = "";
+  for await (const piece of request) body += piece;
+  answer(Object.assign(request, { body }), response);
+};
+
+const PACKED: [name: string, pack: (text: string) => Buffer][] = [
+  ["gzip", gzipSync],
+  ["x-gzip", gzipSync],
+  ["deflate", deflateSync],
+  ["br", brotliCompressSync],
+  ["zstd", zstdCompressSync],
+  ["identity", Buffer.from],
+];
+for (const [name, pack] of PACKED)
+  test(`An answer packed with ${name} is unpacked`, async () => {
+    const text = "äöü 🙂 ".repeat(20_000);
+    const url = await serve((_, response) => response.setHeader("content-encoding", name).end(pack(text)));
+    equal(await (await send(url)).text(), text);
+  });
+
+test("A request arrives as it was given: method, headers, body and its length", async () => {
+  const url = await serve(({ method, headers, body, url }, response) =>
+    response.end(JSON.stringify({ method, headers, body, url })),
+  );
+  const request = { method: "POST", headers: { authorization: "Bearer k" }, body: "äh 🙂" };
+  const { method, headers, body, url: path } = (await (await send(`${url}/v1/x?a=b`, request)).json()) as any;
+  deepEqual([method, path, body], ["POST", "/v1/x?a=b", "äh 🙂"]);
+  deepEqual([headers.authorization, headers["content-length"], headers["user-agent"]], ["Bearer k", "8", "zz"]);
+  equal(headers["transfer-encoding"], undefined);
+});
+
+test("An answer's headers are found whatever their case; one that is not there is null", async () => {
+  const url = await serve((_, response) => response.setHeader("Retry-After", "7").writeHead(429).end());
+  const { ok, status, headers } = await send(url);
+  deepEqual([ok, status, headers.get("RETRY-after"), headers.get("x")], [false, 429, "7", null]);
+});
+
+const MOVED: [status: number, method: string, arrives: string | RegExp][] = [
+  [301, "GET", "GET"],
+  [302, "GET", "GET"],
+  [307, "GET", "GET"],
+  [308, "GET", "GET"],
+  [307, "POST", "POST body"],
+  [308, "POST", "POST body"],
+  [303, "POST", "GET"],
+  [301, "POST", /Cannot reach '.*': it has moved to 'http.*\/there'\. Give that address\./],
+  [302, "POST", /it has moved to/],
+];
+for (const [status, method, arrives] of MOVED)
+  test(`${method} to an address that moved with ${status}`, async () => {
+    const url = await serve((request, response) =>
+      request.url === "/there"
+        ? response.end(`${request.method} ${request.body}`.trim())
+        : response.writeHead(status, { location: "/there" }).end("moved"),
+    );
+    const asked = send(`${url}/here`, { method, ...(method === "POST" && { body: "body" }) });
+    if (arrives instanceof RegExp) await rejects(asked, arrives);
+    else equal(await (await asked).text(), arrives);
+  });
+
+test("A key is not sent on to another server, only to the same one", async () => {
+  const other = await serve(({ headers }, response) => response.end(JSON.stringify(headers)));
+  const url = await serve(({ url, headers }, response) => {
+    if (url === "/same") response.end(JSON.stringify(headers));
+    else response.writeHead(307, { location: url === "/a" ? "/same" : other }).end();
+  });
+  const headers = { Authorization: "Bearer secret", "x-api-key": "secret", accept: "text/plain" };
+  equal(((await (await send(`${url}/a`, { headers })).json()) as any).authorization, "Bearer secret");
+  const far = await (await send(`${url}/b`, { headers })).text();
+  ok(far.includes("text/plain") && !far.includes("secret"), far);
+});
+
+test("An address that moves for ever is given up with a sentence", async () => {
+  const url = await serve((_, response) => response.writeHead(302, { location: "/again" }).end());
+  await rejects(send(url), /from one address to the next without end/);
+});
+
+test("A connection that was kept and is closed by then is made anew", async () => {
+  let asked = 0;
+  const listening = createSocket((socket) => {
+    let first = true;
+    socket.on("error", () => {});
+    socket.on("data", () => {
+      asked++;
+      if (!first) return socket.resetAndDestroy();
+      first = false;
+      socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+    });
+  });
+  const url = `http://${await open(listening)}`;
+  for (let i = 0; i < 3; i++) equal(await (await send(url, { method: "POST", body: "x" })).text(), "ok");
+  equal(asked, 5); // the second and the third were each sent twice
+});
+
+test("A new connection that is reset is not asked again", async () => {
+  let asked = 0;
+  const listening = createSocket((socket) => {
+    asked++;
+    socket.on("error", () => {}).on("data", () => socket.resetAndDestroy());
+  });
+  await rejects(send(`http://${await open(listening)}`), { code: "ECONNRESET" });
+  equal(asked, 1);
+});
+
+for (const when of ["before it began", "before an answer", "in mid-answer"])
+  test(`An abort ${when} ends it with the abort's own reason and closes the connection`, async () => {
+    const stop = new AbortController();
+    const why = new Error("the person's own reason");
+    const closed = Promise.withResolvers<void>();
+    const url = await serve((_, response) => {
+      response.on("close", closed.resolve);
+      if (when === "in mid-answer") response.write("a beginning");
+      setTimeout(() => stop.abort(why), 20);
+    });
+    if (when === "before it began") stop.abort(why);
+    await rejects(async () => {
+      for await (const bytes of (await send(url, { signal: stop.signal })).body) ok(bytes);
+    }, why);
+    if (when !== "before it began") await closed.promise;
+  });
+
+test("An answer that is left half read closes its connection", async () => {
+  const closed = Promise.withResolvers<void>();
+  const url = await serve((_, response) => {
+    response.on("close", closed.resolve);
+    const more = setInterval(() => response.write("more and more "), 1);
+    response.on("close", () => clearInterval(more));
+  });
+  for await (const bytes of (await send(url)).body) if (bytes.length) break;
+  await closed.promise;
+});
+
+const BROKEN: [name: string, wire: string, code: RegExp][] = [
+  ["nothing", "", /ECONNRESET/],
+  ["no HTTP", "SSH-2.0-OpenSSH_9\r\n", /^HPE_/],
+  ["half a header", "HTTP/1.1 200 OK\r\ncontent-", /ECONNRESET|HPE_/],
+  ["less than was announced", "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc", /ECONNRESET/],
+  ["a chunk that is cut", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nab", /ECONNRESET/],
+  ["a chunk without a size", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n", /ECONNRESET|HPE_/],
+];
+for (const [name, wire, code] of BROKEN)
+  test(`A server that sends ${name} is an error with a code, never an answer`, async () => {
+    const url = `http://${await open(createSocket((socket) => void socket.on("error", () => {}).end(wire)))}`;
+    await rejects(
+      async () => (await send(url)).text(),
+      (error: NodeJS.ErrnoException) => code.test(error.code ?? ""),
+    );
+  });
+
+test("What is neither http nor https is refused", async () => {
+  for (const url of ["file:///etc/passwd", "data:text/plain,x", "ftp://127.0.0.1/x"])
+    await rejects(send(url), /neither http nor https/);
+});
+
+test("https: a certificate nobody signed is refused by name; with NODE_EXTRA_CA_CERTS the answer comes", async () => {
+  const events = [{ choices: [{ delta: { content: "safely" } }] }, { choices: [{ delta: {}, finish_reason: "stop" }] }];
+  const stream = `${events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("")}data: [DONE]\n\n`;
+  const server = createSecure({ key: KEY, cert: CERT }, (_, response) => {
+    response.setHeader("content-type", "text/event-stream").end(stream);
+  });
+  const url = `https://${await open(server)}/v1`;
+  const where = place();
+  const asks = ["--once", "-m", "openai/m", "--base-url", url, "--key", "x", "hi"];
+  const refused = await zz(where, asks);
+  equal(refused.code, 1, refused.stderr);
+  ok(/Cannot reach '127\.0\.0\.1:\d+': .*certificate/i.test(refused.stderr), refused.stderr);
+  const file = `${where.cwd}/ca.pem`;
+  writeFileSync(file, CERT);
+  equal((await zz(where, asks, { env: { NODE_EXTRA_CA_CERTS: file } })).stdout, "safely\n");
+});
+
+/** For this test alone: "localhost", signed by itself, for a hundred years. */
+const KEY = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg9Soo5Xjo1X0Zlrzr
+LJlDs2mIwZtAVPmBUVnsI3d2OoahRANCAATSMtvxFzolDP3/hIGvd2q5mxN19+s7
+JR0nLGcbT/Ii73+Ki3GvcZiJFVDCGp66XGK5BFGZgHK6LBeMJTZ5s8g6
+-----END PRIVATE KEY-----`;
+const CERT = `-----BEGIN CERTIFICATE-----
+MIIBmzCCAUGgAwIBAgIUKE9Xz3J5t42+zdYX/CAQvGk9anAwCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMTExMDQxMloYDzIxMjYxMDI4
+MTEwNDEyWjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAATSMtvxFzolDP3/hIGvd2q5mxN19+s7JR0nLGcbT/Ii73+Ki3GvcZiJ
+FVDCGp66XGK5BFGZgHK6LBeMJTZ5s8g6o28wbTAdBgNVHQ4EFgQU4kj7qSgCaLE7
+tivfGZ9JxCYBaokwHwYDVR0jBBgwFoAU4kj7qSgCaLE7tivfGZ9JxCYBaokwDwYD
+VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
+zj0EAwIDSAAwRQIgGqkwpfl4jHVkPlSL4ZYqQNIYnzNenVyzV2SuV3omsdoCIQDY
+7qYI0oxkT3Clwi/x42SDCSSdUFVQ+AxSt5aF0ARa4w==
+-----END CERTIFICATE-----`;

@@ -36,8 +36,8 @@ import {
 } from "./kernel/chat.ts";
 import { commit, fileFault, type Held, LARGEST_READ, openFiles, ZZ } from "./kernel/files.ts";
 import { firstRules, gate, KINDS, nameOf, permissions, realPath } from "./kernel/gate.ts";
-import { type Loaded, loadPlugins, refreshPlugins, watchPlugins } from "./kernel/loader.ts";
-import { type Config, preferences, type Sources, settings, strangeSettings } from "./kernel/settings.ts";
+import { type Loaded, loadPlugins, refreshPlugins, stampOf, watchPlugins } from "./kernel/loader.ts";
+import { type Config, preferences, readAgain, type Sources, settings, strangeSettings } from "./kernel/settings.ts";
 import {
   type Entry,
   findSession,
@@ -53,6 +53,7 @@ import {
   UNSAVED,
 } from "./kernel/store.ts";
 import { collect } from "./kernel/stream.ts";
+import { type Brought, broughtBy, keepTrust } from "./kernel/trust.ts";
 
 export * from "./kernel/chat.ts";
 export * from "./kernel/files.ts";
@@ -135,6 +136,15 @@ export type Beside = { task: string; messages: Message[]; system?: string; model
 /** The plugins, for commands and tools. */
 export interface Plugins {
   refresh(): Promise<Reloaded[]>; // loads those whose files changed or came, and takes away those that went
+  readonly brought?: Trust; // what the project's .zz/ brings
+  trust(yes: boolean): Promise<Reloaded[]>; // to what was looked at last
+}
+/** What a project brings that could run or steer zz, by name, and whether the person said yes to just these bytes. */
+export interface Trust {
+  files: string[];
+  given: boolean;
+  changed?: string[]; // since they said yes to it
+  wrong?: string; // why nobody can
 }
 /** What came of a plugin whose files had changed. One that fails keeps its last good version. */
 export type Reloaded = { name: string; did: "loaded" | "reloaded" | "unloaded" | "failed"; ms: number; why?: string };
@@ -145,13 +155,23 @@ export interface About {
   readonly tools: (ChatRequest["tools"][number] & { owner: string })[];
   readonly commands: (Omit<Command, "run" | "complete"> & { owner: string })[];
   readonly keys: { name: string; description: string; owner: string }[];
-  readonly plugins: { name: string; from: "zz" | "home" | "flag"; file: string; ms: number; failure?: string }[];
+  readonly plugins: {
+    name: string;
+    from: "zz" | "home" | "project" | "flag";
+    file: string;
+    ms: number;
+    failure?: string;
+    disabled?: boolean;
+    adds: Added[];
+  }[];
   readonly flags: Flag[];
   models(all?: boolean): Promise<{ models: Model[]; failures: string[] }>; // of every provider, or of the one that --model names
   prompt(): Promise<(Part & { sent: "system" | "earlier" | "next" })[]>; // the system prompt, layer by layer; then what was news in an earlier message, and what will be in the next
   model(name: string, quick?: boolean): Promise<Model | undefined>; // what its provider tells of it; quick: what it knows without asking for all
   complete(command: string, typed: string): Promise<Choice[]>; // what may stand after a command
 }
+/** What a plugin adds: a tool, a command, a wrapper of a step … */
+export type Added = { kind: string; name: string };
 /** Something to choose from. */
 export type Choice = { name: string; description?: string };
 
@@ -440,6 +460,7 @@ export interface Events {
   planned: { calls: readonly Call[]; text: string };
   decided: { tool: string; kind: Kind; name: string; allowed: boolean; why: string };
   changed: { tool: string; paths: string[] };
+  reloaded: { plugins: Reloaded[] };
   called: { call: Call; result: Result; ms: number; shown?: string; inner?: true }; // shown: by its tool; inner: by a tool or a command, not by the model
   progressed: { text: string };
   asked: { question: string };
@@ -494,6 +515,7 @@ export interface Settings {
   models?: Record<string, string>; // by task
   window?: number; // tokens that the model takes in, where its provider does not tell
   rounds?: number;
+  disabled?: string[]; // plugins, by name
   timeout?: number; // seconds without a byte from the provider
   options?: Record<string, unknown>;
   providers?: Record<string, Endpoint>;
@@ -534,6 +556,8 @@ export interface Options {
 export interface Core {
   options: Options & { root: string; home: string; settings: Settings };
   plugins: Loaded[];
+  brought?: Brought | undefined; // by the project
+  prompts: { stamps: string; layers: Owned<Layer>[] }; // of the files that are in force
   refreshing?: Promise<unknown>; // one refresh at a time
   versions: number; // how often a plugin was loaded anew, at most
   tools: Map<string, Owned<Tool>>;
@@ -563,14 +587,14 @@ const valuesOf = <T>(all: Map<string, Owned<T>>): T[] => [...all.values()].map((
 
 export const words = <Word extends string>(text: string): Word[] => text.split(" ") as Word[];
 
-const SELF_URL = new URL(".", import.meta.url).href.slice(0, -1);
+export const SELF_URL = new URL(".", import.meta.url).href.slice(0, -1);
 export const SELF = fileURLToPath(SELF_URL);
 export const BUILT = path.basename(SELF) === "dist";
 export const PACKAGE = BUILT ? path.dirname(SELF) : SELF;
 export const HOOK_LIMIT = 5_000;
 const tooLong = (limit: number): string => `it took longer than ${limit / 1000} s`;
 export const EVENTS = words<keyof Events>(
-  "started phase requested received replied compacted retried thought planned decided changed called progressed asked noted answered failed",
+  "started phase requested received replied compacted retried thought planned decided changed reloaded called progressed asked noted answered failed",
 );
 export const STEPS = words<keyof Steps>("line request call preview render prompt");
 export const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
@@ -583,6 +607,7 @@ export async function createZz(options: Options = {}): Promise<Core> {
   const core: Core = {
     options: { ...options, home, settings, root },
     plugins: [],
+    prompts: { stamps: "", layers: [] },
     versions: 0,
     tools: new Map(),
     commands: new Map(),
@@ -599,11 +624,10 @@ export async function createZz(options: Options = {}): Promise<Core> {
     rules: [],
   };
   core.rules.push(...firstRules(core.options));
-  const prompts = promptFiles(core);
-  core.layers.push(...promptLayers(core, prompts), toolGuide(core));
-  const bundle: Record<string, unknown> = BUILT ? (await import(`${SELF_URL}/plugins.js`)).default : {};
-  await loadPlugins(core, bundle);
-  addTemplates(core, prompts);
+  if (options.own !== false) core.brought = broughtBy(core.options);
+  core.layers.push(toolGuide(core));
+  await loadPlugins(core);
+  loadPrompts(core);
   return core;
 }
 
@@ -831,7 +855,21 @@ const LAYER_BUDGET = 2_000;
 const LARGEST_SHARE = 8; // a layer takes at most this part of the window
 const CHARS_A_TOKEN = 4;
 
-/** Markdown in prompts/ whose front matter names a slot is a layer: zz's own, then the home's. */
+/** Those that are there now, instead of those that were; unless nothing has changed. */
+export function loadPrompts(core: Core): void {
+  const { prompts, layers, commands } = core;
+  const files = promptFiles(core);
+  const stamps = files.map((file) => `${file} ${stampOf(file)}`).join("\n");
+  if (stamps === prompts.stamps) return;
+  for (const layer of prompts.layers) layers.splice(layers.indexOf(layer), 1);
+  for (const [name, { owner }] of commands) if (owner === TEMPLATES) commands.delete(name);
+  const read = readPrompts(files);
+  core.prompts = { stamps, layers: promptLayers(core, read) };
+  layers.push(...core.prompts.layers);
+  addTemplates(core, read);
+}
+
+/** Markdown in prompts/ whose front matter names a slot is a layer. */
 function promptLayers(core: Core, prompts: PromptFile[]): Owned<Layer>[] {
   const { system } = core.options;
   const layers: Layer[] = system ? [{ name: "system", slot: "identity", text: system }] : [];
@@ -843,14 +881,23 @@ function promptLayers(core: Core, prompts: PromptFile[]): Owned<Layer>[] {
   return layers.map((value) => ({ owner: "", value }));
 }
 
-type PromptFile = ReturnType<typeof frontMatter> & { name: string; file: string };
-/** Of two that are called alike the nearer one: the home's. */
-function promptFiles({ options: { home } }: Core): PromptFile[] {
-  const folders = new Set([path.join(PACKAGE, "prompts"), path.join(home, "prompts")]);
+/** zz's own, then the home's, then the project's where the person trusts it. */
+function promptFolders({ options: { home, root }, brought }: Core): string[] {
+  const project = brought?.given ? [path.join(root, ".zz", "prompts")] : [];
+  return [...new Set([path.join(PACKAGE, "prompts"), path.join(home, "prompts"), ...project])];
+}
+
+function promptFiles(core: Core): string[] {
   const filesIn = (folder: string) => entriesOf(folder).map((name) => path.join(folder, name));
-  const all = [...folders]
+  return promptFolders(core)
     .flatMap((folder) => filesIn(folder).sort())
-    .filter((file) => file.endsWith(".md"))
+    .filter((file) => file.endsWith(".md"));
+}
+
+type PromptFile = ReturnType<typeof frontMatter> & { name: string; file: string };
+/** Of two that are called alike the nearer one. */
+function readPrompts(files: string[]): PromptFile[] {
+  const all = files
     .map((file) => ({ file, ...frontMatter(textOf(file)) }))
     .map((one) => ({ ...one, name: one.head.name ?? path.basename(one.file, ".md") }));
   return [...new Map(all.map((one) => [one.name, one])).values()];
@@ -1413,7 +1460,9 @@ export function context(core: Core, chat: LiveChat): Ctx {
     permissions: permissions(core),
     sessions: sessions({ core, chat }),
     settings: preferences(core),
-    plugins: { refresh: () => refreshPlugins(core) },
+    get plugins() {
+      return pluginsOf(core);
+    },
     ...(core.ask && { ask: core.ask }),
     ...(core.edit && { edit: core.edit }),
     ...(core.terminal && { terminal: core.terminal }),
@@ -1426,6 +1475,24 @@ export function context(core: Core, chat: LiveChat): Ctx {
     progress: (text) => void emit(core, "progressed", { text }),
   };
   return ctx;
+}
+
+function pluginsOf(core: Core): Plugins {
+  const refresh = () => refreshPlugins(core);
+  const { brought } = core;
+  const { files = [], given = false, changed, wrong } = brought ?? {};
+  return {
+    refresh,
+    ...(brought && { brought: { files, given, ...(changed && { changed }), ...(wrong && { wrong }) } }),
+    async trust(yes) {
+      if (yes && !brought) throw usage("Cannot trust this folder: there is nothing in its .zz/ that could run.");
+      if (yes && brought?.wrong) throw usage(`Cannot trust this folder: ${brought.wrong}.`);
+      keepTrust(core.options, yes ? brought?.hashes : undefined);
+      core.brought = broughtBy(core.options);
+      await readAgain(core);
+      return refresh();
+    },
+  };
 }
 
 /** Each part is made when it is looked at: a turn's layers ask for one or two. */
@@ -1446,6 +1513,7 @@ function about(place: Place): About {
       return core.plugins.map(({ undo, ms, version, stamps, ...plugin }) => ({
         ...plugin,
         ms: Math.round(ms * 10) / 10,
+        adds: addedBy(core, plugin.name),
       }));
     },
     get flags() {
@@ -1469,6 +1537,31 @@ function about(place: Place): About {
 
   function told({ owner, value: { run, complete, ...rest } }: Owned<Command>): About["commands"][number] {
     return { ...rest, owner };
+  }
+}
+
+/** Everything that a plugin owns. */
+function addedBy(core: Core, owner: string): Added[] {
+  const named = (kind: string, all: Map<string, Owned<{ name: string }>>) =>
+    list(kind, [...all.values()], ({ name }) => name);
+  return [
+    ...named("tool", core.tools),
+    ...named("command", core.commands),
+    ...named("flag", core.flags),
+    ...named("key", core.keys),
+    ...named("provider", core.providers),
+    ...list("layer", core.layers, ({ name }) => name),
+    ...list("wrapper", core.wraps, ({ step }) => step),
+    ...list("event", core.seers, ({ event }) => event),
+    ...list(
+      "settings",
+      core.configs.filter(({ value }) => Object.keys(value.defaults).length > 0),
+      ({ section }) => section,
+    ),
+  ];
+
+  function list<T>(kind: string, all: Owned<T>[], nameOf: (value: T) => string): Added[] {
+    return all.filter((one) => one.owner === owner).map(({ value }) => ({ kind, name: nameOf(value) }));
   }
 }
 
@@ -1647,6 +1740,23 @@ function start(core: Core, { id, model }: LiveChat, watched: boolean, stays = fa
   return emit(core, "started", { session: id || null, model, root, live: watched && !quiet, stays });
 }
 
+/** Whether something of the project waits for a yes. Settings that anybody's project may have do not. */
+const isUntrusted = ({ brought, options: { sources } }: Core): boolean =>
+  brought?.given === false &&
+  (brought.files.some((name) => !name.endsWith("/zz.config.json")) || Boolean(sources?.project?.left.length));
+
+/** Before the first turn: somebody says yes or no, or nobody is there, which means no. */
+async function settleTrust(core: Core, chat: LiveChat): Promise<void> {
+  if (!isUntrusted(core)) return;
+  const command = core.commands.get("trust")?.value;
+  if (core.ask && command) return command.run("", context(core, chat));
+  const { files, changed } = core.brought!;
+  const what = changed
+    ? `${changed.join(", ")} changed since you said yes to it`
+    : `nobody has said yes to ${files.join(", ")}`;
+  say(`Left out what this folder brings: ${what}. Look at it, then: zz --trust`);
+}
+
 /** One answer and out. */
 async function once(core: Core, chat: LiveChat, prompt: Prompt, format: Format): Promise<number> {
   if (format === "json-lines")
@@ -1654,6 +1764,7 @@ async function once(core: Core, chat: LiveChat, prompt: Prompt, format: Format):
       watch(core, event, (fact) => void printLine(JSON.stringify({ type: event, ...fact })));
   await start(core, chat, format === "text" && Boolean(process.stderr.isTTY));
   askOnTerminal(core);
+  await settleTrust(core, chat);
   const ctx = context(core, chat);
   prompt.attached.forEach(chat.attach);
   const line = prompt.typed ? await around({ core, chat, ctx }, "line", prompt.words) : prompt.words;
@@ -1782,9 +1893,11 @@ async function repl(core: Core, open: Opening, first: Prompt, atStop: AtStop): P
   const opened = open().then(async (opened) => {
     const helped = Boolean(core.ask && core.commands.has("setup") && waits);
     if (!opened && helped) keyboard.put("/setup");
+    else if (core.ask && waits && isUntrusted(core)) keyboard.put("/trust");
     chat = opened ?? (await openOffline(core, helped));
     await start(core, chat, true, true);
     void learnWindow(core, chat);
+    if (!waits) await settleTrust(core, chat);
     if (waits && !core.options.quiet) keyboard.aside(greeting(chat));
     if (!busy && waits && (opened || !helped)) await keyboard.prompt();
   });
@@ -2133,7 +2246,7 @@ function optionsOf(cli: Cli): Options & { home: string } {
   const home = one(cli, "home") ? path.resolve(one(cli, "home")!) : homeFolder();
   return {
     home,
-    ...settings(home, one(cli, "config")),
+    ...settings(home, one(cli, "config"), !has("no-plugins") && broughtBy({ root: process.cwd(), home })?.given),
     ...(one(cli, "config") && { config: path.resolve(one(cli, "config")!) }),
     plugins: all(cli, "plugin"),
     own: !has("no-plugins"),
@@ -2246,12 +2359,13 @@ export const NO_ONE = "none/none"; // a call without a model
 
 /** --call NAME [JSON] */
 async function callTool(core: Core, cli: Cli, atStop: AtStop): Promise<number> {
-  const tool = toolNamed(core, one(cli, "call")!);
-  const args = argumentsOf(cli.words.join(" ") || "{}");
-  await validate(tool, spelt(tool, args), "zz --tools --json shows its parameters.");
   const chat = openChat(core, NO_ONE);
   atStop(() => chat.stop.abort());
   askOnTerminal(core);
+  await settleTrust(core, chat);
+  const tool = toolNamed(core, one(cli, "call")!);
+  const args = argumentsOf(cli.words.join(" ") || "{}");
+  await validate(tool, spelt(tool, args), "zz --tools --json shows its parameters.");
   const call: Call = { id: newId("call_"), name: tool.name, args };
   const { text, data, failed, refused } = await runCall({ core, chat, ctx: context(core, chat) }, call);
   chat.session?.close();

@@ -138,7 +138,16 @@ function guardOf({ home }: Where, file: string): "itself" | "folder" | undefined
   return isOwn(TOLD) ? "folder" : undefined;
 }
 /** What zz itself goes by: a tool that could write it could allow itself anything. A checkout's plugins are its code. */
-const RULING = ["sessions", "permissions.json", "zz.config.json", "keys.json", "env.json", "history", "debug.log"];
+const RULING = [
+  "sessions",
+  "permissions.json",
+  "trust.json",
+  "zz.config.json",
+  "keys.json",
+  "env.json",
+  "history",
+  "debug.log",
+];
 const CODE = ["plugins", "prompts"];
 /** What the model is told from then on. */
 const TOLD = ["skills", "memory", "MEMORY.md", "IDENTITY.md", "SOUL.md", "RELATIONS.md"];

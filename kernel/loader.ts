@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import module from "node:module";
 import path from "node:path";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import {
   type About,
   type Awaitable,
@@ -11,35 +11,43 @@ import {
   type Core,
   compare,
   EVENTS,
+  emit,
   entriesOf,
   FLAGS,
   fault,
   HOOK_LIMIT,
   IDENTIFIER,
   known,
+  loadPrompts,
+  note,
   type Owned,
   PACKAGE,
   type Reloaded,
   reason,
   SELF,
+  SELF_URL,
   SLOTS,
   STEPS,
+  textOf,
   toJsonSchema,
   tryTo,
+  until,
   usage,
   within,
   words,
   type Zz,
 } from "../zz.ts";
 import { configOf } from "./settings.ts";
+import { writePrivate } from "./store.ts";
 import { request } from "./stream.ts";
+import { broughtBy } from "./trust.ts";
 
 export interface Loaded extends PluginAt {
   undo: (() => Awaitable<void>)[]; // takes back what it added, last in first out
   version: number; // how often it was loaded anew
   stamps: Map<string, string>; // its own files, as they were when it was loaded
 }
-type PluginAt = About["plugins"][number];
+type PluginAt = Omit<About["plugins"][number], "adds">;
 
 const LENT = /^(zod|typebox|zz)(\/|$)/;
 const LOAD_LIMIT = 10_000;
@@ -57,24 +65,43 @@ const SHAPES = {
 
 // ── Finding ──
 
-/** All at once are imported, one after the other set up. The built zz has its own plugins at hand. */
-export async function loadPlugins(core: Core, bundle: Record<string, unknown>): Promise<void> {
-  core.plugins.push(...findPlugins(core, bundle));
-  if (core.plugins.some(({ from }) => from !== "zz")) lendPackages();
-  const imports = core.plugins.map((plugin) => startImport(plugin, bundle));
-  for (const [i, plugin] of core.plugins.entries()) await load(core, plugin, imports[i]!);
+/** Imported all at once, what was never seen to load one by one; then set up in their order. */
+export async function loadPlugins(core: Core): Promise<void> {
+  const own = await bundle();
+  const found = findPlugins(core, own);
+  const wanted = found.filter(({ disabled }) => !disabled);
+  const others = wanted.filter(({ from }) => from !== "zz");
+  if (others.length) lendPackages();
+  const known = others.length ? knownIn(core) : {};
+  const strange = others.filter((plugin) => !isKnown(known, plugin));
+  const imports = new Map<Loaded, Awaitable<any>>();
+  for (const plugin of wanted) if (!strange.includes(plugin)) imports.set(plugin, startImport(plugin, own));
+  if (strange.length) await Promise.allSettled(imports.values()); // what is ended takes all along that waits behind it
+  for (const plugin of found) {
+    core.plugins.push(plugin);
+    if (strange.includes(plugin)) await guarded(plugin, () => load(core, plugin, startImport(plugin, own)));
+    else if (!plugin.disabled) await load(core, plugin, imports.get(plugin));
+  }
+  if (strange.length) keepKnown(core, strange);
 }
 
 /** The built zz has its own plugins in one file: to import each by itself takes a tenth of a start. */
-function findPlugins(core: Core, bundle: object): Loaded[] {
-  const own = path.join(SELF, "plugins");
-  const bundled = Object.keys(bundle).map((name) => ({ ...pluginAt(path.join(SELF, "plugins.js"), "zz"), name }));
-  const found = BUILT ? bundled : pluginsIn(own, "zz");
-  return [...found, ...othersThan(core, found)];
+const bundle = async (): Promise<Record<string, unknown>> =>
+  BUILT ? (await import(`${SELF_URL}/plugins.js`)).default : {};
+
+/** All there is; the settings say which of them to leave out. */
+function findPlugins(core: Core, bundled: object): Loaded[] {
+  const named = Object.keys(bundled).map((name) => ({ ...pluginAt(path.join(SELF, "plugins.js"), "zz"), name }));
+  const own = BUILT ? named : pluginsIn(path.join(SELF, "plugins"), "zz");
+  const found = [...own, ...othersThan(core, own)];
+  const { disabled = [] } = core.options.settings;
+  for (const plugin of found) if (disabled.includes(plugin.name)) plugin.disabled = true;
+  return found;
 }
 
-/** The person's own: those of the home, and those that were named. */
+/** The person's own: those of the home, of a project that they trust, and those that were named. */
 function othersThan(core: Core, found: Loaded[]): Loaded[] {
+  const { root } = core.options;
   const home = path.join(core.options.home, "plugins");
   const others: Loaded[] = [];
   // A checkout's home is the folder that the built-in plugins were built from: there, only what is new counts.
@@ -87,14 +114,15 @@ function othersThan(core: Core, found: Loaded[]): Loaded[] {
     if (core.plugins.length) return []; // it was there
     throw usage(`Cannot load plugin '${file}': no such file. Check the path.`);
   });
-  return [...others, ...named.sort(byName)];
+  const project = core.brought?.given ? pluginsIn(path.join(root, ".zz", "plugins"), "project") : [];
+  return [...others, ...project, ...named.sort(byName)];
 }
 
 /** A plugin is a file, or a folder with an index. */
 function pluginsIn(folder: string, from: Loaded["from"]): Loaded[] {
   return entriesOf(folder)
     .filter((entry) => !/^[._]|\.d\.m?ts$|\.test\.\w+$/.test(entry))
-    .flatMap((entry) => (/\.[cm]?[jt]s$/.test(entry) ? [entry] : [`${entry}/index.ts`, `${entry}/index.js`]))
+    .flatMap((entry) => (/\.[cm]?[jt]sx?$/.test(entry) ? [entry] : [`${entry}/index.ts`, `${entry}/index.js`]))
     .map((entry) => path.join(folder, entry))
     .filter((file) => fs.existsSync(file))
     .map((file) => pluginAt(file, from))
@@ -109,8 +137,8 @@ function pluginAt(file: string, from: Loaded["from"]): Loaded {
 
 // ── Importing ──
 
-/** By the URL of each file that was imported for a plugin, the URL of the plugin that it was imported for. */
-type Trees = Map<string, string>;
+/** By the URL of each file that was imported for a plugin: the URL of that plugin, and the folder that it must keep to. */
+type Trees = Map<string, { plugin: string; within?: string }>;
 const TREES = Symbol.for("zz.trees"); // hooks hold for the whole process, however many instances it has
 
 /**
@@ -126,43 +154,89 @@ function lendPackages(): void {
       const { parentURL = "" } = context;
       const lent = LENT.test(specifier) && !parentURL.includes("/node_modules/") && parentURL !== import.meta.url;
       if (lent) return { url: import.meta.resolve(specifier), shortCircuit: true };
-      const plugin = trees.get(parentURL);
+      const tree = trees.get(parentURL);
       const found = next(specifier, context);
-      if (!plugin || !found.url.startsWith("file:") || found.url.includes("/node_modules/")) return found;
+      if (!tree || !found.url.startsWith("file:")) return found;
+      const { plugin, within } = tree;
+      if (within && !found.url.startsWith(within)) throw fault(OUTSIDE.replace("%", specifier));
+      const foreign = found.url.includes("/node_modules/");
       const version = new URL(plugin).search;
-      const url = version && !found.url.includes("?") ? found.url + version : found.url;
-      trees.set(url, plugin);
+      const url = version && !foreign && !found.url.includes("?") ? found.url + version : found.url;
+      if (within || !foreign) trees.set(url, tree);
       return { ...found, url };
     },
   });
 }
+const OUTSIDE =
+  "it imports '%' from outside of .zz/plugins, which nobody said yes to. Copy it there, or install it in the home";
 const treesOf = (): Trees => (globalThis as unknown as { [TREES]?: Trees })[TREES] ?? new Map();
 
 const urlOf = ({ file, version }: Loaded): string => pathToFileURL(file).href + (version ? `?zz=${version}` : "");
 
 /** What a plugin's file exports. */
-function startImport(plugin: Loaded, bundle: Record<string, unknown>): Awaitable<any> {
-  if (BUILT && plugin.from === "zz") return bundle[plugin.name];
+function startImport(plugin: Loaded, bundled: Record<string, unknown>): Awaitable<any> {
+  if (BUILT && plugin.from === "zz") return bundled[plugin.name];
   const start = performance.now();
   const url = urlOf(plugin);
-  if (plugin.from !== "zz") treesOf().set(url, url);
+  if (plugin.from !== "zz")
+    treesOf().set(url, { plugin: url, ...(plugin.from === "project" && { within: around(plugin) }) });
   const imported = import(url).finally(() => (plugin.ms += performance.now() - start));
   imported.catch(() => {}); // load() tells of it, when it is its turn
   return imported;
 }
 
+/** A project's .zz/plugins: all that a yes to it is for. */
+function around({ file }: Loaded): string {
+  const folder = file.slice(0, file.lastIndexOf(`${path.sep}.zz${path.sep}plugins${path.sep}`));
+  return `${pathToFileURL(path.join(folder, ".zz", "plugins")).href}/`;
+}
+
 /** Its own files, as they are now. */
 function stampsOf(plugin: Loaded): Map<string, string> {
   const own = urlOf(plugin);
-  const files = [...treesOf()].flatMap(([url, its]) =>
-    its === own ? [decodeURIComponent(new URL(url).pathname)] : [],
-  );
+  const files = [...treesOf()].flatMap(([url, tree]) => (tree.plugin === own ? [fileURLToPath(url)] : []));
   return new Map([plugin.file, ...files].map((file) => [file, stampOf(file)]));
 }
 
-function stampOf(file: string): string {
+export function stampOf(file: string): string {
   const stat = fs.statSync(file, { throwIfNoEntry: false });
   return stat ? `${stat.mtimeMs} ${stat.size} ${stat.ino}` : "";
+}
+
+// ── Those that were seen to load ──
+
+/** By each plugin's file, its own files as they were. Such a one needs no watchdog. */
+type Known = Record<string, Record<string, string>>;
+const knownFile = ({ options }: Core): string => path.join(options.home, "known-plugins.json");
+const knownIn = (core: Core): Known => tryTo(() => JSON.parse(textOf(knownFile(core)))) ?? {};
+
+function isKnown(known: Known, { file }: Loaded): boolean {
+  const stamps = Object.entries(known[file] ?? {});
+  return stamps.length > 0 && stamps.every(([file, stamp]) => stampOf(file) === stamp);
+}
+
+function keepKnown(core: Core, plugins: Loaded[]): void {
+  const kept = Object.entries(knownIn(core)).filter(([file]) => fs.existsSync(file));
+  const seen = plugins.flatMap((plugin) =>
+    plugin.failure ? [] : [[plugin.file, Object.fromEntries(stampsOf(plugin))] as const],
+  );
+  tryTo(() => writePrivate(knownFile(core), JSON.stringify(Object.fromEntries([...kept, ...seen]))));
+}
+
+/** Loads it under the eyes of another thread: an endless loop is ended, and the others load all the same. */
+async function guarded<T>(plugin: Loaded, act: () => Promise<T>): Promise<T | undefined> {
+  const { watchdog } = await import("./watchdog.ts");
+  const dog = watchdog(LOAD_LIMIT);
+  try {
+    return await until(dog.bitten, act());
+  } catch {
+    plugin.stamps = stampsOf(plugin);
+    await takeBack(plugin);
+    plugin.failure = `Cannot load plugin '${plugin.name}' (${plugin.file}): it ran for 10 s without end. Mend its loop.`;
+    return undefined;
+  } finally {
+    dog.close();
+  }
 }
 
 // ── Loading ──
@@ -189,12 +263,13 @@ async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>): Prom
     const setup = exports.default(handle(core, plugin, config, unload, stage));
     if (setup instanceof Promise) await within(setup, LOAD_LIMIT, SLOW_LOAD);
   } catch (error) {
+    plugin.stamps = stampsOf(plugin);
     await takeBack(plugin);
     plugin.failure = `Cannot load plugin '${plugin.name}' (${whereFrom(error, plugin.file)}): ${reason(error)}`;
     if (core.options.debug) plugin.failure += `\n${(error as Error)?.stack}`;
   }
   plugin.ms += performance.now() - start;
-  if (plugin.version) plugin.stamps = stampsOf(plugin); // of the first load nobody asks but a prompt
+  if (plugin.version && !plugin.failure) plugin.stamps = stampsOf(plugin); // of the first load nobody asks but a prompt
   return plugin.failure ? undefined : stage;
 }
 
@@ -209,7 +284,7 @@ async function takeBack(plugin: Loaded): Promise<string[]> {
       failures.push(`Plugin '${plugin.name}' failed while it was taken away: ${reason(error)}`);
     }
   const own = urlOf(plugin);
-  for (const [url, its] of treesOf()) if (its === own) treesOf().delete(url);
+  for (const [url, { plugin: its }] of treesOf()) if (its === own) treesOf().delete(url);
   return failures;
 }
 
@@ -253,47 +328,87 @@ export function refreshPlugins(core: Core): Promise<Reloaded[]> {
 }
 
 async function refresh(core: Core): Promise<Reloaded[]> {
-  const present = othersThan(
-    core,
-    core.plugins.filter(({ from }) => from === "zz"),
-  );
+  if (lookAgain(core)) loadPrompts(core);
+  const done: Reloaded[] = await switched(core);
+  const own = core.plugins.filter(({ from }) => from === "zz");
+  const present = othersThan(core, own);
   if (present.length) lendPackages();
-  const done: Reloaded[] = [];
-  for (const plugin of core.plugins.filter(({ from }) => from !== "zz")) {
+  for (const plugin of core.plugins.filter((one) => !own.includes(one) && !isFrozen(core, one))) {
     if (present.some(({ file }) => file === plugin.file)) continue;
-    await unload(core, plugin);
-    done.push({ name: plugin.name, did: "unloaded", ms: 0 });
+    core.plugins.splice(core.plugins.indexOf(plugin), 1);
+    if (!plugin.disabled) done.push(await unload(plugin));
   }
   for (const found of present) {
     const old = core.plugins.find(({ file }) => file === found.file);
     if (old && !old.stamps.size) old.stamps = stampsOf(old);
-    if (old && [...old.stamps].every(([file, stamp]) => stampOf(file) === stamp)) continue;
+    if (old?.disabled || (old && [...old.stamps].every(([file, stamp]) => stampOf(file) === stamp))) continue;
     done.push(await renew(core, found, old));
   }
+  if (done.length) await emit(core, "reloaded", { plugins: done });
   return done;
 }
 
-async function unload(core: Core, plugin: Loaded): Promise<void> {
-  core.plugins.splice(core.plugins.indexOf(plugin), 1);
+/** What a project brings counts as long as it is what the person said yes to. What was loaded goes on as it is. False: it does not count. */
+function lookAgain(core: Core): boolean {
+  const before = core.brought;
+  core.brought = core.options.own === false ? undefined : broughtBy(core.options, before);
+  const { given, changed = [], hashes = {} } = core.brought ?? {};
+  const isNew = JSON.stringify(hashes) !== JSON.stringify(before?.hashes ?? {});
+  if (isNew && !given && changed.length)
+    note(
+      core,
+      `${changed.join(", ")} changed since you said yes to it. What was loaded goes on; /trust shows and loads it.`,
+    );
+  return !changed.length || given === true;
+}
+const isFrozen = ({ brought }: Core, { from }: Loaded): boolean =>
+  from === "project" && brought?.given === false && brought.changed !== undefined;
+
+/** By the settings. */
+async function switched(core: Core): Promise<Reloaded[]> {
+  const { disabled = [] } = core.options.settings;
+  const done: Reloaded[] = [];
+  for (const plugin of [...core.plugins])
+    if (!plugin.disabled && disabled.includes(plugin.name)) {
+      done.push(await unload(plugin));
+      plugin.disabled = true;
+      delete plugin.failure;
+    } else if (plugin.disabled && !disabled.includes(plugin.name)) done.push(await renew(core, plugin, plugin));
+  return done;
+}
+
+async function unload(plugin: Loaded): Promise<Reloaded> {
   await takeBack(plugin);
+  return { name: plugin.name, did: "unloaded", ms: 0 };
 }
 
 async function renew(core: Core, found: Loaded, old?: Loaded): Promise<Reloaded> {
-  const next: Loaded = { ...found, version: (old?.version ?? core.versions) + 1 };
-  core.versions = Math.max(core.versions, next.version);
-  const stage = await setUp(core, next, startImport(next, {}));
+  const { disabled, failure, ...rest } = found;
+  const isOwn = found.from === "zz";
+  const version = isOwn ? 0 : (old?.version ?? core.versions) + 1;
+  const next: Loaded = { ...rest, undo: [], stamps: new Map(), version, ms: 0 };
+  core.versions = Math.max(core.versions, version);
+  const own = await bundle();
+  const act = () => setUp(core, next, startImport(next, own));
+  const stage = isOwn ? await act() : await guarded(next, act);
   const ms = Math.round(next.ms * 10) / 10;
+  const was = old?.disabled ? undefined : old;
   if (!stage) {
     const end = /[.!?]$/.test(next.failure!) ? "" : ".";
-    const why = old && !old.failure ? `${next.failure}${end} What it was before goes on.` : next.failure!;
-    if (old) Object.assign(old, { stamps: next.stamps, version: next.version, ...(old.failure && { failure: why }) });
-    else core.plugins.push(next);
+    const why = was && !was.failure ? `${next.failure}${end} What it was before goes on.` : next.failure!;
+    if (was) Object.assign(was, { stamps: next.stamps, version, ...(was.failure && { failure: why }) });
+    else put(next);
     return { name: next.name, did: "failed", ms, why };
   }
-  if (old) await takeBack(old);
+  if (was) await takeBack(was);
   stage.commit();
-  core.plugins.splice(old ? core.plugins.indexOf(old) : core.plugins.length, old ? 1 : 0, next);
-  return { name: next.name, did: old ? "reloaded" : "loaded", ms };
+  put(next);
+  if (!isOwn) keepKnown(core, [next]);
+  return { name: next.name, did: was ? "reloaded" : "loaded", ms };
+
+  function put(plugin: Loaded): void {
+    core.plugins.splice(old ? core.plugins.indexOf(old) : core.plugins.length, old ? 1 : 0, plugin);
+  }
 }
 
 const SETTLED = 40; // ms without another change: editors write a file in several steps
@@ -308,7 +423,11 @@ export function watchPlugins(core: Core, saved: () => void): { aim(): void; clos
 
   function aim(): void {
     const files = core.plugins.flatMap(({ stamps }) => [...stamps.keys()]);
-    const folders = new Set([path.join(core.options.home, "plugins"), ...files.map((file) => path.dirname(file))]);
+    const places = [core.options.home, path.join(core.options.root, ".zz")];
+    const folders = new Set([
+      ...places.map((place) => path.join(place, "plugins")),
+      ...files.map((file) => path.dirname(file)),
+    ]);
     for (const [folder, watcher] of watched) if (!folders.has(folder)) stop(folder, watcher);
     for (const folder of folders) if (!watched.has(folder) && fs.existsSync(folder)) watch(folder);
   }

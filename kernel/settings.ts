@@ -26,7 +26,7 @@ import {
   usage,
 } from "../zz.ts";
 import { fileFault } from "./files.ts";
-import { isInside, KINDS } from "./gate.ts";
+import { firstRules, isInside, KINDS } from "./gate.ts";
 import { fits, isObject, isPlain, misspelt, type Shape, short, wrongIn } from "./shape.ts";
 import { writePrivate } from "./store.ts";
 
@@ -75,6 +75,7 @@ const SETTINGS: Record<string, Shape & { description: string; project?: Say }> =
     description: "tokens that the model takes in, where its provider does not tell",
     project: true,
   },
+  disabled: { type: "array", items: { type: "string", minLength: 1 }, description: "plugins to leave out, by name" },
   rounds: { ...ANY_AMOUNT, description: "rounds of tools before zz stops (0: no limit)", project: true },
   timeout: { ...ANY_AMOUNT, description: "seconds that a provider may be silent (0: no limit)", project: true },
   options: { type: "object", description: "for the provider, such as { temperature: 0 }" },
@@ -130,14 +131,15 @@ interface Project {
   settings: Settings;
   left: string[]; // names of what it may not say
   faults: string[];
+  trusted: boolean; // then it may say all
 }
 
 const NAME = "zz.config.json";
 const LARGEST = 100_000; // bytes of a project's file
 
-export function settings(home: string, named: string | undefined): { settings: Settings; sources: Sources } {
+export function settings(home: string, named?: string, trusted = false): { settings: Settings; sources: Sources } {
   const own = ownSettings(named ?? path.join(home, NAME), named);
-  const project = projectSettings([path.join(home, NAME), ...(named ? [named] : [])], own);
+  const project = projectSettings([path.join(home, NAME), ...(named ? [named] : [])], own, trusted);
   const sources = { home: own, ...(project && { project }) };
   return { settings: inForce(home, sources), sources };
 }
@@ -163,9 +165,9 @@ const wrongSetting = (given: Settings): string | undefined =>
     .flatMap(([name, shape]) => wrongIn(shape, given[name], name) ?? [])[0];
 
 /** Nobody has to trust a folder to look at it: its file stops nothing, whatever it is. Undefined: there is none, or it is the home's. */
-function projectSettings(homes: string[], own: Settings): Project | undefined {
+function projectSettings(homes: string[], own: Settings, trusted: boolean): Project | undefined {
   const file = path.join(".zz", NAME);
-  const project: Project = { file, settings: {}, left: [], faults: [] };
+  const project: Project = { file, settings: {}, left: [], faults: [], trusted };
   const passOver = (why: string) => {
     project.file = path.resolve(file);
     project.faults.push(`Cannot use the project's settings '${project.file}': ${why}. They are passed over.`);
@@ -195,7 +197,8 @@ function counted(project: Project, given: Record<string, unknown>, own: Settings
   return { ...project, settings: Object.fromEntries(taken) };
 
   function taking(name: string, value: unknown): [string, unknown][] {
-    const { project: may, ...shape } = SETTINGS[name]!;
+    const { project: say, ...shape } = SETTINGS[name]!;
+    const may = project.trusted || say;
     const fault = (why: string, what = name) =>
       project.faults.push(`Cannot use the setting "${short(what)}" in '${project.file}': ${why}. It is passed over.`);
     const part = may === true ? value : fits(shape, value) ? may?.(value, own) : may && value;
@@ -258,38 +261,51 @@ const sourcesOf = ({ settings = {}, sources = { home: settings } }: Options): So
 
 /** The defaults, over them what the person set, and over that what the project may; what its schema refuses is left out. */
 export function configOf({ options }: Core, plugin: string, exports: any): Awaitable<Config> {
-  const { defaults = {}, settings: { name: section = plugin, schema, project: may } = {} } = exports;
-  const { home, project } = sourcesOf(options);
-  const mine = sectionOf(home, section);
-  const given = isObject(project?.settings[section]) ? sectionOf(project.settings, section) : undefined;
-  const theirs = given && may && only(given, (key) => may === true || may.includes(key));
+  const { defaults = {}, settings: { name: section = plugin, schema, project } = {} } = exports;
   const config: Config = {
     section,
     live: {},
     defaults: { ...defaults },
     ...(schema && { schema }),
-    ...(may && { project: may }),
+    ...(project && { project }),
   };
-  return !schema || (!mine && !theirs) || passes() ? filled(config, mine, theirs) : checked();
+  return fill(config, sourcesOf(options));
+}
+
+function fill(config: Config, { home, project }: Sources): Awaitable<Config> {
+  const { section, schema, defaults, project: may = [] } = config;
+  const mine = sectionOf(home, section);
+  const given = isObject(project?.settings[section]) ? sectionOf(project.settings, section) : undefined;
+  const all = may === true || project?.trusted;
+  const theirs = given && (all || may.length) ? only(given, (key) => all || may.includes(key)) : undefined;
+  const both = merge(defaults, mine);
+  return !schema || (!mine && !theirs) || passes(schema) ? filled(config, mine, theirs) : checked(schema);
 
   /** Without a library, where that is enough. */
-  function passes(): boolean {
+  function passes(schema: Schema): boolean {
     const shape = "~standard" in schema ? undefined : toJsonSchema(schema);
-    const all = [defaults, mine, theirs].reduce(merge);
-    return isPlain(shape) && !wrongIn(shape, merge(defaults, mine), section) && !wrongIn(shape, all, section);
+    return isPlain(shape) && !wrongIn(shape, both, section) && !wrongIn(shape, merge(both, theirs), section);
   }
 
-  async function checked(): Promise<Config> {
-    const wrong = mine && (await wrongSection(schema, merge(defaults, mine)));
+  async function checked(schema: Schema): Promise<Config> {
+    const wrong = mine && (await wrongSection(schema, both));
     if (wrong) say(`Cannot use the settings under "${section}": ${wrong}. Its defaults are used; mend them.`);
     const own = wrong ? undefined : mine;
-    const wrongToo = theirs && (await wrongSection(schema, [defaults, own, theirs].reduce(merge)));
+    const wrongToo = theirs && (await wrongSection(schema, merge(merge(defaults, own), theirs)));
     if (wrongToo)
       project!.faults.push(
         `Cannot use the settings under "${section}" in '${project!.file}': ${wrongToo}. They are passed over.`,
       );
     return filled(config, own, wrongToo ? undefined : theirs);
   }
+}
+
+/** After the person said yes or no to what the project brings: its settings count in full, or no longer. */
+export async function readAgain(core: Core): Promise<void> {
+  const { options, rules, configs, brought } = core;
+  Object.assign(options, settings(options.home, options.config, brought?.given));
+  for (const { value } of configs) await fill(value, sourcesOf(options));
+  rules.splice(0, rules.length, ...firstRules(options), ...rules.filter(({ from }) => from === "answer"));
 }
 
 function filled(config: Config, home: Config["home"], theirs: Config["theirs"]): Config {
@@ -354,14 +370,18 @@ export function strangeSettings(core: Core): string[] {
       if (isOwn(name)) return OPEN.includes(name) ? [] : strangeIn(SETTINGS[name]!, given[name], `${name}.`, where);
       all ??= sectionsOf(core);
       const section = all.get(name);
-      if (!section) return options.own === false ? [] : odd(name, [...Object.keys(SETTINGS), ...all.keys()], "", where);
+      const isNobodys = options.own === false || (where && mayCome(core)); // its plugin may come yet
+      if (!section) return isNobodys ? [] : odd(name, [...Object.keys(SETTINGS), ...all.keys()], "", where);
       if (!isObject(given[name])) return [`Cannot use the setting "${name}"${where}: it must be an object.`];
-      if (where) left.push(...notTaken(name, section, given[name]));
+      if (where && !project!.trusted) left.push(...notTaken(name, section, given[name]));
       return strangeIn(section.shape, given[name], `${name}.`, where);
     });
   }
 }
 const MOST_NOTES = 5;
+/** Plugins of the project that nobody said yes to. */
+const mayCome = ({ brought }: Core): boolean =>
+  brought?.given === false && brought.files.some((name) => name.startsWith(".zz/plugins/"));
 
 type Sections = Map<string, { shape: Shape; owners: Config[] }>;
 /** What the plugins may be told, by name. The name of zz's own that take nothing is nobody's, and the kernel's go before. */
@@ -393,7 +413,7 @@ function refusal(file: string, left: string[]): string {
   const names = left.slice(0, MOST_NAMES).map(short).join(", ");
   const more = left.length > MOST_NAMES ? ` and ${left.length - MOST_NAMES} more` : "";
   const why = "a project may not send data elsewhere, loosen what is asked for, or say what runs";
-  return `Cannot take ${names}${more} from '${file}': ${why}. Set it in your own settings if you want it.`;
+  return `Cannot take ${names}${more} from '${file}': ${why}. Say yes to the folder (--trust, /trust), or set it in your own settings.`;
 }
 const MOST_NAMES = 10;
 

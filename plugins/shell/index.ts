@@ -250,7 +250,7 @@ const CANDIDATE = /^\.|^id_|\.(pem|key|p12|pfx)$|^zz\.config\.json$/;
 
 async function hidden({ root, about: { home }, permissions }: Ctx): Promise<{ hide: string[]; pin: string[] }> {
   const { readdir } = await import("node:fs/promises");
-  const own = ["zz.config.json", "permissions.json", "keys.json", "env.json", "history", "sessions"].map((name) =>
+  const own = ["zz.config.json", "permissions.json", "trust.json", "keys.json", "env.json", "history", "sessions"].map((name) =>
     join(home, name),
   );
   const denied = permissions.rules.flatMap(({ verdict, kind, name }) =>

@@ -1,0 +1,38 @@
+// Ends an endless loop of a plugin that is being loaded. The thread that it holds cannot do that itself; another one can.
+
+/** The signal aborts once this thread was stuck for so long; what held it was ended then. */
+export function watchdog(ms: number): { bitten: AbortSignal; close(): void } {
+  const { Worker } = process.getBuiltinModule("node:worker_threads");
+  const bitten = new AbortController();
+  const beats = new Int32Array(new SharedArrayBuffer(8)); // how often this thread was heard of; how often it was ended
+  const worker = new Worker(`(${watch})()`, { eval: true, workerData: { beats, ms }, execArgv: [], env: {} });
+  worker.on("error", () => {}).unref();
+  const timer = setInterval(beat, ms / 20);
+  return { bitten: bitten.signal, close };
+
+  function beat(): void {
+    Atomics.add(beats, 0, 1);
+    Atomics.notify(beats, 0);
+    if (Atomics.load(beats, 1)) bitten.abort();
+  }
+  function close(): void {
+    clearInterval(timer);
+    void worker.terminate();
+  }
+}
+
+/** In the other thread, as text: nothing of this file is there. Waiting for an answer that is late would end what comes after it. */
+function watch(): void {
+  const { beats, ms } = process.getBuiltinModule("node:worker_threads").workerData;
+  const { Session } = process.getBuiltinModule("node:inspector");
+  for (;;) {
+    const heard = Atomics.load(beats, 0);
+    if (Atomics.wait(beats, 0, heard, ms) !== "timed-out") continue;
+    const session = new Session();
+    session.connectToMainThread();
+    Atomics.add(beats, 1, 1);
+    session.post("Runtime.terminateExecution");
+    session.disconnect();
+    return;
+  }
+}

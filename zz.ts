@@ -36,7 +36,7 @@ import {
 } from "./kernel/chat.ts";
 import { commit, fileFault, type Held, LARGEST_READ, openFiles, ZZ } from "./kernel/files.ts";
 import { firstRules, gate, KINDS, nameOf, permissions, realPath } from "./kernel/gate.ts";
-import { type Loaded, loadPlugins, refreshPlugins, stampOf, watchPlugins } from "./kernel/loader.ts";
+import { type Loaded, loadPlugins, pluginAmong, refreshPlugins, stampOf, watchPlugins } from "./kernel/loader.ts";
 import { type Config, preferences, readAgain, type Sources, settings, strangeSettings } from "./kernel/settings.ts";
 import {
   type Entry,
@@ -53,7 +53,7 @@ import {
   UNSAVED,
 } from "./kernel/store.ts";
 import { collect } from "./kernel/stream.ts";
-import { type Brought, broughtBy, keepTrust } from "./kernel/trust.ts";
+import { type Brought, broughtBy, isTrusted, keepTrust } from "./kernel/trust.ts";
 
 export * from "./kernel/chat.ts";
 export * from "./kernel/files.ts";
@@ -600,7 +600,7 @@ export const STEPS = words<keyof Steps>("line request call preview render prompt
 export const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 
 /** Makes an instance: loads the plugins and returns all there is. Many can live side by side. */
-export async function createZz(options: Options = {}): Promise<Core> {
+export async function createZz(options: Options = {}, ready?: (core: Core) => void): Promise<Core> {
   const { home = homeFolder(), settings = {} } = options;
   const root = tryTo(() => fs.realpathSync(options.root ?? process.cwd()));
   if (!root) throw usage("Cannot work here: the folder is gone. Change to another, or name one with --cwd.");
@@ -626,6 +626,7 @@ export async function createZz(options: Options = {}): Promise<Core> {
   core.rules.push(...firstRules(core.options));
   if (options.own !== false) core.brought = broughtBy(core.options);
   core.layers.push(toolGuide(core));
+  ready?.(core);
   await loadPlugins(core);
   loadPrompts(core);
   return core;
@@ -882,16 +883,13 @@ function promptLayers(core: Core, prompts: PromptFile[]): Owned<Layer>[] {
 }
 
 /** zz's own, then the home's, then the project's where the person trusts it. */
-function promptFolders({ options: { home, root }, brought }: Core): string[] {
-  const project = brought?.given ? [path.join(root, ".zz", "prompts")] : [];
-  return [...new Set([path.join(PACKAGE, "prompts"), path.join(home, "prompts"), ...project])];
-}
-
 function promptFiles(core: Core): string[] {
-  const filesIn = (folder: string) => entriesOf(folder).map((name) => path.join(folder, name));
-  return promptFolders(core)
-    .flatMap((folder) => filesIn(folder).sort())
-    .filter((file) => file.endsWith(".md"));
+  const { home, root } = core.options;
+  const filesIn = (folder: string) =>
+    entriesOf(path.join(folder, "prompts")).map((name) => path.join(folder, "prompts", name));
+  const own = [...new Set([PACKAGE, home])].flatMap((folder) => filesIn(folder).sort());
+  const project = filesIn(path.join(root, ".zz")).filter((file) => isTrusted(core, file));
+  return [...own, ...project.sort()].filter((file) => file.endsWith(".md"));
 }
 
 type PromptFile = ReturnType<typeof frontMatter> & { name: string; file: string };
@@ -1711,6 +1709,27 @@ function follow(core: Core): void {
   );
 }
 
+/** What plugins print by themselves goes to stderr, each line under their name: stdout is for the answer. */
+function catchConsole(core: Core): void {
+  const all = console as unknown as Record<string, unknown>;
+  const { Console } = console;
+  const stdout: any = { write: tell };
+  let caught: Console | undefined; // made at the first word
+  for (const name of Object.keys(all))
+    if (typeof all[name] === "function" && name !== "Console")
+      all[name] = (...given: unknown[]) => {
+        caught ??= new Console({ stdout, ignoreErrors: false });
+        return (caught as any)[name](...given);
+      };
+
+  function tell(text: string): boolean {
+    const owner = pluginAmong(String(new Error().stack));
+    const lines = text.replace(/\n$/, "").split("\n");
+    (core.aside ?? say)(lines.map((line) => (owner ? `${owner}: ${line}` : line)).join("\n"));
+    return true;
+  }
+}
+
 /** On a terminal lines end between words. */
 function wrapped(text: string): string {
   const width = process.stderr.isTTY ? (process.stderr.columns ?? 80) : Number.POSITIVE_INFINITY;
@@ -1992,7 +2011,7 @@ async function repl(core: Core, open: Opening, first: Prompt, atStop: AtStop): P
 }
 
 /** What the readline loop itself obeys. */
-const OWN_COMMANDS: About["commands"] = [
+export const OWN_COMMANDS: About["commands"] = [
   { name: "quit", description: "leave (also Ctrl+D)", group: "conversation", owner: "zz" },
   { name: "exit", description: "leave", group: "conversation", owner: "zz" },
 ];
@@ -2190,7 +2209,7 @@ async function run(argv: string[], atStop: AtStop): Promise<number> {
   const lists = early.unknown.length > 0 || early.values.has("call");
   const reading = lists ? undefined : readStdin(early); // while the plugins load, unless no turn will come of it
 
-  const core = await createZz(optionsOf(early));
+  const core = await createZz(optionsOf(early), catchConsole);
   for (const plugin of core.plugins) if (plugin.failure) say(plugin.failure);
   if (!core.options.quiet) strangeSettings(core).forEach(say);
   const cli = parseFlags(argv, allFlags(core));

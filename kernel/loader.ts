@@ -9,6 +9,7 @@ import {
   BUILT,
   byName,
   type Core,
+  codeOf,
   compare,
   EVENTS,
   emit,
@@ -20,6 +21,7 @@ import {
   known,
   loadPrompts,
   note,
+  OWN_COMMANDS,
   type Owned,
   PACKAGE,
   type Reloaded,
@@ -40,7 +42,7 @@ import {
 import { configOf } from "./settings.ts";
 import { writePrivate } from "./store.ts";
 import { request } from "./stream.ts";
-import { broughtBy } from "./trust.ts";
+import { broughtBy, isTrusted } from "./trust.ts";
 
 export interface Loaded extends PluginAt {
   undo: (() => Awaitable<void>)[]; // takes back what it added, last in first out
@@ -83,6 +85,7 @@ export async function loadPlugins(core: Core): Promise<void> {
     else if (!plugin.disabled) await load(core, plugin, imports.get(plugin));
   }
   if (strange.length) keepKnown(core, strange);
+  core.versions = Math.max(0, ...found.map(({ version }) => version));
 }
 
 /** The built zz has its own plugins in one file: to import each by itself takes a tenth of a start. */
@@ -114,7 +117,7 @@ function othersThan(core: Core, found: Loaded[]): Loaded[] {
     if (core.plugins.length) return []; // it was there
     throw usage(`Cannot load plugin '${file}': no such file. Check the path.`);
   });
-  const project = core.brought?.given ? pluginsIn(path.join(root, ".zz", "plugins"), "project") : [];
+  const project = pluginsIn(path.join(root, ".zz", "plugins"), "project").filter(({ file }) => isTrusted(core, file));
   return [...others, ...project, ...named.sort(byName)];
 }
 
@@ -122,7 +125,9 @@ function othersThan(core: Core, found: Loaded[]): Loaded[] {
 function pluginsIn(folder: string, from: Loaded["from"]): Loaded[] {
   return entriesOf(folder)
     .filter((entry) => !/^[._]|\.d\.m?ts$|\.test\.\w+$/.test(entry))
-    .flatMap((entry) => (/\.[cm]?[jt]sx?$/.test(entry) ? [entry] : [`${entry}/index.ts`, `${entry}/index.js`]))
+    .flatMap((entry) =>
+      /\.[cm]?[jt]sx?$/.test(entry) ? [entry] : ["ts", "js", "tsx"].map((end) => `${entry}/index.${end}`),
+    )
     .map((entry) => path.join(folder, entry))
     .filter((file) => fs.existsSync(file))
     .map((file) => pluginAt(file, from))
@@ -137,8 +142,9 @@ function pluginAt(file: string, from: Loaded["from"]): Loaded {
 
 // ── Importing ──
 
-/** By the URL of each file that was imported for a plugin: the URL of that plugin, and the folder that it must keep to. */
-type Trees = Map<string, { plugin: string; within?: string }>;
+/** By the URL of each file that was imported for a plugin: the URL of that plugin, and how its files are taken in. */
+type Trees = Map<string, Tree>;
+type Tree = { plugin: string; within?: string; compiled?: boolean }; // within: the folder that it must keep to
 const TREES = Symbol.for("zz.trees"); // hooks hold for the whole process, however many instances it has
 
 /**
@@ -177,12 +183,30 @@ const urlOf = ({ file, version }: Loaded): string => pathToFileURL(file).href + 
 function startImport(plugin: Loaded, bundled: Record<string, unknown>): Awaitable<any> {
   if (BUILT && plugin.from === "zz") return bundled[plugin.name];
   const start = performance.now();
-  const url = urlOf(plugin);
-  if (plugin.from !== "zz")
-    treesOf().set(url, { plugin: url, ...(plugin.from === "project" && { within: around(plugin) }) });
-  const imported = import(url).finally(() => (plugin.ms += performance.now() - start));
+  const imported = importTree(plugin, false)
+    .catch((error) => (NOT_ERASABLE.test(codeOf(error)) ? compiled(plugin) : Promise.reject(error)))
+    .finally(() => (plugin.ms += performance.now() - start));
   imported.catch(() => {}); // load() tells of it, when it is its turn
   return imported;
+}
+
+function importTree(plugin: Loaded, compiled: boolean): Promise<any> {
+  const url = urlOf(plugin);
+  const within = plugin.from === "project" && around(plugin);
+  if (plugin.from !== "zz") treesOf().set(url, { plugin: url, compiled, ...(within && { within }) });
+  return import(url);
+}
+
+/** Enums, JSX and the like: what Node cannot leave out of the text is compiled, by the compiler that ts-morph has. */
+const NOT_ERASABLE = /^ERR_(UNSUPPORTED_TYPESCRIPT_SYNTAX|UNKNOWN_FILE_EXTENSION)$/;
+
+async function compiled(plugin: Loaded): Promise<any> {
+  const { lendCompiler } = await import("./compiler.ts");
+  lendCompiler((url) => treesOf().get(url)?.compiled === true);
+  const own = urlOf(plugin);
+  for (const [url, tree] of treesOf()) if (tree.plugin === own) treesOf().delete(url);
+  plugin.version += 1000; // Node remembers what it could not load
+  return importTree(plugin, true);
 }
 
 /** A project's .zz/plugins: all that a yes to it is for. */
@@ -318,6 +342,18 @@ function whereFrom(error: unknown, file: string): string {
   return file;
 }
 
+/** The name of the one whose file is the first that a stack tells of. */
+export function pluginAmong(stack: string): string | undefined {
+  const files = [...treesOf()].map(([url, { plugin }]) => ({ url: url.replace(/\?.*/, ""), plugin }));
+  const tells = (line: string, url: string) =>
+    [`${url}:`, `${url}?`, `${fileURLToPath(url)}:`].some((at) => line.includes(at));
+  for (const line of stack.split("\n")) {
+    const found = files.find(({ url }) => tells(line, url));
+    if (found) return pluginAt(fileURLToPath(found.plugin), "home").name;
+  }
+  return undefined;
+}
+
 // ── Loading anew ──
 
 /** Plugins whose files changed, came or went since. One call after the other. */
@@ -387,16 +423,16 @@ async function renew(core: Core, found: Loaded, old?: Loaded): Promise<Reloaded>
   const isOwn = found.from === "zz";
   const version = isOwn ? 0 : (old?.version ?? core.versions) + 1;
   const next: Loaded = { ...rest, undo: [], stamps: new Map(), version, ms: 0 };
-  core.versions = Math.max(core.versions, version);
   const own = await bundle();
   const act = () => setUp(core, next, startImport(next, own));
   const stage = isOwn ? await act() : await guarded(next, act);
+  core.versions = Math.max(core.versions, next.version);
   const ms = Math.round(next.ms * 10) / 10;
   const was = old?.disabled ? undefined : old;
   if (!stage) {
     const end = /[.!?]$/.test(next.failure!) ? "" : ".";
     const why = was && !was.failure ? `${next.failure}${end} What it was before goes on.` : next.failure!;
-    if (was) Object.assign(was, { stamps: next.stamps, version, ...(was.failure && { failure: why }) });
+    if (was) Object.assign(was, { stamps: next.stamps, version: next.version, ...(was.failure && { failure: why }) });
     else put(next);
     return { name: next.name, did: "failed", ms, why };
   }
@@ -524,7 +560,8 @@ function handle(
     const mine = names.get(kind) ?? new Set();
     if (mine.has(name)) throw taken(kind, name, owner);
     names.set(kind, mine.add(name));
-    const other = kind === "flag" && FLAGS.some((flag) => flag.name === name) ? "zz" : all.get(name)?.owner;
+    const kernels: { name: string }[] = kind === "flag" ? FLAGS : kind === "command" ? OWN_COMMANDS : [];
+    const other = kernels.some((own) => own.name === name) ? "zz" : all.get(name)?.owner;
     if (other && other !== owner) throw taken(kind, name, other);
     stage.add(() => {
       all.set(name, { owner, value });

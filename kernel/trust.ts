@@ -2,7 +2,7 @@
 // the person has said yes to just these bytes; trust.json of the home holds what they said yes to.
 import fs from "node:fs";
 import path from "node:path";
-import { byName, compare, entriesOf, fault, type Trust, textOf, tryTo } from "../zz.ts";
+import { byName, type Core, compare, entriesOf, fault, type Trust, textOf, tryTo } from "../zz.ts";
 import { writePrivate } from "./store.ts";
 
 /** By name, from .zz/ on, the hash of each file. */
@@ -46,7 +46,7 @@ export function broughtBy({ root, home }: Where, before?: Brought): Brought | un
 
   function look(at: string): void {
     const stat = fs.lstatSync(at, { throwIfNoEntry: false });
-    const name = path.relative(root, at).replaceAll(path.sep, "/");
+    const name = nameIn(root, at);
     if (stat?.isDirectory()) for (const entry of entriesOf(at).sort(compare)) look(path.join(at, entry));
     if (!stat?.isFile()) return; // a link leads to what is looked at, or out of .zz/, where nothing is loaded from
     bytes += stat.size;
@@ -60,6 +60,12 @@ export function broughtBy({ root, home }: Where, before?: Brought): Brought | un
     return Object.keys(before).filter((name) => !Object.hasOwn(hashes, name));
   }
 }
+
+/** Whether it was looked at, and said yes to: a link was not. */
+export function isTrusted({ brought, options: { root } }: Pick<Core, "brought" | "options">, file: string): boolean {
+  return brought?.given === true && brought.files.includes(nameIn(root, file));
+}
+const nameIn = (root: string, file: string): string => path.relative(root, file).replaceAll(path.sep, "/");
 
 /** A yes holds for what was looked at, not for what may lie there by now. */
 export function keepTrust({ root, home }: Where, hashes: Hashes | undefined): void {

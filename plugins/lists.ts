@@ -1,14 +1,12 @@
 // What there is: --tools, --plugins and the commands of the same names, --help, /help, --completion.
-import type { About, Ctx, Flag, Result, Zz } from "zz";
+import type { About, Choice, Ctx, Flag, Reloaded, Result, Zz } from "zz";
 
 const LISTS: Record<string, { description: string; list(ctx: Ctx): Result }> = {
   tools: { description: "list the tools", list: ({ about }) => ({ text: toolRows(about), data: about.tools }) },
   plugins: {
     description: "list the plugins",
     list: ({ about: { plugins } }) => ({
-      text: table(
-        plugins.map(({ name, from, file, ms, failure }) => [name, from, failure ? "failed" : `${ms} ms`, file]),
-      ),
+      text: table(plugins.map((plugin) => [plugin.name, plugin.from, stateOf(plugin, "failed"), plugin.file])),
       data: plugins,
     }),
   },
@@ -36,9 +34,15 @@ export default (zz: Zz) => {
   });
   zz.command({
     name: "plugins",
-    description: "list the plugins",
+    usage: "[NAME | enable NAME | disable NAME]",
+    description: "list the plugins, tell all about one, or switch one on or off",
     group: "settings",
-    run: (_, { about, note }) => note(plugins(about, roomOf())),
+    complete: (typed, { about }) => choices(typed, about),
+    async run(rest, ctx) {
+      const [, verb, name] = /^(enable|disable)\s+(\S+)$/.exec(rest) ?? [];
+      if (name) await switchPlugin(name, verb === "enable", ctx);
+      else ctx.note(rest ? plugin(rest, ctx.about, roomOf()) : plugins(ctx.about, roomOf()));
+    },
   });
   zz.command({
     name: "reload",
@@ -47,8 +51,7 @@ export default (zz: Zz) => {
     async run(_, { plugins, note }) {
       const done = await plugins.refresh();
       if (!done.length) note("No plugin has changed.");
-      for (const { name, did, ms, why } of done)
-        note(why ?? `Plugin '${name}' ${did}${did === "unloaded" ? "" : ` in ${ms} ms`}.`);
+      tell(done, note);
     },
   });
   zz.command({
@@ -200,17 +203,73 @@ function tool(given: string, { tools }: About): string {
 }
 
 /** One's own and those that failed first, a line each; zz's by name. */
+type Plugin = About["plugins"][number];
+const stateOf = ({ ms, failure, disabled }: Plugin, failed: string): string =>
+  failure ? failed : disabled ? "disabled" : `${ms} ms`;
+
+function tell(done: Reloaded[], note: Ctx["note"]): void {
+  for (const { name, did, ms, why } of done)
+    note(why ?? `Plugin '${name}' ${did}${did === "unloaded" ? "" : ` in ${ms} ms`}.`);
+}
+
+/** Those of others one by one, with what they add; zz's own by their names. */
 export function plugins({ plugins }: Pick<About, "plugins">, room: number): string {
-  const own = plugins.filter(({ from, failure }) => from === "zz" && !failure);
+  const own = plugins.filter(({ from, failure, disabled }) => from === "zz" && !failure && !disabled);
   const rows = plugins
     .filter((plugin) => !own.includes(plugin))
-    .map(({ name, from, file, ms, failure }) => [name, from, failure ? `failed: ${failure}` : `${ms} ms`, file]);
+    .map((plugin) => [plugin.name, plugin.from, stateOf(plugin, `failed: ${plugin.failure}`), added(plugin)]);
   const ms = own.reduce((sum, plugin) => sum + plugin.ms, 0);
   const names = own.map(({ name }) => name).join(", ");
   return [
     ...(rows.length ? [narrow(table(rows), room)] : []),
     ...wrapped(`zz's own, ${own.length} in ${ms.toFixed(1)} ms: ${names}.`, room),
+    ...wrapped("/plugins NAME tells what one adds; /plugins disable NAME leaves it out.", room),
   ].join("\n");
+}
+
+/** tool lamp; command /lamp, /lamps; 2 wrappers */
+const added = ({ adds }: Plugin): string =>
+  [...Map.groupBy(adds, ({ kind }) => kind)]
+    .map(
+      ([kind, all]) =>
+        `${kind} ${[...new Set(all.map(({ name }) => (kind === "command" ? `/${name}` : name)))].join(", ")}`,
+    )
+    .join("; ");
+
+function plugin(name: string, { plugins }: About, room: number): string {
+  const found = plugins.filter((plugin) => plugin.name === name);
+  if (!found.length) return `There is no plugin '${name}'. /plugins lists them.`;
+  return found
+    .flatMap((plugin) => [
+      ...wrapped(`${name}: from ${plugin.from}, ${stateOf(plugin, "failed")}; ${plugin.file}`, room),
+      ...(plugin.failure ? wrapped(plugin.failure, room) : []),
+      ...added(plugin)
+        .split("; ")
+        .flatMap((line) => wrapped(line, room - 2).map((line) => `  ${line}`)),
+    ])
+    .join("\n");
+}
+
+const choices = (typed: string, { plugins }: About): Choice[] => {
+  const [, verb = ""] = /^(enable|disable)\s/.exec(typed) ?? [];
+  const fits = ({ disabled }: Plugin) => !verb || Boolean(disabled) === (verb === "enable");
+  const names = plugins
+    .filter(fits)
+    .map(({ name, from }) => ({ name: verb ? `${verb} ${name}` : name, description: from }));
+  return [...(verb ? [] : [{ name: "enable" }, { name: "disable" }]), ...names].filter(({ name }) =>
+    name.startsWith(typed),
+  );
+};
+
+/** Kept in the settings: it stays so. */
+async function switchPlugin(name: string, on: boolean, { about, settings, plugins, note }: Ctx): Promise<void> {
+  const known = about.plugins.find((plugin) => plugin.name === name);
+  if (!known) return note(`There is no plugin '${name}'. /plugins lists them.`);
+  if (Boolean(known.disabled) !== on) return note(`'${name}' is ${on ? "not disabled" : "disabled already"}.`);
+  const all = (settings.list().find((setting) => setting.name === "disabled")?.value ?? []) as string[];
+  const rest = all.filter((one) => one !== name);
+  await settings.set("disabled", on ? (rest.length ? rest : undefined) : [...rest, name]);
+  tell(await plugins.refresh(), note);
 }
 
 function help(flags: Flag[]): string {

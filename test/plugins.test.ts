@@ -305,15 +305,35 @@ describe("what a plugin adds", { concurrency: 3 }, () => {
     deepEqual([ran.stdout, ran.stderr, ran.code], ["b here\n", "", 0]);
   });
 
-  test("its command runs in one-shot", async () => {
+  test("its command runs in one-shot; what it prints by itself goes to stderr, under its name", async () => {
     const source = does(
       `zz.command({ name: "shout", description: "d", run: (rest) => console.log(rest.toUpperCase()) });`,
     );
     const where = place();
     const file = plugin(where, "own.ts", source);
     const ran = await ask(where, [say("x")], ["--plugin", file, "/shout it out"]);
-    deepEqual([ran.stdout, ran.code, ran.sent.length], ["IT OUT\n", 0, 0]);
+    deepEqual([ran.stdout, ran.stderr, ran.code, ran.sent.length], ["", "own: IT OUT\n", 0, 0]);
   });
+
+  for (const [print, shown] of [
+    ["console.log('a %s', 'b', { c: 1 })", "own: a b { c: 1 }\n"],
+    ["console.info('a\\nb')", "own: a\nown: b\n"],
+    ["console.table([{ a: 1 }])", /^own: ┌/],
+    ["console.dir({ a: 1 })", "own: { a: 1 }\n"],
+    ["console.error('wrong')", "own: wrong\n"],
+    ["console.assert(false, 'no')", "own: Assertion failed: no\n"],
+    ["console.log('\\x1b[2Jx')", "own: ␛[2Jx\n"],
+    ["(await import('./deep/words.ts')).talk()", "own: from deep\n"],
+  ] as [string, string | RegExp][])
+    test(`${print} while it loads goes to stderr under its name, never to stdout`, async () => {
+      const where = place();
+      plugin(where, "deep/words.ts", "export const talk = () => console.log('from deep');");
+      const file = plugin(where, "own.ts", `${print};\nexport default (zz) => {};`);
+      const ran = await ask(where, [say("Hello.")], ["--plugin", file, "hi"]);
+      equal(ran.stdout, "Hello.\n");
+      if (typeof shown === "string") equal(ran.stderr, shown);
+      else match(ran.stderr, shown);
+    });
 
   test("its settings are its defaults and, over them, the person's", async () => {
     const source = does(

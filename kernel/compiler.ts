@@ -1,0 +1,42 @@
+// TypeScript that Node cannot run by leaving out its types (enums, JSX, decorators), compiled as it is loaded.
+import fs from "node:fs";
+import module from "node:module";
+import { fileURLToPath } from "node:url";
+import { ts } from "ts-morph";
+
+const COMPILED = /\.(ts|mts|tsx|jsx)$/;
+const LENT = Symbol.for("zz.compiler"); // hooks hold for the whole process
+
+/** For the files that are asked for from now on, and wanted. A fault in them is told with its place, as by the compiler. */
+export function lendCompiler(wants: (url: string) => boolean): void {
+  if (Object.hasOwn(globalThis, LENT)) return;
+  Object.defineProperty(globalThis, LENT, { value: true });
+  process.setSourceMapsEnabled(true);
+  module.registerHooks({
+    load(url, context, next) {
+      const file = wants(url) ? fileURLToPath(url) : "";
+      if (!COMPILED.test(file)) return next(url, context);
+      return { format: "module", source: compile(file), shortCircuit: true };
+    },
+  });
+}
+
+function compile(fileName: string): string {
+  const text = fs.readFileSync(fileName, "utf8");
+  const { outputText, diagnostics = [] } = ts.transpileModule(text, {
+    fileName,
+    reportDiagnostics: true,
+    compilerOptions: {
+      module: ts.ModuleKind.ESNext,
+      target: ts.ScriptTarget.ES2022,
+      jsx: ts.JsxEmit.ReactJSX,
+      experimentalDecorators: true,
+      inlineSourceMap: true,
+      inlineSources: true,
+    },
+  });
+  const [wrong] = diagnostics;
+  if (!wrong) return outputText;
+  const { line } = ts.getLineAndCharacterOfPosition(wrong.file!, wrong.start ?? 0);
+  throw new SyntaxError(`${ts.flattenDiagnosticMessageText(wrong.messageText, " ")} (${fileName}:${line + 1})`);
+}

@@ -1,0 +1,183 @@
+// The life of a plugin: what it may be written in, what is cut off, how it is switched off, how strange its file may be.
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, test } from "node:test";
+import { fakeOpenAI, say } from "./fake/openai.ts";
+import { place, WAYS, type Way, zz } from "./run.ts";
+
+const tool = (name: string, gives = '"on"', head = "") =>
+  `${head}\nexport default (zz) => zz.tool({ name: "${name}", description: "d", run: () => ${gives} });\n`;
+
+function home(files: Record<string, string>) {
+  const where = place();
+  const put = (name: string, text: string) => {
+    const file = join(where.home, "plugins", name);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+    return file;
+  };
+  for (const [name, text] of Object.entries(files)) put(name, text);
+  const run = (...args: string[]) => zz(where, args);
+  return { where, put, run, gives: async (name: string) => (await run("--call", name)).stdout.trimEnd() };
+}
+
+describe("an endless loop at load is cut off after 10 s, named, and the others load", { concurrency: 4 }, () => {
+  const LOOPS: [name: string, source: string][] = [
+    ["at the top of the file", "for (;;);\nexport default () => {};"],
+    ["when it is set up", "export default () => { for (;;); };"],
+    ["after an await", "await 1;\nfor (;;);\nexport default () => {};"],
+    ["in a file that it imports", 'import "./lib/endless.ts";\nexport default () => {};'],
+  ];
+  for (const [name, source] of LOOPS)
+    test(name, async () => {
+      const { where, run } = home({
+        "a.ts": tool("before"),
+        "loop.ts": source,
+        "lib/endless.ts": "for (;;);",
+        "z.ts": tool("after"),
+      });
+      const began = performance.now();
+      const { stdout, stderr, code } = await run("--tools");
+      const took = performance.now() - began;
+      equal(code, 0);
+      match(stdout, /^before /m);
+      match(stdout, /^after /m);
+      equal(
+        stderr,
+        `Cannot load plugin 'loop' (${join(where.home, "plugins", "loop.ts")}): it ran for 10 s without end. Mend its loop.\n`,
+      );
+      ok(took > 9_000 && took < 16_000, `${took} ms`);
+    });
+
+  test("one that only waits is given up, too", async () => {
+    const { run } = home({
+      "slow.ts": "await new Promise((soon) => setTimeout(soon, 60_000));\nexport default () => {};",
+      "z.ts": tool("after"),
+    });
+    const { stdout, stderr } = await run("--tools");
+    match(stdout, /^after /m);
+    match(
+      stderr,
+      /^Cannot load plugin 'slow' \(.*slow\.ts\): loading took longer than 10 s\. Move slow work into a tool\.$/m,
+    );
+  });
+});
+
+test("What was seen to load needs no watchdog: known-plugins.json holds it, until the file changes", async () => {
+  const { where, put, gives } = home({ "lamp.ts": tool("lamp") });
+  equal(await gives("lamp"), "on");
+  const file = join(where.home, "known-plugins.json");
+  equal(statSync(file).mode & 0o777, 0o600);
+  const known = readFileSync(file, "utf8");
+  equal(await gives("lamp"), "on");
+  equal(readFileSync(file, "utf8"), known);
+  put("lamp.ts", tool("lamp", '"off"'));
+  equal(await gives("lamp"), "off");
+  ok(readFileSync(file, "utf8") !== known);
+  writeFileSync(file, "{ broken");
+  equal(await gives("lamp"), "off");
+});
+
+const WRITTEN: [name: string, file: string, source: string, gives: string][] = [
+  ["an enum", "it.ts", tool("it", "Color.Blue", 'enum Color { Red = "red", Blue = "blue" }'), "blue"],
+  ["a namespace", "it.ts", tool("it", "Inner.word", 'namespace Inner { export const word = "inner"; }'), "inner"],
+  ["parameter properties", "it.ts", tool("it", 'new Named("n").name', "class Named { constructor(readonly name: string) {} }"), "n"],
+  ["JSX with a function of its own", "it.tsx", `/** @jsxRuntime classic */\n/** @jsx h */${tool("it", "<b>hi</b>", 'const h = (tag: string, _: unknown, ...inside: string[]) => tag + "(" + inside + ")";')}`, "b(hi)"],
+  ["JSX in a folder", "it/index.tsx", `/** @jsxRuntime classic */\n/** @jsx h */${tool("it", "<i>hi</i>", 'const h = (tag: string, _: unknown, ...inside: string[]) => tag + "(" + inside + ")";')}`, "i(hi)"],
+  ["JavaScript", "it.js", tool("it"), "on"],
+  ["a module of JavaScript", "it.mjs", tool("it"), "on"],
+  ["CommonJS", "it.cjs", 'module.exports = (zz) => zz.tool({ name: "it", description: "d", run: () => "common" });', "common"],
+  ["a name with spaces & ünïcode", "file with spaces & ünïcode #1%.ts", tool("it"), "on"],
+  ["Windows line ends and a BOM", "it.ts", `\ufeff${tool("it").replaceAll("\n", "\r\n")}`, "on"],
+  ["files that import one another", "it.ts", tool("it", "a() + b()", 'import { a } from "./lib/a.ts"; import { b } from "./lib/b.ts";'), "ab"],
+]; // biome-ignore format: a table
+describe("a plugin may be written in", { concurrency: 2 }, () => {
+  const lib = {
+    "lib/a.ts": 'import { b } from "./b.ts";\nexport const a = () => "a"; export const c = () => b();',
+    "lib/b.ts": 'import { a } from "./a.ts";\nexport const b = () => "b"; export const c = () => a();',
+    "lib/color.ts": 'export enum Color { Blue = "blue" }',
+  };
+  for (const [name, file, source, given] of WRITTEN)
+    for (const way of Object.keys(WAYS) as Way[])
+      test(`${name}, by ${way}`, async () => {
+        const { where } = home({ ...lib, [file]: source });
+        const ran = await zz(where, ["--call", "it"], { way });
+        deepEqual([ran.stdout, ran.stderr, ran.code], [`${given}\n`, "", 0]);
+      });
+
+  test("an enum in a file that it imports", async () => {
+    const { gives } = home({ ...lib, "it.ts": tool("it", "Color.Blue", 'import { Color } from "./lib/color.ts";') });
+    equal(await gives("it"), "blue");
+  });
+
+  test("an error in what is compiled has the line as it was written", async () => {
+    const { where, run } = home({ "it.ts": "enum A { B }\n\n\nthrow new Error('no ' + A.B);\n" });
+    const { stderr } = await run("--tools");
+    match(stderr, new RegExp(`^Cannot load plugin 'it' \\(${join(where.home, "plugins", "it.ts")}:4\\): no 0$`, "m"));
+  });
+
+  test("a fault in what is compiled is told with its line", async () => {
+    const { run } = home({ "it.tsx": "const a = 1;\nconst b = <b>;\nexport default () => {};\n" });
+    match((await run("--tools")).stderr, /^Cannot load plugin 'it' \(.*it\.tsx:\d\): .*(JSX|expected|closing)/m);
+  });
+});
+
+test("Another zod than zz's, which the plugin has itself, is passed by: it gets zz's own", async () => {
+  const { where, run } = home({
+    "it.ts": `import { z } from "zod";\nexport default (zz) => zz.tool({ name: "it", description: "d", params: z.object({ n: z.number() }), run: ({ n }) => String(n + 1) });`,
+    "node_modules/zod/package.json": '{ "name": "zod", "version": "3.0.0", "main": "index.js" }',
+    "node_modules/zod/index.js": "throw new Error('the wrong zod');",
+  });
+  equal((await zz(where, ["--call", "it", '{"n":1}'])).stdout, "2\n");
+  equal((await run("--call", "it", '{"n":"x"}')).code, 2);
+});
+
+const RESERVED: [kind: string, source: string, named: RegExp][] = [
+  ["command quit", 'zz.command({ name: "quit", description: "d", run: () => {} })', /command 'quit' is already there, from 'zz'/],
+  ["command help", 'zz.command({ name: "help", description: "d", run: () => {} })', /command 'help' is already there, from 'lists'/],
+  ["flag once", 'zz.flag({ name: "once", description: "d" })', /flag 'once' is already there, from 'zz'/],
+]; // biome-ignore format: a table
+for (const [kind, source, named] of RESERVED)
+  test(`The reserved ${kind} is refused by name`, async () => {
+    const { run } = home({ "it.ts": `export default (zz) => ${source};` });
+    match((await run("--tools")).stderr, named);
+  });
+
+test("A plugin is switched off and on by /plugins, and stays so", async () => {
+  const { where, run } = home({
+    "lamp.ts": tool("lamp", '"on"', 'import { writeFileSync } from "node:fs"; writeFileSync("ran", "");'),
+  });
+  const fake = await fakeOpenAI([say("Good.")]);
+  try {
+    const types = async (line: string) =>
+      (await run("--once", "-m", "openai/m", "--base-url", fake.url, "--key", "x", line)).stderr;
+    match(await types("/plugins"), /^lamp +home +[\d.]+ ms +tool lamp$/m);
+    match(await types("/plugins lamp"), /^lamp: from home, [\d.]+ ms;\s.*lamp\.ts\n {2}tool lamp$/m);
+    equal(await types("/plugins disable lamp"), "Plugin 'lamp' unloaded.\n");
+    deepEqual(JSON.parse(readFileSync(join(where.home, "zz.config.json"), "utf8")), { disabled: ["lamp"] });
+    equal((await run("--call", "lamp")).code, 2);
+    const file = join(where.cwd, "ran");
+    ok(existsSync(file));
+    writeFileSync(file, "old");
+    match(await types("/plugins"), /^lamp +home +disabled/m);
+    equal(readFileSync(file, "utf8"), "old", "not even imported");
+    match(await types("/plugins enable lamp"), /^Plugin 'lamp' loaded in [\d.]+ ms\.$/m);
+    equal((await run("--call", "lamp")).stdout, "on\n");
+    deepEqual(JSON.parse(readFileSync(join(where.home, "zz.config.json"), "utf8")), {});
+    equal(await types("/plugins enable lamp"), "'lamp' is not disabled.\n");
+    equal(await types("/plugins disable lampp"), "There is no plugin 'lampp'. /plugins lists them.\n");
+  } finally {
+    await fake.close();
+  }
+});
+
+test("zz's own plugins can be switched off too: their tools are gone, the rest works", async () => {
+  const { where, run } = home({});
+  mkdirSync(where.home, { recursive: true });
+  writeFileSync(join(where.home, "zz.config.json"), '{ "disabled": ["read-file", "git"] }');
+  const { stdout, stderr } = await run("--tools");
+  equal(stderr, "");
+  ok(!/^(read_file|git_status) /m.test(stdout));
+  match(stdout, /^list_dir /m);
+});

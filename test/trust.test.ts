@@ -1,0 +1,240 @@
+// What a project brings in its .zz/: left out until the person says yes, by the bytes that they said yes to.
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { fakeOpenAI, say } from "./fake/openai.ts";
+import { place, zz } from "./run.ts";
+
+const HELLO = `import type { Zz } from "zz";
+export default (zz: Zz) => zz.tool({ name: "hello", description: "greets", run: () => "Hello from the project." });
+`;
+
+function project(files: Record<string, string>) {
+  const where = place();
+  const put = (name: string, text: string, base = where.cwd) => {
+    mkdirSync(dirname(join(base, name)), { recursive: true });
+    writeFileSync(join(base, name), text);
+  };
+  for (const [name, text] of Object.entries(files)) put(name, text);
+  return { where, put, zz: (...args: string[]) => zz(where, args) };
+}
+
+test("A project's plugin does not run before a yes, runs after it, and not after a change", async () => {
+  const { where, put, zz } = project({
+    ".zz/plugins/hello.ts": `${HELLO}import { writeFileSync } from "node:fs"; writeFileSync("ran", "");\n`,
+  });
+  const before = await zz("--call", "hello");
+  equal(before.code, 2);
+  match(
+    before.stderr,
+    /^Left out what this folder brings: nobody has said yes to \.zz\/plugins\/hello\.ts\. Look at it, then: zz --trust$/m,
+  );
+  ok(!existsSync(join(where.cwd, "ran")), "not even imported");
+
+  const yes = await zz("--trust");
+  equal(yes.stdout, "Trusted, as they are now: .zz/plugins/hello.ts.\n");
+  equal(statSync(join(where.home, "trust.json")).mode & 0o777, 0o600);
+  equal((await zz("--call", "hello")).stdout, "Hello from the project.\n");
+  match((await zz("--plugins")).stdout, /^hello +project .*hello\.ts$/m);
+  equal((await zz("--no-plugins", "--call", "hello")).code, 2);
+
+  put(".zz/plugins/hello.ts", HELLO.replace("Hello", "Bye"));
+  const changed = await zz("--call", "hello");
+  equal(changed.code, 2);
+  match(changed.stderr, /\.zz\/plugins\/hello\.ts changed since you said yes to it\. Look at it, then: zz --trust$/m);
+  put(".zz/plugins/hello.ts", `${HELLO}import { writeFileSync } from "node:fs"; writeFileSync("ran", "");\n`);
+  equal((await zz("--call", "hello")).stdout, "Hello from the project.\n", "the very bytes again");
+
+  equal((await zz("--trust=no")).stdout, "This folder is not trusted.\n");
+  equal((await zz("--call", "hello")).code, 2);
+});
+
+const CHANGES: [name: string, change: (put: (name: string, text: string) => void, cwd: string) => void][] = [
+  ["a new plugin", (put) => put(".zz/plugins/other.ts", HELLO)],
+  ["a file that a plugin could import", (put) => put(".zz/plugins/lib/words.ts", "export const a = 1;")],
+  ["a package beside it", (put) => put(".zz/plugins/node_modules/x/index.js", "module.exports = 1")],
+  ["a prompt", (put) => put(".zz/prompts/new.md", "---\nslot: rules\n---\nObey.")],
+  ["the settings", (put) => put(".zz/zz.config.json", '{ "rounds": 3 }')],
+  ["a file that is gone", (_, cwd) => rmSync(join(cwd, ".zz/plugins/words.ts"))],
+  ["one letter", (put) => put(".zz/plugins/words.ts", "export const b = 1;")],
+];
+for (const [name, change] of CHANGES)
+  test(`A yes holds no longer after ${name}`, async () => {
+    const { where, put, zz } = project({
+      ".zz/plugins/hello.ts": HELLO,
+      ".zz/plugins/words.ts": "export const a = 1;",
+    });
+    await zz("--trust");
+    equal((await zz("--call", "hello")).code, 0);
+    change(put, where.cwd);
+    const after = await zz("--call", "hello");
+    equal(after.code, 2);
+    match(after.stderr, /changed since you said yes to it/);
+  });
+
+test("Other folders of .zz/ may change: a skill and a memory run nothing", async () => {
+  const { put, zz } = project({ ".zz/plugins/hello.ts": HELLO });
+  await zz("--trust");
+  put(".zz/skills/a/SKILL.md", "---\nname: a\ndescription: b\n---\nc");
+  equal((await zz("--call", "hello")).code, 0);
+});
+
+test("A yes is for one folder: a copy of it elsewhere is asked for again", async () => {
+  const { where, put, zz } = project({ ".zz/plugins/hello.ts": HELLO, "sub/.zz/plugins/hello.ts": HELLO });
+  await zz("--trust");
+  equal((await zz("--call", "hello")).code, 0);
+  equal((await zz("--cwd", "sub", "--call", "hello")).code, 2);
+  put("x", "");
+  deepEqual(Object.keys(JSON.parse(readFileSync(join(where.home, "trust.json"), "utf8"))), [where.cwd]);
+});
+
+const OUTSIDE: [name: string, file: string][] = [
+  ["a file of the project", `import "../../lib.ts";\n${HELLO}`],
+  ["a package of the project", `import "far";\n${HELLO}`],
+  [
+    "a file, when it is called",
+    `export default (zz) => zz.tool({ name: "hello", description: "d", run: () => import("../../lib.ts").then(() => "got it") });`,
+  ],
+  [
+    "a file, by require",
+    `import { createRequire } from "node:module";\ncreateRequire(import.meta.url)("../../lib.ts");\n${HELLO}`,
+  ],
+];
+for (const [name, file] of OUTSIDE)
+  test(`A project's plugin that imports ${name} is refused: nobody said yes to that`, async () => {
+    const { zz } = project({
+      ".zz/plugins/hello.ts": file,
+      "lib.ts": "export {};",
+      "node_modules/far/index.js": "",
+      "node_modules/far/package.json": '{ "name": "far", "version": "1.0.0" }',
+    });
+    await zz("--trust");
+    const { stdout, stderr, code } = await zz("--call", "hello");
+    ok(code, stdout);
+    match(stderr, /it imports '[^']+' from outside of \.zz\/plugins, which nobody said yes to\. Copy it there/);
+  });
+
+test("Its own files and packages within .zz/plugins, zz, zod and node's modules are there", async () => {
+  const { zz } = project({
+    ".zz/plugins/hello.ts": `import { z } from "zod"; import { join } from "node:path"; import { word } from "./lib/word.ts"; import near from "near";
+export default (zz) => zz.tool({ name: "hello", description: "d", params: z.object({}), run: () => join(word, near) });`,
+    ".zz/plugins/lib/word.ts": `export const word: string = "own";`,
+    ".zz/plugins/node_modules/near/index.js": `module.exports = require("./more.js");`,
+    ".zz/plugins/node_modules/near/more.js": `module.exports = "package";`,
+    ".zz/plugins/node_modules/near/package.json": '{ "name": "near", "version": "1.0.0" }',
+  });
+  await zz("--trust");
+  equal((await zz("--call", "hello")).stdout, "own/package\n");
+});
+
+test("A link in .zz/plugins leads to nothing that is loaded", async () => {
+  const { where, put, zz } = project({ "evil.ts": HELLO, ".zz/plugins/a.ts": "export default () => {};" });
+  symlinkSync("../../evil.ts", join(where.cwd, ".zz/plugins/hello.ts"));
+  await zz("--trust");
+  put("evil.ts", `${HELLO}console.error("EVIL");`);
+  const { code, stderr } = await zz("--call", "hello");
+  equal(code, 2);
+  doesNotMatch(stderr, /EVIL/);
+});
+
+test("Prompts of a project: layers and commands, the nearest winning, once the person said yes", async () => {
+  const fake = await fakeOpenAI([say("Good.")]);
+  try {
+    const layer = (text: string) => `---\nslot: rules\n---\n${text}`;
+    const { where, put, zz } = project({
+      ".zz/prompts/kind.md": layer("Be kind, says the project."),
+      ".zz/prompts/review.md": "---\ndescription: our own review\n---\nReview it our way: $@",
+    });
+    put("prompts/kind.md", layer("Be kind, says the home."), where.home);
+    const asks = ["--once", "-m", "openai/m", "--base-url", fake.url, "--key", "x", "/review the README"];
+    match((await zz("--prompt")).stdout, /Be kind, says the home\./);
+    const before = await zz(...asks);
+    match(before.stderr, /nobody has said yes to \.zz\/prompts\/kind\.md, \.zz\/prompts\/review\.md\./);
+    doesNotMatch(JSON.stringify(fake.requests.at(-1)!.body), /our way|says the project/);
+    await zz("--trust");
+    const after = await zz(...asks);
+    equal(after.stderr, "");
+    const body = fake.requests.at(-1)!.body;
+    match(body.messages.at(-1).content, /Review it our way: the README/);
+    match(body.messages[0].content, /says the project/);
+    doesNotMatch(body.messages[0].content, /says the home/);
+  } finally {
+    await fake.close();
+  }
+});
+
+test("A project's settings that loosen something count once the person said yes, and are named before", async () => {
+  const { zz } = project({
+    ".zz/zz.config.json": JSON.stringify({ permissions: { allow: { write: ["out"] } }, rounds: 7 }),
+  });
+  const write = ["--call", "write_file", JSON.stringify({ path: "out/a.txt", content: "a" })];
+  const before = await zz(...write);
+  equal(before.code, 4);
+  match(
+    before.stderr,
+    /Cannot take permissions\.allow from .*Say yes to the folder \(--trust, \/trust\), or set it in your own settings\./,
+  );
+  match(before.stderr, /nobody has said yes to \.zz\/zz\.config\.json/);
+  await zz("--trust");
+  const after = await zz(...write);
+  deepEqual([after.code, after.stderr], [0, ""]);
+});
+
+test("Settings that any project may have need no yes, and nothing is said of them", async () => {
+  const { zz } = project({ ".zz/zz.config.json": '{ "rounds": 3 }' });
+  equal((await zz("--call", "list_dir", "{}")).stderr, "");
+});
+
+test("Where there is nothing to say yes to, a sentence says so", async () => {
+  const { where, zz } = project({});
+  const { code, stderr } = await zz("--trust");
+  deepEqual([code, stderr], [2, "Cannot trust this folder: there is nothing in its .zz/ that could run.\n"]);
+  mkdirSync(join(where.cwd, ".zz"));
+  equal((await zz("--trust")).code, 2);
+  equal((await zz("--trust=maybe")).stderr, "Cannot use --trust 'maybe': give 'no', or nothing.\n");
+});
+
+test("A home that lies at .zz/ of the folder is the person's own", async () => {
+  const { where, put } = project({});
+  put(".zz/plugins/hello.ts", HELLO);
+  const home = join(where.cwd, ".zz");
+  equal((await zz(where, ["--home", home, "--call", "hello"])).stdout, "Hello from the project.\n");
+});
+
+const BROKEN: [name: string, kept: string][] = [
+  ["no JSON", "{"],
+  ["a list", "[]"],
+  ["null", "null"],
+  ["other shapes", '{ "/": 3, "x": null }'],
+];
+for (const [name, kept] of BROKEN)
+  test(`A trust.json that is ${name} means no`, async () => {
+    const { where, put, zz } = project({ ".zz/plugins/hello.ts": HELLO });
+    put("trust.json", kept, where.home);
+    equal((await zz("--call", "hello")).code, 2);
+    equal((await zz("--trust")).code, 0);
+    equal((await zz("--call", "hello")).code, 0);
+  });
+
+test("Too much to look at is never loaded, and a sentence says why", async () => {
+  const { put, zz } = project({ ".zz/plugins/hello.ts": HELLO });
+  for (let i = 0; i < 2_001; i++) put(`.zz/plugins/lib/${i}.ts`, "");
+  const { code, stderr } = await zz("--trust");
+  deepEqual([code, stderr], [2, "Cannot trust this folder: there is too much in .zz/ to look at.\n"]);
+  equal((await zz("--call", "hello")).code, 2);
+});
+
+test("A file that cannot be read is not said yes to", {
+  skip: process.getuid?.() === 0 && "root reads all",
+}, async () => {
+  const { where, zz } = project({ ".zz/plugins/hello.ts": HELLO });
+  chmodSync(join(where.cwd, ".zz/plugins/hello.ts"), 0);
+  equal((await zz("--trust")).code, 2);
+});
+
+test("A tool cannot say yes for the person: trust.json is not covered by a plain --allow-write", async () => {
+  const { where, zz } = project({ ".zz/plugins/hello.ts": HELLO });
+  const args = JSON.stringify({ path: join(where.home, "trust.json"), content: "{}" });
+  equal((await zz("--allow-write", "--call", "write_file", args)).code, 4);
+});

@@ -212,16 +212,19 @@ function tell(done: Reloaded[], note: Ctx["note"]): void {
     note(why ?? `Plugin '${name}' ${did}${did === "unloaded" ? "" : ` in ${ms} ms`}.`);
 }
 
-/** Those of others one by one, with what they add; zz's own by their names. */
+/** Those of others one by one, what each adds below it; zz's own by their names. */
 export function plugins({ plugins }: Pick<About, "plugins">, room: number): string {
   const own = plugins.filter(({ from, failure, disabled }) => from === "zz" && !failure && !disabled);
-  const rows = plugins
-    .filter((plugin) => !own.includes(plugin))
-    .map((plugin) => [plugin.name, plugin.from, stateOf(plugin, `failed: ${plugin.failure}`), added(plugin)]);
+  const others = plugins.filter((plugin) => !own.includes(plugin));
+  const rows = table(others.map((one) => [one.name, one.from, stateOf(one, `failed: ${one.failure}`), one.file]));
+  const told = others.flatMap((one, i) => [
+    narrow(rows.split("\n")[i]!, room),
+    ...(added(one) ? wrapped(added(one), room - 4).map((line) => `    ${line}`) : []),
+  ]);
   const ms = own.reduce((sum, plugin) => sum + plugin.ms, 0);
   const names = own.map(({ name }) => name).join(", ");
   return [
-    ...(rows.length ? [narrow(table(rows), room)] : []),
+    ...told,
     ...wrapped(`zz's own, ${own.length} in ${ms.toFixed(1)} ms: ${names}.`, room),
     ...wrapped("/plugins NAME tells what one adds; /plugins disable NAME leaves it out.", room),
   ].join("\n");

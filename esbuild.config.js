@@ -85,7 +85,7 @@ const kernel = {
   name: "kernel",
   setup(build) {
     build.onResolve({ filter: /^\.\.\/zz\.ts$/ }, ({ importer }) =>
-      importer.endsWith("keyboard.ts") ? { path: "../kernel.js", external: true } : undefined,
+      /(keyboard|script|compiler|watchdog)\.ts$/.test(importer) ? { path: "../kernel.js", external: true } : undefined,
     );
   },
 };

@@ -36,7 +36,16 @@ import {
 } from "./kernel/chat.ts";
 import { commit, fileFault, type Held, LARGEST_READ, openFiles, ZZ } from "./kernel/files.ts";
 import { firstRules, gate, KINDS, nameOf, permissions, realPath } from "./kernel/gate.ts";
-import { type Loaded, loadPlugins, pluginAmong, refreshPlugins, stampOf, watchPlugins } from "./kernel/loader.ts";
+import {
+  importScript,
+  type Loaded,
+  loadPlugins,
+  pluginAmong,
+  refreshPlugins,
+  stampOf,
+  watchPlugins,
+  whereFrom,
+} from "./kernel/loader.ts";
 import { type Config, preferences, readAgain, type Sources, settings, strangeSettings } from "./kernel/settings.ts";
 import {
   type Entry,
@@ -496,6 +505,34 @@ export interface Answer {
   window?: number; // tokens that the model takes in, where its provider tells
 }
 
+/**
+ * What scripts and programs have: `import { zz } from "zz"`. `zz --run` gives it the settings and permissions of its
+ * flags; a program of your own gets what an empty command line would, and nobody is asked.
+ */
+export interface Script {
+  readonly args: readonly string[]; // what stood after the script
+  stdin(): Promise<string>; // all of it; empty at a terminal
+  ask<const S extends Schema>(text: string, how: How<S> & { schema: S }): Promise<Infer<S>>; // one turn by itself
+  ask(text: string, how?: How): Promise<string>;
+  chat(how?: How): Promise<Talk>; // several turns
+  call(tool: string, args?: object): Promise<Result>; // through the same gate as a model's calls
+}
+export interface Talk {
+  readonly id: string | null;
+  readonly model: string;
+  readonly messages: readonly Message[];
+  ask: Script["ask"];
+}
+export interface How<S extends Schema = Schema> {
+  schema?: S; // the answer is data that fits it
+  model?: string;
+  system?: string;
+  tools?: (string | Tool)[] | false; // only these, by name or made here; none
+  files?: string[]; // attached
+  images?: Image[];
+  signal?: AbortSignal;
+}
+
 export type Rules = { [K in Kind]?: true | string[] }; // true: whatever it is
 
 /** An error as a sentence, with what the kernel needs to know about it. */
@@ -944,7 +981,7 @@ export function frontMatter(text: string): { head: Record<string, string>; body:
 }
 
 /** What each tool is for, from the registry, so that a plugin's tools are in it. */
-function toolGuide(core: Core): Owned<Layer> {
+export function toolGuide(core: Core): Owned<Layer> {
   const lines = () => offered(core).map(({ name, description }) => `- ${name}: ${description}`);
   return { owner: "", value: { name: "tools", slot: "rules", budget: 4_000, text: () => lines().join("\n") } };
 }
@@ -1282,7 +1319,7 @@ async function onlyReads({ core, ctx }: Place, call: Call): Promise<boolean> {
 }
 
 /** One call: through what is wrapped around it, then validated, then past the gate, then run. Whatever goes wrong is a result. */
-async function runCall(place: Place, call: Call, inner = false): Promise<Result> {
+export async function runCall(place: Place, call: Call, inner = false): Promise<Result> {
   const { core, ctx } = place;
   const started = performance.now();
   const result = await around(place, "call", call, (call) => runTool(place, call)).catch((error): Result => {
@@ -1643,7 +1680,7 @@ export async function firstModel(core: Core, name: string): Promise<string> {
 
 const LOCAL_LIMIT = 300;
 export const PATIENCE = 10_000;
-const NO_MODEL =
+export const NO_MODEL =
   "No model to ask: set OPENAI_API_KEY, start Ollama, or name one with --model provider/model (and --base-url URL for a server of your own). " +
   "Without any, --model offline finds definitions, references and TODOs in this folder.";
 
@@ -1709,21 +1746,23 @@ function follow(core: Core): void {
   );
 }
 
-/** What plugins print by themselves goes to stderr, each line under their name: stdout is for the answer. */
-function catchConsole(core: Core): void {
-  const all = console as unknown as Record<string, unknown>;
-  const { Console } = console;
+/** What plugins print by themselves goes to stderr, each line under their name: stdout is for the answer, or a script's own. */
+function catchConsole(core: Core, isScript: boolean): void {
+  const all = console as unknown as Record<string, any>;
+  const own = { ...all };
   const stdout: any = { write: tell };
-  let caught: Console | undefined; // made at the first word
+  let caught: Record<string, any> | undefined; // made at the first word
+  let owner: string | undefined;
   for (const name of Object.keys(all))
     if (typeof all[name] === "function" && name !== "Console")
       all[name] = (...given: unknown[]) => {
-        caught ??= new Console({ stdout, ignoreErrors: false });
-        return (caught as any)[name](...given);
+        owner = pluginAmong(String(new Error().stack));
+        if (isScript && !owner) return own[name](...given);
+        caught ??= new own.Console({ stdout, ignoreErrors: false }) as Record<string, any>;
+        return caught[name](...given);
       };
 
   function tell(text: string): boolean {
-    const owner = pluginAmong(String(new Error().stack));
     const lines = text.replace(/\n$/, "").split("\n");
     (core.aside ?? say)(lines.map((line) => (owner ? `${owner}: ${line}` : line)).join("\n"));
     return true;
@@ -1754,7 +1793,7 @@ export function exitCode(answer: Answer): number {
   return answer.calls.some((call) => call.refused) ? 4 : 0;
 }
 
-function start(core: Core, { id, model }: LiveChat, watched: boolean, stays = false): Promise<void> {
+export function start(core: Core, { id, model }: LiveChat, watched: boolean, stays = false): Promise<void> {
   const { root, quiet } = core.options;
   return emit(core, "started", { session: id || null, model, root, live: watched && !quiet, stays });
 }
@@ -2051,6 +2090,7 @@ export const FLAGS: Flag[] = [
   { name: "tool", short: "T", value: "NAME", many: true, description: "offer the model only this tool" },
   { name: "no-tools", description: "offer the model no tools" },
   { name: "call", value: "NAME [JSON]", description: "run one tool, without a model" },
+  { name: "run", value: "SCRIPT [ARGS]", description: "run a TypeScript file that uses zz; what follows is its own" },
   { name: "plugin", value: "FILE", many: true, description: "load this plugin too" },
   { name: "no-plugins", description: "leave out the home's plugins" },
   ...KINDS.flatMap((kind) => [
@@ -2158,13 +2198,13 @@ export async function main(argv: string[]): Promise<number> {
   });
   process.stderr.on("error", () => {});
   process.on("uncaughtException", (error) => {
-    why = astray(error);
+    why = scriptAt(argv) < 0 ? astray(error) : reason(error);
     say(why);
     stopped ??= 1;
     leave(1);
   });
   process.on("exit", (code) => {
-    if (!running || code !== 0) return;
+    if (!running || code !== 0 || scriptAt(argv) >= 0) return;
     say(FROM_WITHIN);
     if (json) process.stdout.write(lastWord(FROM_WITHIN, 1));
     process.exitCode = 1;
@@ -2202,21 +2242,15 @@ type Prompt = { words: string; attached: (Image | string)[]; typed: boolean };
 
 /** What the command line asks for. It is read twice: plugins bring flags of their own. */
 async function run(argv: string[], atStop: AtStop): Promise<number> {
+  const at = scriptAt(argv);
+  if (at >= 0) return runScript(argv.slice(0, at), argv.slice(at), atStop);
   const early = parseFlags(argv, FLAGS);
-  if (early.values.has("no-color")) process.env.NO_COLOR = "1";
   if (early.values.has("version")) return show(early, { text: `zz ${version()}`, data: { version: version() } });
-  if (early.values.has("cwd")) process.chdir(folder(one(early, "cwd")!, "cwd"));
   const lists = early.unknown.length > 0 || early.values.has("call");
   const reading = lists ? undefined : readStdin(early); // while the plugins load, unless no turn will come of it
 
-  const core = await createZz(optionsOf(early), catchConsole);
-  for (const plugin of core.plugins) if (plugin.failure) say(plugin.failure);
-  if (!core.options.quiet) strangeSettings(core).forEach(say);
-  const cli = parseFlags(argv, allFlags(core));
-  checkNames(core, cli);
-  follow(core);
+  const { core, cli } = await prepare(argv, early);
   const added = valuesOf(core.flags);
-  for (const flag of added) for (const value of cli.values.get(flag.name) ?? []) flag.set?.(value);
   for (const flag of added) {
     const value = cli.values.get(flag.name)?.at(-1);
     if (!flag.run || value === undefined) continue;
@@ -2251,6 +2285,80 @@ async function run(argv: string[], atStop: AtStop): Promise<number> {
     chat.session?.close();
   }
 }
+
+/** An instance as the flags want it. They are read again once the plugins brought theirs. */
+async function prepare(argv: string[], early: Cli, isScript = false): Promise<{ core: Core; cli: Cli }> {
+  if (early.values.has("no-color")) process.env.NO_COLOR = "1";
+  if (early.values.has("cwd")) process.chdir(folder(one(early, "cwd")!, "cwd"));
+  const core = await createZz(optionsOf(early), (core) => catchConsole(core, isScript));
+  for (const plugin of core.plugins) if (plugin.failure) say(plugin.failure);
+  if (!core.options.quiet) strangeSettings(core).forEach(say);
+  const cli = parseFlags(argv, allFlags(core));
+  checkNames(core, cli);
+  follow(core);
+  for (const flag of valuesOf(core.flags)) for (const value of cli.values.get(flag.name) ?? []) flag.set?.(value);
+  return { core, cli };
+}
+
+/** Where `--run` stands: what follows it is the script's own. */
+const scriptAt = (argv: string[]): number => {
+  const at = argv.findIndex((arg) => arg === "--" || /^--run(=|$)/.test(arg));
+  return argv[at] === "--" ? -1 : at;
+};
+
+/** zz [flags] --run SCRIPT [ARGS] */
+async function runScript(flags: string[], [run = "", ...rest]: string[], atStop: AtStop): Promise<number> {
+  const [file = "", ...args] = run.startsWith("--run=") ? [run.slice("--run=".length), ...rest] : rest;
+  if (!file) throw usage("Flag --run needs a value: --run SCRIPT [ARGS].");
+  const script = path.resolve(file);
+  const early = parseFlags(flags, FLAGS);
+  if (early.words.length)
+    throw usage(`Cannot use '${early.words.join(" ")}': words for a script stand after its name.`);
+  if (!fs.existsSync(script)) throw usage(`Cannot run '${file}': no such file. Check the path.`);
+  const { core } = await prepare(flags, early, true);
+  askOnTerminal(core);
+  const { openScript } = await import("./kernel/script.ts");
+  const handle = openScript(core, args);
+  atStop(handle.stop);
+  Object.defineProperty(globalThis, SCRIPT, { value: handle, configurable: true });
+  try {
+    await importScript(script);
+    await new Promise((idle) => process.once("beforeExit", idle)); // as under node: nothing is left to do
+  } catch (error) {
+    const { name } = error as Error; // a sentence of zz's or of the script's own tells enough
+    throw name === "Error" && !codeOf(error)
+      ? error
+      : fault(`Cannot run '${file}' (${whereFrom(error, script)}): ${reason(error)}`);
+  } finally {
+    handle.end();
+  }
+  return handle.end() || Number(process.exitCode ?? 0);
+}
+
+const SCRIPT = Symbol.for("zz.script");
+const scriptNow = async (): Promise<Script> => {
+  const all = globalThis as { [SCRIPT]?: Script | Promise<Script> };
+  return (all[SCRIPT] ??= embed());
+};
+
+/** A handle for a program of one's own, with what it says instead of flags. */
+export async function embed(options: Options = {}): Promise<Script> {
+  const home = options.home ?? homeFolder();
+  const core = await createZz({ ...settings(home, options.config), home, ...options });
+  const { openScript } = await import("./kernel/script.ts");
+  return openScript(core, process.argv.slice(2));
+}
+
+/** The handle of this process. */
+export const zz: Script = {
+  get args() {
+    return (globalThis as { [SCRIPT]?: Partial<Script> })[SCRIPT]?.args ?? process.argv.slice(2);
+  },
+  stdin: async () => (await scriptNow()).stdin(),
+  ask: async (text: string, how?: any): Promise<any> => (await scriptNow()).ask(text, how),
+  chat: async (how) => (await scriptNow()).chat(how),
+  call: async (tool, args) => (await scriptNow()).call(tool, args),
+};
 
 /** --debug is a plugin's flag, known before any plugin is there. */
 const wantsTraces = (args: string[]): boolean =>
@@ -2431,7 +2539,7 @@ function pair(text: string): [string, unknown] {
   return [text.slice(0, at), jsonOrText(text.slice(at + 1))];
 }
 
-async function attachment(name: string): Promise<{ text?: string; image?: Image }> {
+export async function attachment(name: string): Promise<{ text?: string; image?: Image }> {
   const refuse = (why: string) => usage(`Cannot attach '${name}': ${why}.`);
   const bytes = await readAll().catch((error) => {
     throw codeOf(error) ? fileFault("attach", name, error, { exit: 2 }) : error;
@@ -2481,4 +2589,4 @@ function readStdin(cli: Cli): () => Promise<string> {
 }
 
 if (process.argv[1] && !BUILT && fs.realpathSync(process.argv[1]) === fileURLToPath(import.meta.url))
-  process.exit(await main(process.argv.slice(2)));
+  void main(process.argv.slice(2)).then((code) => process.exit(code)); // not awaited here: a script imports this very file

@@ -51,6 +51,7 @@ export interface Loaded extends PluginAt {
 }
 type PluginAt = Omit<About["plugins"][number], "adds">;
 
+const kernel = (): string => `${SELF_URL}/${BUILT ? "kernel.js" : "zz.ts"}`;
 const LENT = /^(zod|typebox|zz)(\/|$)/;
 const LOAD_LIMIT = 10_000;
 const SLOW_LOAD = "loading took longer than 10 s. Move slow work into a tool.";
@@ -144,7 +145,7 @@ function pluginAt(file: string, from: Loaded["from"]): Loaded {
 
 /** By the URL of each file that was imported for a plugin: the URL of that plugin, and how its files are taken in. */
 type Trees = Map<string, Tree>;
-type Tree = { plugin: string; within?: string; compiled?: boolean }; // within: the folder that it must keep to
+type Tree = { plugin: string; within?: string; compiled?: boolean; script?: boolean }; // within: the folder that it must keep to
 const TREES = Symbol.for("zz.trees"); // hooks hold for the whole process, however many instances it has
 
 /**
@@ -159,9 +160,10 @@ function lendPackages(): void {
     resolve(specifier, context, next) {
       const { parentURL = "" } = context;
       const lent = LENT.test(specifier) && !parentURL.includes("/node_modules/") && parentURL !== import.meta.url;
-      if (lent) return { url: import.meta.resolve(specifier), shortCircuit: true };
+      if (lent) return { url: specifier === "zz" ? kernel() : import.meta.resolve(specifier), shortCircuit: true };
       const tree = trees.get(parentURL);
       const found = next(specifier, context);
+      if (trees.has(specifier) && specifier.endsWith(".ts")) return { ...found, format: "module-typescript" }; // tsx takes it for CommonJS
       if (!tree || !found.url.startsWith("file:")) return found;
       const { plugin, within } = tree;
       if (within && !found.url.startsWith(within)) throw fault(OUTSIDE.replace("%", specifier));
@@ -200,13 +202,33 @@ function importTree(plugin: Loaded, compiled: boolean): Promise<any> {
 /** Enums, JSX and the like: what Node cannot leave out of the text is compiled, by the compiler that ts-morph has. */
 const NOT_ERASABLE = /^ERR_(UNSUPPORTED_TYPESCRIPT_SYNTAX|UNKNOWN_FILE_EXTENSION)$/;
 
-async function compiled(plugin: Loaded): Promise<any> {
+async function readyCompiler(): Promise<void> {
   const { lendCompiler } = await import("./compiler.ts");
   lendCompiler((url) => treesOf().get(url)?.compiled === true);
+}
+
+async function compiled(plugin: Loaded): Promise<any> {
+  await readyCompiler();
   const own = urlOf(plugin);
   for (const [url, tree] of treesOf()) if (tree.plugin === own) treesOf().delete(url);
   plugin.version += 1000; // Node remembers what it could not load
   return importTree(plugin, true);
+}
+
+/** A person's own program, which imports zz as a plugin does. */
+export async function importScript(file: string): Promise<void> {
+  lendPackages();
+  const plugin = pathToFileURL(file).href;
+  treesOf().set(plugin, { plugin, script: true });
+  try {
+    await import(plugin);
+  } catch (error) {
+    if (!NOT_ERASABLE.test(codeOf(error))) throw error;
+    await readyCompiler();
+    const again = `${plugin}?zz=1`;
+    treesOf().set(again, { plugin: again, script: true, compiled: true });
+    await import(again);
+  }
 }
 
 /** A project's .zz/plugins: all that a yes to it is for. */
@@ -331,7 +353,7 @@ function openStage(): Stage {
 }
 
 /** As a stack or a message tells the place: the name may stand there as a URL has it, and with its version. */
-function whereFrom(error: unknown, file: string): string {
+export function whereFrom(error: unknown, file: string): string {
   const text = `${(error as Error)?.stack ?? ""}\n${reason(error)}`;
   const name = path.basename(file);
   const after = [name, encodeURIComponent(name)].flatMap((spelt) => text.split(spelt).slice(1));
@@ -344,7 +366,9 @@ function whereFrom(error: unknown, file: string): string {
 
 /** The name of the one whose file is the first that a stack tells of. */
 export function pluginAmong(stack: string): string | undefined {
-  const files = [...treesOf()].map(([url, { plugin }]) => ({ url: url.replace(/\?.*/, ""), plugin }));
+  const files = [...treesOf()].flatMap(([url, { plugin, script }]) =>
+    script ? [] : [{ url: url.replace(/\?.*/, ""), plugin }],
+  );
   const tells = (line: string, url: string) =>
     [`${url}:`, `${url}?`, `${fileURLToPath(url)}:`].some((at) => line.includes(at));
   for (const line of stack.split("\n")) {

@@ -1,0 +1,171 @@
+// Scripts and programs that ask through zz: one handle, on the same turn loop and behind the same gate.
+import {
+  type Answer,
+  attachment,
+  type Core,
+  check,
+  chooseModel,
+  context,
+  exitCode,
+  fault,
+  type How,
+  type LiveChat,
+  NO_MODEL,
+  NO_ONE,
+  newId,
+  openChat,
+  runCall,
+  runTurn,
+  type Schema,
+  type Script,
+  start,
+  type Talk,
+  toJsonSchema,
+  toolGuide,
+  tryTo,
+  unknown,
+  usage,
+} from "../zz.ts";
+
+const TRIES = 3; // for an answer that must fit a schema
+
+/** `end` closes what is open and gives the exit code; `stop` ends whatever is under way. */
+export interface OpenScript extends Script {
+  end(): number;
+  stop(): void;
+}
+
+export function openScript(core: Core, args: string[]): OpenScript {
+  const chats = new Set<LiveChat>();
+  let code = 0;
+  let read: Promise<string> | undefined;
+  return {
+    args,
+    stdin: () => (read ??= process.stdin.isTTY ? Promise.resolve("") : textOf(process.stdin)),
+    async ask(text: string, how: How = {}) {
+      const { talk, close } = await open(how);
+      return talk.ask(text, how).finally(close);
+    },
+    chat: async (how = {}) => (await open(how)).talk,
+    async call(name, given = {}) {
+      if (!core.tools.has(name)) throw usage(`Cannot call '${name}': ${unknown("tool", name, core.tools.keys())}`);
+      const chat = kept(openChat(core, NO_ONE));
+      const call = { id: newId("call_"), name, args: given as Record<string, unknown> };
+      const result = await runCall({ core, chat, ctx: context(core, chat) }, call).finally(() => close(chat));
+      if (result.refused) code ||= 4;
+      return result;
+    },
+    end() {
+      chats.forEach(close);
+      return code;
+    },
+    stop() {
+      for (const chat of chats) chat.stop.abort();
+    },
+  };
+
+  function kept(chat: LiveChat): LiveChat {
+    chats.add(chat);
+    return chat;
+  }
+  function close(chat: LiveChat): void {
+    chats.delete(chat);
+    chat.session?.close();
+  }
+
+  async function open(how: How): Promise<{ talk: Talk; close(): void }> {
+    const own = coreFor(core, how);
+    const model = await chooseModel(own);
+    if (!model) throw usage(NO_MODEL);
+    own.named = model.split("/")[0]!;
+    const chat = kept(openChat(own, model));
+    await start(own, chat, false);
+    const talk: Talk = {
+      get id() {
+        return chat.id;
+      },
+      model,
+      get messages() {
+        return chat.messages;
+      },
+      ask: (text: string, more: How = {}) => answer(own, chat, text, { ...how, ...more }),
+    };
+    return { talk, close: () => close(chat) };
+  }
+
+  async function answer(own: Core, chat: LiveChat, text: string, how: How): Promise<any> {
+    const { schema, files = [], images = [], signal } = how;
+    signal?.throwIfAborted();
+    for (const { text = [], image = [] } of await Promise.all(files.map(attachment)))
+      for (const one of [text, image].flat()) chat.attach(one);
+    images.forEach(chat.attach);
+    const abort = () => chat.stop.abort(signal!.reason);
+    signal?.addEventListener("abort", abort, { once: true });
+    try {
+      let words = schema ? `${text}\n\n${JSON_ALONE}\n${JSON.stringify(toJsonSchema(schema))}` : text;
+      for (let left = TRIES - 1; ; left--) {
+        const answered = await runTurn(own, chat, words);
+        const exit = exitCode(answered);
+        if (exit === 3 || !code) code = exit || code;
+        if (!schema) return answered.text;
+        const { value, wrong } = await parsed(answered, schema);
+        if (!wrong) return value;
+        if (!left) throw fault(`The answer does not fit the schema: ${wrong}. Ask for less, or another model.`);
+        words = `That does not fit: ${wrong}. ${JSON_ALONE}`;
+      }
+    } finally {
+      signal?.removeEventListener("abort", abort);
+    }
+  }
+}
+
+const JSON_ALONE = "Answer with JSON alone, without a word or a fence around it, that fits this JSON Schema:";
+
+/** Models put fences and words around it all the same. */
+async function parsed({ text }: Answer, schema: Schema): Promise<{ value?: any; wrong?: string }> {
+  const [, fenced] = /```(?:json)?\s*\n(.*?)\n\s*```/s.exec(text) ?? [];
+  const bare = /[[{].*[\]}]/s.exec(text)?.[0];
+  for (const json of [text, fenced, bare]) {
+    const given = json === undefined ? undefined : tryTo(() => ({ is: JSON.parse(json) as unknown }));
+    if (given) return check(schema, given.is);
+  }
+  return { wrong: "it is not JSON" };
+}
+
+/** All of zz, but for what this conversation is to have otherwise. */
+function coreFor(core: Core, { model, system, tools }: How): Core {
+  const wanted = tools || [];
+  const given = wanted.filter((tool) => typeof tool !== "string");
+  const names = wanted.map((tool) => (typeof tool === "string" ? tool : tool.name));
+  const own: Core = {
+    ...core,
+    options: {
+      ...core.options,
+      raw: true,
+      ...(model && { model }),
+      ...(system !== undefined && { system }),
+      ...(tools !== undefined && { tools: names.length ? names : (false as const) }),
+    },
+    tools: new Map([...core.tools, ...given.map((tool) => [tool.name, { owner: "", value: tool }] as const)]),
+    schemas: new Map([...core.schemas, ...given.map(({ name, params }) => [name, toJsonSchema(params)] as const)]),
+  };
+  for (const name of names)
+    if (!own.tools.has(name)) throw usage(`Cannot offer '${name}': ${unknown("tool", name, own.tools.keys())}`);
+  const others = core.layers.filter(({ owner, value }) => owner || value.name !== "tools");
+  const said =
+    system === undefined ? [] : [{ owner: "", value: { name: "system", slot: "identity" as const, text: system } }];
+  const kept = system === undefined ? others : others.filter(({ owner, value }) => owner || value.slot !== "identity");
+  own.layers = [...said, ...kept, toolGuide(own)];
+  const shared = {
+    get: () => core.asking,
+    set: (asking: Core["asking"]) => void (core.asking = asking),
+    enumerable: true,
+  };
+  return Object.defineProperty(own, "asking", shared); // one question at a time, whoever asks
+}
+
+async function textOf(stream: NodeJS.ReadStream): Promise<string> {
+  let text = "";
+  for await (const piece of stream.setEncoding("utf8")) text += piece;
+  return text;
+}

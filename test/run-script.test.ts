@@ -1,0 +1,268 @@
+// Scripts: zz --run, and programs that import zz.
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, describe, test } from "node:test";
+import type { Script } from "./fake/http.ts";
+import { call, fakeOpenAI, refuse, say } from "./fake/openai.ts";
+import { type How, place, ROOT, WAYS, type Way, zz } from "./run.ts";
+
+const HEAD = `import { zz } from "zz";\n`;
+
+async function running(
+  source: string,
+  script: Script,
+  { flags = [], args = [], name = "it.ts", ...how }: How & { flags?: string[]; args?: string[]; name?: string } = {},
+) {
+  const where = place();
+  const fake = await fakeOpenAI(script);
+  after(() => fake.close());
+  writeFileSync(join(where.cwd, name), source);
+  writeFileSync(join(where.cwd, "a.txt"), "content of a\n");
+  const asks = ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...flags, "--run", name, ...args];
+  const ran = await zz(where, asks, how);
+  const sent = fake.requests.map((request) => request.body);
+  return { ...ran, where, sent, said: sent.map(({ messages }) => messages.at(-1).content) };
+}
+
+describe("zz.ask", { concurrency: 2 }, () => {
+  for (const way of Object.keys(WAYS) as Way[])
+    test(`gives the answer's text, by ${way}`, async () => {
+      const ran = await running(`${HEAD}console.log("<" + (await zz.ask("hi")) + ">");`, [say("Hello.")], { way });
+      deepEqual([ran.stdout, ran.stderr, ran.code, ran.said], ["<Hello.>\n", "", 0, ["hi"]]);
+    });
+
+  const N = `${HEAD}import { z } from "zod";\nimport { Type } from "typebox";\n`;
+  const SCHEMAS: [name: string, schema: string][] = [
+    ["zod", "z.object({ n: z.number() })"],
+    ["typebox", "Type.Object({ n: Type.Number() })"],
+    ["JSON Schema", '{ type: "object", properties: { n: { type: "number" } }, required: ["n"] }'],
+    ["the shorthand", '{ n: "number" }'],
+  ];
+  for (const [name, schema] of SCHEMAS)
+    test(`with a schema in ${name} gives data that fits it`, async () => {
+      const ran = await running(`${N}console.log((await zz.ask("count", { schema: ${schema} })).n + 1);`, [
+        say('{"n": 41}'),
+      ]);
+      deepEqual([ran.stdout, ran.stderr, ran.code], ["42\n", "", 0]);
+      match(ran.said[0], /^count\n\nAnswer with JSON alone.*\n\{.*"n":\{"type":"number"\}/s);
+    });
+
+  const WRAPPED: [name: string, text: string][] = [
+    ["a fence", 'Here it is:\n\n```json\n{"n": 41}\n```\nDone.'],
+    ["a bare fence", '```\n{"n": 41}\n```'],
+    ["words", 'Sure! {"n": 41} is it.'],
+  ];
+  for (const [name, text] of WRAPPED)
+    test(`finds the data in ${name}`, async () => {
+      const ran = await running(`${HEAD}console.log((await zz.ask("count", { schema: { n: "number" } })).n);`, [
+        say(text),
+      ]);
+      deepEqual([ran.stdout, ran.code], ["41\n", 0]);
+    });
+
+  test("says what does not fit, and asks again, at most twice", async () => {
+    const source = `${HEAD}console.log((await zz.ask("count", { schema: { n: "number" } })).n);`;
+    const mended = await running(source, [say('{"n": "x"}'), say("no"), say('{"n": 3}')]);
+    deepEqual([mended.stdout, mended.code], ["3\n", 0]);
+    match(mended.said[1], /^That does not fit: n must be number\. Answer with JSON alone/);
+    match(mended.said[2], /^That does not fit: it is not JSON\./);
+    const never = await running(source, [say("never")]);
+    deepEqual([never.stdout, never.code, never.sent.length], ["", 1, 3]);
+    equal(never.stderr, "The answer does not fit the schema: it is not JSON. Ask for less, or another model.\n");
+  });
+
+  test("offers just the tools that are named, or made in the script; the model's call runs", async () => {
+    const source = `${HEAD}
+const price = { name: "price", description: "A price.", params: { of: "string" }, run: ({ of }) => of + " costs 3" };
+console.log(await zz.ask("how much?", { tools: [price, "read_file"] }));`;
+    const ran = await running(source, [call(["price", { of: "tea" }]), say("Three.")]);
+    deepEqual([ran.stdout, ran.stderr, ran.code], ["Three.\n", "", 0]);
+    deepEqual(ran.sent[0].tools.map((tool: any) => tool.function.name).sort(), ["price", "read_file"]);
+    equal(ran.said[1], "tea costs 3");
+    ok(!ran.sent[0].messages[0].content.includes("write_file"), "nor is it told of others");
+  });
+
+  test("with tools: false offers none; with system it is somebody else; with files they go along", async () => {
+    const ran = await running(
+      `${HEAD}await zz.ask("hi", { tools: false, system: "You are a cat.", files: ["a.txt"] });`,
+      [say("Miaow.")],
+    );
+    equal(ran.code, 0, ran.stderr);
+    equal(ran.sent[0].tools, undefined);
+    match(ran.sent[0].messages[0].content, /^You are a cat\./);
+    match(ran.said[0], /--- FILE a\.txt ---\ncontent of a\n--- END FILE a\.txt ---\n\nhi$/);
+  });
+
+  test("with a model asks that one", async () => {
+    const ran = await running(`${HEAD}await zz.ask("hi", { model: "openai/other" });`, [say("Yes.")]);
+    deepEqual([ran.code, ran.sent[0].model], [0, "other"]);
+  });
+
+  test("many at once, each for itself", async () => {
+    const source = `${HEAD}console.log((await Promise.all([1, 2, 3, 4, 5].map((n) => zz.ask("say " + n)))).join());`;
+    const ran = await running(source, ({ body }) => say(body.messages.at(-1).content.slice(4)));
+    deepEqual([ran.stdout, ran.code], ["1,2,3,4,5\n", 0]);
+    ok(ran.sent.every(({ messages }) => messages.length === 2));
+  });
+
+  test("stops by a signal", async () => {
+    const source = `${HEAD}try { await zz.ask("hi", { signal: AbortSignal.timeout(100) }); } catch (error) { console.log(error.message); }`;
+    const ran = await running(source, [{ headers: { "content-type": "text/event-stream" }, body: [], ending: "hang" }]);
+    deepEqual([ran.stdout, ran.code], ["Stopped.\n", 0]);
+  });
+});
+
+test("zz.chat: several turns, each with those before it, saved as one session", async () => {
+  const source = `${HEAD}const chat = await zz.chat({ system: "Brief." });
+console.log(await chat.ask("one"), await chat.ask("two"), chat.messages.length, chat.model, typeof chat.id);`;
+  const ran = await running(source, [say("1"), say("2")]);
+  deepEqual([ran.stdout, ran.code], ["1 2 4 openai/m string\n", 0]);
+  deepEqual(
+    ran.sent[1].messages.slice(1).map((message: any) => message.content),
+    ["one", "1", "two"],
+  );
+  equal(ran.where.sessions().length, 1);
+});
+
+test("-n saves nothing", async () => {
+  const ran = await running(`${HEAD}await zz.ask("hi");`, [say("Yes.")], { flags: ["-n"] });
+  equal(ran.code, 0);
+  ok(!existsSync(join(ran.where.home, "sessions")) || readdirSync(join(ran.where.home, "sessions")).length === 0);
+});
+
+test("zz.args and zz.stdin: what stood after the script, whatever it is, and what was piped in", async () => {
+  const source = `${HEAD}console.log(JSON.stringify([zz.args, await zz.stdin(), await zz.stdin()]));`;
+  const args = ["-m", "--json", "--", "a b", "--run", "-A"];
+  const ran = await running(source, [say("x")], { args, input: "piped ünïcode\n" });
+  deepEqual(JSON.parse(ran.stdout), [args, "piped ünïcode\n", "piped ünïcode\n"]);
+});
+
+describe("exit codes and permissions", { concurrency: 2 }, () => {
+  const CODES: [name: string, source: string, script: Script, code: number, stderr: RegExp, flags?: string[]][] = [
+    ["0: all went well", `await zz.ask("hi");`, [say("x")], 0, /^$/],
+    ["its own", "process.exitCode = 9;", [say("x")], 9, /^$/],
+    ["its own process.exit(0)", "process.exit(0);", [say("x")], 0, /^$/],
+    ["1: the provider failed", `await zz.ask("hi");`, [refuse(400, '{"error":{"message":"no way"}}')], 1, /no way/],
+    ["1: it throws a sentence", `throw new Error("Cannot go on: it rains.");`, [say("x")], 1, /^Cannot go on: it rains\.\n$/],
+    ["1: a mistake, with its line", "const a: any = null;\na.b;", [say("x")], 1, /^Cannot run 'it\.ts' \(.*it\.ts:3\): Cannot read properties of null \(reading 'b'\)\n$/],
+    ["1: a syntax error, with its line", "const a = ;", [say("x")], 1, /^Cannot run 'it\.ts' \(.*it\.ts:2\): /],
+    ["1: an import that is not there", `import "./none.ts";`, [say("x")], 1, /^Cannot run 'it\.ts' .*none\.ts/],
+    ["1: a promise that nobody waits for", `Promise.reject(new Error("late"));`, [say("x")], 1, /^late\n$/],
+    ["2: no such tool", `await zz.call("raed_file", {});`, [say("x")], 2, /no tool 'raed_file'\. Did you mean 'read_file'\?/],
+    ["2: no such tool to offer", `await zz.ask("x", { tools: ["raed_file"] });`, [say("x")], 2, /Cannot offer 'raed_file'/],
+    ["3: a limit ended a turn", `await zz.ask("hi");`, [say("half", "length")], 3, /.*/],
+    ["4: a call of the model was refused", `await zz.ask("hi");`, [call(["write_file", { path: "b.txt", content: "b" }]), say("x")], 4, /--allow-write=b\.txt/],
+    ["4: a call of the script was refused", `const r = await zz.call("write_file", { path: "b.txt", content: "b" }); if (!r.refused) throw new Error("?");`, [say("x")], 4, /--allow-write=b\.txt/],
+    ["0: the flag before --run allows it", `await zz.call("write_file", { path: "b.txt", content: "b" });`, [say("x")], 0, /^$/, ["--allow-write"]],
+  ]; // biome-ignore format: a table
+  for (const [name, source, script, code, stderr, flags = []] of CODES)
+    test(name, async () => {
+      const ran = await running(HEAD + source, script, { flags });
+      match(ran.stderr, stderr);
+      equal(ran.code, code, ran.stderr);
+      doesNotMatch(ran.stderr, /^\s+at /m);
+    });
+
+  test("what a script's call writes can be undone", async () => {
+    const { where } = await running(
+      `${HEAD}await zz.call("write_file", { path: "b.txt", content: "b" });`,
+      [say("x")],
+      { flags: ["--allow-write"] },
+    );
+    ok(existsSync(join(where.cwd, "b.txt")));
+    equal((await zz(where, ["--undo"])).code, 0);
+    ok(!existsSync(join(where.cwd, "b.txt")));
+  });
+});
+
+const REFUSED: [name: string, args: string[], why: RegExp][] = [
+  ["no script", ["--run"], /^Flag --run needs a value: --run SCRIPT \[ARGS\]\.$/m],
+  ["no such file", ["--run", "none.ts"], /^Cannot run 'none\.ts': no such file\. Check the path\.$/m],
+  ["words before it", ["hello", "--run", "it.ts"], /^Cannot use 'hello': words for a script stand after its name\.$/m],
+  ["an unknown flag before it", ["--moddel", "--run", "it.ts"], /^Unknown flag --moddel/m],
+];
+for (const [name, args, why] of REFUSED)
+  test(`--run with ${name} is refused, exit 2`, async () => {
+    const where = place();
+    writeFileSync(join(where.cwd, "it.ts"), "");
+    const ran = await zz(where, args);
+    match(ran.stderr, why);
+    equal(ran.code, 2);
+  });
+
+test("Enums and what it imports of its own; what is not awaited is waited for", async () => {
+  const source = `${HEAD}enum Color { Blue = "blue" }\nzz.ask("hi").then((text) => console.log(Color.Blue, text));`;
+  const ran = await running(source, [say("Yes.")]);
+  deepEqual([ran.stdout, ran.stderr, ran.code], ["blue Yes.\n", "", 0]);
+});
+
+test("A script is a program by its first line", { skip: process.platform === "win32" && "no such line" }, async () => {
+  const where = place();
+  mkdirSync(join(where.cwd, "bin"));
+  symlinkSync(join(ROOT, "dist", "zz.js"), join(where.cwd, "bin", "zz"));
+  const file = join(where.cwd, "hello.ts");
+  writeFileSync(file, `#!/usr/bin/env -S zz --run\n${HEAD}console.log("hello", zz.args[0]);\n`);
+  chmodSync(file, 0o755);
+  const path = [join(where.cwd, "bin"), join(process.execPath, ".."), process.env.PATH].join(":");
+  const { stdout, stderr } = spawnSync(file, ["you"], {
+    env: { ...process.env, PATH: path, ZZ_HOME: where.home },
+    encoding: "utf8",
+  });
+  deepEqual([stdout, stderr], ["hello you\n", ""]);
+});
+
+test("A plugin's tool is there for a script; what the plugin prints is not on stdout", async () => {
+  const where = place();
+  mkdirSync(join(where.home, "plugins"), { recursive: true });
+  writeFileSync(
+    join(where.home, "plugins", "lamp.ts"),
+    `export default (zz) => zz.tool({ name: "lamp", description: "d", run: () => { console.log("click"); return "on"; } });`,
+  );
+  writeFileSync(join(where.cwd, "it.ts"), `${HEAD}console.log((await zz.call("lamp")).text);`);
+  const ran = await zz(where, ["--run", "it.ts"]);
+  deepEqual([ran.stdout, ran.stderr, ran.code], ["on\n", "lamp: click\n", 0]);
+});
+
+test("A program of one's own imports zz, with the home's settings, and is asked nothing", async () => {
+  const where = place();
+  const fake = await fakeOpenAI([say("From afar.")]);
+  try {
+    mkdirSync(join(where.cwd, "node_modules"), { recursive: true });
+    symlinkSync(ROOT, join(where.cwd, "node_modules", "zz"));
+    mkdirSync(where.home, { recursive: true });
+    const settings = { model: "openai/m", providers: { openai: { url: fake.url, key: "x" } } };
+    writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
+    writeFileSync(
+      join(where.cwd, "own.mts"),
+      `${HEAD}console.log(await zz.ask("hi"), (await zz.call("write_file", { path: "b.txt", content: "b" })).refused, zz.args);`,
+    );
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const { spawn } = await import("node:child_process");
+    const child = spawn(process.execPath, ["own.mts", "one"], {
+      cwd: where.cwd,
+      env: { ...process.env, ZZ_HOME: where.home },
+    });
+    let text = "";
+    child.stdout.on("data", (piece) => (text += piece));
+    child.stderr.on("data", (piece) => (text += piece));
+    child.on("close", () => resolve(text));
+    equal(await promise, "From afar. true [ 'one' ]\n");
+  } finally {
+    await fake.close();
+  }
+});
+
+test("Ctrl-C ends the turn and the script, exit 130", async () => {
+  const hang = { headers: { "content-type": "text/event-stream" }, body: [], ending: "hang" as const };
+  let child: import("node:child_process").ChildProcess | undefined;
+  const script: Script = () => {
+    setTimeout(() => child!.kill("SIGINT"), 50);
+    return hang;
+  };
+  const ran = await running(`${HEAD}await zz.ask("hi"); console.log("never");`, script, {
+    started: (one) => void (child = one),
+  });
+  deepEqual([ran.stdout, ran.code], ["", 130]);
+});

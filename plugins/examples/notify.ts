@@ -42,26 +42,35 @@ const SHOW = "display notification (item 2 of it) with title (item 1 of it)";
 export default (zz: Zz<typeof defaults>) => {
   const { config } = zz;
   let sits = false; // somebody, at a prompt; not at a pipe, nor for one answer
-  let began: number | undefined; // the turn
+  let [busy, asked] = [false, false];
+  let heard = 0; // when the person was last there
   let waits: NodeJS.Timeout | undefined;
-  const isLong = () => began !== undefined && performance.now() - began >= config.after * 1000;
+  const isLong = () => performance.now() - heard >= config.after * 1000;
 
   zz.on("started", (fact) => void (sits = fact.live && fact.stays));
   zz.on("phase", ({ from, to }) => {
     clearTimeout(waits);
-    if (from === "idle") began = performance.now();
-    if (to === "idle") began = undefined;
+    busy = to !== "idle";
+    if (from === "idle") heard = performance.now();
   });
-  zz.on("decided", () => clearTimeout(waits));
-  zz.on("answered", ({ text, ms }) => (ms >= config.after * 1000 ? tell("zz has answered", text) : undefined));
-  zz.on("failed", ({ message, exit }) => (exit !== 130 && isLong() ? tell("zz has failed", message) : undefined));
   zz.on("asked", ({ question }) => {
-    if (began === undefined) return; // the person is just at it
+    if (!busy) return; // the person is just at it
+    asked = true;
     const text = question.replace(/^[┏┠┃┗] /gm, "");
     clearTimeout(waits);
-    if (isLong()) return tell("zz waits for you", text);
-    waits = setTimeout(() => void tell("zz waits for you", text).catch(() => {}), config.after * 1000).unref();
+    waits = setTimeout(
+      () => void tell("zz waits for you", text).catch(() => {}),
+      isLong() ? 0 : config.after * 1000,
+    ).unref();
   });
+  zz.on("decided", () => {
+    clearTimeout(waits);
+    if (asked) heard = performance.now();
+    asked = false;
+  });
+  zz.on("called", () => clearTimeout(waits));
+  zz.on("answered", ({ text }) => (isLong() ? tell("zz has answered", text) : undefined));
+  zz.on("failed", ({ message, exit }) => (exit !== 130 && isLong() ? tell("zz has failed", message) : undefined));
   zz.defer(() => clearTimeout(waits));
 
   async function tell(title: string, words: string): Promise<void> {
@@ -70,7 +79,7 @@ export default (zz: Zz<typeof defaults>) => {
     if (!sits || by === "off") return;
     if (by === "command") return start(config.command.map((word) => fill(word, title, text)));
     if (by !== "desktop" && by !== "bell" && showOnTerminal(title, text)) return;
-    if (by === "desktop" || (by === "auto" && !process.env.SSH_CONNECTION)) {
+    if (by === "desktop" || (by === "auto" && isDesktop(process.env))) {
       const command = DESKTOPS[process.platform]?.(title, text) ?? [];
       const shown = start(command);
       if (by === "desktop") return shown;
@@ -80,13 +89,16 @@ export default (zz: Zz<typeof defaults>) => {
   }
 };
 
+const isDesktop = ({ SSH_CONNECTION, DISPLAY, WAYLAND_DISPLAY }: NodeJS.ProcessEnv): boolean =>
+  !SSH_CONNECTION && (process.platform !== "linux" || Boolean(DISPLAY || WAYLAND_DISPLAY));
+
 const fill = (word: string, title: string, text: string): string =>
   word.replace(/\$([12])/g, (_, which) => (which === "1" ? title : text));
 
 /** Nothing that a terminal or a desktop would obey. */
 function tidy(words: string): string {
   const text = words.replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\s]+/gu, " ").trim();
-  const letters = [...text.slice(0, 2 * LONGEST)];
+  const letters = [...text.slice(0, 2 * LONGEST + 2)];
   return letters.length > LONGEST ? `${letters.slice(0, LONGEST - 1).join("")}…` : letters.join("");
 }
 
@@ -101,9 +113,8 @@ function showOnTerminal(title: string, text: string): boolean {
 /** Waits until it runs, not until it has ended. */
 async function start([program = "", ...words]: string[]): Promise<void> {
   const { spawn } = await import("node:child_process");
-  const { once } = await import("node:events");
   if (!program) throw new Error("there is no command to notify by. Set notify.command, or notify.by.");
   const child = spawn(program, words, { stdio: "ignore", detached: true });
   child.unref();
-  await once(child, "spawn");
+  await new Promise((runs, failed) => child.once("spawn", runs).once("error", failed));
 }

@@ -4,10 +4,14 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { describe, type TestContext, test } from "node:test";
+import { after, describe, type TestContext, test } from "node:test";
 import type { Zz } from "zz";
 import { harness, type Setup, type Step } from "zz/test";
 import { ROOT } from "./run.ts";
+
+// A folder of this file's own for what is temporary: what is left in it can be counted.
+process.env.TMPDIR = mkdtempSync(join(tmpdir(), "kit-"));
+after(() => rmSync(process.env.TMPDIR!, { recursive: true, force: true }));
 
 /** Plugins that do one thing each. */
 const echo = (zz: Zz) =>

@@ -25,8 +25,7 @@ export default (zz: Zz<typeof defaults>) =>
       const names = [...new Set(rows.flatMap(Object.keys))];
       const tests = where.map((text) => testOf(names, text));
       const kept = rows.filter((row) => tests.every((test) => test(row)));
-      const made = project(names, kept, select, group);
-      const sorted = sortRows(made, sort, names);
+      const sorted = project(names, kept, select, group, sort);
       const shown = sorted.slice(0, Math.max(0, limit));
       const heads = [...new Set(shown.flatMap(Object.keys))];
       const lines = shown.map((row) => heads.map((name) => cell(row[name])).join(" | "));
@@ -139,24 +138,26 @@ function numberOf(value: unknown): number {
 
 type Sum = { label: string; of(rows: Row[]): unknown };
 
-/** The columns asked for; with a group, or where something is summed up, a row for each group. */
-function project(names: string[], rows: Row[], select: string[], group: string[]): Row[] {
+/** The columns asked for, sorted; with a group, or where something is summed up, a row for each group. */
+function project(names: string[], rows: Row[], select: string[], group: string[], sort: string): Row[] {
   const parts = select.map((text) => sumOf(names, text, group.length > 0) ?? columnIn(names, text).name);
   const sums = parts.filter((part) => typeof part !== "string");
   const columns = parts.filter((part) => typeof part === "string");
-  if (!sums.length && !group.length)
-    return columns.length
-      ? rows.map((row) => Object.fromEntries(columns.map((name) => [name, valueIn(row, name)])))
-      : rows;
+  if (!sums.length && !group.length) {
+    const sorted = sortRows(rows, sort, names);
+    if (!columns.length) return sorted;
+    return sorted.map((row) => Object.fromEntries(columns.map((name) => [name, valueIn(row, name)])));
+  }
   const by = [...new Set([...group.map((text) => columnIn(names, text).name), ...columns])];
   const groups = Map.groupBy(rows, (row) => JSON.stringify(by.map((name) => valueIn(row, name) ?? null)));
   if (!by.length && !rows.length) groups.set("[]", []);
   const counted = sums.length ? sums : [sumOf([], "count", true)!];
-  return [...groups].map(([key, its]) => {
+  const made = [...groups].map(([key, its]) => {
     const values: unknown[] = JSON.parse(key);
     const own = by.map((name, i) => [name, values[i]] as const);
     return Object.fromEntries([...own, ...counted.map(({ label, of }) => [label, of(its)] as const)]);
   });
+  return sortRows(made, sort, [...by, ...counted.map(({ label }) => label)]);
 }
 
 /** "count", "sum price" or "sum(price)"; a column that is called so goes before, where there is no group. */
@@ -184,10 +185,9 @@ function sumOf(names: string[], text: string, grouped: boolean): Sum | undefined
 
 /** What is empty comes last, whichever way. */
 function sortRows(rows: Row[], sort: string, names: string[]): Row[] {
-  const known = [...new Set([...rows.flatMap(Object.keys), ...(rows.length ? [] : names)])];
   const keys = sort.split(",").flatMap((text) => {
     if (!text.trim()) return [];
-    const { name, rest } = columnIn(known, text.trim());
+    const { name, rest } = columnIn(names, text.trim());
     return { name, turn: /^desc/i.test(rest) ? -1 : 1 };
   });
   return rows.toSorted((a, b) => {

@@ -80,13 +80,15 @@ function partOf(text, end) {
   return `${helpers}\n${part}\n${NAMED}\nexport { ${kept.join(", ")} };`;
 }
 
-/** The kernel stays one file, dist/kernel.js: what it loads later takes from there what it needs. */
+/** The kernel stays one file, dist/kernel.js: what it loads later, and the test kit, take from there what they need. */
 const kernel = {
   name: "kernel",
   setup(build) {
-    build.onResolve({ filter: /^\.\.\/zz\.ts$/ }, ({ importer }) =>
-      /(keyboard|script|compiler|watchdog)\.ts$/.test(importer) ? { path: "../kernel.js", external: true } : undefined,
-    );
+    const later = { path: "../kernel.js", external: true };
+    build.onResolve({ filter: /^\.\.\/zz\.ts$/ }, ({ importer }) => {
+      if (importer.endsWith("kernel/test.ts")) return { path: "./kernel.js", external: true };
+      return /(keyboard|script|compiler|watchdog)\.ts$/.test(importer) ? later : undefined;
+    });
   },
 };
 
@@ -111,7 +113,7 @@ const own = {
 
 await build({
   entryPoints: {
-    ...{ kernel: "zz.ts", plugins: "own-plugins" },
+    ...{ kernel: "zz.ts", plugins: "own-plugins", test: "kernel/test.ts" },
     ...{ "symbols-worker": "plugins/symbols/worker.ts", "symbols-service": "plugins/symbols/service.ts" },
   },
   outdir: "dist",

@@ -43,6 +43,7 @@ import {
   pluginAmong,
   refreshPlugins,
   stampOf,
+  unloadPlugin,
   watchPlugins,
   whereFrom,
 } from "./kernel/loader.ts";
@@ -70,6 +71,7 @@ export * from "./kernel/gate.ts";
 export * from "./kernel/settings.ts";
 export * from "./kernel/store.ts";
 export * from "./kernel/stream.ts";
+export { unloadPlugin };
 
 // ── 1 Contract ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -568,6 +570,7 @@ export interface Options {
   sources?: Sources; // the files that the settings are from
   plugins?: string[]; // extra plugin files
   own?: boolean; // false: leave out the plugins of the home
+  bare?: boolean; // leave out zz's own
   config?: string; // the file of the settings
   model?: string;
   baseUrl?: string;

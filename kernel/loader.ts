@@ -70,7 +70,7 @@ const SHAPES = {
 
 /** Imported all at once, what was never seen to load one by one; then set up in their order. */
 export async function loadPlugins(core: Core): Promise<void> {
-  const own = await bundle();
+  const own = await bundle(core);
   const found = findPlugins(core, own);
   const wanted = found.filter(({ disabled }) => !disabled);
   const others = wanted.filter(({ from }) => from !== "zz");
@@ -90,13 +90,13 @@ export async function loadPlugins(core: Core): Promise<void> {
 }
 
 /** The built zz has its own plugins in one file: to import each by itself takes a tenth of a start. */
-const bundle = async (): Promise<Record<string, unknown>> =>
-  BUILT ? (await import(`${SELF_URL}/plugins.js`)).default : {};
+const bundle = async ({ options }: Core): Promise<Record<string, unknown>> =>
+  BUILT && !options.bare ? (await import(`${SELF_URL}/plugins.js`)).default : {};
 
 /** All there is; the settings say which of them to leave out. */
 function findPlugins(core: Core, bundled: object): Loaded[] {
   const named = Object.keys(bundled).map((name) => ({ ...pluginAt(path.join(SELF, "plugins.js"), "zz"), name }));
-  const own = BUILT ? named : pluginsIn(path.join(SELF, "plugins"), "zz");
+  const own = core.options.bare || BUILT ? named : pluginsIn(path.join(SELF, "plugins"), "zz");
   const found = [...own, ...othersThan(core, own)];
   const { disabled = [] } = core.options.settings;
   for (const plugin of found) if (disabled.includes(plugin.name)) plugin.disabled = true;
@@ -334,9 +334,8 @@ async function takeBack(plugin: Loaded): Promise<string[]> {
   return failures;
 }
 
-export async function unloadPlugin(plugin: Loaded): Promise<void> {
-  await takeBack(plugin);
-}
+/** Gives what went wrong, in sentences. */
+export const unloadPlugin = (plugin: Loaded): Promise<string[]> => takeBack(plugin);
 
 /** A plugin's additions while it is set up. Once it is, they come into force together; later ones at once. */
 type Stage = { add(apply: () => void): void; commit(): void };
@@ -447,7 +446,7 @@ async function renew(core: Core, found: Loaded, old?: Loaded): Promise<Reloaded>
   const isOwn = found.from === "zz";
   const version = isOwn ? 0 : (old?.version ?? core.versions) + 1;
   const next: Loaded = { ...rest, undo: [], stamps: new Map(), version, ms: 0 };
-  const own = await bundle();
+  const own = await bundle(core);
   const act = () => setUp(core, next, startImport(next, own));
   const stage = isOwn ? await act() : await guarded(next, act);
   core.versions = Math.max(core.versions, next.version);

@@ -1,7 +1,7 @@
 // Every snippet of the README, run as it is printed.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fakeOpenAI, say } from "./fake/openai.ts";
@@ -23,7 +23,8 @@ test("README: every snippet is covered by a test here", () => {
     "$ npx zz --model",
     "$ npx zz --call",
     "$ npx zz\n",
-    '"now"',
+    'name: "now"',
+    "zz/test",
     "Say hi",
     "weather",
     '"rounds": 30',
@@ -73,10 +74,20 @@ test("README: the transcript is what the screen shows, but for times", async () 
 
 test("README: the five-line plugin works as printed", async () => {
   const where = place();
-  equal(snippet('"now"').trim().split("\n").length, 5);
-  writeFileSync(join(where.cwd, "now.ts"), snippet('"now"'));
+  equal(snippet('name: "now"').trim().split("\n").length, 5);
+  writeFileSync(join(where.cwd, "now.ts"), snippet('name: "now"'));
   const ran = await zz(where, ["--plugin", "now.ts", "--call", "now"]);
   match(ran.stdout, /^\d{4}-\d\d-\d\dT[\d:.]+Z\n$/);
+});
+
+test("README: the test of a plugin passes as printed, by plain node", () => {
+  const { cwd } = place();
+  writeFileSync(join(cwd, "now.ts"), snippet('name: "now"'));
+  writeFileSync(join(cwd, "now.test.ts"), snippet("zz/test"));
+  mkdirSync(join(cwd, "node_modules"));
+  symlinkSync(ROOT, join(cwd, "node_modules", "zz"));
+  const { NODE_TEST_CONTEXT, ...env } = process.env;
+  match(execFileSync(process.execPath, ["--test", "now.test.ts"], { cwd, env, encoding: "utf8" }), /pass 1\n/);
 });
 
 test("README: every command is in its table, and the template is a command", async () => {

@@ -250,8 +250,8 @@ const CANDIDATE = /^\.|^id_|\.(pem|key|p12|pfx)$|^zz\.config\.json$/;
 
 async function hidden({ root, about: { home }, permissions }: Ctx): Promise<{ hide: string[]; pin: string[] }> {
   const { readdir } = await import("node:fs/promises");
-  const own = ["zz.config.json", "permissions.json", "trust.json", "keys.json", "env.json", "history", "sessions"].map((name) =>
-    join(home, name),
+  const own = ["zz.config.json", "permissions.json", "trust.json", "keys.json", "env.json", "history", "sessions"].map(
+    (name) => join(home, name),
   );
   const denied = permissions.rules.flatMap(({ verdict, kind, name }) =>
     verdict === "deny" && kind === "read" && name ? [resolve(root, name)] : [],

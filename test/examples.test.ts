@@ -1,0 +1,581 @@
+// The examples in plugins/examples, each through the test kit, as their authors would test them.
+import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { describe, type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Zz } from "zz";
+import { harness, type Setup, type Step } from "zz/test";
+import { type Seen, type Step as Served, serve } from "./fake/http.ts";
+import { fakeOpenAI, say } from "./fake/openai.ts";
+import { place, zz as program, ROOT } from "./run.ts";
+import { KEY, terminal } from "./terminal.ts";
+
+const file = (name: string) => join(ROOT, "plugins", "examples", `${name}.ts`);
+const having = (t: TestContext, name: string, setup: Setup = {}) => harness({ ...setup, plugins: [file(name)] }, t);
+
+test("the examples are shipped, and none of them is loaded until it is asked for", async () => {
+  const names = readdirSync(join(ROOT, "plugins", "examples")).sort();
+  deepEqual(names, ["data.ts", "notify.ts", "sql.ts", "todo.ts", "weather.ts"]);
+  for (const way of ["dist", "node"] as const) {
+    const { stdout } = await program(place(), ["--plugins"], { way });
+    doesNotMatch(stdout, /^(examples|data|notify|sql|todo|weather)\b/m);
+  }
+  ok(JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).files.includes("plugins/examples"));
+  for (const name of names) {
+    const text = readFileSync(join(ROOT, "plugins", "examples", name), "utf8");
+    doesNotMatch(text, /^import (?!type).* from "(?!node:(fs|path|url)")/m, `${name} loads something heavy`);
+  }
+});
+
+describe("weather", { concurrency: 4 }, () => {
+  const oslo = {
+    name: "Oslo",
+    latitude: 59.9,
+    longitude: 10.7,
+    country: "Norway",
+    admin1: "Oslo",
+    population: 580_000,
+  };
+  const town = (name: string, admin1: string, country: string, population = 50_000) => ({
+    ...{ name, admin1, country, population, latitude: population / 1e5, longitude: admin1.length },
+  });
+  const forecast = {
+    current: { time: "2026-11-21T12:00", temperature_2m: 3.4, weather_code: 61, wind_speed_10m: 12 },
+    current_units: { temperature_2m: "°C", wind_speed_10m: "km/h" },
+    daily: {
+      time: ["2026-11-21", "2026-11-22", "2026-11-23"],
+      weather_code: [0, 3, 95],
+      temperature_2m_max: [5, 6, 7],
+      temperature_2m_min: [1, 2, 3],
+    },
+  };
+  const json = (body: unknown, status = 200): Served => ({ status, body: [JSON.stringify(body)] });
+
+  /** A server that knows these places, and a plugin that asks it. */
+  async function asking(t: TestContext, places: unknown, weather: Served = json(forecast), more: object = {}) {
+    const script = ({ path }: Seen) => (path.startsWith("/search") ? json({ results: places }) : weather);
+    const server = await serve(script);
+    t.after(server.close);
+    const urls = { geocoding: `${server.url}/search`, forecast: `${server.url}/forecast` };
+    const zz = await having(t, "weather", {
+      allow: { net: ["127.0.0.1"] },
+      settings: { weather: { ...urls, ...more } },
+    });
+    const get = async (city: string, days?: number) => zz.call("get_weather", { city, ...(days && { days }) });
+    return { zz, get, seen: () => server.requests.map(({ path }) => new URL(path, server.url)) };
+  }
+
+  test("now, and the next days", async (t) => {
+    const { get, seen } = await asking(t, [oslo]);
+    equal(
+      (await get("Oslo", 2)).text,
+      "Oslo, Norway, 2026-11-21T12:00: 3.4 °C, rain, wind 12 km/h\n2026-11-21: 1 to 5 °C, clear\n2026-11-22: 2 to 6 °C, overcast",
+    );
+    const [search, asked] = seen();
+    equal(search!.searchParams.get("name"), "Oslo");
+    deepEqual([asked!.searchParams.get("latitude"), asked!.searchParams.get("longitude")], ["59.9", "10.7"]);
+    equal(asked!.searchParams.get("temperature_unit"), null);
+  });
+
+  test("the model calls it, once the person has allowed the host", async (t) => {
+    const zz = await having(t, "weather", { script: [{ call: ["get_weather", { city: "Oslo" }] }] });
+    const { results } = await zz.ask("Is it cold in Oslo?");
+    ok(results[0]!.refused);
+    match(zz.questions[0]!, /net access to "geocoding-api\.open-meteo\.com" and net access to "api\.open-meteo\.com"/);
+  });
+
+  const cities: [city: string, places: unknown, answer: RegExp][] = [
+    ["Springfield", [town("Springfield", "Illinois", "United States"), town("Springfield", "Oregon", "United States")], /^There are several of 'Springfield': Springfield, Illinois, United States; Springfield, Oregon, United States\. Name one like that\.$/],
+    ["Springfield, Oregon", [town("Springfield", "Illinois", "United States"), town("Springfield", "Oregon", "United States")], /^Springfield, Oregon, United States, /],
+    ["springfield, oregon, united states", [town("Springfield", "Illinois", "United States"), town("Springfield", "Oregon", "United States")], /^Springfield, Oregon/],
+    ["Paris", [town("Paris", "Texas", "United States"), town("Paris", "Île-de-France", "France", 2_000_000)], /^Paris, Île-de-France, France/],
+    ["Paris, ile-de-france", [town("Paris", "Texas", "United States"), town("Paris", "Île-de-France", "France")], /^Paris, Île-de-France, France/],
+    ["Paris, Mars", [town("Paris", "Texas", "United States")], /^Cannot find 'Paris, Mars'\. There is: Paris, Texas, United States\.$/],
+    ["Twin", [town("Twin", "A", "B"), town("Twin", "A", "B", 40_000)], /^Twin, A, B, /],
+    ["Nowhere", [], /^Cannot find 'Nowhere'\. Check how it is spelt\.$/],
+    ["Nowhere", undefined, /^Cannot find 'Nowhere'/],
+    ["  ", [oslo], /^Cannot look up ' {2}': it is too short\. Name a city\.$/],
+  ]; // biome-ignore format: a table
+  for (const [city, places, answer] of cities)
+    test(`'${city}' of ${JSON.stringify(places)?.length ?? "no"} bytes`, async (t) => {
+      const { get } = await asking(t, places);
+      match((await get(city)).text, answer);
+    });
+
+  const faults: [what: string, served: Served, words: RegExp][] = [
+    ["an error", json({ error: true, reason: "Latitude must be in range" }, 400), /^Cannot get the weather from 127\.0\.0\.1:\d+: it answered 400\. Try again later\.$/],
+    ["no forecast", json({}), /127\.0\.0\.1:\d+ sent no forecast\. Try again later\.$/],
+    ["no JSON", { body: ["<html>"] }, /it sent no JSON\. Try again later\.$/],
+    ["nothing", { ending: "hang" }, /nothing came within 0\.2 s\. Try again later\.$/],
+    ["half an answer", { body: ['{"current":'], ending: "hang" }, /nothing came within 0\.2 s/],
+  ]; // biome-ignore format: a table
+  for (const [what, served, words] of faults)
+    test(`a server that sends ${what} is named`, async (t) => {
+      const { get } = await asking(t, [oslo], served, { seconds: 0.2 });
+      const { text, failed } = await get("Oslo");
+      match(text, words);
+      ok(failed);
+    });
+
+  test("Ctrl+C ends the waiting", async (t) => {
+    const { zz, get } = await asking(t, [oslo], { ending: "hang" });
+    setTimeout(zz.stop, 50);
+    equal((await get("Oslo")).text, "[interrupted]");
+  });
+
+  test("a forecast is remembered for ten minutes; one that failed is not", async (t) => {
+    const { get, seen } = await asking(t, [oslo]);
+    const forecasts = () => seen().filter(({ pathname }) => pathname === "/forecast").length;
+    await get("Oslo");
+    await get("Oslo");
+    equal(forecasts(), 1);
+    const now = Date.now();
+    const clock = t.mock.method(Date, "now", () => now + 9.9 * 60_000);
+    await get("Oslo");
+    equal(forecasts(), 1);
+    clock.mock.mockImplementation(() => now + 10.1 * 60_000);
+    await get("Oslo");
+    equal(forecasts(), 2);
+  });
+
+  test("in other units", async (t) => {
+    const { get, seen } = await asking(t, [oslo], json(forecast), { units: "imperial" });
+    await get("Oslo");
+    equal(seen()[1]!.searchParams.get("temperature_unit"), "fahrenheit");
+  });
+});
+
+describe("sql", { concurrency: 3 }, () => {
+  const SHOP = `CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT, price REAL, photo BLOB);
+    CREATE VIEW cheap AS SELECT name FROM items WHERE price < 2;
+    INSERT INTO items VALUES (1, 'apple', 1.5, x'010203'), (2, 'a
+      "pear"; -- ripe', 2, NULL), (9007199254740993, 'fig', NULL, NULL)`;
+  async function shop(t: TestContext, setup: Setup = {}, before = "") {
+    const zz = await having(t, "sql", setup);
+    const database = new DatabaseSync(join(zz.root, "shop.db"));
+    database.exec(before + SHOP);
+    database.close();
+    const query = async (sql: string, params?: unknown) =>
+      (await zz.call("query_sql", { file: "shop.db", sql, ...(params !== undefined && { params }) })).text;
+    return { zz, query };
+  }
+
+  const queries: [sql: string, answer: RegExp, params?: unknown][] = [
+    ["SELECT id, name, photo FROM items WHERE id = 1", /^id \| name \| photo\n1 \| apple \| \[3 bytes\]\n\[rows: 1\]$/],
+    ["SELECT id, price FROM items WHERE id > 5", /^id \| price\n9007199254740993 \| NULL\n/],
+    ["SELECT a.name, b.name FROM items a JOIN items b USING (id) WHERE id = 1", /^name \| name\napple \| apple\n/],
+    ["SELECT name FROM items WHERE id = 2", /^name\na\\n {6}"pear"; -- ripe\n/],
+    ["SELECT name FROM items WHERE price > ? AND id < ?", /\n.*pear.*\n\[rows: 1\]/, [1.6, 5]],
+    ["SELECT name FROM items WHERE name = :name", /\napple\n/, { name: "apple" }],
+    ["SELECT 1 WHERE 0", /^1\n\[rows: 0\]$/],
+    ["-- a; comment\n/* and ; another */ SELECT ';' AS \"a;b\" ;", /^a;b\n;\n/],
+    ["WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 500) SELECT n FROM c", /\n200\n\[more rows; narrow it, or LIMIT and OFFSET\]$/],
+    ["PRAGMA table_info(items)", /\n1 \| name \| TEXT \| 0 \| NULL \| 0\n/],
+    ["VALUES (1), (2)", /\n\[rows: 2\]$/],
+    ["EXPLAIN QUERY PLAN SELECT * FROM items", /SCAN items/],
+    ["SELECT printf('%.*c', 5000, 'x')", /x{1000}… \[5000 characters\]\n/],
+    ["SELECT * FROM nope", /^Cannot query 'shop\.db': no such table: nope\. Change the query\.$/],
+    ["SELEC", /^Cannot run that: only SELECT/],
+  ]; // biome-ignore format: a table
+  for (const [sql, answer, params] of queries)
+    test(sql, async (t) => {
+      const { query } = await shop(t);
+      match(await query(sql, params), answer);
+    });
+
+  const refused: [sql: string, answer: RegExp][] = [
+    ["DELETE FROM items", /^Cannot run that: only SELECT, WITH, VALUES, EXPLAIN and PRAGMA table_info are/],
+    ["ATTACH 'other.db' AS other", /^Cannot run that/],
+    ["/**/ATTACH 'other.db' AS other", /^Cannot run that/],
+    ["; ATTACH 'other.db' AS other", /^Cannot run that/],
+    ["VACUUM INTO 'copy.db'", /^Cannot run that/],
+    ["PRAGMA query_only = 0", /^Cannot run that/],
+    ["PRAGMA journal_mode(delete)", /^Cannot run that/],
+    ["PRAGMA table_info = 1", /^Cannot run that/],
+    ["SELECT 1; DROP TABLE items", /^Cannot run several statements at once/],
+    ["SELECT 1 /* ; */; ATTACH 'other.db' AS o", /^Cannot run several statements at once/],
+    ["WITH x AS (SELECT 1) DELETE FROM items", /attempt to write a readonly database/],
+    ["SELECT load_extension('x')", /not authorized/],
+    ["SELECT writefile('out', 'x')", /no such function: writefile/],
+  ]; // biome-ignore format: a table
+  for (const [sql, answer] of refused)
+    test(`refused: ${sql}`, async (t) => {
+      const { zz, query } = await shop(t);
+      const before = readFileSync(join(zz.root, "shop.db"));
+      match(await query(sql), answer);
+      ok(before.equals(readFileSync(join(zz.root, "shop.db"))));
+      deepEqual(readdirSync(zz.root), ["shop.db"]);
+    });
+
+  for (const log of ["WAL", "DELETE"])
+    test(`journal_mode ${log}: nothing is left beside the file, and what another has just written is seen`, async (t) => {
+      const { zz, query } = await shop(t, {}, `PRAGMA journal_mode = ${log};`);
+      match(await query("SELECT count(*) FROM items"), /\n3\n/);
+      deepEqual(readdirSync(zz.root), ["shop.db"]);
+      const other = new DatabaseSync(join(zz.root, "shop.db"));
+      other.exec("INSERT INTO items VALUES (4, 'plum', 1, NULL)");
+      match(await query("SELECT count(*) FROM items"), /\n4\n/);
+      other.close();
+      deepEqual(readdirSync(zz.root), ["shop.db"]);
+    });
+
+  const RUNAWAY = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c";
+  test("a query that runs away is ended", async (t) => {
+    const { query } = await shop(t, { settings: { sql: { seconds: 0.5 } } });
+    equal(await query(RUNAWAY), "Cannot query 'shop.db': it took longer than 0.5 s. Change the query.");
+  });
+  test("and so is one at Ctrl+C", async (t) => {
+    const { zz, query } = await shop(t);
+    setTimeout(zz.stop, 200);
+    equal(await query(RUNAWAY), "[interrupted]");
+  });
+  test("rows are limited by their size too", async (t) => {
+    const { query } = await shop(t, { settings: { sql: { characters: 30 } } });
+    match(await query("SELECT name FROM items ORDER BY id"), /^name\napple\n\[more rows/);
+  });
+
+  const files: [file: string, content: string | undefined, answer: RegExp][] = [
+    ["gone.db", undefined, /^Cannot query 'gone\.db': there is no such file\. Check the path\.$/],
+    ["text.db", "This is no database, but it is long enough to be taken for one.".repeat(20), /^Cannot query 'text\.db': file is not a database\./],
+    [".", undefined, /there is no such file/],
+    ["../outside.db", "x", /^Refused: the person said no to read access/],
+    [".env", "A=1", /^Refused: the person said no to read access to "\.env"/],
+  ]; // biome-ignore format: a table
+  for (const [name, content, answer] of files)
+    test(`the file '${name}'`, async (t) => {
+      const zz = await having(t, "sql", { ...(content && { files: { [name]: content } }) });
+      match((await zz.call("query_sql", { file: name, sql: "SELECT 1" })).text, answer);
+    });
+
+  test("a file whose name looks like a URL or a flag is a file", async (t) => {
+    const { zz } = await shop(t);
+    const name = "file:shop #1?mode=rw%20.db";
+    zz.write(name, readFileSync(join(zz.root, "shop.db")));
+    match((await zz.call("query_sql", { file: name, sql: "SELECT count(*) FROM items" })).text, /\n3\n/);
+  });
+
+  test("/sql lists tables and views with their columns, and completes files", async (t) => {
+    const { zz } = await shop(t);
+    deepEqual(await zz.command("/sql shop.db"), [
+      "cheap (view): name TEXT\nitems (table): id INTEGER, name TEXT, price REAL, photo BLOB",
+    ]);
+    deepEqual(await zz.command("/sql gone.db"), ["Cannot query 'gone.db': there is no such file. Check the path."]);
+    await rejects(zz.command("/sql"), { message: "Cannot tell what to look into: /sql FILE." });
+    deepEqual(await zz.ctx.about.complete("sql", ""), [{ name: "shop.db" }]);
+  });
+});
+
+describe("data", { concurrency: 4 }, () => {
+  const FRUIT = 'name,kind,price,sold\napple,pome,1.5,10\npear,pome,2,\nfig,other,4,3\n"plum, ripe",stone,0.1,7\n';
+  const PEOPLE = JSON.stringify({
+    total: 3,
+    people: [
+      { name: "Ada", age: 36, home: { city: "London" } },
+      { name: "Bo", age: 7, home: { city: "Oslo" } },
+      { name: "Cy", age: null },
+    ],
+  });
+  const LINES = '{"level":"info","ms":5}\n\n{"level":"error","ms":50,"why":"no"}\r\n{"level":"info","ms":"9"}\n';
+  const rows: [what: string, name: string, text: string, args: object, answer: string][] = [
+    ["the first rows", "f.csv", FRUIT, { limit: 2 }, "name | kind | price | sold\napple | pome | 1.5 | 10\npear | pome | 2 | \n[rows: 2 of 4]"],
+    ["a filter by number", "f.csv", FRUIT, { where: ["price >= 2"], select: ["name"] }, "name\npear\nfig\n[rows: 2]"],
+    ["numbers are compared as such, not as text", "f.csv", FRUIT, { where: ["sold > 9"], select: ["name"] }, "name\napple\n[rows: 1]"],
+    ["two filters both hold", "f.csv", FRUIT, { where: ["kind = pome", "sold != ''"], select: ["name"] }, "name\napple\n[rows: 1]"],
+    ["contains, in any case", "f.csv", FRUIT, { where: ["name contains PLUM"], select: ["name"] }, "name\nplum, ripe\n[rows: 1]"],
+    ["nothing is empty", "f.csv", FRUIT, { where: ["sold ="], select: ["name"] }, "name\npear\n[rows: 1]"],
+    ["sorted, what is empty last", "f.csv", FRUIT, { select: ["name", "sold"], sort: "sold desc" }, "name | sold\napple | 10\nplum, ripe | 7\nfig | 3\npear | \n[rows: 4]"],
+    ["sorted upwards, what is empty last all the same", "f.csv", FRUIT, { select: ["name"], sort: "sold" }, "name\nfig\nplum, ripe\napple\npear\n[rows: 4]"],
+    ["sorted by two", "f.csv", FRUIT, { select: ["name"], sort: "kind, price desc" }, "name\nfig\npear\napple\nplum, ripe\n[rows: 4]"],
+    ["grouped and counted", "f.csv", FRUIT, { group: ["kind"] }, "kind | count\npome | 2\nother | 1\nstone | 1\n[rows: 3]"],
+    ["grouped and summed up", "f.csv", FRUIT, { group: ["kind"], select: ["sum price", "avg(price)", "min name", "max sold", "count sold"], sort: "sum price desc", limit: 1 }, "kind | sum price | avg price | min name | max sold | count sold\nother | 4 | 4 | fig | 3 | 1\n[rows: 1 of 3]"],
+    ["summed up without a group", "f.csv", FRUIT, { select: ["count", "sum price"] }, "count | sum price\n4 | 7.6\n[rows: 1]"],
+    ["of nothing", "f.csv", FRUIT, { where: ["price > 99"], select: ["count", "avg price", "max price"] }, "count | avg price | max price\n0 |  | \n[rows: 1]"],
+    ["what is no number is told of", "f.csv", "a\n1\nx\n2\n", { select: ["sum a"] }, "sum a\n3 (1 of 3 are no numbers)\n[rows: 1]"],
+    ["0.1 + 0.2", "f.csv", "a\n0.1\n0.2\n", { select: ["sum a"] }, "sum a\n0.3\n[rows: 1]"],
+    ["a byte order mark, CRLF, quotes with commas, quotes and line ends", "q.csv", '\ufeff"a",b\r\n"1, 2","say ""hi""\r\nthere"\r\n', { where: ["a = '1, 2'"] }, 'a | b\n1, 2 | say "hi"\r\\nthere\n[rows: 1]'],
+    ["semicolons and decimal commas", "s.csv", "a;b\n1,5;x, y\n2,25;z\n", { select: ["sum a"] }, "sum a\n3.75\n[rows: 1]"],
+    ["tabs", "t.tsv", "a\tb\n1\t2, 3\n", {}, "a | b\n1 | 2, 3\n[rows: 1]"],
+    ["short and long rows, columns without a name or twice", "o.csv", "a,,a\n1\n1,2,3,4\n", {}, "a | column 2 | a 3 | column 4\n1 |  |  | \n1 | 2 | 3 | 4\n[rows: 2]"],
+    ["a quote that never ends", "u.csv", 'a,b\n1,"two\n3,4\n', { select: ["count"] }, "count\n1\n[rows: 1]"],
+    ["something after a closing quote", "w.csv", 'a,b\n"1"x,2\n', {}, 'a | b\n1"x | 2\n[rows: 1]'],
+    ["an empty file", "e.csv", "", {}, "\n[rows: 0]"],
+    ["heads alone", "h.csv", "a,b\n", { select: ["count"] }, "count\n0\n[rows: 1]"],
+    ["a column called __proto__", "p.csv", "__proto__,constructor\n1,2\n", { where: ["__proto__ = 1"] }, "__proto__ | constructor\n1 | 2\n[rows: 1]"],
+    ["a column called count", "c.csv", "count\n5\n6\n", { select: ["count"], where: ["count > 5"] }, "count\n6\n[rows: 1]"],
+    ["JSON: the list inside, a column inside a column", "p.json", PEOPLE, { select: ["name", "home.city"], where: ["home.city != ''"] }, "name | home.city\nAda | London\nBo | Oslo\n[rows: 2]"],
+    ["JSON: nothing is smaller than nothing", "p.json", PEOPLE, { where: ["age < 99"], select: ["count", "avg age"] }, "count | avg age\n2 | 21.5\n[rows: 1]"],
+    ["JSON: objects as they are", "p.json", PEOPLE, { limit: 1 }, 'name | age | home\nAda | 36 | {"city":"London"}\n[rows: 1 of 3]'],
+    ["JSON: a list of values", "v.json", "[1, 2, 3]", { select: ["max value"] }, "max value\n3\n[rows: 1]"],
+    ["JSON: one object", "o.json", '{"a": 1}', {}, "a\n1\n[rows: 1]"],
+    ["JSON Lines, with empty ones", "l.jsonl", LINES, { group: ["level"], select: ["count", "sum ms"] }, "level | count | sum ms\ninfo | 2 | 14\nerror | 1 | 50\n[rows: 2]"],
+    ["a long cell", "x.csv", `a\n${"x".repeat(300)}\n`, {}, `a\n${"x".repeat(200)}…\n[rows: 1]`],
+    ["no limit below none", "f.csv", FRUIT, { limit: -1, select: ["name"] }, "\n[rows: 0 of 4]"],
+  ]; // biome-ignore format: a table
+  for (const [what, name, text, args, answer] of rows)
+    test(what, async (t) => {
+      const zz = await having(t, "data", { files: { [name]: text } });
+      equal((await zz.call("query_data", { file: name, ...args })).text, answer);
+    });
+
+  const faults: [args: object, words: RegExp][] = [
+    [{ where: ["cost > 1"] }, /^There is no column in 'cost > 1'\. There are: name, kind, price, sold\.$/],
+    [{ where: ["price"] }, /^Cannot filter by 'price': after the column comes one of = != < <= > >= contains\.$/],
+    [{ where: ["price; process.exit()"] }, /^Cannot filter by/],
+    [{ select: ["cost"] }, /There is no column in 'cost'/],
+    [{ group: ["cost"] }, /There is no column in 'cost'/],
+    [{ sort: "cost" }, /There is no column in 'cost'/],
+    [{ select: ["sum"] }, /^Cannot tell the sum of what: name a column, as in "sum price"\.$/],
+    [{ file: "bad.json" }, /^Cannot read 'bad\.json': it is not JSON \(.*\)\. Mend the file\.$/],
+    [{ file: "bad.jsonl" }, /^Cannot read 'bad\.jsonl' at line 2: it is not JSON/],
+    [{ file: "gone.csv" }, /^Cannot read 'gone\.csv': /],
+    [{ file: "../secret.csv" }, /^Refused/],
+  ];
+  for (const [args, words] of faults)
+    test(`wrong: ${JSON.stringify(args)}`, async (t) => {
+      const files = { "f.csv": FRUIT, "bad.json": "{", "bad.jsonl": "{}\n{\n" };
+      const zz = await having(t, "data", { files });
+      const { text, failed } = await zz.call("query_data", { file: "f.csv", ...args });
+      match(text, words);
+      ok(failed);
+    });
+
+  test("200,000 lines, and a quoted cell of 2 MB, in less than 3 s", async (t) => {
+    const lines = Array.from({ length: 200_000 }, (_, i) => `${i},k${i % 7}`).join("\n");
+    const zz = await having(t, "data", { files: { "big.csv": `n,k\n${lines}\n"${"x\n".repeat(1_000_000)}",z\n` } });
+    const started = performance.now();
+    const { data } = await zz.call("query_data", { file: "big.csv", group: ["k"], select: ["count"], sort: "k" });
+    deepEqual((data as unknown[]).at(-1), { k: "z", count: 1 });
+    ok(performance.now() - started < 3_000, `${performance.now() - started} ms`);
+  });
+});
+
+describe("todo", { concurrency: 4 }, () => {
+  const rows: [args: object, text: string][] = [
+    [{}, "1. [x] look\n2. [ ] mend"],
+    [{ add: ["test\n it"] }, "1. [x] look\n2. [ ] mend\n3. [ ] test it"],
+    [{ done: [2] }, "1. [x] look\n2. [x] mend"],
+    [{ undo: [1] }, "1. [ ] look\n2. [ ] mend"],
+    [{ set: ["a"], add: ["b"], done: [2] }, "1. [ ] a\n2. [x] b"],
+    [{ set: [] }, "The list is empty."],
+    [{ done: [3] }, "There is no step 3. 1. [x] look\n2. [ ] mend"],
+    [{ done: [0] }, "There is no step 0. 1. [x] look\n2. [ ] mend"],
+    [{ add: [" "] }, "Cannot add an empty step. Say what is to be done."],
+    [{ set: Array(51).fill("x") }, "Cannot keep 51 steps: 50 are the most. Sum them up."],
+  ];
+  for (const [args, text] of rows)
+    test(JSON.stringify(args).slice(0, 60), async (t) => {
+      const zz = await having(t, "todo");
+      await zz.call("todo", { set: ["look", "mend"], done: [1] });
+      equal((await zz.call("todo", args)).text, text);
+    });
+
+  test("what is wrong changes nothing", async (t) => {
+    const zz = await having(t, "todo");
+    await zz.call("todo", { set: ["look"] });
+    await zz.call("todo", { add: ["mend"], done: [7] });
+    equal((await zz.call("todo", {})).text, "1. [ ] look");
+  });
+
+  test("the model is told what is open with its next message, and nothing when all is done", async (t) => {
+    const zz = await having(t, "todo", { script: [{ call: ["todo", { set: ["look", "mend"], done: [1] }] }, "ok"] });
+    await zz.ask("Mend it.");
+    await zz.ask("Go on.");
+    match(zz.requests.at(-1)!.messages.at(-1)!.text, /--- TODO ---\n1\. \[x\] look\n2\. \[ \] mend\n--- END TODO ---/);
+    await zz.call("todo", { done: [2] });
+    await zz.ask("Thanks.");
+    match(zz.requests.at(-1)!.messages.at(-1)!.text, /--- TODO ---\nNothing any more\./);
+  });
+
+  test("it survives a restart, goes back with the conversation, and a copy has its own", async (t) => {
+    const zz = await having(t, "todo", {
+      script: [{ call: ["todo", { set: ["one"] }] }, "ok", { call: ["todo", { add: ["two"] }] }, "ok"],
+    });
+    const now = async () => (await zz.command("/todo"))[0];
+    await zz.ask("a");
+    const first = zz.chat.tree().branch.at(-1)!.id;
+    await zz.ask("b");
+    await zz.restart();
+    equal(await now(), "1. [ ] one\n2. [ ] two");
+    const { id } = zz.chat;
+    zz.ctx.sessions.open(id!, true);
+    await zz.command("/todo add three");
+    equal(await now(), "1. [ ] one\n2. [ ] two\n3. [ ] three");
+    zz.ctx.sessions.open(id!);
+    equal(await now(), "1. [ ] one\n2. [ ] two");
+    zz.chat.back(first);
+    equal(await now(), "1. [ ] one");
+    zz.ctx.sessions.open();
+    equal(await now(), "The list is empty.");
+  });
+
+  test("/todo for the person", async (t) => {
+    const zz = await having(t, "todo");
+    deepEqual(await zz.command("/todo"), ["The list is empty."]);
+    deepEqual(await zz.command("/todo add buy milk"), ["1. [ ] buy milk"]);
+    deepEqual(await zz.command("/todo done 1"), ["1. [x] buy milk"]);
+    deepEqual(await zz.command("/todo clear"), ["The list is empty."]);
+    for (const line of ["add", "done 1", "nonsense"])
+      await rejects(zz.command(`/todo ${line}`), {
+        message: `Cannot do '/todo ${line}': /todo add TEXT, /todo done NUMBER, /todo clear.`,
+      });
+  });
+});
+
+describe("notify", () => {
+  /** A program that writes what it was told, a line of JSON each time. */
+  async function notified(t: TestContext, setup: Setup & { notify?: object } = {}) {
+    const { notify = {}, plugins = [], ...more } = setup;
+    const log = join(mkdtempSync(join(tmpdir(), "notified-")), "log");
+    t.after(() => rmSync(join(log, ".."), { recursive: true }));
+    const write = `require("node:fs").appendFileSync(${JSON.stringify(log)}, JSON.stringify(process.argv.slice(1)) + "\\n")`;
+    const command = [process.execPath, "-e", write, "--", "$1", "$2"];
+    const settings = { notify: { after: 0, command, ...notify } };
+    const zz = await harness({ live: true, settings, ...more, plugins: [file("notify"), ...plugins] }, t);
+    /** What came, after so many were there or nothing came for a while. */
+    const told = async (count: number): Promise<string[][]> => {
+      const lines = () => (existsSync(log) && readFileSync(log, "utf8").match(/.+\n/g)) || [];
+      for (let left = 300; lines().length < count && left; left--) await sleep(10);
+      if (!count) await sleep(200);
+      return lines().map((line) => JSON.parse(line));
+    };
+    return { zz, told };
+  }
+
+  test("a long turn that has ended", async (t) => {
+    const { zz, told } = await notified(t, { script: ["All is well."] });
+    await zz.ask("hi");
+    deepEqual(await told(1), [["zz has answered", "All is well."]]);
+  });
+  test("a short one is not told of", async (t) => {
+    const { zz, told } = await notified(t, { notify: { after: 5 } });
+    await zz.ask("hi");
+    deepEqual(await told(0), []);
+  });
+  test("a failure, but not what the person stopped", async (t) => {
+    const { zz, told } = await notified(t, {
+      script: [() => new Promise<string>(() => setImmediate(zz.stop)), { fail: "The key is wrong." }],
+    });
+    await rejects(zz.ask("hi"), /Stopped/);
+    deepEqual(await told(0), []);
+    await rejects(zz.ask("hi"), /key/);
+    deepEqual(await told(1), [["zz has failed", "The key is wrong."]]);
+  });
+  for (const [what, setup] of [
+    ["in a pipe", { live: false }],
+    ["when it is off", { notify: { by: "off" } }],
+  ] as const)
+    test(`never ${what}`, async (t) => {
+      const { zz, told } = await notified(t, setup);
+      await zz.ask("hi");
+      deepEqual(await told(0), []);
+    });
+
+  const rings = (zz: Zz) =>
+    zz.tool({ name: "rings", description: "d", needs: () => ({ net: ["x.example"] }), run: () => "ok" });
+  test("a question that nobody answers for a while, but not one that is answered at once, nor the time it took", async (t) => {
+    let wait = 600;
+    const answer = () => sleep(wait, "y");
+    const setup = { plugins: [rings], script: [{ call: ["rings"] } as Step], answer, notify: { after: 0.3 } };
+    const { zz, told } = await notified(t, setup);
+    await zz.ask("ring");
+    const [[title, text] = []] = await told(1);
+    equal(title, "zz waits for you");
+    match(text!, /^rings requests net access to "x\.example"\. --allow-net=x\.example skips this question\. Allow\?/);
+    wait = 0;
+    await zz.ask("ring");
+    await sleep(500);
+    equal((await told(1)).length, 1);
+  });
+
+  const texts: [what: string, text: string, shown: string][] = [
+    ["control bytes", "a\x1b]0;title\x07b\nc", "a ]0;title b c"],
+    ["letters that turn the line around", "a\u202eb\u200bc", "a b c"],
+    ["dollars", "$1 costs $2 and $& $$", "$1 costs $2 and $& $$"],
+    ["what looks like a flag", "--help", "--help"],
+    ["too much", "é".repeat(300), `${"é".repeat(199)}…`],
+    ["too many pictures", "👍".repeat(300), `${"👍".repeat(199)}…`],
+    ["nothing", "", ""],
+  ];
+  for (const [what, text, shown] of texts)
+    test(`the text: ${what}`, async (t) => {
+      const { zz, told } = await notified(t, { script: [text] });
+      await zz.ask("hi");
+      deepEqual(await told(1), [["zz has answered", shown]]);
+    });
+  test("without the words", async (t) => {
+    const { zz, told } = await notified(t, { notify: { words: false }, script: ["secret"] });
+    await zz.ask("hi");
+    deepEqual(await told(1), [["zz has answered", ""]]);
+  });
+
+  test("a command that is not there is named, and the turn goes on", async (t) => {
+    const { zz } = await notified(t, { notify: { command: ["no-such-program"] } });
+    const { text, notes } = await zz.ask("hi");
+    equal(text, "ok");
+    match(notes.join(), /Plugin 'notify' failed on 'answered': spawn no-such-program ENOENT/);
+  });
+
+  test("a command that takes its time does not hold the turn", async (t) => {
+    const { zz } = await notified(t, { notify: { command: ["sleep", "3"] } });
+    const started = performance.now();
+    await zz.ask("hi");
+    ok(performance.now() - started < 1_500);
+  });
+
+  test("the desktop's own program gets the text, without markup", { skip: process.platform !== "linux" }, async (t) => {
+    const { zz, told } = await notified(t, { notify: { by: "desktop" }, script: ["<b>1 & 2</b>"] });
+    const bin = mkdtempSync(join(tmpdir(), "bin-"));
+    const log = join(bin, "log");
+    writeFileSync(join(bin, "notify-send"), `#!/bin/sh\nprintf '%s|' "$@" >> '${log}'\n`);
+    chmodSync(join(bin, "notify-send"), 0o755);
+    const { PATH } = process.env;
+    process.env.PATH = `${bin}:${PATH}`;
+    t.after(() => {
+      process.env.PATH = PATH;
+      rmSync(bin, { recursive: true });
+    });
+    await zz.ask("hi");
+    for (let left = 200; !existsSync(log) && left; left--) await sleep(10);
+    await sleep(20);
+    equal(readFileSync(log, "utf8"), "--app-name=zz|--|zz has answered|&lt;b>1 &amp; 2&lt;/b>|");
+    deepEqual(await told(0), []);
+  });
+
+  const terminals: [what: string, env: Record<string, string>, bytes: RegExp][] = [
+    ["iTerm2", { TERM_PROGRAM: "iTerm.app" }, /\x1b\]9;zz has answered: Good; very\.\x07/],
+    ["foot", { TERM: "foot", TERM_PROGRAM: "" }, /\x1b\]777;notify;zz has answered;Good, very\.\x07/],
+    ["another", { TERM_PROGRAM: "Apple_Terminal" }, /\x07/],
+    ["tmux in iTerm2", { TERM_PROGRAM: "iTerm.app", TMUX: "/tmp/tmux" }, /^(?!.*\]9;)[\s\S]*\x07/],
+  ];
+  for (const [what, env, bytes] of terminals)
+    test(`in a terminal: ${what}`, async (t) => {
+      const fake = await fakeOpenAI([say("Good; very.")]);
+      t.after(fake.close);
+      const where = place();
+      mkdirSync(where.home, { recursive: true });
+      writeFileSync(join(where.home, "zz.config.json"), '{ "notify": { "after": 0 }, "display": { "bell": false } }');
+      const args = ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--plugin", file("notify")];
+      const none = { DISPLAY: "", WAYLAND_DISPLAY: "", TMUX: "", KITTY_WINDOW_ID: "", TERM_PROGRAM: "" };
+      const term = terminal(where, args, { env: { ...none, ...env } });
+      await term.sees("›");
+      const before = term.raw().length;
+      term.type(`hi${KEY.enter}`);
+      await term.sees("Good; very.");
+      for (let left = 200; !bytes.test(term.raw().slice(before)) && left; left--) await sleep(10);
+      match(term.raw().slice(before), bytes);
+      term.type(KEY.ctrlD);
+      equal(await term.exited, 0);
+    });
+});

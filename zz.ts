@@ -1833,6 +1833,7 @@ async function once(core: Core, chat: LiveChat, prompt: Prompt, format: Format):
   const command = core.commands.get(name)?.value;
   if (name && !command) throw usage(`Cannot obey '/${name}': ${unknown("command", name, core.commands.keys())}`);
   if (command) await command.run(rest, ctx);
+  if (command) keepStates(core, chat);
   else chat.send(prompt.typed ? line.replace(/^\/\//, "/") : line);
   const show = format === "text" ? showAnswer : undefined;
   const { next } = chat; // a command may send something

@@ -163,7 +163,7 @@ function lendPackages(): void {
       if (lent) return { url: specifier === "zz" ? kernel() : import.meta.resolve(specifier), shortCircuit: true };
       const tree = trees.get(parentURL);
       const found = next(specifier, context);
-      if (trees.has(specifier) && specifier.endsWith(".ts")) return { ...found, format: "module-typescript" }; // tsx takes it for CommonJS
+      if (trees.has(specifier) && /\.ts$|\/[^./]+$/.test(specifier)) return { ...found, format: "module-typescript" }; // tsx takes it for CommonJS
       if (!tree || !found.url.startsWith("file:")) return found;
       const { plugin, within } = tree;
       if (within && !found.url.startsWith(within)) throw fault(OUTSIDE.replace("%", specifier));

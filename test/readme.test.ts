@@ -4,8 +4,9 @@ import { execFileSync, spawn } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import type { Script } from "./fake/http.ts";
 import { fakeOpenAI, say } from "./fake/openai.ts";
-import { place, ROOT, WAYS, zz } from "./run.ts";
+import { type How, place, ROOT, WAYS, zz } from "./run.ts";
 import { transcript } from "./transcript.ts";
 
 const readme = readFileSync(join(ROOT, "README.md"), "utf8");
@@ -19,6 +20,9 @@ const checkout = () => ({ ...place(), cwd: ROOT });
 
 test("README: every snippet is covered by a test here", () => {
   const covered = [
+    '"--cached"',
+    "You read server logs",
+    "List what is left",
     "npm ci &&",
     "$ npx zz --model",
     "$ npx zz --call",
@@ -31,6 +35,9 @@ test("README: every snippet is covered by a test here", () => {
     '"projects"',
     "createZz",
     "Translate the comments",
+    "prepare-commit-msg",
+    "You read server logs",
+    "List what is left",
   ];
   deepEqual(
     snippets.filter(({ text }) => !covered.some((word) => text.includes(word))),
@@ -107,6 +114,74 @@ test("README: every command is in its table, and the template is a command", asy
   await fake.close();
   const sent = "Translate the comments in a.ts into French. Leave the code as it is.";
   equal(fake.requests[0]!.body.messages.at(-1).content, sent);
+});
+
+test("README: the hook writes the commit message that the model gave, and leaves a message of one's own alone", async () => {
+  const where = place();
+  const fake = await fakeOpenAI([say("Add the number one\n")]);
+  const git = (...args: string[]) => {
+    const path = [join(where.cwd, "..", "bin"), join(process.execPath, ".."), process.env.PATH].join(":");
+    const env = { ...process.env, PATH: path, ZZ_HOME: where.home, EDITOR: "true", GIT_CONFIG_GLOBAL: "/dev/null" };
+    const who = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
+    return new Promise<string>((resolve, reject) => {
+      const child = spawn("git", [...who, ...args], { cwd: where.cwd, env, stdio: ["ignore", "pipe", "pipe"] });
+      let text = "";
+      for (const stream of [child.stdout, child.stderr]) stream.on("data", (piece) => (text += piece));
+      child.on("close", (code) => (code ? reject(new Error(text)) : resolve(text)));
+    });
+  };
+  try {
+    mkdirSync(join(where.cwd, "..", "bin"));
+    symlinkSync(join(ROOT, "dist", "zz.js"), join(where.cwd, "..", "bin", "zz"));
+    const settings = { model: "openai/m", providers: { openai: { url: fake.url, key: "x" } } };
+    mkdirSync(where.home);
+    writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
+    await git("init");
+    const hook = join(where.cwd, ".git", "hooks", "prepare-commit-msg");
+    mkdirSync(join(hook, ".."), { recursive: true });
+    writeFileSync(hook, snippet('"--cached"'));
+    chmodSync(hook, 0o755);
+    writeFileSync(join(where.cwd, "a.txt"), "1\n");
+    await git("add", ".");
+    await git("commit");
+    equal((await git("log", "--format=%B")).trim(), "Add the number one");
+    match(fake.requests[0]!.body.messages.at(-1).content, /^Write a commit message[\s\S]*\+1/);
+    writeFileSync(join(where.cwd, "a.txt"), "2\n");
+    await git("commit", "-a", "-m", "mine");
+    equal((await git("log", "-1", "--format=%B")).trim(), "mine");
+    equal(fake.requests.length, 1);
+  } finally {
+    await fake.close();
+  }
+});
+
+const scripted = async (snippetOf: string, script: Script, args: string[], how: How = {}) => {
+  const where = place();
+  const fake = await fakeOpenAI(script);
+  writeFileSync(join(where.cwd, "it.ts"), snippet(snippetOf));
+  writeFileSync(join(where.cwd, "a.ts"), "// TODO one\n");
+  writeFileSync(join(where.cwd, "b.ts"), "// nothing\n");
+  const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--run", "it.ts", ...args], how);
+  await fake.close();
+  return { ...ran, said: fake.requests.map(({ body }) => body.messages.at(-1).content) };
+};
+
+test("README: the log in a pipe is read for what went wrong, in two turns", async () => {
+  const log = ["10:00 started", "10:01 WARN slow disk", "10:02 fine", "10:03 ERROR no disk"].join("\n");
+  const ran = await scripted("You read server logs", [say("The disk."), say("The cable.")], [], { input: log });
+  deepEqual([ran.stdout, ran.stderr, ran.code], ["The disk.\nThe cable.\n", "", 0]);
+  deepEqual(ran.said, [
+    "What went wrong here?\n10:01 WARN slow disk\n10:03 ERROR no disk",
+    "What should I look at first?",
+  ]);
+});
+
+test("README: the batch over files gives a line of JSON for each thing to do", async () => {
+  const found = { todos: [{ line: 1, text: "one", urgent: false }] };
+  const answers = [say(JSON.stringify(found)), say(JSON.stringify({ todos: [] }))];
+  const ran = await scripted("List what is left", answers, ["a.ts", "b.ts"]);
+  deepEqual([ran.stdout, ran.stderr, ran.code], [`${JSON.stringify({ file: "a.ts", ...found.todos[0] })}\n`, "", 0]);
+  match(ran.said[0], /--- FILE a\.ts ---\n\/\/ TODO one\n/);
 });
 
 test("README: the weather plugin works as printed, asks for the network, and takes its settings", async () => {

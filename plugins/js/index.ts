@@ -1,0 +1,59 @@
+// /js evaluates TypeScript, with the conversation at hand: for a look at what there is, and for small sums.
+import type { Ctx, Zz } from "zz";
+
+export default (zz: Zz) => {
+  let last: unknown;
+  zz.command({
+    name: "js",
+    usage: "EXPRESSION",
+    description: "evaluate TypeScript, with chat, ctx and zz at hand; _ is what the last one gave",
+    group: "code",
+    async run(code, ctx) {
+      if (!code) return ctx.note("Cannot evaluate nothing: /js chat.messages.length");
+      const { inspect } = process.getBuiltinModule("node:util");
+      try {
+        const about = { chat: ctx.chat, ctx, zz, _: last };
+        last = await Promise.race([evaluate(await compiled(code), about), stopped(ctx)]);
+        ctx.note(
+          typeof last === "string" ? last : inspect(last, { depth: 4, maxArrayLength: 50, maxStringLength: 2_000 }),
+        );
+      } catch (error) {
+        ctx.note(
+          `Cannot evaluate that: ${error instanceof Error ? `${error.name}: ${error.message}` : inspect(error)}`,
+        );
+      }
+    },
+  });
+};
+
+const AsyncFunction = (async () => {}).constructor as new (
+  ...code: string[]
+) => (...given: unknown[]) => Promise<unknown>;
+
+function evaluate(code: string, about: Record<string, unknown>): Promise<unknown> {
+  return new AsyncFunction(...Object.keys(about), code)(...Object.values(about));
+}
+
+const stopped = ({ signal }: Ctx): Promise<never> =>
+  new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("stopped")), { once: true }));
+
+/** What a function may hold: the expression's value, or statements with a `return` of their own. */
+async function compiled(code: string): Promise<string> {
+  const forms = [`return (${code}\n)`, code];
+  for (const form of forms) if (parses(form)) return form;
+  const { withoutTypes } = await import("./types.ts"); // only types are left that could not be parsed
+  for (const form of forms) {
+    const plain = `return ${withoutTypes(`(async () => {${form}\n})`).replace(/;$/, "")}()`;
+    if (parses(plain)) return plain;
+  }
+  return code; // its fault is told when it is run
+}
+
+function parses(code: string): boolean {
+  try {
+    new AsyncFunction(code);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -74,6 +74,7 @@ async function bring(spec: Spec, stage: Stage, ctx: Ctx, pinned: Pinned = {}, as
   const found = await fetched(spec, { ctx, work: stage.work, home: PACKAGE }, pinned);
   const about = aboutOf(found.contents, found.base, found.single);
   const name = as ?? about.name;
+  if (about.typeless) found.notes.push('Its package.json does not say "type": "module"; Node may warn of that.');
   allowed(ctx, "write", path.join(pluginsOf(home), name));
   const old = readLock(home).get(name);
   return { ...found, spec, about, name, look: lookAt(found.contents), ...(old && { old }) };
@@ -114,7 +115,7 @@ function isWhole({ about: { home } }: Ctx, entry: Entry): boolean {
 /** From the stage to its place, once it was seen to load. `exact`: as the lock file has it, to the byte. */
 async function place(found: Candidate, stage: Stage, ctx: Ctx, exact?: Entry): Promise<Result> {
   const { home } = ctx.about;
-  const { name, single, contents, about, spec, source, integrity, version, commit, notes, old } = found;
+  const { name, single, contents, about, spec, source, integrity, version, commit, old } = found;
   const top = single ? about.entry.replace(/^.*(?=\.[cm]?[jt]s$)/, name) : name;
   write(stage, top, contents, single);
   const scripts = await dependenciesOf(found, path.join(stage.plugins, top), ctx, exact);
@@ -131,13 +132,11 @@ async function place(found: Candidate, stage: Stage, ctx: Ctx, exact?: Entry): P
   await checkLoads(name, stage, ctx);
   if (old) carry(home, stage, extrasOf(home, old));
   put(home, stage, name, entry, top, old);
-  if (scripts?.names.length)
-    notes.push(
-      `These packages have install scripts, which were not run: ${scripts.names.map((one) => plain(one)).join(", ")}.`,
-    );
+  const unrun = scripts?.names.map((one) => plain(one)).join(", ");
   const at = path.join(pluginsOf(home), top);
-  const text = [`Installed ${called(name, entry)} in ${at}.`, ...notes].join("\n");
-  return { text, data: { ...dataOf(name, entry), needs: about.dependencies, ...found.look } };
+  const more = unrun ? `\nThese packages have install scripts, which were not run: ${unrun}.` : "";
+  const text = `Installed ${called(name, entry)} in ${at}.${more}`;
+  return { text, data: { ...dataOf(name, entry), needs: Object.fromEntries(about.dependencies), ...found.look } };
 }
 
 /** For programs: without the list of all packages. */
@@ -145,7 +144,7 @@ const dataOf = (name: string, { dependencies, ...entry }: Entry) => ({ name, ...
 
 /** Its own packages, beside it. Undefined: it needs none. */
 async function dependenciesOf({ about, name }: Candidate, folder: string, ctx: Ctx, exact?: Entry) {
-  if (!Object.keys(about.dependencies).length) return undefined;
+  if (!about.dependencies.length) return undefined;
   allowed(ctx, "run", "npm install");
   ctx.progress(`Fetching what '${name}' needs`);
   const file = path.join(folder, "package-lock.json");
@@ -154,7 +153,11 @@ async function dependenciesOf({ about, name }: Candidate, folder: string, ctx: C
   if (known && sumOf(even(known.lock)) !== known.integrity)
     throw fault("the lock file's list of what it needs is not the one that was installed. Install it again");
   if (known) fs.writeFileSync(file, even(known.lock));
+  const own = path.join(folder, "package.json");
+  const said = fs.readFileSync(own);
+  fs.writeFileSync(own, JSON.stringify(about.manifest));
   await installPackages(folder, Boolean(known), ctx.signal);
+  fs.writeFileSync(own, said);
   const lock = JSON.parse(fs.readFileSync(file, "utf8"));
   fs.writeFileSync(file, even(lock));
   const names = Object.entries<{ hasInstallScript?: boolean }>(lock.packages ?? {}).flatMap(
@@ -279,7 +282,7 @@ async function agree(ctx: Ctx, verb: string, all: Candidate[]): Promise<void> {
 
 function shown(found: Candidate, home: string): [string, string][] {
   const { name, about, contents, look, source, commit, integrity, notes, old } = found;
-  const packages = Object.entries(about.dependencies).map(([one, range]) => `${plain(one, 80)} ${plain(range, 40)}`);
+  const packages = about.dependencies.map(([one, range]) => `${plain(one, 80)} ${plain(range, 40)}`);
   const names = [...contents.keys()].map((file) => plain(file, 80));
   const rows: [string, string | undefined][] = [
     ["plugin", [name, versionOf(found), about.description && `(${about.description})`].filter(Boolean).join(" ")],

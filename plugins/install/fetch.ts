@@ -38,8 +38,10 @@ export async function fetched(spec: Spec, way: Way, pinned: Pinned = {}): Promis
     path: () => fromPath((spec as { file: string }).file),
     example: () => fromExample((spec as { name: string }).name, way.home),
   }[spec.kind]();
-  const { contents, single } = found;
+  const { single } = found;
   if (single) return found;
+  const contents = new Map([...found.contents].sort(([a], [b]) => (a < b ? -1 : 1)));
+  found.contents = contents;
   const bundled = [...contents.keys()].filter((name) => /(^|\/)(node_modules|\.git)\//.test(name));
   for (const name of bundled) contents.delete(name);
   // It would tell npm where to get packages from, and which programs to run for that.
@@ -83,7 +85,7 @@ export async function npm(args: string[], cwd: string, signal: AbortSignal): Pro
 
 /** Beside the plugin, its own packages. Nothing of them runs. */
 export async function installPackages(folder: string, exactly: boolean, signal: AbortSignal): Promise<void> {
-  const ways = ["--omit=dev", "--omit=peer", "--package-lock=true", "--install-links=false", "--prefix", folder];
+  const ways = ["--omit=dev", "--package-lock=true", "--install-links=false", "--prefix", folder];
   await npm([exactly ? "ci" : "install", ...QUIET, ...ways], folder, signal);
 }
 

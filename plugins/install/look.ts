@@ -58,9 +58,11 @@ const uncommented = (text: string): string => text.replace(/^[^\S\n]*\/\/[^\n$`]
 function addsOf(text: string): string[] {
   const found: string[] = [];
   for (const [, kind, given] of text.matchAll(
-    /\.\s*(tool|command|layer|provider|flag|key)\s*(?:<[^>(]*>)?\(\s*(\{.{0,400})/gs,
+    /\.\s*(tool|command|layer|provider|flag|key)\s*(?:<[^>(]*>)?\(\s*(?=(\{.{0,400}))/gs,
   )) {
-    const name = /[{,\s]name\s*:\s*(["'`])([^"'`$\n]{1,80})\1/.exec(given!)?.[2];
+    const name = /[{,\s]name\s*:\s*(["'`])([^"'`$\n]{1,80})\1/.exec(
+      given!.split(/\.\s*(?:tool|command|layer|provider|flag|key)\s*\(/)[0]!,
+    )?.[2];
     const sign = kind === "command" ? "/" : kind === "flag" ? "--" : "";
     found.push(name ? `${kind} ${sign}${plain(name)}` : `${kind} ${UNNAMED}`);
   }

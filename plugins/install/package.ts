@@ -7,15 +7,19 @@ export interface About {
   version?: string;
   license?: string;
   description?: string;
-  dependencies: Record<string, string>;
+  typeless?: boolean; // Node has to find out whether its files are modules, and says so each time
+  manifest: Manifest;
+  dependencies: [name: string, range: string][];
 }
+type Manifest = { dependencies?: Record<string, string>; optionalDependencies?: Record<string, string> };
 
 const KEYWORD = "zz-plugin";
+const LENT = /^(zz|zod|typebox)$/;
 const NAME = /^[A-Za-z][\w-]{0,63}$/;
 const INDEXES = ["index.ts", "index.js"];
 
 export function aboutOf(contents: Contents, base: string, single: boolean): About {
-  if (single) return { name: nameFrom(base), entry: [...contents.keys()][0]!, dependencies: {} };
+  if (single) return { name: nameFrom(base), entry: [...contents.keys()][0]!, manifest: {}, dependencies: [] };
   const said = packageOf(contents);
   const entry = said ? entryOf(said, contents) : INDEXES.find((name) => contents.has(name));
   if (!entry)
@@ -23,6 +27,7 @@ export function aboutOf(contents: Contents, base: string, single: boolean): Abou
       'it has neither a package.json nor an index.ts or index.js. A plugin\'s package.json names its file under "zz"',
     );
   const { name, version, license, description } = said ?? {};
+  const manifest = manifestOf(said ?? {});
   const text = (value: unknown, key: string) => (typeof value === "string" && value ? { [key]: plain(value) } : {});
   return {
     name: nameFrom(typeof name === "string" ? name : base),
@@ -30,7 +35,9 @@ export function aboutOf(contents: Contents, base: string, single: boolean): Abou
     ...text(version, "version"),
     ...text((license as { type?: string })?.type ?? license, "license"),
     ...text(description, "description"),
-    dependencies: dependenciesOf(said ?? {}),
+    ...(said && said.type === undefined && /\.[jt]s$/.test(entry) && { typeless: true }),
+    manifest,
+    dependencies: Object.entries({ ...manifest.optionalDependencies, ...manifest.dependencies }).sort(),
   };
 }
 
@@ -85,10 +92,23 @@ function nameFrom(given: string): string {
   return name;
 }
 
-function dependenciesOf({ dependencies, optionalDependencies }: Record<string, unknown>): Record<string, string> {
-  const all = Object.entries({ ...(optionalDependencies as object), ...(dependencies as object) });
-  for (const [name, range] of all)
+/** What npm is told of a package: what it needs to run, but for what zz lends. Its scripts, workspaces and tools are its author's. */
+function manifestOf({ name, version, overrides, optionalDependencies, ...said }: Record<string, any>): Manifest {
+  const meta = Object(said.peerDependenciesMeta);
+  const peers = Object.entries(Object(said.peerDependencies)).filter(
+    ([peer]) => !LENT.test(peer) && !meta[peer]?.optional,
+  );
+  const dependencies = { ...Object.fromEntries(peers), ...said.dependencies };
+  delete dependencies.zz;
+  const all = Object.entries({ ...dependencies, ...optionalDependencies });
+  for (const [one, range] of all)
     if (typeof range !== "string" || /^(file|link|portal|workspace):|^[./~]/.test(range))
-      throw fault(`it needs '${plain(name)}' from '${plain(range)}', which is a place on the author's own disk`);
-  return Object.fromEntries(all.sort(([a], [b]) => (a < b ? -1 : 1))) as Record<string, string>;
+      throw fault(`it needs '${plain(one)}' from '${plain(range)}', which is a place on the author's own disk`);
+  return {
+    ...(typeof name === "string" && { name }),
+    ...(typeof version === "string" && { version }),
+    dependencies,
+    ...(optionalDependencies && { optionalDependencies }),
+    ...(overrides && { overrides }),
+  };
 }

@@ -33,6 +33,7 @@ export interface Stage {
 const LOCK = "plugins.lock.json";
 const STAGE = /^\.install-(\d+)-/;
 const PLAN = "plan.json";
+const MARK = ".install.lock";
 const NAME = /^[A-Za-z][\w-]{0,63}$/;
 const A_DAY = 86_400_000;
 
@@ -225,15 +226,20 @@ function fulfil(home: string, folder: string): void {
 export function sweep(home: string): void {
   const place = pluginsOf(home);
   if (!fs.existsSync(place)) return;
+  const mark = path.join(place, MARK);
+  if (fs.existsSync(mark) && isStale(mark)) fs.rmSync(mark, { force: true });
   for (const name of fs.readdirSync(place)) {
     const pid = Number(STAGE.exec(name)?.[1]);
     const folder = path.join(place, name);
-    if (!pid || (pid !== process.pid && isAlive(pid) && Date.now() - fs.statSync(folder).mtimeMs < A_DAY)) continue;
-    if (pid === process.pid) continue; // it is under way
+    if (!pid || isUnderWay(pid, folder)) continue;
     if (fs.existsSync(path.join(folder, PLAN))) held(home, () => fs.existsSync(folder) && fulfil(home, folder));
     else fs.rmSync(folder, { recursive: true, force: true });
   }
 }
+
+/** A number that another process has by now does not keep it for ever. */
+const isUnderWay = (pid: number, folder: string): boolean =>
+  pid === process.pid || (isAlive(pid) && Date.now() - fs.statSync(folder).mtimeMs < A_DAY);
 
 function isAlive(pid: number): boolean {
   try {
@@ -244,17 +250,16 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** One at a time. What is done meanwhile takes some ms, so a mark that is older was left behind. */
+/** One at a time. What is done meanwhile takes some ms, so a mark that is older was left behind, as that of a dead process. */
 function held<T>(home: string, act: () => T): T {
-  const mark = path.join(pluginsOf(home), ".install.lock");
+  const mark = path.join(pluginsOf(home), MARK);
   for (let left = 500; ; left--)
     try {
-      fs.closeSync(fs.openSync(mark, "wx"));
+      fs.writeFileSync(mark, String(process.pid), { flag: "wx" });
       break;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-      const age = Date.now() - (fs.statSync(mark, { throwIfNoEntry: false })?.mtimeMs ?? 0);
-      if (age > 5_000) fs.rmSync(mark, { force: true });
+      if (isStale(mark)) fs.rmSync(mark, { force: true });
       else if (!left) throw fault("another zz is at it. Try again");
       else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
     }
@@ -263,4 +268,10 @@ function held<T>(home: string, act: () => T): T {
   } finally {
     fs.rmSync(mark, { force: true });
   }
+}
+
+function isStale(mark: string): boolean {
+  const stat = fs.statSync(mark, { throwIfNoEntry: false });
+  const pid = stat ? Number(fs.readFileSync(mark, "utf8")) : 0; // 0: it is being written
+  return stat !== undefined && (Date.now() - stat.mtimeMs > 5_000 || (pid > 0 && !isAlive(pid)));
 }

@@ -24,14 +24,9 @@ export const plain = (text: unknown, most = 200): string => {
 export const sumOf = (bytes: Buffer | string, kind = "sha512"): string =>
   `${kind}-${crypto.createHash(kind).update(bytes).digest("base64")}`;
 
-/** Of all that a plugin holds: names and bytes. */
+/** Of all that a plugin holds, which is sorted: names and bytes. */
 export const sumOfAll = (contents: Contents): string =>
-  sumOf(
-    [...contents]
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([name, { bytes }]) => `${name}\0${sumOf(bytes, "sha256")}\n`)
-      .join(""),
-  );
+  sumOf([...contents].map(([name, { bytes }]) => `${name}\0${sumOf(bytes, "sha256")}\n`).join(""));
 
 export const sizeOf = (contents: Contents): number =>
   [...contents.values()].reduce((sum, { bytes }) => sum + bytes.length, 0);

@@ -299,6 +299,9 @@ for (const [text, adds, reaches] of [
 
 // ── a file, a folder, an archive ──
 
+const npm = await fakeRegistry();
+after(npm.close);
+
 describe("the program", { concurrency: 2 }, () => {
   describe("from the disk", { concurrency: 2 }, () => {
     test("a file is shown, asked for, installed, called, and removed; the lock file is stable and private", async () => {
@@ -553,9 +556,7 @@ describe("the program", { concurrency: 2 }, () => {
 
   // ── npm ──
 
-  describe("from npm", async () => {
-    const npm = await fakeRegistry();
-    after(npm.close);
+  describe("from npm", () => {
     const cache = place();
     const env = { npm_config_registry: npm.registry, npm_config_cache: join(cache.cwd, "npm") };
     const rain = (version: string, more: object = {}) =>

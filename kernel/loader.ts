@@ -122,17 +122,26 @@ function othersThan(core: Core, found: Loaded[]): Loaded[] {
   return [...others, ...project, ...named.sort(byName)];
 }
 
-/** A plugin is a file, or a folder with an index. */
+/** A plugin is a file, or a folder with an index, or with a package.json that names its file. */
 function pluginsIn(folder: string, from: Loaded["from"]): Loaded[] {
   return entriesOf(folder)
     .filter((entry) => !/^[._]|\.d\.m?ts$|\.test\.\w+$/.test(entry))
-    .flatMap((entry) =>
-      /\.[cm]?[jt]sx?$/.test(entry) ? [entry] : ["ts", "js", "tsx"].map((end) => `${entry}/index.${end}`),
-    )
-    .map((entry) => path.join(folder, entry))
-    .filter((file) => fs.existsSync(file))
-    .map((file) => pluginAt(file, from))
+    .flatMap((entry) => {
+      if (/\.[cm]?[jt]sx?$/.test(entry)) return [pluginAt(path.join(folder, entry), from)];
+      const names = [named(path.join(folder, entry)) ?? [], "index.ts", "index.js", "index.tsx"].flat();
+      const file = names.map((name) => path.join(folder, entry, name)).find((file) => fs.existsSync(file));
+      return file ? [{ ...pluginAt(file, from), name: entry }] : [];
+    })
+    .filter(({ file }) => fs.existsSync(file))
     .sort(byName);
+}
+
+/** By the key "zz" of a package.json; with the keyword zz-plugin also as Node would find it. plugins/install finds it so too. */
+function named(folder: string): string | undefined {
+  const { zz, keywords, exports, main } = Object(tryTo(() => JSON.parse(textOf(path.join(folder, "package.json")))));
+  const pick = (way: any): unknown => (Object(way) === way ? pick(way["."] ?? way.import ?? way.default) : way);
+  const found = zz ?? (keywords?.includes?.("zz-plugin") ? (pick(exports) ?? main) : undefined);
+  return typeof found === "string" ? found : undefined;
 }
 
 function pluginAt(file: string, from: Loaded["from"]): Loaded {

@@ -1,0 +1,405 @@
+// Installing, restoring, updating, removing: what is fetched is shown and asked for, tried, then put in place.
+import fs from "node:fs";
+import path from "node:path";
+import type { Choice, Ctx, Kind, Result } from "zz";
+import { checkLoads, PACKAGE } from "./check.ts";
+import { type Fetched, fetched, installPackages, needsOf, type Pinned } from "./fetch.ts";
+import { type Look, lookAt } from "./look.ts";
+import { type About, aboutOf } from "./package.ts";
+import {
+  carry,
+  changedOf,
+  closeStage,
+  type Entry,
+  extrasOf,
+  openStage,
+  pluginsOf,
+  put,
+  readLock,
+  type Stage,
+  standsAt,
+  sumsOf,
+  sweep,
+  topOf,
+  write,
+} from "./place.ts";
+import { type Spec, specOf } from "./spec.ts";
+import { fault, inUnits, plain, sizeOf, sumOf } from "./words.ts";
+
+/** Fetched, read, and not yet agreed to. */
+interface Candidate extends Fetched {
+  spec: Spec;
+  about: About;
+  look: Look;
+  name: string;
+  old?: Entry;
+}
+
+const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
+const LISTED = 8; // names in a line
+const RIGHTS =
+  "What it adds and reaches is what its text seems to do; it was not run. It runs with all your rights: the gate asks only for what goes through it.";
+
+export function installed(ctx: Ctx): Choice[] {
+  try {
+    return [...readLock(ctx.about.home)].map(([name, entry]) => ({ name, description: versionOf(entry) }));
+  } catch {
+    return [];
+  }
+}
+
+// ── install ──
+
+export async function install(given: string | undefined, ctx: Ctx): Promise<Result> {
+  if (given === undefined) return restore(ctx);
+  const spec = specOf(given, ctx.root);
+  return told("install", given.trim(), ctx, async (stages) => {
+    const stage = stages.open();
+    const found = await bring(spec, stage, ctx);
+    const { old, name, integrity } = found;
+    checkName(found, ctx);
+    if (old && old.integrity === integrity && isWhole(ctx, old))
+      return { text: `${called(name, old)} is installed already.`, data: dataOf(name, old) };
+    await agree(ctx, "install", [found]);
+    return place(found, stage, ctx);
+  });
+}
+
+async function bring(spec: Spec, stage: Stage, ctx: Ctx, pinned: Pinned = {}, as?: string): Promise<Candidate> {
+  const { home } = ctx.about;
+  for (const [kind, name] of Object.entries(needsOf(spec))) allowed(ctx, kind as Kind, name);
+  allowed(ctx, "write", pluginsOf(home));
+  if (spec.kind === "npm") await allowedRegistry(ctx);
+  ctx.progress(`Fetching ${plain(spec.text)}`);
+  const found = await fetched(spec, { ctx, work: stage.work, home: PACKAGE }, pinned);
+  const about = aboutOf(found.contents, found.base, found.single);
+  const name = as ?? about.name;
+  if (about.typeless) found.notes.push('Its package.json does not say "type": "module"; Node may warn of that.');
+  allowed(ctx, "write", path.join(pluginsOf(home), name));
+  const old = readLock(home).get(name);
+  return { ...found, spec, about, name, look: lookAt(found.contents), ...(old && { old }) };
+}
+
+/** The gate's word before anything happens; what it leaves open is part of the one question. */
+function allowed(ctx: Ctx, kind: Kind, name: string): void {
+  const { verdict, why } = ctx.permissions.judge(kind, name);
+  if (verdict === "deny") throw fault(`${kind} access to "${plain(name)}" is denied ${why}`, 4);
+}
+
+/** Which host npm asks is its own affair, unless some are denied. */
+async function allowedRegistry(ctx: Ctx): Promise<void> {
+  const denied = ctx.permissions.rules.filter(({ verdict, kind }) => verdict === "deny" && kind === "net");
+  if (!denied.length) return;
+  const { npm } = await import("./fetch.ts");
+  const { out } = await npm(["config", "get", "registry"], ctx.about.home, ctx.signal);
+  allowed(ctx, "net", new URL(out.toString().trim()).hostname);
+}
+
+function checkName({ name, old }: Candidate, { about }: Ctx): void {
+  if (old) return;
+  if (about.plugins.some((one) => one.from === "zz" && one.name.toLowerCase() === name.toLowerCase()))
+    throw fault(`zz has a plugin '${name}' of its own. It must be renamed`);
+  const there = standsAt(about.home, name);
+  if (there)
+    throw fault(
+      `'${path.join(pluginsOf(about.home), there)}' is there already, and was not installed so. Move it away first`,
+    );
+}
+
+/** Everything of it is there, as it was installed. */
+function isWhole({ about: { home } }: Ctx, entry: Entry): boolean {
+  const modules = path.join(pluginsOf(home), topOf(entry), "node_modules");
+  return !changedOf(home, entry).length && (!entry.dependencies || fs.existsSync(modules));
+}
+
+/** From the stage to its place, once it was seen to load. `exact`: as the lock file has it, to the byte. */
+async function place(found: Candidate, stage: Stage, ctx: Ctx, exact?: Entry): Promise<Result> {
+  const { home } = ctx.about;
+  const { name, single, contents, about, spec, source, integrity, version, commit, old } = found;
+  const top = single ? about.entry.replace(/^.*(?=\.[cm]?[jt]s$)/, name) : name;
+  write(stage, top, contents, single);
+  const scripts = await dependenciesOf(found, path.join(stage.plugins, top), ctx, exact);
+  const has = [...contents.keys(), ...(scripts ? ["package-lock.json"] : [])];
+  const files = sumsOf(stage, single ? [top] : [...new Set(has)].map((file) => `${top}/${file}`));
+  const entry: Entry = {
+    ...{ spec: exact?.spec ?? spec.text, source: exact?.source ?? source },
+    ...((version ?? about.version) && { version: version ?? about.version! }),
+    ...(commit && { commit }),
+    ...{ integrity, entry: single ? top : `${top}/${about.entry}`, files },
+    ...(scripts && { dependencies: scripts.dependencies }),
+  };
+  ctx.progress(`Trying whether '${name}' loads`);
+  await checkLoads(name, stage, ctx);
+  if (old) carry(home, stage, extrasOf(home, old));
+  put(home, stage, name, entry, top, old);
+  const unrun = scripts?.names.map((one) => plain(one)).join(", ");
+  const at = path.join(pluginsOf(home), top);
+  const more = unrun ? `\nThese packages have install scripts, which were not run: ${unrun}.` : "";
+  const text = `Installed ${called(name, entry)} in ${at}.${more}`;
+  return { text, data: { ...dataOf(name, entry), needs: Object.fromEntries(about.dependencies), ...found.look } };
+}
+
+/** For programs: without the list of all packages. */
+const dataOf = (name: string, { dependencies, ...entry }: Entry) => ({ name, ...entry });
+
+/** Its own packages, beside it. Undefined: it needs none. */
+async function dependenciesOf({ about, name }: Candidate, folder: string, ctx: Ctx, exact?: Entry) {
+  if (!about.dependencies.length) return undefined;
+  allowed(ctx, "run", "npm install");
+  ctx.progress(`Fetching what '${name}' needs`);
+  const file = path.join(folder, "package-lock.json");
+  const known = exact?.dependencies;
+  const even = (lock: object) => `${JSON.stringify(lock, null, 2)}\n`;
+  if (known && sumOf(even(known.lock)) !== known.integrity)
+    throw fault("the lock file's list of what it needs is not the one that was installed. Install it again");
+  if (known) fs.writeFileSync(file, even(known.lock));
+  const own = path.join(folder, "package.json");
+  const said = fs.readFileSync(own);
+  fs.writeFileSync(own, JSON.stringify(about.manifest));
+  await installPackages(folder, Boolean(known), ctx.signal);
+  fs.writeFileSync(own, said);
+  const lock = JSON.parse(fs.readFileSync(file, "utf8"));
+  fs.writeFileSync(file, even(lock));
+  const names = Object.entries<{ hasInstallScript?: boolean }>(lock.packages ?? {}).flatMap(
+    ([at, { hasInstallScript }]) => (hasInstallScript && at ? [at.replace(/^.*node_modules\//, "")] : []),
+  );
+  return { names, dependencies: { integrity: sumOf(even(lock)), lock } };
+}
+
+// ── restore ──
+
+/** All of the lock file, exactly: what is missing or was changed is had again. */
+async function restore(ctx: Ctx): Promise<Result> {
+  return told("restore", "the plugins of the lock file", ctx, async (stages) => {
+    const { home } = ctx.about;
+    const lock = readLock(home);
+    const missing = [...lock].filter(([, entry]) => !isWhole(ctx, entry));
+    if (!lock.size) return { text: "No plugin was installed yet: there is nothing to restore.", data: [] };
+    if (!missing.length) return { text: `All is there as it was installed: ${[...lock.keys()].join(", ")}.`, data: [] };
+    const found: { candidate: Candidate; entry: Entry; stage: Stage }[] = [];
+    for (const [name, entry] of missing) {
+      const stage = stages.open();
+      const { version, commit } = entry;
+      const pinned = { ...(version && { version }), ...(commit && { commit }) };
+      const candidate = await framed("restore", name, ctx, async () => {
+        const candidate = await bring(specOf(entry.spec, "/"), stage, ctx, pinned, name);
+        if (candidate.integrity === entry.integrity) return candidate;
+        throw fault(
+          `what ${plain(entry.source)} gives is not what was installed (${candidate.integrity} instead of ${entry.integrity}). --update ${name} takes what there is now`,
+        );
+      });
+      found.push({ candidate, entry, stage });
+    }
+    await agree(
+      ctx,
+      "restore",
+      found.map(({ candidate }) => candidate),
+    );
+    const done: Result[] = [];
+    for (const { candidate, entry, stage } of found)
+      done.push(await framed("restore", candidate.name, ctx, () => place(candidate, stage, ctx, entry)));
+    return { text: done.map(({ text }) => text).join("\n"), data: done.map(({ data }) => data) };
+  });
+}
+
+// ── update ──
+
+export async function update(given: string | undefined, ctx: Ctx): Promise<Result> {
+  return told("update", given ?? "the plugins", ctx, async (stages) => {
+    const lock = readLock(ctx.about.home);
+    if (given !== undefined && !lock.has(given)) throw fault(notInstalled(lock.keys()), 2);
+    if (!lock.size) return { text: "No plugin was installed yet: there is nothing to update.", data: [] };
+    const done: Result[] = [];
+    const failures: (Error & { exit?: number })[] = [];
+    for (const name of given === undefined ? lock.keys() : [given])
+      try {
+        done.push(await framed("update", name, ctx, () => updateOne(name, lock.get(name)!, stages.open(), ctx)));
+      } catch (error) {
+        ctx.signal.throwIfAborted();
+        failures.push(error as Error);
+      }
+    const text = done.map((one) => one.text).join("\n");
+    if (!failures.length) return { text, data: done.map(({ data }) => data) };
+    if (text) ctx.note(text);
+    throw fault(failures.map(({ message }) => message).join("\n"), Math.max(...failures.map(({ exit = 1 }) => exit)));
+  });
+}
+
+async function updateOne(name: string, entry: Entry, stage: Stage, ctx: Ctx): Promise<Result> {
+  const found = await bring(specOf(entry.spec, "/"), stage, ctx, {}, name);
+  if (found.integrity === entry.integrity && isWhole(ctx, entry))
+    return { text: `${called(name, entry)} is as new as its source.`, data: dataOf(name, entry) };
+  await agree(ctx, "update", [found]);
+  return place(found, stage, ctx);
+}
+
+const notInstalled = (names: Iterable<string>): string => {
+  const all = [...names].join(", ");
+  return `it was not installed by zz. ${all ? `These were: ${all}` : "Nothing was"}`;
+};
+
+// ── uninstall ──
+
+/** Exactly what was installed; what the person put beside it stays. */
+export async function uninstall(name: string, ctx: Ctx): Promise<Result> {
+  if (!name.trim()) throw fault("Cannot uninstall: nothing is named. /uninstall NAME.", 2);
+  return told("uninstall", name, ctx, async (stages) => {
+    const { home } = ctx.about;
+    const lock = readLock(home);
+    const entry = lock.get(name);
+    if (!entry) throw fault(notInstalled(lock.keys()), 2);
+    const at = path.join(pluginsOf(home), topOf(entry));
+    allowed(ctx, "write", at);
+    const changed = changedOf(home, entry).filter((file) => fs.existsSync(path.join(pluginsOf(home), file)));
+    if (changed.length)
+      await confirm(
+        ctx,
+        `These files of '${name}' were changed since: ${listed(changed)}.`,
+        "Remove them all the same?",
+      );
+    const extras = extrasOf(home, entry);
+    const stage = stages.open();
+    carry(home, stage, extras);
+    put(home, stage, name, null, extras.length ? topOf(entry) : null, entry);
+    const left = extras.length ? ` What was not installed stays: ${listed(extras)}.` : "";
+    return { text: `Uninstalled ${called(name, entry)} from ${at}.${left}`, data: { name, left: extras } };
+  });
+}
+
+// ── the question ──
+
+async function agree(ctx: Ctx, verb: string, all: Candidate[]): Promise<void> {
+  const { home } = ctx.about;
+  const names = all.map(({ name }) => `'${name}'`).join(", ");
+  const rows = all.flatMap((found) => [
+    ...(all.length > 1 ? [`── ${found.name}`] : []),
+    ...shown(found, home).map(([what, text]) => `${what.padEnd(10)}${text}`),
+  ]);
+  const head = `${verb} puts ${names} into ${pluginsOf(home)}.`;
+  const what = all.length > 1 ? "them" : "it";
+  await confirm(ctx, [head, ...rows].join("\n"), `${verb[0]!.toUpperCase()}${verb.slice(1)} ${what}?`, RIGHTS);
+}
+
+function shown(found: Candidate, home: string): [string, string][] {
+  const { name, about, contents, look, source, commit, integrity, notes, old } = found;
+  const packages = about.dependencies.map(([one, range]) => `${plain(one, 80)} ${plain(range, 40)}`);
+  const names = [...contents.keys()].map((file) => plain(file, 80));
+  const rows: [string, string | undefined][] = [
+    ["plugin", [name, versionOf(found), about.description && `(${about.description})`].filter(Boolean).join(" ")],
+    ["from", plain(source) + (commit ? `, commit ${commit}` : "")],
+    ["integrity", integrity],
+    ["license", found.single ? undefined : (about.license ?? "not named")],
+    ["files", `${contents.size}, ${inUnits(sizeOf(contents))}: ${listed(names)}`],
+    [
+      "needs",
+      packages.length ? `${listed(packages)}, and what those need; none of their install scripts runs` : undefined,
+    ],
+    ["adds", look.adds.length ? listed(look.adds, 20) : "nothing that its text names"],
+    ["reaches", look.reaches.length ? look.reaches.join("; ") : "nothing past zz that its text names"],
+    ["changes", old && changes(found, old, home)],
+    ["note", notes.length ? notes.join(" ") : undefined],
+  ];
+  return rows.filter((row): row is [string, string] => Boolean(row[1]));
+}
+
+/** From the version that is there to this one, and file by file. */
+function changes(
+  { contents, single, name, about, version, commit, spec }: Candidate,
+  old: Entry,
+  home: string,
+): string {
+  const now = new Map(
+    [...contents].map(([file, { bytes }]) => [
+      single ? `${name}${path.extname(about.entry)}` : `${name}/${file}`,
+      sumOf(bytes, "sha256"),
+    ]),
+  );
+  const files = [
+    ...now.keys(),
+    ...Object.keys(old.files).filter((file) => !now.has(file) && !file.endsWith("/package-lock.json")),
+  ];
+  const differ = files.flatMap((file) => {
+    const [before, after] = [old.files[file], now.get(file)];
+    const near = plain(file.slice(name.length).replace(/^\//, "") || file, 80);
+    return before === after ? [] : [`${!before ? "+" : !after ? "-" : "~"} ${near}`];
+  });
+  const [from, to] = [versionOf(old), versionOf({ version: version ?? about.version, commit })];
+  const mine = changedOf(home, old).filter((file) => fs.existsSync(path.join(pluginsOf(home), file)));
+  return [
+    from === to ? from : `${from || "no version"} → ${to || "no version"}`,
+    ...(spec.text === old.spec ? [] : [`it was installed from ${plain(old.spec)}`]),
+    differ.length ? listed(differ, 20) : "no file differs",
+    ...(mine.length ? [`what you changed since is lost: ${listed(mine)}`] : []),
+  ]
+    .filter(Boolean)
+    .join("; ");
+}
+
+const versionOf = (one: { version?: string | undefined; commit?: string | undefined; about?: About }): string =>
+  plain([one.version ?? one.about?.version, one.commit && `(${one.commit.slice(0, 10)})`].filter(Boolean).join(" "));
+
+const called = (name: string, entry: Entry): string => `'${name}' ${versionOf(entry)}`.trim();
+
+const listed = (names: string[], most = LISTED): string =>
+  names.slice(0, most).join(", ") + (names.length > most ? `, and ${names.length - most} more` : "");
+
+/** One question. -A is a yes, and where nobody is there the answer is no. */
+async function confirm(ctx: Ctx, text: string, question: string, warning?: string): Promise<void> {
+  const [head, ...rows] = text.split("\n");
+  const told = [`┏ ${head}`, ...rows.map((row) => `┃ ${row}`), ...(warning ? [`┠ ${warning}`] : [])].join("\n");
+  const { rules } = ctx.permissions;
+  const all = KINDS.every((kind) =>
+    rules.some(
+      (rule) => rule.verdict === "allow" && rule.kind === kind && rule.name === undefined && rule.from === "flag",
+    ),
+  );
+  ctx.progress("");
+  if (all || !ctx.ask) ctx.note(told);
+  if (all) return;
+  if (!ctx.ask) throw fault("nobody is there to ask. In a script -A says yes", 4);
+  if ((await ctx.ask(`${told}\n┗ ${question} [y/N] `, "yn")) !== "y")
+    throw fault("you said no. Nothing was changed", 4);
+}
+
+// ── what goes wrong ──
+
+/** What was left by a run that was killed goes first, and what this one staged goes last. */
+async function told(
+  verb: string,
+  what: string,
+  ctx: Ctx,
+  act: (stages: { open(): Stage }) => Promise<Result>,
+): Promise<Result> {
+  const stages: Stage[] = [];
+  const open = () => {
+    const stage = openStage(ctx.about.home);
+    stages.push(stage);
+    return stage;
+  };
+  return framed(verb, what, ctx, async () => {
+    try {
+      sweep(ctx.about.home);
+      return await act({ open });
+    } finally {
+      stages.forEach(closeStage);
+    }
+  });
+}
+
+/** A reason becomes a sentence that says what it is about. */
+async function framed<T>(verb: string, what: string, ctx: Ctx, act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    const { message, exit, code, path: at } = error as Error & { exit?: number; code?: string; path?: string };
+    if (ctx.signal.aborted || message.startsWith("Cannot ")) throw error;
+    const told =
+      code && at
+        ? `'${at}' cannot be used (${code}). Check that it can be read and written`
+        : message.replace(/\.$/, "");
+    throw fault(
+      `Cannot ${verb} ${what.includes(" ") && verb !== "install" ? what : `'${plain(what)}'`}: ${told}.`,
+      exit,
+    );
+  }
+}

@@ -1,0 +1,58 @@
+// Whether a staged plugin loads, found out by a zz of its own in another process, where a crash harms nothing.
+import fs from "node:fs";
+import path from "node:path";
+import type { Ctx } from "zz";
+import type { Stage } from "./place.ts";
+import { run } from "./program.ts";
+import { fault, plain } from "./words.ts";
+
+const LIMIT = 15_000;
+
+type Listed = { name: string; from: string; file: string; failure?: string };
+
+/** zz's own folder: this file's is one or two levels below it, as it was built or not. */
+export const PACKAGE = ["..", "../.."]
+  .map((up) => path.join(import.meta.dirname, up))
+  .find((folder) => fs.existsSync(path.join(folder, "package.json")))!;
+
+/** Beside the person's other plugins: two that want the same name do not go together. */
+export async function checkLoads(name: string, stage: Stage, ctx: Ctx): Promise<void> {
+  const { home, plugins } = ctx.about;
+  const isBuilt = path.relative(PACKAGE, import.meta.dirname).startsWith("dist");
+  const others = plugins.filter(
+    (one) => one.from !== "zz" && one.name !== name && !one.failure && fs.existsSync(one.file),
+  );
+  const config = path.join(home, "zz.config.json");
+  const args = [
+    path.join(PACKAGE, isBuilt ? "dist/zz.js" : "zz.ts"),
+    ...["--home", stage.home, ...(fs.existsSync(config) ? ["--config", config] : [])],
+    ...others.flatMap(({ file }) => ["--plugin", file]),
+    ...["--plugins", "--json", "--quiet", "--no-stdin", "--no-prompt"],
+  ];
+  const env = { ZZ_DEBUG: undefined, ZZ_HOME: undefined, NO_COLOR: "1" };
+  const how = { cwd: stage.work, env, signal: ctx.signal, limit: LIMIT };
+  const { out, err, code } = await run(process.execPath, args, how).catch((error) => {
+    throw ctx.signal.aborted ? error : fault(`it did not load within ${LIMIT / 1000} s. Nothing was changed`);
+  });
+  const own = (text: string) => plain(text.replaceAll(`${stage.plugins}${path.sep}`, ""), 600).replace(/\.$/, "");
+  const listed = listIn(out.toString("utf8"));
+  if (!listed)
+    throw fault(
+      `zz did not come up with it: ${own(err.trim().split("\n").at(-1) || `exit code ${code}`)}. Nothing was changed`,
+    );
+  const found = listed.find((one) => one.from === "home" && one.name === name);
+  if (!found) throw fault("zz does not find it where it would be. Nothing was changed");
+  if (found.failure) throw fault(`it does not load: ${own(found.failure)}. Nothing was changed`);
+  const hurt = listed.find(({ file, failure }) => failure && others.some((one) => one.file === file));
+  if (hurt) throw fault(`it does not go together with what is there: ${own(hurt.failure!)}. Nothing was changed`);
+}
+
+/** The plugins may have printed something before. */
+function listIn(text: string): Listed[] | undefined {
+  for (const line of text.trim().split("\n").reverse())
+    try {
+      const listed = JSON.parse(line);
+      if (Array.isArray(listed)) return listed;
+    } catch {}
+  return undefined;
+}

@@ -1,0 +1,280 @@
+// Gets what a spec names, into memory: npm and git are asked for it, folders, files and archives are read.
+import fs from "node:fs";
+import path from "node:path";
+import { promisify } from "node:util";
+import { gunzip } from "node:zlib";
+import type { Ctx } from "zz";
+import { type Ran, run } from "./program.ts";
+import { hostOf, type Spec } from "./spec.ts";
+import { untar } from "./tar.ts";
+import { type Contents, fault, MOST_BYTES, MOST_FILES, plain, sumOf, sumOfAll, TOO_LARGE, TOO_MANY } from "./words.ts";
+
+export interface Fetched {
+  contents: Contents;
+  source: string; // in words
+  base: string; // what it may be called, if it does not say
+  single: boolean; // a file, not a folder
+  integrity: string;
+  version?: string;
+  commit?: string;
+  notes: string[];
+}
+/** What was installed before, to be had again. */
+export type Pinned = { version?: string; commit?: string };
+export interface Way {
+  ctx: Ctx;
+  work: string; // an empty folder
+  home: string; // zz's own package
+}
+
+const LIMIT = 120_000; // ms for npm or git
+const HEADERS = 60e6; // bytes of an archive that are no file's
+const SOURCE_FILE = /\.[cm]?[jt]s$/;
+
+export async function fetched(spec: Spec, way: Way, pinned: Pinned = {}): Promise<Fetched> {
+  const found = await {
+    npm: () => fromNpm(spec as never, way, pinned),
+    git: () => fromGit(spec as never, way, pinned),
+    path: () => fromPath((spec as { file: string }).file),
+    example: () => fromExample((spec as { name: string }).name, way.home),
+  }[spec.kind]();
+  const { single } = found;
+  if (single) return found;
+  const contents = new Map([...found.contents].sort(([a], [b]) => (a < b ? -1 : 1)));
+  found.contents = contents;
+  const bundled = [...contents.keys()].filter((name) => /(^|\/)(node_modules|\.git)\//.test(name));
+  for (const name of bundled) contents.delete(name);
+  // It would tell npm where to get packages from, and which programs to run for that.
+  if (contents.delete(".npmrc")) found.notes.push("Its .npmrc is left out.");
+  if (contents.has(".gitmodules")) found.notes.push("Its submodules are not fetched.");
+  if (!found.integrity) found.integrity = sumOfAll(contents);
+  return found;
+}
+
+// ── npm ──
+
+const QUIET = [
+  ...["--json", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--no-progress"],
+  ...["--color=false", "--loglevel=error", "--logs-max=0", "--fetch-retries=1", "--fetch-retry-mintimeout=1000"],
+];
+
+/** It runs in a folder of zz's, with the person's own .npmrc: a project that was cloned does not say where packages come from. */
+async function fromNpm(spec: { name: string; text: string }, { ctx, work }: Way, pinned: Pinned): Promise<Fetched> {
+  fs.writeFileSync(path.join(work, "package.json"), "{}");
+  const wanted = pinned.version ? `${spec.name}@${pinned.version}` : spec.text;
+  const args = ["pack", ...QUIET, "--pack-destination", work, "--prefix", work, "--", wanted];
+  const { out } = await npm(args, work, ctx.signal);
+  const told = [JSON.parse(out.toString())]
+    .flat()
+    .flatMap((one) => (one.integrity ? [one] : Object.values<any>(one)))[0];
+  const [integrity, version] = [String(told?.integrity), String(told?.version)];
+  const file = path.join(work, fs.readdirSync(work).find((name) => name.endsWith(".tgz"))!);
+  if (fs.statSync(file).size > MOST_BYTES) throw fault(TOO_LARGE);
+  const bytes = fs.readFileSync(file);
+  if (!integrity.startsWith("sha512-") || sumOf(bytes) !== integrity)
+    throw fault("what npm fetched is not what it told of it: the integrity differs. Try again");
+  const base = { contents: await unpacked(bytes), base: spec.name, single: false, notes: [] };
+  return { ...base, source: `npm package ${wanted}`, integrity, version };
+}
+
+export async function npm(args: string[], cwd: string, signal: AbortSignal): Promise<Ran> {
+  const ran = await run("npm", args, { cwd, signal, limit: LIMIT });
+  if (ran.code) throw fault(npmFault(ran));
+  return ran;
+}
+
+/** Beside the plugin, its own packages. Nothing of them runs. */
+export async function installPackages(folder: string, exactly: boolean, signal: AbortSignal): Promise<void> {
+  const ways = ["--omit=dev", "--package-lock=true", "--install-links=false", "--prefix", folder];
+  await npm([exactly ? "ci" : "install", ...QUIET, ...ways], folder, signal);
+}
+
+const NETWORK = /^(ENOTFOUND|EAI_AGAIN|ECONN\w+|ETIMEDOUT|ERR_SOCKET_TIMEOUT|ENETUNREACH|EHOSTUNREACH)$/;
+
+function npmFault({ out, err, code }: Ran): string {
+  const { error = {} } = (jsonOf(out.toString()) ?? {}) as { error?: Record<string, unknown> };
+  const name = String(error.code ?? /npm (?:error|ERR!) code (\w+)/.exec(err)?.[1] ?? "");
+  if (name === "E404") return `there is no such package${missing(error)} (npm: E404). Check the name`;
+  if (name === "ETARGET") return "it has no such version (npm: ETARGET). Check the version";
+  if (NETWORK.test(name)) return `npm cannot reach its registry (${name}). Check the network, and npm's settings`;
+  if (/^(E401|E403|ENEEDAUTH)$/.test(name))
+    return `the registry wants to know who asks (npm: ${name}). Use npm login first`;
+  if (name === "EINTEGRITY") return "what came is not what the registry told of it (npm: EINTEGRITY). Try again";
+  const line = err.split("\n").find((one) => one.trim() && !/^npm (error|ERR!) code/.test(one)) ?? `exit code ${code}`;
+  return `npm failed: ${plain(error.summary || line.replace(/^npm (error|ERR!) /, ""))}`;
+}
+
+/** Which one: it may be a package that the plugin needs. */
+const missing = ({ detail }: Record<string, unknown>): string => {
+  const name = /'([^']+)'/.exec(String(detail ?? ""))?.[1];
+  return name ? ` as '${plain(name.replace(/@\*$/, ""))}'` : "";
+};
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+async function unpacked(archive: Buffer): Promise<Contents> {
+  const tar = archive[0] === 0x1f && archive[1] === 0x8b ? await unzipped(archive) : archive;
+  return untar(tar, true);
+}
+
+async function unzipped(archive: Buffer): Promise<Buffer> {
+  try {
+    return await promisify(gunzip)(archive, { maxOutputLength: MOST_BYTES + HEADERS });
+  } catch (error) {
+    throw fault((error as { code?: string }).code === "ERR_BUFFER_TOO_LARGE" ? TOO_LARGE : "the archive is damaged");
+  }
+}
+
+// ── git ──
+
+/** Not checked out but archived: no filter and no hook of anyone's runs. */
+async function fromGit(
+  { url, ref }: { url: string; ref: string },
+  { ctx, work }: Way,
+  pinned: Pinned,
+): Promise<Fetched> {
+  const git = async (...args: string[]) => {
+    const settings = ["-c", "core.hooksPath=/dev/null", "-c", "credential.interactive=false", "-c", "gc.auto=0"];
+    const env = { GIT_ALLOW_PROTOCOL: "file:git:http:https:ssh", GIT_SSH_COMMAND: ssh };
+    const how = { cwd: work, env, signal: ctx.signal, limit: LIMIT, most: MOST_BYTES + HEADERS };
+    return run("git", [...settings, "--git-dir", path.join(work, "git"), ...args], how);
+  };
+  const must = async (...args: string[]) => {
+    const ran = await git(...args);
+    if (ran.code) throw fault(gitFault(ran));
+    return ran;
+  };
+  let ssh = process.env.GIT_SSH_COMMAND ?? "";
+  await must("init", "-q", "--bare", "--template=", path.join(work, "git"));
+  if (!url.includes("://") || url.startsWith("ssh:")) {
+    const { out } = await git("config", "--get", "core.sshCommand");
+    ssh = `${ssh || out.toString().trim() || "ssh"} -o BatchMode=yes`;
+  } else ssh = ssh || "ssh -o BatchMode=yes";
+  const commit = await commitOf(pinned.commit ?? ref);
+  if (pinned.commit && commit !== pinned.commit)
+    throw fault(`commit ${pinned.commit} is not in it any more. --update takes what there is now`);
+  const { out } = await must("archive", "--format=tar", commit);
+  const base = path.posix.basename(url.split(":").at(-1)!.replace(/\/+$/, "")).replace(/\.git$/, "");
+  const notes = /^(http|git):/.test(url) ? ["It came without encryption."] : [];
+  const source = `git repository ${url}${ref ? `, ${ref}` : ""}`;
+  return { contents: untar(out, false), source, base, single: false, integrity: "", commit, notes };
+
+  async function commitOf(wanted: string): Promise<string> {
+    const fetch = ["fetch", "-q", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"];
+    const one = await git(...fetch, "--depth=1", "--", url, `+${wanted || "HEAD"}:refs/zz/wanted`);
+    if (!one.code) return hashOf("refs/zz/wanted");
+    // A server gives a commit by its name, or it does not; of a short name only all there is tells.
+    if (!/^[0-9a-f]{7,64}$/.test(wanted)) throw fault(gitFault(one, wanted));
+    await must(...fetch, "--", url, "+refs/*:refs/zz/*");
+    return hashOf(wanted);
+  }
+  async function hashOf(name: string): Promise<string> {
+    const { code, out } = await git("rev-parse", "-q", "--verify", "--end-of-options", `${name}^{commit}`);
+    if (code) throw fault(`it has no branch, tag or commit '${plain(name)}'. Check what follows the #`);
+    return out.toString().trim();
+  }
+}
+
+function gitFault({ err, code }: Ran, ref = ""): string {
+  const line = err.split("\n").find((one) => /^(fatal|error|ERROR): /.test(one)) ?? err.trim().split("\n")[0];
+  const said = plain(line?.replace(/^(fatal|error|ERROR): /, "") || `exit code ${code}`).replace(/\.$/, "");
+  if (
+    /could not read (Username|Password)|Authentication failed|terminal prompts disabled|Permission denied|Host key verification|returned error: 40[13]/i.test(
+      err,
+    )
+  )
+    return `it is private, or is not there: git was asked to log in, and nothing was typed for it (${said}). Let git's credentials or an ssh agent know it`;
+  if (/Could not resolve|Failed to connect|Couldn't connect|Connection (refused|timed out)|unreachable/i.test(err))
+    return `git cannot reach it (${said}). Check the network`;
+  if (/couldn't find remote ref/.test(err))
+    return ref ? `it has no branch, tag or commit '${plain(ref)}'. Check what follows the #` : "it is empty";
+  if (/not appear to be a git repository|repository .*not found|not found$/im.test(err))
+    return `there is no such repository (${said}). Check the URL`;
+  return `git failed: ${said}`;
+}
+
+// ── the disk ──
+
+function fromExample(name: string, home: string): Fetched {
+  const folder = path.join(home, "plugins", "examples");
+  const names = fs.existsSync(folder)
+    ? fs.readdirSync(folder).filter((one) => !/^[._]|\.test\.|\.d\.ts$|\.md$/.test(one))
+    : [];
+  const entry = names.find((one) => one.replace(SOURCE_FILE, "") === name);
+  const all = names.map((one) => `zz/${one.replace(SOURCE_FILE, "")}`).join(", ");
+  if (!entry) throw fault(`there is no such example. ${all ? `There are: ${all}` : "This zz brings none"}`);
+  return { ...read(path.join(folder, entry)), source: "an example that zz brings" };
+}
+
+async function fromPath(file: string): Promise<Fetched> {
+  if (!/\.(tgz|tar\.gz|tar)$/.test(file) || fs.statSync(file, { throwIfNoEntry: false })?.isDirectory())
+    return read(file);
+  const stat = fs.statSync(file, { throwIfNoEntry: false });
+  if (!stat) throw fault("there is no such file. Check the path");
+  if (stat.size > MOST_BYTES) throw fault(TOO_LARGE);
+  const bytes = fs.readFileSync(file);
+  const base = path.basename(file).replace(/\.(tgz|tar\.gz|tar)$/, "");
+  return { contents: await unpacked(bytes), source: file, base, single: false, integrity: sumOf(bytes), notes: [] };
+}
+
+function read(file: string): Fetched {
+  const top = fs.statSync(file, { throwIfNoEntry: false });
+  if (!top) throw fault("there is no such file or folder. Check the path");
+  const base = path.basename(file).replace(SOURCE_FILE, "");
+  const single = top.isFile();
+  if (single && !SOURCE_FILE.test(file)) throw fault("a plugin is a .ts or .js file, a folder or a .tgz. Name one");
+  if (!single && !top.isDirectory()) throw fault("it is neither a file nor a folder. Name one");
+  if (single && top.size > MOST_BYTES) throw fault(TOO_LARGE);
+  const contents: Contents = new Map();
+  let bytes = 0;
+  if (single) contents.set(path.basename(file), { bytes: fs.readFileSync(file) });
+  else walk(fs.realpathSync(file), "");
+  const integrity = single ? sumOfAll(contents) : "";
+  return { contents, source: file, base, single, integrity, notes: [] };
+
+  function walk(real: string, under: string): void {
+    for (const name of fs.readdirSync(path.join(real, under)).sort()) {
+      if (name === "node_modules" || name === ".git") continue;
+      const near = under ? `${under}/${name}` : name;
+      const at = path.join(real, near);
+      const to = fs.lstatSync(at).isSymbolicLink() ? linked(real, at, near) : at;
+      const stat = fs.statSync(to);
+      if (stat.isDirectory()) walk(real, near);
+      else if (!stat.isFile()) throw fault(`'${plain(near)}' is neither a file nor a folder`);
+      else {
+        if (contents.size === MOST_FILES) throw fault(TOO_MANY);
+        if ((bytes += stat.size) > MOST_BYTES) throw fault(TOO_LARGE);
+        contents.set(near, { bytes: fs.readFileSync(to), ...(stat.mode & 0o111 && { runs: true }) });
+      }
+    }
+  }
+  /** A link to a file inside is that file. */
+  function linked(real: string, at: string, near: string): string {
+    const to = fs.existsSync(at) ? fs.realpathSync(at) : "";
+    const isInside = to.startsWith(real + path.sep);
+    if (!to || !isInside || !fs.statSync(to).isFile())
+      throw fault(
+        `'${plain(near)}' is a link ${to ? `to '${plain(to)}', which ${isInside ? "is not a file" : "leads out of it"}` : "to nothing"}`,
+      );
+    return to;
+  }
+}
+
+/** What the gate is asked about a spec before anything is fetched. */
+export function needsOf(spec: Spec): { run?: string; net?: string; read?: string } {
+  if (spec.kind === "npm") return { run: `npm pack ${spec.text}` };
+  if (spec.kind === "git") {
+    const host = hostOf(spec.url);
+    return {
+      run: `git fetch ${spec.url}`,
+      ...(host ? { net: host } : { read: decodeURIComponent(new URL(spec.url).pathname) }),
+    };
+  }
+  return spec.kind === "path" ? { read: spec.file } : {};
+}

@@ -1,0 +1,68 @@
+// --install, --update, --uninstall, and the same at the prompt: plugins from npm, git, a folder or a file. Nothing is loaded before it is asked for.
+import type { Choice, Ctx, Result, Zz } from "zz";
+
+const SPEC = "an npm package, a folder, a file, a git URL, or zz/NAME";
+
+export default (zz: Zz) => {
+  zz.flag({
+    name: "install",
+    value: "SPEC",
+    optional: true,
+    description: `install a plugin: ${SPEC}; alone: all of the lock file`,
+    run: async (spec, ctx) => (await acts()).install(given(spec), ctx),
+  });
+  zz.flag({
+    name: "update",
+    value: "NAME",
+    optional: true,
+    description: "look for newer versions of installed plugins, or of one",
+    run: async (name, ctx) => (await acts()).update(given(name), ctx),
+  });
+  zz.flag({
+    name: "uninstall",
+    value: "NAME",
+    description: "remove a plugin that was installed",
+    run: async (name, ctx) => (await acts()).uninstall(String(name), ctx),
+  });
+  const group = "settings";
+  zz.command({
+    name: "install",
+    usage: "[SPEC]",
+    description: `install a plugin: ${SPEC}; alone: all of the lock file`,
+    group,
+    complete: (typed) => ["zz/", "git+https://", "./"].filter((word) => word.startsWith(typed)),
+    run: (rest, ctx) => obey(ctx, async () => (await acts()).install(rest || undefined, ctx)),
+  });
+  zz.command({
+    name: "update",
+    usage: "[NAME]",
+    description: "look for newer versions of installed plugins, or of one",
+    group,
+    complete,
+    run: (rest, ctx) => obey(ctx, async () => (await acts()).update(rest || undefined, ctx)),
+  });
+  zz.command({
+    name: "uninstall",
+    usage: "NAME",
+    description: "remove a plugin that was installed",
+    group,
+    complete,
+    run: (rest, ctx) => obey(ctx, async () => (await acts()).uninstall(rest, ctx)),
+  });
+};
+
+const acts = () => import("./acts.ts");
+const given = (value: string | boolean): string | undefined => (typeof value === "string" ? value : undefined);
+
+async function complete(typed: string, ctx: Ctx): Promise<Choice[]> {
+  const { installed } = await acts();
+  return installed(ctx).filter(({ name }) => name.startsWith(typed));
+}
+
+/** What was installed is live at once. */
+async function obey({ note, plugins }: Ctx, act: () => Promise<Result>): Promise<void> {
+  const { text } = await act();
+  note(text);
+  for (const { name, did, ms, why } of await plugins.refresh())
+    note(why ?? `Plugin '${name}' ${did}${did === "unloaded" ? "" : ` in ${ms} ms`}.`);
+}

@@ -1,0 +1,74 @@
+// What a plugin's text seems to add and to reach for. A look, not a proof: nothing is run, and code can hide what it does.
+import type { Contents } from "./words.ts";
+import { plain } from "./words.ts";
+
+export type Look = { adds: string[]; reaches: string[] };
+
+const CODE = /\.[cm]?[jt]sx?$/;
+const EVENTS =
+  "started phase requested received replied compacted retried thought planned decided changed called progressed asked noted answered failed";
+const STEPS = "line request call preview render prompt";
+const UNNAMED = "of a name that is made as it runs";
+
+/** A module, by any way that it can be asked for. */
+const asks = (names: string) => new RegExp(`["'\`](?:node:)?(?:${names})(?:/[\\w/]+)?["'\`]`);
+const REACHES: [what: string, signs: RegExp][] = [
+  ["files, past zz (node:fs)", asks("fs")],
+  ["other programs (node:child_process)", asks("child_process")],
+  ["the network (node:http, net …)", asks("https?|http2|net|tls|dgram|dns|undici|ws")],
+  ["the network (fetch)", /\b(?:fetch|WebSocket|EventSource|XMLHttpRequest)\s*\(/],
+  ["threads (node:worker_threads)", asks("worker_threads|cluster")],
+  [
+    "environment variables (process.env)",
+    /\bprocess\s*(?:\?\.|\.)\s*env\b|\bprocess\s*\[|\benv\b[^;\n]*\}\s*=\s*process\b/,
+  ],
+  ["code that is made as it runs (eval)", /\beval\s*\(|\bFunction\s*\(|\.constructor\s*\(/],
+  ["Node's inside (node:vm, module, inspector …)", asks("vm|module|inspector|v8|repl|sqlite|wasi")],
+  [
+    "Node's inside (process.binding …)",
+    /\bprocess\s*\.\s*(?:binding|dlopen|getBuiltinModule|_linkedBinding)\b|\.node["'`]/,
+  ],
+  [
+    "modules named as it runs (import())",
+    /\bimport\s*\((?!\s*(["'`])[^"'`$]*\1\s*[,)])|\brequire\s*\((?!\s*(["'`])[^"'`$]*\2\s*\))|\bcreateRequire\b/,
+  ],
+  ["globals by a name made as it runs", /\bglobal(?:This)?\s*\[/],
+];
+
+export function lookAt(contents: Contents): Look {
+  const texts = [...contents].flatMap(([name, { bytes }]) =>
+    CODE.test(name) && !name.endsWith(".d.ts") ? [uncommented(bytes.toString("utf8"))] : [],
+  );
+  const adds = new Set(texts.flatMap(addsOf));
+  const reaches = REACHES.flatMap(([what, signs]) => (texts.some((text) => signs.test(text)) ? [what] : []));
+  const strange = [...contents.keys()].filter((name) => /\.(node|wasm|so|dll|dylib|exe)$/.test(name));
+  if (strange.length)
+    reaches.push(
+      `machine code that it brings (${strange
+        .slice(0, 3)
+        .map((name) => plain(name))
+        .join(", ")})`,
+    );
+  return { adds: [...adds], reaches };
+}
+
+/** Only lines that are nothing else: what else looks like a comment may be part of a text. */
+const uncommented = (text: string): string => text.replace(/^[^\S\n]*\/\/[^\n$`]*$/gm, "");
+
+function addsOf(text: string): string[] {
+  const found: string[] = [];
+  for (const [, kind, given] of text.matchAll(
+    /\.\s*(tool|command|layer|provider|flag|key)\s*(?:<[^>(]*>)?\(\s*(?=(\{.{0,400}))/gs,
+  )) {
+    const name = /[{,\s]name\s*:\s*(["'`])([^"'`$\n]{1,80})\1/.exec(
+      given!.split(/\.\s*(?:tool|command|layer|provider|flag|key)\s*\(/)[0]!,
+    )?.[2];
+    const sign = kind === "command" ? "/" : kind === "flag" ? "--" : "";
+    found.push(name ? `${kind} ${sign}${plain(name)}` : `${kind} ${UNNAMED}`);
+  }
+  for (const [, verb, , name] of text.matchAll(/\.\s*(on|wrap)\s*\(\s*(["'`])(\w+)\2/g)) {
+    if (verb === "wrap" && STEPS.split(" ").includes(name!)) found.push(`changes every ${name}`);
+    if (verb === "on" && EVENTS.split(" ").includes(name!)) found.push(`sees '${name}'`);
+  }
+  return found;
+}

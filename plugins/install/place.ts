@@ -1,0 +1,277 @@
+// Puts plugins in place: staged beside them, then renamed, so that a kill leaves the old or the new. And the lock file.
+import fs from "node:fs";
+import path from "node:path";
+import { type Contents, fault, inside, sumOf } from "./words.ts";
+
+/** What the lock file knows of a plugin. Paths are those in HOME/plugins. */
+export interface Entry {
+  spec: string;
+  source: string;
+  version?: string;
+  commit?: string;
+  integrity: string; // of what was fetched: npm's own, or over names and bytes
+  entry: string;
+  files: Record<string, string>; // by path, sha256
+  dependencies?: { integrity: string; lock: object }; // its package-lock.json, whole: without it nothing can be had again exactly
+}
+export type Lock = Map<string, Entry>;
+
+/** What is to be done once all is agreed and checked. It is done to the end, by the next run if need be. */
+interface Plan {
+  name: string;
+  entry: Entry | null; // null: it goes
+  target: string | null; // what is put in place
+  old: string | null; // what was there
+}
+export interface Stage {
+  folder: string;
+  home: string; // a home of its own, for the check
+  plugins: string;
+  work: string;
+}
+
+const LOCK = "plugins.lock.json";
+const STAGE = /^\.install-(\d+)-/;
+const PLAN = "plan.json";
+const MARK = ".install.lock";
+const NAME = /^[A-Za-z][\w-]{0,63}$/;
+const A_DAY = 86_400_000;
+
+// ── the lock file ──
+
+export function readLock(home: string): Lock {
+  const file = path.join(home, LOCK);
+  const broken = (why: string) =>
+    fault(`Cannot use '${file}': ${why}. Mend it, or remove it and install the plugins again.`);
+  let text: string;
+  try {
+    text = fs.readFileSync(file, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return new Map();
+    throw broken(`it cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
+  let said: { lockVersion?: unknown; plugins?: unknown };
+  try {
+    said = Object(JSON.parse(text));
+  } catch {
+    throw broken("it is not JSON");
+  }
+  if (said.lockVersion !== 1) throw broken("its lockVersion is not 1");
+  if (typeof said.plugins !== "object" || !said.plugins) throw broken("it has no plugins");
+  const lock: Lock = new Map(Object.entries(said.plugins));
+  for (const [name, entry] of lock)
+    if (!NAME.test(name) || !isEntry(name, entry)) throw broken(`what it says of '${name.slice(0, 80)}' is not whole`);
+  return lock;
+}
+
+function isEntry(name: string, entry: Entry): boolean {
+  if (typeof entry !== "object" || !entry) return false;
+  const { spec, source, version = "", commit = "", integrity, entry: file, files, dependencies } = entry;
+  const own = (at: unknown) =>
+    typeof at === "string" &&
+    inside(at) === at &&
+    (at.startsWith(`${name}/`) || /^\.[cm]?[jt]s$/.test(at.slice(name.length)));
+  const texts = [spec, source, version, commit, integrity].every((text) => typeof text === "string");
+  const needs =
+    dependencies === undefined ||
+    (typeof dependencies?.integrity === "string" && typeof dependencies.lock === "object");
+  return texts && needs && own(file) && typeof files === "object" && files !== null && Object.keys(files).every(own);
+}
+
+function writeLock(home: string, lock: Lock, stage: string): void {
+  const sorted = [...lock].sort(([a], [b]) => (a < b ? -1 : 1));
+  const plugins = Object.fromEntries(sorted.map(([name, entry]) => [name, ordered(entry)]));
+  const next = path.join(stage, LOCK);
+  fs.writeFileSync(next, `${JSON.stringify({ lockVersion: 1, plugins }, null, 2)}\n`, { mode: 0o600 });
+  fs.renameSync(next, path.join(home, LOCK));
+}
+
+function ordered({ spec, source, version, commit, integrity, entry, files, dependencies }: Entry): Entry {
+  const even = Object.fromEntries(Object.entries(files).sort(([a], [b]) => (a < b ? -1 : 1)));
+  return {
+    ...{ spec, source },
+    ...(version !== undefined && { version }),
+    ...(commit !== undefined && { commit }),
+    ...{ integrity, entry, files: even },
+    ...(dependencies && { dependencies }),
+  };
+}
+
+// ── what is on the disk ──
+
+export const pluginsOf = (home: string): string => path.join(home, "plugins");
+export const topOf = ({ entry }: Entry): string => entry.split("/")[0]!;
+/** Whatever the loader might take for a plugin of that name; also where upper and lower case are one. */
+export const standsAt = (home: string, name: string): string | undefined =>
+  (fs.existsSync(pluginsOf(home)) ? fs.readdirSync(pluginsOf(home)) : []).find(
+    (one) => one.replace(/\.[cm]?[jt]s$/, "").toLowerCase() === name.toLowerCase(),
+  );
+
+/** Installed files that are not as they were, by their paths. */
+export function changedOf(home: string, { files }: Entry): string[] {
+  const sum = (file: string) => {
+    try {
+      return sumOf(fs.readFileSync(path.join(pluginsOf(home), file)), "sha256");
+    } catch {
+      return "";
+    }
+  };
+  return Object.entries(files).flatMap(([file, known]) => (sum(file) === known ? [] : [file]));
+}
+
+/** What the person put beside them, or the plugin itself. */
+export function extrasOf(home: string, entry: Entry): string[] {
+  const top = topOf(entry);
+  const extras: string[] = [];
+  if (top !== entry.entry && fs.existsSync(path.join(pluginsOf(home), top))) walk(top);
+  return extras;
+
+  function walk(under: string): void {
+    for (const one of fs.readdirSync(path.join(pluginsOf(home), under), { withFileTypes: true })) {
+      const at = `${under}/${one.name}`;
+      if (at === `${top}/node_modules` && entry.dependencies) continue;
+      if (one.isDirectory()) walk(at);
+      else if (!Object.hasOwn(entry.files, at)) extras.push(at);
+    }
+  }
+}
+
+// ── staging ──
+
+export function openStage(home: string): Stage {
+  fs.mkdirSync(pluginsOf(home), { recursive: true });
+  const folder = fs.mkdtempSync(path.join(pluginsOf(home), `.install-${process.pid}-`));
+  const stage = {
+    folder,
+    home: path.join(folder, "home"),
+    plugins: path.join(folder, "home", "plugins"),
+    work: path.join(folder, "work"),
+  };
+  fs.mkdirSync(stage.plugins, { recursive: true });
+  fs.mkdirSync(stage.work);
+  return stage;
+}
+
+export const closeStage = ({ folder }: Stage): void => fs.rmSync(folder, { recursive: true, force: true });
+
+/** Into the stage; gives the sum of each file. */
+export function write({ plugins }: Stage, top: string, contents: Contents, single: boolean): void {
+  for (const [name, { bytes, runs }] of contents) {
+    const at = path.join(plugins, single ? top : path.join(top, name));
+    fs.mkdirSync(path.dirname(at), { recursive: true });
+    fs.writeFileSync(at, bytes, { mode: runs ? 0o755 : 0o644, flag: "wx" });
+  }
+}
+
+export function sumsOf({ plugins }: Stage, names: string[]): Record<string, string> {
+  return Object.fromEntries(names.map((name) => [name, sumOf(fs.readFileSync(path.join(plugins, name)), "sha256")]));
+}
+
+/** What lies beside the installed files stays, unless there is something new of that name. */
+export function carry(home: string, { plugins }: Stage, extras: string[]): void {
+  for (const name of extras) {
+    const to = path.join(plugins, name);
+    if (fs.existsSync(to)) continue;
+    fs.cpSync(path.join(pluginsOf(home), name), to, { verbatimSymlinks: true, preserveTimestamps: true });
+  }
+}
+
+// ── putting in place ──
+
+/** `known` is what the lock file said of it when all was agreed. */
+export function put(
+  home: string,
+  stage: Stage,
+  name: string,
+  entry: Entry | null,
+  target: string | null,
+  known?: Entry,
+): void {
+  held(home, () => {
+    const old = readLock(home).get(name);
+    if (JSON.stringify(old) !== JSON.stringify(known)) throw fault("another zz changed it meanwhile. Try again");
+    const there = old ? topOf(old) : null;
+    if (!old && standsAt(home, name)) throw fault("something of that name came meanwhile. Try again");
+    const plan: Plan = { name, entry, target, old: there };
+    fs.writeFileSync(path.join(stage.folder, "next.json"), JSON.stringify(plan));
+    fs.renameSync(path.join(stage.folder, "next.json"), path.join(stage.folder, PLAN));
+    fulfil(home, stage.folder);
+  });
+}
+
+/** Each step leaves what the next run can go on from. */
+function fulfil(home: string, folder: string): void {
+  const { name, entry, target, old }: Plan = JSON.parse(fs.readFileSync(path.join(folder, PLAN), "utf8"));
+  const [place, kept] = [pluginsOf(home), path.join(folder, "old")];
+  const staged = target === null ? undefined : path.join(folder, "home", "plugins", target);
+  const waits = staged !== undefined && fs.existsSync(staged);
+  const was = old === null ? undefined : path.join(place, old);
+  const oneFile = old === target && waits && fs.statSync(staged).isFile(); // a rename takes its place in one step
+  try {
+    if (was && (waits || !staged) && !oneFile && fs.existsSync(was) && !fs.existsSync(kept)) fs.renameSync(was, kept);
+    if (waits) fs.renameSync(staged, path.join(place, target!));
+  } catch (error) {
+    if (was && fs.existsSync(kept) && !fs.existsSync(was)) fs.renameSync(kept, was);
+    fs.rmSync(path.join(folder, PLAN));
+    throw error;
+  }
+  const lock = readLock(home);
+  if (entry) lock.set(name, entry);
+  else lock.delete(name);
+  writeLock(home, lock, folder);
+  fs.rmSync(folder, { recursive: true, force: true });
+}
+
+/** What a run that was killed left: what it had agreed on is done, all else is removed. */
+export function sweep(home: string): void {
+  const place = pluginsOf(home);
+  if (!fs.existsSync(place)) return;
+  const mark = path.join(place, MARK);
+  if (fs.existsSync(mark) && isStale(mark)) fs.rmSync(mark, { force: true });
+  for (const name of fs.readdirSync(place)) {
+    const pid = Number(STAGE.exec(name)?.[1]);
+    const folder = path.join(place, name);
+    if (!pid || isUnderWay(pid, folder)) continue;
+    if (fs.existsSync(path.join(folder, PLAN))) held(home, () => fs.existsSync(folder) && fulfil(home, folder));
+    else fs.rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** A number that another process has by now does not keep it for ever. */
+const isUnderWay = (pid: number, folder: string): boolean =>
+  pid === process.pid || (isAlive(pid) && Date.now() - fs.statSync(folder).mtimeMs < A_DAY);
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+/** One at a time. What is done meanwhile takes some ms, so a mark that is older was left behind, as that of a dead process. */
+function held<T>(home: string, act: () => T): T {
+  const mark = path.join(pluginsOf(home), MARK);
+  for (let left = 500; ; left--)
+    try {
+      fs.writeFileSync(mark, String(process.pid), { flag: "wx" });
+      break;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+      if (isStale(mark)) fs.rmSync(mark, { force: true });
+      else if (!left) throw fault("another zz is at it. Try again");
+      else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
+    }
+  try {
+    return act();
+  } finally {
+    fs.rmSync(mark, { force: true });
+  }
+}
+
+function isStale(mark: string): boolean {
+  const stat = fs.statSync(mark, { throwIfNoEntry: false });
+  const pid = stat ? Number(fs.readFileSync(mark, "utf8")) : 0; // 0: it is being written
+  return stat !== undefined && (Date.now() - stat.mtimeMs > 5_000 || (pid > 0 && !isAlive(pid)));
+}

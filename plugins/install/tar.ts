@@ -1,0 +1,115 @@
+// Reads a tar archive in memory. By hand: the tar program drops a path that leads out in silence, and this refuses it by name.
+import { type Contents, fault, inside, MOST_BYTES, MOST_FILES, plain, TOO_LARGE, TOO_MANY } from "./words.ts";
+
+const BLOCK = 512;
+
+/** `strip`: npm's archives hold everything in one folder, whose name says nothing. */
+export function untar(archive: Buffer, strip: boolean): Contents {
+  const contents: Contents = new Map();
+  const links = new Map<string, string>();
+  let next: { path?: string; linkpath?: string } = {};
+  let [at, bytes, count] = [0, 0, 0];
+  while (at + BLOCK <= archive.length) {
+    const head = archive.subarray(at, at + BLOCK);
+    if (head.every((byte) => byte === 0)) break;
+    if (!isWhole(head)) throw refuse("the archive is damaged");
+    const size = numberAt(head, 124, 12);
+    const data = archive.subarray(at + BLOCK, at + BLOCK + size);
+    if (data.length < size) throw refuse("the archive is cut off");
+    at += BLOCK + Math.ceil(size / BLOCK) * BLOCK;
+    const type = String.fromCharCode(head[156] || 48);
+    if (type === "g") continue;
+    if (type === "x") next = { ...next, ...paxOf(data) };
+    else if (type === "L") next.path = textAt(data, 0, size);
+    else if (type === "K") next.linkpath = textAt(data, 0, size);
+    else {
+      take(type, head, data);
+      next = {};
+    }
+  }
+  for (const [name, target] of links) {
+    const found = contents.get(target);
+    if (!found) throw refuse(`'${plain(name)}' is a link to what is not a file in it`);
+    contents.set(name, found);
+  }
+  return contents;
+
+  function take(type: string, head: Buffer, data: Buffer): void {
+    const prefix = textAt(head, 257, 5) === "ustar" ? textAt(head, 345, 155) : "";
+    const whole = next.path ?? (prefix && `${prefix}/`) + textAt(head, 0, 100);
+    const even = inside(whole);
+    if (even === undefined && /^\.?\/?$/.test(whole)) return; // the top itself
+    if (even === undefined) throw refuse(`the path '${plain(whole)}' leads out of it`);
+    const name = strip ? even.split("/").slice(1).join("/") : even;
+    if (type === "5" || !name) return;
+    if (++count > MOST_FILES) throw refuse(TOO_MANY);
+    if (type === "0" || type === "7") {
+      if ((bytes += data.length) > MOST_BYTES) throw refuse(TOO_LARGE);
+      contents.set(name, { bytes: data, ...(numberAt(head, 100, 8) & 0o111 && { runs: true }) });
+    } else if (type === "1" || type === "2") {
+      const to = next.linkpath ?? textAt(head, 157, 100);
+      const target = targetOf(name, to, type === "2");
+      if (target === undefined) throw refuse(`'${plain(name)}' is a link to '${plain(to)}', which leads out of it`);
+      links.set(name, target);
+    } else throw refuse(`'${plain(name)}' is neither a file nor a folder`);
+  }
+
+  /** A symbolic link goes from its own folder, a hard one from the archive's top. */
+  function targetOf(name: string, to: string, symbolic: boolean): string | undefined {
+    if (!symbolic)
+      return inside(to)
+        ?.split("/")
+        .slice(strip ? 1 : 0)
+        .join("/");
+    if (to.startsWith("/")) return undefined;
+    const parts = name.split("/").slice(0, -1);
+    for (const part of to.split("/"))
+      if (part === "..") {
+        if (parts.pop() === undefined) return undefined;
+      } else if (part && part !== ".") parts.push(part);
+    return parts.join("/");
+  }
+}
+
+const refuse = (why: string) => fault(why);
+
+function textAt(from: Buffer, at: number, length: number): string {
+  const field = from.subarray(at, at + length);
+  const end = field.indexOf(0);
+  return field.subarray(0, end < 0 ? length : end).toString("utf8");
+}
+
+/** Octal; very large ones are binary, behind a first bit. */
+function numberAt(head: Buffer, at: number, length: number): number {
+  if (!(head[at]! & 0x80)) return Number.parseInt(textAt(head, at, length).trim() || "0", 8) || 0;
+  let value = head[at]! & 0x7f;
+  for (let i = 1; i < length; i++) value = value * 256 + head[at + i]!;
+  if (!Number.isSafeInteger(value)) throw refuse("the archive is damaged");
+  return value;
+}
+
+/** Its checksum counts itself as blanks. */
+function isWhole(head: Buffer): boolean {
+  let sum = 0;
+  for (let i = 0; i < BLOCK; i++) sum += i >= 148 && i < 156 ? 32 : head[i]!;
+  return sum === numberAt(head, 148, 8);
+}
+
+/** Lines of `LENGTH KEY=VALUE`, the length counting the whole line. */
+function paxOf(data: Buffer): { path?: string; linkpath?: string } {
+  const found: Record<string, string> = {};
+  for (let at = 0; at < data.length; ) {
+    const blank = data.indexOf(32, at);
+    const length = Number(data.subarray(at, blank).toString());
+    if (blank < 0 || !(length > 0)) break;
+    const [key = "", value = ""] = data
+      .subarray(blank + 1, at + length - 1)
+      .toString("utf8")
+      .split(/=(.*)/s);
+    found[key] = value;
+    at += length;
+  }
+  const { path, linkpath, size } = found;
+  if (size !== undefined) throw refuse("the archive holds a file that is too large");
+  return { ...(path !== undefined && { path }), ...(linkpath !== undefined && { linkpath }) };
+}

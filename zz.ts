@@ -64,6 +64,7 @@ import {
 } from "./kernel/store.ts";
 import { collect } from "./kernel/stream.ts";
 import { type Brought, broughtBy, isTrusted, keepTrust } from "./kernel/trust.ts";
+import type { Watchdog } from "./kernel/watchdog.ts";
 
 export * from "./kernel/chat.ts";
 export * from "./kernel/files.ts";
@@ -597,6 +598,7 @@ export interface Core {
   options: Options & { root: string; home: string; settings: Settings };
   plugins: Loaded[];
   brought?: Brought | undefined; // by the project
+  dog?: Watchdog; // while plugins load
   prompts: { stamps: string; layers: Owned<Layer>[] }; // of the files that are in force
   refreshing?: Promise<unknown>; // one refresh at a time
   versions: number; // how often a plugin was loaded anew, at most

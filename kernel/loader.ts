@@ -82,7 +82,7 @@ export async function loadPlugins(core: Core): Promise<void> {
   if (strange.length) await Promise.allSettled(imports.values()); // what is ended takes all along that waits behind it
   for (const plugin of found) {
     core.plugins.push(plugin);
-    if (strange.includes(plugin)) await guarded(plugin, () => load(core, plugin, startImport(plugin, own)));
+    if (strange.includes(plugin)) await guarded(core, plugin, () => load(core, plugin, startImport(plugin, own)));
     else if (!plugin.disabled) await load(core, plugin, imports.get(plugin));
   }
   if (strange.length) keepKnown(core, strange);
@@ -180,7 +180,7 @@ function lendPackages(): void {
       const version = new URL(plugin).search;
       const url = version && !foreign && !found.url.includes("?") ? found.url + version : found.url;
       if (within || !foreign) trees.set(url, tree);
-      return { ...found, url };
+      return { ...found, url, ...(!foreign && /\.ts($|\?)/.test(url) && { format: "module-typescript" }) }; // Node would warn that nobody said so
     },
   });
 }
@@ -279,18 +279,19 @@ function keepKnown(core: Core, plugins: Loaded[]): void {
 }
 
 /** Loads it under the eyes of another thread: an endless loop is ended, and the others load all the same. */
-async function guarded<T>(plugin: Loaded, act: () => Promise<T>): Promise<T | undefined> {
+async function guarded<T>(core: Core, plugin: Loaded, act: () => Promise<T>): Promise<T | undefined> {
   const { watchdog } = await import("./watchdog.ts");
-  const dog = watchdog(LOAD_LIMIT);
+  core.dog ??= watchdog(LOAD_LIMIT, () => delete core.dog);
+  const { watch, rest } = core.dog;
   try {
-    return await until(dog.bitten, act());
+    return await until(watch(), act());
   } catch {
     plugin.stamps = stampsOf(plugin);
     await takeBack(plugin);
     plugin.failure = `Cannot load plugin '${plugin.name}' (${plugin.file}): it ran for 10 s without end. Mend its loop.`;
     return undefined;
   } finally {
-    dog.close();
+    rest();
   }
 }
 
@@ -457,7 +458,7 @@ async function renew(core: Core, found: Loaded, old?: Loaded): Promise<Reloaded>
   const next: Loaded = { ...rest, undo: [], stamps: new Map(), version, ms: 0 };
   const own = await bundle(core);
   const act = () => setUp(core, next, startImport(next, own));
-  const stage = isOwn ? await act() : await guarded(next, act);
+  const stage = isOwn ? await act() : await guarded(core, next, act);
   core.versions = Math.max(core.versions, next.version);
   const ms = Math.round(next.ms * 10) / 10;
   const was = old?.disabled ? undefined : old;

@@ -1,23 +1,42 @@
 // Ends an endless loop of a plugin that is being loaded. The thread that it holds cannot do that itself; another one can.
 
-/** The signal aborts once this thread was stuck for so long; what held it was ended then. */
-export function watchdog(ms: number): { bitten: AbortSignal; close(): void } {
+const IDLE = 2_000; // ms, after which it is let go: the next plugin may come soon
+
+export interface Watchdog {
+  watch(): AbortSignal; // aborts once this thread was stuck for so long; what held it was ended then
+  rest(): void; // nothing is to be watched for now
+}
+
+export function watchdog(ms: number, gone: () => void): Watchdog {
   const { Worker } = process.getBuiltinModule("node:worker_threads");
   const bitten = new AbortController();
   const beats = new Int32Array(new SharedArrayBuffer(8)); // how often this thread was heard of; how often it was ended
   const worker = new Worker(`(${watch})()`, { eval: true, workerData: { beats, ms }, execArgv: [], env: {} });
   worker.on("error", () => {}).unref();
-  const timer = setInterval(beat, ms / 20);
-  return { bitten: bitten.signal, close };
+  const beating = setInterval(beat, ms / 20);
+  let idle: NodeJS.Timeout | undefined;
+  return {
+    watch() {
+      clearTimeout(idle);
+      beating.ref();
+      return bitten.signal;
+    },
+    rest() {
+      beating.unref();
+      if (bitten.signal.aborted) end();
+      else idle = setTimeout(end, IDLE).unref();
+    },
+  };
 
   function beat(): void {
     Atomics.add(beats, 0, 1);
     Atomics.notify(beats, 0);
     if (Atomics.load(beats, 1)) bitten.abort();
   }
-  function close(): void {
-    clearInterval(timer);
+  function end(): void {
+    clearInterval(beating);
     void worker.terminate();
+    gone();
   }
 }
 

@@ -254,6 +254,7 @@ export async function harness(setup: Setup = {}, test?: { after(done: () => Prom
     chat?.session?.close();
     const failures: string[] = [];
     for (const plugin of core?.plugins.splice(0).reverse() ?? []) failures.push(...(await unloadPlugin(plugin)));
+    await core?.dog?.end();
     return failures;
   }
 }

@@ -5,6 +5,7 @@ const IDLE = 2_000; // ms, after which it is let go: the next plugin may come so
 export interface Watchdog {
   watch(): AbortSignal; // aborts once this thread was stuck for so long; what held it was ended then
   rest(): void; // nothing is to be watched for now
+  end(): Promise<unknown>;
 }
 
 export function watchdog(ms: number, gone: () => void): Watchdog {
@@ -23,9 +24,10 @@ export function watchdog(ms: number, gone: () => void): Watchdog {
     },
     rest() {
       beating.unref();
-      if (bitten.signal.aborted) end();
+      if (bitten.signal.aborted) void end();
       else idle = setTimeout(end, IDLE).unref();
     },
+    end,
   };
 
   function beat(): void {
@@ -33,10 +35,11 @@ export function watchdog(ms: number, gone: () => void): Watchdog {
     Atomics.notify(beats, 0);
     if (Atomics.load(beats, 1)) bitten.abort();
   }
-  function end(): void {
+  function end(): Promise<unknown> {
+    clearTimeout(idle);
     clearInterval(beating);
-    void worker.terminate();
     gone();
+    return worker.terminate();
   }
 }
 

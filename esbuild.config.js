@@ -113,6 +113,7 @@ await build({
   entryPoints: {
     ...{ kernel: "zz.ts", plugins: "own-plugins" },
     ...{ "symbols-worker": "plugins/symbols/worker.ts", "symbols-service": "plugins/symbols/service.ts" },
+    "writing-worker": "plugins/writing/worker.ts",
   },
   outdir: "dist",
   bundle: true,

@@ -161,10 +161,10 @@ export interface Tool<S extends Schema = any> {
   aliases?: string[]; // other names that models use for it; accepted, never advertised
   also?: Record<string, string[]>; // the same for its parameters: { path: ["file_path"] }
   params?: S;
-  needs?(args: Infer<S>, ctx: Ctx): Awaitable<Needs>; // what the gate asks for, before it runs; absent: pure
+  needs?(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<Needs>; // what the gate asks for, before it runs; absent: pure. A file to write that it names is not asked for again
   changes?: boolean; // it changes files, through ctx.files: held until it returns, shown, asked for, made all or none
-  preview?(args: Infer<S>, ctx: Ctx): Awaitable<string>; // what else to show with the question
-  run(args: Infer<S>, ctx: Ctx): Awaitable<Result | string>; // a throw becomes a failed result that the model reads
+  preview?(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<string>; // what else to show with the question
+  run(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<Result | string>; // a throw becomes a failed result that the model reads
   render?(result: Result, width: number): string;
   timeout?: number; // ms; two minutes unless it says otherwise
 }
@@ -423,7 +423,7 @@ export interface Flag {
   optional?: boolean; // the value may be left out: --flag or --flag=value
   many?: boolean; // may be given several times
   description: string;
-  set?(value: string | boolean): void; // hands its value over, before anything runs
+  set?(value: string | boolean): Awaitable<void>; // hands its value over, before anything runs
   run?(value: string | boolean, ctx: Ctx): Awaitable<Result>; // instead of a turn; what it gives is printed
 }
 
@@ -440,6 +440,7 @@ export interface Events {
   planned: { calls: readonly Call[]; text: string };
   decided: { tool: string; kind: Kind; name: string; allowed: boolean; why: string };
   changed: { tool: string; paths: string[] };
+  reloaded: { plugins: Reloaded[] }; // those whose files had changed, come or gone
   called: { call: Call; result: Result; ms: number; shown?: string; inner?: true }; // shown: by its tool; inner: by a tool or a command, not by the model
   progressed: { text: string };
   asked: { question: string };
@@ -570,7 +571,7 @@ export const PACKAGE = BUILT ? path.dirname(SELF) : SELF;
 export const HOOK_LIMIT = 5_000;
 const tooLong = (limit: number): string => `it took longer than ${limit / 1000} s`;
 export const EVENTS = words<keyof Events>(
-  "started phase requested received replied compacted retried thought planned decided changed called progressed asked noted answered failed",
+  "started phase requested received replied compacted retried thought planned decided changed reloaded called progressed asked noted answered failed",
 );
 export const STEPS = words<keyof Steps>("line request call preview render prompt");
 export const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
@@ -1262,7 +1263,8 @@ async function runTool(place: Place, call: Call): Promise<Result> {
   const refusal = await gate(place, tool, args, needs);
   ctx.signal.throwIfAborted();
   if (refusal) return { text: refusal, failed: true, refused: true };
-  const granted = (needs.read ?? []).map((need) => realPath(core.options, nameOf(need)));
+  const named = (kind: Kind) => (needs[kind] ?? []).map((need) => realPath(core.options, nameOf(need)));
+  const granted = named("read");
   const held: Held | undefined = tool.changes ? new Map() : undefined;
   const files = openFiles(place, { tool: tool.name, granted, held, changes: tool.changes === true });
   const seconds = (tool.timeout ?? TOOL_LIMIT) / 1000;
@@ -1279,7 +1281,7 @@ async function runTool(place: Place, call: Call): Promise<Result> {
   throw fault(`'${tool.name}' gave no result. Its run() must return text or { text }.`);
 
   async function settleChanges(held: Held, result: Result): Promise<Result> {
-    const { refusal, said } = await commit(place, tool.name, held, place.chat.seen);
+    const { refusal, said } = await commit(place, tool.name, held, place.chat.seen, named("write"));
     if (refusal) return { text: refusal, failed: true, refused: true };
     return said ? { ...result, text: `${result.text}\n${said}` } : result;
   }
@@ -2081,10 +2083,11 @@ async function run(argv: string[], atStop: AtStop): Promise<number> {
   for (const plugin of core.plugins) if (plugin.failure) say(plugin.failure);
   if (!core.options.quiet) strangeSettings(core).forEach(say);
   const cli = parseFlags(argv, allFlags(core));
-  checkNames(core, cli);
+  checkFlags(core, cli);
   follow(core);
   const added = valuesOf(core.flags);
-  for (const flag of added) for (const value of cli.values.get(flag.name) ?? []) flag.set?.(value);
+  for (const flag of added) for (const value of cli.values.get(flag.name) ?? []) await flag.set?.(value);
+  checkTools(core, cli);
   for (const flag of added) {
     const value = cli.values.get(flag.name)?.at(-1);
     if (!flag.run || value === undefined) continue;
@@ -2169,12 +2172,16 @@ function optionsOf(cli: Cli): Options & { home: string } {
   }
 }
 
-/** Flags and tools that nobody has. */
-function checkNames(core: Core, cli: Cli): void {
+/** Flags that nobody has. */
+function checkFlags(core: Core, cli: Cli): void {
   for (const name of cli.unknown) {
     const near = nearest(name.replace(/^-+/, ""), new Set(allFlags(core).map((flag) => flag.name)));
     throw usage(`Unknown flag ${name}. ${near ? `Did you mean --${near}?` : "zz --help lists them."}`);
   }
+}
+
+/** Tools that nobody has, once a flag may have brought some. */
+function checkTools(core: Core, cli: Cli): void {
   for (const name of all(cli, "tool"))
     if (!core.tools.has(name)) throw usage(`Cannot offer '${name}': ${unknown("tool", name, core.tools.keys())}`);
 }

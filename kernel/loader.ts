@@ -11,6 +11,7 @@ import {
   type Core,
   compare,
   EVENTS,
+  emit,
   entriesOf,
   FLAGS,
   fault,
@@ -249,7 +250,10 @@ function whereFrom(error: unknown, file: string): string {
 export function refreshPlugins(core: Core): Promise<Reloaded[]> {
   const done = (core.refreshing ?? Promise.resolve()).then(() => refresh(core));
   core.refreshing = done.catch(() => {});
-  return done;
+  return done.then(async (plugins) => {
+    if (plugins.length) await emit(core, "reloaded", { plugins });
+    return plugins;
+  });
 }
 
 async function refresh(core: Core): Promise<Reloaded[]> {

@@ -80,13 +80,14 @@ function partOf(text, end) {
   return `${helpers}\n${part}\n${NAMED}\nexport { ${kept.join(", ")} };`;
 }
 
-/** The kernel stays one file, dist/kernel.js: what it loads later takes from there what it needs. */
+/** The kernel stays one file, dist/kernel.js: what it loads later, and the test kit, take from there what they need. */
 const kernel = {
   name: "kernel",
   setup(build) {
-    build.onResolve({ filter: /^\.\.\/zz\.ts$/ }, ({ importer }) =>
-      importer.endsWith("keyboard.ts") ? { path: "../kernel.js", external: true } : undefined,
-    );
+    build.onResolve({ filter: /^\.\.\/zz\.ts$/ }, ({ importer }) => {
+      const path = { "keyboard.ts": "../kernel.js", "test.ts": "./kernel.js" }[basename(importer)];
+      return path && { path, external: true };
+    });
   },
 };
 
@@ -111,7 +112,7 @@ const own = {
 
 await build({
   entryPoints: {
-    ...{ kernel: "zz.ts", plugins: "own-plugins" },
+    ...{ kernel: "zz.ts", plugins: "own-plugins", test: "kernel/test.ts" },
     ...{ "symbols-worker": "plugins/symbols/worker.ts", "symbols-service": "plugins/symbols/service.ts" },
     "writing-worker": "plugins/writing/worker.ts",
   },

@@ -36,7 +36,7 @@ import {
 } from "./kernel/chat.ts";
 import { commit, fileFault, type Held, LARGEST_READ, openFiles, ZZ } from "./kernel/files.ts";
 import { firstRules, gate, KINDS, nameOf, permissions, realPath } from "./kernel/gate.ts";
-import { type Loaded, loadPlugins, refreshPlugins, watchPlugins } from "./kernel/loader.ts";
+import { type Loaded, loadPlugins, refreshPlugins, unloadPlugin, watchPlugins } from "./kernel/loader.ts";
 import { type Config, preferences, type Sources, settings, strangeSettings } from "./kernel/settings.ts";
 import {
   type Entry,
@@ -60,6 +60,7 @@ export * from "./kernel/gate.ts";
 export * from "./kernel/settings.ts";
 export * from "./kernel/store.ts";
 export * from "./kernel/stream.ts";
+export { unloadPlugin };
 
 // ── 1 Contract ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -510,6 +511,7 @@ export interface Options {
   sources?: Sources; // the files that the settings are from
   plugins?: string[]; // extra plugin files
   own?: boolean; // false: leave out the plugins of the home
+  bare?: boolean; // leave out zz's own
   config?: string; // the file of the settings
   model?: string;
   baseUrl?: string;
@@ -602,7 +604,8 @@ export async function createZz(options: Options = {}): Promise<Core> {
   core.rules.push(...firstRules(core.options));
   const prompts = promptFiles(core);
   core.layers.push(...promptLayers(core, prompts), toolGuide(core));
-  const bundle: Record<string, unknown> = BUILT ? (await import(`${SELF_URL}/plugins.js`)).default : {};
+  const bundle: Record<string, unknown> =
+    BUILT && !options.bare ? (await import(`${SELF_URL}/plugins.js`)).default : {};
   await loadPlugins(core, bundle);
   addTemplates(core, prompts);
   return core;

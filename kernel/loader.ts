@@ -70,7 +70,7 @@ export async function loadPlugins(core: Core, bundle: Record<string, unknown>): 
 function findPlugins(core: Core, bundle: object): Loaded[] {
   const own = path.join(SELF, "plugins");
   const bundled = Object.keys(bundle).map((name) => ({ ...pluginAt(path.join(SELF, "plugins.js"), "zz"), name }));
-  const found = BUILT ? bundled : pluginsIn(own, "zz");
+  const found = core.options.bare || BUILT ? bundled : pluginsIn(own, "zz");
   return [...found, ...othersThan(core, found)];
 }
 
@@ -214,9 +214,8 @@ async function takeBack(plugin: Loaded): Promise<string[]> {
   return failures;
 }
 
-export async function unloadPlugin(plugin: Loaded): Promise<void> {
-  await takeBack(plugin);
-}
+/** Gives what went wrong, in sentences. */
+export const unloadPlugin = (plugin: Loaded): Promise<string[]> => takeBack(plugin);
 
 /** A plugin's additions while it is set up. Once it is, they come into force together; later ones at once. */
 type Stage = { add(apply: () => void): void; commit(): void };

@@ -1,0 +1,304 @@
+// The test kit, `import { harness } from "zz/test"`: a plugin under the real loader, gate, files and turn loop, with a scripted
+// model, a temporary project, and a person who answers as told.
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import {
+  type About,
+  type Answer,
+  type Ask,
+  type Awaitable,
+  around,
+  type Chat,
+  type ChatRequest,
+  type Core,
+  type Ctx,
+  context,
+  createZz,
+  type Delta,
+  EVENTS,
+  type Events,
+  emit,
+  type Finish,
+  fault,
+  HOOK_LIMIT,
+  keepStates,
+  keyOf,
+  type LiveChat,
+  type Options,
+  openChat,
+  openSession,
+  type Plugin,
+  type Provider,
+  parseCommand,
+  type Reloaded,
+  type Result,
+  runTurn,
+  type Usage,
+  unknown,
+  unloadPlugin,
+  usage,
+} from "../zz.ts";
+
+/** What is tested, and what it meets. */
+export interface Setup extends Pick<Options, "settings" | "allow" | "deny" | "tools" | "rounds" | "system" | "debug"> {
+  plugins?: (string | URL | Plugin<any> | Inline)[]; // files, by path or file: URL, and functions
+  files?: Record<string, string | Uint8Array>; // the project's
+  home?: Record<string, string | Uint8Array>; // the home's
+  script?: Step[]; // the model: each request takes the next step, and the last one stays
+  answer?: "yes" | "no" | "nobody" | Ask; // what the person says; "no" unless it is said, "nobody": none is there
+  own?: boolean; // zz's own plugins too
+  live?: boolean; // as if at a terminal
+}
+/** A plugin that is no file: what its file would export. */
+export type Inline = { name?: string; default: Plugin<any>; defaults?: object; settings?: object };
+
+/** What the model does next. A call that is the last step is made once a turn, and what came of it is the answer. */
+export type Step = string | Move | ((request: ChatRequest) => Awaitable<string | Move>);
+export interface Move {
+  text?: string;
+  thinking?: string;
+  call?: Asked;
+  calls?: Asked[];
+  finish?: Finish;
+  usage?: Usage;
+  fail?: string; // instead of an answer
+  status?: number; // of the failure; from 500 on it is tried again, as ever
+}
+export type Asked = [tool: string, args?: unknown];
+
+/** What came of one line: the answer, what each of the model's calls gave, and what the person was told meanwhile. */
+export type Said = Answer & { results: Result[]; notes: string[] };
+export type Happened = { [K in keyof Events]: { type: K } & Events[K] }[keyof Events];
+
+export interface Harness {
+  ask(line: string): Promise<Said>; // through the turn loop; a command is obeyed
+  command(line: string): Promise<string[]>; // what the person was told
+  call(tool: string, args?: unknown): Promise<Result>; // as ctx.call(): through the same gate
+  read(name: string): string | undefined; // of the project; undefined: not there
+  write(name: string, content: string | Uint8Array): void;
+  reload(): Promise<Reloaded[]>; // plugins whose files changed
+  restart(): Promise<void>; // the next process, in the same home, with the same conversation
+  stop(): void; // Ctrl+C
+  close(): Promise<void>; // nothing is left of it; throws what went wrong while the plugins were taken away
+  [Symbol.asyncDispose](): Promise<void>;
+  readonly root: string;
+  readonly home: string;
+  readonly requests: ChatRequest[]; // what the model was sent
+  readonly questions: string[]; // what the person was asked
+  readonly notes: string[]; // what the person was told
+  readonly events: Happened[]; // all but `received`
+  readonly plugin: About["plugins"][number]; // the first of the plugins
+  readonly chat: Chat;
+  readonly ctx: Ctx; // as a command has it
+  readonly core: Core;
+}
+
+const MODEL = "script/model";
+const RECORDED = EVENTS.filter((event) => event !== "received");
+const INLINE = Symbol.for("zz.inline"); // where the file that stands for a function finds it
+
+/** Gives a test its zz. With the test's own context, or `await using`, it is closed when the test ends. */
+export async function harness(setup: Setup = {}, test?: { after(done: () => Promise<void>): void }): Promise<Harness> {
+  const base = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), "zz-test-")));
+  const [root, home] = [path.join(base, "project"), path.join(base, "home")];
+  const inline = new Map<string, Inline>();
+  const files = (setup.plugins ?? []).map(fileOf);
+  const requests: ChatRequest[] = [];
+  const questions: string[] = [];
+  const notes: string[] = [];
+  const events: Happened[] = [];
+  const provider = scripted(setup.script ?? [], requests);
+  let core: Core;
+  let chat: LiveChat;
+  let open = true;
+  let underWay: Promise<unknown> = Promise.resolve();
+
+  try {
+    for (const [folder, given] of [[root, setup.files] as const, [home, setup.home] as const]) {
+      fs.mkdirSync(folder);
+      for (const [name, content] of Object.entries(given ?? {})) put(path.join(folder, name), content);
+    }
+    await start();
+  } catch (error) {
+    await close().catch(() => {}); // the first fault is the one to tell
+    throw error;
+  }
+  test?.after(close);
+  return {
+    ...{ root, home, requests, questions, notes, events },
+    ...{ ask, command, reload, restart, close, [Symbol.asyncDispose]: close },
+    call: (tool, args = {}) => context(core, chat).call(tool, args),
+    read: (name) => (fs.existsSync(path.join(root, name)) ? fs.readFileSync(path.join(root, name), "utf8") : undefined),
+    write: (name, content) => put(path.join(root, name), content),
+    stop: () => chat.stop.abort(),
+    get plugin() {
+      return context(core, chat).about.plugins.find(({ file }) => file === files[0])!;
+    },
+    get chat() {
+      return chat;
+    },
+    get ctx() {
+      return context(core, chat);
+    },
+    get core() {
+      return core;
+    },
+  };
+
+  /** The file of a plugin. A function is given one, so that it is loaded as any other. */
+  function fileOf(given: string | URL | Plugin<any> | Inline, i: number): string {
+    if (given instanceof URL || /^file:/.test(String(given))) return fileURLToPath(given as URL);
+    if (typeof given === "string") return path.resolve(given);
+    const exports: Inline = typeof given === "function" ? { name: given.name, default: given } : given;
+    const name = exports.name && exports.name !== "default" ? exports.name : `inline${i || ""}`;
+    const file = path.join(base, `${name}.mjs`);
+    inline.set(file, exports);
+    return file;
+  }
+
+  /** As a process does it. */
+  async function start(session?: string): Promise<void> {
+    const { settings = {}, own = false, live = false, answer = "no" } = setup;
+    for (const [file, exports] of inline) lend(file, exports);
+    const { allow, deny, tools, rounds, system, debug } = setup;
+    const given = { settings, allow, deny, tools, rounds, system, debug };
+    core = await createZz({ ...given, root, home, plugins: files, bare: !own });
+    const failures = core.plugins.flatMap(({ failure }) => failure ?? []);
+    if (failures.length) throw fault(failures.join("\n"));
+    core.providers.set("script", { owner: "test", value: provider });
+    for (const event of RECORDED) {
+      const see = (fact: object) => void events.push({ type: event, ...fact } as Happened);
+      core.seers.push({ owner: "", value: { event, see, limit: HOOK_LIMIT } });
+    }
+    const told = ({ text }: Events["noted"]) => void notes.push(text);
+    core.seers.push({ owner: "", value: { event: "noted", see: told, limit: HOOK_LIMIT } });
+    if (answer !== "nobody") core.ask = person(answer);
+    chat = openChat(core, MODEL, session ? openSession(home, session, (text) => notes.push(text)) : undefined);
+    await emit(core, "started", { session: chat.id, model: MODEL, root, live, stays: live });
+  }
+
+  function person(answer: "yes" | "no" | Ask): Ask {
+    return async (question, keys) => {
+      questions.push(question);
+      await emit(core, "asked", { question });
+      const said = typeof answer === "function" ? await answer(question, keys) : keys === undefined ? "" : answer;
+      return keys === undefined ? said : keyOf(said.slice(0, 1), keys);
+    };
+  }
+
+  async function ask(line: string): Promise<Said> {
+    const [from, told] = [events.length, notes.length];
+    const done = obey(line);
+    underWay = done.catch(() => {});
+    const answer = await done;
+    const since = events.slice(from);
+    const results = new Map(
+      since.flatMap((fact) => (fact.type === "called" ? [[fact.call.id, fact.result] as const] : [])),
+    );
+    const calls = since.flatMap((fact) => (fact.type === "planned" ? fact.calls : []));
+    return { ...answer, results: calls.flatMap(({ id }) => results.get(id) ?? []), notes: notes.slice(told) };
+  }
+
+  /** What zz does with a line that somebody typed. */
+  async function obey(typed: string): Promise<Answer> {
+    const ctx = context(core, chat);
+    const line = await around({ core, chat, ctx }, "line", typed);
+    const { name, rest } = parseCommand(line);
+    const command = core.commands.get(name)?.value;
+    if (name && !command) throw usage(`Cannot obey '/${name}': ${unknown("command", name, core.commands.keys())}`);
+    if (command) await obeyed(() => command.run(rest, ctx));
+    else chat.send(line.replace(/^\/\//, "/"));
+    const { next } = chat; // a command may send something
+    delete chat.next;
+    return next === undefined ? { ...NOTHING, session: chat.id } : runTurn(core, chat, next);
+  }
+
+  async function obeyed(run: () => Awaitable<void>): Promise<void> {
+    try {
+      await run();
+    } finally {
+      keepStates(core, chat);
+      if (chat.stop.signal.aborted) chat.stop = new AbortController(); // the command was stopped, not a turn
+    }
+  }
+
+  async function command(line: string): Promise<string[]> {
+    return (await ask(line.replace(/^\/?/, "/"))).notes;
+  }
+
+  async function reload(): Promise<Reloaded[]> {
+    return context(core, chat).plugins.refresh();
+  }
+
+  async function restart(): Promise<void> {
+    const session = chat.id ?? undefined;
+    const failures = await end();
+    if (failures.length) throw fault(failures.join("\n"));
+    await start(session);
+  }
+
+  async function close(): Promise<void> {
+    if (!open) return;
+    open = false;
+    const failures = await end();
+    for (const file of inline.keys()) lent().delete(file);
+    fs.rmSync(base, { recursive: true, force: true });
+    if (failures.length) throw fault(failures.join("\n"));
+  }
+
+  async function end(): Promise<string[]> {
+    chat?.stop.abort();
+    await underWay;
+    chat?.session?.close();
+    const failures: string[] = [];
+    for (const plugin of core?.plugins.splice(0).reverse() ?? []) failures.push(...(await unloadPlugin(plugin)));
+    return failures;
+  }
+}
+
+const NOTHING: Answer = {
+  ...{ text: "", model: MODEL, session: null, finish: "stop", rounds: 0 },
+  ...{ calls: [], usage: { input: 0, output: 0 }, ms: 0 },
+};
+
+function put(file: string, content: string | Uint8Array): void {
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  fs.writeFileSync(file, content);
+}
+
+const lent = (): Map<string, Inline> => ((globalThis as any)[INLINE] ??= new Map());
+
+function lend(file: string, exports: Inline): void {
+  lent().set(file, exports);
+  const own = `globalThis[Symbol.for("zz.inline")].get(${JSON.stringify(file)})`;
+  put(file, `export const { default: plugin, defaults, settings } = ${own};\nexport default plugin;\n`);
+}
+
+/** A model that says what it was told to say. */
+function scripted(script: Step[], requests: ChatRequest[]): Provider {
+  let [taken, calls] = [0, 0];
+  return { name: "script", models: async () => [{ id: "model", tools: true }], chat };
+
+  async function* chat({ endpoint, ...request }: ChatRequest): AsyncGenerator<Delta> {
+    requests.push(structuredClone({ ...request, endpoint: {} }));
+    const again = taken >= script.length;
+    const step = script[Math.min(taken++, script.length - 1)] ?? "ok";
+    const move = typeof step === "function" ? await step(requests.at(-1)!) : step;
+    const { text, thinking, call, calls: more = [], finish, usage, fail, status } = asMove(move);
+    if (fail !== undefined)
+      throw fault(fail, { ...(status && { status }), transient: (status ?? 0) >= 500 || status === 429, after: 0 });
+    const asked = [...(call ? [call] : []), ...more];
+    const last = request.messages.at(-1);
+    const spent = again && typeof step !== "function" && asked.length > 0 && last?.role === "tool";
+    if (thinking) yield { thinking };
+    if (spent) yield { text: last.text };
+    else if (text) yield { text };
+    if (!spent) for (const [name, args = {}] of asked) yield { call: { id: `call_${++calls}`, name, args } };
+    if (usage) yield { usage };
+    yield { finish: finish ?? (asked.length && !spent ? "calls" : "stop") };
+  }
+}
+
+const asMove = (given: string | Move): Move => (typeof given === "string" ? { text: given } : given);

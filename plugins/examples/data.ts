@@ -1,0 +1,206 @@
+// query_data: filters, groups and sums up CSV, JSON and JSON Lines. An example of a tool that spares the model a script.
+import type { Zz } from "zz";
+
+export const defaults = { rows: 50, characters: 200 }; // at most: rows an answer, and characters a cell
+
+type Row = Record<string, unknown>;
+type Test = (row: Row) => boolean;
+
+export default (zz: Zz<typeof defaults>) =>
+  zz.tool({
+    name: "query_data",
+    description:
+      "Filter, sort, group and count rows of a CSV, TSV, JSON or JSON Lines file. Without more: its first rows.",
+    params: {
+      file: "string",
+      where: 'string[]? all hold; = != < <= > >= contains: "age >= 18"',
+      select: 'string[]? columns, or "count", "sum price", avg, min, max',
+      group: "string[]? columns",
+      sort: 'string? "price desc, name"',
+      limit: "integer?",
+    },
+    needs: ({ file }) => ({ read: [file] }),
+    async run({ file, where = [], select = [], group = [], sort = "", limit = zz.config.rows }, { files }) {
+      const rows = parse(file, (await files.read(file)).text.replace(/^\ufeff/, ""));
+      const names = [...new Set(rows.flatMap(Object.keys))];
+      const tests = where.map((text) => testOf(names, text));
+      const kept = rows.filter((row) => tests.every((test) => test(row)));
+      const made = project(names, kept, select, group);
+      const sorted = sortRows(made, sort, names);
+      const shown = sorted.slice(0, Math.max(0, limit));
+      const heads = [...new Set(shown.flatMap(Object.keys))];
+      const lines = shown.map((row) => heads.map((name) => cell(row[name])).join(" | "));
+      const count = `[rows: ${shown.length === sorted.length ? "" : `${shown.length} of `}${sorted.length}]`;
+      return { text: [heads.join(" | "), ...lines, count].join("\n"), data: shown };
+    },
+  });
+
+// Reading
+
+function parse(file: string, text: string): Row[] {
+  if (/\.(jsonl|ndjson)$/i.test(file))
+    return text.split("\n").flatMap((line, i) => (line.trim() ? json(line, i + 1) : []));
+  if (!/\.json$/i.test(file)) return table(text);
+  const found = json(text);
+  const inner = Array.isArray(found) ? found : (Object.values(Object(found)).find(Array.isArray) ?? [found]);
+  return inner.map(asRow);
+
+  function json(text: string, line?: number): any {
+    try {
+      return line ? asRow(JSON.parse(text)) : JSON.parse(text);
+    } catch (error) {
+      const where = line ? ` at line ${line}` : "";
+      throw new Error(`Cannot read '${file}'${where}: it is not JSON (${(error as Error).message}). Mend the file.`);
+    }
+  }
+  function asRow(value: unknown): Row {
+    return typeof value === "object" && value && !Array.isArray(value) ? (value as Row) : { value };
+  }
+}
+
+/** CSV by what stands most often in its first line: a comma, a semicolon or a tab. Quotes may hold all of these, and line ends. */
+function table(text: string): Row[] {
+  const head = text.replace(/"[^"]*"/g, "").split(/[\r\n]/, 1)[0]!;
+  const separator = [",", ";", "\t"].toSorted((a, b) => head.split(b).length - head.split(a).length)[0]!;
+  const piece = new RegExp(`("[^"]*(?:""[^"]*)*"?|[^${separator}\\r\\n]*)(${separator}|\\r\\n|\\n|\\r|$)`, "y");
+  const lines: string[][] = [[]];
+  while (piece.lastIndex < text.length) {
+    const [, raw = "", end] = piece.exec(text)!;
+    lines.at(-1)!.push(raw.startsWith('"') ? raw.replace(/^"|"$/g, "").replaceAll('""', '"') : raw);
+    if (end !== separator) lines.push([]);
+  }
+  const [names = [], ...cells] = lines.filter((line) => line.some(Boolean));
+  const nameAt = (i: number) => {
+    const name = names[i]?.trim() || `column ${i + 1}`;
+    return names.slice(0, i).some((other) => other.trim() === name) ? `${name} ${i + 1}` : name;
+  };
+  const width = cells.reduce((most, line) => Math.max(most, line.length), names.length);
+  const heads = Array.from({ length: width }, (_, i) => nameAt(i));
+  return cells.map((line) => Object.fromEntries(line.map((value, i) => [heads[i]!, value])));
+}
+
+// Asking
+
+/** The column that a text begins with; in JSON, one inside of another by a dot. */
+function columnIn(names: string[], text: string): { name: string; rest: string } {
+  const begins = (name: string) => text.toLowerCase().startsWith(name.toLowerCase());
+  const ends = (name: string) => /^(\W|$)/.test(text.slice(name.length));
+  const name = names.filter((name) => begins(name) && ends(name)).sort((a, b) => b.length - a.length)[0];
+  if (name === undefined)
+    throw new Error(`There is no column in '${text}'. There are: ${names.slice(0, 50).join(", ")}.`);
+  const deeper = /^(\.[\w-]+)*/.exec(text.slice(name.length))![0];
+  return { name: name + deeper, rest: text.slice(name.length + deeper.length).trim() };
+}
+
+function valueIn(row: Row, name: string): unknown {
+  if (Object.hasOwn(row, name)) return row[name];
+  const inside = (value: any, key: string) => (value && Object.hasOwn(Object(value), key) ? value[key] : undefined);
+  return name.split(".").reduce<unknown>(inside, row);
+}
+
+const TESTS: Record<string, (value: unknown, given: string) => boolean> = {
+  "=": (value, given) => (isEmpty(value) ? given === "" : compare(value, given) === 0),
+  "!=": (value, given) => !TESTS["="]!(value, given),
+  "<": (value, given) => !isEmpty(value) && compare(value, given) < 0,
+  "<=": (value, given) => !isEmpty(value) && compare(value, given) <= 0,
+  ">": (value, given) => !isEmpty(value) && compare(value, given) > 0,
+  ">=": (value, given) => !isEmpty(value) && compare(value, given) >= 0,
+  contains: (value, given) => cell(value, Number.POSITIVE_INFINITY).toLowerCase().includes(given.toLowerCase()),
+};
+
+function testOf(names: string[], text: string): Test {
+  const { name, rest } = columnIn(names, text.trim());
+  const [, sign = "", given = ""] = /^(<=|>=|!=|==?|<|>|contains\b)\s*(.*)$/is.exec(rest) ?? [];
+  const test = TESTS[sign.toLowerCase().replace("==", "=")];
+  if (!test)
+    throw new Error(`Cannot filter by '${text}': after the column comes one of ${Object.keys(TESTS).join(" ")}.`);
+  const plain = given.replace(/^(["'])(.*)\1$/s, "$2");
+  return (row) => test(valueIn(row, name), plain);
+}
+
+const isEmpty = (value: unknown): boolean => value === undefined || value === null || value === "";
+
+/** As numbers where both are. */
+function compare(a: unknown, b: unknown): number {
+  const [one, two] = [numberOf(a), numberOf(b)];
+  if (!Number.isNaN(one) && !Number.isNaN(two)) return one - two;
+  const [left, right] = [cell(a, Number.POSITIVE_INFINITY), cell(b, Number.POSITIVE_INFINITY)];
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+/** 1,5 is a number too; 1,500 may be either of two, and so is none. */
+function numberOf(value: unknown): number {
+  if (typeof value !== "string") return typeof value === "number" ? value : Number.NaN;
+  const text = value.trim().replace(/^(-?\d+),(\d\d?)$/, "$1.$2");
+  return /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(text) ? Number(text) : Number.NaN;
+}
+
+// Making rows
+
+type Sum = { label: string; of(rows: Row[]): unknown };
+
+/** The columns asked for; with a group, or where something is summed up, a row for each group. */
+function project(names: string[], rows: Row[], select: string[], group: string[]): Row[] {
+  const parts = select.map((text) => sumOf(names, text, group.length > 0) ?? columnIn(names, text).name);
+  const sums = parts.filter((part) => typeof part !== "string");
+  const columns = parts.filter((part) => typeof part === "string");
+  if (!sums.length && !group.length)
+    return columns.length
+      ? rows.map((row) => Object.fromEntries(columns.map((name) => [name, valueIn(row, name)])))
+      : rows;
+  const by = [...new Set([...group.map((text) => columnIn(names, text).name), ...columns])];
+  const groups = Map.groupBy(rows, (row) => JSON.stringify(by.map((name) => valueIn(row, name) ?? null)));
+  if (!by.length && !rows.length) groups.set("[]", []);
+  const counted = sums.length ? sums : [sumOf([], "count", true)!];
+  return [...groups].map(([key, its]) => {
+    const values: unknown[] = JSON.parse(key);
+    const own = by.map((name, i) => [name, values[i]] as const);
+    return Object.fromEntries([...own, ...counted.map(({ label, of }) => [label, of(its)] as const)]);
+  });
+}
+
+/** "count", "sum price" or "sum(price)"; a column that is called so goes before, where there is no group. */
+function sumOf(names: string[], text: string, grouped: boolean): Sum | undefined {
+  const [, verb = "", of = ""] = /^(count|sum|avg|min|max)\b[\s(]*(.*?)\)?$/i.exec(text.trim()) ?? [];
+  const kind = verb.toLowerCase();
+  if (!kind || (names.includes(text.trim()) && !(grouped && kind === "count"))) return undefined;
+  const name = of && of !== "*" ? columnIn(names, of).name : "";
+  if (!name && kind !== "count")
+    throw new Error(`Cannot tell the ${kind} of what: name a column, as in "${kind} price".`);
+  return { label: name ? `${kind} ${name}` : kind, of: count };
+
+  function count(rows: Row[]): unknown {
+    const values = name ? rows.map((row) => valueIn(row, name)).filter((value) => !isEmpty(value)) : rows;
+    if (kind === "count") return values.length;
+    if (kind === "min" || kind === "max") return values.toSorted(compare).at(kind === "min" ? 0 : -1) ?? null;
+    const numbers = values.map(numberOf).filter((number) => !Number.isNaN(number));
+    const sum = numbers.reduce((sum, number) => sum + number, 0);
+    const odd = values.length - numbers.length;
+    const made = kind === "sum" ? sum : numbers.length ? sum / numbers.length : null;
+    const neat = made === null ? null : Number(made.toPrecision(12)); // 0.1 + 0.2
+    return odd ? `${neat} (${odd} of ${values.length} are no numbers)` : neat;
+  }
+}
+
+/** What is empty comes last, whichever way. */
+function sortRows(rows: Row[], sort: string, names: string[]): Row[] {
+  const known = [...new Set([...rows.flatMap(Object.keys), ...(rows.length ? [] : names)])];
+  const keys = sort.split(",").flatMap((text) => {
+    if (!text.trim()) return [];
+    const { name, rest } = columnIn(known, text.trim());
+    return { name, turn: /^desc/i.test(rest) ? -1 : 1 };
+  });
+  return rows.toSorted((a, b) => {
+    for (const { name, turn } of keys) {
+      const [one, two] = [valueIn(a, name), valueIn(b, name)];
+      const order = Number(isEmpty(one)) - Number(isEmpty(two)) || turn * compare(one, two);
+      if (order) return order;
+    }
+    return 0;
+  });
+}
+
+function cell(value: unknown, most = defaults.characters): string {
+  const text = isEmpty(value) ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
+  return (text.length > most ? `${text.slice(0, most)}…` : text).replaceAll("\n", "\\n");
+}

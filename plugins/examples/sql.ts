@@ -1,0 +1,133 @@
+// query_sql and /sql: looks into a SQLite file, and never writes. An example of work in a process that can be killed.
+import fs from "node:fs";
+import { pathToFileURL } from "node:url";
+import type { Zz } from "zz";
+
+export const defaults = { rows: 200, characters: 40_000, seconds: 10 }; // at most, for a query
+
+type Found = { columns: string[]; rows: (string | number | null)[][]; more: boolean };
+type Job = { url: string; sql: string; params: unknown } & typeof defaults;
+
+const TABLES = `SELECT m.name, m.type, group_concat(p.name || ' ' || p.type, ', ') AS columns
+  FROM sqlite_schema m JOIN pragma_table_info(m.name) p WHERE m.name NOT LIKE 'sqlite~_%' ESCAPE '~' GROUP BY m.name`;
+
+export default (zz: Zz<typeof defaults>) => {
+  zz.tool({
+    name: "query_sql",
+    description: "Query a SQLite file, reading only. Its tables: SELECT sql FROM sqlite_schema.",
+    params: {
+      type: "object",
+      properties: {
+        file: { type: "string" },
+        sql: { type: "string", description: "one SELECT, WITH, EXPLAIN or PRAGMA table_info" },
+        params: { anyOf: [{ type: "array" }, { type: "object" }], description: "for ? or :name" },
+      },
+      required: ["file", "sql"],
+    },
+    needs: ({ file }) => ({ read: [file] }),
+    async run({ file, sql, params = [] }, { files, signal }) {
+      checkReads(sql);
+      const path = files.path(file);
+      if (!fs.statSync(path, { throwIfNoEntry: false })?.isFile())
+        throw new Error(`Cannot query '${file}': there is no such file. Check the path.`);
+      const found = await ask({ url: urlOf(path), sql, params, ...zz.config }, signal).catch((error) => {
+        throw new Error(`Cannot query '${file}': ${error.message.replace(/\.$/, "")}. Change the query.`);
+      });
+      const line = (cells: unknown[]) =>
+        cells.map((cell) => String(cell ?? "NULL").replaceAll("\n", "\\n")).join(" | ");
+      const end = found.more ? `[more rows; narrow it, or LIMIT and OFFSET]` : `[rows: ${found.rows.length}]`;
+      return { text: [line(found.columns), ...found.rows.map(line), end].join("\n"), data: found };
+    },
+  });
+
+  zz.command({
+    name: "sql",
+    description: "the tables of a SQLite file",
+    usage: "FILE",
+    complete: async (_, { files }) => (await files.list()).filter((name) => /\.(db|sqlite3?)$/i.test(name)),
+    async run(file, { call, note }) {
+      if (!file) throw new Error("Cannot tell what to look into: /sql FILE.");
+      const { text, data, failed } = await call("query_sql", { file, sql: TABLES });
+      const tables = failed ? [] : (data as Found).rows.map(([name, type, columns]) => `${name} (${type}): ${columns}`);
+      note(failed ? text : tables.join("\n") || `There are no tables in '${file}'.`);
+    },
+  });
+};
+
+/** SQLite keeps it from writing; this keeps it from other files (ATTACH, VACUUM INTO), and says what may be asked. */
+function checkReads(sql: string): void {
+  const bare = sql.replace(/--[^\n]*|\/\*.*?(\*\/|$)|(['"`])(?:(?!\2).|\2\2)*\2/gs, (text) =>
+    /^['"`]/.test(text) ? "x" : " ",
+  );
+  const [first = "", ...more] = bare.split(";").map((one) => one.trim());
+  const isRead = /^(select|values|with|explain)\b/i.test(first);
+  const isLook = /^pragma\s+(\w+\.)?(table_x?info|table_list|index_list|index_x?info|foreign_key_list)\b[^=]*$/i.test(
+    first,
+  );
+  if (!isRead && !isLook)
+    throw new Error(
+      "Cannot run that: only SELECT, WITH, VALUES, EXPLAIN and PRAGMA table_info are. Write it as one of them.",
+    );
+  if (more.some(Boolean)) throw new Error("Cannot run several statements at once. Send them one at a time.");
+}
+
+/** One with a write-ahead log that nobody has open would get files beside it even from a reader: nothing changes it now. */
+function urlOf(path: string): string {
+  const head = Buffer.alloc(20);
+  const fd = fs.openSync(path, "r");
+  fs.readSync(fd, head);
+  fs.closeSync(fd);
+  const url = pathToFileURL(path);
+  if (head[19] === 2 && !fs.existsSync(`${path}-wal`)) url.search = "immutable=1";
+  return url.href;
+}
+
+/** In a process of its own: nothing else stops a query that runs away. It gets no variables, and so no secrets. */
+async function ask(job: Job, signal: AbortSignal): Promise<Found> {
+  const { execFile } = await import("node:child_process");
+  const how = { signal, timeout: job.seconds * 1000, killSignal: "SIGKILL", maxBuffer: 2 ** 26, env: {} } as const;
+  const told = await new Promise<string>((resolve, reject) => {
+    const late = new Error(`it took longer than ${job.seconds} s`);
+    const args = ["--no-warnings", "-e", `(${look})()`];
+    const child = execFile(process.execPath, args, how, (error, out) => {
+      if (error) reject(error.killed && !signal.aborted ? late : error);
+      else resolve(out);
+    });
+    child.stdin!.on("error", () => {}).end(JSON.stringify(job));
+  });
+  const { why, ...found } = JSON.parse(told);
+  if (why) throw new Error(why);
+  return found;
+}
+
+/** Runs in that process, as text: it knows nothing of what stands around it. */
+function look(): void {
+  const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
+  const { readFileSync, writeFileSync } = process.getBuiltinModule("node:fs");
+  const { url, sql, params, rows: most, characters }: Job = JSON.parse(readFileSync(0, "utf8"));
+  const found: Found & { why?: string } = { columns: [], rows: [], more: false };
+  try {
+    const database = new DatabaseSync(new URL(url), { readOnly: true, timeout: 1000 });
+    database.exec("PRAGMA query_only = 1; PRAGMA trusted_schema = 0");
+    const statement = database.prepare(sql);
+    statement.setReadBigInts(true);
+    statement.setReturnArrays(true);
+    found.columns = statement.columns().map(({ name }) => name);
+    let room = characters;
+    for (const row of statement.iterate(...((Array.isArray(params) ? params : [params]) as any[]))) {
+      const cells = Object.values(row).map((cell) => {
+        if (cell === null || typeof cell === "number") return cell;
+        if (typeof cell === "bigint") return Number.isSafeInteger(Number(cell)) ? Number(cell) : String(cell);
+        if (typeof cell !== "string") return `[${cell.length} bytes]`;
+        return cell.length > 1000 ? `${cell.slice(0, 1000)}… [${cell.length} characters]` : cell;
+      });
+      room -= JSON.stringify(cells).length;
+      found.more = found.rows.length === most || room < 0;
+      if (found.more) break;
+      found.rows.push(cells);
+    }
+  } catch (error) {
+    found.why = (error as Error).message;
+  }
+  writeFileSync(1, JSON.stringify(found));
+}

@@ -1,0 +1,59 @@
+// todo and /todo: a list for the model, so that it forgets nothing of a long task. An example of state that a session keeps.
+import type { Zz } from "zz";
+
+type Todo = { text: string; done: boolean };
+const MOST = 50;
+
+export default (zz: Zz) => {
+  const kept = zz.state({ todos: [] as Todo[] }); // of this conversation: it survives a restart, and goes back and forks with it
+
+  zz.tool({
+    name: "todo",
+    description: "Your list of steps for a task of several: set it, tick off what is done, add what turns up.",
+    params: {
+      set: "string[]? a new list instead of this one",
+      add: "string[]?",
+      done: "integer[]? numbers to tick off",
+      undo: "integer[]? numbers to open again",
+    },
+    run({ set, add = [], done = [], undo = [] }) {
+      const given = [...(set ?? []), ...add].map((text) => text.replace(/\s+/g, " ").trim());
+      const next = [...(set ? [] : kept.todos), ...given.map((text) => ({ text, done: false }))];
+      if (given.includes("")) throw new Error("Cannot add an empty step. Say what is to be done.");
+      if (next.length > MOST) throw new Error(`Cannot keep ${next.length} steps: ${MOST} are the most. Sum them up.`);
+      for (const number of [...done, ...undo])
+        if (!next[number - 1]) throw new Error(`There is no step ${number}. ${list(next) || "The list is empty."}`);
+      kept.todos = next.map((todo, i) => ({
+        ...todo,
+        done: (todo.done || done.includes(i + 1)) && !undo.includes(i + 1),
+      }));
+      return { text: list(kept.todos) || "The list is empty.", data: kept.todos };
+    },
+    render: () => `${kept.todos.filter(({ done }) => done).length} of ${kept.todos.length} done`,
+  });
+
+  zz.layer({
+    name: "todo",
+    slot: "turn",
+    text: () => (kept.todos.some(({ done }) => !done) ? list(kept.todos) : undefined),
+  });
+
+  zz.command({
+    name: "todo",
+    description: "the model's list of steps",
+    usage: "[add TEXT | done N | clear]",
+    complete: () => ["add", "done", "clear"],
+    run(rest, { note }) {
+      const [, verb = "", given = ""] = /^(\w*)\s*(.*)$/s.exec(rest)!;
+      const todo = kept.todos[Number(given) - 1];
+      if (verb === "add" && given) kept.todos.push({ text: given, done: false });
+      else if (verb === "done" && todo) todo.done = true;
+      else if (verb === "clear") kept.todos = [];
+      else if (rest) throw new Error(`Cannot do '/todo ${rest}': /todo add TEXT, /todo done NUMBER, /todo clear.`);
+      note(list(kept.todos) || "The list is empty.");
+    },
+  });
+};
+
+const list = (todos: Todo[]): string =>
+  todos.map(({ text, done }, i) => `${i + 1}. [${done ? "x" : " "}] ${text}`).join("\n");

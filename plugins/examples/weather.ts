@@ -1,0 +1,116 @@
+// get_weather: now and the next days, from open-meteo.com, which wants no key. An example of a tool that asks the network.
+import type { Zz } from "zz";
+
+export const defaults = {
+  geocoding: "https://geocoding-api.open-meteo.com/v1/search",
+  forecast: "https://api.open-meteo.com/v1/forecast",
+  units: "metric", // or imperial
+  seconds: 10, // to wait for an answer
+  minutes: 10, // to remember one
+};
+
+type Place = { name: string; latitude: number; longitude: number; population?: number } & Partial<
+  Record<"admin1" | "country" | "country_code", string>
+>;
+type Forecast = {
+  current: { time: string; temperature_2m: number; weather_code: number; wind_speed_10m: number };
+  current_units: { temperature_2m: string; wind_speed_10m: string };
+  daily: { time: string[] } & Record<(typeof DAILY)[number], number[]>;
+};
+const DAILY = ["weather_code", "temperature_2m_max", "temperature_2m_min"] as const;
+const DAYS = 7;
+
+export default (zz: Zz<typeof defaults>) => {
+  const { config } = zz;
+  const known = new Map<string, { at: number; forecast: Forecast }>();
+
+  zz.tool({
+    name: "get_weather",
+    description: "The weather in a city: now, and the next days.",
+    params: { city: "string with its region where it needs one: Paris, Texas", days: "integer? 1 to 7; 3" },
+    needs: () => ({ net: [...new Set([config.geocoding, config.forecast].map((url) => new URL(url).host))] }),
+    async run({ city, days = 3 }, { signal }) {
+      const place = choose(city, await search(city, signal));
+      const { current, current_units, daily } = await forecast(place, signal);
+      const [degrees, speed] = [current_units.temperature_2m, current_units.wind_speed_10m];
+      const now = `${current.temperature_2m} ${degrees}, ${sky(current.weather_code)}, wind ${current.wind_speed_10m} ${speed}`;
+      const rows = daily.time.slice(0, Math.max(1, days)).map((day, i) => {
+        const [code, most, least] = DAILY.map((name) => daily[name]?.[i] ?? Number.NaN);
+        return `${day}: ${least} to ${most} ${degrees}, ${sky(code!)}`;
+      });
+      return {
+        text: [`${nameOf(place)}, ${current.time}: ${now}`, ...rows].join("\n"),
+        data: { place, current, daily },
+      };
+    },
+  });
+
+  /** The name alone is searched for; what follows the comma only tells places apart. */
+  async function search(city: string, signal: AbortSignal): Promise<Place[]> {
+    const [name = ""] = city.split(",");
+    if (name.trim().length < 2) throw new Error(`Cannot look up '${city}': it is too short. Name a city.`);
+    const { results = [] } = await get<{ results?: Place[] }>(
+      config.geocoding,
+      { name: name.trim(), count: 20 },
+      signal,
+    );
+    return results;
+  }
+
+  async function forecast({ latitude, longitude }: Place, signal: AbortSignal): Promise<Forecast> {
+    const key = `${latitude} ${longitude}`;
+    for (const [key, { at }] of known) if (Date.now() - at >= config.minutes * 60_000) known.delete(key);
+    const had = known.get(key);
+    if (had) return had.forecast;
+    const imperial = config.units === "imperial" && { temperature_unit: "fahrenheit", wind_speed_unit: "mph" };
+    const wanted = { current: "temperature_2m,weather_code,wind_speed_10m", daily: DAILY.join(), timezone: "auto" };
+    const asked = { latitude, longitude, ...wanted, forecast_days: DAYS, ...imperial };
+    const forecast = await get<Forecast>(config.forecast, asked, signal);
+    if (!forecast.current || !forecast.current_units || !forecast.daily?.time)
+      throw new Error(`Cannot get the weather: ${new URL(config.forecast).host} sent no forecast. Try again later.`);
+    known.set(key, { at: Date.now(), forecast });
+    return forecast;
+  }
+
+  async function get<T>(base: string, query: Record<string, unknown>, stopped: AbortSignal): Promise<T> {
+    const url = new URL(base);
+    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value));
+    const late = AbortSignal.timeout(config.seconds * 1000);
+    try {
+      const answer = await zz.fetch(url.href, { signal: AbortSignal.any([stopped, late]) });
+      return Object((await answer.json()) ?? {});
+    } catch (error) {
+      if (stopped.aborted) throw error;
+      const { status, message } = error as Error & { status?: number };
+      const told = status ? `it answered ${status}` : error instanceof SyntaxError ? "it sent no JSON" : message;
+      const why = late.aborted ? `nothing came within ${config.seconds} s` : told.replace(/\.$/, "");
+      throw new Error(`Cannot get the weather from ${url.host}: ${why}. Try again later.`);
+    }
+  }
+};
+
+/** The one that is meant; where that is not plain, the model has to say. */
+function choose(city: string, found: Place[]): Place {
+  const even = (text: string) => text.normalize("NFD").replace(/\p{M}/gu, "").trim().toLowerCase();
+  const [name = "", ...hints] = city.split(",").map(even);
+  const words = (place: Place) => [place.admin1, place.country, place.country_code].map((word) => even(word ?? ""));
+  const fits = found.filter((place) => hints.every((hint) => words(place).includes(hint)));
+  const same = fits.filter((place) => even(place.name) === name);
+  const [first, second] = (same.length ? same : fits).toSorted((a, b) => (b.population ?? 0) - (a.population ?? 0));
+  if (!first)
+    throw new Error(`Cannot find '${city}'. ${found.length ? `There is: ${list(found)}.` : "Check how it is spelt."}`);
+  if (second && nameOf(first) !== nameOf(second) && (first.population ?? 0) < 10 * (second.population ?? 0))
+    throw new Error(`There are several of '${city}': ${list(same.length ? same : fits)}. Name one like that.`);
+  return first;
+}
+
+const nameOf = ({ name, admin1, country }: Place): string =>
+  [...new Set([name, admin1, country])].filter(Boolean).join(", ");
+const list = (places: Place[]): string => [...new Set(places.map(nameOf))].slice(0, 8).join("; ");
+
+/** As the World Meteorological Organization counts them: each word holds up to its code. */
+const SKIES: [upTo: number, word: string][] = [
+  [0, "clear"], [2, "partly cloudy"], [3, "overcast"], [48, "fog"], [57, "drizzle"], [67, "rain"],
+  [77, "snow"], [82, "showers"], [86, "snow showers"], [99, "thunderstorm"],
+]; // biome-ignore format: a table
+const sky = (code: number): string => SKIES.find(([upTo]) => code <= upTo)?.[1] ?? "unknown";

@@ -1,0 +1,438 @@
+// The test kit as a plugin's author uses it: `zz/test`, from the built package.
+import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { describe, type TestContext, test } from "node:test";
+import type { Zz } from "zz";
+import { harness, type Setup, type Step } from "zz/test";
+import { ROOT } from "./run.ts";
+
+/** Plugins that do one thing each. */
+const echo = (zz: Zz) =>
+  zz.tool({
+    name: "echo",
+    description: "Says it again.",
+    params: { words: "string what to say", times: "integer?" },
+    run: ({ words, times = 1 }) => ({ text: Array(times).fill(words).join(" "), data: times }),
+  });
+const reader = (zz: Zz) =>
+  zz.tool({
+    name: "reads",
+    description: "Reads a file.",
+    params: { path: "string" },
+    needs: ({ path }) => ({ read: [path] }),
+    run: async ({ path }, { files }) => (await files.read(path)).text,
+  });
+const writer = (zz: Zz) =>
+  zz.tool({
+    name: "puts",
+    description: "Writes a file.",
+    params: { path: "string", text: "string" },
+    changes: true,
+    run: async ({ path, text }, { files }) => {
+      await files.write(path, text);
+      return "Done.";
+    },
+  });
+const caller = (zz: Zz) =>
+  zz.tool({ name: "rings", description: "Rings.", needs: () => ({ net: ["bell.example"] }), run: () => "Rang." });
+const counter = (zz: Zz) => {
+  const kept = zz.state({ count: 0 });
+  zz.tool({ name: "counts", description: "Counts.", run: () => String(++kept.count) });
+  zz.command({ name: "count", description: "count", run: (rest, { note }) => note(`${rest} ${++kept.count}`) });
+  zz.layer({ name: "count", slot: "turn", text: () => `The count is ${kept.count}.` });
+};
+
+const open = (t: TestContext, setup: Setup) => harness(setup, t);
+const having = (t: TestContext, plugin: (zz: Zz<any>) => void, script: Step[] = [], more: Setup = {}) =>
+  open(t, { plugins: [plugin], script, ...more });
+const puts: Step = { call: ["puts", { path: "a.txt", text: "new\n" }] };
+
+describe("script", () => {
+  const rows: [what: string, script: Step[], text: string, calls?: [string, string][], more?: object][] = [
+    ["none: the model says ok", [], "ok"],
+    ["a text is the answer", ["Hello."], "Hello."],
+    ["a call, and then a text", [{ call: ["echo", { words: "a" }] }, "done"], "done", [["echo", "a"]]],
+    ["a call alone: what came of it is the answer", [{ call: ["echo", { words: "a" }] }], "a", [["echo", "a"]]],
+    [
+      "several calls in one round, in their order",
+      [{ calls: [["echo", { words: "a" }], ["echo", { words: "b", times: 2 }]], text: "So." }, "done"],
+      "done",
+      [["echo", "a"], ["echo", "b b"]],
+    ],
+    ["a call without arguments is told what it lacks", [{ call: ["echo"] }, "done"], "done", [["echo", "Cannot call 'echo': arguments must have required properties words. Send the call again with valid arguments."]]],
+    ["arguments that are no JSON", [{ call: ["echo", "{words"] }, "done"], "done", [["echo", "The arguments are not usable: Ex"]]],
+    ["a tool that is not there", [{ call: ["ekko", {}] }, "done"], "done", [["ekko", "Cannot call 'ekko': there is no tool 'ekko'. Did you mean 'echo'?"]]],
+    ["a function of the request", [({ messages }) => messages.at(-1)!.text.toUpperCase()], "HI"],
+    ["a function that gives a call", [() => ({ call: ["echo", { words: "f" }] }), "done"], "done", [["echo", "f"]]],
+    ["a text that the output limit cut goes on", [{ text: "One, ", finish: "length" }, "two."], "One, two."],
+    ["a failure that may pass is tried again, at once", [{ fail: "Busy.", status: 503 }, "Hello."], "Hello."],
+    ["thinking and tokens are counted", [{ text: "Hello.", thinking: "Hm.", usage: { input: 7, output: 2 } }], "Hello.", [], { thinking: "Hm.", usage: { input: 7, output: 2 } }],
+  ]; // biome-ignore format: a table
+  for (const [what, script, text, calls = [], more = {}] of rows)
+    test(what, async (t) => {
+      const zz = await having(t, echo, script);
+      const said = await zz.ask("hi");
+      equal(said.text, text);
+      deepEqual(
+        said.calls.map(({ name }, i) => [name, said.results[i]!.text.slice(0, calls[i]![1].length)]),
+        calls,
+      );
+      for (const [key, value] of Object.entries(more)) deepEqual((said as any)[key], value, key);
+    });
+
+  test("the last step stays, also for the next line", async (t) => {
+    const zz = await having(t, echo, ["one", "two"]);
+    deepEqual([(await zz.ask("a")).text, (await zz.ask("b")).text, (await zz.ask("c")).text], ["one", "two", "two"]);
+  });
+
+  test("a call that stays is made once in each turn", async (t) => {
+    const zz = await having(t, counter, [{ call: ["counts"] }]);
+    deepEqual([(await zz.ask("a")).text, (await zz.ask("b")).text], ["1", "2"]);
+  });
+
+  test("a failure is thrown, with its sentence", async (t) => {
+    const zz = await having(t, echo, [{ fail: "The key is wrong.", status: 401 }]);
+    await rejects(zz.ask("hi"), { message: "The key is wrong." });
+    deepEqual([zz.requests.length, zz.events.at(-2)!.type], [1, "failed"]);
+  });
+
+  test("a model that never answers is stopped as by Ctrl+C, and the next line goes on", async (t) => {
+    let stuck = true;
+    const zz = await having(t, echo, [() => (stuck ? new Promise<string>(() => {}) : "Hello.")]);
+    const asked = zz.ask("hi");
+    setTimeout(zz.stop, 20);
+    await rejects(asked, { message: "Stopped." });
+    stuck = false;
+    equal((await zz.ask("hi")).text, "Hello.");
+  });
+});
+
+describe("answer", () => {
+  const rows: [answer: Setup["answer"], does: string, refused: RegExp | undefined, questions: number][] = [
+    ["yes", "yes", undefined, 1],
+    ["no", "no", /^Refused: the person said no to write access to "a.txt"\.$/, 2],
+    [undefined, "no", /the person said no/, 2],
+    ["nobody", "nobody", /^Refused: requires write access to "a.txt"; run again with --allow-write=a.txt\.$/, 0],
+    [async (_, keys) => (keys ? "n" : "Not today."), "a reason", /a.txt": Not today\.$/, 2],
+    [async () => "always", "a key that is not there", /the person said no/, 1],
+  ];
+  for (const [answer, does, refused, questions] of rows)
+    test(`${does}: a change is ${refused ? "refused" : "made"}`, async (t) => {
+      const zz = await having(t, writer, [puts, "done"], {
+        files: { "a.txt": "old\n" },
+        ...(answer !== undefined && { answer }),
+      });
+      const { results } = await zz.ask("write");
+      if (refused) match(results[0]!.text, refused);
+      equal(results[0]!.refused, refused && true);
+      equal(zz.read("a.txt"), refused ? "old\n" : "new\n");
+      equal(zz.questions.length, questions);
+      if (questions) match(zz.questions[0]!, /puts requests write access to "a\.txt"/);
+    });
+
+  const rules: [setup: Setup, refused: RegExp | undefined][] = [
+    [{ allow: { net: ["bell.example"] } }, undefined],
+    [{ settings: { permissions: { allow: { net: true } } } }, undefined],
+    [{ answer: "yes", deny: { net: ["bell.example"] } }, /is denied by --deny-net=bell\.example/],
+    [{}, /the person said no to net access/],
+  ];
+  for (const [setup, refused] of rules)
+    test(`${JSON.stringify(setup)}: a call is ${refused ? "refused" : "made"}`, async (t) => {
+      const result = await (await having(t, caller, [], setup)).call("rings");
+      if (refused) match(result.text, refused);
+      else equal(result.text, "Rang.");
+    });
+});
+
+describe("a project and a home of its own", () => {
+  test("files are there, and what a tool did can be read", async (t) => {
+    const zz = await open(t, {
+      plugins: [reader, writer],
+      files: { "deep/b.txt": "B", "c.bin": new Uint8Array([1]) },
+      home: { "SOUL.md": "Be dry." },
+      answer: "yes",
+    });
+    equal((await zz.call("reads", { path: "deep/b.txt" })).text, "B");
+    await zz.call("puts", { path: "made/d.txt", text: "D" });
+    equal(zz.read("made/d.txt"), "D");
+    equal(zz.read("e.txt"), undefined);
+    zz.write("e.txt", "E");
+    equal((await zz.call("reads", { path: "e.txt" })).text, "E");
+    ok(existsSync(join(zz.home, "SOUL.md")) && existsSync(join(zz.root, "c.bin")));
+    equal((await zz.call("reads", { path: "../home/SOUL.md" })).text, "Be dry.");
+    match(zz.questions.at(-1)!, /reads requests read access to "\.\.\/home\/SOUL\.md"/);
+  });
+
+  test("changes can be undone", async (t) => {
+    const zz = await having(t, writer, [puts, "done"], { answer: "yes", files: { "a.txt": "old\n" } });
+    await zz.ask("write");
+    await zz.ctx.files.undo();
+    equal(zz.read("a.txt"), "old\n");
+  });
+
+  test("two live side by side, and know nothing of each other", async (t) => {
+    const [one, two] = await Promise.all([having(t, counter), having(t, counter)]);
+    await one.call("counts");
+    deepEqual([(await one.call("counts")).text, (await two.call("counts")).text], ["2", "1"]);
+    ok(one.root !== two.root);
+  });
+
+  test("closed, nothing is left: no folder, timer, listener or lent function, and what was deferred is done", async () => {
+    const before = readdirSync(tmpdir());
+    const listeners = () => process.eventNames().map((name) => [name, process.listenerCount(name)]);
+    const [heard, timers] = [listeners(), process.getActiveResourcesInfo().length];
+    let done = 0;
+    for (let i = 0; i < 20; i++) {
+      const zz = await harness({ plugins: [counter, (zz: Zz) => zz.defer(() => void done++)] });
+      await zz.ask("hi");
+      await zz.close();
+      await zz.close();
+    }
+    equal(done, 20);
+    deepEqual(readdirSync(tmpdir()).filter((name) => name.startsWith("zz-test-") && !before.includes(name)).length, 0);
+    deepEqual(listeners(), heard);
+    ok(process.getActiveResourcesInfo().length <= timers, String(process.getActiveResourcesInfo()));
+    equal((globalThis as any)[Symbol.for("zz.inline")].size, 0);
+  });
+
+  test("`await using` closes it", async () => {
+    let root = "";
+    {
+      await using zz = await harness();
+      ({ root } = zz);
+      ok(existsSync(root));
+    }
+    ok(!existsSync(root));
+  });
+
+  test("closed in the midst of a turn, the turn ends", async (t) => {
+    const zz = await having(t, echo, [() => new Promise<string>(() => {})]);
+    const asked = zz.ask("hi");
+    await Promise.all([rejects(asked, { message: "Stopped." }), zz.close()]);
+  });
+
+  test("a cleanup that throws is told by close(), and the folders are gone all the same", async () => {
+    const careless = (zz: Zz) =>
+      zz.defer(() => {
+        throw new Error("still open");
+      });
+    const zz = await harness({ plugins: [careless] });
+    await rejects(zz.close(), { message: "Plugin 'careless' failed while it was taken away: still open" });
+    ok(!existsSync(zz.root));
+  });
+});
+
+describe("what there is to see", () => {
+  test("requests: the system prompt, the messages, the tools", async (t) => {
+    const zz = await having(t, counter, [{ call: ["counts"] }, "done"]);
+    await zz.ask("hi");
+    const [first, second] = zz.requests;
+    match(first!.system, /The count is 0\./);
+    deepEqual(first!.tools, [{ name: "counts", description: "Counts.", schema: { type: "object", properties: {} } }]);
+    deepEqual(
+      second!.messages.map(({ role, text }) => [role, text]),
+      [
+        ["user", "hi"],
+        ["assistant", ""],
+        ["tool", "1"],
+      ],
+    );
+    await zz.ask("again");
+    match(zz.requests[2]!.messages.at(-1)!.text, /The count is 1\./);
+  });
+
+  test("only the plugin's own tools are offered; with own, zz's as well", async (t) => {
+    const names = async (setup: Setup) => {
+      const zz = await having(t, echo, [], setup);
+      await zz.ask("hi");
+      return zz.requests[0]!.tools.map(({ name }) => name);
+    };
+    deepEqual(await names({}), ["echo"]);
+    const all = await names({ own: true });
+    ok(all.includes("read_file") && all.includes("echo"), String(all));
+  });
+
+  test("notes and events: a hook that throws is told of", async (t) => {
+    const zz = await having(t, function loud(zz: Zz) {
+      zz.on("answered", () => {
+        throw new Error("oh");
+      });
+    });
+    const { notes } = await zz.ask("hi");
+    deepEqual(notes, ["Plugin 'loud' failed on 'answered': oh"]);
+    deepEqual(zz.notes, notes);
+    ok(zz.events.some((event) => event.type === "answered" && event.text === "ok"));
+  });
+
+  test("command: with and without its slash, its notes; one that is not there is named", async (t) => {
+    const zz = await having(t, counter);
+    deepEqual(await zz.command("/count so far:"), ["so far: 1"]);
+    deepEqual(await zz.command("count now:"), ["now: 2"]);
+    await rejects(zz.command("/cuont"), /Cannot obey '\/cuont': there is no command 'cuont'\. Did you mean 'count'\?/);
+  });
+
+  test("a command that sends something begins a turn", async (t) => {
+    const zz = await having(
+      t,
+      (zz) => zz.command({ name: "shout", description: "d", run: (rest, { chat }) => chat.send(rest.toUpperCase()) }),
+      [({ messages }) => `heard ${messages.at(-1)!.text}`],
+    );
+    equal((await zz.ask("/shout hi")).text, "heard HI");
+  });
+
+  test("wrappers see what passes", async (t) => {
+    const zz = await having(t, (zz) => {
+      zz.wrap("line", (line, next) => next(`${line}!`));
+      zz.wrap("render", async (text, next) => `<${await next(text)}>`);
+    });
+    equal((await zz.ask("hi")).text, "<ok>");
+    equal(zz.requests[0]!.messages[0]!.text, "hi!");
+  });
+
+  test("a model asked beside the conversation is the same one", async (t) => {
+    const zz = await having(
+      t,
+      (zz) =>
+        zz.tool({
+          name: "title",
+          description: "d",
+          run: async (_, { request }) =>
+            (await request({ task: "title", messages: [{ role: "user", text: "?" }] })).text,
+        }),
+      [{ call: ["title"] }, ({ task }) => `for ${task}`, "done"],
+    );
+    equal((await zz.ask("hi")).results[0]!.text, "for title");
+  });
+
+  test("settings over the defaults of a plugin that is no file", async (t) => {
+    const weather = {
+      name: "weather",
+      defaults: { unit: "C", days: 1 },
+      default: (zz: Zz<{ unit: string; days: number }>) =>
+        zz.tool({ name: "unit", description: "d", run: () => zz.config.unit + zz.config.days }),
+    };
+    const zz = await open(t, { plugins: [weather], settings: { weather: { unit: "F" } } });
+    deepEqual([(await zz.call("unit")).text, zz.plugin.name], ["F1", "weather"]);
+  });
+});
+
+describe("files of plugins", () => {
+  const source = (answer: string) =>
+    `import type { Zz } from "zz";\nimport { z } from "zod";\nimport { word } from "./words.ts";\nexport default (zz: Zz) => {\n  const kept = zz.state({ count: 0 });\n  zz.tool({ name: "lamp", description: "d", params: z.object({}), run: () => word + ${JSON.stringify(answer)} + ++kept.count });\n};\n`;
+  /** A folder outside of any project, as a person's own. */
+  function folder(t: TestContext, files: Record<string, string>): (name: string) => string {
+    const base = mkdtempSync(join(tmpdir(), "kit-"));
+    t.after(() => rmSync(base, { recursive: true, force: true }));
+    for (const [name, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(base, name)), { recursive: true });
+      writeFileSync(join(base, name), text);
+    }
+    return (name) => join(base, name);
+  }
+
+  const broken: [what: string, text: string, why: RegExp][] = [
+    ["a syntax error", "export default (zz => {", /^Cannot load plugin 'lamp' \(.*lamp\.ts.*\): /],
+    ["no default export", "export const a = 1;", /it has no default export to call/],
+    ["a throw at load", 'export default () => { throw new Error("no lamp"); };', /lamp\.ts:1\): no lamp$/],
+    [
+      "a field that nobody reads",
+      "export default (zz) => zz.tool({ name: 'a', description: 'd', run() {}, parms: {} });",
+      /there is no tool field 'parms'\. Did you mean 'params'\?/,
+    ],
+    ["an import that is not there", 'import "./gone.ts";\nexport default () => {};', /gone\.ts/],
+  ];
+  for (const [what, text, why] of broken)
+    test(`${what} makes harness() throw its sentence, and nothing is left`, async (t) => {
+      const at = folder(t, { "lamp.ts": text });
+      const left = () => readdirSync(tmpdir()).filter((name) => name.startsWith("zz-test-")).length;
+      const before = left();
+      await rejects(harness({ plugins: [at("lamp.ts")] }), (error: Error) => {
+        match(error.message, why);
+        return true;
+      });
+      equal(left(), before);
+    });
+
+  test("a file that is not there is named", () =>
+    rejects(harness({ plugins: ["gone.ts"] }), /Cannot load plugin '.*gone\.ts': no such file\. Check the path\./));
+
+  test("by path, by URL and by its text; zod is lent; its own imports come along", async (t) => {
+    const at = folder(t, { "with space/ünï.ts": source("on"), "with space/words.ts": 'export const word = "is ";' });
+    const file = at("with space/ünï.ts");
+    const url = new URL(`file://${encodeURI(file)}`);
+    for (const plugin of [file, url, url.href]) {
+      const zz = await open(t, { plugins: [plugin] });
+      equal((await zz.call("lamp")).text, "is on1");
+      equal(zz.plugin.file, file);
+    }
+  });
+
+  test("one that is saved is loaded anew, and keeps its state; a broken one keeps its last good version", async (t) => {
+    const at = folder(t, { "lamp.ts": source("on"), "words.ts": 'export const word = "is ";' });
+    const zz = await open(t, { plugins: [at("lamp.ts")] });
+    await zz.call("lamp");
+    deepEqual(await zz.reload(), []);
+    writeFileSync(at("words.ts"), 'export const word = "was once ";');
+    deepEqual(
+      (await zz.reload()).map(({ name, did }) => [name, did]),
+      [["lamp", "reloaded"]],
+    );
+    equal((await zz.call("lamp")).text, "was once on2");
+    writeFileSync(at("lamp.ts"), "export default (zz => {");
+    match((await zz.reload())[0]!.why!, /What it was before goes on\./);
+    equal((await zz.call("lamp")).text, "was once on3");
+  });
+
+  test("restart: the next process goes on with the conversation and the plugin's state", async (t) => {
+    const zz = await having(t, counter, [{ call: ["counts"] }, "done"]);
+    await zz.ask("one");
+    await zz.command("/count");
+    const { id } = zz.chat;
+    await zz.restart();
+    equal(zz.chat.id, id);
+    equal(zz.chat.messages.length, 4);
+    equal((await zz.call("counts")).text, "3");
+  });
+
+  const TEST = `import { equal } from "node:assert/strict";
+import { test } from "node:test";
+import { harness } from "zz/test";
+
+test("the lamp is on", async (t) => {
+  const zz = await harness({ plugins: [import.meta.resolve("./lamp.ts")], script: [{ call: ["lamp"] }] }, t);
+  equal((await zz.ask("Is it on?")).text, "is on1");
+});
+`;
+  const files = { "lamp.ts": source("on"), "words.ts": 'export const word = "is ";', "lamp.test.ts": TEST };
+  /** As a shell would, beside a zz that lies in node_modules. */
+  function runs(folder: string): void {
+    const { NODE_TEST_CONTEXT, NODE_OPTIONS, ...env } = process.env;
+    const ran = spawnSync(process.execPath, ["--test", "lamp.test.ts"], { cwd: folder, env, encoding: "utf8" });
+    equal(ran.status, 0, ran.stdout + ran.stderr);
+    match(ran.stdout, /pass 1\n/);
+  }
+
+  test("plain `node --test` runs a .ts test beside a link to zz, and fails where the plugin does", (t) => {
+    const at = folder(t, { ...files, "node_modules/.keep": "" });
+    symlinkSync(ROOT, at("node_modules/zz"));
+    runs(at("."));
+    writeFileSync(at("words.ts"), 'export const word = "was ";');
+    const { NODE_TEST_CONTEXT, ...env } = process.env;
+    const ran = spawnSync(process.execPath, ["--test", "lamp.test.ts"], { cwd: at("."), env, encoding: "utf8" });
+    equal(ran.status, 1, ran.stdout);
+  });
+
+  test("what `npm pack` puts into a package is all that it takes", (t) => {
+    const pack = ["pack", "--dry-run", "--json", "--ignore-scripts", "--loglevel=error"];
+    const told = JSON.parse(execFileSync("npm", pack, { cwd: ROOT, encoding: "utf8" }));
+    const packed: string[] = Object.values<any>(told)[0].files.map(({ path }: { path: string }) => path);
+    for (const file of ["dist/test.js", "dist/types/kernel/test.d.ts"]) ok(packed.includes(file), file);
+    const at = folder(t, { ...files, "node_modules/.keep": "" });
+    for (const file of packed) cpSync(join(ROOT, file), at(`node_modules/zz/${file}`));
+    for (const name of ["zod", "typebox"]) symlinkSync(join(ROOT, "node_modules", name), at(`node_modules/${name}`));
+    runs(at("."));
+  });
+});

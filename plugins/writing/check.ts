@@ -18,14 +18,16 @@ const SHORTHAND = /^(string|number|integer|boolean)(\[\])?(\?)?( .*)?$/s;
 const LOADS_ANYWAY = [7016, 7026];
 const WITHOUT_NODE = [2503, 2694, 2709]; // a type out of a module that is not known
 const UNTYPED = (code: number): boolean => code >= 7005 && code <= 7053;
+const TEST = /\.test\.\w+$/; // it has no default export, and what test() gives need not be waited for
 const WITH_NAME = ["tool", "command", "layer", "flag", "provider", "key"];
 
 /** `text` stands for what the file holds. */
 export function check(file: string, text?: string): Problem[] {
   const probe = path.join(path.dirname(file), `.zz-check-${path.basename(file).replace(/[cm]?[jt]sx?$/, "ts")}`);
-  const texts = new Map([[probe, probeOf(file)]]);
+  const isTest = TEST.test(file);
+  const texts = new Map(isTest ? [] : [[probe, probeOf(file)]]);
   if (text !== undefined) texts.set(file, text);
-  const opened = openProgram([file, probe], texts);
+  const opened = openProgram([file, ...(isTest ? [] : [probe])], texts);
   const problems = ownFiles(opened).flatMap((source) =>
     source.fileName === probe ? exported(opened, source, file) : problemsIn(opened, source),
   );
@@ -33,9 +35,9 @@ export function check(file: string, text?: string): Problem[] {
 }
 
 /** zz calls the default export with the plugin's handle. */
-const probeOf = (file: string): string => `import type { Awaitable, Zz } from "zz";
+const probeOf = (file: string): string => `import type { Zz } from "zz";
 import * as plugin from ${JSON.stringify(`./${path.basename(file)}`)};
-export const made = (zz: Zz<any>): Awaitable<unknown> => plugin.default(zz);
+export const made: (zz: Zz<any>) => unknown = plugin.default;
 `;
 
 function exported({ program }: Opened, probe: ts.SourceFile, file: string): Problem[] {
@@ -58,7 +60,11 @@ function problemsIn(opened: Opened, source: ts.SourceFile): Problem[] {
     .filter(({ category }) => category === ts.DiagnosticCategory.Error)
     .filter(({ code }) => !LOADS_ANYWAY.includes(code) && (knowsNode || !WITHOUT_NODE.includes(code)))
     .map(({ start = 0, messageText, relatedInformation = [], code }) => ({
-      ...problemAt(source, start, [messageText, ...remedies(relatedInformation)].map(said).join(". ")),
+      ...problemAt(
+        source,
+        start,
+        [messageText, ...remedies(relatedInformation)].map((part) => said(part).replace(/\.$/, "")).join(". "),
+      ),
       ...(UNTYPED(code) && { untyped: true as const }),
     }));
   if (!torn.length && /\.[cm]?tsx?$/.test(source.fileName)) problems.push(...beyondTypes(opened, source));
@@ -88,7 +94,7 @@ function beyondTypes({ checker }: Opened, source: ts.SourceFile): Problem[] {
   return problems;
 
   function visit(node: ts.Node): void {
-    if (ts.isExpressionStatement(node)) forgotten(node.expression);
+    if (ts.isExpressionStatement(node) && !TEST.test(source.fileName)) forgotten(node.expression);
     if (ts.isCallExpression(node)) registered(node);
     ts.forEachChild(node, visit);
   }

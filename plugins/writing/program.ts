@@ -16,6 +16,7 @@ declare var Buffer: any;
 declare var global: any;
 interface ImportMeta { dirname: string; filename: string; url: string; resolve(specifier: string): string; main: boolean }
 `;
+const SOURCES: Record<string, string> = { zz: "zz.ts", "zz/test": "kernel/test.ts" };
 const NODE_FILE = "/zz-node.d.ts";
 
 export interface Opened {
@@ -46,10 +47,11 @@ export function openProgram(files: string[], texts: ReadonlyMap<string, string> 
     noEmit: true,
     types: node ? [node] : [],
   };
+  const folders = new Set([...texts.keys()].map((file) => path.dirname(file)));
   const textAt = (file: string) => texts.get(file) ?? libs.get(file) ?? tryTo(() => fs.readFileSync(file, "utf8"));
   const host: ts.CompilerHost = {
     fileExists: (file) => texts.has(file) || libs.has(file) || Boolean(statOf(file)?.isFile()),
-    directoryExists: (folder) => Boolean(statOf(folder)?.isDirectory()),
+    directoryExists: (folder) => folders.has(folder) || Boolean(statOf(folder)?.isDirectory()),
     getDirectories: (folder) =>
       (tryTo(() => fs.readdirSync(folder)) ?? []).filter((name) => statOf(path.join(folder, name))?.isDirectory()),
     readFile: textAt,
@@ -77,14 +79,12 @@ export function openProgram(files: string[], texts: ReadonlyMap<string, string> 
   function resolve(name: string, from: string): ts.ResolvedModuleWithFailedLookupLocations {
     const isLent = LENT.test(name) && !from.includes("/node_modules/");
     const found = ts.resolveModuleName(name, isLent ? path.join(own, "zz.ts") : from, options, host, cache);
-    if (found.resolvedModule || name !== "zz") return found;
+    const source = SOURCES[name];
+    if (!isLent || !source || found.resolvedModule?.resolvedFileName.endsWith(".d.ts")) return found;
+    const resolvedFileName = path.join(own, source); // a checkout that was not built
     return {
       ...found,
-      resolvedModule: {
-        resolvedFileName: path.join(own, "zz.ts"),
-        extension: ts.Extension.Ts,
-        isExternalLibraryImport: false,
-      },
+      resolvedModule: { resolvedFileName, extension: ts.Extension.Ts, isExternalLibraryImport: false },
     };
   }
 }

@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Result } from "zz";
-import { checkName, diskReason, packageAt, packageFolder, pluginFile, wrong } from "./where.ts";
+import { checkName, diskReason, makeFolder, packageAt, packageFolder, pluginFile, wrong } from "./where.ts";
 
 /** What an import in the home leads to. */
 const LENT = ["zod", "typebox", "@types/node"];
@@ -29,8 +29,7 @@ export function create(name: string, ctx: Ctx): Result {
   const test = file.replace(/\.ts$/, ".test.ts");
   const word = name.replaceAll("-", "_");
   for (const one of [file, test, file.replace(/\.ts$/, "")])
-    if (fs.lstatSync(one, { throwIfNoEntry: false }))
-      throw refuse(`${one} is already there. Edit it, or choose another name.`);
+    if (isThere(one)) throw refuse(`${one} is already there. Edit it, or choose another name.`);
   const taken =
     ctx.about.tools.some((tool) => tool.name === word) || ctx.about.commands.some((command) => command.name === name);
   if (taken) throw refuse("a tool or a command is called so already. Choose another name.");
@@ -53,12 +52,12 @@ export function create(name: string, ctx: Ctx): Result {
   return { text, data: { name, file, test, made } };
 
   function write(at: string, text: string): void {
-    fs.mkdirSync(path.dirname(at), { recursive: true });
+    makeFolder(path.dirname(at));
     fs.writeFileSync(at, text, { flag: "wx" });
     made.push(at);
   }
   function link(at: string, to: string): void {
-    fs.mkdirSync(path.dirname(at), { recursive: true });
+    makeFolder(path.dirname(at));
     fs.symlinkSync(to, at, "junction"); // the kind that Windows lets everybody make
     made.push(`${at} -> ${to}`);
   }
@@ -81,6 +80,14 @@ function helpEditor(
     if (!to || fs.existsSync(at)) continue;
     fs.rmSync(at, { force: true });
     link(at, to);
+  }
+}
+
+function isThere(file: string): boolean {
+  try {
+    return Boolean(fs.lstatSync(file));
+  } catch {
+    return false;
   }
 }
 
@@ -123,11 +130,14 @@ export default (zz: Zz) => {
 };
 `;
 
-const testText = (name: string, word: string): string => `// Run it: node --test ${name}.test.ts
-import { equal } from "node:assert/strict";
-import { join } from "node:path";
-import { test } from "node:test";
-import { harness } from "zz/test";
+/** Line by line: esbuild.config.js changes what begins like an import of Node's own. */
+const testText = (name: string, word: string): string =>
+  [
+    `// Run it: node --test ${name}.test.ts`,
+    'import { equal } from "node:assert/strict";',
+    'import { join } from "node:path";',
+    'import { test } from "node:test";',
+    `import { harness } from "zz/test";
 
 test("the model greets", async () => {
   const zz = await harness({
@@ -139,4 +149,5 @@ test("the model greets", async () => {
   equal(text, "Done.");
   await zz.close();
 });
-`;
+`,
+  ].join("\n");

@@ -3,9 +3,10 @@ import type { ChildProcess } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
 import type { About, Ctx } from "zz";
-import { diskReason, programFile } from "./where.ts";
+import { diskReason, makeFolder, programFile } from "./where.ts";
 
 const LIMIT = 10_000; // ms
+const PAUSE = "export default () => new Promise((done) => setTimeout(done, 100));\n"; // what goes astray at once is seen
 const LONGEST = 64 * 1024; // characters of what it prints
 
 /** Throws why the plugin cannot be loaded. */
@@ -14,45 +15,41 @@ export async function tryOut(name: string, code: string, file: string, ctx: Ctx)
     new Error(`Cannot load plugin '${name}', and nothing was written: ${reason} Mend it and call again.`);
   const folder = path.dirname(file);
   const stand = path.join(folder, `.${name}-${process.pid}.ts`); // beside its own imports; zz overlooks such names
-  let made: string | undefined;
+  const pause = path.join(folder, `.~${process.pid}.mjs`); // loaded after it
+  let made: string[] = [];
   try {
-    if (!fs.existsSync(folder)) made = fs.mkdirSync(folder, { recursive: true });
+    made = makeFolder(folder);
     fs.writeFileSync(stand, code, { mode: 0o600 });
+    fs.writeFileSync(pause, PAUSE, { mode: 0o600 });
   } catch (error) {
     throw new Error(`Cannot write plugin '${name}': ${diskReason(error)}`);
   }
   try {
-    const { out, errors, ended } = await loadIn(stand, ctx);
+    const others = ctx.about.plugins.filter((one) => one.from !== "zz" && !one.failure && one.file !== file);
+    const { out, errors, ended } = await loadIn([stand, pause, ...others.map((one) => one.file)], ctx);
     const itself = (text: string) =>
       text.replaceAll(stand, file).replaceAll(path.basename(stand, ".ts"), name).replace(/\.?$/, ".");
     const plugins = out.split("\n").map(parsed).findLast(Array.isArray) as About["plugins"] | undefined;
     const own = plugins?.find((plugin) => path.resolve(plugin.file) === stand);
-    if (own && !own.failure) return;
-    if (own?.failure) throw refuse(itself(own.failure.replace(/^Cannot load plugin '.*?' /, "")));
+    const [failed] = [own, ...(plugins ?? [])].filter((one) => one?.failure);
+    if (own && !failed) return;
+    if (own?.failure) throw refuse(itself(own.failure.replace(/^Cannot load plugin '.*?' \((.*?)\)/, "$1")));
+    if (own) throw refuse(`with it another one fails. ${itself(failed!.failure!)}`);
     if (ended === "late") throw refuse(`loading it took longer than ${LIMIT / 1_000} s. Move slow work into the tool.`);
     if (errors.includes("was ended from within")) throw refuse("it ended the process (process.exit).");
-    const last = errors.trim().split("\n").at(-1) ?? "";
+    const last = ended.startsWith("exit") ? (errors.trim().split("\n").at(-1) ?? "") : "";
     throw refuse(`the process that tried it ended (${ended})${last ? `: ${itself(last)}` : "."}`);
   } finally {
-    fs.rmSync(stand, { force: true });
-    if (made) removeEmpty(folder, made);
+    for (const one of [stand, pause]) fs.rmSync(one, { force: true });
+    for (const one of made.toReversed()) removeEmpty(one);
   }
 }
 
 /** What zz says of its plugins, with this one among them. */
-async function loadIn(file: string, { about, root, signal }: Ctx) {
+async function loadIn(files: string[], { about, root, signal }: Ctx) {
   const { spawn } = await import("node:child_process");
-  const words = [
-    "--home",
-    about.home,
-    "--no-plugins",
-    "--plugin",
-    file,
-    "--plugins",
-    "--json",
-    "--quiet",
-    "--no-prompt",
-  ];
+  const given = files.flatMap((file) => ["--plugin", file]);
+  const words = ["--home", about.home, "--no-plugins", ...given, ..."--plugins --json --quiet --no-prompt".split(" ")];
   const { ZZ_DEBUG, ...env } = process.env;
   const child = spawn(process.execPath, [...process.execArgv, programFile(), ...words], {
     cwd: root,
@@ -103,10 +100,8 @@ function parsed(line: string): unknown {
   }
 }
 
-/** Folders that were made for the trial, from the innermost. */
-function removeEmpty(folder: string, top: string): void {
+function removeEmpty(folder: string): void {
   try {
     fs.rmdirSync(folder);
-    if (folder !== top) removeEmpty(path.dirname(folder), top);
   } catch {} // something else is in it by now
 }

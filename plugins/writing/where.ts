@@ -58,6 +58,8 @@ const DISK: Record<string, string> = {
   EPERM: "permission denied",
   EROFS: "the file system is read-only",
   ENOSPC: "the disk is full",
+  ENOENT: "no folder can be made there",
+  EEXIST: "something is in the way",
   ENOTDIR: "a part of the path is not a folder",
 };
 
@@ -66,4 +68,12 @@ export function diskReason(error: unknown): string {
   const { code = "", path: file = "" } = error as NodeJS.ErrnoException;
   const where = file && ` (${file})`;
   return `${DISK[code] ?? why(error)}${where}. Name another home with --home, or mend that.`;
+}
+
+/** With those above it; gives those that were made, outermost first. (mkdirSync's `recursive` never ends in /proc.) */
+export function makeFolder(folder: string): string[] {
+  if (fs.existsSync(folder)) return [];
+  const above = makeFolder(path.dirname(folder));
+  fs.mkdirSync(folder);
+  return [...above, folder];
 }

@@ -27,6 +27,7 @@ export function writer(zz: Zz, checker: () => Promise<Checker>): void {
     async run({ name, code }, ctx) {
       const file = pluginFile(ctx.about.home, name);
       const { tryOut } = await import("./trial.ts");
+      await ctx.plugins.refresh(); // so that it is known what its file was
       await tryOut(name, tidy(code), file, ctx);
       await ctx.files.write(file, tidy(code));
       written = file;

@@ -3,6 +3,7 @@ import { equal, match, ok } from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { call, say } from "../fake/openai.ts";
 import { place } from "../run.ts";
 import { KEY } from "../terminal.ts";
@@ -66,6 +67,8 @@ test("A plugin whose types do not fit is loaded all the same, and told once for 
   await say("one", "Plugin 'lamp' loaded in");
   const shown = await sees("its types do not fit");
   match(shown, /lamp\.ts:2:\d+: Type 'number' is not assignable to type 'Awaitable<string \| Result>'/);
+  await sleep(500); // at the start all are looked at as well
+  equal(raw().split("its types do not fit").length, 2, "told once");
   save(`export default (zz) => zz.tool({ name: "lamp", description: "d", run: () => "on" });\n`); // only untyped
   await say("two", "Plugin 'lamp' reloaded in");
   type(`/plugin check lamp${KEY.enter}`);

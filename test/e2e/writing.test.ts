@@ -1,9 +1,8 @@
 // Plugins that come while zz runs: from the model, asked for once and used at once; and what their types say meanwhile.
 import { equal, match, ok } from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { call, say } from "../fake/openai.ts";
 import { place } from "../run.ts";
 import { KEY } from "../terminal.ts";
@@ -60,17 +59,23 @@ test("What replaces a plugin is shown as a diff, and a no leaves it as it was", 
 test("A plugin whose types do not fit is loaded all the same, and told once for each version of it", async (t) => {
   const { where, type, sees, raw, leave, say } = await repl(t, { cols: 120, rows: 40 });
   const save = (text: string) => {
+    const [made, file] = [join(where.cwd, "lamp.ts"), join(where.home, "plugins", "lamp.ts")];
     mkdirSync(join(where.home, "plugins"), { recursive: true });
-    writeFileSync(join(where.home, "plugins", "lamp.ts"), text);
+    writeFileSync(made, text);
+    utimesSync(made, 1_000_000_000, 1_000_000_000);
+    renameSync(made, file);
   };
   save(lamp("run: () => 1"));
   await say("one", "Plugin 'lamp' loaded in");
   const shown = await sees("its types do not fit");
   match(shown, /lamp\.ts:2:\d+: Type 'number' is not assignable to type 'Awaitable<string \| Result>'/);
-  await sleep(500); // at the start all are looked at as well
+  save(lamp("run: () => 1")); // the same version again
+  await sees("Plugin 'lamp' reloaded in");
+  type(`/plugin check lamp${KEY.enter}`);
+  await sees("1 error in 'lamp'.");
   equal(raw().split("its types do not fit").length, 2, "told once");
   save(`export default (zz) => zz.tool({ name: "lamp", description: "d", run: () => "on" });\n`); // only untyped
-  await say("two", "Plugin 'lamp' reloaded in");
+  await say("two", /reloaded in[\s\S]*Plugin 'lamp' reloaded in/);
   type(`/plugin check lamp${KEY.enter}`);
   await sees("Parameter 'zz' implicitly has an 'any' type.");
   equal(raw().split("its types do not fit").length, 2);

@@ -115,6 +115,7 @@ await build({
   entryPoints: {
     ...{ kernel: "zz.ts", plugins: "own-plugins", test: "kernel/test.ts" },
     ...{ "symbols-worker": "plugins/symbols/worker.ts", "symbols-service": "plugins/symbols/service.ts" },
+    "writing-worker": "plugins/writing/worker.ts",
   },
   outdir: "dist",
   bundle: true,

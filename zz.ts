@@ -193,10 +193,10 @@ export interface Tool<S extends Schema = any> {
   aliases?: string[]; // other names that models use for it; accepted, never advertised
   also?: Record<string, string[]>; // the same for its parameters: { path: ["file_path"] }
   params?: S;
-  needs?(args: Infer<S>, ctx: Ctx): Awaitable<Needs>; // what the gate asks for, before it runs; absent: pure
+  needs?(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<Needs>; // what the gate asks for, before it runs; absent: pure. A file to write that it names is not asked for again
   changes?: boolean; // it changes files, through ctx.files: held until it returns, shown, asked for, made all or none
-  preview?(args: Infer<S>, ctx: Ctx): Awaitable<string>; // what else to show with the question
-  run(args: Infer<S>, ctx: Ctx): Awaitable<Result | string>; // a throw becomes a failed result that the model reads
+  preview?(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<string>; // what else to show with the question
+  run(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<Result | string>; // a throw becomes a failed result that the model reads
   render?(result: Result, width: number): string;
   timeout?: number; // ms; two minutes unless it says otherwise
 }
@@ -455,7 +455,7 @@ export interface Flag {
   optional?: boolean; // the value may be left out: --flag or --flag=value
   many?: boolean; // may be given several times
   description: string;
-  set?(value: string | boolean): void; // hands its value over, before anything runs
+  set?(value: string | boolean): Awaitable<void>; // hands its value over, before anything runs
   run?(value: string | boolean, ctx: Ctx): Awaitable<Result>; // instead of a turn; what it gives is printed
 }
 
@@ -472,7 +472,7 @@ export interface Events {
   planned: { calls: readonly Call[]; text: string };
   decided: { tool: string; kind: Kind; name: string; allowed: boolean; why: string };
   changed: { tool: string; paths: string[] };
-  reloaded: { plugins: Reloaded[] };
+  reloaded: { plugins: Reloaded[] }; // those whose files had changed, come or gone
   called: { call: Call; result: Result; ms: number; shown?: string; inner?: true }; // shown: by its tool; inner: by a tool or a command, not by the model
   progressed: { text: string };
   asked: { question: string };
@@ -1349,7 +1349,8 @@ async function runTool(place: Place, call: Call): Promise<Result> {
   const refusal = await gate(place, tool, args, needs);
   ctx.signal.throwIfAborted();
   if (refusal) return { text: refusal, failed: true, refused: true };
-  const granted = (needs.read ?? []).map((need) => realPath(core.options, nameOf(need)));
+  const named = (kind: Kind) => (needs[kind] ?? []).map((need) => realPath(core.options, nameOf(need)));
+  const granted = named("read");
   const held: Held | undefined = tool.changes ? new Map() : undefined;
   const files = openFiles(place, { tool: tool.name, granted, held, changes: tool.changes === true });
   const seconds = (tool.timeout ?? TOOL_LIMIT) / 1000;
@@ -1366,7 +1367,7 @@ async function runTool(place: Place, call: Call): Promise<Result> {
   throw fault(`'${tool.name}' gave no result. Its run() must return text or { text }.`);
 
   async function settleChanges(held: Held, result: Result): Promise<Result> {
-    const { refusal, said } = await commit(place, tool.name, held, place.chat.seen);
+    const { refusal, said } = await commit(place, tool.name, held, place.chat.seen, named("write"));
     if (refusal) return { text: refusal, failed: true, refused: true };
     return said ? { ...result, text: `${result.text}\n${said}` } : result;
   }
@@ -2300,9 +2301,10 @@ async function prepare(argv: string[], early: Cli, isScript = false): Promise<{ 
   for (const plugin of core.plugins) if (plugin.failure) say(plugin.failure);
   if (!core.options.quiet) strangeSettings(core).forEach(say);
   const cli = parseFlags(argv, allFlags(core));
-  checkNames(core, cli);
+  checkFlags(core, cli);
   follow(core);
-  for (const flag of valuesOf(core.flags)) for (const value of cli.values.get(flag.name) ?? []) flag.set?.(value);
+  for (const flag of valuesOf(core.flags)) for (const value of cli.values.get(flag.name) ?? []) await flag.set?.(value);
+  checkTools(core, cli);
   return { core, cli };
 }
 
@@ -2415,12 +2417,16 @@ function optionsOf(cli: Cli): Options & { home: string } {
   }
 }
 
-/** Flags and tools that nobody has. */
-function checkNames(core: Core, cli: Cli): void {
+/** Flags that nobody has. */
+function checkFlags(core: Core, cli: Cli): void {
   for (const name of cli.unknown) {
     const near = nearest(name.replace(/^-+/, ""), new Set(allFlags(core).map((flag) => flag.name)));
     throw usage(`Unknown flag ${name}. ${near ? `Did you mean --${near}?` : "zz --help lists them."}`);
   }
+}
+
+/** Tools that nobody has, once a flag may have brought some. */
+function checkTools(core: Core, cli: Cli): void {
   for (const name of all(cli, "tool"))
     if (!core.tools.has(name)) throw usage(`Cannot offer '${name}': ${unknown("tool", name, core.tools.keys())}`);
 }

@@ -300,13 +300,20 @@ function tidy(changes: Change[], files: string[]): void {
 
 type Committed = { refusal?: string; said?: string };
 
-/** Shows what a tool would change, asks, and makes it. What it says is for the model. */
-export async function commit(place: Place, tool: string, held: Held, seen: Map<string, string>): Promise<Committed> {
+/** Shows what a tool would change, asks for what the gate did not let it write yet, and makes it. What it says is for the model. */
+export async function commit(
+  place: Place,
+  tool: string,
+  held: Held,
+  seen: Map<string, string>,
+  granted: string[] = [],
+): Promise<Committed> {
   const { core } = place;
   const named = (file: string) => shortName(core.options, file);
   const open = new Map<string, Open>();
   for (const [file, { before, after }] of held) if (alike(before, after)) held.delete(file);
   for (const file of held.keys()) {
+    if (granted.includes(file)) continue;
     const refusal = await weigh(core, tool, "write", named(file), open);
     if (refusal) return { refusal };
   }

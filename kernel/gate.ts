@@ -112,8 +112,12 @@ export function judge({ rules, options }: Pick<Core, "rules" | "options">, kind:
     ? { verdict: "ask" as const, why: "it may hold secrets" }
     : { verdict: "allow" as const, why: other ? `reading project '${other.id}'` : "reading the project" };
 
-  /** Writing outside of the project is allowed by name alone; and so, unless all is allowed, is what has a guard. */
+  /**
+   * Writing outside of the project is allowed by name alone; and so, unless all is allowed, is what has a guard, and what
+   * becomes a part of zz: it would run outside of the sandbox that commands run in.
+   */
   function covers({ name, verdict, exact = false }: Rule, exactly: boolean): boolean {
+    if (name === undefined && kind === "run" && PLUGIN.test(target)) return verdict === "deny" || isAll(options);
     if (name === undefined)
       return kind !== "write" || verdict === "deny" || (isInside(root, target) && (!guard || isAll(options)));
     const own = isFile ? realPath(options, name) : name;
@@ -127,6 +131,8 @@ export function judge({ rules, options }: Pick<Core, "rules" | "options">, kind:
     return own.endsWith("*") && target.startsWith(own.slice(0, -1));
   }
 }
+
+const PLUGIN = /^plugin [\w-]+$/;
 
 /** --allow-all, or every --allow-KIND without a list. */
 const isAll = ({ allow }: Where): boolean => KINDS.every((kind) => allow?.[kind] === true);
@@ -189,7 +195,7 @@ export async function weigh(core: Core, tool: string, kind: Kind, need: Need, op
   const name = nameOf(need);
   const { verdict, why } = judge(core, kind, need);
   if (verdict !== "ask") await emit(core, "decided", { tool, kind, name, allowed: verdict === "allow", why });
-  else open.set(`${kind} ${name}`, { kind, name, why, whole: typeof need !== "string" });
+  else open.set(`${kind} ${name}`, { kind, name, why, whole: typeof need !== "string" && !PLUGIN.test(name) });
   return verdict === "deny"
     ? `Refused: ${accessTo(kind, name)} is denied${why.startsWith("by ") ? " " : ": "}${why}.`
     : undefined;

@@ -393,7 +393,10 @@ export function pluginAmong(stack: string): string | undefined {
 export function refreshPlugins(core: Core): Promise<Reloaded[]> {
   const done = (core.refreshing ?? Promise.resolve()).then(() => refresh(core));
   core.refreshing = done.catch(() => {});
-  return done;
+  return done.then(async (plugins) => {
+    if (plugins.length) await emit(core, "reloaded", { plugins });
+    return plugins;
+  });
 }
 
 async function refresh(core: Core): Promise<Reloaded[]> {
@@ -413,7 +416,6 @@ async function refresh(core: Core): Promise<Reloaded[]> {
     if (old?.disabled || (old && [...old.stamps].every(([file, stamp]) => stampOf(file) === stamp))) continue;
     done.push(await renew(core, found, old));
   }
-  if (done.length) await emit(core, "reloaded", { plugins: done });
   return done;
 }
 

@@ -1,0 +1,151 @@
+// What is wrong with a plugin's file, without running it: TypeScript's own errors against zz's contract, and what its text
+// alone tells beyond them. Slow to load; made to run in a process of its own.
+import path from "node:path";
+import { type Opened, openProgram, ownFiles, said, ts } from "./program.ts";
+
+export interface Problem {
+  file: string;
+  line: number; // from 1
+  column: number; // from 1
+  message: string;
+  untyped?: true; // it only lacks a type
+}
+
+const NO_DEFAULT = "The plugin has no default export to call. Write `export default (zz: Zz) => …`.";
+const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
+const SHORTHAND = /^(string|number|integer|boolean)(\[\])?(\?)?( .*)?$/s;
+/** A package without types, and JSX without a library for it: they load all the same. */
+const LOADS_ANYWAY = [7016, 7026];
+const WITHOUT_NODE = [2503, 2694, 2709]; // a type out of a module that is not known
+const UNTYPED = (code: number): boolean => code >= 7005 && code <= 7053;
+const TEST = /\.test\.\w+$/; // it has no default export, and what test() gives need not be waited for
+const WITH_NAME = ["tool", "command", "layer", "flag", "provider", "key"];
+
+/** `text` stands for what the file holds. */
+export function check(file: string, text?: string): Problem[] {
+  const probe = path.join(path.dirname(file), `.zz-check-${path.basename(file).replace(/[cm]?[jt]sx?$/, "ts")}`);
+  const isTest = TEST.test(file);
+  const texts = new Map(isTest ? [] : [[probe, probeOf(file)]]);
+  if (text !== undefined) texts.set(file, text);
+  const opened = openProgram([file, ...(isTest ? [] : [probe])], texts);
+  const problems = ownFiles(opened).flatMap((source) =>
+    source.fileName === probe ? exported(opened, source, file) : problemsIn(opened, source),
+  );
+  return problems.sort((a, b) => Number(b.file === file) - Number(a.file === file));
+}
+
+/** zz calls the default export with the plugin's handle. */
+const probeOf = (file: string): string => `import type { Zz } from "zz";
+import * as plugin from ${JSON.stringify(`./${path.basename(file)}`)};
+export const made: (zz: Zz<any>) => unknown = plugin.default;
+`;
+
+function exported({ program }: Opened, probe: ts.SourceFile, file: string): Problem[] {
+  const source = program.getSourceFile(file);
+  const isScript = !source || !ts.isExternalModule(source);
+  if (source && program.getSyntacticDiagnostics(source).length) return []; // told already
+  const [first] = program.getSemanticDiagnostics(probe);
+  if (!first) return [];
+  const lacks = isScript || first.code === 2339 || first.code === 2306;
+  const statement = source?.statements.find(ts.isExportAssignment);
+  const message = lacks ? NO_DEFAULT : `The default export cannot be called with zz. ${said(first.messageText)}`;
+  return [problemAt(source!, statement?.expression.getStart() ?? 0, message)];
+}
+
+function problemsIn(opened: Opened, source: ts.SourceFile): Problem[] {
+  const { program, knowsNode } = opened;
+  const torn = program.getSyntacticDiagnostics(source);
+  const found = torn.length ? torn : program.getSemanticDiagnostics(source);
+  const problems = found
+    .filter(({ category }) => category === ts.DiagnosticCategory.Error)
+    .filter(({ code }) => !LOADS_ANYWAY.includes(code) && (knowsNode || !WITHOUT_NODE.includes(code)))
+    .map(({ start = 0, messageText, relatedInformation = [], code }) => ({
+      ...problemAt(
+        source,
+        start,
+        [messageText, ...remedies(relatedInformation)].map((part) => said(part).replace(/\.$/, "")).join(". "),
+      ),
+      ...(UNTYPED(code) && { untyped: true as const }),
+    }));
+  if (!torn.length && /\.[cm]?tsx?$/.test(source.fileName)) problems.push(...beyondTypes(opened, source));
+  return problems.sort((a, b) => a.line - b.line || a.column - b.column);
+}
+
+/** What the compiler would do about it: "Did you forget to use 'await'?" */
+const remedies = (related: readonly ts.DiagnosticRelatedInformation[]) =>
+  related.flatMap(({ messageText }) => (/^Did you/.test(said(messageText)) ? [messageText] : []));
+
+function problemAt(source: ts.SourceFile, start: number, message: string): Problem {
+  const { line, character } = source.getLineAndCharacterOfPosition(start);
+  return {
+    file: source.fileName,
+    line: line + 1,
+    column: character + 1,
+    message: /[.!?]$/.test(message) ? message : `${message}.`,
+  };
+}
+
+/** Names and words that are strings to TypeScript, and promises that nobody waits for. */
+function beyondTypes({ checker }: Opened, source: ts.SourceFile): Problem[] {
+  const problems: Problem[] = [];
+  const tell = (node: ts.Node, message: string) => problems.push(problemAt(source, node.getStart(source), message));
+  const names = new Map<string, Set<string>>();
+  visit(source);
+  return problems;
+
+  function visit(node: ts.Node): void {
+    if (ts.isExpressionStatement(node) && !TEST.test(source.fileName)) forgotten(node.expression);
+    if (ts.isCallExpression(node)) registered(node);
+    ts.forEachChild(node, visit);
+  }
+
+  function forgotten(node: ts.Expression): void {
+    if (!ts.isCallExpression(node) || !isPromise(checker.getTypeAtLocation(node))) return;
+    const last = ts.isPropertyAccessExpression(node.expression) ? node.expression.name.text : "";
+    if (last === "catch" || (last === "then" && node.arguments.length > 1)) return;
+    tell(node, "Nobody waits for this promise. Put 'await' before it, or 'void' if that is meant.");
+  }
+
+  function isPromise(type: ts.Type): boolean {
+    if (type.isUnion()) return type.types.some(isPromise);
+    return ["Promise", "PromiseLike"].includes(type.getSymbol()?.name ?? "");
+  }
+
+  function registered({ expression, arguments: [given] }: ts.CallExpression): void {
+    if (!ts.isPropertyAccessExpression(expression) || !given || !ts.isObjectLiteralExpression(given)) return;
+    const verb = expression.name.text;
+    if (!WITH_NAME.includes(verb)) return;
+    if (checker.getTypeAtLocation(expression.expression).getSymbol()?.name !== "Zz") return;
+    const name = fieldOf(given, "name");
+    if (name && ts.isStringLiteralLike(name)) named(verb, name);
+    const params = fieldOf(given, "params");
+    if (verb === "tool" && params && ts.isObjectLiteralExpression(params)) shorthand(params);
+  }
+
+  function named(verb: string, node: ts.StringLiteralLike): void {
+    const known = names.get(verb) ?? new Set();
+    names.set(verb, known);
+    if (known.has(node.text) && verb !== "layer") tell(node, `There is a ${verb} '${node.text}' in this file already.`);
+    if (verb !== "key" && verb !== "layer" && !IDENTIFIER.test(node.text))
+      tell(node, `A ${verb} cannot be called '${node.text}': use letters, digits, _ and -, at most 64.`);
+    known.add(node.text);
+  }
+
+  /** Where it is JSON Schema, `type` is "object". */
+  function shorthand(params: ts.ObjectLiteralExpression): void {
+    if (fieldOf(params, "properties") || fieldOf(params, "type")?.getText(source).slice(1, -1) === "object") return;
+    for (const property of params.properties) {
+      if (!ts.isPropertyAssignment(property) || !ts.isStringLiteralLike(property.initializer)) continue;
+      if (!SHORTHAND.test(property.initializer.text))
+        tell(
+          property.initializer,
+          `'${property.initializer.text}' is no type of a parameter: write string, number, integer or boolean, with [] and ? as needed, then a space and what it is.`,
+        );
+    }
+  }
+
+  function fieldOf(object: ts.ObjectLiteralExpression, name: string): ts.Expression | undefined {
+    const found = object.properties.find((one) => one.name?.getText(source) === name);
+    return found && ts.isPropertyAssignment(found) ? found.initializer : undefined;
+  }
+}

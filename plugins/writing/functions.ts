@@ -1,0 +1,217 @@
+// --functions: each exported function of a TypeScript file, or of a text, is a tool for this run. What it takes is read
+// from its types, what it is for from its JSDoc. It is the person's own code and runs unasked.
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Zz } from "zz";
+import { openProgram, said, ts } from "./program.ts";
+import { why, wrong } from "./where.ts";
+
+type Json = Record<string, unknown>;
+interface Param {
+  name: string;
+  schema: Json;
+  required: boolean;
+  rest: boolean;
+}
+interface Made {
+  export: string;
+  name: string;
+  description: string;
+  params: Param[];
+}
+
+const DEEPEST = 6;
+const LARGEST = 1024 * 1024;
+
+export async function addFunctions(zz: Zz, given: string): Promise<void> {
+  const source = sourceOf(given);
+  try {
+    const made = read(source);
+    const exports = await load(source);
+    for (const one of made) register(zz, one, exports[one.export], source);
+  } finally {
+    source.remove?.();
+  }
+}
+
+/** What is given is a file that is there, or else code, which is put into a file of its own. */
+type Source = { file: string; shown: string; remove?(): void };
+
+function sourceOf(given: string): Source {
+  const refuse = (reason: string) => wrong(`Cannot use the functions of '${brief(given)}': ${reason}`);
+  const stat = given.includes("\n") || given.length > 4_000 ? undefined : statOf(given);
+  if (stat?.isDirectory()) throw refuse("it is a folder. Name a file.");
+  if (stat && !stat.isFile()) throw refuse("it is not a regular file. Choose another.");
+  if ((stat?.size ?? given.length) > LARGEST) throw refuse("it is too long (1 MB at most). Name a smaller file.");
+  if (stat && !/\.[cm]?tsx?$/.test(given)) throw refuse("it is not TypeScript. Name a file that ends in .ts.");
+  if (stat) return { file: path.resolve(given), shown: given };
+  if (/^[^\s(){};]+$/.test(given)) throw refuse("no such file. Check the path, or give TypeScript.");
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "zz-functions-")); // for this user alone
+  const remove = () => fs.rmSync(folder, { recursive: true, force: true });
+  const file = path.join(fs.realpathSync(folder), "functions.ts");
+  process.once("exit", remove);
+  fs.writeFileSync(file, given, { mode: 0o600 });
+  return {
+    file,
+    shown: "--functions",
+    remove() {
+      process.off("exit", remove);
+      remove();
+    },
+  };
+}
+
+const brief = (text: string): string => (text.length > 60 ? `${text.slice(0, 60)}…` : text).replaceAll("\n", " ");
+
+async function load({ file, shown }: Source): Promise<Json> {
+  try {
+    return (await import(pathToFileURL(file).href)) as Json;
+  } catch (error) {
+    throw wrong(`Cannot use the functions of '${shown}': loading it failed: ${why(error).split("\n")[0]}`);
+  }
+}
+
+function register(zz: Zz, made: Made, run: unknown, { shown }: Source): void {
+  if (typeof run !== "function") throw wrong(`Cannot use '${made.export}' of '${shown}': it is no function.`);
+  const { name, description, params } = made;
+  const required = params.filter((param) => param.required).map((param) => param.name);
+  const properties = Object.fromEntries(params.map((param) => [param.name, param.schema]));
+  try {
+    zz.tool({
+      name,
+      description,
+      params: { type: "object", properties, required, additionalProperties: false } as any, // JSON Schema, not known before it runs
+      async run(args: Json) {
+        const given = params.map((param) => args[param.name]);
+        const rest = params.at(-1)?.rest ? ((given.pop() as unknown[] | undefined) ?? []) : [];
+        const result = await run(...given, ...rest);
+        return typeof result === "string" ? result : (JSON.stringify(result) ?? "Done.");
+      },
+    });
+  } catch (error) {
+    throw wrong(`Cannot use function '${made.export}' of '${shown}': ${why(error)}`);
+  }
+}
+
+/** The tools that the exported functions make. */
+function read({ file, shown }: Source): Made[] {
+  const { program, checker } = openProgram([file]);
+  const source = program.getSourceFile(file);
+  const at = (node: ts.Node | number) => {
+    const start = typeof node === "number" ? node : node.getStart();
+    const { line, character } = source!.getLineAndCharacterOfPosition(start);
+    return `${shown}:${line + 1}:${character + 1}`;
+  };
+  if (!source) throw wrong(`Cannot use the functions of '${shown}': it cannot be read. Check its mode.`);
+  const [torn] = program.getSyntacticDiagnostics(source);
+  if (torn) throw wrong(`Cannot use the functions of '${shown}': ${at(torn.start)}: ${said(torn.messageText)}`);
+  const module = checker.getSymbolAtLocation(source);
+  const found = (module ? checker.getExportsOfModule(module) : []).flatMap((symbol) => {
+    const real = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+    const node = real.valueDeclaration;
+    const signatures = node ? checker.getTypeOfSymbolAtLocation(real, node).getCallSignatures() : [];
+    return node && signatures.length ? [toolOf(symbol, real, node, signatures)] : [];
+  });
+  if (!found.length)
+    throw wrong(`Cannot use the functions of '${shown}': it exports none. Write 'export function name(…) { … }'.`);
+  return found;
+
+  function toolOf(symbol: ts.Symbol, real: ts.Symbol, node: ts.Declaration, signatures: readonly ts.Signature[]): Made {
+    const own = symbol.name === "default" ? (ts.getNameOfDeclaration(node)?.getText() ?? "default") : symbol.name;
+    const place = node.getSourceFile() === source ? at(node) : shown;
+    const refuse = (reason: string) => wrong(`Cannot use function '${own}' (${place}): ${reason}`);
+    if (own === "default") throw refuse("it has no name. Give it one.");
+    if (signatures.length > 1) throw refuse("it has overloads. Export one that has none.");
+    const [signature] = signatures;
+    if (signature!.typeParameters?.length) throw refuse("it is generic. Say which types it takes.");
+    const name = snake(own);
+    const params = signature!.parameters.map((param) => paramOf(param, refuse));
+    const text = ts.displayPartsToString(real.getDocumentationComment(checker)).trim();
+    return { export: symbol.name, name, description: text || name.replaceAll("_", " "), params };
+  }
+
+  function paramOf(symbol: ts.Symbol, refuse: (reason: string) => Error): Param {
+    const node = symbol.valueDeclaration as ts.ParameterDeclaration;
+    if (!ts.isIdentifier(node.name)) throw refuse("a parameter that is taken apart has no name. Give it one.");
+    const type = checker.getTypeOfSymbolAtLocation(symbol, node);
+    const rest = Boolean(node.dotDotDotToken);
+    const text = ts.displayPartsToString(symbol.getDocumentationComment(checker)).trim();
+    const cannot = (reason: string) => refuse(`its parameter '${symbol.name}' ${reason}`);
+    return {
+      name: symbol.name,
+      schema: { ...schemaOf(type, cannot), ...(text && { description: text }) },
+      required: !rest && !node.questionToken && !node.initializer && !takesUndefined(type),
+      rest,
+    };
+  }
+
+  function schemaOf(given: ts.Type, cannot: (reason: string) => Error, depth = 0): Json {
+    const type = checker.getNonNullableType(given);
+    const refuse = () =>
+      cannot(
+        type.flags & ts.TypeFlags.Any
+          ? "has no type. Write one: string, number, boolean, a list or an object of these."
+          : `is of type '${checker.typeToString(type)}'. Use string, number, boolean, 'one' | 'of' | 'these', lists and objects of them.`,
+      );
+    if (depth > DEEPEST || isNullable(given)) throw refuse();
+    const { flags } = type;
+    if (flags & ts.TypeFlags.String) return { type: "string" };
+    if (flags & ts.TypeFlags.Number) return { type: "number" };
+    if (flags & (ts.TypeFlags.Boolean | ts.TypeFlags.BooleanLiteral)) return { type: "boolean" };
+    const members = type.isUnion() ? type.types : [type];
+    if (members.every((one) => one.isStringLiteral())) return choice("string", members);
+    if (members.every((one) => one.isNumberLiteral())) return choice("number", members);
+    if (checker.isArrayType(type))
+      return {
+        type: "array",
+        items: schemaOf(checker.getTypeArguments(type as ts.TypeReference)[0]!, cannot, depth + 1),
+      };
+    const isPlain = flags & ts.TypeFlags.Object && !type.isClass() && !type.getCallSignatures().length;
+    if (!isPlain || checker.isTupleType(type) || checker.getIndexInfosOfType(type).length || isBuiltIn(type))
+      throw refuse();
+    return objectOf(type, cannot, depth);
+  }
+
+  function objectOf(type: ts.Type, cannot: (reason: string) => Error, depth: number): Json {
+    const required: string[] = [];
+    const properties: Json = {};
+    for (const property of checker.getPropertiesOfType(type)) {
+      const own = checker.getTypeOfSymbolAtLocation(property, property.valueDeclaration ?? source!);
+      const text = ts.displayPartsToString(property.getDocumentationComment(checker)).trim();
+      properties[property.name] = { ...schemaOf(own, cannot, depth + 1), ...(text && { description: text }) };
+      if (!(property.flags & ts.SymbolFlags.Optional) && !takesUndefined(own)) required.push(property.name);
+    }
+    return { type: "object", properties, required, additionalProperties: false };
+  }
+
+  /** Date, Map and their like come out of TypeScript's own library. */
+  function isBuiltIn(type: ts.Type): boolean {
+    return (type.getSymbol()?.declarations ?? []).some((node) => node.getSourceFile().isDeclarationFile);
+  }
+}
+
+const choice = (type: string, members: ts.Type[]): Json => ({
+  type,
+  enum: members.map((one) => (one as ts.LiteralType).value),
+});
+const partsOf = (type: ts.Type): ts.Type[] => (type.isUnion() ? type.types : [type]);
+const takesUndefined = (type: ts.Type): boolean =>
+  partsOf(type).some(({ flags }) => Boolean(flags & ts.TypeFlags.Undefined));
+const isNullable = (type: ts.Type): boolean => partsOf(type).some(({ flags }) => Boolean(flags & ts.TypeFlags.Null));
+
+/** getHTTPStatus is get_http_status. */
+const snake = (name: string): string =>
+  name
+    .replace(/([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])/g, (_, a = "", b = "", c = "", d = "") => `${a}${c}_${b}${d}`)
+    .replace(/^[_$]+/, "")
+    .toLowerCase();
+
+function statOf(file: string): fs.Stats | undefined {
+  try {
+    return fs.statSync(file);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,84 @@
+// Writing plugins: --check-plugin and /plugin check, --new-plugin and /plugin new, the tool write_plugin, --functions.
+import type { Choice, Ctx, Result, Zz } from "zz";
+import { watchTypes } from "./background.ts";
+import type { Checker } from "./checker.ts";
+import { wrong } from "./where.ts";
+import { writer } from "./write.ts";
+
+export default (zz: Zz) => {
+  let opened: Promise<Checker> | undefined;
+  const checker = () => (opened ??= import("./checker.ts").then(({ openChecker }) => openChecker()));
+  zz.defer(async () => (await opened)?.close());
+
+  zz.flag({
+    name: "check-plugin",
+    value: "FILE",
+    description: "check a plugin by its types, and what it registers",
+    run: async (file, { root }) => {
+      const [{ fileOf }, { check }] = await Promise.all([import("./checker.ts"), import("./check.ts")]);
+      const found = fileOf(String(file), root);
+      return told(String(file), found, check(found), root);
+    },
+  });
+  zz.flag({
+    name: "new-plugin",
+    value: "NAME",
+    description: "write a plugin to begin with, and its test, into the home",
+    run: async (name, ctx) => (await import("./scaffold.ts")).create(String(name), ctx),
+  });
+  zz.flag({
+    name: "functions",
+    value: "CODE|FILE",
+    many: true,
+    description: "make each exported TypeScript function a tool, for this run",
+    set: async (given) => (await import("./functions.ts")).addFunctions(zz, String(given)),
+  });
+  zz.command({
+    name: "plugin",
+    usage: "new NAME | check NAME|FILE",
+    description: "write a plugin to begin with; check one by its types",
+    group: "settings",
+    complete,
+    run: obey,
+  });
+  writer(zz, checker);
+  watchTypes(zz, checker);
+
+  async function obey(rest: string, ctx: Ctx): Promise<void> {
+    const [verb, ...words] = rest.trim().split(/\s+/);
+    const what = words.join(" ");
+    if (verb === "new" && what) return ctx.note((await (await import("./scaffold.ts")).create(what, ctx)).text);
+    if (verb !== "check" || !what)
+      throw wrong(`Cannot obey '/plugin${rest && ` ${rest}`}': /plugin new NAME, or /plugin check NAME|FILE.`);
+    const { fileOf } = await import("./checker.ts");
+    const plugin = ctx.about.plugins.find(({ name }) => name === what);
+    if (plugin?.from === "zz") throw wrong(`Cannot check '${what}': it is zz's own.`);
+    const file = fileOf(plugin?.file ?? what, ctx.root);
+    const problems = await (await checker()).check(file, undefined, ctx.signal);
+    ctx.note((await told(what, file, problems, ctx.root)).text);
+  }
+
+  function complete(typed: string, { about }: Ctx): Choice[] {
+    const verbs = [
+      { name: "new ", description: "write one to begin with" },
+      { name: "check ", description: "by its types" },
+    ];
+    const own = about.plugins.filter(({ from }) => from !== "zz");
+    return [...verbs, ...(typed.startsWith("check ") ? own.map(({ name }) => ({ name: `check ${name}` })) : [])].filter(
+      ({ name }) => name.startsWith(typed),
+    );
+  }
+};
+
+async function told(
+  given: string,
+  file: string,
+  problems: import("./check.ts").Problem[],
+  root: string,
+): Promise<Result> {
+  const { counted, listed } = await import("./checker.ts");
+  const data = { file, problems };
+  if (!problems.length) return { text: `'${given}' is right by its types.`, data };
+  const end = `${counted(problems.length, "error")} in '${given}'.`;
+  return { text: [...listed(problems, root), end].join("\n"), data, failed: true };
+}

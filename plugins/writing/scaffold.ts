@@ -1,0 +1,153 @@
+// A plugin to begin with: a file that works, its test, and what an editor and `node --test` need to find zz from there.
+import fs from "node:fs";
+import path from "node:path";
+import type { Ctx, Result } from "zz";
+import { checkName, diskReason, makeFolder, packageAt, packageFolder, pluginFile, wrong } from "./where.ts";
+
+/** What an import in the home leads to. */
+const LENT = ["zod", "typebox", "@types/node"];
+const TSCONFIG = {
+  compilerOptions: {
+    target: "esnext",
+    module: "preserve",
+    lib: ["esnext"],
+    types: ["node"],
+    strict: true,
+    verbatimModuleSyntax: true,
+    allowImportingTsExtensions: true,
+    skipLibCheck: true,
+    noEmit: true,
+  },
+  include: ["plugins"],
+};
+
+export function create(name: string, ctx: Ctx): Result {
+  const { home } = ctx.about;
+  checkName(CANNOT, name, ctx);
+  const refuse = (reason: string) => wrong(`${CANNOT} '${name}': ${reason}`);
+  const file = pluginFile(home, name);
+  const test = file.replace(/\.ts$/, ".test.ts");
+  const word = name.replaceAll("-", "_");
+  for (const one of [file, test, file.replace(/\.ts$/, "")])
+    if (isThere(one)) throw refuse(`${one} is already there. Edit it, or choose another name.`);
+  const taken =
+    ctx.about.tools.some((tool) => tool.name === word) || ctx.about.commands.some((command) => command.name === name);
+  if (taken) throw refuse("a tool or a command is called so already. Choose another name.");
+  const made: string[] = [];
+  try {
+    write(file, pluginText(name, word));
+    write(test, testText(name, word));
+    if (home !== packageFolder()) helpEditor(home, write, link);
+  } catch (error) {
+    throw refuse(diskReason(error));
+  }
+  const text = [
+    `Plugin '${name}' is made:`,
+    ...made.map((one) => `  ${one}`),
+    "Next:",
+    `  edit ${path.basename(file)}: at the prompt of zz, what you save is live before your next message`,
+    `  zz --check-plugin ${quoted(file)}`,
+    `  node --test ${quoted(test)}`,
+  ].join("\n");
+  return { text, data: { name, file, test, made } };
+
+  function write(at: string, text: string): void {
+    makeFolder(path.dirname(at));
+    fs.writeFileSync(at, text, { flag: "wx" });
+    made.push(at);
+  }
+  function link(at: string, to: string): void {
+    makeFolder(path.dirname(at));
+    fs.symlinkSync(to, at, "junction"); // the kind that Windows lets everybody make
+    made.push(`${at} -> ${to}`);
+  }
+}
+const CANNOT = "Cannot make plugin";
+
+/** Types wherever the home is. What is there stays, but for a link that leads nowhere: zz has moved. */
+function helpEditor(
+  home: string,
+  write: (at: string, text: string) => void,
+  link: (at: string, to: string) => void,
+): void {
+  const config = path.join(home, "tsconfig.json");
+  const { types, ...others } = TSCONFIG.compilerOptions;
+  const options = packageAt("@types/node") ? TSCONFIG.compilerOptions : { ...others, lib: [...others.lib, "dom"] };
+  if (!fs.existsSync(config)) write(config, `${JSON.stringify({ ...TSCONFIG, compilerOptions: options }, null, 2)}\n`);
+  for (const name of ["zz", ...LENT]) {
+    const to = name === "zz" ? packageFolder() : packageAt(name);
+    const at = path.join(home, "node_modules", name);
+    if (!to || fs.existsSync(at)) continue;
+    fs.rmSync(at, { force: true });
+    link(at, to);
+  }
+}
+
+function isThere(file: string): boolean {
+  try {
+    return Boolean(fs.lstatSync(file));
+  } catch {
+    return false;
+  }
+}
+
+const quoted = (file: string): string => (/^[\w./~+-]+$/.test(file) ? file : `'${file.replaceAll("'", `'\\''`)}'`);
+
+const pluginText = (
+  name: string,
+  word: string,
+): string => `// ${name}: a plugin of zz. It begins as a greeter; make it yours.
+import type { Zz } from "zz";
+
+export default (zz: Zz) => {
+  // Plain JSON. It is kept with the conversation, and while you edit this file.
+  const state = zz.state({ greeted: [] as string[] });
+
+  // A tool is for the model: it reads the description, and then what run() returns, or why it threw.
+  zz.tool({
+    name: "${word}",
+    description: "Greet somebody by name.",
+    params: { who: "string whom to greet", loud: "boolean? with more joy" }, // zod, typebox and JSON Schema do as well
+    run: ({ who, loud }) => {
+      state.greeted.push(who);
+      return \`Hello, \${who}\${loud ? "!!!" : "."}\`;
+    },
+  });
+
+  // A command is for you: /${name}
+  zz.command({
+    name: "${name}",
+    description: "whom the model has greeted",
+    run: (_rest, ctx) => ctx.note(state.greeted.join(", ") || "Nobody yet."),
+  });
+
+  // A layer is told to the model, when there is something to tell.
+  zz.layer({
+    name: "${name}",
+    slot: "turn",
+    text: () => (state.greeted.length ? \`Greeted so far: \${state.greeted.join(", ")}.\` : undefined),
+  });
+};
+`;
+
+/** Line by line: esbuild.config.js changes what begins like an import of Node's own. */
+const testText = (name: string, word: string): string =>
+  [
+    `// Run it: node --test ${name}.test.ts`,
+    'import { equal } from "node:assert/strict";',
+    'import { join } from "node:path";',
+    'import { test } from "node:test";',
+    `import { harness } from "zz/test";
+
+test("the model greets", async () => {
+  const zz = await harness({
+    plugins: [join(import.meta.dirname, "${name}.ts")],
+    script: [{ call: ["${word}", { who: "Ada" }] }, "Done."], // what the model does, request by request
+  });
+  const { text, results } = await zz.ask("Greet Ada.");
+  equal(results[0]?.text, "Hello, Ada.");
+  equal(text, "Done.");
+  await zz.close();
+});
+`,
+  ].join("\n");

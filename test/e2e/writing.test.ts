@@ -1,0 +1,96 @@
+// Plugins that come while zz runs: from the model, asked for once and used at once; and what their types say meanwhile.
+import { equal, match, ok } from "node:assert/strict";
+import { existsSync, mkdirSync, readFileSync, renameSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { call, say } from "../fake/openai.ts";
+import { place } from "../run.ts";
+import { KEY } from "../terminal.ts";
+import { repl } from "./sitting.ts";
+
+const lamp = (rest: string) => `import type { Zz } from "zz";
+export default (zz: Zz) => zz.tool({ name: "lamp", description: "The lamp.", ${rest} });
+`;
+const ON = lamp('run: () => "on"');
+
+test("The model writes a plugin: it is shown in full, asked for once, used in the same turn, undone", async (t) => {
+  const script = [call(["write_plugin", { name: "lamp", code: ON }]), call(["lamp", {}]), say("It is on.")];
+  const { where, fake, type, sees, raw, leave } = await repl(t, { script, cols: 120, rows: 40 });
+  type(`light${KEY.enter}`);
+  const shown = await sees("Allow? [y/n/A]");
+  match(shown, /┏ write_plugin requests run access to "plugin lamp"/);
+  match(shown, /┠ it becomes a part of zz and runs with all that you may do/);
+  match(shown, /┃ create .*lamp\.ts, all of it:/);
+  for (const line of ON.trimEnd().split("\n")) ok(shown.includes(`┃ ${line}`), shown);
+  const file = join(where.home, "plugins", "lamp.ts");
+  equal(existsSync(file), false, "nothing is written before the answer");
+  const started = performance.now();
+  type("y");
+  await sees("It is on.");
+  t.diagnostic(`from yes to its answer: ${Math.round(performance.now() - started)} ms`);
+  equal(readFileSync(file, "utf8"), ON);
+  equal(fake.requests[2]!.body.messages.at(-1).content, "on");
+  equal(raw().split("Allow?").length, 2, "asked once");
+  await sees(/›$/);
+  type(`/undo${KEY.enter}`);
+  await sees("Undone: created");
+  equal(existsSync(file), false);
+  await leave();
+});
+
+test("What replaces a plugin is shown as a diff, and a no leaves it as it was", async (t) => {
+  const where = place();
+  const file = join(where.home, "plugins", "lamp.ts");
+  mkdirSync(join(where.home, "plugins"), { recursive: true });
+  writeFileSync(file, ON);
+  const script = [call(["write_plugin", { name: "lamp", code: ON.replace('"on"', '"off"') }]), say("As you like.")];
+  const { type, sees, leave } = await repl(t, { where, script, cols: 120, rows: 40 });
+  type(`light${KEY.enter}`);
+  const shown = await sees("Allow? [y/n/A]");
+  match(shown, /┃ edit .*[\s\S]*┃ -export default .*"on"[\s\S]*┃ \+export default .*"off"/);
+  type("n");
+  await sees("Why not?");
+  type(KEY.enter);
+  await sees("As you like.");
+  equal(readFileSync(file, "utf8"), ON);
+  await leave();
+});
+
+test("A plugin whose types do not fit is loaded all the same, and told once for each version of it", async (t) => {
+  const { where, type, sees, raw, leave, say } = await repl(t, { cols: 120, rows: 40 });
+  const save = (text: string) => {
+    const [made, file] = [join(where.cwd, "lamp.ts"), join(where.home, "plugins", "lamp.ts")];
+    mkdirSync(join(where.home, "plugins"), { recursive: true });
+    writeFileSync(made, text);
+    utimesSync(made, 1_000_000_000, 1_000_000_000);
+    renameSync(made, file);
+  };
+  save(lamp("run: () => 1"));
+  await say("one", "Plugin 'lamp' loaded in");
+  const shown = await sees("its types do not fit");
+  match(shown, /lamp\.ts:2:\d+: Type 'number' is not assignable to type 'Awaitable<string \| Result>'/);
+  save(lamp("run: () => 1")); // the same version again
+  await sees("Plugin 'lamp' reloaded in");
+  type(`/plugin check lamp${KEY.enter}`);
+  await sees("1 error in 'lamp'.");
+  equal(raw().split("its types do not fit").length, 2, "told once");
+  save(`export default (zz) => zz.tool({ name: "lamp", description: "d", run: () => "on" });\n`); // only untyped
+  await say("two", /reloaded in[\s\S]*Plugin 'lamp' reloaded in/);
+  type(`/plugin check lamp${KEY.enter}`);
+  await sees("Parameter 'zz' implicitly has an 'any' type.");
+  equal(raw().split("its types do not fit").length, 2);
+  await leave();
+});
+
+test("/plugin new makes one that is live before the next message", async (t) => {
+  const { type, sees, say, leave } = await repl(t, { cols: 120, rows: 40 });
+  type(`/plugin new lamp${KEY.enter}`);
+  await sees("Plugin 'lamp' is made:");
+  await sees(/›$/);
+  await say("/lamp", "Nobody yet.");
+  type(`/plugin new lamp${KEY.enter}`);
+  await sees("is already there");
+  type(`/plugin chek lamp${KEY.enter}`);
+  await sees("Cannot obey '/plugin chek lamp'");
+  await leave();
+});

@@ -1,0 +1,481 @@
+// Plugins are checked, begun, written by the model; functions become tools for one run.
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { fakeOpenAI, call as makes, say } from "./fake/openai.ts";
+import { type How, type Place, place, ROOT, zz } from "./run.ts";
+
+const HEAD = 'import type { Zz } from "zz";\n';
+const plugin = (body: string) => `${HEAD}export default (zz: Zz) => ${body};\n`;
+const tool = (rest: string) => plugin(`zz.tool({ name: "lamp", description: "The lamp.", ${rest} })`);
+const LAMP = tool('run: () => "on"');
+
+function put(where: Place, name: string, text: string, at: "cwd" | "home" = "cwd"): string {
+  const file = join(where[at], name);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+  return file;
+}
+
+async function check(text: string, name = "a.ts", more: Record<string, string> = {}) {
+  const where = place();
+  for (const [other, its] of Object.entries(more)) put(where, other, its);
+  put(where, name, text);
+  return zz(where, ["--check-plugin", name]);
+}
+
+const RIGHT: [what: string, code: string][] = [
+  ["the five lines of the README", tool("run: () => new Date().toISOString()")],
+  [
+    "the shorthand",
+    tool(
+      'params: { city: "string", n: "number?", tags: "string[]" }, run: ({ city, n = 1, tags }) => city.at(n) + tags.join()',
+    ),
+  ],
+  ["zod", `import { z } from "zod";\n${tool("params: z.object({ n: z.number() }), run: ({ n }) => n.toFixed()")}`],
+  [
+    "typebox",
+    `import Type from "typebox";\n${tool("params: Type.Object({ n: Type.Number() }), run: ({ n }) => n.toFixed()")}`,
+  ],
+  [
+    "JSON Schema",
+    tool(
+      'params: { type: "object", properties: { n: { type: "number" } }, required: ["n"] }, run: ({ n }) => n.toFixed()',
+    ),
+  ],
+  [
+    "Node's modules and globals",
+    `import fs from "node:fs";\n${tool('run: () => fs.readFileSync("x", "utf8") + process.pid + Buffer.from("a")')}`,
+  ],
+  [
+    "settings of its own",
+    `${HEAD}export const defaults = { unit: "C" };\nexport default (zz: Zz<typeof defaults>) => zz.config.unit.length > 9 && zz.defer(() => {});\n`,
+  ],
+  [
+    "its own files",
+    `import { word } from "./word.ts";
+${tool("run: () => word.trim()")}`,
+  ],
+  [
+    "a test of it",
+    `import { harness } from "zz/test";
+export default async () => { await (await harness()).close(); };
+`,
+  ],
+  ["Windows' line ends", LAMP.replaceAll("\n", "\r\n")],
+  [
+    "a promise that is let go on purpose",
+    plugin(
+      'zz.command({ name: "x", description: "d", run: (_, { call }) => { void call("now", {}); call("now", {}).catch(() => {}); } })',
+    ),
+  ],
+];
+
+/** Rows are checked together, as files that one plugin imports: that takes no longer than one. */
+async function checkRows(rows: (readonly [string, string, ...unknown[]])[]) {
+  const files = Object.fromEntries(rows.map(([, code], i) => [`row${i}.ts`, code]));
+  const all = rows.map((_, i) => `import "./row${i}.ts";\n`).join("") + LAMP;
+  return check(all, "a.ts", { ...files, "word.ts": 'export const word = "on";' });
+}
+
+let right: ReturnType<typeof check> | undefined;
+for (const [i, [what]] of RIGHT.entries())
+  test(`--check-plugin takes ${what}`, async () => {
+    const ran = await (right ??= checkRows(RIGHT));
+    ok(!ran.stderr.includes(`row${i}.ts`), ran.stderr);
+    deepEqual([ran.stdout, ran.code], ["'a.ts' is right by its types.\n", 0]);
+  });
+
+const WRONG: [what: string, code: string, message: RegExp][] = [
+  [
+    "a misspelt field",
+    LAMP.replace("description", "descripton"),
+    /^a\.ts:2:\d+: .*'descripton' does not exist in type 'Tool<.*Did you mean to write 'description'\?$/m,
+  ],
+  [
+    "a wrong slot",
+    plugin('zz.layer({ name: "l", slot: "rule", text: "x" })'),
+    /^a\.ts:2:\d+: Type '"rule"' is not assignable to .*Did you mean '"rules"'\?$/m,
+  ],
+  ["a wrong event", plugin('zz.on("startd", () => {})'), /^a\.ts:2:\d+: Argument of type '"startd"'/m],
+  [
+    "a missing await",
+    tool('run: (_, { files }) => { const file = files.read("x"); return file.text; }'),
+    /Property 'text' does not exist on type 'Promise<FileRead>'\. Did you forget to use 'await'\?$/m,
+  ],
+  [
+    "a promise that nobody waits for",
+    tool('changes: true, run: (_, { files }) => { files.write("x", "y"); return "done"; }'),
+    /^a\.ts:2:\d+: Nobody waits for this promise\./m,
+  ],
+  [
+    "a wrong argument",
+    tool('run: async (_, { files }) => { await files.write("x", 1); return "done"; }'),
+    /Argument of type 'number' is not assignable to parameter of type 'string | Uint8Array/,
+  ],
+  [
+    "a run that gives a number",
+    tool("run: () => 1"),
+    /^a\.ts:2:\d+: Type 'number' is not assignable to type 'Awaitable<string | Result>'\.$/m,
+  ],
+  [
+    "a parameter of zod's that is not there",
+    `import { z } from "zod";\n${tool("params: z.object({ n: z.number() }), run: ({ m }) => m")}`,
+    /^a\.ts:3:\d+: Property 'm' does not exist/m,
+  ],
+  [
+    "a parameter of the shorthand's that is misused",
+    tool('params: { n: "number" }, run: ({ n }) => n.trim()'),
+    /Property 'trim' does not exist on type 'number'/,
+  ],
+  [
+    "a misspelt type in the shorthand",
+    tool('params: { n: "numbr" }, run: () => ""'),
+    /'numbr' is no type of a parameter/,
+  ],
+  [
+    "two tools of one name",
+    plugin(
+      '{ zz.tool({ name: "x", description: "", run: () => "" }); zz.tool({ name: "x", description: "", run: () => "" }) }',
+    ),
+    /^a\.ts:2:\d+: There is a tool 'x' in this file already\.$/m,
+  ],
+  ["a name that providers refuse", LAMP.replace('"lamp"', '"my lamp"'), /A tool cannot be called 'my lamp'/],
+  [
+    "a type that is imported like a value",
+    LAMP.replace("import type", "import"),
+    /^a\.ts:1:10: 'Zz' is a type and must be imported using a type-only import/m,
+  ],
+  ["a torn line", LAMP.replace("run:", "run"), /^a\.ts:2:\d+: .*expected\.$/m],
+  ["an import of nothing", `import "./gone.ts";\n${LAMP}`, /^a\.ts:1:8: .*'\.\/gone\.ts'/m],
+];
+let wrong: ReturnType<typeof check> | undefined;
+for (const [i, [what, , message]] of WRONG.entries())
+  test(`--check-plugin finds ${what}`, async () => {
+    const ran = await (wrong ??= checkRows(WRONG));
+    const own = ran.stderr.split("\n").filter((line) => line.startsWith(`row${i}.ts:`));
+    match(own.join("\n").replaceAll(`row${i}.ts`, "a.ts"), message);
+    deepEqual([ran.stdout, ran.code], ["", 1]);
+  });
+
+for (const [what, code, message] of [
+  [
+    "no default export",
+    LAMP.replace("export default", "export const it ="),
+    /^a\.ts:1:1: The plugin has no default export to call\./m,
+  ],
+  [
+    "a default export that is no function",
+    `${HEAD}export default { name: "x" };\n`,
+    /^a\.ts:2:16: The default export cannot be called with zz\. Type/m,
+  ],
+] as [string, string, RegExp][])
+  test(`--check-plugin finds ${what}`, async () => {
+    const ran = await check(code);
+    match(ran.stderr, message);
+    match(ran.stderr, /^1 error in 'a\.ts'\.$/m);
+    deepEqual([ran.stdout, ran.code], ["", 1]);
+  });
+
+test("--check-plugin finds what is wrong in a file that the plugin imports, and tells --json", async () => {
+  const ran = await check(`import { word } from "./word.ts";\n${tool("run: () => word")}`, "a.ts", {
+    "word.ts": "export const word: string = 1;",
+  });
+  match(ran.stderr, /^word\.ts:1:14: Type 'number' is not assignable to type 'string'\.$/m);
+  const where = place();
+  const file = put(where, "a.ts", LAMP);
+  const told = await zz(where, ["--check-plugin", "a.ts", "--json"]);
+  deepEqual(JSON.parse(told.stdout), { file, problems: [] });
+});
+
+for (const [name, reason] of [
+  ["gone.ts", "no such file. Check the path."],
+  [".", "it is a folder without an index.ts. Name a file."],
+  ["a.txt", "it is not TypeScript. Name a file that ends in .ts."],
+  ["big.ts", "1048577 bytes are too many for a plugin. Split it."],
+] as const)
+  test(`--check-plugin refuses ${name}`, async () => {
+    const where = place();
+    put(where, "a.txt", "x");
+    put(where, "big.ts", "/".repeat(1024 * 1024 + 1));
+    const ran = await zz(where, ["--check-plugin", name]);
+    deepEqual([ran.stderr, ran.code], [`Cannot check '${name}': ${reason}\n`, 2]);
+  });
+
+test("--check-plugin checks a folder's index, and one of zz's own from source", async () => {
+  const where = place();
+  put(where, "lamp/index.ts", LAMP);
+  equal((await zz(where, ["--check-plugin", "lamp"])).stdout, "'lamp' is right by its types.\n");
+  equal((await zz(where, ["--check-plugin", join(ROOT, "plugins", "git")], { way: "node" })).code, 0);
+});
+
+test("--new-plugin writes one that works, is right by its types, and passes its own test", async () => {
+  const where = place();
+  const ran = await zz(where, ["--new-plugin", "my-greeter"]);
+  const [file, own] = ["my-greeter.ts", "my-greeter.test.ts"].map((name) => join(where.home, "plugins", name));
+  ok(ran.stdout.includes(`  ${file}\n  ${own}\n`), ran.stdout);
+  equal((await zz(where, ["--check-plugin", file!])).code, 0);
+  equal((await zz(where, ["--check-plugin", own!])).code, 0);
+  equal((await zz(where, ["--call", "my_greeter", '{"who":"Bo","loud":true}'])).stdout, "Hello, Bo!!!\n");
+  const node = { encoding: "utf8", cwd: where.cwd, env: { ...process.env, NODE_TEST_CONTEXT: undefined } } as const;
+  match(execFileSync(process.execPath, ["--test", own!], node), /pass 1/);
+  execFileSync(join(ROOT, "node_modules", ".bin", "tsc"), ["-p", where.home], node); // as an editor sees it
+  const again = await zz(where, ["--new-plugin", "my-greeter"]);
+  deepEqual(
+    [again.stderr, again.code],
+    [`Cannot make plugin 'my-greeter': ${file} is already there. Edit it, or choose another name.\n`, 2],
+  );
+});
+
+test("--new-plugin leaves what is there, and mends a link that leads nowhere", async () => {
+  const where = place();
+  put(where, "tsconfig.json", "{}", "home");
+  put(where, "node_modules/zod/mine", "", "home");
+  symlinkSync("/nowhere", join(where.home, "node_modules", "zz"));
+  const ran = await zz(where, ["--new-plugin", "lamp"]);
+  equal(readFileSync(join(where.home, "tsconfig.json"), "utf8"), "{}");
+  deepEqual(readdirSync(join(where.home, "node_modules", "zod")), ["mine"]);
+  ok(existsSync(join(where.home, "node_modules", "zz", "package.json")), ran.stdout);
+  ok(!ran.stdout.includes("tsconfig.json"));
+});
+
+for (const [name, reason] of [
+  ["../x", /a name begins with a letter/],
+  ["a/b", /a name begins with a letter/],
+  ["läm", /a name begins with a letter/],
+  ["1a", /a name begins with a letter/],
+  ["a".repeat(65), /at most 64/],
+  ["index", /the name has a meaning of its own/],
+  ["models", /the name has a meaning of its own/],
+  ["Git", /one of zz's own plugins is called so/],
+  ["grep", /a tool or a command is called so already/],
+] as const) {
+  test(`A plugin cannot be made with the name '${name.slice(0, 9)}'`, async () => {
+    const where = place();
+    const ran = await zz(where, ["--new-plugin", name]);
+    match(ran.stderr, new RegExp(`^Cannot make plugin '${name}': .*${reason.source}`));
+    equal(ran.code, 2);
+    ok(!existsSync(where.home) || !existsSync(join(where.home, "plugins")));
+  });
+}
+
+test("--new-plugin says where nothing can be written", async () => {
+  const where = place();
+  writeFileSync(join(where.cwd, "home"), "a file");
+  const ran = await zz(where, ["--new-plugin", "lamp", "--home", "home"]);
+  match(ran.stderr, /^Cannot make plugin 'lamp': .*Name another home with --home, or mend that\.\n$/);
+});
+
+const write = (where: Place, name: string, code: string, flags: string[] = ["-A"], how: How = {}) =>
+  zz(where, ["--call", "write_plugin", JSON.stringify({ name, code }), ...flags], how);
+const inHome = (where: Place) =>
+  existsSync(join(where.home, "plugins")) ? readdirSync(join(where.home, "plugins")) : [];
+
+test("write_plugin adds a tool that the model has in the next round of the same turn, and /undo takes it back", async () => {
+  const where = place();
+  const fake = await fakeOpenAI([
+    makes(["write_plugin", { name: "lamp", code: LAMP }]),
+    makes(["lamp", {}]),
+    say("Done."),
+  ]);
+  const model = ["-m", "openai/m", "--base-url", fake.url, "--key", "x"];
+  const ran = await zz(where, [...model, "-A", "light"]);
+  await fake.close();
+  equal(ran.stdout, "Done.\n", ran.stderr);
+  const told = (at: number) => fake.requests[at]!.body.messages.at(-1).content;
+  const file = join(where.home, "plugins", "lamp.ts");
+  equal(told(1), `Wrote ${file}. It is in force, and adds the tool lamp.`);
+  equal(told(2), "on");
+  ok(fake.requests[1]!.body.tools.some((one: any) => one.function.name === "lamp"));
+  deepEqual(inHome(where), ["lamp.ts"]);
+  equal((await zz(where, ["--call", "lamp"])).stdout, "on\n");
+  equal((await zz(where, ["--undo"])).stdout, `Undone: created ${file}.\n`);
+  equal(existsSync(file), false);
+});
+
+test("write_plugin replaces a plugin of the home, also one that was loaded at the start", async () => {
+  const where = place();
+  put(where, "plugins/lamp.ts", LAMP, "home");
+  const other = LAMP.replace("lamp", "torch").replace('"on"', '"lit"');
+  const fake = await fakeOpenAI([
+    makes(["write_plugin", { name: "lamp", code: other }]),
+    makes(["torch", {}]),
+    say("Done."),
+  ]);
+  await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "-A", "light"]);
+  await fake.close();
+  match(fake.requests[1]!.body.messages.at(-1).content, /It is in force, and adds the tool torch\.$/);
+  equal(fake.requests[2]!.body.messages.at(-1).content, "lit");
+});
+
+for (const [what, code, reason] of [
+  [
+    "whose types do not fit",
+    tool("run: () => 1"),
+    /its types do not fit, and nothing was written\. Mend it and call again:\nlamp\.ts:2:\d+: Type 'number'/,
+  ],
+  ["that is torn", LAMP.replace("run:", "run"), /lamp\.ts:2:\d+: .*expected\.\n/],
+  ["that throws", plugin('{ throw new Error("no luck"); }'), /nothing was written: .*lamp\.ts:2: no luck\. Mend it/],
+  ["that fails a moment later", plugin('{ setTimeout(() => { throw new Error("no luck"); }, 5); }'), /no luck/],
+  ["that ends the process", plugin("{ process.exit(0); }"), /it ended the process \(process\.exit\)\./],
+  ["that crashes", plugin("{ process.abort(); }"), /the process that tried it ended \(SIGABRT\)/],
+  [
+    "that takes another's name",
+    LAMP.replace('"lamp"', '"git_status"'),
+    /tool 'git_status' is already there, from 'git'/,
+  ],
+  [
+    "that takes the name of another in the home",
+    LAMP.replace('"lamp"', '"torch"'),
+    /with it another one fails\. .*tool 'torch' is already there, from 'lamp'/,
+  ],
+  ["that is empty", " \n", /its code is empty/],
+  ["of 110,000 characters", "// x\n".repeat(22_000), /110000 characters are too many \(100000\)/],
+  ["with a line that nobody can read", `${LAMP}//${"x".repeat(4_000)}`, /line 3 has more than 4000 characters/],
+  ["with control characters", `${LAMP}//\x1b[2J`, /it holds control characters/],
+] as [string, string, RegExp][])
+  test(`write_plugin refuses one ${what}, and leaves nothing behind`, async () => {
+    const where = place();
+    put(where, "plugins/torch.ts", LAMP.replace("lamp", "torch"), "home");
+    const calls = [makes(["write_plugin", { name: "lamp", code }]), say("Sorry.")];
+    const fake = await fakeOpenAI(calls);
+    const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "-A", "go"]);
+    await fake.close();
+    match(fake.requests[1]!.body.messages.at(-1).content, reason);
+    deepEqual([ran.code, inHome(where)], [0, ["torch.ts"]]);
+  });
+
+test("write_plugin gives a plugin that never ends its loading up after 10 s", async () => {
+  const where = place();
+  const ran = await write(where, "lamp", plugin("{ for (;;); }"));
+  match(ran.stderr, /loading it took longer than 10 s\. Move slow work into the tool\./);
+  ok(ran.ms < 20_000, `${ran.ms} ms`);
+  deepEqual([ran.code, inHome(where)], [1, []]);
+});
+
+for (const [flags, code] of [
+  [[], 4],
+  [["--allow-write"], 4],
+  [["--allow-run=npm"], 4],
+  [["-A", "--deny-run=plugin lamp"], 4],
+  [["--allow-run"], 4],
+  [["-A"], 0],
+  [["--allow-run=plugin lamp"], 0],
+] as [string[], number][])
+  test(`write_plugin with ${flags.join(" ") || "nothing allowed"} ends with ${code}`, async () => {
+    const where = place();
+    const ran = await write(where, "lamp", LAMP, flags);
+    equal(ran.code, code, ran.stderr);
+    if (!flags.length)
+      equal(
+        ran.stderr,
+        "write_plugin: Refused: requires run access to \"plugin lamp\"; run again with --allow-run='plugin lamp'.\n",
+      );
+    deepEqual(inHome(where), code ? [] : ["lamp.ts"]);
+  });
+
+for (const [name, reason] of [
+  ["git", /one of zz's own plugins is called so/],
+  ["../x", /a name begins with a letter/],
+  ["index", /the name has a meaning of its own/],
+  ["folder", /there is one of that name in .*folder\/index\.ts/],
+] as const)
+  test(`write_plugin refuses the name '${name}'`, async () => {
+    const where = place();
+    put(where, "plugins/folder/index.ts", plugin("{}"), "home");
+    match((await write(where, name, LAMP)).stderr, reason);
+    deepEqual(inHome(where), ["folder"]);
+  });
+
+const CODE = `
+/** Adds two numbers. @param first the one */
+export function addNumbers(first: number, second = 2) { return first + second; }
+`;
+const DAYS = `
+export interface Day {
+  hour: number;
+  /** AM or PM */
+  half?: "am" | "pm";
+}
+export const listDays = async (days: Day[], loud?: boolean, ...names: string[]) => ({ days, loud, names });
+export const COUNT = 3;
+`;
+
+test("--functions makes a tool of each exported function, by its types and its JSDoc", async () => {
+  const where = place();
+  put(where, "days.ts", DAYS);
+  const both = ["--functions", CODE, "--functions", "days.ts"];
+  const tools = JSON.parse((await zz(where, [...both, "--tools", "--json"])).stdout);
+  const own = (name: string) => tools.find((one: any) => one.name === name);
+  deepEqual(own("add_numbers"), {
+    name: "add_numbers",
+    description: "Adds two numbers.",
+    schema: {
+      type: "object",
+      properties: { first: { type: "number", description: "the one" }, second: { type: "number" } },
+      required: ["first"],
+      additionalProperties: false,
+    },
+    owner: "writing",
+  });
+  const day = { hour: { type: "number" }, half: { type: "string", enum: ["am", "pm"], description: "AM or PM" } };
+  deepEqual(own("list_days").schema.properties, {
+    days: {
+      type: "array",
+      items: { type: "object", properties: day, required: ["hour"], additionalProperties: false },
+    },
+    loud: { type: "boolean" },
+    names: { type: "array", items: { type: "string" } },
+  });
+  deepEqual(own("list_days").schema.required, ["days"]);
+  equal((await zz(where, [...both, "--call", "add_numbers", '{"first":1}'])).stdout, "3\n");
+  const args = '{"days":[{"hour":1}],"names":["a","b"]}';
+  equal((await zz(where, [...both, "--call", "list_days", args])).stdout, '{"days":[{"hour":1}],"names":["a","b"]}\n');
+  equal((await zz(where, [...both, "--call", "add_numbers", '{"first":"x"}'])).code, 2);
+  match((await zz(where, [...both, "-T", "add_numbers", "-m", "offline", "--dry-run", "x"])).stdout, /"add_numbers"/);
+});
+
+for (const [what, code, message] of [
+  ["a torn line", "export function f( {", /^Cannot use the functions of '--functions': --functions:1:\d+: .*expected/],
+  [
+    "a parameter without a type",
+    "\nexport function f(x) { return x }",
+    /^Cannot use function 'f' \(--functions:2:1\): its parameter 'x' has no type\./,
+  ],
+  ["a date", "export function f(x: Date) {}", /its parameter 'x' is of type 'Date'\. Use string, number/],
+  ["a function for a parameter", "export function f(x: () => void) {}", /is of type '\(\) => void'/],
+  ["a mixed union", "export function f(x: string | number) {}", /is of type 'string \| number'/],
+  ["null", "export function f(x: string | null) {}", /its parameter 'x' is of type/],
+  ["a generic one", "export function f<T>(x: T) {}", /it is generic/],
+  [
+    "overloads",
+    "export function f(x: string): void; export function f(x: number): void; export function f(x: any) {}",
+    /it has overloads/,
+  ],
+  ["nothing exported", "function f() {}", /it exports none/],
+  [
+    "a name that is taken",
+    'export function readFile() { return "" }',
+    /^Cannot use function 'readFile' of '--functions': tool 'read_file' is already there, from 'read-file'/,
+  ],
+  ["code that throws", 'export function f() {} throw new Error("no luck")', /loading it failed: no luck/],
+  ["a file that is not there", "gone.ts", /^Cannot use the functions of 'gone\.ts': no such file/],
+  ["a folder", ".", /it is a folder\. Name a file\./],
+  ["too much", `export function f() {}//${"x".repeat(100_000)}\n`.repeat(11), /it is too long/],
+] as [string, string, RegExp][])
+  test(`--functions refuses ${what} with exit code 2`, async () => {
+    const where = place();
+    // One argument of a command line takes 128 KB.
+    const given = code.length > 100_000 ? "big.ts" : code;
+    if (given !== code) put(where, given, code);
+    const ran = await zz(where, ["--functions", given, "--tools"]);
+    match(ran.stderr, message);
+    deepEqual([ran.stdout, ran.code], ["", 2]);
+  });
+
+test("A function that fails is a failed call", async () => {
+  const ran = await zz(place(), ["--functions", 'export function f() { throw new Error("no luck") }', "--call", "f"]);
+  deepEqual([ran.stderr, ran.code], ["no luck\n", 1]);
+});

@@ -1963,7 +1963,7 @@ async function repl(core: Core, open: Opening, first: Prompt, atStop: AtStop): P
     await start(core, chat, true, true);
     void learnWindow(core, chat);
     if (!waits) await settleTrust(core, chat);
-    if (waits && !core.options.quiet) keyboard.aside(greeting(chat));
+    if (waits && !core.options.quiet) keyboard.aside(wrapped(greeting(chat)));
     if (!busy && waits && (opened || !helped)) await keyboard.prompt();
   });
   opened.catch(() => keyboard.close()); // nothing to talk to: main says why

@@ -223,6 +223,7 @@ export function openKeyboard(core: Core, { ctxNow, ready, interrupt, leave }: Si
     next,
     put(text) {
       typed.push(text);
+      stdout.write(`${text}\n`);
       wake();
     },
     whole: expanded,

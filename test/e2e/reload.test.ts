@@ -116,3 +116,64 @@ test("/reload says what came of it, and that nothing has changed", async (t) => 
   await say("/reload", "No plugin has changed.");
   await sees(/›$/);
 });
+
+/** A project that brings a lamp. */
+const bringing = (answer: string) => ({
+  where: place(),
+  write: (where: { cwd: string }, text = answer) => {
+    mkdirSync(join(where.cwd, ".zz", "plugins"), { recursive: true });
+    writeFileSync(join(where.cwd, ".zz", "plugins", "lamp.ts"), tool(text));
+  },
+});
+
+test("A project's plugin is asked for at the prompt, shown, loaded, and asked for again when it changes", async (t) => {
+  const { where, write } = bringing("on");
+  write(where);
+  const { sees, say, type, leave } = await repl(t, { where, script, cols: 100, rows: 50 });
+  const question = "Load it? [y]es, [n]o, [s]how it:";
+  await sees(question);
+  type("s");
+  await sees(/--- \.zz\/plugins\/lamp\.ts ---\s+import type \{ Zz \} from "zz";[\s\S]*Load it\?/);
+  type("y");
+  await sees("Plugin 'lamp' loaded");
+  await say("one", "It is on.");
+  write(where, "evil");
+  await sees(/\.zz\/plugins\/lamp\.ts changed since you said yes to it\. What was loaded goes on/);
+  await say("two", /two[\s\S]*It is on\./);
+  type("/trust\r");
+  await sees(/\.zz\/plugins\/lamp\.ts {2}\(new or changed\)[\s\S]*Load it\?/);
+  await sees(/how it:$/);
+  type("y");
+  await sees("Plugin 'lamp' reloaded");
+  await say("three", "It is evil.");
+  await say("/trust no", "Plugin 'lamp' unloaded.");
+  await say("four", "No lamp.");
+  await leave();
+});
+
+test("No means no: nothing of the project is loaded, and the talk goes on", async (t) => {
+  const { where, write } = bringing("on");
+  write(where);
+  const { sees, say, type, leave } = await repl(t, { where, script, cols: 40, rows: 30 });
+  await sees(/Load\s+it\? \[y\]es, \[n\]o, \[s\]how it:$/);
+  type("n");
+  await sees("Left out. /trust asks again.");
+  await say("one", "No lamp.");
+  await leave();
+});
+
+test("A plugin that is saved can be used within 150 ms", async (t) => {
+  const { put, sees, drop } = await sit(t, { "lamp.ts": tool("on") });
+  const times: number[] = [];
+  for (let i = 0; i < 5; i++) {
+    const began = performance.now();
+    put(`lamp${i}.ts`, tool("x").replace('"lamp"', `"lamp_${i}"`));
+    await sees(`Plugin 'lamp${i}' loaded in`);
+    times.push(performance.now() - began);
+    drop(`lamp${i}.ts`);
+    await sees(`Plugin 'lamp${i}' unloaded.`);
+  }
+  const median = times.toSorted((a, b) => a - b)[2]!;
+  t.diagnostic(`from saving to the note that it is loaded: ${times.map((ms) => ms.toFixed(0)).join(", ")} ms`);
+  ok(median < 150, `${median} ms`);
+});

@@ -456,7 +456,7 @@ async function unload(plugin: Loaded): Promise<Reloaded> {
 async function renew(core: Core, found: Loaded, old?: Loaded): Promise<Reloaded> {
   const { disabled, failure, ...rest } = found;
   const isOwn = found.from === "zz";
-  const version = isOwn ? 0 : (old?.version ?? core.versions) + 1;
+  const version = isOwn ? 0 : core.versions + 1;
   const next: Loaded = { ...rest, undo: [], stamps: new Map(), version, ms: 0 };
   const own = await bundle(core);
   const act = () => setUp(core, next, startImport(next, own));
@@ -467,7 +467,7 @@ async function renew(core: Core, found: Loaded, old?: Loaded): Promise<Reloaded>
   if (!stage) {
     const end = /[.!?]$/.test(next.failure!) ? "" : ".";
     const why = was && !was.failure ? `${next.failure}${end} What it was before goes on.` : next.failure!;
-    if (was) Object.assign(was, { stamps: next.stamps, version: next.version, ...(was.failure && { failure: why }) });
+    if (was) Object.assign(was, { stamps: next.stamps, ...(was.failure && { failure: why }) });
     else put(next);
     return { name: next.name, did: "failed", ms, why };
   }

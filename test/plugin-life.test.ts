@@ -1,9 +1,11 @@
 // The life of a plugin: what it may be written in, what is cut off, how it is switched off, how strange its file may be.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
-import { fakeOpenAI, say } from "./fake/openai.ts";
+import { refreshPlugins } from "../kernel/loader.ts";
+import { createZz } from "../zz.ts";
+import { call, fakeOpenAI, say } from "./fake/openai.ts";
 import { place, WAYS, type Way, zz } from "./run.ts";
 
 const tool = (name: string, gives = '"on"', head = "") =>
@@ -180,4 +182,107 @@ test("zz's own plugins can be switched off too: their tools are gone, the rest w
   equal(stderr, "");
   ok(!/^(read_file|git_status) /m.test(stdout));
   match(stdout, /^list_dir /m);
+});
+
+const HOOKS: [name: string, hook: string, stderr: RegExp, result: RegExp][] = [
+  ["on() that throws", `zz.on("called", () => { throw new Error("no eyes"); });`, /^Plugin 'hook' failed on 'called': no eyes$/m, /^on$/],
+  ["on() that hangs", `zz.on("called", () => new Promise(() => {}), 50);`, /^Plugin 'hook' failed on 'called': it took longer than 0\.05 s$/m, /^on$/],
+  ["a wrapper of calls that throws", `zz.wrap("call", () => { throw new Error("Not today."); });`, /^$/, /^Not today\.$/],
+  ["a wrapper of calls that hangs", `zz.wrap("call", () => new Promise(() => {}), "last", 50);`, /^$/, /^Plugin 'hook' was cut off in 'call': it took longer than 0\.05 s\. Its own limit can be raised\.$/],
+  ["a wrapper of calls that hangs after the call", `zz.wrap("call", async (call, next) => { await next(call); return new Promise(() => {}); }, "last", 50);`, /^$/, /^Plugin 'hook' was cut off in 'call'/],
+  ["a wrapper that gives nothing back", `zz.wrap("call", async (call, next) => { await next(call); });`, /^$/, /^Plugin 'hook' gave nothing back in 'call'\. Its wrapper must return what next\(\) gave\.$/],
+  ["a layer that throws", `zz.layer({ name: "l", slot: "rules", text: () => { throw new Error("no words"); } });`, /^Layer 'l' of 'hook' was left out: no words$/m, /^on$/],
+  ["a layer that hangs", `zz.layer({ name: "l", slot: "rules", text: () => new Promise(() => {}) });`, /^Layer 'l' of 'hook' was left out: it took longer than 5 s$/m, /^on$/],
+]; // biome-ignore format: a table
+describe("a hook that fails does not stop the turn", { concurrency: 4 }, () => {
+  for (const [name, hook, stderr, result] of HOOKS)
+    test(name, async () => {
+      const fake = await fakeOpenAI([call(["lamp", {}]), say("Done.")]);
+      try {
+        const { run } = home({ "lamp.ts": tool("lamp"), "hook.ts": `export default (zz) => { ${hook} };` });
+        const ran = await run("--once", "-m", "openai/m", "--base-url", fake.url, "--key", "x", "hi");
+        deepEqual([ran.stdout, ran.code], ["Done.\n", 0]);
+        match(ran.stderr, stderr);
+        match(fake.requests[1]!.body.messages.at(-1).content, result);
+      } finally {
+        await fake.close();
+      }
+    });
+});
+
+test("Loaded, reloaded ten times and unloaded: every registry, listener and timer is as before", async () => {
+  const { where, put } = home({ "stays.ts": tool("stays") });
+  const core = await createZz({ home: where.home, root: where.cwd, save: false });
+  const refresh = () => refreshPlugins(core);
+  const look = () => {
+    const owned = [core.layers, core.configs, core.seers, core.wraps].map((all) =>
+      all.map(({ owner }) => owner).join(),
+    );
+    const named = [core.tools, core.commands, core.providers, core.flags, core.schemas, core.keys, core.states];
+    return {
+      owned,
+      named: named.map((all) => [...all.keys()].sort().join()),
+      plugins: core.plugins.map(({ name, from }) => `${from} ${name}`),
+      trees: [...(globalThis as any)[Symbol.for("zz.trees")].keys()].filter((url: string) => !url.includes("stays")),
+      listeners: process.eventNames().map((name) => `${String(name)} ${process.listenerCount(name)}`),
+      signals: core.plugins.length,
+    };
+  };
+  const all = (n: number) => `import { word } from "./lib/word.ts";
+export const defaults = { n: ${n} };
+export default (zz) => {
+  const kept = zz.state({ n: 0 });
+  zz.tool({ name: "all", description: word, params: { a: "string" }, run: () => "x" });
+  zz.command({ name: "all", description: "d", run: () => {} });
+  zz.layer({ name: "all", slot: "rules", text: "x" });
+  zz.provider({ name: "all", models: async () => [], async *chat() {} });
+  zz.flag({ name: "all", description: "d" });
+  zz.key({ name: "f9", description: "d", press: () => {} });
+  zz.on("called", () => {});
+  for (const step of ["line", "request", "call", "preview", "render", "prompt"]) zz.wrap(step, (input, next) => next(input));
+  const hear = () => {};
+  process.on("SIGUSR2", hear);
+  zz.defer(() => process.off("SIGUSR2", hear));
+  const timer = setInterval(() => {}, 60_000);
+  zz.signal.addEventListener("abort", () => clearInterval(timer));
+};
+`;
+  const before = look();
+  const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+  put("lib/word.ts", 'export const word = "w";');
+  put("all.ts", all(0));
+  deepEqual(
+    (await refresh()).map(({ did }) => did),
+    ["loaded"],
+  );
+  const loaded = look();
+  ok(loaded.named[0]!.includes("all") && loaded.owned[3] !== before.owned[3], "it was there");
+  const [trees, held] = [loaded.trees.length, timers()];
+  for (let i = 1; i <= 10; i++) {
+    put("all.ts", all(i));
+    deepEqual(
+      (await refresh()).map(({ did }) => did),
+      ["reloaded"],
+    );
+    deepEqual({ ...look(), trees: [] }, { ...loaded, trees: [] });
+  }
+  equal(look().trees.length, trees);
+  equal(timers(), held);
+  put(
+    "all.ts",
+    "export default (zz) => { zz.tool({ name: 'all', description: 'd', run: () => 'x' }); throw new Error('half'); };",
+  );
+  deepEqual(
+    (await refresh()).map(({ did }) => did),
+    ["failed"],
+  );
+  deepEqual({ ...look(), trees: [] }, { ...loaded, trees: [] }, "a broken one changes nothing");
+  rmSync(join(where.home, "plugins", "all.ts"));
+  deepEqual(
+    (await refresh()).map(({ did }) => did),
+    ["unloaded"],
+  );
+  deepEqual(look(), before);
+  equal(timers(), held - 1);
+  await core.dog?.end();
 });

@@ -6,11 +6,14 @@
  * last. The chapters that one can take on trust at first lie in kernel/.
  *
  *    1 Contract   what a plugin sees                       7 Store      kernel/store.ts: sessions, a tree of JSON lines
- *    2 Registry   who owns what; loading                   8 Prompt     layers, in slot order, within budgets
- *    3 Stream     kernel/stream.ts: one whole reply        9 Turn       the loop; kernel/chat.ts: a conversation
- *    4 Phases     what may happen when                    10 Dialogs    one-shot, the readline loop; kernel/keyboard.ts
- *    5 Gate       kernel/gate.ts: what a tool may touch   11 Main       flags, wiring, exit code; kernel/settings.ts
+ *    2 Registry   who owns what; kernel/loader.ts: loading  8 Prompt     layers, in slot order, within budgets
+ *    3 Stream     kernel/stream.ts: one whole reply          9 Turn       the loop; kernel/chat.ts: a conversation
+ *    4 Phases     what may happen when                      10 Dialogs    one-shot, the readline loop; kernel/keyboard.ts
+ *    5 Gate       kernel/gate.ts: what a tool may touch     11 Main       flags, wiring, exit code; kernel/settings.ts
  *    6 Files      kernel/files.ts: the only way to the disk
+ *
+ * Beside them: kernel/trust.ts (what a project brings), kernel/script.ts (zz --run, and zz in your program), kernel/test.ts
+ * (a kit to test plugins with).
  *
  * Deliberately not here: tools, providers, how things look. Nothing at module level but constants.
  */
@@ -2379,9 +2382,11 @@ function optionsOf(cli: Cli): Options & { home: string } {
   for (const name of ["model", "session", "base-url", "home", "config", "cwd"])
     if (one(cli, name) === "") throw usage(`Flag --${name} has an empty value. Give it one, or leave it out.`);
   const home = one(cli, "home") ? path.resolve(one(cli, "home")!) : homeFolder();
+  const root = tryTo(() => fs.realpathSync(".")); // createZz() tells of a folder that is gone
+  const trusted = root !== undefined && !has("no-plugins") && broughtBy({ root, home })?.given;
   return {
     home,
-    ...settings(home, one(cli, "config"), !has("no-plugins") && broughtBy({ root: process.cwd(), home })?.given),
+    ...settings(home, one(cli, "config"), trusted),
     ...(one(cli, "config") && { config: path.resolve(one(cli, "config")!) }),
     plugins: all(cli, "plugin"),
     own: !has("no-plugins"),

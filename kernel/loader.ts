@@ -550,7 +550,7 @@ function handle(
       unload.controller ??= new AbortController(); // most never ask for it
       return unload.controller.signal;
     },
-    fetch: (url, init) => request(core, url, init),
+    fetch: (url, init) => request(core, url, init, plugin.from === "zz" || provides()),
     defer: (cleanup) => void plugin.undo.push(cleanup),
     state: (initial) => {
       const had = core.states.get(owner)?.live ?? {}; // it outlives a version of the plugin
@@ -595,6 +595,9 @@ function handle(
     },
   };
 
+  function provides(): boolean {
+    return [...core.providers.values()].some((provider) => provider.owner === owner);
+  }
   function one<T extends { name: string }>(kind: keyof typeof SHAPES, all: Map<string, Owned<T>>, value: T): void {
     const { name } = value;
     if (plugin.from !== "zz") shaped(kind, value);

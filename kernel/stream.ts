@@ -189,19 +189,20 @@ function isQuoted(before: string): boolean {
   return before.split("```").length % 2 === 0 || line.split("`").length % 2 === 0;
 }
 
-/** Requests of providers: what goes wrong on the way, and answers that are not 2xx, become sentences with the server's own words. */
-export async function request(core: Core, url: string, init: HttpRequest = {}): Promise<HttpAnswer> {
+/** What goes wrong on the way, and answers that are not 2xx, become sentences with the server's own words; of a provider's, with the flag that may help. */
+export async function request(core: Core, url: string, init: HttpRequest = {}, isModels = true): Promise<HttpAnswer> {
   if (core.options.dry) {
     const body = typeof init.body === "string" ? JSON.parse(init.body) : undefined;
     throw fault(`Nothing is sent to '${url}' in a dry run.`, body?.messages ? { dry: body } : {});
   }
-  if (!URL.canParse(url)) throw usage(`Cannot reach '${url}': not a URL. Check --base-url.`);
+  const check = isModels ? "--base-url" : "the address";
+  if (!URL.canParse(url)) throw usage(`Cannot reach '${url}': not a URL. Check ${check}.`);
   const { host } = new URL(url);
   const response = await send(url, init).catch((error) => {
-    throw init.signal?.aborted || error.exit ? error : networkFault(error, host);
+    throw init.signal?.aborted || error.exit ? error : networkFault(error, host, check);
   });
   if (response.ok) return response;
-  const failed = answerFault(`${host} answered ${response.status}`, await beginning(response), response);
+  const failed = answerFault(`${host} answered ${response.status}`, await beginning(response), response, isModels);
   const sent = Object.entries(init.headers ?? {}).find(([name]) => /^authorization$/i.test(name))?.[1];
   const key = /Bearer (\S{4,})/.exec(sent ?? "")?.[1];
   if (key) failed.message = failed.message.replaceAll(key, "…"); // some servers repeat it
@@ -232,14 +233,15 @@ const NETWORK: Record<string, string> = {
   ETIMEDOUT: "no answer in time. Try again.",
 };
 
-function networkFault(error: unknown, where: string): Fault {
+function networkFault(error: unknown, where: string, check: string): Fault {
   const { code = "", message } = error as NodeJS.ErrnoException;
-  const why = NETWORK[code] ?? `${message || reason(error)}. Check --base-url and the network.`;
+  const why =
+    NETWORK[code]?.replace("--base-url", check) ?? `${message || reason(error)}. Check ${check} and the network.`;
   return fault(`Cannot reach '${where}': ${why}`, { transient: code !== "" && !/CERT|SSL|TLS|ERR_INVALID/.test(code) });
 }
 
 /** A server's refusal. Its body has one of a dozen shapes (a string, a list, flat, nested); a web page is one too. */
-function answerFault(what: string, body: unknown, response?: HttpAnswer): Fault {
+function answerFault(what: string, body: unknown, response?: HttpAnswer, isModels = true): Fault {
   let parsed: any = typeof body === "string" ? jsonOrText(body) : body;
   if (Array.isArray(parsed)) parsed = parsed[0];
   const inner = parsed?.error ?? parsed?.detail ?? parsed;
@@ -258,7 +260,8 @@ function answerFault(what: string, body: unknown, response?: HttpAnswer): Fault 
       ? !page && !forGood && !/invalid|tool_use_failed|context_length/.test(code)
       : (status >= 500 || [408, 409, 425, 429].includes(status)) && !forGood;
   let hint = "";
-  if (status === 401 || status === 403) hint = " Check the key: --key, or the provider's variable.";
+  if (!isModels) hint = "";
+  else if (status === 401 || status === 403) hint = " Check the key: --key, or the provider's variable.";
   else if (status === 404 || (page && !(status >= 500)))
     hint = " Check --model (zz --models lists what there is) and --base-url, which mostly ends in /v1.";
   const sentence = `${what}: ${words || "no reason given"}`;

@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
 import { refreshPlugins } from "../kernel/loader.ts";
 import { createZz } from "../zz.ts";
+import { serve } from "./fake/http.ts";
 import { call, fakeOpenAI, say } from "./fake/openai.ts";
 import { place, WAYS, type Way, zz } from "./run.ts";
 
@@ -285,4 +286,22 @@ export default (zz) => {
   deepEqual(look(), before);
   equal(timers(), held - 1);
   await core.dog?.end();
+});
+
+test("What a plugin's own request meets is told without the flags that are for models", async () => {
+  const { run } = home({
+    "get.ts": `export default (zz) => zz.tool({ name: "get", description: "d", params: { url: "string" }, run: async ({ url }) => (await zz.fetch(url)).text() });`,
+  });
+  const fake = await serve([{ status: 404, body: ["no such page"] }]);
+  try {
+    const told = async (url: string) => (await run("--call", "get", JSON.stringify({ url }))).stderr;
+    match(await told(fake.url), /^127\.0\.0\.1:\d+ answered 404: no such page\.$/m);
+    match(await told("nowhere"), /^Cannot reach 'nowhere': not a URL\. Check the address\.$/m);
+    match(
+      await told("http://127.0.0.1:9"),
+      /^Cannot reach '127\.0\.0\.1:9': connection refused\. Is the server running there\?$/m,
+    );
+  } finally {
+    await fake.close();
+  }
 });

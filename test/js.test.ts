@@ -1,0 +1,37 @@
+// /js: TypeScript at the prompt.
+import { equal, match } from "node:assert/strict";
+import { test } from "node:test";
+import { place, zz } from "./run.ts";
+
+const js = async (code: string): Promise<string> =>
+  (await zz(place(), ["--model", "offline", "--once", `/js ${code}`])).stderr.trimEnd();
+
+const GIVES: [code: string, shown: string | RegExp][] = [
+  ["1 + 1", "2"],
+  ["'a' + 'b'", "ab"],
+  ["({ a: [1, { b: 2 }] })", "{ a: [ 1, { b: 2 } ] }"],
+  ["await Promise.resolve(3)", "3"],
+  ["const a = 3; return a * 2", "6"],
+  ["const a: number = 3; return a * 2", "6"],
+  ["(x => x as number)(4)", "4"],
+  ["(<T,>(x: T) => x)(5)", "5"],
+  ["enum A { B = 7 }; return A.B", "7"],
+  ["chat.model", "offline/router"],
+  ["chat.messages.length", "0"],
+  ["(await ctx.call('list_dir', {})).failed", "undefined"],
+  ["typeof zz.tool", "function"],
+  ["'\\x1b[2J'", "␛[2J"],
+  ["null", "null"],
+  ["undefined", "undefined"],
+  ["foo.bar", "Cannot evaluate that: ReferenceError: foo is not defined"],
+  ["throw new Error('no')", "Cannot evaluate that: Error: no"],
+  ["throw 'words'", "Cannot evaluate that: 'words'"],
+  ["1 +", /^Cannot evaluate that: SyntaxError: /],
+  ["", "Cannot evaluate nothing: /js chat.messages.length"],
+];
+for (const [code, shown] of GIVES)
+  test(`/js ${code}`, async () => {
+    const told = await js(code);
+    if (typeof shown === "string") equal(told, shown);
+    else match(told, shown);
+  });

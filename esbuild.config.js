@@ -135,6 +135,7 @@ await build({
   define: { __filename: "import.meta.filename", __dirname: "import.meta.dirname" },
   banner: { js: 'const require = process.getBuiltinModule("node:module").createRequire(import.meta.url);' },
 });
+writeFileSync("dist/plugins.json", JSON.stringify(names)); // what is zz's own, for a checkout that runs from source
 // The shell's grammar and what runs it: an installed zz has neither package.
 const { resolve } = createRequire(import.meta.url);
 for (const name of ["web-tree-sitter", "tree-sitter-bash"])

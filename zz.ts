@@ -1960,14 +1960,14 @@ async function repl(core: Core, open: Opening, first: Prompt, atStop: AtStop): P
   if (waits) await keyboard.prompt();
   const opened = open().then(async (opened) => {
     const helped = Boolean(core.ask && core.commands.has("setup") && waits);
-    if (!opened && helped) keyboard.put("/setup");
-    else if (core.ask && waits && isUntrusted(core)) keyboard.put("/trust");
     chat = opened ?? (await openOffline(core, helped));
     await start(core, chat, true, true);
     void learnWindow(core, chat);
     if (!waits) await settleTrust(core, chat);
     if (waits && !core.options.quiet) keyboard.aside(wrapped(greeting(chat)));
     if (!busy && waits && (opened || !helped)) await keyboard.prompt();
+    if (!opened && helped) keyboard.put("/setup");
+    else if (core.ask && waits && isUntrusted(core)) keyboard.put("/trust");
   });
   opened.catch(() => keyboard.close()); // nothing to talk to: main says why
   const watch = watchPlugins(core, () => void (busy || renewPlugins()));

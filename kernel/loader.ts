@@ -96,11 +96,17 @@ const bundle = async ({ options }: Core): Promise<Record<string, unknown>> =>
 /** All there is; the settings say which of them to leave out. */
 function findPlugins(core: Core, bundled: object): Loaded[] {
   const named = Object.keys(bundled).map((name) => ({ ...pluginAt(path.join(SELF, "plugins.js"), "zz"), name }));
-  const own = core.options.bare || BUILT ? named : pluginsIn(path.join(SELF, "plugins"), "zz");
+  const own = core.options.bare || BUILT ? named : zzsIn(path.join(SELF, "plugins"));
   const found = [...own, ...othersThan(core, own)];
   const { disabled = [] } = core.options.settings;
   for (const plugin of found) if (disabled.includes(plugin.name)) plugin.disabled = true;
   return found;
+}
+
+/** A checkout is its own home: what was not there when it was built is the person's. */
+function zzsIn(folder: string): Loaded[] {
+  const built = tryTo(() => JSON.parse(textOf(path.join(PACKAGE, "dist", "plugins.json"))) as string[]);
+  return pluginsIn(folder, "zz").filter(({ name }) => built?.includes(name) ?? true);
 }
 
 /** The person's own: those of the home, of a project that they trust, and those that were named. */
@@ -108,8 +114,7 @@ function othersThan(core: Core, found: Loaded[]): Loaded[] {
   const { root } = core.options;
   const home = path.join(core.options.home, "plugins");
   const others: Loaded[] = [];
-  // A checkout's home is the folder that the built-in plugins were built from: there, only what is new counts.
-  if (core.options.own !== false && home !== path.join(SELF, "plugins")) {
+  if (core.options.own !== false) {
     const seen = new Set(path.dirname(home) === PACKAGE ? found.map((plugin) => plugin.name) : []);
     others.push(...pluginsIn(home, "home").filter((plugin) => !seen.has(plugin.name)));
   }

@@ -370,7 +370,8 @@ export function strangeSettings(core: Core): string[] {
       if (isOwn(name)) return OPEN.includes(name) ? [] : strangeIn(SETTINGS[name]!, given[name], `${name}.`, where);
       all ??= sectionsOf(core);
       const section = all.get(name);
-      const isNobodys = options.own === false || (where && mayCome(core)); // its plugin may come yet
+      const isOff = core.plugins.some((plugin) => plugin.name === name && (plugin.disabled || plugin.failure));
+      const isNobodys = isOff || options.own === false || (where && mayCome(core)); // its plugin may come yet
       if (!section) return isNobodys ? [] : odd(name, [...Object.keys(SETTINGS), ...all.keys()], "", where);
       if (!isObject(given[name])) return [`Cannot use the setting "${name}"${where}: it must be an object.`];
       if (where && !project!.trusted) left.push(...notTaken(name, section, given[name]));

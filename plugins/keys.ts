@@ -12,7 +12,7 @@ export const settings = {
 export default (zz: Zz<typeof defaults>) => {
   zz.key({
     name: "meta+return",
-    description: "begin a new line (also: end a line with \\, or write between three quotes)",
+    description: "begin a new line: Alt+Enter (also: end a line with \\, or write between three quotes)",
     press: (line) => insert(line, "\n"),
   });
   zz.key({

@@ -39,8 +39,9 @@ export default (zz: Zz) => {
     group: "settings",
     complete: (typed, { about }) => choices(typed, about),
     async run(rest, ctx) {
-      const [, verb, name] = /^(enable|disable)\s+(\S+)$/.exec(rest) ?? [];
-      if (name) await switchPlugin(name, verb === "enable", ctx);
+      const [, verb, name] = /^(enable|disable)(?:\s+(\S+))?$/.exec(rest) ?? [];
+      if (verb && !name) ctx.note(`Say which: /plugins ${verb} NAME. /plugins lists them.`);
+      else if (name) await switchPlugin(name, verb === "enable", ctx);
       else ctx.note(rest ? plugin(rest, ctx.about, roomOf()) : plugins(ctx.about, roomOf()));
     },
   });
@@ -139,7 +140,8 @@ function columns(rows: Row[], room: number): string[] {
   return rows.flatMap(([name, text]) => {
     const beside = left > 0 && name.length <= left - 4;
     const lines = wrapped(text, room - Math.max(left, 4)).map((line) => " ".repeat(Math.max(left, 4)) + line);
-    return beside ? [`  ${name}`.padEnd(left) + lines[0]!.slice(left), ...lines.slice(1)] : [`  ${name}`, ...lines];
+    if (beside) return [`  ${name}`.padEnd(left) + lines[0]!.slice(left), ...lines.slice(1)];
+    return [...wrapped(name, room - 6).map((line, i) => (i ? `      ${line}` : `  ${line}`)), ...lines];
   });
 }
 
@@ -216,10 +218,10 @@ function tell(done: Reloaded[], note: Ctx["note"]): void {
 export function plugins({ plugins }: Pick<About, "plugins">, room: number): string {
   const own = plugins.filter(({ from, failure, disabled }) => from === "zz" && !failure && !disabled);
   const others = plugins.filter((plugin) => !own.includes(plugin));
-  const rows = table(others.map((one) => [one.name, one.from, stateOf(one, `failed: ${one.failure}`), one.file]));
+  const rows = table(others.map((one) => [one.name, one.from, stateOf(one, "failed"), one.file]));
   const told = others.flatMap((one, i) => [
     narrow(rows.split("\n")[i]!, room),
-    ...(added(one) ? wrapped(added(one), room - 4).map((line) => `    ${line}`) : []),
+    ...[whyOf(one), added(one)].flatMap((text) => (text ? wrapped(text, room - 4).map((line) => `    ${line}`) : [])),
   ]);
   const ms = own.reduce((sum, plugin) => sum + plugin.ms, 0);
   const names = own.map(({ name }) => name).join(", ");
@@ -229,6 +231,13 @@ export function plugins({ plugins }: Pick<About, "plugins">, room: number): stri
     ...wrapped("/plugins NAME tells what one adds; /plugins disable NAME leaves it out.", room),
   ].join("\n");
 }
+
+/** Its name and file stand in the row above. */
+const whyOf = ({ name, file, failure = "" }: Plugin): string => {
+  const [, line, why] =
+    /^:?(\d*)\)?: (.*)$/s.exec(failure.split(`Cannot load plugin '${name}' (${file}`)[1] ?? "") ?? [];
+  return why ? `${line ? `line ${line}: ` : ""}${why}` : failure;
+};
 
 /** tool lamp; command /lamp, /lamps; 2 wrappers */
 const added = ({ adds }: Plugin): string =>

@@ -26,7 +26,7 @@ export default (zz: Zz) => {
   zz.command({
     name: "add",
     description: "pin files: the model has their present text before it in every turn",
-    usage: "[file…]",
+    usage: "[FILE …]",
     group: "conversation",
     complete: async (typed, { files }) => choices(typed, await files.list()),
     async run(rest, ctx) {
@@ -51,7 +51,7 @@ export default (zz: Zz) => {
   zz.command({
     name: "drop",
     description: "unpin files",
-    usage: "file…|all",
+    usage: "FILE … | all",
     group: "conversation",
     complete: (typed) => choices(typed, [...pinned.files, ...(typed.includes(" ") ? [] : ["all"])]),
     run(rest, { root, note }) {

@@ -288,6 +288,7 @@ for (const [text, adds, reaches] of [
   [`import("./a.ts")`, [], []],
   ["import('./' + a)", [], [/^modules named/]],
   [`new Worker(x); import "worker_threads"`, [], [/^threads/]],
+  [`import "node:sqlite"`, [], [/^SQLite files/]],
   ["process.getBuiltinModule(a)", [], [/^Node's inside/]],
   ["  // eval(x) is not used here\nlet retrieval = 1;", [], []],
 ] as [string, string[], RegExp[]][])
@@ -325,6 +326,8 @@ describe("the program", { concurrency: 2 }, () => {
       await does(where, ["-A", "--install=a.ts", "--json"]);
       deepEqual(Object.keys(lockOf(where)), ["a", "b"]);
       equal(statSync(lockFile(where)).mode & 0o777, 0o600);
+      put(where.cwd, { "a.ts": tool("a", "AA") });
+      match((await does(where, ["-A", "--update=a"])).stderr, /changes +~ a\.ts\n/);
       match((await does(where, ["--uninstall", "a"])).stdout, /^Uninstalled 'a'/);
       equal(readFileSync(lockFile(where), "utf8"), before);
       deepEqual(Object.keys(all(where.home)).sort(), ["plugins.lock.json", "plugins/b.ts"]);

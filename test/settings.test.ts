@@ -253,6 +253,17 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
       deepEqual([code, stderr], [2, why]);
     });
 
+  for (const [what, code, disabled, notes] of [
+    ["is switched off", "export const defaults = { unit: 'C' }; export default () => {};", ["lamp"], /^$/],
+    ["cannot be loaded", "export const defaults = { unit: 'C' };", [], /^Cannot load plugin 'lamp' [^\n]*\n$/],
+  ] as const)
+    test(`The settings of a plugin that ${what} are not unknown`, async () => {
+      const where = having({ lamp: { unit: "F" }, disabled });
+      mkdirSync(join(where.home, "plugins"), { recursive: true });
+      writeFileSync(join(where.home, "plugins", "lamp.js"), code);
+      match((await zz(where, ["--permissions"])).stderr, notes);
+    });
+
   test("A wrong value in the project's file leaves the home's in force", async () => {
     const { value } = await inForce(
       having({ display: { theme: "light" } }, { display: { theme: "drak", stats: false } }),

@@ -4,6 +4,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
+import { harness } from "../kernel/test.ts";
 import { fakeOpenAI, call as makes, say } from "./fake/openai.ts";
 import { type How, type Place, place, ROOT, zz } from "./run.ts";
 
@@ -308,6 +309,13 @@ test("write_plugin replaces a plugin of the home, also one that was loaded at th
   await fake.close();
   match(fake.requests[1]!.body.messages.at(-1).content, /It is in force, and adds the tool torch\.$/);
   equal(fake.requests[2]!.body.messages.at(-1).content, "lit");
+});
+
+test("write_plugin shows of one that is there what differs, under its name", async (t) => {
+  const code = LAMP.replace('"on"', '"lit"');
+  const run = await harness({ own: true, home: { "plugins/lamp.ts": LAMP } }, t);
+  match((await run.call("write_plugin", { name: "lamp", code })).text, /Refused/);
+  match(run.questions[0]!, /^┃ edit \/.*\/plugins\/lamp\.ts, what differs:\n┃ @@ .*\n(┃ [ +-].*\n)+┠/m);
 });
 
 for (const [what, code, reason] of [

@@ -3,7 +3,7 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Choice, Ctx, Kind, Result } from "zz";
 import { checkLoads, PACKAGE } from "./check.ts";
-import { type Fetched, fetched, installPackages, needsOf, type Pinned } from "./fetch.ts";
+import { type Fetched, fetched, installPackages, examples as known, needsOf, type Pinned } from "./fetch.ts";
 import { type Look, lookAt } from "./look.ts";
 import { type About, aboutOf } from "./package.ts";
 import {
@@ -39,6 +39,8 @@ const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
 const LISTED = 8; // names in a line
 const RIGHTS =
   "What it adds and reaches is what its text seems to do; it was not run. It runs with all your rights: the gate asks only for what goes through it.";
+
+export const examples = (): string[] => [...known(PACKAGE).keys()];
 
 export function installed(ctx: Ctx): Choice[] {
   try {
@@ -320,7 +322,7 @@ function changes(
   ];
   const differ = files.flatMap((file) => {
     const [before, after] = [old.files[file], now.get(file)];
-    const near = plain(file.slice(name.length).replace(/^\//, "") || file, 80);
+    const near = plain(file.startsWith(`${name}/`) ? file.slice(name.length + 1) : file, 80);
     return before === after ? [] : [`${!before ? "+" : !after ? "-" : "~"} ${near}`];
   });
   const [from, to] = [versionOf(old), versionOf({ version: version ?? about.version, commit })];

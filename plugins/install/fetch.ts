@@ -201,15 +201,21 @@ function gitFault({ err, code }: Ran, ref = ""): string {
 
 // ── the disk ──
 
-function fromExample(name: string, home: string): Fetched {
+/** Those that zz brings: zz/NAME, and what it is called on the disk. */
+export function examples(home: string): Map<string, string> {
   const folder = path.join(home, "plugins", "examples");
   const names = fs.existsSync(folder)
     ? fs.readdirSync(folder).filter((one) => !/^[._]|\.test\.|\.d\.ts$|\.md$/.test(one))
     : [];
-  const entry = names.find((one) => one.replace(SOURCE_FILE, "") === name);
-  const all = names.map((one) => `zz/${one.replace(SOURCE_FILE, "")}`).join(", ");
+  return new Map(names.map((one) => [`zz/${one.replace(SOURCE_FILE, "")}`, path.join(folder, one)]));
+}
+
+function fromExample(name: string, home: string): Fetched {
+  const known = examples(home);
+  const entry = known.get(`zz/${name}`);
+  const all = [...known.keys()].join(", ");
   if (!entry) throw fault(`there is no such example. ${all ? `There are: ${all}` : "This zz brings none"}`);
-  return { ...read(path.join(folder, entry)), source: "an example that zz brings" };
+  return { ...read(entry), source: "an example that zz brings" };
 }
 
 async function fromPath(file: string): Promise<Fetched> {

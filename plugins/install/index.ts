@@ -30,7 +30,10 @@ export default (zz: Zz) => {
     usage: "[SPEC]",
     description: `install a plugin: ${SPEC}; alone: all of the lock file`,
     group,
-    complete: (typed) => ["zz/", "git+https://", "./"].filter((word) => word.startsWith(typed)),
+    complete: async (typed) =>
+      [...(typed.startsWith("zz/") ? (await acts()).examples() : ["zz/"]), "git+https://", "./"].filter((word) =>
+        word.startsWith(typed),
+      ),
     run: (rest, ctx) => obey(ctx, async () => (await acts()).install(rest || undefined, ctx)),
   });
   zz.command({

@@ -23,9 +23,10 @@ const REACHES: [what: string, signs: RegExp][] = [
     /\bprocess\s*(?:\?\.|\.)\s*env\b|\bprocess\s*\[|\benv\b[^;\n]*\}\s*=\s*process\b/,
   ],
   ["code that is made as it runs (eval)", /\beval\s*\(|\bFunction\s*\(|\.constructor\s*\(/],
-  ["Node's inside (node:vm, module, inspector …)", asks("vm|module|inspector|v8|repl|sqlite|wasi")],
+  ["SQLite files (node:sqlite)", asks("sqlite")],
+  ["Node's inside (node:vm, module, inspector …)", asks("vm|module|inspector|v8|repl|wasi")],
   [
-    "Node's inside (process.binding …)",
+    "Node's inside by its name (process.getBuiltinModule, binding …)",
     /\bprocess\s*\.\s*(?:binding|dlopen|getBuiltinModule|_linkedBinding)\b|\.node["'`]/,
   ],
   [

@@ -65,7 +65,7 @@ export default (zz: Zz) => {
     ];
     const own = about.plugins.filter(({ from }) => from !== "zz");
     return [...verbs, ...(typed.startsWith("check ") ? own.map(({ name }) => ({ name: `check ${name}` })) : [])].filter(
-      ({ name }) => name.startsWith(typed),
+      ({ name }) => name.startsWith(typed) && name !== typed,
     );
   }
 };

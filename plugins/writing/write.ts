@@ -89,7 +89,8 @@ async function shown(name: string, code: string, { about }: Ctx): Promise<string
   if (before === undefined) return `create ${file}, all of it:\n${text.trimEnd()}`;
   const { createTwoFilesPatch } = await import("diff");
   const patch = createTwoFilesPatch(file, file, before, text, "", "", { timeout: 1_000 }) as string | undefined;
-  return patch ? `edit ${patch.replace(/^=+\n/, "").trimEnd()}` : `replace ${file}, all of it:\n${text.trimEnd()}`;
+  if (!patch) return `replace ${file}, all of it:\n${text.trimEnd()}`;
+  return `edit ${file}, what differs:\n${patch.slice(Math.max(0, patch.indexOf("\n@@") + 1)).trimEnd()}`;
 }
 
 async function load(file: string, result: Result, { plugins, about }: Ctx): Promise<Result> {

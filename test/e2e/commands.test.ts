@@ -596,11 +596,33 @@ describe("help and templates", { concurrency: 2 }, () => {
     match(shown, /^mine {2}home {2}[\d.]+ ms {2}\/.*mine\.js$/m);
   });
 
+  for (const cols of [80, 40])
+    test(`/plugins says all of why one failed, ${cols} columns wide`, async (t) => {
+      const where = place();
+      mkdirSync(join(where.home, "plugins"), { recursive: true });
+      writeFileSync(
+        join(where.home, "plugins", "typo.js"),
+        'export default (zz) =>\n  zz.tool({ name: "typo", descripton: "d", run: () => "" });',
+      );
+      const { gives } = await talk(t, [], { where, cols });
+      const shown = await gives("/plugins", /zz's own/);
+      match(
+        shown,
+        /^typo {2}home {2}failed .*…?\n {4}line 2: there is no tool field\s+'descripton'\.\s+Did\s+you\s+mean\s+'description'\?$/m,
+      );
+    });
+
+  test("/plugins disable without a name asks for one", async (t) => {
+    const { gives } = await talk(t, []);
+    await gives("/plugins disable", "Say which: /plugins disable NAME. /plugins lists them.");
+  });
+
   for (const [line, menu] of [
     ["/config keys.ctrlZ ", /keys\.ctrlZ undo\n.*keys\.ctrlZ suspend\n.*keys\.ctrlZ off/],
     ["/config symbols.map ", /symbols\.map sessions\n.*symbols\.map always\n.*symbols\.map never/],
     ["/permissions ", /allow +do it without asking.*\n.*deny/],
     ["/permissions deny ", /deny read\n.*deny write\n.*deny run/],
+    ["/install zz/", /zz\/data\n.*zz\/notify\n.*zz\/sql/],
     ["/tools edit", /edit_file +Replace text.*\n.*edit_lines/],
     ["/undo ", /turn +all that the last turn did\n.*a\.txt +created in turn 1/],
   ] as const)
@@ -779,6 +801,7 @@ describe("tables", () => {
     const commands = [
       { name: "a", description: "word ".repeat(40).trim(), group: "code", owner: "x" },
       { name: "b", usage: "[N | #ID of a thing]", description: "short", owner: "x" },
+      { name: "c", usage: "[NAME | enable NAME | disable NAME]", description: "long usage", owner: "x" },
     ];
     for (const room of [30, 59, 60, 119])
       for (const line of page({ commands, keys: [] }, room).split("\n")) ok(line.length <= room, line);

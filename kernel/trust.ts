@@ -27,6 +27,8 @@ export function broughtBy({ root, home }: Where, before?: Brought): Brought | un
   let wrong: string | undefined;
   for (const name of ["plugins", "prompts", "zz.config.json"])
     try {
+      if (tryTo(() => fs.lstatSync(path.join(own, name)).isSymbolicLink()))
+        throw fault(`.zz/${name} is a link, and what it leads to was not looked at. Put it there itself`);
       look(path.join(own, name));
     } catch (error) {
       wrong = (error as Error).message;

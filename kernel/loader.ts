@@ -43,12 +43,13 @@ import { followed } from "./gate.ts";
 import { configOf } from "./settings.ts";
 import { writePrivate } from "./store.ts";
 import { request } from "./stream.ts";
-import { broughtBy, isTrusted } from "./trust.ts";
+import { broughtBy, isTrusted, trusts } from "./trust.ts";
 
 export interface Loaded extends PluginAt {
   undo: (() => Awaitable<void>)[]; // takes back what it added, last in first out
   version: number; // how often it was loaded anew
   stamps: Map<string, string>; // its own files, as they were when it was loaded
+  trusts?: Within["trusts"]; // a project's
 }
 type PluginAt = Omit<About["plugins"][number], "adds">;
 
@@ -119,7 +120,9 @@ function othersThan(core: Core, found: Loaded[]): Loaded[] {
     if (core.plugins.length) return []; // it was there
     throw usage(`Cannot load plugin '${file}': no such file. Check the path.`);
   });
-  const project = pluginsIn(path.join(root, ".zz", "plugins"), "project").filter(({ file }) => isTrusted(core, file));
+  const project = pluginsIn(path.join(root, ".zz", "plugins"), "project")
+    .filter(({ file }) => isTrusted(core, file))
+    .map((plugin) => ({ ...plugin, trusts: trusts(core) }));
   const all = [...others, ...project, ...named.sort(byName)];
   return all.filter(({ file }, at) => all.findIndex((one) => one.file === file) === at); // --plugin may name one of the home
 }
@@ -156,7 +159,8 @@ function pluginAt(file: string, from: Loaded["from"]): Loaded {
 
 /** By the URL of each file that was imported for a plugin: the URL of that plugin, and how its files are taken in. */
 type Trees = Map<string, Tree> & { uses: Map<string, Set<string>> }; // uses: by each file's URL, what it imports
-type Tree = { plugin: string; within?: string; compiled?: boolean; script?: boolean }; // within: the folder that it must keep to
+type Tree = { plugin: string; within?: Within; compiled?: boolean; script?: boolean };
+type Within = { folder: string; trusts: ReturnType<typeof trusts> }; // what it must keep to
 const TREES = Symbol.for("zz.trees"); // hooks hold for the whole process, however many instances it has
 
 /**
@@ -175,11 +179,12 @@ function lendPackages(): void {
       const tree = trees.get(parentURL);
       const found = next(specifier, context);
       const itself = trees.get(specifier);
+      if (itself?.within) keepTo(itself.within, found.url, specifier);
       if (itself && found.url !== specifier) uses(trees, specifier, found.url, itself); // a link led to it
       if (itself && /\.ts$|\/[^./]+$/.test(specifier)) return { ...found, format: "module-typescript" }; // tsx takes it for CommonJS
       if (!tree || found.url.startsWith("node:")) return found;
       const { plugin, within } = tree;
-      if (within && !found.url.startsWith(within)) throw fault(OUTSIDE.replace("%", () => specifier));
+      if (within) keepTo(within, found.url, specifier);
       if (!found.url.startsWith("file:")) return found;
       const foreign = found.url.includes("/node_modules/");
       const version = new URL(plugin).search;
@@ -193,6 +198,14 @@ function lendPackages(): void {
 function uses(trees: Trees, parent: string, url: string, tree: Tree): void {
   trees.set(url, tree);
   trees.uses.set(parent, (trees.uses.get(parent) ?? new Set()).add(url));
+}
+/** Refuses what nobody said yes to. */
+function keepTo({ folder, trusts }: Within, url: string, specifier: string): void {
+  if (!url.startsWith(folder)) throw fault(OUTSIDE.replace("%", () => specifier));
+  const file = fileURLToPath(url);
+  const name = path.relative(fileURLToPath(folder), file).replaceAll(path.sep, "/");
+  if (!trusts(name, file))
+    throw fault(`'.zz/plugins/${name}' is not what you said yes to any more. Look at it, then: /trust`);
 }
 const OUTSIDE =
   "it imports '%' from outside of .zz/plugins, which nobody said yes to. Copy it there, or install it in the home";
@@ -214,7 +227,7 @@ function startImport(plugin: Loaded, bundled: Record<string, unknown>): Awaitabl
 
 function importTree(plugin: Loaded, compiled: boolean): Promise<any> {
   const url = urlOf(plugin);
-  const within = plugin.from === "project" && around(plugin);
+  const within = plugin.trusts && { folder: around(plugin), trusts: plugin.trusts };
   if (plugin.from !== "zz") treesOf().set(url, { plugin: url, compiled, ...(within && { within }) });
   return import(url);
 }

@@ -5,6 +5,7 @@ import { type HttpAnswer, type HttpRequest, usage } from "../zz.ts";
 
 const SILENT = 300_000; // ms without a byte until a connection counts as dead
 const MOST_MOVES = 5;
+const LARGEST = 128 * 1024 * 1024; // of a text that is taken whole; packed, it may be a thousandth of that
 
 /** As fetch does it, for http and https: moved addresses are followed, packed bodies unpacked, a stale connection renewed. */
 export async function send(url: string, request: HttpRequest = {}, moves = 0): Promise<HttpAnswer> {
@@ -37,7 +38,10 @@ export async function send(url: string, request: HttpRequest = {}, moves = 0): P
   const text = async () => {
     const decoder = new TextDecoder();
     let text = "";
-    for await (const bytes of pieces(body, signal)) text += decoder.decode(bytes, { stream: true });
+    for await (const bytes of pieces(body, signal)) {
+      text += decoder.decode(bytes, { stream: true });
+      if (text.length > LARGEST) throw usage(`Cannot use what '${at.host}' sent: it is larger than 128 MB.`);
+    }
     return text + decoder.decode();
   };
   return {
@@ -58,6 +62,10 @@ function connect(at: URL, { method = "GET", headers, body, signal }: HttpRequest
     const abort = () => sent.destroy(signal!.reason);
     signal?.addEventListener("abort", abort, { once: true });
     sent.on("close", () => signal?.removeEventListener("abort", abort));
+    sent.on("upgrade", ({ statusCode }, socket) => {
+      socket.destroy();
+      reject(usage(`Cannot talk to '${at.host}': it answered ${statusCode}, and wants another protocol than HTTP.`));
+    });
     sent.on("timeout", () => sent.destroy(Object.assign(new Error("no answer in time"), { code: "ETIMEDOUT" })));
     sent.on("error", (error: NodeJS.ErrnoException) =>
       reject(Object.assign(error, { stale: sent.reusedSocket && error.code === "ECONNRESET" })),
@@ -81,12 +89,12 @@ function unpacked(answer: IncomingMessage): Readable {
   if (packed === "identity") return answer;
   const zlib = process.getBuiltinModule("node:zlib");
   const { Z_SYNC_FLUSH: gently, BROTLI_OPERATION_FLUSH: flush } = zlib.constants;
-  const unpack = {
+  const unpack = Object.entries({
     gzip: () => zlib.createUnzip({ flush: gently, finishFlush: gently }),
     deflate: () => zlib.createInflate({ flush: gently, finishFlush: gently }),
     br: () => zlib.createBrotliDecompress({ flush, finishFlush: flush }),
     zstd: () => zlib.createZstdDecompress(),
-  }[packed.replace(/^x-/, "")];
+  }).find(([name]) => name === packed.replace(/^x-/, ""))?.[1];
   return unpack ? process.getBuiltinModule("node:stream").pipeline(answer, unpack(), () => {}) : answer;
 }
 

@@ -39,15 +39,17 @@ import {
   words,
   type Zz,
 } from "../zz.ts";
+import { followed } from "./gate.ts";
 import { configOf } from "./settings.ts";
 import { writePrivate } from "./store.ts";
 import { request } from "./stream.ts";
-import { broughtBy, isTrusted } from "./trust.ts";
+import { broughtBy, isTrusted, trusts } from "./trust.ts";
 
 export interface Loaded extends PluginAt {
   undo: (() => Awaitable<void>)[]; // takes back what it added, last in first out
   version: number; // how often it was loaded anew
   stamps: Map<string, string>; // its own files, as they were when it was loaded
+  trusts?: Within["trusts"]; // a project's
 }
 type PluginAt = Omit<About["plugins"][number], "adds">;
 
@@ -123,8 +125,11 @@ function othersThan(core: Core, found: Loaded[]): Loaded[] {
     if (core.plugins.length) return []; // it was there
     throw usage(`Cannot load plugin '${file}': no such file. Check the path.`);
   });
-  const project = pluginsIn(path.join(root, ".zz", "plugins"), "project").filter(({ file }) => isTrusted(core, file));
-  return [...others, ...project, ...named.sort(byName)];
+  const project = pluginsIn(path.join(root, ".zz", "plugins"), "project")
+    .filter(({ file }) => isTrusted(core, file))
+    .map((plugin) => ({ ...plugin, trusts: trusts(core) }));
+  const all = [...others, ...project, ...named.sort(byName)];
+  return all.filter(({ file }, at) => all.findIndex((one) => one.file === file) === at); // --plugin may name one of the home
 }
 
 /** A plugin is a file, or a folder with an index, or with a package.json that names its file. */
@@ -158,8 +163,9 @@ function pluginAt(file: string, from: Loaded["from"]): Loaded {
 // ── Importing ──
 
 /** By the URL of each file that was imported for a plugin: the URL of that plugin, and how its files are taken in. */
-type Trees = Map<string, Tree>;
-type Tree = { plugin: string; within?: string; compiled?: boolean; script?: boolean }; // within: the folder that it must keep to
+type Trees = Map<string, Tree> & { uses: Map<string, Set<string>> }; // uses: by each file's URL, what it imports
+type Tree = { plugin: string; within?: Within; compiled?: boolean; script?: boolean };
+type Within = { folder: string; trusts: ReturnType<typeof trusts> }; // what it must keep to
 const TREES = Symbol.for("zz.trees"); // hooks hold for the whole process, however many instances it has
 
 /**
@@ -168,40 +174,53 @@ const TREES = Symbol.for("zz.trees"); // hooks hold for the whole process, howev
  */
 function lendPackages(): void {
   if (Object.hasOwn(globalThis, TREES)) return;
-  const trees: Trees = new Map();
+  const trees: Trees = Object.assign(new Map<string, Tree>(), { uses: new Map() });
   Object.defineProperty(globalThis, TREES, { value: trees });
   module.registerHooks({
     resolve(specifier, context, next) {
       const { parentURL = "" } = context;
       const lent = LENT.test(specifier) && !parentURL.includes("/node_modules/") && parentURL !== import.meta.url;
       if (lent) return { url: specifier === "zz" ? kernel() : import.meta.resolve(specifier), shortCircuit: true };
-      const own = trees.get(specifier);
-      if (own && TYPED.test(specifier))
-        return { ...entry(specifier, own), format: "module-typescript", shortCircuit: true };
+      const itself = trees.get(specifier);
+      const typed = itself && TYPED.test(specifier); // tsx would take it for CommonJS; and where it is, is known
+      const found = typed ? { url: realUrl(specifier), shortCircuit: true } : next(specifier, context);
+      if (itself?.within) keepTo(itself.within, found.url, specifier);
+      if (itself && found.url !== specifier) uses(trees, specifier, found.url, itself); // a link led to it
+      if (typed) return { ...found, format: "module-typescript" };
       const tree = trees.get(parentURL);
-      const found = next(specifier, context);
-      if (!tree || !found.url.startsWith("file:")) return found;
+      if (!tree || found.url.startsWith("node:")) return found;
       const { plugin, within } = tree;
-      if (within && !found.url.startsWith(within)) throw fault(OUTSIDE.replace("%", specifier));
+      if (within) keepTo(within, found.url, specifier);
+      if (!found.url.startsWith("file:")) return found;
       const foreign = found.url.includes("/node_modules/");
       const version = new URL(plugin).search;
       const url = version && !foreign && !found.url.includes("?") ? found.url + version : found.url;
-      if (within || !foreign) trees.set(url, tree);
+      if (within || !foreign) uses(trees, parentURL, url, tree);
       return { ...found, url, ...(!foreign && /\.ts($|\?)/.test(url) && { format: "module-typescript" }) }; // Node would warn that nobody said so
     },
   });
 }
-/** A plugin's or a script's own file; tsx would take it for CommonJS. To ask Node where it is takes a tenth of loading it. */
-function entry(url: string, tree: Tree): { url: string } {
-  const { href } = pathToFileURL(fs.realpathSync.native(fileURLToPath(url)));
-  const real = href + new URL(url).search;
-  treesOf().set(real, tree);
-  return { url: real };
-}
+/** With links followed, as Node does it: to ask Node takes a tenth of loading a plugin. */
+const realUrl = (url: string): string =>
+  pathToFileURL(fs.realpathSync.native(fileURLToPath(url))).href + new URL(url).search;
 const TYPED = /\.ts($|\?)|\/[^./]+$/;
+/** A file that several plugins import belongs to the last of them, and is used by all. */
+function uses(trees: Trees, parent: string, url: string, tree: Tree): void {
+  trees.set(url, tree);
+  trees.uses.set(parent, (trees.uses.get(parent) ?? new Set()).add(url));
+}
+/** Refuses what nobody said yes to. */
+function keepTo({ folder, trusts }: Within, url: string, specifier: string): void {
+  if (!url.startsWith(folder)) throw fault(OUTSIDE.replace("%", () => specifier));
+  const file = fileURLToPath(url);
+  const name = path.relative(fileURLToPath(folder), file).replaceAll(path.sep, "/");
+  if (!trusts(name, file))
+    throw fault(`'.zz/plugins/${name}' is not what you said yes to any more. Look at it, then: /trust`);
+}
 const OUTSIDE =
   "it imports '%' from outside of .zz/plugins, which nobody said yes to. Copy it there, or install it in the home";
-const treesOf = (): Trees => (globalThis as unknown as { [TREES]?: Trees })[TREES] ?? new Map();
+const treesOf = (): Trees =>
+  (globalThis as unknown as { [TREES]?: Trees })[TREES] ?? Object.assign(new Map<string, Tree>(), { uses: new Map() });
 
 const urlOf = ({ file, version }: Loaded): string => pathToFileURL(file).href + (version ? `?zz=${version}` : "");
 
@@ -218,7 +237,7 @@ function startImport(plugin: Loaded, bundled: Record<string, unknown>): Awaitabl
 
 function importTree(plugin: Loaded, compiled: boolean): Promise<any> {
   const url = urlOf(plugin);
-  const within = plugin.from === "project" && around(plugin);
+  const within = plugin.trusts && { folder: around(plugin), trusts: plugin.trusts };
   if (plugin.from !== "zz") treesOf().set(url, { plugin: url, compiled, ...(within && { within }) });
   return import(url);
 }
@@ -245,26 +264,38 @@ export async function importScript(file: string): Promise<void> {
   const plugin = pathToFileURL(file).href;
   treesOf().set(plugin, { plugin, script: true });
   try {
-    await import(plugin);
+    await settled(import(plugin));
   } catch (error) {
-    if (!NOT_ERASABLE.test(codeOf(error))) throw error;
+    if (!NOT_ERASABLE.test(codeOf(error))) throw error ?? fault("The script threw, and did not say what.");
     await readyCompiler();
     const again = `${plugin}?zz=1`;
     treesOf().set(again, { plugin: again, script: true, compiled: true });
-    await import(again);
+    await settled(import(again));
   }
+}
+
+/** Nothing is left to do, and yet it waits: Node would end with a trace of zz's own. */
+async function settled(imported: Promise<unknown>): Promise<void> {
+  const { promise: idle, reject } = Promise.withResolvers<never>();
+  const stuck = () => reject(fault("The script awaits what never comes: nothing is left that could settle it."));
+  process.once("beforeExit", stuck);
+  await Promise.race([imported, idle]).finally(() => process.off("beforeExit", stuck));
 }
 
 /** A project's .zz/plugins: all that a yes to it is for. */
 function around({ file }: Loaded): string {
   const folder = file.slice(0, file.lastIndexOf(`${path.sep}.zz${path.sep}plugins${path.sep}`));
-  return `${pathToFileURL(path.join(folder, ".zz", "plugins")).href}/`;
+  return `${pathToFileURL(followed(path.join(folder, ".zz", "plugins"))).href}/`;
 }
 
 /** Its own files, as they are now. */
 function stampsOf(plugin: Loaded): Map<string, string> {
   const own = urlOf(plugin);
-  const files = [...treesOf()].flatMap(([url, tree]) => (tree.plugin === own ? [fileURLToPath(url)] : []));
+  const trees = treesOf();
+  const urls = new Set([own]);
+  for (const url of urls) for (const used of trees.uses.get(url) ?? []) urls.add(used);
+  for (const [url, tree] of trees) if (tree.plugin === own) urls.add(url);
+  const files = [...urls].map((url) => fileURLToPath(url));
   return new Map([plugin.file, ...files].map((file) => [file, stampOf(file)]));
 }
 
@@ -321,12 +352,16 @@ async function load(core: Core, plugin: Loaded, imported: Awaitable<any>): Promi
 /** What a plugin adds, held until all of it is there. Undefined: it failed. */
 async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>): Promise<Stage | undefined> {
   const unload = { controller: undefined as AbortController | undefined };
-  plugin.undo = [() => unload.controller?.abort()];
   let start = performance.now();
   const stage = openStage();
+  plugin.undo = [stage.end, () => unload.controller?.abort()];
   try {
     const exports = imported instanceof Promise ? await within(imported, LOAD_LIMIT, SLOW_LOAD) : imported;
     start = performance.now();
+    const twin = core.plugins.find(
+      (one) => one.name === plugin.name && one.file !== plugin.file && !one.disabled && !one.failure,
+    );
+    if (twin) throw fault(`a plugin '${twin.name}' is already there (${twin.file}). Rename one of them.`);
     if (typeof exports.default !== "function")
       throw fault("it has no default export to call. Write `export default (zz: Zz) => …`.");
     const made = configOf(core, plugin.name, exports);
@@ -355,20 +390,27 @@ async function takeBack(plugin: Loaded): Promise<string[]> {
       failures.push(`Plugin '${plugin.name}' failed while it was taken away: ${reason(error)}`);
     }
   const own = urlOf(plugin);
-  for (const [url, { plugin: its }] of treesOf()) if (its === own) treesOf().delete(url);
+  const trees = treesOf();
+  for (const [url, { plugin: its }] of trees) {
+    if (its !== own) continue;
+    trees.delete(url);
+    if (plugin.version) trees.uses.delete(url); // of the first version others may use the same
+  }
   return failures;
 }
 
 /** Gives what went wrong, in sentences. */
 export const unloadPlugin = (plugin: Loaded): Promise<string[]> => takeBack(plugin);
 
-/** A plugin's additions while it is set up. Once it is, they come into force together; later ones at once. */
-type Stage = { add(apply: () => void): void; commit(): void };
+/** A plugin's additions while it is set up. Once it is, they come into force together; later ones at once, until it is taken away. */
+type Stage = { add(apply: () => void): void; commit(): void; end(): void };
 
 function openStage(): Stage {
   let held: (() => void)[] | undefined = [];
+  let ended = false;
   return {
-    add: (apply) => (held ? void held.push(apply) : apply()),
+    add: (apply) => (ended ? undefined : held ? void held.push(apply) : apply()),
+    end: () => void (ended = true),
     commit() {
       for (const apply of held ?? []) apply();
       held = undefined;
@@ -471,7 +513,7 @@ async function unload(plugin: Loaded): Promise<Reloaded> {
 async function renew(core: Core, found: Loaded, old?: Loaded): Promise<Reloaded> {
   const { disabled, failure, ...rest } = found;
   const isOwn = found.from === "zz";
-  const version = isOwn ? 0 : core.versions + 1;
+  const version = isOwn ? 0 : core.versions + 1; // one that no other has: what two of them import would be the older one's
   const next: Loaded = { ...rest, undo: [], stamps: new Map(), version, ms: 0 };
   const own = await bundle(core);
   const act = () => setUp(core, next, startImport(next, own));

@@ -57,7 +57,7 @@ export function openScript(core: Core, args: string[]): OpenScript {
     },
     end() {
       chats.forEach(close);
-      return code;
+      return process.exitCode === undefined ? code : Number(process.exitCode); // what the script itself says goes before
     },
     stop() {
       for (const chat of chats) chat.stop.abort();

@@ -27,6 +27,8 @@ export function broughtBy({ root, home }: Where, before?: Brought): Brought | un
   let wrong: string | undefined;
   for (const name of ["plugins", "prompts", "zz.config.json"])
     try {
+      if (tryTo(() => fs.lstatSync(path.join(own, name)).isSymbolicLink()))
+        throw fault(`.zz/${name} is a link, and what it leads to was not looked at. Put it there itself`);
       look(path.join(own, name));
     } catch (error) {
       wrong = (error as Error).message;
@@ -47,6 +49,7 @@ export function broughtBy({ root, home }: Where, before?: Brought): Brought | un
   function look(at: string): void {
     const stat = fs.lstatSync(at, { throwIfNoEntry: false });
     const name = nameIn(root, at);
+    if (UNSEEN.test(name)) throw fault(`the name ${JSON.stringify(name)} holds characters that nobody sees`);
     if (stat?.isDirectory()) for (const entry of entriesOf(at).sort(compare)) look(path.join(at, entry));
     if (!stat?.isFile()) return; // a link leads to what is looked at, or out of .zz/, where nothing is loaded from
     bytes += stat.size;
@@ -54,11 +57,24 @@ export function broughtBy({ root, home }: Where, before?: Brought): Brought | un
       throw fault("there is too much in .zz/ to look at");
     stamps[name] = `${stat.mtimeMs} ${stat.ctimeMs} ${stat.size} ${stat.ino}`;
     const known = before?.stamps[name] === stamps[name] ? before.hashes[name] : undefined;
-    hashes[name] = known ?? process.getBuiltinModule("node:crypto").hash("sha256", fs.readFileSync(at), "hex");
+    hashes[name] = known ?? hashOf(at);
   }
   function gone(before: Hashes): string[] {
     return Object.keys(before).filter((name) => !Object.hasOwn(hashes, name));
   }
+}
+
+const UNSEEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
+const hashOf = (file: string): string =>
+  process.getBuiltinModule("node:crypto").hash("sha256", fs.readFileSync(file), "hex");
+
+/** Whether a file of .zz/plugins, by its path from there, still is what was said yes to: it may be imported much later. */
+export function trusts(core: Pick<Core, "brought">): (name: string, file: string) => boolean {
+  let hashes: Hashes = {};
+  return (name, file) => {
+    if (core.brought?.given) hashes = core.brought.hashes;
+    return hashes[`.zz/plugins/${name}`] === hashOf(file);
+  };
 }
 
 /** Whether it was looked at, and said yes to: a link was not. */

@@ -1,5 +1,6 @@
 // Runs npm and git: without a terminal, so that nothing can wait for a password there, and never for ever.
 import { spawn } from "node:child_process";
+import path from "node:path";
 import { fault } from "./words.ts";
 
 export interface Ran {
@@ -25,6 +26,16 @@ const SILENT = {
   SSH_ASKPASS_REQUIRE: "never",
   GCM_INTERACTIVE: "never",
 };
+/** Without what the folder where zz was started brings: npx and npm put its node_modules/.bin into PATH, and that of those above it. */
+function pathWithout(root: string): string {
+  const isBrought = (folder: string) =>
+    !path.isAbsolute(folder) ||
+    (/[/\\]node_modules[/\\]/.test(folder) &&
+      `${root}${path.sep}`.startsWith(folder.replace(/(?<=[/\\])node_modules[/\\].*/, "")));
+  const folders = (process.env.PATH ?? "").split(path.delimiter);
+  return folders.filter((folder) => !isBrought(folder)).join(path.delimiter);
+}
+
 const ENDS = 64 << 10; // characters of what it complains of
 
 export function run(program: string, args: string[], { cwd, env, signal, limit, most = 64 << 20 }: How): Promise<Ran> {
@@ -33,7 +44,14 @@ export function run(program: string, args: string[], { cwd, env, signal, limit, 
   const own = Object.entries(process.env).filter(([name]) => !STRANGE.test(name));
   const child = spawn(program, args, {
     cwd,
-    env: { ...Object.fromEntries(own), ...SILENT, LC_ALL: "C.UTF-8", LANGUAGE: "", ...env },
+    env: {
+      ...Object.fromEntries(own),
+      ...SILENT,
+      PATH: pathWithout(process.cwd()),
+      LC_ALL: "C.UTF-8",
+      LANGUAGE: "",
+      ...env,
+    },
     detached: process.platform !== "win32", // a session of its own has no terminal
     stdio: ["ignore", "pipe", "pipe"],
     windowsHide: true,

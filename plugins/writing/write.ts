@@ -14,6 +14,7 @@ const MOST = 20; // errors that the model is told at once
 const TO_LOAD = 30_000; // ms; loading itself is cut off after 10 s
 
 export function writer(zz: Zz, checker: () => Promise<Checker>): void {
+  const shownOf = new Map<string, string | undefined>(); // by file, what was there when the question was put
   let written: string | undefined; // by the call under way: its file is on the disk once the call has succeeded
 
   zz.tool({
@@ -23,9 +24,16 @@ export function writer(zz: Zz, checker: () => Promise<Checker>): void {
     params: { name: "string the plugin's, as of a file", code: "string all of it" },
     changes: true,
     needs,
-    preview: async ({ name, code }, ctx) => shown(name, code, ctx),
+    preview: async ({ name, code }, ctx) => {
+      const file = pluginFile(ctx.about.home, name);
+      shownOf.set(file, standing(file));
+      return shown(name, code, ctx);
+    },
     async run({ name, code }, ctx) {
       const file = pluginFile(ctx.about.home, name);
+      const asShown = !shownOf.has(file) || shownOf.get(file) === standing(file);
+      shownOf.delete(file);
+      if (!asShown) throw new Error(`Cannot write plugin '${name}': ${file} changed meanwhile. Call again.`);
       const { tryOut } = await import("./trial.ts");
       await ctx.plugins.refresh(); // so that it is known what its file was
       await tryOut(name, tidy(code), file, ctx);
@@ -54,7 +62,8 @@ export function writer(zz: Zz, checker: () => Promise<Checker>): void {
     const text = tidy(code);
     if (!code.trim()) throw refuse("its code is empty. Write it.");
     if (text.length > LARGEST) throw refuse(`${text.length} characters are too many (${LARGEST}). Make it shorter.`);
-    if (/[\0-\x08\x0b-\x1f\x7f]/.test(text)) throw refuse("it holds control characters. Write them as \\x00.");
+    if (UNSEEN.test(text))
+      throw refuse("it holds control characters, or such as turn a line around. Write them as \\u0000.");
     const wide = text.split("\n").findIndex((line) => line.length > WIDEST);
     if (wide >= 0)
       throw refuse(`line ${wide + 1} has more than ${WIDEST} characters, which nobody can read. Break it.`);
@@ -79,6 +88,15 @@ export function writer(zz: Zz, checker: () => Promise<Checker>): void {
     const more = problems.length > MOST ? [`and ${counted(problems.length - MOST, "more")}.`] : [];
     return ["its types do not fit, and nothing was written. Mend it and call again:", ...lines, ...more].join("\n");
   }
+}
+
+/** Line ends that only JavaScript knows, and letters that stand elsewhere than they are read. */
+const UNSEEN = /[^\P{Cc}\t\n]|[\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
+
+/** What is there now, whatever it is. */
+function standing(file: string): string | undefined {
+  const stat = fs.lstatSync(file, { throwIfNoEntry: false });
+  return stat && (stat.isFile() ? fs.readFileSync(file, "latin1") : "no file");
 }
 
 /** All of a new one; of one that is there what becomes of it. */

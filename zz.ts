@@ -40,6 +40,7 @@ import {
 import { commit, fileFault, type Held, LARGEST_READ, openFiles, ZZ } from "./kernel/files.ts";
 import { firstRules, gate, KINDS, nameOf, permissions, realPath } from "./kernel/gate.ts";
 import {
+  blamed,
   importScript,
   type Loaded,
   loadPlugins,
@@ -176,6 +177,7 @@ export interface About {
     file: string;
     ms: number;
     failure?: string;
+    outdated?: string; // why its file, as it is now, could not be loaded: what it was before goes on
     disabled?: boolean;
     adds: Added[];
   }[];
@@ -1997,7 +1999,7 @@ async function repl(core: Core, open: Opening, first: Prompt, atStop: AtStop): P
       first.attached.splice(0).forEach(chat!.attach);
       return await heed(given);
     } catch (error) {
-      say((error as Fault).exit === 130 ? "Stopped." : reason(error));
+      say((error as Fault).exit === 130 ? "Stopped." : wrapped(blamed(error)));
     } finally {
       busy = false;
       if (chat?.stop.signal.aborted) chat.stop = new AbortController(); // a command was stopped, not a turn
@@ -2230,7 +2232,7 @@ export async function main(argv: string[]): Promise<number> {
       return 0;
     }
     const exit = stopped ?? failed.exit ?? 1;
-    const message = stopped ? why : reason(failed);
+    const message = stopped ? why : blamed(failed);
     if (!stopped) say(message);
     if (wantsTraces(argv)) say(String(failed.stack));
     if (json) await printLine(lastWord(message, exit)).catch(() => {});

@@ -444,6 +444,16 @@ export function pluginAmong(stack: string): string | undefined {
   return undefined;
 }
 
+/** A mistake in a plugin's code is told with whose it is, and where; a sentence is told as it is. */
+export function blamed(error: unknown): string {
+  const { name = "Error", stack = "" } = Object(error) as Error;
+  const owner = name !== "Error" && pluginAmong(stack);
+  const url = owner && [...treesOf().keys()].find((url) => stack.includes(url));
+  return owner && url
+    ? `Plugin '${owner}' failed (${whereFrom(error, fileURLToPath(url))}): ${reason(error)}`
+    : reason(error);
+}
+
 // ── Loading anew ──
 
 /** Plugins whose files changed, came or went since. One call after the other. */
@@ -524,7 +534,7 @@ async function renew(core: Core, found: Loaded, old?: Loaded): Promise<Reloaded>
   if (!stage) {
     const end = /[.!?]$/.test(next.failure!) ? "" : ".";
     const why = was && !was.failure ? `${next.failure}${end} What it was before goes on.` : next.failure!;
-    if (was) Object.assign(was, { stamps: next.stamps, ...(was.failure && { failure: why }) });
+    if (was) Object.assign(was, { stamps: next.stamps, [was.failure ? "failure" : "outdated"]: why });
     else put(next);
     return { name: next.name, did: "failed", ms, why };
   }

@@ -206,8 +206,8 @@ function tool(given: string, { tools }: About): string {
 
 /** One's own and those that failed first, a line each; zz's by name. */
 type Plugin = About["plugins"][number];
-const stateOf = ({ ms, failure, disabled }: Plugin, failed: string): string =>
-  failure ? failed : disabled ? "disabled" : `${ms} ms`;
+const stateOf = ({ ms, failure, outdated, disabled }: Plugin, failed: string): string =>
+  failure ? failed : disabled ? "disabled" : outdated ? "older" : `${ms} ms`;
 
 function tell(done: Reloaded[], note: Ctx["note"]): void {
   for (const { name, did, ms, why } of done)
@@ -233,7 +233,7 @@ export function plugins({ plugins }: Pick<About, "plugins">, room: number): stri
 }
 
 /** Its name and file stand in the row above. */
-const whyOf = ({ name, file, failure = "" }: Plugin): string => {
+const whyOf = ({ name, file, outdated = "", failure = outdated }: Plugin): string => {
   const [, line, why] =
     /^:?(\d*)\)?: (.*)$/s.exec(failure.split(`Cannot load plugin '${name}' (${file}`)[1] ?? "") ?? [];
   return why ? `${line ? `line ${line}: ` : ""}${why}` : failure;
@@ -254,7 +254,7 @@ function plugin(name: string, { plugins }: About, room: number): string {
   return found
     .flatMap((plugin) => [
       ...wrapped(`${name}: from ${plugin.from}, ${stateOf(plugin, "failed")}; ${plugin.file}`, room),
-      ...(plugin.failure ? wrapped(plugin.failure, room) : []),
+      ...wrapped(plugin.failure ?? plugin.outdated ?? "", room).filter(Boolean),
       ...added(plugin)
         .split("; ")
         .flatMap((line) => wrapped(line, room - 2).map((line) => `  ${line}`)),

@@ -22,7 +22,6 @@ export default (zz: Zz) => {
     usage: "[no]",
     description: "show what this folder brings in .zz/, and load it or not",
     group: "settings",
-    complete: () => ["no"],
     async run(rest, ctx) {
       const { plugins, ask, note } = ctx;
       const { brought } = plugins;

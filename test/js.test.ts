@@ -27,6 +27,7 @@ const GIVES: [code: string, shown: string | RegExp][] = [
   ["throw new Error('no')", "Cannot evaluate that: Error: no"],
   ["throw 'words'", "Cannot evaluate that: 'words'"],
   ["1 +", /^Cannot evaluate that: SyntaxError: /],
+  ["for (;;);", /^Cannot evaluate that: Error: Script execution timed out after 10000ms$/],
   ["", "Cannot evaluate nothing: /js chat.messages.length"],
 ];
 for (const [code, shown] of GIVES)

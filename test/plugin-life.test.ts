@@ -305,3 +305,17 @@ test("What a plugin's own request meets is told without the flags that are for m
     await fake.close();
   }
 });
+
+test("A mistake in a command is told with whose it is and where", async () => {
+  const { where, run } = home({
+    "lamp.ts": `export default (zz) => zz.command({
+  name: "lamp", description: "d",
+  run: (rest, ctx) => rest ? ctx.notte("x") : Promise.reject(new Error("Cannot light it: no oil.")),
+});
+`,
+  });
+  const told = async (line: string) => (await run("--model", "offline", "--once", line)).stderr;
+  const file = join(where.home, "plugins", "lamp.ts");
+  equal(await told("/lamp now"), `Plugin 'lamp' failed (${file}:3): ctx.notte is not a function\n`);
+  equal(await told("/lamp"), "Cannot light it: no oil.\n");
+});

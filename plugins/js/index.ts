@@ -30,8 +30,18 @@ const AsyncFunction = (async () => {}).constructor as new (
   ...code: string[]
 ) => (...given: unknown[]) => Promise<unknown>;
 
+const LIMIT = 10_000; // ms without an await: nobody could stop it
+
 function evaluate(code: string, about: Record<string, unknown>): Promise<unknown> {
-  return new AsyncFunction(...Object.keys(about), code)(...Object.values(about));
+  const { runInThisContext } = process.getBuiltinModule("node:vm");
+  const run = new AsyncFunction(...Object.keys(about), code);
+  const key = Symbol.for("zz.js");
+  Object.defineProperty(globalThis, key, { value: () => run(...Object.values(about)), configurable: true });
+  try {
+    return runInThisContext('globalThis[Symbol.for("zz.js")]()', { timeout: LIMIT });
+  } finally {
+    Reflect.deleteProperty(globalThis, key);
+  }
 }
 
 const stopped = ({ signal }: Ctx): Promise<never> =>

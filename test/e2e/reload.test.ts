@@ -44,6 +44,7 @@ test("A plugin is written, called in the next turn, changed, broken and taken aw
   const shown = await sees(/Cannot load plugin 'lamp' \([^)]*lamp\.ts(:\d+)?\): [\s\S]*What it was before goes\s+on\./);
   ok(!/^\s+at |node:internal/m.test(shown), "no trace");
   await say("four", /four[\s\S]*It is off\./);
+  await say("/plugins", /lamp +home +older +[\s\S]*What it was before\s+goes on\.[\s\S]*tool lamp/);
   put("lamp.ts", tool("mended"));
   await say("five", "It is mended.");
   drop("lamp.ts");

@@ -250,7 +250,7 @@ export async function confirm(
     return [
       `┏ ${tool} requests ${oneLine(accesses)}.`,
       ...open.flatMap(({ why }) => (why ? [`┠ ${oneLine(why)}.`] : [])),
-      ...(text ? text.split("\n").map((line) => `┃ ${inner(line)}`) : []),
+      ...(text ? text.split("\n").flatMap((line) => barred(inner(line))) : []),
       `┠ ${oneLine(flags)} skips this question.`,
       `┗ Allow? [${Object.keys(keys).join("/")}] (${Object.entries(keys)
         .map(([key, does]) => `${key} = ${oneLine(does)}`)
@@ -258,6 +258,26 @@ export async function confirm(
     ].join("\n");
   }
 }
+
+/** Where a terminal would break a line, each row keeps its bar: no text stands where the words of a question do. */
+function barred(line: string): string[] {
+  const room = Math.max((process.stderr.columns || Number.POSITIVE_INFINITY) - 2, 10);
+  const rows: string[] = [];
+  let [row, width, paint] = ["", 0, ""];
+  for (const [piece, style] of line.matchAll(/(\x1b\[[\d;]*m|\x1b\]8;;[!-~]*\x1b\\)|./gsu)) {
+    if (style) paint = /^\x1b\[0?m$/.test(style) ? "" : paint + style;
+    const wide = style || /\p{M}/u.test(piece) ? 0 : WIDE.test(piece) ? 2 : 1;
+    if (width + wide > room) {
+      rows.push(paint ? `${row}\x1b[0m` : row);
+      [row, width] = [paint, 0];
+    }
+    row += piece;
+    width += wide;
+  }
+  return [...rows, row].map((row) => `┃ ${row}`);
+}
+const WIDE =
+  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\u{1f000}-\u{1faff}\u{20000}-\u{3fffd}]/u;
 
 /** A line that nobody could read is shown by its ends. */
 const inner = (line: string): string =>

@@ -9,6 +9,7 @@ import {
   exitCode,
   fault,
   type How,
+  IDENTIFIER,
   type LiveChat,
   NO_MODEL,
   NO_ONE,
@@ -27,17 +28,19 @@ import {
   usage,
 } from "../zz.ts";
 
+const SIGNALS: Record<number, string> = { 129: "SIGHUP", 130: "SIGINT", 143: "SIGTERM" };
 const TRIES = 3; // for an answer that must fit a schema
 
 /** `end` closes what is open and gives the exit code; `stop` ends whatever is under way. */
 export interface OpenScript extends Script {
   end(): number;
-  stop(): void;
+  stop(exit: number): void;
 }
 
 export function openScript(core: Core, args: string[]): OpenScript {
   const chats = new Set<LiveChat>();
   let code = 0;
+  let busy = 0; // turns and calls under way
   let read: Promise<string> | undefined;
   return {
     args,
@@ -51,7 +54,9 @@ export function openScript(core: Core, args: string[]): OpenScript {
       if (!core.tools.has(name)) throw usage(`Cannot call '${name}': ${unknown("tool", name, core.tools.keys())}`);
       const chat = kept(openChat(core, NO_ONE));
       const call = { id: newId("call_"), name, args: given as Record<string, unknown> };
-      const result = await runCall({ core, chat, ctx: context(core, chat) }, call).finally(() => close(chat));
+      const result = await counted(() => runCall({ core, chat, ctx: context(core, chat) }, call)).finally(() =>
+        close(chat),
+      );
       if (result.refused) code ||= 4;
       return result;
     },
@@ -59,11 +64,21 @@ export function openScript(core: Core, args: string[]): OpenScript {
       chats.forEach(close);
       return process.exitCode === undefined ? code : Number(process.exitCode); // what the script itself says goes before
     },
-    stop() {
+    stop(exit) {
       for (const chat of chats) chat.stop.abort();
+      const isItsOwn = process.listenerCount(SIGNALS[exit] ?? "") > 1; // zz listens as well
+      if (!busy && !isItsOwn) process.exit(exit); // nothing of zz's is there to end with it
     },
   };
 
+  async function counted<T>(act: () => Promise<T>): Promise<T> {
+    busy++;
+    try {
+      return await act();
+    } finally {
+      busy--;
+    }
+  }
   function kept(chat: LiveChat): LiveChat {
     chats.add(chat);
     return chat;
@@ -80,6 +95,7 @@ export function openScript(core: Core, args: string[]): OpenScript {
     own.named = model.split("/")[0]!;
     const chat = kept(openChat(own, model));
     await start(own, chat, false);
+    let last: Promise<unknown> = Promise.resolve(); // one turn after the other
     const talk: Talk = {
       get id() {
         return chat.id;
@@ -88,7 +104,11 @@ export function openScript(core: Core, args: string[]): OpenScript {
       get messages() {
         return chat.messages;
       },
-      ask: (text: string, more: How = {}) => answer(own, chat, text, { ...how, ...more }),
+      ask(text: string, more: How = {}) {
+        const answered = last.then(() => counted(() => answer(own, chat, text, { ...how, ...more })));
+        last = answered.catch(() => {});
+        return answered;
+      },
     };
     return { talk, close: () => close(chat) };
   }
@@ -136,6 +156,9 @@ async function parsed({ text }: Answer, schema: Schema): Promise<{ value?: any; 
 function coreFor(core: Core, { model, system, tools }: How): Core {
   const wanted = tools || [];
   const given = wanted.filter((tool) => typeof tool !== "string");
+  for (const { name, run } of given)
+    if (!IDENTIFIER.test(name ?? "") || typeof run !== "function")
+      throw usage(`Cannot offer '${name}': a tool has a 'name' of letters, digits, _ and -, and a function 'run'.`);
   const names = wanted.map((tool) => (typeof tool === "string" ? tool : tool.name));
   const own: Core = {
     ...core,

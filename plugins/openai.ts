@@ -230,10 +230,10 @@ async function* read(response: HttpAnswer): AsyncGenerator<Delta> {
     onError: (error) => (strays += `${error.line ?? ""}\n`),
   });
   for await (const bytes of response.body) {
-    const text = rest + decoder.decode(bytes, { stream: true });
-    const end = Math.max(text.lastIndexOf("\n"), text.lastIndexOf("\r")) + 1;
-    parser.feed(text.slice(0, end));
-    rest = text.slice(end);
+    const text = decoder.decode(bytes, { stream: true });
+    const end = Math.max(text.lastIndexOf("\n"), text.lastIndexOf("\r")) + 1; // in what is new: a long line is not read again and again
+    if (end) parser.feed(rest + text.slice(0, end));
+    rest = end ? text.slice(end) : rest + text;
     if (rest.length > LONGEST_LINE) throw new Error("The server sent a line without end. Check --base-url.");
     if (yield* drain()) return;
   }

@@ -1,6 +1,7 @@
 // What hostile folders, plugins, scripts and servers must not get: each row went through once.
 import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
 import fs from "node:fs";
+import { createServer as createHttp } from "node:http";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
@@ -9,6 +10,7 @@ import { gzipSync } from "node:zlib";
 import { send } from "../kernel/http.ts";
 import { refreshPlugins } from "../kernel/loader.ts";
 import { context, createZz, type Options, openChat } from "../zz.ts";
+import { fakeOpenAI, say } from "./fake/openai.ts";
 import { type Place, place, zz } from "./run.ts";
 
 const hello = (gives: string, head = "") =>
@@ -309,3 +311,59 @@ for (const [name, source, code, stderr] of SCRIPTS)
     equal(ran.code, code, ran.stderr);
     ok(!/^\s+at |process\.exit\(/m.test(ran.stderr), ran.stderr);
   });
+
+test("Two turns of one conversation at once go one after the other", async (t) => {
+  const fake = await fakeOpenAI(({ body }) => say(`re ${body.messages.at(-1).content}`));
+  t.after(fake.close);
+  const source =
+    'const c = await zz.chat({ tools: false }); console.log((await Promise.all([c.ask("a"), c.ask("b")])).join());';
+  const where = project({ "it.ts": `import { zz } from "zz";\n${source}` });
+  const model = ["-m", "openai/m", "--base-url", fake.url, "--key", "x"];
+  const { stdout, stderr, code } = await zz(where, [...model, "--run", "it.ts"]);
+  deepEqual([stdout, stderr, code], ["re a,re b\n", "", 0]);
+  equal(fake.requests[1]!.body.messages.length, 4);
+});
+
+for (const tool of ['{ nme: "a", run: () => "" }', '{ name: "a b", description: "d", run: () => "" }', '{ name: "a" }'])
+  test(`A script's tool ${tool} is refused before anything is asked`, async () => {
+    const source = `await zz.ask("hi", { tools: [${tool} as any] });`;
+    const where = project({ "it.ts": `import { zz } from "zz";\n${source}` });
+    const { stderr, code } = await zz(where, ["-m", "offline", "--run", "it.ts"]);
+    deepEqual([code, /^Cannot offer '.*': a tool has a 'name'/.test(stderr)], [2, true], stderr);
+  });
+
+for (const [name, source, signal, code, stdout] of [
+  ["waits by itself", "", "SIGINT", 130, "go\n"],
+  ["has a conversation open", "await zz.chat();", "SIGTERM", 143, "go\n"],
+  [
+    "listens itself",
+    'process.on("SIGINT", () => { console.log("mine"); process.exit(3); });',
+    "SIGINT",
+    3,
+    "go\nmine\n",
+  ],
+] as const)
+  test(`${signal} ends a script that ${name}`, { timeout: 10_000 }, async () => {
+    const rest = 'console.log("go"); await new Promise((r) => setTimeout(r, 20_000));';
+    const where = project({ "it.ts": `import { zz } from "zz";\n${source}\n${rest}` });
+    const ran = await zz(where, ["-m", "offline", "--run", "it.ts"], {
+      started: (child) => child.stdout!.once("data", () => child.kill(signal)),
+    });
+    deepEqual([ran.code, ran.stdout], [code, stdout], ran.stderr);
+  });
+
+test("A line without end costs no more than its length", { timeout: 30_000 }, async (t) => {
+  const bomb = gzipSync(Buffer.concat([Buffer.from("data: "), Buffer.alloc(100 << 20, 120)]), { level: 1 });
+  const server = createHttp((request, response) => {
+    if (request.url!.endsWith("/models")) return response.end('{"data":[{"id":"m"}]}');
+    response.writeHead(200, { "content-type": "text/event-stream", "content-encoding": "gzip" }).end(bomb);
+  });
+  await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
+  t.after(() => server.closeAllConnections());
+  t.after(() => server.close());
+  const { port } = server.address() as { port: number };
+  const model = ["-m", "openai/m", "--base-url", `http://127.0.0.1:${port}/v1`, "--key", "x"];
+  const { ms, stderr } = await zz(place(), [...model, "--once", "hi"]);
+  match(stderr, /The server sent a line without end/);
+  ok(ms < 8_000, `it took ${Math.round(ms)} ms`);
+});

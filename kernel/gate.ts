@@ -148,6 +148,8 @@ const RULING = [
   "sessions",
   "permissions.json",
   "trust.json",
+  "known-plugins.json",
+  "plugins.lock.json",
   "zz.config.json",
   "keys.json",
   "env.json",

@@ -115,6 +115,7 @@ export function openScript(core: Core, args: string[]): OpenScript {
 
   async function answer(own: Core, chat: LiveChat, text: string, how: How): Promise<any> {
     const { schema, files = [], images = [], signal } = how;
+    if (typeof text !== "string") throw usage("Cannot ask: what is asked must be a text.");
     signal?.throwIfAborted();
     for (const { text = [], image = [] } of await Promise.all(files.map(attachment)))
       for (const one of [text, image].flat()) chat.attach(one);

@@ -317,6 +317,7 @@ function isKnown(known: Known, { file }: Loaded): boolean {
 }
 
 function keepKnown(core: Core, plugins: Loaded[]): void {
+  if (!fs.existsSync(core.options.home)) return; // it is not made for that, nor made again where it was just removed
   const kept = Object.entries(knownIn(core)).filter(([file]) => fs.existsSync(file));
   const seen = plugins.flatMap((plugin) =>
     plugin.failure ? [] : [[plugin.file, Object.fromEntries(stampsOf(plugin))] as const],

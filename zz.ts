@@ -2391,7 +2391,7 @@ function optionsOf(cli: Cli): Options & { home: string } {
     ...settings(home, one(cli, "config"), trusted),
     ...(one(cli, "config") && { config: path.resolve(one(cli, "config")!) }),
     plugins: all(cli, "plugin"),
-    own: !has("no-plugins"),
+    own: !has("no-plugins") && !cli.unknown.includes("--check-plugin"), // a plugin's flag, too: nothing is run by looking
     model: one(cli, "model"),
     baseUrl: one(cli, "base-url"),
     key: one(cli, "key"),

@@ -487,3 +487,14 @@ test("A function that fails is a failed call", async () => {
   const ran = await zz(place(), ["--functions", 'export function f() { throw new Error("no luck") }', "--call", "f"]);
   deepEqual([ran.stderr, ran.code], ["no luck\n", 1]);
 });
+
+test("--check-plugin runs nothing: neither the file, where it lies in the home, nor a broken one beside it", async () => {
+  const where = place();
+  const folder = join(where.home, "plugins");
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "lamp.ts"), `console.log("it ran");\n${LAMP}`);
+  writeFileSync(join(folder, "torn.ts"), "export default (zz) => {");
+  const ran = await zz(where, ["--check-plugin", join(folder, "lamp.ts")]);
+  const told = `'${join(folder, "lamp.ts")}' is right by its types.\n`;
+  deepEqual([ran.stdout, ran.stderr, ran.code], [told, "", 0]);
+});

@@ -19,9 +19,8 @@ export const PACKAGE = ["..", "../.."]
 export async function checkLoads(name: string, stage: Stage, ctx: Ctx): Promise<void> {
   const { home, plugins } = ctx.about;
   const isBuilt = path.relative(PACKAGE, import.meta.dirname).startsWith("dist");
-  const others = plugins.filter(
-    (one) => one.from !== "zz" && one.name !== name && !one.failure && fs.existsSync(one.file),
-  );
+  const sound = plugins.filter((one) => !one.failure && !one.outdated && !one.disabled && fs.existsSync(one.file));
+  const others = sound.filter((one) => one.from !== "zz" && one.name !== name);
   const config = path.join(home, "zz.config.json");
   const args = [
     path.join(PACKAGE, isBuilt ? "dist/zz.js" : "zz.ts"),

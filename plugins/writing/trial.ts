@@ -25,7 +25,8 @@ export async function tryOut(name: string, code: string, file: string, ctx: Ctx)
     throw new Error(`Cannot write plugin '${name}': ${diskReason(error)}`);
   }
   try {
-    const others = ctx.about.plugins.filter((one) => one.from !== "zz" && !one.failure && one.file !== file);
+    const sound = ctx.about.plugins.filter((one) => !one.failure && !one.outdated && !one.disabled);
+    const others = sound.filter((one) => one.from !== "zz" && one.file !== file);
     const { out, errors, ended } = await loadIn([stand, pause, ...others.map((one) => one.file)], ctx);
     const itself = (text: string) =>
       text.replaceAll(stand, file).replaceAll(path.basename(stand, ".ts"), name).replace(/\.?$/, ".");

@@ -38,6 +38,22 @@ test("The model writes a plugin: it is shown in full, asked for once, used in th
   await leave();
 });
 
+test("Another plugin whose file is broken by now does not keep the model from writing one", async (t) => {
+  const where = place();
+  const torn = join(where.home, "plugins", "torn.ts");
+  mkdirSync(join(where.home, "plugins"), { recursive: true });
+  writeFileSync(torn, ON.replace('"lamp"', '"torn"'));
+  const script = [call(["write_plugin", { name: "lamp", code: ON }]), call(["lamp", {}]), say("It is on.")];
+  const { type, sees, leave } = await repl(t, { where, script, cols: 120, rows: 40 });
+  writeFileSync(torn, "export default (zz) => {");
+  await sees(/Cannot load plugin 'torn'[\s\S]*What it was before\s+goes\s+on\./);
+  type(`light${KEY.enter}`);
+  await sees("Allow? [y/n/A]");
+  type("y");
+  await sees("It is on.");
+  await leave();
+});
+
 test("What replaces a plugin is shown as a diff, and a no leaves it as it was", async (t) => {
   const where = place();
   const file = join(where.home, "plugins", "lamp.ts");

@@ -3,6 +3,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { byName, type Core, compare, entriesOf, fault, type Trust, textOf, tryTo } from "../zz.ts";
+import { fileFault } from "./files.ts";
 import { writePrivate } from "./store.ts";
 
 /** By name, from .zz/ on, the hash of each file. */
@@ -88,5 +89,9 @@ export function keepTrust({ root, home }: Where, hashes: Hashes | undefined): vo
   const { [root]: _, ...others } = kept(home);
   const all = Object.entries(hashes ? { ...others, [root]: hashes } : others).map(([name, value]) => ({ name, value }));
   const sorted = all.sort(byName).map(({ name, value }) => [name, value]);
-  writePrivate(fileOf(home), JSON.stringify(Object.fromEntries(sorted), null, 2));
+  try {
+    writePrivate(fileOf(home), JSON.stringify(Object.fromEntries(sorted), null, 2));
+  } catch (error) {
+    throw fileFault("keep your answer in", fileOf(home), error);
+  }
 }

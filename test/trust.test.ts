@@ -238,3 +238,13 @@ test("A tool cannot say yes for the person: trust.json is not covered by a plain
   const args = JSON.stringify({ path: join(where.home, "trust.json"), content: "{}" });
   equal((await zz("--allow-write", "--call", "write_file", args)).code, 4);
 });
+
+test("An answer that cannot be kept is a sentence, and no yes", async () => {
+  const { where, zz: run } = project({ ".zz/plugins/hello.ts": HELLO });
+  writeFileSync(where.home, "a file where the home should be");
+  const { code, stderr } = await run("--trust");
+  equal(code, 1);
+  match(stderr, /^Cannot keep your answer in '.*trust\.json': .+\.$/m);
+  doesNotMatch(stderr, /^E[A-Z]+:/m);
+  equal((await run("--call", "hello")).code, 2);
+});

@@ -12,7 +12,7 @@ import { build } from "esbuild";
 const builtins = {
   name: "builtins",
   setup(build) {
-    build.onLoad({ filter: /(zz|kernel\/\w+|plugins[^.]*)\.ts$/ }, ({ path }) => ({
+    build.onLoad({ filter: /(zz|kernel\/[\w-]+|sdk\/\w+|plugins[^.]*)\.ts$/ }, ({ path }) => ({
       loader: "ts",
       contents: readFileSync(path, "utf8").replace(
         /^import (?!.*\btype )(\w+|\{[\w, ]+\}) from ("node:[\w/]+");$/gm,
@@ -25,27 +25,27 @@ const builtins = {
 /**
  * TypeScript's parser without the checker, the emitter and the editor services: a seventh of its text, which loads in a
  * sixth of the time. The compiler is one script with its parts one after the other; what comes before the binder stands
- * alone. scan.ts gets the parser, modules.ts also what finds modules; refs.ts has all of TypeScript.
+ * alone. scan/parser.ts gets the parser, resolve/typescript.ts also what finds modules; refs/ has all of TypeScript.
  */
 const parser = {
   name: "parser",
   setup(build) {
-    build.onLoad({ filter: /plugins\/symbols\/(scan|modules)\.ts$/ }, ({ path }) => ({
+    build.onLoad({ filter: /plugins\/symbols\/(scan\/parser|resolve\/typescript)\.ts$/ }, ({ path }) => ({
       loader: "ts",
       contents: readFileSync(path, "utf8")
         .replace('import { ts } from "ts-morph";', `import * as ts from "ts-parser/${basename(path, ".ts")}";`)
         // What is taken out of it name by name is all that is bundled.
-        .replace(/^const \{ ([\w, ]+) \} = ts(?: as unknown as \{.*?^\})?;$/gms, (_, names) =>
+        .replace(/^(export )?const \{ ([\w, ]+) \} = ts(?: as unknown as \{.*?^\})?;$/gms, (_, exported = "", names) =>
           names
             .split(", ")
-            .map((name) => `const ${name} = ts.${name};`)
+            .map((name) => `${exported}const ${name} = ts.${name};`)
             .join(""),
         ),
     }));
     build.onResolve({ filter: /^ts-parser/ }, ({ path }) => ({ path, namespace: "parser" }));
     build.onLoad({ filter: /.*/, namespace: "parser" }, ({ path }) => ({
       resolveDir: import.meta.dirname,
-      contents: partOf(typescript(), path.endsWith("scan") ? "commandLineParser" : "binder"),
+      contents: partOf(typescript(), path.endsWith("/parser") ? "commandLineParser" : "binder"),
     }));
   },
 };
@@ -80,18 +80,6 @@ function partOf(text, end) {
   return `${helpers}\n${part}\n${NAMED}\nexport { ${kept.join(", ")} };`;
 }
 
-/** The kernel stays one file, dist/kernel.js: what it loads later, and the test kit, take from there what they need. */
-const kernel = {
-  name: "kernel",
-  setup(build) {
-    const later = { path: "../kernel.js", external: true };
-    build.onResolve({ filter: /^\.\.\/zz\.ts$/ }, ({ importer }) => {
-      if (importer.endsWith("kernel/test.ts")) return { path: "./kernel.js", external: true };
-      return /(keyboard|script|compiler|watchdog)\.ts$/.test(importer) ? later : undefined;
-    });
-  },
-};
-
 rmSync("dist", { recursive: true, force: true });
 const names = readdirSync("plugins")
   .filter((name) => name.endsWith(".ts") || existsSync(`plugins/${name}/index.ts`))
@@ -113,13 +101,14 @@ const own = {
 
 await build({
   entryPoints: {
-    ...{ kernel: "zz.ts", plugins: "own-plugins", test: "kernel/test.ts" },
+    ...{ kernel: "zz.ts", plugins: "own-plugins", test: "sdk/testing.ts", text: "sdk/text.ts" },
+    compilers: "kernel/compilers.ts",
     ...{ "symbols-worker": "plugins/symbols/worker.ts", "symbols-service": "plugins/symbols/service.ts" },
     "writing-worker": "plugins/writing/worker.ts",
   },
   outdir: "dist",
   bundle: true,
-  plugins: [parser, builtins, kernel, own],
+  plugins: [parser, builtins, own],
   splitting: true,
   format: "esm",
   platform: "node",

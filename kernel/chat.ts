@@ -1,47 +1,38 @@
-// Chapter 9 of the kernel, its second half: a conversation, how it is taken up, gone back in, and saved.
+// A conversation: opened, gone back in, and saved.
 import fs from "node:fs";
 import path from "node:path";
+import type {
+  AnswerMeta,
+  Call,
+  Compaction,
+  Entry,
+  Header,
+  Message,
+  Part,
+  Saved,
+  Sessions,
+  UserMeta,
+} from "./contract.ts";
+import { type Core, emit, type LiveChat, note, type TurnContext } from "./core.ts";
+import { fileFault } from "./disk.ts";
+import { fault, usage } from "./faults.ts";
+import { firstModel, learnWindow, modelOf, providerNamed } from "./models.ts";
 import {
-  type Call,
-  type Compaction,
-  type Core,
-  emit,
-  endpointOf,
-  fault,
-  firstModel,
-  fitChars,
-  type LiveChat,
-  type Made,
-  type Message,
-  type Model,
-  NO_ONE,
-  note,
-  PATIENCE,
-  type Part,
-  type Place,
-  providerNamed,
-  type Sessions,
-  type Told,
-  usage,
-} from "../zz.ts";
-import { fileFault, isChange } from "./files.ts";
-import {
-  type Entry,
   findSession,
-  type Header,
+  isChange,
   isMessage,
   keepTitle,
   listSessions,
   newSessionId,
   openSession,
   readSession,
-  type Saved,
   type Session,
   sessionFile,
   sessionsFolder,
   UNSAVED,
   unsavedSession,
-} from "./store.ts";
+} from "./sessions.ts";
+import { shorten } from "./text.ts";
 
 /** Opens a conversation: a new one, or a session's, or a copy of what was saved. A new one is saved from its first message on. */
 export function openChat(core: Core, model: string, from?: Session | Saved): LiveChat {
@@ -68,12 +59,12 @@ export function openChat(core: Core, model: string, from?: Session | Saved): Liv
       void emit(core, "compacted", { before, after: chat.messages.length, ...(summary && { summary }) });
     },
   };
-  takeUp(core, chat, from);
+  restore(core, chat, from);
   return chat;
 }
 
 /** The conversation goes on as that session, or as a copy of it, or anew. */
-function takeUp(core: Core, chat: LiveChat, from?: Session | Saved): void {
+function restore(core: Core, chat: LiveChat, from?: Session | Saved): void {
   const own = from && "append" in from;
   delete chat.session;
   delete chat.used;
@@ -86,10 +77,10 @@ function takeUp(core: Core, chat: LiveChat, from?: Session | Saved): void {
   replay(core, chat, from?.branch() ?? []);
   if (own) return;
   for (const { type, id, parent, at, ...fields } of from?.branch() ?? [])
-    if (IN_FORCE.includes(type)) save(core, chat, type, fields);
+    if (REPLAYED.includes(type)) save(core, chat, type, fields);
 }
 /** Entries that make a conversation what it is. */
-const IN_FORCE: Entry["type"][] = ["message", "prompt", "news", "compaction", "state"];
+const REPLAYED: Entry["type"][] = ["message", "prompt", "news", "compaction", "state"];
 
 /** Messages and plugins' states as a branch has them. */
 function replay(core: Core, chat: LiveChat, branch: Entry[]): void {
@@ -100,13 +91,13 @@ function replay(core: Core, chat: LiveChat, branch: Entry[]): void {
     const state = type === "state" ? core.states.get(String(plugin)) : undefined;
     if (state) renew(state, value as object);
     else if (type === "prompt") takePrompt(chat, entry.layers as Part[]);
-    else if (type === "news") addNews(chat, entry.news as Record<string, string>);
+    else if (type === "news") addUpdates(chat, entry.news as Record<string, string>);
     else if (type === "compaction" && entry.before === chat.messages.length) cut(chat, entry as Compaction);
     else if (type === "message" && isMessage(message)) chat.messages.push(message);
-    else if (type === "message") note(core, "A message of the session that cannot be understood was passed over.");
+    else if (type === "message") note(core, "A message of the session that cannot be understood was ignored.");
   }
   const last = chat.messages.findLast((message) => "usage" in message && message.usage);
-  const { usage } = (last ?? {}) as Made;
+  const { usage } = (last ?? {}) as AnswerMeta;
   if (usage) chat.used = usage.input + usage.output;
 
   function renew(state: { live: object; saved: string }, value: object): void {
@@ -136,36 +127,7 @@ async function useModel(core: Core, chat: LiveChat, given: string): Promise<void
   await learnWindow(core, chat);
 }
 
-export async function learnWindow(core: Core, chat: LiveChat): Promise<void> {
-  const { model } = chat;
-  const window = (await modelNamed(core, model))?.window;
-  if (window && chat.model === model) chat.window = window;
-}
-
-/** What the provider says of the model; of its window also what the person says. One that does not answer leaves it unknown. */
-export async function modelNamed(core: Core, model: string, quick = false): Promise<Model | undefined> {
-  const known = core.models.get(model);
-  if (known) return known;
-  const provider = providerNamed(core, model);
-  const id = model.slice(provider.name.length + 1);
-  if (quick && !provider.model) return undefined;
-  const endpoint = endpointOf(core, provider.name);
-  const patience = () => AbortSignal.timeout(PATIENCE);
-  const one = await (async () => provider.model?.(id, patience, endpoint))().catch(() => undefined);
-  const all = one?.window || quick ? [] : await provider.models(patience(), endpoint).catch(() => []);
-  const found = all.find((other) => other.id === id) ?? one;
-  const window = found?.window ?? core.options.settings.window;
-  if (!found && !window) return undefined;
-  const told = { ...found, id, ...(window && { window }) };
-  if (window) core.models.set(model, told);
-  return told;
-}
-
-/** The model that a session used last. */
-export const modelOf = ({ header, branch }: Saved): string =>
-  String(branch().findLast(({ type }) => type === "model")?.model ?? header.model).replace(NO_ONE, "");
-
-export function sessions({ core, chat }: Pick<Place, "core" | "chat">): Sessions {
+export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Sessions {
   const { home } = core.options;
   const warn = (text: string) => note(core, text);
   return {
@@ -178,7 +140,7 @@ export function sessions({ core, chat }: Pick<Place, "core" | "chat">): Sessions
       if (found === chat.id && found !== undefined && !copy) return;
       const from = found === undefined ? undefined : copy ? readSession(home, found) : openSession(home, found, warn);
       chat.session?.close();
-      takeUp(core, chat, from);
+      restore(core, chat, from);
       const model = from && modelOf(from);
       if (!model || !core.providers.has(model.split("/")[0]!) || model === chat.model) return;
       chat.model = model;
@@ -222,12 +184,12 @@ function takePrompt(chat: LiveChat, layers: Part[]): void {
 }
 
 /** What is new in the layers goes with the person's last message. */
-export function keepNews(core: Core, chat: LiveChat, news: Record<string, string>): void {
-  addNews(chat, news);
+export function keepUpdates(core: Core, chat: LiveChat, news: Record<string, string>): void {
+  addUpdates(chat, news);
   save(core, chat, "news", { news });
 }
 
-function addNews(chat: LiveChat, news: Record<string, string>): void {
+function addUpdates(chat: LiveChat, news: Record<string, string>): void {
   const i = chat.messages.findLastIndex(({ role }) => role === "user");
   const message = chat.messages[i];
   if (message?.role === "user") chat.messages[i] = { ...message, news };
@@ -236,7 +198,7 @@ function addNews(chat: LiveChat, news: Record<string, string>): void {
 /** What the model does not see from now on. News that only stood there, it is told with the summary. */
 function cut(chat: LiveChat, { upTo = 0, summary, texts = {} }: Compaction): void {
   const messages = chat.messages.map((message, i) => (texts[i] === undefined ? message : shortened(message, texts[i])));
-  const news = Object.assign({}, ...messages.slice(0, upTo).map((message) => (message as Told).news));
+  const news = Object.assign({}, ...messages.slice(0, upTo).map((message) => (message as UserMeta).news));
   const told: Message[] = [
     { role: "user", text: summary ?? "", aside: true, ...(Object.keys(news).length && { news }) },
     { role: "assistant", text: "Understood. I go on from there." },
@@ -248,17 +210,17 @@ function cut(chat: LiveChat, { upTo = 0, summary, texts = {} }: Compaction): voi
 
 function shortened(message: Message, to: string | number): Message {
   if (typeof to === "string") return { ...without(message, "images"), text: to };
-  const text = fitChars(message.text, to);
+  const text = shorten(message.text, to);
   if (message.role !== "assistant" || !message.calls) return { ...message, text };
   const args = (call: Call) =>
     Object.fromEntries(
-      Object.entries(call.args).map(([name, value]) => [name, typeof value === "string" ? fitChars(value, to) : value]),
+      Object.entries(call.args).map(([name, value]) => [name, typeof value === "string" ? shorten(value, to) : value]),
     );
   return { ...message, text, calls: message.calls.map((call) => ({ ...call, args: args(call) })) };
 }
 
 function without(message: Message, field: "news" | "images"): Message {
-  const { [field]: _, ...rest } = message as Message & Told & { images?: unknown };
+  const { [field]: _, ...rest } = message as Message & UserMeta & { images?: unknown };
   return rest as Message;
 }
 
@@ -278,37 +240,69 @@ export function keepLog(core: Core, chat: LiveChat, type: Entry["type"], fields:
   save(core, chat, type, fields);
 }
 
+/** What undoes a change, on the disk before the change is made. Throws a sentence where that cannot be. */
+export function keepChange(core: Core, chat: LiveChat, fields: Record<string, unknown>): void {
+  const at = new Date().toISOString();
+  const entry = { id: 0, parent: null, at, type: "change", ...fields };
+  const { home, save: saves } = core.options;
+  if (core.unsavable || (saves !== false && chat.id === ""))
+    throw fault(`The session in '${sessionsFolder(home)}' is not saved any more.`);
+  if (saves === false) save(core, chat, "change", fields);
+  else
+    try {
+      saved(core, chat, "change", fields);
+    } catch (error) {
+      if (!chat.session?.entries.length) dropUnsaved(chat);
+      throw fileFault("save the session in", sessionsFolder(home), error);
+    }
+  chat.log.push(entry);
+}
+
+/** A session that could not even begin. */
+function dropUnsaved(chat: LiveChat): void {
+  chat.session?.close();
+  delete chat.session;
+  chat.id = null;
+}
+
 /** Where nothing can be saved, the talk goes on and says so. */
 export function save(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void {
-  const { home, root } = core.options;
   if (!chat.session && type !== "message" && type !== "change") return;
+  try {
+    saved(core, chat, type, fields);
+  } catch (error) {
+    const { message } = fileFault("save the session in", sessionsFolder(core.options.home), error);
+    note(core, `${message} ${UNSAVED}`);
+    const entries = chat.session?.entries ?? [];
+    chat.session?.close();
+    chat.session = unsavedSession(headerOf(core, chat, fields), entries);
+    chat.session.append(type, fields);
+    chat.id = "";
+  }
+}
+
+function saved(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void {
+  const header = headerOf(core, chat, fields);
+  if (!chat.session && core.options.save !== false) {
+    chat.session = openSession(core.options.home, header, (text) => note(core, text));
+    chat.id = header.id;
+  }
+  chat.session ??= unsavedSession(header);
+  chat.session.append(type, fields);
+}
+
+function headerOf({ options: { root } }: Core, chat: LiveChat, fields: Record<string, unknown>): Header {
   const said = (fields.message as Message | undefined) ?? chat.messages[0];
   const title = (said?.text ?? `${fields.tool} ${path.relative(root, String(fields.path))}`)
     .replace(/\s+/g, " ")
     .trim()
     .slice(0, 80);
   const at = new Date().toISOString();
-  const header: Header = { zz: 1, id: newSessionId(at), at, root, model: chat.model, title };
-  try {
-    if (!chat.session && core.options.save !== false) {
-      chat.session = openSession(home, header, (text) => note(core, text));
-      chat.id = header.id;
-    }
-    chat.session ??= unsavedSession(header);
-    chat.session.append(type, fields);
-  } catch (error) {
-    const { message } = fileFault("save the session in", sessionsFolder(home), error);
-    note(core, `${message} ${UNSAVED}`);
-    const saved = chat.session?.entries ?? [];
-    chat.session?.close();
-    chat.session = unsavedSession(header, saved);
-    chat.session.append(type, fields);
-    chat.id = "";
-  }
+  return { zz: 1, id: newSessionId(at), at, root, model: chat.model, title };
 }
 
 /** Takes the last message of the person, and all that came of it, out of the conversation. */
-export function takeBack(core: Core, chat: LiveChat): void {
+export function retractLastMessage(core: Core, chat: LiveChat): void {
   const entry = chat.session?.branch().findLast(({ message }) => message?.role === "user" && !message.aside);
   if (entry) goBack(core, chat, entry.parent);
 }

@@ -5,12 +5,12 @@ import { fileURLToPath } from "node:url";
 import { ts } from "ts-morph";
 
 const COMPILED = /\.(ts|mts|tsx|jsx)$/;
-const LENT = Symbol.for("zz.compiler"); // hooks hold for the whole process
+const INSTALLED = Symbol.for("zz.compiler"); // hooks hold for the whole process
 
 /** For the files that are asked for from now on, and wanted. A fault in them is told with its place, as by the compiler. */
-export function lendCompiler(wants: (url: string) => boolean): void {
-  if (Object.hasOwn(globalThis, LENT)) return;
-  Object.defineProperty(globalThis, LENT, { value: true });
+export function installCompiler(wants: (url: string) => boolean): void {
+  if (Object.hasOwn(globalThis, INSTALLED)) return;
+  Object.defineProperty(globalThis, INSTALLED, { value: true });
   process.setSourceMapsEnabled(true);
   module.registerHooks({
     load(url, context, next) {

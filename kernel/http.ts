@@ -1,18 +1,52 @@
 // Requests over node:http. The built-in fetch brings 33 ms of loading with it, half of what a whole one-shot takes.
+// Here, and nowhere else, the values of secrets take the places of their placeholders: in headers and addresses.
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
-import { type HttpAnswer, type HttpRequest, usage } from "../zz.ts";
+import type { HttpAnswer, HttpRequest } from "./contract.ts";
+import { usage } from "./faults.ts";
+import { filled, KEY, learn, namesSecret, sealUrl, veil } from "./secrets.ts";
 
-const SILENT = 300_000; // ms without a byte until a connection counts as dead
-const MOST_MOVES = 5;
-const LARGEST = 128 * 1024 * 1024; // of a text that is taken whole; packed, it may be a thousandth of that
+const SILENCE_LIMIT_MS = 300_000; // ms without a byte until a connection counts as dead
+const MAX_REDIRECTS = 5;
+const MB = 1024 * 1024;
+const MAX_TEXT_BYTES = 128 * MB; // of a text that is taken whole; packed, it may be a thousandth of that
+const MAX_JSON_BYTES = 32 * MB; // while it is read into values, nothing else happens
+
+/** What goes out, and how to speak of it: without the values that go with it, however short they are. */
+interface Outgoing {
+  url: string;
+  request: HttpRequest;
+  hide(text: string): string;
+}
+
+export function outgoing(given: string, request: HttpRequest = {}): Outgoing {
+  const used = new Set<string>();
+  const url = filled(sealUrl(given), "url", used);
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(request.headers ?? {})) {
+    headers[name] = filled(String(value), "header", used);
+    const own = headers[name].replace(/^(Bearer|Basic|Token)\s+/i, "");
+    if (!namesSecret(name) || !own || own === "none") continue;
+    learn(own);
+    used.add(own);
+  }
+  const said = [...used].filter((value) => value.length >= MIN_HIDDEN_CHARS).sort((a, b) => b.length - a.length);
+  const hide = (text: string) => said.reduce((shown, value) => shown.replaceAll(value, KEY), veil(text));
+  return { url, request: { ...request, ...(request.headers && { headers }) }, hide };
+}
+const MIN_HIDDEN_CHARS = 4;
 
 /** As fetch does it, for http and https: moved addresses are followed, packed bodies unpacked, a stale connection renewed. */
-export async function send(url: string, request: HttpRequest = {}, moves = 0): Promise<HttpAnswer> {
+export const send = (url: string, request?: HttpRequest): Promise<HttpAnswer> => follow(outgoing(url, request), 0);
+
+/** What a server sends one to is its own: placeholders mean nothing there. */
+export async function follow({ url, request, hide }: Outgoing, moves = 0): Promise<HttpAnswer> {
   const { signal } = request;
   signal?.throwIfAborted();
   const at = new URL(url);
-  if (!/^https?:$/.test(at.protocol)) throw usage(`Cannot reach '${url}': neither http nor https. Check the address.`);
+  const shown = (address: string | URL) => hide(veil(sealUrl(String(address))));
+  if (!/^https?:$/.test(at.protocol))
+    throw usage(`Cannot reach '${shown(url)}': neither http nor https. Check the address.`);
   const answer = await connect(at, request).catch((error: NodeJS.ErrnoException & { stale?: boolean }) => {
     if (!error.stale || signal?.aborted) throw error;
     return connect(at, request); // the server had closed the connection that was kept
@@ -23,24 +57,23 @@ export async function send(url: string, request: HttpRequest = {}, moves = 0): P
     answer.destroy();
     const moved = new URL(to, at.href);
     const reads = /^(GET|HEAD)$/i.test(request.method ?? "GET");
-    if (moves >= MOST_MOVES)
+    if (moves >= MAX_REDIRECTS)
       throw usage(`Cannot reach '${at.host}': it sends from one address to the next without end.`);
     // What was sent is not sent elsewhere unless the server says to: it would arrive as a GET without a body.
-    if (!reads && status < 303) throw usage(`Cannot reach '${url}': it has moved to '${moved}'. Give that address.`);
+    if (!reads && status < 303)
+      throw usage(`Cannot reach '${shown(url)}': it has moved to '${shown(moved)}'. Give that address.`);
     const kept = status === 303 && !reads ? { ...request, method: "GET", body: undefined } : request;
-    return send(
-      moved.href,
-      moved.origin === at.origin ? kept : { ...kept, headers: harmless(kept.headers) },
-      moves + 1,
-    );
+    const same = moved.origin === at.origin;
+    const next = same ? kept : { ...kept, headers: harmless(kept.headers) };
+    return follow({ url: moved.href, request: next, hide }, moves + 1);
   }
   const body = unpacked(answer);
-  const text = async () => {
+  const text = async (most = MAX_TEXT_BYTES) => {
     const decoder = new TextDecoder();
     let text = "";
     for await (const bytes of pieces(body, signal)) {
       text += decoder.decode(bytes, { stream: true });
-      if (text.length > LARGEST) throw usage(`Cannot use what '${at.host}' sent: it is larger than 128 MB.`);
+      if (text.length > most) throw usage(`Cannot use what '${at.host}' sent: it is larger than ${most / MB} MB.`);
     }
     return text + decoder.decode();
   };
@@ -49,8 +82,8 @@ export async function send(url: string, request: HttpRequest = {}, moves = 0): P
     status,
     headers: { get: (name) => answer.headers[name.toLowerCase()]?.toString() ?? null },
     body: pieces(body, signal),
-    text,
-    json: async () => JSON.parse(await text()),
+    text: () => text(),
+    json: async () => JSON.parse(await text(MAX_JSON_BYTES)),
   };
 }
 
@@ -58,7 +91,7 @@ function connect(at: URL, { method = "GET", headers, body, signal }: HttpRequest
   const { request } = process.getBuiltinModule(at.protocol === "https:" ? "node:https" : "node:http");
   return new Promise((resolve, reject) => {
     const all = { accept: "*/*", "user-agent": "zz", ...headers };
-    const sent = request(at, { method, headers: all, timeout: SILENT }, resolve);
+    const sent = request(at, { method, headers: all, timeout: SILENCE_LIMIT_MS }, resolve);
     const abort = () => sent.destroy(signal!.reason);
     signal?.addEventListener("abort", abort, { once: true });
     sent.on("close", () => signal?.removeEventListener("abort", abort));

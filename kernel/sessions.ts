@@ -1,40 +1,43 @@
-// Chapter 7 of the kernel: sessions, an append-only tree of JSON lines, one writer at a time.
+// Sessions: an append-only tree of JSON lines.
+
 import fs from "node:fs";
 import path from "node:path";
 import { LowSync } from "lowdb";
-import {
-  type Call,
-  clean,
-  codeOf,
-  compare,
-  entriesOf,
-  fault,
-  type Message,
-  newId,
-  textOf,
-  tryTo,
-  usage,
-} from "../zz.ts";
-import { put } from "./files.ts";
+import type { Call, Entry, Header, Message, Saved } from "./contract.ts";
+import { newId } from "./core.ts";
+import { makePrivate } from "./disk.ts";
+import { fault, usage } from "./faults.ts";
+import { lock, updatePrivate } from "./locks.ts";
+import { veilData, veiledJson } from "./secrets.ts";
+import { clean, compare, entriesOf, textOf, tryTo } from "./text.ts";
 
-/** A session file's first line. */
-export type Header = { zz: 1; id: string; at: string; root: string; model: string; title: string };
-/** Every later line. `parent` makes a tree of it: nothing is ever rewritten. Unknown types are kept. */
-export interface Entry {
-  id: number;
-  parent: number | null;
-  at: string;
-  type: "message" | "draft" | "state" | "back" | (string & {});
-  message?: Message;
-  [field: string]: unknown;
+/** An entry of a session: one file, from what it was to what it is. Hashes tell whether it still is; null: not there. */
+export interface Change extends Entry {
+  type: "change";
+  change: number; // from 1
+  group: number; // the first change of its call
+  turn: number;
+  tool: string;
+  path: string; // absolute
+  was: string | null;
+  is: string | null;
+  modes: [before: number, after: number];
+  base?: Content; // all of it before, where no earlier entry tells
+  place: number; // where `put` took the place of `cut` bytes
+  cut: number;
+  put: Content;
+  made: string[]; // folders
 }
+export type Content = { text: string } | { base64: string };
+
+export const isChange = (entry: Entry): entry is Change =>
+  entry.type === "change" &&
+  typeof entry.change === "number" &&
+  typeof entry.path === "string" &&
+  Array.isArray(entry.made);
+
 type Row = Header | Entry;
-/** A session to look at and to copy. */
-export interface Saved {
-  readonly header: Header;
-  readonly entries: readonly Entry[]; // as they came
-  branch(): Entry[]; // from the root to the last entry
-}
+
 export interface Session extends Saved {
   append(type: Entry["type"], fields: Record<string, unknown>, parent?: number | null): void; // on the disk when it returns
   sync(): Promise<void>; // also past a power cut
@@ -55,7 +58,7 @@ function jsonLines(file: string, warn: (text: string) => void) {
       const { lines, end, spoilt } = parseLines(bytes, file);
       const torn = bytes.length - end;
       const were = spoilt === 1 ? "line, which was" : "lines, which were";
-      if (spoilt) warn(`Session file '${file}' has ${spoilt} unreadable ${were} passed over.`);
+      if (spoilt) warn(`Session file '${file}' has ${spoilt} unreadable ${were} ignored.`);
       if (torn) warn(`Session file '${file}' ended in the middle of a line; its last ${torn} bytes, ${NEVER_SAVED}.`);
       if (torn) fs.ftruncateSync(fd, end);
       written = lines.length;
@@ -64,7 +67,7 @@ function jsonLines(file: string, warn: (text: string) => void) {
     write(lines: Row[]): void {
       if (fd < 0) fd = fs.openSync(file, "ax+", 0o600);
       const end = fs.fstatSync(fd).size;
-      const added = lines.slice(written).map((line) => `${JSON.stringify(line)}\n`);
+      const added = lines.slice(written).map((line) => `${asSaved(line)}\n`);
       try {
         fs.writeFileSync(fd, Buffer.from(added.join("")));
       } catch (error) {
@@ -79,6 +82,10 @@ function jsonLines(file: string, warn: (text: string) => void) {
     close: () => fd < 0 || fs.closeSync(fd),
   };
 }
+/** Without secrets, as far as it was not there before. */
+const asSaved = (line: Row): string =>
+  "type" in line && line.type === "change" ? JSON.stringify(line) : veiledJson(line);
+
 export const UNSAVED = "It goes on unsaved; --home or ZZ_HOME names another place.";
 const NEVER_SAVED = "never confirmed as saved, were cut off";
 
@@ -119,7 +126,11 @@ export function openSession(home: string, which: string | Header, warn: (text: s
   const id = typeof which === "string" ? which : which.id;
   const file = sessionFile(home, id);
   if (typeof which !== "string") makePrivate(sessionsFolder(home));
-  const release = lock(file.replace(/jsonl$/, "lock"), id);
+  const release = lock(
+    file.replace(/jsonl$/, "lock"),
+    `Cannot open session '${id}'`,
+    "Close that one, or go on in a copy with --fork",
+  );
   const adapter = jsonLines(file, warn);
   const db = new LowSync<Row[]>(adapter, []);
   const close = () => {
@@ -153,23 +164,12 @@ function sessionOf(header: Header, db: LowSync<Row[]>, ends: Pick<Session, "sync
     append(type, fields, parent) {
       const last = db.data.length > 1 ? (db.data.at(-1) as Entry) : { id: 0 };
       const under = parent === undefined ? last.id || null : parent;
-      db.data.push({ id: last.id + 1, parent: under, at: new Date().toISOString(), type, ...fields });
+      const own = type === "change" ? fields : veilData(fields); // a file is put back as it was, to the byte
+      db.data.push({ id: last.id + 1, parent: under, at: new Date().toISOString(), type, ...own });
       db.write();
     },
     ...ends,
   };
-}
-
-/** One by one: mkdir's own `recursive` never returns under /proc, and calls a read-only disk a missing folder. */
-export function makePrivate(folder: string): void {
-  if (!fs.existsSync(folder)) {
-    if (!fs.existsSync(path.dirname(folder))) makePrivate(path.dirname(folder));
-    try {
-      fs.mkdirSync(folder, { mode: 0o700 });
-    } catch (error) {
-      if (codeOf(error) !== "EEXIST") throw error; // another zz made it just now
-    }
-  } else if (path.basename(folder) === "sessions" && fs.statSync(folder).mode & 0o077) fs.chmodSync(folder, 0o700);
 }
 
 /** No lock, and nothing repaired. */
@@ -189,51 +189,6 @@ function branchOf(entries: Entry[]): Entry[] {
     at = entry.parent === null ? -1 : Math.min(places.get(entry.parent) ?? at - 1, at - 1);
   }
   return branch.reverse();
-}
-
-/** One writer at a time. The lock names its process by number and start time, so that a dead one does not keep it. */
-function lock(file: string, session: string): () => void {
-  const mine = `${process.pid} ${startOf(process.pid)}`;
-  const temporary = `${file}.${process.pid}`;
-  try {
-    fs.writeFileSync(temporary, mine, { mode: 0o600 });
-    for (;;) {
-      try {
-        fs.linkSync(temporary, file); // all at once: nobody ever sees an empty lock
-        return () => fs.rmSync(file, { force: true });
-      } catch (error) {
-        if (codeOf(error) !== "EEXIST") throw error;
-      }
-      const theirs = textOf(file);
-      const [pid, start] = theirs.split(" ");
-      const busy = `another zz (process ${pid}) has it open. Close that one, or go on in a copy with --fork`;
-      if (start && startOf(Number(pid)) === start) throw fault(`Cannot open session '${session}': ${busy}.`);
-      let mayBreak: (() => void) | undefined;
-      try {
-        mayBreak = lock(`${file}.break`, session); // only one at a time may take a dead one's lock away
-        if (textOf(file) === theirs) fs.rmSync(file, { force: true });
-      } catch (error) {
-        if (codeOf(error)) throw error; // else someone else is at it; look again
-      } finally {
-        mayBreak?.();
-      }
-    }
-  } finally {
-    fs.rmSync(temporary, { force: true });
-  }
-}
-
-/** When a process started ("" if there is none), to tell it from a later one of the same number. */
-export function startOf(pid: number): string {
-  if (process.platform === "linux") {
-    const fields = textOf(`/proc/${pid}/stat`).split(") ").at(-1)!.split(" ");
-    return "ZX".includes(fields[0]!) ? "" : (fields[19] ?? ""); // a zombie waits to be reaped; it holds nothing
-  }
-  try {
-    return process.kill(pid, 0) ? "alive" : "";
-  } catch (error) {
-    return codeOf(error) === "EPERM" ? "alive" : "";
-  }
 }
 
 export const sessionIds = (home: string): string[] =>
@@ -257,17 +212,11 @@ function titlesOf(home: string): Record<string, string> {
   return Object.fromEntries(Object.entries((titles as object) ?? {}).filter(isTitle));
 }
 export function keepTitle(home: string, id: string, title: string): void {
-  const { [id]: old, ...titles } = titlesOf(home);
-  if (!old && !title) return;
-  writePrivate(titlesFile(home), JSON.stringify(title ? { ...titles, [id]: title } : titles, null, 2));
-}
-
-/** The person's alone. */
-export function writePrivate(file: string, text: string): void {
-  makePrivate(path.dirname(file));
-  const real =
-    tryTo(() => fs.realpathSync(file)) ?? path.join(fs.realpathSync(path.dirname(file)), path.basename(file));
-  put(real, { bytes: Buffer.from(`${text}\n`), mode: 0o100600 });
+  if (!titlesOf(home)[id] && !title) return;
+  updatePrivate(titlesFile(home), () => {
+    const { [id]: _, ...titles } = titlesOf(home);
+    return veiledJson(title ? { ...titles, [id]: title } : titles, 2);
+  });
 }
 
 /** By the file's own name, whatever the header says of it. */
@@ -289,7 +238,7 @@ export function lastSession(home: string, root: string, warn: (text: string) => 
   for (const { file } of used.sort((a, b) => b.at - a.at)) {
     const header = headerOf(file);
     if (header?.root === root && fits(header.id)) return header.id;
-    if (!header) warn(`Session file '${file}' holds no readable header; it was passed over and left as it is.`);
+    if (!header) warn(`Session file '${file}' holds no readable header; it was ignored and left as it is.`);
   }
   return undefined;
 }
@@ -306,43 +255,3 @@ export function findSession(home: string, start: string): string {
 
 export const newSessionId = (at: string): string =>
   `${at.slice(0, 19).replace(/[-:]/g, "").replace("T", "-")}-${newId()}`;
-
-/**
- * What every provider accepts: each call has exactly one result, straight after it and in call order; results
- * without a call are gone; neighbours of one role are merged; nothing is empty. Run before every request.
- */
-export function repair(history: readonly Message[]): Message[] {
-  const fixed: Message[] = [];
-  let open = new Map<string, number>(); // where in `fixed` the results of the last calls belong
-  for (const given of history) {
-    const message = briefed(given);
-    if (message.role === "tool") {
-      const place = open.get(message.id);
-      if (place !== undefined) fixed[place] = message;
-      open.delete(message.id);
-      continue;
-    }
-    const calls = message.role === "assistant" ? (message.calls ?? []) : [];
-    const images = message.role === "user" ? (message.images ?? []) : [];
-    if (message.role === "assistant") open = new Map();
-    if (!message.text && !calls.length && !images.length) continue;
-    const last = fixed.at(-1);
-    if (last?.role === message.role) fixed[fixed.length - 1] = joined(last, message);
-    else fixed.push(message);
-    for (const { id, name } of calls)
-      open.set(id, fixed.push({ role: "tool", id, name, text: "[interrupted]", failed: true }) - 1);
-  }
-  return fixed;
-}
-
-/** What is new in the layers stands before the words that it goes with. */
-function briefed(message: Message): Message {
-  if (message.role !== "user" || !message.news) return message;
-  const { news, ...rest } = message;
-  return { ...rest, text: [...Object.values(news), rest.text].filter(Boolean).join("\n\n") };
-}
-
-function joined(one: Message, two: Message): Message {
-  const images = [one, two].flatMap((message) => ("images" in message && message.images) || []);
-  return { ...two, text: [one.text, two.text].filter(Boolean).join("\n\n"), ...(images.length && { images }) };
-}

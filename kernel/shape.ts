@@ -1,5 +1,5 @@
 // What the settings must be: the part of JSON Schema that zz checks by itself, for a library takes longer to load than zz to start.
-import { nearest } from "../zz.ts";
+import { nearest } from "./text.ts";
 
 /** A schema as far as it can be checked here. */
 export interface Shape {
@@ -8,6 +8,7 @@ export interface Shape {
   enum?: unknown[];
   anyOf?: Shape[];
   minimum?: number;
+  maximum?: number;
   exclusiveMinimum?: number;
   minLength?: number;
   items?: Shape;
@@ -18,7 +19,19 @@ export interface Shape {
   default?: unknown;
 }
 const KEYWORDS = [
-  ...["type", "const", "enum", "anyOf", "minimum", "exclusiveMinimum", "minLength", "items", "properties", "required"],
+  ...[
+    "type",
+    "const",
+    "enum",
+    "anyOf",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "minLength",
+    "items",
+    "properties",
+    "required",
+  ],
   ...["additionalProperties", "description", "default"],
 ];
 
@@ -65,22 +78,34 @@ export function wrongIn(shape: Shape, value: unknown, at: string): string | unde
 /** As far as one sees without looking into an object. */
 export function fits(shape: Shape, value: unknown): boolean {
   const { type, anyOf, items, minLength = 0, minimum = -Infinity, exclusiveMinimum = -Infinity } = shape;
+  const { maximum = Number.POSITIVE_INFINITY } = shape;
   if (anyOf) return anyOf.some((one) => !wrongIn(one, value, ""));
   if (shape.enum) return shape.enum.includes(value);
   if ("const" in shape) return value === shape.const;
   if (type && !TYPES[type]![1](value)) return false;
-  if (typeof value === "number") return value >= minimum && value > exclusiveMinimum;
+  if (typeof value === "number") return value >= minimum && value > exclusiveMinimum && value <= maximum;
   if (typeof value === "string") return value.length >= minLength;
   return !items || !Array.isArray(value) || value.every((one) => !wrongIn(items, one, ""));
 }
 
-function must({ type = "", anyOf, enum: values, const: only, items, minimum, exclusiveMinimum }: Shape): string {
+function must({
+  type = "",
+  anyOf,
+  enum: values,
+  const: only,
+  items,
+  minimum,
+  maximum,
+  exclusiveMinimum,
+}: Shape): string {
   if (anyOf) return anyOf.map(must).join(" or ");
   if (values) return `one of ${values.join(", ")}`;
   if (only !== undefined) return JSON.stringify(only);
   if (items) return `an array of ${items.type}s`;
   const [words = "something else"] = TYPES[type] ?? [];
-  return minimum === 0 || exclusiveMinimum === 0 ? words.replace(/^a /, "a positive ") : words;
+  const most = maximum === undefined ? "" : ` up to ${maximum}`;
+  if (minimum === 0 || exclusiveMinimum === 0) return words.replace(/^a /, "a positive ") + most;
+  return maximum === undefined ? words : `${words} from ${minimum ?? 0} to ${maximum}`;
 }
 
 /** What one may have meant. */

@@ -1,22 +1,9 @@
-import {
-  type Call,
-  type CallDelta,
-  type Core,
-  type Delta,
-  type Fault,
-  type Finish,
-  fault,
-  type HttpAnswer,
-  type HttpRequest,
-  jsonOrText,
-  newId,
-  type Reply,
-  reason,
-  tryTo,
-  type Usage,
-  usage,
-} from "../zz.ts";
-import { send } from "./http.ts";
+import type { Call, CallDelta, Delta, Fault, Finish, HttpAnswer, HttpRequest, Reply, Usage } from "./contract.ts";
+import { type Core, newId } from "./core.ts";
+import { fault, usage } from "./faults.ts";
+import { follow, outgoing } from "./http.ts";
+import { reason, sealUrl, veil } from "./secrets.ts";
+import { jsonOrText, tryTo } from "./text.ts";
 
 /**
  * Drains one provider stream into a whole reply. Servers differ in all that matters here: indexes missing or
@@ -32,18 +19,19 @@ export async function collect(
   let finish: Finish | undefined;
   let usage: Usage | undefined;
   const drafts: Draft[] = [];
+  const unrun: Unrun = { count: 0, names: new Set() };
   let size = 0;
   try {
     for await (const delta of stream) {
       if ("text" in delta) text += delta.text ?? "";
       else if ("thinking" in delta) thinking += delta.thinking ?? "";
-      else if ("call" in delta) gather(drafts, delta.call);
-      else if ("usage" in delta) usage = { ...usage, ...delta.usage };
+      else if ("call" in delta) gather(drafts, delta.call, unrun);
+      else if ("usage" in delta) usage = counted({ ...usage, ...delta.usage });
       else if ("finish" in delta) finish = finishOf(delta.finish) ?? finish;
       else if ("error" in delta) throw answerFault("The model's server failed in mid-stream", delta.error);
       see?.(text, thinking);
-      size += sizeOf(delta);
-      if (size > LARGEST_REPLY) throw fault("The answer is larger than 64 MB and was given up. Ask for less.");
+      size += sizeOf(delta) + CHARS_PER_DELTA;
+      if (size > MAX_REPLY_CHARS) throw fault("The answer is larger than 64 MB and was given up. Ask for less.");
     }
     if (!finish && !text && !thinking && !drafts.length)
       throw fault("The server answered with nothing. Try again.", { transient: true });
@@ -53,6 +41,7 @@ export async function collect(
     throw Object.assign(cut ? fault(CUT_OFF, { transient: true }) : (error as Fault), { partial: { text, thinking } });
   }
   const calls = drafts.filter((draft) => draft.name || draft.args).map((draft) => finished(draft, finish === "length"));
+  if (calls.length > MAX_CALLS) calls[MAX_CALLS]!.broken = tooMany(calls[MAX_CALLS]!, unrun);
   if (finish === "stop" || finish === "calls") finish = calls.length ? "calls" : "stop";
   const ids = new Set<string>();
   for (const call of calls) {
@@ -64,46 +53,105 @@ export async function collect(
   return { text: parts.text, thinking: thought, calls, finish, ...(usage && { usage }) };
 }
 
-const LARGEST_REPLY = 64 * 1024 * 1024;
+const MAX_REPLY_CHARS = 64 * 1024 * 1024;
+const CHARS_PER_DELTA = 32; // what an empty delta counts: they must not come without end either
+const MAX_CALLS = 128; // that run; what comes after them is named to the model
+const MAX_NAME_CHARS = 200; // characters of a tool's name
+const MAX_ID_CHARS = 100_000; // some gateways put signatures into it
+const MAX_ARGS_CHARS = 4 * 1024 * 1024; // characters of one call's arguments
+const MAX_PARSED_CHARS = 8 * 1024 * 1024; // characters that are parsed to see whether a call's arguments are whole
 
 function sizeOf(delta: Delta): number {
-  const text = "text" in delta ? delta.text : "thinking" in delta ? delta.thinking : "call" in delta && delta.call.args;
+  if ("call" in delta) {
+    const { id, name, args } = delta.call;
+    return [id, name, args].reduce<number>((sum, text) => sum + (typeof text === "string" ? text.length : 0), 0);
+  }
+  const text = "text" in delta ? delta.text : "thinking" in delta ? delta.thinking : "";
   return typeof text === "string" ? text.length : 0;
+}
+
+/** A server's own numbers, if they are some. */
+function counted({ input, output }: Partial<Usage>): Usage {
+  const number = (value: unknown) => (Number.isFinite(value) ? (value as number) : 0);
+  return { input: number(input), output: number(output) };
 }
 
 const CUT_OFF = "The connection ended before the answer was complete. Try again.";
 
-type Draft = { index: number | undefined; id: string; name: string; args: string; extra?: unknown };
+interface Draft {
+  index: number | undefined;
+  id: string;
+  name: string;
+  args: string;
+  extra?: unknown;
+  wrong?: string; // why it cannot run, whatever else comes
+  parsed: number; // characters, to see whether the arguments are whole
+}
+/** Calls that came after the most that run. */
+type Unrun = { count: number; names: Set<string> };
 
 /** Puts a piece of a call where it belongs: by index, else by id, else at the last call. */
-function gather(drafts: Draft[], piece: CallDelta): void {
+function gather(drafts: Draft[], piece: CallDelta, unrun: Unrun): void {
   const index = piece.index ?? undefined;
-  const id = piece.id ?? "";
-  const name = piece.name ?? "";
-  const args = typeof piece.args === "string" ? piece.args : piece.args ? JSON.stringify(piece.args) : "";
+  const id = typeof piece.id === "string" && piece.id.length <= MAX_ID_CHARS ? piece.id : "";
+  const name = typeof piece.name === "string" ? piece.name : "";
+  const { args, wrong } = textOfArgs(piece.args);
   const last = drafts.at(-1);
   let draft = last;
   if (index !== undefined) draft = drafts.findLast((other) => other.index === index);
   else if (id) draft = drafts.findLast((other) => other.id === id) ?? (last?.id ? undefined : last);
-  if (!draft || startsAnother(draft)) drafts.push((draft = { index, id: "", name: "", args: "" }));
+  if (!draft || startsAnother(draft)) {
+    if (drafts.length > MAX_CALLS) leaveOut(drafts.pop()!);
+    drafts.push((draft = { index, id: "", name: "", args: "", parsed: 0 }));
+  }
   draft.id ||= id;
-  draft.name = name || draft.name; // resent whole by some gateways: never append
-  draft.args += args;
-  if (piece.extra !== undefined) draft.extra = piece.extra;
+  draft.name = name.slice(0, MAX_NAME_CHARS + 1) || draft.name; // resent whole by some gateways: never append
+  if (name.length > MAX_NAME_CHARS)
+    draft.wrong = `its name has ${name.length} characters, and ${MAX_NAME_CHARS} are the most`;
+  if (wrong) draft.wrong = wrong;
+  if (draft.args.length + args.length <= MAX_ARGS_CHARS) draft.args += args;
+  else draft.wrong = `its arguments have more than ${MAX_ARGS_CHARS / 1024 / 1024} MB`;
+  if (piece.extra !== undefined && !isDeep(piece.extra, MAX_JSON_DEPTH)) draft.extra = piece.extra;
 
   function startsAnother(open: Draft): boolean {
     if (id && open.id && id !== open.id) return true;
     if (!name || !open.name) return false;
-    const other = name !== open.name;
+    const other = name.slice(0, MAX_NAME_CHARS + 1) !== open.name;
     if (index === undefined && other) return true;
-    if (!isWhole(open.args)) return false;
+    if (!isDraftWhole(open)) return false;
     return other || (isWhole(args) && ((index === undefined && !id) || args !== open.args));
   }
+  function leaveOut({ name }: Draft): void {
+    unrun.count++;
+    if (unrun.names.size < 10) unrun.names.add(name.slice(0, 60));
+  }
+}
+
+/** Arguments come as text, or as what it stands for. */
+function textOfArgs(args: unknown): { args: string; wrong?: string } {
+  if (typeof args === "string" || !args) return { args: (args as string) || "" };
+  return isDeep(args, MAX_JSON_DEPTH) ? { args: "", wrong: TOO_DEEP } : { args: JSON.stringify(args) ?? "" };
+}
+
+/** Asked again with each piece: it looks at the end first, and in all at so much and no more. */
+function isDraftWhole(draft: Draft): boolean {
+  if (draft.parsed > MAX_PARSED_CHARS || !/[}"l\s]/.test(draft.args.slice(-1))) return false;
+  draft.parsed += draft.args.length;
+  return isWhole(draft.args);
+}
+
+function tooMany({ name }: Call, { count, names }: Unrun): string {
+  const all = [...names, name.slice(0, 60)].filter((one, i, list) => one && list.indexOf(one) === i);
+  return `This reply had ${MAX_CALLS + 1 + count} calls, and at most ${MAX_CALLS} of a reply run. Not run: the last ${count + 1}, of ${all.join(", ")}. Make those that are still needed in the next reply.`;
 }
 
 const isWhole = (args: string): boolean => args.trim() !== "" && "args" in parseArguments(args);
 
-function finished({ id, name, args, extra }: Draft, cut: boolean): Call {
+function finished({ id, name, args, extra, wrong }: Draft, cut: boolean): Call {
+  if (wrong) {
+    const broken = `The call did not run: ${wrong}. Send it again, shorter.`;
+    return { id, name: name.slice(0, MAX_NAME_CHARS), args: {}, broken };
+  }
   const parsed = parseArguments(args);
   const call: Call = { id, name, args: "args" in parsed ? parsed.args : {}, ...(extra !== undefined && { extra }) };
   if (cut && !isWhole(args))
@@ -127,12 +175,13 @@ function parseArguments(text: string): { args: Record<string, unknown> } | { wro
     if (!values || new Set(meant).size > 1) return { wrong: reason(error) };
     value = JSON.parse(meant?.[0] ?? "{}");
   }
-  if (isDeep(value, DEEPEST)) return { wrong: `nested more than ${DEEPEST} deep` };
+  if (isDeep(value, MAX_JSON_DEPTH)) return { wrong: TOO_DEEP };
   if (typeof value === "object" && !Array.isArray(value)) return { args: { ...value } };
   return { wrong: `expected an object, got ${text.trim().slice(0, 40)}` };
 }
 
-const DEEPEST = 100;
+const MAX_JSON_DEPTH = 100;
+const TOO_DEEP = `its arguments are nested more than ${MAX_JSON_DEPTH} deep`;
 
 function isDeep(value: unknown, left: number): boolean {
   if (typeof value !== "object" || value === null) return false;
@@ -193,20 +242,18 @@ function isQuoted(before: string): boolean {
 export async function request(core: Core, url: string, init: HttpRequest = {}, isModels = true): Promise<HttpAnswer> {
   if (core.options.dry) {
     const body = typeof init.body === "string" ? JSON.parse(init.body) : undefined;
-    throw fault(`Nothing is sent to '${url}' in a dry run.`, body?.messages ? { dry: body } : {});
+    throw fault(`Nothing is sent to '${veil(sealUrl(url))}' in a dry run.`, body?.messages ? { dry: body } : {});
   }
   const check = isModels ? "--base-url" : "the address";
-  if (!URL.canParse(url)) throw usage(`Cannot reach '${url}': not a URL. Check ${check}.`);
-  const { host } = new URL(url);
-  const response = await send(url, init).catch((error) => {
-    throw init.signal?.aborted || error.exit ? error : networkFault(error, host, check);
+  const out = outgoing(url, init);
+  const { hide } = out;
+  if (!URL.canParse(out.url)) throw usage(`Cannot reach '${hide(veil(sealUrl(url)))}': not a URL. Check ${check}.`);
+  const { host } = new URL(out.url);
+  const response = await follow(out).catch((error) => {
+    throw init.signal?.aborted || error.exit ? error : networkFault(error, host, check, hide);
   });
   if (response.ok) return response;
-  const failed = answerFault(`${host} answered ${response.status}`, await beginning(response), response, isModels);
-  const sent = Object.entries(init.headers ?? {}).find(([name]) => /^authorization$/i.test(name))?.[1];
-  const key = /Bearer (\S{4,})/.exec(sent ?? "")?.[1];
-  if (key) failed.message = failed.message.replaceAll(key, "…"); // some servers repeat it
-  throw failed;
+  throw answerFault(`${host} answered ${response.status}`, await beginning(response), response, isModels, hide); // some servers repeat the key
 }
 
 /** Enough of an error to read it; a server may send it without end. */
@@ -216,13 +263,13 @@ async function beginning({ body }: HttpAnswer): Promise<string> {
   try {
     for await (const bytes of body) {
       text += decoder.decode(bytes, { stream: true });
-      if (text.length > LONGEST_ERROR) break;
+      if (text.length > MAX_ERROR_BYTES) break;
     }
   } catch {} // cut off: what came will do
   return text;
 }
 
-const LONGEST_ERROR = 65_536;
+const MAX_ERROR_BYTES = 65_536;
 
 const NETWORK: Record<string, string> = {
   ECONNREFUSED: "connection refused. Is the server running there?",
@@ -233,15 +280,17 @@ const NETWORK: Record<string, string> = {
   ETIMEDOUT: "no answer in time. Try again.",
 };
 
-function networkFault(error: unknown, where: string, check: string): Fault {
+function networkFault(error: unknown, where: string, check: string, hide: (text: string) => string): Fault {
   const { code = "", message } = error as NodeJS.ErrnoException;
   const why =
     NETWORK[code]?.replace("--base-url", check) ?? `${message || reason(error)}. Check ${check} and the network.`;
-  return fault(`Cannot reach '${where}': ${why}`, { transient: code !== "" && !/CERT|SSL|TLS|ERR_INVALID/.test(code) });
+  return fault(`Cannot reach '${where}': ${hide(why)}`, {
+    transient: code !== "" && !/CERT|SSL|TLS|ERR_INVALID/.test(code),
+  });
 }
 
 /** A server's refusal. Its body has one of a dozen shapes (a string, a list, flat, nested); a web page is one too. */
-function answerFault(what: string, body: unknown, response?: HttpAnswer, isModels = true): Fault {
+function answerFault(what: string, body: unknown, response?: HttpAnswer, isModels = true, hide = veil): Fault {
   let parsed: any = typeof body === "string" ? jsonOrText(body) : body;
   if (Array.isArray(parsed)) parsed = parsed[0];
   const inner = parsed?.error ?? parsed?.detail ?? parsed;
@@ -250,7 +299,12 @@ function answerFault(what: string, body: unknown, response?: HttpAnswer, isModel
   const message = inner?.message === undefined ? inner : inner.message;
   const said = page ? `a web page${title ? ` ("${title}")` : ""}` : (message ?? "");
   const upstream = inner?.metadata?.raw; // what the server behind a gateway said
-  const words = [said, ...(upstream ? [upstream] : [])].map(spoken).join(": ").trim().slice(0, 600);
+  const words = [said, ...(upstream ? [upstream] : [])]
+    .map(spoken)
+    .map((one) => hide(one))
+    .join(": ")
+    .trim()
+    .slice(0, 600);
   const status = response?.status ?? (typeof inner?.code === "number" ? inner.code : undefined);
   const codes = [inner?.code, inner?.type, inner?.status, parsed?.code];
   const code = codes.filter((one) => typeof one === "string").join(" ");
@@ -274,7 +328,8 @@ function answerFault(what: string, body: unknown, response?: HttpAnswer, isModel
   });
 
   function spoken(words: unknown): string {
-    return typeof words === "string" ? words : JSON.stringify(words);
+    if (typeof words === "string") return words.slice(0, MAX_ERROR_BYTES);
+    return isDeep(words, MAX_JSON_DEPTH) ? "something nested too deep to be told" : (JSON.stringify(words) ?? "");
   }
 }
 

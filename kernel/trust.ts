@@ -2,28 +2,27 @@
 // the person has said yes to just these bytes; trust.json of the home holds what they said yes to.
 import fs from "node:fs";
 import path from "node:path";
-import { byName, type Core, compare, entriesOf, fault, type Trust, textOf, tryTo } from "../zz.ts";
-import { fileFault } from "./files.ts";
-import { writePrivate } from "./store.ts";
+import type { Core, ProjectExtras } from "./core.ts";
+import { fileFault } from "./disk.ts";
+import { fault } from "./faults.ts";
+import { updatePrivate } from "./locks.ts";
+import { compare, entriesOf, textOf, tryTo } from "./text.ts";
 
 /** By name, from .zz/ on, the hash of each file. */
-type Hashes = Record<string, string>;
-export interface Brought extends Trust {
-  hashes: Hashes;
-  stamps: Record<string, string>; // by name, when each file was looked at
-}
+export type Hashes = Record<string, string>;
+
 type Where = { root: string; home: string };
 
-const [MOST_FILES, MOST_BYTES] = [2_000, 20_000_000];
+const [MAX_FILES, MAX_BYTES] = [2_000, 20_000_000];
 const fileOf = (home: string): string => path.join(home, "trust.json");
 const kept = (home: string): Record<string, Hashes> => tryTo(() => JSON.parse(textOf(fileOf(home)))) ?? {};
 
 /** Undefined where there is nothing, and in the home itself. What has the same size and time as before is not read again. */
-export function broughtBy({ root, home }: Where, before?: Brought): Brought | undefined {
+export function projectExtras({ root, home }: Where, before?: ProjectExtras): ProjectExtras | undefined {
   const own = path.join(root, ".zz");
   if (!fs.existsSync(own) || tryTo(() => fs.realpathSync(own)) === tryTo(() => fs.realpathSync(home))) return undefined;
   const hashes: Hashes = {};
-  const stamps: Brought["stamps"] = {};
+  const stamps: ProjectExtras["stamps"] = {};
   let bytes = 0;
   let wrong: string | undefined;
   for (const name of ["plugins", "prompts", "zz.config.json"])
@@ -36,11 +35,14 @@ export function broughtBy({ root, home }: Where, before?: Brought): Brought | un
     }
   const files = Object.keys(hashes).sort(compare);
   if (!files.length && !wrong) return undefined;
-  const yes = kept(home)[root];
+  const all = kept(home)[root];
+  const yes = all && Object.fromEntries(Object.entries(all).filter(([name]) => !name.startsWith(TO)));
+  const agreed = Object.keys(all ?? {}).flatMap((name) => (name.startsWith(TO) ? [name.slice(TO.length)] : []));
   const changed = yes && files.filter((name) => yes[name] !== hashes[name]).concat(gone(yes));
   return {
     files,
     hashes,
+    agreed,
     stamps,
     given: !wrong && changed?.length === 0,
     ...(changed && { changed }),
@@ -54,7 +56,7 @@ export function broughtBy({ root, home }: Where, before?: Brought): Brought | un
     if (stat?.isDirectory()) for (const entry of entriesOf(at).sort(compare)) look(path.join(at, entry));
     if (!stat?.isFile()) return; // a link leads to what is looked at, or out of .zz/, where nothing is loaded from
     bytes += stat.size;
-    if (Object.keys(hashes).length >= MOST_FILES || bytes > MOST_BYTES)
+    if (Object.keys(hashes).length >= MAX_FILES || bytes > MAX_BYTES)
       throw fault("there is too much in .zz/ to look at");
     stamps[name] = `${stat.mtimeMs} ${stat.ctimeMs} ${stat.size} ${stat.ino}`;
     const known = before?.stamps[name] === stamps[name] ? before.hashes[name] : undefined;
@@ -65,32 +67,36 @@ export function broughtBy({ root, home }: Where, before?: Brought): Brought | un
   }
 }
 
+const TO = "to "; // no file of .zz/ begins so
 const UNSEEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
 const hashOf = (file: string): string =>
   process.getBuiltinModule("node:crypto").hash("sha256", fs.readFileSync(file), "hex");
 
 /** Whether a file of .zz/plugins, by its path from there, still is what was said yes to: it may be imported much later. */
-export function trusts(core: Pick<Core, "brought">): (name: string, file: string) => boolean {
+export function trusts(core: Pick<Core, "extras">): (name: string, file: string) => boolean {
   let hashes: Hashes = {};
   return (name, file) => {
-    if (core.brought?.given) hashes = core.brought.hashes;
+    if (core.extras?.given) hashes = core.extras.hashes;
     return hashes[`.zz/plugins/${name}`] === hashOf(file);
   };
 }
 
 /** Whether it was looked at, and said yes to: a link was not. */
-export function isTrusted({ brought, options: { root } }: Pick<Core, "brought" | "options">, file: string): boolean {
-  return brought?.given === true && brought.files.includes(nameIn(root, file));
+export function isTrusted({ extras, options: { root } }: Pick<Core, "extras" | "options">, file: string): boolean {
+  return extras?.given === true && extras.files.includes(nameIn(root, file));
 }
 const nameIn = (root: string, file: string): string => path.relative(root, file).replaceAll(path.sep, "/");
 
 /** A yes holds for what was looked at, not for what may lie there by now. */
-export function keepTrust({ root, home }: Where, hashes: Hashes | undefined): void {
-  const { [root]: _, ...others } = kept(home);
-  const all = Object.entries(hashes ? { ...others, [root]: hashes } : others).map(([name, value]) => ({ name, value }));
-  const sorted = all.sort(byName).map(({ name, value }) => [name, value]);
+export function keepTrust({ root, home }: Where, hashes: Hashes | undefined, agreed: string[] = []): void {
+  if (hashes) hashes = { ...hashes, ...Object.fromEntries(agreed.map((to) => [TO + to, "yes"])) };
   try {
-    writePrivate(fileOf(home), JSON.stringify(Object.fromEntries(sorted), null, 2));
+    updatePrivate(fileOf(home), () => {
+      const { [root]: _, ...others } = kept(home);
+      const next = hashes ? { ...others, [root]: hashes } : others;
+      const sorted = Object.entries(next).sort(([one], [two]) => compare(one, two));
+      return JSON.stringify(Object.fromEntries(sorted), null, 2);
+    });
   } catch (error) {
     throw fileFault("keep your answer in", fileOf(home), error);
   }

@@ -11,7 +11,7 @@ export interface Watchdog {
 export function watchdog(ms: number, gone: () => void): Watchdog {
   const { Worker } = process.getBuiltinModule("node:worker_threads");
   const bitten = new AbortController();
-  const beats = new Int32Array(new SharedArrayBuffer(8)); // how often this thread was heard of; how often it was ended
+  const beats = new Int32Array(new SharedArrayBuffer(12)); // how often this thread was heard of; how often it was ended; whether it rests
   const worker = new Worker(`(${watch})()`, { eval: true, workerData: { beats, ms }, execArgv: [], env: {} });
   worker.on("error", () => {}).unref();
   const beating = setInterval(beat, ms / 20);
@@ -19,10 +19,13 @@ export function watchdog(ms: number, gone: () => void): Watchdog {
   return {
     watch() {
       clearTimeout(idle);
+      beat();
+      Atomics.store(beats, 2, 0);
       beating.ref();
       return bitten.signal;
     },
     rest() {
+      Atomics.store(beats, 2, 1);
       beating.unref();
       if (bitten.signal.aborted) void end();
       else idle = setTimeout(end, IDLE).unref();
@@ -50,6 +53,7 @@ function watch(): void {
   for (;;) {
     const heard = Atomics.load(beats, 0);
     if (Atomics.wait(beats, 0, heard, ms) !== "timed-out") continue;
+    if (Atomics.load(beats, 2) || Atomics.load(beats, 0) !== heard) continue;
     const session = new Session();
     session.connectToMainThread();
     Atomics.add(beats, 1, 1);

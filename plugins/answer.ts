@@ -1,9 +1,9 @@
-// What becomes of an answer, and of a message before it is sent: /copy, /save, /edit.
+// /copy and /save for answers, /edit for a message before it is sent.
 import fs from "node:fs";
 import path from "node:path";
-import type { Ctx, Message, Zz } from "zz";
+import type { Ctx, Message, Programs, Zz } from "zz";
 
-const LARGEST_OSC = 74_994; // bytes; terminals drop more
+const MAX_OSC_BYTES = 74_994; // terminals drop more
 
 export default (zz: Zz) => {
   const group = "conversation";
@@ -21,7 +21,7 @@ export default (zz: Zz) => {
     description: "write the last answer, or all, to a file",
     complete: (typed) => (/^\S+\s/.test(typed) ? [`${typed.trimEnd().replace(/\s+a?l?$/, "")} all`] : []),
     group,
-    run: save,
+    run: (rest, ctx) => save(zz, rest, ctx),
   });
   zz.command({ name: "edit", usage: "[TEXT]", description: "write a message in your own editor", group, run: edit });
 };
@@ -29,7 +29,7 @@ export default (zz: Zz) => {
 const answersOf = (messages: readonly Message[]): string[] =>
   messages.flatMap((message) => (message.role === "assistant" && message.text ? [message.text] : []));
 
-/** What stands between fences, without them. */
+/** The text between fences, without them. */
 export function codeBlocks(markdown: string): string[] {
   const blocks: string[] = [];
   let open: { fence: string; indent: number; lines: string[] } | undefined;
@@ -46,7 +46,8 @@ export function codeBlocks(markdown: string): string[] {
 
 // /copy
 
-async function copy(rest: string, { chat, note }: Ctx): Promise<void> {
+async function copy(rest: string, ctx: Ctx): Promise<void> {
+  const { chat, note } = ctx;
   const [, code, digits = "1"] = /^(code)?\s*([1-9]\d*)?$/.exec(rest) ?? [undefined, undefined, ""];
   if (!digits) throw new Error(`Cannot copy '${rest}': say /copy, /copy N, /copy code or /copy code N.`);
   const answers = answersOf(chat.messages);
@@ -55,52 +56,52 @@ async function copy(rest: string, { chat, note }: Ctx): Promise<void> {
   const text = from[Number(digits) - 1];
   if (text === undefined)
     throw new Error(`Cannot copy ${rest}: there ${from.length === 1 ? "is" : "are"} ${from.length || "none"}.`);
-  const ways = [...(toTerminal(text) ? ["the terminal"] : []), ...(await toPrograms(text))];
+  const ways = [...(toTerminal(text) ? ["the terminal"] : []), ...(await toPrograms(text, ctx))];
   if (!ways.length)
     throw new Error("Cannot copy: there is no terminal, nor wl-copy, xclip, pbcopy or clip.exe. /save FILE writes it.");
   note(`Copied ${text.length} characters (through ${ways.join(" and ")}).`);
 }
 
-/** OSC 52, which reaches the clipboard also from another machine. Whether the terminal obeys it, nobody tells. */
+/** OSC 52 reaches the clipboard from another machine too. There is no way to know whether the terminal obeys it. */
 function toTerminal(text: string): boolean {
   const bytes = Buffer.from(text);
   const screen = [process.stdout, process.stderr].find((stream) => stream.isTTY);
-  if (!screen || process.env.TERM === "dumb" || bytes.length > LARGEST_OSC) return false;
+  if (!screen || process.env.TERM === "dumb" || bytes.length > MAX_OSC_BYTES) return false;
   screen.write(`\x1b]52;c;${bytes.toString("base64")}\x07`);
   return true;
 }
 
-/** The first that is there and takes it. */
-async function toPrograms(text: string): Promise<string[]> {
+/** Gives the text to the first program that is there and accepts it. */
+async function toPrograms(text: string, { programs }: Ctx): Promise<string[]> {
   const { env, platform } = process;
-  const programs: [name: string, args: string[], fits: unknown][] = [
+  const ways: [name: string, args: string[], fits: unknown][] = [
     ["pbcopy", [], platform === "darwin"],
     ["clip.exe", [], platform === "win32" || env.WSL_DISTRO_NAME],
     ["wl-copy", [], env.WAYLAND_DISPLAY],
     ["xclip", ["-selection", "clipboard"], env.DISPLAY],
   ];
-  for (const [name, args, fits] of programs) if (fits && (await piped(name, args, text))) return [name];
+  for (const [name, args, fits] of ways)
+    if (fits && programs.find(name) && (await piped(programs, name, args, text))) return [name];
   return [];
 }
 
-async function piped(name: string, args: string[], text: string): Promise<boolean> {
-  const { spawn } = await import("node:child_process");
+async function piped(programs: Programs, name: string, args: string[], text: string): Promise<boolean> {
   return new Promise((resolve) => {
-    const child = spawn(name, args, { stdio: ["pipe", "ignore", "ignore"], timeout: 2_000 });
+    const child = programs.start(name, args, { stdio: ["pipe", "ignore", "ignore"], timeout: 2_000 });
     child.on("error", () => resolve(false)).on("exit", (code) => resolve(code === 0));
-    child.stdin.on("error", () => {}).end(text);
+    child.stdin!.on("error", () => {}).end(text);
   });
 }
 
 // /save
 
-async function save(rest: string, ctx: Ctx): Promise<void> {
+async function save(zz: Zz, rest: string, ctx: Ctx): Promise<void> {
   const { chat, root, note } = ctx;
   const [, given = "", all] = /^(.*?)(\s+all)?$/s.exec(rest) ?? [];
   if (!given) throw new Error("Cannot save: give a file, /save FILE or /save FILE all.");
   const answers = answersOf(chat.messages);
   if (!answers.length) throw new Error(`Cannot save '${given}': there is no answer yet.`);
-  const text = all ? conversation(chat.messages) : `${answers.at(-1)!.trimEnd()}\n`;
+  const text = zz.veil(all ? conversation(chat.messages) : `${answers.at(-1)!.trimEnd()}\n`);
   const file = path.resolve(root, given.replace(/^~(?=\/|$)/, process.env.HOME ?? "~"));
   const wrote = (await isInside(file, ctx)) ? await writeInside(file, text, ctx) : await writeOutside(file, text, ctx);
   if (wrote) note(`Wrote ${given} (${text.length} characters).${wrote === "inside" ? " /undo takes it back." : ""}`);
@@ -123,7 +124,7 @@ async function isInside(file: string, { root, files }: Ctx): Promise<boolean> {
   }
 }
 
-/** Who typed the name of a new file need not be asked for it; that of one which is there is shown and asked for. */
+/** The person typed the name, so a new file needs no question. An existing one is shown and asked for. */
 async function writeInside(file: string, text: string, { files, permissions }: Ctx): Promise<"inside"> {
   const rule = { verdict: "allow", kind: "write", name: file, exact: true, from: "answer" } as const;
   const isNew = !fs.existsSync(file);

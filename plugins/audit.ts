@@ -1,6 +1,8 @@
-// --audit FILE: a line of JSON for every decision of the gate, written before what was decided is done.
+// --audit FILE: a line of JSON for every decision of the gate, written before the decision takes effect.
 import { appendFileSync } from "node:fs";
+import path from "node:path";
 import type { Zz } from "zz";
+import { codeOf, usage } from "zz/text";
 
 const WHY: Record<string, string> = {
   ENOENT: "no such file or folder. Name a file in a folder that is there.",
@@ -17,12 +19,12 @@ export default (zz: Zz) => {
     value: "FILE",
     description: "append every permission decision to it, a line of JSON each",
     set: (value) => {
-      file = String(value);
+      file = value === "" ? "" : path.resolve(zz.io.cwd(), String(value));
       try {
         appendFileSync(file, "", { mode: 0o600 });
       } catch (error) {
-        const words = WHY[(error as NodeJS.ErrnoException).code ?? ""] ?? `${(error as Error).message}.`;
-        throw Object.assign(new Error(`Cannot write the audit to '${file}': ${words}`), { exit: 2 });
+        const why = WHY[codeOf(error)] ?? `${(error as Error).message}.`;
+        throw usage(`Cannot write the audit to '${value}': ${why}`);
       }
     },
   });

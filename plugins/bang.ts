@@ -1,18 +1,19 @@
 // !command runs the person's own shell command, unasked since they typed it; its output is live, and can go to the model.
 // !!command has the whole terminal, and nothing of it is kept: for what fills the screen, such as editors and pagers.
-import { spawn } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import type { Ctx, Zz } from "zz";
+import { shorten, usage } from "zz/text";
 
-const FOR_EVER = 2 ** 31 - 1; // ms; the person's command takes what it takes
-const MOST = 20_000; // characters that go to the model
-const KEPT = 256 * 1024; // bytes from each end of an output
+const NO_TIMEOUT = 2 ** 31 - 1; // ms; the person's command takes as long as it takes
+const MAX_OUTPUT_CHARS = 20_000; // that go to the model
+const MAX_KEPT_BYTES = 256 * 1024; // from each end of an output
+const MIN_SECRET_CHARS = 6; // shorter values are too common to be told from other words
 const AT_END = 200; // ms in which what a command left running may still write
 
 /** They need a real terminal, with one ! as well. */
-const SCREENS = new Set(
+const FULL_SCREEN = new Set(
   "vi vim nvim nano pico emacs hx micro less more most man info top htop btop watch ssh mosh tmux screen fzf mc ranger tig lazygit gdb".split(
     " ",
   ),
@@ -30,17 +31,17 @@ export default (zz: Zz) => {
       if (command) throw refusal(line);
       return next(line.startsWith("\\!") ? line.slice(1) : line);
     },
-    "first", // nobody else needs to see it
-    FOR_EVER,
+    "first", // no other plugin needs to see it
+    NO_TIMEOUT,
   );
 
   async function runAndOffer({ words, whole }: Command, ctx: Ctx): Promise<void> {
     const kept = variables(ctx.about.home);
-    const output = veiled(await ctx.terminal!(() => run(words, whole, ctx, kept)), kept);
+    const output = withoutValues(await ctx.terminal!(() => run(words, whole, ctx, kept)), kept);
     if (!output || ctx.signal.aborted) return;
-    const question = `Give ${count(output)} to the conversation? [y]es, any other key: no `;
+    const question = `Give ${amountOf(output)} to the conversation? [y]es, any other key: no `;
     if ((await ctx.ask?.(question, "y")) !== "y") return;
-    ctx.chat.attach(`--- OUTPUT OF ${words} ---\n${shorten(output)}\n--- END OUTPUT OF ${words} ---`);
+    ctx.chat.attach(`--- OUTPUT OF ${words} ---\n${shorten(output, MAX_OUTPUT_CHARS)}\n--- END OUTPUT OF ${words} ---`);
     ctx.note("It goes with your next message.");
   }
 };
@@ -55,21 +56,25 @@ function commandOf(line: string): Command | undefined {
   const [, second, words = ""] = /^!(!?)\s*([^!\s].*)$/.exec(line.trim()) ?? [];
   if (!words || (!second && /^\[\S/.test(words))) return undefined;
   const [, program = ""] = /^(?:\w+=\S*\s+|(?:sudo|env|command|exec)\s+)*(?:\S*\/)?([^\s/]+)/.exec(words) ?? [];
-  return { words, whole: Boolean(second) || (SCREENS.has(program) && !/[|>&;]/.test(words)) };
+  return { words, whole: Boolean(second) || (FULL_SCREEN.has(program) && !/[|>&;]/.test(words)) };
 }
 
 function refusal(line: string): Error {
   const message = `Cannot run '${line.split("\n")[0]}': commands of yours run only in a conversation at a terminal. Run it in the shell, and pipe its output in: … | zz "words".`;
-  return Object.assign(new Error(message), { exit: 2 });
+  return usage(message);
 }
 
-/** Its output; empty where nothing was kept. Ctrl+C goes to the command: the terminal sends it, and zz does not heed it meanwhile. */
-async function run(words: string, whole: boolean, { root, signal }: Ctx, kept: Variables): Promise<string> {
+/** Its output; empty where nothing was kept. Ctrl+C goes to the command: the terminal sends it, and zz ignores it meanwhile. */
+async function run(words: string, whole: boolean, { root, signal, programs }: Ctx, kept: Variables): Promise<string> {
   const started = performance.now();
-  const shell = process.env.SHELL || true;
-  const env = { ...process.env, ...kept };
-  const child = spawn(words, { cwd: root, env, shell, stdio: whole ? "inherit" : ["inherit", "pipe", "pipe"] });
-  const output = keeper();
+  const child = programs.start(...shellFor(words), {
+    cwd: root,
+    env: { ...process.env, ...kept },
+    ownPath: true,
+    stdio: whole ? "inherit" : ["inherit", "pipe", "pipe"],
+    windowsVerbatimArguments: true,
+  });
+  const output = bothEnds();
   let last = 10; // the last byte that was shown
   for (const [from, to] of [
     [child.stdout, process.stdout],
@@ -101,6 +106,12 @@ async function run(words: string, whole: boolean, { root, signal }: Ctx, kept: V
   }
 }
 
+/** The shell itself is never the project's; the line finds its programs by the person's own PATH. */
+function shellFor(words: string): [program: string, args: string[]] {
+  if (process.platform !== "win32") return [process.env.SHELL || "sh", ["-c", words]];
+  return [process.env.ComSpec ?? "cmd.exe", ["/d", "/s", "/c", `"${words}"`]];
+}
+
 type Variables = Record<string, string>;
 
 /** What /env keeps for commands, { "NAME": "value" }. */
@@ -111,13 +122,13 @@ function variables(home: string): Variables {
     const kept = Object.entries(JSON.parse(fs.readFileSync(file, "utf8")) as object);
     return Object.fromEntries(kept.filter(([name, value]) => /^[A-Za-z_]\w*$/.test(name) && typeof value === "string"));
   } catch {
-    throw new Error(`Cannot use '${file}': it is not readable as JSON. Mend it, or move it away.`); // its own words would show values
+    throw new Error(`Cannot use '${file}': it is not readable as JSON. Fix it, or move it away.`); // the error's own words would show values
   }
 }
 
-/** They stay with the person, though a command prints them. */
-function veiled(text: string, kept: Variables): string {
-  const long = Object.entries(kept).filter(([, value]) => value.length >= 6);
+/** With names in place of values: those are for commands alone, even when a command prints them. */
+function withoutValues(text: string, kept: Variables): string {
+  const long = Object.entries(kept).filter(([, value]) => value.length >= MIN_SECRET_CHARS);
   const first = long.sort(([, one], [, two]) => two.length - one.length);
   return first.reduce((shown, [name, value]) => shown.replaceAll(value, () => `[value of ${name}]`), text);
 }
@@ -125,29 +136,29 @@ function veiled(text: string, kept: Variables): string {
 const ended = (...streams: (NodeJS.ReadableStream | null)[]): Promise<unknown> =>
   Promise.all(streams.map((stream) => stream && new Promise((resolve) => stream.on("close", resolve))));
 
-/** A program that was killed may have left the cursor hidden and a colour on. */
+/** A program that was killed may have left the cursor hidden and colours on. */
 const reset = (): string => (process.env.TERM === "dumb" ? "" : "\x1b[0m\x1b[?25h");
 const dim = (text: string): string =>
   process.env.NO_COLOR || process.env.TERM === "dumb" ? text : `\x1b[2m${text}\x1b[22m`;
 
 /** Both ends of what came, so that a flood does not fill the memory. */
-function keeper() {
+function bothEnds() {
   let [head, tail, lost] = [Buffer.alloc(0), Buffer.alloc(0), 0];
   return {
     add(bytes: Buffer): void {
-      const room = KEPT - head.length;
+      const room = MAX_KEPT_BYTES - head.length;
       if (room > 0) head = Buffer.concat([head, bytes.subarray(0, room)]);
       if (bytes.length > room) tail = Buffer.concat([tail, bytes.subarray(Math.max(0, room))]);
-      if (tail.length <= 2 * KEPT) return;
-      lost += tail.length - KEPT;
-      tail = Buffer.from(tail.subarray(-KEPT));
+      if (tail.length <= 2 * MAX_KEPT_BYTES) return;
+      lost += tail.length - MAX_KEPT_BYTES;
+      tail = Buffer.from(tail.subarray(-MAX_KEPT_BYTES));
     },
     text: (): string =>
       lost ? `${head}\n[… ${lost} bytes left out …]\n${tail}` : Buffer.concat([head, tail]).toString("utf8"),
   };
 }
 
-/** As it stood on the screen in the end: without colours, without what a line wrote over. */
+/** As the screen showed it in the end: without colours, and without what was overwritten in a line. */
 function plain(text: string): string {
   return stripVTControlCharacters(text)
     .replace(/[^\n]\x08/g, "")
@@ -159,13 +170,7 @@ function plain(text: string): string {
     .replace(/^\n+|\s+$/g, "");
 }
 
-function shorten(text: string): string {
-  if (text.length <= MOST) return text;
-  const [head, tail] = [text.slice(0, MOST * 0.7), text.slice(-MOST * 0.2)];
-  return `${head}\n[… ${text.length - head.length - tail.length} characters left out …]\n${tail}`.toWellFormed();
-}
-
-function count(text: string): string {
+function amountOf(text: string): string {
   const lines = text.split("\n").length;
   return lines === 1 ? "this line" : `these ${lines} lines`;
 }

@@ -1,14 +1,15 @@
-// Tab: commands and their values, @files, #symbols, with what they are; fuzzily, in a menu below the line.
+// Tab: completes commands and their values, @files and #symbols, with fuzzy search, in a menu below the line.
 import type { Choice, Ctx, Line, Zz } from "zz";
+import { width } from "zz/text";
 
-const ROWS = 8;
-const MOST = 200;
+const MENU_ROWS = 8;
+const MAX_CHOICES = 200;
 
 /** What the text before the cursor can become: everything from `start` on is replaced. */
 interface Found {
   start: number;
-  typed: string; // what the choices are held against
-  choices: Choice[]; // their names are what is put in
+  typed: string; // what the choices are compared with
+  choices: Choice[]; // their names are inserted
 }
 
 export default (zz: Zz) => {
@@ -25,7 +26,7 @@ export default (zz: Zz) => {
   });
 };
 
-/** One choice is taken at once; of several, Tab goes through them. */
+/** A single choice is inserted at once; Tab goes through several. */
 async function choose(line: Line, { start, typed, choices }: Found): Promise<void> {
   const { text, cursor } = line;
   const put = (name: string) => line.set(text.slice(0, start) + name + text.slice(cursor), start + name.length);
@@ -33,7 +34,8 @@ async function choose(line: Line, { start, typed, choices }: Found): Promise<voi
   const common = commonStart(choices.map(({ name }) => name));
   if (common.length > typed.length && common.startsWith(typed)) put(common);
   for (let at = -1; ; ) {
-    line.below(menu(choices, at));
+    const first = Math.max(0, Math.min(at - MENU_ROWS + 2, choices.length - MENU_ROWS));
+    line.below(menu(choices, first), at - first);
     const key = await line.next();
     if (key.name === "tab" || key.name === "down") at = (at + 1) % choices.length;
     else if (key.name === "shift+tab" || key.name === "up") at = (at <= 0 ? choices.length : at) - 1;
@@ -60,7 +62,7 @@ async function find(before: string, ctx: Ctx): Promise<Found | undefined> {
   return choices.length ? { start: before.length - typed.length, typed, choices } : undefined;
 }
 
-/** Files, and the folders that they lie in. A name with a space is put between quotes. */
+/** Files, and the folders that they lie in. A name with a space is quoted. */
 async function files(mention: string, ctx: Ctx): Promise<Omit<Found, "start">> {
   const typed = mention.replace(/^"/, "").replaceAll("\\ ", " ");
   const listed = await ctx.files.list();
@@ -78,14 +80,14 @@ async function symbols(typed: string, ctx: Ctx): Promise<Choice[]> {
   return [...seen].map(([name, description]) => ({ name, description }));
 }
 
-/** Those that begin so, and only where there is none, those that are like it. */
+/** Choices that begin with what was typed; only where there are none, similar ones. */
 async function best(typed: string, choices: Choice[]): Promise<Choice[]> {
   const small = typed.toLowerCase();
   const begins = choices.filter(({ name }) => name.toLowerCase().replace(/^"/, "").startsWith(small));
-  if (begins.length || !typed) return begins.slice(0, MOST);
+  if (begins.length || !typed) return begins.slice(0, MAX_CHOICES);
   const { default: Fuse } = await import("fuse.js");
   const fuse = new Fuse(choices, { keys: ["name"], threshold: 0.4, ignoreLocation: true });
-  return fuse.search(typed.replace(/^\//, ""), { limit: MOST }).map(({ item }) => item);
+  return fuse.search(typed.replace(/^\//, ""), { limit: MAX_CHOICES }).map(({ item }) => item);
 }
 
 function commonStart(names: string[]): string {
@@ -95,16 +97,12 @@ function commonStart(names: string[]): string {
 }
 
 /** A window of rows around the chosen one. */
-function menu(choices: Choice[], at: number): string {
-  const first = Math.max(0, Math.min(at - ROWS + 2, choices.length - ROWS));
-  const shown = choices.slice(first, first + ROWS);
-  const width = Math.min(32, Math.max(...shown.map(({ name }) => name.length)));
-  const plain = process.env.NO_COLOR;
-  const rows = shown.map(({ name, description = "" }, i) => {
-    const text = `${name.padEnd(width)}  ${description}`.trimEnd();
-    if (first + i !== at) return `  ${text}`;
-    return plain ? `> ${text}` : `\x1b[7m  ${text} \x1b[27m`;
-  });
+function menu(choices: Choice[], first: number): string {
+  const shown = choices.slice(first, first + MENU_ROWS);
+  const columns = Math.min(32, Math.max(...shown.map(({ name }) => width(name))));
+  const rows = shown.map(({ name, description = "" }) =>
+    `  ${name}${" ".repeat(Math.max(0, columns - width(name)))}  ${description}`.trimEnd().replaceAll("\n", "␊"),
+  );
   const more = choices.length - shown.length;
   return [...rows, ...(more > 0 ? [`  … ${more} more`] : [])].join("\n");
 }

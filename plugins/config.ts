@@ -1,10 +1,9 @@
-// /config: the settings, what they are, what they are for and who set them; set, and taken back; their schema for editors.
+// /config: shows the settings and who set them, sets and resets them; --config-schema and /config schema: for editors.
 import fs from "node:fs";
 import path from "node:path";
 import type { Choice, Ctx, Setting, Zz } from "zz";
+import { clip, jsonOrText, terminalColumns, width } from "zz/text";
 
-const SECRET = /(key|secret|password|passphrase|token|credential)$/i;
-const HIDDEN = "(set, not shown)";
 const FILE = "zz.config.json";
 const SCHEMA = "./zz.config.schema.json"; // the kernel writes it beside settings that name it
 
@@ -26,41 +25,34 @@ export default (zz: Zz) => {
       if (name === "schema" && !value) return schema(ctx);
       if (name === "unset") return set(ctx, value.trim(), undefined);
       if (value === "--reset") return set(ctx, name, undefined);
-      if (value) return set(ctx, name, meant(value, find(ctx, name)));
+      if (value) return set(ctx, name, parseValue(value, find(ctx, name)));
       ctx.note(one(ctx, name));
     },
   });
 };
 
-const roomOf = (): number => (process.stderr.columns ?? 80) - 1;
 const isChanged = ({ value, default: before }: Setting): boolean =>
   value !== undefined && JSON.stringify(value) !== (JSON.stringify(before) ?? "{}");
 const oneOf = (values: unknown[]): string => values.map((one) => JSON.stringify(one)).join(", ");
 const find = ({ settings }: Ctx, name: string) => settings.list().find((setting) => setting.name === name);
 
-/** What is secret is never shown, wherever in a value it stands. */
-export function shown(name: string, value: unknown): string {
-  return value === undefined ? "not set" : JSON.stringify(veiled(name, value));
-}
-function veiled(name: string, value: unknown): unknown {
-  if (value && typeof value === "object" && !Array.isArray(value))
-    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, veiled(key, inner)]));
-  return typeof value === "string" && value && SECRET.test(name) ? HIDDEN : value;
-}
+/** A secret value is an object whose JSON does not tell it. */
+export const shown = (value: unknown): string => (value === undefined ? "not set" : JSON.stringify(value));
 
 function table(settings: Setting[]): string {
-  const room = roomOf();
+  const room = terminalColumns() - 1;
   const rows = settings.map((setting) => {
     const { name, value, about = "" } = setting;
-    return [`${signOf(setting)} ${name}`, shown(name, value), about] as const;
+    return [`${signOf(setting)} ${name}`, shown(value), about] as const;
   });
-  const first = Math.min(Math.max(...rows.map(([name]) => name.length)), Math.floor(room * 0.55));
-  const second = Math.min(Math.max(...rows.map(([, value]) => value.length)), room < 60 ? room - first - 2 : 22);
+  const first = Math.min(Math.max(...rows.map(([name]) => width(name))), Math.floor(room * 0.55));
+  const second = Math.min(Math.max(...rows.map(([, value]) => width(value))), room < 60 ? room - first - 2 : 22);
+  const cell = (text: string, columns: number) => {
+    const shown = clip(text, columns);
+    return shown + " ".repeat(Math.max(0, columns - width(shown)));
+  };
   const lines = rows.map(([name, value, about]) =>
-    cut(
-      `${cut(name, first).padEnd(first)}  ${cut(value, second).padEnd(second)}  ${room < 60 ? "" : about}`.trimEnd(),
-      room,
-    ),
+    clip(`${cell(name, first)}  ${cell(value, second)}  ${room < 60 ? "" : about}`.trimEnd(), room),
   );
   const theirs = settings.some((setting) => signOf(setting) === "+") ? ", + changed by the project" : "";
   return [...lines, `* changed${theirs}; /config NAME tells of one.`].join("\n");
@@ -68,22 +60,18 @@ function table(settings: Setting[]): string {
 
 const signOf = (setting: Setting): string => (setting.from?.includes("project") ? "+" : isChanged(setting) ? "*" : " ");
 
-const cut = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
-
-/** Also what lies within one: providers.openai.url. */
+/** One setting, or a part of one: providers.openai.url. */
 function one(ctx: Ctx, name: string): string {
   const setting = find(ctx, name);
   if (setting) {
     const { about, owner, value, values, from } = setting;
     const among = values ? `\none of: ${oneOf(values)}` : "";
-    const before = setting.default === undefined ? "" : `\nby itself: ${shown(name, setting.default)}`;
+    const before = setting.default === undefined ? "" : `\nby itself: ${shown(setting.default)}`;
     const by = from ? `; set in ${from.map((whose) => FROM[whose]).join(" and ")}` : "";
-    return `${name} = ${shown(name, value)}${about ? `\n${about}` : ""}${among}${before}\nof ${owner}${by}`;
+    return `${name} = ${shown(value)}${about ? `\n${about}` : ""}${among}${before}\nof ${owner}${by}`;
   }
-  const [section = "", ...keys] = name.split(".");
-  const whole = keys.length ? find(ctx, section)?.value : undefined;
-  const inner = keys.reduce((value: any, key) => value?.[key], whole);
-  if (inner !== undefined) return `${name} = ${shown(keys.at(-1)!, inner)}`;
+  const inner = within(ctx, name);
+  if (inner !== undefined) return `${name} = ${shown(inner)}`;
   const names = ctx.settings.list().map((setting) => setting.name);
   const near = names.filter((known) => known.includes(name) || name.includes(known));
   throw new Error(
@@ -91,17 +79,17 @@ function one(ctx: Ctx, name: string): string {
   );
 }
 
+function within(ctx: Ctx, name: string): unknown {
+  const [section = "", ...keys] = name.split(".");
+  return keys.length ? keys.reduce((value: any, key) => value?.[key], find(ctx, section)?.value) : undefined;
+}
+
 const FROM = { home: "your own settings", project: `the project's .zz/${FILE}` };
 
-/** JSON where it is JSON, unless the setting is a text. */
-function meant(text: string, setting: Setting | undefined): unknown {
+/** As JSON where it is JSON, unless the setting is a text. */
+function parseValue(text: string, setting: Setting | undefined): unknown {
   const isText = typeof (setting?.default ?? setting?.value) === "string" || setting?.name === "model";
-  if (isText && !text.startsWith('"')) return text;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  return isText && !text.startsWith('"') ? text : jsonOrText(text);
 }
 
 async function set(ctx: Ctx, name: string, value: unknown): Promise<void> {
@@ -111,14 +99,16 @@ async function set(ctx: Ctx, name: string, value: unknown): Promise<void> {
   const isFirst = !fs.existsSync(file);
   await ctx.settings.set(name, value);
   if (isFirst && fs.existsSync(file)) await ctx.settings.set("$schema", SCHEMA);
-  const last = name.split(".").at(-1)!;
+  const now = find(ctx, name)?.value ?? within(ctx, name);
+  const safe = (given: unknown) => (isSecret(now) ? shown(now) : shown(given)); // what was typed is not hidden yet
   if (before?.from?.includes("project"))
-    return ctx.note(`Kept in your own settings: ${name} is ${value === undefined ? "not set" : shown(last, value)}.`);
-  const now = value === undefined ? find(ctx, name)?.value : value;
-  const was =
-    before && JSON.stringify(before.value) !== JSON.stringify(now) ? ` (was ${shown(last, before.value)})` : "";
-  ctx.note(`${name} is ${now === undefined ? "not set" : shown(last, now)} now${was}.`);
+    return ctx.note(`Kept in your own settings: ${name} is ${value === undefined ? "not set" : safe(value)}.`);
+  const was = before && shown(before.value) !== shown(now) ? ` (was ${shown(before.value)})` : "";
+  ctx.note(`${name} is ${safe(value ?? now)} now${was}.`);
 }
+
+/** Its JSON is not its value. */
+const isSecret = (value: unknown): boolean => Object(value) === value && typeof Object(value).toJSON === "function";
 
 async function schema(ctx: Ctx): Promise<void> {
   await ctx.settings.set("$schema", SCHEMA);
@@ -131,7 +121,7 @@ function complete(typed: string, ctx: Ctx): Choice[] {
     return ctx.settings
       .list()
       .filter((setting) => setting.name.toLowerCase().includes(name.toLowerCase()))
-      .map((setting) => ({ name: setting.name, description: setting.about ?? shown(setting.name, setting.value) }));
+      .map((setting) => ({ name: setting.name, description: setting.about ?? shown(setting.value) }));
   const setting = find(ctx, name);
   const values = setting ? valuesFor(setting) : [];
   return values.filter((value) => value.startsWith(given)).map((value) => ({ name: `${name} ${value}` }));

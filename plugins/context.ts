@@ -1,14 +1,16 @@
-// --context TEXT|@FILE: what whoever starts zz wants the model to know besides.
+// --context TEXT|@FILE: what else the model should know.
 import { readFileSync, statSync } from "node:fs";
+import path from "node:path";
 import type { Zz } from "zz";
+import { codeOf, usage } from "zz/text";
 
-const LARGEST = 1024 * 1024;
-const NO_TEXT = "it is not text (UTF-8). Name a text file.";
+const MAX_FILE_BYTES = 1024 * 1024;
+const NOT_TEXT = "it is not text (UTF-8). Name a text file.";
 const WHY: Record<string, string> = {
   ENOENT: "no such file. Check the path; a text that begins with @ needs a space before it.",
   ENOTDIR: "a part of the path is not a folder. Check the path.",
   EACCES: "permission denied. Check its mode.",
-  ERR_ENCODING_INVALID_ENCODED_DATA: NO_TEXT,
+  ERR_ENCODING_INVALID_ENCODED_DATA: NOT_TEXT,
 };
 
 export default (zz: Zz) => {
@@ -18,29 +20,29 @@ export default (zz: Zz) => {
     value: "TEXT|@FILE",
     many: true,
     description: "tell the model this too, or what the file holds",
-    set: (value) => void texts.push(textOf(String(value))),
+    set: (value) => void texts.push(textOf(String(value), zz.io.cwd())),
   });
   zz.layer({ name: "context", slot: "memory", budget: 8_000, text: () => texts.join("\n\n") });
 };
 
 /** The person's own choice, so it does not pass the gate. */
-function textOf(given: string): string {
-  const refuse = (why: string) => Object.assign(new Error(`Cannot use --context '${given}': ${why}`), { exit: 2 });
+function textOf(given: string, cwd: string): string {
+  const refuse = (why: string) => usage(`Cannot use --context '${given}': ${why}`);
   if (!given.trim()) throw refuse("it is empty. Give it a text, or @FILE.");
   if (!given.startsWith("@")) return given.trim();
-  const file = given.slice(1);
-  if (!file) throw refuse("it names no file. Write it as @FILE.");
+  if (given === "@") throw refuse("it names no file. Write it as @FILE.");
+  const file = path.resolve(cwd, given.slice(1));
   try {
     const stat = statSync(file);
     if (stat.isDirectory()) throw refuse("it is a folder. Name a file.");
     if (!stat.isFile()) throw refuse("it is not a regular file. Name another.");
-    if (stat.size > LARGEST) throw refuse(`${stat.size} bytes are too many (1 MB). Cut it down first.`);
+    if (stat.size > MAX_FILE_BYTES) throw refuse(`${stat.size} bytes are too many (1 MB). Cut it down first.`);
     const text = new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));
-    if (text.includes("\0")) throw refuse(NO_TEXT);
+    if (text.includes("\0")) throw refuse(NOT_TEXT);
     return text.trim();
   } catch (error) {
-    const { code = "", exit, message } = error as { code?: string; exit?: number; message: string };
+    const { exit, message } = error as { exit?: number; message: string };
     if (exit) throw error;
-    throw refuse(WHY[code] ?? `${message}.`);
+    throw refuse(WHY[codeOf(error)] ?? `${message}.`);
   }
 }

@@ -1,5 +1,6 @@
 // The conversation as a tree: /clear, /new, /fork, /back, /retry and /tree.
 import type { Ctx, Entry, Image, Zz } from "zz";
+import { clip, oneLine, plural, terminalColumns, width } from "zz/text";
 
 export default (zz: Zz) => {
   const group = "conversation";
@@ -15,7 +16,7 @@ export default (zz: Zz) => {
       chat
         .tree()
         .entries.filter(isSaid)
-        .map(({ id, message }) => ({ name: `#${id}`, description: oneLine(message.text).slice(0, 60) }))
+        .map(({ id, message }) => ({ name: `#${id}`, description: clip(shown(message.text), 60) }))
         .filter(({ name }) => name.startsWith(typed))
         .reverse(),
     run: back,
@@ -27,12 +28,10 @@ export default (zz: Zz) => {
 type Said = Entry & { message: { role: "user"; text: string; images?: Image[] } };
 const isSaid = (entry: Entry): entry is Said =>
   entry.type === "message" && entry.message?.role === "user" && !entry.message.aside;
-const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim();
-const plural = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
-const quoted = ({ message: { text } }: Said): string => {
-  const line = oneLine(text);
-  return line.length > 40 ? `“${line.slice(0, 39)}…”` : `“${line}”`;
-};
+
+const quoted = ({ message: { text } }: Said): string => `“${clip(shown(text), 40)}”`;
+/** As much of a message as one line could show: measuring all of a long one takes time. */
+const shown = (text: string): string => oneLine(text.slice(0, 2_000));
 
 function clear(_: string, { chat, note }: Ctx): void {
   const had = chat.messages.length;
@@ -112,27 +111,20 @@ function retry(_: string, { chat, note }: Ctx): void {
   note(`Again: ${quoted(last)}.${stillChanged(branch, last)}`);
 }
 
-async function tree(_: string, { chat, note }: Ctx): Promise<void> {
+function tree(_: string, { chat, note }: Ctx): void {
   const { entries, branch } = chat.tree();
-  const { default: widthOf } = await import("string-width");
-  const lines = drawTree(entries, branch, process.stderr.columns ?? 80, widthOf);
-  if (!lines.length) return note("Nothing was said yet.");
+  const lines = drawTree(entries, branch, terminalColumns());
   const here = branch.some(isSaid) ? "● in force" : "None in force";
-  note([...lines, `${here}; /back #ID goes there.`].join("\n"));
+  note(lines.length ? [...lines, `${here}; /back #ID goes there.`].join("\n") : "Nothing was said yet.");
 }
 
-const DEEPEST = 6; // steps of indentation
+const MAX_INDENTS = 6;
 
 /**
  * A line for each of the person's messages. What follows without an alternative stays at one depth, however long it is;
  * of alternatives the one in force (or else the latest) does, and the others stand before it, indented.
  */
-export function drawTree(
-  entries: readonly Entry[],
-  branch: readonly Entry[],
-  width: number,
-  widthOf: (text: string) => number,
-): string[] {
+export function drawTree(entries: readonly Entry[], branch: readonly Entry[], columns: number): string[] {
   const inForce = new Set(branch.map(({ id }) => id));
   const owners = new Map<number, number>(); // by entry, the person's message that it came of; 0: of none
   const next = new Map<number, Said[]>();
@@ -143,7 +135,7 @@ export function drawTree(
     before = isSaid(entry) ? entry.id : above;
     owners.set(entry.id, before);
     if (isSaid(entry)) next.set(above, [...(next.get(above) ?? []), entry]);
-    else if (entry.message?.role === "assistant" && entry.message.text) answers.set(above, oneLine(entry.message.text));
+    else if (entry.message?.role === "assistant" && entry.message.text) answers.set(above, shown(entry.message.text));
   }
   const lines: string[] = [];
   walk(next.get(0) ?? [], 0);
@@ -159,27 +151,13 @@ export function drawTree(
   }
 
   function lineOf({ id, message }: Said, depth: number): string {
-    const head = `${"  ".repeat(Math.min(depth, DEEPEST))}${inForce.has(id) ? "●" : "○"} #${id} `;
+    const head = `${"  ".repeat(Math.min(depth, MAX_INDENTS))}${inForce.has(id) ? "●" : "○"} #${id} `;
     const answer = answers.get(id) ?? "";
-    const room = Math.max(8, width - 1 - head.length);
-    const text = oneLine(message.text) || "(an image)";
-    const own = answer ? Math.max(Math.floor(room * 0.6), room - 3 - widthOf(answer)) : room;
-    const told = cut(text, own, widthOf);
-    const left = room - widthOf(told) - 3;
-    return head + told + (answer && left > 3 ? ` → ${cut(answer, left, widthOf)}` : "");
+    const room = Math.max(8, columns - 1 - head.length);
+    const text = shown(message.text) || "(an image)";
+    const own = answer ? Math.max(Math.floor(room * 0.6), room - 3 - width(answer)) : room;
+    const question = clip(text, own);
+    const left = room - width(question) - 3;
+    return head + question + (answer && left > 3 ? ` → ${clip(answer, left)}` : "");
   }
-}
-
-/** As much of a text as fits so many columns. */
-function cut(text: string, columns: number, widthOf: (text: string) => number): string {
-  let fits = "";
-  let taken = 0;
-  for (const letter of text) {
-    taken += widthOf(letter);
-    if (taken > columns) break;
-    fits += letter;
-  }
-  if (fits === text) return text;
-  while (widthOf(fits) > columns - 1) fits = [...fits].slice(0, -1).join("");
-  return `${fits}…`;
 }

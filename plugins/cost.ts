@@ -30,7 +30,7 @@ export default (zz: Zz<Prices>) =>
     },
   });
 
-/** Also what was taken back was paid for. */
+/** Of all entries: what was taken back was paid for too. */
 export function costs(entries: readonly Entry[], prices: Readonly<Prices>): string[] {
   const spent = new Map<string, Usage>();
   for (const { message } of entries) {

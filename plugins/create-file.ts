@@ -1,6 +1,7 @@
-// create_file: a new file, and never in place of another.
+// create_file: makes a new file, and never replaces one.
 import fs from "node:fs";
 import type { Zz } from "zz";
+import { plural } from "zz/text";
 
 export default (zz: Zz) =>
   zz.tool({
@@ -20,6 +21,6 @@ export default (zz: Zz) =>
         );
       await files.write(path, content);
       const lines = content.replace(/\n$/, "").split("\n").length;
-      return { text: `Created ${path} (${lines} ${lines === 1 ? "line" : "lines"}).`, data: { path } };
+      return { text: `Created ${path} (${plural(lines, "line")}).`, data: { path } };
     },
   });

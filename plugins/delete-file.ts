@@ -1,4 +1,4 @@
-// delete_file: one file away; undo brings it back.
+// delete_file: deletes one file; undo brings it back.
 import fs from "node:fs";
 import type { Zz } from "zz";
 

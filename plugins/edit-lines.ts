@@ -1,6 +1,7 @@
-// edit_lines: lines of a file, by their numbers, become other lines.
+// edit_lines: replaces lines of a file by their numbers.
 import { isUtf8 } from "node:buffer";
 import type { Zz } from "zz";
+import { plural } from "zz/text";
 
 export default (zz: Zz) =>
   zz.tool({
@@ -39,7 +40,7 @@ export default (zz: Zz) =>
       const data = { path, start, end };
       if (changed === text) return { text: `Already so: '${path}' reads like that. Nothing was changed.`, data };
       await files.write(path, Buffer.from(changed));
-      return { text: told(path, start, end, linesOf(content).length), data };
+      return { text: resultText(path, start, end, linesOf(content).length), data };
     },
   });
 
@@ -56,7 +57,7 @@ function linesOf(text: string): Line[] {
 }
 
 function outOfRange(start: number, end: number, length: number): string | undefined {
-  const has = `it has ${length} ${length === 1 ? "line" : "lines"}`;
+  const has = `it has ${plural(length, "line")}`;
   if (start < 1) return `line ${start} is not there: lines count from 1.`;
   if (start > length + 1) return `line ${start} is not there: ${has}. To append, start at ${length + 1}.`;
   if (end < start - 1) return `the end, ${end}, is before the start, ${start}. To insert before a line, end one less.`;
@@ -64,9 +65,9 @@ function outOfRange(start: number, end: number, length: number): string | undefi
   return undefined;
 }
 
-/** New lines end like those whose place they take, and the file's last line ends, or does not, as it did. */
+/** New lines get the line ends of those they replace; the file ends with or without a newline as it did before. */
 function withLines(lines: Line[], start: number, end: number, content: string): string {
-  if (!lines.length) return content; // nothing to go by
+  if (!lines.length) return content; // there are no line ends to follow
   const last = lines.at(-1)!.end;
   const place = lines.slice(start - 1, end);
   const usual = mostOf(place) ?? mostOf(lines) ?? "\n";
@@ -82,7 +83,7 @@ function mostOf(lines: Line[]): string | undefined {
   return ends.filter((end) => end === "\r\n").length * 2 > ends.length ? "\r\n" : "\n";
 }
 
-function told(path: string, start: number, end: number, count: number): string {
+function resultText(path: string, start: number, end: number, count: number): string {
   const range = (from: number, to: number) => (from === to ? `line ${from}` : `lines ${from}–${to}`);
   const now = range(start, start + count - 1);
   if (end < start) return `Edited ${path}: inserted ${now}.`;

@@ -1,20 +1,21 @@
-// /env, set_env, delete_env: variables for commands. The model is told their names; where a value comes up in what it is
-// sent, its name stands there. They lie in env.json of the home, { "NAME": "value" }, which whatever runs commands reads.
+// /env, set_env, delete_env: variables for commands. The model is told their names; in what it is sent, a name stands
+// for each value. They are kept in env.json of the home, { "NAME": "value" }, which every plugin that runs commands reads.
 import fs from "node:fs";
 import path from "node:path";
 import type { Choice, Ctx, Message, Needs, Result, Zz } from "zz";
+import { codeOf, compare, errnoSentence, stampOf, tryTo, usage } from "zz/text";
 
 type Variables = ReadonlyMap<string, string>;
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const NAMES = "a name is made of letters, digits and _, and begins with no digit";
-const LONGEST = 100_000; // characters; a system takes 128 KB
-const LONGEST_SHOWN = 2_000; // of a value that the model sets: all of it stands in the question
-const VEILED = 6; // characters; shorter values are too common to be told from other words
-const LINE = 16; // the same for one line of several
-const FOR_EVER = 2 ** 31 - 1; // ms; the person takes their time
+const MAX_VALUE_CHARS = 100_000; // a system takes 128 KB
+const MAX_SHOWN_CHARS = 2_000; // of a value that the model sets: the question shows all of it
+const MIN_SECRET_CHARS = 6; // shorter values are too common to be told from other words
+const MIN_SECRET_LINE_CHARS = 16; // the same for one line of several
+const NO_TIMEOUT = 2 ** 31 - 1; // ms; the person takes their time
 
-/** What runs, or how it reads what it is given, hangs on these: only the person sets them. */
+/** These decide what runs, or how it reads its input: only the person sets them. */
 const STEERING = [
   /^([A-Z0-9]*PATH|HOME|PWD|OLDPWD|SHELL|ENV|IFS|TMPDIR|TMP|TEMP|USER|LOGNAME|PS\d|ZDOTDIR|INPUTRC|TERM|TERMINFO|TERMCAP)$/i,
   /^(EXECIGNORE|FUNCNEST|GLOBIGNORE|SHELLOPTS|BASHOPTS|POSIXLY_CORRECT|TEXTDOMAIN\w*|COMSPEC|PATHEXT|SYSTEMROOT|WINDIR)$/i,
@@ -38,8 +39,7 @@ const VERBS = {
 };
 
 export default (zz: Zz) => {
-  const kept = keeper();
-
+  const kept = keeper(zz);
   zz.layer({
     name: "env",
     slot: "turn", // what commands have may change from turn to turn
@@ -48,16 +48,34 @@ export default (zz: Zz) => {
       return names.length ? `Variables that commands have: ${names.sort().join(", ")}.` : undefined;
     },
   });
-
   zz.command({
     name: "env",
     usage: "[set NAME [VALUE] | unset NAME | list]",
     description: "variables for commands: set, unset, list; the model is told only their names",
     group: "settings",
     complete,
-    run: obey,
+    async run(rest, ctx) {
+      await runCommand(rest, ctx);
+      tryTo(() => kept(ctx)); // what was set is a secret from now on
+    },
   });
+  // A value of several lines, pasted: the readline loop would take it for a message, and send it.
+  zz.wrap(
+    "line",
+    async (line, next, ctx) => {
+      const [, rest] = /^\s*\/env\s+(set\s[^\n]*\n.*)$/s.exec(line) ?? [];
+      if (rest === undefined || !ctx.terminal) return next(line);
+      await runCommand(rest.trim(), ctx);
+      return "";
+    },
+    "first",
+    NO_TIMEOUT,
+  );
+  addTools(zz);
+  hideValues(zz, kept);
+};
 
+function addTools(zz: Zz): void {
   zz.tool({
     name: "set_env",
     description:
@@ -91,24 +109,27 @@ export default (zz: Zz) => {
       return `${name} is deleted; commands no longer have it.`;
     },
   });
+}
 
+/** In what tools give back, and in all that is sent to the model. */
+function hideValues(zz: Zz, kept: (ctx: Ctx) => Kept): void {
   zz.wrap(
     "call",
     async (call, next, ctx) => {
       const { name, args } = call;
-      const before = tried(() => kept(ctx));
+      const before = tryTo(() => kept(ctx));
       const blind = before && standIn(args, before.all);
       if (blind) return { text: cannotSee(name, blind), failed: true };
       const result = await next(call);
-      const { pattern, hide } = tried(() => kept(ctx)) ?? before ?? NOTHING; // also one that the call itself has set
-      return pattern ? veiled(result, hide) : result;
+      const { all, pattern, hide } = tryTo(() => kept(ctx)) ?? before ?? NOTHING; // also one that the call itself has set
+      if (isPrinted(args, ctx)) return withoutValues(result, (text) => hideAll(text, all));
+      return pattern ? withoutValues(result, hide) : result;
     },
     "first", // whoever looks at a result after this sees no value
   );
-
   // Also in what comes by another way: a file that is mentioned or pinned, rules, a line of the person's own.
   zz.wrap("request", async (request, next, ctx) => {
-    const { pattern, hide } = tried(() => kept(ctx)) ?? NOTHING;
+    const { pattern, hide } = tryTo(() => kept(ctx)) ?? NOTHING;
     if (!pattern) return next(request);
     const all = (news: Record<string, string>) =>
       Object.fromEntries(Object.entries(news).map(([layer, text]) => [layer, hide(text)]));
@@ -119,33 +140,20 @@ export default (zz: Zz) => {
     });
     return next({ ...request, system: hide(request.system), messages });
   });
-
-  // A value of several lines, pasted: the readline loop would take it for a message, and send it.
-  zz.wrap(
-    "line",
-    async (line, next, ctx) => {
-      const [, rest] = /^\s*\/env\s+(set\s[^\n]*\n.*)$/s.exec(line) ?? [];
-      if (rest === undefined || !ctx.terminal) return next(line);
-      await obey(rest.trim(), ctx);
-      return "";
-    },
-    "first",
-    FOR_EVER,
-  );
-};
+}
 
 // ── what is kept ──
 
 const fileOf = ({ about }: Ctx): string => path.join(about.home, "env.json");
 
-/** Throws a sentence. What JSON.parse says would show what stands there. */
+/** Throws a sentence of its own, since that of JSON.parse would show values. */
 function read(file: string): Map<string, string> {
   if (!fs.statSync(file, { throwIfNoEntry: false })?.isFile()) return new Map();
   try {
     const all = Object.entries(JSON.parse(fs.readFileSync(file, "utf8")) as object);
     return new Map(all.filter(([name, value]) => NAME.test(name) && typeof value === "string"));
   } catch {
-    throw new Error(`Cannot use '${file}': it is not readable as JSON. Mend it, or move it away.`);
+    throw new Error(`Cannot use '${file}': it is not readable as JSON. Fix it, or move it away.`);
   }
 }
 
@@ -157,21 +165,21 @@ interface Kept {
 const NOTHING: Kept = { all: new Map(), pattern: undefined, hide: (text) => text };
 
 /** Read again when the file has changed: every turn and every call looks. */
-function keeper(): (ctx: Ctx) => Kept {
+function keeper(zz: Zz): (ctx: Ctx) => Kept {
   let home: string | undefined;
   let [seen, kept] = ["", NOTHING];
   return (ctx) => {
     home ??= ctx.about.home;
     const file = path.join(home, "env.json");
-    const stat = fs.statSync(file, { throwIfNoEntry: false });
-    const now = stat ? `${stat.mtimeMs} ${stat.size} ${stat.ino}` : "";
-    if (now !== seen) kept = stat ? hiding(read(file)) : NOTHING;
+    const now = stampOf(file);
+    if (now !== seen) kept = now ? hiding(read(file), zz) : NOTHING;
     seen = now;
     return kept;
   };
 }
 
-function hiding(all: Variables): Kept {
+function hiding(all: Variables, zz: Zz): Kept {
+  for (const [name, value] of all) zz.secret(value, standsFor(name)); // for all that is printed and saved
   const names = new Map<string, string>();
   for (const [name, value] of all) for (const text of secretsIn(value)) names.set(text, name);
   const longest = [...names.keys()].sort((a, b) => b.length - a.length);
@@ -185,16 +193,31 @@ function hiding(all: Variables): Kept {
 const standsFor = (name: string): string => `[value of ${name}]`;
 const literal = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
 
-/**
- * All of it, and each long line, as a tool may number them. A path that is there is no secret. What a command prints is
- * veiled by who runs it, plain or not.
- */
-function secretsIn(value: string): string[] {
-  if (value.length < VEILED || PLAIN.test(value) || (path.isAbsolute(value) && fs.existsSync(value))) return [];
-  return [value, ...(value.includes("\n") ? value.split(/\r?\n/).filter((line) => line.length >= LINE) : [])];
+/** Of what a command printed, and was kept: there a plain word may be a value as well. */
+function isPrinted(args: unknown, { about: { home } }: Ctx): boolean {
+  return (JSON.stringify(args) ?? "").includes(JSON.stringify(path.join(home, "outputs")).slice(1, -1));
 }
 
-function veiled(result: Result, hide: (text: string) => string): Result {
+function hideAll(text: string, all: Variables): string {
+  const long = [...all].filter(([, value]) => value.length >= MIN_SECRET_CHARS);
+  const first = long.sort(([, one], [, two]) => two.length - one.length);
+  return first.reduce((shown, [name, value]) => shown.replaceAll(value, () => standsFor(name)), text);
+}
+
+/**
+ * All of it, and each long line, as a tool may number them. A path that is there is no secret. What a command prints is
+ * hidden by the tool that runs it, plain or not.
+ */
+function secretsIn(value: string): string[] {
+  if (value.length < MIN_SECRET_CHARS || PLAIN.test(value) || (path.isAbsolute(value) && fs.existsSync(value)))
+    return [];
+  return [
+    value,
+    ...(value.includes("\n") ? value.split(/\r?\n/).filter((line) => line.length >= MIN_SECRET_LINE_CHARS) : []),
+  ];
+}
+
+function withoutValues(result: Result, hide: (text: string) => string): Result {
   return { ...result, text: hide(result.text), ...(result.data !== undefined && { data: within(result.data) }) };
 
   function within(data: unknown): unknown {
@@ -205,7 +228,7 @@ function veiled(result: Result, hide: (text: string) => string): Result {
   }
 }
 
-/** A name that stands for a value, on its way into a file or a command: it would be taken for the value itself. */
+/** The variable whose `[value of NAME]` is in a call: a file or a command would take that for the value. */
 function standIn(args: unknown, all: Variables): string | undefined {
   if (!all.size) return undefined;
   const text = JSON.stringify(args) ?? "";
@@ -214,46 +237,29 @@ function standIn(args: unknown, all: Variables): string | undefined {
 const cannotSee = (tool: string, name: string): string =>
   `Cannot call '${tool}': '${standsFor(name)}' stands for a text that you are not shown. In a command write $${name}; in an edit leave that part as it is.`;
 
+/** Whole, or not at all; what another zz keeps meanwhile stays. */
 function keep(name: string, value: string | undefined, ctx: Ctx): void {
   const file = fileOf(ctx);
-  const all = read(file);
-  if (value === undefined && !all.delete(name)) throw refuse("delete", name, NOT_KEPT);
-  if (value !== undefined) all.set(name, value);
-  const sorted = [...all].sort(([one], [two]) => (one < two ? -1 : 1));
-  writePrivate(file, `${JSON.stringify(Object.fromEntries(sorted), null, 2)}\n`);
-}
-
-/** The person's alone; whole, or not at all. */
-function writePrivate(file: string, text: string): void {
-  const real = tried(() => fs.realpathSync(file)) ?? file;
-  const temporary = `${real}.${process.pid}.tmp`;
   try {
-    fs.mkdirSync(path.dirname(real), { recursive: true, mode: 0o700 });
-    fs.rmSync(temporary, { force: true });
-    fs.writeFileSync(temporary, text, { mode: 0o600, flag: "wx", flush: true });
-    fs.renameSync(temporary, real);
+    ctx.keep("env.json", () => {
+      const all = read(file);
+      if (value === undefined && !all.delete(name)) throw refuse("delete", name, NOT_KEPT);
+      if (value !== undefined) all.set(name, value);
+      const sorted = [...all].sort(([one], [two]) => compare(one, two));
+      return JSON.stringify(Object.fromEntries(sorted), null, 2);
+    });
   } catch (error) {
-    tried(() => fs.rmSync(temporary, { force: true }));
-    const { code, message } = error as NodeJS.ErrnoException;
-    throw new Error(`Cannot write '${real}': ${WORDS[code ?? ""] ?? `${message}.`}`);
+    const code = codeOf(error);
+    const why = NEXT_STEPS[code] || errnoSentence(error) || `${(error as Error).message}.`;
+    throw code ? new Error(`Cannot write '${file}': ${why}`) : error;
   }
 }
 
-const WORDS: Record<string, string> = {
-  EACCES: "permission denied. Check its mode.",
-  EPERM: "permission denied. Check its mode.",
+/** What to do where it is this very file that cannot be written. */
+const NEXT_STEPS: Record<string, string> = {
   EROFS: "the file system is read-only. --home names another place.",
-  ENOSPC: "the disk is full. Make room.",
   EISDIR: "it is a folder. Move it away.",
 };
-
-function tried<T>(act: () => T): T | undefined {
-  try {
-    return act();
-  } catch {
-    return undefined;
-  }
-}
 
 // ── the model's ──
 
@@ -269,8 +275,8 @@ const asks = (what: string): Needs => ({
 function checkSet(name: string, value: string): void {
   if (!NAME.test(name)) throw refuse("set", name, NAMES);
   if (steers(name)) throw refuse("set", name, THEIRS);
-  if (value.length > LONGEST_SHOWN)
-    throw refuse("set", name, `${value.length} characters are too many to be shown (${LONGEST_SHOWN}). Shorten it`);
+  if (value.length > MAX_SHOWN_CHARS)
+    throw refuse("set", name, `${value.length} characters are too many to be shown (${MAX_SHOWN_CHARS}). Shorten it`);
   const [unseen] = /(?![\n\t])[\p{C}\p{Zl}\p{Zp}]/u.exec(value) ?? [];
   if (unseen === undefined) return;
   const code = unseen.codePointAt(0)!.toString(16).padStart(4, "0");
@@ -279,27 +285,26 @@ function checkSet(name: string, value: string): void {
 
 // ── the person's ──
 
-async function obey(rest: string, ctx: Ctx): Promise<void> {
+async function runCommand(rest: string, ctx: Ctx): Promise<void> {
   const [, verb = "", given = ""] = /^(\S*)\s*(.*)$/s.exec(rest) ?? [];
   if (verb === "set") return set(given, ctx);
   if (verb === "unset" && given) return unset(given.trim(), ctx);
   if (!verb || verb === "list") return ctx.note(list(ctx));
-  throw wrong(`Cannot obey '/env ${verb}': it is /env set NAME [VALUE], /env unset NAME or /env list.`);
+  throw usage(`Cannot obey '/env ${verb}': it is /env set NAME [VALUE], /env unset NAME or /env list.`);
 }
-const wrong = (message: string): Error => Object.assign(new Error(message), { exit: 2 });
 
 /** The value is the rest of the line, as it stands there. */
 async function set(given: string, ctx: Ctx): Promise<void> {
   const [, name = "", typed = ""] = /^([^\s=]*)[\s=]?(.*)$/s.exec(given) ?? [];
-  if (!NAME.test(name)) throw wrong(`Cannot set '${name}': ${NAMES}.`);
+  if (!NAME.test(name)) throw usage(`Cannot set '${name}': ${NAMES}.`);
   if (/\[paste \d+: \d+ (lines|characters)\]/.test(typed))
-    throw wrong(
+    throw usage(
       `Cannot set '${name}': of a paste that long only its size stands in the line. /env set ${name} asks for it.`,
     );
   const value = typed.trim() || (await askUnseen(name, ctx));
   if (!value) return ctx.note("Nothing was changed.");
-  if (value.includes("\0") || value.length > LONGEST)
-    throw wrong(`Cannot set '${name}': a value holds no NUL, and at most ${LONGEST} characters.`);
+  if (value.includes("\0") || value.length > MAX_VALUE_CHARS)
+    throw usage(`Cannot set '${name}': a value holds no NUL, and at most ${MAX_VALUE_CHARS} characters.`);
   keep(name, value, ctx);
   ctx.note(`${name} is kept in ${fileOf(ctx)}, which only you can read; commands have it from now on.`);
   if (steers(name))
@@ -309,7 +314,7 @@ async function set(given: string, ctx: Ctx): Promise<void> {
 }
 
 function unset(name: string, ctx: Ctx): void {
-  if (!read(fileOf(ctx)).has(name)) throw wrong(`Cannot unset '${name}': ${NOT_KEPT}.`);
+  if (!read(fileOf(ctx)).has(name)) throw usage(`Cannot unset '${name}': ${NOT_KEPT}.`);
   keep(name, undefined, ctx);
   ctx.note(`${name} is forgotten${process.env[name] === undefined ? "" : "; commands have what zz was started with"}.`);
 }
@@ -337,17 +342,17 @@ function complete(typed: string, ctx: Ctx): Choice[] {
     return Object.entries(VERBS).flatMap(([one, description]) =>
       one.startsWith(verb) ? [{ name: one === "list" ? one : `${one} `, description }] : [],
     );
-  const names = verb === "set" || verb === "unset" ? [...(tried(() => read(fileOf(ctx))) ?? new Map()).keys()] : [];
+  const names = verb === "set" || verb === "unset" ? [...(tryTo(() => read(fileOf(ctx))) ?? new Map()).keys()] : [];
   return names.filter((one) => one.startsWith(name)).map((one) => ({ name: `${verb} ${one}` }));
 }
 
-/** Undefined or empty: they left. */
+/** Undefined or empty: the person left the question. */
 async function askUnseen(name: string, ctx: Ctx): Promise<string | undefined> {
   const message = `Value of ${name}:`;
-  if (!ctx.ask) throw wrong(`Cannot ask for '${name}': nobody is at a terminal. Give it: /env set ${name} VALUE.`);
+  if (!ctx.ask)
+    throw usage(`Cannot ask for '${name}': there is no terminal to ask on. Give it: /env set ${name} VALUE.`);
   if (ctx.terminal && process.env.TERM !== "dumb") return ctx.terminal(() => askPassword(message, ctx.signal));
-  const { spawnSync } = await import("node:child_process");
-  const echo = (how: string) => void spawnSync("stty", [how], { stdio: ["inherit", "ignore", "ignore"] });
+  const echo = (how: string) => void ctx.programs.run("stty", [how], { stdio: ["inherit", "ignore", "ignore"] });
   echo("-echo");
   try {
     return (await ctx.ask(`${message} (hidden) `)).trim();

@@ -1,4 +1,4 @@
-// Ctrl+R: what was typed before, found by any part of it. (Up and Down go through what begins as the line does.)
+// Ctrl+R: finds what was typed before by any part of it. (Up and Down go through what begins as the line does.)
 import type { Zz } from "zz";
 
 export default (zz: Zz) => {

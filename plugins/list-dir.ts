@@ -3,8 +3,9 @@ import { readlinkSync } from "node:fs";
 import { opendir } from "node:fs/promises";
 import { relative } from "node:path";
 import type { Zz } from "zz";
+import { compare, plural, tryTo } from "zz/text";
 
-const MOST = 200;
+const MAX_ROWS = 200;
 
 export default (zz: Zz) =>
   zz.tool({
@@ -23,9 +24,9 @@ export default (zz: Zz) =>
         const name = deeper.length ? `${first}/` : first;
         found.set(name, (found.get(name) ?? 0) + 1);
       }
-      const all = [...found].sort(([a], [b]) => (a < b ? -1 : 1));
-      const rows = all.slice(0, MOST).map(([name, count]) => row(folder, name, count));
-      if (all.length > MOST) rows.push(`[${all.length - MOST} more; list a folder in it]`);
+      const all = [...found].sort(([a], [b]) => compare(a, b));
+      const rows = all.slice(0, MAX_ROWS).map(([name, count]) => row(folder, name, count));
+      if (all.length > MAX_ROWS) rows.push(`[${all.length - MAX_ROWS} more; list a folder in it]`);
       if (!rows.length) rows.push(`'${path}' holds ${(await holdsFiles(folder)) ? "only ignored" : "no"} files.`);
       return { text: rows.join("\n"), data: [...found.keys()] };
     },
@@ -33,16 +34,13 @@ export default (zz: Zz) =>
   });
 
 function row(folder: string, name: string, count: number): string {
-  if (name.endsWith("/")) return `${oneLine(name)} (${count} ${count === 1 ? "file" : "files"})`;
-  try {
-    return `${oneLine(name)} -> ${oneLine(readlinkSync(`${folder}/${name}`))}`;
-  } catch {
-    return oneLine(name); // no link
-  }
+  if (name.endsWith("/")) return `${shownName(name)} (${plural(count, "file")})`;
+  const target = tryTo(() => readlinkSync(`${folder}/${name}`)); // undefined where it is not a link
+  return target === undefined ? shownName(name) : `${shownName(name)} -> ${shownName(target)}`;
 }
 
-/** A name with a line break in it must not look like two. */
-const oneLine = (name: string): string => (/[\0-\x1f\x7f]/.test(name) ? JSON.stringify(name) : name);
+/** A name that contains a line break must not look like two names. */
+const shownName = (name: string): string => (/[\0-\x1f\x7f]/.test(name) ? JSON.stringify(name) : name);
 
 async function holdsFiles(folder: string): Promise<boolean> {
   for await (const entry of await opendir(folder, { recursive: true })) if (!entry.isDirectory()) return true;

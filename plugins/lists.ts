@@ -1,5 +1,6 @@
-// What there is: --tools, --plugins and the commands of the same names, --help, /help, --completion.
+// What zz has: --tools, --plugins and the commands of the same names, --help, /help, --completion.
 import type { About, Choice, Ctx, Flag, Reloaded, Result, Zz } from "zz";
+import { clip, oneLine, terminalColumns, usage, width, wrap } from "zz/text";
 
 const LISTS: Record<string, { description: string; list(ctx: Ctx): Result }> = {
   tools: { description: "list the tools", list: ({ about }) => ({ text: toolRows(about), data: about.tools }) },
@@ -11,10 +12,10 @@ const LISTS: Record<string, { description: string; list(ctx: Ctx): Result }> = {
     }),
   },
 };
-/** In the order of /help. Commands of other groups follow, those of none last. */
+/** In the order of /help. Other groups follow; commands without a group come last. */
 const GROUPS = ["conversation", "sessions and model", "files and undo", "code", "settings", "templates"];
 const [OTHER, TYPING] = ["other", "typing"];
-/** What a line may begin with or hold, by the plugin that understands it. */
+/** Signs that mean something in a line, with the plugin that handles each. */
 const SIGNS: [plugin: string, sign: string, does: string][] = [
   ["bang", "!COMMAND", "run a command of your own, as in your shell"],
   ["mentions", "@FILE", "attach a file, a folder/ or an image to the message"],
@@ -30,7 +31,7 @@ export default (zz: Zz) => {
     description: "list the tools, or all about one",
     group: "settings",
     complete: (typed, { about }) => about.tools.filter(({ name }) => name.includes(typed)),
-    run: (rest, { about, note }) => note(rest ? tool(rest, about) : narrow(toolRows(about), roomOf())),
+    run: (rest, { about, note }) => note(rest ? tool(rest, about) : narrow(toolRows(about), availableColumns())),
   });
   zz.command({
     name: "plugins",
@@ -42,7 +43,7 @@ export default (zz: Zz) => {
       const [, verb, name] = /^(enable|disable)(?:\s+(\S+))?$/.exec(rest) ?? [];
       if (verb && !name) ctx.note(`Say which: /plugins ${verb} NAME. /plugins lists them.`);
       else if (name) await switchPlugin(name, verb === "enable", ctx);
-      else ctx.note(rest ? plugin(rest, ctx.about, roomOf()) : plugins(ctx.about, roomOf()));
+      else ctx.note(rest ? plugin(rest, ctx.about, availableColumns()) : plugins(ctx.about, availableColumns()));
     },
   });
   zz.command({
@@ -52,7 +53,7 @@ export default (zz: Zz) => {
     async run(_, { plugins, note }) {
       const done = await plugins.refresh();
       if (!done.length) note("No plugin has changed.");
-      tell(done, note);
+      noteReloads(done, note);
     },
   });
   zz.command({
@@ -64,7 +65,7 @@ export default (zz: Zz) => {
       ...about.commands.filter(({ name }) => name.startsWith(typed.replace(/^\//, ""))),
       ...[...sections(about).keys(), "all"].filter((name) => name.startsWith(typed)).map((name) => ({ name })),
     ],
-    run: (rest, { about, note }) => note(told(rest.replace(/^\//, ""), about)),
+    run: (rest, { about, note }) => note(helpOn(rest.replace(/^\//, ""), about)),
   });
   zz.flag({
     name: "completion",
@@ -74,24 +75,24 @@ export default (zz: Zz) => {
   });
 };
 
-const roomOf = (): number => (process.stderr.columns ?? 80) - 1;
+const availableColumns = (): number => terminalColumns() - 1;
 
-/** Without a word all of it, where the window is high enough. */
-function told(given: string, about: About): string {
-  const whole = page(about, roomOf());
+/** Without an argument the whole page, if the terminal is high enough for it. */
+function helpOn(given: string, about: About): string {
+  const whole = page(about, availableColumns());
   const fits = whole.split("\n").length < (process.stderr.rows ?? Number.POSITIVE_INFINITY) - 1;
   if (given === "all" || (!given && fits)) return whole;
-  if (!given) return overview(about, roomOf());
+  if (!given) return overview(about, availableColumns());
   const all = sections(about);
   const isCommand = about.commands.some(({ name }) => name === given);
   const group = isCommand ? undefined : [...all.keys()].find((name) => [name, ...name.split(" ")].includes(given));
-  return group ? section(group, all.get(group)!, roomOf()) : one(given, about);
+  return group ? section(group, all.get(group)!, availableColumns()) : one(given, about);
 }
 
 type Known = Pick<About, "commands" | "keys"> & Partial<Pick<About, "plugins">>;
 type Row = [name: string, text: string];
 
-/** Every command in its group, then what else can be typed. */
+/** The commands by group, then what else can be typed. */
 function sections({ commands, keys, plugins = [] }: Known): Map<string, Row[]> {
   const groups = Map.groupBy(commands, ({ group = OTHER }) => group);
   const place = (group: string) => (GROUPS.indexOf(group) + 1 || GROUPS.length + 1) + (group === OTHER ? 1 : 0);
@@ -127,14 +128,14 @@ export function overview(about: Known, room: number): string {
   const left = room < 60 ? 2 : Math.max(...all.map(([group]) => group.length)) + 2;
   const lines = all.flatMap(([group, rows]) => {
     const names = rows.map(([name]) => name.split(" ")[0]!).join("  ");
-    const under = wrapped(names, room - left, "  ").map((line) => " ".repeat(left) + line);
+    const under = wrap(names, room - left).map((line) => " ".repeat(left) + line);
     return room < 60 ? [`${group}:`, ...under] : [group.padEnd(left) + under[0]!.slice(left), ...under.slice(1)];
   });
   const more = "/help COMMAND or GROUP tells more, /help all everything; Tab completes.";
   return [...lines, ...wrapped(more, room)].join("\n");
 }
 
-/** The second column beside the first where there is room, else below it. */
+/** Names, and texts beside them where there is room, else below. */
 function columns(rows: Row[], room: number): string[] {
   const left = room < 60 ? 0 : 27;
   return rows.flatMap(([name, text]) => {
@@ -145,22 +146,12 @@ function columns(rows: Row[], room: number): string[] {
   });
 }
 
-function wrapped(text: string, width: number, gap = " "): string[] {
-  const lines: string[] = [];
-  let line = "";
-  for (const word of text.split(/\s+/)) {
-    if (line && line.length + gap.length + word.length > width) {
-      lines.push(line);
-      line = word;
-    } else line = line ? line + gap + word : word;
-  }
-  return [...lines, line];
-}
+const wrapped = (text: string, columns: number): string[] => wrap(oneLine(text), columns);
 
 const narrow = (text: string, room: number): string =>
   text
     .split("\n")
-    .map((line) => (line.length > room ? `${line.slice(0, room - 1)}…` : line))
+    .map((line) => clip(line, room))
     .join("\n");
 
 function one(given: string, { commands, plugins }: About): string {
@@ -173,18 +164,18 @@ function one(given: string, { commands, plugins }: About): string {
       `Cannot tell of '/${given}': there is no such command. ${near.length ? `There is: ${near.join(", ")}.` : "/help lists them."}`,
     );
   }
-  const { name, usage, description, group = OTHER, owner } = command;
+  const { name, usage = "", description, group = OTHER, owner } = command;
   const file = plugins.find((plugin) => plugin.name === owner && plugin.from !== "zz")?.file;
   return [
-    `/${name}${usage ? ` ${usage}` : ""}`,
-    ...wrapped(description, roomOf() - 2).map((line) => `  ${line}`),
+    `/${name} ${usage}`.trimEnd(),
+    ...wrapped(description, availableColumns() - 2).map((line) => `  ${line}`),
     `  ${group}; from ${owner}${file ? ` (${file})` : ""}`,
   ].join("\n");
 }
 
 const toolRows = ({ tools }: About): string => table(tools.map(({ name, description }) => [name, description]));
 
-/** What it is for and what it takes. */
+/** A tool's description and parameters. */
 function tool(given: string, { tools }: About): string {
   const found = tools.find(({ name }) => name === given);
   if (!found) {
@@ -200,39 +191,43 @@ function tool(given: string, { tools }: About): string {
     const optional = required.includes(param) ? "" : ", optional";
     return [param, `${kind}${optional}${about ? `: ${about}` : ""}`];
   });
-  const lines = wrapped(description, roomOf() - 2).map((line) => `  ${line}`);
-  return [`${name} (${owner})`, ...lines, ...(rows.length ? ["takes:"] : []), ...columns(rows, roomOf())].join("\n");
+  const lines = wrapped(description, availableColumns() - 2).map((line) => `  ${line}`);
+  return [
+    `${name} (${owner})`,
+    ...lines,
+    ...(rows.length ? ["takes:"] : []),
+    ...columns(rows, availableColumns()),
+  ].join("\n");
 }
 
-/** One's own and those that failed first, a line each; zz's by name. */
 type Plugin = About["plugins"][number];
 const stateOf = ({ ms, failure, outdated, disabled }: Plugin, failed: string): string =>
   failure ? failed : disabled ? "disabled" : outdated ? "older" : `${ms} ms`;
 
-function tell(done: Reloaded[], note: Ctx["note"]): void {
+function noteReloads(done: Reloaded[], note: Ctx["note"]): void {
   for (const { name, did, ms, why } of done)
     note(why ?? `Plugin '${name}' ${did}${did === "unloaded" ? "" : ` in ${ms} ms`}.`);
 }
 
-/** Those of others one by one, what each adds below it; zz's own by their names. */
+/** The user's plugins and those that failed, with what each adds; zz's own by their names only. */
 export function plugins({ plugins }: Pick<About, "plugins">, room: number): string {
   const own = plugins.filter(({ from, failure, disabled }) => from === "zz" && !failure && !disabled);
   const others = plugins.filter((plugin) => !own.includes(plugin));
   const rows = table(others.map((one) => [one.name, one.from, stateOf(one, "failed"), one.file]));
-  const told = others.flatMap((one, i) => [
+  const lines = others.flatMap((one, i) => [
     narrow(rows.split("\n")[i]!, room),
     ...[whyOf(one), added(one)].flatMap((text) => (text ? wrapped(text, room - 4).map((line) => `    ${line}`) : [])),
   ]);
   const ms = own.reduce((sum, plugin) => sum + plugin.ms, 0);
   const names = own.map(({ name }) => name).join(", ");
   return [
-    ...told,
+    ...lines,
     ...wrapped(`zz's own, ${own.length} in ${ms.toFixed(1)} ms: ${names}.`, room),
     ...wrapped("/plugins NAME tells what one adds; /plugins disable NAME leaves it out.", room),
   ].join("\n");
 }
 
-/** Its name and file stand in the row above. */
+/** Why it failed, without its name and file, which are in the row above. */
 const whyOf = ({ name, file, outdated = "", failure = outdated }: Plugin): string => {
   const [, line, why] =
     /^:?(\d*)\)?: (.*)$/s.exec(failure.split(`Cannot load plugin '${name}' (${file}`)[1] ?? "") ?? [];
@@ -273,7 +268,7 @@ const choices = (typed: string, { plugins }: About): Choice[] => {
   );
 };
 
-/** Kept in the settings: it stays so. */
+/** Saved in the settings, so that it lasts. */
 async function switchPlugin(name: string, on: boolean, { about, settings, plugins, note }: Ctx): Promise<void> {
   const known = about.plugins.find((plugin) => plugin.name === name);
   if (!known) return note(`There is no plugin '${name}'. /plugins lists them.`);
@@ -281,7 +276,7 @@ async function switchPlugin(name: string, on: boolean, { about, settings, plugin
   const all = (settings.list().find((setting) => setting.name === "disabled")?.value ?? []) as string[];
   const rest = all.filter((one) => one !== name);
   await settings.set("disabled", on ? (rest.length ? rest : undefined) : [...rest, name]);
-  tell(await plugins.refresh(), note);
+  noteReloads(await plugins.refresh(), note);
 }
 
 function help(flags: Flag[]): string {
@@ -301,13 +296,15 @@ Exit codes: 0 answered, 1 the provider or zz failed, 2 wrong usage, 3 stopped by
 4 answered but something was refused, 130 and 143 interrupted.`;
 }
 
-/** Rows with their columns in line; the last column is as wide as it is. */
+/** Rows with aligned columns; the last column is not padded. */
 function table(rows: string[][]): string {
   const widths: number[] = [];
   for (const row of rows)
-    for (const [i, cell] of row.slice(0, -1).entries()) widths[i] = Math.max(widths[i] ?? 0, cell.length);
+    for (const [i, cell] of row.slice(0, -1).entries()) widths[i] = Math.max(widths[i] ?? 0, width(cell));
   return rows
-    .map((row) => row.map((cell, i) => (i < row.length - 1 ? cell.padEnd(widths[i]!) : cell)).join("  "))
+    .map((row) =>
+      row.map((cell, i) => (i < row.length - 1 ? cell + " ".repeat(widths[i]! - width(cell)) : cell)).join("  "),
+    )
     .join("\n");
 }
 
@@ -329,7 +326,5 @@ function completion(shell: string, flags: Flag[]): string {
           `complete -c zz -l ${flag.name}${flag.short ? ` -s ${flag.short}` : ""}${wants(flag) ? " -r" : ""} -d '${said(flag.description)}'`,
       )
       .join("\n");
-  throw Object.assign(new Error(`Cannot complete for '${shell}': only for bash, zsh and fish. Name one of them.`), {
-    exit: 2,
-  });
+  throw usage(`Cannot complete for '${shell}': only for bash, zsh and fish. Name one of them.`);
 }

@@ -1,30 +1,31 @@
 // @path in a message attaches a file, @folder/ a listing, @picture.png an image. Only what the person typed counts.
-import { readFileSync, realpathSync, type Stats, statSync } from "node:fs";
+import { closeSync, fstatSync, readFileSync, realpathSync, type Stats, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { extname, resolve } from "node:path";
 import type { Ctx, Image, Zz } from "zz";
+import { plural, tryTo } from "zz/text";
 
-const FOR_EVER = 2 ** 31 - 1; // ms; the gate may ask, and the person takes their time
-const LARGEST_IMAGE = 20 * 1024 * 1024;
+const NO_TIMEOUT_MS = 2 ** 31 - 1; // the gate may ask, and the person takes their time
+const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
 
-/** Not in the middle of a word, as in an e-mail address, and not after a backslash. */
+/** An @ that is not inside a word, as in an e-mail address, and not after a backslash. */
 const MENTION = /(?<![\w\\@.+/-])@(?:"([^"\n]+)"|'([^'\n]+)'|((?:\\[^\n]|[^\s\\"'@])(?:\\[^\n]|[^\s\\])*))/g;
 const ESCAPED = /(?<![\w\\@.+/-])\\(?=@)/g;
 
-/** By what the bytes begin with: a server refuses what only has the name of a picture. */
+/** Images by their first bytes too: a server refuses a file that only has the name of one. */
 const IMAGES: [extension: RegExp, type: string, begins: RegExp][] = [
   [/^\.png$/i, "image/png", /^\x89PNG/],
   [/^\.jpe?g$/i, "image/jpeg", /^\xff\xd8\xff/],
   [/^\.gif$/i, "image/gif", /^GIF8/],
   [/^\.webp$/i, "image/webp", /^RIFF.{4}WEBP/s],
 ];
-/** Whose absence is worth a word, unless the project has others: @app.route is no file. */
+/** Extensions for which a missing file is worth a note. Otherwise only those of the project's files: @app.route is not a file. */
 const EXTENSIONS =
   /\.([cm]?[jt]sx?|json|md|txt|py|rs|go|java|kt|c|h|cc|cpp|hpp|cs|rb|php|sh|ya?ml|toml|html?|s?css|sql|csv|xml|vue|svelte|log|png|jpe?g|gif|webp)$/i;
 
 interface Target {
   path: string; // as it was typed
-  at: string; // the same, from the root or the project
+  at: string; // the same with ~ resolved
   file: string; // where it is
   folder: boolean;
   start?: number;
@@ -32,8 +33,8 @@ interface Target {
 }
 
 interface Attached {
-  told: string; // to the person
-  block?: string; // to the model; an image goes beside the text
+  label: string; // for the person
+  block?: string; // for the model; an image is attached separately
 }
 
 export default (zz: Zz) => {
@@ -41,11 +42,11 @@ export default (zz: Zz) => {
     "line",
     async (line, next, ctx) => next(isMessage(line, ctx) ? await expand(line, ctx) : line),
     "last",
-    FOR_EVER,
+    NO_TIMEOUT_MS,
   );
 };
 
-/** A template's command is a message too. */
+/** Whether the line is a message; a template's command is one too. */
 function isMessage(line: string, { about }: Ctx): boolean {
   if (!line.includes("@") || line.startsWith("!")) return false;
   const name = /^\/([A-Za-z][\w-]*)(?:\s|$)/.exec(line.trim())?.[1];
@@ -53,18 +54,18 @@ function isMessage(line: string, { about }: Ctx): boolean {
 }
 
 async function expand(line: string, ctx: Ctx): Promise<string> {
-  const attached = new Map<string, Attached | undefined>(); // by what is mentioned, and where it is
+  const attached = new Map<string, Attached | undefined>(); // by the mention, and by the file it leads to
   for (const names of mentionsIn(line)) {
     const [whole = ""] = names;
     if (attached.has(whole)) continue;
     attached.set(whole, undefined);
     const target = find(names, ctx.root);
     const key = target ? `${target.file}:${target.start}-${target.end}` : "";
-    if (!target) await tellMissing(names.at(-1)!, ctx);
+    if (!target) await noteMissing(names.at(-1)!, ctx);
     else if (!attached.has(key)) attached.set(key, await attach(target, ctx).catch((error) => refuse(target, error)));
   }
   const all = [...attached.values()].filter((one) => one !== undefined);
-  if (all.length) ctx.note(`Attached ${all.map(({ told }) => told).join(", ")}.`);
+  if (all.length) ctx.note(`Attached ${all.map(({ label }) => label).join(", ")}.`);
   for (const { block } of all) if (block) ctx.chat.attach(block);
   return line.replace(ESCAPED, "");
 
@@ -73,7 +74,7 @@ async function expand(line: string, ctx: Ctx): Promise<string> {
   }
 }
 
-/** For each mention what it may name, the longest first: a comma after it is not part of it. */
+/** For each mention the names it may mean, the longest first: a comma at the end may not be part of it. */
 function mentionsIn(line: string): string[][] {
   return [...line.matchAll(MENTION)].map(([, one, two, bare = ""]) => {
     const quoted = one ?? two;
@@ -91,7 +92,7 @@ function find(names: string[], root: string): Target | undefined {
       const at = path.replace(/^~(?=\/)/, homedir());
       const stat = statOf(resolve(root, at));
       const folder = stat?.isDirectory() ?? false;
-      if (!stat || (folder && !path.includes("/"))) continue; // a bare word that a folder has too may be a decorator
+      if (!stat || (folder && !path.includes("/"))) continue; // a bare word that is also a folder's name may be a decorator
       const lines = from ? { start: Number(from), end: Number(to ?? from) } : {};
       return { path, at, file: realpathSync(resolve(root, at)), folder, ...lines };
     }
@@ -99,22 +100,18 @@ function find(names: string[], root: string): Target | undefined {
   return undefined;
 }
 
-/** Undefined where there is nothing, and where no file can be. */
-function statOf(file: string): Stats | undefined {
-  try {
-    return statSync(file);
-  } catch {
-    return undefined;
-  }
-}
+/** Undefined when there is nothing, or when the path cannot be one of a file. */
+const statOf = (file: string): Stats | undefined => tryTo(() => statSync(file));
 
-/** The mention stays in the message as text, whatever becomes of it. */
+/** Attaches what was mentioned. The mention itself stays in the message as text. */
 async function attach({ path, at, file, folder, start, end }: Target, ctx: Ctx): Promise<Attached> {
   const kind = IMAGES.find(([extension]) => extension.test(extname(file)));
   if (kind && !folder) {
-    const image = imageIn(file, kind);
+    const { verdict, why } = ctx.permissions.judge("read", file);
+    if (verdict === "deny") throw new Error(`reading it is denied ${why}.`);
+    const image = imageIn(file, kind, ctx.files.open);
     ctx.chat.attach(image);
-    return { told: `${path} (${Math.ceil((image.base64.length * 3) / 4 / 1024)} KB)` };
+    return { label: `${path} (${Math.ceil((image.base64.length * 3) / 4 / 1024)} KB)` };
   }
   const result = folder
     ? await ctx.call("list_dir", { path: at })
@@ -122,27 +119,32 @@ async function attach({ path, at, file, folder, start, end }: Target, ctx: Ctx):
   if (result.failed) throw new Error(result.text);
   const title = `${folder ? "FOLDER" : "FILE"} ${path}`;
   const block = `--- ${title} ---\n${result.text}\n--- END ${title} ---`;
-  return { told: `${path}${folder ? "" : size(result.data)}`, block };
+  return { label: `${path}${folder ? "" : size(result.data)}`, block };
 }
 
 function size(data: unknown): string {
   const { start, end, lines } = (data ?? {}) as { start?: number; end?: number; lines?: number };
   if (!lines || !start || !end) return "";
   const shown = end - start + 1;
-  return shown < lines ? ` (${shown} of ${lines} lines)` : ` (${lines} ${lines === 1 ? "line" : "lines"})`;
+  return shown < lines ? ` (${shown} of ${lines} lines)` : ` (${plural(lines, "line")})`;
 }
 
-function imageIn(file: string, [, type, begins]: (typeof IMAGES)[number]): Image {
-  const { size } = statSync(file);
-  if (size > LARGEST_IMAGE)
-    throw new Error(`${Math.ceil(size / 1024 / 1024)} MB are too many for an image (20 MB). Make it smaller.`);
-  const bytes = readFileSync(file);
-  if (begins.test(bytes.toString("latin1", 0, 16))) return { type, base64: bytes.toString("base64") };
+function imageIn(file: string, [, type, begins]: (typeof IMAGES)[number], open: Ctx["files"]["open"]): Image {
+  const fd = open(file);
+  try {
+    const { size } = fstatSync(fd);
+    if (size > MAX_IMAGE_BYTES)
+      throw new Error(`${Math.ceil(size / 1024 / 1024)} MB are too many for an image (20 MB). Make it smaller.`);
+    const bytes = readFileSync(fd);
+    if (begins.test(bytes.toString("latin1", 0, 16))) return { type, base64: bytes.toString("base64") };
+  } finally {
+    closeSync(fd);
+  }
   throw new Error("it holds no image of that kind. Check its extension.");
 }
 
-/** A word after an @ is most often no file at all: a decorator, a package, a name. */
-async function tellMissing(name: string, ctx: Ctx): Promise<void> {
+/** Most words after an @ are not files at all, but decorators, packages or names. */
+async function noteMissing(name: string, ctx: Ctx): Promise<void> {
   if (!/[./]/.test(name) || isPackage(name, ctx.root)) return;
   const files = await ctx.files.list().catch((): string[] => []);
   const extension = extname(name);

@@ -1,7 +1,7 @@
 // Which models there are, and which one answers: /models, /model, --models.
 import type { Ctx, Model, Result, Zz } from "zz";
 
-const FRESH = 60_000; // ms; so long what the providers offer is not asked for again while a line is typed
+const MAX_AGE = 60_000; // ms; until then completion does not ask the providers again
 
 export default (zz: Zz) => {
   const group = "sessions and model";
@@ -24,7 +24,7 @@ export default (zz: Zz) => {
     description: "ask another model from now on",
     group,
     async complete(typed, { about }) {
-      if (!known || performance.now() - known.at > FRESH)
+      if (!known || performance.now() - known.at > MAX_AGE)
         known = { models: (await about.models(true)).models, at: performance.now() };
       const fits = known.models.filter(({ id }) => id.toLowerCase().includes(typed.toLowerCase()));
       return fits.map(({ id, window }) => ({ name: id, ...(window && { description: `${window} tokens` }) }));
@@ -35,7 +35,7 @@ export default (zz: Zz) => {
 
 const row = ({ id, window }: Model): string => (window ? `${id}  ${window} tokens` : id);
 
-/** With the windows, where they are told, one under the other. */
+/** With their windows, where these are known, in a column. */
 function rows(models: Model[]): string[] {
   const widest = Math.max(0, ...models.filter(({ window }) => window).map(({ id }) => id.length));
   return models.map(({ id, window }) => row({ id: window ? id.padEnd(widest) : id, ...(window && { window }) }));
@@ -82,7 +82,7 @@ async function pick(ctx: Ctx): Promise<string | undefined> {
   });
 }
 
-/** Those that hold the words first, then those that are like them. */
+/** Models with the words in their ids; only where there are none, similar ones. */
 async function finder(models: Model[]): Promise<(term: string) => Model[]> {
   const { default: Fuse } = await import("fuse.js");
   const fuse = new Fuse(models, { keys: ["id"], threshold: 0.4, ignoreLocation: true });
@@ -92,7 +92,7 @@ async function finder(models: Model[]): Promise<(term: string) => Model[]> {
   };
 }
 
-/** The model that a name means: itself, the one whose id it is a part of, or what the person says to use all the same. */
+/** The model that a name stands for: its id, the only one like it, or what the person wants to use all the same. */
 async function named(given: string, { about, ask, note }: Ctx): Promise<string | undefined> {
   const { models, failures } = await about.models(true);
   const ids = models.map(({ id }) => id);
@@ -102,18 +102,18 @@ async function named(given: string, { about, ask, note }: Ctx): Promise<string |
   if (tails.length === 1) return tails[0];
   const isListed = ids.some((id) => id.startsWith(`${provider}/`));
   const isProvider = isListed || failures.some((failure) => failure.startsWith(`${provider}: `));
-  if (isProvider && !isListed) return given; // it does not say what it has
-  if (given === provider && isProvider) return given; // its own choice
+  if (isProvider && !isListed) return given; // the provider does not list its models
+  if (given === provider && isProvider) return given; // the provider chooses
   const near = (await finder(models))(given).map(({ id }) => id);
-  const told = near.length ? `The nearest: ${near.slice(0, 5).join(", ")}.` : "/models lists them.";
+  const hint = near.length ? `The nearest: ${near.slice(0, 5).join(", ")}.` : "/models lists them.";
   if (isProvider && given.includes("/")) {
-    const question = `${provider} does not list '${given}'. ${told} Use it all the same? [y/N] `;
+    const question = `${provider} does not list '${given}'. ${hint} Use it all the same? [y/N] `;
     if (ask) return (await ask(question, "yn")) === "y" ? given : undefined;
-    note(`${provider} does not list '${given}'. ${told}`);
+    note(`${provider} does not list '${given}'. ${hint}`);
     return given;
   }
   if (near.length === 1) return near[0];
   throw new Error(
-    `Cannot use model '${given}': ${near.length ? `${near.length} are like it` : "there is none"}. ${told}`,
+    `Cannot use model '${given}': ${near.length ? `${near.length} are like it` : "there is none"}. ${hint}`,
   );
 }

@@ -1,4 +1,4 @@
-// move_file: a file under another name, or in another folder.
+// move_file: renames a file, or moves it to another folder.
 import fs from "node:fs";
 import type { Zz } from "zz";
 
@@ -13,14 +13,14 @@ export default (zz: Zz) =>
     },
     params: { from: "string the file, relative to the project", to: "string its new path" },
     changes: true,
-    needs: ({ from }) => ({ read: [from] }), // under another name it may be read by anyone
+    needs: ({ from }) => ({ read: [from] }), // under its new name it might be readable without asking
     async run({ from, to }, { files }) {
       const cannot = (why: string) => new Error(`Cannot move '${from}' to '${to}': ${why}`);
-      const [old, fresh] = [files.path(from), files.path(to)];
-      if (old === fresh) throw cannot("both are the same file. Give it another path.");
-      if (isFolder(old)) throw cannot(`'${from}' is a folder. Move its files one by one; list_dir shows them.`);
-      if (isFolder(fresh)) throw cannot(`'${to}' is a folder. Name the file in it too.`);
-      if (fs.existsSync(fresh) && !isOnlyCase(old, fresh))
+      const [source, target] = [files.path(from), files.path(to)];
+      if (source === target) throw cannot("both are the same file. Give it another path.");
+      if (isFolder(source)) throw cannot(`'${from}' is a folder. Move its files one by one; list_dir shows them.`);
+      if (isFolder(target)) throw cannot(`'${to}' is a folder. Name the file in it too.`);
+      if (fs.existsSync(target) && !isSameFile(source, target))
         throw cannot(`'${to}' is already there. Choose another path, or delete that file first.`);
       await files.move(from, to);
       return { text: `Moved ${from} to ${to}.`, data: { from, to } };
@@ -29,6 +29,6 @@ export default (zz: Zz) =>
 
 const isFolder = (file: string): boolean => fs.existsSync(file) && fs.statSync(file).isDirectory();
 
-/** One file under two spellings, on a disk that does not tell upper case from lower. */
-const isOnlyCase = (old: string, fresh: string): boolean =>
-  old.toLowerCase() === fresh.toLowerCase() && fs.existsSync(old) && fs.statSync(old).ino === fs.statSync(fresh).ino;
+/** One file under two spellings, on a disk that ignores case. */
+const isSameFile = (one: string, other: string): boolean =>
+  one.toLowerCase() === other.toLowerCase() && fs.existsSync(one) && fs.statSync(one).ino === fs.statSync(other).ino;

@@ -1,4 +1,4 @@
-// The embedded default: no model. It routes the words of a prompt to a tool and shows what that found.
+// The default without a model: it matches the words of a prompt to a tool and shows what the tool found.
 import type { ChatRequest, Delta, Zz } from "zz";
 
 const INTENTS: { tool: string; words: string[]; argument?: string; within?: true; says: string }[] = [
@@ -84,6 +84,7 @@ const FILLER = new Set(
 export default (zz: Zz) =>
   zz.provider({
     name: "offline",
+    role: "fallback",
     models: async () => [{ id: "router", tools: true }],
 
     async *chat({ messages, tools }): AsyncGenerator<Delta> {
@@ -101,7 +102,7 @@ export default (zz: Zz) =>
     },
   });
 
-/** The tool whose words are nearest to the prompt's, with what is left of the prompt as its argument. */
+/** The tool whose words match the prompt best, with the rest of the prompt as its argument. */
 async function route(prompt: string, tools: ChatRequest["tools"]) {
   const { default: Fuse } = await import("fuse.js");
   const offered = INTENTS.filter(({ tool }) => tools.some(({ name }) => name === tool));
@@ -109,7 +110,9 @@ async function route(prompt: string, tools: ChatRequest["tools"]) {
   const text = meant.replace(QUOTED, " ").toLowerCase().replace(/\s+/g, " ");
   const rows = offered.flatMap((intent) => intent.words.map((words) => ({ intent, words })));
   const spoken = text.split(/[^\p{L}\p{N}_$.]+/u);
-  const scored = rows.map((row) => ({ ...row, score: covered(row.words, spoken) })).sort((a, b) => b.score - a.score);
+  const scored = rows
+    .map((row) => ({ ...row, score: matchScore(row.words, spoken) }))
+    .sort((a, b) => b.score - a.score);
   let intent = scored[0]?.score ? scored[0].intent : undefined;
   let misspelt = "";
   if (!intent) {
@@ -134,14 +137,14 @@ async function route(prompt: string, tools: ChatRequest["tools"]) {
   return { name: intent.tool, args: { ...(intent.argument && { [intent.argument]: subject }), ...(path && { path }) } };
 }
 
-/** How many of an intent's words the prompt has; none unless it has all. */
-function covered(words: string, spoken: string[]): number {
+/** How many of an intent's words the prompt has; 0 unless it has all. */
+function matchScore(words: string, spoken: string[]): number {
   const all = words.split(" ");
   if (words === "what is") return all.every((word) => spoken.includes(word)) ? 0.5 : 0; // anything else says more
   return all.every((word) => spoken.includes(word)) ? all.length + words.length / 100 : 0;
 }
 
-/** What the prompt is about: what it quotes, else a name written like code, else the words that carry meaning. */
+/** What the prompt is about: what it quotes, else a name written like code, else its words that are not filler. */
 function subjectOf(prompt: string, intent: string[]): string {
   const quoted = QUOTED.exec(prompt)?.[1];
   if (quoted) return quoted;

@@ -1,6 +1,7 @@
-// Ollama's own API: the window and the capabilities come from `show`, and num_ctx is sent, since without it Ollama
-// takes a small default and drops the oldest messages in silence.
+// Ollama's own API. `show` gives the window and the capabilities; num_ctx is sent, since without it Ollama takes a small
+// default and silently drops the oldest messages.
 import type { ChatRequest, Delta, Endpoint, HttpAnswer, Message, Model, Zz } from "zz";
+import { usage } from "zz/text";
 
 export const defaults = { window: 32_768 };
 export const settings = {
@@ -8,7 +9,12 @@ export const settings = {
   schema: {
     type: "object",
     properties: {
-      window: { type: "integer", minimum: 1, description: "tokens at most; a larger one costs graphics memory" },
+      window: {
+        type: "integer",
+        minimum: 1,
+        maximum: 100_000_000,
+        description: "tokens at most; a larger one costs graphics memory",
+      },
     },
   },
 };
@@ -20,30 +26,32 @@ interface Shown {
 }
 
 export default (zz: Zz<typeof defaults>) => {
-  const shown = new Map<string, Promise<Shown>>();
+  const known: Known = new Map();
 
   zz.provider({
     name: "ollama",
+    key: { variable: "OLLAMA_API_KEY" },
+    url: { variable: "OLLAMA_HOST" },
 
     async auto(signal, endpoint) {
-      for (const { id } of await tags(signal, endpoint)) {
-        const { tools } = capabilities(await show(id, endpoint, zz.signal)); // it has answered: it may take its time
+      for (const id of await listModels(zz, signal, endpoint)) {
+        const { tools } = capabilities(await show(zz, known, id, zz.signal, endpoint)); // the server is there: no time limit
         if (tools) return id;
       }
     },
 
-    /** The chat asks for the same, once. */
-    model: (id, patience, endpoint) => one(id, patience(), endpoint),
+    model: (id, patience, endpoint) => describe(zz, known, id, patience(), endpoint),
 
     async models(signal, endpoint) {
-      return Promise.all((await tags(signal, endpoint)).map(({ id }) => one(id, signal, endpoint)));
+      const ids = await listModels(zz, signal, endpoint);
+      return Promise.all(ids.map((id) => describe(zz, known, id, signal, endpoint)));
     },
 
     async *chat(request, signal) {
-      const info = await show(request.model, request.endpoint, signal).catch(
+      const info = await show(zz, known, request.model, signal, request.endpoint).catch(
         (error: Error & { status?: number; exit?: number }): Shown => {
           if (error.exit) throw error;
-          if (error.status !== 404 || !/model ['"]/.test(error.message)) return {}; // an old server without `show`, or a dry run: the chat will tell
+          if (error.status !== 404 || !/model ['"]/.test(error.message)) return {}; // an old server without `show`, or a dry run: the chat will show it
           const message = `Ollama has no model '${request.model}'. Get it with: ollama pull ${request.model}`;
           throw Object.assign(new Error(message), { status: 404 });
         },
@@ -51,7 +59,7 @@ export default (zz: Zz<typeof defaults>) => {
       const response = await zz.fetch(`${base(request.endpoint)}/api/chat`, {
         method: "POST",
         headers: headers(request.endpoint),
-        body: JSON.stringify(body(request, info), (_, value) =>
+        body: JSON.stringify(bodyOf(request, info, zz.config.window), (_, value) =>
           typeof value === "string" ? value.toWellFormed() : value,
         ),
         signal,
@@ -59,23 +67,39 @@ export default (zz: Zz<typeof defaults>) => {
       yield* read(response);
     },
   });
+};
 
-  async function one(id: string, signal: AbortSignal, endpoint: Endpoint): Promise<Model> {
-    const info = await show(id, endpoint, signal).catch((): Shown => ({}));
-    const window = windowOf(info, zz.config.window);
-    return { id, ...(window && { window }), ...capabilities(info) };
-  }
+/** What is known of each model, by its name: one request answers the window, the capabilities and the chat. */
+type Known = Map<string, Promise<Shown>>;
 
-  async function tags(signal: AbortSignal, endpoint: Endpoint): Promise<Model[]> {
-    const response = await zz.fetch(`${base(endpoint)}/api/tags`, { headers: headers(endpoint), signal });
-    const { models = [] } = (await response.json()) as { models?: { name: string }[] };
-    return models.map(({ name }) => ({ id: name }));
-  }
+async function describe(
+  zz: Zz<typeof defaults>,
+  known: Known,
+  id: string,
+  signal: AbortSignal,
+  endpoint: Endpoint,
+): Promise<Model> {
+  const info = await show(zz, known, id, signal, endpoint).catch((): Shown => ({}));
+  const window = windowOf(info, zz.config.window);
+  return { id, ...(window && { window }), ...capabilities(info) };
+}
 
-  async function show(model: string, endpoint: Endpoint, signal: AbortSignal): Promise<Shown> {
-    const known = shown.get(model);
-    if (known) return known;
-    const asked = zz
+async function listModels(zz: Zz<typeof defaults>, signal: AbortSignal, endpoint: Endpoint): Promise<string[]> {
+  const response = await zz.fetch(`${base(endpoint)}/api/tags`, { headers: headers(endpoint), signal });
+  const { models = [] } = (await response.json()) as { models?: { name: string }[] };
+  return models.slice(0, MAX_MODELS).map(({ name }) => name);
+}
+
+async function show(
+  zz: Zz<typeof defaults>,
+  known: Known,
+  model: string,
+  signal: AbortSignal,
+  endpoint: Endpoint,
+): Promise<Shown> {
+  const asked =
+    known.get(model) ??
+    zz
       .fetch(`${base(endpoint)}/api/show`, {
         method: "POST",
         headers: headers(endpoint),
@@ -83,66 +107,63 @@ export default (zz: Zz<typeof defaults>) => {
         signal,
       })
       .then((response) => response.json() as Promise<Shown>);
-    shown.set(model, asked);
-    asked.catch(() => shown.delete(model));
-    return asked;
-  }
+  if (known.get(model)) return asked;
+  known.set(model, asked);
+  asked.catch(() => known.delete(model));
+  return asked;
+}
 
-  function body({ model, system, messages, tools, options }: ChatRequest, info: Shown) {
-    const { think, format, keep_alive, ...rest } = options;
-    const can = capabilities(info);
-    if (can.vision === false && messages.some((message) => "images" in message && message.images?.length))
-      throw Object.assign(new Error(`Cannot send an image to '${model}': it does not see. Choose a model that does.`), {
-        exit: 2,
-      });
-    return {
-      model,
-      messages: [...(system ? [{ role: "system", content: system }] : []), ...messages.map(toWire)],
-      stream: true,
-      ...(tools.length &&
-        can.tools !== false && {
-          tools: tools.map(({ name, description, schema }) => ({
-            type: "function",
-            function: { name, description, parameters: schema },
-          })),
-        }),
-      options: { num_ctx: windowOf(info, zz.config.window) ?? zz.config.window, ...rest },
-      ...(think !== undefined && { think }),
-      ...(format !== undefined && { format }),
-      ...(keep_alive !== undefined && { keep_alive }),
-    };
-  }
-};
+function bodyOf({ model, system, messages, tools, options }: ChatRequest, info: Shown, maxWindow: number) {
+  const { think, format, keep_alive, ...rest } = options;
+  const can = capabilities(info);
+  if (can.vision === false && messages.some((message) => "images" in message && message.images?.length))
+    throw usage(`Cannot send an image to '${model}': it does not see. Choose a model that does.`);
+  return {
+    model,
+    messages: [...(system ? [{ role: "system", content: system }] : []), ...messages.map(toWire)],
+    stream: true,
+    ...(tools.length &&
+      can.tools !== false && {
+        tools: tools.map(({ name, description, schema }) => ({
+          type: "function",
+          function: { name, description, parameters: schema },
+        })),
+      }),
+    options: { num_ctx: windowOf(info, maxWindow) ?? maxWindow, ...rest },
+    ...(think !== undefined && { think }),
+    ...(format !== undefined && { format }),
+    ...(keep_alive !== undefined && { keep_alive }),
+  };
+}
 
 /** OLLAMA_HOST may lack its scheme or its port, and 0.0.0.0 is where a server listens, not where it is. */
-export function base(endpoint: Endpoint, host = process.env.OLLAMA_HOST): string {
-  if (endpoint.url) return endpoint.url.replace(/\/+$/, "").replace(/\/(v1|api)$/, "");
-  const given = host?.trim().replace(/^["']|["']$/g, "") || "127.0.0.1:11434";
-  const [, scheme, name = "", port, path = ""] =
-    /^(https?:\/\/)?(\[[^\]]*\]|[^:/]*)(?::(\d+))?(\/.*)?$/.exec(given) ?? [];
+export function base(endpoint: Endpoint): string {
+  const given = endpoint.url?.trim().replace(/^["']|["']$/g, "") || "127.0.0.1:11434";
+  const [, scheme, who = "", name = "", port, path = ""] =
+    /^(https?:\/\/)?([^/?#@]*@)?(\[[^\]]*\]|[^:/?#]*)(?::(\d+))?([/?#].*)?$/.exec(given) ?? [];
   const here = /^(|0\.0\.0\.0)$/.test(name) ? "127.0.0.1" : name === "[::]" ? "[::1]" : name;
-  const url = `${scheme ?? "http://"}${here}${port ? `:${port}` : scheme ? "" : ":11434"}${path.replace(/\/+$/, "")}`;
+  const under = path.replace(/\/+$/, "").replace(/\/(v1|api)$/, "");
+  const url = `${scheme ?? "http://"}${who}${here}${port ? `:${port}` : scheme ? "" : ":11434"}${under}`;
   if ((!name && !port) || !URL.canParse(url))
-    throw Object.assign(new Error(`Cannot use OLLAMA_HOST '${given}': not an address. Set it to host:port or a URL.`), {
-      exit: 2,
-    });
+    throw usage(
+      `Cannot reach Ollama at '${given}': not an address. Set OLLAMA_HOST or --base-url to host:port or a URL.`,
+    );
   return new URL(url).href.replace(/\/+$/, "");
 }
 
-function headers(endpoint: Endpoint): Record<string, string> {
-  const key = endpoint.key ?? process.env.OLLAMA_API_KEY ?? endpoint.kept;
+function headers({ key }: Endpoint): Record<string, string> {
   return { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) };
 }
 
-/** What it takes in here: as the model's own file says, else what it was trained for, up to what is worth the memory. */
+/** The window to use: as the model's own file says, else what it was trained for, up to the setting. */
 function windowOf(info: Shown, most: number): number | undefined {
   const own = Number(/^num_ctx\s+(\d+)/m.exec(info.parameters ?? "")?.[1] ?? 0);
-  const window = trained(info);
+  const window = trainedWindow(info);
   return own || (window && Math.min(window, most));
 }
 
 /** The window that the model was trained for. */
-function trained(info: Shown): number | undefined {
+function trainedWindow(info: Shown): number | undefined {
   const family = info.model_info?.["general.architecture"];
   const length = info.model_info?.[`${family}.context_length`];
   return typeof length === "number" ? length : undefined;
@@ -168,14 +189,27 @@ function toWire(message: Message) {
   };
 }
 
+const MB = 1024 * 1024;
+const MAX_LINE_CHARS = 8 * MB;
+const MAX_ANSWER_BYTES = 512 * MB; // of all that is sent, of which most is not the answer itself
+const MAX_MODELS = 1_000;
+
 /** Lines of JSON. The last has `done`; a failure on the way is a line `{"error": …}` under status 200. */
 async function* read(response: HttpAnswer): AsyncGenerator<Delta> {
   const decoder = new TextDecoder();
-  let rest = "";
+  let [rest, size] = ["", 0];
+  const tooLong = (what: string, most: number) =>
+    new Error(`'ollama' sent ${what} of more than ${most / MB} MB, and was given up. Check --base-url.`);
   for await (const bytes of response.body) {
-    const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
+    const lines = decoder.decode(bytes, { stream: true }).split("\n"); // only of what is new: a long line is not searched again and again
+    lines[0] = rest + lines[0]!;
     rest = lines.pop()!;
-    for (const line of lines) if (line.trim()) yield* deltas(line);
+    size += bytes.length;
+    if (rest.length > MAX_LINE_CHARS) throw tooLong("a line", MAX_LINE_CHARS);
+    if (size > MAX_ANSWER_BYTES) throw tooLong("an answer", MAX_ANSWER_BYTES);
+    for (const line of lines)
+      if (line.trim()) yield* deltas(line);
+      else yield { text: "" }; // nothing to show, but no silence either
   }
   if (rest.trim()) yield* deltas(rest);
 }
@@ -201,5 +235,5 @@ function* deltas(line: string): Generator<Delta> {
   yield { finish: chunk.done_reason || "stop" };
 }
 
-/** Calls come whole and, from older servers, without an id; two alike are two all the same. */
+/** Calls arrive whole and, from older servers, without an id; two equal calls still need two ids. */
 const newCall = (): string => `call_${Math.random().toString(36).slice(2, 10)}`;

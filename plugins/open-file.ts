@@ -1,26 +1,33 @@
-// open_file: a file, with the program that the person has for it. Never one that could run by itself.
-import { spawn } from "node:child_process";
+// open_file: opens a file with the person's own program for it. Never opens a file that could run as a program.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Zz } from "zz";
 
 const OPENERS: Partial<Record<NodeJS.Platform, string>> = { darwin: "open", win32: "explorer" };
 const OPENER = OPENERS[process.platform] ?? "xdg-open";
-const WAIT = 1_500; // ms in which it may say that it cannot
-const WORDS: Record<number, string> = {
+const FAILURE_WAIT_MS = 1_500; // a program that cannot open the file usually ends within this time
+const EXIT_REASONS: Record<number, string> = {
   2: "it finds no such file",
   3: "there is no program for such a file",
   4: "the program for it failed",
 };
-/** What some system runs when it is opened: programs, scripts, packages, shortcuts to any of them. */
-const RUNS = new Set(
+/** Extensions of what some system runs when it is opened: programs, scripts, packages, shortcuts to any of them. */
+const RUNNABLE_EXTENSIONS = new Set(
   [
     "app appimage apk appref-ms bash bat bin cmd com command cpl csh deb desktop dmg exe fish gadget hta jar",
     "js jse ksh lnk mjs cjs msc msi msp out pif pkg pl ps1 psm1 py pyc pyw rb reg rpm run scf scpt scr service sh",
     "terminal tool url vb vbe vbs webloc inetloc fileloc workflow ws wsf wsh xbe zsh",
   ].flatMap((line) => line.split(" ")),
 );
-const MAGIC = ["#!", "\x7fELF", "MZ", "\xca\xfe\xba\xbe", "\xcf\xfa\xed\xfe", "\xce\xfa\xed\xfe", "[Desktop Entry]"];
+const PROGRAM_STARTS = [
+  "#!",
+  "\x7fELF",
+  "MZ",
+  "\xca\xfe\xba\xbe",
+  "\xcf\xfa\xed\xfe",
+  "\xce\xfa\xed\xfe",
+  "[Desktop Entry]",
+];
 
 export default (zz: Zz) =>
   zz.tool({
@@ -30,11 +37,11 @@ export default (zz: Zz) =>
     params: { path: "string" },
     also: { path: ["file", "file_path", "filepath"] },
     needs(args, ctx) {
-      const file = check(args.path, ctx); // before the person is asked
+      const file = checkedFile(args.path, ctx); // refuses before the person is asked
       return { read: [args.path], run: [`${OPENER} ${quote(path.relative(ctx.root, file) || ".")}`] };
     },
     async run(args, ctx) {
-      await open(args.path, check(args.path, ctx));
+      await open(args.path, checkedFile(args.path, ctx), ctx);
       return `Opened '${args.path}' with ${OPENER}.`;
     },
   });
@@ -42,15 +49,20 @@ export default (zz: Zz) =>
 const cannot = (name: string, why: string): Error => new Error(`Cannot open '${name}': ${why}`);
 const quote = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
-/** The file, links followed, when it is one to look at and somebody is there to do so. */
-function check(name: string, { root, files, ask }: Ctx): string {
+/** The file with its links followed. Throws unless somebody can look at it and it is safe to open. */
+function checkedFile(name: string, { root, files, ask }: Ctx): string {
   if (!ask) throw cannot(name, "nobody is there to look at it. Read it, or tell the person where it is.");
   const file = files.path(name);
   const stat = fs.statSync(file, { throwIfNoEntry: false });
   if (!stat) throw cannot(name, "no such file or folder. Check the path.");
   if (!stat.isFile() && !stat.isDirectory()) throw cannot(name, "it is not a regular file. Choose another.");
-  const runs = [file, path.resolve(root, name)].some((one) => RUNS.has(path.extname(one).slice(1).toLowerCase()));
-  if (runs || (stat.isFile() && (isExecutable(stat) || MAGIC.some((magic) => startOf(file).startsWith(magic)))))
+  const runs = [file, path.resolve(root, name)].some((one) =>
+    RUNNABLE_EXTENSIONS.has(path.extname(one).slice(1).toLowerCase()),
+  );
+  if (
+    runs ||
+    (stat.isFile() && (isExecutable(stat) || PROGRAM_STARTS.some((start) => startOf(file).startsWith(start))))
+  )
     throw cannot(name, "it could run as a program. The person can open it, if they trust it.");
   return file;
 }
@@ -65,19 +77,17 @@ function startOf(file: string): string {
   return bytes.toString("latin1", 0, length);
 }
 
-/** Detached: the program stays when zz goes. What ends at once with a code could not open it. */
-function open(name: string, file: string): Promise<void> {
+/** Detached, so that the program outlives zz. One that soon ends with an exit code could not open the file. */
+function open(name: string, file: string, { programs }: Ctx): Promise<void> {
+  if (!programs.find(OPENER)) throw cannot(name, `there is no ${OPENER} here. Tell the person where it is: ${file}`);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const child = spawn(OPENER, [file], { detached: true, stdio: "ignore" });
-  const timer = setTimeout(resolve, WAIT);
-  child.on("error", (error: NodeJS.ErrnoException) => {
-    const why = error.code === "ENOENT" ? `there is no ${OPENER} here` : error.message;
-    reject(cannot(name, `${why}. Tell the person where it is: ${file}`));
-  });
+  const child = programs.start(OPENER, [file], { detached: true, stdio: "ignore" });
+  const timer = setTimeout(resolve, FAILURE_WAIT_MS);
+  child.on("error", ({ message }) => reject(cannot(name, `${message}. Tell the person where it is: ${file}`)));
   child.on("exit", (code) => {
     if (!code || OPENER === "explorer")
-      resolve(); // explorer ends with 1 whatever happened
-    else reject(cannot(name, `${OPENER} says that ${WORDS[code] ?? `it failed (exit code ${code})`}.`));
+      resolve(); // explorer always ends with exit code 1
+    else reject(cannot(name, `${OPENER} says that ${EXIT_REASONS[code] ?? `it failed (exit code ${code})`}.`));
   });
   child.unref();
   return promise.finally(() => clearTimeout(timer));

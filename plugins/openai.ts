@@ -1,8 +1,9 @@
-// Chat Completions, at OpenAI or any server that speaks it. The stream is read here rather than by the official
-// package: that one throws away error bodies that are not `{"error": …}`, ends in silence on a stream that was cut
-// off, and stops at the first line that is not JSON. Its types are used, its code is not.
+// Chat Completions, at OpenAI or any server that speaks it. The stream is read here rather than by the official package,
+// which discards error bodies other than `{"error": …}`, ends silently when a stream is cut off, and stops at the first
+// line that is not JSON. Only its types are used.
 import type { ChatCompletionMessageParam } from "openai/resources/chat/completions";
 import type { ChatRequest, Delta, Endpoint, HttpAnswer, Image, Message, Zz } from "zz";
+import { tryTo, usage } from "zz/text";
 
 const OFFICIAL = "https://api.openai.com/v1";
 
@@ -11,11 +12,11 @@ export const settings = {
   project: true,
   schema: {
     type: "object",
-    properties: { model: { type: "string", minLength: 1, description: "the one to ask when none is named" } },
+    properties: { model: { type: "string", minLength: 1, description: "the model to ask when none is named" } },
   },
 };
 
-/** Tokens that well-known models take in, for servers that do not tell. The first that fits. */
+/** The windows of well-known models, in tokens, for servers that do not tell them. The first match counts. */
 const WINDOWS: [names: RegExp, window: number][] = [
   [/(^|\/)gpt-5/, 272_000],
   [/(^|\/)gpt-4\.1/, 1_047_576],
@@ -39,7 +40,10 @@ export default (zz: Zz<typeof defaults>) => {
 
   zz.provider({
     name: "openai",
-    auto: (_signal, endpoint) => (keyOf(endpoint) ? zz.config.model : undefined),
+    role: "default",
+    key: { variable: "OPENAI_API_KEY" },
+    url: { variable: "OPENAI_BASE_URL" },
+    auto: (_signal, endpoint) => (endpoint.key ? zz.config.model : undefined),
 
     model: (id) => {
       const window = knownWindow(id);
@@ -50,7 +54,7 @@ export default (zz: Zz<typeof defaults>) => {
       const response = await zz.fetch(`${base(endpoint)}/models`, { headers: headers(endpoint), signal });
       const body = (await response.json()) as any;
       const models: any[] = Array.isArray(body) ? body : (body.data ?? body.models ?? []);
-      return models.map((model) => {
+      return models.slice(0, MAX_MODELS).map((model) => {
         const window = model.context_length ?? model.context_window ?? model.max_context_length ?? model.max_model_len;
         const id = String(model.id ?? model.name);
         const known = window ? Number(window) : knownWindow(id);
@@ -87,7 +91,7 @@ export default (zz: Zz<typeof defaults>) => {
   });
 };
 
-/** What a strict server may refuse and an answer does not depend on. */
+/** Fields that a strict server may refuse, and that an answer does not depend on. */
 const OPTIONAL = [
   "stream_options",
   "parallel_tool_calls",
@@ -101,18 +105,16 @@ const OPTIONAL = [
 ];
 
 const base = (endpoint: Endpoint): string =>
-  (endpoint.url ?? process.env.OPENAI_BASE_URL ?? OFFICIAL).replace(/\/+$/, "").replace(/\/chat\/completions$/, "");
-
-const keyOf = (endpoint: Endpoint): string | undefined => endpoint.key ?? process.env.OPENAI_API_KEY ?? endpoint.kept;
+  (endpoint.url ?? OFFICIAL).replace(/\/+$/, "").replace(/\/chat\/completions$/, "");
 
 function headers(endpoint: Endpoint): Record<string, string> {
-  const key = keyOf(endpoint);
+  const { key } = endpoint;
   if (!key && base(endpoint) === OFFICIAL) {
-    const message =
-      "Cannot ask 'openai': no key is set. Set OPENAI_API_KEY, or pass --key KEY (--base-url URL for another server).";
-    throw Object.assign(new Error(message), { exit: 2 });
+    throw usage(
+      "Cannot ask 'openai': no key is set. Set OPENAI_API_KEY, or pass --key KEY (--base-url URL for another server).",
+    );
   }
-  // Local servers want no key, but some refuse a request that has none.
+  // Local servers need no key, but some refuse a request without one.
   return { authorization: `Bearer ${key ?? "none"}`, "content-type": "application/json", accept: "text/event-stream" };
 }
 
@@ -143,7 +145,7 @@ function bodyOf({ model, system, messages, tools, options }: ChatRequest, withou
   return body;
 }
 
-/** Ids that another model made may be refused here: what is not plain and short is replaced, in calls and results alike. */
+/** Call ids from another model may be refused here: those that are not plain and short are replaced, in calls and results. */
 function ownIds(messages: Message[], model: string): Message[] {
   const ids = new Map<string, string>();
   const own = (id: string) => ids.get(id) ?? id;
@@ -159,7 +161,7 @@ function ownIds(messages: Message[], model: string): Message[] {
   });
 }
 
-/** Images of results go into one message of the person after the last of the results. */
+/** Tool results cannot hold images here: they move into a user message after the last result. */
 function afterResults(messages: Message[]): Message[] {
   const moved: Message[] = [];
   let images: Image[] = [];
@@ -213,7 +215,10 @@ function withImages(text: string, images: { type: string; base64: string }[] = [
   return [{ type: "text" as const, text }, ...parts];
 }
 
-const LONGEST_LINE = 64 * 1024 * 1024;
+const MB = 1024 * 1024;
+const MAX_LINE_CHARS = 8 * MB; // also of an event, which may have several lines
+const MAX_ANSWER_CHARS = 512 * MB; // of all that is sent, of which most is not the answer itself
+const MAX_MODELS = 10_000;
 
 /** The stream as deltas: server-sent events, or one JSON body from servers that do not stream. */
 async function* read(response: HttpAnswer): AsyncGenerator<Delta> {
@@ -224,6 +229,9 @@ async function* read(response: HttpAnswer): AsyncGenerator<Delta> {
   let strays = "";
   let seen = false;
   let finished = false;
+  let [size, open] = [0, 0]; // characters: in all, and since an event ended
+  const tooLong = (what: string, most: number) =>
+    new Error(`'openai' sent ${what} of more than ${most / MB} MB, and was given up. Check --base-url.`);
   const parser = createParser({
     onEvent: ({ event, data }) => events.push({ event, data }),
     onComment: () => events.push({ event: "alive", data: "" }),
@@ -231,10 +239,14 @@ async function* read(response: HttpAnswer): AsyncGenerator<Delta> {
   });
   for await (const bytes of response.body) {
     const text = decoder.decode(bytes, { stream: true });
-    const end = Math.max(text.lastIndexOf("\n"), text.lastIndexOf("\r")) + 1; // in what is new: a long line is not read again and again
+    const end = Math.max(text.lastIndexOf("\n"), text.lastIndexOf("\r")) + 1; // only in what is new: a long line is not searched again and again
     if (end) parser.feed(rest + text.slice(0, end));
     rest = end ? text.slice(end) : rest + text;
-    if (rest.length > LONGEST_LINE) throw new Error("The server sent a line without end. Check --base-url.");
+    open = events.length ? 0 : open + text.length;
+    size += text.length;
+    if (rest.length > MAX_LINE_CHARS) throw tooLong("a line", MAX_LINE_CHARS);
+    if (open > MAX_LINE_CHARS || strays.length > MAX_LINE_CHARS) throw tooLong("an event", MAX_LINE_CHARS);
+    if (size > MAX_ANSWER_CHARS) throw tooLong("an answer", MAX_ANSWER_CHARS);
     if (yield* drain()) return;
   }
   parser.feed(`${rest}${decoder.decode()}\n\n`);
@@ -275,13 +287,7 @@ async function* read(response: HttpAnswer): AsyncGenerator<Delta> {
   }
 }
 
-function parse(text: string): any {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
+const parse = (text: string): any => tryTo(() => JSON.parse(text));
 
 function* deltas(given: any): Generator<Delta> {
   const chunk = Array.isArray(given) ? given[0] : given;

@@ -1,4 +1,4 @@
-// /permissions and /auto-apply: what tools may do, and why; answers taken back, kept, or given ahead.
+// /permissions and /auto-apply: what tools may do, and why; rules added, dropped, and kept for the project.
 import type { Choice, Ctx, Kind, Rule, Zz } from "zz";
 
 const KINDS: readonly string[] = ["read", "write", "run", "net", "env"];
@@ -41,9 +41,10 @@ export default (zz: Zz) => {
   });
 };
 
+/** WHAT may hold *, ** and ?; a name that could never match is refused where it is added. */
 function obey(rest: string, { permissions }: Ctx): string {
   const [word = "", what = "", ...more] = rest.split(/\s+/);
-  const name = more.join(" ");
+  const name = more.join(" ").replace(/^(["'])(.*)\1$/, "$2"); // quoted as for a shell
   if (!word) return table(permissions.rules);
   if (word === "allow" || word === "deny") {
     if (!KINDS.includes(what)) return `Cannot ${word} '${what}': no such kind. ${USAGE}.`;
@@ -59,7 +60,7 @@ function obey(rest: string, { permissions }: Ctx): string {
   return table(permissions.rules);
 }
 
-/** A kind after allow and deny; after keep and drop the number of a rule that they take. */
+/** A kind after allow and deny; after keep and drop the number of a rule. */
 function complete(typed: string, { permissions }: Ctx): Choice[] {
   const [, word = "", given] = /^(\S*)(?:\s+(.*))?$/s.exec(typed) ?? [];
   if (given === undefined)
@@ -102,6 +103,6 @@ function table(rules: readonly Rule[]): string {
     "  ·  allow  read   the project, but for files that hold secrets  (zz)",
     "  ·  allow  run    commands that only read: git status, ls, cat, grep …  (zz)",
     "  ·  deny   run    rm -r, sudo, chmod, git push --force …  (zz)",
-    "  ·  ask           all else; nobody there means no  (zz)",
+    "  ·  ask           all else; without a terminal: no  (zz)",
   ].join("\n");
 }

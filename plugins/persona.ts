@@ -1,18 +1,19 @@
-// Who zz is here: IDENTITY.md, SOUL.md and RELATIONS.md, from the project's .zz/, else from the home; and the tools by
-// which the model writes its own name and soul, shown whole, asked for and undone like any edit.
+// Who zz is here: IDENTITY.md, SOUL.md and RELATIONS.md, from the project's .zz/, else from the home; and the tools with
+// which the model writes its own name and soul: shown whole, asked for, and undone like any edit.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Needs, Zz } from "zz";
+import { stampOf } from "zz/text";
 
 const LAYERS = [
   { name: "identity", slot: "identity" },
   { name: "soul", slot: "identity" },
   { name: "relations", slot: "memory" },
 ] as const;
-const LONGEST_NAME = 64; // characters
-const LONGEST_SOUL = 8_000;
-const WIDEST = 4_000; // characters of a line; of longer ones a question shows only the ends
-const DIFFED = 150; // lines that a diff shows in any case
+const MAX_NAME_CHARS = 64;
+const MAX_SOUL_CHARS = 8_000;
+const MAX_LINE_CHARS = 4_000; // a question shows only the ends of longer lines
+const DIFF_LINES = 150; // that a diff always shows
 
 interface File {
   name: string; // as it is called here
@@ -28,8 +29,8 @@ export default (zz: Zz) => {
       name,
       slot,
       text(ctx) {
-        home ??= ctx.about.home; // once: it lists whatever there is
-        return told(nearest(`${name.toUpperCase()}.md`, home, ctx), ctx);
+        home ??= ctx.about.home; // once: ctx.about collects everything
+        return textOf(nearest(`${name.toUpperCase()}.md`, home, ctx), ctx);
       },
     });
 
@@ -47,16 +48,16 @@ export default (zz: Zz) => {
       const name = given.trim();
       const file = nearest("IDENTITY.md", ctx.about.home, ctx);
       const before = fs.existsSync(file.at) ? textIn(file.name, (await ctx.files.read(file.at)).bytes) : "";
-      await ctx.files.write(file.at, named(before, name));
+      await ctx.files.write(file.at, withName(before, name));
       return `Your name is ${name} from now on, by ${file.name}.`;
     },
   });
   zz.tool({
     name: "update_soul",
-    description: "Write your soul anew: all of how you are and behave, as the person wants it.",
+    description: "Write your soul again: all of how you are and behave, as the person wants it.",
     aliases: ["self_update_soul"],
     also: { text: ["content", "soul"] },
-    params: { text: `string all of it, at most ${LONGEST_SOUL} characters` },
+    params: { text: `string all of it, at most ${MAX_SOUL_CHARS} characters` },
     changes: true,
     needs: ({ text }) => {
       checkSoul(text);
@@ -68,20 +69,19 @@ export default (zz: Zz) => {
       return `From now on you are as ${file.name} says.`;
     },
   });
-  // A diff may be cut where it is long; here every line counts.
+  // A long diff may be cut; here every line counts.
   zz.wrap("preview", async (input, next) => {
     const { tool, about, changes } = input;
-    const isLong = changes.some(({ after = "" }) => after.split("\n").length > DIFFED);
+    const isLong = changes.some(({ after = "" }) => after.split("\n").length > DIFF_LINES);
     if (tool !== "update_soul" || !isLong) return next(input);
     const whole = changes.map(({ path: name, after = "" }) => `${name}, all of it:\n${after.trimEnd()}`);
     return [about, ...whole].filter(Boolean).join("\n\n");
   });
 
-  /** Every turn asks: what has not changed is not read again. What a project says of zz is told as the project's word. */
-  async function told({ name, at, own }: File, { files, permissions }: Ctx): Promise<string | undefined> {
-    const stat = fs.statSync(at, { throwIfNoEntry: false });
-    if (!stat) return undefined;
-    const stamp = `${stat.mtimeMs} ${stat.size} ${stat.ino}`;
+  /** Asked for every turn, so an unchanged file is not read again. What comes from the project is marked so. */
+  async function textOf({ name, at, own }: File, { files, permissions }: Ctx): Promise<string | undefined> {
+    const stamp = stampOf(at);
+    if (!stamp) return undefined;
     const last = known.get(at);
     const mayRead = !own || permissions.judge("read", name).verdict === "allow"; // a rule may deny it meanwhile
     if (last?.stamp === stamp && mayRead) return last.text;
@@ -93,7 +93,7 @@ export default (zz: Zz) => {
   }
 };
 
-/** The project's hides the home's, even if it is empty. */
+/** The project's file hides the home's, even if it is empty. */
 function nearest(name: string, home: string, { root }: Pick<Ctx, "root">): File {
   const own = path.join(root, ".zz", name);
   const isOwn = path.join(root, ".zz") !== home && fs.existsSync(own);
@@ -109,23 +109,23 @@ function reads({ at, own }: File): Needs {
 }
 
 function textIn(file: string, bytes: Uint8Array): string {
-  if (bytes.subarray(0, 8_192).includes(0)) throw new Error(`Cannot use '${file}': it is not text. Write it anew.`);
+  if (bytes.subarray(0, 8_192).includes(0)) throw new Error(`Cannot use '${file}': it is not text. Write it again.`);
   return new TextDecoder().decode(bytes).trim();
 }
 
-/** In the sentence that tells the name, or in a first line that does. */
-function named(text: string, name: string): string {
+/** Replaces the name in the sentence that tells it, or puts that sentence first. */
+function withName(text: string, name: string): string {
   const sentence = `Your name is ${name}.`;
-  const told = /^Your name is [^\n]*?\.(?=\s|$)/m;
-  if (told.test(text)) return `${text.replace(told, () => sentence)}\n`;
+  const existing = /^Your name is [^\n]*?\.(?=\s|$)/m;
+  if (existing.test(text)) return `${text.replace(existing, () => sentence)}\n`;
   return text ? `${sentence}\n\n${text}\n` : `${sentence}\n`;
 }
 
 function checkName(name: string): void {
   const refuse = (why: string) =>
-    new Error(`Cannot take the name '${[...name].slice(0, LONGEST_NAME).join("")}': ${why}`);
+    new Error(`Cannot take the name '${[...name].slice(0, MAX_NAME_CHARS).join("")}': ${why}`);
   if (!name) throw refuse("it is empty. Give one.");
-  if ([...name].length > LONGEST_NAME) throw refuse(`it has more than ${LONGEST_NAME} characters. Shorten it.`);
+  if ([...name].length > MAX_NAME_CHARS) throw refuse(`it has more than ${MAX_NAME_CHARS} characters. Shorten it.`);
   if (/[\p{C}\p{Zl}\p{Zp}]/u.test(name)) throw refuse("a name is one line of letters and signs that are seen.");
   if (/\.(\s|$)/.test(name)) throw refuse("a full stop in it would end the sentence that tells it. Leave it out.");
 }
@@ -133,9 +133,10 @@ function checkName(name: string): void {
 function checkSoul(text: string): void {
   const refuse = (why: string) => new Error(`Cannot write that: ${why}`);
   if (!text.trim()) throw refuse("it is empty. Say how you are.");
-  if (text.length > LONGEST_SOUL) throw refuse(`${text.length} characters are too many (${LONGEST_SOUL}). Shorten it.`);
-  if (text.split("\n").some((line) => line.length > WIDEST))
-    throw refuse(`a line of more than ${WIDEST} characters cannot be shown whole. Break it.`);
+  if (text.length > MAX_SOUL_CHARS)
+    throw refuse(`${text.length} characters are too many (${MAX_SOUL_CHARS}). Shorten it.`);
+  if (text.split("\n").some((line) => line.length > MAX_LINE_CHARS))
+    throw refuse(`a line of more than ${MAX_LINE_CHARS} characters cannot be shown whole. Break it.`);
   if (/(?![\n\r\t\u200c\u200d])\p{C}/u.test(text))
-    throw refuse("it holds characters that nobody can be shown. Leave them out.");
+    throw refuse("it holds characters that cannot be shown. Leave them out.");
 }

@@ -3,10 +3,10 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Choice, Ctx, Zz } from "zz";
 
-const ROOM = 60_000; // characters of all pinned files together
-const EACH = 24_000;
+const MAX_PINNED_CHARS = 60_000; // of all pinned files together
+const MAX_FILE_CHARS = 24_000;
 const BUDGET = 16_000; // tokens: all of that, with titles
-const LARGEST = 1024 * 1024; // bytes
+const MAX_FILE_BYTES = 1024 * 1024;
 const PREFACE = "Files that the person pinned, as they were when this turn began. Read one again after it was changed.";
 
 export default (zz: Zz) => {
@@ -17,7 +17,7 @@ export default (zz: Zz) => {
     slot: "turn",
     budget: BUDGET,
     async text(ctx) {
-      const most = Math.min(EACH, Math.floor(ROOM / pinned.files.length));
+      const most = Math.min(MAX_FILE_CHARS, Math.floor(MAX_PINNED_CHARS / pinned.files.length));
       const parts = await Promise.all(pinned.files.map((name) => shown(name, most, ctx)));
       return parts.length ? [PREFACE, ...parts].join("\n") : undefined;
     },
@@ -71,12 +71,13 @@ export default (zz: Zz) => {
   }
 };
 
-/** The file as it is kept. It goes through the gate as if the model read it; what is asked each time cannot be pinned. */
+/** The name to pin. It goes through the gate as if the model read it; what needs an answer each time cannot be pinned. */
 async function pinnable(name: string, ctx: Ctx): Promise<string> {
   const refuse = (why: string) => new Error(`Cannot pin '${name}': ${why}`);
   const stat = fs.statSync(path.resolve(ctx.root, name), { throwIfNoEntry: false });
   if (stat?.isDirectory()) throw refuse("it is a folder. Name its files.");
-  if (stat && stat.size > LARGEST) throw refuse(`${stat.size} bytes are too many (1 MB). Let it be searched instead.`);
+  if (stat && stat.size > MAX_FILE_BYTES)
+    throw refuse(`${stat.size} bytes are too many (1 MB). Let it be searched instead.`);
   const { failed, text } = await ctx.call("read_file", { path: name });
   if (failed) throw new Error(text.replace(/^Cannot read /, "Cannot pin "));
   try {
@@ -84,17 +85,17 @@ async function pinnable(name: string, ctx: Ctx): Promise<string> {
     if (bytes.subarray(0, 8_192).includes(0)) throw refuse("it is not text. Mention a picture with @ instead.");
   } catch (error) {
     if (String(error).includes("Cannot pin")) throw error;
-    throw refuse(`it is read anew in every turn, so one yes is not enough. Answer A, or start with --allow-read.`);
+    throw refuse(`it is read again in every turn, so one yes is not enough. Answer A, or start with --allow-read.`);
   }
   return nameOf(ctx.files.path(name), ctx.root);
 }
 
-/** Its text now, or why there is none. What changed since the model read it is read for it again, so that it may edit it. */
+/** Its text now, or why there is none. A file that changed since the model read it counts as read again, so that it may edit it. */
 async function shown(name: string, most: number, ctx: Ctx): Promise<string> {
   const block = (text: string) => `--- FILE ${name} ---\n${text}\n--- END FILE ${name} ---`;
   try {
     const { size } = fs.statSync(ctx.files.path(name), { throwIfNoEntry: false }) ?? { size: 0 };
-    if (size > LARGEST) return block(`[${size} bytes are too many to show; search it]`);
+    if (size > MAX_FILE_BYTES) return block(`[${size} bytes are too many to show; search it]`);
     const { text, bytes, hash, seen } = await ctx.files.read(name);
     if (bytes.subarray(0, 8_192).includes(0)) return block("[it is not text any more]");
     if (hash !== seen) await ctx.call("read_file", { path: name });
@@ -104,7 +105,7 @@ async function shown(name: string, most: number, ctx: Ctx): Promise<string> {
   }
 }
 
-/** Not in the middle of a letter that takes two. */
+/** Not cut within a surrogate pair. */
 function cut(text: string, most: number): string {
   if (text.length <= most) return text;
   const head = text.slice(0, Math.floor(most * 0.7)).replace(/[\ud800-\udbff]$/, "");
@@ -119,7 +120,7 @@ const nameOf = (file: string, root: string): string =>
 const namesIn = (rest: string): string[] =>
   [...rest.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, one, two, bare]) => one ?? two ?? bare!).filter(Boolean);
 
-/** For the last word; the others stay before it. */
+/** For the last word; those before it stay. */
 function choices(typed: string, names: string[]): Choice[] {
   const before = typed.slice(0, typed.length - /("[^"]*|\S*)$/.exec(typed)![0].length);
   return names.map((name) => ({ name: before + (/\s/.test(name) ? `"${name}"` : name) }));

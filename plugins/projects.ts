@@ -1,7 +1,8 @@
-// What other folders of the person's the model may reach, as the settings name them. The gate goes by the same settings.
+// Tells the model which other folders it may reach. They are in the settings, by which the gate judges too.
 import fs from "node:fs";
 import os from "node:os";
 import type { Zz } from "zz";
+import { oneLine } from "zz/text";
 
 type Project = { path: string; rights: "read" | "write"; about?: string };
 
@@ -19,13 +20,13 @@ export default (zz: Zz<Record<string, Project>>) =>
     },
   });
 
-/** Nothing of the folder that zz is in. */
+/** A line for a folder; none for the one that zz runs in. */
 function line(id: string, { path, rights, about = "" }: Project, root: string): string[] {
   const named = path.replace(/^~(?=\/|$)/, os.homedir());
   const isThere = fs.existsSync(`${named}/.`); // a folder, and it may be entered
   const folder = isThere ? fs.realpathSync(named) : named;
   if (folder === root) return [];
-  const more = about.replace(/\s+/g, " ").trim();
+  const more = oneLine(about);
   const missing = isThere ? "" : "; missing: there is no such folder";
   return [`- ${id}: ${folder} (${rights}${missing})${more ? `: ${more}` : ""}`];
 }

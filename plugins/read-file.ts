@@ -1,11 +1,12 @@
-// read_file: numbered lines of a text file; a picture as it is.
+// read_file: the numbered lines of a text file, or a picture for the model to look at.
 import { isUtf8 } from "node:buffer";
 import { basename, extname } from "node:path";
 import type { Result, Zz } from "zz";
+import { tryTo } from "zz/text";
 
-const MOST = 2_000; // lines a call
-const WIDEST = 2_000; // characters a line
-const LARGEST_PICTURE = 5 * 1024 * 1024;
+const MAX_LINES = 2_000; // per call
+const MAX_LINE_CHARS = 2_000;
+const MAX_PICTURE_BYTES = 5 * 1024 * 1024;
 
 export default (zz: Zz) =>
   zz.tool({
@@ -29,13 +30,13 @@ export default (zz: Zz) =>
     needs: ({ path }) => ({ read: [path] }),
     async run({ path, start = 1, end }, { files }) {
       const { text, bytes, hash } = await files.read(path);
-      const picture = /^\.(png|jpe?g|gif|webp)$/i.test(extname(path)) && look(path, Buffer.from(bytes));
+      const picture = /^\.(png|jpe?g|gif|webp)$/i.test(extname(path)) && pictureResult(path, Buffer.from(bytes));
       if (picture) return picture;
       if (bytes.subarray(0, 8_192).includes(0))
         throw new Error(`Cannot read '${path}': it is not text. Choose a text file.`);
       if (start < 0 || (end !== undefined && end < 1))
         throw new Error(
-          `Cannot read '${path}' ${range(start, end)}: lines count from 1. Leave out what you do not know.`,
+          `Cannot read '${path}' ${lineRange(start, end)}: lines count from 1. Leave out what you do not know.`,
         );
       const lines = text
         .replace(/^\ufeff/, "")
@@ -45,9 +46,9 @@ export default (zz: Zz) =>
         throw new Error(`Cannot read '${path}' from line ${start}: it has ${lines.length} lines. Start earlier.`);
       const from = Math.max(1, start);
       if (end !== undefined && end < from)
-        throw new Error(`Cannot read '${path}' ${range(from, end)}: the end is before the start. Swap them.`);
-      const to = Math.min(lines.length, end ?? lines.length, from + MOST - 1);
-      const shown = lines.slice(from - 1, to).map((line, i) => `${from + i}\t${cut(line)}`);
+        throw new Error(`Cannot read '${path}' ${lineRange(from, end)}: the end is before the start. Swap them.`);
+      const to = Math.min(lines.length, end ?? lines.length, from + MAX_LINES - 1);
+      const shown = lines.slice(from - 1, to).map((line, i) => `${from + i}\t${cutLine(line)}`);
       const more = Math.min(end ?? lines.length, lines.length) - to;
       if (more > 0) shown.push(`[${more} more lines; read on from ${to + 1}]`);
       if (!isUtf8(bytes)) shown.push("[not all of it is UTF-8; \ufffd stands for what is not]");
@@ -59,16 +60,16 @@ export default (zz: Zz) =>
     },
   });
 
-const range = (start: number, end?: number): string => `from line ${start}${end === undefined ? "" : ` to ${end}`}`;
+const lineRange = (start: number, end?: number): string => `from line ${start}${end === undefined ? "" : ` to ${end}`}`;
 
-/** Not in the middle of a letter that takes two. */
-function cut(line: string): string {
-  if (line.length <= WIDEST) return line;
-  const head = line.slice(0, WIDEST).replace(/[\ud800-\udbff]$/, "");
+/** Cuts a long line, but not between the two halves of a character. */
+function cutLine(line: string): string {
+  if (line.length <= MAX_LINE_CHARS) return line;
+  const head = line.slice(0, MAX_LINE_CHARS).replace(/[\ud800-\udbff]$/, "");
   return `${head}… [cut; the line has ${line.length} characters]`;
 }
 
-/** What a picture begins with, and where in it its size stands. */
+/** The bytes a picture begins with, and how to find its size. */
 const PICTURES: { type: string; begins: RegExp; size(bytes: Buffer): [number, number] | undefined }[] = [
   { type: "image/png", begins: /^\x89PNG\r\n/, size: (bytes) => [bytes.readUInt32BE(16), bytes.readUInt32BE(20)] },
   { type: "image/gif", begins: /^GIF8[79]a/, size: (bytes) => [bytes.readUInt16LE(6), bytes.readUInt16LE(8)] },
@@ -83,22 +84,19 @@ const PICTURES: { type: string; begins: RegExp; size(bytes: Buffer): [number, nu
   },
 ];
 
-/** By what it holds, not by its name: under a picture's name there may be text, such as a pointer to large storage. */
-function look(path: string, bytes: Buffer): Result | undefined {
+/** Judged by its bytes, not by its name: a file called .png may hold text, such as a pointer of Git LFS. */
+function pictureResult(path: string, bytes: Buffer): Result | undefined {
   const kind = PICTURES.find(({ begins }) => begins.test(bytes.toString("latin1", 0, 16)));
   if (!kind) return undefined;
-  if (bytes.length > LARGEST_PICTURE)
+  if (bytes.length > MAX_PICTURE_BYTES)
     throw new Error(`Cannot read '${path}': ${bytes.length} bytes are too many for a picture (5 MB). Make it smaller.`);
-  let size: [number, number] | undefined;
-  try {
-    size = kind.size(bytes);
-  } catch {} // it is cut off; whoever looks at it will say so
+  const size = tryTo(() => kind.size(bytes)); // undefined where the file is cut off
   const about = [`image ${basename(path)}`, ...(size ? [size.join("×")] : []), `${bytes.length} bytes`];
   const data = { path, type: kind.type, bytes: bytes.length, ...(size && { width: size[0], height: size[1] }) };
   return { text: `[${about.join(", ")}]`, data, images: [{ type: kind.type, base64: bytes.toString("base64") }] };
 }
 
-/** In the first frame header; what comes before says how long it is. */
+/** The size is in the first frame header; each segment before that says how long it is. */
 function jpegSize(bytes: Buffer): [number, number] | undefined {
   for (let at = 2; bytes[at] === 0xff; at += 2 + bytes.readUInt16BE(at + 2)) {
     const marker = bytes[at + 1]!;

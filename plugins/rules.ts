@@ -2,18 +2,19 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Zz } from "zz";
+import { isInside, stampOf, tryTo } from "zz/text";
 
 const NAMES = ["AGENTS.md", "CLAUDE.md"];
-const ROOM = 24_000; // characters of all rules together
-const DRAWN = { most: 16, each: 6_000, room: 12_000 }; // files that they name
-const TOLD = 20; // of those left out
+const MAX_RULES_CHARS = 24_000; // of all rules together
+const NAMED_FILES = { max: 16, maxChars: 6_000, room: 12_000 }; // that rules name
+const MAX_LEFT_OUT = 20; // files that are named as left out
 const BUDGET = 11_000; // tokens: all of that, with titles
 const PREFACE = "Rules for this project, the outermost first; where two differ, the later one holds.";
 const CODE = /^ {0,3}(`{3,}|~{3,})[\s\S]*?^ {0,3}\1|`[^`\n]*`/gm;
 /** `@path` and `[text](path)`. */
 const REFERENCE = /(?<=^|[\s(])@([^\s()<>[\]"'`,;]+)|\]\(\s*<?([^\s()<>]+)/gm;
 
-/** A text that may be used, by what it really is. */
+/** A text that may be used, with links followed. */
 type Found = { file: string; size: number };
 type Rendered = { top: string; text: string; stamps: Map<string, string> };
 
@@ -25,14 +26,14 @@ export default (zz: Zz) => {
     budget: BUDGET,
     text(ctx) {
       const top = topOf(ctx.root);
-      const same = last?.top === top && [...last.stamps].every(([file, stamp]) => stampOf(file) === stamp);
+      const same = last?.top === top && [...last.stamps].every(([file, stamp]) => stampFor(file) === stamp);
       if (!same) last = render(top, ctx);
       return last!.text;
     },
   });
 };
 
-/** As git finds it: the nearest folder with a .git in it. One that lies in somebody else's folder is none of ours. */
+/** The repository as git finds it: the nearest folder with a .git in it, but not in a folder of another user. */
 function topOf(root: string): string {
   const owner = statOf(root)?.uid;
   for (let folder = root; statOf(folder)?.uid === owner; folder = path.dirname(folder)) {
@@ -42,26 +43,26 @@ function topOf(root: string): string {
   return root;
 }
 
-function render(top: string, { root, permissions }: Ctx): Rendered {
+function render(top: string, { root, permissions, files }: Ctx): Rendered {
   const stamps = new Map<string, string>(); // of every file that was looked at, or looked for
   const leftOut = new Map<string, string>(); // why, by name
   const rules = foldersBetween(top, root).flatMap(ruleOf);
   const used = new Set(rules.map(({ file }) => file));
-  const drawn = { count: 0, room: DRAWN.room };
+  const included = { count: 0, room: NAMED_FILES.room };
   const parts = rules.flatMap(({ file, name, text }) => [block(name, text), ...named(file, name, text)]);
   const why = [...leftOut].map(([name, why]) => `${name.slice(0, 100)} (${why})`);
-  const more = why.length - TOLD;
-  if (more > 0) why.splice(TOLD, more, `${more} more`);
+  const more = why.length - MAX_LEFT_OUT;
+  if (more > 0) why.splice(MAX_LEFT_OUT, more, `${more} more`);
   if (why.length) parts.push(`[Left out: ${why.join(", ")}]`);
   return { top, text: parts.length ? [PREFACE, ...parts].join("\n") : "", stamps };
 
-  /** At most one of a folder, the first that says anything. */
+  /** At most one file of a folder, the first that is not empty. */
   function ruleOf(folder: string, _: number, { length }: string[]) {
     for (const one of NAMES) {
       const path_ = path.join(folder, one);
       const found = look(path_);
       const name = shown(path_);
-      const text = typeof found === "string" ? found : textIn(found, Math.floor(ROOM / length));
+      const text = typeof found === "string" ? found : textIn(found, Math.floor(MAX_RULES_CHARS / length), files.open);
       if (typeof found !== "string" && text !== undefined) {
         if (text) return [{ file: found.file, name, text }];
       } else if (found !== GONE) leftOut.set(name, text ?? BINARY);
@@ -69,11 +70,11 @@ function render(top: string, { root, permissions }: Ctx): Rendered {
     return [];
   }
 
-  /** What a text names is drawn in; what that names is not. */
+  /** The files that a text names are included; files that those name are not. */
   function named(from: string, name: string, text: string): string[] {
     const references = [...text.replace(CODE, "").matchAll(REFERENCE)].flatMap(([, at, link]) => pathIn(at ?? link!));
     return [...new Set(references)].flatMap((reference) => {
-      const taken = draw(reference, from);
+      const taken = include(reference, from);
       if (typeof taken !== "string") return [block(`${taken.name}, named in ${name}`, taken.text)];
       leftOut.set(reference, taken);
       return [];
@@ -81,26 +82,27 @@ function render(top: string, { root, permissions }: Ctx): Rendered {
   }
 
   /** A text, or why there is none. */
-  function draw(reference: string, from: string): { name: string; text: string } | string {
+  function include(reference: string, from: string): { name: string; text: string } | string {
     if (path.isAbsolute(reference) || reference.startsWith("~")) return "an absolute path";
     const found = look(path.resolve(path.dirname(from), reference));
     if (typeof found === "string") return found;
     if (found.file === from) return "itself";
     if (used.has(found.file)) return "already here";
-    const most = Math.min(DRAWN.each, drawn.room);
-    if (drawn.count === DRAWN.most || most < DRAWN.each / 10) return "no room; read it when it is needed";
-    const text = textIn(found, most);
+    const maxChars = Math.min(NAMED_FILES.maxChars, included.room);
+    if (included.count === NAMED_FILES.max || maxChars < NAMED_FILES.maxChars / 10)
+      return "no room; read it when it is needed";
+    const text = textIn(found, maxChars, files.open);
     if (text === undefined) return BINARY;
     used.add(found.file);
-    drawn.count++;
-    drawn.room -= text.length;
+    included.count++;
+    included.room -= text.length;
     return { name: shown(found.file), text };
   }
 
-  /** What may be read is inside, after all links; of the project itself, what the gate lets be read unasked. */
+  /** Only files inside the repository, with links followed; in the project, only those that may be read without asking. */
   function look(file: string): Found | string {
     if (!isInside(top, file)) return OUTSIDE;
-    stamps.set(file, stampOf(file));
+    stamps.set(file, stampFor(file));
     const stat = statOf(file);
     if (!stat) return GONE;
     const real = fs.realpathSync(file);
@@ -120,7 +122,7 @@ const [GONE, OUTSIDE, BINARY] = ["no such file", "outside the project", "not tex
 
 const block = (title: string, text: string): string => `--- FILE ${title} ---\n${text}\n--- END FILE ${title} ---`;
 
-/** A Markdown file's path, without what stands around it. */
+/** A Markdown file's path, without the punctuation around it. */
 function pathIn(reference: string): string[] {
   const bare = reference.replace(/[#?].*$/s, "").replace(/[.:!*_]+$/, "");
   if (!/\.mdx?$/i.test(bare) || /^[a-z][a-z\d+.-]+:/i.test(bare)) return [];
@@ -131,15 +133,15 @@ function pathIn(reference: string): string[] {
   }
 }
 
-/** The whole text, or its head and tail; of a long file no more is read than that. Undefined: it is not text. */
-function textIn({ file, size }: Found, most: number): string | undefined {
-  const fd = fs.openSync(file, "r");
+/** The whole text, or its head and tail; no more of a long file is read. Undefined if it is not text. */
+function textIn({ file, size }: Found, maxChars: number, open: Ctx["files"]["open"]): string | undefined {
+  const fd = open(file);
   try {
-    if (size <= most * 4) {
+    if (size <= maxChars * 4) {
       const whole = part(0, size);
-      if (whole === undefined || whole.trim().length <= most) return whole?.trim();
+      if (whole === undefined || whole.trim().length <= maxChars) return whole?.trim();
     }
-    const [first, last] = [Math.floor(most * 0.7), Math.floor(most * 0.2)]; // a character has four bytes at most
+    const [first, last] = [Math.floor(maxChars * 0.7), Math.floor(maxChars * 0.2)]; // a character has at most four bytes
     const [head, tail] = [
       part(0, Math.min(size, first * 4)),
       part(Math.max(0, size - last * 4), Math.min(size, last * 4)),
@@ -170,21 +172,8 @@ function foldersBetween(top: string, bottom: string): string[] {
   return bottom === top ? [top] : [...foldersBetween(top, path.dirname(bottom)), bottom];
 }
 
-function isInside(folder: string, file: string): boolean {
-  const way = path.relative(folder, file);
-  return way !== ".." && !way.startsWith(`..${path.sep}`) && !path.isAbsolute(way);
-}
+/** Undefined where there is nothing, or nothing that may be seen. */
+const statOf = (file: string): fs.Stats | undefined => tryTo(() => fs.statSync(file, { throwIfNoEntry: false }));
 
-/** Undefined where there is nothing, and where nobody may look. */
-function statOf(file: string): fs.Stats | undefined {
-  try {
-    return fs.statSync(file, { throwIfNoEntry: false });
-  } catch {
-    return undefined;
-  }
-}
-
-function stampOf(file: string): string {
-  const { mtimeMs, size, ino } = statOf(file) ?? {};
-  return `${mtimeMs} ${size} ${ino}`;
-}
+/** Changes whenever the file does, also from or to one that may not be seen. */
+const stampFor = (file: string): string => tryTo(() => stampOf(file)) ?? "";

@@ -2,9 +2,10 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Entry, Header, Message, Result, Saved, Zz } from "zz";
+import { clip, oneLine, plural, terminalColumns, width } from "zz/text";
 
-type Act = { usage: string; about: string; run(rest: string, ctx: Ctx): unknown };
-const ACTS: Record<string, Act> = {
+type Subcommand = { usage: string; about: string; run(rest: string, ctx: Ctx): unknown };
+const SUBCOMMANDS: Record<string, Subcommand> = {
   new: { usage: "", about: "begin a new one, as /new does", run: begin },
   all: { usage: "", about: "those of every folder", run: (_, ctx) => list(ctx, true) },
   search: { usage: "WORDS", about: "find a conversation by what was said in it", run: search },
@@ -14,16 +15,16 @@ const ACTS: Record<string, Act> = {
   export: {
     usage: "[ID] [FILE] [--jsonl]",
     about: "write a conversation to a file, as Markdown or JSON lines",
-    run: give,
+    run: write,
   },
 };
-const MOST = 20; // rows of a list
+const MAX_ROWS = 20; // of a list
 
 export default (zz: Zz) => {
   zz.flag({
     name: "sessions",
     description: "list the sessions, newest first",
-    run: (_, { sessions }) => flagged(sessions.list()),
+    run: (_, { sessions }) => table(sessions.list()),
   });
   zz.command({
     name: "sessions",
@@ -34,14 +35,14 @@ export default (zz: Zz) => {
     async run(rest, ctx) {
       const [, word = "", more = ""] = /^(\S*)\s*(.*)$/s.exec(rest) ?? [];
       if (!word || word === "list") return list(ctx);
-      const act = Object.hasOwn(ACTS, word) && ACTS[word];
-      if (!act) throw new Error(`Cannot obey '/sessions ${word}': say ${Object.keys(ACTS).join(", ")}.`);
-      await act.run(more.trim(), ctx);
+      const subcommand = Object.hasOwn(SUBCOMMANDS, word) && SUBCOMMANDS[word];
+      if (!subcommand) throw new Error(`Cannot obey '/sessions ${word}': say ${Object.keys(SUBCOMMANDS).join(", ")}.`);
+      await subcommand.run(more.trim(), ctx);
     },
   });
 };
 
-function flagged(headers: Header[]): Result {
+function table(headers: Header[]): Result {
   const rows = headers.map(({ id, at, title }) => [id, at.slice(0, 16).replace("T", " "), title] as const);
   const widest = Math.max(0, ...rows.map(([id]) => id.length));
   return { text: rows.map(([id, at, title]) => `${id.padEnd(widest)}  ${at}  ${title}`).join("\n"), data: headers };
@@ -50,7 +51,7 @@ function flagged(headers: Header[]): Result {
 function complete(typed: string, { sessions, chat }: Ctx) {
   const [, word = "", given] = /^(\S*)(?:\s+(.*))?$/s.exec(typed) ?? [];
   if (given === undefined)
-    return Object.entries(ACTS)
+    return Object.entries(SUBCOMMANDS)
       .filter(([name]) => name.startsWith(word))
       .map(([name, { about, usage }]) => ({ name: usage ? `${name} ` : name, description: about }));
   if (!/^(load|rename|delete|export)$/.test(word)) return [];
@@ -66,7 +67,7 @@ function complete(typed: string, { sessions, chat }: Ctx) {
 
 // Which one
 
-/** As much of an id's last part as no other begins with: short enough to type. */
+/** The shortest part of each id's tail that is unique: short enough to type. */
 export function shortIds(headers: readonly Pick<Header, "id">[]): Map<string, string> {
   const tails = headers.map(({ id }) => id.slice(id.lastIndexOf("-") + 1));
   let length = 4;
@@ -75,7 +76,7 @@ export function shortIds(headers: readonly Pick<Header, "id">[]): Map<string, st
   return new Map(headers.map(({ id }, i) => [id, isUnique() ? tails[i]!.slice(0, length) : id]));
 }
 
-/** By the beginning of its id or of the id's last part. */
+/** The session whose id, or whose id's tail, begins with what was given. */
 function idOf(given: string, headers: readonly Header[]): string | undefined {
   const tail = (id: string) => id.slice(id.lastIndexOf("-") + 1);
   const fits = headers.filter(({ id }) => id.startsWith(given) || (given.length > 3 && tail(id).startsWith(given)));
@@ -91,88 +92,71 @@ function found(given: string, { sessions }: Ctx): Header {
 
 // Lists
 
-async function list({ sessions, chat, root, note }: Ctx, everywhere = false): Promise<void> {
+function list({ sessions, chat, root, note }: Ctx, everywhere = false): void {
   const headers = sessions.list();
   const here = headers.filter((header) => header.root === root);
   const away = headers.filter((header) => header.root !== root);
   const short = shortIds(headers);
-  const room = roomOf();
-  const { default: widthOf } = await import("string-width");
-  const lines = (everywhere ? here : here.slice(0, MOST)).map((header) =>
-    lineOf(header, short, chat.id, room, widthOf),
-  );
+  const columns = terminalColumns() - 1;
+  const lines = (everywhere ? here : here.slice(0, MAX_ROWS)).map((header) => lineOf(header, short, chat.id, columns));
   if (everywhere)
     for (const [folder, some] of Map.groupBy(away, (header) => header.root))
-      lines.push(`${folder}:`, ...some.map((header) => lineOf(header, short, chat.id, room, widthOf)));
-  const older = everywhere ? 0 : Math.max(0, here.length - MOST);
+      lines.push(`${folder}:`, ...some.map((header) => lineOf(header, short, chat.id, columns)));
+  const older = everywhere ? 0 : Math.max(0, here.length - MAX_ROWS);
   const rest = [older && `${older} older`, !everywhere && away.length && `${away.length} in other folders`];
-  if (!headers.length) return note("No conversation was saved yet.");
   if (!lines.length) lines.push("None in this folder.");
   const more = rest.filter(Boolean).join(", ");
-  note([...lines, ...(more ? [`${more}: /sessions all`] : [])].join("\n"));
+  if (more) lines.push(`${more}: /sessions all`);
+  note(headers.length ? lines.join("\n") : "No conversation was saved yet.");
 }
 
-const roomOf = (): number => (process.stderr.columns ?? 80) - 1;
-
-/** Narrow, it says less. */
+/** In a narrow terminal it says less. */
 function lineOf(
   { id, at, title, model }: Header,
   short: Map<string, string>,
   current: string | null,
-  room: number,
-  widthOf: (text: string) => number,
+  columns: number,
 ): string {
-  const head = `${id === current ? "*" : " "} ${short.get(id)}  ${timeOf(at, room)}  `;
-  const name = room < 60 ? "" : `  ${model.slice(0, 24)}`;
-  const most = Math.max(8, room - head.length - name.length);
-  const told = cut(title || "(no title)", most, widthOf);
-  return `${head}${told}${name && " ".repeat(Math.max(0, most - widthOf(told)))}${name}`;
+  const head = `${id === current ? "*" : " "} ${short.get(id)}  ${timeOf(at, columns)}  `;
+  const name = columns < 60 ? "" : `  ${model.slice(0, 24)}`;
+  const room = Math.max(8, columns - head.length - name.length);
+  const shown = clip(title || "(no title)", room);
+  return `${head}${shown}${name && " ".repeat(Math.max(0, room - width(shown)))}${name}`;
 }
 
-/** Local time; narrow, without the year. */
-function timeOf(at: string, room = 80): string {
+/** Local time; in a narrow terminal without the year. */
+function timeOf(at: string, columns = 80): string {
   const time = new Date(at);
   if (Number.isNaN(time.getTime())) return at.slice(0, 16);
   const two = (part: number) => String(part).padStart(2, "0");
   const day = `${two(time.getMonth() + 1)}-${two(time.getDate())}`;
   const hour = `${two(time.getHours())}:${two(time.getMinutes())}`;
-  return room < 60 ? day : `${time.getFullYear()}-${day} ${hour}`;
-}
-
-function cut(text: string, columns: number, widthOf: (text: string) => number): string {
-  if (widthOf(text) <= columns) return text;
-  let fits = "";
-  for (const letter of text) {
-    if (widthOf(fits + letter) > columns - 1) break;
-    fits += letter;
-  }
-  return `${fits}…`;
+  return columns < 60 ? day : `${time.getFullYear()}-${day} ${hour}`;
 }
 
 // Search
 
 type Line = { header: Header; id: number; text: string };
-const FOUND = 12; // sessions
-const LOOKED_AT = 200; // characters of a line that need not be written quite so
+const MAX_FOUND = 12; // sessions
+const MAX_FUZZY_CHARS = 200; // of a line that is searched for something similar
 
-/** What holds all the words goes before what is like them. */
+/** Lines with all the words; only where there are none, similar lines. */
 async function search(words: string, { sessions, note }: Ctx): Promise<void> {
   if (!words) throw new Error("Cannot search for nothing: give words, /sessions search WORDS.");
   const headers = sessions.list();
   const short = shortIds(headers);
   const lines = headers.flatMap((header) => linesOf(header, sessions));
   const exact = lines.filter(({ text }) => holds(text, words));
-  const hits = exact.length ? exact : await alike(lines, words);
+  const hits = exact.length ? exact : await similar(lines, words);
   if (!hits.length) return note(`Nothing like '${words}' was said in ${headers.length} conversations.`);
-  const { default: widthOf } = await import("string-width");
-  const room = roomOf();
+  const columns = terminalColumns() - 1;
   const bySession = [...Map.groupBy(hits, ({ header }) => header.id).values()];
-  const shown = bySession.slice(0, FOUND).flatMap((some) => {
+  const shown = bySession.slice(0, MAX_FOUND).flatMap((some) => {
     const places = some.filter(({ id }) => id).slice(0, 2);
-    const told = places.map(({ id, text }) => cut(`     #${id} ${around(text, words)}`, room, widthOf));
-    return [lineOf(some[0]!.header, short, null, room, widthOf), ...told];
+    const quotes = places.map(({ id, text }) => clip(`     #${id} ${startingNear(text, words)}`, columns));
+    return [lineOf(some[0]!.header, short, null, columns), ...quotes];
   });
-  if (bySession.length > FOUND) shown.push(`${bySession.length - FOUND} more conversations; give more words.`);
+  if (bySession.length > MAX_FOUND) shown.push(`${bySession.length - MAX_FOUND} more conversations; give more words.`);
   note(shown.join("\n"));
 }
 
@@ -182,7 +166,7 @@ function linesOf(header: Header, sessions: Ctx["sessions"]): Line[] {
   try {
     saved = sessions.read(header.id);
   } catch {
-    return []; // spoilt: --sessions leaves it out as well
+    return []; // damaged: --sessions leaves it out as well
   }
   const said = saved.entries.flatMap(({ id, message }) =>
     message && message.role !== "tool"
@@ -200,15 +184,15 @@ function holds(text: string, words: string): boolean {
     .every((word) => low.includes(word));
 }
 
-async function alike(lines: Line[], words: string): Promise<Line[]> {
+async function similar(lines: Line[], words: string): Promise<Line[]> {
   const { default: Fuse } = await import("fuse.js");
-  const docs = lines.map((line) => ({ line, text: line.text.slice(0, LOOKED_AT) }));
+  const docs = lines.map((line) => ({ line, text: line.text.slice(0, MAX_FUZZY_CHARS) }));
   const fuse = new Fuse(docs, { keys: ["text"], threshold: 0.3, ignoreLocation: true, minMatchCharLength: 3 });
   return fuse.search(words, { limit: 50 }).map(({ item }) => item.line);
 }
 
 /** The line from a little before the first of the words. */
-function around(text: string, words: string): string {
+function startingNear(text: string, words: string): string {
   const at = text.toLowerCase().indexOf(words.toLowerCase().split(/\s+/)[0]!);
   return at > 20 ? `…${text.slice(at - 15)}` : text;
 }
@@ -229,16 +213,15 @@ async function load(given: string, ctx: Ctx): Promise<void> {
   sessions.open(header.id);
   const said = chat.messages.filter(({ role, ...more }) => role === "user" && !("aside" in more));
   const last = chat.messages.findLast(({ role, text }) => role === "assistant" && text);
-  const count = `${said.length} message${said.length === 1 ? "" : "s"} of yours`;
+  const count = `${plural(said.length, "message")} of yours`;
   note(
     `Now in “${header.title}”: ${count}, ${chat.model}.${header.root === ctx.root ? "" : ` It was begun in ${header.root}.`}`,
   );
   if (!last) return;
-  const { default: widthOf } = await import("string-width");
-  const room = roomOf() * 2;
-  note(`You: ${cut(oneLine(said.at(-1)?.text ?? ""), room, widthOf)}\nzz: ${cut(oneLine(last.text), room, widthOf)}`);
+  const start = (text = "") => clip(oneLine(text.slice(0, MAX_QUOTED_CHARS)), (terminalColumns() - 1) * 2);
+  note(`You: ${start(said.at(-1)?.text)}\nzz: ${start(last.text)}`);
 }
-const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim();
+const MAX_QUOTED_CHARS = 4_000; // of a message: measuring all of a long one takes time
 
 async function pick({ sessions, chat, root, terminal, signal, note }: Ctx): Promise<Header | undefined> {
   const all = sessions.list().filter(({ id }) => id !== chat.id);
@@ -246,18 +229,14 @@ async function pick({ sessions, chat, root, terminal, signal, note }: Ctx): Prom
   if (!headers.length) return void note("There is no other conversation.");
   if (!terminal || process.env.TERM === "dumb")
     throw new Error("Cannot choose a conversation here: give its id, /sessions load ID. /sessions lists them.");
-  const [{ search }, { default: Fuse }, { default: widthOf }] = await Promise.all([
-    import("@inquirer/prompts"),
-    import("fuse.js"),
-    import("string-width"),
-  ]);
+  const [{ search }, { default: Fuse }] = await Promise.all([import("@inquirer/prompts"), import("fuse.js")]);
   const short = shortIds(headers);
   const fuse = new Fuse(headers, { keys: ["title", "id"], threshold: 0.4, ignoreLocation: true });
   const source = (term = "") =>
     (term ? fuse.search(term).map(({ item }) => item) : headers).map((header) => ({
       value: header,
-      name: lineOf(header, short, null, roomOf() - 4, widthOf),
-      short: cut(header.title, 40, widthOf),
+      name: lineOf(header, short, null, terminalColumns() - 5),
+      short: clip(header.title, 40),
     }));
   return terminal(() =>
     search({ message: "Conversation", pageSize: 10, source }, { signal, output: process.stderr }),
@@ -284,7 +263,7 @@ async function remove(given: string, ctx: Ctx): Promise<void> {
   const { ask, sessions, note } = ctx;
   if (!given) throw new Error("Cannot delete nothing: give an id, /sessions delete ID. /sessions lists them.");
   const { id, title } = found(given, ctx);
-  if (!ask) throw new Error(`Cannot delete '${title}': nobody is there to be asked. Do it at a terminal.`);
+  if (!ask) throw new Error(`Cannot delete '${title}': there is no terminal to ask on. Do it at a terminal.`);
   if ((await ask(`Delete “${title}” of ${timeOf(sessions.read(id).header.at)} for good? [y/N] `, "yn")) !== "y")
     return note("It stays.");
   sessions.remove(id);
@@ -293,14 +272,14 @@ async function remove(given: string, ctx: Ctx): Promise<void> {
 
 // Export
 
-async function give(rest: string, ctx: Ctx): Promise<void> {
+async function write(rest: string, ctx: Ctx): Promise<void> {
   const { sessions, chat, root, ask, note } = ctx;
   const words = rest.split(/\s+/).filter((word) => word && word !== "--jsonl");
   const other = words.length ? idOf(words[0]!, sessions.list()) : undefined;
   const name = words.slice(other ? 1 : 0).join(" ");
   const saved = savedOf(other);
   const wanted = rest.split(/\s+/).includes("--jsonl") ? ".jsonl" : ".md";
-  const file = path.resolve(root, homed(name) || `${nameOf(saved.header)}${wanted}`);
+  const file = path.resolve(root, expandHome(name) || `${nameOf(saved.header)}${wanted}`);
   const lines = name.endsWith(".jsonl") || (!name.endsWith(".md") && wanted === ".jsonl");
   if (fs.statSync(path.dirname(file), { throwIfNoEntry: false })?.isDirectory() !== true)
     throw new Error(`Cannot write '${file}': its folder is not there. Make it first.`);
@@ -334,7 +313,7 @@ async function give(rest: string, ctx: Ctx): Promise<void> {
   }
 }
 
-const homed = (name: string): string => name.replace(/^~(?=\/|$)/, process.env.HOME ?? "~");
+const expandHome = (name: string): string => name.replace(/^~(?=\/|$)/, process.env.HOME ?? "~");
 
 const nameOf = ({ at, title }: Header): string =>
   [
@@ -349,7 +328,7 @@ const nameOf = ({ at, title }: Header): string =>
     .filter(Boolean)
     .join("-");
 
-const LONGEST_RESULT = 4_000; // characters of a tool's result in Markdown; JSON lines have all
+const MAX_RESULT_CHARS = 4_000; // of a tool's result in Markdown; JSON lines have all
 
 /** The branch in force, as a person reads it. */
 export function toMarkdown({ header, branch }: Pick<Saved, "header" | "branch">): string {
@@ -365,9 +344,9 @@ function partOf(message: Message): string {
   }
   if (message.role === "tool") {
     const { text } = message;
-    const rest = text.length - LONGEST_RESULT;
-    const told = rest > 0 ? `${text.slice(0, LONGEST_RESULT)}\n… ${rest} more characters` : text;
-    return `${message.failed ? "Failed: " : ""}\`${message.name}\` gave\n\n${fenced(told)}`;
+    const rest = text.length - MAX_RESULT_CHARS;
+    const shown = rest > 0 ? `${text.slice(0, MAX_RESULT_CHARS)}\n… ${rest} more characters` : text;
+    return `${message.failed ? "Failed: " : ""}\`${message.name}\` gave\n\n${fenced(shown)}`;
   }
   const calls = (message.calls ?? []).map(
     ({ name, args }) => `\`${name}\` with\n\n${fenced(JSON.stringify(args, null, 2))}`,
@@ -375,7 +354,7 @@ function partOf(message: Message): string {
   return [`## zz${message.model ? ` (${message.model})` : ""}`, message.text, ...calls].filter(Boolean).join("\n\n");
 }
 
-/** In a fence that the text does not close. */
+/** In a code fence that the text itself does not close. */
 function fenced(text: string): string {
   const longest = Math.max(2, ...Array.from(text.matchAll(/`{3,}/g), ([ticks]) => ticks.length));
   const fence = "`".repeat(longest + 1);

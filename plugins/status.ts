@@ -1,10 +1,10 @@
-// Where one stands: /status, what fills the model's window: /context, what it is told first: /prompt and --prompt.
+// /status: the session so far; /context: what fills the model's window; /prompt and --prompt: the system prompt.
 import fs from "node:fs";
 import path from "node:path";
 import type { About, Changed, Ctx, Message, Result, Zz } from "zz";
+import { clip, plural, terminalColumns, tokensOf, width, wrap } from "zz/text";
 
-const CHARS_A_TOKEN = 4;
-const PATIENCE = 1_000; // ms for a provider to tell its models' windows
+const WINDOW_TIMEOUT = 1_000; // ms for a provider to list its models' windows
 
 export default (zz: Zz) => {
   const refused = zz.state({ count: 0 });
@@ -37,32 +37,15 @@ export default (zz: Zz) => {
   zz.flag({ name: "prompt", description: "print the system prompt, layer by layer", run: (_, ctx) => prompt(ctx) });
 };
 
-const roomOf = (): number => (process.stderr.columns ?? 80) - 1;
-const tokensOf = (text: string): number => Math.ceil(text.length / CHARS_A_TOKEN);
-const plural = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
-
-/** Two columns; what does not fit goes on below, and where it is narrow it stands below from the first. */
-export function aligned(rows: [name: string, text: string][], room = roomOf()): string {
+/** Two columns: names, and texts that are wrapped beside them; in a narrow terminal below them. */
+export function aligned(rows: [name: string, text: string][], room = terminalColumns() - 1): string {
   const indent = room < 50 ? 2 : 14;
   return rows
     .flatMap(([name, text]) => {
-      const lines = wrapped(text, room - indent).map((line) => " ".repeat(indent) + line);
+      const lines = wrap(text, room - indent).map((line) => " ".repeat(indent) + line);
       return room < 50 ? [name, ...lines] : [name.padEnd(indent) + lines[0]!.slice(indent), ...lines.slice(1)];
     })
     .join("\n");
-}
-
-/** At spaces where there are any, else where it must be. */
-function wrapped(text: string, width: number): string[] {
-  const lines: string[] = [];
-  let rest = text;
-  while (rest.length > width) {
-    const space = rest.lastIndexOf(" ", width);
-    const at = space > width / 2 ? space : width;
-    lines.push(rest.slice(0, at));
-    rest = rest.slice(at).trimStart();
-  }
-  return [...lines, rest];
 }
 
 // /status
@@ -75,7 +58,7 @@ async function status(ctx: Ctx, since: number, refused: number): Promise<[string
   const failed = results.filter((result) => result.failed).length;
   const title = chat.id ? sessions.list().find(({ id }) => id === chat.id)?.title : undefined;
   const broken = about.plugins.filter(({ failure }) => failure);
-  const branch = await branchAt(root);
+  const branch = await branchAt(ctx);
   const own = settings.list().filter((one) => one.value !== undefined && !same(one.value, one.default ?? {})).length;
   return [
     ["session", chat.id ? `${chat.id}${title ? ` “${title}”` : ""}` : "not saved"],
@@ -118,10 +101,10 @@ async function windowOf(ctx: Ctx): Promise<string> {
   return `${window} tokens, ${used === undefined ? "nothing of it used yet" : `${percent(used, window)} used (${used})`}`;
 }
 
-/** A conversation at a terminal knows it; one answer and out has not asked for it. */
+/** A conversation at a terminal knows it already; a one-shot has to ask for it. */
 async function knownWindow({ chat, about }: Ctx): Promise<number | undefined> {
   if (chat.window) return chat.window;
-  const late = new Promise<undefined>((resolve) => setTimeout(resolve, PATIENCE, undefined).unref());
+  const late = new Promise<undefined>((resolve) => setTimeout(resolve, WINDOW_TIMEOUT, undefined).unref());
   const asked = about.models().catch(() => undefined);
   return (await Promise.race([asked, late]))?.models.find(({ id }) => id === chat.model)?.window;
 }
@@ -129,12 +112,8 @@ async function knownWindow({ chat, about }: Ctx): Promise<number | undefined> {
 const percent = (part: number, whole: number): string =>
   `${((100 * part) / whole).toFixed(part * 10 < whole ? 1 : 0)} %`;
 
-async function branchAt(root: string): Promise<string> {
-  const { execFile } = await import("node:child_process");
-  const args = ["-C", root, "symbolic-ref", "--quiet", "--short", "HEAD"];
-  return new Promise((resolve) =>
-    execFile("git", args, { timeout: PATIENCE }, (error, stdout) => resolve(error ? "" : stdout.trim())),
-  );
+async function branchAt({ git }: Ctx): Promise<string> {
+  return (await git.say(["symbolic-ref", "--quiet", "--short", "HEAD"]))?.trim() ?? "";
 }
 
 function minutes(ms: number): string {
@@ -158,27 +137,28 @@ function edits(changes: Changed[], refused: number): string {
 // /context
 
 type Part = { name: string; tokens: number };
-const BAR = 12;
+const BAR_COLUMNS = 12;
 
 async function contextOf(ctx: Ctx): Promise<string> {
   const { chat, about } = ctx;
   const layers = (await about.prompt()).flatMap(({ name, text, sent }) =>
     sent === "system" ? [{ name: `prompt: ${name}`, tokens: tokensOf(text) }] : [],
   );
-  const schemas = about.tools.map(({ owner, ...told }) => JSON.stringify(told)).join("");
+  const schemas = about.tools.map(({ owner, ...sent }) => JSON.stringify(sent)).join("");
   const tools = { name: `what ${plural(about.tools.length, "tool")} take`, tokens: tokensOf(schemas) };
   const parts = [...layers, ...(about.tools.length ? [tools] : []), ...groups(chat.messages)];
   const all = parts.reduce((sum, { tokens }) => sum + tokens, 0);
   const window = await knownWindow(ctx);
-  const least = window ? "" : " The provider does not tell how many its model takes; per cent are of all this.";
+  const noWindow = window ? "" : " The provider does not tell how many its model takes; per cent are of all this.";
   const real = chat.used === undefined ? "" : ` The last request and its answer took ${chat.used}.`;
-  const sum = `About ${all} tokens${window ? ` of ${window} (${percent(all, window)})` : ""}.${real}${least}`;
+  const sum = `About ${all} tokens${window ? ` of ${window} (${percent(all, window)})` : ""}.${real}${noWindow}`;
   const files = filesRead(chat.messages);
-  const read = files.length ? wrapped(`Files read: ${files.join(", ")}.`, roomOf()) : [];
-  return [...chart(parts, window ?? all, roomOf()), ...wrapped(sum, roomOf()), ...read].join("\n");
+  const columns = terminalColumns() - 1;
+  const read = files.length ? wrap(`Files read: ${files.join(", ")}.`, columns) : [];
+  return [...chart(parts, window ?? all, columns), ...wrap(sum, columns), ...read].join("\n");
 }
 
-/** Of those that are still among the messages, the last first. */
+/** The files whose text is still among the messages, the latest first. */
 export function filesRead(messages: readonly Message[]): string[] {
   const gone = new Set(messages.flatMap((one) => (one.role === "tool" && one.failed ? [one.id] : [])));
   const calls = messages.flatMap((one) => (one.role === "assistant" ? (one.calls ?? []) : []));
@@ -188,7 +168,7 @@ export function filesRead(messages: readonly Message[]): string[] {
   return [...new Set(paths.reverse())];
 }
 
-/** What was said, by who said it; an answer's tokens are its server's count, where it told. */
+/** What was said, by who said it; the tokens of an answer as its server counted them, if it did. */
 export function groups(messages: readonly Message[]): Part[] {
   const sums = new Map<string, { count: number; tokens: number }>();
   const add = (name: string, tokens: number) => {
@@ -216,13 +196,15 @@ export function chart(parts: Part[], whole: number, room: number): string[] {
   const most = Math.max(1, ...parts.map(({ tokens }) => tokens));
   const digits = String(most).length;
   const bars = room >= 60;
-  const width = Math.min(Math.max(...parts.map(({ name }) => name.length)), room - digits - 10 - (bars ? BAR + 2 : 0));
+  const widest = Math.max(...parts.map(({ name }) => width(name)));
+  const first = Math.min(widest, room - digits - 10 - (bars ? BAR_COLUMNS + 2 : 0));
   return parts
     .toSorted((a, b) => b.tokens - a.tokens)
     .map(({ name, tokens }) => {
-      const told = name.length > width ? `${name.slice(0, width - 1)}…` : name.padEnd(width);
-      const bar = bars ? `  ${"█".repeat(Math.ceil((BAR * tokens) / most))}` : "";
-      return `${told}  ${String(tokens).padStart(digits)}  ${percent(tokens, whole || 1).padStart(6)}${bar}`;
+      const shown = clip(name, first);
+      const label = shown + " ".repeat(Math.max(0, first - width(shown)));
+      const bar = bars ? `  ${"█".repeat(Math.ceil((BAR_COLUMNS * tokens) / most))}` : "";
+      return `${label}  ${String(tokens).padStart(digits)}  ${percent(tokens, whole || 1).padStart(6)}${bar}`;
     });
 }
 

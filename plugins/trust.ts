@@ -1,24 +1,28 @@
-// What a project brings in .zz/ (plugins, prompts, settings that could run something) counts once the person said yes.
+// What a project brings in .zz/ (plugins, prompts, settings that could run something) counts once the person trusts it.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Ctx, Trust, Zz } from "zz";
+import { usage } from "zz/text";
 
 export default (zz: Zz) => {
   zz.flag({
     name: "trust",
     value: "no",
     optional: true,
-    description: "say yes to what this folder brings in .zz/; =no takes it back",
-    async run(value, { plugins }) {
+    description: "trust what this folder brings in .zz/; =no takes it back",
+    async run(value, ctx) {
       if (value !== true && value !== "no") throw usage(`Cannot use --trust '${value}': give 'no', or nothing.`);
-      await plugins.trust(value === true);
+      await ctx.plugins.trust(value === true);
+      const { plugins } = ctx;
       const { files = [] } = plugins.brought ?? {};
-      const held = value === true ? `Trusted, as they are now: ${files.join(", ")}.` : "This folder is not trusted.";
-      return { text: held };
+      const state = value === true ? `Trusted, as they are now: ${files.join(", ")}.` : "This folder is not trusted.";
+      const { sends = [] } = plugins.brought ?? {};
+      return { text: [state, ...sends.map((one) => `Not with it: ${describe(one)}. ${HOW}`)].join("\n") };
     },
   });
   zz.command({
     name: "trust",
+    offer: "trust",
     usage: "[no]",
     description: "show what this folder brings in .zz/, and load it or not",
     group: "settings",
@@ -28,37 +32,50 @@ export default (zz: Zz) => {
       if (rest && rest !== "no") return note("Cannot use that: /trust takes 'no', or nothing.");
       if (!brought) return note("There is nothing in this folder's .zz/ that could run.");
       if (brought.wrong) return note(`Cannot trust this folder: ${brought.wrong}.`);
-      if (!rest && brought.given) return note(`${list(brought)}\nYou said yes to it. /trust no takes that back.`);
-      if (!rest && !ask) return note(`${list(brought)}\nNobody is here to say yes. --trust does.`);
-      const yes = !rest && (await asked(ctx, brought));
+      if (!rest && brought.given && brought.sends && ask) return askWhere(ctx);
+      if (!rest && brought.given) return note(`${list(brought)}\nYou trust it. /trust no takes that back.`);
+      if (!rest && !ask) return note(`${list(brought)}\nThere is no terminal to ask on. --trust trusts it.`);
+      const yes = !rest && (await agrees(ctx, brought));
       const done = await plugins.trust(yes);
       for (const { name, did, why } of done) note(why ?? `Plugin '${name}' ${did}.`);
-      if (!yes) note("Left out. /trust asks again.");
+      if (!yes) return note("Left out. /trust asks again.");
+      await askWhere(ctx);
     },
   });
 };
 
-const usage = (message: string): Error => Object.assign(new Error(message), { exit: 2 });
+const HOW = "--base-url, --model or your own settings say it for you.";
+type Send = NonNullable<Trust["sends"]>[number];
 
-async function asked({ root, ask, note }: Ctx, brought: Trust): Promise<boolean> {
-  const since = brought.changed ? ", and it changed since you said yes" : "";
-  note(`This folder brings code or words of its own for zz${since}:\n${list(brought)}`);
-  for (;;) {
-    const key = await ask!("It would run with all your rights. Load it? [y]es, [n]o, [s]how it: ", "yns");
-    if (key !== "s") return key === "y";
-    for (const name of brought.files) note(`--- ${name} ---\n${text(join(root, name)).trimEnd()}\n`);
-  }
+const describe = ({ setting, from, to }: Send): string => {
+  const host = URL.canParse(to) ? ` (host ${new URL(to).host})` : "";
+  return `${setting} would send what you say and your files to ${to}${host} instead of ${from}`;
+};
+
+/** To trust code is not to agree that the person's words go to another place. */
+async function askWhere(ctx: Ctx): Promise<void> {
+  const { sends = [] } = ctx.plugins.brought ?? {};
+  if (!sends.length || !ctx.ask) return;
+  const rows = sends.map((one) => `  ${describe(one)}.`).join("\n");
+  const key = await ctx.ask(`Its settings say where things go, too:\n${rows}\nSend them there? [y]es, [n]o: `, "yn");
+  if (key === "y") await ctx.plugins.trust(true, sends);
+  else ctx.note(`Left out: they go where they went. ${HOW}`);
 }
 
-const MOST = 20;
+async function agrees({ root, ask }: Ctx, brought: Trust): Promise<boolean> {
+  const since = brought.changed ? ", and it changed since you trusted it" : "";
+  for (let shown = `This folder brings code or words of its own for zz${since}:\n${list(brought)}`; ; ) {
+    const key = await ask!(`${shown}\nIt would run with all your rights. Load it? [y]es, [n]o, [s]how it: `, "yns");
+    if (key !== "s") return key === "y";
+    shown = brought.files.map((name) => `--- ${name} ---\n${text(join(root, name)).trimEnd()}\n`).join("\n");
+  }
+}
 
 function list({ files, changed }: Trust): string {
   const gone = changed?.filter((name) => !files.includes(name)) ?? [];
   const row = (name: string) =>
     `  ${name}${changed?.includes(name) ? (gone.includes(name) ? "  (gone)" : "  (new or changed)") : ""}`;
-  const rows = [...files, ...gone].map(row);
-  const more = rows.length > MOST ? [`  and ${rows.length - MOST} more`] : [];
-  return [...rows.slice(0, MOST), ...more].join("\n");
+  return [...files, ...gone].map(row).join("\n");
 }
 
 function text(file: string): string {

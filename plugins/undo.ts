@@ -7,21 +7,21 @@ export default (zz: Zz) => {
     ["undo", "[N | turn | FILE]", "take back the last change to files, or more of them"],
     ["redo", "[N]", "make again what was undone"],
   ] as const) {
-    const travel = (what: string, { files }: Ctx) => files[name](what || "1");
+    const undoOrRedo = (what: string, { files }: Ctx) => files[name](what || "1");
     zz.command({
       name,
       usage,
       description: does,
       group,
       ...(name === "undo" && { complete: (typed, ctx) => undoable(ctx).filter((one) => one.name.includes(typed)) }),
-      run: async (rest, ctx) => ctx.note((await travel(rest, ctx)).text),
+      run: async (rest, ctx) => ctx.note((await undoOrRedo(rest, ctx)).text),
     });
     zz.flag({
       name,
       value: "N",
       optional: true,
       description: `${does}: ${usage}, of this folder's last session`,
-      run: (value, ctx) => travel(value === true ? "1" : String(value), ctx),
+      run: (value, ctx) => undoOrRedo(value === true ? "1" : String(value), ctx),
     });
   }
   zz.command({
@@ -33,7 +33,7 @@ export default (zz: Zz) => {
   zz.flag({ name: "changes", description: "what this folder's last session changed", run: (_, ctx) => list(ctx) });
 };
 
-/** Of each file its last change. */
+/** The last change of each file, the latest first. */
 function undoable({ files }: Ctx): Choice[] {
   const open = files.changes().filter(({ undone }) => !undone);
   const last = new Map(open.map(({ path, did, turn }) => [path, `${did} in turn ${turn}`]));

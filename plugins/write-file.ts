@@ -1,6 +1,7 @@
-// write_file: a file's whole content, new or in place of the old.
+// write_file: writes the whole content of a new file, or of one that is there.
 import fs from "node:fs";
 import type { Zz } from "zz";
+import { plural } from "zz/text";
 
 export default (zz: Zz) =>
   zz.tool({
@@ -22,16 +23,16 @@ export default (zz: Zz) =>
         throw new Error(
           `Cannot write '${path}': it is already there and was not read in this conversation. Read it first.`,
         );
-      if (there && plain(there.text) === plain(content))
+      if (there && normalized(there.text) === normalized(content))
         return { text: `Already so: '${path}' holds that. Nothing was changed.`, data };
       await files.write(path, content);
-      const lines = plain(content).split("\n").length;
-      return { text: `${there ? "Wrote" : "Created"} ${path} (${lines} ${lines === 1 ? "line" : "lines"}).`, data };
+      const lines = normalized(content).split("\n").length;
+      return { text: `${there ? "Wrote" : "Created"} ${path} (${plural(lines, "line")}).`, data };
     },
   });
 
-/** Without what the file keeps as it has it: BOM, line ends, last newline. */
-const plain = (text: string): string =>
+/** Without what a write leaves as the file has it: BOM, line ends, final newline. */
+const normalized = (text: string): string =>
   text
     .replace(/^\uFEFF/, "")
     .replaceAll("\r\n", "\n")

@@ -1,50 +1,62 @@
 // Scripts and programs that ask through zz: one handle, on the same turn loop and behind the same gate.
-import {
-  type Answer,
-  attachment,
-  type Core,
-  check,
-  chooseModel,
-  context,
-  exitCode,
-  fault,
-  type How,
-  IDENTIFIER,
-  type LiveChat,
-  NO_MODEL,
-  NO_ONE,
-  newId,
-  openChat,
-  runCall,
-  runTurn,
-  type Schema,
-  type Script,
-  start,
-  type Talk,
-  toJsonSchema,
-  toolGuide,
-  tryTo,
-  unknown,
-  usage,
-} from "../zz.ts";
+import { openChat } from "../kernel/chat.ts";
+import { attachment, exitCode, start } from "../kernel/cli.ts";
+import { context } from "../kernel/context.ts";
+import type { Answer, Image, Infer, Message, Result, Schema, Tool } from "../kernel/contract.ts";
+import { type Core, IDENTIFIER, type LiveChat, NO_ONE, newId } from "../kernel/core.ts";
+import { fault, usage } from "../kernel/faults.ts";
+import { chooseModel, NO_MODEL } from "../kernel/models.ts";
+import type { RunTurn } from "../kernel/obey.ts";
+import { toolGuide } from "../kernel/prompt.ts";
+import { check, toJsonSchema } from "../kernel/schema.ts";
+import { tryTo, unknown } from "../kernel/text.ts";
+import { runCall } from "../kernel/tools.ts";
+
+/**
+ * What scripts and programs have: `import { zz } from "zz"`. `zz --run` gives it the settings and permissions of its
+ * flags; a program of your own gets what an empty command line would, and nobody is asked.
+ */
+export interface Script {
+  readonly args: readonly string[]; // what stood after the script
+  stdin(): Promise<string>; // all of it; empty at a terminal
+  ask<const S extends Schema>(text: string, how: How<S> & { schema: S }): Promise<Infer<S>>; // one turn by itself
+  ask(text: string, how?: How): Promise<string>;
+  chat(how?: How): Promise<Talk>; // several turns
+  call(tool: string, args?: object): Promise<Result>; // through the same gate as a model's calls
+}
+export interface Talk {
+  readonly id: string | null;
+  readonly model: string;
+  readonly messages: readonly Message[];
+  ask: Script["ask"];
+}
+export interface How<S extends Schema = Schema> {
+  schema?: S; // the answer is data that fits it
+  model?: string;
+  system?: string;
+  tools?: (string | Tool)[] | false; // only these, by name or made here; none
+  files?: string[]; // attached
+  images?: Image[];
+  signal?: AbortSignal;
+}
 
 const SIGNALS: Record<number, string> = { 129: "SIGHUP", 130: "SIGINT", 143: "SIGTERM" };
 const TRIES = 3; // for an answer that must fit a schema
 
 /** `end` closes what is open and gives the exit code; `stop` ends whatever is under way. */
-export interface OpenScript extends Script {
+interface OpenScript extends Script {
   end(): number;
   stop(exit: number): void;
 }
 
-export function openScript(core: Core, args: string[]): OpenScript {
+export function openScript(core: Core, args: string[], runTurn: RunTurn): OpenScript {
   const chats = new Set<LiveChat>();
   let code = 0;
   let busy = 0; // turns and calls under way
   let read: Promise<string> | undefined;
   return {
     args,
-    stdin: () => (read ??= process.stdin.isTTY ? Promise.resolve("") : textOf(process.stdin)),
+    stdin: () => (read ??= core.io.stdin.isTTY ? Promise.resolve("") : textOf(core.io.stdin)),
     async ask(text: string, how: How = {}) {
       const { talk, close } = await open(how);
       return talk.ask(text, how).finally(close);
@@ -92,7 +104,7 @@ export function openScript(core: Core, args: string[]): OpenScript {
     const own = coreFor(core, how);
     const model = await chooseModel(own);
     if (!model) throw usage(NO_MODEL);
-    own.named = model.split("/")[0]!;
+    own.namedProvider = model.split("/")[0]!;
     const chat = kept(openChat(own, model));
     await start(own, chat, false);
     let last: Promise<unknown> = Promise.resolve(); // one turn after the other
@@ -117,7 +129,7 @@ export function openScript(core: Core, args: string[]): OpenScript {
     const { schema, files = [], images = [], signal } = how;
     if (typeof text !== "string") throw usage("Cannot ask: what is asked must be a text.");
     signal?.throwIfAborted();
-    for (const { text = [], image = [] } of await Promise.all(files.map(attachment)))
+    for (const { text = [], image = [] } of await Promise.all(files.map((name) => attachment(name, core.io.cwd()))))
       for (const one of [text, image].flat()) chat.attach(one);
     images.forEach(chat.attach);
     const abort = () => chat.stop.abort(signal!.reason);
@@ -188,7 +200,7 @@ function coreFor(core: Core, { model, system, tools }: How): Core {
   return Object.defineProperty(own, "asking", shared); // one question at a time, whoever asks
 }
 
-async function textOf(stream: NodeJS.ReadStream): Promise<string> {
+async function textOf(stream: NodeJS.ReadableStream): Promise<string> {
   let text = "";
   for await (const piece of stream.setEncoding("utf8")) text += piece;
   return text;

@@ -4,42 +4,32 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { openChat } from "../kernel/chat.ts";
+import { context } from "../kernel/context.ts";
 import {
   type About,
   type Answer,
   type Ask,
   type Awaitable,
-  around,
   type Chat,
   type ChatRequest,
-  type Core,
   type Ctx,
-  context,
-  createZz,
   type Delta,
   EVENTS,
   type Events,
-  emit,
   type Finish,
-  fault,
-  HOOK_LIMIT,
-  keepStates,
-  keyOf,
-  type LiveChat,
-  type Options,
-  openChat,
-  openSession,
   type Plugin,
   type Provider,
-  parseCommand,
   type Reloaded,
   type Result,
-  runTurn,
   type Usage,
-  unknown,
-  unloadPlugin,
-  usage,
-} from "../zz.ts";
+} from "../kernel/contract.ts";
+import { type Core, emit, HOOK_LIMIT, type LiveChat, type Options } from "../kernel/core.ts";
+import { fault } from "../kernel/faults.ts";
+import { closeInstance } from "../kernel/handle.ts";
+import { obey } from "../kernel/obey.ts";
+import { openSession } from "../kernel/sessions.ts";
+import { createZz, runTurn } from "../zz.ts";
 
 /** What is tested, and what it meets. */
 export interface Setup extends Pick<Options, "settings" | "allow" | "deny" | "tools" | "rounds" | "system" | "debug"> {
@@ -170,10 +160,10 @@ export async function harness(setup: Setup = {}, test?: { after(done: () => Prom
     core.providers.set("script", { owner: "test", value: provider });
     for (const event of RECORDED) {
       const see = (fact: object) => void events.push({ type: event, ...fact } as Happened);
-      core.seers.push({ owner: "", value: { event, see, limit: HOOK_LIMIT } });
+      core.observers.push({ owner: "", value: { event, see, limit: HOOK_LIMIT } });
     }
     const told = ({ text }: Events["noted"]) => void notes.push(text);
-    core.seers.push({ owner: "", value: { event: "noted", see: told, limit: HOOK_LIMIT } });
+    core.observers.push({ owner: "", value: { event: "noted", see: told, limit: HOOK_LIMIT } });
     if (answer !== "nobody") core.ask = person(answer);
     chat = openChat(core, MODEL, session ? openSession(home, session, (text) => notes.push(text)) : undefined);
     await emit(core, "started", { session: chat.id, model: MODEL, root, live, stays: live });
@@ -184,13 +174,13 @@ export async function harness(setup: Setup = {}, test?: { after(done: () => Prom
       questions.push(question);
       await emit(core, "asked", { question });
       const said = typeof answer === "function" ? await answer(question, keys) : keys === undefined ? "" : answer;
-      return keys === undefined ? said : keyOf(said.slice(0, 1), keys);
+      return keys === undefined ? said : keys.includes(said.slice(0, 1)) ? said.slice(0, 1) : "";
     };
   }
 
   async function ask(line: string): Promise<Said> {
     const [from, told] = [events.length, notes.length];
-    const done = obey(line);
+    const done = obeyLine(line);
     underWay = done.catch(() => {});
     const answer = await done;
     const since = events.slice(from);
@@ -202,26 +192,12 @@ export async function harness(setup: Setup = {}, test?: { after(done: () => Prom
   }
 
   /** What zz does with a line that somebody typed. */
-  async function obey(typed: string): Promise<Answer> {
-    const ctx = context(core, chat);
-    const line = await around({ core, chat, ctx }, "line", typed);
-    const { name, rest } = parseCommand(line);
-    const command = core.commands.get(name)?.value;
-    if (name && !command) throw usage(`Cannot obey '/${name}': ${unknown("command", name, core.commands.keys())}`);
-    if (command) await obeyed(() => command.run(rest, ctx));
-    else chat.send(line.replace(/^\/\//, "/"));
-    const { next } = chat; // a command may send something
-    delete chat.next;
-    return next === undefined ? { ...NOTHING, session: chat.id } : runTurn(core, chat, next);
-  }
-
-  async function obeyed(run: () => Awaitable<void>): Promise<void> {
-    try {
-      await run();
-    } finally {
-      keepStates(core, chat);
+  async function obeyLine(typed: string): Promise<Answer> {
+    const place = { core, chat, ctx: context(core, chat) };
+    const answered = obey(place, typed, (text) => runTurn(core, chat, text)).finally(() => {
       if (chat.stop.signal.aborted) chat.stop = new AbortController(); // the command was stopped, not a turn
-    }
+    });
+    return (await answered) ?? { ...NOTHING, session: chat.id };
   }
 
   async function command(line: string): Promise<string[]> {
@@ -252,10 +228,7 @@ export async function harness(setup: Setup = {}, test?: { after(done: () => Prom
     chat?.stop.abort();
     await underWay;
     chat?.session?.close();
-    const failures: string[] = [];
-    for (const plugin of core?.plugins.splice(0).reverse() ?? []) failures.push(...(await unloadPlugin(plugin)));
-    await core?.dog?.end();
-    return failures;
+    return core ? closeInstance(core) : [];
   }
 }
 

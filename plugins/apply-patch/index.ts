@@ -1,12 +1,13 @@
 // apply_patch: many edits in many files by one patch, all of them or none.
 import { existsSync } from "node:fs";
 import type { Ctx, Zz } from "zz";
+import { plural } from "zz/text";
 import { applyChange } from "./apply.ts";
 import { type FileChange, parsePatch } from "./parse.ts";
 
 type Did = { path: string; did: "created" | "edited" | "deleted" | "moved" | "unchanged"; to?: string; hunks: number };
 
-const MOST = 20; // files of an answer
+const MAX_FILES_LISTED = 20;
 
 export default (zz: Zz) =>
   zz.tool({
@@ -20,15 +21,15 @@ export default (zz: Zz) =>
     params: { patch: "string the whole patch" },
     needs: ({ patch }) => ({ read: pathsRead(patch) }),
     async run({ patch }, { files }) {
-      const there = new Map<string, boolean>(); // what this patch made and removed
+      const there = new Map<string, boolean>(); // by path, whether this patch left a file there
       const changes = parsePatch(patch);
       const did: Did[] = [];
-      for (const change of changes) did.push(await make(change, files, there));
-      return { text: told(did, changes), data: { files: did } };
+      for (const change of changes) did.push(await applyToFile(change, files, there));
+      return { text: resultText(did, changes), data: { files: did } };
     },
   });
 
-/** A patch that cannot be read needs nothing: run() says what is wrong with it. */
+/** An unreadable patch needs nothing here: run() says what is wrong with it. */
 function pathsRead(patch: string): string[] {
   try {
     return [...new Set(parsePatch(patch).flatMap(({ kind, path }) => (kind === "add" ? [] : [path])))];
@@ -37,7 +38,7 @@ function pathsRead(patch: string): string[] {
   }
 }
 
-async function make(change: FileChange, files: Ctx["files"], there: Map<string, boolean>): Promise<Did> {
+async function applyToFile(change: FileChange, files: Ctx["files"], there: Map<string, boolean>): Promise<Did> {
   const { kind, path, to, hunks } = change;
   const exists = (name: string) => there.get(files.path(name)) ?? existsSync(files.path(name));
   const set = (name: string, is: boolean) => there.set(files.path(name), is);
@@ -58,7 +59,7 @@ async function make(change: FileChange, files: Ctx["files"], there: Map<string, 
   return { path, did: kept ? "unchanged" : what, ...(to && { to }), hunks: before === after ? 0 : hunks.length };
 }
 
-/** A path that is wrong is often right but for its folder. */
+/** Suggests files of the same name, since wrong paths are often wrong only in their folder. */
 async function refuseMissing({ kind, path, hunks }: FileChange, files: Ctx["files"]): Promise<void> {
   if (hunks.length && hunks.every(({ fresh }) => fresh)) return;
   const base = `/${path.split("/").at(-1)}`;
@@ -79,7 +80,7 @@ async function textOf(path: string, files: Ctx["files"]): Promise<string> {
   }
 }
 
-function told(did: Did[], changes: FileChange[]): string {
+function resultText(did: Did[], changes: FileChange[]): string {
   const made = did.filter((one) => one.did !== "unchanged");
   const kept = did.filter((one) => one.did === "unchanged").map(({ path }) => path);
   const modes = changes.flatMap(({ path, to, mode }) => (mode ? [`${to ?? path} (${mode})`] : []));
@@ -93,9 +94,12 @@ function told(did: Did[], changes: FileChange[]): string {
 }
 
 function phrase({ path, did, to, hunks }: Did): string {
-  const count = hunks && (did === "edited" || did === "moved") ? ` (${hunks} ${hunks === 1 ? "hunk" : "hunks"})` : "";
+  const count = hunks && (did === "edited" || did === "moved") ? ` (${plural(hunks, "hunk")})` : "";
   return `${did} ${path}${to ? ` to ${to}` : ""}${count}`;
 }
 
 const listed = (names: string[]): string =>
-  [...names.slice(0, MOST), ...(names.length > MOST ? [`and ${names.length - MOST} more`] : [])].join(", ");
+  [
+    ...names.slice(0, MAX_FILES_LISTED),
+    ...(names.length > MAX_FILES_LISTED ? [`and ${names.length - MAX_FILES_LISTED} more`] : []),
+  ].join(", ");

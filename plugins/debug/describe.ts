@@ -1,14 +1,13 @@
-// Requests, messages and calls as a log tells of them.
+// Requests, messages and calls as the log shows them.
 import fs from "node:fs";
 import path from "node:path";
 import type { Call, ChatRequest, Ctx, Message, Part } from "zz";
-
-const CHARS_A_TOKEN = 4; // about
+import { tokensOf } from "zz/text";
 
 export type Size = { chars: number; tokens: number };
-export const sizeOf = (text: string): Size => ({ chars: text.length, tokens: Math.ceil(text.length / CHARS_A_TOKEN) });
+export const sizeOf = (text: string): Size => ({ chars: text.length, tokens: tokensOf(text) });
 
-/** The prompt, and which layers it is made of: as the session keeps it. What is in no layer is named as well. */
+/** The prompt and the layers it is made of, as the session keeps them. Text that is in no layer is listed as well. */
 export function describePrompt({ system, task }: ChatRequest, { chat }: Ctx): Record<string, unknown> {
   const kept = chat.tree().branch.findLast(({ type }) => type === "prompt")?.layers as Part[] | undefined;
   const layers: (Size & { name: string; slot: string; owner: string })[] = [];
@@ -16,16 +15,16 @@ export function describePrompt({ system, task }: ChatRequest, { chat }: Ctx): Re
   for (const { name, slot, owner, text } of kept ?? []) {
     const from = system.indexOf(text, at);
     if (from < 0) continue;
-    between(at, from);
+    addText(at, from);
     layers.push({ name, slot, owner, ...sizeOf(text) });
     at = from + text.length;
   }
-  between(at, system.length);
-  const told = task === "chat" ? chat.messages.flatMap((message) => Object.entries(newsOf(message))) : [];
-  const news = told.map(([name, text]) => ({ name, ...sizeOf(text) }));
+  addText(at, system.length);
+  const updates = task === "chat" ? chat.messages.flatMap((message) => Object.entries(newsOf(message))) : [];
+  const news = updates.map(([name, text]) => ({ name, ...sizeOf(text) }));
   return { ...sizeOf(system), layers, ...(news.length && { news }), text: system };
 
-  function between(from: number, to: number): void {
+  function addText(from: number, to: number): void {
     const other = system.slice(from, to).trim();
     if (other) layers.push({ name: "(in no layer)", slot: "", owner: "", ...sizeOf(other) });
   }
@@ -54,7 +53,7 @@ export const describeCall = ({ name, id, args, broken }: Call): Record<string, u
   args,
 });
 
-/** zz's own, from the package that this file is a part of. */
+/** The version of zz, from the package that this file belongs to. */
 export function version(): string {
   for (const up of ["..", "../.."])
     try {

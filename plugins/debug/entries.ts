@@ -1,5 +1,6 @@
-// An entry as a line of JSON, or as text to read. In text, what was said stands indented: an entry begins at the left,
-// and nothing that a model or a file says can look like one.
+// An entry as a line of JSON, or as text to read. In text, everything that was said is indented: entries begin at the left
+// margin, so that nothing a model or a file says can look like one.
+import { plural } from "zz/text";
 
 export type Entry = { at: string; turn: number; step: number; type: string; pid: number } & Record<string, unknown>;
 
@@ -10,7 +11,7 @@ export function toText(entry: Entry): string {
   return `${visible(lines.join("\n"))}\n`;
 }
 
-/** A terminal that shows the log obeys nothing in it. */
+/** Makes control characters visible, so that a terminal that shows the log does not obey them. */
 const visible = (text: string): string =>
   text
     .replace(/\r\n/g, "\n")
@@ -19,7 +20,7 @@ const visible = (text: string): string =>
     );
 
 const MARKS: Record<string, string> = { "TOOL-CALL": "►", "TOOL-RESULT": "◄", "TOOL-ERROR": "◄" };
-/** What stands below the line of its event. */
+/** The fields shown below the line of an event. */
 const BODIES: Record<string, string> = {
   text: "TEXT",
   args: "INPUT ARGUMENTS",
@@ -43,7 +44,7 @@ const SECTIONS: Record<string, (entry: any) => string[]> = {
     indented(text),
   ],
   HISTORY: ({ messages, ...entry }) => [
-    heading("3 HISTORY", entry, count(messages.length, "message")),
+    heading("3 HISTORY", entry, plural(messages.length, "message")),
     ...messages.flatMap(messageOf),
   ],
   TOOLS: ({ tools, ...entry }) => [
@@ -127,6 +128,4 @@ function indented(value: unknown): string {
 }
 
 const inWords = ({ chars, tokens }: { chars: number; tokens: number }): string =>
-  `${count(chars, "character")}, about ${count(tokens, "token")}`;
-
-const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? "" : "s"}`;
+  `${plural(chars, "character")}, about ${plural(tokens, "token")}`;

@@ -1,9 +1,11 @@
-// The log's file: made for the person alone, only ever appended to, looked at anew with every entry.
+// The log's file: readable by the person alone, only ever appended to, and checked again with every entry.
 import fs from "node:fs";
+import { codeOf } from "zz/text";
 
-const { O_APPEND, O_CREAT, O_WRONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants; // a FIFO holds nobody up
+const { O_APPEND, O_CREAT, O_WRONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants; // so that opening a FIFO does not block
 
-const WHY: Record<string, string> = {
+/** As errnoSentence() of zz/text, but every next step is about where the log may be. */
+const REASONS: Record<string, string> = {
   ENOENT: "no such folder. Name a file in a folder that is there.",
   ENOTDIR: "a part of the path is not a folder. Name a file in a folder that is there.",
   EISDIR: "it is a folder. Name a file.",
@@ -17,7 +19,7 @@ const WHY: Record<string, string> = {
   EDQUOT: "the disk quota is used up. Make room, or name a file elsewhere.",
 };
 
-/** What is appended is on its way to the disk when this returns: of a killed zz everything but an entry under way is there. */
+/** The text is handed to the system before this returns, so that a killed zz loses at most the entry it was writing. */
 export function append(file: string, text: string, folder?: string): void {
   const fd = open(file, folder);
   try {
@@ -42,8 +44,7 @@ function open(file: string, folder: string | undefined): number {
 }
 
 export function sentenceFor(file: string, error: unknown): string {
-  return `Cannot write the debug log '${file}': ${WHY[codeOf(error)] ?? `${(error as Error).message}.`}`;
+  return `Cannot write the debug log '${file}': ${REASONS[codeOf(error)] ?? `${(error as Error).message}.`}`;
 }
 
-const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? "";
 const coded = (code: string): Error => Object.assign(new Error(code), { code });

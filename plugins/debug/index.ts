@@ -1,36 +1,45 @@
-// --debug[=FILE], ZZ_DEBUG and /debug: a log of what went to the model and of what came of it, whole and without secrets.
-// While it is off there is a flag and a command, and nobody watches anything.
+// --debug[=FILE], ZZ_DEBUG and /debug: a complete log, without secrets, of what was sent to the model and what came of it.
+// While it is off, nothing is observed.
 import path from "node:path";
 import type { Ctx, Zz } from "zz";
+import { usage } from "zz/text";
+import { type Entry, toJson, toText } from "./entries.ts";
 import { append, sentenceFor } from "./file.ts";
-import { type Entry, toJson, toText } from "./form.ts";
 import { redactor } from "./redact.ts";
-import { type Log, watch } from "./watch.ts";
+import { startWatching } from "./watch.ts";
 
 const ON = /^(1|on|true|yes)$/i;
 const OFF = /^(0|off|false|no)?$/i;
 const NAME = "debug.log";
 const NAMELESS = `Cannot write the debug log: --debug= has no name. Name a file, or say --debug for the home's ${NAME}.`;
 
+interface State {
+  zz: Zz;
+  on: boolean;
+  named: string; // the file that was named; empty for the home's
+  restart: (() => void) | undefined; // set once something is watched
+  place: { file: string; home: string; ctx: Ctx } | undefined; // known with the first ctx
+  waiting: Entry[]; // until then
+  redact(value: unknown): unknown;
+}
+
 export default (zz: Zz) => {
-  let on = false;
-  let named = ""; // the file that was named; empty: the home's
-  let restart: (() => void) | undefined; // there once something is watched
-  let place: { file: string; home: string; ctx: Ctx } | undefined; // known once somebody brings a ctx
-  const waiting: Entry[] = []; // until then
-  const hide = redactor();
-
-  const log: Log = { on: () => on, meet, learn: (endpoint) => hide.learn(place?.home, endpoint), put };
-
-  if (process.env.ZZ_DEBUG) set(process.env.ZZ_DEBUG);
+  const state: State = {
+    ...{ zz, on: false, named: "", restart: undefined, place: undefined, waiting: [] },
+    redact: redactor(zz),
+  };
+  const asked = zz.io.variable("ZZ_DEBUG");
+  if (asked) switchTo(state, asked);
   zz.flag({
     name: "debug",
+    traces: true,
+    variable: "ZZ_DEBUG",
     value: "FILE",
     optional: true,
     description: `log what is sent and what comes of it (in the home's ${NAME}), and show where errors come from`,
     set(value) {
-      if (value === "") throw Object.assign(new Error(NAMELESS), { exit: 2 });
-      set(value === true ? named || "1" : String(value));
+      if (value === "") throw usage(NAMELESS);
+      switchTo(state, value === true ? state.named || "1" : String(value));
     },
   });
   zz.command({
@@ -39,62 +48,66 @@ export default (zz: Zz) => {
     description: "a log of what is sent to the model and of what comes of it",
     group: "settings",
     complete: (typed) => ["on", "off"].filter((word) => word.startsWith(typed)),
-    run: (rest, ctx) => ctx.note(obey(rest, ctx)),
+    run: (rest, ctx) => ctx.note(runCommand(state, rest, ctx)),
   });
-
-  function set(given: string): void {
-    on = !OFF.test(given);
-    named = on && !ON.test(given) ? path.resolve(given) : "";
-    if (on) begin();
-  }
-
-  function begin(): void {
-    restart ??= watch(zz, log);
-    restart();
-  }
-
-  function obey(rest: string, ctx: Ctx): string {
-    const { file } = meet(ctx);
-    if (rest && rest !== "on" && rest !== "off") return `Cannot obey '/debug ${rest}': say /debug on or /debug off.`;
-    if (!rest) return on ? `The debug log is on: ${file}` : `The debug log is off; /debug on writes to ${file}`;
-    if (rest === "off") {
-      on = false;
-      return `The debug log is off. What was written stays in ${file}`;
-    }
-    try {
-      append(file, "", folder());
-    } catch (error) {
-      return sentenceFor(file, error);
-    }
-    on = true;
-    begin();
-    return `The debug log is on: ${file}`;
-  }
-
-  /** Whoever takes part in the conversation says where the home is. */
-  function meet(ctx: Ctx): { file: string } {
-    const { home } = place ?? ctx.about;
-    place = { file: named || path.join(home, NAME), home, ctx };
-    for (const entry of waiting.splice(0)) put(entry);
-    return place;
-  }
-
-  /** The home may not be there yet; a folder that the person names is. */
-  function folder(): string | undefined {
-    return named ? undefined : place?.home;
-  }
-
-  /** One that cannot be written is the last one: the run goes on without. */
-  function put(entry: Entry): void {
-    if (!on) return;
-    if (!place) return void waiting.push(entry);
-    const { file, home, ctx } = place;
-    try {
-      const shown = hide.from(entry, home) as Entry;
-      append(file, file.endsWith(".jsonl") ? toJson(shown) : toText(shown), folder());
-    } catch (error) {
-      on = false;
-      ctx.note(`${sentenceFor(file, error)} The run goes on without a log.`);
-    }
-  }
 };
+
+/** As --debug and ZZ_DEBUG say it: on, off, or a file. */
+function switchTo(state: State, given: string): void {
+  state.on = !OFF.test(given);
+  state.named = state.on && !ON.test(given) ? path.resolve(state.zz.io.cwd(), given) : "";
+  if (state.on) begin(state);
+}
+
+function begin(state: State): void {
+  state.restart ??= startWatching(state.zz, {
+    on: () => state.on,
+    meet: (ctx) => void placeFor(state, ctx),
+    put: (entry) => write(state, entry),
+  });
+  state.restart();
+}
+
+function runCommand(state: State, rest: string, ctx: Ctx): string {
+  const { file } = placeFor(state, ctx);
+  if (rest && rest !== "on" && rest !== "off") return `Cannot obey '/debug ${rest}': say /debug on or /debug off.`;
+  if (!rest) return state.on ? `The debug log is on: ${file}` : `The debug log is off; /debug on writes to ${file}`;
+  if (rest === "off") {
+    state.on = false;
+    return `The debug log is off. What was written stays in ${file}`;
+  }
+  try {
+    append(file, "", folderToMake(state));
+  } catch (error) {
+    return sentenceFor(file, error);
+  }
+  state.on = true;
+  begin(state);
+  return `The debug log is on: ${file}`;
+}
+
+/** Where the log goes. The first ctx tells where the home is, and what waited for that is written. */
+function placeFor(state: State, ctx: Ctx): { file: string } {
+  const { home } = state.place ?? ctx.about;
+  const place = { file: state.named || path.join(home, NAME), home, ctx };
+  state.place = place;
+  for (const entry of state.waiting.splice(0)) write(state, entry);
+  return place;
+}
+
+/** The home may not exist yet. The folder of a file that the person named has to exist. */
+const folderToMake = ({ named, place }: State): string | undefined => (named ? undefined : place?.home);
+
+/** When an entry cannot be written, the log is switched off and the run goes on. */
+function write(state: State, entry: Entry): void {
+  if (!state.on) return;
+  if (!state.place) return void state.waiting.push(entry);
+  const { file, ctx } = state.place;
+  try {
+    const shown = state.redact(entry) as Entry;
+    append(file, file.endsWith(".jsonl") ? toJson(shown) : toText(shown), folderToMake(state));
+  } catch (error) {
+    state.on = false;
+    ctx.note(`${sentenceFor(file, error)} The run goes on without a log.`);
+  }
+}

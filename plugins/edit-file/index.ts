@@ -3,8 +3,8 @@ import { isUtf8 } from "node:buffer";
 import type { StandardSchema, Zz } from "zz";
 import type { Edit, How, Place } from "./cascade.ts";
 
-const MOST = 20; // lines shown of what was matched less than exactly
-const LISTED = 8; // places
+const MAX_LINES_SHOWN = 20; // of a match that was not exact
+const MAX_PLACES_LISTED = 8;
 const SPELLINGS: Record<string, string[]> = {
   old_string: ["oldString", "old_str", "old_text", "oldText", "old", "search", "find", "target"],
   new_string: ["newString", "new_str", "new_text", "newText", "new", "replace", "replacement"],
@@ -12,7 +12,7 @@ const SPELLINGS: Record<string, string[]> = {
 };
 
 type Args = { path: string; edits: Edit[] };
-/** A schema of its own: one edit or many, under the names that models use for them, come out as a list. */
+/** Validates by hand, since models give one edit or many, under many names: all of them become one list of edits. */
 const PARAMS = {
   "~standard": {
     validate: (given: unknown) => argumentsOf(given as Record<string, unknown>),
@@ -63,7 +63,7 @@ export default (zz: Zz) =>
         throw cannot((error as Error).message);
       }
       if (done.text !== text) await files.write(path, Buffer.from(done.text));
-      return { text: told(path, done, HOW), data: { path, places: done.places } };
+      return { text: resultText(path, done, HOW), data: { path, places: done.places } };
     },
   });
 
@@ -77,7 +77,7 @@ function argumentsOf(given: Record<string, unknown>): { value: Args } | { issues
   const listed = listOf(given?.edits);
   if (!listed) wrong(["edits"], "must be a list of { old_string, new_string }");
   const edits = (listed ?? []).flatMap((edit, i) => editOf(edit, ["edits", i], wrong));
-  const own = spelled(given ?? {});
+  const own = withSchemaNames(given ?? {});
   const isFiller = edits.length > 0 && !own.old_string; // some models fill in every parameter there is
   if (!isFiller && (own.old_string !== undefined || own.new_string !== undefined || !listed?.length))
     edits.unshift(...editOf(own, [], wrong));
@@ -86,20 +86,20 @@ function argumentsOf(given: Record<string, unknown>): { value: Args } | { issues
 
 function editOf(given: unknown, at: Issue["path"], wrong: (path: Issue["path"], message: string) => void): Edit[] {
   if (typeof given !== "object" || given === null) return wrong(at, "must be { old_string, new_string }") ?? [];
-  const { old_string, new_string, replace_all } = spelled(given as Record<string, unknown>);
+  const { old_string, new_string, replace_all } = withSchemaNames(given as Record<string, unknown>);
   if (typeof old_string !== "string") wrong([...at, "old_string"], "must be string");
   if (typeof new_string !== "string") wrong([...at, "new_string"], "must be string, empty to delete");
   if (typeof old_string !== "string" || typeof new_string !== "string") return [];
   return [{ old_string, new_string, replace_all: replace_all === true || replace_all === "true" }];
 }
 
-/** With the names that the schema has. */
-function spelled(given: Record<string, unknown>): Record<string, unknown> {
+/** The arguments under the schema's names. */
+function withSchemaNames(given: Record<string, unknown>): Record<string, unknown> {
   const named = ([name, others]: [string, string[]]) => [name, given[[name, ...others].find((one) => one in given)!]];
   return Object.fromEntries(Object.entries(SPELLINGS).map(named));
 }
 
-/** A list, one edit alone, or either as JSON text; undefined: none of these. */
+/** The edits of a list, of a single edit, or of either as JSON text; undefined when it is none of these. */
 function listOf(given: unknown): unknown[] | undefined {
   if (given === undefined || given === null || given === "") return [];
   if (Array.isArray(given)) return given;
@@ -112,27 +112,31 @@ function listOf(given: unknown): unknown[] | undefined {
   }
 }
 
-function told(path: string, { text, places }: { text: string; places: Place[] }, words: Record<How, string>): string {
+function resultText(
+  path: string,
+  { text, places }: { text: string; places: Place[] },
+  words: Record<How, string>,
+): string {
   const made = places.filter(({ how }) => how !== "already");
-  if (!made.length) return `Already so: '${path}' has the new text at ${list(places)}. Nothing was changed.`;
+  if (!made.length) return `Already so: '${path}' has the new text at ${listPlaces(places)}. Nothing was changed.`;
   const many = new Set(places.map(({ edit }) => edit)).size;
   const lines = text.split(/\r?\n/);
   const loose = made.filter(({ how, end, start }) => how !== "exact" && how !== "line ends" && end >= start);
   return [
-    `Edited ${path}${many > 1 ? `, ${many} edits` : ""}: ${list(places, true)}.`,
+    `Edited ${path}${many > 1 ? `, ${many} edits` : ""}: ${listPlaces(places, true)}.`,
     ...loose.flatMap(({ edit, start, end, how }) => [
       `old_string${many > 1 ? ` of edit ${edit}` : ""} was matched ${words[how]}; ${span(start, end)} now read${start === end ? "s" : ""}:`,
-      ...lines.slice(start - 1, Math.min(end, start - 1 + MOST)).map((line, i) => `${start + i}\t${line}`),
-      ...(end - start >= MOST ? [`[${end - start + 1 - MOST} more lines]`] : []),
+      ...lines.slice(start - 1, Math.min(end, start - 1 + MAX_LINES_SHOWN)).map((line, i) => `${start + i}\t${line}`),
+      ...(end - start >= MAX_LINES_SHOWN ? [`[${end - start + 1 - MAX_LINES_SHOWN} more lines]`] : []),
     ]),
   ].join("\n");
 }
 
-function list(places: Place[], ways = false): string {
+function listPlaces(places: Place[], withHow = false): string {
   const shown = places
-    .slice(0, LISTED)
-    .map(({ start, end, how }) => span(start, end) + (ways ? ` (${how === "already" ? "already so" : how})` : ""));
-  if (places.length > LISTED) shown.push(`${places.length - LISTED} more places`);
+    .slice(0, MAX_PLACES_LISTED)
+    .map(({ start, end, how }) => span(start, end) + (withHow ? ` (${how === "already" ? "already so" : how})` : ""));
+  if (places.length > MAX_PLACES_LISTED) shown.push(`${places.length - MAX_PLACES_LISTED} more places`);
   return shown.join(", ");
 }
 

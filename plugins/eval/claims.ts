@@ -1,4 +1,5 @@
 // What an answer says about the project, found without a model: paths, lines, symbols, quoted code, scripts.
+import { tryTo } from "zz/text";
 
 export interface Claim {
   kind: "path" | "symbol" | "quote" | "command";
@@ -24,9 +25,9 @@ export interface Said {
   left: number; // claims beyond the most
 }
 
-const LONGEST = 400_000; // characters that are looked through
-const NEAR = 300; // characters before and after a name that say how it is meant
-const MOST_UNIT = 8_000; // characters of one paragraph at a time
+const MAX_ANSWER_CHARS = 400_000;
+const CONTEXT_CHARS = 300; // before and after a name, which say how it is meant
+const MAX_PARAGRAPH_CHARS = 8_000; // longer paragraphs are cut into pieces
 const IDENT = "[A-Za-z_$][\\w$]*";
 // biome-ignore format: a list of words.
 const EXTENSIONS =
@@ -138,7 +139,7 @@ type Span = { from: number; to: number; claim: Claim };
 export function claimsIn(answer: string, most = 300): Said {
   const all = new Map<string, Claim>();
   const defines = new Set<string>();
-  for (const unit of unitsOf(answer.slice(0, LONGEST))) {
+  for (const unit of unitsOf(answer.slice(0, MAX_ANSWER_CHARS))) {
     if (unit.fence !== undefined) for (const [, name] of unit.text.matchAll(DEFINITION)) defines.add(name!);
     for (const claim of unit.fence === undefined ? inProse(unit) : inFence(unit)) {
       const { soft, weak, sure, ...same } = claim;
@@ -185,7 +186,7 @@ function unitsOf(markdown: string): (Prose | Fence)[] {
     const text = lines.join(" ");
     if (text) {
       for (const part of pieces(text)) units.push({ text: part, lead: isItem ? lead : "" });
-      last = text.slice(-MOST_UNIT);
+      last = text.slice(-MAX_PARAGRAPH_CHARS);
       if (!isItem) lead = text.trimEnd().endsWith(":") ? text : "";
     }
     [lines, isItem] = [[], false];
@@ -198,8 +199,8 @@ function unitsOf(markdown: string): (Prose | Fence)[] {
 
 /** Cut between words: what comes after looks at all of a piece for each name in it. */
 function pieces(text: string): string[] {
-  if (text.length <= MOST_UNIT) return [text];
-  const at = text.lastIndexOf(" ", MOST_UNIT) + 1 || MOST_UNIT;
+  if (text.length <= MAX_PARAGRAPH_CHARS) return [text];
+  const at = text.lastIndexOf(" ", MAX_PARAGRAPH_CHARS) + 1 || MAX_PARAGRAPH_CHARS;
   return [text.slice(0, at), ...pieces(text.slice(at))];
 }
 
@@ -213,7 +214,11 @@ function inProse({ text, lead }: Prose): Claim[] {
   let prose = text.replace(URL, hidden); // what was looked at is taken out of it, and all else keeps its place
   for (const { index, 0: whole, 2: code = "" } of prose.matchAll(CODE)) {
     const [from, to] = [index, index + whole.length];
-    add(from, whole.length, inCode(code.trim(), text.slice(Math.max(0, from - NEAR), from), text.slice(to, to + NEAR)));
+    add(
+      from,
+      whole.length,
+      inCode(code.trim(), text.slice(Math.max(0, from - CONTEXT_CHARS), from), text.slice(to, to + CONTEXT_CHARS)),
+    );
   }
   prose = prose.replace(CODE, hidden);
   for (const { index, 0: whole, 1: target = "" } of prose.matchAll(LINK)) add(index, whole.length, linked(target));
@@ -233,8 +238,8 @@ function inProse({ text, lead }: Prose): Claim[] {
   function place({ from, to, claim }: Span, before: Span | undefined, next: Span | undefined): void {
     const start = bounds.findLast((at) => at <= from) ?? 0;
     const end = bounds.find((at) => at >= to) ?? text.length;
-    const said = text.slice(Math.max(start, from - NEAR), from);
-    const follows = text.slice(to, Math.min(end, to + NEAR));
+    const said = text.slice(Math.max(start, from - CONTEXT_CHARS), from);
+    const follows = text.slice(to, Math.min(end, to + CONTEXT_CHARS));
     const soft = claim.soft ?? softness(said, follows, lead, claim);
     if (soft) claim.soft = soft;
     if (claim.kind === "path") {
@@ -341,7 +346,7 @@ function linked(target: string): Claim | undefined {
   if (/^[a-z][a-z\d+.-]*:|^#|^\/\/|^[?&]/i.test(target)) return undefined;
   const [file = "", anchor = ""] = target.split("#");
   const { line, end } = /^L(?<line>\d+)(?:-L?(?<end>\d+))?$/.exec(anchor)?.groups ?? {};
-  const name = safely(() => decodeURIComponent(file)) ?? file;
+  const name = tryTo(() => decodeURIComponent(file)) ?? file;
   if (!name || name.includes("\0") || isMade(name) || NO_FILE.test(name) || name.startsWith("/")) return undefined;
   if (!/[./]/.test(name) && !WELL_KNOWN.test(name)) return undefined;
   const { groups } = WHOLE_PATH.exec(name) ?? {};
@@ -400,12 +405,4 @@ function inFence({ fence, text, lead }: Fence): Claim[] {
 function inShell(text: string, lead: string): Claim[] {
   const soft = softness(lead, "", "", { kind: "command", name: "" });
   return [...text.matchAll(RUN)].map((found) => ({ ...(soft && { soft }), ...script(found) }));
-}
-
-function safely<T>(make: () => T): T | undefined {
-  try {
-    return make();
-  } catch {
-    return undefined;
-  }
 }

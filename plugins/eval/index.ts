@@ -1,19 +1,20 @@
-// /eval: holds the last answer against the disk and the code first, then has the model look at it with that evidence.
+// /eval: checks what the last answer names against the disk and the code, then has the model judge it with that evidence.
 import type { Ctx, Message, Reply, Zz } from "zz";
+import { plural } from "zz/text";
 import type { Finding } from "./evidence.ts";
 
 const USAGE = "say /eval, /eval N for the Nth last answer, /eval fast to do without the model";
-const MOST_ROWS = { bad: 60, open: 25, good: 25 };
+const MAX_ROWS = { bad: 60, open: 25, good: 25 };
 const SIGNS = { bad: "✗", open: "?", good: "✓" };
-const WORDS = { bad: "wrong:", open: "unknown:", good: "holds:" }; // where signs are not wanted
+const WORDS = { bad: "wrong:", open: "unknown:", good: "holds:" }; // instead of the signs, for plain output
 const TITLES = {
   bad: ["does not hold", "do not hold"],
   open: ["cannot be known", "cannot be known"],
   good: ["holds", "hold"],
 };
 const ORDER = ["bad", "open", "good"] as const;
-const CHARS = { question: 6_000, answer: 24_000, evidence: 10_000 }; // that the model is sent
-const LEAST_WINDOW = 8_192;
+const MAX_CHARS = { question: 6_000, answer: 24_000, evidence: 10_000 }; // that the model is sent
+const MIN_WINDOW = 8_192;
 
 const SYSTEM = `You check an answer that was given in a conversation about a software project. Its names were already held against the disk by a program; that evidence is certain. You cannot see the project.
 Say which statements of the answer, beyond those names, are wrong, contradict each other or the evidence, are unsupported, or leave out what was asked for. Say what follows from the names that do not hold.
@@ -30,25 +31,25 @@ export default (zz: Zz) =>
   });
 
 async function check(rest: string, ctx: Ctx): Promise<void> {
-  const { count, fast } = wish(rest);
+  const { count, fast } = parseArgs(rest);
   const { question, answer } = answerAt(ctx.chat.messages, count);
   try {
-    const told = await look(answer, ctx);
-    if (!fast) await ask(question, answer, told, ctx);
+    const evidence = await showEvidence(answer, ctx);
+    if (!fast) await askModel(question, answer, evidence, ctx);
   } catch (error) {
     if (ctx.signal.aborted) throw Object.assign(new Error("Stopped."), { exit: 130 });
     throw error;
   }
 }
 
-function wish(rest: string): { count: number; fast: boolean } {
+function parseArgs(rest: string): { count: number; fast: boolean } {
   const words = rest.split(/\s+/).filter(Boolean);
   const [count = "1", ...more] = words.filter((word) => word !== "fast");
   if (more.length || !/^[1-9]\d*$/.test(count)) throw new Error(`Cannot check '${rest}': ${USAGE}.`);
   return { count: Number(count), fast: words.includes("fast") };
 }
 
-/** What was said on the way to an answer, beside calls, is none. */
+/** The Nth last answer with its question. Text that came along with tool calls does not count as an answer. */
 function answerAt(messages: readonly Message[], count: number): { question: string; answer: string } {
   const answers = messages.flatMap((one, at) =>
     one.role === "assistant" && one.text.trim() && !one.calls?.length ? [{ at, text: one.text }] : [],
@@ -63,10 +64,10 @@ function answerAt(messages: readonly Message[], count: number): { question: stri
   return { question: question?.text ?? "", answer: one.text };
 }
 
-// What it names
+// What the answer names
 
-/** Prints what was found, and gives it for the model. */
-async function look(answer: string, ctx: Ctx): Promise<string> {
+/** Notes what was found, and returns it for the model. */
+async function showEvidence(answer: string, ctx: Ctx): Promise<string> {
   ctx.progress("looking up what the answer names");
   const { claimsIn } = await import("./claims.ts");
   const said = claimsIn(answer);
@@ -78,7 +79,7 @@ async function look(answer: string, ctx: Ctx): Promise<string> {
     ctx.note(`The answer names nothing that could be looked up: no file, symbol, line or code.${left}`);
     return "It names nothing that could be looked up.";
   }
-  ctx.note([`${summary(found)}${left}`, ...(await fitted(rowsOf(found, signs(ctx))))].join("\n"));
+  ctx.note([`${summary(found)}${left}`, ...(await fitToTerminal(rowsOf(found, signs(ctx))))].join("\n"));
   return [...rowsOf(found, WORDS), left.trim()].filter(Boolean).join("\n");
 }
 
@@ -87,13 +88,13 @@ function summary(found: Finding[]): string {
     const count = found.filter((one) => one.sign === sign).length;
     return count ? [`${count} ${TITLES[sign][count === 1 ? 0 : 1]}`] : [];
   });
-  return `The answer names ${found.length} thing${found.length === 1 ? "" : "s"}: ${parts.join(", ")}.`;
+  return `The answer names ${plural(found.length, "thing")}: ${parts.join(", ")}.`;
 }
 
 function rowsOf(found: Finding[], signs: typeof SIGNS): string[] {
   return ORDER.flatMap((sign) => {
     const own = found.filter((one) => one.sign === sign);
-    const most = MOST_ROWS[sign];
+    const most = MAX_ROWS[sign];
     const rows = own.slice(0, most).map(({ name, says }) => `${signs[sign]} ${name}: ${says}`.replace(/\s+/g, " "));
     return own.length > most ? [...rows, `${signs[sign]} and ${own.length - most} more`] : rows;
   });
@@ -104,34 +105,27 @@ function signs({ settings }: Ctx): typeof SIGNS {
   return plain || process.env.TERM === "dumb" ? WORDS : SIGNS;
 }
 
-/** One row each on a terminal, cut where it ends. */
-async function fitted(rows: string[]): Promise<string[]> {
+/** On a terminal each finding takes one row. */
+async function fitToTerminal(rows: string[]): Promise<string[]> {
   if (!process.stderr.isTTY) return rows;
-  const room = Math.max(20, (process.stderr.columns ?? 80) - 1);
-  const { default: widthOf } = await import("string-width");
-  return rows.map((row) => (widthOf(row) <= room ? row : cut(row, room - 1, widthOf)));
+  const { clip, terminalColumns } = await import("zz/text");
+  const columns = Math.max(20, terminalColumns() - 1);
+  return rows.map((row) => clip(row, columns));
 }
 
-function cut(row: string, room: number, widthOf: (text: string) => number): string {
-  let [fits, taken] = ["", 0];
-  for (const letter of row) {
-    taken += widthOf(letter);
-    if (taken > room) break;
-    fits += letter;
-  }
-  return `${fits}…`;
-}
+// What the model says of it
 
-// What a model says of it
-
-async function ask(question: string, answer: string, told: string, ctx: Ctx): Promise<void> {
-  const scale = Math.min(1, (2 * (ctx.chat.window ?? LEAST_WINDOW)) / (CHARS.question + CHARS.answer + CHARS.evidence));
-  const part = (name: keyof typeof CHARS, text: string) =>
-    `<${name}>\n${shortened(text, CHARS[name] * scale)}\n</${name}>`;
+async function askModel(question: string, answer: string, evidence: string, ctx: Ctx): Promise<void> {
+  const scale = Math.min(
+    1,
+    (2 * (ctx.chat.window ?? MIN_WINDOW)) / (MAX_CHARS.question + MAX_CHARS.answer + MAX_CHARS.evidence),
+  );
+  const part = (name: keyof typeof MAX_CHARS, text: string) =>
+    `<${name}>\n${shortened(text, MAX_CHARS[name] * scale)}\n</${name}>`;
   const text = [
     part("question", question),
     part("answer", answer),
-    part("evidence", told),
+    part("evidence", evidence),
     "What else is wrong with the answer?",
   ].join("\n\n");
   ctx.progress("asking the model");
@@ -149,7 +143,7 @@ async function ask(question: string, answer: string, told: string, ctx: Ctx): Pr
   ctx.note(said ? `${reply.model ?? "The model"} says:\n${said}` : "The model had nothing to say about it.");
 }
 
-/** Head 70, tail 20. */
+/** The head and the tail of a text, like shorten() of zz/text, in words of its own. */
 function shortened(text: string, most: number): string {
   if (text.length <= most) return text;
   return `${text.slice(0, most * 0.7)}\n[… ${Math.round(text.length - most * 0.9)} characters are left out …]\n${text.slice(-most * 0.2)}`;

@@ -1,7 +1,8 @@
-// Names that are nobody's here: JavaScript's own and Node's, and what the packages of a project declare.
+// Names that the project need not define: JavaScript's own, Node's, and those that its packages declare.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
+import { tryTo } from "zz/text";
 
 // biome-ignore format: a list of words.
 const MODULES = (
@@ -9,16 +10,16 @@ const MODULES = (
   "readline/promises stream timers timers/promises tls url util v8 vm worker_threads zlib").split(" ");
 const TYPES =
   "Partial Required Readonly Record Pick Omit Exclude Extract NonNullable Parameters ReturnType InstanceType ConstructorParameters Awaited ReadonlyArray ArrayLike PromiseLike PropertyKey";
-const MOST_MS = 400;
-const MOST_BYTES = 12_000_000;
+const MAX_MS = 400;
+const MAX_BYTES = 12_000_000;
 const DECLARES = /\.d\.[cm]?ts$/;
 
 export interface Own {
-  has(name: string): boolean; // of one of them, whichever
-  holds(root: string): boolean; // it is one of them, or one of Node's modules
+  has(name: string): boolean; // a member of any of them
+  holds(root: string): boolean; // a global, or one of Node's modules
 }
 
-/** A value that is only made when it is looked at is not looked at. */
+/** Getters are not called. */
 export function ownNames(): Own {
   const names = new Set(TYPES.split(" "));
   const roots = new Set([...MODULES, ...Object.getOwnPropertyNames(globalThis), "window", "document"]);
@@ -38,20 +39,20 @@ export function ownNames(): Own {
   }
 }
 
-/** Of these names, the packages whose declarations hold them. Those that the project itself asks for come first. */
+/** For each name, the package whose declarations have it. Packages that the project itself depends on come first. */
 export async function inPackages(
   names: string[],
   packages: string[],
   { files, signal }: Ctx,
 ): Promise<Map<string, string>> {
   const found = new Map<string, string>();
-  const until = performance.now() + MOST_MS;
+  const until = performance.now() + MAX_MS;
   let bytes = 0;
   for (const name of packages) {
     const folder = tryTo(() => files.path(`node_modules/${name}`));
     if (!folder) continue;
     for (const file of declarations(folder)) {
-      if (found.size === names.length || bytes > MOST_BYTES || performance.now() > until) return found;
+      if (found.size === names.length || bytes > MAX_BYTES || performance.now() > until) return found;
       signal.throwIfAborted();
       const text = (await files.read(path.join(folder, file)).catch(() => undefined))?.text ?? "";
       bytes += text.length;
@@ -61,7 +62,7 @@ export async function inPackages(
   return found;
 }
 
-/** The nearer the top, the sooner. */
+/** Declaration files, those nearest to the top first. */
 function declarations(folder: string): string[] {
   const all = tryTo(() => fs.readdirSync(folder, { recursive: true, encoding: "utf8" })) ?? [];
   const depth = (name: string) => name.split(path.sep).length;
@@ -75,12 +76,4 @@ function isIn(text: string, name: string): boolean {
   for (let at = text.indexOf(name); at >= 0; at = text.indexOf(name, at + 1))
     if (!/[\w$]/.test(text[at - 1] ?? "") && !/[\w$]/.test(text[at + name.length] ?? "")) return true;
   return false;
-}
-
-function tryTo<T>(make: () => T): T | undefined {
-  try {
-    return make();
-  } catch {
-    return undefined;
-  }
 }

@@ -1,12 +1,12 @@
-// The project's texts that may be read unasked: which words stand in them, where, and what is nearest to one.
+// The project's texts that may be read without asking: which words they hold, where, and which are most alike.
 import path from "node:path";
 import type { Ctx } from "zz";
 
-const MOST_FILES = 6_000;
-const MOST_BYTES = 24_000_000;
-const MOST_MS = 700;
-const LARGEST = 1_000_000;
-const AT_ONCE = 32; // files
+const MAX_FILES = 6_000;
+const MAX_BYTES = 24_000_000;
+const MAX_READ_MS = 700;
+const MAX_FILE_BYTES = 1_000_000;
+const FILES_AT_ONCE = 32;
 const CODE =
   /\.(?:[cm]?[jt]sx?|vue|svelte|py|go|rs|c|h|cc|cpp|hpp|cs|java|kt|swift|rb|php|lua|pl|r|jl|dart|scala|clj|exs?|erl|hs|zig|nim|sql|sh)$/i;
 const PROSE = /\.(?:mdx?|txt|rst|adoc)$/i;
@@ -15,116 +15,133 @@ const NO_TEXT =
   /\.(?:png|jpe?g|gif|webp|ico|pdf|wasm|woff2?|ttf|zip|gz|map|mp[34]|snap)$|(?:^|\/)(?:package-lock\.json|[\w-]+\.lock|[\w-]+-lock\.\w+)$|\.min\.\w+$/i;
 const DEFINES =
   /\b(?:function\*?|class|interface|type|enum|const|let|var|def|fn|func|struct|trait|module|record|object|val|namespace)\s+([A-Za-z_$][\w$]*)|^[ \t]+(?:(?:async|static|public|private|protected|readonly|get|set)\s+)*([A-Za-z_$][\w$]*)\s*\([^()\n]*\)[^;\n]*\{[ \t]*$/gm;
-const TITLED = /\bname:\s*["']([\w-]+)["']/g; // a tool, a command, an event: named in a text
-const [NEAR, KIN] = [0.34, 0.42]; // how far off a name may be, and one that shares a word
+const TITLED = /\bname:\s*["']([\w-]+)["']/g; // a tool, a command, an event
+const [NEAR, KIN] = [0.34, 0.42]; // the greatest distance of a similar name, and of one that shares a word
 
 export interface Place {
   path: string;
   line: number;
 }
-export type Texts = Awaited<ReturnType<typeof readTexts>>;
+/** The texts, and where each word of them is first found: in code, in prose, as a definition, as a registered name. */
+export interface Texts {
+  names: string[]; // of all files of the project
+  isWhole: boolean; // every file that may be read was read
+  byName: Map<string, string>;
+  sources: string[]; // of the files that were read, tests last
+  inCode: Words;
+  inProse?: Words;
+  defined?: Words;
+  titled?: Words;
+  squeezed?: Map<string, string>;
+}
+type Words = Map<string, readonly [name: string, at: number]>;
 
-/** `first`: files that are to be among them, however many there are. */
-export async function readTexts(ctx: Ctx, first: (names: string[]) => string[]) {
-  const { files, permissions, signal } = ctx;
-  const names = await files.list();
+/** `first` chooses files that are read before all others. */
+export async function readTexts(ctx: Ctx, first: (names: string[]) => string[]): Promise<Texts> {
+  const names = await ctx.files.list();
   const wanted = new Set(first(names));
   const rank = (name: string) =>
     wanted.has(name) ? 0 : CODE.test(name) ? (TEST.test(name) ? 2 : 1) : PROSE.test(name) ? 4 : 3;
   const readable = names.filter((name) => !NO_TEXT.test(name)).map((name) => ({ name, rank: rank(name) }));
   const order = readable.sort((a, b) => a.rank - b.rank).map(({ name }) => name);
-  const texts = new Map<string, string>();
-  const until = performance.now() + MOST_MS;
+  const byName = new Map<string, string>();
+  const until = performance.now() + MAX_READ_MS;
   let [bytes, at] = [0, 0];
-  for (; at < order.length && at < MOST_FILES && bytes < MOST_BYTES && performance.now() < until; at += AT_ONCE) {
-    signal.throwIfAborted();
-    await Promise.all(order.slice(at, at + AT_ONCE).map(take));
+  for (; at < order.length && at < MAX_FILES && bytes < MAX_BYTES && performance.now() < until; at += FILES_AT_ONCE) {
+    ctx.signal.throwIfAborted();
+    await Promise.all(order.slice(at, at + FILES_AT_ONCE).map(take));
   }
-  const sources = [...texts.keys()].sort((a, b) => Number(TEST.test(a)) - Number(TEST.test(b)));
-  const inCode = wordsOf(sources.filter((name) => !PROSE.test(name)));
-  let [inProse, defined, titled, flat] = [] as [Words?, Words?, Words?, Map<string, string>?];
-  return {
-    names,
-    isWhole: at >= order.length,
-    text: (name: string) => texts.get(name),
-    keep: (name: string, text: string) => void texts.set(name, text),
-    place: (word: string): Place | undefined => placeOf(inCode.get(word)),
-    inProse: (word: string): Place | undefined =>
-      placeOf((inProse ??= wordsOf(sources.filter((name) => PROSE.test(name)))).get(word)),
-    defined: (word: string): Place | undefined => placeOf(definitions().get(word)),
-    titled: (word: string): Place | undefined => placeOf((titled ??= wordsOf(code(), TITLED)).get(word)),
-    literal,
-    nearest,
-    nearestPath: (name: string) => nearestPath(name, names),
-    mentions,
-    flat: (): Map<string, string> => (flat ??= new Map([...texts].map(([name, text]) => [name, squeezed(text)]))),
-  };
+  const sources = [...byName.keys()].sort((a, b) => Number(TEST.test(a)) - Number(TEST.test(b)));
+  const code = sources.filter((name) => !PROSE.test(name));
+  return { names, isWhole: at >= order.length, byName, sources, inCode: wordsOf(byName, code) };
 
   async function take(name: string): Promise<void> {
-    if (permissions.judge("read", name).verdict !== "allow") return;
-    const read = await files.read(name).catch(() => undefined);
-    if (!read || read.bytes.length > LARGEST || read.bytes.subarray(0, 8_192).includes(0)) return;
+    if (ctx.permissions.judge("read", name).verdict !== "allow") return;
+    const read = await ctx.files.read(name).catch(() => undefined);
+    if (!read || read.bytes.length > MAX_FILE_BYTES || read.bytes.subarray(0, 8_192).includes(0)) return;
     bytes += read.bytes.length;
-    texts.set(name, read.text);
-  }
-
-  function code(): string[] {
-    return sources.filter((name) => CODE.test(name));
-  }
-
-  type Words = Map<string, readonly [name: string, at: number]>;
-  function wordsOf(some: string[], word = /[\p{L}_$][\p{L}\p{N}_$]*/gu): Words {
-    const words: Words = new Map();
-    for (const name of some)
-      for (const found of texts.get(name)!.matchAll(word)) {
-        const one = found[1] ?? found[2] ?? found[0];
-        if (!words.has(one)) words.set(one, [name, found.index]);
-      }
-    return words;
-  }
-  function definitions(): Words {
-    return (defined ??= wordsOf(code(), DEFINES));
-  }
-  function placeOf(found: readonly [string, number] | undefined): Place | undefined {
-    return found && { path: found[0], line: lineAt(texts.get(found[0])!, found[1]) };
-  }
-
-  /** What is defined under the name that is most like it. */
-  function nearest(name: string): string | undefined {
-    const own = parts(name);
-    const start = name.slice(0, 2).toLowerCase();
-    return best([...definitions().keys()], (other) => {
-      if (other === name || other.length < 3) return 1;
-      const kin = shared(own, parts(other));
-      if (!kin && !other.toLowerCase().startsWith(start)) return 1;
-      return distance(name, other) - 0.1 * kin + (kin ? 0 : KIN - NEAR);
-    });
-  }
-
-  /** Where it stands as it is written, in code or in prose. */
-  function literal(wanted: RegExp, last: string, prose = false): Place | undefined {
-    for (const name of sources) {
-      const text = texts.get(name)!;
-      const found = PROSE.test(name) === prose && text.includes(last) ? wanted.exec(text) : undefined;
-      if (found) return { path: name, line: lineAt(text, found.index) };
-    }
-    return undefined;
-  }
-
-  /** Where code names it, as it stands: such a file may be made or found by the program. */
-  function mentions(what: string): Place | undefined {
-    for (const name of sources) {
-      if (PROSE.test(name)) continue;
-      const text = texts.get(name)!;
-      for (let at = text.indexOf(what); at >= 0; at = text.indexOf(what, at + 1))
-        if (!/[\w-]/.test(text[at - 1] ?? "") && !/[\w-]/.test(text[at + what.length] ?? ""))
-          return { path: name, line: lineAt(text, at) };
-    }
-    return undefined;
+    byName.set(name, read.text);
   }
 }
 
-function nearestPath(name: string, names: string[]): string | undefined {
+/** Where code has the word first. */
+export const placeInCode = (texts: Texts, word: string): Place | undefined => placeOf(texts, texts.inCode, word);
+
+/** Where prose has it first. */
+export function placeInProse(texts: Texts, word: string): Place | undefined {
+  texts.inProse ??= wordsOf(
+    texts.byName,
+    texts.sources.filter((name) => PROSE.test(name)),
+  );
+  return placeOf(texts, texts.inProse, word);
+}
+
+export const definitionPlace = (texts: Texts, word: string): Place | undefined =>
+  placeOf(texts, definitions(texts), word);
+
+/** Where something is registered under that name: a tool, a command, an event. */
+export function titledPlace(texts: Texts, word: string): Place | undefined {
+  texts.titled ??= wordsOf(texts.byName, codeFiles(texts), TITLED);
+  return placeOf(texts, texts.titled, word);
+}
+
+/** Each text without the white space that means nothing. */
+export const squeezedTexts = (texts: Texts): Map<string, string> =>
+  (texts.squeezed ??= new Map([...texts.byName].map(([name, text]) => [name, squeezed(text)])));
+
+const definitions = (texts: Texts): Words => (texts.defined ??= wordsOf(texts.byName, codeFiles(texts), DEFINES));
+const codeFiles = ({ sources }: Texts): string[] => sources.filter((name) => CODE.test(name));
+
+function wordsOf(byName: Map<string, string>, some: string[], word = /[\p{L}_$][\p{L}\p{N}_$]*/gu): Words {
+  const words: Words = new Map();
+  for (const name of some)
+    for (const found of byName.get(name)!.matchAll(word)) {
+      const one = found[1] ?? found[2] ?? found[0];
+      if (!words.has(one)) words.set(one, [name, found.index]);
+    }
+  return words;
+}
+
+function placeOf({ byName }: Texts, words: Words, word: string): Place | undefined {
+  const found = words.get(word);
+  return found && { path: found[0], line: lineAt(byName.get(found[0])!, found[1]) };
+}
+
+/** The defined name that is most like this one. */
+export function nearestDefinition(texts: Texts, name: string): string | undefined {
+  const own = parts(name);
+  const start = name.slice(0, 2).toLowerCase();
+  return best([...definitions(texts).keys()], (other) => {
+    if (other === name || other.length < 3) return 1;
+    const kin = shared(own, parts(other));
+    if (!kin && !other.toLowerCase().startsWith(start)) return 1;
+    return distance(name, other) - 0.1 * kin + (kin ? 0 : KIN - NEAR);
+  });
+}
+
+/** Where the text is literally, in code or in prose; `last` is a part of it by which most files are ruled out. */
+export function literalPlace(texts: Texts, wanted: RegExp, last: string, prose = false): Place | undefined {
+  for (const name of texts.sources) {
+    const text = texts.byName.get(name)!;
+    const found = PROSE.test(name) === prose && text.includes(last) ? wanted.exec(text) : undefined;
+    if (found) return { path: name, line: lineAt(text, found.index) };
+  }
+  return undefined;
+}
+
+/** Where code names a file literally: the program may make or find such a file. */
+export function mentionPlace({ sources, byName }: Texts, what: string): Place | undefined {
+  for (const name of sources) {
+    if (PROSE.test(name)) continue;
+    const text = byName.get(name)!;
+    for (let at = text.indexOf(what); at >= 0; at = text.indexOf(what, at + 1))
+      if (!/[\w-]/.test(text[at - 1] ?? "") && !/[\w-]/.test(text[at + what.length] ?? ""))
+        return { path: name, line: lineAt(text, at) };
+  }
+  return undefined;
+}
+
+export function nearestPath(name: string, names: string[]): string | undefined {
   const [folder, stem] = [path.posix.dirname(name), stemOf(name)];
   const likely = names.filter((other) => Math.abs(stemOf(other).length - stem.length) < 4).slice(0, 20_000);
   return best(likely, (other) => {
@@ -147,7 +164,7 @@ function best(all: string[], score: (other: string) => number): string | undefin
   return found;
 }
 
-/** Without the white space that says nothing; lines stay lines. */
+/** Without the white space that means nothing; lines stay lines. */
 export const squeezed = (text: string): string =>
   text
     .replace(/\r/g, "")
@@ -163,7 +180,7 @@ const parts = (name: string): string[] =>
 const shared = (a: string[], b: string[]): number =>
   a.filter((part) => part.length > 2 && b.includes(part)).length / Math.max(a.length, b.length);
 
-/** How many letters are to be changed, of all of them. */
+/** The share of characters that must be changed to make one name of the other. */
 export function distance(one: string, two: string): number {
   const [a, b] = [one.toLowerCase(), two.toLowerCase()];
   const most = Math.max(a.length, b.length);

@@ -2,6 +2,15 @@
 import type { Zz } from "zz";
 
 export const defaults = { rows: 50, characters: 200 }; // at most: rows an answer, and characters a cell
+export const settings = {
+  schema: {
+    type: "object",
+    properties: {
+      rows: { type: "integer", minimum: 1, maximum: 100_000 },
+      characters: { type: "integer", minimum: 1, maximum: 1_000_000 },
+    },
+  },
+};
 
 type Row = Record<string, unknown>;
 type Test = (row: Row) => boolean;

@@ -1,5 +1,5 @@
 // Tells a person who looked away that a long turn has ended, or that zz waits for an answer. An example of seeing, not changing.
-import type { Zz } from "zz";
+import type { Programs, Zz } from "zz";
 
 export const defaults = {
   after: 20, // seconds that make a turn long
@@ -11,7 +11,7 @@ export const settings = {
   schema: {
     type: "object",
     properties: {
-      after: { type: "number", minimum: 0 },
+      after: { type: "number", minimum: 0, maximum: 1_000_000 },
       by: { enum: ["auto", "terminal", "desktop", "bell", "command", "off"] },
       command: { type: "array", items: { type: "string" } },
       words: { type: "boolean" },
@@ -19,7 +19,7 @@ export const settings = {
   },
 };
 
-const LONGEST = 200; // characters
+const MAX_CHARS = 200;
 
 /** Terminals that show a notification, and in which of two ways. Inside tmux none is sure to hear of it. */
 const TERMINALS: [variable: string, is: RegExp, osc: 9 | 777][] = [
@@ -41,13 +41,13 @@ const SHOW = "display notification (item 2 of it) with title (item 1 of it)";
 
 export default (zz: Zz<typeof defaults>) => {
   const { config } = zz;
-  let sits = false; // somebody, at a prompt; not at a pipe, nor for one answer
+  let isAttended = false; // somebody is at a prompt; not at a pipe, nor waiting for one answer
   let [busy, asked] = [false, false];
   let heard = 0; // when the person was last there
   let waits: NodeJS.Timeout | undefined;
   const isLong = () => performance.now() - heard >= config.after * 1000;
 
-  zz.on("started", (fact) => void (sits = fact.live && fact.stays));
+  zz.on("started", (fact) => void (isAttended = fact.live && fact.stays));
   zz.on("phase", ({ from, to }) => {
     clearTimeout(waits);
     busy = to !== "idle";
@@ -76,12 +76,16 @@ export default (zz: Zz<typeof defaults>) => {
   async function tell(title: string, words: string): Promise<void> {
     const text = config.words ? tidy(words) : "";
     const by = config.by === "auto" && config.command.length ? "command" : config.by;
-    if (!sits || by === "off") return;
-    if (by === "command") return start(config.command.map((word) => fill(word, title, text)));
+    if (!isAttended || by === "off") return;
+    if (by === "command")
+      return start(
+        zz.programs,
+        config.command.map((word) => fill(word, title, text)),
+      );
     if (by !== "desktop" && by !== "bell" && showOnTerminal(title, text)) return;
     if (by === "desktop" || (by === "auto" && isDesktop(process.env))) {
       const command = DESKTOPS[process.platform]?.(title, text) ?? [];
-      const shown = start(command);
+      const shown = start(zz.programs, command);
       if (by === "desktop") return shown;
       if (await shown.then(() => true).catch(() => false)) return;
     }
@@ -98,8 +102,8 @@ const fill = (word: string, title: string, text: string): string =>
 /** Nothing that a terminal or a desktop would obey. */
 function tidy(words: string): string {
   const text = words.replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\s]+/gu, " ").trim();
-  const letters = [...text.slice(0, 2 * LONGEST + 2)];
-  return letters.length > LONGEST ? `${letters.slice(0, LONGEST - 1).join("")}…` : letters.join("");
+  const letters = [...text.slice(0, 2 * MAX_CHARS + 2)];
+  return letters.length > MAX_CHARS ? `${letters.slice(0, MAX_CHARS - 1).join("")}…` : letters.join("");
 }
 
 function showOnTerminal(title: string, text: string): boolean {
@@ -111,10 +115,9 @@ function showOnTerminal(title: string, text: string): boolean {
 }
 
 /** Waits until it runs, not until it has ended. */
-async function start([program = "", ...words]: string[]): Promise<void> {
-  const { spawn } = await import("node:child_process");
+async function start(programs: Programs, [program = "", ...words]: string[]): Promise<void> {
   if (!program) throw new Error("there is no command to notify by. Set notify.command, or notify.by.");
-  const child = spawn(program, words, { stdio: "ignore", detached: true });
+  const child = programs.start(program, words, { stdio: "ignore", detached: true });
   child.unref();
   await new Promise((runs, failed) => child.once("spawn", runs).once("error", failed));
 }

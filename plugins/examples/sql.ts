@@ -1,9 +1,19 @@
 // query_sql and /sql: looks into a SQLite file, and never writes. An example of work in a process that can be killed.
 import fs from "node:fs";
 import { pathToFileURL } from "node:url";
-import type { Zz } from "zz";
+import type { Programs, Zz } from "zz";
 
 export const defaults = { rows: 200, characters: 40_000, seconds: 10 }; // at most, for a query
+export const settings = {
+  schema: {
+    type: "object",
+    properties: {
+      rows: { type: "integer", minimum: 1, maximum: 100_000 },
+      characters: { type: "integer", minimum: 1, maximum: 1_000_000 },
+      seconds: { type: "number", minimum: 0.01, maximum: 3_600 },
+    },
+  },
+};
 
 type Found = { columns: string[]; rows: (string | number | null)[][]; more: boolean };
 type Job = { url: string; sql: string; params: unknown } & typeof defaults;
@@ -25,12 +35,12 @@ export default (zz: Zz<typeof defaults>) => {
       required: ["file", "sql"],
     },
     needs: ({ file }) => ({ read: [file] }),
-    async run({ file, sql, params = [] }, { files, signal }) {
+    async run({ file, sql, params = [] }, { files, programs, signal }) {
       checkReads(sql);
       const path = files.path(file);
       if (!fs.statSync(path, { throwIfNoEntry: false })?.isFile())
         throw new Error(`Cannot query '${file}': there is no such file. Check the path.`);
-      const found = await ask({ url: urlOf(path), sql, params, ...zz.config }, signal).catch((error) => {
+      const found = await ask({ url: urlOf(path), sql, params, ...zz.config }, programs, signal).catch((error) => {
         throw new Error(`Cannot query '${file}': ${error.message.replace(/\.$/, "")}. Change the query.`);
       });
       const line = (cells: unknown[]) =>
@@ -83,16 +93,18 @@ function urlOf(path: string): string {
 }
 
 /** In a process of its own: nothing else stops a query that runs away. It gets no variables, and so no secrets. */
-async function ask(job: Job, signal: AbortSignal): Promise<Found> {
-  const { execFile } = await import("node:child_process");
-  const how = { signal, timeout: job.seconds * 1000, killSignal: "SIGKILL", maxBuffer: 2 ** 26, env: {} } as const;
+async function ask(job: Job, programs: Programs, signal: AbortSignal): Promise<Found> {
+  const how = { signal, timeout: Math.ceil(job.seconds * 1000), killSignal: "SIGKILL", env: {} } as const;
   const told = await new Promise<string>((resolve, reject) => {
     const late = new Error(`it took longer than ${job.seconds} s`);
     const args = ["--no-warnings", "-e", `(${look})()`];
-    const child = execFile(process.execPath, args, how, (error, out) => {
-      if (error) reject(error.killed && !signal.aborted ? late : error);
-      else resolve(out);
-    });
+    const child = programs.start(process.execPath, args, { ...how, stdio: ["pipe", "pipe", "ignore"] });
+    let out = "";
+    child.stdout!.setEncoding("utf8").on("data", (text) => (out += text));
+    child.on("error", reject); // stopped, too
+    child.on("close", (code) =>
+      code === 0 ? resolve(out) : reject(child.killed ? late : new Error("it ended early")),
+    );
     child.stdin!.on("error", () => {}).end(JSON.stringify(job));
   });
   const { why, ...found } = JSON.parse(told);

@@ -2,7 +2,7 @@
 import type { Zz } from "zz";
 
 type Todo = { text: string; done: boolean };
-const MOST = 50;
+const MAX_STEPS = 50;
 
 export default (zz: Zz) => {
   const kept = zz.state({ todos: [] as Todo[] }); // of this conversation: it survives a restart, and goes back and forks with it
@@ -20,7 +20,8 @@ export default (zz: Zz) => {
       const given = [...(set ?? []), ...add].map((text) => text.replace(/\s+/g, " ").trim());
       const next = [...(set ? [] : kept.todos), ...given.map((text) => ({ text, done: false }))];
       if (given.includes("")) throw new Error("Cannot add an empty step. Say what is to be done.");
-      if (next.length > MOST) throw new Error(`Cannot keep ${next.length} steps: ${MOST} are the most. Sum them up.`);
+      if (next.length > MAX_STEPS)
+        throw new Error(`Cannot keep ${next.length} steps: ${MAX_STEPS} are the most. Sum them up.`);
       for (const number of [...done, ...undo])
         if (!next[number - 1]) throw new Error(`There is no step ${number}. ${list(next) || "The list is empty."}`);
       kept.todos = next.map((todo, i) => ({

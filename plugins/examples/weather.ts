@@ -8,6 +8,15 @@ export const defaults = {
   seconds: 10, // to wait for an answer
   minutes: 10, // to remember one
 };
+export const settings = {
+  schema: {
+    type: "object",
+    properties: {
+      seconds: { type: "number", minimum: 0.01, maximum: 3_600 },
+      minutes: { type: "number", minimum: 0, maximum: 100_000 },
+    },
+  },
+};
 
 type Place = { name: string; latitude: number; longitude: number; population?: number } & Partial<
   Record<"admin1" | "country" | "country_code", string>
@@ -75,7 +84,7 @@ export default (zz: Zz<typeof defaults>) => {
   async function get<T>(base: string, query: Record<string, unknown>, stopped: AbortSignal): Promise<T> {
     const url = new URL(base);
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value));
-    const late = AbortSignal.timeout(config.seconds * 1000);
+    const late = AbortSignal.timeout(Math.ceil(config.seconds * 1000));
     try {
       const answer = await zz.fetch(url.href, { signal: AbortSignal.any([stopped, late]) });
       return Object((await answer.json()) ?? {});

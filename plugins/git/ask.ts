@@ -1,21 +1,13 @@
 // Git, asked so that no program runs that a repository's own configuration names.
-import { spawn } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
-import type { Ctx } from "zz";
+import type { Ctx, Needs } from "zz";
+import { plural } from "zz/text";
 
-const KEPT = 8 << 20; // bytes from each end of an output
-const SHOWN = { head: 20_000, tail: 10_000 }; // characters
+const MAX_KEPT_BYTES = 8 << 20; // from each end of an output
+const MAX_SHOWN_CHARS = { head: 20_000, tail: 10_000 };
+const MIN_SECRET_CHARS = 6; // shorter values are too common to be told from other words
 const AT_END = 500; // ms in which what a hook left running may still write
-
-/** Hooks and the file watcher are named by configuration; so is what draws, signs and pages. */
-const QUIET = [
-  ...["core.fsmonitor=false", "core.hooksPath=/dev/null", "core.quotePath=false"],
-  ...["log.showSignature=false", "color.ui=false", "color.status=false", "status.submoduleSummary=false"],
-].flatMap((setting) => ["-c", setting]);
-
-/** An object that a partial clone lacks would be fetched, by any program that the remote's configuration names. */
-const ALONE = { GIT_NO_LAZY_FETCH: "1", GIT_ALLOW_PROTOCOL: "none", GIT_OPTIONAL_LOCKS: "0", LC_ALL: "C.UTF-8" };
 
 /** Drawn by git itself: no diff or text conversion program, and no look into submodules, which have programs of their own. */
 export const DIFF = [
@@ -23,39 +15,46 @@ export const DIFF = [
   ...["--src-prefix=a/", "--dst-prefix=b/", "--relative"],
 ];
 
-export interface Said {
+export interface Answer {
   code: number;
   out: string;
   err: string;
   lost: number; // lines out of the middle of `out`
 }
-export interface How {
+export interface AskOptions {
   input?: string;
-  codes?: number[]; // that are an answer; all others throw
+  codes?: number[]; // exit codes that are an answer; all others throw
   cut?: boolean; // the middle of a very long output may be missing
   own?: boolean; // with the person's own hooks, filters and signing: for a commit
 }
 export interface Repository {
-  git(args: string[], how?: How): Promise<Said>;
-  near(name: string): string; // a path from the top of the repository, as seen from the project
+  git(args: string[], how?: AskOptions): Promise<Answer>;
+  fromProject(name: string): string; // for a path from the top of the repository
+  hideValues(text: string): string; // those that /env keeps: what a hook printed may hold them
   filters: string[]; // the names of content filters that were switched off
 }
 
+type Around = Pick<Ctx, "root" | "signal" | "about" | "git" | "programs">;
+
 /** The repository that the project lies in. All that is asked of it must be answered within the seconds. */
-export async function repository(ctx: Pick<Ctx, "root" | "signal" | "about">, seconds: number): Promise<Repository> {
-  const { root } = ctx;
-  const late = AbortSignal.timeout(seconds * 1_000);
-  const ask = async (settings: string[], args: string[], { codes = [0], ...how }: How = {}): Promise<Said> => {
-    const env = environment(how.own ? variables(ctx.about.home) : ALONE);
+export async function repository(ctx: Around, seconds: number): Promise<Repository> {
+  const {
+    root,
+    git: { quiet },
+  } = ctx;
+  const late = AbortSignal.timeout(Math.ceil(seconds * 1_000));
+  const ask = async (settings: string[], args: string[], { codes = [0], ...how }: AskOptions = {}): Promise<Answer> => {
+    const env = how.own ? environment(variables(ctx.about.home)) : ctx.git.env();
     const stops = [ctx.signal, late];
-    const said = await speak([...settings, "--no-pager", ...args], { ...how, root, env, stops }).catch((error) => {
-      if (error === late.reason) throw cannot(`it took longer than ${seconds} s and was stopped. Try a smaller part`);
-      throw error.code === "ENOENT" ? cannot("there is no git here. Install it") : error;
+    if (!ctx.programs.find("git")) throw cannot("there is no git here. Install it");
+    const said = await runGit([...settings, "--no-pager", ...args], { ...how, ctx, env, stops }).catch((error) => {
+      if (error === late.reason) throw tooLate(seconds);
+      throw error;
     });
     if (said.code < 0 || (!codes.includes(said.code) && !how.own)) throw cannot(wordsOf(said));
     return said;
   };
-  const place = await ask(QUIET, ["rev-parse", "--show-toplevel", "--show-prefix"], { codes: [0, 128] });
+  const place = await ask([...quiet], ["rev-parse", "--show-toplevel", "--show-prefix"], { codes: [0, 128] });
   if (place.code) throw new Error(`Cannot ask git: ${wordsOf(place)}. Is '${root}' a repository?`);
   const [top = "", prefix = ""] = place.out.split("\n");
   if (path.resolve(top, prefix) !== root)
@@ -65,14 +64,17 @@ export async function repository(ctx: Pick<Ctx, "root" | "signal" | "about">, se
     ["clean=", "smudge=", "process=", "required=false"].flatMap((setting) => ["-c", `filter.${name}.${setting}`]),
   );
   return {
-    git: (args, how = {}) => ask(how.own ? [] : [...QUIET, ...off], args, how),
-    near: (name) => (prefix ? nearer(prefix, name) : name),
+    git: (args, how = {}) => ask(how.own ? [] : [...quiet, ...off], args, how),
+    hideValues: (text) => withoutValues(text, variables(ctx.about.home)),
+    fromProject: (name) => (prefix ? relativeTo(prefix, name) : name),
     filters,
   };
 
   /** Status and diff put a file whose date changed through its clean filter: any program. Without one it is compared as it is. */
   async function filterNames(): Promise<string[]> {
-    const found = await ask(QUIET, ["config", "-z", "--name-only", "--get-regexp", "^filter\\."], { codes: [0, 1] });
+    const found = await ask([...quiet], ["config", "-z", "--name-only", "--get-regexp", "^filter\\."], {
+      codes: [0, 1],
+    });
     const names = new Set(found.out.split("\0").flatMap((key) => /^filter\.(.*)\.[^.]*$/s.exec(key)?.[1] ?? []));
     for (const name of names)
       if (/[=\n]/.test(name)) throw cannot(`nothing can switch off its content filter '${name}'. Rename the filter`);
@@ -82,19 +84,40 @@ export async function repository(ctx: Pick<Ctx, "root" | "signal" | "about">, se
 
 const cannot = (why: string): Error => new Error(`Cannot ask git: ${why}.`);
 
+const tooLate = (seconds: number): Error =>
+  cannot(`it took longer than ${seconds} s and was stopped. Try a smaller part`);
+
 /** Git's own sentence, without its hints and its full stop. */
-export function wordsOf({ err, code }: Said): string {
+export function wordsOf({ err, code }: Answer): string {
   const lines = err.split("\n").filter(Boolean);
   const line = lines.find((one) => /^(fatal|error): /.test(one)) ?? lines[0] ?? `it ended with exit code ${code}`;
   return line.replace(/^(fatal|error): /, "").replace(/\.$/, "");
 }
 
-function nearer(prefix: string, name: string): string {
+function relativeTo(prefix: string, name: string): string {
   const slash = name.endsWith("/") ? "/" : "";
   return (path.posix.relative(prefix, name) || ".") + slash;
 }
 
-/** A path as git takes it: to the letter, from the project, and itself rather than what it links to. */
+/** What a question about the repository needs: nothing, or what git would run or show that the repository names. */
+export async function needsOf(
+  what: string,
+  ctx: Pick<Ctx, "root" | "git" | "signal" | "ask">,
+  seconds: number,
+): Promise<Needs> {
+  const { why, reads } = await check(ctx, seconds);
+  const name = ctx.ask ? what : `${what} (${why})`; // where there is no terminal to ask on, the refusal says why
+  return { ...(reads.length && { read: reads }), ...(why && { run: [{ name, verdict: "ask", why }] }) };
+}
+
+export async function check({ root, git, signal }: Pick<Ctx, "root" | "git" | "signal">, seconds: number) {
+  const late = AbortSignal.timeout(seconds * 1_000);
+  return git.check(root, { stop: AbortSignal.any([signal, late]) }).catch((error) => {
+    throw error === late.reason ? tooLate(seconds) : error;
+  });
+}
+
+/** A path for git: literal, from the project, and the link itself rather than its target. */
 export function pathspec(name: string, { root, files }: Pick<Ctx, "root" | "files">): string {
   return `:(literal)${ownPath(name, { root, files })}`;
 }
@@ -105,22 +128,22 @@ export function ownPath(name: string, { root, files }: Pick<Ctx, "root" | "files
   return path.relative(root, real).replaceAll(path.sep, "/") || ".";
 }
 
-/** One run. It has no terminal, so that nothing in it can wait for a passphrase there; what stops it stops all it started. */
-function speak(
+/** It has no terminal, so that nothing can wait for a passphrase there; what stops it stops all that it started. */
+function runGit(
   args: string[],
-  { root, env, stops, input, cut }: How & { root: string; env: NodeJS.ProcessEnv; stops: AbortSignal[] },
-): Promise<Said> {
-  const { promise, resolve, reject } = Promise.withResolvers<Said>();
+  { ctx, env, stops, input, cut }: AskOptions & { ctx: Around; env: NodeJS.ProcessEnv; stops: AbortSignal[] },
+): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   const stop = AbortSignal.any(stops);
   if (stop.aborted) return Promise.reject(stop.reason);
-  const child = spawn(program(root), args, {
-    cwd: root,
+  const child = ctx.programs.start("git", args, {
+    cwd: ctx.root,
     detached: process.platform !== "win32",
     env,
     stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
     windowsHide: true,
   });
-  const [out, err] = [ends(), ends()];
+  const [out, err] = [bothEnds(), bothEnds()];
   child.stdout!.on("data", out.add);
   child.stderr!.on("data", err.add);
   child.stdin?.on("error", () => {}); // it ended without reading
@@ -148,20 +171,11 @@ function speak(
   }
 }
 
-/** By its whole path, and never one that the project brings: npx and npm put its node_modules/.bin into PATH. */
-function program(root: string): string {
-  const name = process.platform === "win32" ? "git.exe" : "git";
-  const isInside = (folder: string) => folder === root || folder.startsWith(root + path.sep);
-  const folders = (process.env.PATH ?? "").split(path.delimiter).filter(path.isAbsolute);
-  const outside = folders.filter((folder) => fs.existsSync(path.join(folder, name)) && !isInside(realOf(folder)));
-  return path.join(outside[0] ?? "/nowhere", name);
-}
-
-const realOf = (folder: string): string => fs.realpathSync(folder);
-
+/** For what the person allowed: with their hooks, and for the repository that they were shown. */
 function environment(more: Record<string, string>): NodeJS.ProcessEnv {
   const env: NodeJS.ProcessEnv = { ...process.env, GIT_TERMINAL_PROMPT: "0", ...more };
   for (const name of ["LITERAL", "GLOB", "NOGLOB", "ICASE"]) delete env[`GIT_${name}_PATHSPECS`];
+  for (const name of ["DIR", "WORK_TREE", "COMMON_DIR", "INDEX_FILE", "PREFIX", "NAMESPACE"]) delete env[`GIT_${name}`];
   delete env.GPG_TTY; // a terminal by name, to ask for a passphrase on
   return env;
 }
@@ -174,22 +188,29 @@ function variables(home: string): Record<string, string> {
     const kept = Object.entries(JSON.parse(fs.readFileSync(file, "utf8")) as object);
     return Object.fromEntries(kept.filter(([name, value]) => /^[A-Za-z_]\w*$/.test(name) && typeof value === "string"));
   } catch {
-    throw cannot(`'${file}' is not readable as JSON. Mend it, or move it away`); // its own words would show values
+    throw cannot(`'${file}' is not readable as JSON. Fix it, or move it away`); // the error's own words would show values
   }
 }
 
+/** A text with names in place of values. */
+function withoutValues(text: string, own: Record<string, string>): string {
+  const long = Object.entries(own).filter(([, value]) => value.length >= MIN_SECRET_CHARS);
+  const first = long.sort(([, one], [, two]) => two.length - one.length);
+  return first.reduce((shown, [name, value]) => shown.replaceAll(value, () => `[value of ${name}]`), text);
+}
+
 /** Both ends of an output, whatever its length. */
-function ends() {
+function bothEnds() {
   const [head, tail]: [Buffer[], Buffer[]] = [[], []];
   let [first, last, lost] = [0, 0, 0];
   return {
     add(bytes: Buffer): void {
-      if (first < KEPT) {
+      if (first < MAX_KEPT_BYTES) {
         first += head.push(bytes) && bytes.length;
         return;
       }
       last += tail.push(bytes) && bytes.length;
-      while (last - tail[0]!.length > KEPT) {
+      while (last - tail[0]!.length > MAX_KEPT_BYTES) {
         const gone = tail.shift()!;
         last -= gone.length;
         lost += Math.max(1, gone.toString("latin1").split("\n").length - 1);
@@ -202,11 +223,11 @@ function ends() {
 
 /** Head and tail, at line ends, with how much is missing in between. */
 export function capped(text: string, lost = 0, advice = ""): { text: string; cut: number } {
-  if (text.length <= SHOWN.head + SHOWN.tail && !lost) return { text, cut: 0 };
-  const head = text.slice(0, text.lastIndexOf("\n", SHOWN.head) + 1 || SHOWN.head);
-  const from = text.length - SHOWN.tail;
+  if (text.length <= MAX_SHOWN_CHARS.head + MAX_SHOWN_CHARS.tail && !lost) return { text, cut: 0 };
+  const head = text.slice(0, text.lastIndexOf("\n", MAX_SHOWN_CHARS.head) + 1 || MAX_SHOWN_CHARS.head);
+  const from = text.length - MAX_SHOWN_CHARS.tail;
   const tail = text.slice(text.indexOf("\n", from) + 1 || from);
   const lines = (part: string) => part.split("\n").length - 1;
   const cut = Math.max(1, lines(text) - lines(head) - lines(tail) + lost);
-  return { text: `${head}\n[${cut} ${cut === 1 ? "line" : "lines"} left out here${advice}]\n\n${tail}`, cut };
+  return { text: `${head}\n[${plural(cut, "line")} left out here${advice}]\n\n${tail}`, cut };
 }

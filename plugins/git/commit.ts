@@ -1,9 +1,10 @@
-// git_commit: what it will do, told before it is asked for, and the doing.
+// git_commit: what it will do, shown with the question, and the commit itself.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Result } from "zz";
+import { plural } from "zz/text";
 import { capped, DIFF, ownPath, type Repository, wordsOf } from "./ask.ts";
-import { branchAndFiles, count, type File, row } from "./status.ts";
+import { branchAndFiles, type File, row } from "./status.ts";
 
 interface Args {
   message: string;
@@ -19,7 +20,6 @@ export interface Plan {
 }
 
 const HOOKS = ["pre-commit", "prepare-commit-msg", "commit-msg", "post-index-change", "reference-transaction"];
-const MOST = 50; // files listed in the question
 const literal = (name: string): string => `:(literal)${name}`;
 const refuse = (why: string): Error => new Error(`Cannot commit: ${why}`);
 
@@ -72,7 +72,7 @@ const letter = ([inIndex, outside]: string): string =>
   inIndex === "A" || outside === " " || outside === undefined ? inIndex! : outside;
 
 function offer(files: File[]): string {
-  return files.length ? ` (${count(files.length, "path")} changed: ${files.slice(0, 10).map(row).join(", ")})` : "";
+  return files.length ? ` (${plural(files.length, "path")} changed: ${files.slice(0, 10).map(row).join(", ")})` : "";
 }
 
 async function merges({ git }: Repository, { root }: Ctx): Promise<boolean> {
@@ -83,7 +83,7 @@ async function merges({ git }: Repository, { root }: Ctx): Promise<boolean> {
 /** The hooks that are there, and what the configuration names. Asked of git as it will be for the commit. */
 async function programs({ git }: Repository, { root }: Ctx): Promise<string[]> {
   const { out: folder } = await git(["rev-parse", "--git-path", "hooks"], { own: true });
-  const names = [...HOOKS, "post-commit"].filter((name) => runs(path.resolve(root, folder.trimEnd(), name)));
+  const names = [...HOOKS, "post-commit"].filter((name) => isProgram(path.resolve(root, folder.trimEnd(), name)));
   const keys = "^(filter\\..*\\.(clean|process)|hook\\..*\\.command|commit\\.gpgsign)$";
   const { out } = await git(["config", "-z", "--get-regexp", keys], { own: true });
   const set = out.split("\0").filter(Boolean);
@@ -98,7 +98,7 @@ async function programs({ git }: Repository, { root }: Ctx): Promise<string[]> {
   ];
 }
 
-function runs(file: string): boolean {
+function isProgram(file: string): boolean {
   try {
     fs.accessSync(file, fs.constants.X_OK);
     return true;
@@ -109,17 +109,15 @@ function runs(file: string): boolean {
 
 /** What the person sees with the question. */
 export function describe({ message }: Args, { branch, files, stat, runs }: Plan): string {
-  const more = files.length - MOST;
   return [
-    `On ${branch}, ${count(files.length, "file")}:`,
-    ...files.slice(0, MOST).map((file) => `  ${row(file)}`),
-    ...(more > 0 ? [`  and ${more} more`] : []),
+    `On ${branch}, ${plural(files.length, "file")}:`,
+    ...files.map((file) => `  ${row(file)}`),
     "With the message:",
     ...message
       .trim()
       .split("\n")
       .map((line) => `  ${line}`),
-    ...(stat ? capped(stat).text.split("\n") : []),
+    ...(stat ? stat.split("\n") : []),
     ...(runs.length ? [`It will run ${[...new Set(runs)].join(", ")}.`] : []),
   ].join("\n");
 }
@@ -132,13 +130,14 @@ export async function carryOut(
   again: () => Promise<Repository>,
 ): Promise<Result> {
   await checkIdentity(repo);
-  const now = fresh.map(literal); // without them `commit --only` knows no such file
-  const back = async () => {
-    if (now.length) await (await again()).git(["rm", "-q", "--cached", "--force", "--ignore-unmatch", "--", ...now]);
+  const added = fresh.map(literal); // without them `commit --only` knows no such file
+  const unstage = async () => {
+    if (added.length)
+      await (await again()).git(["rm", "-q", "--cached", "--force", "--ignore-unmatch", "--", ...added]);
   };
   try {
-    if (now.length) await repo.git(["add", "--intent-to-add", "--", ...now]);
-    const calm = ["core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false"].flatMap((one) => ["-c", one]);
+    if (added.length) await repo.git(["add", "--intent-to-add", "--", ...added]);
+    const quiet = ["core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false"].flatMap((one) => ["-c", one]);
     const how = [
       "commit",
       "--quiet",
@@ -146,16 +145,16 @@ export async function carryOut(
       "--file=-",
       ...(only.length ? ["--only", "--", ...only] : []),
     ];
-    const said = await repo.git([...calm, ...how], { own: true, input: message, cut: true });
-    const heard = capped(`${said.out}${said.err}`.trim(), said.lost).text;
-    if (said.code) {
-      await back();
-      const why = `git or a hook refused (exit code ${said.code}). Nothing was committed; what is staged is as it was.`;
-      return { text: `Cannot commit: ${why}\n${heard}`.trim(), failed: true, data: { exit: said.code, output: heard } };
+    const answer = await repo.git([...quiet, ...how], { own: true, input: message, cut: true });
+    const output = capped(repo.hideValues(`${answer.out}${answer.err}`.trim()), answer.lost).text;
+    if (answer.code) {
+      await unstage();
+      const why = `git or a hook refused (exit code ${answer.code}). Nothing was committed; what is staged is as it was.`;
+      return { text: `Cannot commit: ${why}\n${output}`.trim(), failed: true, data: { exit: answer.code, output } };
     }
-    return { ...(await made(repo, branch, heard)) };
+    return { ...(await describeCommit(repo, branch, output)) };
   } catch (error) {
-    await back();
+    await unstage();
     throw error;
   }
 }
@@ -171,7 +170,7 @@ async function checkIdentity({ git }: Repository): Promise<void> {
   }
 }
 
-async function made({ git }: Repository, branch: string, heard: string): Promise<Result> {
+async function describeCommit({ git }: Repository, branch: string, output: string): Promise<Result> {
   const plain = ["--no-color", "--no-show-signature", "--no-notes", "--no-ext-diff", "--no-textconv"];
   const { out } = await git(["log", "--max-count=1", ...plain, "--format=%h%x1f%s%x1f", "--shortstat"]);
   const [hash = "", subject = "", counts = ""] = out.split("\x1f");
@@ -186,5 +185,5 @@ async function made({ git }: Repository, branch: string, heard: string): Promise
     insertions: number("insertion"),
     deletions: number("del"),
   };
-  return { text: heard ? `${text}\n${heard}` : text, data };
+  return { text: output ? `${text}\n${output}` : text, data };
 }

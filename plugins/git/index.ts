@@ -1,12 +1,13 @@
 // git_status, git_diff, git_log: what git knows, read-only. git_commit: asked for, with all that it will do.
-import type { Ctx, Zz } from "zz";
-import { capped, DIFF, ownPath, pathspec, type Repository, repository } from "./ask.ts";
+import type { Ctx, Needs, Zz } from "zz";
+import { plural } from "zz/text";
+import { capped, check, DIFF, needsOf, ownPath, pathspec, type Repository, repository } from "./ask.ts";
 import { carryOut, describe, plan } from "./commit.ts";
-import { branchAndFiles, count, row } from "./status.ts";
+import { branchAndFiles, row } from "./status.ts";
 
 export const defaults = { seconds: 60, commitSeconds: 600 }; // what git may take to answer; hooks can run a test suite
 
-const seconds = { type: "number", exclusiveMinimum: 0 };
+const seconds = { type: "number", minimum: 0.01, maximum: 86_400 };
 export const settings = {
   project: true,
   schema: {
@@ -18,21 +19,28 @@ export const settings = {
   },
 };
 
-const SPARE = 10_000; // ms that zz waits longer than we do, so that our own sentence is the one that is read
+const SPARE_MS = 10_000; // that zz waits longer than we do, so that our own sentence is the one that is read
 const PATH = ["file", "file_path", "filepath"]; // what models call it
 
-export default (zz: Zz<typeof defaults>) => {
-  const { seconds, commitSeconds } = zz.config;
-  const timeout = seconds * 1_000 + SPARE;
+type GitZz = Zz<typeof defaults>;
 
+export default (zz: GitZz) => {
+  addStatus(zz);
+  addDiff(zz);
+  addLog(zz);
+  addCommit(zz);
+};
+
+function addStatus(zz: GitZz): void {
+  const { seconds } = zz.config;
   zz.tool({
     name: "git_status",
     description: "Show the git branch and the files that were changed, added or are not tracked.",
     aliases: ["gitStatus"],
     params: { path: "string? only under this file or folder" },
     also: { path: PATH },
-    needs: ({ path = "." }) => ({ read: [path] }),
-    timeout,
+    needs: ({ path = "." }, ctx) => needsToLook("git status", path, ctx, seconds),
+    timeout: seconds * 1_000 + SPARE_MS,
     async run({ path = "." }, ctx) {
       const repo = await repository(ctx, seconds);
       const { branch, files } = await branchAndFiles(repo, [pathspec(path, ctx)]);
@@ -46,7 +54,10 @@ export default (zz: Zz<typeof defaults>) => {
       return { text: capped(rows.join("\n")).text, data: { branch, files } };
     },
   });
+}
 
+function addDiff(zz: GitZz): void {
+  const { seconds } = zz.config;
   zz.tool({
     name: "git_diff",
     description: "Show what changed in the files: not yet staged, or staged, or since a commit or between two (a..b).",
@@ -57,8 +68,8 @@ export default (zz: Zz<typeof defaults>) => {
       ref: "string? a commit, branch, tag, or two of them as a..b",
     },
     also: { path: PATH, staged: ["cached"], ref: ["commit", "revision"] },
-    needs: ({ path = "." }) => ({ read: [path] }),
-    timeout,
+    needs: ({ path = "." }, ctx) => needsToLook("git diff", path, ctx, seconds),
+    timeout: seconds * 1_000 + SPARE_MS,
     run: async ({ path = ".", staged = false, ref }, ctx) => {
       const repo = await repository(ctx, seconds);
       const what = [...(staged ? ["--cached"] : []), ...(ref === undefined ? [] : [await commits(repo, ref)])];
@@ -78,7 +89,10 @@ export default (zz: Zz<typeof defaults>) => {
       return { text: [text.trimEnd(), ...notes].filter(Boolean).join("\n"), data: { files: shown, hidden, cut } };
     },
   });
+}
 
+function addLog(zz: GitZz): void {
+  const { seconds } = zz.config;
   zz.tool({
     name: "git_log",
     description: "Show the latest commits: short hash, date, author, subject.",
@@ -89,8 +103,8 @@ export default (zz: Zz<typeof defaults>) => {
       since: "string? only later ones: a date, or such as '2 weeks ago'",
     },
     also: { path: PATH, count: ["limit", "n", "max_count"] },
-    needs: ({ path = "." }) => ({ read: [path] }),
-    timeout,
+    needs: ({ path = "." }, ctx) => needsToLook("git log", path, ctx, seconds),
+    timeout: seconds * 1_000 + SPARE_MS,
     async run({ path = ".", count: most = 20, since }, ctx) {
       if (most < 1) throw new Error(`Cannot show ${most} commits: that is none. Ask for 1 or more.`);
       const repo = await repository(ctx, seconds);
@@ -122,7 +136,10 @@ export default (zz: Zz<typeof defaults>) => {
       return { text: capped(rows.join("\n")).text || none, data };
     },
   });
+}
 
+function addCommit(zz: GitZz): void {
+  const { seconds, commitSeconds } = zz.config;
   zz.tool({
     name: "git_commit",
     description:
@@ -130,18 +147,34 @@ export default (zz: Zz<typeof defaults>) => {
     aliases: ["gitCommit"],
     params: { message: "string a subject line; a body after an empty line", files: "string[]? only these" },
     also: { message: ["msg", "commit_message"], files: ["paths"] },
-    needs: () => ({ run: ["git commit"] }),
-    timeout: commitSeconds * 1_000 + SPARE,
-    preview: async (args, ctx) => describe(args, await plan(args, await repository(ctx, seconds), ctx)),
+    async needs(_, ctx) {
+      const { read = [], run = ["git commit"] } = await needsOf("git commit", ctx, seconds);
+      return { run, ...(read.length && { read }) };
+    },
+    timeout: commitSeconds * 1_000 + SPARE_MS,
+    async preview(args, ctx) {
+      const { why } = await check(ctx, seconds);
+      if (why)
+        return `What it would commit is not looked at before you say yes: ${why}.\nWith the message:\n${args.message}`;
+      return describe(args, await plan(args, await repository(ctx, seconds), ctx));
+    },
     async run(args, ctx) {
       const repo = await repository(ctx, commitSeconds);
-      return carryOut(args, await plan(args, repo, ctx), repo, () => repository(fresh(ctx), seconds));
+      return carryOut(args, await plan(args, repo, ctx), repo, () => repository(unstopped(ctx), seconds));
     },
   });
+}
+
+/** For tidying up after a commit that was stopped: the signal that stopped it must not stop that. */
+const unstopped = (ctx: Ctx) => {
+  const { root, about, git, programs } = ctx;
+  return { root, about, git, programs, signal: new AbortController().signal };
 };
 
-/** For tidying up after a commit that was stopped: what stopped it must not stop that. */
-const fresh = ({ root, about }: Ctx) => ({ root, about, signal: new AbortController().signal });
+async function needsToLook(what: string, path: string, ctx: Ctx, seconds: number): Promise<Needs> {
+  const { read = [], ...others } = await needsOf(what, ctx, seconds);
+  return { read: [path, ...read], ...others };
+}
 
 /** The gate knows which files may be read; a diff is another way to read them. */
 function isShown(name: string, { permissions }: Ctx): boolean {
@@ -180,14 +213,14 @@ async function nothing(repo: Repository, where: string, staged: boolean, ref?: s
     has((state) => state === "??"),
   ];
   const others: string[] = [];
-  if (!staged && inIndex) others.push(`${count(inIndex, "file")} staged: ask with staged`);
-  if (staged && outside) others.push(`${count(outside, "file")} changed and not staged: ask without staged`);
-  if (fresh) others.push(`${count(fresh, "path")} not tracked: git_status lists them`);
+  if (!staged && inIndex) others.push(`${plural(inIndex, "file")} staged: ask with staged`);
+  if (staged && outside) others.push(`${plural(outside, "file")} changed and not staged: ask without staged`);
+  if (fresh) others.push(`${plural(fresh, "path")} not tracked: git_status lists them`);
   const which = staged ? "No staged changes" : inIndex ? "No unstaged changes" : "No changes";
   return others.length ? `${which} (${others.join("; ")}).` : "No changes.";
 }
 
-/** Says so where a filter that we did not run makes the difference. */
+/** A note where a filter that did not run may make the difference. */
 async function unfiltered({ git, filters }: Repository, names: string[]): Promise<string[]> {
   if (!filters.length || !names.length) return [];
   const input = names.map((name) => `${name}\0`).join("");

@@ -4,13 +4,11 @@ import type { Repository } from "./ask.ts";
 export interface File {
   state: string; // git's two letters: staged, not staged
   path: string; // from the project
-  from?: string; // what it was called
+  from?: string; // its name before
 }
 
-export const count = (many: number, what: string): string => `${many} ${what}${many === 1 ? "" : "s"}`;
-
 export async function branchAndFiles(
-  { git, near }: Repository,
+  { git, fromProject }: Repository,
   where: string[],
   more: string[] = [],
 ): Promise<{ branch: string; files: File[] }> {
@@ -21,8 +19,8 @@ export async function branchAndFiles(
   for (const rest = entries.values(), next = () => rest.next().value; ; ) {
     const entry = next();
     if (!entry) return { branch: branch.replace(/^## /, ""), files };
-    const [state, name] = [entry.slice(0, 2), near(entry.slice(3))];
-    files.push({ state, path: name, ...(/[RC]/.test(state) && { from: near(next() ?? "") }) });
+    const [state, name] = [entry.slice(0, 2), fromProject(entry.slice(3))];
+    files.push({ state, path: name, ...(/[RC]/.test(state) && { from: fromProject(next() ?? "") }) });
   }
 }
 

@@ -1,21 +1,22 @@
-// Whether a staged plugin loads, found out by a zz of its own in another process, where a crash harms nothing.
+// Whether a staged plugin loads: tried by another zz process, where a crash harms nothing.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
+import { fault } from "zz/text";
+import { plain } from "./contents.ts";
 import type { Stage } from "./place.ts";
 import { run } from "./program.ts";
-import { fault, plain } from "./words.ts";
 
-const LIMIT = 15_000;
+const TIMEOUT = 15_000; // ms
 
 type Listed = { name: string; from: string; file: string; failure?: string };
 
-/** zz's own folder: this file's is one or two levels below it, as it was built or not. */
+/** zz's own folder: this file is one or two levels below it, depending on whether it was built. */
 export const PACKAGE = ["..", "../.."]
   .map((up) => path.join(import.meta.dirname, up))
   .find((folder) => fs.existsSync(path.join(folder, "package.json")))!;
 
-/** Beside the person's other plugins: two that want the same name do not go together. */
+/** Together with the person's other plugins: two may want the same name. */
 export async function checkLoads(name: string, stage: Stage, ctx: Ctx): Promise<void> {
   const { home, plugins } = ctx.about;
   const isBuilt = path.relative(PACKAGE, import.meta.dirname).startsWith("dist");
@@ -29,15 +30,15 @@ export async function checkLoads(name: string, stage: Stage, ctx: Ctx): Promise<
     ...["--plugins", "--json", "--quiet", "--no-stdin", "--no-prompt"],
   ];
   const env = { ZZ_DEBUG: undefined, ZZ_HOME: undefined, NO_COLOR: "1" };
-  const how = { cwd: stage.work, env, signal: ctx.signal, limit: LIMIT };
-  const { out, err, code } = await run(process.execPath, args, how).catch((error) => {
-    throw ctx.signal.aborted ? error : fault(`it did not load within ${LIMIT / 1000} s. Nothing was changed`);
+  const how = { cwd: stage.work, env, signal: ctx.signal, limit: TIMEOUT };
+  const { out, err, code } = await run(ctx.programs, process.execPath, args, how).catch((error) => {
+    throw ctx.signal.aborted ? error : fault(`it did not load within ${TIMEOUT / 1000} s. Nothing was changed`);
   });
   const own = (text: string) => plain(text.replaceAll(`${stage.plugins}${path.sep}`, ""), 600).replace(/\.$/, "");
   const listed = listIn(out.toString("utf8"));
   if (!listed)
     throw fault(
-      `zz did not come up with it: ${own(err.trim().split("\n").at(-1) || `exit code ${code}`)}. Nothing was changed`,
+      `zz did not start with it: ${own(err.trim().split("\n").at(-1) || `exit code ${code}`)}. Nothing was changed`,
     );
   const found = listed.find((one) => one.from === "home" && one.name === name);
   if (!found) throw fault("zz does not find it where it would be. Nothing was changed");

@@ -2,8 +2,10 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Choice, Ctx, Kind, Result } from "zz";
+import { fault, usage } from "zz/text";
 import { checkLoads, PACKAGE } from "./check.ts";
-import { type Fetched, fetched, installPackages, examples as known, needsOf, type Pinned } from "./fetch.ts";
+import { inUnits, plain, sizeOf, sumOf } from "./contents.ts";
+import { type Fetched, fetchSpec, installPackages, examples as known, needsOf, type Pinned } from "./fetch.ts";
 import { type Look, lookAt } from "./look.ts";
 import { type About, aboutOf } from "./package.ts";
 import {
@@ -14,17 +16,16 @@ import {
   extrasOf,
   openStage,
   pluginsOf,
+  presentAt,
   put,
   readLock,
   type Stage,
-  standsAt,
   sumsOf,
   sweep,
   topOf,
   write,
 } from "./place.ts";
 import { type Spec, specOf } from "./spec.ts";
-import { fault, inUnits, plain, sizeOf, sumOf } from "./words.ts";
 
 /** Fetched, read, and not yet agreed to. */
 interface Candidate extends Fetched {
@@ -36,7 +37,7 @@ interface Candidate extends Fetched {
 }
 
 const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
-const LISTED = 8; // names in a line
+const MAX_LISTED = 8; // names in a line
 const RIGHTS =
   "What it adds and reaches is what its text seems to do; it was not run. It runs with all your rights: the gate asks only for what goes through it.";
 
@@ -55,9 +56,9 @@ export function installed(ctx: Ctx): Choice[] {
 export async function install(given: string | undefined, ctx: Ctx): Promise<Result> {
   if (given === undefined) return restore(ctx);
   const spec = specOf(given, ctx.root);
-  return told("install", given.trim(), ctx, async (stages) => {
+  return staged("install", given.trim(), ctx, async (stages) => {
     const stage = stages.open();
-    const found = await bring(spec, stage, ctx);
+    const found = await fetchCandidate(spec, stage, ctx);
     const { old, name, integrity } = found;
     checkName(found, ctx);
     if (old && old.integrity === integrity && isWhole(ctx, old))
@@ -67,54 +68,60 @@ export async function install(given: string | undefined, ctx: Ctx): Promise<Resu
   });
 }
 
-async function bring(spec: Spec, stage: Stage, ctx: Ctx, pinned: Pinned = {}, as?: string): Promise<Candidate> {
+async function fetchCandidate(
+  spec: Spec,
+  stage: Stage,
+  ctx: Ctx,
+  pinned: Pinned = {},
+  as?: string,
+): Promise<Candidate> {
   const { home } = ctx.about;
-  for (const [kind, name] of Object.entries(needsOf(spec))) allowed(ctx, kind as Kind, name);
-  allowed(ctx, "write", pluginsOf(home));
-  if (spec.kind === "npm") await allowedRegistry(ctx);
+  for (const [kind, name] of Object.entries(needsOf(spec))) assertAllowed(ctx, kind as Kind, name);
+  assertAllowed(ctx, "write", pluginsOf(home));
+  if (spec.kind === "npm") await assertRegistryAllowed(ctx);
   ctx.progress(`Fetching ${plain(spec.text)}`);
-  const found = await fetched(spec, { ctx, work: stage.work, home: PACKAGE }, pinned);
+  const found = await fetchSpec(spec, { ctx, work: stage.work, home: PACKAGE }, pinned);
   const about = aboutOf(found.contents, found.base, found.single);
   const name = as ?? about.name;
   if (about.typeless) found.notes.push('Its package.json does not say "type": "module"; Node may warn of that.');
-  allowed(ctx, "write", path.join(pluginsOf(home), name));
+  assertAllowed(ctx, "write", path.join(pluginsOf(home), name));
   const old = readLock(home).get(name);
   return { ...found, spec, about, name, look: lookAt(found.contents), ...(old && { old }) };
 }
 
-/** The gate's word before anything happens; what it leaves open is part of the one question. */
-function allowed(ctx: Ctx, kind: Kind, name: string): void {
+/** Refuses what the gate denies before anything happens; what it would ask is part of the one question. */
+function assertAllowed(ctx: Ctx, kind: Kind, name: string): void {
   const { verdict, why } = ctx.permissions.judge(kind, name);
-  if (verdict === "deny") throw fault(`${kind} access to "${plain(name)}" is denied ${why}`, 4);
+  if (verdict === "deny") throw fault(`${kind} access to "${plain(name)}" is denied ${why}`, { exit: 4 });
 }
 
-/** Which host npm asks is its own affair, unless some are denied. */
-async function allowedRegistry(ctx: Ctx): Promise<void> {
+/** Which host npm asks matters only if some are denied. */
+async function assertRegistryAllowed(ctx: Ctx): Promise<void> {
   const denied = ctx.permissions.rules.filter(({ verdict, kind }) => verdict === "deny" && kind === "net");
   if (!denied.length) return;
   const { npm } = await import("./fetch.ts");
-  const { out } = await npm(["config", "get", "registry"], ctx.about.home, ctx.signal);
-  allowed(ctx, "net", new URL(out.toString().trim()).hostname);
+  const { out } = await npm(["config", "get", "registry"], ctx.about.home, ctx);
+  assertAllowed(ctx, "net", new URL(out.toString().trim()).hostname);
 }
 
 function checkName({ name, old }: Candidate, { about }: Ctx): void {
   if (old) return;
   if (about.plugins.some((one) => one.from === "zz" && one.name.toLowerCase() === name.toLowerCase()))
     throw fault(`zz has a plugin '${name}' of its own. It must be renamed`);
-  const there = standsAt(about.home, name);
+  const there = presentAt(about.home, name);
   if (there)
     throw fault(
       `'${path.join(pluginsOf(about.home), there)}' is there already, and was not installed so. Move it away first`,
     );
 }
 
-/** Everything of it is there, as it was installed. */
+/** All of its files are there, as they were installed. */
 function isWhole({ about: { home } }: Ctx, entry: Entry): boolean {
   const modules = path.join(pluginsOf(home), topOf(entry), "node_modules");
   return !changedOf(home, entry).length && (!entry.dependencies || fs.existsSync(modules));
 }
 
-/** From the stage to its place, once it was seen to load. `exact`: as the lock file has it, to the byte. */
+/** From the stage to its place, once it loads. `exact`: the lock file's entry, to be restored to the byte. */
 async function place(found: Candidate, stage: Stage, ctx: Ctx, exact?: Entry): Promise<Result> {
   const { home } = ctx.about;
   const { name, single, contents, about, spec, source, integrity, version, commit, old } = found;
@@ -134,9 +141,9 @@ async function place(found: Candidate, stage: Stage, ctx: Ctx, exact?: Entry): P
   await checkLoads(name, stage, ctx);
   if (old) carry(home, stage, extrasOf(home, old));
   put(home, stage, name, entry, top, old);
-  const unrun = scripts?.names.map((one) => plain(one)).join(", ");
+  const notRun = scripts?.names.map((one) => plain(one)).join(", ");
   const at = path.join(pluginsOf(home), top);
-  const more = unrun ? `\nThese packages have install scripts, which were not run: ${unrun}.` : "";
+  const more = notRun ? `\nThese packages have install scripts, which were not run: ${notRun}.` : "";
   const text = `Installed ${called(name, entry)} in ${at}.${more}`;
   return { text, data: { ...dataOf(name, entry), needs: Object.fromEntries(about.dependencies), ...found.look } };
 }
@@ -144,35 +151,35 @@ async function place(found: Candidate, stage: Stage, ctx: Ctx, exact?: Entry): P
 /** For programs: without the list of all packages. */
 const dataOf = (name: string, { dependencies, ...entry }: Entry) => ({ name, ...entry });
 
-/** Its own packages, beside it. Undefined: it needs none. */
+/** Installs the packages it needs beside it. Undefined if it needs none. */
 async function dependenciesOf({ about, name }: Candidate, folder: string, ctx: Ctx, exact?: Entry) {
   if (!about.dependencies.length) return undefined;
-  allowed(ctx, "run", "npm install");
+  assertAllowed(ctx, "run", "npm install");
   ctx.progress(`Fetching what '${name}' needs`);
   const file = path.join(folder, "package-lock.json");
   const known = exact?.dependencies;
-  const even = (lock: object) => `${JSON.stringify(lock, null, 2)}\n`;
-  if (known && sumOf(even(known.lock)) !== known.integrity)
+  const format = (lock: object) => `${JSON.stringify(lock, null, 2)}\n`;
+  if (known && sumOf(format(known.lock)) !== known.integrity)
     throw fault("the lock file's list of what it needs is not the one that was installed. Install it again");
-  if (known) fs.writeFileSync(file, even(known.lock));
+  if (known) fs.writeFileSync(file, format(known.lock));
   const own = path.join(folder, "package.json");
-  const said = fs.readFileSync(own);
+  const original = fs.readFileSync(own);
   fs.writeFileSync(own, JSON.stringify(about.manifest));
-  await installPackages(folder, Boolean(known), ctx.signal);
-  fs.writeFileSync(own, said);
+  await installPackages(folder, Boolean(known), ctx);
+  fs.writeFileSync(own, original);
   const lock = JSON.parse(fs.readFileSync(file, "utf8"));
-  fs.writeFileSync(file, even(lock));
+  fs.writeFileSync(file, format(lock));
   const names = Object.entries<{ hasInstallScript?: boolean }>(lock.packages ?? {}).flatMap(
     ([at, { hasInstallScript }]) => (hasInstallScript && at ? [at.replace(/^.*node_modules\//, "")] : []),
   );
-  return { names, dependencies: { integrity: sumOf(even(lock)), lock } };
+  return { names, dependencies: { integrity: sumOf(format(lock)), lock } };
 }
 
 // ── restore ──
 
-/** All of the lock file, exactly: what is missing or was changed is had again. */
+/** Installs again what is missing or was changed, exactly as the lock file has it. */
 async function restore(ctx: Ctx): Promise<Result> {
-  return told("restore", "the plugins of the lock file", ctx, async (stages) => {
+  return staged("restore", "the plugins of the lock file", ctx, async (stages) => {
     const { home } = ctx.about;
     const lock = readLock(home);
     const missing = [...lock].filter(([, entry]) => !isWhole(ctx, entry));
@@ -183,8 +190,8 @@ async function restore(ctx: Ctx): Promise<Result> {
       const stage = stages.open();
       const { version, commit } = entry;
       const pinned = { ...(version && { version }), ...(commit && { commit }) };
-      const candidate = await framed("restore", name, ctx, async () => {
-        const candidate = await bring(specOf(entry.spec, "/"), stage, ctx, pinned, name);
+      const candidate = await withSentence("restore", name, ctx, async () => {
+        const candidate = await fetchCandidate(specOf(entry.spec, "/"), stage, ctx, pinned, name);
         if (candidate.integrity === entry.integrity) return candidate;
         throw fault(
           `what ${plain(entry.source)} gives is not what was installed (${candidate.integrity} instead of ${entry.integrity}). --update ${name} takes what there is now`,
@@ -199,7 +206,7 @@ async function restore(ctx: Ctx): Promise<Result> {
     );
     const done: Result[] = [];
     for (const { candidate, entry, stage } of found)
-      done.push(await framed("restore", candidate.name, ctx, () => place(candidate, stage, ctx, entry)));
+      done.push(await withSentence("restore", candidate.name, ctx, () => place(candidate, stage, ctx, entry)));
     return { text: done.map(({ text }) => text).join("\n"), data: done.map(({ data }) => data) };
   });
 }
@@ -207,15 +214,15 @@ async function restore(ctx: Ctx): Promise<Result> {
 // ── update ──
 
 export async function update(given: string | undefined, ctx: Ctx): Promise<Result> {
-  return told("update", given ?? "the plugins", ctx, async (stages) => {
+  return staged("update", given ?? "the plugins", ctx, async (stages) => {
     const lock = readLock(ctx.about.home);
-    if (given !== undefined && !lock.has(given)) throw fault(notInstalled(lock.keys()), 2);
+    if (given !== undefined && !lock.has(given)) throw usage(notInstalled(lock.keys()));
     if (!lock.size) return { text: "No plugin was installed yet: there is nothing to update.", data: [] };
     const done: Result[] = [];
     const failures: (Error & { exit?: number })[] = [];
     for (const name of given === undefined ? lock.keys() : [given])
       try {
-        done.push(await framed("update", name, ctx, () => updateOne(name, lock.get(name)!, stages.open(), ctx)));
+        done.push(await withSentence("update", name, ctx, () => updateOne(name, lock.get(name)!, stages.open(), ctx)));
       } catch (error) {
         ctx.signal.throwIfAborted();
         failures.push(error as Error);
@@ -223,12 +230,13 @@ export async function update(given: string | undefined, ctx: Ctx): Promise<Resul
     const text = done.map((one) => one.text).join("\n");
     if (!failures.length) return { text, data: done.map(({ data }) => data) };
     if (text) ctx.note(text);
-    throw fault(failures.map(({ message }) => message).join("\n"), Math.max(...failures.map(({ exit = 1 }) => exit)));
+    const exit = Math.max(...failures.map(({ exit = 1 }) => exit));
+    throw fault(failures.map(({ message }) => message).join("\n"), { exit });
   });
 }
 
 async function updateOne(name: string, entry: Entry, stage: Stage, ctx: Ctx): Promise<Result> {
-  const found = await bring(specOf(entry.spec, "/"), stage, ctx, {}, name);
+  const found = await fetchCandidate(specOf(entry.spec, "/"), stage, ctx, {}, name);
   if (found.integrity === entry.integrity && isWhole(ctx, entry))
     return { text: `${called(name, entry)} is as new as its source.`, data: dataOf(name, entry) };
   await agree(ctx, "update", [found]);
@@ -242,16 +250,16 @@ const notInstalled = (names: Iterable<string>): string => {
 
 // ── uninstall ──
 
-/** Exactly what was installed; what the person put beside it stays. */
+/** Removes exactly what was installed; what the person put beside it stays. */
 export async function uninstall(name: string, ctx: Ctx): Promise<Result> {
-  if (!name.trim()) throw fault("Cannot uninstall: nothing is named. /uninstall NAME.", 2);
-  return told("uninstall", name, ctx, async (stages) => {
+  if (!name.trim()) throw usage("Cannot uninstall: nothing is named. /uninstall NAME.");
+  return staged("uninstall", name, ctx, async (stages) => {
     const { home } = ctx.about;
     const lock = readLock(home);
     const entry = lock.get(name);
-    if (!entry) throw fault(notInstalled(lock.keys()), 2);
+    if (!entry) throw usage(notInstalled(lock.keys()));
     const at = path.join(pluginsOf(home), topOf(entry));
-    allowed(ctx, "write", at);
+    assertAllowed(ctx, "write", at);
     const changed = changedOf(home, entry).filter((file) => fs.existsSync(path.join(pluginsOf(home), file)));
     if (changed.length)
       await confirm(
@@ -304,7 +312,7 @@ function shown(found: Candidate, home: string): [string, string][] {
   return rows.filter((row): row is [string, string] => Boolean(row[1]));
 }
 
-/** From the version that is there to this one, and file by file. */
+/** The old version and the new one, and which files differ. */
 function changes(
   { contents, single, name, about, version, commit, spec }: Candidate,
   old: Entry,
@@ -342,13 +350,13 @@ const versionOf = (one: { version?: string | undefined; commit?: string | undefi
 
 const called = (name: string, entry: Entry): string => `'${name}' ${versionOf(entry)}`.trim();
 
-const listed = (names: string[], most = LISTED): string =>
-  names.slice(0, most).join(", ") + (names.length > most ? `, and ${names.length - most} more` : "");
+const listed = (names: string[], max = MAX_LISTED): string =>
+  names.slice(0, max).join(", ") + (names.length > max ? `, and ${names.length - max} more` : "");
 
-/** One question. -A is a yes, and where nobody is there the answer is no. */
+/** One question. -A answers yes; without a terminal to ask on the answer is no. */
 async function confirm(ctx: Ctx, text: string, question: string, warning?: string): Promise<void> {
   const [head, ...rows] = text.split("\n");
-  const told = [`┏ ${head}`, ...rows.map((row) => `┃ ${row}`), ...(warning ? [`┠ ${warning}`] : [])].join("\n");
+  const message = [`┏ ${head}`, ...rows.map((row) => `┃ ${row}`), ...(warning ? [`┠ ${warning}`] : [])].join("\n");
   const { rules } = ctx.permissions;
   const all = KINDS.every((kind) =>
     rules.some(
@@ -356,17 +364,17 @@ async function confirm(ctx: Ctx, text: string, question: string, warning?: strin
     ),
   );
   ctx.progress("");
-  if (all || !ctx.ask) ctx.note(told);
+  if (all || !ctx.ask) ctx.note(message);
   if (all) return;
-  if (!ctx.ask) throw fault("nobody is there to ask. In a script -A says yes", 4);
-  if ((await ctx.ask(`${told}\n┗ ${question} [y/N] `, "yn")) !== "y")
-    throw fault("you said no. Nothing was changed", 4);
+  if (!ctx.ask) throw fault("there is no terminal to ask on. In a script -A says yes", { exit: 4 });
+  if ((await ctx.ask(`${message}\n┗ ${question} [y/N] `, "yn")) !== "y")
+    throw fault("you said no. Nothing was changed", { exit: 4 });
 }
 
 // ── what goes wrong ──
 
-/** What was left by a run that was killed goes first, and what this one staged goes last. */
-async function told(
+/** Cleans up after a killed run first, and after this one at the end. */
+async function staged(
   verb: string,
   what: string,
   ctx: Ctx,
@@ -378,7 +386,7 @@ async function told(
     stages.push(stage);
     return stage;
   };
-  return framed(verb, what, ctx, async () => {
+  return withSentence(verb, what, ctx, async () => {
     try {
       sweep(ctx.about.home);
       return await act({ open });
@@ -388,20 +396,20 @@ async function told(
   });
 }
 
-/** A reason becomes a sentence that says what it is about. */
-async function framed<T>(verb: string, what: string, ctx: Ctx, act: () => Promise<T>): Promise<T> {
+/** An error that is only a reason becomes a sentence. */
+async function withSentence<T>(verb: string, what: string, ctx: Ctx, act: () => Promise<T>): Promise<T> {
   try {
     return await act();
   } catch (error) {
     const { message, exit, code, path: at } = error as Error & { exit?: number; code?: string; path?: string };
     if (ctx.signal.aborted || message.startsWith("Cannot ")) throw error;
-    const told =
+    const why =
       code && at
         ? `'${at}' cannot be used (${code}). Check that it can be read and written`
         : message.replace(/\.$/, "");
     throw fault(
-      `Cannot ${verb} ${what.includes(" ") && verb !== "install" ? what : `'${plain(what)}'`}: ${told}.`,
-      exit,
+      `Cannot ${verb} ${what.includes(" ") && verb !== "install" ? what : `'${plain(what)}'`}: ${why}.`,
+      exit === undefined ? {} : { exit },
     );
   }
 }

@@ -1,30 +1,28 @@
-// What the parts of the installer share: faults with an exit code, text without control characters, sums of bytes.
+// What a plugin holds, its sums and sizes, and text of others made safe for a terminal.
 import crypto from "node:crypto";
 
 /** A plugin, as it was fetched: each file by its path, forward slashes. */
 export type Contents = Map<string, File>;
 export type File = { bytes: Buffer; runs?: boolean }; // runs: executable
 
-export const MOST_FILES = 20_000;
-export const MOST_BYTES = 200e6;
+export const MAX_FILES = 20_000;
+export const MAX_BYTES = 200e6;
 export const TOO_MANY = "it holds more than 20,000 files, which is more than a plugin may bring";
 export const TOO_LARGE = "it is larger than 200 MB, which is more than a plugin may bring";
 
-export const fault = (message: string, exit = 1): Error => Object.assign(new Error(message), { exit });
-
-/** What others wrote, for a terminal: on one line, nothing that moves the cursor, not too long. */
-export const plain = (text: unknown, most = 200): string => {
+/** Text of others for a terminal: one line, without characters that are not seen, not too long. */
+export const plain = (text: unknown, maxChars = 200): string => {
   const line = String(text)
     .replace(/\s+/g, " ")
     .replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}]/gu, "")
     .trim();
-  return line.length > most ? `${line.slice(0, most - 1)}…` : line;
+  return line.length > maxChars ? `${line.slice(0, maxChars - 1)}…` : line;
 };
 
 export const sumOf = (bytes: Buffer | string, kind = "sha512"): string =>
   `${kind}-${crypto.createHash(kind).update(bytes).digest("base64")}`;
 
-/** Of all that a plugin holds, which is sorted: names and bytes. */
+/** One sum over all names and bytes of a plugin, whose contents are sorted. */
 export const sumOfAll = (contents: Contents): string =>
   sumOf([...contents].map(([name, { bytes }]) => `${name}\0${sumOf(bytes, "sha256")}\n`).join(""));
 
@@ -34,7 +32,7 @@ export const sizeOf = (contents: Contents): number =>
 export const inUnits = (bytes: number): string =>
   bytes < 1e3 ? `${bytes} bytes` : bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 
-/** A path in an archive, made even; undefined: it leads out of it. */
+/** A path in an archive, normalized; undefined if it leads out of it. */
 export function inside(name: string): string | undefined {
   if (/^[/\\]|^[A-Za-z]:|[\0\\]/.test(name)) return undefined;
   const parts = name.split("/").filter((part) => part && part !== ".");

@@ -1,13 +1,14 @@
-// Gets what a spec names, into memory: npm and git are asked for it, folders, files and archives are read.
+// Reads what a spec names into memory: npm and git fetch it; folders, files and archives are read.
 import fs from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import type { Ctx } from "zz";
+import { codeOf, compare, fault, isInside, tryTo } from "zz/text";
+import { type Contents, MAX_BYTES, MAX_FILES, plain, sumOf, sumOfAll, TOO_LARGE, TOO_MANY } from "./contents.ts";
 import { type Ran, run } from "./program.ts";
 import { hostOf, type Spec } from "./spec.ts";
 import { untar } from "./tar.ts";
-import { type Contents, fault, MOST_BYTES, MOST_FILES, plain, sumOf, sumOfAll, TOO_LARGE, TOO_MANY } from "./words.ts";
 
 export interface Fetched {
   contents: Contents;
@@ -19,7 +20,7 @@ export interface Fetched {
   commit?: string;
   notes: string[];
 }
-/** What was installed before, to be had again. */
+/** What was installed before, to be restored. */
 export type Pinned = { version?: string; commit?: string };
 export interface Way {
   ctx: Ctx;
@@ -27,11 +28,11 @@ export interface Way {
   home: string; // zz's own package
 }
 
-const LIMIT = 120_000; // ms for npm or git
-const HEADERS = 60e6; // bytes of an archive that are no file's
+const TIMEOUT = 120_000; // ms for npm or git
+const HEADER_BYTES = 60e6; // of an archive, beside its files
 const SOURCE_FILE = /\.[cm]?[jt]s$/;
 
-export async function fetched(spec: Spec, way: Way, pinned: Pinned = {}): Promise<Fetched> {
+export async function fetchSpec(spec: Spec, way: Way, pinned: Pinned = {}): Promise<Fetched> {
   const found = await {
     npm: () => fromNpm(spec as never, way, pinned),
     git: () => fromGit(spec as never, way, pinned),
@@ -40,11 +41,11 @@ export async function fetched(spec: Spec, way: Way, pinned: Pinned = {}): Promis
   }[spec.kind]();
   const { single } = found;
   if (single) return found;
-  const contents = new Map([...found.contents].sort(([a], [b]) => (a < b ? -1 : 1)));
+  const contents = new Map([...found.contents].sort(([a], [b]) => compare(a, b)));
   found.contents = contents;
   const bundled = [...contents.keys()].filter((name) => /(^|\/)(node_modules|\.git)\//.test(name));
   for (const name of bundled) contents.delete(name);
-  // It would tell npm where to get packages from, and which programs to run for that.
+  // It would tell npm where to get packages from, and which programs to run for it.
   if (contents.delete(".npmrc")) found.notes.push("Its .npmrc is left out.");
   if (contents.has(".gitmodules")) found.notes.push("Its submodules are not fetched.");
   if (!found.integrity) found.integrity = sumOfAll(contents);
@@ -58,48 +59,50 @@ const QUIET = [
   ...["--color=false", "--loglevel=error", "--logs-max=0", "--fetch-retries=1", "--fetch-retry-mintimeout=1000"],
 ];
 
-/** It runs in a folder of zz's, with the person's own .npmrc: a project that was cloned does not say where packages come from. */
+/** npm runs in a folder of zz's, with the person's own .npmrc: a cloned project must not say where packages come from. */
 async function fromNpm(spec: { name: string; text: string }, { ctx, work }: Way, pinned: Pinned): Promise<Fetched> {
   fs.writeFileSync(path.join(work, "package.json"), "{}");
   const wanted = pinned.version ? `${spec.name}@${pinned.version}` : spec.text;
   const args = ["pack", ...QUIET, "--pack-destination", work, "--prefix", work, "--", wanted];
-  const { out } = await npm(args, work, ctx.signal);
+  const { out } = await npm(args, work, ctx);
   const told = [JSON.parse(out.toString())]
     .flat()
     .flatMap((one) => (one.integrity ? [one] : Object.values<any>(one)))[0];
   const [integrity, version] = [String(told?.integrity), String(told?.version)];
   const file = path.join(work, fs.readdirSync(work).find((name) => name.endsWith(".tgz"))!);
-  if (fs.statSync(file).size > MOST_BYTES) throw fault(TOO_LARGE);
+  if (fs.statSync(file).size > MAX_BYTES) throw fault(TOO_LARGE);
   const bytes = fs.readFileSync(file);
   if (!integrity.startsWith("sha512-") || sumOf(bytes) !== integrity)
-    throw fault("what npm fetched is not what it told of it: the integrity differs. Try again");
+    throw fault("what npm fetched is not what it announced: the integrity differs. Try again");
   const base = { contents: await unpacked(bytes), base: spec.name, single: false, notes: [] };
   return { ...base, source: `npm package ${wanted}`, integrity, version };
 }
 
-export async function npm(args: string[], cwd: string, signal: AbortSignal): Promise<Ran> {
-  const ran = await run("npm", args, { cwd, signal, limit: LIMIT });
+type Around = Pick<Ctx, "programs" | "signal">;
+
+export async function npm(args: string[], cwd: string, { programs, signal }: Around): Promise<Ran> {
+  const ran = await run(programs, "npm", args, { cwd, signal, limit: TIMEOUT });
   if (ran.code) throw fault(npmFault(ran));
   return ran;
 }
 
 /** Beside the plugin, its own packages. Nothing of them runs. */
-export async function installPackages(folder: string, exactly: boolean, signal: AbortSignal): Promise<void> {
+export async function installPackages(folder: string, exactly: boolean, ctx: Around): Promise<void> {
   const ways = ["--omit=dev", "--package-lock=true", "--install-links=false", "--prefix", folder];
-  await npm([exactly ? "ci" : "install", ...QUIET, ...ways], folder, signal);
+  await npm([exactly ? "ci" : "install", ...QUIET, ...ways], folder, ctx);
 }
 
 const NETWORK = /^(ENOTFOUND|EAI_AGAIN|ECONN\w+|ETIMEDOUT|ERR_SOCKET_TIMEOUT|ENETUNREACH|EHOSTUNREACH)$/;
 
 function npmFault({ out, err, code }: Ran): string {
-  const { error = {} } = (jsonOf(out.toString()) ?? {}) as { error?: Record<string, unknown> };
+  const { error = {} } = (tryTo(() => JSON.parse(out.toString())) ?? {}) as { error?: Record<string, unknown> };
   const name = String(error.code ?? /npm (?:error|ERR!) code (\w+)/.exec(err)?.[1] ?? "");
   if (name === "E404") return `there is no such package${missing(error)} (npm: E404). Check the name`;
   if (name === "ETARGET") return "it has no such version (npm: ETARGET). Check the version";
   if (NETWORK.test(name)) return `npm cannot reach its registry (${name}). Check the network, and npm's settings`;
   if (/^(E401|E403|ENEEDAUTH)$/.test(name))
     return `the registry wants to know who asks (npm: ${name}). Use npm login first`;
-  if (name === "EINTEGRITY") return "what came is not what the registry told of it (npm: EINTEGRITY). Try again";
+  if (name === "EINTEGRITY") return "what came is not what the registry announced (npm: EINTEGRITY). Try again";
   const line = err.split("\n").find((one) => one.trim() && !/^npm (error|ERR!) code/.test(one)) ?? `exit code ${code}`;
   return `npm failed: ${plain(error.summary || line.replace(/^npm (error|ERR!) /, ""))}`;
 }
@@ -110,14 +113,6 @@ const missing = ({ detail }: Record<string, unknown>): string => {
   return name ? ` as '${plain(name.replace(/@\*$/, ""))}'` : "";
 };
 
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 async function unpacked(archive: Buffer): Promise<Contents> {
   const tar = archive[0] === 0x1f && archive[1] === 0x8b ? await unzipped(archive) : archive;
   return untar(tar, true);
@@ -125,15 +120,15 @@ async function unpacked(archive: Buffer): Promise<Contents> {
 
 async function unzipped(archive: Buffer): Promise<Buffer> {
   try {
-    return await promisify(gunzip)(archive, { maxOutputLength: MOST_BYTES + HEADERS });
+    return await promisify(gunzip)(archive, { maxOutputLength: MAX_BYTES + HEADER_BYTES });
   } catch (error) {
-    throw fault((error as { code?: string }).code === "ERR_BUFFER_TOO_LARGE" ? TOO_LARGE : "the archive is damaged");
+    throw fault(codeOf(error) === "ERR_BUFFER_TOO_LARGE" ? TOO_LARGE : "the archive is damaged");
   }
 }
 
 // ── git ──
 
-/** Not checked out but archived: no filter and no hook of anyone's runs. */
+/** It is archived rather than checked out, so that no filter and no hook runs. */
 async function fromGit(
   { url, ref }: { url: string; ref: string },
   { ctx, work }: Way,
@@ -142,8 +137,8 @@ async function fromGit(
   const git = async (...args: string[]) => {
     const settings = ["-c", "core.hooksPath=/dev/null", "-c", "credential.interactive=false", "-c", "gc.auto=0"];
     const env = { GIT_ALLOW_PROTOCOL: "file:git:http:https:ssh", GIT_SSH_COMMAND: ssh };
-    const how = { cwd: work, env, signal: ctx.signal, limit: LIMIT, most: MOST_BYTES + HEADERS };
-    return run("git", [...settings, "--git-dir", path.join(work, "git"), ...args], how);
+    const how = { cwd: work, env, signal: ctx.signal, limit: TIMEOUT, maxBytes: MAX_BYTES + HEADER_BYTES };
+    return run(ctx.programs, "git", [...settings, "--git-dir", path.join(work, "git"), ...args], how);
   };
   const must = async (...args: string[]) => {
     const ran = await git(...args);
@@ -169,7 +164,7 @@ async function fromGit(
     const fetch = ["fetch", "-q", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"];
     const one = await git(...fetch, "--depth=1", "--", url, `+${wanted || "HEAD"}:refs/zz/wanted`);
     if (!one.code) return hashOf("refs/zz/wanted");
-    // A server gives a commit by its name, or it does not; of a short name only all there is tells.
+    // Not every server gives a commit by its hash; a short hash can only be found among all there is.
     if (!/^[0-9a-f]{7,64}$/.test(wanted)) throw fault(gitFault(one, wanted));
     await must(...fetch, "--", url, "+refs/*:refs/zz/*");
     return hashOf(wanted);
@@ -201,7 +196,7 @@ function gitFault({ err, code }: Ran, ref = ""): string {
 
 // ── the disk ──
 
-/** Those that zz brings: zz/NAME, and what it is called on the disk. */
+/** The examples that zz brings: zz/NAME, and its path. */
 export function examples(home: string): Map<string, string> {
   const folder = path.join(home, "plugins", "examples");
   const names = fs.existsSync(folder)
@@ -223,7 +218,7 @@ async function fromPath(file: string): Promise<Fetched> {
     return read(file);
   const stat = fs.statSync(file, { throwIfNoEntry: false });
   if (!stat) throw fault("there is no such file. Check the path");
-  if (stat.size > MOST_BYTES) throw fault(TOO_LARGE);
+  if (stat.size > MAX_BYTES) throw fault(TOO_LARGE);
   const bytes = fs.readFileSync(file);
   const base = path.basename(file).replace(/\.(tgz|tar\.gz|tar)$/, "");
   return { contents: await unpacked(bytes), source: file, base, single: false, integrity: sumOf(bytes), notes: [] };
@@ -236,7 +231,7 @@ function read(file: string): Fetched {
   const single = top.isFile();
   if (single && !SOURCE_FILE.test(file)) throw fault("a plugin is a .ts or .js file, a folder or a .tgz. Name one");
   if (!single && !top.isDirectory()) throw fault("it is neither a file nor a folder. Name one");
-  if (single && top.size > MOST_BYTES) throw fault(TOO_LARGE);
+  if (single && top.size > MAX_BYTES) throw fault(TOO_LARGE);
   const contents: Contents = new Map();
   let bytes = 0;
   if (single) contents.set(path.basename(file), { bytes: fs.readFileSync(file) });
@@ -254,8 +249,8 @@ function read(file: string): Fetched {
       if (stat.isDirectory()) walk(real, near);
       else if (!stat.isFile()) throw fault(`'${plain(near)}' is neither a file nor a folder`);
       else {
-        if (contents.size === MOST_FILES) throw fault(TOO_MANY);
-        if ((bytes += stat.size) > MOST_BYTES) throw fault(TOO_LARGE);
+        if (contents.size === MAX_FILES) throw fault(TOO_MANY);
+        if ((bytes += stat.size) > MAX_BYTES) throw fault(TOO_LARGE);
         contents.set(near, { bytes: fs.readFileSync(to), ...(stat.mode & 0o111 && { runs: true }) });
       }
     }
@@ -263,10 +258,10 @@ function read(file: string): Fetched {
   /** A link to a file inside is that file. */
   function linked(real: string, at: string, near: string): string {
     const to = fs.existsSync(at) ? fs.realpathSync(at) : "";
-    const isInside = to.startsWith(real + path.sep);
-    if (!to || !isInside || !fs.statSync(to).isFile())
+    const leaves = !isInside(real, to);
+    if (!to || leaves || !fs.statSync(to).isFile())
       throw fault(
-        `'${plain(near)}' is a link ${to ? `to '${plain(to)}', which ${isInside ? "is not a file" : "leads out of it"}` : "to nothing"}`,
+        `'${plain(near)}' is a link ${to ? `to '${plain(to)}', which ${leaves ? "leads out of it" : "is not a file"}` : "to nothing"}`,
       );
     return to;
   }

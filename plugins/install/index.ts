@@ -1,4 +1,4 @@
-// --install, --update, --uninstall, and the same at the prompt: plugins from npm, git, a folder or a file. Nothing is loaded before it is asked for.
+// --install, --update, --uninstall, and the same at the prompt: plugins from npm, git, a folder or a file. Nothing is loaded before the person agrees.
 import type { Choice, Ctx, Result, Zz } from "zz";
 
 const SPEC = "an npm package, a folder, a file, a git URL, or zz/NAME";
@@ -9,20 +9,20 @@ export default (zz: Zz) => {
     value: "SPEC",
     optional: true,
     description: `install a plugin: ${SPEC}; alone: all of the lock file`,
-    run: async (spec, ctx) => (await acts()).install(given(spec), ctx),
+    run: async (spec, ctx) => (await commands()).install(given(spec), ctx),
   });
   zz.flag({
     name: "update",
     value: "NAME",
     optional: true,
     description: "look for newer versions of installed plugins, or of one",
-    run: async (name, ctx) => (await acts()).update(given(name), ctx),
+    run: async (name, ctx) => (await commands()).update(given(name), ctx),
   });
   zz.flag({
     name: "uninstall",
     value: "NAME",
     description: "remove a plugin that was installed",
-    run: async (name, ctx) => (await acts()).uninstall(String(name), ctx),
+    run: async (name, ctx) => (await commands()).uninstall(String(name), ctx),
   });
   const group = "settings";
   zz.command({
@@ -31,10 +31,10 @@ export default (zz: Zz) => {
     description: `install a plugin: ${SPEC}; alone: all of the lock file`,
     group,
     complete: async (typed) =>
-      [...(typed.startsWith("zz/") ? (await acts()).examples() : ["zz/"]), "git+https://", "./"].filter((word) =>
+      [...(typed.startsWith("zz/") ? (await commands()).examples() : ["zz/"]), "git+https://", "./"].filter((word) =>
         word.startsWith(typed),
       ),
-    run: (rest, ctx) => obey(ctx, async () => (await acts()).install(rest || undefined, ctx)),
+    run: (rest, ctx) => runAndReload(ctx, async () => (await commands()).install(rest || undefined, ctx)),
   });
   zz.command({
     name: "update",
@@ -42,7 +42,7 @@ export default (zz: Zz) => {
     description: "look for newer versions of installed plugins, or of one",
     group,
     complete,
-    run: (rest, ctx) => obey(ctx, async () => (await acts()).update(rest || undefined, ctx)),
+    run: (rest, ctx) => runAndReload(ctx, async () => (await commands()).update(rest || undefined, ctx)),
   });
   zz.command({
     name: "uninstall",
@@ -50,20 +50,20 @@ export default (zz: Zz) => {
     description: "remove a plugin that was installed",
     group,
     complete,
-    run: (rest, ctx) => obey(ctx, async () => (await acts()).uninstall(rest, ctx)),
+    run: (rest, ctx) => runAndReload(ctx, async () => (await commands()).uninstall(rest, ctx)),
   });
 };
 
-const acts = () => import("./acts.ts");
+const commands = () => import("./commands.ts");
 const given = (value: string | boolean): string | undefined => (typeof value === "string" ? value : undefined);
 
 async function complete(typed: string, ctx: Ctx): Promise<Choice[]> {
-  const { installed } = await acts();
+  const { installed } = await commands();
   return installed(ctx).filter(({ name }) => name.startsWith(typed));
 }
 
-/** What was installed is live at once. */
-async function obey({ note, plugins }: Ctx, act: () => Promise<Result>): Promise<void> {
+/** Installed plugins are loaded at once. */
+async function runAndReload({ note, plugins }: Ctx, act: () => Promise<Result>): Promise<void> {
   const { text } = await act();
   note(text);
   for (const { name, did, ms, why } of await plugins.refresh())

@@ -1,6 +1,6 @@
 // What a plugin's text seems to add and to reach for. A look, not a proof: nothing is run, and code can hide what it does.
-import type { Contents } from "./words.ts";
-import { plain } from "./words.ts";
+import type { Contents } from "./contents.ts";
+import { plain } from "./contents.ts";
 
 export type Look = { adds: string[]; reaches: string[] };
 
@@ -10,7 +10,7 @@ const EVENTS =
 const STEPS = "line request call preview render prompt";
 const UNNAMED = "of a name that is made as it runs";
 
-/** A module, by any way that it can be asked for. */
+/** A module, however it is imported. */
 const asks = (names: string) => new RegExp(`["'\`](?:node:)?(?:${names})(?:/[\\w/]+)?["'\`]`);
 const REACHES: [what: string, signs: RegExp][] = [
   ["files, past zz (node:fs)", asks("fs")],
@@ -42,10 +42,10 @@ export function lookAt(contents: Contents): Look {
   );
   const adds = new Set(texts.flatMap(addsOf));
   const reaches = REACHES.flatMap(([what, signs]) => (texts.some((text) => signs.test(text)) ? [what] : []));
-  const strange = [...contents.keys()].filter((name) => /\.(node|wasm|so|dll|dylib|exe)$/.test(name));
-  if (strange.length)
+  const machineCode = [...contents.keys()].filter((name) => /\.(node|wasm|so|dll|dylib|exe)$/.test(name));
+  if (machineCode.length)
     reaches.push(
-      `machine code that it brings (${strange
+      `machine code that it brings (${machineCode
         .slice(0, 3)
         .map((name) => plain(name))
         .join(", ")})`,
@@ -53,7 +53,7 @@ export function lookAt(contents: Contents): Look {
   return { adds: [...adds], reaches };
 }
 
-/** Only lines that are nothing else: what else looks like a comment may be part of a text. */
+/** Only whole lines: elsewhere, what looks like a comment may be part of a string. */
 const uncommented = (text: string): string => text.replace(/^[^\S\n]*\/\/[^\n$`]*$/gm, "");
 
 function addsOf(text: string): string[] {

@@ -1,5 +1,6 @@
-// What a package says of itself: whether it is a plugin, where it begins, what it is called, what it needs.
-import { type Contents, fault, inside, plain } from "./words.ts";
+// What a package says about itself: whether it is a plugin, its entry file, its name, and what it needs.
+import { fault } from "zz/text";
+import { type Contents, inside, plain } from "./contents.ts";
 
 export interface About {
   name: string;
@@ -7,14 +8,14 @@ export interface About {
   version?: string;
   license?: string;
   description?: string;
-  typeless?: boolean; // Node has to find out whether its files are modules, and says so each time
+  typeless?: boolean; // Node has to guess whether its files are modules, and warns each time
   manifest: Manifest;
   dependencies: [name: string, range: string][];
 }
 type Manifest = { dependencies?: Record<string, string>; optionalDependencies?: Record<string, string> };
 
 const KEYWORD = "zz-plugin";
-const LENT = /^(zz|zod|typebox)$/;
+const PROVIDED = /^(zz|zod|typebox)$/;
 const NAME = /^[A-Za-z][\w-]{0,63}$/;
 const INDEXES = ["index.ts", "index.js"];
 
@@ -48,16 +49,16 @@ function packageOf(contents: Contents): Record<string, unknown> | undefined {
     const said = JSON.parse(bytes.toString("utf8").replace(/^\ufeff/, ""));
     if (typeof said === "object" && said && !Array.isArray(said)) return said;
   } catch {}
-  throw fault("its package.json is not a JSON object. Mend it");
+  throw fault("its package.json is not a JSON object. Fix it");
 }
 
-/** As the loader of zz's kernel finds it. */
+/** As zz's loader finds it. */
 function entryOf(said: Record<string, unknown>, contents: Contents): string {
   const { zz, keywords, exports, main } = said;
   const byKeyword = Array.isArray(keywords) && keywords.includes(KEYWORD);
   if (zz === undefined && !byKeyword)
     throw fault(
-      `its package.json has neither the key "zz" with a plugin's file, nor the keyword "${KEYWORD}". It is a package, and no plugin of zz`,
+      `its package.json has neither the key "zz" with a plugin's file, nor the keyword "${KEYWORD}". It is a package, but not a plugin of zz`,
     );
   const named = zz ?? conditional(exports) ?? main;
   if (named === undefined) {
@@ -70,7 +71,9 @@ function entryOf(said: Record<string, unknown>, contents: Contents): string {
   const key = zz !== undefined ? "zz" : conditional(exports) ? "exports" : "main";
   const file = typeof named === "string" ? inside(named) : undefined;
   if (!file || !contents.has(file))
-    throw fault(`the key "${key}" of its package.json names '${plain(JSON.stringify(named))}', which is no file in it`);
+    throw fault(
+      `the key "${key}" of its package.json names '${plain(JSON.stringify(named))}', which is not a file in it`,
+    );
   return file;
 }
 
@@ -92,11 +95,11 @@ function nameFrom(given: string): string {
   return name;
 }
 
-/** What npm is told of a package: what it needs to run, but for what zz lends. Its scripts, workspaces and tools are its author's. */
+/** What npm is given of a package: what it needs to run, but for what zz provides. Scripts, workspaces and tools are left out. */
 function manifestOf({ name, version, overrides, optionalDependencies, ...said }: Record<string, any>): Manifest {
   const meta = Object(said.peerDependenciesMeta);
   const peers = Object.entries(Object(said.peerDependencies)).filter(
-    ([peer]) => !LENT.test(peer) && !meta[peer]?.optional,
+    ([peer]) => !PROVIDED.test(peer) && !meta[peer]?.optional,
   );
   const dependencies = { ...Object.fromEntries(peers), ...said.dependencies };
   delete dependencies.zz;

@@ -1,7 +1,8 @@
 // Puts plugins in place: staged beside them, then renamed, so that a kill leaves the old or the new. And the lock file.
 import fs from "node:fs";
 import path from "node:path";
-import { type Contents, fault, inside, sumOf } from "./words.ts";
+import { codeOf, compare, fault, tryTo } from "zz/text";
+import { type Contents, inside, sumOf } from "./contents.ts";
 
 /** What the lock file knows of a plugin. Paths are those in HOME/plugins. */
 export interface Entry {
@@ -12,14 +13,14 @@ export interface Entry {
   integrity: string; // of what was fetched: npm's own, or over names and bytes
   entry: string;
   files: Record<string, string>; // by path, sha256
-  dependencies?: { integrity: string; lock: object }; // its package-lock.json, whole: without it nothing can be had again exactly
+  dependencies?: { integrity: string; lock: object }; // all of its package-lock.json, which alone can restore the same packages
 }
 export type Lock = Map<string, Entry>;
 
-/** What is to be done once all is agreed and checked. It is done to the end, by the next run if need be. */
+/** What to do once everything is agreed and checked. If this run is killed, the next one completes it. */
 interface Plan {
   name: string;
-  entry: Entry | null; // null: it goes
+  entry: Entry | null; // null: it is removed
   target: string | null; // what is put in place
   old: string | null; // what was there
 }
@@ -35,20 +36,20 @@ const STAGE = /^\.install-(\d+)-/;
 const PLAN = "plan.json";
 const MARK = ".install.lock";
 const NAME = /^[A-Za-z][\w-]{0,63}$/;
-const A_DAY = 86_400_000;
+const DAY = 86_400_000; // ms
 
 // ── the lock file ──
 
 export function readLock(home: string): Lock {
   const file = path.join(home, LOCK);
   const broken = (why: string) =>
-    fault(`Cannot use '${file}': ${why}. Mend it, or remove it and install the plugins again.`);
+    fault(`Cannot use '${file}': ${why}. Fix it, or remove it and install the plugins again.`);
   let text: string;
   try {
     text = fs.readFileSync(file, "utf8");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return new Map();
-    throw broken(`it cannot be read (${(error as NodeJS.ErrnoException).code})`);
+    if (codeOf(error) === "ENOENT") return new Map();
+    throw broken(`it cannot be read (${codeOf(error)})`);
   }
   let said: { lockVersion?: unknown; plugins?: unknown };
   try {
@@ -79,7 +80,7 @@ function isEntry(name: string, entry: Entry): boolean {
 }
 
 function writeLock(home: string, lock: Lock, stage: string): void {
-  const sorted = [...lock].sort(([a], [b]) => (a < b ? -1 : 1));
+  const sorted = [...lock].sort(([a], [b]) => compare(a, b));
   const plugins = Object.fromEntries(sorted.map(([name, entry]) => [name, ordered(entry)]));
   const next = path.join(stage, LOCK);
   fs.writeFileSync(next, `${JSON.stringify({ lockVersion: 1, plugins }, null, 2)}\n`, { mode: 0o600 });
@@ -87,12 +88,12 @@ function writeLock(home: string, lock: Lock, stage: string): void {
 }
 
 function ordered({ spec, source, version, commit, integrity, entry, files, dependencies }: Entry): Entry {
-  const even = Object.fromEntries(Object.entries(files).sort(([a], [b]) => (a < b ? -1 : 1)));
+  const sorted = Object.fromEntries(Object.entries(files).sort(([a], [b]) => compare(a, b)));
   return {
     ...{ spec, source },
     ...(version !== undefined && { version }),
     ...(commit !== undefined && { commit }),
-    ...{ integrity, entry, files: even },
+    ...{ integrity, entry, files: sorted },
     ...(dependencies && { dependencies }),
   };
 }
@@ -101,25 +102,19 @@ function ordered({ spec, source, version, commit, integrity, entry, files, depen
 
 export const pluginsOf = (home: string): string => path.join(home, "plugins");
 export const topOf = ({ entry }: Entry): string => entry.split("/")[0]!;
-/** Whatever the loader might take for a plugin of that name; also where upper and lower case are one. */
-export const standsAt = (home: string, name: string): string | undefined =>
+/** A file or folder that the loader might take for a plugin of that name, on any disk: case is ignored. */
+export const presentAt = (home: string, name: string): string | undefined =>
   (fs.existsSync(pluginsOf(home)) ? fs.readdirSync(pluginsOf(home)) : []).find(
     (one) => one.replace(/\.[cm]?[jt]s$/, "").toLowerCase() === name.toLowerCase(),
   );
 
-/** Installed files that are not as they were, by their paths. */
+/** Installed files that were changed since, by their paths. */
 export function changedOf(home: string, { files }: Entry): string[] {
-  const sum = (file: string) => {
-    try {
-      return sumOf(fs.readFileSync(path.join(pluginsOf(home), file)), "sha256");
-    } catch {
-      return "";
-    }
-  };
+  const sum = (file: string) => tryTo(() => sumOf(fs.readFileSync(path.join(pluginsOf(home), file)), "sha256"));
   return Object.entries(files).flatMap(([file, known]) => (sum(file) === known ? [] : [file]));
 }
 
-/** What the person put beside them, or the plugin itself. */
+/** Files beside the installed ones, put there by the person or by the plugin itself. */
 export function extrasOf(home: string, entry: Entry): string[] {
   const top = topOf(entry);
   const extras: string[] = [];
@@ -167,7 +162,7 @@ export function sumsOf({ plugins }: Stage, names: string[]): Record<string, stri
   return Object.fromEntries(names.map((name) => [name, sumOf(fs.readFileSync(path.join(plugins, name)), "sha256")]));
 }
 
-/** What lies beside the installed files stays, unless there is something new of that name. */
+/** Files beside the installed ones are kept, unless the new version has one of that name. */
 export function carry(home: string, { plugins }: Stage, extras: string[]): void {
   for (const name of extras) {
     const to = path.join(plugins, name);
@@ -178,7 +173,7 @@ export function carry(home: string, { plugins }: Stage, extras: string[]): void 
 
 // ── putting in place ──
 
-/** `known` is what the lock file said of it when all was agreed. */
+/** `known`: its entry in the lock file when the person agreed. */
 export function put(
   home: string,
   stage: Stage,
@@ -187,20 +182,20 @@ export function put(
   target: string | null,
   known?: Entry,
 ): void {
-  held(home, () => {
+  withMark(home, () => {
     const old = readLock(home).get(name);
     if (JSON.stringify(old) !== JSON.stringify(known)) throw fault("another zz changed it meanwhile. Try again");
     const there = old ? topOf(old) : null;
-    if (!old && standsAt(home, name)) throw fault("something of that name came meanwhile. Try again");
+    if (!old && presentAt(home, name)) throw fault("something of that name came meanwhile. Try again");
     const plan: Plan = { name, entry, target, old: there };
     fs.writeFileSync(path.join(stage.folder, "next.json"), JSON.stringify(plan));
     fs.renameSync(path.join(stage.folder, "next.json"), path.join(stage.folder, PLAN));
-    fulfil(home, stage.folder);
+    carryOut(home, stage.folder);
   });
 }
 
-/** Each step leaves what the next run can go on from. */
-function fulfil(home: string, folder: string): void {
+/** After each step the next run could go on from there. */
+function carryOut(home: string, folder: string): void {
   const { name, entry, target, old }: Plan = JSON.parse(fs.readFileSync(path.join(folder, PLAN), "utf8"));
   const [place, kept] = [pluginsOf(home), path.join(folder, "old")];
   const staged = target === null ? undefined : path.join(folder, "home", "plugins", target);
@@ -222,7 +217,7 @@ function fulfil(home: string, folder: string): void {
   fs.rmSync(folder, { recursive: true, force: true });
 }
 
-/** What a run that was killed left: what it had agreed on is done, all else is removed. */
+/** Cleans up after a killed run: what it had agreed on is completed, the rest removed. */
 export function sweep(home: string): void {
   const place = pluginsOf(home);
   if (!fs.existsSync(place)) return;
@@ -232,35 +227,35 @@ export function sweep(home: string): void {
     const pid = Number(STAGE.exec(name)?.[1]);
     const folder = path.join(place, name);
     if (!pid || isUnderWay(pid, folder)) continue;
-    if (fs.existsSync(path.join(folder, PLAN))) held(home, () => fs.existsSync(folder) && fulfil(home, folder));
+    if (fs.existsSync(path.join(folder, PLAN))) withMark(home, () => fs.existsSync(folder) && carryOut(home, folder));
     else fs.rmSync(folder, { recursive: true, force: true });
   }
 }
 
-/** A number that another process has by now does not keep it for ever. */
+/** Process numbers are reused, so a folder of a living process is taken as its own for a day at most. */
 const isUnderWay = (pid: number, folder: string): boolean =>
-  pid === process.pid || (isAlive(pid) && Date.now() - fs.statSync(folder).mtimeMs < A_DAY);
+  pid === process.pid || (isAlive(pid) && Date.now() - fs.statSync(folder).mtimeMs < DAY);
 
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
+    return codeOf(error) === "EPERM";
   }
 }
 
-/** One at a time. What is done meanwhile takes some ms, so a mark that is older was left behind, as that of a dead process. */
-function held<T>(home: string, act: () => T): T {
+/** One process at a time. The act takes milliseconds, so an older mark was left behind, as was that of a dead process. */
+function withMark<T>(home: string, act: () => T): T {
   const mark = path.join(pluginsOf(home), MARK);
   for (let left = 500; ; left--)
     try {
       fs.writeFileSync(mark, String(process.pid), { flag: "wx" });
       break;
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+      if (codeOf(error) !== "EEXIST") throw error;
       if (isStale(mark)) fs.rmSync(mark, { force: true });
-      else if (!left) throw fault("another zz is at it. Try again");
+      else if (!left) throw fault("another zz is installing. Try again");
       else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
     }
   try {

@@ -1,7 +1,6 @@
-// Runs npm and git: without a terminal, so that nothing can wait for a password there, and never for ever.
-import { spawn } from "node:child_process";
-import path from "node:path";
-import { fault } from "./words.ts";
+// Runs npm and git without a terminal, so that nothing can wait for a password there, and with a time limit.
+import type { Programs } from "zz";
+import { fault } from "zz/text";
 
 export interface Ran {
   code: number;
@@ -13,11 +12,11 @@ export interface How {
   env?: Record<string, string | undefined>;
   signal: AbortSignal;
   limit: number; // ms
-  most?: number; // bytes of its output
+  maxBytes?: number; // of its output
 }
 
-/** What a repository or an npm script around zz would tell them, which is about something else. */
-const STRANGE =
+/** Variables of a git hook or npm script that started zz: they are about something else. */
+const MISLEADING =
   /^(GIT_(DIR|WORK_TREE|INDEX_FILE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|COMMON_DIR|NAMESPACE|PREFIX|EXTERNAL_DIFF)|npm_config_(local_prefix|prefix|json|dry_run|global|workspaces?)|npm_(package|lifecycle)_.*)$/;
 const SILENT = {
   GIT_TERMINAL_PROMPT: "0",
@@ -26,56 +25,47 @@ const SILENT = {
   SSH_ASKPASS_REQUIRE: "never",
   GCM_INTERACTIVE: "never",
 };
-/** Without what the folder where zz was started brings: npx and npm put its node_modules/.bin into PATH, and that of those above it. */
-function pathWithout(root: string): string {
-  const isBrought = (folder: string) =>
-    !path.isAbsolute(folder) ||
-    (/[/\\]node_modules[/\\]/.test(folder) &&
-      `${root}${path.sep}`.startsWith(folder.replace(/(?<=[/\\])node_modules[/\\].*/, "")));
-  const folders = (process.env.PATH ?? "").split(path.delimiter);
-  return folders.filter((folder) => !isBrought(folder)).join(path.delimiter);
-}
+const MAX_ERROR_CHARS = 64 << 10; // of its stderr
 
-const ENDS = 64 << 10; // characters of what it complains of
-
-export function run(program: string, args: string[], { cwd, env, signal, limit, most = 64 << 20 }: How): Promise<Ran> {
+export function run(
+  programs: Programs,
+  program: string,
+  args: string[],
+  { cwd, env, signal, limit, maxBytes = 64 << 20 }: How,
+): Promise<Ran> {
+  if (!programs.find(program)) return Promise.reject(fault(`there is no ${program} on the PATH. Install it`));
   const { promise, resolve, reject } = Promise.withResolvers<Ran>();
   const stop = AbortSignal.any([signal, AbortSignal.timeout(limit)]);
-  const own = Object.entries(process.env).filter(([name]) => !STRANGE.test(name));
-  const child = spawn(program, args, {
+  const own = Object.entries(process.env).filter(([name]) => !MISLEADING.test(name));
+  const child = programs.start(program, args, {
     cwd,
-    env: {
-      ...Object.fromEntries(own),
-      ...SILENT,
-      PATH: pathWithout(process.cwd()),
-      LC_ALL: "C.UTF-8",
-      LANGUAGE: "",
-      ...env,
-    },
-    detached: process.platform !== "win32", // a session of its own has no terminal
+    env: { ...Object.fromEntries(own), ...SILENT, LC_ALL: "C.UTF-8", LANGUAGE: "", ...env },
+    detached: process.platform !== "win32", // a process group of its own has no terminal
     stdio: ["ignore", "pipe", "pipe"],
     windowsHide: true,
   });
   const out: Buffer[] = [];
   let [size, err] = [0, ""];
-  child.stdout.on("data", (bytes: Buffer) => {
-    if ((size += bytes.length) > most) kill();
+  child.stdout!.on("data", (bytes: Buffer) => {
+    if ((size += bytes.length) > maxBytes) kill();
     else out.push(bytes);
   });
-  child.stderr.setEncoding("utf8").on("data", (text: string) => (err = (err + text).slice(0, ENDS)));
+  child.stderr!.setEncoding("utf8").on("data", (text: string) => (err = (err + text).slice(0, MAX_ERROR_CHARS)));
   process.once("exit", kill);
   stop.addEventListener("abort", kill, { once: true });
   if (stop.aborted) kill();
-  child.on("error", (error: NodeJS.ErrnoException) => {
+  child.on("error", (error) => {
     done();
-    reject(error.code === "ENOENT" ? fault(`there is no ${program} on the PATH. Install it`) : error);
+    reject(error);
   });
   child.on("close", (code) => {
     done();
     if (signal.aborted) reject(signal.reason);
     else if (stop.aborted) reject(fault(`${program} took longer than ${limit / 1000} s and was stopped. Try again`));
-    else if (size > most)
-      reject(fault(`${program} gave more than ${Math.round(most / 1e6)} MB, which is more than a plugin may bring`));
+    else if (size > maxBytes)
+      reject(
+        fault(`${program} gave more than ${Math.round(maxBytes / 1e6)} MB, which is more than a plugin may bring`),
+      );
     else resolve({ code: code ?? -1, out: Buffer.concat(out), err });
   });
   return promise;

@@ -1,8 +1,9 @@
-// What can be installed, told by how it is written.
+// What is to be installed, by the way it is written.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { fault, plain } from "./words.ts";
+import { usage } from "zz/text";
+import { plain } from "./contents.ts";
 
 export type Spec =
   | { kind: "npm"; text: string; name: string }
@@ -18,8 +19,8 @@ const KNOWN =
 
 export function specOf(given: string, root: string): Spec {
   const text = given.trim();
-  const refuse = (why: string) => fault(`Cannot install '${plain(text)}': ${why}`, 2);
-  if (!text) throw fault(`Cannot install: nothing is named. ${KNOWN} can be.`, 2);
+  const refuse = (why: string) => usage(`Cannot install '${plain(text)}': ${why}`);
+  if (!text) throw usage(`Cannot install: nothing is named. ${KNOWN} can be.`);
   if (text.startsWith("-")) throw refuse(`it begins with a dash, as flags do. ${KNOWN} can be installed.`);
   if (/[\x00-\x1f\x7f]/.test(text)) throw refuse("it holds control characters. Leave them out.");
   const url = text.replace(/^git\+/, "");
@@ -38,7 +39,7 @@ export function specOf(given: string, root: string): Spec {
     const [url = "", ref = ""] = whole.split(/#(.*)/s);
     if (/\s/.test(whole)) throw refuse("a URL holds no spaces. Write %20 for one.");
     if (ref && (!REF.test(ref) || ref.includes("..")))
-      throw refuse("what follows the # is no branch, tag or commit. Name one.");
+      throw refuse("what follows the # is not a branch, tag or commit. Name one.");
     if (/^https?:/.test(text) && !/\.git\/?$/.test(url))
       throw refuse("a web address may be anything. Write git+https://… for a repository, or download the file first.");
     const host = hostOf(url);

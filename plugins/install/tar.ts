@@ -1,5 +1,6 @@
-// Reads a tar archive in memory. By hand: the tar program drops a path that leads out in silence, and this refuses it by name.
-import { type Contents, fault, inside, MOST_BYTES, MOST_FILES, plain, TOO_LARGE, TOO_MANY } from "./words.ts";
+// Reads a tar archive in memory. Written by hand, since the tar program silently drops a path that leads out, and this refuses it by name.
+import { fault } from "zz/text";
+import { type Contents, inside, MAX_BYTES, MAX_FILES, plain, TOO_LARGE, TOO_MANY } from "./contents.ts";
 
 const BLOCK = 512;
 
@@ -37,14 +38,14 @@ export function untar(archive: Buffer, strip: boolean): Contents {
   function take(type: string, head: Buffer, data: Buffer): void {
     const prefix = textAt(head, 257, 5) === "ustar" ? textAt(head, 345, 155) : "";
     const whole = next.path ?? (prefix && `${prefix}/`) + textAt(head, 0, 100);
-    const even = inside(whole);
-    if (even === undefined && /^\.?\/?$/.test(whole)) return; // the top itself
-    if (even === undefined) throw refuse(`the path '${plain(whole)}' leads out of it`);
-    const name = strip ? even.split("/").slice(1).join("/") : even;
+    const normal = inside(whole);
+    if (normal === undefined && /^\.?\/?$/.test(whole)) return; // the top itself
+    if (normal === undefined) throw refuse(`the path '${plain(whole)}' leads out of it`);
+    const name = strip ? normal.split("/").slice(1).join("/") : normal;
     if (type === "5" || !name) return;
-    if (++count > MOST_FILES) throw refuse(TOO_MANY);
+    if (++count > MAX_FILES) throw refuse(TOO_MANY);
     if (type === "0" || type === "7") {
-      if ((bytes += data.length) > MOST_BYTES) throw refuse(TOO_LARGE);
+      if ((bytes += data.length) > MAX_BYTES) throw refuse(TOO_LARGE);
       contents.set(name, { bytes: data, ...(numberAt(head, 100, 8) & 0o111 && { runs: true }) });
     } else if (type === "1" || type === "2") {
       const to = next.linkpath ?? textAt(head, 157, 100);
@@ -79,7 +80,7 @@ function textAt(from: Buffer, at: number, length: number): string {
   return field.subarray(0, end < 0 ? length : end).toString("utf8");
 }
 
-/** Octal; very large ones are binary, behind a first bit. */
+/** Octal; very large numbers are binary, marked by the first bit. */
 function numberAt(head: Buffer, at: number, length: number): number {
   if (!(head[at]! & 0x80)) return Number.parseInt(textAt(head, at, length).trim() || "0", 8) || 0;
   let value = head[at]! & 0x7f;
@@ -88,7 +89,7 @@ function numberAt(head: Buffer, at: number, length: number): number {
   return value;
 }
 
-/** Its checksum counts itself as blanks. */
+/** The checksum is computed with its own field as blanks. */
 function isWhole(head: Buffer): boolean {
   let sum = 0;
   for (let i = 0; i < BLOCK; i++) sum += i >= 148 && i < 156 ? 32 : head[i]!;

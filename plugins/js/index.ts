@@ -1,7 +1,15 @@
-// /js evaluates TypeScript, with the conversation at hand: for a look at what there is, and for small sums.
+// /js evaluates TypeScript, with the conversation at hand: to look at things, and for small sums.
 import type { Ctx, Zz } from "zz";
 
-export default (zz: Zz) => {
+export const defaults = { seconds: 10 }; // without an await, in which Ctrl+C could not stop it
+export const settings = {
+  schema: {
+    type: "object",
+    properties: { seconds: { type: "number", exclusiveMinimum: 0, description: "after which /js ends a loop" } },
+  },
+};
+
+export default (zz: Zz<typeof defaults>) => {
   let last: unknown;
   zz.command({
     name: "js",
@@ -13,7 +21,7 @@ export default (zz: Zz) => {
       const { inspect } = process.getBuiltinModule("node:util");
       try {
         const about = { chat: ctx.chat, ctx, zz, _: last };
-        last = await Promise.race([evaluate(await compiled(code), about), stopped(ctx)]);
+        last = await Promise.race([evaluate(await compiled(code), about, zz.config.seconds * 1_000), stopped(ctx)]);
         ctx.note(
           typeof last === "string" ? last : inspect(last, { depth: 4, maxArrayLength: 50, maxStringLength: 2_000 }),
         );
@@ -30,15 +38,13 @@ const AsyncFunction = (async () => {}).constructor as new (
   ...code: string[]
 ) => (...given: unknown[]) => Promise<unknown>;
 
-const LIMIT = 10_000; // ms without an await: nobody could stop it
-
-function evaluate(code: string, about: Record<string, unknown>): Promise<unknown> {
+function evaluate(code: string, about: Record<string, unknown>, timeout: number): Promise<unknown> {
   const { runInThisContext } = process.getBuiltinModule("node:vm");
   const run = new AsyncFunction(...Object.keys(about), code);
   const key = Symbol.for("zz.js");
   Object.defineProperty(globalThis, key, { value: () => run(...Object.values(about)), configurable: true });
   try {
-    return runInThisContext('globalThis[Symbol.for("zz.js")]()', { timeout: LIMIT });
+    return runInThisContext('globalThis[Symbol.for("zz.js")]()', { timeout });
   } finally {
     Reflect.deleteProperty(globalThis, key);
   }
@@ -47,16 +53,16 @@ function evaluate(code: string, about: Record<string, unknown>): Promise<unknown
 const stopped = ({ signal }: Ctx): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("stopped")), { once: true }));
 
-/** What a function may hold: the expression's value, or statements with a `return` of their own. */
+/** A function's body: the expression's value, or statements with a `return` of their own. */
 async function compiled(code: string): Promise<string> {
   const forms = [`return (${code}\n)`, code];
   for (const form of forms) if (parses(form)) return form;
-  const { withoutTypes } = await import("./types.ts"); // only types are left that could not be parsed
+  const { withoutTypes } = await import("./types.ts"); // what still does not parse may have types
   for (const form of forms) {
     const plain = `return ${withoutTypes(`(async () => {${form}\n})`).replace(/;$/, "")}()`;
     if (parses(plain)) return plain;
   }
-  return code; // its fault is told when it is run
+  return code; // running it tells what is wrong
 }
 
 function parses(code: string): boolean {

@@ -1,6 +1,7 @@
-// Memory: an index that is always in the prompt, notes behind it, and tools that add, find and take away.
+// Memory: an index that is always in the prompt, notes behind it, and tools that add, find and remove them.
 import path from "node:path";
 import type { Ctx, Needs, Result, Zz } from "zz";
+import { CHARS_PER_TOKEN, oneLine, plural, shorten } from "zz/text";
 import { isBare, linesOf, today, withIndexed, withNote } from "./notes.ts";
 import { byLikeness, byWords, type Hit, type Page, pageNamed, pagesOf } from "./recall.ts";
 import * as tree from "./tree.ts";
@@ -10,13 +11,14 @@ export const settings = {
   project: true,
   schema: {
     type: "object",
-    properties: { tokens: { type: "integer", minimum: 0, description: "of the indexes in the prompt" } },
+    properties: {
+      tokens: { type: "integer", minimum: 0, maximum: 1_000_000, description: "of the indexes in the prompt" },
+    },
   },
 };
-const CHARS_A_TOKEN = 4;
-const MOST = 10; // places that recall gives
-const LONGEST = 20_000; // characters of a file that it gives whole
-const LONGEST_NOTE = 2_000;
+const MAX_PLACES = 10; // that recall gives
+const MAX_FILE_CHARS = 20_000; // of a file that recall gives whole
+const MAX_NOTE_CHARS = 2_000;
 const GUIDE =
   "What was noted in earlier conversations; it may be out of date. recall finds what is not here, remember adds to it.";
 
@@ -83,7 +85,7 @@ const places = (ctx: Ctx): string =>
 function overview(ctx: Ctx, tokens: number): string | undefined {
   const trees = tree.treesOf(ctx);
   const fronts = trees.map(tree.frontOf);
-  const room = (tokens * CHARS_A_TOKEN) / Math.max(1, fronts.filter(Boolean).length);
+  const room = (tokens * CHARS_PER_TOKEN) / Math.max(1, fronts.filter(Boolean).length);
   const texts = trees.map((one, i) => [front(one, fronts[i]), hint(one)].filter(Boolean).join("\n"));
   const found = texts.filter(Boolean);
   return found.length ? [GUIDE, ...found].join("\n\n") : undefined;
@@ -92,12 +94,13 @@ function overview(ctx: Ctx, tokens: number): string | undefined {
     if (!file) return "";
     const name = tree.placeOf(ctx.root, file);
     try {
-      const why = tree.refusal(ctx, from, file);
+      const real = tree.realOf(file); // judged and read: a link may lead elsewhere by then
+      const why = tree.refusal(ctx, from, real ?? file);
       if (why) throw new Error(why);
-      const { text, size } = tree.endsOf(file);
-      if (size > tree.LARGEST)
+      const { text, size } = tree.endsOf(real!, ctx.files.open);
+      if (size > tree.MAX_FILE_BYTES)
         ctx.note(`Memory '${name}' has ${size} bytes: only its beginning and its end are in the prompt. Shorten it.`);
-      return text.trim() && `# ${name}\n${cut(text.trim(), room)}`;
+      return text.trim() && `# ${name}\n${shorten(text.trim(), room)}`;
     } catch (error) {
       ctx.note(`Memory '${name}' was left out: ${tree.reason(error)}.`);
       return "";
@@ -113,34 +116,28 @@ function overview(ctx: Ctx, tokens: number): string | undefined {
   }
 }
 
-function cut(text: string, most: number): string {
-  if (text.length <= most) return text;
-  const [head, tail] = [text.slice(0, Math.floor(most * 0.7)), text.slice(text.length - Math.floor(most * 0.2))];
-  return `${head}\n[… ${text.length - head.length - tail.length} characters left out …]\n${tail}`;
-}
-
 type Noted = { text: string; topic?: string | undefined; where?: string | undefined };
 type Target = { file: string; title: string; index?: string; name: string };
 
-/** Where a note goes: under its topic, or today; where there is one MEMORY.md and no index, into that. */
+/** Where a note goes: to its topic, or to today; into MEMORY.md where that is used instead of an index. */
 function targetOf({ text, topic, where }: Noted, ctx: Ctx): Target {
   const refuse = (why: string) => new Error(`Cannot remember that: ${why}`);
   if (!text.trim()) throw refuse("it is empty. Say it in a sentence.");
-  if (text.length > LONGEST_NOTE)
-    throw refuse(`${text.length} characters are too many for a note (${LONGEST_NOTE}). Say it in a sentence.`);
+  if (text.length > MAX_NOTE_CHARS)
+    throw refuse(`${text.length} characters are too many for a note (${MAX_NOTE_CHARS}). Say it in a sentence.`);
   if (where !== undefined && where !== "home" && where !== "project")
-    throw refuse(`'${where}' is no place. Say home or project.`);
+    throw refuse(`'${where}' is not a place. Say home or project.`);
   const trees = tree.treesOf(ctx);
   const found = where ? trees.find(({ from }) => from === where) : trees.find((one) => tree.frontOf(one));
   const { base, folder } = found ?? trees.at(-1)!;
   const [part, ...rest] = (topic ?? "").split("/");
   const known = rest.length > 0 && tree.PARTS.includes(part!);
   const slug = slugOf(known ? rest.join(" ") : (topic ?? ""));
-  if (topic !== undefined && !slug) throw refuse(`'${topic}' is no topic. Name it with letters.`);
+  if (topic !== undefined && !slug) throw refuse(`'${topic}' is not a topic. Name it with letters.`);
   const name = slug ? `${known ? part : "topics"}/${slug}.md` : `daily/${today()}.md`;
   const front = tree.frontOf({ from: "home", base, folder });
   if (front?.endsWith("MEMORY.md")) return { file: front, title: "Memory", name: "MEMORY.md" };
-  const title = slug ? (known ? rest.join("/") : topic!).trim().replace(/\s+/g, " ") : today();
+  const title = slug ? oneLine(known ? rest.join("/") : topic!) : today();
   return { file: path.join(folder, name), title, index: path.join(folder, tree.INDEX), name };
 }
 
@@ -157,24 +154,24 @@ const reads = ({ file, index }: Target): Needs => ({
 
 async function remember({ text, topic, where }: Noted, ctx: Ctx): Promise<Result> {
   const { file, title, index, name } = targetOf({ text, topic, where }, ctx);
-  const said = text.trim().replace(/\s+/g, " ");
-  const old = await textOf(file, ctx);
+  const said = oneLine(text);
+  const old = await noteText(file, ctx);
   const place = tree.placeOf(ctx.root, file);
   if (old !== undefined && linesOf(old).some((line) => line.endsWith(`: ${said}`)))
     return { text: `Already so: '${place}' says that.`, data: { place } };
   const next = withNote(old, title, `- ${today()}: ${said}`);
   await ctx.files.write(file, next);
-  if (index) await ctx.files.write(index, withIndexed(await textOf(index, ctx), name, next));
+  if (index) await ctx.files.write(index, withIndexed(await noteText(index, ctx), name, next));
   const line = linesOf(next.trimEnd()).length;
   return { text: `Remembered in ${place}:${line}.`, data: { place, line } };
 }
 
-/** Undefined: not there. */
-async function textOf(file: string, { files }: Ctx): Promise<string | undefined> {
+/** Undefined if it is not there. */
+async function noteText(file: string, { files }: Ctx): Promise<string | undefined> {
   if (!tree.lstat(file)) return undefined;
   const { text, bytes } = await files.read(file);
   if (bytes.includes(0)) throw new Error(`Cannot remember that: '${file}' is not text. Move it away, or name a topic.`);
-  if (bytes.length > tree.LARGEST)
+  if (bytes.length > tree.MAX_FILE_BYTES)
     throw new Error(
       `Cannot remember that: '${file}' has ${bytes.length} bytes, too many to add to. Name another topic.`,
     );
@@ -184,21 +181,24 @@ async function textOf(file: string, { files }: Ctx): Promise<string | undefined>
 async function recall({ query }: { query: string }, ctx: Ctx): Promise<Result> {
   const { root } = ctx;
   const { pages, left } = await pagesOf(ctx);
-  const passed = left.map(({ file, why }) => `[Left out: ${tree.placeOf(root, file)}: ${why}]`);
+  const ignored = left.map(({ file, why }) => `[Left out: ${tree.placeOf(root, file)}: ${why}]`);
   const whole = /\.(md|txt)$/i.test(query.trim()) ? pageNamed(pages, root, query.trim()) : undefined;
-  if (whole) return { text: cut(whole.lines.join("\n"), LONGEST), data: { place: tree.placeOf(root, whole.file) } };
+  if (whole)
+    return { text: shorten(whole.lines.join("\n"), MAX_FILE_CHARS), data: { place: tree.placeOf(root, whole.file) } };
   const exact = byWords(pages, query);
-  const hits = exact.length ? exact : await byLikeness(pages, query, MOST + 1);
-  const shown = hits.slice(0, MOST).map((hit) => around(hit, pages, root));
+  const hits = exact.length ? exact : await byLikeness(pages, query, MAX_PLACES + 1);
+  const shown = hits.slice(0, MAX_PLACES).map((hit) => around(hit, pages, root));
   const more = hits.length - shown.length;
-  const none = `Nothing like '${query}' in ${pages.length} ${pages.length === 1 ? "file" : "files"} of memory.`;
+  const none = `Nothing like '${query}' in ${plural(pages.length, "file")} of memory.`;
   const head = hits.length ? (exact.length ? [] : ["Not these words, but like them:"]) : [none];
   const rest = more > 0 ? [`[${exact.length ? more : "There are"} more; use more words]`] : [];
-  const data = hits.slice(0, MOST).map(({ file, line, text }) => ({ place: tree.placeOf(root, file), line, text }));
-  return { text: [...head, ...shown, ...rest, ...passed].join("\n"), data };
+  const data = hits
+    .slice(0, MAX_PLACES)
+    .map(({ file, line, text }) => ({ place: tree.placeOf(root, file), line, text }));
+  return { text: [...head, ...shown, ...rest, ...ignored].join("\n"), data };
 }
 
-/** A line with its place, and those beside it. */
+/** A line with its place and its neighbours. */
 function around({ file, line }: Hit, pages: Page[], root: string): string {
   const { lines } = pages.find((page) => page.file === file)!;
   const from = Math.max(1, line - 1);
@@ -240,7 +240,9 @@ async function forget({ what }: { what: string }, ctx: Ctx): Promise<Result> {
     const hits = byWords(pages, what);
     if (hits.length === 1) return hits[0]!;
     if (!hits.length) throw refuse("no note has these words. recall finds what is like them.");
-    const all = hits.slice(0, MOST).map((hit) => `${tree.placeOf(root, hit.file)}:${hit.line} ${hit.text.trim()}`);
+    const all = hits
+      .slice(0, MAX_PLACES)
+      .map((hit) => `${tree.placeOf(root, hit.file)}:${hit.line} ${hit.text.trim()}`);
     throw refuse(`${hits.length} lines have these words. Name one by its place:\n${all.join("\n")}`);
   }
 }

@@ -1,7 +1,8 @@
 // Notes as they stand in files: a dated line each, and in INDEX.md a line for each file.
+import { plural } from "zz/text";
 
 const NOTE = /^- (\d{4}-\d\d-\d\d): (.*)$/;
-const SHORT = 120; // characters of a note in the index
+const MAX_INDEXED_CHARS = 120; // of a note in the index
 /** A line that zz wrote; one that a person wrote for the file stays as it is. */
 export const MADE = /^- \[[^\]]*\]\(([^)]+)\): \d+ notes?, last \d{4}-\d\d-\d\d: /;
 
@@ -13,7 +14,7 @@ export function withNote(text: string | undefined, title: string, note: string):
   return `${before}\n${note}\n`;
 }
 
-/** The index with its line for that file as it is now; the file's text undefined: it is gone. */
+/** The index with its line for that file updated, or removed if the file has no text any more. */
 export function withIndexed(index: string | undefined, name: string, text: string | undefined): string {
   const lines = index?.trim() ? linesOf(index.trimEnd()) : ["# Memory", ""];
   const made = text === undefined ? undefined : lineFor(name, text);
@@ -30,15 +31,15 @@ function lineFor(name: string, text: string): string | undefined {
   });
   const last = notes.at(-1);
   if (!last) return undefined;
-  const said = last.said.length > SHORT ? `${last.said.slice(0, SHORT)}…` : last.said;
-  const count = `${notes.length} ${notes.length === 1 ? "note" : "notes"}`;
+  const said = last.said.length > MAX_INDEXED_CHARS ? `${last.said.slice(0, MAX_INDEXED_CHARS)}…` : last.said;
+  const count = plural(notes.length, "note");
   return `- [${name.replace(/\.\w+$/, "")}](${name}): ${count}, last ${last.date}: ${said}`;
 }
 
 /** Whether anything is left but headings. */
 export const isBare = (text: string): boolean => linesOf(text).every((line) => !line.trim() || line.startsWith("#"));
 
-/** Local, year first. By hand: the first use of Intl costs 15 ms. */
+/** The local date. Written by hand, since the first use of Intl costs 15 ms. */
 export function today(now = new Date()): string {
   return [now.getFullYear(), now.getMonth() + 1, now.getDate()].map((part) => String(part).padStart(2, "0")).join("-");
 }

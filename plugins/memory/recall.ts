@@ -1,9 +1,9 @@
-// Finds lines of memory: by their words, or else by words like them.
+// Finds lines of memory: by their words, or else by similar words.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
 import { linesOf, MADE } from "./notes.ts";
-import { filesOf, LARGEST, type Left, reason } from "./tree.ts";
+import { filesOf, type Left, MAX_FILE_BYTES, reason } from "./tree.ts";
 
 export interface Hit {
   file: string;
@@ -12,14 +12,14 @@ export interface Hit {
 }
 export type Page = { file: string; lines: string[] };
 
-/** What can be read now. What cannot is named: it was deleted meanwhile, is no text, is too large, is not to be read. */
+/** The files that can be read now; and the others, with why: deleted meanwhile, not text, too large, or denied. */
 export async function pagesOf(ctx: Ctx): Promise<{ pages: Page[]; left: Left[] }> {
   const { files, left } = filesOf(ctx);
   const pages: Page[] = [];
   for (const file of files)
     try {
       const { size } = fs.statSync(file);
-      if (size > LARGEST) throw new Error(`${size} bytes are too many (${LARGEST} at most)`);
+      if (size > MAX_FILE_BYTES) throw new Error(`${size} bytes are too many (${MAX_FILE_BYTES} at most)`);
       const { text, bytes } = await ctx.files.read(file);
       if (bytes.includes(0)) throw new Error("it is not text");
       pages.push({ file, lines: linesOf(text) });
@@ -32,21 +32,29 @@ export async function pagesOf(ctx: Ctx): Promise<{ pages: Page[]; left: Left[] }
 /** Lines with all of the words; those where they stand together come first. */
 export function byWords(pages: Page[], query: string): Hit[] {
   const whole = query.trim().toLowerCase();
-  const words = whole.match(/[\p{L}\p{N}]+/gu) ?? [];
+  const words = wordsOf(whole);
   if (!words.length) return [];
-  const hits = linesIn(pages).filter(({ text }) => words.every((word) => text.toLowerCase().includes(word)));
+  const hits = linesIn(pages).filter(({ text }) => {
+    const line = text.toLowerCase();
+    return words.every((word) => line.includes(word));
+  });
   const isWhole = ({ text }: Hit) => text.toLowerCase().includes(whole);
   return [...hits.filter(isWhole), ...hits.filter((hit) => !isWhole(hit))];
 }
 
-/** Lines that have something like each of the words. */
+/** Lines with something like each of the words. */
 export async function byLikeness(pages: Page[], query: string, limit: number): Promise<Hit[]> {
-  const words = query.match(/[\p{L}\p{N}]+/gu) ?? [];
+  const words = wordsOf(query);
   if (!words.length) return [];
   const { default: Fuse } = await import("fuse.js");
   const fuse = new Fuse(linesIn(pages), { keys: ["text"], threshold: 0.3, ignoreLocation: true });
   return fuse.search({ $and: words.map((text) => ({ text })) }, { limit }).map(({ item }) => item);
 }
+
+/** Each word once, and at most so many: every line is searched for each of them. */
+const wordsOf = (query: string): string[] =>
+  [...new Set(query.slice(0, 2_000).match(/[\p{L}\p{N}]+/gu))].slice(0, MOST_WORDS);
+const MOST_WORDS = 50;
 
 /** Without headings, and without what the index repeats of the notes. */
 const linesIn = (pages: Page[]): Hit[] =>

@@ -1,4 +1,4 @@
-// How a project tests: by its test script, by the runner it has, or by node itself.
+// How the project runs its tests: by its test script, by its runner, or by node itself.
 import fs from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
 import type { Ctx } from "zz";
@@ -9,8 +9,8 @@ export interface Wanted {
   filter?: string | undefined;
 }
 interface Found {
-  command: string; // in a shell's words
-  runner?: Runner | undefined; // undefined: a script of which we only know how to start it
+  command: string; // quoted for a shell
+  runner?: Runner | undefined; // undefined for a script of an unknown runner
   notes: string[];
   narrowed: boolean;
 }
@@ -20,7 +20,7 @@ interface Script {
   settings: string[]; // NAME=value
   program: string[];
   args: string[];
-  before: string; // what it does first
+  before: string; // the commands before it
 }
 type Package = { scripts?: Record<string, string>; packageManager?: string; [other: string]: unknown };
 
@@ -39,11 +39,11 @@ const RUNNER_FILE = /(?:^|\/)(vitest|jest|mocha)(?:\.m?js)?$/;
 const SETTING = /^[A-Za-z_]\w*=/;
 const BEFORE_RUNNER = /^(npx|pnpx|bunx|npm|pnpm|yarn|bun|exec|x|cross-env|env|c8|nyc|--?[\w-]+(=.*)?)$/;
 const WATCHES = /^(watch|dev|--watch(All)?)$/;
-/** Of a script's words, those that say which tests. */
+/** Words of a script that say which tests to run. */
 const PLACE = /[*?{]|[._-](test|spec)s?\.[cm]?[jt]sx?$|^(\.\/)?(tests?|specs?|__tests__|src)(\/|$)/;
 /** What `node --test` takes for a test. */
 const NODE_TEST = /(^|\/)(test|test-[^/]*|[^/]*[._-]test)\.[cm]?[jt]s$|(^|\/)test\/.*\.[cm]?[jt]s$/;
-const MOST_FILES = 200;
+const MAX_FILES = 200;
 
 export async function commandFor(wanted: Wanted, ctx: Ctx): Promise<Found> {
   const { root } = ctx;
@@ -72,7 +72,7 @@ export async function commandFor(wanted: Wanted, ctx: Ctx): Promise<Found> {
 const cannot = (why: string, next = "Use run_command with the project's own command."): Error =>
   new Error(`Cannot run tests: ${why}. ${next}`);
 
-/** From the project, and no option. */
+/** The path relative to the project, never mistaken for an option. */
 function placeOf(name: string, { root, files }: Ctx): string | undefined {
   const file = files.path(name);
   if (!fs.existsSync(file)) throw cannot(`there is no file or folder '${name}'`, "Check the path.");
@@ -85,7 +85,7 @@ async function packageOf({ files, root }: Ctx): Promise<Package> {
   try {
     return JSON.parse((await files.read("package.json")).text) ?? {};
   } catch (error) {
-    throw cannot(`package.json cannot be read (${(error as Error).message})`, "Mend it.");
+    throw cannot(`package.json cannot be read (${(error as Error).message})`, "Fix it.");
   }
 }
 
@@ -118,13 +118,13 @@ function parse(script: string, scripts: Record<string, string> = {}, depth = 0):
   return { runner, settings, program: at ? rest.slice(0, at + 1) : [], args: rest.slice(at + 1), before };
 }
 
-/** vitest does, unless it is told to run. */
+/** Whether the script watches files; vitest does unless it is told to run. */
 function watches({ runner, args }: Script): boolean {
   if (runner === "vitest") return !args.some((word) => word === "run" || word === "--run");
   return args.some((word) => WATCHES.test(word));
 }
 
-/** As a shell would split it; undefined when a shell would do more than that. */
+/** The words of a command; undefined when a shell would do more than split it. */
 function split(text: string): string[] | undefined {
   const words: string[] = [];
   for (let rest = text.trim(); rest; ) {
@@ -168,7 +168,7 @@ const NAMED: Record<Runner, string> = {
 };
 const isPlace = (word: string): boolean => !word.startsWith("-") && PLACE.test(word);
 
-/** Its own file: npx would ask the network for what is not installed, even with --no-install. */
+/** The runner's own file, since npx asks the network for what is not installed, even with --no-install. */
 function binary(runner: Runner, root: string): string[] {
   if (fs.existsSync(join(root, ".pnp.cjs"))) return ["yarn", runner];
   for (let folder = root; ; folder = dirname(folder)) {
@@ -186,15 +186,15 @@ async function placesFor(runner: Runner, path: string, { root, files }: Ctx): Pr
   if (runner === "jest") return isFolder ? [`${literal(path)}/`] : ["--runTestsByPath", path];
   const tests = isFolder ? (await files.list(path)).filter((file) => NODE_TEST.test(file)) : [path];
   if (!tests.length) throw cannot(`there is no test file in '${path}'`, "Check the path.");
-  if (tests.length > MOST_FILES) throw cannot(`'${path}' holds ${tests.length} test files`, "Choose a folder in it.");
+  if (tests.length > MAX_FILES) throw cannot(`'${path}' holds ${tests.length} test files`, "Choose a folder in it.");
   return tests.map((file) => file.replace(/[*?[{}()!]/g, "[$&]")); // node takes them for globs
 }
 
-/** All runners read a regular expression. A text that would not find itself is meant to the letter. */
+/** All runners take a regular expression. A text that does not match itself is meant literally. */
 function pattern(filter: string): string {
   try {
     if (new RegExp(filter).test(filter.replace(/^\^|\$$/g, ""))) return filter;
-  } catch {} // no regular expression
+  } catch {} // not a regular expression
   return literal(filter);
 }
 const literal = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");

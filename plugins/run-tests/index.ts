@@ -1,17 +1,19 @@
-// run_tests: how this project tests, as a command for run_command; and what came out of it, short.
+// run_tests: runs the project's tests by run_command, and sums up the output.
 import type { Result, Zz } from "zz";
 import { commandFor } from "./find.ts";
-import { brief } from "./read.ts";
+import { summarise } from "./read.ts";
 
 export const defaults = { seconds: 600 };
 export const settings = {
   project: true,
   schema: {
     type: "object",
-    properties: { seconds: { type: "number", exclusiveMinimum: 0, description: "that all tests together may take" } },
+    properties: {
+      seconds: { type: "number", minimum: 1, maximum: 600, description: "that all tests together may take" },
+    },
   },
 };
-const SPARE = 120; // seconds more for the question that run_command asks
+const QUESTION_SECONDS = 120; // extra time for the question that run_command may ask
 
 interface Ran {
   exit: number | null;
@@ -32,13 +34,13 @@ export default ({ config: { seconds }, tool }: Zz<typeof defaults>) =>
       filter: "string? only tests with this in their name: a text or a regular expression",
     },
     also: { path: ["file", "file_path", "test_path"], filter: ["name", "pattern", "grep", "test_name"] },
-    timeout: (seconds + SPARE) * 1_000,
+    timeout: (seconds + QUESTION_SECONDS) * 1_000,
     async run({ path, filter }, ctx) {
       const { command, runner, notes, narrowed } = await commandFor({ path, filter }, ctx);
-      const result = await ctx.call("run_command", { command, timeout_ms: seconds * 1_000 });
+      const result = await ctx.call("run_command", { command, timeout_ms: Math.ceil(seconds * 1_000) });
       const ran = result.data as Ran | undefined;
-      if (typeof ran?.stdout !== "string") return result; // it was refused, or could not start
-      const { text, ...reading } = brief(ran, runner, filter);
+      if (typeof ran?.stdout !== "string") return result; // refused, or could not start
+      const { text, ...reading } = summarise(ran, runner, filter);
       const idle = narrowed && ran.exit === 0 && reading.passed + reading.failed === 0 && reading.read;
       const none = `No test ran: nothing matches${path ? ` path '${path}'` : ""}${filter ? ` filter '${filter}'` : ""}.`;
       const { read, ...counts } = reading;

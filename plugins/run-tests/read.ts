@@ -1,4 +1,4 @@
-// What a runner's own plain output says: how many passed, which failed and why.
+// Reads a runner's plain output: how many tests passed, which failed and why.
 import type { Runner } from "./find.ts";
 
 export interface Reading {
@@ -8,15 +8,15 @@ export interface Reading {
   failures: string[];
 }
 interface Reader {
-  /** The numbers: undefined when this is not its output. */
+  /** The numbers, or undefined when this is not its output. */
   count(text: string): Omit<Reading, "failures"> | undefined;
   failures(text: string): string[];
-  why: RegExp; // where the failures are told
+  why: RegExp; // where the failures are explained
 }
 
-const MOST_NAMES = 50;
-const SHOWN = { head: 6_000, tail: 2_000 }; // characters of why
-const TAIL = 4_000; // characters, where nothing better is known
+const MAX_NAMES = 50; // of failed tests
+const MAX_REASON_CHARS = { head: 6_000, tail: 2_000 };
+const MAX_TAIL_CHARS = 4_000; // of the output, where nothing better is known
 
 const READERS: Record<Runner, Reader> = {
   node: {
@@ -57,7 +57,7 @@ const READERS: Record<Runner, Reader> = {
   },
 };
 
-export function brief(
+export function summarise(
   { exit, signal, timedOut, stdout, stderr }: Output,
   runner?: Runner,
   filter?: string,
@@ -74,8 +74,8 @@ export function brief(
   const told = exit === 0 ? "" : at < 0 ? tail(text) : middleCut(text.slice(at));
   const lines = [
     reader ? `${counts} (${end})` : `Ended with ${end}.`,
-    ...failures.slice(0, MOST_NAMES).map((name) => `failed: ${name}`),
-    ...(failures.length > MOST_NAMES ? [`failed: ${failures.length - MOST_NAMES} more`] : []),
+    ...failures.slice(0, MAX_NAMES).map((name) => `failed: ${name}`),
+    ...(failures.length > MAX_NAMES ? [`failed: ${failures.length - MAX_NAMES} more`] : []),
     ...(told || !reader ? ["", told || tail(text)] : []),
   ];
   return { passed: passed - idle, failed, skipped, failures, text: lines.join("\n").trimEnd(), read: Boolean(reader) };
@@ -99,11 +99,11 @@ function countWords(text: string, pattern: RegExp): Omit<Reading, "failures"> | 
   return lines.length ? { passed: of("passed"), failed: of("failed"), skipped: of("skipped") + of("todo") } : undefined;
 }
 
-/** A file in which no test has the name counts as a test that passed. */
+/** Files in which no test matches the filter, each of which node counts as a passed test. */
 const emptyFiles = (text: string): number =>
   all(text, /^(?:✔|ok \d+ -) (.+\.[cm]?[jt]sx?)(?: \([\d.]+ms\))?$/gm).length;
 
-/** Without the suites, which fail with the tests in them. */
+/** Failed tests without the suites, which fail together with the tests in them. */
 const tapFailures = (text: string): string[] =>
   [...text.matchAll(/^( *)not ok \d+ - (.*)\n\1 {2}---\n([\s\S]*?)\n\1 {2}\.\.\.$/gm)]
     .filter(([, , , details]) => !details!.includes("failureType: 'subtestsFailed'"))
@@ -111,11 +111,13 @@ const tapFailures = (text: string): string[] =>
 
 function tail(text: string): string {
   const whole = text.trim();
-  return whole.length > TAIL ? `[…]\n${whole.slice(whole.indexOf("\n", whole.length - TAIL) + 1 || -TAIL)}` : whole;
+  return whole.length > MAX_TAIL_CHARS
+    ? `[…]\n${whole.slice(whole.indexOf("\n", whole.length - MAX_TAIL_CHARS) + 1 || -MAX_TAIL_CHARS)}`
+    : whole;
 }
 
 function middleCut(text: string): string {
   const whole = text.trim();
-  if (whole.length <= SHOWN.head + SHOWN.tail) return whole;
-  return `${whole.slice(0, SHOWN.head)}\n[…]\n${whole.slice(-SHOWN.tail)}`;
+  if (whole.length <= MAX_REASON_CHARS.head + MAX_REASON_CHARS.tail) return whole;
+  return `${whole.slice(0, MAX_REASON_CHARS.head)}\n[…]\n${whole.slice(-MAX_REASON_CHARS.tail)}`;
 }

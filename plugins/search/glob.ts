@@ -1,10 +1,11 @@
 // glob: files by their names.
 import { relative } from "node:path";
 import type { Zz } from "zz";
+import { breather } from "./lines.ts";
+import { shownName } from "./path.ts";
 import { matcher } from "./pattern.ts";
-import { oneLine } from "./show.ts";
 
-const MOST = 100; // paths
+const MAX_PATHS = 100;
 
 export const glob = (zz: Zz<any>) =>
   zz.tool({
@@ -18,26 +19,30 @@ export const glob = (zz: Zz<any>) =>
     },
     ...{ also: { pattern: ["query", "glob", "glob_pattern", "name"], path: ["folder", "directory", "dir"] } },
     needs: ({ path = "." }) => ({ read: [path] }),
-    async run({ pattern, path = "." }, { files, root }) {
+    async run({ pattern, path = "." }, { files, root, signal }) {
       const above = relative(root, files.path(path)).length;
       const wanted = pattern.startsWith(`${root}/`) ? pattern.slice(root.length + 1) : pattern;
       const inside = above && wanted === pattern ? above + 1 : 0;
       const names = await files.list(path);
-      const matching = (one: string) =>
-        names.filter(
-          (
-            (fits) => (name) =>
-              fits(name.slice(inside))
-          )(matcher(one)),
-        );
-      const found = matching(wanted);
-      const rows = found.slice(0, MOST).map(oneLine);
-      if (found.length > MOST) rows.push(`[${found.length - MOST} more; narrow the pattern or the path]`);
-      return { text: rows.join("\n") || nothing(), data: found };
+      const found = await matching(wanted);
+      const rows = found.slice(0, MAX_PATHS).map(shownName);
+      if (found.length > MAX_PATHS) rows.push(`[${found.length - MAX_PATHS} more; narrow the pattern or the path]`);
+      return { text: rows.join("\n") || (await nothing()), data: found };
 
-      /** A pattern for one folder that was meant for all is what goes wrong most. */
-      function nothing(): string {
-        const deeper = wanted.includes("/") ? 0 : matching(`**/${wanted}`).length;
+      async function matching(one: string): Promise<string[]> {
+        const fits = matcher(one);
+        const breathe = breather(signal);
+        const matched: string[] = [];
+        for (const name of names) {
+          if (fits(name.slice(inside))) matched.push(name);
+          await breathe();
+        }
+        return matched;
+      }
+
+      /** The most frequent mistake is a pattern for one folder that was meant for all of them. */
+      async function nothing(): Promise<string> {
+        const deeper = wanted.includes("/") ? 0 : (await matching(`**/${wanted}`)).length;
         return `No file matches '${pattern}'.${deeper ? ` '**/${pattern}' would match ${deeper}.` : ""}`;
       }
     },

@@ -1,15 +1,36 @@
 // grep: lines by what they hold.
-import { statSync } from "node:fs";
-import { relative } from "node:path";
-import type { Zz } from "zz";
-import { breather, finder, type Hit, isBinary, MOST, reader } from "./lines.ts";
+import { type Stats, statSync } from "node:fs";
+import { relative, resolve } from "node:path";
+import type { Ctx, Zz } from "zz";
+import { plural } from "zz/text";
+import { breather, type Finder, finder, type Hit, isBinary, MAX_HITS, type Query, reader } from "./lines.ts";
+import { shownName } from "./path.ts";
 import { matcher } from "./pattern.ts";
 import { askRipgrep } from "./ripgrep.ts";
-import { count, oneLine } from "./show.ts";
 
-const WIDEST = 200; // characters a line
-const BEFORE = 60; // of them before the hit, where a line is wider
-const HANDFUL = 1 << 18; // characters looked through at a time
+const MAX_LINE_CHARS = 200;
+const CHARS_BEFORE_HIT = 60; // where a line is longer
+const MAX_QUERY_CHARS = 10_000;
+const BATCH_CHARS = 1 << 18; // searched at a time
+
+interface Args {
+  query: string;
+  path?: string | undefined;
+  regex?: boolean | undefined;
+  glob?: string | undefined;
+  ignore_case?: boolean | undefined;
+}
+interface Search {
+  ctx: Ctx;
+  finder: Finder;
+  isFolder: boolean;
+  hits: (Hit & { path: string })[];
+  stuck: string[]; // lines on which the regular expression takes too long
+  more: number; // hits that are not shown
+  moreFiles: number; // files with such hits
+  batch: { name: string; text: string }[]; // read, not searched yet
+  batchChars: number;
+}
 
 export const grep = (zz: Zz<{ ripgrep: string }>) =>
   zz.tool({
@@ -33,111 +54,141 @@ export const grep = (zz: Zz<{ ripgrep: string }>) =>
       },
     },
     needs: ({ path = "." }) => ({ read: [path] }),
-    async run({ query, path = ".", regex = false, glob, ignore_case = false }, { files, permissions, signal, root }) {
-      if (!query) throw new Error("Cannot search for nothing. Say what to find.");
-      if (query.includes("\n"))
-        throw new Error(
-          "Cannot search for more than one line: only single lines are searched. Search for one of them.",
-        );
-      const asked = { query, regex, ignoreCase: ignore_case };
-      const breathe = breather(signal);
-      const { may, find } = finder(asked, signal);
-      const where = files.path(path);
-      const stat = statSync(where, { throwIfNoEntry: false });
-      if (!stat) throw new Error(`Cannot search '${path}': no such file or folder. Check the path.`);
-      const isFolder = stat.isDirectory();
-      // Ripgrep first: it takes longest.
-      const [can, listed] = isFolder
-        ? await Promise.all([askRipgrep(zz.config.ripgrep, { ...asked, glob }, where, root, signal), files.list(path)])
-        : [undefined, []];
-      signal.throwIfAborted();
-      const names = wanted(listed);
-
-      const hits: (Hit & { path: string })[] = [];
-      const stuck: string[] = [];
-      let [more, moreFiles, size] = [0, 0, 0];
-      let handful: { name: string; text: string }[] = [];
-      if (!isFolder) await take(relative(root, where), await one());
-      const bytesOf = reader();
-      for (const name of names) {
-        if (can?.get(name) === false) continue;
-        const bytes = bytesOf(`${root}/${name}`);
-        if (bytes) await take(name, bytes);
-        await breathe();
-      }
-      await look();
-      return { text: answer(), data: hits.map(({ path, line, text, at }) => ({ path, line, text: shown(text, at) })) };
-
-      function wanted(all: string[]): string[] {
-        if (!glob) return all;
-        const fits = matcher(glob.includes("/") ? glob : `**/${glob}`);
-        const below = relative(root, where).length + 1; // from the project, or from the path: models mean either
-        return all.filter((name) => fits(name) || (below > 1 && fits(name.slice(below))));
-      }
-
-      async function one(): Promise<Buffer> {
-        const bytes = Buffer.from((await files.read(path)).bytes);
-        if (isBinary(bytes)) throw new Error(`Cannot search '${path}': it is not text. Choose a text file.`);
-        return bytes;
-      }
-
-      async function take(name: string, bytes: Buffer): Promise<void> {
-        if (!may(bytes)) return;
-        const text = bytes.toString();
-        handful.push({ name, text });
-        size += text.length;
-        if (size > HANDFUL) await look();
-      }
-
-      async function look(): Promise<void> {
-        const found = await find(handful.map(({ text }) => text));
-        for (const [i, { count: many, hits: here, stuck: lines }] of found.entries()) {
-          const { name } = handful[i]!;
-          stuck.push(...lines.map((line) => `${oneLine(name)}:${line}`));
-          if (!many || !(await mayShow(name))) continue;
-          const left = many - (MOST - hits.length);
-          hits.push(...here.slice(0, MOST - hits.length).map((hit) => ({ path: name, ...hit })));
-          more += Math.max(0, left);
-          if (left > 0) moreFiles++;
-        }
-        [handful, size] = [[], 0];
-      }
-
-      /** A search comes upon files that nobody named, and some of them hold secrets. */
-      async function mayShow(name: string): Promise<boolean> {
-        if (!isFolder || permissions.judge("read", name).verdict === "allow") return true;
-        return files.read(name).then(
-          () => true, // the person said yes to it
-          () => false,
-        );
-      }
-
-      function answer(): string {
-        const rows = hits.map(({ path, line, text, at }) => `${oneLine(path)}:${line}: ${shown(text, at)}`);
-        if (more)
-          rows.push(
-            `[${count(more, "more hit")} in ${count(moreFiles, "file")}; narrow the query, the path or the glob]`,
-          );
-        if (!rows.length) rows.push(nothing());
-        if (stuck.length)
-          rows.push(`[passed over, for the regular expression takes too long on it: ${stuck.join(", ")}]`);
-        return rows.join("\n");
-      }
-
-      function nothing(): string {
-        if (isFolder && !names.length)
-          return `Nothing to search: ${glob ? `no file matches '${glob}'` : `'${path}' holds no files, or only ignored ones`}.`;
-        if (regex) return `Nothing holds '${query}'.${/\\[nr]/.test(query) ? " Only single lines are searched." : ""}`;
-        const hint = /[\\^$*+?|]|\[.+\]/.test(query) ? " as it stands; with regex it is a regular expression" : "";
-        return `Nothing holds '${query}'${hint}.`;
-      }
-    },
+    run: (args, ctx) => searchFor(args, ctx, zz.config.ripgrep),
   });
 
-/** A wide line is cut so that the hit can be seen. */
-function shown(line: string, at: number): string {
+async function searchFor(args: Args, ctx: Ctx, ripgrep: string) {
+  const { query, path = ".", regex = false, glob, ignore_case: ignoreCase = false } = args;
+  const matches = checkedArgs(args);
+  const asked = { query, regex, ignoreCase };
+  const search: Search = {
+    ...{ ctx, finder: finder(asked, ctx.signal), isFolder: false, hits: [], stuck: [] },
+    ...{ more: 0, moreFiles: 0, batch: [], batchChars: 0 },
+  };
+  const where = ctx.files.path(path);
+  const stat: Stats | undefined = statSync(where, { throwIfNoEntry: false });
+  if (!stat) throw new Error(`Cannot search '${path}': no such file or folder. Check the path.`);
+  search.isFolder = stat.isDirectory();
+  const names = search.isFolder
+    ? await searchFolder(search, where, path, { ...asked, glob }, matches, ripgrep)
+    : await searchFile(search, where, path);
+  return {
+    text: resultText(search, args, names),
+    data: search.hits.map(({ path, line, text, at }) => ({ path, line, text: shownLine(text, at) })),
+  };
+}
+
+/** The test of names that glob stands for. Throws when the arguments cannot be searched for. */
+function checkedArgs({ query, glob }: Args): ((name: string) => boolean) | undefined {
+  if (!query) throw new Error("Cannot search for nothing. Say what to find.");
+  if (query.length > MAX_QUERY_CHARS)
+    throw new Error(
+      `Cannot search for ${query.length} characters: ${MAX_QUERY_CHARS} are the most. Search for a part of them.`,
+    );
+  const matches = glob === undefined ? undefined : matcher(glob.includes("/") ? glob : `**/${glob}`);
+  if (query.includes("\n"))
+    throw new Error("Cannot search for more than one line: only single lines are searched. Search for one of them.");
+  return matches;
+}
+
+/** Returns the names of the files that were searched. */
+async function searchFolder(
+  search: Search,
+  where: string,
+  path: string,
+  asked: Query & { glob?: string | undefined },
+  matches: ((name: string) => boolean) | undefined,
+  ripgrep: string,
+): Promise<string[]> {
+  const { root, files, programs, signal } = search.ctx;
+  const breathe = breather(signal);
+  const [canMatch, listed] = await Promise.all([
+    askRipgrep(programs, ripgrep, asked, where, root, signal), // first, since it takes longest
+    files.list(path),
+  ]);
+  signal.throwIfAborted();
+  const below = relative(root, where).length + 1; // a glob may be meant from the project or from the path
+  const names = matches ? listed.filter((name) => matches(name) || (below > 1 && matches(name.slice(below)))) : listed;
+  const bytesOf = reader(files.open);
+  for (const name of names) {
+    if (canMatch.get(name) === false) continue;
+    const bytes = bytesOf(resolve(root, name));
+    if (bytes) await addToBatch(search, name, bytes);
+    await breathe();
+  }
+  await searchBatch(search);
+  return names;
+}
+
+async function searchFile(search: Search, where: string, path: string): Promise<string[]> {
+  const { root, files, signal } = search.ctx;
+  signal.throwIfAborted();
+  const bytes = Buffer.from((await files.read(path)).bytes);
+  if (isBinary(bytes)) throw new Error(`Cannot search '${path}': it is not text. Choose a text file.`);
+  const name = relative(root, where);
+  await addToBatch(search, name, bytes);
+  await searchBatch(search);
+  return [name];
+}
+
+async function addToBatch(search: Search, name: string, bytes: Buffer): Promise<void> {
+  if (!search.finder.may(bytes)) return;
+  const text = bytes.toString();
+  search.batch.push({ name, text });
+  search.batchChars += text.length;
+  if (search.batchChars > BATCH_CHARS) await searchBatch(search);
+}
+
+async function searchBatch(search: Search): Promise<void> {
+  const { hits, batch } = search;
+  const found = await search.finder.find(batch.map(({ text }) => text));
+  for (const [i, { count, hits: here, stuck }] of found.entries()) {
+    const { name } = batch[i]!;
+    search.stuck.push(...stuck.map((line) => `${shownName(name)}:${line}`));
+    if (!count || !(await mayShow(search, name))) continue;
+    const left = count - (MAX_HITS - hits.length);
+    hits.push(...here.slice(0, MAX_HITS - hits.length).map((hit) => ({ path: name, ...hit })));
+    search.more += Math.max(0, left);
+    if (left > 0) search.moreFiles++;
+  }
+  search.batch = [];
+  search.batchChars = 0;
+}
+
+/** A search finds files that nobody named, and some of them hold secrets. */
+async function mayShow({ ctx: { permissions, files }, isFolder }: Search, name: string): Promise<boolean> {
+  if (!isFolder || permissions.judge("read", name).verdict === "allow") return true;
+  return files.read(name).then(
+    () => true, // the person allowed it
+    () => false,
+  );
+}
+
+function resultText(search: Search, args: Args, names: string[]): string {
+  const { hits, more, moreFiles, stuck } = search;
+  const rows = hits.map(({ path, line, text, at }) => `${shownName(path)}:${line}: ${shownLine(text, at)}`);
+  if (more)
+    rows.push(`[${plural(more, "more hit")} in ${plural(moreFiles, "file")}; narrow the query, the path or the glob]`);
+  if (!rows.length) rows.push(noHitText(search, args, names));
+  if (stuck.length) rows.push(`[ignored, for the regular expression takes too long on it: ${stuck.join(", ")}]`);
+  return rows.join("\n");
+}
+
+function noHitText({ isFolder }: Search, { query, path = ".", regex, glob }: Args, names: string[]): string {
+  if (isFolder && !names.length)
+    return `Nothing to search: ${glob ? `no file matches '${glob}'` : `'${path}' holds no files, or only ignored ones`}.`;
+  if (regex) return `Nothing holds '${query}'.${/\\[nr]/.test(query) ? " Only single lines are searched." : ""}`;
+  const hint = /[\\^$*+?|]|\[.+\]/.test(query) ? " as it stands; with regex it is a regular expression" : "";
+  return `Nothing holds '${query}'${hint}.`;
+}
+
+/** Cuts a long line so that the hit can be seen. */
+function shownLine(line: string, at: number): string {
   const text = line.trim();
   const begins = at - (line.length - line.trimStart().length);
-  const from = begins + BEFORE < WIDEST ? 0 : Math.max(0, Math.min(begins - BEFORE, text.length - WIDEST));
-  return (from ? "…" : "") + text.slice(from, from + WIDEST);
+  const from =
+    begins + CHARS_BEFORE_HIT < MAX_LINE_CHARS
+      ? 0
+      : Math.max(0, Math.min(begins - CHARS_BEFORE_HIT, text.length - MAX_LINE_CHARS));
+  return (from ? "…" : "") + text.slice(from, from + MAX_LINE_CHARS);
 }

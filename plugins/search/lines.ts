@@ -1,17 +1,18 @@
-// What a hit is. Nothing else decides it, whether ripgrep helps or not, so that the answers are the same.
-import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from "node:fs";
+// What a hit is. Only this file decides that, with or without ripgrep, so that the answers are the same.
+import { closeSync, fstatSync, readFileSync, readSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import vm from "node:vm";
+import type { Ctx } from "zz";
 
-const LARGEST = 50 * 1024 * 1024;
-const ROOM = 1 << 17; // bytes; most files are smaller
-const BINARY_WITHIN = 8_192;
-const SLICE = 30; // ms at a stretch, then whoever waits has a turn: Ctrl+C, the live line
-const PATIENCE = 100; // ms for one line, here
-const PATIENCE_APART = 2_000; // and in a thread of its own
-const PATIENCE_IN_ALL = 10_000; // with such lines
-const LONG_LINE = 10_000;
-export const MOST = 100; // hits
+const MAX_FILE_BYTES = 50 * 1024 * 1024;
+const BUFFER_BYTES = 1 << 17; // most files are smaller
+const BINARY_CHECK_BYTES = 8_192;
+const SLICE_MS = 30; // at a stretch, then everything else has a turn: Ctrl+C, the live line
+const LINE_MS = 100; // for one line, in this thread
+const LINE_APART_MS = 2_000; // for one line, in a thread of its own
+const LINES_APART_MS = 10_000; // for all such lines
+const LONG_LINE_CHARS = 10_000;
+export const MAX_HITS = 100;
 const BOM = /^\ufeff/;
 
 export interface Query {
@@ -24,24 +25,23 @@ export type Hit = { line: number; text: string; at: number };
 export interface Found {
   count: number;
   hits: Hit[]; // the first of them
-  stuck: number[]; // lines that were passed over
+  stuck: number[]; // lines that were ignored, since searching them takes too long
 }
 
 /**
- * Reads one file after the other into the same room: each is good until the next. Undefined: not there, too large, not
- * text, or no file at all. Links are not followed, since what they lead to is found under its own name.
+ * Reads one file after the other into the same buffer, so each result is valid until the next call. Undefined for what is
+ * missing, too large, not text or not a file. Links are not followed: their targets are found under their own names.
  */
-export function reader(): (file: string) => Buffer | undefined {
-  const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants; // a FIFO must not hold us up
-  const room = Buffer.allocUnsafe(ROOM);
+export function reader(open: Ctx["files"]["open"]): (file: string) => Buffer | undefined {
+  const buffer = Buffer.allocUnsafe(BUFFER_BYTES);
   return (file) => {
     let fd: number | undefined;
     try {
-      fd = openSync(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-      const read = readSync(fd, room, 0, ROOM, 0);
-      if (isBinary(room.subarray(0, read))) return undefined;
-      if (read < ROOM) return room.subarray(0, read);
-      return fstatSync(fd).size <= LARGEST ? readFileSync(fd) : undefined;
+      fd = open(file);
+      const read = readSync(fd, buffer, 0, BUFFER_BYTES, 0);
+      if (isBinary(buffer.subarray(0, read))) return undefined;
+      if (read < BUFFER_BYTES) return buffer.subarray(0, read);
+      return fstatSync(fd).size <= MAX_FILE_BYTES ? readFileSync(fd) : undefined;
     } catch {
       return undefined;
     } finally {
@@ -50,22 +50,22 @@ export function reader(): (file: string) => Buffer | undefined {
   };
 }
 
-export const isBinary = (bytes: Uint8Array): boolean => bytes.subarray(0, BINARY_WITHIN).includes(0);
+export const isBinary = (bytes: Uint8Array): boolean => bytes.subarray(0, BINARY_CHECK_BYTES).includes(0);
 
-/** A turn for everything else, when it is time. */
+/** Lets everything else have a turn, when it is time. */
 export function breather(signal: AbortSignal): () => Promise<void> | undefined {
-  let next = performance.now() + SLICE;
+  let next = performance.now() + SLICE_MS;
   return () => {
     if (performance.now() < next) return undefined;
     return setImmediate().then(() => {
       signal.throwIfAborted();
-      next = performance.now() + SLICE;
+      next = performance.now() + SLICE_MS;
     });
   };
 }
 
 export interface Finder {
-  may(bytes: Buffer): boolean; // false: there is certainly no hit in it
+  may(bytes: Buffer): boolean; // false when there is certainly no hit in it
   find(texts: string[]): Promise<Found[]>;
 }
 
@@ -73,24 +73,24 @@ export function finder({ query, regex, ignoreCase }: Query, signal: AbortSignal)
   const pattern = toRegExp(regex ? query : query.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&"), ignoreCase);
   const isExact = !regex && !ignoreCase && isPlain(query);
   const bytes = Buffer.from(query);
-  const within = regex ? stopwatch() : undefined; // no plain text takes for ever
+  const within = regex ? stopwatch() : undefined; // searching for a plain text never takes long
   const breathe = breather(signal);
-  let left = PATIENCE_IN_ALL;
+  let left = LINES_APART_MS;
   return isExact
     ? { may: (all) => all.includes(bytes), find: async (texts) => texts.map((text) => findExact(text, query)) }
     : { may: () => true, find };
 
-  /** By lines, many at a time, since each look at the stopwatch costs 0.1 ms. */
+  /** Searches many lines at a time, since each use of the stopwatch costs 0.1 ms. */
   async function find(texts: string[]): Promise<Found[]> {
     const each = texts.map(linesOf);
     const lines = each.length === 1 ? each[0]! : each.flat();
-    const at = new Int32Array(lines.length); // where in each line, -1: nowhere, -2: it took too long
+    const at = new Int32Array(lines.length); // offset in each line; -1: no match, -2: it took too long
     for (let i = 0; i < lines.length; ) {
       const work = () => {
-        for (const stop = performance.now() + SLICE; i < lines.length && performance.now() < stop; i++)
+        for (const stop = performance.now() + SLICE_MS; i < lines.length && performance.now() < stop; i++)
           at[i] = lines[i]!.search(pattern);
       };
-      if (within?.(work) === false) at[i] = await patiently(lines[i++]!);
+      if (within?.(work) === false) at[i] = await searchSlowLine(lines[i++]!);
       else if (!within) work();
       await breathe();
     }
@@ -99,24 +99,24 @@ export function finder({ query, regex, ignoreCase }: Query, signal: AbortSignal)
       const found: Found = { count: 0, hits: [], stuck: [] };
       for (let i = start; i < start + length; i++)
         if (at[i] === -2) found.stuck.push(i - start + 1);
-        else if (at[i]! >= 0 && ++found.count <= MOST)
+        else if (at[i]! >= 0 && ++found.count <= MAX_HITS)
           found.hits.push({ line: i - start + 1, text: lines[i]!, at: at[i]! });
       start += length;
       return found;
     });
   }
 
-  async function patiently(line: string): Promise<number> {
+  async function searchSlowLine(line: string): Promise<number> {
     const started = performance.now();
-    const at = await searchApart(pattern, line, Math.min(left, PATIENCE_APART), signal);
+    const at = await searchApart(pattern, line, Math.min(left, LINE_APART_MS), signal);
     left = Math.max(0, left - (performance.now() - started));
-    if (at === -2 && line.length <= LONG_LINE)
+    if (at === -2 && line.length <= LONG_LINE_CHARS)
       throw new Error(`Cannot search for '${query}': the regular expression takes too long. Make it simpler.`);
     return at;
   }
 }
 
-/** In a thread that can be stopped at any time. -2: it was. */
+/** Searches in a thread that can be stopped at any time. -2: it was stopped. */
 async function searchApart(pattern: RegExp, line: string, ms: number, signal: AbortSignal): Promise<number> {
   const { Worker } = await import("node:worker_threads");
   const code = `const { parentPort, workerData: { line, pattern } } = require("node:worker_threads");
@@ -143,7 +143,7 @@ function findExact(whole: string, query: string): Found {
   const found: Found = { count: 0, hits: [], stuck: [] };
   let [line, begin] = [1, 0];
   for (let at = text.indexOf(query); at >= 0; at = text.indexOf(query, nextLine(at))) {
-    if (++found.count > MOST) continue;
+    if (++found.count > MAX_HITS) continue;
     for (let next = nextLine(begin); next <= at; next = nextLine(begin)) [line, begin] = [line + 1, next];
     const row = text.slice(begin, nextLine(at)).replace(/\r?\n$/, "");
     found.hits.push({ line, text: row, at: at - begin });
@@ -156,12 +156,12 @@ function findExact(whole: string, query: string): Found {
   }
 }
 
-/** As it would be looked for in bytes: no half letters, nothing that stands for broken ones. */
+/** Whether the query can be searched for as bytes: no lone surrogates, no replacement characters. */
 export const isPlain = (query: string): boolean => query.isWellFormed() && !/[\0\r\ufffd]/.test(query);
 
 export const linesOf = (text: string): string[] => {
   const lines = text.replace(BOM, "").split(/\r?\n/);
-  if (lines.at(-1) === "") lines.pop(); // what follows the last line end is no line
+  if (lines.at(-1) === "") lines.pop(); // what follows the last line end is not a line
   return lines;
 };
 
@@ -175,15 +175,15 @@ function toRegExp(source: string, ignoreCase: boolean): RegExp {
   }
 }
 
-/** Nothing but a context of its own stops a regular expression that backtracks for ever. False: it had to be stopped. */
+/** Only a vm context can stop a regular expression that backtracks endlessly. False when it had to be stopped. */
 function stopwatch(): (work: () => void) => boolean {
-  const room: { work?: () => void } = {};
-  const context = vm.createContext(room);
+  const buffer: { work?: () => void } = {};
+  const context = vm.createContext(buffer);
   const script = new vm.Script("work()");
   return (work) => {
-    room.work = work;
+    buffer.work = work;
     try {
-      script.runInContext(context, { timeout: PATIENCE });
+      script.runInContext(context, { timeout: LINE_MS });
       return true;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ERR_SCRIPT_EXECUTION_TIMEOUT") throw error;

@@ -1,13 +1,19 @@
-// What a glob pattern means. By hand, since the libraries make regular expressions of it, and those can hang on a long
-// name (`*a*a*a*a*b`); here the work is at most stars times letters. And [slug] is also a folder's plain name.
+// What a glob pattern means. Not a library, since those make regular expressions of patterns, which can hang on a long name
+// (`*a*a*a*a*b`); here the work is at most stars times letters. Also, [slug] may be the literal name of a folder.
 
-const MOST = 1_000; // ways to read the braces
+const MAX_PATTERN_CHARS = 1_000;
+const MAX_EXPANSIONS = 1_000; // of the braces
+const MAX_EXPANDED_CHARS = 100_000; // of all expansions
 const MANY_STARS = /^\*+$/;
 
 type Token = string | ((char: string) => boolean);
 
 /** `*` and `?` within a name, `**` for any folders, {a,b}, [a-z], [!a-z]. Brackets also stand for themselves. */
 export function matcher(pattern: string): (name: string) => boolean {
+  if (pattern.length > MAX_PATTERN_CHARS)
+    throw new Error(
+      `Cannot use a pattern of ${pattern.length} characters: ${MAX_PATTERN_CHARS} are the most. Make it shorter.`,
+    );
   const plain = pattern.replace(/^(\.?\/)+/, "").replace(/\/$/, "/**");
   const readings = [true, false].slice(plain.includes("[") ? 0 : 1);
   const ways = expand(plain).flatMap((one) => readings.map((brackets) => segments(one, brackets)));
@@ -22,7 +28,7 @@ const fitsName = (segment: Token[] | undefined, name: string[]): boolean =>
   fits(segment!, name, (token) => token === "*", fitsChar);
 const fitsChar = (token: Token, char: string): boolean => (typeof token === "string" ? token === char : token(char));
 
-/** Greedy from star to star: when a piece does not fit, the last star takes one more. No earlier one ever needs to. */
+/** Greedy from star to star: when something does not match, the last star takes one more item. Earlier ones never need to. */
 function fits<P, I>(pattern: P[], items: I[], isStar: (one: P) => boolean, one: (p: P, item: I) => boolean): boolean {
   let [at, star, mark] = [0, -1, 0];
   for (let i = 0; i < items.length; ) {
@@ -34,7 +40,7 @@ function fits<P, I>(pattern: P[], items: I[], isStar: (one: P) => boolean, one: 
   return pattern.slice(at).every(isStar);
 }
 
-/** Folder by folder; `**` is undefined. At the end it wants a name: a/** is what lies in a, not a. */
+/** One entry per folder, undefined for `**`. A final `**` needs a name: a/** matches what is in a, not a itself. */
 function segments(pattern: string, brackets: boolean): (Token[] | undefined)[] {
   const parts = pattern.split("/");
   if (parts.at(-1) === "**") parts.push("*");
@@ -52,7 +58,7 @@ function tokens(part: string, brackets: boolean): Token[] {
   });
 }
 
-/** A letter that stands for itself, also a star after a backslash. */
+/** A literal character, also a star after a backslash. */
 const only = (char: string): Token => (char === "*" ? (other) => other === "*" : char);
 
 function oneOf(inner: string): Token {
@@ -67,13 +73,13 @@ function oneOf(inner: string): Token {
   return (char) => ranges.some(([from, to]) => from <= char && char <= to) !== not;
 }
 
-/** {a,b} and {a,{b,c}}; a brace without a comma or a partner is a brace. */
+/** Expands {a,b} and {a,{b,c}}; a brace without a comma or a partner is literal. */
 function expand(pattern: string): string[] {
   const brace = firstBrace(pattern);
   if (!brace) return [pattern];
   const ends = expand(brace.after);
   const ways = brace.choices.flatMap(expand).flatMap((choice) => ends.map((end) => brace.before + choice + end));
-  if (ways.length > MOST)
+  if (ways.length > MAX_EXPANSIONS || ways.reduce((sum, way) => sum + way.length, 0) > MAX_EXPANDED_CHARS)
     throw new Error("Cannot use that pattern: its braces have too many readings. Make it simpler.");
   return ways;
 }

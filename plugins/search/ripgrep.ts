@@ -1,20 +1,23 @@
-// Which files can hold a hit, as ripgrep sees it. It may name too many and must not miss one: what a hit is, is decided in
-// lines.ts alone. Ripgrep walks by itself while the lister asks git, and says of every file it looked into whether there
-// was something; a file it says nothing of (it knows .gitignore, not what git tracks all the same) is looked into by us.
-// For 10,000 files that takes 60 ms; to hand it the list, which it then has to wait for, 110 ms; ripgrep alone, 37 ms.
+// Which files can hold a hit according to ripgrep. It may name too many but must not miss any: only lines.ts decides what a
+// hit is. Ripgrep walks the project while the lister asks git, and reports for every file it searched whether it matched.
+// Files it does not report (it knows .gitignore, but not ignored files that git tracks) are searched here. For 10,000 files
+// this takes 60 ms; giving ripgrep the list, for which it would have to wait, 110 ms; ripgrep alone, 37 ms.
 import { closeSync, fstatSync, mkdtempSync, openSync, readSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
+import type { Programs } from "zz";
 import { isPlain, type Query } from "./lines.ts";
 
 const FLAGS = [
   ..."--no-config --no-messages --hidden --no-require-git --no-ignore-dot --encoding none --text".split(" "),
   ..."--count --include-zero --max-count 1 --null --color never --case-sensitive".split(" "),
 ];
-/** Seldom listed, often large; where one is, we look into it. */
+const MAX_QUERY_CHARS = 1_000; // longer queries are rare
+/** Seldom part of a project and often large; where they are, their files are searched here. */
 const LEFT_OUT = ".git node_modules dist build .next coverage .venv __pycache__ target".split(" ");
 
-/** Of each file that ripgrep looked into, whether it can hold a hit. Empty: it is not there, or cannot tell. */
+/** For each file that ripgrep searched, whether it can hold a hit. Empty when ripgrep is missing or cannot tell. */
 export async function askRipgrep(
+  programs: Programs,
   rg: string,
   asked: Query & { glob?: string | undefined },
   where: string,
@@ -22,19 +25,26 @@ export async function askRipgrep(
   signal: AbortSignal,
 ): Promise<Map<string, boolean>> {
   const can = new Map<string, boolean>();
-  const what = rg && patternFor(asked);
+  const program = rg && programs.find(rg);
+  const what = program && patternFor(asked);
   if (!what) return can;
   const globs = [...(asked.glob ? [asked.glob] : []), ...LEFT_OUT.map((name) => `!${name}`)];
   const args = [...FLAGS, ...globs.map((glob) => `--glob=${glob}`), ...what, "--", `./${relative(root, where)}`];
-  const out = await output(rg, args, root, signal);
+  const out = await output(programs, program, args, root, signal);
   for (const [, name = "", lines] of out.matchAll(/(?:\.\/)?([^\0]+)\0(\d+)\n/g))
     can.set(name, lines !== "0" || can.get(name) === true);
   return can;
 }
 
-/** By way of a file without a name: a pipe wakes us for each of ten thousand lines, which takes as long as the search. */
-async function output(program: string, args: string[], cwd: string, signal: AbortSignal): Promise<string> {
-  const [{ spawn }, { tmpdir }] = await Promise.all([import("node:child_process"), import("node:os")]);
+/** Collected in an unlinked file: a pipe would wake this process for each of ten thousand lines, as slow as the search. */
+async function output(
+  programs: Programs,
+  program: string,
+  args: string[],
+  cwd: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const { tmpdir } = await import("node:os");
   let fd: number;
   try {
     const folder = mkdtempSync(join(tmpdir(), "zz-rg-"));
@@ -45,7 +55,8 @@ async function output(program: string, args: string[], cwd: string, signal: Abor
   }
   try {
     await new Promise((resolve) =>
-      spawn(program, args, { cwd, signal, stdio: ["ignore", fd, "ignore"] })
+      programs
+        .start(program, args, { cwd, signal, stdio: ["ignore", fd, "ignore"] })
         .on("error", resolve)
         .on("close", resolve),
     );
@@ -57,16 +68,17 @@ async function output(program: string, args: string[], cwd: string, signal: Abor
   }
 }
 
-/** The arguments that say what to look for, when ripgrep is sure to find at least what we would. */
+/** The arguments that say what to search for, when ripgrep is sure to find at least what lines.ts would. */
 export function patternFor({ query, regex, ignoreCase }: Query): string[] | undefined {
-  const isAscii = /^[\t\x20-\x7e]*$/.test(query); // beyond it, the two fold case by different tables
+  if (query.length > MAX_QUERY_CHARS) return undefined;
+  const isAscii = /^[\t\x20-\x7e]*$/.test(query); // outside of ASCII the two fold case differently
   const fold = ignoreCase ? ["--ignore-case"] : [];
   if (!regex) return isPlain(query) && (isAscii || !ignoreCase) ? [...fold, "--fixed-strings", "-e", query] : undefined;
   const pattern = isAscii ? translate(query) : undefined;
   return pattern === undefined ? undefined : [...fold, "-e", pattern];
 }
 
-/** Whatever is one character to JavaScript: a letter, half of a pair, or bytes that are no UTF-8. */
+/** Whatever is one character to JavaScript: a letter, a surrogate, or bytes that are not UTF-8. */
 const ANY = "(?:(?-u:.){1,3})";
 const SPACE =
   "\\t\\x0b\\x0c\\r\\x20\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}";
@@ -87,14 +99,14 @@ const ESCAPES: Record<string, string> = {
 const TOKEN = /\\(.)|\[(\^?)((?:\\.|[^\]\\])*)\]|([*+?]|\{\d+(?:,\d*)?\})\??|(\((?:\?:)?(?!\?))|([^(\\])/gy;
 
 /**
- * JavaScript's regular expression in ripgrep's words, for the part of the language that both have; it may fit more, never
- * less. Undefined: something else is in it, such as look-around, a reference, an anchor in the middle, or a choice that is
- * repeated: that can take JavaScript for ever where ripgrep has an answer, and the two ways must give the same one.
+ * Translates a JavaScript regular expression for ripgrep, as far as both languages agree; the result may match more, never
+ * less. Undefined when something else is in it, such as look-around, a reference, an anchor in the middle, or a choice that is
+ * repeated: that can take JavaScript forever where ripgrep has an answer, and both ways must give the same one.
  */
 function translate(source: string): string | undefined {
   let [out, end] = ["", 0];
-  const groups = [false]; // innermost last: is there a choice in it
-  let closed = false; // and in the one that ended just now
+  const groups = [false]; // innermost last: whether it contains a choice
+  let closed = false; // whether the group that just ended contains a choice
   for (const { index, 0: whole, ...token } of source.matchAll(TOKEN)) {
     const { 1: escaped, 2: not, 3: inner, 4: times, 5: group, 6: char = "" } = token;
     if (times && times !== "?" && closed) return undefined;

@@ -1,17 +1,16 @@
-// /setup: who answers, chosen from what is there; zz types it by itself when no model was found. /keys: the keys of providers.
+// /setup: chooses the model; zz runs it by itself when it found none. /keys: the keys of providers.
 import path from "node:path";
-import type { Choice, Ctx, Endpoint, Model, Zz } from "zz";
+import type { Choice, Ctx, Endpoint, Model, Secret, Zz } from "zz";
 import type { Person } from "./person.ts";
 import { ollamaAt, pull, SMALL } from "./pull.ts";
 
 const OFFLINE = "offline/router";
 const OFFICIAL = "https://api.openai.com/v1";
-const VARIABLES: Record<string, string> = { openai: "OPENAI_API_KEY", ollama: "OLLAMA_API_KEY" };
-const NOBODY =
-  "Cannot ask: nobody is at a terminal. Set OPENAI_API_KEY (and OPENAI_BASE_URL for another server), start Ollama (OLLAMA_HOST says where), or use --model PROVIDER/MODEL with --base-url URL and --key KEY.";
+const NO_TERMINAL =
+  "Cannot ask: there is no terminal to ask on. Set OPENAI_API_KEY (and OPENAI_BASE_URL for another server), start Ollama (OLLAMA_HOST says where), or use --model PROVIDER/MODEL with --base-url URL and --key KEY.";
 const NOT_CHAT = /embed|whisper|tts|dall-e|moderation|realtime|transcribe|audio|image|sora/i;
 
-/** What was decided; nothing is kept before all of it is known. */
+/** What was chosen; nothing is saved before all of it is known. */
 interface Plan {
   model: string;
   endpoint?: Endpoint; // of openai
@@ -20,6 +19,7 @@ interface Plan {
 export default (zz: Zz) => {
   zz.command({
     name: "setup",
+    offer: "model",
     description: "choose who answers: a model, a key, or none",
     group: "settings",
     run: (_, ctx) => setUp(zz, ctx),
@@ -30,15 +30,15 @@ export default (zz: Zz) => {
     description: "the keys of providers: enter one hidden, or drop it",
     group: "settings",
     complete: (_, ctx) =>
-      [...new Set([...Object.keys(VARIABLES), ...Object.keys(endpoints(ctx))])].flatMap((name) => [
+      [...new Set([...Object.keys(variables(ctx)), ...Object.keys(endpoints(ctx))])].flatMap((name) => [
         name,
         `drop ${name}`,
       ]),
-    run: (rest, ctx) => obeyKeys(rest, ctx),
+    run: (rest, ctx) => runKeys(zz, rest, ctx),
   });
 };
 
-/** Loaded when somebody is asked, as few starts ask. */
+/** Loaded on first use: few starts ask anything. */
 async function withPerson<T>(ctx: Ctx, act: (person: Person) => Promise<T>): Promise<T | undefined> {
   const person = await import("./person.ts");
   return person.withPerson(ctx, act);
@@ -47,7 +47,7 @@ async function withPerson<T>(ctx: Ctx, act: (person: Person) => Promise<T>): Pro
 // ── /setup ──
 
 async function setUp(zz: Zz, ctx: Ctx): Promise<void> {
-  if (!ctx.ask) return ctx.note(NOBODY);
+  if (!ctx.ask) return ctx.note(NO_TERMINAL);
   const plan = await withPerson(ctx, (person) => decide(zz, person, ctx));
   if (!plan) return ctx.note(`Nothing was changed: ${answering(ctx.chat.model)}. /setup asks again.`);
   const { model, endpoint } = plan;
@@ -66,7 +66,7 @@ const answering = (model: string): string =>
 async function decide(zz: Zz, person: Person, ctx: Ctx): Promise<Plan> {
   const { models, failures } = await person.wait("Looking for models…", () => ctx.about.models(true));
   const found = models.filter(({ id }) => !id.startsWith("offline/"));
-  person.say(stateOf(found, failures, ctx));
+  person.say(stateOf(zz, found, failures, ctx));
   const ollama = ctx.about.plugins.some(({ name, failure }) => name === "ollama" && !failure);
   const answers = ollama && !failures.some((failure) => failure.startsWith("ollama:"));
   const canPull = answers && !found.some(({ id, tools }) => id.startsWith("ollama/") && tools !== false);
@@ -77,8 +77,8 @@ async function decide(zz: Zz, person: Person, ctx: Ctx): Promise<Plan> {
       }),
     }),
     ...(canPull && { "Pull a model with Ollama": () => pullOne(zz, person, ctx) }),
-    "Enter a key for OpenAI": () => enterKey(zz, person, undefined),
-    "Enter another server's address": () => enterServer(zz, person),
+    "Enter a key for OpenAI": () => enterKey(zz, person, ctx, undefined),
+    "Enter another server's address": () => enterServer(zz, person, ctx),
     "Go on offline, without a model": async () => ({ model: OFFLINE }),
   };
   for (;;) {
@@ -92,9 +92,9 @@ async function decide(zz: Zz, person: Person, ctx: Ctx): Promise<Plan> {
 }
 
 /** One line a provider. */
-function stateOf(found: Model[], failures: string[], ctx: Ctx): string {
+function stateOf(zz: Zz, found: Model[], failures: string[], ctx: Ctx): string {
   const names = [...found.map(({ id }) => id.split("/")[0]!), ...failures.map((failure) => failure.split(":")[0]!)];
-  const own = Object.keys(VARIABLES).filter((name) => ctx.about.plugins.some((plugin) => plugin.name === name));
+  const own = Object.keys(variables(ctx));
   const all = [...new Set([...own, ...names])].sort();
   const width = Math.max(...all.map((name) => name.length));
   return all.map((name) => `${name.padEnd(width)}  ${state(name)}`).join("\n");
@@ -102,9 +102,10 @@ function stateOf(found: Model[], failures: string[], ctx: Ctx): string {
   function state(name: string): string {
     const count = found.filter(({ id }) => id.startsWith(`${name}/`)).length;
     const failure = failures.find((one) => one.startsWith(`${name}:`))?.slice(name.length + 2);
-    const where = name === "ollama" ? ` at ${ollamaAt(endpoints(ctx).ollama?.url)}` : "";
-    const key = VARIABLES[name] && keyFrom(name, ctx);
-    if (failure && name === "openai" && !key) return `no key is set (${VARIABLES[name]})`;
+    const where = name === "ollama" ? ` at ${zz.veil(ollamaAt(addressOf("ollama", ctx)))}` : "";
+    const variable = variables(ctx)[name];
+    const key = variable && keyFrom(name, ctx);
+    if (failure && name === "openai" && !key) return `no key is set (${variable})`;
     if (failure && where) return `does not answer${where}`;
     if (failure) return failure.split(". ")[0]!;
     return `answers${where}, ${count || "no"} ${count === 1 ? "model" : "models"}${key ? `, key from ${key}` : ""}`;
@@ -116,7 +117,7 @@ function asChoice({ id, window, tools, vision }: Model): Choice {
   return { name: id, ...(can.length && { description: can.join(", ") }) };
 }
 
-async function enterServer(zz: Zz, person: Person): Promise<Plan> {
+async function enterServer(zz: Zz, person: Person, ctx: Ctx): Promise<Plan> {
   for (;;) {
     const typed = (await person.line("Base URL, as http://host:port/v1:")).trim();
     const url = (/^https?:\/\//.test(typed) ? typed : `http://${typed}`)
@@ -125,24 +126,25 @@ async function enterServer(zz: Zz, person: Person): Promise<Plan> {
     if (!typed || !URL.canParse(url))
       person.say(`Cannot use '${typed}': not a URL. Write it like http://host:port/v1.`);
     else {
-      const plan = await enterKey(zz, person, url);
+      const plan = await enterKey(zz, person, ctx, url);
       if (plan) return plan;
     }
   }
 }
 
-/** Undefined: the address is at fault, not the key. */
-async function enterKey(zz: Zz, person: Person, url: string | undefined): Promise<Plan | undefined> {
+/** Undefined if the address is wrong, not the key. */
+async function enterKey(zz: Zz, person: Person, ctx: Ctx, url: string | undefined): Promise<Plan | undefined> {
   const hint = url ? "Its key (none: a dash):" : "OpenAI key:";
   for (;;) {
     const typed = (await person.secret(hint)).trim();
     const key = typed === "-" ? "" : typed;
     if ((!key && !url) || !/^[\x21-\x7e]*$/.test(key)) {
-      person.say("That is no key: a key is one word of plain letters, digits and signs. Enter it again.");
+      person.say("That is not a key: a key is one word of plain letters, digits and signs. Enter it again.");
       continue;
     }
-    const base = url ?? process.env.OPENAI_BASE_URL ?? OFFICIAL;
-    const { ids, refusal, at } = await person.wait("Asking the server…", () => listAt(zz, base, key, person.signal));
+    const base = url ?? addressOf("openai", ctx) ?? OFFICIAL;
+    const hidden = key ? zz.secret(key) : undefined;
+    const { ids, refusal, at } = await person.wait("Asking the server…", () => listAt(zz, base, hidden, person.signal));
     if (ids) {
       const chat = ids.filter((id) => !NOT_CHAT.test(id));
       const model = chat.length
@@ -152,25 +154,25 @@ async function enterKey(zz: Zz, person: Person, url: string | undefined): Promis
             "gpt-4o-mini",
           )
         : await person.line("The server lists no models. Its model's name:");
-      const kept = { ...(url && { url: at }), ...(key && { key }) };
+      const kept = { ...(url && { url: at }), ...(hidden && { key: hidden }) };
       return { model: `openai/${model.trim()}`, endpoint: kept };
     }
-    person.say(refusal!.words);
+    person.say(refusal!.message);
     if (!refusal!.key) return undefined;
   }
 }
 
-type Listed = { at: string; ids?: string[]; refusal?: { words: string; key: boolean } };
+type Listed = { at: string; ids?: string[]; refusal?: { message: string; key: boolean } };
 
-/** Many leave out the /v1; a server that lists no models may still answer. */
-async function listAt(zz: Zz, base: string, key: string, signal: AbortSignal): Promise<Listed> {
+/** Many people leave out the /v1; a server that lists no models may still answer. */
+async function listAt(zz: Zz, base: string, key: Secret | undefined, signal: AbortSignal): Promise<Listed> {
   const { host } = new URL(base);
   let wrong: (Error & { status?: number }) | undefined;
   for (const at of /\/v\d+[a-z]*$/.test(base) ? [base] : [base, `${base}/v1`])
     try {
       const within = AbortSignal.any([signal, AbortSignal.timeout(10_000)]);
       const response = await zz.fetch(`${at}/models`, {
-        headers: { authorization: `Bearer ${key || "none"}` },
+        headers: { authorization: `Bearer ${key ?? "none"}` },
         signal: within,
       });
       const body = (await response.json()) as any;
@@ -183,22 +185,24 @@ async function listAt(zz: Zz, base: string, key: string, signal: AbortSignal): P
     }
   const { status, message } = wrong!;
   if (status === 401 || status === 403)
-    return { at: base, refusal: { words: `${host} refused the key (${status}). Enter it again.`, key: true } };
+    return { at: base, refusal: { message: `${host} refused the key (${status}). Enter it again.`, key: true } };
   if (status === 404) return { at: base, ids: [] };
-  return { at: base, refusal: { words: message.replace(" Check --base-url.", ""), key: false } };
+  return { at: base, refusal: { message: message.replace(" Check --base-url.", ""), key: false } };
 }
 
 async function pullOne(zz: Zz, person: Person, ctx: Ctx): Promise<Plan | undefined> {
   const other = "another, by its name";
-  const at = ollamaAt(endpoints(ctx).ollama?.url);
+  const at = ollamaAt(addressOf("ollama", ctx));
   const picked = await person.pick("Which one?", [
     ...SMALL,
     { name: other, description: "ollama.com/search lists them" },
   ]);
   const model = picked === other ? (await person.line("Its name:")).trim() : picked;
   try {
-    if (!/^[\w.:/-]+$/.test(model)) throw new Error("that is no model's name.");
-    await person.wait(`Asking Ollama for ${model}…`, (show) => pull(zz, at, model, show, person.signal));
+    if (!/^[\w.:/-]+$/.test(model)) throw new Error("that is not a model's name.");
+    await person.wait(`Asking Ollama for ${model}…`, (show) =>
+      pull(zz, at, keyOf("ollama", ctx), model, show, person.signal),
+    );
   } catch (error) {
     person.signal.throwIfAborted();
     person.say(`Cannot pull '${model}': ${(error as Error).message}`);
@@ -213,16 +217,24 @@ async function pullOne(zz: Zz, person: Person, ctx: Ctx): Promise<Plan | undefin
 const endpoints = (ctx: Ctx): Record<string, Endpoint> =>
   (ctx.settings.list().find(({ name }) => name === "providers")?.value ?? {}) as Record<string, Endpoint>;
 
+/** By provider, the variable that its key may stand in. */
+const variables = ({ about }: Ctx): Record<string, string> =>
+  Object.fromEntries(about.providers.flatMap(({ name, variable }) => (variable ? [[name, variable]] : [])));
+const endpointOf = (provider: string, { about }: Ctx): Endpoint =>
+  about.providers.find(({ name }) => name === provider)?.endpoint ?? {};
+const addressOf = (provider: string, ctx: Ctx): string | undefined => endpointOf(provider, ctx).url;
+const keyOf = (provider: string, ctx: Ctx): Secret | undefined => endpointOf(provider, ctx).key;
+
 /** Where a provider's key comes from; never the key. */
 function keyFrom(provider: string, ctx: Ctx): string {
-  const variable = VARIABLES[provider];
+  const variable = variables(ctx)[provider];
   const places = [endpoints(ctx)[provider]?.key && "keys.json", variable && process.env[variable] && variable];
   return places.filter(Boolean).join(" and ");
 }
 
-async function obeyKeys(rest: string, ctx: Ctx): Promise<void> {
+async function runKeys(zz: Zz, rest: string, ctx: Ctx): Promise<void> {
   const [first = "", second = "", third] = rest.split(/\s+/);
-  const known = [...new Set([...Object.keys(VARIABLES), ...Object.keys(endpoints(ctx))])].sort();
+  const known = [...new Set([...Object.keys(variables(ctx)), ...Object.keys(endpoints(ctx))])].sort();
   if (!first)
     return ctx.note(known.map((name) => `${name.padEnd(8)}  ${keyFrom(name, ctx) || missing(name)}`).join("\n"));
   const drops = first === "drop";
@@ -239,14 +251,14 @@ async function obeyKeys(rest: string, ctx: Ctx): Promise<void> {
     await ctx.settings.set(`providers.${provider}.key`, undefined);
     return ctx.note(`The key for '${provider}' is dropped.`);
   }
-  if (!ctx.ask) return ctx.note(NOBODY);
+  if (!ctx.ask) return ctx.note(NO_TERMINAL);
   const key = (await withPerson(ctx, (person) => person.secret(`Key for ${provider}:`)))?.trim();
   if (!key) return ctx.note("Nothing was changed.");
-  await ctx.settings.set(`providers.${provider}.key`, key);
+  await ctx.settings.set(`providers.${provider}.key`, zz.secret(key));
   ctx.note(`The key for '${provider}' is kept in ${path.join(ctx.about.home, "keys.json")}, which only you can read.`);
 
   function missing(name: string): string {
-    return `not set (/keys ${name} enters one${VARIABLES[name] ? `, or set ${VARIABLES[name]}` : ""})`;
+    return `not set (/keys ${name} enters one${variables(ctx)[name] ? `, or set ${variables(ctx)[name]}` : ""})`;
   }
 }
 

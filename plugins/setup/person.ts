@@ -1,5 +1,4 @@
-// Who is asked: by pickers where the terminal can be lent to them, else by plain lines.
-import { spawnSync } from "node:child_process";
+// Asks the person: with pickers where they may use the terminal, else line by line.
 import { emitKeypressEvents } from "node:readline";
 import type { Choice, Ctx } from "zz";
 
@@ -9,13 +8,13 @@ export interface Person {
   pick(message: string, choices: Choice[], standing?: string): Promise<string>; // the name that was chosen
   line(message: string, standing?: string): Promise<string>;
   secret(message: string): Promise<string>;
-  wait<T>(text: string, work: (show: (text: string) => void) => Promise<T>): Promise<T>; // with a line that says what for
+  wait<T>(text: string, work: (show: (text: string) => void) => Promise<T>): Promise<T>; // with a line that says for what
 }
 
-const MANY = 10; // choices; more are searched
+const MAX_LISTED = 10; // choices; more are searched
 const LEFT = new Error("The person left.");
 
-/** Undefined: they left, by Ctrl+C, Ctrl+D or Escape. */
+/** Undefined if they left, with Ctrl+C, Ctrl+D or Escape. */
 export async function withPerson<T>(ctx: Ctx, act: (person: Person) => Promise<T>): Promise<T | undefined> {
   const stop = new AbortController();
   const signal = AbortSignal.any([ctx.signal, stop.signal]);
@@ -39,7 +38,7 @@ async function atPickers<T>(
   const prompts = await import("@inquirer/prompts");
   const press = (_: unknown, key: { name?: string; ctrl?: boolean } = {}) => {
     const { name = "", ctrl } = key;
-    if (name === "escape" || (ctrl && (name === "c" || name === "d"))) leave(); // at Ctrl+D alone a picker would hang
+    if (name === "escape" || (ctrl && (name === "c" || name === "d"))) leave(); // a picker alone would hang on Ctrl+D
   };
   const status = (text: string) => void stdout.write(`\r\x1b[K${text}`);
   const context = { signal };
@@ -60,7 +59,7 @@ async function atPickers<T>(
           value: name,
           ...(description && { description }),
         }));
-        if (rows.length <= MANY)
+        if (rows.length <= MAX_LISTED)
           return prompts.select(
             { message, choices: rows, theme: { style }, ...(standing && { default: standing }) },
             context,
@@ -88,7 +87,7 @@ async function atPickers<T>(
   }
 }
 
-/** An empty line leaves, as there is no other key that a plain terminal is sure to have. */
+/** An empty line leaves: no other key is sure to work on a plain terminal. */
 function plainLines(ctx: Ctx, signal: AbortSignal, leave: () => void): Person {
   return {
     signal,
@@ -104,7 +103,7 @@ function plainLines(ctx: Ctx, signal: AbortSignal, leave: () => void): Person {
     },
     line: (message, standing) => (standing ? ask(`${message} [${standing}] `, standing) : ask(`${message} `)),
     async secret(message) {
-      const echo = (how: string) => void spawnSync("stty", [how], { stdio: ["inherit", "ignore", "ignore"] });
+      const echo = (how: string) => void ctx.programs.run("stty", [how], { stdio: ["inherit", "ignore", "ignore"] });
       echo("-echo");
       try {
         return await ask(`${message} (hidden) `, undefined, true);

@@ -1,7 +1,8 @@
-// Gets a model for Ollama, with how far it is on one line.
-import type { Choice, Zz } from "zz";
+// Pulls a model for Ollama, with its progress on one line.
+import type { Choice, Secret, Zz } from "zz";
+import { clip } from "zz/text";
 
-/** Small ones that call tools well; what they weigh. */
+/** Small models that call tools well, with their sizes. */
 export const SMALL: Choice[] = [
   { name: "qwen3:4b", description: "2.5 GB, 4 billion parameters" },
   { name: "qwen3:8b", description: "5.2 GB, 8 billion parameters" },
@@ -11,25 +12,25 @@ export const SMALL: Choice[] = [
 
 /** OLLAMA_HOST may lack its scheme or its port, and 0.0.0.0 is where a server listens, not where it is. */
 export function ollamaAt(url?: string): string {
-  if (url) return url.replace(/\/+$/, "").replace(/\/(v1|api)$/, "");
-  const given = process.env.OLLAMA_HOST?.trim() || "127.0.0.1:11434";
-  const [, scheme, host = "", port, path = ""] =
-    /^(https?:\/\/)?(\[[^\]]*\]|[^:/]*)(?::(\d+))?(\/.*)?$/.exec(given) ?? [];
+  const given = url?.trim() || "127.0.0.1:11434";
+  const [, scheme, who = "", host = "", port, path = ""] =
+    /^(https?:\/\/)?([^/?#@]*@)?(\[[^\]]*\]|[^:/?#]*)(?::(\d+))?([/?#].*)?$/.exec(given) ?? [];
   const here = /^(|0\.0\.0\.0)$/.test(host) ? "127.0.0.1" : host === "[::]" ? "[::1]" : host;
-  return `${scheme ?? "http://"}${here}${port ? `:${port}` : scheme ? "" : ":11434"}${path.replace(/\/+$/, "")}`;
+  const under = path.replace(/\/+$/, "").replace(/\/(v1|api)$/, "");
+  return `${scheme ?? "http://"}${who}${here}${port ? `:${port}` : scheme ? "" : ":11434"}${under}`;
 }
 
 type Line = { status?: string; error?: string; digest?: string; total?: number; completed?: number };
 
-/** Lines of JSON: each layer tells how far it is. Only "success" is one; a failure on the way comes under status 200. */
+/** Lines of JSON: each layer tells its progress. Only "success" ends it well; a failure on the way comes under status 200. */
 export async function pull(
   zz: Zz,
   at: string,
+  key: Secret | undefined,
   model: string,
   show: (text: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const key = process.env.OLLAMA_API_KEY;
   const response = await zz.fetch(`${at}/api/pull`, {
     method: "POST",
     headers: { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) },
@@ -65,7 +66,7 @@ export async function pull(
 
 const sum = (numbers: number[]): number => numbers.reduce((all, one) => all + one, 0);
 const columns = (): number => process.stdout.columns || 80;
-const cut = (text: string): string => text.replace(/[\x00-\x1f\x7f-\x9f]/g, "").slice(0, columns() - 1);
+const cut = (text: string): string => clip(text.replace(/[\x00-\x1f\x7f-\x9f]/g, ""), columns() - 1);
 
 /** [====>    ] 45%  1.2 of 2.6 GB */
 export function bar(done: number, total: number, width = columns()): string {

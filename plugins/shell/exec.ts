@@ -1,16 +1,21 @@
 // exec: runs one command in a process group of its own, drains what it prints within bounds, and says how it ended.
 
 import type { ChildProcess } from "node:child_process";
-import { execFileSync, spawn } from "node:child_process";
-import { randomUUID } from "node:crypto";
 import fs from "node:fs";
 import net from "node:net";
 import os from "node:os";
 import path from "node:path";
 import type { Readable } from "node:stream";
+import type { Programs } from "zz";
+import { type Keeper, keeper, MAX_FILE_BYTES, MAX_SHOWN_CHARS } from "./outputs.ts";
+import { type Caps, GRACE, type Mark, marked, sendSignal, settle, watch } from "./processes.ts";
 import type { Sandbox } from "./sandbox.ts";
 
+export { MAX_FILE_BYTES, MAX_SHOWN_CHARS } from "./outputs.ts";
+export { cleanEnv } from "./secrets.ts";
+
 export interface Job {
+  programs: Programs;
   command: string;
   cwd: string;
   env: NodeJS.ProcessEnv;
@@ -18,8 +23,10 @@ export interface Job {
   signal: AbortSignal;
   sandbox?: Sandbox;
   shell?: string;
+  argv?: string[]; // runs instead of the command, without a shell
   onTail?(line: string): void; // the line it printed last, at most ten times a second
   keepIn: string; // folder for full outputs: 0700, the files 0600
+  caps?: Partial<Caps>; // other than the usual ones
 }
 export interface Outcome {
   exit: number | null;
@@ -34,31 +41,24 @@ export interface Outcome {
   ms: number;
 }
 
-export const MOST = 30_000; // characters of an output that the model reads
-export const FILE_MOST = 100 * 1024 * 1024; // bytes of an output that are kept
-const NOTES = 1_000; // characters of MOST that are for what we say ourselves
-const HEAD = 0.4; // of what is shown of a long output, the rest is its end
-const WINDOW = 200_000; // characters that are held of each end: what is shown is made from them
-const GRACE = 2_000; // ms from SIGTERM to SIGKILL
-const LINGER = 1_000; // ms that children may live on after the command itself
-const OFTEN = 100; // ms between two live lines
+const NOTES_CHARS = 1_000; // of MAX_SHOWN_CHARS, for our own notes
+const HEAD_SHARE = 0.4; // of what is shown of a long output; the rest is its end
+const MAX_HELD_CHARS = 200_000; // of each end: what is shown is made from them
+const LIVE_EVERY = 100; // ms between two live lines
 
-type Stop = "timeout" | "abort" | "flood";
+type Stop = "timeout" | "abort" | "flood" | { over: string };
 
-/** Names that hold one of these hold a secret. */
-export const SECRET =
-  /KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|COOKIE|(?:^|_)(?:PASS|PAT|AUTH)$|(?:^|_)PASS_|._PWD$/i;
-
-/** What would make bash read a line otherwise than it was judged. */
-const TWISTS = /^(BASH_ENV|ENV|BASH_FUNC_.*|SHELLOPTS|BASHOPTS|CDPATH|GLOBIGNORE|POSIXLY_CORRECT|TEXTDOMAIN.*|IFS)$/;
-
-export function cleanEnv(env: NodeJS.ProcessEnv, allowed: (name: string) => boolean): NodeJS.ProcessEnv {
-  return Object.fromEntries(
-    Object.entries(env).filter(([name]) => !TWISTS.test(name) && (!SECRET.test(name) || allowed(name))),
-  );
-}
-
+/** What a sandbox has to cover may be gone before it does: then it is looked for again, and nothing has run yet. */
 export async function runJob(job: Job): Promise<Outcome> {
+  for (let again = 3; ; again--) {
+    const outcome = await runOnce(job);
+    const isNotStarted = job.sandbox && outcome.exit === 1 && !outcome.stdout && NOT_STARTED.test(outcome.stderr);
+    if (!isNotStarted || !again) return outcome;
+  }
+}
+const NOT_STARTED = /^bwrap: Can't [^\n]*(No such file or directory|Read-only file system|Not a directory)\n?$/;
+
+async function runOnce(job: Job): Promise<Outcome> {
   const began = performance.now();
   const took = () => performance.now() - began;
   if (job.signal.aborted)
@@ -67,16 +67,19 @@ export async function runJob(job: Job): Promise<Outcome> {
   const file = keeper(job.keepIn);
   const [all, out, err] = [tape(), tape(), tape()];
   const tail = live(all, job.onTail);
-  const { child, stdout, stderr } = await start(job);
+  const mark = marked(!job.sandbox);
+  const { child, stdout, stderr } = await start(job, mark);
   const pid = child.pid!;
   let why: Stop | undefined;
   let last: NodeJS.Timeout | undefined;
   const stop = (reason: Stop) => {
     if (why) return;
     why = reason;
-    send(pid, "SIGTERM", !!job.sandbox);
-    last = setTimeout(send, GRACE, pid, "SIGKILL");
+    if (typeof reason === "object") return sendSignal(job.programs, pid, "SIGKILL"); // it would go on until then
+    sendSignal(job.programs, pid, "SIGTERM", !!job.sandbox);
+    last = setTimeout(sendSignal, GRACE, job.programs, pid, "SIGKILL");
   };
+  const unwatch = watch(pid, { ...job.caps }, job.sandbox?.tmp, job.cwd, (over) => stop({ over }));
   const closed = Promise.all([
     drain(stdout, [all, out], file, tail.tell, () => stop("flood")),
     drain(stderr, [all, err], file, tail.tell, () => stop("flood")),
@@ -88,10 +91,11 @@ export async function runJob(job: Job): Promise<Outcome> {
   const timed = job.timeoutMs > 0 && Number.isFinite(job.timeoutMs);
   const clock = timed ? setTimeout(stop, Math.min(job.timeoutMs, 2 ** 31 - 1), "timeout") : undefined;
   const { code, signal } = await ended(child);
+  unwatch();
   clearTimeout(clock);
   job.signal.removeEventListener("abort", abort);
 
-  const left = await settle(pid, closed);
+  const left = await settle(job.programs, pid, closed, mark);
   clearTimeout(last);
   tail.stop();
   for (const stream of [stdout, stderr]) stream.destroy();
@@ -108,7 +112,7 @@ export async function runJob(job: Job): Promise<Outcome> {
   const text = [
     shown.text.replace(/\n+$/, ""),
     ...notes.map((note) => `[${note}]`),
-    `[${how(job, why, code, signal, took())}]`,
+    `[${describeEnd(job, why, code, signal, took())}]`,
   ];
   return {
     exit: code,
@@ -127,19 +131,21 @@ export async function runJob(job: Job): Promise<Outcome> {
 // ── start and end ──────────────────────────────────────────────────────────────────────────────────────
 
 /** A leader of its own group and session, without a terminal, with an empty stdin. */
-async function start(job: Job): Promise<{ child: ChildProcess; stdout: Readable; stderr: Readable }> {
+async function start(job: Job, mark: Mark): Promise<{ child: ChildProcess; stdout: Readable; stderr: Readable }> {
   if (!fs.statSync(job.cwd, { throwIfNoEntry: false })?.isDirectory())
     throw new Error(`Cannot run a command in '${job.cwd}': no such folder. Choose another one.`);
-  const { argv, env } = job.sandbox?.wrap(shell(job)) ?? { argv: shell(job), env: {} };
-  const [out, err] = pipes(job.keepIn);
-  const leaks = leaked();
-  const nothing = leaks.length ? fs.openSync(os.devNull, "r") : -1;
+  if (job.shell && path.isAbsolute(job.shell) && !fs.existsSync(job.shell)) throw cannot({ code: "ENOENT" }, job.shell);
+  const { argv, env } = (job.sandbox ?? mark).wrap(shell(job));
+  const [out, err] = pipes(job.programs);
+  const inherited = inheritedFiles();
+  const nothing = inherited.length ? fs.openSync(os.devNull, "r") : -1;
   const stdio: ("ignore" | "pipe" | number)[] = ["ignore", out?.write ?? "pipe", err?.write ?? "pipe"];
-  for (const fd of leaks) stdio[fd] = nothing;
+  for (const fd of inherited) stdio[fd] = nothing;
   try {
-    const child = spawn(argv[0]!, argv.slice(1), {
+    const child = job.programs.start(argv[0]!, argv.slice(1), {
       cwd: job.cwd,
       env: { ...job.env, ...env },
+      ownPath: true, // the line was judged, or asked for, as this PATH has it
       stdio: Array.from(stdio, (one) => one ?? "ignore"),
       detached: process.platform !== "win32", // there it would open a window
       windowsHide: true,
@@ -157,25 +163,26 @@ async function start(job: Job): Promise<{ child: ChildProcess; stdout: Readable;
 }
 
 function shell(job: Job): string[] {
+  if (job.argv) return job.argv;
   if (job.shell) return [job.shell, "-c", "--", job.command];
   if (process.platform === "win32") return [process.env.ComSpec ?? "cmd.exe", "/d", "/s", "/c", `"${job.command}"`];
-  const folders = (job.env.PATH ?? "/usr/bin:/bin").split(":").filter(path.isAbsolute);
-  const bash = folders.some((folder) => fs.existsSync(path.join(folder, "bash")));
-  return [bash ? "bash" : "sh", "-c", "--", job.command]; // a line may begin with a dash
+  const bash = ["bash", "sh"].map((name) => job.programs.find(name, job.env.PATH ?? "/usr/bin:/bin")).find(Boolean);
+  return [bash ?? "sh", "-c", "--", job.command]; // a line may begin with a dash
 }
 
 /**
  * Node gives a child sockets for its output, and Linux cannot open a socket again, so that `tee /dev/stderr` would fail.
  * Real pipes only come from mkfifo. Where there is none, sockets do.
  */
-function pipes(folder: string): { write: number; read(): Readable }[] {
+function pipes(programs: Programs): { write: number; read(): Readable }[] {
   if (process.platform !== "linux") return [];
-  const names = ["out", "err"].map((name) => path.join(folder, `.${name}-${randomUUID()}`));
   const { O_RDONLY, O_NONBLOCK, O_WRONLY } = fs.constants;
   const opened: number[] = [];
+  let folder: string | undefined;
   try {
-    fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
-    execFileSync("/usr/bin/mkfifo", ["-m", "600", ...names], { stdio: "ignore" }); // PATH may name the project's folders
+    folder = fs.mkdtempSync(path.join(os.tmpdir(), "zz-pipes-"));
+    const names = ["out", "err"].map((name) => path.join(folder!, name));
+    if (programs.run("mkfifo", ["-m", "600", ...names], { stdio: "ignore" }).status !== 0) return [];
     return names.map((name) => {
       const fd = fs.openSync(name, O_RDONLY | O_NONBLOCK);
       opened.push(fd);
@@ -187,12 +194,12 @@ function pipes(folder: string): { write: number; read(): Readable }[] {
     for (const fd of opened) fs.closeSync(fd);
     return [];
   } finally {
-    for (const name of names) if (fs.existsSync(name)) fs.unlinkSync(name);
+    if (folder) fs.rmSync(folder, { recursive: true, force: true });
   }
 }
 
 /** What zz itself was given open by who started it, and would hand on: a folder among it would be a way out. */
-function leaked(): number[] {
+function inheritedFiles(): number[] {
   if (process.platform !== "linux") return [];
   const open = fs.readdirSync("/proc/self/fdinfo").map(Number);
   return open.filter((fd) => {
@@ -206,7 +213,7 @@ function leaked(): number[] {
   });
 }
 
-function cannot(error: NodeJS.ErrnoException, program: string): Error {
+function cannot(error: { code?: string; message?: string }, program: string): Error {
   const told: Record<string, string> = {
     ENOENT: `Cannot run '${program}': it is not installed, or not in PATH. Install it, or choose another shell.`,
     E2BIG: "Cannot run the command: it is too long. Write it to a file and run that.",
@@ -217,78 +224,6 @@ function cannot(error: NodeJS.ErrnoException, program: string): Error {
 
 function ended(child: ChildProcess): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
   return new Promise((resolve) => child.once("exit", (code, signal) => resolve({ code, signal })));
-}
-
-/** What the command left behind gets a moment to end by itself, then is ended. Says so if it was. */
-async function settle(pid: number, closed: Promise<unknown>): Promise<string | undefined> {
-  let open = true;
-  void closed.then(() => (open = false));
-  const gone = async (ms: number) => {
-    const until = performance.now() + ms;
-    do {
-      await Promise.race([closed, pause(10)]);
-      if (!open && !living(pid)) return true;
-      if (!open) await pause(10);
-    } while (performance.now() < until);
-    return false;
-  };
-  if (await gone(LINGER)) return;
-  send(pid, "SIGTERM");
-  if (!(await gone(GRACE))) send(pid, "SIGKILL");
-  if (!(await gone(LINGER / 2)) && open)
-    return "a process that left the command's group still holds its output, and may be running";
-  return "processes that it left running were ended. Start, use and stop a server within one command";
-}
-
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-
-function send(pid: number, signal: NodeJS.Signals, boxed = false): void {
-  if (process.platform === "win32") return void spawn("taskkill", ["/pid", `${pid}`, "/t", "/f"], { stdio: "ignore" });
-  const kill = (target: number) => {
-    try {
-      process.kill(target, signal);
-    } catch {} // gone
-  };
-  const members = family(pid);
-  // bubblewrap would die of SIGTERM at once, and the command with it by SIGKILL: only who is within is told.
-  if (!boxed) kill(-pid);
-  for (const member of members) if (member !== pid) kill(member);
-}
-
-function living(pid: number): boolean {
-  if (process.platform === "win32") return false;
-  try {
-    process.kill(-pid, 0);
-    return process.platform !== "linux" || family(pid).length > 0; // a dead one that nobody asked for counts as well
-  } catch {
-    return false;
-  }
-}
-
-/** Who is alive of a leader's group and session, and whoever they started: the sandbox's own processes too. */
-function family(leader: number): number[] {
-  if (process.platform !== "linux") return [];
-  const table = fs.readdirSync("/proc").flatMap((name) => {
-    if (!/^\d+$/.test(name)) return [];
-    try {
-      const [state, ...numbers] = fs
-        .readFileSync(`/proc/${name}/stat`, "latin1")
-        .replace(/^.*\) /s, "")
-        .split(" ");
-      const [parent, group, session] = numbers.map(Number);
-      return state === "Z" ? [] : [{ pid: Number(name), parent: parent!, group: group!, session: session! }];
-    } catch {
-      return []; // gone meanwhile
-    }
-  });
-  const found = new Set(
-    table.filter((one) => [one.pid, one.group, one.session].includes(leader)).map((one) => one.pid),
-  );
-  for (let before = -1; before !== found.size; ) {
-    before = found.size;
-    for (const one of table) if (found.has(one.parent)) found.add(one.pid);
-  }
-  return [...found];
 }
 
 // ── what it printed ────────────────────────────────────────────────────────────────────────────────────
@@ -307,11 +242,11 @@ function tape(): Tape {
 }
 
 function record(tape: Tape, text: string): void {
-  const room = WINDOW - tape.front.length;
+  const room = MAX_HELD_CHARS - tape.front.length;
   if (room > 0) tape.front += text.slice(0, room);
   if (room < text.length) tape.back += room > 0 ? text.slice(room) : text;
-  if (tape.back.length <= 2 * WINDOW) return;
-  tape.back = tape.back.slice(-WINDOW);
+  if (tape.back.length <= 2 * MAX_HELD_CHARS) return;
+  tape.back = tape.back.slice(-MAX_HELD_CHARS);
   tape.cut = true;
 }
 
@@ -329,7 +264,7 @@ function drain(stream: Readable, tapes: Tape[], file: Keeper, tell: () => void, 
   stream.on("data", (bytes: Buffer) => {
     file.add(bytes);
     take(decoder.decode(bytes, { stream: true }), bytes);
-    if (tapes[0]!.bytes > FILE_MOST) flood();
+    if (tapes[0]!.bytes > MAX_FILE_BYTES) flood();
     tell();
   });
   return new Promise((resolve) => {
@@ -345,57 +280,12 @@ function count(bytes: Uint8Array, what: number): number {
   return found;
 }
 
-interface Keeper {
-  add(bytes: Buffer): void;
-  close(): { path?: string; failure?: string; drop(): void };
-}
-/** Writes all of it to a file as soon as there is more than the model is shown. */
-function keeper(folder: string): Keeper {
-  let held: Buffer[] = [];
-  let size = 0;
-  let fd: number | undefined;
-  let name: string | undefined;
-  let failure: string | undefined;
-  const put = (bytes: Buffer) => {
-    try {
-      if (fd === undefined) {
-        fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
-        const at = path.join(
-          folder,
-          `output-${new Date().toISOString().replace(/\D/g, "").slice(0, 14)}-${randomUUID().slice(0, 8)}.txt`,
-        );
-        fd = fs.openSync(at, "wx", 0o600);
-        name = at;
-      }
-      for (let at = 0; at < bytes.length; ) at += fs.writeSync(fd, bytes, at);
-    } catch (error) {
-      failure = `the whole output could not be kept in '${folder}': ${(error as Error).message}`;
-    }
-  };
-  return {
-    add(bytes) {
-      const room = FILE_MOST - size;
-      size += bytes.length;
-      if (failure || room <= 0) return;
-      if (size <= MOST) return void held.push(bytes);
-      for (const one of held) put(one);
-      held = [];
-      put(bytes.subarray(0, room));
-    },
-    close() {
-      if (fd !== undefined) fs.closeSync(fd);
-      const drop = () => name && fs.rmSync(name, { force: true });
-      return { ...(name && { path: name }), ...(failure && { failure }), drop };
-    },
-  };
-}
-
 function show(tape: Tape, file: string | undefined): { text: string; whole: boolean } {
   const whole = tape.cut ? undefined : asShown(tape.front + tape.back);
-  const room = MOST - NOTES;
+  const room = MAX_SHOWN_CHARS - NOTES_CHARS;
   if (whole !== undefined && whole.length <= room) return { text: whole, whole: true };
-  const head = untilLine(whole ?? asShown(tape.front), Math.floor(room * HEAD));
-  const end = fromLine(whole ?? asShown(tape.back), Math.floor(room * (1 - HEAD)));
+  const head = untilLine(whole ?? asShown(tape.front), Math.floor(room * HEAD_SHARE));
+  const end = fromLine(whole ?? asShown(tape.back), Math.floor(room * (1 - HEAD_SHARE)));
   const lines = Math.max(0, tape.lines - breaks(head) - breaks(end));
   const bytes = Math.max(0, tape.bytes - Buffer.byteLength(head) - Buffer.byteLength(end));
   const where = file ? `; all of it is in ${file}` : "";
@@ -450,7 +340,7 @@ function lastState(line: string): string {
 /** The last line that is not empty, now and then. */
 function live(all: Tape, show?: (line: string) => void): { tell(): void; stop(): void } {
   let timer: NodeJS.Timeout | undefined;
-  let at = -OFTEN;
+  let at = -LIVE_EVERY;
   const now = () => {
     timer = undefined;
     at = performance.now();
@@ -460,7 +350,7 @@ function live(all: Tape, show?: (line: string) => void): { tell(): void; stop():
   };
   return {
     tell() {
-      if (show && !timer) timer = setTimeout(now, Math.max(0, at + OFTEN - performance.now()));
+      if (show && !timer) timer = setTimeout(now, Math.max(0, at + LIVE_EVERY - performance.now()));
     },
     stop() {
       if (!timer) return;
@@ -472,13 +362,14 @@ function live(all: Tape, show?: (line: string) => void): { tell(): void; stop():
 
 // ── how it ended ───────────────────────────────────────────────────────────────────────────────────────
 
-function how(job: Job, why: Stop | undefined, code: number | null, signal: string | null, ms: number): string {
+function describeEnd(job: Job, why: Stop | undefined, code: number | null, signal: string | null, ms: number): string {
   const took = ms < 10_000 ? `${(ms / 1_000).toFixed(1)} s` : `${Math.round(ms / 1_000)} s`;
   if (why === "abort") return "interrupted";
   if (why === "timeout")
     return `killed after ${Number((job.timeoutMs / 1_000).toFixed(1))} s: it did not end by itself. Give it a longer timeout_ms (up to 600000), or let it do less; what runs for ever must be stopped within the command`;
+  if (typeof why === "object") return `killed after ${took}: it ${why.over}`;
   if (why === "flood")
-    return `killed after ${took}: it printed more than ${FILE_MOST / 1024 / 1024} MB. Let it print less, by head, grep or a file`;
+    return `killed after ${took}: it printed more than ${MAX_FILE_BYTES / 1024 / 1024} MB. Let it print less, by head, grep or a file`;
   if (signal) return `killed by ${signal} · ${took}`;
   const name = Object.entries(os.constants.signals).find(([, number]) => number + 128 === code)?.[0];
   return name ? `exit code ${code}, as after ${name} · ${took}` : `exit code ${code} · ${took}`;

@@ -1,9 +1,9 @@
 // run_command: judged by what would really run, run in a sandbox where there is one; and --judge, to test a policy.
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
-import type { Ctx, Kind, Need, Needs, Result, Verdict, Zz } from "zz";
-import type { Judged } from "./judge.ts";
-import { type Variables, variables, veiled } from "./variables.ts";
+import type { Ctx, GitDoubt, Kind, Need, Needs, Result, Verdict, Zz } from "zz";
+import type { Judged } from "./judge/index.ts";
+import { type Variables, variables, withoutValues } from "./variables.ts";
 
 export const defaults = {
   sandbox: "auto" as "auto" | "required" | "off",
@@ -11,10 +11,12 @@ export const defaults = {
 };
 type Config = Readonly<typeof defaults>;
 
-const [LIMIT, LONGEST] = [120_000, 600_000];
+const [DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS] = [120_000, 600_000];
+const GIT_TIMEOUT_MS = 10_000; // for git to say what a repository would make it run
 
 export default (zz: Zz<typeof defaults>) => {
   checkSettings(zz.config);
+  const decisions = new WeakMap<object, Decision>();
   zz.tool({
     name: "run_command",
     description:
@@ -27,11 +29,15 @@ export default (zz: Zz<typeof defaults>) => {
       timeout_ms: "integer? 120000 unless it says otherwise, at most 600000",
       hosts: "string[]? hosts that it has to reach",
     },
-    timeout: LONGEST + 10_000,
-    needs: async ({ command, hosts = [] }, ctx) => needsOf(command, await judged(command, ctx, zz.config), hosts),
+    timeout: MAX_TIMEOUT_MS + 10_000,
+    needs: async (args, ctx) => {
+      const { needs, ...decision } = await decide(args.command, args.hosts, ctx, zz.config);
+      decisions.set(args, decision);
+      return needs;
+    },
     preview: async ({ command, hosts }, ctx) =>
-      `${shown(command)}\n${sandboxLine(await sandboxName(zz.config), netOf(ctx, hosts))}`,
-    run: (args, ctx) => run(args, ctx, zz.config),
+      `${promptLine(command)}\n${sandboxLine(await sandboxName(zz.config, ctx), netOf(ctx, hosts))}`,
+    run: (args, ctx) => run(args, ctx, zz.config, decisions.get(args)),
   });
 
   zz.layer({
@@ -48,15 +54,15 @@ export default (zz: Zz<typeof defaults>) => {
     description: "say whether a command would run unasked, and what would really run; '-' judges a JSON string a line",
     run: async (given, ctx) => {
       if (given !== "-") return verdictOf(String(given), ctx, zz.config);
-      for await (const line of createInterface({ input: process.stdin }))
+      for await (const line of createInterface({ input: zz.io.stdin }))
         if (line.trim())
-          process.stdout.write(`${JSON.stringify((await verdictOf(commandIn(line), ctx, zz.config)).data)}\n`);
+          zz.io.stdout.write(`${JSON.stringify((await verdictOf(commandIn(line), ctx, zz.config)).data)}\n`);
       return { text: "" };
     },
   });
 };
 
-/** A setting that is misspelt would leave a person without the protection that they asked for. */
+/** A misspelt setting would leave the person without the protection that they asked for. */
 function checkSettings(config: object): void {
   const refuse = (why: string) => new Error(`its settings cannot be used: ${why}.`);
   const { sandbox, except, ...others } = config as Record<string, unknown>;
@@ -71,41 +77,93 @@ function checkSettings(config: object): void {
     throw refuse(`"except" must be a list of texts, such as ["chmod"]`);
 }
 
-/** All of it: what feeds a command, and what stands around it, counts as much as its own words. */
-const shown = (command: string): string =>
+/** All lines of it: what feeds a command counts as much as its own words. */
+const promptLine = (command: string): string =>
   command
     .trim()
     .split("\n")
     .map((line, i) => `${i ? " " : "$"} ${line}`)
     .join("\n");
 
-async function judged(command: string, ctx: Ctx, { except }: Config): Promise<Judged> {
-  const { judgeLine } = await import("./judge.ts");
+async function judgeCommand(command: string, ctx: Ctx, { except }: Config): Promise<Judged> {
+  const [{ judgeLine }, { keptByGit, SHOWS }] = await Promise.all([
+    import("./judge/index.ts"),
+    import("./judge/git-history.ts"),
+  ]);
   const { root, permissions } = ctx;
   const { rules } = permissions;
-  const denied = (kind: Kind) =>
-    rules.flatMap((rule) => (rule.verdict === "deny" && rule.kind === kind && rule.name ? [rule.name] : []));
+  const denied = (kind: Kind, all: string[] = []) =>
+    rules.flatMap(({ verdict, kind: one, name }) =>
+      verdict === "deny" && one === kind ? (name === undefined ? all : [name]) : [],
+    );
+  const env = envOf(ownVariables(ctx));
   return judgeLine(command, root, {
+    find: ctx.programs.find,
+    repository: /git/i.test(command) ? await repositoryOf(ctx, env) : undefined, // otherwise named, it asks
     allow: [],
     deny: denied("run"),
     except,
-    hidden: denied("read"),
-    env: envOf(own(ctx)),
+    hidden: permissions.wide === undefined ? denied("read", [root]) : [root],
+    looks: { secret: permissions.secret, git: SHOWS.test(command) ? await keptByGit(ctx) : undefined },
+    env,
   });
 }
 
-/** The person gave these to commands on purpose, whatever they are called; what a rule denies stays denied. */
-function own({ about: { home }, permissions }: Ctx): Variables {
+/** As a git that the command starts would find it. */
+function repositoryOf({ git, root, signal }: Ctx, command: NodeJS.ProcessEnv): Promise<GitDoubt> {
+  const stop = AbortSignal.any([signal, AbortSignal.timeout(GIT_TIMEOUT_MS)]);
+  const silent = { why: "git gives no answer", reads: [] };
+  return git.check(root, { stop, command }).catch(() => silent);
+}
+
+/** Given to commands by the person, so whatever their names; what a rule denies stays denied. */
+function ownVariables({ about: { home }, permissions }: Ctx): Variables {
   const kept = Object.entries(variables(home));
   return Object.fromEntries(kept.filter(([name]) => permissions.judge("env", name).verdict !== "deny"));
 }
 const envOf = (own: Variables): NodeJS.ProcessEnv => ({ ...process.env, ...own });
 
-/** What a command does that cannot be told from its words hangs on the rest of the line: that is asked for, and allowed, as a whole. */
+/** How a call may run: decided once, together with what it needs, and kept until it runs. */
+interface Decision {
+  sandbox: string | undefined; // its name; undefined where there is none
+  strict: boolean; // only zz's own tables allow it: it may write nothing, and gets no network
+  argv?: string[]; // where there is no sandbox: it goes unasked only without a shell
+}
+
+/**
+ * By the judge's word alone nothing is trusted: what goes unasked runs in the sandbox with nothing to write. Where there
+ * is none, only one plain command goes unasked; all else becomes a question, or the rules' matter.
+ */
+async function decide(
+  command: string,
+  hosts: string[] = [],
+  ctx: Ctx,
+  config: Config,
+): Promise<Decision & { needs: Needs; judgement: Judged }> {
+  const [judgement, sandbox] = await Promise.all([judgeCommand(command, ctx, config), sandboxName(config, ctx)]);
+  const unasked = judgement.verdict === "allow";
+  const chosen = judgement.simple.every(({ text }) => ctx.permissions.judge("run", text).verdict === "allow");
+  const { plainCommand } = await import("./plain.ts");
+  const argv = unasked && !sandbox ? plainCommand(command, judgement, ctx.programs.find) : undefined;
+  const simple = judgement.simple.map((one) =>
+    unasked && !sandbox && !argv ? { ...one, verdict: "open" as const, why: NO_SANDBOX } : one,
+  );
+  return {
+    judgement: { ...judgement, simple },
+    needs: needsOf(command, { ...judgement, simple }, hosts),
+    sandbox,
+    strict: unasked && !chosen,
+    ...(argv && { argv }),
+  };
+}
+const NO_SANDBOX = "there is no sandbox here, so only one plain command that reads goes unasked";
+
+/** A command whose words do not tell what it does depends on the rest of the line: the whole line is asked for, and allowed. */
 function needsOf(command: string, { simple, reads, writes }: Judged, hosts: string[]): Needs {
   const run = simple.map(({ text, verdict, why }): Need => {
-    if (verdict === "open") return text;
-    return { name: verdict === "ask" ? command.trim() : text, verdict, why };
+    if (verdict === "open") return text || command.trim() || ":";
+    if (verdict === "unknown") return { name: command.trim(), verdict: "ask", why, exact: true };
+    return { name: verdict === "ask" ? command.trim() : text || ":", verdict, why };
   });
   return {
     run,
@@ -117,24 +175,30 @@ function needsOf(command: string, { simple, reads, writes }: Judged, hosts: stri
 
 /** By the judge and by the rules in force: the weakest of all that the line needs. */
 async function verdictOf(command: string, ctx: Ctx, config: Config): Promise<Result> {
-  const judgement = await judged(command, ctx, config);
-  const needs = Object.entries(needsOf(command, judgement, [])) as [Kind, Need[]][];
-  const all = needs.flatMap(([kind, list]) =>
-    list.map((need) => {
+  const { judgement, sandbox, needs: all } = await decide(command, [], ctx, config);
+  const needs = Object.entries(all) as [Kind, Need[]][];
+  const answers = needs.flatMap(([kind, list]) =>
+    list.map((need, i) => {
       const name = typeof need === "string" ? need : need.name;
       const { verdict, why } = ctx.permissions.judge(kind, need);
       return {
         verdict,
-        why: why || (kind === "run" ? `'${name}' is on no list` : `it needs ${kind} access to '${name}'`),
+        why:
+          why ||
+          (kind !== "run"
+            ? `it needs ${kind} access to '${name}'`
+            : judgement.simple[i]?.why === NO_SANDBOX
+              ? NO_SANDBOX
+              : `'${name}' is on no list`),
       };
     }),
   );
   const order: Verdict[] = ["deny", "ask", "allow"];
-  const worst = order.map((verdict) => all.find((one) => one.verdict === verdict)).find(Boolean);
+  const worst = order.map((verdict) => answers.find((one) => one.verdict === verdict)).find(Boolean);
   const { verdict, why: reason } = worst ?? judgement;
   const { runs } = judgement;
   const text = `${verdict}: ${reason}\nruns: ${runs.join(", ") || "nothing"}`;
-  return { text, data: { command, verdict, runs, reason } };
+  return { text, data: { command, verdict, runs, reason, sandbox: sandbox !== undefined } };
 }
 
 function commandIn(line: string): string {
@@ -147,125 +211,102 @@ function commandIn(line: string): string {
   );
 }
 
-async function sandboxName({ sandbox }: Config): Promise<string | undefined> {
-  return sandbox === "off" ? undefined : (await import("./sandbox.ts")).findSandbox();
+async function sandboxName({ sandbox }: Config, { programs }: Ctx): Promise<string | undefined> {
+  return sandbox === "off" ? undefined : (await import("./sandbox.ts")).findSandbox(programs);
 }
 
-function sandboxLine(sandbox: string | undefined, net: Net): string {
+function sandboxLine(sandbox: string | undefined, net: Net, strict = false): string {
   if (!sandbox) return "No sandbox here (bubblewrap is missing or switched off): it can do whatever you can.";
   const reach =
     net === "all" ? "all of the network" : net === "none" ? "no network" : `of the network ${net.join(", ")}`;
-  return `Sandbox ${sandbox}: it writes only in the project; ${reach}.`;
+  return `Sandbox ${sandbox}: it writes ${strict ? "nothing, since nobody was asked" : "only in the project"}; ${reach}.`;
 }
 
 /** A git status that runs unasked must not run what a repository's configuration names. */
-const GIT = { GIT_CONFIG_COUNT: "1", GIT_CONFIG_KEY_0: "core.fsmonitor", GIT_CONFIG_VALUE_0: "false" };
+const GIT = {
+  GIT_OPTIONAL_LOCKS: "0",
+  GIT_CONFIG_COUNT: "1",
+  GIT_CONFIG_KEY_0: "core.fsmonitor",
+  GIT_CONFIG_VALUE_0: "false",
+};
 
 async function run(
-  { command, timeout_ms = LIMIT, hosts = [] }: { command: string; timeout_ms?: number; hosts?: string[] },
+  { command, timeout_ms = DEFAULT_TIMEOUT_MS, hosts = [] }: { command: string; timeout_ms?: number; hosts?: string[] },
   ctx: Ctx,
   config: Config,
+  decision?: Decision,
 ): Promise<Result> {
   if (!command.trim()) throw new Error("Cannot run '': there is no command. Give one.");
-  if (timeout_ms < 1) throw new Error(`Cannot run it for ${timeout_ms} ms. Give a timeout_ms from 1 to ${LONGEST}.`);
+  if (timeout_ms < 1)
+    throw new Error(`Cannot run it for ${timeout_ms} ms. Give a timeout_ms from 1 to ${MAX_TIMEOUT_MS}.`);
   const { cleanEnv, runJob } = await import("./exec.ts");
-  const name = await sandboxName(config);
+  const { sandbox: name, strict, argv } = decision ?? { sandbox: await sandboxName(config, ctx), strict: true };
+  if (!decision && !name) throw new Error("Cannot run it: nothing was decided about this call. Call the tool again.");
   if (!name && config.sandbox === "required")
     throw new Error("Cannot run it: the settings require a sandbox, and there is none here. Install bubblewrap.");
-  const net = netOf(ctx, hosts);
-  const given = own(ctx);
+  const net = strict ? "none" : netOf(ctx, hosts);
+  const given = ownVariables(ctx);
   const mayHave = (variable: string) =>
     Object.hasOwn(given, variable) || ctx.permissions.judge("env", variable).verdict === "allow";
-  const sandbox = name ? await openedSandbox(ctx, net) : undefined;
+  const env = { ...GIT, ...cleanEnv(envOf(given), mayHave) };
+  const sandbox = name ? await openedSandbox(ctx, net, strict) : undefined;
   try {
     const outcome = await runJob({
+      programs: ctx.programs,
       command,
       cwd: ctx.root,
-      env: { ...GIT, ...cleanEnv(envOf(given), mayHave) },
-      timeoutMs: Math.min(timeout_ms, LONGEST),
+      env: strict ? ctx.git.env(env) : env,
+      timeoutMs: Math.min(timeout_ms, MAX_TIMEOUT_MS),
       signal: ctx.signal,
       ...(sandbox && { sandbox }),
-      onTail: (line) => ctx.progress(veiled(line, given)),
-      keepIn: await outputsFolder(),
+      ...(argv && { argv }),
+      onTail: (line) => ctx.progress(withoutValues(line, given)),
+      keepIn: join(ctx.about.home, "outputs"),
     });
     const { exit, signal, timedOut, file } = outcome;
-    const [text, stdout, stderr] = [outcome.text, outcome.stdout, outcome.stderr].map((one) => veiled(one, given));
+    const [text, stdout, stderr] = [outcome.text, outcome.stdout, outcome.stderr].map((one) =>
+      withoutValues(one, given),
+    );
     if (file) ctx.permissions.add({ verdict: "allow", kind: "read", name: file, from: "answer" });
-    const failed = exit !== 0;
-    const limits = failed && name ? `\n[${sandboxLine(name, net)}]` : "";
+    const unwanted = sandbox ? await (await import("./hidden.ts")).unwantedFiles(ctx, sandbox.keep) : [];
+    const failed = exit !== 0 || unwanted.length > 0;
+    const made = unwanted
+      .map((one) => `\n[It made '${one}', which the rules do not let be written. Look at it.]`)
+      .join("");
+    const limits = (failed && name ? `\n[${sandboxLine(name, net, strict)}]` : "") + made;
     return { text: text + limits, data: { exit, signal, timedOut, stdout, stderr, file }, failed };
   } finally {
     sandbox?.close();
   }
 }
 
-const KEPT = 24 * 60 * 60 * 1000; // ms that a long output stays readable
-
-async function outputsFolder(): Promise<string> {
-  const [{ tmpdir }, { readdir, rm, stat }] = await Promise.all([import("node:os"), import("node:fs/promises")]);
-  const folder = join(tmpdir(), `zz-outputs-${process.getuid?.() ?? ""}`);
-  for (const name of await readdir(folder).catch(() => [])) {
-    const file = join(folder, name);
-    const made = await stat(file).catch(() => undefined);
-    if (made && Date.now() - made.mtimeMs > KEPT) await rm(file, { force: true });
-  }
-  return folder;
-}
-
 /** What the rules allow, the sandbox allows; what they do not let be read is hidden in it. */
-async function openedSandbox(ctx: Ctx, net: Net) {
+async function openedSandbox(ctx: Ctx, net: Net, readonly: boolean) {
   const { openSandbox } = await import("./sandbox.ts");
   const write = ctx.permissions.rules.flatMap(({ verdict, kind, name }) =>
-    verdict === "allow" && kind === "write" && name ? [ctx.files.path(name)] : [],
+    verdict === "allow" && kind === "write" && name ? [ctx.permissions.place(name)] : [],
   );
-  const { hide, pin } = await hidden(ctx);
-  return openSandbox({ root: ctx.root, write, hide, pin, keep: kept(ctx), net });
-}
-
-/** Where writing is denied, and a home that lies in the project: what is written there zz goes by. */
-function kept({ root, about: { home }, permissions: { rules } }: Ctx): string[] {
-  const denied = rules.filter(({ verdict, kind }) => verdict === "deny" && kind === "write");
-  const all = denied.some(({ name }) => name === undefined);
-  return [
-    ...(all ? [root, `${root}/.git`] : denied.map(({ name }) => resolve(root, name!))),
-    ...(home.startsWith(`${root}/`) ? [home] : []),
-  ];
+  const { closedFiles } = await import("./hidden.ts");
+  const closed = await closedFiles(ctx);
+  return {
+    keep: closed.keep,
+    ...(await openSandbox({ programs: ctx.programs, root: ctx.root, write, ...closed, net, readonly })),
+  };
 }
 
 type Net = "none" | "all" | string[];
 
-/** What the rules allow, and what was granted to this call by name. */
-function netOf({ permissions: { rules } }: Ctx, granted: string[] = []): Net {
-  const named = (verdict: string) => rules.filter((rule) => rule.kind === "net" && rule.verdict === verdict);
+/** What the rules allow, and what was granted to this call by name. A pattern that may let a denied host in is left out. */
+function netOf({ permissions }: Ctx, granted: string[] = []): Net {
+  const named = (verdict: string) =>
+    permissions.rules.filter((rule) => rule.kind === "net" && rule.verdict === verdict);
   const denied = named("deny").map(({ name }) => name);
   const allowed = named("allow").map(({ name }) => name);
   if (denied.includes(undefined)) return "none";
   if (allowed.includes(undefined) && !denied.length) return "all";
-  const hosts = [...allowed, ...granted].flatMap((name) => (name === undefined || denied.includes(name) ? [] : [name]));
+  const isDenied = (name: string) => /[*?]/.test(name) || denied.some((one) => permissions.matches("net", one!)(name));
+  const hosts = [...allowed, ...granted].flatMap((name) =>
+    name === undefined || (denied.length && isDenied(name)) ? [] : [name.replace(/:\*+$/, "")],
+  );
   return hosts.length ? hosts : "none";
-}
-
-/** Secrets lie in dotfiles and in keys; the kernel says which of them may be read. */
-const CANDIDATE = /^\.|^id_|\.(pem|key|p12|pfx)$|^zz\.config\.json$/;
-
-async function hidden({ root, about: { home }, permissions }: Ctx): Promise<{ hide: string[]; pin: string[] }> {
-  const { readdir } = await import("node:fs/promises");
-  const own = ["zz.config.json", "permissions.json", "trust.json", "keys.json", "env.json", "history", "sessions"].map(
-    (name) => join(home, name),
-  );
-  const denied = permissions.rules.flatMap(({ verdict, kind, name }) =>
-    verdict === "deny" && kind === "read" && name ? [resolve(root, name)] : [],
-  );
-  const found: string[] = [];
-  await walk(root);
-  return { hide: [...own, ...denied, ...found], pin: denied };
-
-  async function walk(folder: string): Promise<void> {
-    for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
-      const file = join(folder, entry.name);
-      if (entry.isDirectory()) {
-        if (entry.name !== "node_modules" && entry.name !== ".git") await walk(file);
-      } else if (CANDIDATE.test(entry.name) && permissions.judge("read", file).verdict !== "allow") found.push(file);
-    }
-  }
 }

@@ -21,75 +21,10 @@ interface Address {
 
 /** Listens on a unix socket, or on a free port of 127.0.0.1. */
 export async function openProxy(allowed: string[], at?: string): Promise<Gateway> {
-  const rules = allowed.map(parseHost);
-  const refusals = new Set<string>();
-  const sockets = new Set<Duplex>();
-  const keep = (socket: Duplex) => {
-    sockets.add(socket);
-    socket.on("error", () => socket.destroy());
-    socket.on("close", () => sockets.delete(socket));
-  };
-  const check = async (host: Host) => {
-    const { addresses, refusal } = await judgeHost(host, rules);
-    if (refusal) refusals.add(refusal);
-    return { refusal, options: { ...addressOf(host), lookup: pinned(addresses) } };
-  };
-
-  const server = http.createServer(async (request, response) => {
-    const deny = (status: number, text: string) => response.writeHead(status, PLAIN).end(`${text}\n`);
-    try {
-      const url = URL.canParse(request.url ?? "") ? new URL(request.url!) : undefined;
-      if (url?.protocol !== "http:")
-        return deny(400, "This is zz's proxy for commands: ask it for http:// or CONNECT.");
-      const { refusal, options } = await check(parseHost(`${url.hostname}:${url.port || 80}`));
-      if (refusal) return deny(403, refusal);
-      const onward = http.request({
-        ...options,
-        agent: false,
-        method: request.method!,
-        path: url.pathname + url.search,
-        headers: { ...without(request.headers), host: url.host },
-      });
-      onward.on("response", (answer) => {
-        response.writeHead(answer.statusCode!, without(answer.headers));
-        answer.pipe(response);
-      });
-      onward.on("error", (error) => (response.headersSent ? response.destroy() : deny(502, cannot(url.host, error))));
-      response.on("close", () => onward.destroy());
-      request.pipe(onward);
-    } catch (error) {
-      deny(502, cannot(request.url ?? "", error as Error));
-    }
-  });
-
-  server.on("connect", async (request: http.IncomingMessage, socket: Duplex, first: Buffer) => {
-    keep(socket);
-    const deny = (status: string, text: string) =>
-      socket.end(`HTTP/1.1 ${status}\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n${text}\n`);
-    try {
-      const host = parseHost(request.url ?? "");
-      if (!host.port) return deny("400 Bad Request", "CONNECT needs host:port.");
-      const { refusal, options } = await check(host);
-      if (refusal) return deny("403 Forbidden", refusal);
-      const onward = net.connect(options);
-      keep(onward);
-      let connected = false;
-      onward.on("connect", () => {
-        connected = true;
-        socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
-        onward.write(first);
-        socket.pipe(onward).pipe(socket);
-      });
-      onward.on("error", (error) =>
-        connected ? socket.destroy() : deny("502 Bad Gateway", cannot(request.url!, error)),
-      );
-      socket.on("close", () => onward.destroy());
-    } catch (error) {
-      deny("502 Bad Gateway", cannot(request.url ?? "", error as Error));
-    }
-  });
-
-  server.on("connection", keep);
+  const proxy: Proxy = { rules: allowed.map(parseHost), refusals: new Set(), sockets: new Set() };
+  const server = http.createServer((request, response) => passRequest(proxy, request, response));
+  server.on("connect", (request, socket, first) => passConnection(proxy, request, socket, first));
+  server.on("connection", (socket) => track(proxy, socket));
   server.on("clientError", (_, socket) => socket.destroy());
   server.requestTimeout = 0; // an upload takes as long as it takes
   await new Promise<void>((resolve, reject) => {
@@ -102,15 +37,98 @@ export async function openProxy(allowed: string[], at?: string): Promise<Gateway
   return {
     ...(bound && typeof bound === "object" && { port: bound.port }),
     refused() {
-      const told = [...refusals];
-      refusals.clear();
-      return told;
+      const refusals = [...proxy.refusals];
+      proxy.refusals.clear();
+      return refusals;
     },
     close() {
       server.close();
-      for (const socket of sockets) socket.destroy();
+      for (const socket of proxy.sockets) socket.destroy();
     },
   };
+}
+
+interface Proxy {
+  rules: Host[];
+  refusals: Set<string>;
+  sockets: Set<Duplex>;
+}
+
+/** For http:// addresses. */
+async function passRequest(
+  proxy: Proxy,
+  request: http.IncomingMessage,
+  response: http.ServerResponse,
+): Promise<unknown> {
+  const deny = (status: number, text: string) => response.writeHead(status, PLAIN).end(`${text}\n`);
+  try {
+    const url = URL.canParse(request.url ?? "") ? new URL(request.url!) : undefined;
+    if (url?.protocol !== "http:") return deny(400, "This is zz's proxy for commands: ask it for http:// or CONNECT.");
+    const { refusal, options } = await check(proxy, parseHost(`${url.hostname}:${url.port || 80}`));
+    if (refusal) return deny(403, refusal);
+    const onward = http.request({
+      ...options,
+      agent: false,
+      method: request.method!,
+      path: url.pathname + url.search,
+      headers: { ...without(request.headers), host: url.host },
+    });
+    onward.on("response", (answer) => {
+      response.writeHead(answer.statusCode!, without(answer.headers));
+      answer.pipe(response);
+    });
+    onward.on("error", (error) => (response.headersSent ? response.destroy() : deny(502, cannot(url.host, error))));
+    response.on("close", () => onward.destroy());
+    return request.pipe(onward);
+  } catch (error) {
+    return deny(502, cannot(request.url ?? "", error as Error));
+  }
+}
+
+/** For CONNECT, by which https:// and all else goes. */
+async function passConnection(
+  proxy: Proxy,
+  request: http.IncomingMessage,
+  socket: Duplex,
+  first: Buffer,
+): Promise<unknown> {
+  track(proxy, socket);
+  const deny = (status: string, text: string) =>
+    socket.end(`HTTP/1.1 ${status}\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n${text}\n`);
+  try {
+    const host = parseHost(request.url ?? "");
+    if (!host.port) return deny("400 Bad Request", "CONNECT needs host:port.");
+    const { refusal, options } = await check(proxy, host);
+    if (refusal) return deny("403 Forbidden", refusal);
+    const onward = net.connect(options);
+    track(proxy, onward);
+    let connected = false;
+    onward.on("connect", () => {
+      connected = true;
+      socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
+      onward.write(first);
+      socket.pipe(onward).pipe(socket);
+    });
+    onward.on("error", (error) =>
+      connected ? socket.destroy() : deny("502 Bad Gateway", cannot(request.url!, error)),
+    );
+    return socket.on("close", () => onward.destroy());
+  } catch (error) {
+    return deny("502 Bad Gateway", cannot(request.url ?? "", error as Error));
+  }
+}
+
+/** Open sockets end with the proxy; an error of one is only its end. */
+function track({ sockets }: Proxy, socket: Duplex): void {
+  sockets.add(socket);
+  socket.on("error", () => socket.destroy());
+  socket.on("close", () => sockets.delete(socket));
+}
+
+async function check({ rules, refusals }: Proxy, host: Host) {
+  const { addresses, refusal } = await judgeHost(host, rules);
+  if (refusal) refusals.add(refusal);
+  return { refusal, options: { ...addressOf(host), lookup: pinned(addresses) } };
 }
 
 const PLAIN = { "content-type": "text/plain; charset=utf-8", connection: "close" };
@@ -162,13 +180,34 @@ export async function judgeHost(
 }
 
 function matches(rule: string, name: string): boolean {
-  return rule.startsWith("*.") ? name.endsWith(rule.slice(1)) : rule === name;
+  const [first = "", ...rest] = rule.split(/\*+/);
+  const last = rest.pop();
+  const fits = (piece: string, at: number) =>
+    at >= 0 && at + piece.length <= name.length && [...piece].every((one, i) => one === "?" || one === name[at + i]);
+  if (last === undefined) return name.length === first.length && fits(first, 0);
+  let at = fits(first, 0) ? first.length : -1;
+  for (const piece of rest) {
+    while (at >= 0 && !fits(piece, at)) at = at < name.length ? at + 1 : -1;
+    if (at >= 0) at += piece.length;
+  }
+  return at >= 0 && name.length - last.length >= at && fits(last, name.length - last.length);
 }
 
 const LOOPBACK = ["127.0.0.0/8", "::1/128"];
 const PRIVATE = [
   ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.168.0.0/16"],
   ...["198.18.0.0/15", "224.0.0.0/4", "240.0.0.0/4", "::/128", "64:ff9b::/96", "fc00::/7", "fe80::/10", "ff00::/8"],
+  // Ways to write an address of the older kind as one of the newer: compatible, translated, 6to4, Teredo; and old local ones.
+  ...[
+    "::/96",
+    "::ffff:0:0:0/96",
+    "64:ff9b:1::/48",
+    "2002::/16",
+    "2001::/32",
+    "fec0::/10",
+    "100::/64",
+    "192.88.99.0/24",
+  ],
 ];
 
 function isLoopback(address: string): boolean {

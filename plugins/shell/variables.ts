@@ -3,7 +3,7 @@ import fs from "node:fs";
 import path from "node:path";
 
 export type Variables = Record<string, string>;
-const VEILED = 6; // characters; shorter values are too common to be told from other words
+const MIN_SECRET_CHARS = 6; // shorter values are too common to be told from other words
 
 export function variables(home: string): Variables {
   const file = path.join(home, "env.json");
@@ -12,14 +12,14 @@ export function variables(home: string): Variables {
     const kept = Object.entries(JSON.parse(fs.readFileSync(file, "utf8")) as object);
     return Object.fromEntries(kept.filter(([name, value]) => /^[A-Za-z_]\w*$/.test(name) && typeof value === "string"));
   } catch {
-    // An error's own words would show what stands there.
-    throw new Error(`Cannot use '${file}': it is not readable as JSON. Mend it, or move it away.`);
+    // The error's own words would show values.
+    throw new Error(`Cannot use '${file}': it is not readable as JSON. Fix it, or move it away.`);
   }
 }
 
 /** A text with names in place of values. */
-export function veiled(text: string, own: Variables): string {
-  const long = Object.entries(own).filter(([, value]) => value.length >= VEILED);
+export function withoutValues(text: string, own: Variables): string {
+  const long = Object.entries(own).filter(([, value]) => value.length >= MIN_SECRET_CHARS);
   const first = long.sort(([, one], [, two]) => two.length - one.length);
   return first.reduce((shown, [name, value]) => shown.replaceAll(value, () => `[value of ${name}]`), text);
 }

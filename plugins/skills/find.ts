@@ -1,7 +1,8 @@
-// Which skills there are: folders with a SKILL.md, of the project and of the home, the nearest winning by name.
+// Finds the skills: folders with a SKILL.md, in the project and in the home. On a name clash the project's wins.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
+import { codeOf, entriesOf, isInside, tryTo } from "zz/text";
 import { asList, asText, parseSkill } from "./front.ts";
 
 export type From = "project" | "home";
@@ -20,27 +21,27 @@ export interface Broken {
   why: string;
 }
 type Found = { skills: Skill[]; broken: Broken[] };
-/** What a file held when it had that stamp. */
+/** What each file held when it had that stamp. */
 export type Known = Map<string, { stamp: string; read: Skill | Broken }>;
 
 export const FILE = "SKILL.md";
 export const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
-const LARGEST = 256 * 1024;
-const LONGEST = 1_024; // characters of a description
+const MAX_FILE_BYTES = 256 * 1024;
+const MAX_DESCRIPTION_CHARS = 1_024;
 
 export const foldersOf = ({ root, about }: Pick<Ctx, "root" | "about">): [From, string][] => [
   ["project", path.join(root, ".zz", "skills")],
   ["home", path.join(about.home, "skills")],
 ];
 
-/** A look at each file's stamp; only those that changed are read again. */
+/** Only files whose stamp changed are read again. */
 export function findSkills(ctx: Ctx, known: Known): Found {
   const found: Found = { skills: [], broken: [] };
   const seen = new Set<string>();
   for (const [from, parent] of foldersOf(ctx))
     for (const entry of namesIn(parent)) {
       const file = realOf(path.join(parent, entry, FILE));
-      if (!file || seen.has(file)) continue; // in the home folder the project's are the home's
+      if (!file || seen.has(file)) continue; // where the project is the home folder, its skills are the home's
       seen.add(file);
       const read = readOnce(ctx, known, { from, folder: path.join(parent, entry), file });
       if ("why" in read) found.broken.push(read);
@@ -56,74 +57,71 @@ function readOnce(ctx: Ctx, known: Known, where: Where): Skill | Broken {
   const broken = (why: string): Broken => ({ name: path.basename(folder), file: path.join(folder, FILE), why });
   const leaves = from === "project" && !isInside(ctx.root, file);
   if (leaves) return broken("it is a link that leaves the project");
+  if (from === "project" && ctx.permissions.secret(file)) return broken("it is a link to what may hold secrets");
   if (!mayRead(ctx, file)) return broken("reading it is denied");
   try {
     const { mtimeMs, ctimeMs, size } = fs.statSync(file);
     const stamp = `${mtimeMs} ${ctimeMs} ${size} ${folder}`;
     const last = known.get(file);
     if (last?.stamp === stamp) return last.read;
-    const read = tried(() => ({ ...skillOf(textOf(file), path.basename(folder)), ...where }));
+    const read = parsed();
     known.set(file, { stamp, read });
     return read;
   } catch (error) {
     return broken(reason(error));
   }
 
-  function tried(act: () => Skill): Skill | Broken {
+  function parsed(): Skill | Broken {
     try {
-      return act();
+      return { ...skillOf(textOf(file, ctx.files.open), path.basename(folder)), ...where };
     } catch (error) {
       return broken(reason(error));
     }
   }
 }
 
-/** What a SKILL.md says. Throws a clause that says why it is none. */
+/** What a SKILL.md says. Throws a clause that says why it is not a skill. */
 export function skillOf(text: string, folder: string): Omit<Skill, keyof Where> {
   const { head, body } = parseSkill(text);
   const [name, description] = [asText(head.name) || folder, asText(head.description)];
-  if (!NAME.test(name)) throw new Error(`'${name.slice(0, 80)}' is no name: letters, digits, - and _ are, at most 64`);
+  if (!NAME.test(name))
+    throw new Error(`'${name.slice(0, 80)}' is not a name: letters, digits, - and _ are, at most 64`);
   if (!description) throw new Error("it has no description");
   return { name, description: cut(description), triggers: asList(head.triggers), body };
 }
 
-const cut = (text: string): string => (text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text);
+const cut = (text: string): string =>
+  text.length > MAX_DESCRIPTION_CHARS ? `${text.slice(0, MAX_DESCRIPTION_CHARS)}…` : text;
 
-function textOf(file: string): string {
-  const stat = fs.statSync(file);
-  if (!stat.isFile()) throw new Error("it is not a regular file");
-  if (stat.size > LARGEST) throw new Error(`${stat.size} bytes are too many (${LARGEST} at most)`);
-  const bytes = fs.readFileSync(file);
-  if (bytes.includes(0)) throw new Error("it is not text");
-  return bytes.toString("utf8");
+function textOf(file: string, open: Ctx["files"]["open"]): string {
+  const fd = open(file);
+  try {
+    const stat = fs.fstatSync(fd);
+    if (!stat.isFile()) throw new Error("it is not a regular file");
+    if (stat.size > MAX_FILE_BYTES) throw new Error(`${stat.size} bytes are too many (${MAX_FILE_BYTES} at most)`);
+    const bytes = fs.readFileSync(fd);
+    if (bytes.includes(0)) throw new Error("it is not text");
+    return bytes.toString("utf8");
+  } finally {
+    fs.closeSync(fd);
+  }
 }
 
-/** What a rule denies stays out of the prompt, too. */
+/** What a rule denies stays out of the prompt too. */
 const mayRead = ({ permissions }: Ctx, file: string): boolean =>
   !permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "read") ||
   permissions.judge("read", { name: file, verdict: "allow", why: "a skill" }).verdict !== "deny";
 
-const WORDS: Record<string, string> = { EACCES: "permission denied", EISDIR: "it is a folder" };
-const reason = (error: unknown): string => WORDS[(error as { code?: string }).code ?? ""] ?? (error as Error).message;
+const REASONS: Record<string, string> = {
+  ELOOP: "it was swapped for a link",
+  EACCES: "permission denied",
+  EISDIR: "it is a folder",
+};
+const reason = (error: unknown): string => REASONS[codeOf(error)] ?? (error as Error).message;
 
-export function namesIn(folder: string): string[] {
-  try {
-    return fs
-      .readdirSync(folder)
-      .filter((name) => !name.startsWith("."))
-      .sort();
-  } catch {
-    return []; // most people have none
-  }
-}
+export const namesIn = (folder: string): string[] =>
+  entriesOf(folder)
+    .filter((name) => !name.startsWith("."))
+    .sort();
 
-export function realOf(file: string): string | undefined {
-  try {
-    return fs.realpathSync(file);
-  } catch {
-    return undefined;
-  }
-}
-
-export const isInside = (folder: string, file: string): boolean =>
-  file === folder || file.startsWith(folder.endsWith(path.sep) ? folder : folder + path.sep);
+export const realOf = (file: string): string | undefined => tryTo(() => fs.realpathSync(file));

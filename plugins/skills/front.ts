@@ -1,4 +1,4 @@
-// The front matter of a SKILL.md: the part of YAML that such files really use. What is deeper (metadata) is passed over.
+// The front matter of a SKILL.md: the part of YAML that such files really use. Nested values (metadata) are ignored.
 
 export type Head = Record<string, string | string[]>;
 type Value = string | string[];
@@ -20,15 +20,15 @@ function parseHead(lines: string[]): Head {
   const head: Head = {};
   for (let at = 0; at < lines.length; ) {
     const line = lines[at]!;
-    const number = at + 2; // as an editor counts: the fence is line 1
+    const number = at + 2; // as an editor counts: the first --- is line 1
     at++;
     if (isBlank(line)) continue;
     const [, key, rest = ""] = KEY.exec(line) ?? [];
-    if (!key) throw new Error(`line ${number} of its front matter is no 'key: value'`);
+    if (!key) throw new Error(`line ${number} of its front matter is not 'key: value'`);
     const from = at;
     while (at < lines.length && (isBlank(lines[at]!) || /^(\s|- |-$|])/.test(lines[at]!))) at++;
     try {
-      head[key.toLowerCase()] = understood(rest.trim(), lines.slice(from, at));
+      head[key.toLowerCase()] = readValue(rest.trim(), lines.slice(from, at));
     } catch (error) {
       throw new Error(`line ${number} of its front matter ${(error as Error).message}`);
     }
@@ -38,8 +38,8 @@ function parseHead(lines: string[]): Head {
 
 const isBlank = (line: string): boolean => /^\s*(#.*)?$/.test(line);
 
-/** What stands behind the colon, and the lines under it. */
-function understood(first: string, under: string[]): Value {
+/** The text behind the colon, and the lines below it. */
+function readValue(first: string, under: string[]): Value {
   const block = /^([>|])[+-]?\d?[+-]?(\s+#.*)?$/.exec(first);
   if (block) return blockText(block[1] === ">", under);
   const more = under.filter((line) => !isBlank(line)).map((line) => line.trim());

@@ -1,12 +1,14 @@
-// install_skill and uninstall_skill: what the model is told from then on, so always asked for, with the whole text shown.
+// install_skill and uninstall_skill. A skill tells the model what to do from then on, so the person is always asked, and shown
+// the whole text.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Zz } from "zz";
-import { FILE, findSkills, foldersOf, isInside, type Known, NAME, namesIn, realOf, skillOf } from "./find.ts";
+import { isInside, plural } from "zz/text";
+import { FILE, findSkills, foldersOf, type Known, NAME, namesIn, realOf, skillOf } from "./find.ts";
 
-const MOST = 100; // files of a skill
-const DIFFED = 150; // lines that a diff shows in any case
-const WIDEST = 4_000; // characters of a line; of longer ones a question shows only the ends
+const MAX_FILES = 100; // of a skill
+const DIFF_LINES = 150; // that a diff always shows
+const MAX_LINE_CHARS = 4_000; // a question shows only the ends of longer lines
 
 type Args = { name: string; content?: string | undefined; path?: string | undefined; where?: string | undefined };
 
@@ -34,10 +36,10 @@ export function install(zz: Zz, known: Known): void {
     changes: true,
     run: ({ name }, ctx) => remove(name, ctx, known),
   });
-  // A diff may be cut where it is long; here every line counts.
+  // A long diff may be cut; here every line counts.
   zz.wrap("preview", async (input, next) => {
     const { tool, about, changes } = input;
-    const isLong = changes.some(({ after = "" }) => after.split("\n").length > DIFFED);
+    const isLong = changes.some(({ after = "" }) => after.split("\n").length > DIFF_LINES);
     if (tool !== "install_skill" || !isLong) return next(input);
     return [about, ...changes.map(({ path: file, after = "" }) => `${file}, all of it:\n${after.trimEnd()}`)]
       .filter(Boolean)
@@ -48,7 +50,7 @@ export function install(zz: Zz, known: Known): void {
 async function add({ name, content, path: given, where = "home" }: Args, ctx: Ctx, known: Known): Promise<string> {
   const refuse = (why: string) => new Error(`Cannot install skill '${name}': ${why}`);
   if (!NAME.test(name)) throw refuse("letters, digits, - and _ make a name, at most 64. Choose another.");
-  if (where !== "home" && where !== "project") throw refuse(`'${where}' is no place. Say home or project.`);
+  if (where !== "home" && where !== "project") throw refuse(`'${where}' is not a place. Say home or project.`);
   if ((content === undefined) === (given === undefined)) throw refuse("it needs either content or path. Give one.");
   const texts = new Map<string, string>(content === undefined ? [] : [[FILE, content]]);
   const left: string[] = [];
@@ -65,8 +67,8 @@ async function add({ name, content, path: given, where = "home" }: Args, ctx: Ct
   const main = texts.get(FILE);
   if (main === undefined) throw refuse(`there is no ${FILE} in '${given}'. Add it.`);
   for (const [file, text] of texts)
-    if (text.split("\n").some((line) => line.length > WIDEST))
-      throw refuse(`${file} has a line of more than ${WIDEST} characters, which nobody can be shown. Break it.`);
+    if (text.split("\n").some((line) => line.length > MAX_LINE_CHARS))
+      throw refuse(`${file} has a line of more than ${MAX_LINE_CHARS} characters, which cannot be shown. Break it.`);
   const named = readable(main);
   if (named !== name) throw refuse(`its front matter names it '${named}'. Use one name for both.`);
   const parent = foldersOf(ctx).find(([from]) => from === where)![1];
@@ -75,7 +77,7 @@ async function add({ name, content, path: given, where = "home" }: Args, ctx: Ct
   const folder = present?.from === where ? present.folder : path.join(parent, name);
   for (const [file, text] of texts) await ctx.files.write(path.join(folder, file), text);
   const said = [
-    `Installed skill '${name}' in ${folder} (${texts.size} ${texts.size === 1 ? "file" : "files"}). read_skill reads it; the next conversation lists it.`,
+    `Installed skill '${name}' in ${folder} (${plural(texts.size, "file")}). read_skill reads it; the next conversation lists it.`,
     ...(left.length ? [`Left out, since only text can be shown before it is asked for: ${left.join(", ")}.`] : []),
     ...(present?.from === "project" && where === "home"
       ? ["Here the project's skill of that name goes before it."]
@@ -87,12 +89,12 @@ async function add({ name, content, path: given, where = "home" }: Args, ctx: Ct
     try {
       return skillOf(text, name).name;
     } catch (error) {
-      throw refuse(`${(error as Error).message}. Mend it.`);
+      throw refuse(`${(error as Error).message}. Fix it.`);
     }
   }
 }
 
-/** A link to a folder elsewhere is removed, and not what it leads to. */
+/** A link to a folder elsewhere is removed, but not what it leads to. */
 async function remove(name: string, ctx: Ctx, known: Known): Promise<string> {
   const { skills, broken } = findSkills(ctx, known);
   const found = skills.find((skill) => skill.name === name);
@@ -109,7 +111,7 @@ async function remove(name: string, ctx: Ctx, known: Known): Promise<string> {
   }
 }
 
-/** A file, or all that a folder holds; nothing that a link leads out of it to. */
+/** A file, or all files of a folder, but for what links lead to outside of it. */
 export function filesAt(top: string): string[] {
   const found: string[] = [];
   const real = realOf(top);
@@ -124,8 +126,8 @@ export function filesAt(top: string): string[] {
       if (!at || !isInside(real!, at) || name === "node_modules") continue;
       if (fs.lstatSync(file).isDirectory()) walk(file);
       else if (fs.statSync(file).isFile()) found.push(file);
-      if (found.length > MOST)
-        throw new Error(`Cannot use '${top}': it holds more than ${MOST} files. Name a smaller one.`);
+      if (found.length > MAX_FILES)
+        throw new Error(`Cannot use '${top}': it holds more than ${MAX_FILES} files. Name a smaller one.`);
     }
   }
 }

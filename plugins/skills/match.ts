@@ -1,15 +1,15 @@
-// Which skills a message calls for: by a trigger, by its name, or by nearly that. Rather one too few than one too many,
+// Which skills a message calls for: by a trigger or its name, exactly or nearly so. Rather one too few than one too many,
 // since the model sees every description and can read a skill by itself.
 import type { Skill } from "./find.ts";
 
-const END = 2_000; // characters of a message that count: what is attached stands before what was typed
-const LEAST = 6; // letters of a word that may be misspelt
+const MAX_MESSAGE_CHARS = 2_000; // from its end: attachments come before what was typed
+const MIN_FUZZY_CHARS = 6; // of a word that may be misspelt
 const LETTER = "[\\p{L}\\p{N}]";
-/** Scripts that put no space between words. */
+/** Scripts without spaces between words. */
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
 
 export async function called<S extends Pick<Skill, "name" | "triggers">>(skills: S[], message: string): Promise<S[]> {
-  const text = message.slice(-END).normalize("NFKC");
+  const text = message.slice(-MAX_MESSAGE_CHARS).normalize("NFKC");
   if (!text.trim()) return [];
   const exact = skills.filter((skill) => phrasesOf(skill).some((phrase) => says(text, phrase)));
   const words = wordsOf(text);
@@ -22,7 +22,7 @@ export async function called<S extends Pick<Skill, "name" | "triggers">>(skills:
   return [...exact, ...near.filter((skill) => phrasesOf(skill).some((one) => mayBe(words, one) && isSaid(one)))];
 }
 
-/** Its triggers, and its name if that is no everyday word. */
+/** Its triggers, and its name, if it is not an everyday word. */
 const phrasesOf = ({ name, triggers }: Pick<Skill, "name" | "triggers">): string[] => [
   ...triggers,
   ...(/[-_]/.test(name) ? [name, name.replace(/[-_]+/g, " ")] : [`skill ${name}`, `${name} skill`]),
@@ -45,14 +45,14 @@ function says(text: string, phrase: string): boolean {
 
 const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 
-/** Whether it is worth loading fuse.js for: every word of the phrase is there, or one like it, and not only small ones. */
+/** Whether a fuzzy search, which loads fuse.js, is worth it: every word of the phrase is there or nearly so, and one is long. */
 const mayBe = (words: string[], phrase: string): boolean => {
   const own = wordsOf(phrase);
   return own.some(isLong) && own.every((word) => words.some((said) => said === word || isNear(word, said)));
 };
-const isLong = (word: string): boolean => word.length >= LEAST;
+const isLong = (word: string): boolean => word.length >= MIN_FUZZY_CHARS;
 
-/** Long enough, with the same beginning, about as long, and with the same digits: python2 is no misspelt python3. */
+/** Long enough, with the same beginning, about as long, and with the same digits: python2 is not a misspelt python3. */
 const isNear = (word: string, said: string): boolean =>
   isLong(word) &&
   word.slice(0, 2) === said.slice(0, 2) &&

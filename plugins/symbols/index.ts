@@ -9,7 +9,7 @@ export const defaults = {
   most: 10_000, // files, above which it asks
   folder: "", // to index alone
 };
-const count = { type: "integer", minimum: 0 };
+const count = { type: "integer", minimum: 0, maximum: 10_000_000 };
 export const settings = {
   project: true,
   schema: {
@@ -193,7 +193,7 @@ export default (zz: Zz<typeof defaults>) => {
   });
 
   zz.on("started", (fact) => void (stays = fact.stays));
-  zz.on("answered", () => void (stays && answers?.then(({ remap }) => remap())));
+  zz.on("answered", () => void (stays && answers?.then(({ refreshMap }) => refreshMap())));
   zz.layer({
     name: "repo-map",
     slot: "turn",

@@ -1,6 +1,6 @@
 // From a name, or words for it, to the symbols that are meant.
 import Fuse from "fuse.js";
-import type { Sym } from "./scan.ts";
+import type { Sym } from "./scan/facts.ts";
 
 export type Found = Sym & { path: string }; // its name with what is around it: Class.method
 

@@ -1,10 +1,10 @@
 // Other processes and threads. Files for the index are read in processes of their own: the conversation goes on meanwhile,
 // every core helps, and their memory goes with them (a thread's stays: 100 MB of it after 10,000 files).
-import { type ChildProcess, fork } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";
-import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
+import type { Programs } from "zz";
 import type { Page } from "./rows.ts";
 import { scratchPage } from "./store.ts";
 import type { Order, Rows } from "./worker.ts";
@@ -15,6 +15,7 @@ const MOST_READERS = 4;
 
 /** Hands over what was read, batch by batch, until all of it is or the signal says stop. */
 export async function readAll(
+  programs: Programs,
   root: string,
   files: readonly Order["files"][number][],
   signal: AbortSignal,
@@ -37,7 +38,7 @@ export async function readAll(
 
   function startReader(): ChildProcess {
     const { page, fd } = scratchPage();
-    const reader = fork(fileURLToPath(place("worker")), [], {
+    const reader = programs.fork(place("worker"), {
       execArgv: [],
       serialization: "advanced",
       stdio: ["ignore", "ignore", "inherit", "ipc", fd], // the last is what worker.ts writes to

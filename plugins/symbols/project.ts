@@ -7,7 +7,7 @@ import type { LowSync } from "lowdb";
 import type { Ctx } from "zz";
 import type { Kept } from "./resolve.ts";
 import { type Entry, type Leaf, type Row, unpack } from "./rows.ts";
-import type { Facts } from "./scan.ts";
+import type { Facts } from "./scan/facts.ts";
 import { type Data, inOrder, leavesOf, memoryPage, openStore, type Placed, type Scope, storeFile } from "./store.ts";
 
 export const CODE = /\.(?:[cm]?[jt]sx?|json|ya?ml)$/i;
@@ -78,7 +78,8 @@ export function openProject(root: string, home: string, limit: Limit): Project {
     const code = names.filter((name) => CODE.test(name));
     Object.assign(data, await limit(code.length, ctx, data));
     const inScope = data.scope ? code.filter((name) => name.startsWith(`${data.scope}/`)) : code;
-    const readable = inScope.filter((name) => data.files.has(name) || mayRead(ctx, name));
+    const isDenied = ctx.permissions.rules.some(({ kind, verdict }) => kind === "read" && verdict === "deny");
+    const readable = inScope.filter((name) => (data.files.has(name) && !isDenied) || mayRead(ctx, name));
     const wanted = new Set(readable.slice(0, data.most));
     const missing = [...wanted]
       .filter((name) => !data.files.has(name))
@@ -125,7 +126,7 @@ export function openProject(root: string, home: string, limit: Limit): Project {
         .filter((name) => mayRead(ctx, name))
         .map((name) => [name, known(data.files.get(name))] as const);
       let done = 0;
-      await readAll(root, order, ctx.signal, ({ files, read }, page) => {
+      await readAll(ctx.programs, root, order, ctx.signal, ({ files, read }, page) => {
         for (const { path: name, ...row } of files)
           placed.set(name, row.length ? { ...row, page } : { ...data.files.get(name)!, ...known(row) });
         ctx.progress(bar((done += read), order.length));

@@ -4,21 +4,27 @@ import crypto from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
 import { type Entry, pack, type Row } from "./rows.ts";
-import { type Facts, listed, scan } from "./scan.ts";
+import { type Facts, listed } from "./scan/facts.ts";
+import { scan } from "./scan.ts";
 
 const LARGEST = 1_000_000; // bytes; what is larger is no code that anyone wrote
 const NONE = Buffer.alloc(0);
 const SURE = 50; // ms: a file's time tells nothing of what happens within the same tick of the clock
 
-/** Undefined: it is not there. With `known`, a file that holds the same bytes as before keeps its row: the text is empty. */
+/** Undefined: it is not there, or a link: what that leads to is found under its own name, if it may be read. With `known`, a file that holds the same bytes as before keeps its row: the text is empty. */
 export function readRow(root: string, name: string, known?: Entry): Row | undefined {
   const now = Date.now();
+  const file = path.join(root, name);
   let stat: fs.Stats | undefined;
+  let fd: number | undefined;
   try {
-    stat = fs.statSync(path.join(root, name));
+    stat = fs.lstatSync(file);
     if (!stat.isFile()) return undefined;
+    fd = fs.openSync(file, SAFELY);
+    stat = fs.fstatSync(fd);
+    if (!isThere(fd, file)) return undefined; // a link was swapped in since it was judged
     const large = stat.size > LARGEST;
-    const bytes = large ? undefined : fs.readFileSync(path.join(root, name));
+    const bytes = large ? undefined : fs.readFileSync(fd);
     const hash = bytes ? crypto.hash("sha256", bytes).slice(0, 32) : `${stat.size}`;
     const mtime = stat.mtimeMs > now - SURE ? -1 : stat.mtimeMs;
     const entry = { path: name, mtime, ctime: stat.ctimeMs, size: stat.size, hash };
@@ -29,7 +35,19 @@ export function readRow(root: string, name: string, known?: Entry): Row | undefi
     if (code === "ENOENT" || code === "ENOTDIR" || !stat) return undefined;
     const entry = { path: name, mtime: stat.mtimeMs, ctime: stat.ctimeMs, size: stat.size, hash: "" };
     return { ...entry, text: pack(listed(code ?? String(error))) };
+  } finally {
+    if (fd !== undefined) fs.closeSync(fd);
   }
+}
+
+const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants; // Windows has only the first
+const SAFELY = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
+
+/** As ctx.files.open() sees to it: this may run in a process of its own, which has no ctx. */
+function isThere(fd: number, file: string): boolean {
+  if (process.platform !== "linux")
+    return fs.realpathSync.native(file) === file && fs.lstatSync(file).ino === fs.fstatSync(fd).ino;
+  return fs.readlinkSync(`/proc/self/fd/${fd}`).replace(/ \(deleted\)$/, "") === file;
 }
 
 function factsOf(name: string, bytes: Buffer): Facts {

@@ -1,7 +1,8 @@
 // Asks the language service, which lives in a thread of its own: it may take seconds, and can be broken off.
 import type { Worker } from "node:worker_threads";
+import type { Ctx } from "zz";
 import type { Index } from "./project.ts";
-import type { Service } from "./refs.ts";
+import type { Service } from "./refs/contract.ts";
 import type { Answer, Question } from "./service.ts";
 
 const FORGOTTEN = 10 * 60_000; // ms without a question, after which its memory is given back
@@ -14,7 +15,7 @@ export interface Remote {
     ask: K,
     args: Parameters<Service[K]>,
     index: Index,
-    signal: AbortSignal,
+    ctx: Pick<Ctx, "permissions" | "signal">,
   ): Promise<ReturnType<Service[K]>>;
   close(): void;
 }
@@ -41,7 +42,13 @@ export function openRemote(root: string, stays: () => boolean): Remote {
     });
   }
 
-  async function ask(ask: Question["ask"], args: unknown[], index: Index, signal: AbortSignal): Promise<any> {
+  async function ask(
+    ask: Question["ask"],
+    args: unknown[],
+    index: Index,
+    ctx: Pick<Ctx, "permissions" | "signal">,
+  ): Promise<any> {
+    const { permissions, signal } = ctx;
     start();
     const id = ++last;
     const asked = Promise.withResolvers<any>();
@@ -52,7 +59,7 @@ export function openRemote(root: string, stays: () => boolean): Remote {
       const thread = await worker!;
       const isKnown = told === index.version;
       told = index.version;
-      const question: Question = { id, ask, args };
+      const question: Question = { id, ask, args, rules: permissions.compiler() };
       if (!isKnown) {
         const leaves = index.leaves.map(({ page, ...leaf }) => ({ ...leaf, rows: page.read(0, leaf.end) }));
         question.index = { names: index.names.filter((name) => CODE.test(name)), leaves };

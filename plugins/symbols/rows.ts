@@ -1,5 +1,5 @@
 // A file's facts as one line of text: half the size of the plain object, and searched without being read.
-import type { Facts, Import, Sym } from "./scan.ts";
+import { type Facts, type Import, SYMBOL_KINDS, type Sym } from "./scan/facts.ts";
 
 /** What says whether a file is the one that was read. */
 export interface Entry {
@@ -10,10 +10,6 @@ export interface Entry {
 }
 export type Row = Entry & { path: string; text: Uint8Array }; // empty: what it was
 
-const KINDS: Sym["kind"][] = [
-  ...(["function", "class", "method", "property", "interface", "type", "enum", "member", "namespace"] as const),
-  ...(["const", "variable", "key"] as const),
-];
 const HOWS: Import["how"][] = ["import", "type", "export", "dynamic", "require"];
 const EXPORTED = 1;
 const ASYNC = 2;
@@ -28,7 +24,7 @@ export function pack(facts: Facts): Buffer {
       s: symbols.map((sym) =>
         trimmed([
           sym.name,
-          KINDS.indexOf(sym.kind),
+          SYMBOL_KINDS.indexOf(sym.kind),
           flagsOf(sym),
           sym.line,
           sym.end - sym.line,
@@ -68,7 +64,7 @@ export function unpack(row: string): Facts {
 }
 
 function symOf([name, kind, flags, line, lines, signature, owner, doc, decisions]: any[]): Sym {
-  const sym: Sym = { name, kind: KINDS[kind]!, line, end: line + lines, signature };
+  const sym: Sym = { name, kind: SYMBOL_KINDS[kind]!, line, end: line + lines, signature };
   if (owner) sym.owner = owner;
   if (doc) sym.doc = doc;
   if (decisions) sym.decisions = decisions;

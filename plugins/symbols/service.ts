@@ -1,14 +1,17 @@
 // The language service's thread: it answers one question after the other, from the files as they are.
 import module from "node:module";
 import { parentPort, workerData } from "node:worker_threads";
+import type { CompilerRules, MakeCompilerGate } from "zz";
+import type { Service } from "./refs/contract.ts";
 import { globals, type Leaf, using } from "./rows.ts";
 import { memoryPage } from "./store.ts";
 
 /** What it is asked, with the index where that is another than the last time. */
 export interface Question {
   id: number;
-  ask: "references" | "rename" | "check";
+  ask: "references" | "rename" | "check" | "unread";
   args: unknown[];
+  rules: CompilerRules; // what may be read, by now
   index?: { names: string[]; leaves: (Omit<Leaf, "page"> & { rows: Uint8Array })[] };
 }
 export type Answer = { id: number; value?: unknown; error?: string };
@@ -20,14 +23,32 @@ const { openService } = await import("./refs.ts");
 module.flushCompileCache();
 
 let leaves: Leaf[] = [];
+let names: string[] = [];
 let idle: NodeJS.Timeout | undefined;
-const service = openService(
-  workerData.root,
-  (names) => [...new Set([...names].flatMap((name) => using(leaves, name)))],
-  () => globals(leaves),
-);
+let gated = ""; // the rules that the service goes by
+let service: Service;
+let last: Promise<unknown> = Promise.resolve();
 
-parentPort!.on("message", ({ id, ask, args, index }: Question) => {
+/** What was read under other rules is forgotten. */
+async function obey(rules: CompilerRules): Promise<void> {
+  const text = JSON.stringify(rules);
+  if (text === gated) return;
+  const { compilerGate } = (await import(rules.module)) as { compilerGate: MakeCompilerGate };
+  service?.close();
+  service = openService(
+    workerData.root,
+    (names) => [...new Set([...names].flatMap((name) => using(leaves, name)))],
+    () => globals(leaves),
+    undefined,
+    compilerGate(rules),
+  );
+  service.update(names);
+  gated = text;
+}
+
+parentPort!.on("message", (question: Question) => (last = last.then(() => answerTo(question))));
+
+async function answerTo({ id, ask, args, index, rules }: Question): Promise<void> {
   clearTimeout(idle);
   const answer: Answer = { id };
   try {
@@ -36,15 +57,18 @@ parentPort!.on("message", ({ id, ask, args, index }: Question) => {
         ...leaf,
         page: memoryPage(Buffer.from(rows.buffer, rows.byteOffset, rows.byteLength)),
       }));
-      service.update(index.names);
+      names = index.names;
+      service?.update(names);
     }
+    await obey(rules);
     answer.value = (service[ask] as (...args: unknown[]) => unknown)(...args);
   } catch (error) {
     answer.error = error instanceof Error ? error.message : String(error);
   }
   parentPort!.postMessage(answer);
+  clearTimeout(idle);
   if (workerData.stays) idle = setTimeout(warm, IDLE);
-});
+}
 
 /** Step by step, so that a question does not wait for it. */
 function warm(): void {

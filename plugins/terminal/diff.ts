@@ -1,4 +1,4 @@
-// A change as a person reads it: numbered lines, what was removed and added, and inside a line the part that differs.
+// A change as a person reads it: numbered lines, what was removed and added, and the part of a line that differs.
 import { diffWordsWithSpace, structuredPatch } from "diff";
 import type { Difference } from "zz";
 
@@ -9,9 +9,9 @@ export type Paint = {
   dim(text: string): string;
 };
 
-const MOST = 200; // lines a file
-const LONGEST = 2_000; // characters a line; in longer ones, what differs inside is not looked for
-const PATIENCE = 500; // ms to look for what is common to two texts; then all of it is old and new
+const MAX_CLOSE_ROWS = 1_000; // rows in which the changed part of a line is looked for
+const MAX_CLOSE_CHARS = 2_000; // of such a line
+const DIFF_TIMEOUT = 500; // ms; then all of the text is shown as removed and added
 
 export function renderDiff({ path, before, after, note }: Difference, paint: Paint): string {
   const did = before === undefined ? "create" : after === undefined ? "delete" : "edit";
@@ -23,9 +23,10 @@ export function renderDiff({ path, before, after, note }: Difference, paint: Pai
   );
   const few = ranges.length === 1 && !ranges[0]!.includes("–");
   const head = `${did} ${path} · ${few ? "line" : "lines"} ${ranges.join(", ")} · +${count("+")} −${count("-")}${note ? ` · ${note}` : ""}`;
-  const rows = hunks.flatMap((hunk, i) => [...(i ? [paint.dim("  ⋮")] : []), ...hunkRows(hunk, paint)]);
-  const more = rows.length - MOST;
-  if (more > 0) rows.splice(MOST, more, paint.dim(`  [${more} more lines; e shows all of it]`));
+  const rows: string[] = [];
+  for (const [i, hunk] of hunks.entries())
+    for (const row of [...(i ? [paint.dim("  ⋮")] : []), ...hunkRows(hunk, paint, rows.length < MAX_CLOSE_ROWS)])
+      rows.push(row);
   return [head, ...rows].join("\n");
 }
 
@@ -33,7 +34,7 @@ type Hunk = { lines: string[]; oldStart: number; oldLines: number; newStart: num
 
 /** Where two long texts have little in common, the shortest difference takes minutes to find, and nobody would read it. */
 function hunksOf(before: string, after: string): Hunk[] {
-  const patch = structuredPatch("", "", before, after, "", "", { context: 3, timeout: PATIENCE });
+  const patch = structuredPatch("", "", before, after, "", "", { context: 3, timeout: DIFF_TIMEOUT });
   if (patch) return patch.hunks;
   const [removed, added] = [before, after].map((text) => text.replace(/\n$/, "").split("\n"));
   const lines = [...removed!.map((line) => `-${line}`), ...added!.map((line) => `+${line}`)];
@@ -42,7 +43,7 @@ function hunksOf(before: string, after: string): Hunk[] {
 
 const range = (start: number, count: number): string => (count > 1 ? `${start}–${start + count - 1}` : String(start));
 
-function hunkRows(hunk: Hunk, paint: Paint): string[] {
+function hunkRows(hunk: Hunk, paint: Paint, closely: boolean): string[] {
   const rows: string[] = [];
   let [old, next] = [hunk.oldStart, hunk.newStart];
   for (let i = 0; i < hunk.lines.length; ) {
@@ -51,35 +52,35 @@ function hunkRows(hunk: Hunk, paint: Paint): string[] {
     if (!removed.length && !added.length) {
       const line = hunk.lines[i++]!;
       if (line.startsWith("\\")) rows.push(paint.dim(`       ${line.slice(2)}`));
-      else rows.push(`${number(next++)}   ${cut(line.slice(1))}`);
+      else rows.push(`${number(next++)}   ${line.slice(1)}`);
       old += line.startsWith("\\") ? 0 : 1;
       continue;
     }
-    const pairs = removed.length === added.length ? removed.map((line, i) => inside(line, added[i]!, paint)) : [];
-    rows.push(...removed.map((line, i) => paint.removed(`${number(old++)} - ${pairs[i]?.[0] ?? cut(line)}`)));
-    rows.push(...added.map((line, i) => paint.added(`${number(next++)} + ${pairs[i]?.[1] ?? cut(line)}`)));
+    const pairs =
+      closely && removed.length === added.length && removed.length < MAX_CLOSE_ROWS
+        ? removed.map((line, i) => markChanges(line, added[i]!, paint))
+        : [];
+    rows.push(...removed.map((line, i) => paint.removed(`${number(old++)} - ${pairs[i]?.[0] ?? line}`)));
+    rows.push(...added.map((line, i) => paint.added(`${number(next++)} + ${pairs[i]?.[1] ?? line}`)));
     i += removed.length + added.length;
   }
   return rows;
 }
 
-const cut = (line: string): string =>
-  line.length > LONGEST
-    ? `${line.slice(0, LONGEST)} [${line.length - LONGEST} more characters; e shows all of it]`
-    : line;
-
 const number = (line: number): string => String(line).padStart(5);
 
-/** The neighbouring lines of one sign, without it. */
+/** The following lines of one sign, without it. */
 function run(lines: string[], from: number, sign: string): string[] {
-  const end = lines.findIndex((line, i) => i >= from && !line.startsWith(sign));
-  return lines.slice(from, end < 0 ? undefined : end).map((line) => line.slice(1));
+  let end = from;
+  while (lines[end]?.startsWith(sign)) end++;
+  return lines.slice(from, end).map((line) => line.slice(1));
 }
 
-/** Both lines with what differs marked, unless nearly all of it does. */
-function inside(one: string, two: string, paint: Paint): [string, string] | undefined {
-  if (Math.max(one.length, two.length) > LONGEST) return undefined;
-  const parts = diffWordsWithSpace(one, two);
+/** Both lines with the parts that differ marked, unless nearly all does. */
+function markChanges(one: string, two: string, paint: Paint): [string, string] | undefined {
+  if (Math.max(one.length, two.length) > MAX_CLOSE_CHARS) return undefined;
+  const parts = diffWordsWithSpace(one, two, { timeout: DIFF_TIMEOUT });
+  if (!parts) return undefined;
   const same = parts
     .filter(({ added, removed }) => !added && !removed)
     .reduce((sum, { value }) => sum + value.length, 0);

@@ -5,19 +5,19 @@ import { decodeHTMLStrict } from "entities";
 import { Lexer, Marked, type MarkedExtension, Parser, type RendererObject, type Token, type Tokens } from "marked";
 // @ts-expect-error: it has no types.
 import { markedTerminal } from "marked-terminal";
-import stringWidth from "string-width";
+import { width } from "zz/text";
 import { closing, type Theme } from "./theme.ts";
 
 export type Look = { width: number; theme: Theme; links?: boolean };
 
-const DEEPEST = 24; // quotes and lists inside one another; deeper ones stay as they were written
-const PATIENCE = 1_500; // ms to parse; what is not parsed by then stays as it was written
-const PLACES = 16; // where it parses, between two looks at the clock
-const MOST_COLOURED = 20_000; // characters of a block of code that gets colours: some languages take the square of it
-const LONGEST_COLOURED = 1_000; // characters of its longest line, for the same reason
-const COLOURING = 200; // ms for the colours of all code in a text; what comes after that has none
-const NARROWEST = 8; // columns; where less would be left, nothing is indented
-const LONGEST_WORD = 12; // columns that a table gives to a word before it cuts it
+const MAX_DEPTH = 24; // of quotes and lists inside one another; deeper ones stay as they were written
+const PARSE_TIMEOUT = 1_500; // ms; what is not parsed by then stays as it was written
+const CLOCK_STEPS = 16; // parsing steps between two looks at the clock
+const MAX_COLOURED_CHARS = 20_000; // of a block of code: some languages take quadratic time
+const MAX_COLOURED_LINE_CHARS = 1_000; // of its longest line, for the same reason
+const COLOURING_TIME = 200; // ms for the colours of all code in a text; what comes after that has none
+const MIN_COLUMNS = 8; // where less would be left, nothing is indented
+const MAX_WORD_COLUMNS = 12; // that a table gives to a word before it breaks it
 
 /** Before a line that is not indented, whatever it stands in: what is copied is the code itself. */
 const FLUSH = "\x00";
@@ -33,14 +33,15 @@ export function renderMarkdown(markdown: string, look: Look): string {
   try {
     return parse.blocks(lex(lexer, source), true).replaceAll(FLUSH, "").replace(/\n+$/, "");
   } catch {
-    return source.trim(); // more of it inside one another than the stack holds
+    return source.trim(); // nested deeper than the stack allows
   }
 }
 
 /** Code with the colours of its language, where that is known; every line ends its own styles. */
 export function codeBlock(code: string, language: string, theme: Theme): string {
   if (!coloured(theme) || !language || !supportsLanguage(language)) return code;
-  if (code.length > MOST_COLOURED || code.split("\n").some(({ length }) => length > LONGEST_COLOURED)) return code;
+  if (code.length > MAX_COLOURED_CHARS || code.split("\n").some(({ length }) => length > MAX_COLOURED_LINE_CHARS))
+    return code;
   try {
     return settle(highlight(code, { language, ignoreIllegals: true, theme: theme.syntax }).split("\n")).join("\n");
   } catch {
@@ -82,12 +83,12 @@ function lex(lexer: Lexer, source: string): Token[] {
   return lexer.tokens;
 }
 
-/** What is tried first at each place looks at the clock now and then: false goes on. */
+/** The rules that are tried first look at the clock now and then; false lets the parser go on. */
 function tokenizer(): NonNullable<MarkedExtension["tokenizer"]> {
-  const deadline = performance.now() + PATIENCE;
+  const deadline = performance.now() + PARSE_TIMEOUT;
   let places = 0;
   const check = (): false => {
-    if (++places % PLACES === 0 && performance.now() > deadline)
+    if (++places % CLOCK_STEPS === 0 && performance.now() > deadline)
       throw new Error("Cannot parse this text: it takes too long.");
     return false;
   };
@@ -98,13 +99,13 @@ function tokenizer(): NonNullable<MarkedExtension["tokenizer"]> {
   };
 }
 
-/** Lists and quotes recurse, and each level reads again all that is in it. */
+/** Limits lists and quotes: they recurse, and each level reads its whole content again. */
 function shallow(tokenizer: { list(source: string): unknown; blockquote(source: string): unknown }): void {
   let depth = 0;
   for (const kind of ["list", "blockquote"] as const) {
     const parse = tokenizer[kind];
     tokenizer[kind] = function (source) {
-      if (depth >= DEEPEST) return undefined;
+      if (depth >= MAX_DEPTH) return undefined;
       depth++;
       try {
         return parse.call(this, source);
@@ -138,88 +139,28 @@ function block(token: Token, parser: Parser): string {
   }
 }
 
-function renderer({ width: columns, theme, links }: Look, parse: Parse): RendererObject {
-  let room = Math.max(1, columns); // what is left of the width inside of quotes and lists
+/** What is rendered, and the room that is left for it. */
+interface Page {
+  readonly look: Look;
+  readonly parse: Parse;
+  room: number; // columns that are left inside of quotes and lists
+  colouring: number; // ms that are left for the colours of code
+}
+
+function renderer(look: Look, parse: Parse): RendererObject {
+  const { width: columns, theme } = look;
+  const page: Page = { look, parse, room: Math.max(1, columns), colouring: COLOURING_TIME };
   const decode = decoder();
-  let colouring = COLOURING;
-
-  /** Renders what stands so much to the right, unless too little room would be left: then it does not. */
-  function within(indent: number, render: (flat: boolean) => string): string {
-    const flat = room - indent < Math.min(NARROWEST, room / 2);
-    const before = room;
-    if (!flat) room -= indent;
-    try {
-      return render(flat);
-    } finally {
-      room = before;
-    }
-  }
-  function item(item: Tokens.ListItem, mark: string, margin: number): string {
-    const size = margin + width(mark) + 1;
-    const first = `${" ".repeat(margin)}${mark && theme.marker(mark)}`;
-    return within(size, (flat) => {
-      const body = parse.blocks(item.tokens, item.loose);
-      if (!body) return first;
-      if (flat) return `${first}\n${body}`;
-      const rest = " ".repeat(size);
-      return body.startsWith(FLUSH) ? `${first}\n${indent(body, rest, rest)}` : indent(body, `${first} `, rest);
-    });
-  }
-  function table(token: Tokens.Table): string {
-    const [head, ...rows] = [token.header, ...token.rows].map((cells) =>
-      cells.map(({ tokens }) => parse.inline(tokens)),
-    );
-    const titles = head!.map(theme.strong);
-    const sizes = fit([titles, ...rows], room - 3 * (titles.length - 1));
-    if (!sizes) return records(titles, rows);
-    const [bar, cross] = [` ${theme.table("│")} `, theme.table(sizes.map((size) => "─".repeat(size)).join("─┼─"))];
-    const lines = [titles, ...rows].map((cells) => {
-      const columns = cells.map((cell, i) => wrap(cell, sizes[i]!, true));
-      const height = largest(columns.map(({ length }) => length));
-      return Array.from({ length: height }, (_, y) =>
-        columns
-          .map((column, i) => align(column[y] ?? "", sizes[i]!, token.align[i] ?? "left"))
-          .join(bar)
-          .trimEnd(),
-      );
-    });
-    const apart = lines.slice(1).some(({ length }) => length > 1); // which lines are one row would not be seen
-    return lines.flatMap((row, i) => (i === 1 || (apart && i > 1) ? [cross, ...row] : row)).join("\n");
-  }
-  /** A table that has no room: a line for each cell, with the title of its column. */
-  function records(titles: string[], rows: string[][]): string {
-    if (!rows.length) return titles.flatMap((title) => wrap(title, room)).join("\n");
-    const texts = rows.map((cells) =>
-      cells.map((cell, i) => wrap(`${titles[i]}: ${cell}`, room).join("\n")).join("\n"),
-    );
-    return texts.join(`\n${theme.table("─".repeat(Math.min(3, room)))}\n`);
-  }
-  function source(line: string): string {
-    const margin = /^ */.exec(line)![0];
-    return within(margin.length, (flat) =>
-      indent(wrap(line.trim(), room).join("\n"), flat ? "" : margin, flat ? "" : margin),
-    );
-  }
-  function anchor(text: string, href: string): string {
-    const plain = text.replace(SEQUENCE, "");
-    const same = [plain, `mailto:${plain}`, `http://${plain}`].includes(href);
-    // A text that looks like an address and is another one must not hide where it leads.
-    if (links && coloured(theme) && WEB.test(href) && (same || !/:\/\/|^www\./.test(plain)))
-      return `\x1b]8;;${encode(href)}\x1b\\${theme.link(text || href)}${LINK_END}`;
-    if (same || !href) return theme.link(text);
-    return plain ? `${theme.link(text)} ${theme.url(`(${href})`)}` : theme.url(href);
-  }
-
   return {
-    paragraph: ({ tokens }) => wrap(parse.inline(tokens), room).join("\n"),
+    paragraph: ({ tokens }) => wrap(parse.inline(tokens), page.room).join("\n"),
     heading: ({ depth, tokens }) =>
-      wrap((depth === 1 ? theme.heading1 : theme.heading)(parse.inline(tokens)), room).join("\n"),
-    hr: () => theme.rule("─".repeat(room)),
+      wrap((depth === 1 ? theme.heading1 : theme.heading)(parse.inline(tokens)), page.room).join("\n"),
+    hr: () => theme.rule("─".repeat(page.room)),
     space: () => "",
     def: () => "",
     checkbox: () => "", // the list has set it in the place of the bullet
     blockquote: ({ tokens }) =>
-      within(2, (flat) => {
+      within(page, 2, (flat) => {
         const text = parse.blocks(tokens, true);
         const bar = `${theme.quote("│")} `;
         return flat ? text : indent(text.replaceAll(FLUSH, ""), bar, bar);
@@ -232,7 +173,7 @@ function renderer({ width: columns, theme, links }: Look, parse: Parse): Rendere
       });
       const widest = largest(marks.map((mark) => mark.search(/\.|$/)));
       const texts = list.items.map((each, i) =>
-        item(each, marks[i]!, list.ordered ? widest - marks[i]!.indexOf(".") : 0),
+        listItem(page, each, marks[i]!, list.ordered ? widest - marks[i]!.indexOf(".") : 0),
       );
       return stack(texts, list.loose);
     },
@@ -241,8 +182,8 @@ function renderer({ width: columns, theme, links }: Look, parse: Parse): Rendere
       const code = text.replace(/\n$/, "");
       const name = /^[\w+#.-]*/.exec(language)![0].toLowerCase();
       const began = performance.now();
-      const shown = colouring > 0 ? codeBlock(code, name, theme) : code;
-      colouring -= performance.now() - began;
+      const shown = page.colouring > 0 ? codeBlock(code, name, theme) : code;
+      page.colouring -= performance.now() - began;
       const head = `─── ${language}`.trim();
       const rule = theme.dim(width(head) <= columns ? head : "─".repeat(Math.min(3, columns)));
       return [rule, ...(shown ? shown.split("\n") : [])].map((line) => FLUSH + line).join("\n");
@@ -251,20 +192,90 @@ function renderer({ width: columns, theme, links }: Look, parse: Parse): Rendere
       if (!block && /^<br\s*\/?>$/i.test(text)) return "\n";
       const shown = clean(text).replace(/<[^<>]*>/g, (tag) => theme.dim(tag));
       if (!block) return shown.replace(/\s+/g, " ");
-      return shown.trimEnd().split("\n").map(source).join("\n");
+      return shown
+        .trimEnd()
+        .split("\n")
+        .map((line) => source(page, line))
+        .join("\n");
     },
-    table,
+    table: (token) => table(page, token),
     text: (token) => clean(token.type === "escape" ? token.text : decode(token.text)).replace(/[ \t\n]+/g, " "),
     codespan: ({ text }) => theme.code(clean(text)),
     br: () => "\n",
     link: ({ href, text, tokens, autolink }) =>
-      autolink ? anchor(clean(text), clean(href)) : anchor(parse.inline(tokens), clean(decode(href))),
+      autolink ? anchor(look, clean(text), clean(href)) : anchor(look, parse.inline(tokens), clean(decode(href))),
     image({ href, text, tokens }) {
       const alt = tokens ? parse.inline(tokens) : clean(text);
       const url = clean(decode(href));
       return alt ? `${alt} ${theme.url(`(${url})`)}` : theme.url(url);
     },
   };
+}
+
+/** Renders something with an indent, or flat if too little room would be left. */
+function within(page: Page, indent: number, render: (flat: boolean) => string): string {
+  const before = page.room;
+  const flat = before - indent < Math.min(MIN_COLUMNS, before / 2);
+  if (!flat) page.room -= indent;
+  try {
+    return render(flat);
+  } finally {
+    page.room = before;
+  }
+}
+function listItem(page: Page, item: Tokens.ListItem, mark: string, margin: number): string {
+  const { theme } = page.look;
+  const size = margin + width(mark) + 1;
+  const first = `${" ".repeat(margin)}${mark && theme.marker(mark)}`;
+  return within(page, size, (flat) => {
+    const body = page.parse.blocks(item.tokens, item.loose);
+    if (!body) return first;
+    if (flat) return `${first}\n${body}`;
+    const rest = " ".repeat(size);
+    return body.startsWith(FLUSH) ? `${first}\n${indent(body, rest, rest)}` : indent(body, `${first} `, rest);
+  });
+}
+function table(page: Page, token: Tokens.Table): string {
+  const { parse, room } = page;
+  const { theme } = page.look;
+  const [head, ...rows] = [token.header, ...token.rows].map((cells) => cells.map(({ tokens }) => parse.inline(tokens)));
+  const titles = head!.map(theme.strong);
+  const sizes = fit([titles, ...rows], room - 3 * (titles.length - 1));
+  if (!sizes) return records(page, titles, rows);
+  const [bar, cross] = [` ${theme.table("│")} `, theme.table(sizes.map((size) => "─".repeat(size)).join("─┼─"))];
+  const lines = [titles, ...rows].map((cells) => {
+    const columns = cells.map((cell, i) => wrap(cell, sizes[i]!, true));
+    const height = largest(columns.map(({ length }) => length));
+    return Array.from({ length: height }, (_, y) =>
+      columns
+        .map((column, i) => align(column[y] ?? "", sizes[i]!, token.align[i] ?? "left"))
+        .join(bar)
+        .trimEnd(),
+    );
+  });
+  const apart = lines.slice(1).some(({ length }) => length > 1); // which lines are one row would not be seen
+  return lines.flatMap((row, i) => (i === 1 || (apart && i > 1) ? [cross, ...row] : row)).join("\n");
+}
+/** A table that has no room: a line for each cell, with the title of its column. */
+function records({ look, room }: Page, titles: string[], rows: string[][]): string {
+  if (!rows.length) return titles.flatMap((title) => wrap(title, room)).join("\n");
+  const texts = rows.map((cells) => cells.map((cell, i) => wrap(`${titles[i]}: ${cell}`, room).join("\n")).join("\n"));
+  return texts.join(`\n${look.theme.table("─".repeat(Math.min(3, room)))}\n`);
+}
+function source(page: Page, line: string): string {
+  const margin = /^ */.exec(line)![0];
+  return within(page, margin.length, (flat) =>
+    indent(wrap(line.trim(), page.room).join("\n"), flat ? "" : margin, flat ? "" : margin),
+  );
+}
+function anchor({ theme, links }: Look, text: string, href: string): string {
+  const plain = text.replace(SEQUENCE, "");
+  const same = [plain, `mailto:${plain}`, `http://${plain}`].includes(href);
+  // A text that looks like an address and is another one must not hide where it leads.
+  if (links && coloured(theme) && WEB.test(href) && (same || !/:\/\/|^www\./.test(plain)))
+    return `\x1b]8;;${encode(href)}\x1b\\${theme.link(text || href)}${LINK_END}`;
+  if (same || !href) return theme.link(text);
+  return plain ? `${theme.link(text)} ${theme.url(`(${href})`)}` : theme.url(href);
 }
 
 /** Every line but those that stay at the left edge. */
@@ -283,7 +294,7 @@ function decoder(): (text: string) => string {
   const known = new Map<string, string>();
   const read = (reference: string): string => {
     const value = decodeHTMLStrict(reference);
-    const whole = value && value.length < 3; // "&notit;" begins with a name and is none
+    const whole = value && value.length < 3; // "&notit;" begins with a name but is not one
     known.set(reference, whole && clean(value) === value ? value : reference);
     return known.get(reference)!;
   };
@@ -301,7 +312,7 @@ function fit(rows: string[][], room: number): number[] | undefined {
     rows[0]!.map((_, i) => largest(rows.flatMap((row) => cut(row[i]!).map(width))));
   const whole = widest((text) => text.split("\n"));
   if (sum(whole) <= room) return whole;
-  const least = widest((text) => text.split(/[ \n]+/)).map((size) => Math.min(size, LONGEST_WORD));
+  const least = widest((text) => text.split(/[ \n]+/)).map((size) => Math.min(size, MAX_WORD_COLUMNS));
   if (sum(least) > room) return undefined;
   // The widest columns give way first.
   const at = (level: number) => whole.map((size, i) => Math.max(least[i]!, Math.min(size, level)));
@@ -313,14 +324,7 @@ function fit(rows: string[][], room: number): number[] | undefined {
   return sizes;
 }
 
-/** Columns on the screen; of what is known to be one or two columns wide, without cutting it up. */
-function width(styled: string): number {
-  const text = styled.includes("\x1b") ? styled.replace(SEQUENCE, "") : styled;
-  if (ONE_WIDE.test(text)) return text.length;
-  return TWO_WIDE.test(text) ? text.length * 2 : stringWidth(text);
-}
-
-/** Math.max takes no more numbers than the stack holds. */
+/** Math.max takes only as many numbers as the stack holds. */
 const largest = (numbers: number[]): number => numbers.reduce((most, number) => Math.max(most, number), 1);
 const sum = (numbers: number[]): number => numbers.reduce((total, number) => total + number, 0);
 
@@ -337,8 +341,6 @@ const LINK_END = "\x1b]8;;\x1b\\";
 /** A sequence that ends a style or a link. */
 const ENDS = /^\x1b\[(?:2[1-9]|[34]9)m$|^\x1b\]8;;\x1b/;
 const PIECE = /\n| +|[^\n ]+/g; // no sequence has a space in it
-const ONE_WIDE = /^[\x20-\x7e\xa1-\xac\xae-\u02ff\u0391-\u0482\u048a-\u052f\u2010-\u2027]*$/;
-const TWO_WIDE = /^[\u3001-\u3029\u3041-\u3096\u30a1-\u30fe\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60]*$/;
 /** In these scripts a line may end after each character, but not before what closes or after what opens. */
 const SCRIPTS = "\\u3040-\\u30ff\\u3400-\\u9fff\\u{20000}-\\u{3ffff}";
 const OPENS = "「『（【《〈〔“";

@@ -1,17 +1,17 @@
-// How many tokens a text has: a weight by kinds of characters, and what the provider's own counts say a weight comes to.
+// How many tokens a text has: a weight by kinds of characters, corrected by what the provider itself counted.
 import type { ChatRequest, Message } from "zz";
 
-/** Tokens that a character of each kind is about, in the tokenizers of today. */
+/** About how many tokens a character of each kind is in today's tokenizers. */
 const LETTER = 0.22;
 const WORD = 0.9; // at least
 const DIGIT = 0.5;
 const SIGN = 0.6;
 const LINE = 0.4;
-const OTHER = 0.5; // letters beyond ASCII
+const OTHER = 0.5; // letters outside ASCII
 const WIDE = 1; // scripts without spaces, and each half of an emoji
-const MESSAGE = 4; // what stands around one
+const MESSAGE = 4; // what surrounds each message
 const IMAGE = 1_200;
-const UNKNOWN = 1.2; // times that, until the provider has counted once
+const UNKNOWN = 1.2; // factor until the provider has counted once
 
 export function weigh(text: string): number {
   let [sum, letters] = [0, 0];
@@ -24,7 +24,7 @@ export function weigh(text: string): number {
     }
     if (letters) sum += Math.max(WORD, letters * LETTER);
     letters = 0;
-    if (code === 32) continue; // it belongs to the next word
+    if (code === 32) continue; // a space belongs to the next word
     if (code === 10) sum += LINE;
     else if (code < 128) sum += code > 47 && code < 58 ? DIGIT : SIGN;
     else sum += code < 0x2e80 ? OTHER : WIDE;
@@ -32,10 +32,10 @@ export function weigh(text: string): number {
   return sum + (letters ? Math.max(WORD, letters * LETTER) : 0);
 }
 
-/** Messages do not change, so each is weighed once. */
+/** Messages do not change, so the weight of each is computed once. */
 export function scales() {
   const known = new WeakMap<Message, number>();
-  const texts = new Map<string, number>(); // of what is alike from request to request
+  const texts = new Map<string, number>(); // weights of what stays the same from request to request
   return { message, request };
 
   function message(one: Message): number {
@@ -49,8 +49,8 @@ export function scales() {
     return weight;
   }
   function request({ system, tools, messages }: ChatRequest): number {
-    const told = tools.length ? JSON.stringify(tools) : "";
-    return steady(system) + steady(told) + messages.reduce((sum, one) => sum + message(one), 0);
+    const listed = tools.length ? JSON.stringify(tools) : "";
+    return steady(system) + steady(listed) + messages.reduce((sum, one) => sum + message(one), 0);
   }
   function steady(text: string): number {
     const weight = texts.get(text) ?? weigh(text);
@@ -61,9 +61,9 @@ export function scales() {
 }
 export type Scales = ReturnType<typeof scales>;
 
-const [LEAST, MOST] = [0.5, 4]; // what a weight may come to; a server that says otherwise counts something else
+const [MIN_RATIO, MAX_RATIO] = [0.5, 4]; // tokens per weight that are plausible; a server outside of this counts something else
 
-/** What the providers counted, by model; and what is new since, of which nobody knows. */
+/** What the providers counted, by model, and estimates of what was added since. */
 export function counts(scale: Scales) {
   type Counted = {
     tokens: number;
@@ -77,7 +77,7 @@ export function counts(scale: Scales) {
   function ratio(model: string): number {
     return last.get(model)?.weigh().ratio ?? UNKNOWN;
   }
-  /** It is weighed when that is asked for: one answer and out never asks. */
+  /** The weight is computed only when it is asked for, which a one-shot never does. */
   function learn(request: ChatRequest, tokens: number): void {
     const before = ratio(request.model);
     let known: { weight: number; ratio: number } | undefined;
@@ -85,13 +85,13 @@ export function counts(scale: Scales) {
       if (known) return known;
       const weight = scale.request(request);
       const ratio = tokens / weight;
-      const sane = ratio >= LEAST && ratio <= MOST;
+      const sane = ratio >= MIN_RATIO && ratio <= MAX_RATIO;
       known = { weight, ratio: sane ? ratio : before };
       return known;
     };
     last.set(request.model, { tokens, count: request.messages.length, weigh, messages: new WeakSet(request.messages) });
   }
-  /** What was counted stays as it was; what is new is at least its weight, or that many times as much for all one knows. */
+  /** What was counted keeps its count; what is new has at least its weight, times `caution`. */
   function estimate(request: ChatRequest, caution = 1): number {
     const before = last.get(request.model);
     const all = scale.request(request);
@@ -100,7 +100,7 @@ export function counts(scale: Scales) {
     const fresh = request.messages
       .filter((one) => !before.messages.has(one))
       .reduce((sum, one) => sum + scale.message(one), 0);
-    const sane = before.tokens >= weight * LEAST && before.tokens <= weight * MOST;
+    const sane = before.tokens >= weight * MIN_RATIO && before.tokens <= weight * MAX_RATIO;
     const known = all - fresh === weight && sane ? before.tokens : (all - fresh) * ratio;
     return Math.ceil(known + fresh * Math.max(ratio, 1) * caution);
   }

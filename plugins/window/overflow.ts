@@ -1,6 +1,6 @@
 // Whether a provider's error says that the request was too long for the model, and how much the model takes in.
 
-const VETO = /rate.?limit|per minute|\btpm\b|tokens per|quota/i;
+const OTHER_LIMITS = /rate.?limit|per minute|\btpm\b|tokens per|quota/i;
 const WORDS = new RegExp(
   [
     ...["context_length_exceeded", "context length exceeded", "maximum context length", "exceeds the context window"],
@@ -20,19 +20,19 @@ const WORDS = new RegExp(
   ].join("|"),
   "i",
 );
-/** Where such an error names the limit; the first that fits. */
+/** Where such an error names the limit; the first plausible number is taken. */
 const LIMITS = [
   /(?:maximum context length|maximum prompt length|context length|context size|context window)[^\d.]{0,40}(\d[\d,_]*)/i,
   /(?:must be <=|limit of|allowed|maximum(?: of| is)?)[^\d.]{0,4}(\d[\d,_]*)/i,
   /> *(\d[\d,_]*)/,
 ];
-const [LEAST, MOST] = [256, 20_000_000]; // tokens that a window has
+const [MIN_WINDOW, MAX_WINDOW] = [256, 20_000_000]; // plausible sizes in tokens
 
-/** Tokens that the model takes in, 0 where the error does not tell; undefined: it says something else. */
+/** The model's window in tokens, 0 if the error does not say it, undefined if the error is about something else. */
 export function overflow(error: { message?: unknown; status?: unknown } | undefined): number | undefined {
   const message = String(error?.message ?? "");
-  if (error?.status === 429 || VETO.test(message)) return undefined;
+  if (error?.status === 429 || OTHER_LIMITS.test(message)) return undefined;
   if (!WORDS.test(message) && error?.status !== 413) return undefined;
   const numbers = LIMITS.map((limit) => Number(limit.exec(message)?.[1]?.replace(/[,_]/g, "")));
-  return numbers.find((number) => number >= LEAST && number <= MOST) ?? 0;
+  return numbers.find((number) => number >= MIN_WINDOW && number <= MAX_WINDOW) ?? 0;
 }

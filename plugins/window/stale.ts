@@ -1,25 +1,26 @@
-// Which results the model need not see again, told without asking a model: what was read again or changed since, and what
-// is old and was not mentioned since.
+// Which results the model need not see again, decided without a model: files read again or changed since, and old results
+// whose file was not mentioned since.
 import path from "node:path";
 import type { Call, Message } from "zz";
+import { plural } from "zz/text";
 
-export const WORTH = 240; // characters; a shorter result is left as it is
-const OLD = 5; // messages
+const MIN_RESULT_CHARS = 240; // shorter results are left as they are
+const OLD_AFTER_MESSAGES = 5;
 
 export type Texts = Record<number, string>;
 
-/** What stands for each such result, by its place. Those of the last round the model has not seen yet. */
+/** What replaces each such result, by its index. Results of the last round stay, as the model has not seen them yet. */
 export function staleResults(messages: readonly Message[], changing: ReadonlySet<string>): Texts {
   const results = resultsIn(messages);
   const lastRound = messages.findLastIndex(({ role }) => role === "assistant");
   const texts: Texts = {};
   for (const { at, call, subject } of results) {
     const { text } = messages[at]!;
-    if (at > lastRound || text.length < WORTH) continue;
+    if (at > lastRound || text.length < MIN_RESULT_CHARS) continue;
     const later = results.filter((one) => one.at > at && one.subject === subject && subject);
     const again = later.some((one) => one.call.name === call.name && covers(one.call, call));
     const changed = later.some((one) => changing.has(one.call.name));
-    const old = messages.length - at > OLD && !mentioned(messages.slice(at + 1), subject);
+    const old = messages.length - at > OLD_AFTER_MESSAGES && !mentioned(messages.slice(at + 1), subject);
     const why = again
       ? "it was asked for again later"
       : changed
@@ -43,13 +44,13 @@ function resultsIn(messages: readonly Message[]): Seen[] {
   });
 }
 
-/** The file that a call is about, if it is about one. */
+/** The file that a call is about, or "". */
 function subjectOf({ args }: Call): string {
   const named = args.path ?? args.file_path ?? args.file;
   return typeof named === "string" ? path.posix.normalize(named.replaceAll("\\", "/")) : "";
 }
 
-/** The same was asked for, or the whole of what the other asked a part of. */
+/** Whether one call asked for the same as the other, or for the whole file. */
 const covers = (one: Call, other: Call): boolean =>
   JSON.stringify(one.args) === JSON.stringify(other.args) || Object.keys(one.args).length === 1;
 
@@ -64,15 +65,17 @@ function mentioned(messages: readonly Message[], subject: string): boolean {
 }
 
 export function stub({ name }: Pick<Call, "name">, subject: string, text: string, why: string): string {
-  const lines = text.split("\n").length;
+  const lines = plural(text.split("\n").length, "line");
   const what = subject ? `${name} ${subject}` : name;
-  return `[${what}: ${lines} ${lines === 1 ? "line" : "lines"} left out, since ${why}. Call it again if you need them.]`;
+  return `[${what}: ${lines} left out, since ${why}. Call it again if you need them.]`;
 }
 
-/** All results but those of the last round, for when there is no other way; the oldest first. */
+/** The replacements of all results before the last round, for when nothing else helps. */
 export function allResults(messages: readonly Message[]): Texts {
   const lastRound = messages.findLastIndex(({ role }) => role === "assistant");
-  const results = resultsIn(messages).filter(({ at }) => at < lastRound && messages[at]!.text.length >= WORTH);
+  const results = resultsIn(messages).filter(
+    ({ at }) => at < lastRound && messages[at]!.text.length >= MIN_RESULT_CHARS,
+  );
   return Object.fromEntries(
     results.map(({ at, call, subject }) => [at, stub(call, subject, messages[at]!.text, "the window is full")]),
   );

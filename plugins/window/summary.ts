@@ -1,4 +1,4 @@
-// A summary of the turns that leave the window: what the model is asked, and what is made of its answer.
+// Notes on the turns that leave the window: what the model is asked, and how its answer stands in the conversation.
 import type { Changed, Message } from "zz";
 
 const SYSTEM = `You keep the notes of a conversation between a person and an assistant that works in a project with tools.
@@ -14,28 +14,30 @@ Facts: what was found out that is needed again, with paths, names and numbers as
 
 Earlier notes must be carried on, but for what is done with or was replaced. Write the notes alone: no greeting, no call of
 a tool, nothing to the person.`;
-const EACH = [2_000, 600, 200, 60]; // characters of a message that are shown, as far as there is room
+const MESSAGE_CHAR_LIMITS = [2_000, 600, 200, 60]; // the first that fits is used
 
 type Asked = { notes: string; messages: readonly Message[]; hint: string; words: number; room: number };
 
-/** What is sent, in at most so many characters. */
-export function question({ notes, messages, hint, words, room }: Asked): { system: string; messages: Message[] } {
+/** The request for notes, with the turns in at most `room` characters. */
+export function summaryRequest({ notes, messages, hint, words, room }: Asked): { system: string; messages: Message[] } {
   const earlier = notes ? `Earlier notes:\n${notes}\n\n` : "";
   const wish = hint ? `\n\nThe person says of the notes: ${hint}` : "";
-  const texts = EACH.map((each) => messages.map((message) => line(message, each)).join("\n"));
-  const text = texts.find(({ length }) => length <= room) ?? ends(texts.at(-1)!, room);
+  const texts = MESSAGE_CHAR_LIMITS.map((each) => messages.map((message) => line(message, each)).join("\n"));
+  const text = texts.find(({ length }) => length <= room) ?? headAndTail(texts.at(-1)!, room);
   const content = `${earlier}The part that leaves:\n<conversation>\n${text}\n</conversation>${wish}\n\nNow the notes.`;
   return { system: SYSTEM.replace("WORDS", String(words)), messages: [{ role: "user", text: content }] };
 }
 
 function line(message: Message, each: number): string {
-  if (message.role === "tool") return `RESULT of ${message.name}: ${ends(message.text, Math.ceil(each / 4))}`;
-  if (message.role === "user") return `${message.aside ? "NOTE" : "PERSON"}: ${ends(message.text, each)}`;
-  const calls = (message.calls ?? []).map(({ name, args }) => `CALL ${name} ${ends(JSON.stringify(args), each / 4)}`);
-  return [message.text && `ASSISTANT: ${ends(message.text, each)}`, ...calls].filter(Boolean).join("\n");
+  if (message.role === "tool") return `RESULT of ${message.name}: ${headAndTail(message.text, Math.ceil(each / 4))}`;
+  if (message.role === "user") return `${message.aside ? "NOTE" : "PERSON"}: ${headAndTail(message.text, each)}`;
+  const calls = (message.calls ?? []).map(
+    ({ name, args }) => `CALL ${name} ${headAndTail(JSON.stringify(args), each / 4)}`,
+  );
+  return [message.text && `ASSISTANT: ${headAndTail(message.text, each)}`, ...calls].filter(Boolean).join("\n");
 }
 
-export function ends(text: string, most: number): string {
+export function headAndTail(text: string, most: number): string {
   if (text.length <= most) return text;
   const [head, tail] = [Math.floor(most * 0.7), Math.floor(most * 0.2)];
   return `${text.slice(0, head)} […] ${text.slice(text.length - tail)}`;
@@ -45,8 +47,8 @@ const HEAD = "[Not from the person: of this conversation";
 
 const FILES = "Files changed in this conversation, as zz recorded it:";
 
-/** What stands in the conversation for the turns that left. */
-export function told(notes: string, turns: number, files: string): string {
+/** The message that replaces the turns that left the window. */
+export function notesText(notes: string, turns: number, files: string): string {
   return [
     `${HEAD} the first ${turns === 1 ? "turn has" : `${turns} turns have`} left your view. These notes stand for them.]`,
     notes,
@@ -55,7 +57,7 @@ export function told(notes: string, turns: number, files: string): string {
   ].join("\n\n");
 }
 
-/** The notes, and the files that they name, of a message that holds some. */
+/** The notes and the list of files of a message made by notesText(). */
 export function notesIn(message: Message | undefined): { notes: string; files: string } | undefined {
   if (message?.role !== "user" || !message.text.startsWith(HEAD)) return undefined;
   const text = message.text.split("\n\n").slice(1, -1).join("\n\n");
@@ -68,7 +70,7 @@ export function notesIn(message: Message | undefined): { notes: string; files: s
 const STATES = { created: "created", edited: "edited", deleted: "deleted", undone: "changed and undone again" };
 type State = keyof typeof STATES;
 
-/** Each file once, with what became of it last; those that were named before stay, also in a copy of the conversation. */
+/** Each file once, with its last state. Files of earlier notes stay in the list, also in a copy of the conversation. */
 export function filesChanged(changes: readonly Changed[], before: string): string {
   const states = new Map<string, State>();
   for (const line of before.split("\n")) {

@@ -1,15 +1,17 @@
-// At the prompt, whatever plugin of the person's was loaded is checked by its types, in another process. What does not fit
-// is told once for each version of a file.
+// At the prompt, every plugin of the person's that was loaded is type-checked in another process. Errors are noted once for
+// each version of a file.
+
 import fs from "node:fs";
 import type { Ctx, Zz } from "zz";
-import { type Checker, counted, listed } from "./checker.ts";
+import { plural } from "zz/text";
+import { type Checker, formatProblems } from "./checker.ts";
 
-const AT_START = 1_000; // ms after the first prompt, which must be there at once
-const MOST = 3; // errors that a note names
+const START_DELAY_MS = 1_000; // after the first prompt, which must not be delayed
+const MAX_ERRORS = 3; // in a note
 
 export function watchTypes(zz: Zz, checker: () => Promise<Checker>): void {
-  const told = new Map<string, string>(); // by file, the stamp of what was last checked
-  let reach: Ctx | undefined; // there is a prompt: zz stays, and somebody reads what is told
+  const checked = new Map<string, string>(); // by file, the stamp of the version that was checked
+  let reach: Ctx | undefined; // set once there is a prompt, where somebody reads the notes
   let last: Promise<unknown> = Promise.resolve();
 
   zz.wrap("prompt", (line, next, ctx) => {
@@ -23,30 +25,34 @@ export function watchTypes(zz: Zz, checker: () => Promise<Checker>): void {
 
   function begin(ctx: Ctx): void {
     reach = ctx;
-    const soon = setTimeout(look, AT_START).unref();
+    const soon = setTimeout(look, START_DELAY_MS).unref();
     zz.defer(() => clearTimeout(soon));
   }
 
-  /** One after the other. What was saved meanwhile is looked at as it then is. */
+  /** One file after the other, each in the version that is there when its turn comes. */
   function look(names?: string[]): void {
     for (const { name, file, from, failure } of reach?.about.plugins ?? [])
       if (from !== "zz" && !failure && (!names || names.includes(name)))
-        last = last.then(() => checkOne(name, file)).catch(() => {}); // types are a help: without them all works as well
+        last = last.then(() => checkOne(name, file)).catch(() => {}); // plugins work without the check too
   }
 
   async function checkOne(name: string, file: string): Promise<void> {
-    const stamp = stampOf(file);
-    if (zz.signal.aborted || !stamp || told.get(file) === stamp) return;
-    told.set(file, stamp);
-    const problems = (await (await checker()).check(file, undefined, zz.signal)).filter(({ untyped }) => !untyped);
-    if (!problems.length || stampOf(file) !== stamp) return;
-    const more = problems.length > MOST ? [`${counted(problems.length - MOST, "more")}: /plugin check ${name}`] : [];
-    const lines = [...listed(problems.slice(0, MOST), reach!.root), ...more];
+    const stamp = versionOf(file);
+    if (zz.signal.aborted || !stamp || checked.get(file) === stamp) return;
+    checked.set(file, stamp);
+    const problems = (
+      await (await checker()).check(file, { permissions: reach!.permissions, signal: zz.signal })
+    ).problems.filter(({ untyped }) => !untyped);
+    if (!problems.length || versionOf(file) !== stamp) return;
+    const more =
+      problems.length > MAX_ERRORS ? [`${plural(problems.length - MAX_ERRORS, "more")}: /plugin check ${name}`] : [];
+    const lines = [...formatProblems(problems.slice(0, MAX_ERRORS), reach!.root), ...more];
     reach!.note(`Plugin '${name}' was loaded, but its types do not fit:\n${lines.join("\n")}`);
   }
 }
 
-function stampOf(file: string): string {
+/** Not the inode: a file that was saved again as it was is the same version. */
+function versionOf(file: string): string {
   const stat = fs.statSync(file, { throwIfNoEntry: false });
   return stat ? `${stat.mtimeMs} ${stat.size}` : "";
 }

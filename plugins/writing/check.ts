@@ -1,33 +1,53 @@
-// What is wrong with a plugin's file, without running it: TypeScript's own errors against zz's contract, and what its text
-// alone tells beyond them. Slow to load; made to run in a process of its own.
+// What is wrong with a plugin's file, without running it: TypeScript's errors against zz's contract, and mistakes that types
+// do not show. Slow to load; made to run in a process of its own.
 import path from "node:path";
-import { type Opened, openProgram, ownFiles, said, ts } from "./program.ts";
+import type { CompilerGate, CompilerRules, MakeCompilerGate } from "zz";
+import { usage } from "zz/text";
+import { messageOf, type Opened, openProgram, ownFiles, ts } from "./program.ts";
+import { ownPlaces } from "./where.ts";
 
 export interface Problem {
   file: string;
   line: number; // from 1
   column: number; // from 1
   message: string;
-  untyped?: true; // it only lacks a type
+  untyped?: true; // a type is missing, nothing else
 }
 
 const NO_DEFAULT = "The plugin has no default export to call. Write `export default (zz: Zz) => …`.";
 const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 const SHORTHAND = /^(string|number|integer|boolean)(\[\])?(\?)?( .*)?$/s;
-/** A package without types, and JSX without a library for it: they load all the same. */
+/** A package without types, and JSX without a library for it: both load nevertheless. */
 const LOADS_ANYWAY = [7016, 7026];
-const WITHOUT_NODE = [2503, 2694, 2709]; // a type out of a module that is not known
+const NOT_FOUND = 2307; // a module
+const WITHOUT_NODE = [2503, 2694, 2709]; // a type from an unknown module
 const UNTYPED = (code: number): boolean => code >= 7005 && code <= 7053;
-const TEST = /\.test\.\w+$/; // it has no default export, and what test() gives need not be waited for
+const TEST = /\.test\.\w+$/; // tests have no default export, and test() need not be awaited
 const WITH_NAME = ["tool", "command", "layer", "flag", "provider", "key"];
 
-/** `text` stands for what the file holds. */
-export function check(file: string, text?: string): Problem[] {
+export interface Checked {
+  problems: Problem[];
+  unread: string[]; // sentences on what was not read
+}
+
+/**
+ * `text` replaces the content of the file: then the model wrote it, and other files are read only where that is allowed
+ * without asking. Without `text` the person named the file, and the files next to it belong to it.
+ */
+export async function check(file: string, rules: CompilerRules, text?: string): Promise<Checked> {
+  const { compilerGate } = (await import(rules.module)) as { compilerGate: MakeCompilerGate };
+  const near = text === undefined ? [path.dirname(file)] : [];
+  const gate = compilerGate(rules, { own: ownPlaces(), near });
+  return { problems: problemsOf(file, text, gate), unread: gate.unread() };
+}
+
+function problemsOf(file: string, text: string | undefined, gate: CompilerGate): Problem[] {
   const probe = path.join(path.dirname(file), `.zz-check-${path.basename(file).replace(/[cm]?[jt]sx?$/, "ts")}`);
   const isTest = TEST.test(file);
   const texts = new Map(isTest ? [] : [[probe, probeOf(file)]]);
   if (text !== undefined) texts.set(file, text);
-  const opened = openProgram([file, ...(isTest ? [] : [probe])], texts);
+  const opened = openProgram([file, ...(isTest ? [] : [probe])], texts, gate);
+  if (!opened.program.getSourceFile(file)) throw usage(`Cannot check '${file}': ${gate.unread()[0] ?? "it is gone."}`);
   const problems = ownFiles(opened).flatMap((source) =>
     source.fileName === probe ? exported(opened, source, file) : problemsIn(opened, source),
   );
@@ -43,37 +63,41 @@ export const made: (zz: Zz<any>) => unknown = plugin.default;
 function exported({ program }: Opened, probe: ts.SourceFile, file: string): Problem[] {
   const source = program.getSourceFile(file);
   const isScript = !source || !ts.isExternalModule(source);
-  if (source && program.getSyntacticDiagnostics(source).length) return []; // told already
+  if (source && program.getSyntacticDiagnostics(source).length) return []; // reported already
   const [first] = program.getSemanticDiagnostics(probe);
   if (!first) return [];
   const lacks = isScript || first.code === 2339 || first.code === 2306;
   const statement = source?.statements.find(ts.isExportAssignment);
-  const message = lacks ? NO_DEFAULT : `The default export cannot be called with zz. ${said(first.messageText)}`;
+  const message = lacks ? NO_DEFAULT : `The default export cannot be called with zz. ${messageOf(first.messageText)}`;
   return [problemAt(source!, statement?.expression.getStart() ?? 0, message)];
 }
 
 function problemsIn(opened: Opened, source: ts.SourceFile): Problem[] {
   const { program, knowsNode } = opened;
-  const torn = program.getSyntacticDiagnostics(source);
-  const found = torn.length ? torn : program.getSemanticDiagnostics(source);
+  const syntaxErrors = program.getSyntacticDiagnostics(source);
+  const found = syntaxErrors.length ? syntaxErrors : program.getSemanticDiagnostics(source);
   const problems = found
     .filter(({ category }) => category === ts.DiagnosticCategory.Error)
     .filter(({ code }) => !LOADS_ANYWAY.includes(code) && (knowsNode || !WITHOUT_NODE.includes(code)))
+    .filter(({ code, start = 0, length = 0 }) => {
+      const name = source.text.slice(start, start + length).replace(/^["'`]|["'`]$/g, "");
+      return code !== NOT_FOUND || !opened.unread.has(`${source.fileName}\n${name}`);
+    })
     .map(({ start = 0, messageText, relatedInformation = [], code }) => ({
       ...problemAt(
         source,
         start,
-        [messageText, ...remedies(relatedInformation)].map((part) => said(part).replace(/\.$/, "")).join(". "),
+        [messageText, ...remedies(relatedInformation)].map((part) => messageOf(part).replace(/\.$/, "")).join(". "),
       ),
       ...(UNTYPED(code) && { untyped: true as const }),
     }));
-  if (!torn.length && /\.[cm]?tsx?$/.test(source.fileName)) problems.push(...beyondTypes(opened, source));
+  if (!syntaxErrors.length && /\.[cm]?tsx?$/.test(source.fileName)) problems.push(...beyondTypes(opened, source));
   return problems.sort((a, b) => a.line - b.line || a.column - b.column);
 }
 
-/** What the compiler would do about it: "Did you forget to use 'await'?" */
+/** The compiler's suggestions, such as "Did you forget to use 'await'?" */
 const remedies = (related: readonly ts.DiagnosticRelatedInformation[]) =>
-  related.flatMap(({ messageText }) => (/^Did you/.test(said(messageText)) ? [messageText] : []));
+  related.flatMap(({ messageText }) => (/^Did you/.test(messageOf(messageText)) ? [messageText] : []));
 
 function problemAt(source: ts.SourceFile, start: number, message: string): Problem {
   const { line, character } = source.getLineAndCharacterOfPosition(start);
@@ -85,10 +109,10 @@ function problemAt(source: ts.SourceFile, start: number, message: string): Probl
   };
 }
 
-/** Names and words that are strings to TypeScript, and promises that nobody waits for. */
+/** Names and parameter types, which are only strings to TypeScript, and promises that are not awaited. */
 function beyondTypes({ checker }: Opened, source: ts.SourceFile): Problem[] {
   const problems: Problem[] = [];
-  const tell = (node: ts.Node, message: string) => problems.push(problemAt(source, node.getStart(source), message));
+  const report = (node: ts.Node, message: string) => problems.push(problemAt(source, node.getStart(source), message));
   const names = new Map<string, Set<string>>();
   visit(source);
   return problems;
@@ -103,7 +127,7 @@ function beyondTypes({ checker }: Opened, source: ts.SourceFile): Problem[] {
     if (!ts.isCallExpression(node) || !isPromise(checker.getTypeAtLocation(node))) return;
     const last = ts.isPropertyAccessExpression(node.expression) ? node.expression.name.text : "";
     if (last === "catch" || (last === "then" && node.arguments.length > 1)) return;
-    tell(node, "Nobody waits for this promise. Put 'await' before it, or 'void' if that is meant.");
+    report(node, "Nobody waits for this promise. Put 'await' before it, or 'void' if that is meant.");
   }
 
   function isPromise(type: ts.Type): boolean {
@@ -125,9 +149,10 @@ function beyondTypes({ checker }: Opened, source: ts.SourceFile): Problem[] {
   function named(verb: string, node: ts.StringLiteralLike): void {
     const known = names.get(verb) ?? new Set();
     names.set(verb, known);
-    if (known.has(node.text) && verb !== "layer") tell(node, `There is a ${verb} '${node.text}' in this file already.`);
+    if (known.has(node.text) && verb !== "layer")
+      report(node, `There is a ${verb} '${node.text}' in this file already.`);
     if (verb !== "key" && verb !== "layer" && !IDENTIFIER.test(node.text))
-      tell(node, `A ${verb} cannot be called '${node.text}': use letters, digits, _ and -, at most 64.`);
+      report(node, `A ${verb} cannot be called '${node.text}': use letters, digits, _ and -, at most 64.`);
     known.add(node.text);
   }
 
@@ -137,9 +162,9 @@ function beyondTypes({ checker }: Opened, source: ts.SourceFile): Problem[] {
     for (const property of params.properties) {
       if (!ts.isPropertyAssignment(property) || !ts.isStringLiteralLike(property.initializer)) continue;
       if (!SHORTHAND.test(property.initializer.text))
-        tell(
+        report(
           property.initializer,
-          `'${property.initializer.text}' is no type of a parameter: write string, number, integer or boolean, with [] and ? as needed, then a space and what it is.`,
+          `'${property.initializer.text}' is not a type of a parameter: write string, number, integer or boolean, with [] and ? as needed, then a space and what it is.`,
         );
     }
   }

@@ -1,12 +1,13 @@
-// --functions: each exported function of a TypeScript file, or of a text, is a tool for this run. What it takes is read
-// from its types, what it is for from its JSDoc. It is the person's own code and runs unasked.
+// --functions: makes each exported function of a TypeScript file, or of a text, a tool for this run. Its parameters come from
+// its types, its description from its JSDoc. It is the person's own code and runs without asking.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Zz } from "zz";
-import { openProgram, said, ts } from "./program.ts";
-import { why, wrong } from "./where.ts";
+import { tryTo, usage } from "zz/text";
+import { messageOf, openProgram, ts } from "./program.ts";
+import { why } from "./where.ts";
 
 type Json = Record<string, unknown>;
 interface Param {
@@ -22,13 +23,13 @@ interface Made {
   params: Param[];
 }
 
-const DEEPEST = 6;
-const LARGEST = 1024 * 1024;
+const MAX_DEPTH = 6; // of nested types
+const MAX_BYTES = 1024 * 1024;
 
 export async function addFunctions(zz: Zz, given: string): Promise<void> {
-  const source = sourceOf(given);
+  const source = sourceOf(given, zz.io.cwd());
   try {
-    const made = read(source);
+    const made = readTools(source);
     const exports = await load(source);
     for (const one of made) register(zz, one, exports[one.export], source);
   } finally {
@@ -36,17 +37,18 @@ export async function addFunctions(zz: Zz, given: string): Promise<void> {
   }
 }
 
-/** What is given is a file that is there, or else code, which is put into a file of its own. */
+/** Either a file that exists, or code, which is written to a temporary file. */
 type Source = { file: string; shown: string; remove?(): void };
 
-function sourceOf(given: string): Source {
-  const refuse = (reason: string) => wrong(`Cannot use the functions of '${brief(given)}': ${reason}`);
-  const stat = given.includes("\n") || given.length > 4_000 ? undefined : statOf(given);
+function sourceOf(given: string, cwd: string): Source {
+  const refuse = (reason: string) => usage(`Cannot use the functions of '${shortText(given)}': ${reason}`);
+  const named = path.resolve(cwd, given);
+  const stat = given.includes("\n") || given.length > 4_000 ? undefined : tryTo(() => fs.statSync(named));
   if (stat?.isDirectory()) throw refuse("it is a folder. Name a file.");
   if (stat && !stat.isFile()) throw refuse("it is not a regular file. Choose another.");
-  if ((stat?.size ?? given.length) > LARGEST) throw refuse("it is too long (1 MB at most). Name a smaller file.");
+  if ((stat?.size ?? given.length) > MAX_BYTES) throw refuse("it is too long (1 MB at most). Name a smaller file.");
   if (stat && !/\.[cm]?tsx?$/.test(given)) throw refuse("it is not TypeScript. Name a file that ends in .ts.");
-  if (stat) return { file: path.resolve(given), shown: given };
+  if (stat) return { file: named, shown: given };
   if (/^[^\s(){};]+$/.test(given)) throw refuse("no such file. Check the path, or give TypeScript.");
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "zz-functions-")); // for this user alone
   const remove = () => fs.rmSync(folder, { recursive: true, force: true });
@@ -63,18 +65,18 @@ function sourceOf(given: string): Source {
   };
 }
 
-const brief = (text: string): string => (text.length > 60 ? `${text.slice(0, 60)}…` : text).replaceAll("\n", " ");
+const shortText = (text: string): string => (text.length > 60 ? `${text.slice(0, 60)}…` : text).replaceAll("\n", " ");
 
 async function load({ file, shown }: Source): Promise<Json> {
   try {
     return (await import(pathToFileURL(file).href)) as Json;
   } catch (error) {
-    throw wrong(`Cannot use the functions of '${shown}': loading it failed: ${why(error).split("\n")[0]}`);
+    throw usage(`Cannot use the functions of '${shown}': loading it failed: ${why(error).split("\n")[0]}`);
   }
 }
 
 function register(zz: Zz, made: Made, run: unknown, { shown }: Source): void {
-  if (typeof run !== "function") throw wrong(`Cannot use '${made.export}' of '${shown}': it is no function.`);
+  if (typeof run !== "function") throw usage(`Cannot use '${made.export}' of '${shown}': it is not a function.`);
   const { name, description, params } = made;
   const required = params.filter((param) => param.required).map((param) => param.name);
   const properties = Object.fromEntries(params.map((param) => [param.name, param.schema]));
@@ -91,105 +93,122 @@ function register(zz: Zz, made: Made, run: unknown, { shown }: Source): void {
       },
     });
   } catch (error) {
-    throw wrong(`Cannot use function '${made.export}' of '${shown}': ${why(error)}`);
+    throw usage(`Cannot use function '${made.export}' of '${shown}': ${why(error)}`);
   }
 }
 
+/** The file, as TypeScript understands it. */
+interface Code {
+  checker: ts.TypeChecker;
+  source: ts.SourceFile;
+  shown: string;
+}
+
 /** The tools that the exported functions make. */
-function read({ file, shown }: Source): Made[] {
+function readTools({ file, shown }: Source): Made[] {
   const { program, checker } = openProgram([file]);
   const source = program.getSourceFile(file);
-  const at = (node: ts.Node | number) => {
-    const start = typeof node === "number" ? node : node.getStart();
-    const { line, character } = source!.getLineAndCharacterOfPosition(start);
-    return `${shown}:${line + 1}:${character + 1}`;
-  };
-  if (!source) throw wrong(`Cannot use the functions of '${shown}': it cannot be read. Check its mode.`);
-  const [torn] = program.getSyntacticDiagnostics(source);
-  if (torn) throw wrong(`Cannot use the functions of '${shown}': ${at(torn.start)}: ${said(torn.messageText)}`);
+  if (!source) throw usage(`Cannot use the functions of '${shown}': it cannot be read. Check its mode.`);
+  const code: Code = { checker, source, shown };
+  const [error] = program.getSyntacticDiagnostics(source);
+  if (error)
+    throw usage(
+      `Cannot use the functions of '${shown}': ${positionOf(code, error.start)}: ${messageOf(error.messageText)}`,
+    );
   const module = checker.getSymbolAtLocation(source);
   const found = (module ? checker.getExportsOfModule(module) : []).flatMap((symbol) => {
     const real = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
     const node = real.valueDeclaration;
     const signatures = node ? checker.getTypeOfSymbolAtLocation(real, node).getCallSignatures() : [];
-    return node && signatures.length ? [toolOf(symbol, real, node, signatures)] : [];
+    return node && signatures.length ? [toolOf(code, symbol, real, node, signatures)] : [];
   });
   if (!found.length)
-    throw wrong(`Cannot use the functions of '${shown}': it exports none. Write 'export function name(…) { … }'.`);
+    throw usage(`Cannot use the functions of '${shown}': it exports none. Write 'export function name(…) { … }'.`);
   return found;
+}
 
-  function toolOf(symbol: ts.Symbol, real: ts.Symbol, node: ts.Declaration, signatures: readonly ts.Signature[]): Made {
-    const own = symbol.name === "default" ? (ts.getNameOfDeclaration(node)?.getText() ?? "default") : symbol.name;
-    const place = node.getSourceFile() === source ? at(node) : shown;
-    const refuse = (reason: string) => wrong(`Cannot use function '${own}' (${place}): ${reason}`);
-    if (own === "default") throw refuse("it has no name. Give it one.");
-    if (signatures.length > 1) throw refuse("it has overloads. Export one that has none.");
-    const [signature] = signatures;
-    if (signature!.typeParameters?.length) throw refuse("it is generic. Say which types it takes.");
-    const name = snake(own);
-    const params = signature!.parameters.map((param) => paramOf(param, refuse));
-    const text = ts.displayPartsToString(real.getDocumentationComment(checker)).trim();
-    return { export: symbol.name, name, description: text || name.replaceAll("_", " "), params };
-  }
+function positionOf({ source, shown }: Code, start: number): string {
+  const { line, character } = source.getLineAndCharacterOfPosition(start);
+  return `${shown}:${line + 1}:${character + 1}`;
+}
 
-  function paramOf(symbol: ts.Symbol, refuse: (reason: string) => Error): Param {
-    const node = symbol.valueDeclaration as ts.ParameterDeclaration;
-    if (!ts.isIdentifier(node.name)) throw refuse("a parameter that is taken apart has no name. Give it one.");
-    const type = checker.getTypeOfSymbolAtLocation(symbol, node);
-    const rest = Boolean(node.dotDotDotToken);
-    const text = ts.displayPartsToString(symbol.getDocumentationComment(checker)).trim();
-    const cannot = (reason: string) => refuse(`its parameter '${symbol.name}' ${reason}`);
+function toolOf(
+  code: Code,
+  symbol: ts.Symbol,
+  real: ts.Symbol,
+  node: ts.Declaration,
+  signatures: readonly ts.Signature[],
+): Made {
+  const own = symbol.name === "default" ? (ts.getNameOfDeclaration(node)?.getText() ?? "default") : symbol.name;
+  const place = node.getSourceFile() === code.source ? positionOf(code, node.getStart()) : code.shown;
+  const refuse = (reason: string) => usage(`Cannot use function '${own}' (${place}): ${reason}`);
+  if (own === "default") throw refuse("it has no name. Give it one.");
+  if (signatures.length > 1) throw refuse("it has overloads. Export one that has none.");
+  const [signature] = signatures;
+  if (signature!.typeParameters?.length) throw refuse("it is generic. Say which types it takes.");
+  const name = snake(own);
+  const params = signature!.parameters.map((param) => paramOf(code, param, refuse));
+  const text = ts.displayPartsToString(real.getDocumentationComment(code.checker)).trim();
+  return { export: symbol.name, name, description: text || name.replaceAll("_", " "), params };
+}
+
+function paramOf(code: Code, symbol: ts.Symbol, refuse: (reason: string) => Error): Param {
+  const node = symbol.valueDeclaration as ts.ParameterDeclaration;
+  if (!ts.isIdentifier(node.name)) throw refuse("a parameter that is taken apart has no name. Give it one.");
+  const type = code.checker.getTypeOfSymbolAtLocation(symbol, node);
+  const rest = Boolean(node.dotDotDotToken);
+  const text = ts.displayPartsToString(symbol.getDocumentationComment(code.checker)).trim();
+  const cannot = (reason: string) => refuse(`its parameter '${symbol.name}' ${reason}`);
+  return {
+    name: symbol.name,
+    schema: { ...schemaOf(code, type, cannot), ...(text && { description: text }) },
+    required: !rest && !node.questionToken && !node.initializer && !takesUndefined(type),
+    rest,
+  };
+}
+
+function schemaOf(code: Code, given: ts.Type, cannot: (reason: string) => Error, depth = 0): Json {
+  const type = code.checker.getNonNullableType(given);
+  const refuse = () =>
+    cannot(
+      type.flags & ts.TypeFlags.Any
+        ? "has no type. Write one: string, number, boolean, a list or an object of these."
+        : `is of type '${code.checker.typeToString(type)}'. Use string, number, boolean, 'one' | 'of' | 'these', lists and objects of them.`,
+    );
+  if (depth > MAX_DEPTH || isNullable(given)) throw refuse();
+  const { flags } = type;
+  if (flags & ts.TypeFlags.String) return { type: "string" };
+  if (flags & ts.TypeFlags.Number) return { type: "number" };
+  if (flags & (ts.TypeFlags.Boolean | ts.TypeFlags.BooleanLiteral)) return { type: "boolean" };
+  const members = type.isUnion() ? type.types : [type];
+  if (members.every((one) => one.isStringLiteral())) return choice("string", members);
+  if (members.every((one) => one.isNumberLiteral())) return choice("number", members);
+  if (code.checker.isArrayType(type))
     return {
-      name: symbol.name,
-      schema: { ...schemaOf(type, cannot), ...(text && { description: text }) },
-      required: !rest && !node.questionToken && !node.initializer && !takesUndefined(type),
-      rest,
+      type: "array",
+      items: schemaOf(code, code.checker.getTypeArguments(type as ts.TypeReference)[0]!, cannot, depth + 1),
     };
-  }
+  const isPlain = flags & ts.TypeFlags.Object && !type.isClass() && !type.getCallSignatures().length;
+  if (!isPlain || code.checker.isTupleType(type) || code.checker.getIndexInfosOfType(type).length || isBuiltIn(type))
+    throw refuse();
+  return objectOf(code, type, cannot, depth);
+}
 
-  function schemaOf(given: ts.Type, cannot: (reason: string) => Error, depth = 0): Json {
-    const type = checker.getNonNullableType(given);
-    const refuse = () =>
-      cannot(
-        type.flags & ts.TypeFlags.Any
-          ? "has no type. Write one: string, number, boolean, a list or an object of these."
-          : `is of type '${checker.typeToString(type)}'. Use string, number, boolean, 'one' | 'of' | 'these', lists and objects of them.`,
-      );
-    if (depth > DEEPEST || isNullable(given)) throw refuse();
-    const { flags } = type;
-    if (flags & ts.TypeFlags.String) return { type: "string" };
-    if (flags & ts.TypeFlags.Number) return { type: "number" };
-    if (flags & (ts.TypeFlags.Boolean | ts.TypeFlags.BooleanLiteral)) return { type: "boolean" };
-    const members = type.isUnion() ? type.types : [type];
-    if (members.every((one) => one.isStringLiteral())) return choice("string", members);
-    if (members.every((one) => one.isNumberLiteral())) return choice("number", members);
-    if (checker.isArrayType(type))
-      return {
-        type: "array",
-        items: schemaOf(checker.getTypeArguments(type as ts.TypeReference)[0]!, cannot, depth + 1),
-      };
-    const isPlain = flags & ts.TypeFlags.Object && !type.isClass() && !type.getCallSignatures().length;
-    if (!isPlain || checker.isTupleType(type) || checker.getIndexInfosOfType(type).length || isBuiltIn(type))
-      throw refuse();
-    return objectOf(type, cannot, depth);
+function objectOf(code: Code, type: ts.Type, cannot: (reason: string) => Error, depth: number): Json {
+  const required: string[] = [];
+  const properties: Json = {};
+  for (const property of code.checker.getPropertiesOfType(type)) {
+    const own = code.checker.getTypeOfSymbolAtLocation(property, property.valueDeclaration ?? code.source);
+    const text = ts.displayPartsToString(property.getDocumentationComment(code.checker)).trim();
+    properties[property.name] = { ...schemaOf(code, own, cannot, depth + 1), ...(text && { description: text }) };
+    if (!(property.flags & ts.SymbolFlags.Optional) && !takesUndefined(own)) required.push(property.name);
   }
+  return { type: "object", properties, required, additionalProperties: false };
+}
 
-  function objectOf(type: ts.Type, cannot: (reason: string) => Error, depth: number): Json {
-    const required: string[] = [];
-    const properties: Json = {};
-    for (const property of checker.getPropertiesOfType(type)) {
-      const own = checker.getTypeOfSymbolAtLocation(property, property.valueDeclaration ?? source!);
-      const text = ts.displayPartsToString(property.getDocumentationComment(checker)).trim();
-      properties[property.name] = { ...schemaOf(own, cannot, depth + 1), ...(text && { description: text }) };
-      if (!(property.flags & ts.SymbolFlags.Optional) && !takesUndefined(own)) required.push(property.name);
-    }
-    return { type: "object", properties, required, additionalProperties: false };
-  }
-
-  /** Date, Map and their like come out of TypeScript's own library. */
-  function isBuiltIn(type: ts.Type): boolean {
-    return (type.getSymbol()?.declarations ?? []).some((node) => node.getSourceFile().isDeclarationFile);
-  }
+/** Date, Map and their like come out of TypeScript's own library. */
+function isBuiltIn(type: ts.Type): boolean {
+  return (type.getSymbol()?.declarations ?? []).some((node) => node.getSourceFile().isDeclarationFile);
 }
 
 const choice = (type: string, members: ts.Type[]): Json => ({
@@ -207,11 +226,3 @@ const snake = (name: string): string =>
     .replace(/([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])/g, (_, a = "", b = "", c = "", d = "") => `${a}${c}_${b}${d}`)
     .replace(/^[_$]+/, "")
     .toLowerCase();
-
-function statOf(file: string): fs.Stats | undefined {
-  try {
-    return fs.statSync(file);
-  } catch {
-    return undefined;
-  }
-}

@@ -1,23 +1,24 @@
 // Writing plugins: --check-plugin and /plugin check, --new-plugin and /plugin new, the tool write_plugin, --functions.
 import type { Choice, Ctx, Result, Zz } from "zz";
+import { plural, usage } from "zz/text";
 import { watchTypes } from "./background.ts";
 import type { Checker } from "./checker.ts";
-import { wrong } from "./where.ts";
 import { writer } from "./write.ts";
 
 export default (zz: Zz) => {
   let opened: Promise<Checker> | undefined;
-  const checker = () => (opened ??= import("./checker.ts").then(({ openChecker }) => openChecker()));
+  const checker = () => (opened ??= import("./checker.ts").then(({ openChecker }) => openChecker(zz.programs)));
   zz.defer(async () => (await opened)?.close());
 
   zz.flag({
     name: "check-plugin",
+    alone: true,
     value: "FILE",
     description: "check a plugin by its types, and what it registers",
-    run: async (file, { root }) => {
+    run: async (file, { root, permissions }) => {
       const [{ fileOf }, { check }] = await Promise.all([import("./checker.ts"), import("./check.ts")]);
       const found = fileOf(String(file), root);
-      return told(String(file), found, check(found), root);
+      return checkResult(String(file), found, await check(found, permissions.compiler()), root);
     },
   });
   zz.flag({
@@ -39,23 +40,23 @@ export default (zz: Zz) => {
     description: "write a plugin to begin with; check one by its types",
     group: "settings",
     complete,
-    run: obey,
+    run: runCommand,
   });
   writer(zz, checker);
   watchTypes(zz, checker);
 
-  async function obey(rest: string, ctx: Ctx): Promise<void> {
+  async function runCommand(rest: string, ctx: Ctx): Promise<void> {
     const [verb, ...words] = rest.trim().split(/\s+/);
     const what = words.join(" ");
     if (verb === "new" && what) return ctx.note((await (await import("./scaffold.ts")).create(what, ctx)).text);
     if (verb !== "check" || !what)
-      throw wrong(`Cannot obey '/plugin${rest && ` ${rest}`}': /plugin new NAME, or /plugin check NAME|FILE.`);
+      throw usage(`Cannot obey '/plugin${rest && ` ${rest}`}': /plugin new NAME, or /plugin check NAME|FILE.`);
     const { fileOf } = await import("./checker.ts");
     const plugin = ctx.about.plugins.find(({ name }) => name === what);
-    if (plugin?.from === "zz") throw wrong(`Cannot check '${what}': it is zz's own.`);
+    if (plugin?.from === "zz") throw usage(`Cannot check '${what}': it is zz's own.`);
     const file = fileOf(plugin?.file ?? what, ctx.root);
-    const problems = await (await checker()).check(file, undefined, ctx.signal);
-    ctx.note((await told(what, file, problems, ctx.root)).text);
+    const checked = await (await checker()).check(file, ctx);
+    ctx.note((await checkResult(what, file, checked, ctx.root)).text);
   }
 
   function complete(typed: string, { about }: Ctx): Choice[] {
@@ -70,15 +71,15 @@ export default (zz: Zz) => {
   }
 };
 
-async function told(
+async function checkResult(
   given: string,
   file: string,
-  problems: import("./check.ts").Problem[],
+  { problems, unread }: import("./check.ts").Checked,
   root: string,
 ): Promise<Result> {
-  const { counted, listed } = await import("./checker.ts");
+  const { formatProblems } = await import("./checker.ts");
   const data = { file, problems };
-  if (!problems.length) return { text: `'${given}' is right by its types.`, data };
-  const end = `${counted(problems.length, "error")} in '${given}'.`;
-  return { text: [...listed(problems, root), end].join("\n"), data, failed: true };
+  if (!problems.length) return { text: [`'${given}' is right by its types.`, ...unread].join("\n"), data };
+  const end = `${plural(problems.length, "error")} in '${given}'.`;
+  return { text: [...formatProblems(problems, root), ...unread, end].join("\n"), data, failed: true };
 }

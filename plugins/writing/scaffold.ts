@@ -1,11 +1,12 @@
-// A plugin to begin with: a file that works, its test, and what an editor and `node --test` need to find zz from there.
+// Makes a plugin to start from: a file that works, its test, and what an editor and `node --test` need to find zz from there.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Result } from "zz";
-import { checkName, diskReason, makeFolder, packageAt, packageFolder, pluginFile, wrong } from "./where.ts";
+import { tryTo, usage } from "zz/text";
+import { checkName, diskReason, makeFolder, packageAt, packageFolder, pluginFile } from "./where.ts";
 
-/** What an import in the home leads to. */
-const LENT = ["zod", "typebox", "@types/node"];
+/** Packages that plugins in the home can import. */
+const LINKED_PACKAGES = ["zod", "typebox", "@types/node"];
 const TSCONFIG = {
   compilerOptions: {
     target: "esnext",
@@ -24,7 +25,7 @@ const TSCONFIG = {
 export function create(name: string, ctx: Ctx): Result {
   const { home } = ctx.about;
   checkName(CANNOT, name, ctx);
-  const refuse = (reason: string) => wrong(`${CANNOT} '${name}': ${reason}`);
+  const refuse = (reason: string) => usage(`${CANNOT} '${name}': ${reason}`);
   const file = pluginFile(home, name);
   const test = file.replace(/\.ts$/, ".test.ts");
   const word = name.replaceAll("-", "_");
@@ -32,7 +33,7 @@ export function create(name: string, ctx: Ctx): Result {
     if (isThere(one)) throw refuse(`${one} is already there. Edit it, or choose another name.`);
   const taken =
     ctx.about.tools.some((tool) => tool.name === word) || ctx.about.commands.some((command) => command.name === name);
-  if (taken) throw refuse("a tool or a command is called so already. Choose another name.");
+  if (taken) throw refuse("a tool or a command already has that name. Choose another name.");
   const made: string[] = [];
   try {
     write(file, pluginText(name, word));
@@ -58,13 +59,13 @@ export function create(name: string, ctx: Ctx): Result {
   }
   function link(at: string, to: string): void {
     makeFolder(path.dirname(at));
-    fs.symlinkSync(to, at, "junction"); // the kind that Windows lets everybody make
+    fs.symlinkSync(to, at, "junction"); // the kind that needs no special rights on Windows
     made.push(`${at} -> ${to}`);
   }
 }
 const CANNOT = "Cannot make plugin";
 
-/** Types wherever the home is. What is there stays, but for a link that leads nowhere: zz has moved. */
+/** Gives editors the types, wherever the home is. What is there stays, except for dangling links: zz has moved. */
 function helpEditor(
   home: string,
   write: (at: string, text: string) => void,
@@ -74,7 +75,7 @@ function helpEditor(
   const { types, ...others } = TSCONFIG.compilerOptions;
   const options = packageAt("@types/node") ? TSCONFIG.compilerOptions : { ...others, lib: [...others.lib, "dom"] };
   if (!fs.existsSync(config)) write(config, `${JSON.stringify({ ...TSCONFIG, compilerOptions: options }, null, 2)}\n`);
-  for (const name of ["zz", ...LENT]) {
+  for (const name of ["zz", ...LINKED_PACKAGES]) {
     const to = name === "zz" ? packageFolder() : packageAt(name);
     const at = path.join(home, "node_modules", name);
     if (!to || fs.existsSync(at)) continue;
@@ -83,13 +84,7 @@ function helpEditor(
   }
 }
 
-function isThere(file: string): boolean {
-  try {
-    return Boolean(fs.lstatSync(file));
-  } catch {
-    return false;
-  }
-}
+const isThere = (file: string): boolean => Boolean(tryTo(() => fs.lstatSync(file)));
 
 const quoted = (file: string): string => (/^[\w./~+-]+$/.test(file) ? file : `'${file.replaceAll("'", `'\\''`)}'`);
 
@@ -130,7 +125,7 @@ export default (zz: Zz) => {
 };
 `;
 
-/** Line by line: esbuild.config.js changes what begins like an import of Node's own. */
+/** As separate lines, since esbuild.config.js rewrites lines that look like imports of Node's modules. */
 const testText = (name: string, word: string): string =>
   [
     `// Run it: node --test ${name}.test.ts`,

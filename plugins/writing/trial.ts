@@ -1,20 +1,20 @@
-// Loads a plugin in a zz of its own, which it may crash, hang or end: this one is not touched.
+// Loads a plugin in another zz, which it may crash, hang or end without harm to this one.
 import type { ChildProcess } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
 import type { About, Ctx } from "zz";
+import { jsonOrText } from "zz/text";
 import { diskReason, makeFolder, programFile } from "./where.ts";
 
-const LIMIT = 10_000; // ms
-const PAUSE = "export default () => new Promise((done) => setTimeout(done, 100));\n"; // what goes astray at once is seen
-const LONGEST = 64 * 1024; // characters of what it prints
+const PAUSE = "export default () => new Promise((done) => setTimeout(done, 100));\n"; // so that errors right after loading are seen
+const MAX_OUTPUT_CHARS = 64 * 1024;
 
-/** Throws why the plugin cannot be loaded. */
-export async function tryOut(name: string, code: string, file: string, ctx: Ctx): Promise<void> {
+/** Throws when the plugin cannot be loaded, and says why. */
+export async function tryOut(name: string, code: string, file: string, ctx: Ctx, seconds: number): Promise<void> {
   const refuse = (reason: string) =>
-    new Error(`Cannot load plugin '${name}', and nothing was written: ${reason} Mend it and call again.`);
+    new Error(`Cannot load plugin '${name}', and nothing was written: ${reason} Fix it and call again.`);
   const folder = path.dirname(file);
-  const stand = path.join(folder, `.${name}-${process.pid}.ts`); // beside its own imports; zz overlooks such names
+  const stand = path.join(folder, `.${name}-${process.pid}.ts`); // next to what it imports; zz does not load files with such names
   const pause = path.join(folder, `.~${process.pid}.mjs`); // loaded after it
   let made: string[] = [];
   try {
@@ -27,16 +27,16 @@ export async function tryOut(name: string, code: string, file: string, ctx: Ctx)
   try {
     const sound = ctx.about.plugins.filter((one) => !one.failure && !one.outdated && !one.disabled);
     const others = sound.filter((one) => one.from !== "zz" && one.file !== file);
-    const { out, errors, ended } = await loadIn([stand, pause, ...others.map((one) => one.file)], ctx);
+    const { out, errors, ended } = await loadIn([stand, pause, ...others.map((one) => one.file)], ctx, seconds);
     const itself = (text: string) =>
       text.replaceAll(stand, file).replaceAll(path.basename(stand, ".ts"), name).replace(/\.?$/, ".");
-    const plugins = out.split("\n").map(parsed).findLast(Array.isArray) as About["plugins"] | undefined;
+    const plugins = out.split("\n").map(jsonOrText).findLast(Array.isArray) as About["plugins"] | undefined;
     const own = plugins?.find((plugin) => path.resolve(plugin.file) === stand);
     const [failed] = [own, ...(plugins ?? [])].filter((one) => one?.failure);
     if (own && !failed) return;
     if (own?.failure) throw refuse(itself(own.failure.replace(/^Cannot load plugin '.*?' \((.*?)\)/, "$1")));
     if (own) throw refuse(`with it another one fails. ${itself(failed!.failure!)}`);
-    if (ended === "late") throw refuse(`loading it took longer than ${LIMIT / 1_000} s. Move slow work into the tool.`);
+    if (ended === "late") throw refuse(`loading it took longer than ${seconds} s. Move slow work into the tool.`);
     if (errors.includes("was ended from within")) throw refuse("it ended the process (process.exit).");
     const last = ended.startsWith("exit") ? (errors.trim().split("\n").at(-1) ?? "") : "";
     throw refuse(`the process that tried it ended (${ended})${last ? `: ${itself(last)}` : "."}`);
@@ -46,26 +46,25 @@ export async function tryOut(name: string, code: string, file: string, ctx: Ctx)
   }
 }
 
-/** What zz says of its plugins, with this one among them. */
-async function loadIn(files: string[], { about, root, signal }: Ctx) {
-  const { spawn } = await import("node:child_process");
+/** The output of `zz --plugins` with these plugins. */
+async function loadIn(files: string[], { about, root, signal, programs }: Ctx, seconds: number) {
   const given = files.flatMap((file) => ["--plugin", file]);
   const words = ["--home", about.home, "--no-plugins", ...given, ..."--plugins --json --quiet --no-prompt".split(" ")];
   const { ZZ_DEBUG, ...env } = process.env;
-  const child = spawn(process.execPath, [...process.execArgv, programFile(), ...words], {
+  const child = programs.start(process.execPath, [...process.execArgv, programFile(), ...words], {
     cwd: root,
     env,
     stdio: ["ignore", "pipe", "pipe"],
-    detached: process.platform !== "win32", // its own group: what it starts ends with it
+    detached: process.platform !== "win32", // its own process group, so that what it starts ends with it
   });
   let [out, errors, ended] = ["", "", ""];
-  child.stdout.setEncoding("utf8").on("data", (text) => (out = (out + text).slice(-LONGEST)));
-  child.stderr.setEncoding("utf8").on("data", (text) => (errors = (errors + text).slice(-LONGEST)));
+  child.stdout!.setEncoding("utf8").on("data", (text) => (out = (out + text).slice(-MAX_OUTPUT_CHARS)));
+  child.stderr!.setEncoding("utf8").on("data", (text) => (errors = (errors + text).slice(-MAX_OUTPUT_CHARS)));
   const stop = () => kill(child);
   const limit = setTimeout(() => {
     ended = "late";
     stop();
-  }, LIMIT);
+  }, seconds * 1_000);
   signal.addEventListener("abort", stop, { once: true });
   process.once("exit", stop);
   try {
@@ -91,14 +90,6 @@ function kill({ pid }: ChildProcess): void {
   try {
     if (pid) process.kill(process.platform === "win32" ? pid : -pid, "SIGKILL");
   } catch {} // it has ended
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
 }
 
 function removeEmpty(folder: string): void {

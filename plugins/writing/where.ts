@@ -1,9 +1,10 @@
-// Where zz itself lies, and what its plugins may be called.
+// Where zz itself is, and how plugins may be named.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
+import { usage } from "zz/text";
 
-/** The folder of zz's package: above plugins/ in a checkout, above dist/ where it was built. */
+/** The folder of zz's package: above plugins/ in a checkout, above dist/ in a build. */
 export function packageFolder(): string {
   let folder = import.meta.dirname;
   while (!fs.existsSync(path.join(folder, "package.json")) && folder !== path.dirname(folder))
@@ -11,14 +12,19 @@ export function packageFolder(): string {
   return folder;
 }
 
-/** The program as it runs here: built, or from source. */
+/** The parts of it that say what plugins are called with. */
+export function ownPlaces(): string[] {
+  return ["zz.ts", "kernel", "sdk", "dist", "package.json"].map((name) => path.join(packageFolder(), name));
+}
+
+/** The program that runs here: built, or from source. */
 export function programFile(): string {
   const folder = packageFolder();
   const isBuilt = path.relative(folder, import.meta.dirname).split(path.sep)[0] === "dist";
   return path.join(folder, isBuilt ? "dist/zz.js" : "zz.ts");
 }
 
-/** A package of zz's own, wherever npm has put it. */
+/** The folder of a package that zz depends on, wherever npm has put it. */
 export function packageAt(name: string): string | undefined {
   for (let folder = packageFolder(); ; folder = path.dirname(folder)) {
     const found = path.join(folder, "node_modules", name);
@@ -30,30 +36,29 @@ export function packageAt(name: string): string | undefined {
 export const pluginFile = (home: string, name: string): string => path.join(home, "plugins", `${name}.ts`);
 
 const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
-/** What stands in the settings, or in a folder of plugins, under a meaning of its own. */
+/** Names with a meaning of their own in the settings or in a folder of plugins. */
 const RESERVED =
   "index zz zod typebox model models window rounds timeout options providers permissions projects schema constructor".split(
     " ",
   );
 
-/** Throws what is wrong with the name. `cannot` begins the sentence. */
+/** Throws when the name is not allowed. `cannot` is the beginning of the sentence. */
 export function checkName(cannot: string, name: string, { about }: Pick<Ctx, "about">): void {
   const shown = name.length > 80 ? `${name.slice(0, 80)}…` : name;
-  const refuse = (why: string) => wrong(`${cannot} '${shown}': ${why}`);
+  const refuse = (why: string) => usage(`${cannot} '${shown}': ${why}`);
   if (!NAME.test(name))
     throw refuse("a name begins with a letter and has letters, digits, _ and -, at most 64. Choose another.");
   if (RESERVED.includes(name)) throw refuse("the name has a meaning of its own. Choose another.");
   const present = about.plugins.find((plugin) => plugin.name.toLowerCase() === name.toLowerCase());
-  if (present?.from === "zz") throw refuse("one of zz's own plugins is called so. Choose another name.");
+  if (present?.from === "zz") throw refuse("one of zz's own plugins has that name. Choose another name.");
   if (present && present.file !== pluginFile(about.home, name))
     throw refuse(`there is one of that name in ${present.file}. Edit that, or choose another name.`);
 }
 
-/** A sentence for whoever typed it; in a shell it ends with the exit code of wrong usage. */
-export const wrong = (message: string): Error => Object.assign(new Error(message), { exit: 2 });
 export const why = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-const DISK: Record<string, string> = {
+/** Why a plugin cannot be written: like errnoSentence() of zz/text, but the next step is about the home. */
+const DISK_REASONS: Record<string, string> = {
   EACCES: "permission denied",
   EPERM: "permission denied",
   EROFS: "the file system is read-only",
@@ -67,10 +72,10 @@ const DISK: Record<string, string> = {
 export function diskReason(error: unknown): string {
   const { code = "", path: file = "" } = error as NodeJS.ErrnoException;
   const where = file && ` (${file})`;
-  return `${DISK[code] ?? why(error)}${where}. Name another home with --home, or mend that.`;
+  return `${DISK_REASONS[code] ?? why(error)}${where}. Name another home with --home, or fix that.`;
 }
 
-/** With those above it; gives those that were made, outermost first. (mkdirSync's `recursive` never ends in /proc.) */
+/** Makes a folder and those above it. Returns the ones it made, outermost first. (mkdirSync's `recursive` never ends in /proc.) */
 export function makeFolder(folder: string): string[] {
   if (fs.existsSync(folder)) return [];
   const above = makeFolder(path.dirname(folder));

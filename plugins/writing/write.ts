@@ -1,21 +1,23 @@
-// write_plugin: the model adds to zz. Its code is checked without running it, shown in full and asked for, tried in another
-// process, put into the home, and loaded: usable in the next round of the same turn.
+// write_plugin: the model extends zz. Its code is type-checked without running it, shown in full for permission, tried in
+// another process, written to the home, and loaded: usable in the next round of the same turn.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Needs, Result, Zz } from "zz";
+import { plural } from "zz/text";
 import type { Checker } from "./checker.ts";
 import { checkName, pluginFile, why } from "./where.ts";
 
 type Args = { name: string; code: string };
 
-const LARGEST = 100_000; // characters: more than anybody reads before saying yes
-const WIDEST = 4_000; // characters of a line; of longer ones a question shows only the ends
-const MOST = 20; // errors that the model is told at once
-const TO_LOAD = 30_000; // ms; loading itself is cut off after 10 s
+const MAX_CODE_CHARS = 100_000; // nobody reads more before allowing it
+const MAX_LINE_CHARS = 4_000; // questions show only the ends of longer lines
+const MAX_ERRORS = 20; // reported to the model at once
+const LOAD_TIMEOUT_MS = 30_000; // loading itself is stopped before
 
 export function writer(zz: Zz, checker: () => Promise<Checker>): void {
-  const shownOf = new Map<string, string | undefined>(); // by file, what was there when the question was put
-  let written: string | undefined; // by the call under way: its file is on the disk once the call has succeeded
+  const shownOf = new Map<string, string | undefined>(); // by file, what it held when the person was asked
+  const unreadOf = new Map<string, string[]>(); // by file, what its check could not read
+  let written: string | undefined; // the file of the current call, loaded once the call has succeeded
 
   zz.tool({
     name: "write_plugin",
@@ -26,23 +28,23 @@ export function writer(zz: Zz, checker: () => Promise<Checker>): void {
     needs,
     preview: async ({ name, code }, ctx) => {
       const file = pluginFile(ctx.about.home, name);
-      shownOf.set(file, standing(file));
-      return shown(name, code, ctx);
+      shownOf.set(file, currentContent(file));
+      return previewOf(name, code, ctx);
     },
     async run({ name, code }, ctx) {
       const file = pluginFile(ctx.about.home, name);
-      const asShown = !shownOf.has(file) || shownOf.get(file) === standing(file);
+      const asShown = !shownOf.has(file) || shownOf.get(file) === currentContent(file);
       shownOf.delete(file);
       if (!asShown) throw new Error(`Cannot write plugin '${name}': ${file} changed meanwhile. Call again.`);
       const { tryOut } = await import("./trial.ts");
-      await ctx.plugins.refresh(); // so that it is known what its file was
-      await tryOut(name, tidy(code), file, ctx);
+      await ctx.plugins.refresh(); // so that what the file was is known
+      await tryOut(name, tidy(code), file, ctx, Number(zz.io.variable("ZZ_LOAD_LIMIT")) || 10); // as the loader has it
       await ctx.files.write(file, tidy(code));
       written = file;
-      return `Wrote ${file}.`;
+      return [`Wrote ${file}.`, ...(unreadOf.get(file) ?? [])].join(" ");
     },
   });
-  // Once the file is there it is loaded, and the model told what it has now.
+  // Loads the file once it is written, and tells the model what it has now.
   zz.wrap(
     "call",
     async (call, next, ctx) => {
@@ -52,26 +54,19 @@ export function writer(zz: Zz, checker: () => Promise<Checker>): void {
       return file && !result.failed ? load(file, result, ctx) : result;
     },
     "last",
-    TO_LOAD,
+    LOAD_TIMEOUT_MS,
   );
 
-  /** What is wrong with it comes back before anybody is asked. */
+  /** Refuses what is wrong before the person is asked. */
   async function needs({ name, code }: Args, ctx: Ctx): Promise<Needs> {
     checkName("Cannot write plugin", name, ctx);
     const refuse = (reason: string) => new Error(`Cannot write plugin '${name}': ${reason}`);
     const text = tidy(code);
-    if (!code.trim()) throw refuse("its code is empty. Write it.");
-    if (text.length > LARGEST) throw refuse(`${text.length} characters are too many (${LARGEST}). Make it shorter.`);
-    if (UNSEEN.test(text))
-      throw refuse("it holds control characters, or such as turn a line around. Write them as \\u0000.");
-    const wide = text.split("\n").findIndex((line) => line.length > WIDEST);
-    if (wide >= 0)
-      throw refuse(`line ${wide + 1} has more than ${WIDEST} characters, which nobody can read. Break it.`);
     const file = pluginFile(ctx.about.home, name);
-    if (fs.lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink())
-      throw refuse(`${file} is a link. Edit what it leads to, or choose another name.`);
-    const problems = await (await checker()).check(file, text, ctx.signal);
-    if (problems.length) throw refuse(await broken(problems));
+    refuseUnreadable(text, file, refuse);
+    const checked = await (await checker()).check(file, ctx, text);
+    if (checked.problems.length) throw refuse(await errorsText(checked));
+    unreadOf.set(file, checked.unread);
     const because = "it becomes a part of zz and runs with all that you may do, now and whenever zz starts";
     return {
       run: [{ name: `plugin ${name}`, verdict: "ask", why: because }],
@@ -79,28 +74,44 @@ export function writer(zz: Zz, checker: () => Promise<Checker>): void {
     };
   }
 
-  async function broken(problems: Awaited<ReturnType<Checker["check"]>>): Promise<string> {
-    const { counted, listed } = await import("./checker.ts");
-    const lines = listed(
-      problems.slice(0, MOST).map((one) => ({ ...one, file: path.basename(one.file) })),
+  async function errorsText({ problems, unread }: Awaited<ReturnType<Checker["check"]>>): Promise<string> {
+    const { formatProblems } = await import("./checker.ts");
+    const lines = formatProblems(
+      problems.slice(0, MAX_ERRORS).map((one) => ({ ...one, file: path.basename(one.file) })),
       "",
     );
-    const more = problems.length > MOST ? [`and ${counted(problems.length - MOST, "more")}.`] : [];
-    return ["its types do not fit, and nothing was written. Mend it and call again:", ...lines, ...more].join("\n");
+    const more = problems.length > MAX_ERRORS ? [`and ${plural(problems.length - MAX_ERRORS, "more")}.`] : [];
+    return ["its types do not fit, and nothing was written. Fix it and call again:", ...lines, ...more, ...unread].join(
+      "\n",
+    );
   }
 }
 
-/** Line ends that only JavaScript knows, and letters that stand elsewhere than they are read. */
-const UNSEEN = /[^\P{Cc}\t\n]|[\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
+/** Throws when nobody could read the code before allowing it, or when it would be written through a link. */
+function refuseUnreadable(text: string, file: string, refuse: (reason: string) => Error): void {
+  if (!text.trim()) throw refuse("its code is empty. Write it.");
+  if (text.length > MAX_CODE_CHARS)
+    throw refuse(`${text.length} characters are too many (${MAX_CODE_CHARS}). Make it shorter.`);
+  if (INVISIBLE.test(text))
+    throw refuse("it holds control characters, or such as turn a line around. Write them as \\u0000.");
+  const wide = text.split("\n").findIndex((line) => line.length > MAX_LINE_CHARS);
+  if (wide >= 0)
+    throw refuse(`line ${wide + 1} has more than ${MAX_LINE_CHARS} characters, which nobody can read. Break it.`);
+  if (fs.lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink())
+    throw refuse(`${file} is a link. Edit what it leads to, or choose another name.`);
+}
 
-/** What is there now, whatever it is. */
-function standing(file: string): string | undefined {
+/** Line ends that only JavaScript knows, and characters that change the direction of text. */
+const INVISIBLE = /[^\P{Cc}\t\n]|[\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
+
+/** What the file holds now, if anything. */
+function currentContent(file: string): string | undefined {
   const stat = fs.lstatSync(file, { throwIfNoEntry: false });
   return stat && (stat.isFile() ? fs.readFileSync(file, "latin1") : "no file");
 }
 
-/** All of a new one; of one that is there what becomes of it. */
-async function shown(name: string, code: string, { about }: Ctx): Promise<string> {
+/** A new plugin in full; the diff of one that exists. */
+async function previewOf(name: string, code: string, { about }: Ctx): Promise<string> {
   const file = pluginFile(about.home, name);
   const before = fs.existsSync(file) ? fs.readFileSync(file, "utf8") : undefined;
   const text = tidy(code);

@@ -3,10 +3,10 @@ import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { call, fakeOpenAI, say } from "../fake/openai.ts";
-import { type Place, place, zz } from "../run.ts";
-import { KEY } from "../terminal.ts";
-import { repl, TAB } from "./sitting.ts";
+import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
+import { repl, TAB } from "../support/repl.ts";
+import { type Place, place, zz } from "../support/run.ts";
+import { KEY } from "../support/terminal.ts";
 
 function project(): Place {
   const where = place();
@@ -125,7 +125,7 @@ test("what cannot be pinned is named", async (t) => {
   await gives("/drop", 'Say which, or "all". Pinned: a.ts.');
   await gives("/add .env", "Allow?");
   type("y");
-  await sees(/Cannot pin '\.env': it is read anew in every turn, so one yes is not enough\./);
+  await sees(/Cannot pin '\.env': it is read again in every turn, so one yes is not enough\./);
   symlinkSync("../out.txt", join(where.cwd, "out.ts"));
   await gives("/add out.ts", /out\.txt'\.[\s\S]*Allow\?/);
   type("n");

@@ -4,9 +4,9 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fakeOpenAI, say } from "../fake/openai.ts";
-import { type Place, place, zz } from "../run.ts";
-import { KEY, type Terminal, terminal } from "../terminal.ts";
+import { fakeOpenAI, say } from "../support/fake/openai.ts";
+import { type Place, place, zz } from "../support/run.ts";
+import { KEY, type Terminal, terminal } from "../support/terminal.ts";
 
 const QUESTION = "to the conversation?";
 

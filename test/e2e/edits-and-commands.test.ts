@@ -6,9 +6,10 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { call, fakeOpenAI, problems, say } from "../fake/openai.ts";
-import { type Place, place, zz } from "../run.ts";
-import { KEY, terminal } from "../terminal.ts";
+import { call, fakeOpenAI, problems, say } from "../support/fake/openai.ts";
+import { needs } from "../support/needs.ts";
+import { type Place, place, ROOT, zz } from "../support/run.ts";
+import { KEY, terminal } from "../support/terminal.ts";
 
 const asks = (url: string, ...more: string[]) => ["-m", "openai/m", "--base-url", url, "--key", "x", ...more];
 const READ = call(["read_file", { path: "src/a.ts" }]);
@@ -34,7 +35,7 @@ for (const cols of [80, 40])
     await term.sees("›");
     term.type(`mend it${KEY.enter}`);
     const shown = (await term.sees("Allow? [y/n/e/A]")).replaceAll(/\n(?=\S)/g, "\n");
-    match(shown.replaceAll("\n", ""), /edit_file requests write access to "src\/a\.ts"\./);
+    match(shown.replaceAll(/\n(┃ )?/g, ""), /edit_file requests write access to "src\/a\.ts"\./);
     match(shown, /┃ edit src\/a\.ts · lines 1–3 · \+1 −1/);
     match(shown, /┃ +2 - +return a - b;\n┃ +2 \+ +return a \+ b;/);
     equal(where.read(), BEFORE, "nothing is written before the answer");
@@ -238,7 +239,7 @@ test("--audit writes a line a decision", async (t) => {
   );
 });
 
-test("curl in the sandbox fails to connect, and connects with --allow-net=127.0.0.1", async (t) => {
+needs("bwrap")("A request in the sandbox fails to connect, and connects with --allow-net=127.0.0.1", async (t) => {
   const server = createServer((_, response) => response.end("here I am\n"));
   await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
   t.after(() => server.close());
@@ -246,7 +247,9 @@ test("curl in the sandbox fails to connect, and connects with --allow-net=127.0.
   const args = [
     "--call",
     "run_command",
-    JSON.stringify({ command: `curl -s -m 5 http://127.0.0.1:${port}` }),
+    JSON.stringify({
+      command: `'${process.execPath}' '${join(ROOT, "test/support/request.ts")}' http://127.0.0.1:${port}`,
+    }),
     "--allow-run",
   ];
   const cut = await zz(place(), args);

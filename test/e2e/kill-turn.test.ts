@@ -4,8 +4,8 @@ import fs from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { DONE, delta, fakeOpenAI, problems, stream, usage } from "../fake/openai.ts";
-import { type Place, place, zz } from "../run.ts";
+import { DONE, delta, fakeOpenAI, problems, stream, usage } from "../support/fake/openai.ts";
+import { type Place, place, zz } from "../support/run.ts";
 
 const KILLS = Number(process.env.ZZ_KILLS ?? 25);
 const PER_PLACE = 5; // kills in one folder, so that new sessions are killed too

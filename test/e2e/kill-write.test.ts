@@ -4,7 +4,7 @@ import fs from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { place, zz } from "../run.ts";
+import { place, zz } from "../support/run.ts";
 
 const KILLS = process.env.ZZ_KILLS ? Number(process.env.ZZ_KILLS) / 2 : 8;
 const FILES = Array.from({ length: 40 }, (_, i) => `d${i % 4}/f${i}.txt`);

@@ -3,10 +3,10 @@ import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
 import { mkdirSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { Fake } from "../fake/http.ts";
-import { call, fakeOpenAI, say } from "../fake/openai.ts";
-import { type Place, place, zz } from "../run.ts";
-import { KEY, terminal } from "../terminal.ts";
+import type { Fake } from "../support/fake/http.ts";
+import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
+import { type Place, place, zz } from "../support/run.ts";
+import { KEY, terminal } from "../support/terminal.ts";
 
 const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const asks = (fake: Fake) => ["-m", "openai/m", "--base-url", fake.url, "--key", "x"];

@@ -4,10 +4,11 @@ import { execFileSync, spawn } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { Script } from "./fake/http.ts";
-import { fakeOpenAI, say } from "./fake/openai.ts";
-import { type How, place, ROOT, WAYS, zz } from "./run.ts";
-import { transcript } from "./transcript.ts";
+import type { Script } from "../support/fake/http.ts";
+import { fakeOpenAI, say } from "../support/fake/openai.ts";
+import { needs } from "../support/needs.ts";
+import { type How, place, ROOT, WAYS, zz } from "../support/run.ts";
+import { transcript } from "../support/transcript.ts";
 
 const readme = readFileSync(join(ROOT, "README.md"), "utf8");
 const snippets = [...readme.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, kind, text]) => ({ kind, text: text! }));
@@ -29,6 +30,7 @@ test("README: every snippet is covered by a test here", () => {
     "$ npx zz\n",
     'name: "now"',
     "zz/test",
+    "zz/text",
     "Say hi",
     "weather",
     '"rounds": 30',
@@ -97,6 +99,33 @@ test("README: the test of a plugin passes as printed, by plain node", () => {
   match(execFileSync(process.execPath, ["--test", "now.test.ts"], { cwd, env, encoding: "utf8" }), /pass 1\n/);
 });
 
+test("README: the plugin with words of zz/text works as printed, and the table has all of them", async () => {
+  const where = place();
+  writeFileSync(join(where.cwd, "count.ts"), snippet("zz/text"));
+  const ran = await zz(where, ["--plugin", "count.ts", "--call", "count", '{"text":"a line\\nand another"}']);
+  equal(ran.stdout, "2 lines, about 5 tokens\n");
+  const section = readme.slice(readme.indexOf("### Words for plugins")).split("\n### ")[0]!;
+  const names = Object.keys(await import("../../sdk/text.ts"));
+  deepEqual(namesIn(section), names.sort());
+});
+
+test("README: the table of what a plugin may register has every verb of its handle", () => {
+  const [, handle = ""] = /^export interface Zz<.*?\n(.*?)^}/ms.exec(
+    readFileSync(join(ROOT, "kernel/contract.ts"), "utf8"),
+  )!;
+  const verbs = [...handle.matchAll(/^ {2}(\w+)(?:<[^(]*)?\(/gm)].map(([, name]) => name!);
+  const section = readme.slice(readme.indexOf("## Writing a plugin")).split("\n### ")[0]!;
+  const others = ["fetch", "secret", "veil"].filter((name) => section.includes(`\`zz.${name}\``));
+  deepEqual([...namesIn(section), ...others].sort(), verbs.sort());
+});
+
+/** Of the first column of the tables in a section: what stands before a parenthesis or alone. */
+const namesIn = (section: string): string[] =>
+  [...section.matchAll(/^\| (`.*?) \|/gm)]
+    .flatMap(([, cell]) => [...cell!.matchAll(/`(\w+)[^`]*`/g)].map(([, name]) => name!))
+    .filter((name) => name !== "zz")
+    .sort();
+
 test("README: every command is in its table, and the template is a command", async () => {
   const where = place();
   mkdirSync(join(where.home, "prompts"), { recursive: true });
@@ -116,44 +145,47 @@ test("README: every command is in its table, and the template is a command", asy
   equal(fake.requests[0]!.body.messages.at(-1).content, sent);
 });
 
-test("README: the hook writes the commit message that the model gave, and leaves a message of one's own alone", async () => {
-  const where = place();
-  const fake = await fakeOpenAI([say("Add the number one\n")]);
-  const git = (...args: string[]) => {
-    const path = [join(where.cwd, "..", "bin"), join(process.execPath, ".."), process.env.PATH].join(":");
-    const env = { ...process.env, PATH: path, ZZ_HOME: where.home, EDITOR: "true", GIT_CONFIG_GLOBAL: "/dev/null" };
-    const who = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
-    return new Promise<string>((resolve, reject) => {
-      const child = spawn("git", [...who, ...args], { cwd: where.cwd, env, stdio: ["ignore", "pipe", "pipe"] });
-      let text = "";
-      for (const stream of [child.stdout, child.stderr]) stream.on("data", (piece) => (text += piece));
-      child.on("close", (code) => (code ? reject(new Error(text)) : resolve(text)));
-    });
-  };
-  try {
-    mkdirSync(join(where.cwd, "..", "bin"));
-    symlinkSync(join(ROOT, "dist", "zz.js"), join(where.cwd, "..", "bin", "zz"));
-    const settings = { model: "openai/m", providers: { openai: { url: fake.url, key: "x" } } };
-    mkdirSync(where.home);
-    writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
-    await git("init");
-    const hook = join(where.cwd, ".git", "hooks", "prepare-commit-msg");
-    mkdirSync(join(hook, ".."), { recursive: true });
-    writeFileSync(hook, snippet('"--cached"'));
-    chmodSync(hook, 0o755);
-    writeFileSync(join(where.cwd, "a.txt"), "1\n");
-    await git("add", ".");
-    await git("commit");
-    equal((await git("log", "--format=%B")).trim(), "Add the number one");
-    match(fake.requests[0]!.body.messages.at(-1).content, /^Write a commit message[\s\S]*\+1/);
-    writeFileSync(join(where.cwd, "a.txt"), "2\n");
-    await git("commit", "-a", "-m", "mine");
-    equal((await git("log", "-1", "--format=%B")).trim(), "mine");
-    equal(fake.requests.length, 1);
-  } finally {
-    await fake.close();
-  }
-});
+needs("git")(
+  "README: the hook writes the commit message that the model gave, and leaves a message of one's own alone",
+  async () => {
+    const where = place();
+    const fake = await fakeOpenAI([say("Add the number one\n")]);
+    const git = (...args: string[]) => {
+      const path = [join(where.cwd, "..", "bin"), join(process.execPath, ".."), process.env.PATH].join(":");
+      const env = { ...process.env, PATH: path, ZZ_HOME: where.home, EDITOR: "true", GIT_CONFIG_GLOBAL: "/dev/null" };
+      const who = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
+      return new Promise<string>((resolve, reject) => {
+        const child = spawn("git", [...who, ...args], { cwd: where.cwd, env, stdio: ["ignore", "pipe", "pipe"] });
+        let text = "";
+        for (const stream of [child.stdout, child.stderr]) stream.on("data", (piece) => (text += piece));
+        child.on("close", (code) => (code ? reject(new Error(text)) : resolve(text)));
+      });
+    };
+    try {
+      mkdirSync(join(where.cwd, "..", "bin"));
+      symlinkSync(join(ROOT, "dist", "zz.js"), join(where.cwd, "..", "bin", "zz"));
+      const settings = { model: "openai/m", providers: { openai: { url: fake.url, key: "x" } } };
+      mkdirSync(where.home);
+      writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
+      await git("init");
+      const hook = join(where.cwd, ".git", "hooks", "prepare-commit-msg");
+      mkdirSync(join(hook, ".."), { recursive: true });
+      writeFileSync(hook, snippet('"--cached"'));
+      chmodSync(hook, 0o755);
+      writeFileSync(join(where.cwd, "a.txt"), "1\n");
+      await git("add", ".");
+      await git("commit");
+      equal((await git("log", "--format=%B")).trim(), "Add the number one");
+      match(fake.requests[0]!.body.messages.at(-1).content, /^Write a commit message[\s\S]*\+1/);
+      writeFileSync(join(where.cwd, "a.txt"), "2\n");
+      await git("commit", "-a", "-m", "mine");
+      equal((await git("log", "-1", "--format=%B")).trim(), "mine");
+      equal(fake.requests.length, 1);
+    } finally {
+      await fake.close();
+    }
+  },
+);
 
 const scripted = async (snippetOf: string, script: Script, args: string[], how: How = {}) => {
   const where = place();
@@ -211,7 +243,7 @@ test("README: the snippets are right by their types", () => {
   }
 });
 
-test("README: the lines for scripts run as printed", async (t) => {
+needs("git")("README: the lines for scripts run as printed", async (t) => {
   const fake = await fakeOpenAI([say("Hi.")]);
   t.after(fake.close);
   const where = place();

@@ -3,10 +3,10 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
-import type { Script } from "../fake/http.ts";
-import { call, say } from "../fake/openai.ts";
-import { place } from "../run.ts";
-import { repl } from "./sitting.ts";
+import type { Script } from "../support/fake/http.ts";
+import { call, say } from "../support/fake/openai.ts";
+import { repl } from "../support/repl.ts";
+import { place } from "../support/run.ts";
 
 const tool = (answer: string) =>
   `import type { Zz } from "zz";
@@ -139,7 +139,7 @@ test("A project's plugin is asked for at the prompt, shown, loaded, and asked fo
   await sees("Plugin 'lamp' loaded");
   await say("one", "It is on.");
   write(where, "evil");
-  await sees(/\.zz\/plugins\/lamp\.ts changed since you said yes to it\. What was loaded goes on/);
+  await sees(/\.zz\/plugins\/lamp\.ts changed since you trusted it\. What was loaded goes on/);
   await say("two", /two[\s\S]*It is on\./);
   type("/trust\r");
   await sees(/\.zz\/plugins\/lamp\.ts {2}\(new or changed\)[\s\S]*Load it\?/);
@@ -161,20 +161,4 @@ test("No means no: nothing of the project is loaded, and the talk goes on", asyn
   await sees("Left out. /trust asks again.");
   await say("one", "No lamp.");
   await leave();
-});
-
-test("A plugin that is saved can be used within 150 ms", async (t) => {
-  const { put, sees, drop } = await sit(t, { "lamp.ts": tool("on") });
-  const times: number[] = [];
-  for (let i = 0; i < 5; i++) {
-    const began = performance.now();
-    put(`lamp${i}.ts`, tool("x").replace('"lamp"', `"lamp_${i}"`));
-    await sees(`Plugin 'lamp${i}' loaded in`);
-    times.push(performance.now() - began);
-    drop(`lamp${i}.ts`);
-    await sees(`Plugin 'lamp${i}' unloaded.`);
-  }
-  const median = times.toSorted((a, b) => a - b)[2]!;
-  t.diagnostic(`from saving to the note that it is loaded: ${times.map((ms) => ms.toFixed(0)).join(", ")} ms`);
-  ok(median < 150, `${median} ms`);
 });

@@ -3,9 +3,9 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { call, fakeOpenAI, problems, refuse, say, stream } from "../fake/openai.ts";
-import { place } from "../run.ts";
-import { KEY, terminal } from "../terminal.ts";
+import { call, fakeOpenAI, problems, refuse, say, stream } from "../support/fake/openai.ts";
+import { place } from "../support/run.ts";
+import { KEY, terminal } from "../support/terminal.ts";
 
 const asks = (url: string) => ["-m", "openai/m", "--base-url", url, "--key", "x"];
 

@@ -6,11 +6,11 @@ import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { spawn } from "@lydell/node-pty";
 import { bar, ollamaAt } from "../../plugins/setup/pull.ts";
-import { type Fake, serve } from "../fake/http.ts";
-import { fakeOllama, notInRegistry, pulling, say } from "../fake/ollama.ts";
-import { refuse, say as sayOpenAI } from "../fake/openai.ts";
-import { type Place, place, WAYS, zz } from "../run.ts";
-import { KEY, type Terminal, terminal } from "../terminal.ts";
+import { type Fake, serve } from "../support/fake/http.ts";
+import { fakeOllama, notInRegistry, pulling, say } from "../support/fake/ollama.ts";
+import { refuse, say as sayOpenAI } from "../support/fake/openai.ts";
+import { type Place, place, WAYS, zz } from "../support/run.ts";
+import { KEY, type Terminal, terminal } from "../support/terminal.ts";
 
 const SECRET = "sk-right-0123456789abcdef";
 const [DOWN, ESCAPE, ENTER, SELECT] = ["\x1b[B", "\x1b", KEY.enter, "↑↓ navigate"];
@@ -355,10 +355,4 @@ for (const [host, url] of [
   ["box:99", "http://box:99"],
   ["https://box/sub/", "https://box/sub"],
 ] as const)
-  test(`OLLAMA_HOST=${host} is at ${url}`, (t) => {
-    const before = process.env.OLLAMA_HOST;
-    t.after(() => (before === undefined ? delete process.env.OLLAMA_HOST : (process.env.OLLAMA_HOST = before)));
-    if (host === undefined) delete process.env.OLLAMA_HOST;
-    else process.env.OLLAMA_HOST = host;
-    equal(ollamaAt(), url);
-  });
+  test(`OLLAMA_HOST=${host} is at ${url}`, () => equal(ollamaAt(host), url));

@@ -5,9 +5,10 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { countTokens } from "../../plugins/symbols/rank.ts";
-import { call, fakeOpenAI, say } from "../fake/openai.ts";
-import { type Place, place, ROOT, zz } from "../run.ts";
-import { KEY, terminal } from "../terminal.ts";
+import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
+import { has } from "../support/needs.ts";
+import { type Place, place, ROOT, zz } from "../support/run.ts";
+import { KEY, terminal } from "../support/terminal.ts";
 
 const FILES = {
   "package.json": "{}",
@@ -23,7 +24,7 @@ function project(): Place {
     mkdirSync(dirname(join(where.cwd, name)), { recursive: true });
     writeFileSync(join(where.cwd, name), text);
   }
-  execFileSync("git", ["init", "-q"], { cwd: where.cwd });
+  if (has("git")) execFileSync("git", ["init", "-q"], { cwd: where.cwd });
   return where;
 }
 const text = ({ cwd }: Place, name: string): string => readFileSync(join(cwd, name), "utf8");
@@ -124,6 +125,7 @@ test("at the prompt the model is told the map; when code has changed it is told 
     ["and now", "four."],
   ] as const) {
     await term.sees(/›$/);
+    if (line === "and now") await new Promise((resolve) => setTimeout(resolve, 2_000)); // the map is made aside
     term.type(`${line}\r`);
     await term.sees(answer);
   }
@@ -168,10 +170,10 @@ test("/map shows the map, /reindex makes the index anew and counts, at 40 column
 test("in zz's own folder: who calls collect, the references of runTurn, a map of 1,000 tokens", async () => {
   const own = { ...place(), cwd: ROOT };
   const asked = await zz(own, ["--model", "offline", "who calls collect?"]);
-  match(asked.stdout, /^zz\.ts:\d+: return await until\(signal, collect\(provider\.chat/m);
+  match(asked.stdout, /^kernel\/request\.ts:\d+: const reply = await until\(signal, collect\(provider\.chat/m);
   const used = await zz(own, ["--call", "find_references", '{"symbol":"runTurn"}']);
   match(used.stdout, /^zz\.ts:\d+: export async function runTurn\(.*\[definition\]\n/);
-  match(used.stdout, /^test\/script\.ts:2: import \{.*\[import\]$/m);
+  match(used.stdout, /^test\/support\/script\.ts:\d+: import \{.*\[import\]$/m);
   const map = await zz(own, ["--call", "repo_map", '{"query":"undo after a restart","tokens":1000}']);
   match(map.stdout, /^plugins\/undo\.ts:\d+: /m);
   ok(countTokens(map.stdout.trimEnd()) <= 1_000, `${countTokens(map.stdout)}`);

@@ -4,10 +4,10 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } fr
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { call, delta, say, stream } from "../fake/openai.ts";
-import { place } from "../run.ts";
-import { KEY } from "../terminal.ts";
-import { ESC, repl, TAB, UP } from "./sitting.ts";
+import { call, delta, say, stream } from "../support/fake/openai.ts";
+import { ESC, repl, TAB, UP } from "../support/repl.ts";
+import { place } from "../support/run.ts";
+import { KEY } from "../support/terminal.ts";
 
 const CTRL_R = "\x12";
 const paste = (text: string) => `${ESC}[200~${text}${ESC}[201~`;
@@ -39,7 +39,7 @@ test("An old line that holds escape codes is shown, not obeyed", async (t) => {
   ok(!term.raw().includes(EVIL));
 });
 
-test("A plugin's question that quotes escape codes obeys none, and keeps its colours", async (t) => {
+test("A plugin's question that quotes escape codes obeys none, nor shows colours, which could hide words", async (t) => {
   const where = place();
   const file = join(where.cwd, "own.ts");
   const evil = JSON.stringify(`Use ${ESC}[31m'${EVIL}'${ESC}[0m? `);
@@ -49,8 +49,8 @@ test("A plugin's question that quotes escape codes obeys none, and keeps its col
   );
   const term = await repl(t, { where, args: ["--plugin", file] });
   term.type(`/own${KEY.enter}`);
-  await term.sees("Use '␛]0;obeyed␇'?");
-  ok(term.raw().includes(`${ESC}[31m'`));
+  await term.sees("Use ␛[31m'␛]0;obeyed␇'␛[0m?");
+  ok(!term.raw().includes(`${ESC}[31m'`));
   ok(!term.raw().includes(EVIL));
 });
 

@@ -4,10 +4,10 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { call, refuse, say } from "../fake/openai.ts";
-import { place } from "../run.ts";
-import { KEY } from "../terminal.ts";
-import { DOWN, ESC, repl, type Sitting } from "./sitting.ts";
+import { call, refuse, say } from "../support/fake/openai.ts";
+import { DOWN, ESC, type ReplOptions, repl } from "../support/repl.ts";
+import { place } from "../support/run.ts";
+import { KEY } from "../support/terminal.ts";
 
 const broken = refuse(400, { error: { message: "no such engine" } });
 const QUESTION = "another [m]odel?";
@@ -120,7 +120,7 @@ const read = call(["read_file", { path: "a.txt" }]);
 const edit = (from = "two", to = "TWO") => call(["edit_file", { path: "a.txt", old_string: from, new_string: to }]);
 
 /** A proposal to make two TWO is on the screen, and the file is still as it was read. */
-async function proposal(t: TestContext, script: Sitting["script"] = [read, edit(), say("Good.")]) {
+async function proposal(t: TestContext, script: ReplOptions["script"] = [read, edit(), say("Good.")]) {
   const where = place();
   const file = join(where.cwd, "a.txt");
   writeFileSync(file, TEXT);
@@ -169,7 +169,7 @@ test("The second time r has the model read again and propose anew, which is aske
   await zz.sees(/2 \+ 2\n[\s\S]*Allow\? \[y\/n\/e\/A\]/);
   equal(zz.holds(), OTHER);
   const { messages } = zz.fake.requests[2]!.body;
-  match(messages.at(-1).content, /the person sent it back\. Read the file again, and propose the change anew\./);
+  match(messages.at(-1).content, /the person sent it back\. Read the file again, and propose the change again\./);
   zz.type("y");
   await zz.sees("Good.");
   equal(zz.holds(), OTHER.replace("two", "2"));

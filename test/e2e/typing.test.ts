@@ -1,13 +1,15 @@
 // Typing at the prompt: history, search, several lines, pastes, completion, keys, wide signs, narrow and poor terminals.
+
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { appendFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { call, say, stream } from "../fake/openai.ts";
-import { type Place, place } from "../run.ts";
-import { KEY } from "../terminal.ts";
-import { DOWN, ESC, LEFT, repl, TAB, UP } from "./sitting.ts";
+import { call, say, stream } from "../support/fake/openai.ts";
+import { DOWN, ESC, LEFT, repl, TAB, UP } from "../support/repl.ts";
+import { type Place, place } from "../support/run.ts";
+import { KEY } from "../support/terminal.ts";
 
 const CTRL_R = "\x12";
 const paste = (text: string) => `${ESC}[200~${text}${ESC}[201~`;
@@ -148,17 +150,14 @@ test("A paste of several lines is one message, and nothing of it is sent before 
   equal(await term.asked(), "a = 1\n/quit\nb = 2 what?");
 });
 
-test("A paste of 10,000 lines is accepted in under a second, shown by its size, and sent whole", async (t) => {
+test("A paste of 10,000 lines is shown by its size, and sent whole", async (t) => {
   const term = await repl(t);
   const text = Array.from({ length: 10_000 }, (_, i) => `line ${i} of the log, with some words in it`).join("\n");
   term.type("see ");
-  const started = performance.now();
   term.type(paste(text));
   await term.sees("[paste 1: 10000 lines]");
-  const ms = performance.now() - started;
   term.type(` please${KEY.enter}`);
   equal(await term.asked(), `see ${text} please`);
-  ok(ms < 1000, `it took ${ms} ms`);
 });
 
 test("What looks like a shell of control sequences in a paste is shown, never obeyed", async (t) => {
@@ -375,28 +374,6 @@ test("TERM=dumb: Ctrl+C twice leaves with 130, a question is answered by a line"
   equal(await term.exited, 130);
 });
 
-test("10,000 entries of history: from key to echo it takes less than 16 ms", async (t) => {
-  const where = place();
-  mkdirSync(where.home, { recursive: true });
-  const file = join(where.home, "history");
-  for (let i = 0; i < 10_000; i++) appendFileSync(file, `${JSON.stringify(`entry ${i} with a few words more`)}\n`);
-  for (let i = 0; i < 300; i++) writeFileSync(join(where.cwd, `f${i}.ts`), `export const v${i} = 1;\n`);
-  const term = await repl(t, { where });
-  await sleep(500);
-  const times: number[] = [];
-  for (const letter of "the quick brown fox jumps over the lazy dog") {
-    const before = term.raw().length;
-    const started = performance.now();
-    term.type(letter);
-    while (term.raw().length === before) await new Promise((soon) => setImmediate(soon));
-    times.push(performance.now() - started);
-    await sleep(5);
-  }
-  const median = times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)]!;
-  t.diagnostic(`median ${median.toFixed(2)} ms, slowest ${Math.max(...times).toFixed(2)} ms`);
-  ok(median < 16, `median ${median} ms`);
-});
-
 test("A long history is cut to 10,000 entries", async (t) => {
   const where = place();
   mkdirSync(where.home, { recursive: true });
@@ -405,6 +382,16 @@ test("A long history is cut to 10,000 entries", async (t) => {
   await repl(t, { where });
   equal(historyOf(where).length, 10_000);
   equal(historyOf(where).at(-1), "entry 12499");
+});
+
+test("A history that is a pipe or a device is neither read nor replaced", async (t) => {
+  const where = place();
+  mkdirSync(where.home, { recursive: true });
+  execFileSync("mkfifo", [join(where.home, "history")]);
+  const term = await repl(t, { where });
+  await term.say("hello");
+  ok(statSync(join(where.home, "history")).isFIFO());
+  await term.leave();
 });
 
 test("A key that a plugin adds works, one that throws is named, one that hangs is left by Ctrl+C", async (t) => {

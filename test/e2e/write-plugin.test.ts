@@ -3,10 +3,10 @@ import { equal, match, ok } from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, renameSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { call, say } from "../fake/openai.ts";
-import { place } from "../run.ts";
-import { KEY } from "../terminal.ts";
-import { repl } from "./sitting.ts";
+import { call, say } from "../support/fake/openai.ts";
+import { repl } from "../support/repl.ts";
+import { place } from "../support/run.ts";
+import { KEY } from "../support/terminal.ts";
 
 const lamp = (rest: string) => `import type { Zz } from "zz";
 export default (zz: Zz) => zz.tool({ name: "lamp", description: "The lamp.", ${rest} });

@@ -1,7 +1,9 @@
 // What providers yield, and the one whole reply that comes of it.
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { test } from "node:test";
-import { type Call, type CallDelta, collect, type Delta, type Fault, type Finish, seam, splitThinking } from "../zz.ts";
+import type { Call, CallDelta, Delta, Fault, Finish } from "../../kernel/contract.ts";
+import { joinHalves } from "../../kernel/seam.ts";
+import { collect, splitThinking } from "../../kernel/stream.ts";
 
 async function* from(deltas: Delta[], thrown?: Error): AsyncGenerator<Delta> {
   yield* deltas;
@@ -272,4 +274,4 @@ const SEAMS: [string, string, string, string][] = [
   ["keeps the first when nothing follows", "One.", "", "One."],
   ["keeps the second when nothing came before", "", "Two.", "Two."],
 ];
-for (const [sentence, a, b, expected] of SEAMS) test(`seam() ${sentence}`, () => equal(seam(a, b), expected));
+for (const [sentence, a, b, expected] of SEAMS) test(`seam() ${sentence}`, () => equal(joinHalves(a, b), expected));

@@ -1,22 +1,14 @@
 // The small pure functions of the kernel, a table each.
 import { deepEqual, equal, ok, throws } from "node:assert/strict";
 import { test } from "node:test";
-import {
-  type Answer,
-  checkMove,
-  clean,
-  exitCode,
-  FLAGS,
-  findTool,
-  fit,
-  frontMatter,
-  nearest,
-  PHASES,
-  type Phase,
-  parseCommand,
-  parseFlags,
-  type Tool,
-} from "../zz.ts";
+import { exitCode } from "../../kernel/cli.ts";
+import { type Answer, PHASES, type Phase, type Tool } from "../../kernel/contract.ts";
+import { checkMove } from "../../kernel/core.ts";
+import { FLAGS, parseFlags } from "../../kernel/flags.ts";
+import { parseCommand } from "../../kernel/obey.ts";
+import { fit, frontMatter } from "../../kernel/prompt.ts";
+import { clean, nearest } from "../../kernel/text.ts";
+import { findTool } from "../../kernel/tools.ts";
 
 const show = (value: unknown) => JSON.stringify(value);
 

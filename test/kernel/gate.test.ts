@@ -4,19 +4,14 @@ import { execFileSync, spawnSync } from "node:child_process";
 import fs from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import {
-  type Ask,
-  type Core,
-  context,
-  createZz,
-  type Kind,
-  type Need,
-  type Options,
-  openChat,
-  type Tool,
-  type Verdict,
-} from "../zz.ts";
-import { needsProgram, place, ROOT, zz } from "./run.ts";
+import { openChat } from "../../kernel/chat.ts";
+import { context } from "../../kernel/context.ts";
+import type { Ask, Kind, Need, Tool, Verdict } from "../../kernel/contract.ts";
+import type { Core, Options } from "../../kernel/core.ts";
+import { gate } from "../../kernel/gate.ts";
+import { createZz } from "../../zz.ts";
+import { needs } from "../support/needs.ts";
+import { place, ROOT, zz } from "../support/run.ts";
 
 const where = place();
 const root = fs.realpathSync(where.cwd);
@@ -36,6 +31,7 @@ const OWN = [
   ...["skills/x/SKILL.md", "memory/INDEX.md", "MEMORY.md", "IDENTITY.md", "SOUL.md", "RELATIONS.md", ".zz/SOUL.md"],
 ];
 const saying = (name: string, verdict: Verdict): Need => ({ name, verdict, why: "so it is" });
+const byName = (name: string): Need => ({ name, verdict: "ask", why: "so it is", exact: true });
 
 for (const [what, rules, kind, need, verdict] of [
   ["reading the project is allowed", {}, "read", "src/a.ts", "allow"],
@@ -104,6 +100,29 @@ for (const [what, rules, kind, need, verdict] of [
     saying("echo $(x)", "ask"),
     "allow",
   ],
+  ["what only its name allows, when all is allowed", { allow: ALL }, "run", byName("$x y"), "ask"],
+  ["what only its name allows, by its first word", { allow: { run: ["$x"] } }, "run", byName("$x y"), "ask"],
+  ["what only its name allows, by a star", { allow: { run: ["$x *", "*"] } }, "run", byName("$x y"), "ask"],
+  ["what only its name allows, by that", { allow: { run: ["$x y"] } }, "run", byName("$x y"), "allow"],
+  ["what only its name allows, denied", { allow: ALL, deny: { run: true } }, "run", byName("$x y"), "deny"],
+  ["a command below a star", { allow: { run: ["npm *"] } }, "run", "npm test --watch", "allow"],
+  ["a command below a star in a word", { allow: { run: ["npm run test:*"] } }, "run", "npm run test:unit -w", "allow"],
+  ["a star in a word ends with it", { allow: { run: ["npm run test:*"] } }, "run", "npm run build test:x", "ask"],
+  ["a star in the middle is one word", { allow: { run: ["npm * test"] } }, "run", "npm run test", "allow"],
+  ["a star in the middle is not two words", { allow: { run: ["npm * test"] } }, "run", "npm run x test", "ask"],
+  ["a star in the middle is not none", { allow: { run: ["npm * test"] } }, "run", "npm test", "ask"],
+  ["a star does not reach the word before it", { allow: { run: ["npm *"] } }, "run", "npmx test", "ask"],
+  ["several stars in a word", { allow: { run: ["n*m t*s*"] } }, "run", "npm tests", "allow"],
+  ["a star as the whole command", { allow: { run: ["*"] } }, "run", "make x", "allow"],
+  ["a denied command below a star", { allow: ALL, deny: { run: ["npm *"] } }, "run", "npm test", "deny"],
+  ["a denied command by a star in a word", { allow: ALL, deny: { run: ["*/evil"] } }, "run", "./bin/evil x", "deny"],
+  [
+    "a star does not let in what is not known",
+    { allow: { run: ["echo *"] } },
+    "run",
+    saying("echo $(x)", "ask"),
+    "ask",
+  ],
   ["a host", { allow: { net: ["example.com"] } }, "net", "example.com", "allow"],
   ["a host with a port", { allow: { net: ["example.com"] } }, "net", "example.com:443", "allow"],
   ["a host at another port", { allow: { net: ["example.com:80"] } }, "net", "example.com:443", "ask"],
@@ -117,6 +136,30 @@ for (const [what, rules, kind, need, verdict] of [
   test(`judge() ${what}: ${verdict}`, async () => {
     const core = await createZz({ root, home: where.home, save: false, ...rules });
     equal(context(core, openChat(core, "x/y")).permissions.judge(kind, need).verdict, verdict);
+  });
+
+for (const [name, flag] of [
+  ["$x y", "--allow-run='$x y'"],
+  ["eval '$x', y", undefined],
+] as const)
+  test(`What only its name allows is asked for under --allow-run, once: ${name}`, async () => {
+    const asked: string[] = [];
+    const core = await createZz({ root, home: where.home, save: false, allow: { run: true } });
+    const chat = openChat(core, "x/y");
+    const tool: Tool = { name: "t", description: "d", run: () => "ran" };
+    const weighed = () => gate({ core, chat, ctx: context(core, chat) }, tool, {}, { run: [byName(name)] });
+    match(
+      String(await weighed()),
+      /is asked for even where all is allowed, and there is no terminal to ask on: so it is\.$/,
+    );
+    core.ask = async (question) => {
+      asked.push(question);
+      return "A";
+    };
+    deepEqual(Object(await weighed()).run, [name]);
+    deepEqual(Object(await weighed()).run, [name]);
+    equal(asked.length, 1);
+    equal(/┠ (.*) skips this question/.exec(asked[0]!)?.[1], flag);
   });
 
 for (const [what, allow, verdicts] of [
@@ -526,12 +569,11 @@ for (const [what, mount, says] of [
   ["a full disk", ["--size", "65536", "--tmpfs"], /^Cannot write 't': the disk is full\. Make room\./],
   ["a read-only disk", ["--ro-bind", "SEED"], /Cannot write 't': the file system is read-only\./],
 ] as [string, string[], RegExp][])
-  test(`files.write() on ${what} leaves the file as it was, and nothing beside it`, () => {
+  needs("bwrap")(`files.write() on ${what} leaves the file as it was, and nothing beside it`, () => {
     const { cwd, home } = place();
     const seed = join(cwd, "seed");
     fs.mkdirSync(seed);
     fs.writeFileSync(join(seed, "t"), "before\n");
-    needsProgram("bwrap", "bubblewrap");
     const disk = join(cwd, "disk");
     fs.mkdirSync(disk);
     const args = JSON.stringify({ path: "t", content: "x".repeat(100_000) });

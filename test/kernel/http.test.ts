@@ -6,8 +6,8 @@ import { createServer as createSecure } from "node:https";
 import { type AddressInfo, createServer as createSocket, type Server } from "node:net";
 import { after, test } from "node:test";
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
-import { send } from "../kernel/http.ts";
-import { place, zz } from "./run.ts";
+import { send } from "../../kernel/http.ts";
+import { place, zz } from "../support/run.ts";
 
 type Answering = (request: IncomingMessage & { body: string }, response: ServerResponse) => void;
 

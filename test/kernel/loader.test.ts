@@ -3,12 +3,10 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, describe, test } from "node:test";
-import type { Script } from "./fake/http.ts";
-import { call, fakeOpenAI, problems, refuse, say } from "./fake/openai.ts";
-import { type How, type Place, place, WAYS, type Way, zz } from "./run.ts";
+import type { Script } from "../support/fake/http.ts";
+import { call, fakeOpenAI, problems, refuse, say } from "../support/fake/openai.ts";
+import { type How, type Place, place, WAYS, type Way, zz } from "../support/run.ts";
 
-/** A run that hangs is killed after so many ms, and its test fails. */
-const LONG = 20_000;
 const ways = Object.keys(WAYS) as Way[];
 
 /** Writes a plugin into the project (or wherever a path leads from there) and returns its path. */
@@ -18,6 +16,8 @@ function plugin(where: Place, name: string, source: string): string {
   writeFileSync(file, source);
   return file;
 }
+/** In this process; a plugin that prints, or ends it, needs one of its own. */
+const HERE = { way: undefined } as unknown as How;
 /** A plugin's file around what it does. */
 const does = (body: string, head = "") =>
   `import type { Zz } from "zz";\n${head}\nexport default (zz: Zz<any>) => {\n${body}\n};\n`;
@@ -26,7 +26,7 @@ async function ask(where: Place, script: Script, args: string[], how: How = {}) 
   const fake = await fakeOpenAI(script);
   after(() => fake.close());
   const ran = await zz(where, ["--model", "openai/m", "--base-url", fake.url, "--key", "x", ...args], {
-    signal: AbortSignal.timeout(LONG),
+    way: "dist",
     ...how,
   });
   return { ...ran, sent: fake.requests.map((request) => request.body) };
@@ -73,7 +73,7 @@ describe("params", { concurrency: 3 }, () => {
   const run = 'run: ({ level, room = "hall" }: any) => "dimmed " + room + " to " + JSON.stringify(level)';
   const tool = (params: string, head = "") =>
     does(`zz.tool({ name: "dim", description: "d", params: ${params}, ${run} });`, head);
-  const kinds: [kind: string, source: string, mostly: Way[]][] = [
+  const kinds: [kind: string, source: string, ways: (Way | undefined)[]][] = [
     [
       "zod",
       tool("z.object({ level: z.number().int().max(100), room: z.string().optional() })", 'import { z } from "zod";'),
@@ -92,20 +92,20 @@ describe("params", { concurrency: 3 }, () => {
       tool(
         '{ type: "object", properties: { level: { type: "integer", maximum: 100 }, room: { type: "string" } }, required: ["level"] }',
       ),
-      ["dist"],
+      [undefined],
     ],
-    ["shorthand", tool('{ level: "integer how bright", room: "string?" }'), ["dist"]],
+    ["shorthand", tool('{ level: "integer how bright", room: "string?" }'), [undefined]],
   ];
   for (const [kind, source, in_] of kinds)
     for (const way of in_)
-      test(`of ${kind}, outside the repository (${way}): told to the model, and checked`, async () => {
+      test(`of ${kind}, outside the repository (${way ?? "run()"}): told to the model, and checked`, async () => {
         const bad = [{ level: "x" }, { level: 1.5 }, {}, { level: 1, room: 2 }];
         const calls = [{ level: 40 }, { level: 7, room: "den" }, ...bad].map((args): [string, unknown] => [
           "dim",
           args,
         ]);
         const script: Script = (_, turn) => (calls[turn] ? call(calls[turn]) : say("done"));
-        const { sent, stdout, stderr, code } = await having(source, script, [], { way });
+        const { sent, stdout, stderr, code } = await having(source, script, [], way ? { way } : HERE);
         deepEqual([stdout, stderr, code], ["done\n", "", 0]);
         const { parameters } = sent[0].tools.find((one: any) => one.function.name === "dim").function;
         deepEqual(
@@ -168,7 +168,7 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
   ]; // biome-ignore format: a table
   for (const [what, source, reason, line] of rows)
     test(what, async () => {
-      const ran = await having(source, [say("pong")]);
+      const ran = await having(source, [say("pong")], [], HERE);
       deepEqual([ran.stdout, ran.code], ["pong\n", 0]);
       const at = `(${ran.file}${line ? `:${line}` : ""}`;
       ok(ran.stderr.startsWith(`Cannot load plugin 'own' ${at}`), `${at}\n${ran.stderr}`);
@@ -621,4 +621,16 @@ describe("where plugins come from", { concurrency: 3 }, () => {
     const found = (await tools(where)).filter((name: string) => name.startsWith("from_"));
     deepEqual(found, []);
   });
+});
+
+test('A plugin that imports a function from "zz", as earlier ones could, is refused with where it is now; from "zz/text" it loads', async () => {
+  const plugin = (from: string) =>
+    `import { fault } from "${from}";\nexport default (zz) => zz.tool({ name: "old", description: "d", run: () => String(fault("So it is.").message) });`;
+  const where = place();
+  const file = join(where.cwd, "old.ts");
+  writeFileSync(file, plugin("zz"));
+  const refused = await zz(where, ["--plugin", file, "--tools"]);
+  match(refused.stderr, /^Cannot load plugin 'old' \(.*\): it imports 'fault' from "zz", .*"zz\/text"/m);
+  writeFileSync(file, plugin("zz/text"));
+  equal((await zz(where, ["--plugin", file, "--call", "old"], { way: "dist" })).stdout, "So it is.\n");
 });

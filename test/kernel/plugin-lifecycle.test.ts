@@ -3,11 +3,11 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
-import { refreshPlugins } from "../kernel/loader.ts";
-import { createZz } from "../zz.ts";
-import { serve } from "./fake/http.ts";
-import { call, fakeOpenAI, say } from "./fake/openai.ts";
-import { place, WAYS, type Way, zz } from "./run.ts";
+import { refreshPlugins } from "../../kernel/loader.ts";
+import { createZz } from "../../zz.ts";
+import { serve } from "../support/fake/http.ts";
+import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
+import { place, type Way, zz, zzProcess } from "../support/run.ts";
 
 const tool = (name: string, gives = '"on"', head = "") =>
   `${head}\nexport default (zz) => zz.tool({ name: "${name}", description: "d", run: () => ${gives} });\n`;
@@ -25,7 +25,7 @@ function home(files: Record<string, string>) {
   return { where, put, run, gives: async (name: string) => (await run("--call", name)).stdout.trimEnd() };
 }
 
-describe("an endless loop at load is cut off after 10 s, named, and the others load", { concurrency: 4 }, () => {
+describe("an endless loop at load is cut off, named, and the others load", { concurrency: 2 }, () => {
   const LOOPS: [name: string, source: string][] = [
     ["at the top of the file", "for (;;);\nexport default () => {};"],
     ["when it is set up", "export default () => { for (;;); };"],
@@ -34,35 +34,33 @@ describe("an endless loop at load is cut off after 10 s, named, and the others l
   ];
   for (const [name, source] of LOOPS)
     test(name, async () => {
-      const { where, run } = home({
+      const { where } = home({
         "a.ts": tool("before"),
         "loop.ts": source,
         "lib/endless.ts": "for (;;);",
         "z.ts": tool("after"),
       });
-      const began = performance.now();
-      const { stdout, stderr, code } = await run("--tools");
-      const took = performance.now() - began;
+      // Ending the loop ends all that its thread is at: a process of its own.
+      const { stdout, stderr, code } = await zzProcess(where, ["--tools"], { env: { ZZ_LOAD_LIMIT: "1" } });
       equal(code, 0);
       match(stdout, /^before /m);
       match(stdout, /^after /m);
       equal(
         stderr,
-        `Cannot load plugin 'loop' (${join(where.home, "plugins", "loop.ts")}): it ran for 10 s without end. Mend its loop.\n`,
+        `Cannot load plugin 'loop' (${join(where.home, "plugins", "loop.ts")}): it ran for 1 s without end. Fix its loop.\n`,
       );
-      ok(took > 9_000 && took < 16_000, `${took} ms`);
     });
 
   test("one that only waits is given up, too", async () => {
-    const { run } = home({
+    const { where } = home({
       "slow.ts": "await new Promise((soon) => setTimeout(soon, 60_000));\nexport default () => {};",
       "z.ts": tool("after"),
     });
-    const { stdout, stderr } = await run("--tools");
+    const { stdout, stderr } = await zz(where, ["--tools"], { env: { ZZ_LOAD_LIMIT: "1" } });
     match(stdout, /^after /m);
     match(
       stderr,
-      /^Cannot load plugin 'slow' \(.*slow\.ts\): loading took longer than 10 s\. Move slow work into a tool\.$/m,
+      /^Cannot load plugin 'slow' \(.*slow\.ts\): loading took longer than 1 s\. Move slow work into a tool\.$/m,
     );
   });
 });
@@ -95,6 +93,9 @@ const WRITTEN: [name: string, file: string, source: string, gives: string][] = [
   ["Windows line ends and a BOM", "it.ts", `\ufeff${tool("it").replaceAll("\n", "\r\n")}`, "on"],
   ["files that import one another", "it.ts", tool("it", "a() + b()", 'import { a } from "./lib/a.ts"; import { b } from "./lib/b.ts";'), "ab"],
 ]; // biome-ignore format: a table
+/** The build runs all of them in this process, and some as a program, as the others do. */
+const waysOf = (name: string): (Way | undefined)[] =>
+  name === "an enum" || name === "CommonJS" ? [undefined, "dist", "node", "tsx"] : [undefined];
 describe("a plugin may be written in", { concurrency: 2 }, () => {
   const lib = {
     "lib/a.ts": 'import { b } from "./b.ts";\nexport const a = () => "a"; export const c = () => b();',
@@ -102,10 +103,10 @@ describe("a plugin may be written in", { concurrency: 2 }, () => {
     "lib/color.ts": 'export enum Color { Blue = "blue" }',
   };
   for (const [name, file, source, given] of WRITTEN)
-    for (const way of Object.keys(WAYS) as Way[])
-      test(`${name}, by ${way}`, async () => {
+    for (const way of waysOf(name))
+      test(`${name}, by ${way ?? "run()"}`, async () => {
         const { where } = home({ ...lib, [file]: source });
-        const ran = await zz(where, ["--call", "it"], { way });
+        const ran = await zz(where, ["--call", "it"], way ? { way } : {});
         deepEqual([ran.stdout, ran.stderr, ran.code], [`${given}\n`, "", 0]);
       });
 
@@ -137,7 +138,7 @@ test("Another zod than zz's, which the plugin has itself, is passed by: it gets 
 });
 
 const RESERVED: [kind: string, source: string, named: RegExp][] = [
-  ["command quit", 'zz.command({ name: "quit", description: "d", run: () => {} })', /command 'quit' is already there, from 'zz'/],
+  ["command quit", 'zz.command({ name: "quit", description: "d", run: () => {} })', /command 'quit' is already there, from 'repl'/],
   ["command help", 'zz.command({ name: "help", description: "d", run: () => {} })', /command 'help' is already there, from 'lists'/],
   ["flag once", 'zz.flag({ name: "once", description: "d" })', /flag 'once' is already there, from 'zz'/],
 ]; // biome-ignore format: a table
@@ -149,7 +150,11 @@ for (const [kind, source, named] of RESERVED)
 
 test("A plugin is switched off and on by /plugins, and stays so", async () => {
   const { where, run } = home({
-    "lamp.ts": tool("lamp", '"on"', 'import { writeFileSync } from "node:fs"; writeFileSync("ran", "");'),
+    "lamp.ts": tool(
+      "lamp",
+      '"on"',
+      'import { writeFileSync } from "node:fs"; writeFileSync(import.meta.dirname + "/ran.txt", "");',
+    ),
   });
   const fake = await fakeOpenAI([say("Good.")]);
   try {
@@ -160,7 +165,7 @@ test("A plugin is switched off and on by /plugins, and stays so", async () => {
     equal(await types("/plugins disable lamp"), "Plugin 'lamp' unloaded.\n");
     deepEqual(JSON.parse(readFileSync(join(where.home, "zz.config.json"), "utf8")), { disabled: ["lamp"] });
     equal((await run("--call", "lamp")).code, 2);
-    const file = join(where.cwd, "ran");
+    const file = join(where.home, "plugins", "ran.txt");
     ok(existsSync(file));
     writeFileSync(file, "old");
     match(await types("/plugins"), /^lamp +home +disabled/m);
@@ -216,7 +221,7 @@ test("Loaded, reloaded ten times and unloaded: every registry, listener and time
   const core = await createZz({ home: where.home, root: where.cwd, save: false });
   const refresh = () => refreshPlugins(core);
   const look = () => {
-    const owned = [core.layers, core.configs, core.seers, core.wraps].map((all) =>
+    const owned = [core.layers, core.configs, core.observers, core.wraps].map((all) =>
       all.map(({ owner }) => owner).join(),
     );
     const named = [core.tools, core.commands, core.providers, core.flags, core.schemas, core.keys, core.states];
@@ -285,7 +290,7 @@ export default (zz) => {
   );
   deepEqual(look(), before);
   equal(timers(), held - 1);
-  await core.dog?.end();
+  await core.watchdog?.end();
 });
 
 test("What a plugin's own request meets is told without the flags that are for models", async () => {

@@ -1,8 +1,9 @@
 // Any history, as a server gets to see it.
 import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
-import { type Call, type Image, type Message, repair } from "../zz.ts";
-import { problems } from "./fake/openai.ts";
+import type { Call, Image, Message } from "../../kernel/contract.ts";
+import { repair } from "../../kernel/request.ts";
+import { problems } from "../support/fake/openai.ts";
 
 type Of<R> = Extract<Message, { role: R }>;
 const user = (text: string, ...images: Image[]): Of<"user"> => ({

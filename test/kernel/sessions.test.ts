@@ -7,9 +7,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Entry, type Header, listSessions, openSession } from "../zz.ts";
-import { fakeOpenAI, problems, say } from "./fake/openai.ts";
-import { type How, type Place, place, type Ran, ROOT, zz } from "./run.ts";
+import type { Entry, Header } from "../../kernel/contract.ts";
+import { listSessions, openSession } from "../../kernel/sessions.ts";
+import { fakeOpenAI, problems, say } from "../support/fake/openai.ts";
+import { type How, type Place, place, type Ran, ROOT, zz } from "../support/run.ts";
 
 const ID = "20260101-000000-aaaaaaaa";
 const head = (id = ID, root = "/p"): Header => ({
@@ -57,12 +58,9 @@ const silent = (text: string): never => {
 
 const server = await fakeOpenAI([say("pong")]);
 after(() => server.close());
-/** One turn of the program against the fake server; one that hangs is ended and has no exit code. */
+/** One turn of the program against the fake server. */
 const ask = (where: Place, flags: string[], how: How = {}): Promise<Ran> =>
-  zz(where, ["--once", "--base-url", server.url, "-m", "openai/m", ...flags, "ping"], {
-    signal: AbortSignal.timeout(20_000),
-    ...how,
-  });
+  zz(where, ["--once", "--base-url", server.url, "-m", "openai/m", ...flags, "ping"], how);
 const asked = (): string[] => server.requests.at(-1)!.body.messages.map((message: any) => message.content);
 const answered = (ran: Ran): void => deepEqual([ran.stdout, ran.code], ["pong\n", 0], ran.stderr);
 
@@ -200,7 +198,7 @@ for (const [what, line] of [
       const file = put(home, bytes);
       const { branch, heard } = look(home);
       deepEqual(ids(branch), ids([...before, ...behind]));
-      deepEqual(heard, [`Session file '${file}' has 1 unreadable line, which was passed over.`]);
+      deepEqual(heard, [`Session file '${file}' has 1 unreadable line, which was ignored.`]);
       equal(fs.readFileSync(file, "utf8"), bytes);
       const session = openSession(home, ID, () => {});
       session.append("message", { message: { role: "user", text: "more" } });
@@ -215,7 +213,7 @@ test("two spoilt lines and a torn end are each reported", () => {
   const { branch, heard } = look(home);
   deepEqual(ids(branch), [1, 2]);
   equal(heard.length, 2);
-  match(heard[0]!, /has 2 unreadable lines, which were passed over\.$/);
+  match(heard[0]!, /has 2 unreadable lines, which were ignored\.$/);
   match(heard[1]!, /its last 1 bytes, never confirmed as saved, were cut off\.$/);
 });
 
@@ -272,7 +270,7 @@ for (const [what, bytes] of UNREADABLE.filter(([what]) => what !== "a header wit
     const before = fs.readFileSync(good, "utf8");
     const ran = await ask(where, ["-c"]);
     answered(ran);
-    equal(ran.stderr, `Session file '${bad}' holds no readable header; it was passed over and left as it is.\n`);
+    equal(ran.stderr, `Session file '${bad}' holds no readable header; it was ignored and left as it is.\n`);
     deepEqual(fs.readFileSync(bad), Buffer.from(bytes));
     ok(fs.readFileSync(good, "utf8").startsWith(before));
     deepEqual(asked().slice(1), ["said 1", "said 2", "ping"]);
@@ -344,7 +342,7 @@ test("a lock of a process that was killed but not yet reaped (a container withou
   if (process.platform !== "linux") return t.skip("zombies can be told apart only by /proc");
   const { home } = place();
   put(home, whole);
-  const code = `import { openSession } from ${JSON.stringify(join(ROOT, "zz.ts"))};
+  const code = `import { openSession } from ${JSON.stringify(join(ROOT, "kernel/sessions.ts"))};
     openSession(${JSON.stringify(home)}, ${JSON.stringify(ID)}, console.error); process.kill(process.pid, "SIGKILL");`;
   // The shell becomes a sleep, which never waits for its children.
   const parent = spawn("sh", [
@@ -389,7 +387,7 @@ test("a lock of a live process refuses with a sentence that names it, and stays"
 
 /** Processes that all try for the same session at the same moment, hold it until told, and say how it went. */
 async function contenders(t: TestContext, count: number) {
-  const code = `import { openSession } from ${JSON.stringify(join(ROOT, "zz.ts"))};
+  const code = `import { openSession } from ${JSON.stringify(join(ROOT, "kernel/sessions.ts"))};
     let session;
     process.on("message", ({ home, id, at }) => {
       if (!at) { session?.close(); session = undefined; return process.send("closed"); }
@@ -681,7 +679,38 @@ onDisk(
   () => "read-only",
 );
 
-// ── Many and long (generous limits: the figures are test/bench-store.ts's) ─────────────────────────────
+for (const [what, how] of [
+  ["a full home", undefined],
+  ["a read-only home", () => "read-only" as const],
+] as const)
+  onDisk(
+    `${what} keeps a change from being made that could not be undone, and says so`,
+    async (where) => {
+      if (!how) fs.mkdirSync(join(where.home, "sessions"), { mode: 0o700 });
+      if (!how) fill(where.home);
+      const cwd = place().cwd;
+      fs.writeFileSync(join(cwd, "old.txt"), "before\n");
+      const call = (tool: string, args: object, ...flags: string[]) =>
+        zz({ ...where, cwd }, [...flags, "--allow-write", "--call", tool, JSON.stringify(args)]);
+      for (const [tool, args] of [
+        ["write_file", { path: "old.txt", content: "after\n" }],
+        ["create_file", { path: "new.txt", content: "new\n" }],
+        ["delete_file", { path: "old.txt" }],
+        ["move_file", { from: "old.txt", to: "moved.txt" }],
+        ["edit_file", { path: "old.txt", old_text: "before", new_text: "after" }],
+      ] as const) {
+        const ran = await call(tool, args);
+        equal(ran.code, 1, `${tool}: ${ran.stderr}`);
+        match(ran.stderr, /^Cannot write '\w+\.txt': what would undo it cannot be saved\. Cannot save the session in /);
+      }
+      deepEqual([fs.readdirSync(cwd), fs.readFileSync(join(cwd, "old.txt"), "utf8")], [["old.txt"], "before\n"]);
+      equal((await call("write_file", { path: "old.txt", content: "after\n" }, "--no-session")).code, 0);
+      equal(fs.readFileSync(join(cwd, "old.txt"), "utf8"), "after\n");
+    },
+    ...(how ? [how] : []),
+  );
+
+// ── Many and long (how fast: test/slow/sessions.test.ts) ─────────────────────────────
 
 test("10,000 sessions are listed, newest first, and -c finds the one of this folder among them", async () => {
   const where = place();
@@ -689,28 +718,23 @@ test("10,000 sessions are listed, newest first, and -c finds the one of this fol
   for (let i = 0; i < 10_000; i++) put(where.home, lines(head(id(i), "/elsewhere"), ...said(2)), id(i));
   const mine = put(where.home, lines(head(id(7), fs.realpathSync(where.cwd)), ...said(2)), id(7));
   fs.utimesSync(mine, 1, 1); // the one that is looked at last
-  const started = performance.now();
   deepEqual(
     listSessions(where.home).map(({ id }) => id),
     Array.from({ length: 10_000 }, (_, i) => id(9_999 - i)),
   );
-  ok(performance.now() - started < 5_000);
   const ran = await ask(where, ["-c"]);
   answered(ran);
   deepEqual(asked().slice(1), ["said 1", "said 2", "ping"]);
-  ok(ran.ms < 10_000, `${ran.ms} ms`);
 });
 
 test("a session of 100,000 entries opens, is appended to and opens again", () => {
   const { home } = place();
   put(home, lines(head(), ...said(100_000)));
-  const started = performance.now();
   const session = openSession(home, ID, silent);
   session.append("message", { message: { role: "user", text: "one more" } });
   equal(session.branch().length, 100_001);
   session.close();
   equal(look(home).entries.at(-1)?.message?.text, "one more");
-  ok(performance.now() - started < 10_000);
 });
 
 test("a new session gets an id of its own, also within one second", async () => {

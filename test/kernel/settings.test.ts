@@ -5,9 +5,9 @@ import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSy
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { Errors } from "typebox/schema";
-import { repl } from "./e2e/sitting.ts";
-import { fakeOpenAI, say } from "./fake/openai.ts";
-import { type Place, place, zz } from "./run.ts";
+import { fakeOpenAI, say } from "../support/fake/openai.ts";
+import { repl } from "../support/repl.ts";
+import { type Place, place, zz } from "../support/run.ts";
 
 const text = (settings: unknown) => (typeof settings === "string" ? settings : JSON.stringify(settings));
 const homeFile = ({ home }: Place) => join(home, "zz.config.json");
@@ -220,12 +220,12 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
     [{ display: { thme: "dark" } }, `Unknown setting "display.thme": there is no setting 'thme'. Did you mean 'theme'?`, `Unknown setting "display.thme" in FILE: there is no setting 'thme'. Did you mean 'theme'?`],
     [{ models: { sumary: "x/y" } }, `Unknown setting "models.sumary": there is no setting 'sumary'. Did you mean 'summary'?`, ""],
     [{ providers: { openai: { ulr: "u" } } }, `Unknown setting "providers.openai.ulr": there is no setting 'ulr'. Did you mean 'url'?`, ""],
-    [{ display: { theme: "drak" } }, `Cannot use the settings under "display": theme must be one of dark, light, none; nearest to "drak" is "dark". Its defaults are used; mend them.`, `Cannot use the settings under "display" in FILE: theme must be one of dark, light, none; nearest to "drak" is "dark". They are passed over.`],
-    [{ git: { seconds: "long" } }, `Cannot use the settings under "git": seconds must be number. Its defaults are used; mend them.`, `Cannot use the settings under "git" in FILE: seconds must be number. They are passed over.`],
+    [{ display: { theme: "drak" } }, `Cannot use the settings under "display": theme must be one of dark, light, none; nearest to "drak" is "dark". Its defaults are used; fix them.`, `Cannot use the settings under "display" in FILE: theme must be one of dark, light, none; nearest to "drak" is "dark". They are ignored.`],
+    [{ git: { seconds: "long" } }, `Cannot use the settings under "git": seconds must be number. Its defaults are used; fix them.`, `Cannot use the settings under "git" in FILE: seconds must be number. They are ignored.`],
     [{ display: 3 }, `Cannot use the setting "display": it must be an object.`, `Cannot use the setting "display" in FILE: it must be an object.`],
-    [{ rounds: "x" }, "", `Cannot use the setting "rounds" in FILE: "rounds" must be a positive number. It is passed over.`],
-    [{ permissions: { dney: { read: true } } }, "", `Cannot use the setting "permissions.dney" in FILE: there is no "permissions.dney"; nearest is "deny". It is passed over.`],
-    [{ permissions: { deny: { raed: true } } }, "", `Cannot use the setting "permissions" in FILE: there is no "permissions.deny.raed"; nearest is "read". It is passed over.`],
+    [{ rounds: "x" }, "", `Cannot use the setting "rounds" in FILE: "rounds" must be a positive number up to 1000000000. It is ignored.`],
+    [{ permissions: { dney: { read: true } } }, "", `Cannot use the setting "permissions.dney" in FILE: there is no "permissions.dney"; nearest is "deny". It is ignored.`],
+    [{ permissions: { deny: { raed: true } } }, "", `Cannot use the setting "permissions" in FILE: there is no "permissions.deny.raed"; nearest is "read". It is ignored.`],
   ]; // biome-ignore format: a table
   for (const [given, home, project] of rows) {
     if (home)
@@ -238,8 +238,8 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
   }
 
   for (const [given, words] of [
-    [{ rounds: -1 }, `"rounds" must be a positive number`],
-    [{ window: 0 }, `"window" must be a positive number`],
+    [{ rounds: -1 }, `"rounds" must be a positive number up to 1000000000`],
+    [{ window: 0 }, `"window" must be a positive number up to 100000000`],
     [{ models: { chat: 3 } }, `"models.chat" must be a string`],
     [{ options: [] }, `"options" must be an object`],
     [{ providers: { openai: "url" } }, `"providers.openai" must be an object`],
@@ -249,7 +249,7 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
     test(`home: ${JSON.stringify(given)} ends zz with 2`, async () => {
       const where = having(given);
       const { code, stderr } = await zz(where, ["--plugins"]);
-      const why = `Cannot use the settings '${homeFile(where)}': ${words}. Mend it or move it away.\n`;
+      const why = `Cannot use the settings '${homeFile(where)}': ${words}. Fix it or move it away.\n`;
       deepEqual([code, stderr], [2, why]);
     });
 
@@ -402,10 +402,7 @@ describe("/config", { concurrency: 2 }, () => {
     const { gives } = await sitting(t, where);
     await gives("/config display.theme drak", `it is one of "dark", "light", "none". Did you mean "dark"?`);
     writeFileSync(homeFile(where), '{ "rounds": 3,');
-    await gives(
-      "/config rounds 4",
-      /Cannot change '.*zz\.config\.json': it is no JSON object any more\. Mend it first/,
-    );
+    await gives("/config rounds 4", /Cannot change '.*zz\.config\.json': it is no JSON object any more\. Fix it first/);
     equal(written(where), '{ "rounds": 3,');
   });
 });

@@ -4,10 +4,13 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import { type Answer, createZz, type Events, type Fault, type Options, openChat, runTurn } from "../zz.ts";
-import type { Fake, Script, Step } from "./fake/http.ts";
-import { call, DONE, data, delta, fakeOpenAI, problems, refuse, say, stream, usage } from "./fake/openai.ts";
-import { place, zz } from "./run.ts";
+import { openChat } from "../../kernel/chat.ts";
+import type { Answer, Events, Fault } from "../../kernel/contract.ts";
+import type { Options } from "../../kernel/core.ts";
+import { createZz, runTurn } from "../../zz.ts";
+import type { Fake, Script, Step } from "../support/fake/http.ts";
+import { call, DONE, data, delta, fakeOpenAI, problems, refuse, say, stream, usage } from "../support/fake/openai.ts";
+import { place, zz } from "../support/run.ts";
 
 const base = mkdtempSync(join(tmpdir(), "zz-stream-"));
 after(() => rmSync(base, { recursive: true, force: true }));
@@ -45,7 +48,7 @@ async function turn(script: Script, more: Options = {}, turns = 1): Promise<Turn
     ...more,
   });
   const retried: Events["retried"][] = [];
-  core.seers.push({ owner: "", value: { event: "retried", limit: 5_000, see: (fact) => void retried.push(fact) } });
+  core.observers.push({ owner: "", value: { event: "retried", limit: 5_000, see: (fact) => void retried.push(fact) } });
   const chat = openChat(core, "openai/m");
   try {
     let answer: Answer | undefined;

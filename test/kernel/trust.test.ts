@@ -3,8 +3,8 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { fakeOpenAI, say } from "./fake/openai.ts";
-import { place, zz } from "./run.ts";
+import { fakeOpenAI, say } from "../support/fake/openai.ts";
+import { place, zz } from "../support/run.ts";
 
 const HELLO = `import type { Zz } from "zz";
 export default (zz: Zz) => zz.tool({ name: "hello", description: "greets", run: () => "Hello from the project." });
@@ -28,7 +28,7 @@ test("A project's plugin does not run before a yes, runs after it, and not after
   equal(before.code, 2);
   match(
     before.stderr,
-    /^Left out what this folder brings: nobody has said yes to \.zz\/plugins\/hello\.ts\. Look at it, then: zz --trust$/m,
+    /^Left out what this folder brings: nobody has trusted \.zz\/plugins\/hello\.ts\. Look at it, then: zz --trust$/m,
   );
   ok(!existsSync(join(where.cwd, "ran")), "not even imported");
 
@@ -42,7 +42,7 @@ test("A project's plugin does not run before a yes, runs after it, and not after
   put(".zz/plugins/hello.ts", HELLO.replace("Hello", "Bye"));
   const changed = await zz("--call", "hello");
   equal(changed.code, 2);
-  match(changed.stderr, /\.zz\/plugins\/hello\.ts changed since you said yes to it\. Look at it, then: zz --trust$/m);
+  match(changed.stderr, /\.zz\/plugins\/hello\.ts changed since you trusted it\. Look at it, then: zz --trust$/m);
   put(".zz/plugins/hello.ts", `${HELLO}import { writeFileSync } from "node:fs"; writeFileSync("ran", "");\n`);
   equal((await zz("--call", "hello")).stdout, "Hello from the project.\n", "the very bytes again");
 
@@ -70,7 +70,7 @@ for (const [name, change] of CHANGES)
     change(put, where.cwd);
     const after = await zz("--call", "hello");
     equal(after.code, 2);
-    match(after.stderr, /changed since you said yes to it/);
+    match(after.stderr, /changed since you trusted it/);
   });
 
 test("Other folders of .zz/ may change: a skill and a memory run nothing", async () => {
@@ -112,7 +112,7 @@ for (const [name, file] of OUTSIDE)
     await zz("--trust");
     const { stdout, stderr, code } = await zz("--call", "hello");
     ok(code, stdout);
-    match(stderr, /it imports '[^']+' from outside of \.zz\/plugins, which nobody said yes to\. Copy it there/);
+    match(stderr, /it imports '[^']+' from outside of \.zz\/plugins, which nobody trusted\. Copy it there/);
   });
 
 test("Its own files and packages within .zz/plugins, zz, zod and node's modules are there", async () => {
@@ -150,7 +150,7 @@ test("Prompts of a project: layers and commands, the nearest winning, once the p
     const asks = ["--once", "-m", "openai/m", "--base-url", fake.url, "--key", "x", "/review the README"];
     match((await zz("--prompt")).stdout, /Be kind, says the home\./);
     const before = await zz(...asks);
-    match(before.stderr, /nobody has said yes to \.zz\/prompts\/kind\.md, \.zz\/prompts\/review\.md\./);
+    match(before.stderr, /nobody has trusted \.zz\/prompts\/kind\.md, \.zz\/prompts\/review\.md\./);
     doesNotMatch(JSON.stringify(fake.requests.at(-1)!.body), /our way|says the project/);
     await zz("--trust");
     const after = await zz(...asks);
@@ -173,9 +173,9 @@ test("A project's settings that loosen something count once the person said yes,
   equal(before.code, 4);
   match(
     before.stderr,
-    /Cannot take permissions\.allow from .*Say yes to the folder \(--trust, \/trust\), or set it in your own settings\./,
+    /Cannot take permissions\.allow from .*Trust the folder \(--trust, \/trust\), or set it in your own settings\./,
   );
-  match(before.stderr, /nobody has said yes to \.zz\/zz\.config\.json/);
+  match(before.stderr, /nobody has trusted \.zz\/zz\.config\.json/);
   await zz("--trust");
   const after = await zz(...write);
   deepEqual([after.code, after.stderr], [0, ""]);

@@ -3,10 +3,15 @@ import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { chooseModel, createZz, type LiveChat, openChat, openSession, type Phase, runTurn } from "../zz.ts";
-import type { Script } from "./fake/http.ts";
-import { call, DONE, delta, fakeOpenAI, problems, say, stream } from "./fake/openai.ts";
-import { place } from "./run.ts";
+import { openChat } from "../../kernel/chat.ts";
+import type { Phase } from "../../kernel/contract.ts";
+import type { LiveChat } from "../../kernel/core.ts";
+import { chooseModel } from "../../kernel/models.ts";
+import { openSession } from "../../kernel/sessions.ts";
+import { createZz, runTurn } from "../../zz.ts";
+import type { Script } from "../support/fake/http.ts";
+import { call, DONE, delta, fakeOpenAI, problems, say, stream } from "../support/fake/openai.ts";
+import { place } from "../support/run.ts";
 
 /** A conversation with a scripted model, in a fresh project, with the tools of a plugin written on the spot. */
 async function talk(t: TestContext, script: Script, plugin = "", options: object = {}) {

@@ -1,6 +1,6 @@
 import { ok } from "node:assert/strict";
 import { test } from "node:test";
-import { livesHold } from "./undo.ts";
+import { livesHold } from "../support/undo-model.ts";
 
 test("200 random lives of a project: the disk is what the model says after every step", async (t) => {
   const { undone, refused } = await livesHold(200);

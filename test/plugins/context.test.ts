@@ -4,8 +4,8 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, closeSync, ftruncateSync, mkdirSync, openSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { call, fakeOpenAI, say } from "./fake/openai.ts";
-import { type Place, place, zz } from "./run.ts";
+import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
+import { type Place, place, zz } from "../support/run.ts";
 
 function having(files: Record<string, string | Buffer>): Place {
   const where = place();

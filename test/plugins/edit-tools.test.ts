@@ -3,8 +3,10 @@ import { deepEqual, equal, match } from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
-import { createZz, type Message, openChat, runTurn } from "../zz.ts";
-import { type Place, place, zz } from "./run.ts";
+import { openChat } from "../../kernel/chat.ts";
+import type { Message } from "../../kernel/contract.ts";
+import { createZz, runTurn } from "../../zz.ts";
+import { type Place, place, zz } from "../support/run.ts";
 
 type Files = Record<string, string | Buffer | null>; // null: not there
 

@@ -5,12 +5,14 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, 
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createZz, type Options } from "../zz.ts";
-import { repl, TAB } from "./e2e/sitting.ts";
-import { call, fakeOpenAI, say } from "./fake/openai.ts";
-import { needsProgram, type Place, place, type Ran, zz } from "./run.ts";
-import { play } from "./script.ts";
-import { KEY } from "./terminal.ts";
+import type { Options } from "../../kernel/core.ts";
+import { createZz } from "../../zz.ts";
+import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
+import { needs } from "../support/needs.ts";
+import { repl, TAB } from "../support/repl.ts";
+import { type Place, place, type Ran, zz } from "../support/run.ts";
+import { play } from "../support/script.ts";
+import { KEY } from "../support/terminal.ts";
 
 const VALUE = "hunter-$&-2222";
 
@@ -95,7 +97,7 @@ describe("/env", { concurrency: 2 }, () => {
     ["set 1A x", /^Cannot set '1A': a name is made of letters, digits and _/],
     ["set A-B x", /^Cannot set 'A-B': a name is made/],
     ["set", /^Cannot set '': a name is made/],
-    ["set A", /^Cannot ask for 'A': nobody is at a terminal\. Give it: \/env set A VALUE\./],
+    ["set A", /^Cannot ask for 'A': there is no terminal to ask on\. Give it: \/env set A VALUE\./],
     ["set A [paste 1: 20 lines]", /^Cannot set 'A': of a paste that long only its size stands/],
     ["unset NOPE", /^Cannot unset 'NOPE': it is not kept\. \/env list/],
     ["unset", /^Cannot obey '\/env unset': it is \/env set NAME/],
@@ -113,7 +115,7 @@ describe("/env", { concurrency: 2 }, () => {
   test("a file that is no JSON is named and left alone, and nothing of it is shown", async (t) => {
     const where = keeping({});
     writeFileSync(join(where.home, "env.json"), `{ "A": ${VALUE} }`);
-    const words = /Cannot use '.*env\.json': it is not readable as JSON\. Mend it, or move it away\./;
+    const words = /Cannot use '.*env\.json': it is not readable as JSON\. Fix it, or move it away\./;
     const shown = [await env(where, "set B 2"), await env(where, "list"), await run(where, "true")];
     for (const { stderr } of shown) match(stderr, words);
     const { stderr, sent } = await turn(t, where, [["list_dir", { path: "." }]]);
@@ -135,12 +137,14 @@ describe("/env", { concurrency: 2 }, () => {
 
 describe("commands", { concurrency: 2 }, () => {
   for (const sandbox of ["required", "off"])
-    test(`have them, whatever they are called, sandbox ${sandbox}`, async () => {
-      needsProgram("bwrap", "bubblewrap");
-      const where = keeping({ GH_TOKEN: VALUE, PLAIN: "1" }, { shell: { sandbox } });
-      const { stdout, stderr } = await run(where, `[ "$GH_TOKEN" = '${VALUE}' ] && echo same $PLAIN`);
-      match(stdout, /^same 1\n/, stderr);
-    });
+    (sandbox === "required" ? needs("bwrap") : test)(
+      `have them, whatever they are called, sandbox ${sandbox}`,
+      async () => {
+        const where = keeping({ GH_TOKEN: VALUE, PLAIN: "1" }, { shell: { sandbox } });
+        const { stdout, stderr } = await run(where, `[ "$GH_TOKEN" = '${VALUE}' ] && echo same $PLAIN`);
+        match(stdout, /^same 1\n/, stderr);
+      },
+    );
 
   test("have them instead of what zz was started with, and no other secret", async () => {
     const where = keeping({ MY_TOKEN: "mine" });
@@ -157,8 +161,7 @@ describe("commands", { concurrency: 2 }, () => {
     doesNotMatch((await run(where, "env", "--deny-env=A")).stdout, /^(A|BASH_ENV|IFS)=/m);
   });
 
-  test("do not see the file that they lie in, though the home lies in the project", async () => {
-    needsProgram("bwrap", "bubblewrap");
+  needs("bwrap")("do not see the file that they lie in, though the home lies in the project", async () => {
     const base = place();
     const where = keeping(
       { A: "short" },
@@ -170,12 +173,13 @@ describe("commands", { concurrency: 2 }, () => {
     doesNotMatch(stdout + stderr, /short/);
   });
 
-  test("are judged in the environment that they have", async () => {
+  needs("bwrap")("are judged in the environment that they have", async () => {
     const where = keeping({ DB_NAME: "x", CDPATH: "/tmp" });
     const judge = async (command: string) => (await zz(where, ["--judge", command])).stdout;
     mkdirSync(join(where.cwd, "src"));
     match(await judge("DB_NAME=y; ls"), /^ask: it sets DB_NAME/);
-    match(await judge("OTHER_NAME=y; ls"), /^allow/);
+    match(await judge("OTHER_NAME=y; ls"), /^ask: it sets OTHER_NAME/);
+    match(await judge("other=y; ls"), /^allow/);
     match(await judge("cd src && ls"), /^ask: CDPATH may lead cd elsewhere/);
   });
 
@@ -190,7 +194,7 @@ describe("commands", { concurrency: 2 }, () => {
     equal(JSON.parse(ran.stdout).data?.passed, 1, ran.stdout);
   });
 
-  test("a commit's hooks have them", async () => {
+  needs("git")("a commit's hooks have them", async () => {
     const where = keeping({ GH_TOKEN: VALUE });
     const git = (...args: string[]) => execFileSync("git", args, { cwd: where.cwd, stdio: "ignore" });
     git("init");
@@ -262,6 +266,17 @@ describe("the model", { concurrency: 2 }, () => {
       [data.stdout, data.stderr].map((one: string) => one.trim()),
       ["in [value of NODE_ENV] 12345", "[value of NODE_ENV]"],
     );
+  });
+
+  test("reads no value of a long output in the file with all of it, be it a plain word", async () => {
+    const where = keeping({ NODE_ENV: "production" });
+    const command = 'for i in $(seq 4000); do echo "$i $NODE_ENV"; done';
+    const first = await zz(where, ["--allow-run", "--json", "--call", "run_command", JSON.stringify({ command })]);
+    const { file } = JSON.parse(first.stdout).data;
+    equal(file.startsWith(join(where.home, "outputs/output-")), true, file);
+    const read = JSON.stringify({ path: file, start: 2000, end: 2001 });
+    const second = await zz(where, [`--allow-read=${file}`, "--call", "read_file", read]);
+    match(second.stdout, /^2000\t2000 \[value of NODE_ENV\]/);
   });
 
   test("is sent none by other ways: rules, a file that is mentioned, the person's words", async (t) => {

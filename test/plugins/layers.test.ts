@@ -4,8 +4,8 @@ import { closeSync, ftruncateSync, mkdirSync, openSync, rmSync, symlinkSync, wri
 import { dirname, join } from "node:path";
 import { after, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { fakeOpenAI, say } from "./fake/openai.ts";
-import { type How, type Place, place, zz } from "./run.ts";
+import { fakeOpenAI, say } from "../support/fake/openai.ts";
+import { type How, type Place, place, zz } from "../support/run.ts";
 
 type Files = Record<string, string | Buffer>;
 

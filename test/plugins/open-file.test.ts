@@ -4,8 +4,10 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileS
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createZz, openChat, type Result, runTurn } from "../zz.ts";
-import { type Place, place, zz } from "./run.ts";
+import { openChat } from "../../kernel/chat.ts";
+import type { Result } from "../../kernel/contract.ts";
+import { createZz, runTurn } from "../../zz.ts";
+import { type Place, place, zz } from "../support/run.ts";
 
 const FILES: Record<string, string> = {
   "a.pdf": "%PDF",
@@ -50,7 +52,7 @@ async function open(
       return answer;
     };
   const see = (fact: any) => (result = fact.result);
-  core.seers.push({ owner: "test", value: { event: "called", see, limit: 1_000 } });
+  core.observers.push({ owner: "test", value: { event: "called", see, limit: 1_000 } });
   const value = {
     name: "script",
     models: async () => [],
@@ -68,7 +70,7 @@ async function open(
 }
 
 for (const name of ["a.pdf", "a b'$(x).png", "page.html", "folder"])
-  test(`open_file: asks, and opens ${name} by its whole path`, { timeout: 10_000 }, async () => {
+  test(`open_file: asks, and opens ${name} by its whole path`, { timeout: 30_000 }, async () => {
     const where = setting();
     const { text, asked } = await open(where, name, { PATH: `${where.bin}:${process.env.PATH}` });
     match(text, /^Opened '.*' with (xdg-)?open\.$/);
@@ -132,24 +134,23 @@ test("open_file: without a program to open with it says where the file is", asyn
   match(text, /^Cannot open 'a\.pdf': there is no (xdg-)?open here\. Tell the person where it is: \/.*\/a\.pdf$/);
 });
 
-test("open_file: does not wait for the program, which stays when zz goes", { timeout: 10_000 }, async () => {
-  const where = setting(`sleep 3; echo late >>'${join(place().cwd, "mark")}'`);
+test("open_file: does not wait for the program, which stays when zz goes", { timeout: 30_000 }, async () => {
+  const where = setting(`sleep 6; echo late >>'${join(place().cwd, "mark")}'`);
   const mark = /'(.*mark)'/.exec(readFileSync(join(where.bin, "xdg-open"), "utf8"))![1]!;
   const script = `
-    import { createZz } from "${join(import.meta.dirname, "../zz.ts")}";
+    import { createZz } from "${join(import.meta.dirname, "../../zz.ts")}";
+    import { programs } from "${join(import.meta.dirname, "../../kernel/programs.ts")}";
     const core = await createZz({ root: "${where.cwd}", home: "${where.home}", save: false, allow: { run: true } });
     core.ask = async () => "y";
-    const ctx = { root: "${where.cwd}", files: { path: (name) => "${where.cwd}/" + name }, ask: core.ask };
+    const ctx = { root: "${where.cwd}", files: { path: (name) => "${where.cwd}/" + name }, ask: core.ask, programs: programs("${where.cwd}") };
     console.log(await core.tools.get("open_file").value.run({ path: "a.pdf" }, ctx));
     process.exit();`;
   const file = join(where.home, "..", "once.mts");
   writeFileSync(file, script);
   const { execFileSync } = await import("node:child_process");
-  const started = performance.now();
   const env = { ...process.env, PATH: `${where.bin}:${process.env.PATH}` };
   match(execFileSync(process.execPath, [file], { encoding: "utf8", env }), /^Opened/);
-  ok(performance.now() - started < 2_900);
-  equal(existsSync(mark), false);
-  for (let i = 0; i < 50 && !existsSync(mark); i++) await sleep(100);
+  equal(existsSync(mark), false, "the program is still at it");
+  for (let i = 0; i < 90 && !existsSync(mark); i++) await sleep(100);
   equal(readFileSync(mark, "utf8"), "late\n");
 });

@@ -3,11 +3,12 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
-import { createZz, type Options } from "../zz.ts";
-import { repl } from "./e2e/sitting.ts";
-import { call, say } from "./fake/openai.ts";
-import { type Place, place, zz } from "./run.ts";
-import { play } from "./script.ts";
+import type { Options } from "../../kernel/core.ts";
+import { createZz } from "../../zz.ts";
+import { call, say } from "../support/fake/openai.ts";
+import { repl } from "../support/repl.ts";
+import { type Place, place, zz } from "../support/run.ts";
+import { play } from "../support/script.ts";
 
 type Files = Record<string, string>;
 const at = (where: Place, name: string): string =>
@@ -123,8 +124,8 @@ describe("update_soul", () => {
     ["nothing", " \n", /it is empty/],
     ["more than 8,000 characters", "abc\n".repeat(2_001), /8004 characters are too many \(8000\)/],
     ["a line that cannot be shown", "a".repeat(4_001), /a line of more than 4000 characters/],
-    ["bytes that are no text", "a\0b", /characters that nobody can be shown/],
-    ["hidden characters", "a\u{e0041}b", /characters that nobody can be shown/],
+    ["bytes that are no text", "a\0b", /characters that cannot be shown/],
+    ["hidden characters", "a\u{e0041}b", /characters that cannot be shown/],
   ];
   for (const [what, text, words] of bad)
     test(`refuses ${what} before anybody is asked`, async () => {

@@ -3,9 +3,14 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { after, describe, test } from "node:test";
-import { context, createZz, type Kind, type Options, openChat, type Verdict } from "../zz.ts";
-import { call, fakeOpenAI, say } from "./fake/openai.ts";
-import { needsProgram, type Place, place, zz } from "./run.ts";
+import { openChat } from "../../kernel/chat.ts";
+import { context } from "../../kernel/context.ts";
+import type { Kind, Verdict } from "../../kernel/contract.ts";
+import type { Options } from "../../kernel/core.ts";
+import { createZz } from "../../zz.ts";
+import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
+import { needs } from "../support/needs.ts";
+import { type Place, place, zz } from "../support/run.ts";
 
 type Given = Record<string, { path: string; rights: string; about?: string }>;
 
@@ -285,8 +290,7 @@ describe("tools", { concurrency: 2 }, () => {
     equal(at(where, "project/lib:src"), "x");
   });
 
-  test("A command cannot write in a project in this one that is to be read", async () => {
-    needsProgram("bwrap", "bubblewrap");
+  needs("bwrap")("A command cannot write in a project in this one that is to be read", async () => {
     const where = having({ ...FILES, "project/vendor/x": "" }, (base) => ({
       vendor: { path: `${base}/project/vendor`, rights: "read" },
     }));

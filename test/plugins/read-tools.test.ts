@@ -4,9 +4,12 @@ import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Ask, type Core, createZz, type Needs, type Options } from "../zz.ts";
-import { type Place, place, zz } from "./run.ts";
-import { type Got, play as playScript } from "./script.ts";
+import type { Ask, Needs } from "../../kernel/contract.ts";
+import type { Core, Options } from "../../kernel/core.ts";
+import { createZz } from "../../zz.ts";
+import { needs } from "../support/needs.ts";
+import { type Place, place, zz } from "../support/run.ts";
+import { type Got, play as playScript } from "../support/script.ts";
 
 /** A fresh project with these files. A value of `->x` makes a link to x, `|` a FIFO. */
 function project(files: Record<string, string | Buffer>): Place {
@@ -297,13 +300,16 @@ for (const way of ["with git", "without git"])
     ["sub", KEPT.filter((name) => name.startsWith("sub/"))],
     ["other", KEPT.filter((name) => name.startsWith("other/"))],
   ] as const)
-    test(`the lister, ${way}, honours nested .gitignore with negation, under ${under ?? "the project"}`, async () => {
-      const where = project(IGNORING);
-      if (way === "with git") git(where.cwd, "init", "-q");
-      deepEqual(await list(where, under), kept);
-    });
+    (way === "with git" ? needs("git") : test)(
+      `the lister, ${way}, honours nested .gitignore with negation, under ${under ?? "the project"}`,
+      async () => {
+        const where = project(IGNORING);
+        if (way === "with git") git(where.cwd, "init", "-q");
+        deepEqual(await list(where, under), kept);
+      },
+    );
 
-test("the lister, with git, knows files that are new, deleted, and oddly named", async () => {
+needs("git")("the lister, with git, knows files that are new, deleted, and oddly named", async () => {
   const where = project({ "gone.txt": "", "kept.txt": "", 'quote".txt': "", "ü.txt": "", "new\nline": "" });
   git(where.cwd, "init", "-q");
   git(where.cwd, "add", "gone.txt", "kept.txt");
@@ -384,13 +390,13 @@ test("grep: a regex that backtracks for ever is given up, and does not hang the 
 
 // ── git_status ──
 
-test("git_status: the branch and what is new", async () => {
+needs("git")("git_status: the branch and what is new", async () => {
   const where = project({ "a.txt": "x\n" });
   git(where.cwd, "init", "-q", "-b", "trunk");
   equal((await call(where, "git_status", {})).text, "## No commits yet on trunk\n?? a.txt");
 });
 
-test("git_status: outside a repository it says so", async () => {
+needs("git")("git_status: outside a repository it says so", async () => {
   const where = project({ "a.txt": "" });
   const { text, failed } = await call(where, "git_status", {});
   match(text, /^Cannot ask git: .*not a git repository.*Is '.*' a repository\?$/i);
@@ -656,7 +662,7 @@ const SECRETS = {
   id_rsa: "open-oat\n",
   "innocent.txt": "->.env",
   "env.txt": "TOKEN=none\n",
-  ".environment": "fine\n",
+  ".envoy": "fine\n",
   "private/plan.ts": "export const plan = 1; // TODO open-spelt\n",
 };
 const guarded = project(SECRETS);
@@ -677,7 +683,7 @@ for (const path of [
     equal(failed, true);
   });
 
-for (const path of ["env.txt", ".environment"])
+for (const path of ["env.txt", ".envoy"])
   test(`gate: ${path} is no secret`, async () => equal((await call(guarded, "read_file", { path })).failed, undefined));
 
 for (const [said, allowed] of [

@@ -4,9 +4,9 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import type { Script } from "./fake/http.ts";
-import { call, fakeOpenAI, refuse, say } from "./fake/openai.ts";
-import { type How, place, ROOT, WAYS, type Way, zz } from "./run.ts";
+import type { Script } from "../support/fake/http.ts";
+import { call, fakeOpenAI, refuse, say } from "../support/fake/openai.ts";
+import { type How, place, ROOT, WAYS, type Way, zz } from "../support/run.ts";
 
 const HEAD = `import { zz } from "zz";\n`;
 

@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { after, describe, type TestContext, test } from "node:test";
 import type { Zz } from "zz";
 import { harness, type Setup, type Step } from "zz/test";
-import { ROOT } from "./run.ts";
+import { ROOT } from "../support/run.ts";
 
 // A folder of this file's own for what is temporary: what is left in it can be counted.
 process.env.TMPDIR = mkdtempSync(join(tmpdir(), "kit-"));
@@ -433,7 +433,7 @@ test("the lamp is on", async (t) => {
     const pack = ["pack", "--dry-run", "--json", "--ignore-scripts", "--loglevel=error"];
     const told = JSON.parse(execFileSync("npm", pack, { cwd: ROOT, encoding: "utf8" }));
     const packed: string[] = Object.values<any>(told)[0].files.map(({ path }: { path: string }) => path);
-    for (const file of ["dist/test.js", "dist/types/kernel/test.d.ts"]) ok(packed.includes(file), file);
+    for (const file of ["dist/test.js", "dist/types/sdk/testing.d.ts"]) ok(packed.includes(file), file);
     const at = folder(t, { ...files, "node_modules/.keep": "" });
     for (const file of packed) cpSync(join(ROOT, file), at(`node_modules/zz/${file}`));
     for (const name of ["zod", "typebox"]) symlinkSync(join(ROOT, "node_modules", name), at(`node_modules/${name}`));

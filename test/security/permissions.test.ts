@@ -5,10 +5,16 @@ import fs from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Ask, context, createZz, findTool, type Options, openChat, type Result } from "../zz.ts";
-import { call, fakeOpenAI, say } from "./fake/openai.ts";
-import { type Place, place, zz } from "./run.ts";
-import { KEY, terminal } from "./terminal.ts";
+import { openChat } from "../../kernel/chat.ts";
+import { context } from "../../kernel/context.ts";
+import type { Ask, Result } from "../../kernel/contract.ts";
+import type { Options } from "../../kernel/core.ts";
+import { findTool } from "../../kernel/tools.ts";
+import { createZz } from "../../zz.ts";
+import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
+import { needs } from "../support/needs.ts";
+import { type Place, place, zz } from "../support/run.ts";
+import { KEY, terminal } from "../support/terminal.ts";
 
 const GIT = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_SYSTEM: "/dev/null" };
 const WHO = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
@@ -61,7 +67,7 @@ for (const [name, args] of [
   ["git_status", {}],
   ["git_diff", {}],
 ] as const)
-  test(`${name} fetches no missing object: the remote's configuration names a program for that`, async () => {
+  needs("git")(`${name} fetches no missing object: the remote's configuration names a program for that`, async () => {
     const where = repo({ "sub/.gitignore": "x\n", "sub/f": "a\n" });
     const blob = git(where, "rev-parse", "HEAD:sub/.gitignore");
     git(where, "update-index", "--skip-worktree", "sub/.gitignore");
@@ -84,7 +90,7 @@ for (const [name, args] of [
   ["list_dir", {}],
   ["git_status", {}],
 ] as const)
-  test(`${name} runs the machine's git, not one that the project brings to PATH`, async () => {
+  needs("git")(`${name} runs the machine's git, not one that the project brings to PATH`, async () => {
     const where = repo({ a: "a\n" });
     put(where, { "node_modules/.bin/git": trap(where, 'exec /usr/bin/git "$@"\n') });
     await tool(where, name, args, [], { PATH: `${where.cwd}/node_modules/.bin:${process.env.PATH}` });
@@ -106,7 +112,7 @@ for (const [what, line, set] of [
   ],
   ["the hook post-index-change", "git status", (where) => put(where, { ".git/hooks/post-index-change": trap(where) })],
 ] as [string, string, (where: Place) => unknown][])
-  test(`'${line}' asks where the repository has ${what} of its own`, async () => {
+  needs("git")(`'${line}' asks where the repository has ${what} of its own`, async () => {
     const where = repo({ a: "a\n", ".gitattributes": "a filter=f diff=f\n" });
     put(where, { "t.sh": trap(where), a: "b\n" });
     equal((await tool(where, "run_command", { command: line })).code, 0, "without it, it goes unasked");
@@ -116,7 +122,7 @@ for (const [what, line, set] of [
     ok(!trapped(where), "the repository's own program ran");
   });
 
-test("'git status' asks where the project itself is a bare repository with settings of its own", async () => {
+needs("git")("'git status' asks where the project itself is a bare repository with settings of its own", async () => {
   const where = place();
   put(where, { "t.sh": trap(where) });
   git(where, "init", "-q", "--bare", ".");
@@ -130,8 +136,8 @@ test("'git status' asks where the project itself is a bare repository with setti
   ok(!trapped(where));
 });
 
-for (const command of ["ls", "cat a", "find . -name a", "timeout 5 ls", "git status"])
-  test(`'${command}' asks where PATH leads to the project's own program of that name`, async () => {
+for (const command of ["ls", "cat a", "find . -name a", "timeout 5 ls", "git status", "bash -c ls", "sh -c pwd"])
+  needs("git")(`'${command}' asks where PATH leads to the project's own program of that name`, async () => {
     const where = repo({ a: "a\n" });
     const name = command.split(" ")[0]!;
     put(where, { [`bin/${name}`]: trap(where) });
@@ -158,7 +164,7 @@ for (const line of [
   "git show HEAD --stat -p",
   "git cat-file -p HASH",
 ])
-  test(`'${line}' asks where what it shows may hold a secret`, async () => {
+  needs("git")(`'${line}' asks where what it shows may hold a secret`, async () => {
     const where = repo({ a: "a\n" });
     put(where, { ".env": "K=secret\n" });
     git(where, "add", "-f", ".env");
@@ -170,7 +176,7 @@ for (const line of [
   });
 
 for (const command of ["git show HEAD", "rg secret", "rg secret ."])
-  test(`'${command}' shows nothing of a file that is denied, sandbox or not`, async () => {
+  needs("git")(`'${command}' shows nothing of a file that is denied, sandbox or not`, async () => {
     const where = repo({ "private/k": "secret\n" });
     const config = join(where.cwd, "..", "c.json");
     fs.writeFileSync(config, '{"shell":{"sandbox":"off"}}');
@@ -334,15 +340,13 @@ test("A reason for a no is no answer to the next question", async (t) => {
   await term.sees("Allow?");
   term.type("n");
   await term.sees("Why not?");
-  await sleep(200);
-  for (const key of "A secret") {
-    term.type(key);
-    await sleep(20);
+  for (let typed = 1; typed <= "A secret".length; typed++) {
+    term.type("A secret"[typed - 1]!);
+    await term.sees("A secret".slice(0, typed));
   }
   term.type(KEY.enter);
-  await sleep(500);
-  doesNotMatch(term.screen(), /root:x:0/);
-  await term.sees(/passwd[\s\S]*Allow\?/);
+  doesNotMatch(await term.sees(/Allow\?[\s\S]*Allow\?/), /root:x:0/);
+  await sleep(500); // what is typed at once is not for this question
   term.type("n");
   await term.sees(/Why not\?[\s\S]*Why not\?/);
   term.type(KEY.enter);
@@ -392,23 +396,23 @@ test("e does not turn bytes that are no text into others", async () => {
 
 // ── it stays alive ──
 
-test("A path of many parts is refused at once", async () => {
+test("A path of many parts is refused", async () => {
   const { call } = await held(place());
-  const began = performance.now();
   const { failed } = await call("read_file", { path: `${"a/".repeat(20_000)}b` });
   ok(failed);
-  ok(performance.now() - began < 1_000, `it took ${Math.round(performance.now() - began)} ms`);
 });
 
-test("A question for 50,000 other lines is there within 5 s", async () => {
+test("A question for 50,000 other lines is refused, since nobody reads that before a yes", async () => {
   const where = place();
   const lines = (sign: string) => Array.from({ length: 50_000 }, (_, i) => `${sign}${i}\n`).join("");
   put(where, { a: lines("a") });
   const { call, asked } = await held(where);
-  const began = performance.now();
-  await call("write_file", { path: "a", content: lines("b") });
-  ok(performance.now() - began < 5_000, `it took ${Math.round(performance.now() - began)} ms`);
-  match(asked[0]!, /edit a · lines 1–50000 · \+50000 −50000/);
+  const { text, refused } = await call("write_file", { path: "a", content: lines("b") });
+  deepEqual([asked.length, refused], [0, true]);
+  match(
+    text,
+    /more than anybody reads before a yes \(100001 lines\)\. Do it in smaller parts, or run again with --allow-write=a\./,
+  );
 });
 
 test("A file that is nested too deep does not keep find_definition from the others", async () => {
@@ -434,7 +438,7 @@ test("A tool's own name goes before another's alias", async () => {
 
 // ── a denied file stays denied ──
 
-test("A command cannot move a denied file to another name by its folder", async () => {
+needs("bwrap")("A command cannot move a denied file to another name by its folder", async () => {
   const where = place();
   put(where, { "conf/private/k": "secret\n" });
   const flags = ["--allow-run", "--deny-read=conf/private"];
@@ -450,14 +454,14 @@ for (const [command, flags] of [
   ["touch src/b", ["--deny-write"]],
   ["touch .git/b", ["--deny-write"]],
 ] as const)
-  test(`'${command}' in the sandbox makes nothing with ${flags.join(" ")}`, async () => {
+  needs("git", "bwrap")(`'${command}' in the sandbox makes nothing with ${flags.join(" ")}`, async () => {
     const where = repo({ "src/a": "", "src/gen/deep/k": "k\n" });
     const { code } = await tool(where, "run_command", { command }, ["--allow-run", ...flags]);
     equal(code, 1);
     ok(!fs.existsSync(join(where.cwd, command.split(" ")[1]!)));
   });
 
-test("A command cannot make the rules of a home that lies in the project", async () => {
+needs("bwrap")("A command cannot make the rules of a home that lies in the project", async () => {
   const where = place();
   const home = join(where.cwd, "home");
   fs.mkdirSync(join(home, "plugins"), { recursive: true });
@@ -469,9 +473,29 @@ test("A command cannot make the rules of a home that lies in the project", async
   );
 });
 
-test("A line that nobody could read is shown by its ends", async () => {
+test("A long line is shown whole, what hides in its middle too", async () => {
   const { call, asked } = await held(place());
-  await call("run_command", { command: `touch ${"x".repeat(400_000)}END` });
-  ok(asked[0]!.length < 40_000, `${asked[0]!.length} characters`);
-  match(asked[0]!, /touch xxx[\s\S]*\[… \d+ characters …\][\s\S]*xEND/);
+  await call("run_command", { command: `touch ${"x".repeat(200_000)} EVIL ${"x".repeat(200_000)}END` });
+  match(asked[0]!, /touch x{200000} EVIL x{200000}END/);
 });
+
+test("A new file of 501 lines is shown whole", async () => {
+  const { call, asked } = await held(place());
+  const lines = Array.from({ length: 501 }, (_, i) => `line ${i + 1}`);
+  await call("write_file", { path: "a.txt", content: lines.join("\n") });
+  for (const line of lines) ok(asked[0]!.includes(line), line);
+});
+
+for (const [what, content] of [
+  ["a line of 3 MB", "x".repeat(3_000_000)],
+  ["20,001 lines", "x\n".repeat(20_001)],
+] as const)
+  test(`A new file of ${what} is refused, since nobody reads that before a yes`, async () => {
+    const { call, asked } = await held(place());
+    const { text } = await call("write_file", { path: "a.txt", content });
+    equal(asked.length, 0);
+    match(
+      text,
+      /^Refused: write_file asks for more than anybody reads before a yes \(\d+ (lines|characters)\)\. Do it in/,
+    );
+  });

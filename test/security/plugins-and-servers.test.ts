@@ -7,11 +7,14 @@ import { dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
-import { send } from "../kernel/http.ts";
-import { refreshPlugins } from "../kernel/loader.ts";
-import { context, createZz, type Options, openChat } from "../zz.ts";
-import { fakeOpenAI, say } from "./fake/openai.ts";
-import { type Place, place, zz } from "./run.ts";
+import { openChat } from "../../kernel/chat.ts";
+import { context } from "../../kernel/context.ts";
+import type { Options } from "../../kernel/core.ts";
+import { send } from "../../kernel/http.ts";
+import { refreshPlugins } from "../../kernel/loader.ts";
+import { createZz } from "../../zz.ts";
+import { fakeOpenAI, say } from "../support/fake/openai.ts";
+import { type Place, place, zz } from "../support/run.ts";
 
 const hello = (gives: string, head = "") =>
   `${head}\nexport default (zz) => zz.tool({ name: "hello", description: "greets", run: () => ${gives} });\n`;
@@ -106,7 +109,7 @@ test("What a project's plugin imports late is what was said yes to, or nothing",
   equal((await zz(where, ["--call", "hello"], { env: { AFTER: before } })).stdout, "old\n");
   const changed = await zz(where, ["--call", "hello"], { env: { AFTER: 'export const w = "CHANGED";' } });
   doesNotMatch(changed.stdout, /CHANGED/);
-  match(changed.stderr, /'\.zz\/plugins\/l\/w\.js' is not what you said yes to any more/);
+  match(changed.stderr, /'\.zz\/plugins\/l\/w\.js' is not what you trusted any more/);
 });
 
 for (const name of ["b\x1b[2K.ts", "b\n  harmless.ts", "b\u202est.ts"])
@@ -195,11 +198,11 @@ test("What a plugin adds after it was taken away is not added", async () => {
   const late = 'zz.tool({ name: "late", description: "d", run: () => "" }); zz.on("answered", () => {});';
   const where = plugins({ "a.ts": `export default (zz) => void setTimeout(() => { ${late} }, 300);` });
   const { core, refresh } = await live(where);
-  const seers = core.seers.length;
+  const observers = core.observers.length;
   fs.rmSync(join(where.home, "plugins/a.ts"));
   equal((await refresh())[0]?.did, "unloaded");
   await sleep(400);
-  deepEqual([core.tools.has("late"), core.seers.length], [false, seers]);
+  deepEqual([core.tools.has("late"), core.observers.length], [false, observers]);
 });
 
 const shared = (name: string, more = "") =>
@@ -251,7 +254,7 @@ test("A project's plugin that is called like one of zz's own does not take its t
 test("A plugin of the home that --plugin names is loaded once", async () => {
   const where = plugins({ "x.ts": 'export default (zz) => zz.on("noted", () => {});' });
   const { core } = await live(where, { plugins: [join(where.home, "plugins/x.ts")] });
-  equal(core.seers.filter(({ owner }) => owner === "x").length, 1);
+  equal(core.observers.filter(({ owner }) => owner === "x").length, 1);
 });
 
 // ── servers ──
@@ -267,7 +270,7 @@ async function raw(t: TestContext, bytes: string | Buffer): Promise<string> {
   return `http://127.0.0.1:${(server.address() as { port: number }).port}`;
 }
 
-test("A server that wants another protocol is named, not waited for without end", { timeout: 5_000 }, async (t) => {
+test("A server that wants another protocol is named, not waited for without end", async (t) => {
   const url = await raw(t, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n");
   await rejects(send(url), /it answered 101, and wants another protocol than HTTP/);
 });
@@ -352,7 +355,7 @@ for (const [name, source, signal, code, stdout] of [
     deepEqual([ran.code, ran.stdout], [code, stdout], ran.stderr);
   });
 
-test("A line without end costs no more than its length", { timeout: 30_000 }, async (t) => {
+test("A line without end is given up", async (t) => {
   const bomb = gzipSync(Buffer.concat([Buffer.from("data: "), Buffer.alloc(100 << 20, 120)]), { level: 1 });
   const server = createHttp((request, response) => {
     if (request.url!.endsWith("/models")) return response.end('{"data":[{"id":"m"}]}');
@@ -363,7 +366,6 @@ test("A line without end costs no more than its length", { timeout: 30_000 }, as
   t.after(() => server.close());
   const { port } = server.address() as { port: number };
   const model = ["-m", "openai/m", "--base-url", `http://127.0.0.1:${port}/v1`, "--key", "x"];
-  const { ms, stderr } = await zz(place(), [...model, "--once", "hi"]);
-  match(stderr, /The server sent a line without end/);
-  ok(ms < 8_000, `it took ${Math.round(ms)} ms`);
+  const { stderr } = await zz(place(), [...model, "--once", "hi"]);
+  match(stderr, /sent a line of more than 8 MB, and was given up/);
 });

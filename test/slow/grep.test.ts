@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { createZz } from "../../zz.ts";
-import { needsProgram, ROOT } from "../run.ts";
-import { play } from "../script.ts";
+import { ROOT } from "../support/run.ts";
+import { play } from "../support/script.ts";
 
 const RUNS = process.env.ZZ_SHORT ? 9 : 21;
 const FILES = 10_000;
@@ -22,7 +22,6 @@ const plain = join(base, "plain");
 const gitted = join(base, "git");
 
 before(() => {
-  needsProgram("rg", "ripgrep");
   generate(plain);
   cpSync(plain, gitted, { recursive: true });
   execFileSync("git", ["init", "-q"], { cwd: gitted });
@@ -59,7 +58,7 @@ async function caller(root: string, ripgrep: string) {
   const core = await createZz({ root, home: join(base, "home"), save: false, settings });
   let [ms, text] = [0, ""];
   const see = async (fact: any) => void ([ms, text] = [fact.ms, fact.result.text]);
-  core.seers.push({ owner: "test", value: { event: "called", see, limit: 5_000 } });
+  core.observers.push({ owner: "test", value: { event: "called", see, limit: 5_000 } });
   return async (given: object): Promise<{ ms: number; text: string }> => {
     await play(core, [["grep", given]]);
     return { ms, text };

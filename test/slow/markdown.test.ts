@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { stripVTControlCharacters as strip } from "node:util";
 import { renderMarkdown } from "../../plugins/terminal/markdown.ts";
 import { theme } from "../../plugins/terminal/theme.ts";
-import { ROOT } from "../run.ts";
+import { ROOT } from "../support/run.ts";
 
 const SIZE = 1_000_000;
 const MOST = 1_000; // ms

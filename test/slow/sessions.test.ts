@@ -4,8 +4,8 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { listSessions, openSession } from "../../zz.ts";
-import { place, WAYS } from "../run.ts";
+import { listSessions, openSession } from "../../kernel/sessions.ts";
+import { place, WAYS } from "../support/run.ts";
 
 const MANY = 100_000;
 const SESSIONS = 10_000;

@@ -5,8 +5,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, test } from "node:test";
 import { spawn as spawnPty } from "@lydell/node-pty";
-import { fakeOpenAI, say } from "../fake/openai.ts";
-import { place, ROOT, zz } from "../run.ts";
+import { fakeOpenAI, say } from "../support/fake/openai.ts";
+import { place, ROOT, zzProcess } from "../support/run.ts";
 
 const RUNS = process.env.ZZ_SHORT ? 15 : 40;
 const where = place();
@@ -37,7 +37,7 @@ console.log(answer);
 `;
 
 const asks = () => ["--once", "-m", "openai/m", "--base-url", fake.url, "--key", "x"];
-const oneShot = () => zz(where, asks(), { input: "hi\n" });
+const oneShot = () => zzProcess(where, asks(), { input: "hi\n" });
 const median = (times: number[]) => times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)]!;
 
 function timed(command: string, args: string[]): Promise<{ ms: number; stdout: string }> {
@@ -68,7 +68,7 @@ test("A one-shot needs at most 80 MB", { skip: process.platform !== "linux" && "
   const peaks: number[] = [];
   for (let i = 0; i < 5; i++) {
     let [peak, open] = [0, true];
-    const run = zz(where, asks(), { input: "hi\n", started: (child) => void watch(child.pid!) });
+    const run = zzProcess(where, asks(), { input: "hi\n", started: (child) => void watch(child.pid!) });
     await run;
     open = false;
     peaks.push(peak);

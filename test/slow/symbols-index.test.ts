@@ -5,11 +5,12 @@ import { execFileSync, spawnSync } from "node:child_process";
 import fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { corpus } from "../corpus.ts";
-import { needsProgram, WAYS } from "../run.ts";
-import { KEY, terminal } from "../terminal.ts";
+import { corpus } from "../support/corpus.ts";
+import { needs } from "../support/needs.ts";
+import { WAYS } from "../support/run.ts";
+import { KEY, terminal } from "../support/terminal.ts";
 
 const SHORT = Boolean(process.env.ZZ_SHORT);
 const RUNS = SHORT ? 5 : 11;
@@ -19,7 +20,6 @@ const LARGE = [...SMALL, "viem@2.57.20"]; // 3,158
 const base = fs.mkdtempSync(join(tmpdir(), "zz-symbols-"));
 const home = join(base, "home");
 after(() => fs.rmSync(base, { recursive: true, force: true }));
-before(() => needsProgram("ctags", "universal-ctags"));
 
 /** A project of these packages' TypeScript, in git, as projects are. */
 function project(names: string[]): string {
@@ -51,7 +51,7 @@ const ms = (all: number[]): string =>
   `${median(all).toFixed(0)} ms (${Math.min(...all).toFixed(0)}–${Math.max(...all).toFixed(0)})`;
 
 for (const names of SHORT ? [SMALL] : [SMALL, LARGE])
-  test(`the index of ${names.join(" ")} against ctags`, (t) => {
+  needs("ctags", "git")(`the index of ${names.join(" ")} against ctags`, (t) => {
     const root = project(names);
     const files = filesOf(root);
     const list = join(base, "files.txt");

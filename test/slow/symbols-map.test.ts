@@ -7,7 +7,7 @@ import { join, posix } from "node:path";
 import { before, test } from "node:test";
 import { mapInOrder, mapOf, rank, type Source, type Wish } from "../../plugins/symbols/rank.ts";
 import { type Facts, scan } from "../../plugins/symbols/scan.ts";
-import { ROOT } from "../run.ts";
+import { ROOT } from "../support/run.ts";
 
 const REPO = process.env.ZZ_MAP_REPO ?? ROOT;
 const LAST = 300;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { ts } from "ts-morph";
 import { scan } from "../../plugins/symbols/scan.ts";
-import { corpus, TYPESCRIPT } from "../corpus.ts";
+import { corpus, TYPESCRIPT } from "../support/corpus.ts";
 
 const K = ts.SyntaxKind;
 type Bound = ts.Node & { symbol?: ts.Symbol; name?: ts.Node };

@@ -8,7 +8,7 @@ import { getLibFiles } from "@ts-morph/common";
 import { ts } from "ts-morph";
 import { type At, type Edit, openService, type Service } from "../../plugins/symbols/refs.ts";
 import { scan } from "../../plugins/symbols/scan.ts";
-import { corpus } from "../corpus.ts";
+import { corpus } from "../support/corpus.ts";
 
 const SHORT = process.env.ZZ_SHORT === "1";
 const DRAWN = Number(process.env.ZZ_DRAWN ?? (SHORT ? 40 : 300));

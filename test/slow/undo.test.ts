@@ -1,6 +1,6 @@
 import { ok } from "node:assert/strict";
 import { test } from "node:test";
-import { livesHold } from "../undo.ts";
+import { livesHold } from "../support/undo-model.ts";
 
 const RUNS = process.env.ZZ_SHORT ? 2_000 : 10_000;
 

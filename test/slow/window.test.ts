@@ -4,11 +4,11 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { repl } from "../e2e/sitting.ts";
-import type { Script } from "../fake/http.ts";
-import { call, say, strictOpenAI } from "../fake/openai.ts";
-import { place } from "../run.ts";
-import { KEY, terminal } from "../terminal.ts";
+import type { Script } from "../support/fake/http.ts";
+import { call, say, strictOpenAI } from "../support/fake/openai.ts";
+import { repl } from "../support/repl.ts";
+import { place } from "../support/run.ts";
+import { KEY, terminal } from "../support/terminal.ts";
 
 const TURNS = process.env.ZZ_SHORT ? 200 : 2_000;
 const WINDOW = 16_384;

@@ -2,12 +2,12 @@
 import { equal } from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Script } from "../fake/http.ts";
-import { fakeOpenAI, say } from "../fake/openai.ts";
-import { type Place, place } from "../run.ts";
-import { KEY, terminal } from "../terminal.ts";
+import type { Script } from "./fake/http.ts";
+import { fakeOpenAI, say } from "./fake/openai.ts";
+import { type Place, place } from "./run.ts";
+import { KEY, terminal } from "./terminal.ts";
 
-export type Sitting = Partial<{
+export type ReplOptions = Partial<{
   script: Script;
   where: Place;
   args: string[];
@@ -20,8 +20,8 @@ export type Sitting = Partial<{
 export const ESC = "\x1b";
 export const [UP, DOWN, LEFT, TAB] = [`${ESC}[A`, `${ESC}[B`, `${ESC}[D`, "\t"];
 
-export async function repl(t: TestContext, sitting: Sitting = {}) {
-  const { script = [say("Good.")], where = place(), args = [], ...how } = sitting;
+export async function repl(t: TestContext, options: ReplOptions = {}) {
+  const { script = [say("Good.")], where = place(), args = [], ...how } = options;
   const fake = await fakeOpenAI(script);
   t.after(fake.close);
   const term = terminal(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...args], how);

@@ -1,11 +1,13 @@
 // Runs the program itself, as a person's shell would: its own process, its own home, its own folder.
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable, Writable } from "node:stream";
 import { after } from "node:test";
+import "./ripgrep.ts";
 
-export const ROOT = join(import.meta.dirname, "..");
+export const ROOT = join(import.meta.dirname, "..", "..");
 
 /** The three ways in. */
 export const WAYS = {
@@ -37,12 +39,6 @@ export interface How {
   started?(child: ChildProcess): void;
 }
 
-/** A test that needs a program of the machine's says so, rather than pass without it. */
-export function needsProgram(name: string, debian: string): void {
-  const found = (process.env.PATH ?? "").split(":").some((folder) => existsSync(join(folder, name)));
-  if (!found) throw new Error(`Cannot test this: '${name}' is not installed. Install it: apt-get install ${debian}.`);
-}
-
 /** A fresh home and a fresh project, removed when the test file ends. */
 export function place(): Place {
   const base = mkdtempSync(join(tmpdir(), "zz-test-"));
@@ -62,11 +58,64 @@ export function place(): Place {
   };
 }
 
-export function zz(where: Place, args: string[], how: How = {}): Promise<Ran> {
-  const [command, file] = WAYS[how.way ?? "dist"];
+/** The built program: in this process, unless what is tried is about a process of its own. */
+export const zz = (where: Place, args: string[], how: How = {}): Promise<Ran> =>
+  needsProcess(args, how) ? zzProcess(where, args, how) : zzHere(where, args, how);
+
+/** A way in, a signal, a pipe that stays open, a script, or an environment that more than zz itself looks at. */
+function needsProcess(args: string[], { way, input, env = {}, signal, started }: How): boolean {
+  const isShared = Object.keys(env).some((name) => !ZZS_OWN.test(name));
+  const isScript = args.some((arg) => /^--run(=|$)/.test(arg));
+  return way !== undefined || input === null || Boolean(signal ?? started) || isScript || isShared;
+}
+const ZZS_OWN =
+  /^(OPENAI_API_KEY|OPENAI_BASE_URL|OLLAMA_HOST|OLLAMA_API_KEY|ZZ_MODEL|ZZ_HOME|ZZ_STDIN_WAIT|ZZ_LOAD_LIMIT)$/;
+
+function environment(where: Place, how: How): NodeJS.ProcessEnv {
   const { OPENAI_API_KEY, OPENAI_BASE_URL, ZZ_MODEL, ZZ_HOME, FORCE_COLOR, ...inherited } = process.env;
   // No Ollama of the machine's own may answer: nothing listens on the discard port of this address.
-  const env = { ...inherited, OLLAMA_HOST: "http://127.0.0.1:49", ZZ_HOME: where.home, ...how.env };
+  return { ...inherited, OLLAMA_HOST: "http://127.0.0.1:49", ZZ_HOME: where.home, ...how.env };
+}
+
+let runsHere = 0;
+process.on("exit", () => {
+  if (!runsHere) return;
+  console.error("The test's process ended in the middle of a run of zz. Use zzProcess() where a plugin may end it.");
+  process.exitCode = 1; // what was to come did not run, and the file would pass
+});
+
+async function zzHere(where: Place, args: string[], how: How): Promise<Ran> {
+  const { run } = (await import(join(ROOT, "dist", "kernel.js"))) as typeof import("../../zz.ts");
+  const started = performance.now();
+  let folder = where.cwd;
+  const [stdout, stderr] = [collector(), collector()];
+  runsHere++;
+  const code = await run(args, {
+    stdin: Readable.from(how.input ? [Buffer.from(how.input)] : []),
+    stdout,
+    stderr,
+    env: environment(where, how),
+    cwd: () => folder,
+    enter: (to) => void (folder = to),
+  }).finally(() => runsHere--);
+  return { code, stdout: stdout.text(), stderr: stderr.text(), ms: performance.now() - started };
+}
+
+function collector(): Writable & { text(): string } {
+  const pieces: Buffer[] = [];
+  const stream = new Writable({
+    write(piece, _, done) {
+      pieces.push(Buffer.from(piece));
+      done();
+    },
+  });
+  return Object.assign(stream, { text: () => Buffer.concat(pieces).toString("utf8") });
+}
+
+/** The program itself, as a person's shell would start it. */
+export function zzProcess(where: Place, args: string[], how: How = {}): Promise<Ran> {
+  const [command, file] = WAYS[how.way ?? "dist"];
+  const env = environment(where, how);
   const started = performance.now();
   const child = spawn(command, [file, ...args], {
     cwd: where.cwd,

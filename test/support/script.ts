@@ -1,5 +1,9 @@
 // One round of calls through the turn loop, as a model would make them.
-import { type Core, type Message, openChat, runTurn } from "../zz.ts";
+
+import { openChat } from "../../kernel/chat.ts";
+import type { Message } from "../../kernel/contract.ts";
+import type { Core } from "../../kernel/core.ts";
+import { runTurn } from "../../zz.ts";
 
 export type Got = Message & { role: "tool" };
 

@@ -4,16 +4,17 @@ import { createRequire, registerHooks } from "node:module";
 
 const URL = "parser:only";
 
-export async function parserOnly(): Promise<typeof import("../plugins/symbols/scan.ts")> {
+export async function parserOnly(): Promise<typeof import("../../plugins/symbols/scan.ts")> {
   const hooks = registerHooks({
-    resolve: (name, context, next) =>
-      name === "ts-morph" && context.parentURL?.endsWith("?parser")
-        ? { url: URL, format: "module", shortCircuit: true }
-        : next(name, context),
+    resolve: (name, context, next) => {
+      if (!context.parentURL?.endsWith("?parser")) return next(name, context);
+      if (name === "ts-morph") return { url: URL, format: "module", shortCircuit: true };
+      return next(name.startsWith(".") ? `${name}?parser` : name, context);
+    },
     load: (url, context, next) =>
       url === URL ? { format: "module", source: cut(), shortCircuit: true } : next(url, context),
   });
-  const { href } = new globalThis.URL("../plugins/symbols/scan.ts?parser", import.meta.url);
+  const { href } = new globalThis.URL("../../plugins/symbols/scan.ts?parser", import.meta.url);
   try {
     return await import(href);
   } finally {

@@ -1,4 +1,4 @@
-// The transcript in the README: drives the real REPL in a pseudo-terminal. `node test/transcript.ts` writes it there anew.
+// The transcript in the README: drives the real REPL in a pseudo-terminal. `node test/support/transcript.ts` writes it there again.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,7 +13,7 @@ const SCRIPT = [
   call(["read_file", { path: "src/price.ts" }]),
   say("It is meant to add prices up:\n\n- `total([2, 3])` should be **5**\n- it gives **-5**: line 2 subtracts"),
   call(["edit_file", EDIT]),
-  say("Mended: `total()` adds the prices up."),
+  say("Fixed: `total()` adds the prices up."),
 ];
 
 /** What the screen shows at the end: open, ask, edit with confirmation, undo, leave. */
@@ -33,7 +33,7 @@ export async function transcript(): Promise<string> {
   term.type(`what does src/price.ts do?${KEY.enter}`);
   await term.sees("subtracts");
   await ready();
-  term.type(`mend it${KEY.enter}`);
+  term.type(`fix it${KEY.enter}`);
   await term.sees("Allow?");
   await sleep(300);
   term.type("y");

@@ -3,7 +3,11 @@ import { deepEqual, equal } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { context, createZz, type LiveChat, openChat, openSession } from "../zz.ts";
+import { openChat } from "../../kernel/chat.ts";
+import { context } from "../../kernel/context.ts";
+import type { LiveChat } from "../../kernel/core.ts";
+import { openSession } from "../../kernel/sessions.ts";
+import { createZz } from "../../zz.ts";
 import { place } from "./run.ts";
 
 type World = Map<string, string>; // by path; bytes as latin1

@@ -1,6 +1,7 @@
 // Words as bash makes them of a line: quotes, escapes, braces, tildes and globs, and nothing that only a running shell knows.
 import fs from "node:fs";
-import path from "node:path";
+import { entriesOf, tryTo } from "zz/text";
+import { inFolder } from "../paths.ts";
 
 /** One character of a word, and whether quotes keep it from meaning anything. */
 type Cell = { char: string; quoted: boolean };
@@ -10,7 +11,7 @@ export interface Arg {
   shown: string;
   why?: string;
   doubt?: string; // the text is right for bash, but other shells read it otherwise
-  given?: true; // it comes from xargs or find
+  given?: "words" | "paths"; // it comes from xargs; or from find, and begins with a folder that find was given
   template?: string; // what they put it into
   globbed?: true;
 }
@@ -33,14 +34,15 @@ export interface Group {
   targets: number[];
 }
 
-export const MOST_FILES = 500;
+const MAX_FILES = 500; // that a glob may match, and words that braces may make
 const [ONE, MANY] = ["any one", "any number"]; // in a pattern, where the rest is single characters
 const META = /[\s|&;<>()]/;
 const OPERATOR = /&&|\|\||;;&|;;|;&|\|&|&>>|&>|<&|>&|>>|>\||[&|;()<>]/y;
 const REDIRECTS = /^(&>>?|<&|>&|>>?|>\||<)$/;
 const OPENERS = /^(if|then|elif|else|fi|while|until|do|done|[{}!])$/;
 export const ASSIGNMENT = /^[A-Za-z_]\w*\+?=/;
-const TOO_DEEP = /^(case|select|function|coproc|\[\[)$/;
+/** What only the grammar can follow. */
+const NOT_FOLLOWED = /^(case|select|function|coproc|\[\[)$/;
 const LETTERS: Record<string, string> = {
   n: "\n",
   t: "\t",
@@ -60,96 +62,133 @@ const LETTERS: Record<string, string> = {
 export const quote = (text: string): string =>
   /^(?:(?!~)[\w@%+=:,./^~-]+|[[\]!]|\{\})$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** The word that starts at `at`; undefined where only the grammar, or nobody, knows its end. */
+/** The word that starts at `at`; undefined where its end cannot be told by tokens alone. */
 export function scanWord(source: string, at: number, known: Known): Scanned | undefined {
-  const cells: Cell[] = [];
-  let [i, why, doubt] = [at, undefined as string | undefined, undefined as string | undefined];
-  const put = (text: string, quoted: boolean) => {
-    for (const char of text) cells.push({ char, quoted });
-  };
-  /** Quotes count even where nothing is between them: `""` is a word, and `""~` no tilde. */
-  const open = () => cells.push({ char: "", quoted: true });
-  /** A `$`: a name, whose value may be known; undefined where it is more than a name. */
-  const dollar = (inside: boolean): boolean => {
-    const [all, braced, plain, special] =
-      /^\$(?:\{(\w+)\}|([A-Za-z_]\w*)|([0-9?#$!@*_-]))/.exec(source.slice(i, i + 200)) ?? [];
-    const next = source[i + 1];
-    if (all === undefined) {
-      if (next !== undefined && !(inside ? /["|)/.,\s]/ : /\s/).test(next)) return false;
-      put("$", true);
-      i++;
+  const scan: Scan = { source, known, at, cells: [], named: false };
+  while (scan.at < source.length && !META.test(source[scan.at]!)) if (!readPiece(scan)) return undefined;
+  if (scan.at === at) return undefined;
+  const { at: end, cells, named, why, doubt } = scan;
+  const more = doubt === undefined ? {} : { doubt };
+  return why === undefined ? { end, cells, named, ...more } : { end, why, ...more };
+}
+
+/** How far a word is read, and what was found so far. */
+interface Scan {
+  readonly source: string;
+  readonly known: Known;
+  at: number;
+  cells: Cell[];
+  named: boolean; // a variable is in it
+  why?: string; // its value is not known
+  doubt?: string;
+}
+
+function put({ cells }: Scan, text: string, quoted: boolean): void {
+  for (const char of text) cells.push({ char, quoted });
+}
+
+/** Quotes count even where nothing is between them: `""` is a word, and `""~` holds no tilde. */
+function putQuote({ cells }: Scan): void {
+  cells.push({ char: "", quoted: true });
+}
+
+/** Each of these reads one piece of a word; false: the end of the word cannot be told. */
+function readPiece(scan: Scan): boolean {
+  const { source, at } = scan;
+  const char = charAt(source, at);
+  if (char === "\\") return readEscape(scan);
+  if (char === "'") return readSingleQuoted(scan);
+  if (char === '"') return readDoubleQuoted(scan);
+  if (source.startsWith('$"', at)) {
+    scan.doubt = `$"…" may be translated`;
+    scan.at++;
+    return readDoubleQuoted(scan);
+  }
+  if (source.startsWith("$'", at)) return readAnsiQuoted(scan);
+  if (char === "$") return readVariable(scan, false);
+  if (char === "`") return false;
+  put(scan, char, false);
+  scan.at += char.length;
+  return true;
+}
+
+function readEscape(scan: Scan): boolean {
+  const { source, at } = scan;
+  if (at + 1 >= source.length) return false;
+  const next = charAt(source, at + 1);
+  if (next !== "\n") put(scan, next, true);
+  scan.at += 1 + next.length;
+  return true;
+}
+
+function readSingleQuoted(scan: Scan): boolean {
+  const { source, at } = scan;
+  const end = source.indexOf("'", at + 1);
+  if (end < 0) return false;
+  putQuote(scan);
+  put(scan, source.slice(at + 1, end), true);
+  scan.at = end + 1;
+  return true;
+}
+
+function readDoubleQuoted(scan: Scan): boolean {
+  const { source } = scan;
+  scan.at++;
+  putQuote(scan);
+  while (scan.at < source.length) {
+    const char = charAt(source, scan.at);
+    const next = source[scan.at + 1];
+    if (char === "`") return false;
+    if (char === '"') {
+      scan.at++;
       return true;
     }
-    // `$HOME\` at a line's end goes on in the next line.
-    if (plain && source.startsWith("\\\n", i + all.length)) return false;
-    const value = special ? undefined : valueIn((braced ?? plain)!, known);
-    if (value === undefined || (!inside && /[\s*?[\]\\{}~]/.test(value)) || !value)
-      why ??= `it depends on ${all}, which is not known before it runs`;
-    else put(value, true);
-    named = true;
-    i += all.length;
-    return true;
-  };
-  const double = (): boolean => {
-    while (i < source.length) {
-      const char = charAt(source, i);
-      if (char === "`") return false;
-      if (char === '"') {
-        i++;
-        return true;
-      }
-      if (char === "$") {
-        if (!dollar(true)) return false;
-      } else if (char === "\\" && source[i + 1] === "\n") i += 2;
-      else if (char === "\\" && /[$`"\\]/.test(source[i + 1] ?? "")) {
-        put(source[i + 1]!, true);
-        i += 2;
-      } else {
-        put(char, true);
-        i += char.length;
-      }
-    }
-    return false;
-  };
-  let named = false;
-  let empty = true; // not even a pair of quotes yet
-  for (; i < source.length && !META.test(source[i]!); empty = false) {
-    const char = charAt(source, i);
-    if (char === "\\") {
-      if (i + 1 >= source.length) return undefined;
-      const next = charAt(source, i + 1);
-      if (next !== "\n") put(next, true);
-      i += 1 + next.length;
-    } else if (char === "'") {
-      const end = source.indexOf("'", i + 1);
-      if (end < 0) return undefined;
-      open();
-      put(source.slice(i + 1, end), true);
-      i = end + 1;
-    } else if (char === '"' || source.startsWith('$"', i)) {
-      if (char === "$") doubt = `$"…" may be translated`;
-      i += char === "$" ? 2 : 1;
-      open();
-      if (!double()) return undefined;
-    } else if (source.startsWith("$'", i)) {
-      const [end, text] = ansi(source, i + 2);
-      if (end === undefined) return undefined;
-      if (text === undefined) why ??= "it holds an escape that zz does not read";
-      else put(text, true);
-      open();
-      doubt = "$'…' means something else to other shells";
-      i = end;
-    } else if (char === "$") {
-      if (!dollar(false)) return undefined;
-    } else if (char === "`") return undefined;
-    else {
-      put(char, false);
-      i += char.length;
+    if (char === "$") {
+      if (!readVariable(scan, true)) return false;
+    } else if (char === "\\" && next === "\n") scan.at += 2;
+    else if (char === "\\" && /[$`"\\]/.test(next ?? "")) {
+      put(scan, next!, true);
+      scan.at += 2;
+    } else {
+      put(scan, char, true);
+      scan.at += char.length;
     }
   }
-  if (empty) return undefined;
-  const more = doubt === undefined ? {} : { doubt };
-  return why === undefined ? { end: i, cells, named, ...more } : { end: i, why, ...more };
+  return false;
+}
+
+function readAnsiQuoted(scan: Scan): boolean {
+  const [end, text] = ansi(scan.source, scan.at + 2);
+  if (end === undefined) return false;
+  if (text === undefined) scan.why ??= "it holds an escape that zz does not read";
+  else put(scan, text, true);
+  putQuote(scan);
+  scan.doubt = "$'…' means something else to other shells";
+  scan.at = end;
+  return true;
+}
+
+/** A `$`: by itself, or with a name, whose value may be known. What is more than a name only the grammar reads. */
+function readVariable(scan: Scan, inQuotes: boolean): boolean {
+  const { source, at, known } = scan;
+  const [all, braced, plain, special] =
+    /^\$(?:\{(\w+)\}|([A-Za-z_]\w*)|([0-9?#$!@*_-]))/.exec(source.slice(at, at + 200)) ?? [];
+  const next = source[at + 1];
+  if (all === undefined) {
+    if (next !== undefined && !(inQuotes ? /["|)/.,\s]/ : /\s/).test(next)) return false;
+    put(scan, "$", true);
+    scan.at++;
+    return true;
+  }
+  // `$HOME\` at a line's end goes on in the next line.
+  if (plain && source.startsWith("\\\n", at + all.length)) return false;
+  const value = special ? undefined : valueIn((braced ?? plain)!, known);
+  if (value === undefined || (!inQuotes && /[\s*?[\]\\{}~]/.test(value)) || !value)
+    scan.why ??= `it depends on ${all}, which is not known before it runs`;
+  else put(scan, value, true);
+  scan.named = true;
+  scan.at += all.length;
+  return true;
 }
 
 const charAt = (text: string, at: number): string => String.fromCodePoint(text.codePointAt(at)!);
@@ -209,7 +248,7 @@ export function argsOf(source: string, start: number, end: number, known: Known)
 }
 
 const textOf = (cells: Cell[]): string => cells.map(({ char }) => char).join("");
-/** The word with every quoted character blotted out, one character a cell. */
+/** The word with every quoted character masked, one character a cell. */
 const maskOf = (cells: Cell[]): string =>
   cells.map(({ char, quoted }) => (quoted || char.length !== 1 ? "\0" : char)).join("");
 
@@ -227,7 +266,7 @@ function expandBraces(cells: Cell[]): Cell[][] | undefined {
     const comma = mask.slice(0, to - 1).indexOf(",", i);
     const end = comma < 0 ? to - 1 : comma;
     const rest = expandBraces([...cells.slice(0, from), ...cells.slice(i, end), ...cells.slice(to)]);
-    if (!rest || rest.some((one) => !one.length) || made.length > MOST_FILES) return undefined;
+    if (!rest || rest.some((one) => !one.length) || made.length > MAX_FILES) return undefined;
     made.push(...rest);
     i = end + 1;
   }
@@ -256,7 +295,7 @@ function expandGlob(cells: Cell[], known: Known): string[] | string {
     const last = i === parts.length - 1;
     const more = nextOf(part, found, known, last);
     if (typeof more === "string") return more;
-    if (more.length > MOST_FILES) return `it holds a glob that matches more than ${MOST_FILES} files`;
+    if (more.length > MAX_FILES) return `it holds a glob that matches more than ${MAX_FILES} files`;
     found = more;
   }
   if (!found.length) return [textOf(cells)];
@@ -275,12 +314,12 @@ function nextOf(part: Cell[], found: string[], { dirs: [dir = "/"], budget }: Kn
   const pattern = patternOf(part);
   const made: string[] = [];
   for (const before of found)
-    for (const entry of list(inFolder(dir, before))) {
+    for (const entry of entriesOf(inFolder(dir, before))) {
       if (budget.left-- < 0) return "it holds globs that take too long to look up";
       if (entry.startsWith(".") || !matches([...entry], pattern)) continue;
       const name = before + entry + end;
       if (last || exists(inFolder(dir, name), true)) made.push(name);
-      if (made.length > MOST_FILES) return made;
+      if (made.length > MAX_FILES) return made;
     }
   return made.sort();
 }
@@ -305,8 +344,12 @@ function matches(name: string[], pattern: string[]): boolean {
   return pattern.slice(p).every((one) => one === MANY);
 }
 
-/** Not path.join(): it would take `link/..` for nothing, and the disk does not. */
-export const inFolder = (dir: string, name: string): string => (path.isAbsolute(name) ? name : `${dir}/${name}`);
+/** Whether a word is like a pattern in which `*` is any number of characters. */
+export const matchesStars = (word: string, pattern: string): boolean =>
+  matches(
+    [...word],
+    [...pattern].map((char) => (char === "*" ? MANY : char)),
+  );
 
 function split(cells: Cell[]): Cell[][] {
   const parts: Cell[][] = [[]];
@@ -316,24 +359,12 @@ function split(cells: Cell[]): Cell[][] {
   return parts;
 }
 
-function list(dir: string): string[] {
-  try {
-    return fs.readdirSync(dir);
-  } catch {
-    return [];
-  }
-}
-
-function exists(file: string, folder: boolean): boolean {
-  try {
-    return folder ? fs.statSync(file).isDirectory() : Boolean(fs.lstatSync(file));
-  } catch {
-    return false;
-  }
+function exists(file: string, asFolder: boolean): boolean {
+  return tryTo(() => (asFolder ? fs.statSync(file).isDirectory() : Boolean(fs.lstatSync(file)))) ?? false;
 }
 
 /**
- * The commands of a line by its tokens alone: a second reading, to hold against the grammar's. Undefined where tokens
+ * The commands of a line by its tokens alone: a second reading, to compare with the grammar's. Undefined where tokens
  * alone do not tell.
  */
 export function groupsOf(source: string, known: Known): Group[] | undefined {
@@ -359,7 +390,9 @@ export function groupsOf(source: string, known: Known): Group[] | undefined {
         return undefined;
       if (REDIRECTS.test(operator)) {
         if (source[i] === "(") return undefined;
-        target = true;
+        // `>&-` ends with its dash: of `cat 2>&-a`, `a` is a word of its own.
+        if (/^[<>]&$/.test(operator) && source[i] === "-") group.targets.push(i++);
+        else target = true;
       } else if (operator === "(" && (!fresh || source[i] === "(")) return undefined;
       else close();
     } else {
@@ -371,7 +404,7 @@ export function groupsOf(source: string, known: Known): Group[] | undefined {
       if (target) group.targets.push(i);
       else if (redirect && /^\d+$/.test(text))
         fresh = false; // the number of what is redirected
-      else if (fresh && TOO_DEEP.test(text)) return undefined;
+      else if (fresh && NOT_FOLLOWED.test(text)) return undefined;
       else if (!fresh || !OPENERS.test(text)) {
         skip ||= fresh && text === "for";
         if (!skip && (group.words.length || !ASSIGNMENT.test(text))) group.words.push(i);

@@ -3,7 +3,7 @@ import { deepEqual, equal, match } from "node:assert/strict";
 import { mkdirSync, readdirSync, readFileSync, realpathSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
-import { place, zz } from "./run.ts";
+import { place, zz } from "../../support/run.ts";
 
 type Disk = Record<string, string | Buffer>;
 interface Row {

@@ -15,12 +15,12 @@ import {
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createZz } from "../zz.ts";
-import { repl } from "./e2e/sitting.ts";
-import type { Script } from "./fake/http.ts";
-import { call, data, delta, fakeOpenAI, refuse, say, stream } from "./fake/openai.ts";
-import { type How, type Place, place, zz } from "./run.ts";
-import { KEY } from "./terminal.ts";
+import { createZz } from "../../../zz.ts";
+import type { Script } from "../../support/fake/http.ts";
+import { call, data, delta, fakeOpenAI, refuse, say, stream } from "../../support/fake/openai.ts";
+import { repl } from "../../support/repl.ts";
+import { type How, type Place, place, zz } from "../../support/run.ts";
+import { KEY } from "../../support/terminal.ts";
 
 const READ = call(["read_file", { path: "a.txt" }]);
 const HEAD = ["HEADER", "PROMPT", "HISTORY", "TOOLS", "PARAMETERS", "STEP-START"];
@@ -525,7 +525,7 @@ describe("secrets are not in it", { concurrency: 2 }, () => {
       }
       ok(!log.includes("secretly"));
       ok(
-        log.split("[redacted]").length > 5 * said.length,
+        log.split(/\[redacted\]|\[key\]|\[value of \w+\]/).length > 5 * said.length,
         "in the prompt, the message, the call, its result, the answer",
       );
       for (const around of ["my key ", "the word is ", "more"]) ok(log.includes(around), `'${around}' is gone as well`);
@@ -582,7 +582,7 @@ describe("secrets are not in it", { concurrency: 2 }, () => {
 test("while it is off, nothing is watched; /debug on watches from then on", async () => {
   const where = place();
   const core = await createZz({ root: where.cwd, home: where.home, save: false });
-  const own = () => [...core.seers, ...core.wraps].filter(({ owner }) => owner === "debug").length;
+  const own = () => [...core.observers, ...core.wraps].filter(({ owner }) => owner === "debug").length;
   equal(own(), 0);
   const notes: string[] = [];
   const ctx: any = { about: { home: where.home }, note: (text: string) => notes.push(text) };

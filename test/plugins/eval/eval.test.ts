@@ -3,11 +3,11 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
-import { type Claim, claimsIn } from "../plugins/eval/claims.ts";
-import type { Step } from "./fake/http.ts";
-import { fakeOpenAI, refuse, say, stream } from "./fake/openai.ts";
-import { type Place, place, type Ran, zz } from "./run.ts";
-import { KEY, terminal } from "./terminal.ts";
+import { type Claim, claimsIn } from "../../../plugins/eval/claims.ts";
+import type { Step } from "../../support/fake/http.ts";
+import { fakeOpenAI, refuse, say, stream } from "../../support/fake/openai.ts";
+import { type Place, place, type Ran, zz } from "../../support/run.ts";
+import { KEY, terminal } from "../../support/terminal.ts";
 
 // What is a claim
 
@@ -165,16 +165,14 @@ describe("claimsIn() finds", () => {
     ok(claimsIn(`${FENCE}ts\nfunction drawAll() {}\n${FENCE}`).defines.has("drawAll")));
 
   for (const piece of ["`", "](", "a.", "a+", "-a", "1.", "a/", "line 1 of ", "`` ` ", "\n- ", "```\n"])
-    test(`nothing in 200 kB of ${JSON.stringify(piece)}, in less than a second`, () => {
-      const started = performance.now();
-      equal(claimsIn(piece.repeat(200_000 / piece.length)).claims.length, 0);
-      ok(performance.now() - started < 1_000, `${performance.now() - started} ms`);
-    });
+    test(`nothing in 200 kB of ${JSON.stringify(piece)}`, () =>
+      equal(claimsIn(piece.repeat(200_000 / piece.length)).claims.length, 0));
 
-  test("its way through a paragraph of 200 kB in less than a second", () => {
-    const started = performance.now();
-    claimsIn(Array.from({ length: 12_000 }, (_, i) => `\`name_${i}()\` in src/f${i}.ts:3`).join(" "));
-    ok(performance.now() - started < 1_000, `${performance.now() - started} ms`);
+  test("its way through a paragraph of 200 kB", () => {
+    const { claims } = claimsIn(
+      Array.from({ length: 12_000 }, (_, i) => `\`name_${i}()\` in src/f${i}.ts:3`).join(" "),
+    );
+    ok(claims.length);
   });
 });
 
@@ -398,12 +396,11 @@ describe("/eval", { concurrency: 2 }, () => {
     match(ran.stderr, /The model had nothing to say about it\.|could not be asked about it: .*empty/);
   });
 
-  test("of 200 kB with 5,000 names takes less than 2 s and says how many it left out", async (t) => {
+  test("of 200 kB with 5,000 names says how many it left out", async (t) => {
     const names = Array.from({ length: 5_000 }, (_, i) => `\`renderPage${i}()\` is in \`src/page${i}.ts\`.`);
     const { ran } = await evaluated(t, [names.join(" ")], "/eval fast");
     match(ran.stderr, /The answer names 300 things: 300 do not hold\. 9700 more were not looked up\./);
     match(ran.stderr, /\n✗ and 240 more\n/);
-    ok(ran.ms < 2_000, `${Math.round(ran.ms)} ms`);
   });
 
   test("searches what it has not read, before it says that a name is nowhere", async (t) => {

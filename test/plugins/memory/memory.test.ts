@@ -4,13 +4,13 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
-import { today, withIndexed, withNote } from "../plugins/memory/notes.ts";
-import { createZz } from "../zz.ts";
-import { repl } from "./e2e/sitting.ts";
-import { call, fakeOpenAI, say } from "./fake/openai.ts";
-import { type Place, place, type Ran, zz } from "./run.ts";
-import { play } from "./script.ts";
-import { KEY } from "./terminal.ts";
+import { today, withIndexed, withNote } from "../../../plugins/memory/notes.ts";
+import { createZz } from "../../../zz.ts";
+import { call, fakeOpenAI, say } from "../../support/fake/openai.ts";
+import { repl } from "../../support/repl.ts";
+import { type Place, place, type Ran, zz } from "../../support/run.ts";
+import { play } from "../../support/script.ts";
+import { KEY } from "../../support/terminal.ts";
 
 /** A fresh place; names that begin with ~/ are in the home, a value of `->x` makes a link to x, `|` a FIFO. */
 function placed(files: Record<string, string | Buffer>): Place {
@@ -94,11 +94,16 @@ describe("the prompt", { concurrency: 2 }, () => {
     ["a FIFO", "|", /it is not a regular file/],
     ["a link out of the project", "->/etc/passwd", /it is a link that leaves the project/],
     ["a link to nothing", "->nowhere", /it is a link that leads nowhere/],
+    ["a link to a secret of the project", "->../../.env", /it may hold secrets/],
+    ["a link to one by other letters", "->../../sub/Server.PEM", /it may hold secrets/],
+    ["a link to git's own file", "->../../.git/config", /it may hold secrets/],
   ] as const)
     test(`an index that is ${what} is named, and the turn goes on`, { timeout: 20_000 }, async (t) => {
-      const { system, stderr } = await told(t, placed({ ".zz/memory/INDEX.md": content }), "hello");
+      const secrets = { ".env": "open-sesame", "sub/Server.PEM": "open-sesame", ".git/config": "open-sesame" };
+      const where = placed({ ".zz/memory/INDEX.md": content, ...secrets });
+      const { system, stderr } = await told(t, where, "hello");
       match(stderr, new RegExp(`Memory '\\.zz/memory/INDEX\\.md' was left out: ${why.source}`));
-      doesNotMatch(system, /MEMORY ---|root:/);
+      doesNotMatch(system, /MEMORY ---|root:|sesame/);
     });
 
   test("an index that may not be read is named", { skip: process.getuid?.() === 0 && "root reads all" }, async (t) => {
@@ -283,8 +288,8 @@ describe("remember", { concurrency: 2 }, () => {
   for (const [what, files, args, error] of [
     ["nothing", {}, { text: "  " }, /Cannot remember that: it is empty/],
     ["a novel", {}, { text: "x".repeat(2_001) }, /2001 characters are too many/],
-    ["no topic in it", {}, { text: "a", topic: "../.." }, /'\.\.\/\.\.' is no topic/],
-    ["nowhere", {}, { text: "a", where: "moon" }, /'moon' is no place/],
+    ["no topic in it", {}, { text: "a", topic: "../.." }, /'\.\.\/\.\.' is not a topic/],
+    ["nowhere", {}, { text: "a", where: "moon" }, /'moon' is not a place/],
     ["into bytes", { "~/memory/topics/x.md": Buffer.from([1, 0]) }, { text: "a", topic: "x" }, /x\.md' is not text/],
     [
       "into 5 MB",
@@ -336,6 +341,18 @@ describe("recall", { concurrency: 2 }, () => {
       equal(ran.code, 0, ran.stderr);
       match(ran.stdout, expected);
       doesNotMatch(ran.stdout, /INDEX\.md:|root:/);
+    });
+
+  for (const [name, to] of [
+    [".zz/memory/topics/env.md", "->../../../.env"],
+    [".zz/memory/deep", "->../../keep"],
+    [".zz/memory/.env.md", "->../../.env"],
+    [".zz/memory/id_rsa.txt", "->../../keys/id_rsa"],
+  ] as const)
+    test(`no secret of the project is recalled behind the link ${name}`, async () => {
+      const secrets = { ".env": "open-sesame", "keep/x.md": "->../.env", "keys/id_rsa": "open-sesame" };
+      const { stdout } = await tool(placed({ ...secrets, [name]: to }), "recall", { query: "open-sesame" });
+      doesNotMatch(stdout, /^(> )?\d+\topen-sesame/m);
     });
 
   test("the model recalls what lies in the home without a question", async (t) => {

@@ -3,9 +3,10 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { type Ask, createZz, type Result } from "../zz.ts";
-import { type Place, place } from "./run.ts";
-import { play } from "./script.ts";
+import type { Ask, Result } from "../../../kernel/contract.ts";
+import { createZz } from "../../../zz.ts";
+import { type Place, place } from "../../support/run.ts";
+import { play } from "../../support/script.ts";
 
 type Files = Record<string, string | object>;
 
@@ -37,7 +38,7 @@ async function run(where: Place, args: object, { ask, gives, allow = true }: Giv
     core.tools.set("run_command", { owner: "test", value: { name: "run_command", description: "x", run: gives } });
   let result: Result = { text: "it was not called" };
   const see = (fact: any) => fact.call.name === "run_tests" && (result = fact.result);
-  core.seers.push({ owner: "test", value: { event: "called", see, limit: 1_000 } });
+  core.observers.push({ owner: "test", value: { event: "called", see, limit: 1_000 } });
   await play(core, [["run_tests", args]]);
   return result;
 }

@@ -1,9 +1,10 @@
 // How a command is run: real commands in real process groups, those included that will not end.
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { getEventListeners } from "node:events";
 import {
   chmodSync,
+  chownSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -11,15 +12,21 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import type { Job, Outcome } from "../plugins/shell/exec.ts";
-import { asShown, cleanEnv, FILE_MOST, MOST, runJob } from "../plugins/shell/exec.ts";
-import type { Sandbox } from "../plugins/shell/sandbox.ts";
-import { findSandbox, openSandbox } from "../plugins/shell/sandbox.ts";
+import { programs } from "../../../kernel/programs.ts";
+import type { Job, Outcome } from "../../../plugins/shell/exec.ts";
+import { asShown, cleanEnv, MAX_FILE_BYTES, MAX_SHOWN_CHARS, runJob } from "../../../plugins/shell/exec.ts";
+import type { Caps } from "../../../plugins/shell/processes.ts";
+import type { Sandbox } from "../../../plugins/shell/sandbox.ts";
+import { findSandbox, openSandbox } from "../../../plugins/shell/sandbox.ts";
+import { needs } from "../../support/needs.ts";
+import { ROOT } from "../../support/run.ts";
 
 const base = mkdtempSync(join(tmpdir(), "zz-exec-"));
 after(() => rmSync(base, { recursive: true, force: true }));
@@ -29,12 +36,21 @@ mkdirSync(cwd);
 
 function run(command: string, more: Partial<Job> = {}): Promise<Outcome> {
   const signal = new AbortController().signal;
-  return runJob({ command, cwd, env: process.env, timeoutMs: 20_000, signal, keepIn, ...more });
+  return runJob({
+    programs: programs(cwd),
+    command,
+    cwd,
+    env: process.env,
+    timeoutMs: 20_000,
+    signal,
+    keepIn,
+    ...more,
+  });
 }
 
 async function box(): Promise<Sandbox> {
-  equal(await findSandbox(), "bubblewrap", "This test needs a sandbox: apt-get install bubblewrap.");
-  return openSandbox({ root: cwd, write: [], hide: [], net: "none" });
+  equal(await findSandbox(programs(cwd)), "bubblewrap");
+  return openSandbox({ programs: programs(cwd), root: cwd, write: [], hide: [], net: "none" });
 }
 
 /** Processes of this machine whose command line holds a word. */
@@ -105,15 +121,14 @@ const SHOWN: [raw: string, shown: string][] = [
 for (const [raw, shown] of SHOWN)
   test(`asShown() makes ${JSON.stringify(shown)} of ${JSON.stringify(raw)}`, () => equal(asShown(raw), shown));
 
-test("asShown() takes no time over a long line that is written over and over", () => {
-  const began = performance.now();
-  asShown(`${"x".repeat(200_000)}${"\ry".repeat(100_000)}\n${"a\b".repeat(100_000)}`);
-  ok(performance.now() - began < 1_000);
+test("asShown() shows the end of a long line that is written over and over", () => {
+  const shown = asShown(`${"x".repeat(200_000)}${"\ry".repeat(100_000)}\n${"a\b".repeat(100_000)}`);
+  equal(shown, "y\na");
 });
 
 test("runJob() shows the head and the end of a long output, and keeps all of it in a file of the person alone", async () => {
   const outcome = await run("for i in $(seq 20000); do echo \"line $i\"; done; printf '\\033[31mred\\377'");
-  ok(outcome.text.length <= MOST, `${outcome.text.length} characters`);
+  ok(outcome.text.length <= MAX_SHOWN_CHARS, `${outcome.text.length} characters`);
   match(outcome.text, /^line 1\nline 2\n/);
   match(outcome.text, /\nline 20000\nred\ufffd\n\[not all/);
   const [all, lines, bytes, file] = /\n\[… (\d+) lines, (\d+) bytes left out; all of it is in (\S+)\]\n/.exec(
@@ -135,7 +150,7 @@ test("runJob() shows the head and the end of a long output, and keeps all of it 
 test("runJob() keeps no file of what is shown whole", async () => {
   const folder = join(base, "none");
   const outcome = await run("for i in $(seq 5000); do printf '\\033[1;31m\\033[0m'; done; seq 100", { keepIn: folder });
-  ok(outcome.bytes > MOST, "the codes alone are more than the model is shown");
+  ok(outcome.bytes > MAX_SHOWN_CHARS, "the codes alone are more than the model is shown");
   equal(outcome.file, undefined);
   match(outcome.text, /^1\n2\n/);
   deepEqual(readdirSync(folder), []);
@@ -154,14 +169,16 @@ test("runJob() ends a command that prints for ever, within bounds of memory and 
   const outcome = await run("yes 'for ever'");
   match(
     outcome.text,
-    /\n\[killed after \d\.\d s: it printed more than 100 MB\. Let it print less, by head, grep or a file\]$/,
+    /\n\[killed after [\d.]+ s: it printed more than 100 MB\. Let it print less, by head, grep or a file\]$/,
   );
-  equal(statSync(outcome.file!).size, FILE_MOST);
+  equal(statSync(outcome.file!).size, MAX_FILE_BYTES);
   ok(process.memoryUsage().rss - before < 150e6, `${(process.memoryUsage().rss - before) / 1e6} MB`);
   rmSync(outcome.file!);
 });
 
+const freeTest = test;
 for (const boxed of [false, true]) {
+  const test = boxed ? needs("bwrap") : freeTest;
   const where = boxed ? "in the sandbox" : "without a sandbox";
   const here = async (command: string, more: Partial<Job> = {}) => {
     const sandbox = boxed ? await box() : undefined;
@@ -178,7 +195,6 @@ for (const boxed of [false, true]) {
     match(outcome.text, /^\[killed after 0\.5 s: it did not end by itself\. Give it a longer timeout_ms /);
     equal(outcome.timedOut, true);
     equal(alive(nap), 0);
-    ok(outcome.ms < 2_000, `${outcome.ms} ms`);
   });
 
   test(`runJob() ends a command that ignores SIGTERM, ${where}`, async () => {
@@ -186,13 +202,12 @@ for (const boxed of [false, true]) {
     const outcome = await here(`trap '' TERM INT; echo on; while :; do sleep ${nap}; done`, { timeoutMs: 300 });
     match(outcome.text, /^on\n\[killed after 0\.3 s: /);
     equal(alive(nap), 0);
-    ok(outcome.ms > 2_000 && outcome.ms < 4_000, `${outcome.ms} ms`);
+    ok(outcome.ms > 2_000, `${outcome.ms} ms`);
   });
 
   test(`runJob() lets a command clean up on SIGTERM, ${where}`, async () => {
     const outcome = await here("trap 'echo cleaned; exit 9' TERM; sleep 30 & wait", { timeoutMs: 300 });
     match(outcome.text, /^cleaned\n\[killed after 0\.3 s: /);
-    ok(outcome.ms < 2_000, `${outcome.ms} ms`);
   });
 
   test(`runJob() is interrupted, and leaves no listener, ${where}`, async () => {
@@ -212,7 +227,6 @@ for (const boxed of [false, true]) {
     match(outcome.text, /^done\n/);
     equal(outcome.exit, 0);
     equal(alive(nap), 0);
-    ok(outcome.ms < 3_000, `${outcome.ms} ms`);
     if (!boxed) match(outcome.text, /\n\[processes that it left running were ended\. .*\]\n\[exit code 0 /);
   });
 
@@ -220,7 +234,7 @@ for (const boxed of [false, true]) {
     const code =
       'require("http").createServer((_, r) => r.end("served")).listen(0, "127.0.0.1", function () { console.log(this.address().port) })';
     const outcome = await here(
-      `'${process.execPath}' -e '${code}' > port & sleep 0.5; curl -s http://127.0.0.1:$(cat port); kill %1`,
+      `rm -f port; '${process.execPath}' -e '${code}' > port & until [ -s port ]; do sleep 0.05; done; '${process.execPath}' '${join(ROOT, "test/support/request.ts")}' http://127.0.0.1:$(cat port); kill %1`,
     );
     match(outcome.text, /^served\n\[exit code 0 /);
   });
@@ -233,12 +247,145 @@ test("runJob() ends what was left running without an output, in a group of its o
   deepEqual([alive(nap), alive(other)], [0, 0]);
 });
 
-test("runJob() does not hang on a process that left its session and holds the output", async () => {
-  const nap = mark();
-  const outcome = await run(`setsid sleep ${nap} & echo done`);
-  match(outcome.text, /^done\n\[a process that left the command's group still holds its output, and may be running\]/);
-  ok(outcome.ms < 5_000, `${outcome.ms} ms`);
-  execFileSync("pkill", ["-f", `^sleep ${nap.replace(".", "\\.")}$`]);
+const LEFT: [what: string, command: (nap: string) => string][] = [
+  ["left its session and holds the output", (nap) => `setsid sleep ${nap} & echo done`],
+  ["left its session", (nap) => `setsid sleep ${nap} >/dev/null 2>&1 & echo done`],
+  [
+    "left its session by a double fork",
+    (nap) =>
+      `(setsid sh -c 'sleep ${nap} & : > /tmp/up${nap}' >/dev/null 2>&1 &); until [ -e /tmp/up${nap} ]; do sleep 0.01; done; rm /tmp/up${nap}; echo done`,
+  ],
+  [
+    "did so after the command had ended",
+    (nap) => `(setsid sh -c 'sleep 0.2; sleep ${nap} & exit' >/dev/null 2>&1 &); echo done`,
+  ],
+  [
+    "forked twice in perl",
+    (nap) =>
+      `perl -MPOSIX -e 'exit if fork; POSIX::setsid(); exit if fork; close STDOUT; close STDERR; exec "sleep", "${nap}"'; echo done`,
+  ],
+  [
+    "cleared its variables",
+    (nap) => `(env -i setsid sh -c '/usr/bin/sleep ${nap} & exit' >/dev/null 2>&1 &); echo done`,
+  ],
+  [
+    "changed its folder and name",
+    (nap) => `(cd / && setsid bash -c 'exec -a sleep sleep ${nap}' >/dev/null 2>&1 &); echo done`,
+  ],
+  ["was started by nohup", (nap) => `nohup setsid sleep ${nap} >/dev/null 2>&1 & disown; echo done`],
+  [
+    "ignores SIGTERM",
+    (nap) => `(setsid sh -c 'trap "" TERM; sleep ${nap}; sleep ${nap}' >/dev/null 2>&1 &); echo done`,
+  ],
+  ["was left by a command that failed", (nap) => `(setsid sleep ${nap} >/dev/null 2>&1 &); echo done; exit 3`],
+  ["is one of many", (nap) => `for i in 1 2 3 4 5; do (setsid sleep ${nap} >/dev/null 2>&1 &); done; echo done`],
+];
+for (const [what, command] of LEFT)
+  (what.includes("perl") ? needs("perl") : test)(`runJob() ends a process that ${what}, and says so`, async () => {
+    const nap = mark();
+    const outcome = await run(command(nap));
+    match(outcome.text, /^done\n\[processes that it left running were ended\. .*\]\n\[exit code [03] /);
+    equal(alive(nap), 0);
+  });
+
+test("runJob() ends nothing that is not the command's, though it is as near to its end", async () => {
+  const other = spawn("/bin/sh", ["-c", "echo 700 > /proc/self/oom_score_adj; exec sleep 1000"], { stdio: "ignore" });
+  const [one, two] = await Promise.all([run("(setsid sleep 0.1 &) ; echo one"), run("sleep 2; echo two")]);
+  deepEqual([one.stdout, two.stdout], ["one\n", "two\n"]);
+  equal(other.exitCode ?? other.signalCode, null);
+  other.kill("SIGKILL");
+});
+
+const OVER: [what: string, command: string, caps: Partial<Caps>, says: RegExp][] = [
+  [
+    "takes too much memory",
+    `perl -e '$x = "x" x 300_000_000; sleep 30'`,
+    { memory: 200e6 },
+    /\[killed after .*: it took more than 191 MB of memory\. Let it work in smaller parts\]$/,
+  ],
+  [
+    "takes too much memory in many processes",
+    `for i in 1 2 3 4; do perl -e '$x = "x" x 80_000_000; sleep 30' & done; wait`,
+    { memory: 200e6 },
+    /it took more than 191 MB of memory/,
+  ],
+  [
+    "starts too many processes",
+    "for i in $(seq 60); do sleep 30 & done; wait",
+    { processes: 50 },
+    /\[killed after .*: it started more than 50 processes\. Let it start fewer at a time\]$/,
+  ],
+  [
+    "fills its /tmp",
+    "i=0; while :; do i=$((i+1)); head -c 20000000 /dev/zero > /tmp/$i; [ $i = 10 ] && sleep 30; done",
+    { tmp: 50e6 },
+    /\[killed after .*: it wrote more than 48 MB to \/tmp\. Let it write less, or into the project\]$/,
+  ],
+];
+for (const [what, command, caps, says] of OVER)
+  needs("bwrap", ...(command.includes("perl") ? (["perl"] as const) : []))(
+    `runJob() ends a command that ${what}`,
+    async () => {
+      const sandbox = await box();
+      try {
+        const outcome = await run(command, { caps, sandbox });
+        match(outcome.text, says);
+      } finally {
+        sandbox.close();
+      }
+    },
+  );
+
+// ── where long outputs lie ─────────────────────────────────────────────────────────────────────────────
+
+const LONG = "seq 20000";
+test("runJob() keeps no output behind a link, and touches nothing of what it leads to", async () => {
+  const [theirs, link] = [join(base, "theirs"), join(base, "planted")];
+  mkdirSync(theirs);
+  const old = join(theirs, "output-20200101000000-01234567.txt");
+  for (const name of [old, join(theirs, "note")]) writeFileSync(name, "theirs");
+  for (const name of readdirSync(theirs)) utimesSync(join(theirs, name), 1, 1);
+  symlinkSync(theirs, link);
+  const outcome = await run(LONG, { keepIn: link });
+  match(
+    outcome.text,
+    /\[the whole output could not be kept in '.*planted': it is not a folder but a link\. Remove it\]/,
+  );
+  equal(outcome.file, undefined);
+  deepEqual(readdirSync(theirs).sort(), ["note", "output-20200101000000-01234567.txt"]);
+});
+
+test("runJob() cleans the folder of outputs of its own old ones only, and keeps it to the person", async () => {
+  const folder = join(base, "old");
+  mkdirSync(folder, { mode: 0o777 });
+  chmodSync(folder, 0o777);
+  const [old, young, other] = ["output-20200101000000-01234567.txt", "output-20200101000000-89abcdef.txt", "mine.txt"];
+  for (const name of [old, young, other]) writeFileSync(join(folder, name), "x");
+  symlinkSync(join(folder, other), join(folder, "output-20200101000000-aaaaaaaa.txt"));
+  for (const name of [old, other]) utimesSync(join(folder, name), 1, 1);
+  const { file } = await run(LONG, { keepIn: folder });
+  equal(statSync(folder).mode & 0o777, 0o700);
+  deepEqual(
+    [old, young, other].map((name) => existsSync(join(folder, name))),
+    [false, true, true],
+  );
+  ok(existsSync(file!));
+});
+
+test("runJob() uses no folder of somebody else's", {
+  skip: process.getuid!() !== 0 && "only root can make one",
+}, async () => {
+  const folder = join(base, "others");
+  mkdirSync(folder);
+  chownSync(folder, 12345, 12345);
+  const outcome = await run(LONG, { keepIn: folder });
+  match(outcome.text, /it belongs to somebody else\. Remove it\]/);
+  deepEqual(readdirSync(folder), []);
+});
+
+test("runJob() makes no folder for outputs that are not long", async () => {
+  await run("echo short", { keepIn: join(base, "not-made") });
+  equal(existsSync(join(base, "not-made")), false);
 });
 
 test("runJob() does not start when it is interrupted already", async () => {
@@ -302,29 +449,33 @@ for (const [what, job, message] of CANNOT)
   });
 
 for (const boxed of [false, true])
-  test(`runJob() hands on no file that zz was given open${boxed ? ", in the sandbox neither" : ""}`, async () => {
-    if (boxed) (await box()).close();
-    const secret = join(base, "open.txt");
-    writeFileSync(secret, "s3cret-fd");
-    chmodSync(secret, 0o600);
-    const code = `
-      import { runJob } from ${JSON.stringify(join(import.meta.dirname, "../plugins/shell/exec.ts"))};
-      import { openSandbox } from ${JSON.stringify(join(import.meta.dirname, "../plugins/shell/sandbox.ts"))};
-      const sandbox = ${boxed ? `await openSandbox({ root: ${JSON.stringify(cwd)}, write: [], hide: [], net: "none" })` : "undefined"};
-      const out = await runJob({ command: "cat <&9; cat <&100; echo end; ls -l /proc/self/fd", cwd: ${JSON.stringify(cwd)}, env: process.env,
+  (boxed ? needs("bwrap") : test)(
+    `runJob() hands on no file that zz was given open${boxed ? ", in the sandbox neither" : ""}`,
+    async () => {
+      if (boxed) (await box()).close();
+      const secret = join(base, "open.txt");
+      writeFileSync(secret, "s3cret-fd");
+      chmodSync(secret, 0o600);
+      const code = `
+      import { runJob } from ${JSON.stringify(join(import.meta.dirname, "../../../plugins/shell/exec.ts"))};
+      import { programs } from ${JSON.stringify(join(import.meta.dirname, "../../../kernel/programs.ts"))};
+      import { openSandbox } from ${JSON.stringify(join(import.meta.dirname, "../../../plugins/shell/sandbox.ts"))};
+      const sandbox = ${boxed ? `await openSandbox({ programs: programs(${JSON.stringify(cwd)}), root: ${JSON.stringify(cwd)}, write: [], hide: [], net: "none" })` : "undefined"};
+      const out = await runJob({ programs: programs(${JSON.stringify(cwd)}), command: "cat <&9; cat <&100; echo end; ls -l /proc/self/fd", cwd: ${JSON.stringify(cwd)}, env: process.env,
         timeoutMs: 5000, signal: new AbortController().signal, keepIn: ${JSON.stringify(keepIn)}, sandbox });
       sandbox?.close();
       process.stdout.write(out.text);`;
-    const file = join(base, `fd-${boxed}.ts`);
-    writeFileSync(file, code);
-    const out = execFileSync("bash", [
-      "-c",
-      `exec 9<${secret} 100<${secret}; cat /proc/self/fd/100; exec '${process.execPath}' ${file}`,
-    ]).toString();
-    match(out, /^s3cret-fd(bash: .*\n)?end\n/, "it is readable before, and not after");
-    equal(out.split("s3cret-fd").length, 2);
-    ok(!out.includes("open.txt"), out);
-  });
+      const file = join(base, `fd-${boxed}.ts`);
+      writeFileSync(file, code);
+      const out = execFileSync("bash", [
+        "-c",
+        `exec 9<${secret} 100<${secret}; cat /proc/self/fd/100; exec '${process.execPath}' ${file}`,
+      ]).toString();
+      match(out, /^s3cret-fd(\S*bash: .*\n)?end\n/, "it is readable before, and not after");
+      equal(out.split("s3cret-fd").length, 2);
+      ok(!out.includes("open.txt"), out);
+    },
+  );
 
 const NAMES: [name: string, kept: boolean][] = [
   ["PATH", true],
@@ -362,6 +513,83 @@ for (const [name, kept] of NAMES)
       { [name]: "x" },
     );
   });
+
+const VALUES: [value: string, kept: boolean][] = [
+  ["postgres://u:pw@h", false],
+  ["postgres://u:p%40w@db.example.com:5432/x?sslmode=require", false],
+  ["redis://:pw@h:6379/0", false],
+  ["mongodb+srv://user:a/b@cluster.example.net", false],
+  ["amqp://guest:guest@localhost//", false],
+  ["https://x-access-token:ghs_0123456789abcdefghij@github.com/o/r", false],
+  ["https://ghp_0123456789abcdefghijklmnopqrstuvwxyz@github.com/o/r.git", false],
+  ["jdbc:postgresql://h/db?user=me&password=hunter2", false],
+  ["Server=h;Database=d;User Id=me;Password=hunter2;", false],
+  ["host=h user=me password='hunter2'", false],
+  ["DefaultEndpointsProtocol=https;AccountName=a;AccountKey=QUJDREVG==;", false],
+  ["https://a.blob.core.windows.net/c?sv=2020&sig=abc%2Fdef", false],
+  ['{"type":"service_account","private_key":"x y z"}', false],
+  ["AUTHORIZATION: basic eC1hY2Nlc3MtdG9rZW46Z2hz", false],
+  ["Bearer abcdefghijklmnop", false],
+  ["sk-proj-0123456789abcdefghij", false],
+  ["sk-ant-api03-0123456789abcdefghij", false],
+  ["sk_live_0123456789abcdef", false],
+  ["ghp_0123456789abcdefghijklmnopqrstuvwxyz", false],
+  ["github_pat_0123456789abcdefghij_x", false],
+  ["glpat-0123456789abcdefghij", false],
+  ["AKIAIOSFODNN7EXAMPLE", false],
+  ["xoxb-123456789012-abcdef", false],
+  ["https://hooks.slack.com/services/T0/B0/x", false],
+  ["AIzaSyA0123456789abcdefghijklmnopqrstuvw", false],
+  ["eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln", false],
+  ["-----BEGIN OPENSSH PRIVATE KEY-----\nabc", false],
+  ["-----BEGIN PRIVATE KEY-----", false],
+  ["npm_0123456789abcdefghijklmnopqrstuvwxyz", false],
+  ["hf_abcdefghijklmnopqrstuvwxyz", false],
+  ["hvs.CAESIJ0123456789abcdefghij", false],
+  ["SG.0123456789abcdefgh.0123456789abcdefgh", false],
+  ["before ghp_0123456789abcdefghijklmnopqrstuvwxyz after", false],
+  ["https://example.com/a/b?c=d", true],
+  ["http://localhost:8080/@scope/package", true],
+  ["http://127.0.0.1:3000", true],
+  ["ssh://git@github.com/o/r.git", true],
+  ["git@github.com:o/r.git", true],
+  ["https://user@example.com/", true],
+  ["/usr/bin:/bin:/home/me/.local/bin", true],
+  ["rs=0:di=01;34:ln=01;36:*.tar=01;31", true],
+  ["--max-old-space-size=4096", true],
+  ["en_US.UTF-8", true],
+  ["unix:path=/run/user/1000/bus,guid=0123456789abcdef0123456789abcdef", true],
+  ["sk-short", true],
+  ["production", true],
+  ["%F{blue}%~%f $ ", true],
+  ["task-0123456789abcdefghij", true],
+];
+for (const [value, kept] of VALUES)
+  test(`cleanEnv() ${kept ? "keeps" : "drops"} a variable that holds '${value}'`, () => {
+    deepEqual(
+      cleanEnv({ THING: value }, () => false),
+      kept ? { THING: value } : {},
+    );
+    deepEqual(
+      cleanEnv({ THING: value }, (one) => one === "THING"),
+      { THING: value },
+    );
+  });
+
+test("cleanEnv() drops what holds the value of a variable that was dropped", () => {
+  const env = {
+    API_KEY: "abcd-efgh-1234",
+    COPY: "abcd-efgh-1234",
+    PART: "--key abcd-efgh-1234",
+    OTHER: "abcd",
+    PIN_TOKEN: "1",
+  };
+  deepEqual(
+    cleanEnv({ ...env, ONE: "1" }, () => false),
+    { OTHER: "abcd", ONE: "1" },
+  );
+  deepEqual(cleanEnv(env, (name) => name === "API_KEY" || name === "COPY").COPY, "abcd-efgh-1234");
+});
 
 test("runJob() gives the command the variables of its job and no others", async () => {
   process.env.ZZ_TEST_TOKEN = "s3cret-env";

@@ -7,11 +7,15 @@ import type { AddressInfo } from "node:net";
 import net from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import type { Outcome } from "../plugins/shell/exec.ts";
-import { runJob } from "../plugins/shell/exec.ts";
-import { isPrivate, judgeHost, parseHost } from "../plugins/shell/proxy.ts";
-import type { Limits, Sandbox } from "../plugins/shell/sandbox.ts";
-import { findSandbox, openSandbox } from "../plugins/shell/sandbox.ts";
+import { programs } from "../../../kernel/programs.ts";
+import { credentials } from "../../../kernel/secret-files.ts";
+import type { Outcome } from "../../../plugins/shell/exec.ts";
+import { runJob } from "../../../plugins/shell/exec.ts";
+import { isPrivate, judgeHost, parseHost } from "../../../plugins/shell/proxy.ts";
+import type { Limits, Sandbox } from "../../../plugins/shell/sandbox.ts";
+import { findSandbox, openSandbox } from "../../../plugins/shell/sandbox.ts";
+import { needs, whyNot } from "../../support/needs.ts";
+import { ROOT } from "../../support/run.ts";
 
 // Not in /tmp: a command has one of its own, where nothing of this would be seen.
 const SECRET = "s3cret-7731";
@@ -23,13 +27,17 @@ const [root, home, outside, keepIn] = ["project", "home", "outside", "kept"].map
   string,
 ];
 const node = `'${process.execPath}'`;
+/** A request with a proxy as other programs make it: in place of curl, which is not everywhere. */
+const request = `${node} '${join(ROOT, "test/support/request.ts")}'`;
+const sandboxTest = needs("bwrap", "git");
 const victim = spawn("sleep", ["1000"]);
 const opened: Sandbox[] = [];
 
 before(async () => {
-  equal(await findSandbox(), "bubblewrap", "These tests need a sandbox: apt-get install bubblewrap.");
   for (const folder of [root, outside, join(home, ".ssh"), join(root, "conf"), join(base, "denied/sub")])
     fs.mkdirSync(folder, { recursive: true });
+  if (whyNot("bwrap", "git")) return;
+  equal(await findSandbox(programs(root)), "bubblewrap");
   process.env.HOME = home;
   put(join(outside, "file"), "untouched");
   put(join(home, "notes"), "readable");
@@ -68,7 +76,8 @@ function git(...args: string[]): string {
 
 async function box(limits: Partial<Limits> = {}): Promise<Sandbox> {
   const hide = [join(root, ".env"), join(root, "conf/key.pem"), join(base, "denied"), join(base, "not-there")];
-  const sandbox = await openSandbox({ root, write: [], hide, net: "none", ...limits });
+  hide.push(...credentials());
+  const sandbox = await openSandbox({ programs: programs(root), root, write: [], hide, net: "none", ...limits });
   opened.push(sandbox);
   return sandbox;
 }
@@ -80,7 +89,16 @@ async function run(
 ): Promise<Outcome> {
   const sandbox = "wrap" in limits ? limits : await box(limits);
   const signal = new AbortController().signal;
-  return runJob({ command, cwd, env: process.env, timeoutMs: 20_000, signal, keepIn, sandbox });
+  return runJob({
+    programs: programs(root),
+    command,
+    cwd,
+    env: process.env,
+    timeoutMs: 20_000,
+    signal,
+    keepIn,
+    sandbox,
+  });
 }
 
 // ── finding one ────────────────────────────────────────────────────────────────────────────────────────
@@ -98,10 +116,10 @@ for (const [what, script] of STANDINS)
     if (script) fs.writeFileSync(join(folder, "bwrap"), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
     process.env.PATH = folder;
     try {
-      equal(await findSandbox(), undefined);
+      equal(await findSandbox(programs(root)), undefined);
       if (!script)
         await rejects(
-          openSandbox({ root, write: [], hide: [], net: "none" }),
+          openSandbox({ programs: programs(root), root, write: [], hide: [], net: "none" }),
           /bubblewrap is not in PATH\. Install it/,
         );
     } finally {
@@ -109,7 +127,7 @@ for (const [what, script] of STANDINS)
     }
   });
 
-test("openSandbox() takes no bwrap that a command could have put into the project", async () => {
+sandboxTest("openSandbox() takes no bwrap that a command could have put into the project", async () => {
   const bin = join(root, "bin");
   fs.mkdirSync(bin);
   fs.writeFileSync(join(bin, "bwrap"), "#!/bin/sh\necho fake\n", { mode: 0o755 });
@@ -156,7 +174,7 @@ const WRITES: [what: string, command: string, says?: RegExp][] = [
   ["move the project away", `mv ${root} ${root}-2`, /Device or resource busy|Read-only/],
 ];
 for (const [what, command, says = NO_WRITE] of WRITES)
-  test(`a sandboxed command cannot ${what}`, async () => {
+  sandboxTest(`a sandboxed command cannot ${what}`, async () => {
     const outcome = await run(`set -e; LC_ALL=C; export LC_ALL; ${command}`);
     match(outcome.stderr, says);
     equal(fs.readFileSync(join(outside, "file"), "utf8"), "untouched");
@@ -171,7 +189,7 @@ for (const [what, command, says = NO_WRITE] of WRITES)
     for (const file of ["was", "out", "hard"]) fs.rmSync(join(root, file), { force: true });
   });
 
-test("a sandboxed command writes to folders that were allowed, and a denied folder stays denied", async () => {
+sandboxTest("a sandboxed command writes to folders that were allowed, and a denied folder stays denied", async () => {
   const outcome = await run(
     `echo a > ${outside}/allowed && cat ${outside}/allowed; echo b > ${base}/denied/x; echo b > ${base}/denied/sub/x`,
     { write: [outside, join(base, "denied"), join(base, "denied/sub")] },
@@ -181,11 +199,11 @@ test("a sandboxed command writes to folders that were allowed, and a denied fold
   fs.rmSync(join(outside, "allowed"));
 });
 
-test("a sandboxed command has a /tmp of its own, which lasts until the sandbox is closed", async () => {
+sandboxTest("a sandboxed command has a /tmp of its own, which lasts until the sandbox is closed", async () => {
   const sandbox = await box();
   const name = `/tmp/zz-probe-${process.pid}`;
   match(
-    (await run(`echo mine > ${name}; ls -A /tmp/zz-*; echo $TMPDIR`, sandbox)).text,
+    (await run(`echo mine > ${name}; ls -A /tmp/zz-probe*; echo $TMPDIR`, sandbox)).text,
     new RegExp(`^${name}\n/tmp\n`),
   );
   equal(fs.existsSync(name), false);
@@ -194,13 +212,13 @@ test("a sandboxed command has a /tmp of its own, which lasts until the sandbox i
   match((await run(`cat ${name}`)).text, /No such file/);
 });
 
-test("closing a sandbox leaves nothing behind", async (t) => {
+sandboxTest("closing a sandbox leaves nothing behind", async (t) => {
   const { TMPDIR } = process.env;
   t.after(() => (TMPDIR === undefined ? delete process.env.TMPDIR : (process.env.TMPDIR = TMPDIR)));
   process.env.TMPDIR = fs.mkdtempSync("/tmp/zz-box-"); // in /tmp: a sandbox that others open just now covers its sockets elsewhere
   const folder = process.env.TMPDIR;
   t.after(() => fs.rmSync(folder, { recursive: true, force: true }));
-  const sandbox = await openSandbox({ root, write: [], hide: [], net: ["127.0.0.1"] });
+  const sandbox = await openSandbox({ programs: programs(root), root, write: [], hide: [], net: ["127.0.0.1"] });
   await run("mkdir -p /tmp/a/b; chmod 500 /tmp/a", sandbox);
   equal(fs.readdirSync(process.env.TMPDIR).length, 1);
   sandbox.close();
@@ -242,7 +260,7 @@ const READS: [what: string, command: string][] = [
   ["in the memory of a process outside", `cat /proc/${victim.pid}/environ`],
 ];
 for (const [what, command] of READS)
-  test(`a sandboxed command cannot read what is denied ${what}`, async () => {
+  sandboxTest(`a sandboxed command cannot read what is denied ${what}`, async () => {
     const outcome = await run(command);
     ok(!outcome.text.includes(SECRET), outcome.text);
     ok(outcome.exit !== 0, outcome.text);
@@ -252,7 +270,7 @@ for (const [what, command] of READS)
     equal(fs.readFileSync(join(root, ".env"), "utf8"), SECRET);
   });
 
-test("the same commands do read it without a sandbox", async () => {
+sandboxTest("the same commands do read it without a sandbox", async () => {
   const signal = new AbortController().signal;
   for (const command of [
     "cat .env",
@@ -263,12 +281,22 @@ test("the same commands do read it without a sandbox", async () => {
     "tar c . --exclude .git",
   ])
     ok(
-      (await runJob({ command, cwd: root, env: process.env, timeoutMs: 20_000, signal, keepIn })).text.includes(SECRET),
+      (
+        await runJob({
+          programs: programs(root),
+          command,
+          cwd: root,
+          env: process.env,
+          timeoutMs: 20_000,
+          signal,
+          keepIn,
+        })
+      ).text.includes(SECRET),
       command,
     );
 });
 
-test("what is to be shown is, though it is on the list or in a hidden folder", async () => {
+sandboxTest("what is to be shown is, though it is on the list or in a hidden folder", async () => {
   const show = [join(home, ".netrc"), join(home, ".npmrc"), join(base, "denied/deep")];
   const outcome = await run(`cat ~/.netrc ${base}/denied/deep; ls ${base}/denied; cat ~/.ssh/id`, { show });
   equal(outcome.stdout, SECRET + SECRET);
@@ -286,13 +314,13 @@ const PROCESSES: [what: string, command: string][] = [
   ["end all there are", "kill -9 -1; sleep 1; false"],
 ];
 for (const [what, command] of PROCESSES)
-  test(`a sandboxed command cannot ${what}`, async () => {
+  sandboxTest(`a sandboxed command cannot ${what}`, async () => {
     const outcome = await run(command);
     ok(outcome.exit !== 0, outcome.text);
     equal(victim.exitCode ?? victim.signalCode, null);
   });
 
-test("a sandboxed command has no capability and cannot gain one", async () => {
+sandboxTest("a sandboxed command has no capability and cannot gain one", async () => {
   const outcome = await run("grep -E '^(CapEff|CapPrm|CapBnd|NoNewPrivs)' /proc/self/status");
   equal(
     outcome.stdout.replace(/\s+/g, " "),
@@ -327,20 +355,20 @@ const NET: [
   answered: boolean,
   says: RegExp,
 ][] = [
-  ["none", (port) => `curl -sS http://127.0.0.1:${port}`, false, /Failed to connect|Couldn't connect/],
-  [[], (port) => `curl -sS http://127.0.0.1:${port}`, false, /Failed to connect|Couldn't connect/],
+  ["none", (port) => `${request} http://127.0.0.1:${port}`, false, /ECONNREFUSED|ENETUNREACH/],
+  [[], (port) => `${request} http://127.0.0.1:${port}`, false, /ECONNREFUSED|ENETUNREACH/],
   ["none", raw, false, /ECONNREFUSED/],
   ["none", (port) => `exec 3<>/dev/tcp/127.0.0.1/${port}`, false, /refused/],
-  ["none", () => "curl -sS http://10.255.255.53", false, /Failed to connect|Couldn't connect/],
+  ["none", () => `${request} http://10.255.255.53`, false, /ECONNREFUSED|ENETUNREACH/],
   ["none", () => "ls /sys/class/net /run; exit 1", false, /exit code 1/],
-  ["all", (port) => `curl -sS http://127.0.0.1:${port}`, true, /^answered\n/],
+  ["all", (port) => `${request} http://127.0.0.1:${port}`, true, /^answered\n/],
   ["all", raw, false, /^connected\n/],
-  [["127.0.0.1"], (port) => `curl -sS http://127.0.0.1:${port}/x?y -d body`, true, /^answered\n\[exit code 0/],
-  [["127.0.0.1"], (port) => `curl -sS -p http://127.0.0.1:${port}`, true, /^answered\n\[exit code 0/],
+  [["127.0.0.1"], (port) => `${request} http://127.0.0.1:${port}/x?y body=sent`, true, /^answered\n\[exit code 0/],
+  [["127.0.0.1"], (port) => `${request} http://127.0.0.1:${port} tunnel`, true, /^answered\n\[exit code 0/],
   [["127.0.0.1"], (port) => `wget -qO- http://127.0.0.1:${port}`, true, /(^|\n)answered\n\[exit code 0/],
-  [["127.0.0.1"], (port) => `curl -sS http://0x7f.1:${port}`, true, /^answered\n\[exit code 0/],
-  [["localhost"], (port) => `curl -sS http://localhost:${port}`, true, /^answered\n\[exit code 0/],
-  [(port) => [`127.0.0.1:${port}`], (port) => `curl -sS http://127.0.0.1:${port}`, true, /^answered\n/],
+  [["127.0.0.1"], (port) => `${request} http://0x7f.1:${port}`, true, /^answered\n\[exit code 0/],
+  [["localhost"], (port) => `${request} http://localhost:${port}`, true, /^answered\n\[exit code 0/],
+  [(port) => [`127.0.0.1:${port}`], (port) => `${request} http://127.0.0.1:${port}`, true, /^answered\n/],
   [
     ["127.0.0.1"],
     (port) =>
@@ -351,37 +379,37 @@ const NET: [
   [["127.0.0.1"], raw, false, /ECONNREFUSED/],
   [
     ["127.0.0.1:1"],
-    (port) => `curl -sS http://127.0.0.1:${port}`,
+    (port) => `${request} http://127.0.0.1:${port}`,
     false,
     /zz does not let commands connect to '127\.0\.0\.1:\d+': it is not among the allowed hosts\. The person can allow it with --allow-net=127\.0\.0\.1\n/,
   ],
   [
     ["example.com"],
-    (port) => `curl -sS -x $http_proxy --noproxy '' http://127.0.0.1:${port}`,
+    (port) => `${request} http://127.0.0.1:${port} proxy=always`,
     false,
     /\n\[zz does not let commands connect to '127\.0\.0\.1:\d+': /,
   ],
   [
     ["example.com"],
-    (port) => `curl -sS -p -x $http_proxy --noproxy '' http://127.0.0.1:${port}`,
+    (port) => `${request} http://127.0.0.1:${port} proxy=always tunnel`,
     false,
     /response 403\n\[zz does not let commands connect to '127\.0\.0\.1:\d+': /,
   ],
   [
     ["example.com"],
-    (port) => `curl -sS -x $http_proxy --noproxy '' -H 'Host: example.com' http://127.0.0.1:${port}`,
+    (port) => `${request} http://127.0.0.1:${port} proxy=always host=example.com`,
     false,
     /\n\[zz does not let/,
   ],
   [
     ["example.com"],
-    (port) => `curl -sS --unix-socket /run/zz-proxy -x '' http://127.0.0.1:${port}`,
+    (port) => `${request} http://127.0.0.1:${port} socket=/run/zz-proxy`,
     false,
     /ask it for http:\/\/ or CONNECT/,
   ],
   [
     ["127.0.0.1"],
-    () => "curl -sS http://127.0.0.1:1",
+    () => `${request} http://127.0.0.1:1`,
     false,
     /zz's proxy cannot reach '127\.0\.0\.1:1': .*ECONNREFUSED/,
   ],
@@ -390,22 +418,28 @@ const NET: [
   [["127.0.0.1"], () => "cat; ls -l /proc/self/fd | grep -c socket:", false, /^0\n\[exit code 1 /],
 ];
 for (const [list, command, answered, says] of NET)
-  test(`with net ${typeof list === "function" ? "address:port" : JSON.stringify(list)} '${command(0).slice(0, 90)}' is ${answered ? "answered" : "not"}`, async () => {
-    const server = await serve();
-    const outcome = await run(command(server.port), { net: typeof list === "function" ? list(server.port) : list });
-    server.close();
-    match(outcome.text, says);
-    equal(server.seen.length, answered ? 1 : 0, server.seen.join());
-    if (command(0).includes("-d body")) equal(server.seen[0], `POST /x?y 127.0.0.1:${server.port} body`);
-  });
+  (command(0).startsWith("wget") ? needs("bwrap", "wget") : sandboxTest)(
+    `with net ${typeof list === "function" ? "address:port" : JSON.stringify(list)} '${command(0).replace(request, "request").slice(0, 90)}' is ${answered ? "answered" : "not"}`,
+    async () => {
+      const server = await serve();
+      const outcome = await run(command(server.port), { net: typeof list === "function" ? list(server.port) : list });
+      server.close();
+      match(outcome.text, says);
+      equal(server.seen.length, answered ? 1 : 0, server.seen.join());
+      if (command(0).includes("body=sent")) equal(server.seen[0], `POST /x?y 127.0.0.1:${server.port} sent`);
+    },
+  );
 
-test("a program that a sandboxed command starts is reached on its own loopback, whatever hosts are allowed", async () => {
-  const code = 'require("http").createServer((_, r) => r.end("own")).listen(8123, "127.0.0.1")';
-  const outcome = await run(`${node} -e '${code}' & sleep 0.5; curl -sS http://127.0.0.1:8123; kill %1`, {
-    net: ["example.com"],
-  });
-  match(outcome.text, /^own\n\[exit code 0 /);
-});
+sandboxTest(
+  "a program that a sandboxed command starts is reached on its own loopback, whatever hosts are allowed",
+  async () => {
+    const code = 'require("http").createServer((_, r) => r.end("own")).listen(8123, "127.0.0.1")';
+    const outcome = await run(`${node} -e '${code}' & ${request} http://127.0.0.1:8123 retry; kill %1`, {
+      net: ["example.com"],
+    });
+    match(outcome.text, /^own\n\[exit code 0 /);
+  },
+);
 
 for (const [what, at, list] of [
   ["in the abstract", `\0zz-${process.pid}`, "none"],
@@ -413,12 +447,13 @@ for (const [what, at, list] of [
   ["in the project", join(root, "sock"), "none"],
   ["outside, with the network", join(outside, "sock"), "all"],
 ] as const)
-  test(`a sandboxed command cannot connect to a socket ${what}`, async () => {
+  sandboxTest(`a sandboxed command cannot connect to a socket ${what}`, async () => {
     const server = net.createServer((socket) => socket.end("reached"));
     await new Promise<void>((resolve) => server.listen(at, resolve));
     const code = `require("net").connect(${JSON.stringify(at)}).on("error", (e) => console.log(e.code)).on("data", (d) => console.log(d + ""))`;
     const signal = new AbortController().signal;
-    const job = { command: `${node} -e '${code}'`, cwd: root, env: process.env, timeoutMs: 5_000, signal, keepIn };
+    const how = { programs: programs(root), cwd: root, env: process.env };
+    const job = { ...how, command: `${node} -e '${code}'`, timeoutMs: 5_000, signal, keepIn };
     const [free, boxed] = [await runJob(job), await runJob({ ...job, sandbox: await box({ net: list }) })];
     await new Promise((resolve) => server.close(resolve));
     match(free.text, /^reached\n/);
@@ -482,6 +517,20 @@ for (const [address, yes] of [
   ["2606:4700::1", false],
   ["fd00::1", true],
   ["::ffff:127.0.0.1", true],
+  ["::127.0.0.1", true],
+  ["::ffff:0:127.0.0.1", true],
+  ["64:ff9b::a00:1", true],
+  ["64:ff9b:1::a00:1", true],
+  ["2002:7f00:1::", true],
+  ["2001:0:1::1", true],
+  ["fec0::1", true],
+  ["169.254.169.254", true],
+  ["100.100.100.200", true],
+  ["fd00:ec2::254", true],
+  ["0.0.0.0", true],
+  ["::", true],
+  ["2001:4860:4860::8888", false],
+  ["1.1.1.1", false],
 ] as const)
   test(`isPrivate() takes ${address} for ${yes ? "private" : "public"}`, () => equal(isPrivate(address), yes));
 
@@ -513,7 +562,7 @@ const PLANTS: [what: string, command: string, says: RegExp][] = [
   ["write a plugin", "mkdir -p .zz/plugins && echo 1 > .zz/plugins/x.ts", /Read-only file system/],
 ];
 for (const [what, command, says] of PLANTS)
-  test(`a sandboxed command cannot ${what}`, async () => {
+  sandboxTest(`a sandboxed command cannot ${what}`, async () => {
     const config = fs.readFileSync(join(root, ".git/config"), "utf8");
     const outcome = await run(`LC_ALL=C; export LC_ALL; ${command}`);
     match(outcome.text, says);
@@ -530,7 +579,7 @@ for (const [what, command, says] of PLANTS)
     fs.rmSync(join(root, "evil"), { recursive: true, force: true });
   });
 
-test("a sandboxed command keeps what is in .zz as it is", async () => {
+sandboxTest("a sandboxed command keeps what is in .zz as it is", async () => {
   const project = fs.mkdtempSync(join(base, "zz-"));
   fs.mkdirSync(join(project, ".zz"));
   put(join(project, ".zz/settings"), "mine");
@@ -539,7 +588,7 @@ test("a sandboxed command keeps what is in .zz as it is", async () => {
   deepEqual([fs.readdirSync(project), fs.readdirSync(join(project, ".zz"))], [[".zz"], ["settings"]]);
 });
 
-test("a sandboxed command makes a repository, which works and keeps nothing that runs", async () => {
+sandboxTest("a sandboxed command makes a repository, which works and keeps nothing that runs", async () => {
   const project = fs.mkdtempSync(join(base, "fresh-"));
   const made = await run(
     `git init -q -b main . && git config user.name t && git remote add origin https://example.com/x.git && echo 1 > a && git add a && ${AS} commit -qm one && git log --oneline | wc -l`,
@@ -556,7 +605,7 @@ test("a sandboxed command makes a repository, which works and keeps nothing that
   );
 });
 
-test("a repository that a sandboxed command lays as a trap is made harmless", async () => {
+sandboxTest("a repository that a sandboxed command lays as a trap is made harmless", async () => {
   for (const trap of [
     "git init -q . && git config core.fsmonitor 'touch pwned; false' && git config alias.x '!touch pwned' && git config user.name 'x'",
     "git init -q . && printf '[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n[core] fsmonitor = \"touch pwned; false\"\\n' > .git/config",
@@ -578,7 +627,7 @@ test("a repository that a sandboxed command lays as a trap is made harmless", as
   }
 });
 
-test("a sandboxed command commits in a worktree and in a submodule, and plants nothing there", async () => {
+sandboxTest("a sandboxed command commits in a worktree and in a submodule, and plants nothing there", async () => {
   const [main, tree, sub] = [fs.mkdtempSync(join(base, "main-")), join(base, "tree"), "sub"];
   const at = (cwd: string, ...args: string[]) =>
     execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "protocol.file.allow=always", ...args], {
@@ -606,7 +655,7 @@ test("a sandboxed command commits in a worktree and in a submodule, and plants n
   }
 });
 
-test("a .git file that a command could have made opens no folder outside", async () => {
+sandboxTest("a .git file that a command could have made opens no folder outside", async () => {
   const project = fs.mkdtempSync(join(base, "forged-"));
   const other = fs.mkdtempSync(join(base, "other-"));
   execFileSync("git", ["init", "-q"], { cwd: other });
@@ -660,9 +709,9 @@ const WORKS: [what: string, command: string, says: RegExp][] = [
   ],
 ];
 for (const [what, command, says] of WORKS)
-  test(`a sandboxed command can ${what}`, async () => match((await run(command)).text, says));
+  sandboxTest(`a sandboxed command can ${what}`, async () => match((await run(command)).text, says));
 
-test("a project in a home that is hidden, and one behind a link, are worked in as any", async () => {
+sandboxTest("a project in a home that is hidden, and one behind a link, are worked in as any", async () => {
   const project = join(base, "hidden/p");
   fs.mkdirSync(project, { recursive: true });
   put(join(base, "hidden/x"), SECRET);
@@ -673,4 +722,52 @@ test("a project in a home that is hidden, and one behind a link, are worked in a
   });
   match(outcome.stdout, new RegExp(`^${project}\nmade\n$`));
   ok(!outcome.text.includes(SECRET) && fs.existsSync(join(project, "made")));
+});
+
+// ── nothing to write ───────────────────────────────────────────────────────────────────────────────────
+
+const READONLY: [what: string, command: string][] = [
+  ["a file of the project", "echo gone > .gitignore"],
+  ["a new file in the project", "touch made-readonly"],
+  ["the repository", "git update-ref refs/heads/other HEAD || echo x > .git/made"],
+  ["a folder that may be written to otherwise", `touch ${outside}/made`],
+  ["the home", "touch ~/made"],
+  ["a file by a link", "echo gone > way-out/file"],
+  ["a mode", "chmod 777 .gitignore"],
+  ["by removing", "rm -rf .gitignore conf"],
+  ["by moving", "mv .gitignore moved"],
+  ["a hard link from the project into its /tmp", "ln .gitignore /tmp/twin"],
+  ["a plugin", "mkdir -p .zz/plugins"],
+  ["by the root of another process", `echo gone > /proc/1/root${root}/.gitignore`],
+];
+for (const [what, command] of READONLY)
+  sandboxTest(`a command with nothing to write does not change ${what}`, async () => {
+    const all = () => execFileSync("find", [base, "-printf", "%p %s %m %T@\n"]).toString().split("\n").sort();
+    fs.mkdirSync(keepIn, { recursive: true });
+    const before = all();
+    const outcome = await run(`LC_ALL=C; ${command}`, { readonly: true, write: [outside], net: "all" });
+    ok(outcome.exit !== 0, outcome.text);
+    const rest = (rows: string[]) => rows.filter((row) => !row.startsWith(keepIn));
+    deepEqual(rest(all()), rest(before));
+  });
+
+sandboxTest(
+  "a command with nothing to write reads, has a /tmp of its own, no network, and sees no secret",
+  async () => {
+    const server = await serve();
+    const command = `cat .gitignore; f=$(mktemp); echo own > $f; cat $f; cat .env ~/.ssh/id; git status --short | wc -l; ${raw(server.port)}`;
+    const outcome = await run(command, { readonly: true, net: ["127.0.0.1"] });
+    server.close();
+    match(outcome.stdout, /^\.env\nkey\.pem\n(?:1\n)?own\n\d+\nECONNREFUSED\n$/);
+    ok(!outcome.text.includes(SECRET));
+  },
+);
+
+sandboxTest("a command with nothing to write sees a project that lies in /tmp", async () => {
+  const project = fs.mkdtempSync("/tmp/zz-readonly-");
+  put(join(project, "a"), "here");
+  const outcome = await run("cat a; touch b", { root: project, readonly: true });
+  match(outcome.text, /^heretouch: .*Read-only file system/);
+  deepEqual(fs.readdirSync(project), ["a"]);
+  fs.rmSync(project, { recursive: true });
 });

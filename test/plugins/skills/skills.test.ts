@@ -1,17 +1,19 @@
 // Skills: what their front matter says, which message calls for which, and what the model is sent of them.
 import { deepEqual, doesNotMatch, equal, match, ok, throws } from "node:assert/strict";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import fs, { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
-import { parseSkill } from "../plugins/skills/front.ts";
-import { called } from "../plugins/skills/match.ts";
-import { context, createZz, openChat } from "../zz.ts";
-import { repl } from "./e2e/sitting.ts";
-import { call, fakeOpenAI, say } from "./fake/openai.ts";
-import { type Place, place, zz } from "./run.ts";
-import { play } from "./script.ts";
-import { KEY } from "./terminal.ts";
+import { openChat } from "../../../kernel/chat.ts";
+import { context } from "../../../kernel/context.ts";
+import { parseSkill } from "../../../plugins/skills/front.ts";
+import { called } from "../../../plugins/skills/match.ts";
+import { createZz } from "../../../zz.ts";
+import { call, fakeOpenAI, say } from "../../support/fake/openai.ts";
+import { repl } from "../../support/repl.ts";
+import { type Place, place, zz } from "../../support/run.ts";
+import { play } from "../../support/script.ts";
+import { KEY } from "../../support/terminal.ts";
 
 const skill = (name: string, description: string, more = "", body = `Body of ${name}.`) =>
   `---\nname: ${name}\ndescription: ${description}\n${more}---\n\n${body}\n`;
@@ -67,7 +69,7 @@ for (const [what, text, error] of [
   ["none", "# Title\n", /does not begin with '---'/],
   ["empty", "", /does not begin with '---'/],
   ["never closed", "---\nname: a\n", /no second '---'/],
-  ["no key", "---\nname: a\nwhat is this\n---\n", /line 3 .* no 'key: value'/],
+  ["no key", "---\nname: a\nwhat is this\n---\n", /line 3 .* not 'key: value'/],
   ["an open quotation mark", '---\nname: "a\n---\n', /line 2 .* never closed/],
   ["an open list", "---\nname: a\ntriggers: [a, b\n---\n", /line 3 .* '\[' that is never closed/],
   ["text behind a quotation", '---\ndescription: "a" b\n---\n', /line 2 .* goes on behind/],
@@ -171,19 +173,22 @@ describe("the prompt", { concurrency: 2 }, () => {
       "~/skills/locked/SKILL.md": skill("locked", "Locked"),
       "~/skills/odd/SKILL.md": skill("an odd name", "Odd"),
       ".zz/skills/leaving/SKILL.md": "->/etc/passwd",
+      ".zz/skills/secret/SKILL.md": "->../../../.env",
+      ".env": skill("secret", "open-sesame"),
     });
     if (process.getuid?.() !== 0) chmodSync(join(where.home, "skills/locked/SKILL.md"), 0);
     const { system, stderr } = await told(t, where, "hello");
     match(system, /- good: Good one/);
-    doesNotMatch(system, /huge|root:/);
+    doesNotMatch(system, /huge|root:|sesame/);
     for (const [name, why] of [
       ["open", /line 2 of its front matter opens a quotation mark/],
       ["mute", /it has no description/],
       ["bytes", /it is not text/],
       ["huge", /\d+ bytes are too many/],
       ["folder", /it is not a regular file/],
-      ["odd", /'an odd name' is no name/],
+      ["odd", /'an odd name' is not a name/],
       ["leaving", /it is a link that leaves the project/],
+      ["secret", /it is a link to what may hold secrets/],
       ...(process.getuid?.() === 0 ? [] : [["locked", /permission denied/] as const]),
     ] as const)
       match(stderr, new RegExp(`Skill '${name}' was left out: ${why.source}`));
@@ -229,7 +234,7 @@ describe("the prompt", { concurrency: 2 }, () => {
   });
 });
 
-test("building the prompt again takes far less than 10 ms with 50 skills of which nothing changed", async () => {
+test("building the prompt again reads none of 50 skills of which nothing changed", async (t) => {
   const many = Array.from({ length: 50 }, (_, i) => [
     `~/skills/s${i}/SKILL.md`,
     skill(`s-${i}`, `Does ${i}`, `triggers: word${i}x, other thing ${i}\n`, "line\n".repeat(500)),
@@ -239,15 +244,22 @@ test("building the prompt again takes far less than 10 ms with 50 skills of whic
   const chat = openChat(core, "script/m");
   chat.messages.push({ role: "user", text: "tell me of word7x, and what else one does with a long question" });
   const { about } = context(core, chat);
-  const times: number[] = [];
-  for (let i = 0; i < 30; i++) {
-    const started = performance.now();
+  const opened: string[] = [];
+  const readsIn = async () => {
+    opened.length = 0;
     const parts = await about.prompt();
-    times.push(performance.now() - started);
     match(parts.find(({ name }) => name === "active-skills")!.text, /^--- ACTIVE SKILLS ---\n# s-7 \(/);
+    return opened.filter((file) => file.endsWith("SKILL.md")).length;
+  };
+  for (const name of ["openSync", "readFileSync"] as const) {
+    const open = fs[name] as (...given: unknown[]) => unknown;
+    t.mock.method(fs, name, (...given: unknown[]) => {
+      opened.push(String(given[0]));
+      return open(...given);
+    });
   }
-  const median = times.toSorted((a, b) => a - b)[15]!;
-  ok(median < 10, `${median} ms`);
+  ok((await readsIn()) >= 50);
+  for (let i = 0; i < 3; i++) equal(await readsIn(), 0);
 });
 
 // ── tools ──
@@ -361,7 +373,7 @@ describe("the tools", { concurrency: 2 }, () => {
       "install_skill: another place",
       "install_skill",
       { name: "x", content: skill("x", "X"), where: "moon" },
-      /'moon' is no place/,
+      /'moon' is not a place/,
       1,
     ],
     [

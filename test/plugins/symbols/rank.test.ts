@@ -3,9 +3,9 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { countTokens, mapOf, rank, type Source, type Wish } from "../plugins/symbols/rank.ts";
-import { scan } from "../plugins/symbols/scan.ts";
-import { ROOT } from "./run.ts";
+import { countTokens, mapOf, rank, type Source, type Wish } from "../../../plugins/symbols/rank.ts";
+import { scan } from "../../../plugins/symbols/scan.ts";
+import { ROOT } from "../../support/run.ts";
 
 const source = (path: string, text: string, imports: string[] = []): Source => ({
   path,
@@ -14,7 +14,7 @@ const source = (path: string, text: string, imports: string[] = []): Source => (
 });
 
 /** This repository's own plugins and tests: a real project, large enough to leave much out. */
-const OWN = globSync(["zz.ts", "plugins/**/*.ts", "test/*.ts"], { cwd: ROOT })
+const OWN = globSync(["zz.ts", "plugins/**/*.ts", "test/{kernel,support}/*.ts"], { cwd: ROOT })
   .sort()
   .map((path) => source(path, readFileSync(join(ROOT, path), "utf8"), path === "zz.ts" ? [] : ["zz.ts"]));
 const OTHERS = ["CHANGELOG.md", "README.md", "prompts/base.md"];

@@ -5,8 +5,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
-import { type At, openService, type Place, type Renaming, type Service } from "../plugins/symbols/refs.ts";
-import { scan } from "../plugins/symbols/scan.ts";
+import { type At, openService, type Place, type Renaming, type Service } from "../../../plugins/symbols/refs.ts";
+import { scan } from "../../../plugins/symbols/scan.ts";
 
 type Files = Record<string, string>;
 

@@ -8,10 +8,11 @@ import { after, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import fc from "fast-check";
 import { ts } from "ts-morph";
-import type { Edge, How, Kept } from "../plugins/symbols/resolve.ts";
-import { cycles, entryPoints, folderOf, graphOf, hubs, openResolver } from "../plugins/symbols/resolve.ts";
-import { type Facts, scan } from "../plugins/symbols/scan.ts";
-import { ROOT } from "./run.ts";
+import type { Edge, How, Kept } from "../../../plugins/symbols/resolve.ts";
+import { cycles, entryPoints, folderOf, graphOf, hubs, openResolver } from "../../../plugins/symbols/resolve.ts";
+import { type Facts, scan } from "../../../plugins/symbols/scan.ts";
+import { needs } from "../../support/needs.ts";
+import { ROOT } from "../../support/run.ts";
 
 const BASE = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), "zz-resolve-")));
 after(() => fs.rmSync(BASE, { recursive: true, force: true }));
@@ -242,7 +243,7 @@ for (const [i, [about, files, spec, to, more = {}]] of ROWS.entries())
     equal(again.kept, said.kept, "and not asked for again");
   });
 
-test("imports of this repository lead where TypeScript says", async () => {
+needs("git")("imports of this repository lead where TypeScript says", async () => {
   const names = execFileSync("git", ["ls-files", "-co", "--exclude-standard"], { cwd: ROOT, encoding: "utf8" })
     .split("\n")
     .filter(Boolean);
@@ -405,23 +406,16 @@ test("TypeScript is not loaded for what is near, nor for what is kept", async ()
   equal(run("p", kept), "false");
 });
 
-test("9,000 imports of 1,500 files are resolved in no time", async () => {
+test("9,000 imports of 1,500 files are resolved", async () => {
   const names = Array.from({ length: 1_500 }, (_, i) => `src/part${i % 40}/file${i}.ts`);
   const asked = names.map((file, i) => {
     const of = Array.from({ length: 6 }, (_, j) => names[(i * 7 + j) % 1_500]!);
     return [file, of.map((to) => ({ from: `../${to.slice(4, -3)}.js`, how: "import" as const }))] as const;
   });
   const { root } = project("a.ts");
-  let best = Infinity; // other tests run at the same time
-  for (let run = 0; run < 60 && best > 15; run++) {
-    const started = performance.now();
-    const resolver = openResolver(root, names);
-    await resolver.prepare(asked);
-    const found = asked.flatMap(([file, all]) => all.filter((one) => resolver.resolve(file, one)));
-    best = Math.min(best, performance.now() - started);
-    equal(found.length, 9_000);
-  }
-  ok(best < 40, `${best.toFixed(0)} ms`);
+  const resolver = openResolver(root, names);
+  await resolver.prepare(asked);
+  equal(asked.flatMap(([file, all]) => all.filter((one) => resolver.resolve(file, one))).length, 9_000);
 });
 
 // ── Bad input

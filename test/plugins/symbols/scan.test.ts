@@ -2,8 +2,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the texts are code
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { before, describe, test } from "node:test";
-import { type Facts, listed, type Sym, scan } from "../plugins/symbols/scan.ts";
-import { parserOnly } from "./symbols.ts";
+import { type Facts, listed, type Sym, scan } from "../../../plugins/symbols/scan.ts";
+import { parserOnly } from "../../support/symbols.ts";
 
 let inDist: typeof scan; // the same code over the parser alone
 before(async () => {
@@ -804,14 +804,12 @@ describe("scan() of what nobody wrote by hand", () => {
     equal(facts(`a();\n${"\n".repeat(2_000)}${"b();".repeat(2_000)}`).unread, undefined);
   });
 
-  test("a comment of 100,000 lines and as many keys take no long time", () => {
-    const started = performance.now();
+  test("a comment of 100,000 lines and as many keys are read", () => {
     equal(facts(`/*\n${"x\n".repeat(N)}*/\na();`).loc, 1);
     const keys = Array.from({ length: N }, (_, i) => `"k${i}": 1`).join(",\n");
     equal(facts(`{${keys}}`, "a.json").symbols.length, N);
     equal(facts(`a${":#".repeat(N)}`, "a.yaml").symbols.length, 0);
     equal(facts(`a${" ".repeat(N)}b`, "a.yaml").symbols.length, 0);
-    ok(performance.now() - started < 10_000);
   });
 
   test("no text makes it throw: real code with bits missing, doubled and mixed up", () => {

@@ -3,15 +3,15 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import { counts, scales, weigh } from "../plugins/window/count.ts";
-import { overflow } from "../plugins/window/overflow.ts";
-import { staleResults } from "../plugins/window/stale.ts";
-import { filesChanged, notesIn, told } from "../plugins/window/summary.ts";
-import type { Changed, ChatRequest, Message } from "../zz.ts";
-import type { Script, Step } from "./fake/http.ts";
-import { call, problems, refuse, say, strictOpenAI, tokensOf } from "./fake/openai.ts";
-import { type Place, place, type Ran, zz } from "./run.ts";
-import { KEY, terminal } from "./terminal.ts";
+import type { Changed, ChatRequest, Message } from "../../../kernel/contract.ts";
+import { counts, scales, weigh } from "../../../plugins/window/count.ts";
+import { overflow } from "../../../plugins/window/overflow.ts";
+import { staleResults } from "../../../plugins/window/stale.ts";
+import { filesChanged, notesIn, notesText } from "../../../plugins/window/summary.ts";
+import type { Script, Step } from "../../support/fake/http.ts";
+import { call, problems, refuse, say, strictOpenAI, tokensOf } from "../../support/fake/openai.ts";
+import { type Place, place, type Ran, zz } from "../../support/run.ts";
+import { KEY, terminal } from "../../support/terminal.ts";
 
 const SUMMARY = "Goal: the lamp.\nConstraints: tabs, no semicolons.";
 const ID = "20260101-000000-aaaaaaaa";
@@ -344,7 +344,7 @@ describe("what need not be seen again", () => {
     test(`a file that is ${what} is named with what became of it`, () => equal(filesChanged(changes, before), lines));
 
   test("notes are found again in the message that holds them", () => {
-    const text = told(`${SUMMARY}\n\nMore.`, 3, "- edited: a");
+    const text = notesText(`${SUMMARY}\n\nMore.`, 3, "- edited: a");
     deepEqual(notesIn({ role: "user", text }), { notes: `${SUMMARY}\n\nMore.`, files: "- edited: a" });
     equal(notesIn({ role: "user", text: "hello" }), undefined);
   });

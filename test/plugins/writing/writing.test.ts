@@ -1,12 +1,14 @@
 // Plugins are checked, begun, written by the model; functions become tools for one run.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { test } from "node:test";
-import { harness } from "../kernel/test.ts";
-import { fakeOpenAI, call as makes, say } from "./fake/openai.ts";
-import { type How, type Place, place, ROOT, zz } from "./run.ts";
+import { after, test } from "node:test";
+import type { Options } from "../../../kernel/core.ts";
+import { firstRules } from "../../../kernel/rules.ts";
+import { type Harness, harness } from "../../../sdk/testing.ts";
+import { fakeOpenAI, call as makes, say } from "../../support/fake/openai.ts";
+import { type How, type Place, place, ROOT, zz } from "../../support/run.ts";
 
 const HEAD = 'import type { Zz } from "zz";\n';
 const plugin = (body: string) => `${HEAD}export default (zz: Zz) => ${body};\n`;
@@ -134,7 +136,7 @@ const WRONG: [what: string, code: string, message: RegExp][] = [
   [
     "a misspelt type in the shorthand",
     tool('params: { n: "numbr" }, run: () => ""'),
-    /'numbr' is no type of a parameter/,
+    /'numbr' is not a type of a parameter/,
   ],
   [
     "two tools of one name",
@@ -250,8 +252,8 @@ for (const [name, reason] of [
   ["a".repeat(65), /at most 64/],
   ["index", /the name has a meaning of its own/],
   ["models", /the name has a meaning of its own/],
-  ["Git", /one of zz's own plugins is called so/],
-  ["grep", /a tool or a command is called so already/],
+  ["Git", /one of zz's own plugins has that name/],
+  ["grep", /a tool or a command already has that name/],
 ] as const) {
   test(`A plugin cannot be made with the name '${name.slice(0, 9)}'`, async () => {
     const where = place();
@@ -266,12 +268,12 @@ test("--new-plugin says where nothing can be written", async () => {
   const where = place();
   writeFileSync(join(where.cwd, "home"), "a file");
   const ran = await zz(where, ["--new-plugin", "lamp", "--home", "home"]);
-  match(ran.stderr, /^Cannot make plugin 'lamp': .*Name another home with --home, or mend that\.\n$/);
+  match(ran.stderr, /^Cannot make plugin 'lamp': .*Name another home with --home, or fix that\.\n$/);
 });
 
 const write = (where: Place, name: string, code: string, flags: string[] = ["-A"], how: How = {}) =>
   zz(where, ["--call", "write_plugin", JSON.stringify({ name, code }), ...flags], how);
-const inHome = (where: Place) =>
+const inHome = (where: { home: string }) =>
   existsSync(join(where.home, "plugins")) ? readdirSync(join(where.home, "plugins")) : [];
 
 test("write_plugin adds a tool that the model has in the next round of the same turn, and /undo takes it back", async () => {
@@ -318,14 +320,26 @@ test("write_plugin shows of one that is there what differs, under its name", asy
   match(run.questions[0]!, /^┃ edit \/.*\/plugins\/lamp\.ts, what differs:\n┃ @@ .*\n(┃ [ +-].*\n)+┠/m);
 });
 
+/** Of the built zz, whose one checker has read TypeScript's libraries after the first plugin. */
+const { harness: built } = (await import(join(ROOT, "dist", "test.js"))) as { harness: typeof harness };
+const torch = LAMP.replace("lamp", "torch");
+let opened: Promise<Harness> | undefined;
+const shared = () => (opened ??= built({ own: true, answer: "nobody", home: { "plugins/torch.ts": torch } }));
+after(async () => (await opened)?.close());
+const ALL: Options["allow"] = { read: true, write: true, run: true, net: true, env: true };
+function permit({ core }: Harness, allow: Options["allow"], deny: Options["deny"] = {}): void {
+  Object.assign(core.options, { allow, deny });
+  core.rules.splice(0, core.rules.length, ...firstRules(core.options));
+}
+
 for (const [what, code, reason] of [
   [
     "whose types do not fit",
     tool("run: () => 1"),
-    /its types do not fit, and nothing was written\. Mend it and call again:\nlamp\.ts:2:\d+: Type 'number'/,
+    /its types do not fit, and nothing was written\. Fix it and call again:\nlamp\.ts:2:\d+: Type 'number'/,
   ],
   ["that is torn", LAMP.replace("run:", "run"), /lamp\.ts:2:\d+: .*expected\.\n/],
-  ["that throws", plugin('{ throw new Error("no luck"); }'), /nothing was written: .*lamp\.ts:2: no luck\. Mend it/],
+  ["that throws", plugin('{ throw new Error("no luck"); }'), /nothing was written: .*lamp\.ts:2: no luck\. Fix it/],
   ["that fails a moment later", plugin('{ setTimeout(() => { throw new Error("no luck"); }, 5); }'), /no luck/],
   ["that ends the process", plugin("{ process.exit(0); }"), /it ended the process \(process\.exit\)\./],
   ["that crashes", plugin("{ process.abort(); }"), /the process that tried it ended \(SIGABRT\)/],
@@ -345,31 +359,22 @@ for (const [what, code, reason] of [
   ["with control characters", `${LAMP}//\x1b[2J`, /it holds control characters/],
 ] as [string, string, RegExp][])
   test(`write_plugin refuses one ${what}, and leaves nothing behind`, async () => {
-    const where = place();
-    put(where, "plugins/torch.ts", LAMP.replace("lamp", "torch"), "home");
-    const calls = [makes(["write_plugin", { name: "lamp", code }]), say("Sorry.")];
-    const fake = await fakeOpenAI(calls);
-    const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "-A", "go"]);
-    await fake.close();
-    match(fake.requests[1]!.body.messages.at(-1).content, reason);
-    deepEqual([ran.code, inHome(where)], [0, ["torch.ts"]]);
+    const run = await shared();
+    permit(run, ALL);
+    const { text, failed } = await run.call("write_plugin", { name: "lamp", code });
+    match(text, reason);
+    deepEqual([failed, inHome(run)], [true, ["torch.ts"]]);
   });
 
-test("write_plugin gives a plugin that never ends its loading up after 10 s", async () => {
+test("write_plugin gives a plugin up that never ends its loading", async () => {
   const where = place();
-  const ran = await write(where, "lamp", plugin("{ for (;;); }"));
-  match(ran.stderr, /loading it took longer than 10 s\. Move slow work into the tool\./);
-  ok(ran.ms < 20_000, `${ran.ms} ms`);
+  const ran = await write(where, "lamp", plugin("{ for (;;); }"), ["-A"], { env: { ZZ_LOAD_LIMIT: "2" } });
+  match(ran.stderr, /loading it took longer than 2 s\. Move slow work into the tool\./);
   deepEqual([ran.code, inHome(where)], [1, []]);
 });
 
 for (const [flags, code] of [
   [[], 4],
-  [["--allow-write"], 4],
-  [["--allow-run=npm"], 4],
-  [["-A", "--deny-run=plugin lamp"], 4],
-  [["--allow-run"], 4],
-  [["-A"], 0],
   [["--allow-run=plugin lamp"], 0],
 ] as [string[], number][])
   test(`write_plugin with ${flags.join(" ") || "nothing allowed"} ends with ${code}`, async () => {
@@ -384,8 +389,25 @@ for (const [flags, code] of [
     deepEqual(inHome(where), code ? [] : ["lamp.ts"]);
   });
 
+for (const [what, refused, allow, deny] of [
+  ["all writing allowed", true, { write: true }],
+  ["npm allowed", true, { run: ["npm"] }],
+  ["all allowed, but itself denied", true, ALL, { run: ["plugin lamp"] }],
+  ["all commands allowed", true, { run: true }],
+  ["all allowed", false, ALL],
+] as [string, boolean, Options["allow"], Options["deny"]?][])
+  test(`write_plugin with ${what} is ${refused ? "refused" : "made"}`, async () => {
+    const run = await shared();
+    permit(run, allow, deny);
+    const result = await run.call("write_plugin", { name: "lamp", code: LAMP });
+    equal(Boolean(result.refused), refused, result.text);
+    deepEqual(inHome(run), refused ? ["torch.ts"] : ["lamp.ts", "torch.ts"]);
+    rmSync(join(run.home, "plugins", "lamp.ts"), { force: true });
+    await run.reload();
+  });
+
 for (const [name, reason] of [
-  ["git", /one of zz's own plugins is called so/],
+  ["git", /one of zz's own plugins has that name/],
   ["../x", /a name begins with a letter/],
   ["index", /the name has a meaning of its own/],
   ["folder", /there is one of that name in .*folder\/index\.ts/],

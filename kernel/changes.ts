@@ -1,0 +1,119 @@
+// What a conversation did to files, as its session keeps it, byte for byte.
+import path from "node:path";
+import { keepChange, keepLog } from "./chat.ts";
+import type { Held } from "./commit.ts";
+import type { Changed, Entry } from "./contract.ts";
+import type { TurnContext } from "./core.ts";
+import { fileFault, hashOfState, missingFolders, putAll, unmake } from "./disk.ts";
+import { codeOf, fault } from "./faults.ts";
+import { until } from "./limits.ts";
+import { shortName } from "./paths.ts";
+import { type Change, type Content, isChange } from "./sessions.ts";
+import { isInside } from "./text.ts";
+
+/** Folders around these files that one of the changes made: they go with the last file in them. */
+export function tidy(changes: Change[], files: string[]): void {
+  const made = new Set(changes.flatMap((change) => change.made));
+  unmake([...made].filter((folder) => files.some((file) => isInside(folder, file))).sort());
+}
+
+function toContent(bytes: Buffer): Content {
+  const text = bytes.toString("utf8");
+  return Buffer.from(text).equals(bytes) ? { text } : { base64: bytes.toString("base64") };
+}
+const fromContent = (content: Content): Buffer =>
+  "text" in content ? Buffer.from(content.text) : Buffer.from(content.base64, "base64");
+
+const MAX_DELTA_CHAIN = 20;
+
+/** Writes down, then makes: what was killed in between is seen by the hashes. */
+export async function record({ core, chat, ctx }: TurnContext, tool: string, held: Held): Promise<void> {
+  const steps = [...held].map(([file, { before, after }]) => ({ file, from: before, to: after }));
+  const first = chat.log.filter(isChange).length + 1;
+  let keep: (fields: Record<string, unknown>) => void = (fields) => keepChange(core, chat, fields);
+  for (const [i, { file, from, to }] of steps.entries()) {
+    const [was, is] = [hashOfState(from), hashOfState(to)];
+    const [old, next] = [from?.bytes ?? Buffer.alloc(0), to?.bytes ?? Buffer.alloc(0)];
+    const earlier = chat.log.filter(isChange).filter((change) => change.path === file);
+    const told =
+      earlier.at(-1)?.is === was && earlier.slice(-MAX_DELTA_CHAIN).some((change) => change.base || !change.was);
+    let place = 0;
+    while (place < old.length && place < next.length && old[place] === next[place]) place++;
+    let end = 0;
+    while (end < Math.min(old.length, next.length) - place && old.at(-end - 1) === next.at(-end - 1)) end++;
+    const entry = {
+      change: first + i,
+      group: first,
+      turn: chat.turn,
+      tool,
+      path: file,
+      was,
+      is,
+      modes: [from?.mode ?? 0, to?.mode ?? 0],
+      ...(from && !told && { base: toContent(old) }),
+      place,
+      cut: old.length - place - end,
+      put: toContent(next.subarray(place, next.length - end)),
+      made: missingFolders(path.dirname(file)),
+    };
+    try {
+      keep(entry);
+    } catch (error) {
+      await mayGoWithout(error as Error, i);
+      keep = (fields) => keepLog(core, chat, "change", fields);
+      keep(entry);
+    }
+  }
+  try {
+    putAll(steps);
+    const gone = steps.flatMap(({ file, to }) => (to ? [] : [file]));
+    const open = history(chat.log).changes.filter(({ undone }) => !undone);
+    if (gone.length) tidy(open, gone);
+  } catch (error) {
+    keepLog(core, chat, "undone", { changes: steps.map((_, i) => first + i), never: true });
+    throw codeOf(error) ? fileFault("write", shortName(core.options, steps[0]!.file), error) : error;
+  }
+
+  /** What could not be undone later is made only when the person says so. */
+  async function mayGoWithout({ message }: Error, made: number): Promise<void> {
+    const name = shortName(core.options, steps[0]!.file);
+    const question = `${message} The change to '${name}' could not be undone later. Make it all the same? [y/N] `;
+    if (core.ask && (await until(ctx.signal, core.ask(question, "yn"))) === "y") return;
+    if (made) keepLog(core, chat, "undone", { changes: steps.slice(0, made).map((_, i) => first + i), never: true });
+    const why = `what would undo it cannot be saved. ${message}`;
+    throw fault(`Cannot write '${name}': ${why} --home names another place; --no-session goes without.`);
+  }
+}
+
+/** Every change, with whether it is undone; and what a redo would take up again, the last first. */
+export function history(log: readonly Entry[]): { changes: (Change & { undone: boolean })[]; redo: number[][] } {
+  const changes: (Change & { undone: boolean })[] = [];
+  let redo: number[][] = [];
+  for (const entry of log) {
+    const ids = Array.isArray(entry.changes) ? (entry.changes as number[]) : [];
+    for (const change of changes) if (ids.includes(change.change)) change.undone = entry.type === "undone";
+    if (isChange(entry)) changes.push({ ...entry, undone: false });
+    if (entry.type === "undone" && !entry.never) redo = [ids, ...redo];
+    else if (entry.type === "redone") redo = redo.slice(1);
+    else if (isChange(entry)) redo = []; // after a new change there is nothing to take up again
+  }
+  return { changes, redo };
+}
+
+export const didOf = ({ was, is }: Change): Changed["did"] =>
+  was === null ? "created" : is === null ? "deleted" : "edited";
+
+/** A file's bytes before a change: from the nearest whole copy, through the changes since. */
+export function bytesBefore(changes: readonly Change[], change: Change): Buffer {
+  const chain: Change[] = [];
+  let from = change;
+  while (!from.base && from.was !== null) {
+    const earlier = changes.findLast((one) => one.path === from.path && one.change < from.change);
+    if (!earlier) throw fault(`Cannot restore '${change.path}': the session no longer holds what it was.`);
+    chain.unshift(earlier);
+    from = earlier;
+  }
+  return chain.reduce(bytesAfter, from.base ? fromContent(from.base) : Buffer.alloc(0));
+}
+export const bytesAfter = (before: Buffer, { place, cut, put }: Change): Buffer =>
+  Buffer.concat([before.subarray(0, place), fromContent(put), before.subarray(place + cut)]);

@@ -1,0 +1,269 @@
+// The command line: what its flags, its words and stdin ask for.
+
+import fs from "node:fs";
+import path from "node:path";
+import { openChat } from "./chat.ts";
+import { context } from "./context.ts";
+import type { Answer, Command, Io } from "./contract.ts";
+import { type Image, KINDS, type Rules } from "./contract.ts";
+import { type Core, emit, type LiveChat, NO_ONE, note, type Options, valuesOf } from "./core.ts";
+import { fileFault, MAX_READ_BYTES } from "./disk.ts";
+import { codeOf, usage } from "./faults.ts";
+import { all, allFlags, type Cli, one } from "./flags.ts";
+import { say } from "./io.ts";
+import { chooseModel, modelOf } from "./models.ts";
+import { wideness } from "./places.ts";
+import { block } from "./prompt.ts";
+import { homeFolder } from "./self.ts";
+import {
+  findSession,
+  lastSession,
+  openSession,
+  readSession,
+  type Session,
+  sessionFile,
+  sessionIds,
+  UNSAVED,
+} from "./sessions.ts";
+import { settings } from "./settings.ts";
+import { jsonOrText, nearest, tryTo, unknown } from "./text.ts";
+import { projectExtras } from "./trust.ts";
+
+export function rootOf({ root }: Options, io: Io): string {
+  const real = tryTo(() => fs.realpathSync(root ?? io.cwd()));
+  if (real && fs.statSync(real).isDirectory()) return real;
+  if (root !== undefined) throw usage(`Cannot work in '${root}': there is no such folder. Check the path.`);
+  throw usage("Cannot work here: the folder is gone. Change to another, or name one with --cwd.");
+}
+
+export function start(core: Core, { id, model }: LiveChat, watched: boolean, stays = false): Promise<void> {
+  const { root, quiet } = core.options;
+  return emit(core, "started", { session: id || null, model, root, live: watched && !quiet, stays });
+}
+
+/** Whether something of the project waits for a yes. Settings that anybody's project may have do not. */
+export const isUntrusted = ({ extras: brought, options: { sources } }: Core): boolean =>
+  brought?.given === false &&
+  (brought.files.some((name) => !name.endsWith("/zz.config.json")) || Boolean(sources?.project?.left.length));
+
+/** The command that offers a way out. */
+export const commandFor = ({ commands }: Core, what: "model" | "trust"): Command | undefined =>
+  valuesOf(commands).find(({ offer }) => offer === what);
+
+/** Before the first turn: somebody says yes or no, or nobody is there, which means no. */
+export async function settleTrust(core: Core, chat: LiveChat): Promise<void> {
+  if (!isUntrusted(core)) return;
+  const command = commandFor(core, "trust");
+  if (core.ask && command) return command.run("", context(core, chat));
+  const { files, changed } = core.extras!;
+  const what = changed
+    ? `${changed.join(", ")} changed since you trusted it`
+    : `nobody has trusted ${files.join(", ")}`;
+  say(core.io, `Left out what this folder brings: ${what}. Look at it, then: zz --trust`);
+}
+
+/** Where no project is, zz says so once. */
+export function notePlace(core: Core): void {
+  const { root, quiet } = core.options;
+  const wide = quiet ? undefined : wideness(root);
+  if (wide) note(core, `'${root}' is ${wide}, no project: reading asks here too. Name a project's folder with --cwd.`);
+}
+
+/** The person's words, what goes with them, and whether they typed the words: a slash is a command then, and an @ a file. */
+export type Prompt = { words: string; attached: (Image | string)[]; typed: boolean };
+
+export function optionsOf(cli: Cli, io: Io): Options & { home: string; io: Io } {
+  const has = (name: string) => cli.values.has(name);
+  for (const name of ["model", "session", "base-url", "home", "config", "cwd"])
+    if (one(cli, name) === "") throw usage(`Flag --${name} has an empty value. Give it one, or leave it out.`);
+  const home = one(cli, "home") ? path.resolve(io.cwd(), one(cli, "home")!) : homeFolder(io.env);
+  const root = tryTo(() => fs.realpathSync(io.cwd())); // createZz() tells of a folder that is gone
+  const config = one(cli, "config") && path.resolve(io.cwd(), one(cli, "config")!);
+  const brought = root !== undefined && !has("no-plugins") && projectExtras({ root, home });
+  return {
+    io,
+    home,
+    ...(root && { root }),
+    ...settings({ home, root, config, brought }),
+    ...(config && { config }),
+    plugins: all(cli, "plugin"),
+    own: !has("no-plugins"),
+    model: one(cli, "model"),
+    baseUrl: one(cli, "base-url"),
+    key: one(cli, "key"),
+    options: Object.fromEntries(all(cli, "option").map(pair)),
+    system: one(cli, "system"),
+    tools: has("no-tools") ? false : all(cli, "tool"),
+    rounds: one(cli, "rounds") ? number("rounds", one(cli, "rounds")!) : undefined,
+    save: !has("no-session") && !has("dry-run"),
+    raw: has("raw"),
+    usage: has("usage"),
+    quiet: has("quiet"),
+    prompt: !has("no-prompt"),
+    allow: rules("allow"),
+    deny: rules("deny"),
+    given: cli.unknown,
+    dry: has("dry-run"),
+  };
+
+  function rules(verb: "allow" | "deny"): Rules {
+    const found: Rules = {};
+    for (const kind of KINDS) {
+      const given = cli.values.get(`${verb}-${kind}`);
+      if (given?.includes(true)) found[kind] = true;
+      else if (given) found[kind] = given.flatMap((list) => String(list).split(",").filter(Boolean));
+      if (Array.isArray(found[kind]) && !found[kind].length)
+        throw usage(`Flag --${verb}-${kind} has an empty list. Name something, or leave out the '='.`);
+      else if (verb === "allow" && has("allow-all")) found[kind] = true;
+    }
+    return found;
+  }
+}
+
+/** Flags that nobody has. */
+export function checkFlags(core: Core, cli: Cli): void {
+  for (const name of cli.unknown) {
+    const near = nearest(name.replace(/^-+/, ""), new Set(allFlags(core).map((flag) => flag.name)));
+    throw usage(`Unknown flag ${name}. ${near ? `Did you mean --${near}?` : "zz --help lists them."}`);
+  }
+}
+
+/** Tools that nobody has, once a flag may have brought some. */
+export function checkTools(core: Core, cli: Cli): void {
+  for (const name of all(cli, "tool"))
+    if (!core.tools.has(name)) throw usage(`Cannot offer '${name}': ${unknown("tool", name, core.tools.keys())}`);
+}
+
+/** `--fork ID words`: the ID may also stand apart, where a session of that name is there. */
+export function takeForkId({ options: { home } }: Core, cli: Cli): void {
+  const [word = ""] = cli.words;
+  if (cli.values.get("fork")?.at(-1) !== true || cli.values.has("session") || !sessionIds(home).includes(word)) return;
+  cli.values.set("fork", [word]);
+  cli.words.shift();
+}
+
+/** What is asked: stdin where there are words as well, the files, and the words. */
+export async function promptOf(cli: Cli, data: string, io: Io): Promise<Prompt> {
+  const words = cli.words.filter((word) => word !== "-").join(" ");
+  const files = await Promise.all(all(cli, "file").map((name) => attachment(name, io.cwd())));
+  const stdin = words && data.trim() ? [block("STDIN", data.trimEnd())] : [];
+  const attached = [...stdin, ...files.flatMap(({ text = [], image = [] }) => [text, image].flat())];
+  return { words: words || data.trimEnd(), attached, typed: Boolean(words) };
+}
+
+/** The conversation that the flags ask for; undefined when there is no model. */
+export async function open(core: Core, cli: Cli): Promise<LiveChat | undefined> {
+  const { home, root } = core.options;
+  const warn = (text: string) => note(core, text);
+  const named = one(cli, "fork") ?? one(cli, "session");
+  const last = !named && (cli.values.has("continue") || cli.values.has("fork"));
+  const id = named ? findSession(home, named) : last ? lastSession(home, root, warn, isTalk) : undefined;
+
+  if (last && !id) warn("There is no earlier session in this folder; this is a new one.");
+  const copy = cli.values.has("fork") || cli.values.has("no-session");
+  const session = id && !copy ? openOr(id) : undefined;
+  const from = session ?? (id ? readSession(home, id) : undefined);
+  try {
+    const model = await chooseModel(core, (from && modelOf(from)) || undefined);
+    if (model === undefined) return undefined;
+    core.namedProvider = model.split("/")[0]!;
+    return openChat(core, model, from);
+  } catch (error) {
+    session?.close();
+    throw error;
+  }
+
+  /** Not what --call left, which nobody said a word in. */
+  function isTalk(id: string): boolean {
+    return tryTo(() => readSession(home, id).header.model) !== NO_ONE;
+  }
+
+  /** Where nothing can be written, the talk goes on unsaved. */
+  function openOr(id: string): Session | undefined {
+    try {
+      return openSession(home, id, warn);
+    } catch (error) {
+      if (!/^(EROFS|ENOSPC|EDQUOT|EACCES|EPERM)$/.test(codeOf(error))) throw error;
+      warn(`${fileFault("save to", sessionFile(home, id), error).message} ${UNSAVED}`);
+      core.options.save = false;
+      core.unsavable = true;
+      return undefined;
+    }
+  }
+}
+
+export function folder(name: string, flag: string, cwd: string): string {
+  if (fs.statSync(path.resolve(cwd, name), { throwIfNoEntry: false })?.isDirectory()) return path.resolve(cwd, name);
+  throw usage(`Cannot use --${flag} '${name}': there is no such folder.`);
+}
+
+function number(flag: string, text: string): number {
+  if (Number.isInteger(Number(text)) && Number(text) >= 0) return Number(text);
+  throw usage(`Cannot use --${flag} '${text}': it takes a whole number from 0.`);
+}
+
+/** `key=value`; the value is JSON where it parses as such, else text. */
+function pair(text: string): [string, unknown] {
+  const at = text.indexOf("=");
+  if (at < 1) throw usage(`Cannot use -o ${text}: it takes a name and a value, as in -o temperature 0.`);
+  return [text.slice(0, at), jsonOrText(text.slice(at + 1))];
+}
+
+export async function attachment(name: string, cwd: string): Promise<{ text?: string; image?: Image }> {
+  const file = path.resolve(cwd, name);
+  const refuse = (why: string) => usage(`Cannot attach '${name}': ${why}.`);
+  const bytes = await readAll().catch((error) => {
+    throw codeOf(error) ? fileFault("attach", name, error, { exit: 2 }) : error;
+  });
+  const [, kind] = /\.(png|jpe?g|webp|gif)$/i.exec(name) ?? [];
+  const type = `image/${kind?.toLowerCase().replace("jpg", "jpeg")}`;
+  if (kind) return { image: { type, base64: bytes.toString("base64") } };
+  if (!bytes.subarray(0, 8192).includes(0)) return { text: block(`FILE ${name}`, bytes.toString("utf8").trimEnd()) };
+  throw refuse("it is neither text nor an image. Convert it first");
+
+  async function readAll(): Promise<Buffer> {
+    const stat = await fs.promises.stat(file);
+    if (!stat.isFile() && !stat.isFIFO() && !stat.isDirectory()) throw refuse("it is a device. Name a file");
+    if (stat.size > MAX_READ_BYTES) throw refuse(`${stat.size} bytes are too many. Cut it down first`);
+    return fs.promises.readFile(file);
+  }
+}
+
+/**
+ * Starts reading stdin; the result waits for all of it. A pipe that stays open and silent is named after 2 s and given
+ * up after 30 s (ZZ_STDIN_WAIT, in seconds), counted from when the waiting starts.
+ */
+export function readStdin(cli: Cli, io: Io): () => Promise<string> {
+  if (cli.values.has("no-stdin") || (io.stdin.isTTY && !cli.words.includes("-"))) return async () => "";
+  const chunks: Buffer[] = [];
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const timers: NodeJS.Timeout[] = [];
+  const heard = () => timers.map((timer) => timer.refresh());
+  const end = () => resolve(Buffer.concat(chunks).toString("utf8"));
+  io.stdin.on("data", (chunk: Buffer) => heard() && chunks.push(chunk));
+  io.stdin.on("end", end).on("error", end);
+  return async () => {
+    const { fd } = io.stdin as { fd?: number };
+    const stat = fd === undefined ? undefined : fs.fstatSync(fd);
+    const wait = Number(io.env.ZZ_STDIN_WAIT ?? 30) * 1000;
+    if (!stat || stat.isFIFO() || stat.isSocket()) {
+      timers.push(setTimeout(() => chunks.length || say(io, "Waiting for stdin; --no-stdin leaves it alone."), 2_000));
+      if (wait) timers.push(setTimeout(giveUp, wait, wait / 1000));
+    }
+    return promise.finally(() => timers.forEach(clearTimeout));
+  };
+
+  function giveUp(seconds: number): void {
+    io.stdin.destroy?.();
+    const remedy = "Close it, add </dev/null, or use --no-stdin; ZZ_STDIN_WAIT=SECONDS waits longer, 0 for ever";
+    reject(usage(`Nothing came on stdin for ${seconds} s, and it is still open. ${remedy}.`));
+  }
+}
+
+export type Format = "text" | "json" | "json-lines";
+
+/** What the shell gets: 3 beats 4, since an answer that a limit cut is the worse surprise. */
+export function exitCode(answer: Answer): number {
+  if (answer.finish !== "stop" && answer.finish !== "filter") return 3;
+  return answer.calls.some((call) => call.refused) ? 4 : 0;
+}

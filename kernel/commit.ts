@@ -1,0 +1,152 @@
+// Changes of files that a tool asked for: checked, shown, made all or none, and recorded.
+
+import fs from "node:fs";
+import path from "node:path";
+import type { StructuredPatch } from "diff";
+import { record } from "./changes.ts";
+import type { Difference } from "./contract.ts";
+import { around, emit, type TurnContext } from "./core.ts";
+import { alike, FILE, hashOf, hashOfState, LINK, type State, stateOf, TYPE } from "./disk.ts";
+import { fault } from "./faults.ts";
+import { confirm, judgeAndCollect, type Open } from "./gate.ts";
+import { shortName } from "./paths.ts";
+import { clean, tryTo } from "./text.ts";
+
+/** What is to become of files, by real path. */
+export type Held = Map<string, { before: State; after: State }>;
+
+type Committed = { refusal?: string; said?: string };
+
+/** Shows what a tool would change, asks for what the gate did not let it write yet, and makes it. What it says is for the model. */
+export async function commit(
+  place: TurnContext,
+  tool: string,
+  held: Held,
+  seen: Map<string, string>,
+  granted: string[] = [],
+): Promise<Committed> {
+  const { core } = place;
+  const named = (file: string) => shortName(core.options, file);
+  const open = new Map<string, Open>();
+  for (const [file, { before, after }] of held) if (alike(before, after)) held.delete(file);
+  for (const file of held.keys()) {
+    if (granted.includes(file)) continue;
+    const isLink = tryTo(() => fs.lstatSync(file).isSymbolicLink()); // judged by what it leads to
+    const refusal = await judgeAndCollect(core, tool, "write", named(file), open, isLink ? undefined : file);
+    if (refusal) return { refusal };
+  }
+  const told: string[] = [];
+  for (let news = ""; held.size; ) {
+    const stale = [...held].filter(
+      ([file, { before }]) => (seen.get(file) ?? hashOfState(before)) !== hashOfState(before),
+    );
+    const again = `${stale.map(([file]) => `'${named(file)}'`).join(", ")}: it changed since it was read`;
+    if (stale.length && !open.size) throw fault(`Cannot write ${again}. Read it again.`);
+    if (open.size) {
+      const text = await preview(place, tool, news || (stale.length ? `Mind ${again}.` : ""), held);
+      const more = {
+        ...(editable().length && { e: "edit it first" }),
+        ...((news || stale.length) && { r: "let the model look again" }),
+      };
+      const { key, refusal } = await confirm(place, tool, [...open.values()], text, more);
+      if (refusal) return { refusal };
+      if (key === "r")
+        return { refusal: `Refused: the person sent it back. Read the file again, and propose the change again.` };
+      if (key === "e" && !(await editAll())) continue; // the editor was left without saving: ask again
+    }
+    const swapped = [...held].filter(([file, { before }]) => !alike(stateOf(file), before));
+    if (!swapped.length) break;
+    const names = swapped.map(([file]) => `'${named(file)}'`).join(", ");
+    for (const [file, { before, after }] of swapped) {
+      const rebased = await rebase(stateOf(file), before, after);
+      if (!rebased || !open.size) throw fault(`Cannot write ${names}: it changed meanwhile. Read it again.`);
+      held.set(file, rebased);
+    }
+    news = `${names} changed meanwhile; the change still applies.`;
+  }
+  const said = told.length ? `The person edited the proposal before it was written:\n${told.join("\n")}` : "";
+  await record(place, tool, held);
+  for (const [file, { after }] of held) if (after) seen.set(file, hashOf(after.bytes));
+  if (held.size) await emit(core, "changed", { tool, paths: [...held.keys()].map(named) });
+  return { said };
+
+  function editable(): [file: string, before: State, after: NonNullable<State>][] {
+    return [...held].flatMap(([file, { before, after }]) =>
+      core.edit && after && isText(after) && (after.mode & TYPE) === FILE ? [[file, before, after]] : [],
+    );
+  }
+
+  /** Lets the person edit each proposed text. What was saved is what is written. Undefined: nothing was. */
+  async function editAll(): Promise<boolean> {
+    for (const [file, before, after] of editable()) {
+      const proposed = after.bytes.toString("utf8");
+      const saved = await core.edit!(proposed, path.basename(file));
+      if (saved === undefined) return false;
+      if (saved === proposed) continue;
+      held.set(file, { before, after: { ...after, bytes: Buffer.from(saved) } });
+      told.push(await patchOf({ path: named(file), before: proposed, after: saved }));
+    }
+    return true;
+  }
+}
+
+const isText = (state: State): boolean =>
+  state !== undefined && !state.bytes.includes(0) && Buffer.from(state.bytes.toString("utf8")).equals(state.bytes);
+
+/** The same change to a file that is another by now; undefined when it does not apply there. */
+export async function rebase(
+  now: State,
+  before: State,
+  after: State,
+): Promise<{ before: State; after: State } | undefined> {
+  if (!now || !before || !after || ![now, before, after].every(isText)) return undefined;
+  const { applyPatch, structuredPatch } = await import("diff");
+  const [from, to, on] = [before, after, now].map((state) => state.bytes.toString("utf8")) as [string, string, string];
+  const patch = structuredPatch("", "", from, to, "", "", { timeout: DIFF_LIMIT }) as StructuredPatch | undefined;
+  const merged = patch && applyPatch(on, patch, { autoConvertLineEndings: false });
+  return merged === undefined || merged === false
+    ? undefined
+    : { before: now, after: { ...after, bytes: Buffer.from(merged) } };
+}
+
+async function preview(place: TurnContext, tool: string, about: string, held: Held): Promise<string> {
+  const changes = [...held].map(([file, { before, after }]) => {
+    const text = (state: State) => state && { text: clean(state.bytes.toString("utf8")) };
+    const binary = [before, after].some((state) => state?.bytes.subarray(0, 8_192).includes(0));
+    const [old, next] = [before, after].map((state) =>
+      binary ? state && `${state.bytes.length} bytes\n` : text(state)?.text,
+    );
+    return {
+      path: clean(shortName(place.core.options, file)).replaceAll("\n", "␊"),
+      ...(old !== undefined && { before: old }),
+      ...(next !== undefined && { after: next }),
+      ...noteOf(before, after, binary, old === next),
+    };
+  });
+  return around(place, "preview", { tool, about: clean(about), changes }, async ({ about, changes }) =>
+    [about, ...(await Promise.all(changes.map(patchOf)))].filter(Boolean).join("\n"),
+  );
+}
+
+/** What the texts do not show. */
+function noteOf(before: State, after: State, binary: boolean, same: boolean): { note?: string } {
+  const mode = (after ?? before)!.mode;
+  const notes = [
+    ...(binary ? ["not text"] : []),
+    ...((mode & TYPE) === LINK ? ["a link"] : mode & 0o111 ? ["executable"] : []),
+    ...(before && after && before.mode !== after.mode ? ["another mode"] : []),
+    ...(same && before && after ? ["only line ends or bytes that do not show"] : []),
+  ];
+  return notes.length ? { note: notes.join(", ") } : {};
+}
+
+async function patchOf({ path, before, after }: Difference): Promise<string> {
+  const { createTwoFilesPatch } = await import("diff");
+  const [from, to] = [before === undefined ? "/dev/null" : path, after === undefined ? "/dev/null" : path];
+  const options = { timeout: DIFF_LIMIT };
+  const patch: string | undefined = createTwoFilesPatch(from, to, before ?? "", after ?? "", "", "", options);
+  const all = (sign: string, text = "") => text.replace(/\n$/, "").replace(/^/gm, sign);
+  const whole = () => `--- ${from}\n+++ ${to}\n${all("-", before)}\n${all("+", after)}`; // nearly all of it differs
+  return patch?.replace(/^(Index: .*\n)?=+\n/, "").trimEnd() ?? whole();
+}
+const DIFF_LIMIT = 1_000; // ms

@@ -1,0 +1,622 @@
+// What a plugin sees: the types of zz, and the tables that belong to them. Read it as the manual of plugins.
+import type { ChildProcess, ForkOptions, SpawnOptions, SpawnSyncOptions, SpawnSyncReturns } from "node:child_process";
+import type { Static, TSchema } from "typebox";
+import type { Secret } from "./secrets.ts";
+
+export type Awaitable<T> = T | Promise<T>;
+
+/**
+ * A plugin file's default export. `export const defaults: C` beside it holds its settings, and `settings` may say more of
+ * them: { name, schema, project }, the last of which names those that a project's file may set too (true: all).
+ */
+export type Plugin<C = {}> = (zz: Zz<C>) => Awaitable<void>;
+
+/** One plugin's own handle. Whatever it adds goes away when its file is unloaded. */
+export interface Zz<C = {}> {
+  readonly config: Readonly<C>; // defaults, then the person's settings under the plugin's name
+  readonly signal: AbortSignal; // aborts on unload
+  state<T extends object>(initial: T): T; // plain JSON, kept in the session
+  tool<const S extends Schema = {}>(tool: Tool<S>): void; // one per name
+  command(command: Command): void; // one per name
+  layer(layer: Layer): void; // all, by slot, then by plugin name
+  provider(provider: Provider): void; // one chosen
+  flag(flag: Flag): void; // appears in --help
+  key(key: Key): void; // one per key; while a line is typed
+  dialog(dialog: Dialog): void; // one chosen: the last
+  /** Sees what happens, cannot change it. `limit` is how many ms it may take: 5,000 unless it asks for more. */
+  on<K extends keyof Events>(event: K, see: (fact: Readonly<Events[K]>) => Awaitable<void>, limit?: number): void;
+  /** Changes what passes; a throw refuses. `limit` is for its own time, without what it waits for in next(). */
+  wrap<K extends keyof Steps>(step: K, around: Around<Steps[K]>, order?: "first" | "last", limit?: number): void;
+  defer(cleanup: () => Awaitable<void>): void; // on unload, last in first out
+  readonly io: PluginIo;
+  readonly programs: Programs;
+  fetch(url: string, request?: HttpRequest): Promise<HttpAnswer>; // an answer that is not 2xx throws, in the server's own words
+  secret(value: string, instead?: string): Secret; // from now on shown nowhere; `instead` is, or [key]
+  veil(text: string, instead?: string): string; // without the secrets that are known; with `instead`, for logs, also without short and plain ones
+}
+
+/** The part of the built-in fetch that providers need; it loads in a tenth of the time. */
+export interface HttpRequest {
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string | Uint8Array | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+export interface HttpAnswer {
+  readonly ok: boolean;
+  readonly status: number;
+  readonly headers: { get(name: string): string | null };
+  readonly body: AsyncIterable<Uint8Array>;
+  text(): Promise<string>;
+  json(): Promise<unknown>;
+}
+
+/** What a running tool, command or layer reaches: the turn, not the kernel. */
+export interface Ctx {
+  readonly root: string; // the project
+  readonly signal: AbortSignal; // aborts on Ctrl-C
+  readonly chat: Chat;
+  readonly files: Files;
+  readonly permissions: Permissions;
+  readonly programs: Programs;
+  readonly git: Git;
+  readonly sessions: Sessions;
+  readonly settings: Preferences;
+  readonly about: About;
+  readonly plugins: Plugins;
+  readonly ask?: Ask; // absent, as the next two, when nobody is there
+  edit?(text: string, name: string): Promise<string | undefined>; // in the person's own editor; undefined: not saved
+  terminal?<T>(act: () => Promise<T>): Promise<T>; // lent to what draws and reads keys by itself
+  call(tool: string, args: unknown): Promise<Result>; // through the same gate as the model's calls
+  command(name: string, rest?: string): Promise<void>; // as if the person had typed it
+  request(what: SideRequest): Promise<Reply>; // asks a model beside the conversation: without tools, and nothing of it is kept
+  note(text: string): void; // to the person, never to the model
+  keep(name: string, change: (text: string) => string): void; // a file of the home, the person's alone: read, changed and written while no other zz does
+  progress(text: string): void; // a live line while a tool runs
+}
+/** A line; with keys ("yn"), one of them, in lower or upper case as it stands there: whatever else is pressed is the empty text. */
+export type Ask = (question: string, keys?: string) => Promise<string>;
+
+/** Other programs: the only way to start one. Each is found by its absolute path, and never in or above the project or in a node_modules. */
+export interface Programs {
+  find(name: string, path?: string): string | undefined; // where it lies; looked for in this PATH instead of zz's own
+  start(name: string, args: readonly string[], how?: SpawnOptions & OwnPath): ChildProcess; // throws where there is none
+  run(name: string, args: readonly string[], how?: SpawnSyncOptions): SpawnSyncReturns<Buffer>; // waits: for what is done at once
+  fork(file: string | URL, how?: ForkOptions): ChildProcess; // Node, on a file of your own
+}
+/** A program gets a PATH without the project's folders; for a command that the person typed or said yes to, it stays as it is. */
+export type OwnPath = { ownPath?: boolean };
+
+/** Git, asked about the project so that nothing runs, and nothing of elsewhere is shown, that a repository chose. */
+export interface Git {
+  readonly quiet: readonly string[]; // what stands before its command
+  env(command?: NodeJS.ProcessEnv): NodeJS.ProcessEnv; // what it runs in: zz's own variables, or a command's
+  /** What must be asked for before git looks; with a command's variables, before that command starts git by itself. */
+  check(folder: string, how?: { stop?: AbortSignal; command?: NodeJS.ProcessEnv }): Promise<GitDoubt>;
+  say(args: readonly string[], folder?: string): Promise<string | undefined>; // undefined: it failed, or is not there
+}
+/** Why git would run something, by the name of the setting; and folders outside of the project whose contents it would show. */
+export type GitDoubt = { why?: string; reads: string[]; top?: string }; // top: of its files, where there is a repository
+
+/** What a model is asked beside the conversation. For its task the settings may name a model of its own: models.TASK. */
+export type SideRequest = { task: string; messages: Message[]; system?: string; model?: string };
+
+/** The plugins, for commands and tools. */
+export interface Plugins {
+  refresh(): Promise<Reloaded[]>; // loads those whose files changed or came, and takes away those that went
+  readonly brought?: Trust; // what the project's .zz/ brings
+  trust(yes: boolean, sends?: Trust["sends"]): Promise<Reloaded[]>; // to what was looked at last; and to where its settings send things
+}
+/** What a project brings that could run or steer zz, by name, and whether the person said yes to just these bytes. */
+export interface Trust {
+  files: string[];
+  given: boolean;
+  changed?: string[]; // since they said yes to it
+  wrong?: string; // why nobody can
+  sends?: { setting: string; from: string; to: string }[]; // where its settings would send what the person says, left out without a yes of its own
+}
+/** What came of a plugin whose files had changed. One that fails keeps its last good version. */
+export type Reloaded = { name: string; did: "loaded" | "reloaded" | "unloaded" | "failed"; ms: number; why?: string };
+
+/** What there is, to look at: for commands such as /help and flags such as --tools. */
+export interface About {
+  readonly home: string;
+  readonly version: string;
+  readonly tools: (ChatRequest["tools"][number] & { owner: string })[];
+  readonly commands: (Omit<Command, "run" | "complete"> & { owner: string })[];
+  readonly keys: { name: string; description: string; owner: string }[];
+  readonly plugins: {
+    name: string;
+    from: "zz" | "home" | "project" | "flag";
+    file: string;
+    ms: number;
+    failure?: string;
+    outdated?: string; // why its file, as it is now, could not be loaded: what it was before goes on
+    disabled?: boolean;
+    adds: Added[];
+  }[];
+  readonly flags: Flag[];
+  readonly providers: { name: string; variable?: string; endpoint: Endpoint; owner: string }[]; // variable: of its key
+  models(all?: boolean): Promise<{ models: Model[]; failures: string[] }>; // of every provider, or of the one that --model names
+  prompt(): Promise<(Part & { sent: "system" | "earlier" | "next" })[]>; // the system prompt, layer by layer; then what was news in an earlier message, and what will be in the next
+  model(name: string, quick?: boolean): Promise<Model | undefined>; // what its provider tells of it; quick: what it knows without asking for all
+  complete(command: string, typed: string): Promise<Choice[]>; // what may stand after a command
+}
+/** What a plugin adds: a tool, a command, a wrapper of a step … */
+export type Added = { kind: string; name: string };
+/** Something to choose from. */
+export type Choice = { name: string; description?: string };
+
+export interface Tool<S extends Schema = any> {
+  name: string; // snake_case
+  description: string;
+  aliases?: string[]; // other names that models use for it; accepted, never advertised
+  also?: Record<string, string[]>; // the same for its parameters: { path: ["file_path"] }
+  params?: S;
+  needs?(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<Needs>; // what the gate asks for, before it runs; absent: pure. A file to write that it names is not asked for again
+  changes?: boolean; // it changes files, through ctx.files: held until it returns, shown, asked for, made all or none
+  preview?(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<string>; // what else to show with the question
+  run(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<Result | string>; // a throw becomes a failed result that the model reads
+  render?(result: Result, width: number): string;
+  timeout?: number; // ms; two minutes unless it says otherwise
+}
+export type Kind = "read" | "write" | "run" | "net" | "env";
+export type Needs = { [K in Kind]?: Need[] };
+/**
+ * A path, a command's words, a host, a variable. A tool may say what it knows of it: "ask" is asked whatever a list allows,
+ * and "exact" even where all of its kind is allowed: only a rule for that very name lifts it.
+ */
+export type Need = string | { name: string; verdict: Verdict; why: string; exact?: boolean };
+export type Verdict = "allow" | "ask" | "deny";
+export interface Result {
+  text: string;
+  data?: unknown; // for programs: --call --json, scripts, other tools
+  failed?: boolean;
+  refused?: boolean; // failed for want of permission
+  images?: Image[];
+}
+export type Image = { type: string; base64: string }; // type: image/png …
+
+/** zod (or any Standard Schema), typebox, JSON Schema, or the shorthand { path: "string", lines: "number? how many" }. */
+export type Schema = StandardSchema | TSchema | Shorthand;
+export interface StandardSchema {
+  readonly "~standard": {
+    validate(value: unknown): Awaitable<{ value: unknown } | { issues: readonly SchemaIssue[] }>;
+    types?: { input: unknown; output: unknown } | undefined;
+    jsonSchema?: { input(options: { target: string }): Record<string, unknown> };
+  };
+}
+export type SchemaIssue = { message: string; path?: readonly unknown[] | undefined };
+export type Shorthand = { readonly [param: string]: string };
+
+/** The type of the arguments that a schema lets through. */
+export type Infer<S> = S extends { readonly "~standard": { types?: infer T } }
+  ? Output<NonNullable<T>>
+  : S extends Shorthand
+    ? { [K in Exclude<keyof S, Loose<S>>]: Value<S[K]> } & { [K in Loose<S>]?: Value<S[K]> }
+    : S extends TSchema
+      ? Static<S>
+      : any;
+type Output<T> = T extends { output: infer O } ? O : any;
+type Head<T> = T extends `${infer H} ${string}` ? H : T;
+type Loose<S> = { [K in keyof S]: Head<S[K]> extends `${string}?` ? K : never }[keyof S];
+type Value<T> = Head<T> extends `${infer B}?` ? Word<B> : Word<Head<T>>;
+type Word<T> = T extends `${infer One}[]` ? Word<One>[] : T extends keyof Words ? Words[T] : unknown;
+type Words = { string: string; number: number; integer: number; boolean: boolean };
+
+export interface Command {
+  name: string; // what follows the slash
+  description: string;
+  usage?: string; // what may follow the name: "[n]"
+  offer?: "model" | "trust"; // a dialog begins with it where no model is found, or where a project waits for trust
+  group?: string; // where /help lists it
+  complete?(typed: string, ctx: Ctx): Awaitable<(string | Choice)[]>;
+  run(rest: string, ctx: Ctx): Awaitable<void>;
+}
+
+/** How zz and a person talk for longer than one turn. */
+export interface Dialog {
+  name: string;
+  talk(host: DialogHost): Promise<number>; // until the person leaves: the exit code
+  person?(): Person; // how to reach somebody at the terminal while a single answer is made
+}
+/** How a person is reached. What is missing cannot be done. */
+export interface Person {
+  ask?: Ask;
+  edit?: NonNullable<Ctx["edit"]>;
+  terminal?: NonNullable<Ctx["terminal"]>;
+  note?(text: string): void; // shows it, also while a line is being typed
+  tryAgain?(failed: Fault, ctx: Ctx): Promise<boolean>; // after a failed request
+  goOn?(why: string): Promise<boolean>; // at a limit
+}
+/** What a dialog has of zz. */
+export interface DialogHost {
+  readonly text: string; // the first message, from the command line; "": the person types it
+  readonly quiet: boolean;
+  readonly history: { read(): string; update(change: (text: string) => string): void }; // what was typed, kept in the home
+  readonly keys: ReadonlyMap<string, { owner: string; value: Key }>;
+  meet(person: Person): void; // from now on this is how they are reached
+  open(): Promise<Ctx>; // chooses the model; rejects where there is nothing to talk to
+  ctx(): Ctx | undefined; // once it is open
+  begins(): string | undefined; // then also: the command to begin with
+  ask: Ask; // through the person that was met, and told to those who watch
+  obey(line: string, expand?: (text: string) => string): Promise<void>; // a command or a turn; shows what comes of it. expand: what a message stands for
+  stop(): boolean; // what is under way; false: nothing is
+  retract(): void; // takes the last message back, and all that came of it
+  prompt(mark: string): Promise<string>; // what stands before the line
+  onEnd(leave: (code: number) => unknown): void; // a signal came; false: go on all the same
+}
+/** Where zz reads and writes. */
+export interface Io {
+  readonly stdin: NodeJS.ReadableStream & { isTTY?: boolean; destroy?(): void };
+  readonly stdout: NodeJS.WritableStream & { isTTY?: boolean; columns?: number; rows?: number };
+  readonly stderr: NodeJS.WritableStream & { isTTY?: boolean; columns?: number; rows?: number };
+  readonly env: NodeJS.ProcessEnv;
+  cwd(): string;
+  enter(folder: string): void; // another current folder
+  console?: Console; // what plugins print by themselves is taken from it
+}
+/** The part of it that a plugin has. It holds no environment, so that logging a plugin's handle shows no key. */
+export interface PluginIo extends Pick<Io, "stdin" | "stdout" | "stderr" | "cwd"> {
+  variable(name: string): string | undefined; // of the environment
+}
+
+/** What a key does while a line is typed. */
+export interface Key {
+  name: string; // as in "ctrl+r", "meta+return", "tab", "f1"
+  description: string;
+  press(line: Line, ctx: Ctx): Awaitable<unknown>; // false: what it does anyway
+}
+export type Press = { name: string; text: string }; // the key's name, and what it types
+/** The line being typed. */
+export interface Line {
+  readonly text: string;
+  readonly cursor: number;
+  readonly history: readonly string[]; // newest first
+  set(text: string, cursor?: number): void;
+  prompt(text?: string): void; // instead of the prompt, until it is given back
+  below(text: string, chosen?: number): void; // plain rows, shown under the line until the next key; one of them marked
+  next(): Promise<Press>; // the next key comes here, and does nothing else
+  press(key: Press): void; // as if it had been pressed
+}
+
+/**
+ * Slots in order. Layers are rendered each turn, so they must be cheap, and are frozen within it. The system prompt stays
+ * as it was first sent, so that a provider's prefix cache holds: only "identity" and "rules" change it later. What is new
+ * in the others goes with the person's message.
+ */
+export interface Layer {
+  name: string;
+  slot: Slot;
+  budget?: number; // tokens; cut head 70, tail 20 beyond it
+  text: string | ((ctx: Ctx) => Awaitable<string | undefined>);
+}
+export type Slot = (typeof SLOTS)[number];
+/** A layer as it was rendered. */
+export type Part = { name: string; slot: Slot; owner: string; text: string };
+export const SLOTS = ["identity", "rules", "project", "memory", "turn"] as const;
+
+export interface Provider {
+  name: string;
+  role?: "default" | "fallback"; // default: --base-url alone means it; fallback: where there is no other
+  key?: { variable: string }; // where its key stands in the environment; it comes as endpoint.key
+  url?: { variable: string }; // the same for its address
+  models(signal: AbortSignal, endpoint: Endpoint): Promise<Model[]>;
+  model?(id: string, patience: () => AbortSignal, endpoint: Endpoint): Awaitable<Model | undefined>; // one of them, where a turn can wait for that
+  chat(request: ChatRequest, signal: AbortSignal): AsyncIterable<Delta>;
+  /**
+   * The model to use when nobody named one. A string at once (a key is set) goes before a promise (a local server
+   * answered). The signal limits how long to wait for a server's first word.
+   */
+  auto?(signal: AbortSignal, endpoint: Endpoint): Awaitable<string | undefined>;
+}
+/**
+ * Where a provider is, and its key: as the flags say, else the settings' providers.NAME, else the environment, else (the
+ * key) what /keys keeps. A password or a key in the address is a placeholder as well.
+ */
+export interface Endpoint {
+  url?: string;
+  key?: Secret; // write it into a header or an address for fetch(): `Bearer ${endpoint.key}`
+}
+export type Model = { id: string; window?: number; tools?: boolean; vision?: boolean };
+export interface ChatRequest {
+  task: string; // "chat", or what it is for beside the conversation
+  model: string; // provider/model: a wrapper may route it to another. The provider sees it without its own name
+  system: string;
+  messages: Message[]; // the provider sees them repaired: every call has its result, no two of a role in a row
+  tools: { name: string; description: string; schema: Record<string, unknown> }[];
+  options: Record<string, unknown>; // what the person set, in the provider's own words
+  endpoint: Endpoint;
+}
+/** What a provider yields. A stream without a `finish` was cut off. An `error` is the server's own body, as it came. */
+export type Delta =
+  | { text: string }
+  | { thinking: string }
+  | { call: CallDelta }
+  | { usage: Usage }
+  | { finish: string }
+  | { error: unknown };
+export interface CallDelta {
+  index?: number | undefined;
+  id?: string | null | undefined;
+  name?: string | null | undefined;
+  args?: unknown; // a piece of JSON text, or the whole object
+  extra?: unknown; // whatever must be sent back with the call
+}
+export type Usage = { input: number; output: number };
+export type Finish = "stop" | "calls" | "length" | "filter";
+export interface Call {
+  id: string;
+  name: string;
+  args: Record<string, unknown>;
+  broken?: string; // why the arguments cannot be used
+  extra?: unknown;
+}
+export type Reply = { text: string; thinking: string; calls: Call[]; finish: Finish; usage?: Usage; model?: string };
+
+export type Message =
+  | (UserMeta & { role: "user"; text: string; images?: Image[] })
+  | (AnswerMeta & { role: "assistant"; text: string; thinking?: string; calls?: Call[]; cut?: boolean })
+  | { role: "tool"; id: string; name: string; text: string; failed?: boolean; images?: Image[] };
+
+/** aside: zz tells what the person did meanwhile; news: what is new in the layers, by their keys. */
+export type UserMeta = { aside?: true; news?: Record<string, string> };
+/** Who gave an answer, what it cost, and how long after the person's message it was there. */
+export type AnswerMeta = { model?: string; usage?: Usage; ms?: number };
+
+export interface Chat {
+  readonly id: string | null; // null: not saved
+  readonly model: string; // provider/model
+  readonly phase: Phase;
+  readonly messages: readonly Message[]; // the branch in force, oldest first
+  readonly used?: number; // tokens of the window that the last request and its answer took
+  readonly window?: number; // tokens that the model takes in, where its provider tells
+  tree(): { entries: readonly Entry[]; branch: readonly Entry[] }; // all that was ever said; of it what is in force
+  back(to: number | null): void; // goes on from that entry, or from nothing; what came after it stays in the file
+  use(model: string): Promise<void>; // another model, from now on
+  send(text: string): void; // as the person's next message
+  attach(what: Image | string): void; // goes with the person's next message; a text before it
+  compact(what: Compaction): void; // from now on the model sees less; all of it stays in the session's file
+}
+/** Indices are those of `messages`. */
+export interface Compaction {
+  upTo?: number; // the messages before it are gone; it begins a turn
+  summary?: string; // stands for them
+  texts?: Record<number, string | number>; // what a message says now; a number: of each of its texts so many characters
+}
+
+/** The conversations that were saved, for commands. */
+export interface Sessions {
+  list(): Header[]; // newest first
+  read(id: string): Saved;
+  open(id?: string, copy?: boolean): void; // this conversation goes on as that one, or as a copy of it; without an id as a new one
+  rename(id: string, title: string): void;
+  remove(id: string): void;
+}
+
+/** The settings, for commands. */
+export interface Preferences {
+  list(): Setting[];
+  set(name: string, value: unknown): Promise<void>; // checked, kept in the home, in force at once; undefined takes it back
+  schema(): Record<string, unknown>; // of all there is to set, in JSON Schema
+}
+export type Setting = {
+  name: string;
+  value: unknown;
+  default?: unknown;
+  values?: unknown[];
+  about?: string;
+  from?: ("home" | "project")[]; // who set it; absent: nobody
+  owner: string;
+};
+
+/**
+ * The disk, for tools. Paths are relative to the project, or absolute inside it. What a tool writes, removes and moves
+ * is held until it returns; it sees its own changes meanwhile.
+ */
+export interface Files {
+  path(name: string): string; // absolute, links followed; throws outside the project
+  read(name: string): Promise<FileRead>;
+  open(file: string): number; // for reading: a descriptor of just that absolute path, links followed before; not of one that was swapped in
+  list(under?: string): Promise<string[]>; // every file that is not ignored, relative to the project
+  write(name: string, content: string | Uint8Array): Promise<void>; // text takes on the file's BOM, line ends and last newline; bytes are bytes
+  remove(name: string): Promise<void>;
+  move(from: string, to: string): Promise<void>;
+  changes(): Changed[]; // what this conversation did to files, oldest first
+  undo(what?: string): Promise<Result>; // the last one; or a count, "turn", a path
+  redo(what?: string): Promise<Result>;
+}
+export interface FileRead {
+  text: string;
+  bytes: Uint8Array;
+  hash: string;
+  seen?: string; // the hash of what the model last read or wrote there; absent: it has not
+}
+
+/** One file, before and after; absent: not there. */
+export interface Difference {
+  path: string; // relative to the project
+  before?: string;
+  after?: string;
+  note?: string; // what the texts do not show: a mode, a move, bytes that are no text
+}
+/** A difference that was made. */
+export interface Changed {
+  id: number;
+  turn: number; // those of one turn are one group
+  at: string;
+  tool: string;
+  path: string;
+  did: "created" | "edited" | "deleted";
+  undone: boolean;
+}
+
+/** What the gate goes by. Deny wins, then allow, then what a tool says of its own need, then the defaults. */
+export interface Permissions {
+  readonly rules: readonly Rule[];
+  judge(kind: Kind, need: Need): { verdict: Verdict; why: string };
+  add(rule: Rule): void; // from "project": kept for this folder, in the home
+  drop(rule: Rule): void;
+  secret(path: string): boolean; // by its name: whether it may hold secrets; the one list of zz
+  credentials(): string[]; // where the person's own lie, absolute
+  matches(kind: Kind, pattern: string): (name: string) => boolean; // what a denial of that name covers, with its *, ** and ?; links not followed
+  readonly wide?: string; // why the root is no ordinary project but, say, a home: what is in it is not read unasked
+  place(name: string): string; // what the name of a rule stands for as a path: absolute, links not followed
+  compiler(): CompilerRules; // for compilers, which read wherever an import leads; also in other threads and processes
+}
+/** What is handed to another thread or process. Its `module` exports { compilerGate: MakeCompilerGate }. */
+export interface CompilerRules {
+  readonly module: string;
+  readonly rules: readonly Rule[];
+  readonly where: object;
+}
+/** `own`: files and folders that may always be read. `near`: those that may though they lie outside of the project. */
+export type MakeCompilerGate = (rules: CompilerRules, places?: { own?: string[]; near?: string[] }) => CompilerGate;
+/** Through this a compiler reads. What it may not is as if it were not there, and said so once. */
+export interface CompilerGate {
+  mayRead(file: string): boolean; // its text
+  mayLookUp(file: string): boolean; // only to find out where an import leads: the package.json of installed packages too
+  mayList(folder: string): boolean;
+  leadsOut(name: string, file: string): void; // an import that was not found: told when it leads where nothing may be read
+  unread(): string[]; // sentences
+  again(): void; // links may have changed
+}
+export interface Rule {
+  verdict: "allow" | "deny";
+  kind: Kind;
+  name?: string; // absent: all of that kind
+  exact?: boolean; // that very name, and nothing that lies in it or begins so
+  from: "flag" | "settings" | "project" | "answer";
+}
+
+export interface Flag {
+  name: string;
+  short?: string;
+  value?: string; // what stands for its value in --help; absent: a switch
+  optional?: boolean; // the value may be left out: --flag or --flag=value
+  many?: boolean; // may be given several times
+  alone?: boolean; // with it, only zz's own plugins are loaded
+  traces?: boolean; // with it, errors show where they come from
+  variable?: string; // of the environment, that stands for it
+  description: string;
+  set?(value: string | boolean): Awaitable<void>; // hands its value over, before anything runs
+  run?(value: string | boolean, ctx: Ctx): Awaitable<Result>; // instead of a turn; what it gives is printed
+}
+
+/** Facts, in the past tense. */
+export interface Events {
+  started: { session: string | null; model: string; root: string; live: boolean; stays: boolean }; // live: a person watches; stays: for more than one turn
+  phase: { from: Phase; to: Phase };
+  requested: ChatRequest; // as it went to the provider
+  received: { tokens: number; ms: number; thinking: string }; // while a response streams
+  replied: Reply & { task: string; ms: number }; // the whole response
+  compacted: { before: number; after: number; summary?: string }; // messages
+  retried: { attempt: number; wait: number; reason: string };
+  thought: { text: string; ms: number }; // what the model thought before a reply
+  planned: { calls: readonly Call[]; text: string };
+  decided: { tool: string; kind: Kind; name: string; allowed: boolean; why: string };
+  changed: { tool: string; paths: string[] };
+  reloaded: { plugins: Reloaded[] }; // those whose files had changed, come or gone
+  called: { call: Call; result: Result; ms: number; shown?: string; inner?: true }; // shown: by its tool; inner: by a tool or a command, not by the model
+  progressed: { text: string };
+  asked: { question: string };
+  noted: { text: string };
+  answered: Answer;
+  failed: { message: string; exit: number };
+}
+/** Where a plugin can change what passes: what goes in, what comes out. */
+export interface Steps {
+  line: [string, string]; // what the person typed
+  request: [ChatRequest, Reply];
+  call: [Call, Result];
+  preview: [Preview, string]; // what a tool would do, as it is shown with the question
+  render: [string, string]; // the answer, as it is shown
+  prompt: [string, string]; // what stands before the line that is typed
+}
+export type Preview = { tool: string; about: string; changes: Difference[] };
+export type Around<IO> = IO extends [infer In, infer Out]
+  ? (input: In, next: (input: In) => Promise<Out>, ctx: Ctx) => Awaitable<Out>
+  : never;
+
+export interface Answer {
+  text: string;
+  thinking?: string;
+  model: string;
+  session: string | null;
+  finish: Finish | "rounds" | "repeat";
+  rounds: number;
+  calls: { name: string; args: Record<string, unknown>; ok: boolean; refused?: boolean }[];
+  usage: Usage;
+  ms: number;
+  used?: number; // tokens of the window that the last request and its answer took
+  window?: number; // tokens that the model takes in, where its provider tells
+}
+
+export type Rules = { [K in Kind]?: true | string[] }; // true: whatever it is
+
+/** An error as a sentence, with what the kernel needs to know about it. */
+export interface Fault extends Error {
+  exit?: number; // 1 unless it says otherwise
+  transient?: boolean; // worth trying again
+  after?: number; // ms to wait before that, in the server's words
+  status?: number;
+  partial?: { text: string; thinking: string };
+  dry?: unknown; // --dry-run: the request that would have gone out
+}
+export interface Settings {
+  model?: string;
+  models?: Record<string, string>; // by task
+  window?: number; // tokens that the model takes in, where its provider does not tell
+  rounds?: number;
+  disabled?: string[]; // plugins, by name
+  timeout?: number; // seconds without a byte from the provider
+  options?: Record<string, unknown>;
+  providers?: Record<string, { url?: string; key?: string; kept?: string }>; // kept: by /keys; the environment goes before it
+  permissions?: { allow?: Rules; deny?: Rules };
+  [plugin: string]: unknown;
+}
+
+export const words = <Word extends string>(text: string): Word[] => text.split(" ") as Word[];
+
+export const EVENTS = words<keyof Events>(
+  "started phase requested received replied compacted retried thought planned decided changed reloaded called progressed asked noted answered failed",
+);
+export const STEPS = words<keyof Steps>("line request call preview render prompt");
+
+/**
+ * What may follow what; `error` and `aborted` may follow anything. Thinking is shown only in `thinking` and
+ * `planning_tools`, tools run only in `executing_tools`, and text is shown only in `responding`.
+ */
+export const PHASES = {
+  idle: ["thinking"],
+  thinking: ["planning_tools", "responding"],
+  planning_tools: ["executing_tools"],
+  executing_tools: ["thinking", "responding"],
+  responding: ["done"],
+  done: ["idle"],
+  error: ["idle"],
+  aborted: ["idle"],
+} as const;
+export type Phase = keyof typeof PHASES;
+
+export const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
+
+/** A session file's first line. */
+export type Header = { zz: 1; id: string; at: string; root: string; model: string; title: string };
+/** Every later line. `parent` makes a tree of it: nothing is ever rewritten. Unknown types are kept. */
+export interface Entry {
+  id: number;
+  parent: number | null;
+  at: string;
+  type: "message" | "draft" | "state" | "back" | (string & {});
+  message?: Message;
+  [field: string]: unknown;
+}
+
+/** A session to look at and to copy. */
+export interface Saved {
+  readonly header: Header;
+  readonly entries: readonly Entry[]; // as they came
+  branch(): Entry[]; // from the root to the last entry
+}

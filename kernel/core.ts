@@ -1,0 +1,218 @@
+// One instance of zz, and how its plugins hear of what happens: emit() tells observers, around() runs a step through its wrappers.
+import type { Dialog, Io, Person } from "./contract.ts";
+import {
+  type Around,
+  type Ask,
+  type Awaitable,
+  type Chat,
+  type Command,
+  type Ctx,
+  type Entry,
+  type Events,
+  type Flag,
+  type Image,
+  type Key,
+  type Layer,
+  type Message,
+  type Model,
+  type Part,
+  PHASES,
+  type Phase,
+  type Provider,
+  type Rule,
+  type Rules,
+  type Settings,
+  type Steps,
+  type Tool,
+  type Trust,
+  words,
+} from "./contract.ts";
+import { fault } from "./faults.ts";
+import type { Loaded } from "./imports.ts";
+import { deadline, until, within } from "./limits.ts";
+import { reason, veilData } from "./secrets.ts";
+import type { Session } from "./sessions.ts";
+import type { Config, Sources } from "./settings.ts";
+import { unknown } from "./text.ts";
+import type { Hashes } from "./trust.ts";
+import type { Watchdog } from "./watchdog.ts";
+
+/** What an embedding program says to createZz(); main makes it from the flags. */
+export interface Options {
+  io?: Io; // instead of the process's own
+  root?: string;
+  home?: string;
+  settings?: Settings;
+  sources?: Sources; // the files that the settings are from
+  plugins?: string[]; // extra plugin files
+  own?: boolean; // false: leave out the plugins of the home
+  bare?: boolean; // leave out zz's own
+  config?: string; // the file of the settings
+  model?: string;
+  baseUrl?: string;
+  key?: string;
+  options?: Record<string, unknown>; // for the provider
+  system?: string; // instead of zz's own identity
+  tools?: string[] | false; // only these; none
+  rounds?: number; // 0: no limit
+  save?: boolean;
+  raw?: boolean; // the answer as it came, without the render step
+  usage?: boolean; // tokens, calls and time on stderr
+  quiet?: boolean; // no notes on stderr
+  prompt?: boolean; // false: never ask the person
+  allow?: Rules;
+  deny?: Rules; // beats allow
+  debug?: boolean; // errors show where they come from
+  given?: string[]; // flags that only a plugin may know
+  dry?: boolean;
+}
+
+/** Everything there is of one instance; createZz() makes it. */
+export interface Core {
+  io: Io;
+  options: Options & { root: string; home: string; settings: Settings };
+  plugins: Loaded[];
+  extras?: ProjectExtras | undefined; // by the project
+  watchdog?: Watchdog; // while plugins load
+  prompts: { stamps: string; layers: Owned<Layer>[] }; // of the files that are in force
+  refreshing?: Promise<unknown>; // one refresh at a time
+  tools: Map<string, Owned<Tool>>;
+  commands: Map<string, Owned<Command>>;
+  providers: Map<string, Owned<Provider>>;
+  flags: Map<string, Owned<Flag>>;
+  models: Map<string, Model>; // what providers told of them
+  schemas: Map<string, Record<string, unknown>>; // of the tools' parameters, by their names
+  keys: Map<string, Owned<Key>>;
+  dialogs: Owned<Dialog>[];
+  layers: Owned<Layer>[];
+  configs: Owned<Config>[]; // of the plugins
+  observers: Owned<{ event: keyof Events; see: (fact: any) => Awaitable<void>; limit: number }>[];
+  wraps: Owned<{ step: keyof Steps; around: Around<[any, any]>; order: "first" | "last"; limit: number }>[];
+  states: Map<string, { live: object; saved: string; initial: string }>;
+  ask?: Ask;
+  edit?: NonNullable<Ctx["edit"]>;
+  terminal?: NonNullable<Ctx["terminal"]>;
+  showNote?: (text: string) => void; // shows a note while a line is being typed
+  namedProvider?: string; // the provider that --base-url and --key are for
+  asking?: Promise<unknown>; // one question at a time
+  unsavable?: true; // nothing can be saved, though it should be
+  rules: Rule[];
+  tryAgain?: NonNullable<Person["tryAgain"]>;
+  goOn?: NonNullable<Person["goOn"]>;
+}
+export type Owned<T> = { owner: string; value: T };
+export const valuesOf = <T>(all: Map<string, Owned<T>>): T[] => [...all.values()].map(({ value }) => value);
+
+export const HOOK_LIMIT = 5_000;
+export const tooLong = (limit: number): string => `it took longer than ${limit / 1000} s`;
+
+export const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
+
+export function known(what: string, word: string, all: readonly string[]): void {
+  if (!all.includes(word)) throw fault(unknown(what, word, all));
+}
+
+/** Tells everyone who asked. One that throws or hangs is named, and the turn goes on. */
+export async function emit<K extends keyof Events>(core: Core, event: K, fact: Events[K]): Promise<void> {
+  if (VEILED_EVENTS.includes(event)) fact = veilData(fact);
+  for (const { owner, value } of core.observers) {
+    if (value.event !== event) continue;
+    try {
+      const seen = value.see(fact);
+      if (seen instanceof Promise) await within(seen, value.limit, tooLong(value.limit));
+    } catch (error) {
+      if (event !== "noted") note(core, `Plugin '${owner}' failed on '${event}': ${reason(error)}`);
+    }
+  }
+}
+
+/** What is told of these is looked through here; of the others before, or there is nothing to veil. */
+const VEILED_EVENTS = words<keyof Events>(
+  "replied retried thought planned decided called progressed asked noted answered failed compacted",
+);
+
+export const note = (core: Core, text: string): void => void emit(core, "noted", { text });
+
+/** Runs a step through everything wrapped around it. A wrapper's own time is limited; what it waits for inside is not. */
+export function around<K extends keyof Steps>(
+  { core, ctx }: TurnContext,
+  step: K,
+  input: Steps[K][0],
+  inner: (input: Steps[K][0]) => Promise<Steps[K][1]> = async (given) => given as Steps[K][1],
+): Promise<Steps[K][1]> {
+  const wraps = core.wraps.filter(({ value }) => value.step === step);
+  return pass(0, input);
+
+  async function pass(at: number, given: Steps[K][0]): Promise<Steps[K][1]> {
+    const wrap = wraps[at];
+    if (!wrap) return inner(given);
+    const { owner, value } = wrap;
+    const late = `Plugin '${owner}' was cut off in '${step}': ${tooLong(value.limit)}. Its own limit can be raised.`;
+    const limit = deadline(value.limit, fault(late));
+    const next = async (passed: Steps[K][0]) => {
+      limit.lift();
+      return pass(at + 1, passed).finally(limit.putOff);
+    };
+    const out = await until(limit.signal, (async () => value.around(given, next, ctx))()).finally(limit.lift);
+    if (out !== undefined && out !== null) return out;
+    throw fault(`Plugin '${owner}' gave nothing back in '${step}'. Its wrapper must return what next() gave.`);
+  }
+}
+/** Where a step is taken: in this instance, with what its plugins reach there. */
+export type TurnContext = { core: Core; chat: LiveChat; ctx: Ctx };
+
+export const newId = (prefix = ""): string => prefix + Math.random().toString(36).slice(2, 10).padEnd(8, "0");
+
+export function checkMove(from: Phase, to: Phase): void {
+  const next: readonly Phase[] = [...PHASES[from], "error", "aborted"];
+  if (!next.includes(to)) throw fault(`Cannot go from '${from}' to '${to}': no phase goes so. This is a bug in zz.`);
+}
+
+export function enter(core: Core, chat: LiveChat, to: Phase): void {
+  const from = chat.phase;
+  checkMove(from, to);
+  chat.phase = to;
+  void emit(core, "phase", { from, to });
+}
+
+/** A conversation as the kernel holds it. */
+export interface LiveChat extends Chat {
+  id: string | null;
+  model: string;
+  phase: Phase;
+  messages: Message[];
+  prompt?: Part[] | undefined; // as it was first sent
+  session?: Session;
+  used?: number;
+  window?: number;
+  next?: string | undefined; // what a command sends
+  attached: (Image | string)[]; // for the person's next message
+  stop: AbortController; // of the turn under way
+  turn: number;
+  log: Entry[]; // what was changed on the disk, undone and redone
+  seen: Map<string, string>; // by real path, the hash of what the model last read or wrote there
+}
+
+export const TRIES = 3;
+
+export const watch = <K extends keyof Events>(core: Core, event: K, see: (fact: Events[K]) => void) =>
+  void core.observers.push({ owner: "", value: { event, see, limit: HOOK_LIMIT } });
+
+export const NO_ONE = "none/none"; // a call without a model
+
+export const ZZ = "zz"; // who acts when it is no tool
+
+export interface ProjectExtras extends Trust {
+  hashes: Hashes;
+  agreed: string[]; // where its settings may send things, said yes to by itself
+  stamps: Record<string, string>; // by name, when each file was looked at
+}
+
+/** Whether a plugin's flag of that kind was given, by itself or by its variable. */
+export const isGiven = ({ flags, options, io }: Core, what: "alone" | "traces"): boolean =>
+  valuesOf(flags).some(
+    (flag) =>
+      flag[what] &&
+      (options.given?.includes(`--${flag.name}`) || !/^(0|off|false|no)?$/i.test(io.env[flag.variable ?? ""] ?? "")),
+  );
+export const showsTraces = (core: Core): boolean => core.options.debug === true || isGiven(core, "traces");

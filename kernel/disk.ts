@@ -1,0 +1,207 @@
+// The disk: files written whole or not at all, opened where they were judged, private files of the home.
+import fs from "node:fs";
+import path from "node:path";
+import type { Fault } from "./contract.ts";
+import { newId } from "./core.ts";
+import { codeOf, errnoSentence, fault } from "./faults.ts";
+import { reason } from "./secrets.ts";
+import { entriesOf, textOf, tryTo } from "./text.ts";
+
+export const MAX_READ_BYTES = 50 * 1024 * 1024;
+export const [FILE, LINK, TYPE] = [0o100000, 0o120000, 0o170000];
+
+/** A file as it is: its mode with the type in it; a link's bytes are its target. Undefined: not there. */
+export type State = { bytes: Buffer; mode: number } | undefined;
+
+export const hashOf = (bytes: Uint8Array): string =>
+  process.getBuiltinModule("node:crypto").createHash("sha256").update(bytes).digest("hex");
+export const hashOfState = (state: State): string | null => (state ? hashOf(state.bytes) : null);
+export const alike = (one: State, two: State): boolean =>
+  one && two ? one.bytes.equals(two.bytes) && one.mode === two.mode : one === two;
+
+export function stateOf(file: string): State {
+  const stat = fs.lstatSync(file, { throwIfNoEntry: false });
+  if (!stat) return undefined;
+  const refuse = (why: string) => fault(`Cannot change '${file}': ${why}`);
+  if (stat.isSymbolicLink()) return { bytes: Buffer.from(fs.readlinkSync(file)), mode: stat.mode };
+  if (stat.isDirectory()) throw refuse("it is a folder. Name a file, or use a command.");
+  if (!stat.isFile()) throw refuse("it is not a regular file. Choose another.");
+  if (stat.size > MAX_READ_BYTES) throw refuse(`${stat.size} bytes are too many. Use a command.`);
+  const fd = openReal(file);
+  try {
+    return { bytes: fs.readFileSync(fd), mode: fs.fstatSync(fd).mode };
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
+const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants; // Windows has only the first
+const O_NOFOLLOW_ANY = process.platform === "darwin" ? 0x20000000 : 0; // no link in all of the path
+export const SAFELY = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOFOLLOW_ANY; // a FIFO holds nobody up
+
+/** Opens just that path, which holds no link any more: one that was swapped in since it was judged leads nowhere. */
+export function openReal(file: string): number {
+  const fd = fs.openSync(file, SAFELY);
+  try {
+    checkPlace(fd, file);
+    return fd;
+  } catch (error) {
+    fs.closeSync(fd);
+    throw error;
+  }
+}
+
+/** What was opened is looked at, not what its name leads to by now. */
+export function checkPlace(fd: number, file: string): void {
+  if (O_NOFOLLOW_ANY) return;
+  const place = placeOfOpen(fd);
+  const same = (one: string) => one.normalize().toLowerCase(); // on some disks
+  if (place === undefined ? isStill(fd, file) : place === file || same(place) === same(file)) return;
+  throw Object.assign(new Error(`'${file}' was swapped for a link`), { code: "ELOOP" });
+}
+
+/** Where the system tells no more: no link in its path, before and after a look at what lies there. */
+function isStill(fd: number, file: string): boolean {
+  const { ino, dev } = fs.fstatSync(fd);
+  const isHere = () => {
+    const stat = fs.lstatSync(file, { throwIfNoEntry: false });
+    return followLinks(file) === file && stat?.ino === ino && stat.dev === dev;
+  };
+  return isHere() && isHere() && followLinks(file) === file;
+}
+
+/** Where an open file lies, also when it was replaced meanwhile. Undefined: this system does not tell. */
+function placeOfOpen(fd: number): string | undefined {
+  if (process.platform !== "linux") return undefined;
+  const at = tryTo(() => fs.readlinkSync(`/proc/self/fd/${fd}`));
+  return at?.endsWith(GONE) && fs.fstatSync(fd).nlink === 0 ? at.slice(0, -GONE.length) : at;
+}
+const GONE = " (deleted)";
+
+/** Puts a file into a state, by a neighbour that takes its place: whole, or not at all. */
+function put(file: string, state: State): void {
+  const folder = path.dirname(file);
+  for (const missing of missingFolders(folder)) fs.mkdirSync(missing);
+  const name = path.basename(file);
+  const fd = fs.openSync(folder, fs.constants.O_RDONLY | fs.constants.O_DIRECTORY);
+  const handle = `/proc/self/fd/${fd}`; // the folder itself: nobody can swap it for a link meanwhile
+  const real = tryTo(() => fs.readlinkSync(handle));
+  const at = real === undefined ? folder : handle;
+  try {
+    if ((real ?? fs.realpathSync(folder)) !== folder)
+      throw fault(`Cannot write '${file}': its folder was swapped for a link. Look at what happens there.`);
+    sweep(at);
+    if (state) replace(path.join(at, name), path.join(at, `.zz-${process.pid}-${newId()}.tmp`), state);
+    else fs.unlinkSync(path.join(at, name));
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
+function replace(file: string, temporary: string, { bytes, mode }: NonNullable<State>): void {
+  const owner = fs.lstatSync(file, { throwIfNoEntry: false });
+  try {
+    if ((mode & TYPE) === LINK) fs.symlinkSync(bytes.toString(), temporary);
+    else {
+      const fd = fs.openSync(temporary, "wx", 0o600);
+      try {
+        fs.writeFileSync(fd, bytes);
+        if (owner && owner.uid !== process.getuid?.()) tryTo(() => fs.fchownSync(fd, owner.uid, owner.gid));
+        fs.fchmodSync(fd, mode & 0o7777);
+        fs.fsyncSync(fd);
+      } finally {
+        fs.closeSync(fd);
+      }
+    }
+    fs.renameSync(temporary, file);
+  } catch (error) {
+    fs.rmSync(temporary, { force: true });
+    throw error;
+  }
+}
+
+/** What a zz that was killed in the middle of a write left behind. */
+function sweep(folder: string): void {
+  for (const name of entriesOf(folder)) {
+    const pid = /^\.zz-(\d+)-\w+\.tmp$/.exec(name)?.[1];
+    if (pid && !startOf(Number(pid))) tryTo(() => fs.unlinkSync(path.join(folder, name)));
+  }
+}
+
+export const missingFolders = (folder: string): string[] =>
+  fs.existsSync(folder) ? [] : [...missingFolders(path.dirname(folder)), folder];
+
+/** Puts all files into their new states, or none of them. */
+export function putAll(steps: Step[]): void {
+  const made: string[] = [];
+  const done: Step[] = [];
+  try {
+    for (const step of steps) {
+      made.push(...missingFolders(path.dirname(step.file)));
+      done.push(step);
+      if (step.to || stateOf(step.file)) put(step.file, step.to);
+    }
+  } catch (error) {
+    for (const { file, from } of done.reverse())
+      tryTo(() => (alike(stateOf(file), from) ? undefined : put(file, from)));
+    unmake(made);
+    throw error;
+  }
+}
+
+/** Only those that are empty again. */
+export const unmake = (folders: string[]): void => {
+  for (const folder of folders.toReversed()) tryTo(() => fs.rmdirSync(folder));
+};
+
+export type Step = { file: string; from: State; to: State };
+
+export function fileFault(verb: string, name: string, error: unknown, more: Partial<Fault> = {}): Fault {
+  return fault(`Cannot ${verb} '${name}': ${errnoSentence(error) || `${reason(error)}.`}`, more);
+}
+
+export function followLinks(file: string): string {
+  let existing = file;
+  const missing: string[] = [];
+  for (let links = 0; ; ) {
+    const real = tryTo(() => fs.realpathSync.native(existing));
+    const parent = path.dirname(existing);
+    if (real !== undefined || parent === existing) return path.join(real ?? existing, ...missing);
+    const to = links++ < 40 ? tryTo(() => fs.readlinkSync(existing)) : undefined; // a link that leads nowhere yet
+    if (to === undefined) missing.unshift(path.basename(existing));
+    existing = to === undefined ? parent : path.resolve(parent, to);
+  }
+}
+
+/** One by one: mkdir's own `recursive` never returns under /proc, and calls a read-only disk a missing folder. */
+export function makePrivate(folder: string): void {
+  if (!fs.existsSync(folder)) {
+    if (!fs.existsSync(path.dirname(folder))) makePrivate(path.dirname(folder));
+    try {
+      fs.mkdirSync(folder, { mode: 0o700 });
+    } catch (error) {
+      if (codeOf(error) !== "EEXIST") throw error; // another zz made it just now
+    }
+  } else if (path.basename(folder) === "sessions" && fs.statSync(folder).mode & 0o077) fs.chmodSync(folder, 0o700);
+}
+
+/** When a process started ("" if there is none), to tell it from a later one of the same number. */
+export function startOf(pid: number): string {
+  if (process.platform === "linux") {
+    const fields = textOf(`/proc/${pid}/stat`).split(") ").at(-1)!.split(" ");
+    return "ZX".includes(fields[0]!) ? "" : (fields[19] ?? ""); // a zombie waits to be reaped; it holds nothing
+  }
+  try {
+    return process.kill(pid, 0) ? "alive" : "";
+  } catch (error) {
+    return codeOf(error) === "EPERM" ? "alive" : "";
+  }
+}
+
+/** The person's alone. */
+export function writePrivate(file: string, text: string): void {
+  makePrivate(path.dirname(file));
+  const real =
+    tryTo(() => fs.realpathSync(file)) ?? path.join(fs.realpathSync(path.dirname(file)), path.basename(file));
+  put(real, { bytes: Buffer.from(`${text}\n`), mode: 0o100600 });
+}

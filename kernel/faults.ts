@@ -1,0 +1,23 @@
+// Errors as sentences: what could not be done, why, and what to do next.
+import type { Fault } from "./contract.ts";
+
+export const fault = (message: string, more: Partial<Fault> = {}): Fault => Object.assign(new Error(message), more);
+/** Wrong usage: the program ends with exit code 2. */
+export const usage = (message: string): Fault => fault(message, { exit: 2 });
+
+/** The code of a system error: ENOENT and so on; "" for other errors. */
+export const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException)?.code ?? "";
+
+/** Why the disk refused and what to do next; "" for an error that is not of the disk. */
+export const errnoSentence = (error: unknown): string => SENTENCES[codeOf(error)] ?? "";
+const SENTENCES: Record<string, string> = {
+  ENOENT: "no such file or folder. Check the path.",
+  EACCES: "permission denied. Check its mode.",
+  EPERM: "permission denied. Check its mode.",
+  EROFS: "the file system is read-only. Choose another place.",
+  ENOSPC: "the disk is full. Make room.",
+  EDQUOT: "the disk quota is used up. Make room.",
+  ELOOP: "its symbolic links lead round in circles, or one was swapped in just now. Look at what happens there.",
+  EISDIR: "it is a folder. Name a file.",
+  ENOTDIR: "a part of the path is not a folder. Check the path.",
+};

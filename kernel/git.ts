@@ -1,0 +1,345 @@
+// Git, asked so that nothing runs, and nothing of elsewhere is shown, that a repository chose. Nothing here reads a file of
+// git's: what its settings are and where it looks, git says itself.
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import type { Git, GitDoubt } from "./contract.ts";
+import { followLinks } from "./disk.ts";
+import { programs } from "./programs.ts";
+import { learn, learnData } from "./secrets.ts";
+import { isInside } from "./text.ts";
+
+const PATIENCE = 10_000; // ms for one question
+const MAX_OUTPUT_BYTES = 1 << 28;
+const MAX_SUBMODULE_DEPTH = 10; // submodules in submodules
+
+/** Switched off whatever a repository says: hooks, the file watcher, what pages, draws, signs, and enters submodules. */
+const QUIET = [
+  ...["safe.bareRepository=explicit", "core.fsmonitor=false", "core.hooksPath=/dev/null", "core.quotePath=false"],
+  ...["core.pager=cat", "log.showSignature=false", "color.ui=false", "color.status=false"],
+  ...["submodule.recurse=false", "status.submoduleSummary=false", "diff.submodule=short"],
+];
+const settings = (all: string[]): string[] => ["--no-pager", ...all.flatMap((one) => ["-c", one])];
+
+/** Nothing is fetched, by any program that a remote names, written, or waited for. */
+const NO_HELPERS = {
+  ...{ GIT_NO_LAZY_FETCH: "1", GIT_ALLOW_PROTOCOL: "none", GIT_OPTIONAL_LOCKS: "0", GIT_TERMINAL_PROMPT: "0" },
+  ...{ GIT_ASKPASS: "true", SSH_ASKPASS: "true" },
+};
+const IN_ENGLISH = { LC_ALL: "C.UTF-8", LANGUAGE: "" };
+/** What git around zz, such as a hook, would tell it: it is about another repository, or writes somewhere. */
+const MOVES = new RegExp(
+  `^GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|NAMESPACE|PREFIX|CONFIG
+  |EXTERNAL_DIFF|DIFF_OPTS|ATTR_SOURCE|SHALLOW_FILE|GRAFT_FILE|REPLACE_REF_BASE|IMPLICIT_WORK_TREE|QUARANTINE_PATH
+  |(LITERAL|GLOB|NOGLOB|ICASE)_PATHSPECS|TRACE\\w*)$`.replace(/\s+/g, ""),
+);
+
+/** A repository above the home of the person is nobody's that they know of. */
+const ceiling = (): string => path.dirname(followLinks(os.homedir()));
+
+/** Of a command, or of zz's own questions. */
+function environment(command?: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const kept = Object.entries(command ?? process.env).filter(([name]) => !MOVES.test(name));
+  const own = command ? NO_HELPERS : { ...NO_HELPERS, ...IN_ENGLISH };
+  return { ...Object.fromEntries(kept), ...own, GIT_CEILING_DIRECTORIES: ceiling() };
+}
+
+/**
+ * The settings of a repository that nothing is run by, nothing else read by, and nothing else shown by; `*` is any. All
+ * others, those of later versions of git among them, make zz ask. Of a person's own, in their home, all count.
+ */
+const HARMLESS: Record<string, string> = {
+  core: `repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf safecrlf eol
+    compression loosecompression bigfilethreshold packedgitlimit packedgitwindowsize deltabasecachelimit untrackedcache
+    preloadindex fscache longpaths protecthfs protectntfs quotepath abbrev trustctime checkstat sharedrepository
+    whitespace commentchar commentstring multipackindex commitgraph sparsecheckout sparsecheckoutcone splitindex fsync
+    fsyncmethod fsyncobjectfiles warnambiguousrefs hidedotfiles checkroundtripencoding bigfilethreshold
+    createobject ignorestat`,
+  extensions:
+    "objectformat compatobjectformat refstorage worktreeconfig preciousobjects relativeworktrees noop noop-v1",
+  "remote.*": `url pushurl fetch push tagopt prune prunetags mirror skipdefaultupdate skipfetchall followremotehead
+    gh-resolved`,
+  remote: "pushdefault",
+  "branch.*": "*",
+  branch: "autosetupmerge autosetuprebase sort",
+  user: "name email signingkey useconfigonly",
+  author: "name email",
+  committer: "name email",
+  init: "defaultbranch defaultobjectformat defaultrefformat",
+  pull: "rebase ff octopus twohead",
+  push: "default autosetupremote followtags recursesubmodules gpgsign usebitmaps",
+  fetch: "prune prunetags parallel recursesubmodules writecommitgraph showforcedupdates unpacklimit fsckobjects",
+  rebase: "autostash autosquash updaterefs stat missingcommitscheck",
+  merge: "conflictstyle ff log renames renamelimit directoryrenames stat autostash branchdesc verbosity",
+  commit: "gpgsign verbose cleanup status",
+  tag: "sort gpgsign forcesignannotated",
+  gc: "*",
+  pack: "*",
+  index: "*",
+  feature: "*",
+  maintenance: "auto strategy",
+  "maintenance.*": "enabled schedule",
+  color: "*",
+  "color.*": "*",
+  column: "*",
+  advice: "*",
+  i18n: "commitencoding logoutputencoding",
+  log: "date decorate abbrevcommit follow mailmap initialdecorationset excludedecoration",
+  status:
+    "branch short aheadbehind showuntrackedfiles relativepaths showstash renames renamelimit displaycommentprefix",
+  diff: `algorithm renames renamelimit mnemonicprefix noprefix colormoved colormovedws context interhunkcontext dirstat
+    indentheuristic wordregex statgraphwidth statnamewidth submodule ignoresubmodules suppressblankempty relative
+    wserrorhighlight autorefreshindex`,
+  "diff.*": "xfuncname funcname binary wordregex algorithm",
+  blame: "showroot blankboundary showemail date coloring markunblamablelines markignoredlines",
+  rerere: "enabled autoupdate",
+  receive: "denycurrentbranch denynonfastforwards denydeletes",
+  checkout: "defaultremote guess workers thresholdforparallelism",
+  worktree: "guessremote userelativepaths",
+  submodule: "active recurse fetchjobs propagatebranches alternatelocation alternateerrorstrategy",
+  "submodule.*": "url active branch fetchrecursesubmodules ignore shallow",
+  "url.*": "insteadof pushinsteadof",
+  http: "version postbuffer lowspeedlimit lowspeedtime maxrequests sslverify extraheader",
+  "http.*": "version postbuffer lowspeedlimit lowspeedtime maxrequests sslverify extraheader",
+  lfs: "repositoryformatversion url locksverify fetchinclude fetchexclude concurrenttransfers allowincompletepush",
+  "lfs.*": "access locksverify",
+  gitflow: "*",
+  "gitflow.*": "*",
+  gui: "wmstate geometry spellingdictionary",
+  "oh-my-zsh": "*",
+  "svn-remote.*": "url fetch branches tags rewriteroot",
+};
+/** Harmless with such a value only. */
+const BY_VALUE: [key: RegExp, value: RegExp][] = [
+  [/^submodule\..*\.update$/s, /^(checkout|rebase|merge|none)$/],
+  [/^core\.fsmonitor$/, /^(false|no|off|0|)$/i],
+];
+/** What zz's own questions switch off, each by its name: see QUIET, and plugins/git for the filters. */
+const OFF = /^(core\.(fsmonitor|hookspath|pager)|log\.showsignature|filter\..*\.(clean|smudge|process|required))$/s;
+const PERSONS = new Set(["system", "global", "command"]);
+
+interface Setting {
+  scope: string;
+  key: string;
+  value: string;
+}
+
+function isHarmless({ scope, key, value }: Setting): boolean {
+  if (PERSONS.has(scope)) return true;
+  const [first, last] = [key.indexOf("."), key.lastIndexOf(".")];
+  const section = key.slice(0, first) + (first === last ? "" : ".*");
+  const names = Object.hasOwn(HARMLESS, section) ? HARMLESS[section]! : "";
+  const name = key.slice(last + 1);
+  if (names === "*" || names.split(/\s+/).includes(name)) return true;
+  return BY_VALUE.some(([which, fits]) => which.test(key) && fits.test(value));
+}
+
+/** Where a repository lies, as git finds it from a folder. */
+interface Place {
+  dir: string;
+  common: string;
+  top: string;
+  hooks: string;
+  objects: string;
+}
+
+type Answer = { out?: string; err: string };
+type How = { before: readonly string[]; env: NodeJS.ProcessEnv; stop: AbortSignal };
+/** What is to be found out, question by question. */
+type Asking<T> = Generator<{ args: string[]; at: string }, T, Answer>;
+
+/** Git waits for ever for a file that never answers, also when zz is gone: what still runs then is stopped. */
+const running = new Set<() => void>();
+function begun(kill: () => void): void {
+  if (!running.size && !process.listeners("exit").includes(stopAll)) process.once("exit", stopAll);
+  running.add(kill);
+}
+const stopAll = (): void => {
+  for (const kill of running) kill();
+};
+
+/** Git for a project: on ctx for tools and commands. */
+export function gitOf(root: string): Git {
+  const { find, start } = programs(root);
+  const quiet = settings(QUIET);
+  const asIs = settings(["safe.bareRepository=explicit", "core.fsmonitor=false"]);
+  return {
+    quiet,
+    env: environment,
+    async check(folder, { stop = AbortSignal.timeout(PATIENCE), command } = {}) {
+      const moves = command && Object.keys(command).find((name) => MOVES.test(name));
+      if (moves) return { why: `${moves} is set, so that git may look elsewhere or run something`, reads: [] };
+      if (!find("git")) return { reads: [] };
+      const asking = inspect({ root, folder, command });
+      const how = { before: command ? asIs : quiet, env: environment(command), stop };
+      let next = asking.next();
+      while (!next.done) next = asking.next(await answer(next.value.args, next.value.at, how));
+      return next.value;
+    },
+    async say(args, folder = root) {
+      const how = { before: quiet, env: environment(), stop: AbortSignal.timeout(3 * PATIENCE) };
+      return find("git") && (await answer(args, folder, how).catch(() => undefined))?.out;
+    },
+  };
+
+  /** Rejects when the signal says stop: all that git started is stopped as well. */
+  function answer(args: readonly string[], cwd: string, { before, env, stop }: How): Promise<Answer> {
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    if (stop.aborted) return Promise.reject(stop.reason);
+    const how = { cwd, env, detached: process.platform !== "win32", windowsHide: true };
+    const child = start("git", [...before, ...args], { ...how, stdio: ["ignore", "pipe", "pipe"] });
+    const [out, err]: [Buffer[], Buffer[]] = [[], []];
+    let size = 0;
+    child.stdout!.on("data", (bytes: Buffer) => (size += out.push(bytes) && bytes.length) > MAX_OUTPUT_BYTES && kill());
+    child.stderr!.on("data", (bytes: Buffer) => err.length < 100 && err.push(bytes));
+    const abort = () => {
+      kill();
+      reject(stop.reason);
+    };
+    stop.addEventListener("abort", abort, { once: true });
+    begun(kill);
+    child.on("error", (error) => resolve({ err: error.message }));
+    child.on("close", (code) => {
+      stop.removeEventListener("abort", abort);
+      running.delete(kill);
+      const [text, why] = [out, err].map((parts) => Buffer.concat(parts).toString("utf8")) as [string, string];
+      resolve(code === 0 ? { out: text, err: why } : { err: why });
+    });
+    return promise;
+
+    function kill(): void {
+      try {
+        if (process.platform === "win32" || !child.pid) child.kill("SIGKILL");
+        else process.kill(-child.pid, "SIGKILL");
+      } catch {} // it is gone
+    }
+  }
+}
+
+interface Look {
+  root: string;
+  folder: string;
+  command?: NodeJS.ProcessEnv | undefined; // of a command that starts git by itself: then nothing is switched off
+  depth?: number;
+}
+const NAMES = "git would run or read what the repository's own";
+
+function* inspect(look: Look): Asking<GitDoubt> {
+  const { folder, command } = look;
+  if (!fs.statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return { reads: [] };
+  const found = yield* placeOf(folder);
+  if (typeof found === "string") {
+    // Zz itself asks git in the same way, and so hears the same.
+    if (!command || /not a git repository/.test(found)) return { reads: [] };
+    return { why: `git cannot use the repository: ${found}`, reads: [] };
+  }
+  const own = yield* settingsOf(folder);
+  if (!own) return { why: "git cannot tell what the repository's settings are", reads: [] };
+  const odd = own.find((one) => !isHarmless(one) && one.key !== "core.worktree" && !(!command && OFF.test(one.key)));
+  if (odd) return { why: `${NAMES} setting '${odd.key}' names`, reads: [] };
+  const pointed = own.some(({ scope, key }) => key === "core.worktree" && !PERSONS.has(scope));
+  const back = pointed && (yield { args: ["rev-parse", "--absolute-git-dir"], at: found.top }).out?.trimEnd();
+  if (!isInside(found.top, folder) || (pointed && back !== found.dir))
+    return { why: `${NAMES} setting 'core.worktree' names`, reads: [] };
+  const reads = yield* elsewhere(look, found, pointed);
+  const { top } = found;
+  if (!command) return { reads, top };
+  if (isProgram(path.join(found.hooks, "post-index-change")))
+    return { why: `${NAMES} hook post-index-change names`, reads, top };
+  const inner = yield* within(look, top);
+  return { ...inner, reads: [...reads, ...inner.reads], top };
+}
+
+/** The folders outside of the project whose contents git would show, unless they are those of this very project. */
+function* elsewhere({ root, folder }: Look, place: Place, pointed: boolean): Asking<string[]> {
+  const { dir, common, top, objects } = place;
+  const own = [
+    root,
+    ...(isInside(top, root) && dir === path.join(top, ".git") && followLinks(dir) === dir ? [dir] : []),
+  ];
+  // A repository that names this folder as its working tree, as a submodule's does; or as one of them: a linked worktree's.
+  if (pointed) own.push(dir);
+  if (isInside(path.join(common, "worktrees"), dir)) {
+    const { out = "" } = yield { args: ["worktree", "list", "--porcelain"], at: folder };
+    if (out.split("\n").includes(`worktree ${top}`)) own.push(common);
+  }
+  const lends = fs.existsSync(path.join(objects, "info", "alternates"));
+  const { out = "" } = lends ? yield { args: ["count-objects", "-v"], at: folder } : {};
+  const lent = lends ? [objects, ...(out.match(/(?<=^alternate: ).*/gm) ?? ["/"])] : [];
+  const links = [dir, common, objects, path.join(objects, "pack")].flatMap(linked);
+  const all = [...new Set([dir, common, objects, ...links, ...lent].map(followLinks))];
+  return all.filter((at) => !own.some((one) => isInside(one, at)));
+}
+
+/** Submodules that git enters by itself, to look for changes. */
+function* within({ depth = 0, ...look }: Look, top: string): Asking<GitDoubt> {
+  const { out = "" } = yield { args: ["ls-files", "-s", "-z", "--full-name", "--", ":/"], at: top };
+  const reads: string[] = [];
+  for (const [, name = ""] of out.matchAll(/(?<=^|\0)160000 [^\t\0]*\t([^\0]+)/g)) {
+    const folder = path.join(top, name);
+    if (!fs.existsSync(path.join(folder, ".git"))) continue;
+    if (depth > MAX_SUBMODULE_DEPTH) return { why: "its submodules are nested too deeply", reads };
+    const inner = yield* inspect({ ...look, folder: followLinks(folder), depth: depth + 1 });
+    reads.push(...inner.reads);
+    if (inner.why) return { why: `in the submodule '${name}', ${inner.why}`, reads };
+  }
+  return { reads };
+}
+
+/** A text: why git does not find one. */
+function* placeOf(folder: string): Asking<Place | string> {
+  const asks = [
+    "--absolute-git-dir",
+    "--git-common-dir",
+    "--show-toplevel",
+    "--git-path",
+    "hooks",
+    "--git-path",
+    "objects",
+  ];
+  const { out, err } = yield { args: ["rev-parse", ...asks], at: folder };
+  if (out === undefined) return err.replace(/^fatal: |\.?\s*$/g, "").split("\n")[0] || "it gives no answer";
+  const lines = out.split("\n").map((line) => path.resolve(folder, line));
+  if (lines.length !== 6) return "a folder on the way has a line break in its name";
+  const [dir, common, top, hooks, objects] = lines as [string, string, string, string, string];
+  return { dir, common: path.resolve(common), top, hooks, objects };
+}
+
+/** Undefined: nobody can tell. */
+function* settingsOf(folder: string): Asking<Setting[] | undefined> {
+  const { out } = yield { args: ["config", "--list", "-z", "--show-scope", "--no-includes"], at: folder };
+  const fields = out?.split("\0").slice(0, -1);
+  if (!fields || fields.length % 2) return undefined;
+  return fields.flatMap((scope, i) => {
+    if (i % 2) return [];
+    const [key = "", ...value] = fields[i + 1]!.split("\n");
+    const text = value.join("\n");
+    learnSetting(key, text);
+    return [{ scope, key, value: text }];
+  });
+}
+
+/** Git shows a remote's address to whoever asks, with the password in it; a header for http is one. */
+function learnSetting(key: string, value: string): void {
+  learnData(value, key);
+  for (const [name] of key.matchAll(/\b[a-z][\w+.-]*:\/\/\S+/g)) learnData(name); // url.<address>.insteadOf
+  if (/\.extraheader$/.test(key))
+    for (const word of value.split(/[\s:]+/)) if (word.length >= MIN_HEADER_CHARS) learn(word);
+}
+const MIN_HEADER_CHARS = 16; // what is shorter may be a word
+
+/** Links among a folder's entries, and where they lead; hooks are not shown. */
+function linked(folder: string): string[] {
+  const entries = fs.existsSync(folder) ? fs.readdirSync(folder, { withFileTypes: true }) : [];
+  const links = entries.filter((entry) => entry.isSymbolicLink() && entry.name !== "hooks");
+  return links.map(({ name }) => followLinks(path.join(folder, name)));
+}
+
+function isProgram(file: string): boolean {
+  try {
+    fs.accessSync(file, fs.constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,231 @@
+// The handle that a plugin gets: what it registers is its own, and goes with it.
+import { type Awaitable, EVENTS, type PluginIo, SLOTS, STEPS, words, type Zz } from "./contract.ts";
+import { type Core, HOOK_LIMIT, IDENTIFIER, known, type Owned, showsTraces } from "./core.ts";
+import { fault } from "./faults.ts";
+import { FLAGS } from "./flags.ts";
+import { type Loaded, stampsOf, treesOf, urlOf, whereFrom } from "./imports.ts";
+import { within } from "./limits.ts";
+import { programs } from "./programs.ts";
+import { toJsonSchema } from "./schema.ts";
+import { reason, secret, veil } from "./secrets.ts";
+import { configOf } from "./settings.ts";
+import { request } from "./stream.ts";
+import { compare } from "./text.ts";
+
+/** How long a plugin may take to load, in seconds. */
+export const loadLimit = ({ io }: Core): number => Number(io.env.ZZ_LOAD_LIMIT) || 10;
+const tooSlow = (seconds: number): string => `loading took longer than ${seconds} s. Move slow work into a tool.`;
+const KEY_NAME = /^((ctrl|meta|shift)\+)*[a-z0-9]+$/;
+/** Field by field what may be registered; "!" marks what must be there. */
+const SHAPES = {
+  tool: "name! description! run! aliases also params needs changes preview render timeout",
+  command: "name! description! run! usage group complete offer",
+  layer: "name! slot! text! budget",
+  provider: "name! models! chat! auto model key url role",
+  dialog: "name! talk! person",
+  flag: "name! description! short value optional many alone traces variable set run",
+  key: "name! description! press!",
+} as const;
+
+/** What a plugin adds, held until all of it is there. Undefined: it failed. */
+export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>): Promise<Stage | undefined> {
+  const unload = { controller: undefined as AbortController | undefined };
+  let start = performance.now();
+  const stage = openStage();
+  const limit = loadLimit(core);
+  const loading = <T>(promise: Promise<T>) => within(promise, limit * 1_000, tooSlow(limit));
+  plugin.undo = [stage.end, () => unload.controller?.abort()];
+  try {
+    const exports = imported instanceof Promise ? await loading(imported) : imported;
+    start = performance.now();
+    const twin = core.plugins.find(
+      (one) => one.name === plugin.name && one.file !== plugin.file && !one.disabled && !one.failure,
+    );
+    if (twin) throw fault(`a plugin '${twin.name}' is already there (${twin.file}). Rename one of them.`);
+    if (typeof exports.default !== "function")
+      throw fault("it has no default export to call. Write `export default (zz: Zz) => …`.");
+    const made = configOf(core, plugin.name, exports);
+    const config = made instanceof Promise ? await made : made;
+    const setup = exports.default(handle(core, plugin, config, unload, stage));
+    if (setup instanceof Promise) await loading(setup);
+  } catch (error) {
+    plugin.stamps = stampsOf(plugin);
+    await teardown(plugin);
+    plugin.failure = `Cannot load plugin '${plugin.name}' (${whereFrom(error, plugin.file)}): ${movedExport(error) ?? reason(error)}`;
+    if (showsTraces(core)) plugin.failure += `\n${(error as Error)?.stack}`;
+  }
+  plugin.ms += performance.now() - start;
+  if (plugin.version && !plugin.failure) plugin.stamps = stampsOf(plugin); // of the first load nobody asks but a prompt
+  return plugin.failure ? undefined : stage;
+}
+
+/** A plugin written for an earlier zz may import what "zz" no longer has at run time. */
+function movedExport(error: unknown): string | undefined {
+  const [, from, name] =
+    /module '(zz|.*[/\\](?:kernel\.js|zz\.ts))' does not provide an export named '(\w+)'/.exec(reason(error)) ?? [];
+  if (!from) return undefined;
+  return `it imports '${name}' from "zz", which gives plugins its types alone. Import it from "zz/text" if it is there, or copy it.`;
+}
+
+/** In reverse, each for itself: one that throws or hangs does not keep the others. */
+export async function teardown(plugin: Loaded): Promise<string[]> {
+  const failures: string[] = [];
+  for (const undo of plugin.undo.splice(0).reverse())
+    try {
+      const undone = undo();
+      if (undone instanceof Promise) await within(undone, HOOK_LIMIT, "its cleanup took too long");
+    } catch (error) {
+      failures.push(`Plugin '${plugin.name}' failed while it was taken away: ${reason(error)}`);
+    }
+  const own = urlOf(plugin);
+  const trees = treesOf();
+  for (const [url, { plugin: its }] of trees) if (its === own) trees.delete(url);
+  return failures;
+}
+
+/** Nothing of an instance stays where the process goes on after it. Gives what went wrong. */
+export async function closeInstance(core: Core): Promise<string[]> {
+  const failures: string[] = [];
+  for (const plugin of core.plugins.splice(0).reverse()) failures.push(...(await teardown(plugin)));
+  await core.watchdog?.end();
+  return failures;
+}
+
+/** A plugin's additions while it is set up. Once it is, they come into force together; later ones at once, until it is taken away. */
+type Stage = { add(apply: () => void): void; commit(): void; end(): void };
+
+function openStage(): Stage {
+  let held: (() => void)[] | undefined = [];
+  let ended = false;
+  return {
+    add: (apply) => (ended ? undefined : held ? void held.push(apply) : apply()),
+    end: () => void (ended = true),
+    commit() {
+      for (const apply of held ?? []) apply();
+      held = undefined;
+    },
+  };
+}
+
+const ioOf = ({ io }: Core): PluginIo => ({
+  get stdin() {
+    return io.stdin;
+  },
+  stdout: io.stdout,
+  stderr: io.stderr,
+  cwd: io.cwd,
+  variable: (name) => io.env[name],
+});
+
+/** The verbs that one plugin has. Each remembers how to take back what it adds. */
+function handle(
+  core: Core,
+  plugin: Loaded,
+  config: Awaited<ReturnType<typeof configOf>>,
+  unload: { controller: AbortController | undefined },
+  stage: Stage,
+): Zz<any> {
+  const owner = plugin.name;
+  const names = new Map<string, Set<string>>(); // by kind
+  many(core.configs, config);
+  return {
+    config: config.live,
+    get signal() {
+      unload.controller ??= new AbortController(); // most never ask for it
+      return unload.controller.signal;
+    },
+    io: ioOf(core),
+    programs: programs(core.options.root, core.io.env),
+    fetch: (url, init) => request(core, url, init, plugin.from === "zz" || provides()),
+    secret: (value, instead) => secret(String(value), instead),
+    veil: (text, instead) => veil(String(text), instead),
+    defer: (cleanup) => void plugin.undo.push(cleanup),
+    state: (initial) => {
+      const had = core.states.get(owner)?.live ?? {}; // it outlives a version of the plugin
+      const live = Object.assign(had, { ...structuredClone(initial), ...had }) as typeof initial;
+      const saved = core.states.get(owner)?.saved ?? JSON.stringify(live);
+      const value = { live, saved, initial: JSON.stringify(initial) };
+      stage.add(() => {
+        core.states.set(owner, value);
+        plugin.undo.push(() => void core.states.delete(owner));
+      });
+      return live;
+    },
+    tool: (tool) => {
+      const schema = toJsonSchema(tool.params); // refused now rather than at the first call
+      one("tool", core.tools, tool);
+      stage.add(() => {
+        core.schemas.set(tool.name, schema);
+        plugin.undo.push(() => void core.schemas.delete(tool.name));
+      });
+    },
+    command: (command) => one("command", core.commands, command),
+    provider: (provider) => one("provider", core.providers, provider),
+    flag: (flag) => one("flag", core.flags, flag),
+    key: (key) => one("key", core.keys, key),
+    layer: (layer) => {
+      if (plugin.from !== "zz") shaped("layer", layer);
+      known("slot", layer.slot, SLOTS);
+      many(core.layers, layer);
+    },
+    on: (event, see, limit = HOOK_LIMIT) => {
+      known("event", event, EVENTS);
+      many(core.observers, { event, see, limit });
+    },
+    dialog: (dialog) => {
+      if (plugin.from !== "zz") shaped("dialog", dialog);
+      many(core.dialogs, dialog);
+    },
+    wrap: (step, around, order = "last", limit = HOOK_LIMIT) => {
+      known("step", step, STEPS);
+      known("order", order, ["first", "last"]);
+      many(
+        core.wraps,
+        { step, around, order, limit },
+        () => core.wraps.sort((a, b) => compare(a.value.order, b.value.order) || compare(a.owner, b.owner)), // first < last
+      );
+    },
+  };
+
+  function provides(): boolean {
+    return [...core.providers.values()].some((provider) => provider.owner === owner);
+  }
+  function one<T extends { name: string }>(kind: keyof typeof SHAPES, all: Map<string, Owned<T>>, value: T): void {
+    const { name } = value;
+    if (plugin.from !== "zz") shaped(kind, value);
+    if (!IDENTIFIER.test(name) && kind !== "key")
+      throw fault(`${kind} '${name}' has a name that providers refuse. Use letters, digits, _ and -.`);
+    if (kind === "key" && !KEY_NAME.test(name))
+      throw fault(`key '${name}' has a name that no key has. Write it like ctrl+r, meta+return or tab.`);
+    const mine = names.get(kind) ?? new Set();
+    if (mine.has(name)) throw taken(kind, name, owner);
+    names.set(kind, mine.add(name));
+    const kernels: { name: string }[] = kind === "flag" ? FLAGS : [];
+    const other = kernels.some((own) => own.name === name) ? "zz" : all.get(name)?.owner;
+    if (other && other !== owner) throw taken(kind, name, other);
+    stage.add(() => {
+      all.set(name, { owner, value });
+      plugin.undo.push(() => void (all.get(name)?.value === value && all.delete(name)));
+    });
+  }
+  function taken(kind: string, name: string, other: string): Error {
+    const file = core.plugins.find((plugin) => plugin.name === other)?.file ?? "the kernel";
+    return fault(`${kind} '${name}' is already there, from '${other}' (${file}). Rename one of them.`);
+  }
+  function many<T>(all: Owned<T>[], value: T, then: () => void = () => {}): void {
+    const entry = { owner, value };
+    stage.add(() => {
+      all.push(entry);
+      plugin.undo.push(() => void (all.includes(entry) && all.splice(all.indexOf(entry), 1)));
+      then();
+    });
+  }
+}
+
+/** Refuses a field that nobody would ever read, and a field that is missing. */
+function shaped(kind: keyof typeof SHAPES, value: object): void {
+  const fields = words(SHAPES[kind].replaceAll("!", ""));
+  for (const key of Object.keys(value)) known(`${kind} field`, key, fields);
+  for (const must of SHAPES[kind].match(/\w+(?=!)/g) ?? [])
+    if (!(value as Record<string, unknown>)[must]) throw fault(`a ${kind} needs '${must}'. Add it.`);
+}

@@ -1,0 +1,226 @@
+// The imports of plugins: module hooks, versions, and whose file an error comes from.
+import fs from "node:fs";
+import module from "node:module";
+import path from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import type { About, Awaitable } from "./contract.ts";
+import { followLinks } from "./disk.ts";
+import { codeOf, fault } from "./faults.ts";
+import { reason } from "./secrets.ts";
+import { BUILT, SELF_URL } from "./self.ts";
+import { stampOf } from "./text.ts";
+import type { trusts } from "./trust.ts";
+
+export interface Loaded extends PluginAt {
+  undo: (() => Awaitable<void>)[]; // takes back what it added, last in first out
+  version: number; // how often it was loaded anew
+  stamps: Map<string, string>; // its own files, as they were when it was loaded
+  trusts?: Within["trusts"]; // a project's
+}
+type PluginAt = Omit<About["plugins"][number], "adds">;
+
+/** What `zz` and `zz/text` stand for in a plugin. */
+const provided = (): Record<string, string> => ({
+  zz: `${SELF_URL}/${BUILT ? "kernel.js" : "zz.ts"}`,
+  "zz/text": `${SELF_URL}/${BUILT ? "text.js" : "sdk/text.ts"}`,
+});
+const PROVIDED = /^(zod|typebox|zz)(\/|$)/;
+
+export function pluginAt(file: string, from: Loaded["from"]): Loaded {
+  const base = path.basename(file).replace(/\.[cm]?[jt]sx?$/, "");
+  const name = base === "index" ? path.basename(path.dirname(file)) : base;
+  return { name, file, from, ms: 0, undo: [], version: 0, stamps: new Map() };
+}
+
+/** By the URL of each file that was imported for a plugin: the URL of that plugin, and how its files are taken in. */
+type Trees = Map<string, Tree> & {
+  uses: Map<string, Set<string>>; // by each file's URL, what it imports
+  imported: Map<string, Pick<Loaded, "version" | "stamps">>; // by each plugin's file, the last import of it
+  versions: number; // given out so far
+};
+type Tree = { plugin: string; within?: Within; compiled?: boolean; script?: boolean };
+type Within = { folder: string; trusts: ReturnType<typeof trusts> }; // what it must keep to
+const TREES = Symbol.for("zz.trees"); // hooks hold for the whole process, however many instances it has
+
+/**
+ * A plugin gets zz's own zod and typebox, wherever its file lies; the packages that it imports keep their own. What it
+ * imports of its own files is noted, and belongs to the same version of it.
+ */
+export function providePackages(): void {
+  if (Object.hasOwn(globalThis, TREES)) return;
+  const trees = newTrees();
+  Object.defineProperty(globalThis, TREES, { value: trees });
+  module.registerHooks({
+    resolve(specifier, context, next) {
+      const { parentURL = "" } = context;
+      const lent = PROVIDED.test(specifier) && !parentURL.includes("/node_modules/") && parentURL !== import.meta.url;
+      if (lent) return { url: provided()[specifier] ?? import.meta.resolve(specifier), shortCircuit: true };
+      const itself = trees.get(specifier);
+      const typed = itself && TYPED.test(specifier); // tsx would take it for CommonJS; and where it is, is known
+      const found = typed ? { url: realUrl(specifier), shortCircuit: true } : next(specifier, context);
+      if (itself?.within) assertTrusted(itself.within, found.url, specifier);
+      if (itself && found.url !== specifier) uses(trees, specifier, found.url, itself); // a link led to it
+      if (typed) return { ...found, format: "module-typescript" };
+      const tree = trees.get(parentURL);
+      if (!tree || found.url.startsWith("node:")) return found;
+      const { plugin, within } = tree;
+      if (within) assertTrusted(within, found.url, specifier);
+      if (!found.url.startsWith("file:")) return found;
+      const foreign = found.url.includes("/node_modules/");
+      const version = new URL(plugin).search;
+      const url = version && !foreign && !found.url.includes("?") ? found.url + version : found.url;
+      if (within || !foreign) uses(trees, parentURL, url, tree);
+      return { ...found, url, ...(!foreign && /\.ts($|\?)/.test(url) && { format: "module-typescript" }) }; // Node would warn that nobody said so
+    },
+  });
+}
+/** With links followed, as Node does it: to ask Node takes a tenth of loading a plugin. */
+const realUrl = (url: string): string =>
+  pathToFileURL(fs.realpathSync.native(fileURLToPath(url))).href + new URL(url).search;
+const TYPED = /\.ts($|\?)|\/[^./]+$/;
+/** A file that several plugins import belongs to the last of them, and is used by all. */
+function uses(trees: Trees, parent: string, url: string, tree: Tree): void {
+  trees.set(url, tree);
+  trees.uses.set(parent, (trees.uses.get(parent) ?? new Set()).add(url));
+}
+/** Refuses what nobody said yes to. */
+function assertTrusted({ folder, trusts }: Within, url: string, specifier: string): void {
+  if (!url.startsWith(folder)) throw fault(OUTSIDE.replace("%", () => specifier));
+  const file = fileURLToPath(url);
+  const name = path.relative(fileURLToPath(folder), file).replaceAll(path.sep, "/");
+  if (!trusts(name, file))
+    throw fault(`'.zz/plugins/${name}' is not what you trusted any more. Look at it, then: /trust`);
+}
+const OUTSIDE =
+  "it imports '%' from outside of .zz/plugins, which nobody trusted. Copy it there, or install it in the home";
+export const treesOf = (): Trees => (globalThis as unknown as { [TREES]?: Trees })[TREES] ?? newTrees();
+const newTrees = (): Trees =>
+  Object.assign(new Map<string, Tree>(), { uses: new Map(), imported: new Map(), versions: 0 });
+/** One that no import in this process has, of whatever instance: what two of them import would be the older one's. */
+export const newVersion = (): number => ++treesOf().versions;
+
+export const urlOf = ({ file, version }: Loaded): string =>
+  pathToFileURL(file).href + (version ? `?zz=${version}` : "");
+
+/** What a plugin's file exports. */
+export function startImport(plugin: Loaded, bundled: Record<string, unknown>): Awaitable<any> {
+  if (BUILT && plugin.from === "zz") return bundled[plugin.name];
+  const start = performance.now();
+  if (plugin.from !== "zz" && !plugin.version) plugin.version = versionNow(plugin);
+  const imported = importTree(plugin, false)
+    .catch((error) => (NOT_ERASABLE.test(codeOf(error)) ? compiled(plugin) : Promise.reject(error)))
+    .finally(() => {
+      plugin.ms += performance.now() - start;
+      if (plugin.from === "zz") return;
+      treesOf().imported.set(plugin.file, { version: plugin.version, stamps: stampsOf(plugin) });
+    });
+  imported.catch(() => {}); // load() tells of it, when it is its turn
+  return imported;
+}
+
+/** Node keeps what it imported: after a change, another instance in this process needs a version of its own. */
+function versionNow({ file }: Loaded): number {
+  const before = treesOf().imported.get(file);
+  const isUnchanged = [...(before?.stamps ?? [])].every(([file, stamp]) => stampOf(file) === stamp);
+  return isUnchanged ? (before?.version ?? 0) : newVersion();
+}
+
+function importTree(plugin: Loaded, compiled: boolean): Promise<any> {
+  const url = urlOf(plugin);
+  const within = plugin.trusts && { folder: around(plugin), trusts: plugin.trusts };
+  if (plugin.from !== "zz") treesOf().set(url, { plugin: url, compiled, ...(within && { within }) });
+  return import(url);
+}
+
+/** Enums, JSX and the like: what Node cannot leave out of the text is compiled, by the compiler that ts-morph has. */
+const NOT_ERASABLE = /^ERR_(UNSUPPORTED_TYPESCRIPT_SYNTAX|UNKNOWN_FILE_EXTENSION)$/;
+
+async function readyCompiler(): Promise<void> {
+  const { installCompiler } = await import("./compiler.ts");
+  installCompiler((url) => treesOf().get(url)?.compiled === true);
+}
+
+async function compiled(plugin: Loaded): Promise<any> {
+  await readyCompiler();
+  const own = urlOf(plugin);
+  for (const [url, tree] of treesOf()) if (tree.plugin === own) treesOf().delete(url);
+  plugin.version = newVersion(); // Node remembers what it could not load
+  return importTree(plugin, true);
+}
+
+/** A person's own program, which imports zz as a plugin does. */
+export async function importScript(file: string): Promise<void> {
+  providePackages();
+  const plugin = pathToFileURL(file).href;
+  treesOf().set(plugin, { plugin, script: true });
+  try {
+    await settled(import(plugin));
+  } catch (error) {
+    if (!NOT_ERASABLE.test(codeOf(error))) throw error ?? fault("The script threw, and did not say what.");
+    await readyCompiler();
+    const again = `${plugin}?zz=1`;
+    treesOf().set(again, { plugin: again, script: true, compiled: true });
+    await settled(import(again));
+  }
+}
+
+/** Nothing is left to do, and yet it waits: Node would end with a trace of zz's own. */
+async function settled(imported: Promise<unknown>): Promise<void> {
+  const { promise: idle, reject } = Promise.withResolvers<never>();
+  const stuck = () => reject(fault("The script awaits what never comes: nothing is left that could settle it."));
+  process.once("beforeExit", stuck);
+  await Promise.race([imported, idle]).finally(() => process.off("beforeExit", stuck));
+}
+
+/** A project's .zz/plugins: all that a yes to it is for. */
+function around({ file }: Loaded): string {
+  const folder = file.slice(0, file.lastIndexOf(`${path.sep}.zz${path.sep}plugins${path.sep}`));
+  return `${pathToFileURL(followLinks(path.join(folder, ".zz", "plugins"))).href}/`;
+}
+
+/** Its own files, as they are now. */
+export function stampsOf(plugin: Loaded): Map<string, string> {
+  const own = urlOf(plugin);
+  const trees = treesOf();
+  const urls = new Set([own]);
+  for (const url of urls) for (const used of trees.uses.get(url) ?? []) urls.add(used);
+  for (const [url, tree] of trees) if (tree.plugin === own) urls.add(url);
+  const files = [...urls].map((url) => fileURLToPath(url));
+  return new Map([plugin.file, ...files].map((file) => [file, stampOf(file)]));
+}
+
+/** As a stack or a message tells the place: the name may stand there as a URL has it, and with its version. */
+export function whereFrom(error: unknown, file: string): string {
+  const text = `${(error as Error)?.stack ?? ""}\n${reason(error)}`;
+  const name = path.basename(file);
+  const after = [name, encodeURIComponent(name)].flatMap((spelt) => text.split(spelt).slice(1));
+  for (const rest of after) {
+    const line = /^(?:\?zz=\d+)?:(\d+)/.exec(rest)?.[1];
+    if (line) return `${file}:${line}`;
+  }
+  return file;
+}
+
+/** The name of the one whose file is the first that a stack tells of. */
+export function pluginAmong(stack: string): string | undefined {
+  const files = [...treesOf()].flatMap(([url, { plugin, script }]) =>
+    script ? [] : [{ url: url.replace(/\?.*/, ""), plugin }],
+  );
+  const tells = (line: string, url: string) =>
+    [`${url}:`, `${url}?`, `${fileURLToPath(url)}:`].some((at) => line.includes(at));
+  for (const line of stack.split("\n")) {
+    const found = files.find(({ url }) => tells(line, url));
+    if (found) return pluginAt(fileURLToPath(found.plugin), "home").name;
+  }
+  return undefined;
+}
+
+/** A mistake in a plugin's code is told with whose it is, and where; a sentence is told as it is. */
+export function explainError(error: unknown): string {
+  const { name = "Error", stack = "" } = Object(error) as Error;
+  const owner = name !== "Error" && pluginAmong(stack);
+  const url = owner && [...treesOf().keys()].find((url) => stack.includes(url));
+  return owner && url
+    ? `Plugin '${owner}' failed (${whereFrom(error, fileURLToPath(url))}): ${reason(error)}`
+    : reason(error);
+}

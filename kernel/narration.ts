@@ -1,0 +1,58 @@
+// What the person is told while a turn runs, and what plugins print by themselves.
+import type { Answer } from "./contract.ts";
+import { type Core, TRIES, watch } from "./core.ts";
+import { pluginAmong } from "./imports.ts";
+import { say, wrapForTerminal } from "./io.ts";
+import { plural } from "./text.ts";
+
+/** Notes go to stderr. What else a person sees while a turn runs is for plugins/terminal. */
+export function follow(core: Core): void {
+  let live = false; // then plugins/terminal tells of every call
+  watch(core, "started", (fact) => void (live = fact.live));
+  watch(
+    core,
+    "called",
+    ({ call, result }) => void (result.refused && !live && say(core.io, `${call.name}: ${result.text}`)),
+  );
+  if (core.options.quiet) return;
+  watch(core, "noted", ({ text }) => show(core, wrapForTerminal(core.io, text)));
+  watch(core, "retried", ({ attempt, wait, reason }) =>
+    say(
+      core.io,
+      `${reason.replace(/ Try again\.$/, "")} Trying again in ${(wait / 1000).toFixed(1)} s (${attempt} of ${TRIES - 1}).`,
+    ),
+  );
+}
+
+/** What plugins print by themselves goes to stderr, each line under their name: stdout is for the answer, or a script's own. */
+export function catchConsole(core: Core, isScript: boolean): void {
+  if (!core.io.console) return;
+  const all = core.io.console as unknown as Record<string, any>;
+  const own = { ...all };
+  const stdout: any = { write: tell };
+  let caught: Record<string, any> | undefined; // made at the first word
+  let owner: string | undefined;
+  for (const name of Object.keys(all))
+    if (typeof all[name] === "function" && name !== "Console")
+      all[name] = (...given: unknown[]) => {
+        owner = pluginAmong(String(new Error().stack));
+        if (isScript && !owner) return own[name](...given);
+        caught ??= new own.Console({ stdout, ignoreErrors: false }) as Record<string, any>;
+        return caught[name](...given);
+      };
+
+  function tell(text: string): boolean {
+    const lines = text.replace(/\n$/, "").split("\n");
+    show(core, lines.map((line) => (owner ? `${owner}: ${line}` : line)).join("\n"));
+    return true;
+  }
+}
+
+/** Tokens are left out where the server did not tell. */
+export function statistics({ model, usage: { input, output }, calls, ms }: Answer): string {
+  const tokens = input || output ? [`${input} tokens in, ${output} out`] : [];
+  return [model, ...tokens, plural(calls.length, "call"), `${(ms / 1000).toFixed(1)} s`].join(" · ");
+}
+
+/** Also while a line is being typed. */
+const show = (core: Core, text: string): void => (core.showNote ? core.showNote(text) : say(core.io, text));

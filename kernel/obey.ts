@@ -1,0 +1,55 @@
+// A line that a person typed, wherever they typed it: a command, or the next message.
+import { keepStates } from "./chat.ts";
+import type { Answer, Command } from "./contract.ts";
+import { around, type Core, type LiveChat, type TurnContext } from "./core.ts";
+import { usage } from "./faults.ts";
+import { TEMPLATES } from "./prompt.ts";
+import { unknown } from "./text.ts";
+
+/** Runs one turn: the loop in zz.ts. `show` prints its answer. */
+export type RunTurn = (
+  core: Core,
+  chat: LiveChat,
+  text: string,
+  how?: { show?: (text: string) => unknown },
+) => Promise<Answer>;
+
+/** The line passes the wrappers; then it is a command, or the next message. Undefined: no turn was asked for. */
+export async function obey(
+  place: TurnContext,
+  typed: string,
+  runTurn: (text: string) => Promise<Answer>,
+): Promise<Answer | undefined> {
+  const { core, chat } = place;
+  const line = await around(place, "line", typed);
+  const { name, rest } = commandIn(core, line);
+  const command = core.commands.get(name)?.value;
+  if (name && !command) throw usage(`Cannot obey '/${name}': ${unknown("command", name, core.commands.keys())}`);
+  if (command) await runCommand(place, command, rest);
+  else if (line) chat.send(line.replace(/^\/\//, "/"));
+  const { next } = chat; // a command may send something
+  chat.next = undefined;
+  return next === undefined ? undefined : runTurn(next);
+}
+
+async function runCommand({ core, chat, ctx }: TurnContext, command: Command, rest: string): Promise<void> {
+  try {
+    await command.run(rest, ctx);
+  } finally {
+    keepStates(core, chat);
+    ctx.progress(""); // what it showed of its progress goes
+  }
+}
+
+/** Several lines are a message, as what is pasted is, unless they are for a template. */
+function commandIn(core: Core, line: string): { name: string; rest: string } {
+  const found = parseCommand(line);
+  const takes = !line.includes("\n") || core.commands.get(found.name)?.value.group === TEMPLATES;
+  return takes ? found : { name: "", rest: "" };
+}
+
+/** `/undo 2` is a command; `//x` and `/` are text. */
+export function parseCommand(line: string): { name: string; rest: string } {
+  const match = /^\/([A-Za-z][\w-]*)(?:\s+(.*))?$/s.exec(line.trim());
+  return { name: match?.[1] ?? "", rest: match?.[2]?.trim() ?? "" };
+}

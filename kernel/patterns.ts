@@ -1,0 +1,116 @@
+// What the name of a rule stands for, with `*`, `**` and `?`. By hand: a regular expression made of it could run for ever.
+import type { Kind } from "./contract.ts";
+
+export const isPattern = (name: string): boolean => /[*?]/.test(name);
+
+/** Without the difference of letters, as disks that do not tell them apart take a name. */
+export const anyCase = (name: string): string => name.normalize("NFC").toLowerCase();
+
+/** `*` any letters, `?` one. */
+export function fitsText(pattern: string, text: string): boolean {
+  if (!isPattern(pattern)) return pattern === text;
+  return fits(lettersOf(pattern), [...text], (letter) => letter === "*", fitsLetter);
+}
+const fitsLetter = (letter: string, other: string): boolean => letter === "?" || letter === other;
+const lettersOf = (pattern: string): string[] => [...pattern.replace(/\*+/g, "*")];
+
+/**
+ * A path below the folder where the pattern begins, both with `/`: `*` and `?` within a name, `**` for any folders, also
+ * none. It covers what lies in what it fits.
+ */
+export function pathPattern(pattern: string): (file: string) => boolean {
+  const segments: Segment[] = [...pattern.split("/").filter(Boolean).map(toSegment), undefined];
+  return (file) => fits(segments, file.split("/").filter(Boolean), isAny, fitsSegment);
+}
+
+type Segment = { letters: string[] } | { text: string } | undefined; // undefined: any number of folders
+const toSegment = (text: string): Segment =>
+  text === "**" ? undefined : isPattern(text) ? { letters: lettersOf(text) } : { text };
+const isAny = (segment: Segment): boolean => segment === undefined;
+const fitsSegment = (segment: Segment, name: string): boolean =>
+  "text" in segment!
+    ? segment.text === name
+    : fits(segment!.letters, [...name], (letter) => letter === "*", fitsLetter);
+
+/** A command by its words: `*` alone is one word, `**` any words, also none; what follows is covered. */
+export function fitsWords(pattern: string, command: string): boolean {
+  const words = command.split(/\s+/).filter(Boolean);
+  const asked = pattern
+    .split(/\s+/)
+    .filter(Boolean)
+    .map((word) => (word === "**" ? undefined : word));
+  return fits(
+    [...asked, undefined],
+    words,
+    (word) => word === undefined,
+    (word, other) => fitsText(word!, other),
+  );
+}
+
+/** A host, with or without a port: `*` any letters, dots too; without a port it stands for all of them. */
+export function fitsHost(pattern: string, host: string): boolean {
+  const [asked, given] = [hostOf(pattern), hostOf(host)];
+  return fitsText(asked.name, given.name) && (!asked.port || fitsText(asked.port, given.port));
+}
+
+function hostOf(text: string): { name: string; port: string } {
+  const low = text.toLowerCase();
+  const [, name = low, port = ""] = /^(\[[^\]]*\]|[^:]*):([\d*?]+)$/.exec(low) ?? [];
+  return { name: name.replace(/\.$/, ""), port };
+}
+
+/** Greedy from star to star: when a piece does not fit, the last star takes one more. No earlier one ever needs to. */
+function fits<P, I>(
+  pattern: P[],
+  items: I[],
+  isStar: (one: P) => boolean,
+  one: (part: P, item: I) => boolean,
+): boolean {
+  let [at, star, mark] = [0, -1, 0];
+  for (let i = 0; i < items.length; ) {
+    if (at < pattern.length && isStar(pattern[at]!)) [star, mark] = [at++, i];
+    else if (at < pattern.length && one(pattern[at]!, items[i]!)) [at, i] = [at + 1, i + 1];
+    else if (star < 0) return false;
+    else [at, i] = [star + 1, ++mark];
+  }
+  while (at < pattern.length && isStar(pattern[at]!)) at++;
+  return at === pattern.length;
+}
+
+/** Why a rule of that kind and name could never match anything; undefined: it could. `exists`: a file of just that name. */
+export function neverMatches(kind: Kind, name: string, exists: (name: string) => boolean): string | undefined {
+  if (typeof name !== "string") return "it is not a text";
+  if (!name.trim()) return "it names nothing";
+  if (name.includes("\0")) return "it holds a NUL byte";
+  if (kind === "run") return undefined;
+  if (kind === "net") return wrongHost(name);
+  if (kind === "env")
+    return /[\s=$]/.test(name) ? "no variable has such a name. Write its name alone, such as AWS_* or HOME" : undefined;
+  return exists(name) ? undefined : wrongPath(name);
+}
+
+function wrongHost(name: string): string | undefined {
+  const like = "Write a host alone, such as example.com, *.example.com or example.com:443";
+  if (/^[a-z][\w+.-]*:\/\//i.test(name)) return `it is an address. ${like}`;
+  const [, host = "", port] = /^(\[[\da-f:.]+\]|[^:[\]]*|[\da-f:]*:[\da-f:.]*)(?::([^:]*))?$/i.exec(name) ?? [];
+  if (!host || /[^\p{L}\p{N}.*?:_[\]-]/u.test(host) || /\.\./.test(host) || host.startsWith("."))
+    return `no host has such a name. ${like}`;
+  if (port !== undefined && !(/^[\d*?]+$/.test(port) && !(Number(port) > 65_535)))
+    return `'${port}' is no port. ${like}`;
+  return undefined;
+}
+
+const MAX_PATH_CHARS = 4_096; // that a system takes
+
+function wrongPath(name: string): string | undefined {
+  if (name !== name.trim()) return "it begins or ends with a blank. Leave that out";
+  if (/^[a-z][\w+.-]*:\/\//i.test(name)) return "it is an address. Write a path";
+  if (name.replace(/\*+/g, "*").length > MAX_PATH_CHARS) return "no path is as long. Make it shorter";
+  if (/^~[^/]/.test(name)) return "the home of another is not looked up. Write the whole path";
+  if (/^\$\{?[A-Z_]\w*\}?(\/|$)/.test(name)) return "variables are not looked up. Write the path itself";
+  if (/\[([!^][^\]]|[^\]]*\w-\w|:\w)[^\]]*\]/.test(name))
+    return "it holds a class of letters, and only *, ** and ? stand for others. Use those, or write one rule for each";
+  if (/\{[^{}]*,[^{}]*\}/.test(name))
+    return "braces are not taken apart, and only *, ** and ? stand for others. Write one rule for each";
+  return undefined;
+}

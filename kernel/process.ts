@@ -1,0 +1,110 @@
+// zz as a program of its own: signals, the exit code, the console, and what others see of its command line. All that this
+// process shares with the rest of the world is touched here.
+import fs from "node:fs";
+import path from "node:path";
+import type { Io } from "./contract.ts";
+import type { Core } from "./core.ts";
+import { codeOf } from "./faults.ts";
+import { scriptAt } from "./flags.ts";
+import { processIo, say } from "./io.ts";
+import { isVeiled, KEY, learn, reason, sealUrl, veil, veiledJson } from "./secrets.ts";
+import { PACKAGE } from "./self.ts";
+
+/** How a run ends before its time: `leave` is what whoever works at it says should happen then. */
+export interface Stop {
+  code?: number; // it was stopped, with this exit code
+  why: string;
+  core?: Core; // what was opened
+  leave(code: number): unknown;
+  showStray?(text: string): void; // a dialog goes on after a fault outside of any turn
+}
+/** The whole program, as zz.ts has it. */
+type Run = (argv: string[], io: Io, stop: Stop) => Promise<number>;
+
+export async function runAsProcess(argv: string[], run: Run): Promise<number> {
+  const io = processIo();
+  if (isTooOld(io)) return 2;
+  hideKey(argv);
+  const isScript = scriptAt(argv) >= 0;
+  const json = argv.includes("--json") || argv.includes("--json-lines");
+  const stop: Stop = { why: "Stopped.", leave: leaveAtOnce };
+  let running = true;
+  for (const stream of [process.stdout, process.stderr])
+    if (stream.isTTY && !stream.columns) Object.assign(stream, { columns: 80, rows: 24 }); // a terminal that does not know
+  process.on("SIGINT", () => end(130));
+  process.on("SIGTERM", () => end(143));
+  process.on("SIGHUP", () => end(129)); // the window was closed
+  process.stdout.on("error", (error) => {
+    if (codeOf(error) !== "EPIPE") return; // print() says it
+    stop.code ??= 0; // the reader has what it wanted
+    stop.leave(0);
+  });
+  process.stderr.on("error", () => {});
+  process.on("uncaughtException", (error) => {
+    if (stop.showStray) return stop.showStray(strayErrorMessage(error));
+    stop.why = isScript ? reason(error) : strayErrorMessage(error);
+    say(io, stop.why);
+    stop.code ??= 1;
+    stop.leave(1);
+  });
+  process.on("exit", (code) => {
+    if (!running || code !== 0 || isScript) return;
+    say(io, FROM_WITHIN);
+    if (json) process.stdout.write(lastWord(FROM_WITHIN, 1));
+    process.exitCode = 1;
+  });
+  return run(argv, io, stop).finally(() => (running = false));
+
+  function end(code: number): void {
+    if (stop.code !== undefined) leaveAtOnce(stop.code);
+    if (stop.leave(code) === false) return; // a dialog: Ctrl+C does not end it
+    stop.code = code;
+  }
+  function leaveAtOnce(code: number): void {
+    running = false;
+    if (json && code) process.stdout.write(lastWord(stop.why, code));
+    process.exit(code);
+  }
+}
+
+/** What a program reads that asked for JSON. */
+export const lastWord = (message: string, exit: number): string => `${veiledJson({ type: "error", message, exit })}\n`;
+
+const FROM_WITHIN =
+  "zz was ended from within before it had an answer, most likely by a plugin. --no-plugins leaves them out.";
+const strayErrorMessage = (error: unknown): string =>
+  `Something failed outside of any turn, most likely in a plugin: ${reason(error)}`;
+
+function isTooOld(io: Io): boolean {
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+  if (major > 22 || (major === 22 && minor >= 18)) return false;
+  const own = fs.existsSync(path.join(PACKAGE, "node_modules", "node")) ? ", or run it by npx in its own folder" : "";
+  say(io, `zz needs Node 22.18 or later; this is ${process.versions.node}. Install a newer one${own}.`);
+  return true;
+}
+
+/** Before anything else is read: nobody who looks at what zz was started with sees the key, and nothing that is written shows it. */
+function hideKey(argv: string[]): void {
+  const flags = argv.slice(0, argv.includes("--") ? argv.indexOf("--") : undefined);
+  const given = (name: string) =>
+    flags.flatMap((arg, i) =>
+      arg === name ? (flags[i + 1] ?? []) : arg.startsWith(`${name}=`) ? arg.slice(name.length + 1) : [],
+    );
+  const keys = given("--key").filter(Boolean);
+  for (const key of keys) learn(key);
+  const shown = new Map<string, string>([
+    ...keys.map((key) => [key, KEY] as const),
+    ...given("--base-url").map((url) => [url, veil(sealUrl(url))] as const),
+  ]);
+  for (const [whole, instead] of shown)
+    for (const [i, arg] of process.argv.entries())
+      if (arg === whole || arg.endsWith(`=${whole}`))
+        process.argv[i] = arg.slice(0, arg.length - whole.length) + instead;
+  if ([...shown].some(([whole, instead]) => whole !== instead)) process.title = "zz"; // what `ps` shows
+  if (scriptAt(argv) >= 0) return; // a script's output is its own
+  for (const stream of [process.stdout, process.stderr]) {
+    const write = stream.write.bind(stream) as (...given: any[]) => boolean;
+    const veiled = (piece: unknown) => (typeof piece === "string" && isVeiled(piece) ? veil(piece) : piece);
+    stream.write = (piece: any, ...rest: any[]) => write(veiled(piece), ...rest);
+  }
+}

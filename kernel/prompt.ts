@@ -1,0 +1,180 @@
+// The system prompt: layers in the order of their slots, prompt files, and templates.
+import path from "node:path";
+import { keepPrompt, keepUpdates } from "./chat.ts";
+import { type Ctx, type Layer, type Part, SLOTS } from "./contract.ts";
+import { type Core, HOOK_LIMIT, IDENTIFIER, note, type Owned, type TurnContext, tooLong, ZZ } from "./core.ts";
+import { say } from "./io.ts";
+import { within } from "./limits.ts";
+import { reason } from "./secrets.ts";
+import { PACKAGE } from "./self.ts";
+import { CHARS_PER_TOKEN, compare, entriesOf, shorten, stampOf, textOf } from "./text.ts";
+import { offered } from "./tools.ts";
+import { isTrusted } from "./trust.ts";
+
+const LAYER_BUDGET = 2_000;
+const MAX_WINDOW_SHARE = 8; // a layer takes at most this part of the window
+
+/** Those that are there now, instead of those that were; unless nothing has changed. */
+export function loadPrompts(core: Core): void {
+  const { prompts, layers, commands } = core;
+  const files = promptFiles(core);
+  const stamps = files.map((file) => `${file} ${stampOf(file)}`).join("\n");
+  if (stamps === prompts.stamps) return;
+  for (const layer of prompts.layers) layers.splice(layers.indexOf(layer), 1);
+  for (const [name, { owner }] of commands) if (owner === TEMPLATES) commands.delete(name);
+  const read = readPrompts(files);
+  core.prompts = { stamps, layers: promptLayers(core, read) };
+  layers.push(...core.prompts.layers);
+  addTemplates(core, read);
+}
+
+/** Markdown in prompts/ whose front matter names a slot is a layer. */
+function promptLayers(core: Core, prompts: PromptFile[]): Owned<Layer>[] {
+  const { system } = core.options;
+  const layers: Layer[] = system ? [{ name: "system", slot: "identity", text: system }] : [];
+  for (const { name, head, body } of prompts) {
+    const slot = SLOTS.find((slot) => slot === head.slot);
+    if (!slot || (slot === "identity" && system !== undefined)) continue;
+    layers.push({ name, slot, text: body, ...(head.budget && { budget: Number(head.budget) }) });
+  }
+  return layers.map((value) => ({ owner: "", value }));
+}
+
+/** zz's own, then the home's, then the project's where the person trusts it. */
+function promptFiles(core: Core): string[] {
+  const { home, root } = core.options;
+  const filesIn = (folder: string) =>
+    entriesOf(path.join(folder, "prompts")).map((name) => path.join(folder, "prompts", name));
+  const own = [...new Set([PACKAGE, home])].flatMap((folder) => filesIn(folder).sort());
+  const project = filesIn(path.join(root, ".zz")).filter((file) => isTrusted(core, file));
+  return [...own, ...project.sort()].filter((file) => file.endsWith(".md"));
+}
+
+type PromptFile = ReturnType<typeof frontMatter> & { name: string; file: string };
+/** Of two that are called alike the nearer one. */
+function readPrompts(files: string[]): PromptFile[] {
+  const all = files
+    .map((file) => ({ file, ...frontMatter(textOf(file)) }))
+    .map((one) => ({ ...one, name: one.head.name ?? path.basename(one.file, ".md") }));
+  return [...new Map(all.map((one) => [one.name, one])).values()];
+}
+
+/** Markdown in prompts/ whose front matter describes it, but names no slot, is a command that sends it. The home's go before zz's. */
+function addTemplates(core: Core, prompts: PromptFile[]): void {
+  for (const { file, name, head, body } of prompts) {
+    const { slot, description, usage } = head;
+    if (slot || !description) continue;
+    const owner = core.commands.get(name)?.owner;
+    const why = IDENTIFIER.test(name)
+      ? owner && owner !== TEMPLATES && `'${owner}' has it already`
+      : "no command has such a name";
+    if (why) say(core.io, `Cannot make '/${name}' of '${file}': ${why}. Give it another name.`);
+    else
+      core.commands.set(name, {
+        owner: TEMPLATES,
+        value: { name, description, group: TEMPLATES, ...(usage && { usage }), run },
+      });
+
+    async function run(rest: string, { chat }: Ctx): Promise<void> {
+      chat.send(fillTemplate(body, rest));
+    }
+  }
+}
+export const TEMPLATES = "templates";
+
+/** `$1` to `$9` are its words, `$@` is all of them, `${1:-else}` says what stands there otherwise. Words that no place takes come last. */
+export function fillTemplate(body: string, rest: string): string {
+  const words = [...rest.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, one, two, three]) => one ?? two ?? three);
+  let taken = false;
+  const text = body.replace(/\$(?:\{([1-9@])(?::-([^}]{0,1000}))?\}|([1-9@]))/g, (_, braced, otherwise = "", bare) => {
+    taken = true;
+    const which = braced ?? bare;
+    return (which === "@" ? rest : words[which - 1]) || otherwise;
+  });
+  return taken || !rest ? text : `${text}\n\n${rest}`;
+}
+
+/** `---`, lines of `key: value`, `---`, then the body. */
+export function frontMatter(text: string): { head: Record<string, string>; body: string } {
+  const [, head = "", body = text] = /^---\r?\n(.*?)\r?\n---\r?\n?(.*)$/s.exec(text) ?? [];
+  const lines = [...head.matchAll(/^(\w[\w-]*):[^\S\r\n]*(.*?)\s*$/gm)];
+  return { head: Object.fromEntries(lines.map(([, key, value]) => [key, value])), body: body.trim() };
+}
+
+/** What each tool is for, from the registry, so that a plugin's tools are in it. */
+export function toolGuide(core: Core): Owned<Layer> {
+  const lines = () => offered(core).map(({ name, description }) => `- ${name}: ${description}`);
+  return { owner: "", value: { name: "tools", slot: "rules", budget: 4_000, text: () => lines().join("\n") } };
+}
+
+/** Layers as they are now, in the order of their slots. */
+async function layersNow({ core, chat, ctx }: TurnContext): Promise<Part[]> {
+  const order = (layer: Owned<Layer>) => SLOTS.indexOf(layer.value.slot);
+  const { system } = core.options;
+  const most = chat.window ? chat.window / MAX_WINDOW_SHARE : Number.POSITIVE_INFINITY;
+  const parts: Part[] = [];
+  for (const layer of core.layers.toSorted((a, b) => order(a) - order(b) || compare(a.owner, b.owner))) {
+    const { owner, value } = layer;
+    const { name, slot } = value;
+    if (system !== undefined && slot === "identity" && owner) continue; // the person said who it is
+    const body = await render(layer);
+    const title = titleOf(name);
+    if (body) parts.push({ name, slot, owner: owner || ZZ, text: slot === "identity" ? body : block(title, body) });
+  }
+  return parts;
+
+  async function render({ owner, value: { name, text, budget = LAYER_BUDGET } }: Owned<Layer>): Promise<string> {
+    const room = Math.min(budget, most);
+    if (typeof text === "string") return fit(text.trim(), room);
+    try {
+      const made = text(ctx);
+      const body = made instanceof Promise ? await within(made, HOOK_LIMIT, tooLong(HOOK_LIMIT)) : made;
+      return fit((body ?? "").trim(), room);
+    } catch (error) {
+      note(core, `Layer '${name}' of '${owner}' was left out: ${reason(error)}`);
+      return "";
+    }
+  }
+}
+
+/** The system prompt as it was first sent, what was told since, and what is news. */
+export async function composePrompt(
+  place: TurnContext,
+): Promise<{ prompt: Part[]; told: Map<string, string>; news: Part[] }> {
+  const { prompt: first, messages } = place.chat;
+  const now = await layersNow(place);
+  const told = new Map<string, string>();
+  if (!first) return { prompt: now, told, news: [] };
+  const loose = first.filter((part) => !isFirm(part));
+  for (const message of messages)
+    if (message.role === "user") for (const [key, text] of Object.entries(message.news ?? {})) told.set(key, text);
+  const known = new Map([...loose.map((part) => [layerKey(part), part.text] as const), ...told]);
+  const news = now.filter((part) => !isFirm(part) && known.get(layerKey(part)) !== part.text);
+  const keys = new Set(now.map(layerKey));
+  for (const [key, text] of known) {
+    const gone = partOf(key, block(titleOf(key.split("/")[1]!), "Nothing any more."));
+    if (!keys.has(key) && text !== gone.text) news.push(gone);
+  }
+  return { prompt: [...now.filter(isFirm), ...loose], told, news };
+}
+export const partOf = (key: string, text: string): Part => {
+  const [owner = "", name = ""] = key.split("/");
+  return { name, slot: "turn", owner, text };
+};
+const isFirm = ({ slot }: Part): boolean => slot === "identity" || slot === "rules";
+const layerKey = ({ owner, name }: Part): string => `${owner}/${name}`;
+
+/** Briefs the model for the turn whose message came last. What it is told is kept: the next requests begin alike. */
+export async function sendUpdates(place: TurnContext): Promise<string> {
+  const { core, chat } = place;
+  const { prompt, news } = await composePrompt(place);
+  if (!chat.prompt || JSON.stringify(prompt) !== JSON.stringify(chat.prompt)) keepPrompt(core, chat, prompt);
+  if (news.length) keepUpdates(core, chat, Object.fromEntries(news.map((part) => [layerKey(part), part.text])));
+  return prompt.map(({ text }) => text).join("\n\n");
+}
+
+const titleOf = (name: string): string => name.replace(/[-_]/g, " ").toUpperCase();
+export const block = (title: string, text: string): string => `--- ${title} ---\n${text}\n--- END ${title} ---`;
+
+/** At most so many tokens: the head and the tail, with a marker between. */
+export const fit = (text: string, tokens: number): string => shorten(text, Math.floor(tokens * CHARS_PER_TOKEN));

@@ -1,0 +1,137 @@
+// One request to a model: sent, tried again, and received whole.
+import type { ChatRequest, Fault, Message, Provider, Reply, SideRequest } from "./contract.ts";
+import { around, emit, TRIES, type TurnContext } from "./core.ts";
+import { fault } from "./faults.ts";
+import { deadline, until } from "./limits.ts";
+import { endpointOf, providerNamed } from "./models.ts";
+import { isVeiled, reason, veil, veilData } from "./secrets.ts";
+import { collect } from "./stream.ts";
+import { CHARS_PER_TOKEN } from "./text.ts";
+
+const MAX_RETRY_WAIT_MS = 60_000;
+
+const SILENCE_LIMIT_SECONDS = 300; // seconds
+
+/** Beside the conversation: no tools, and nothing of it is kept. */
+export function sideRequest(place: TurnContext, { task, messages, system = "", model }: SideRequest): Promise<Reply> {
+  const { core, chat } = place;
+  return send(place, {
+    task,
+    model: model ?? core.options.settings.models?.[task] ?? chat.model,
+    system,
+    messages,
+    tools: [],
+  });
+}
+
+/** Through what is wrapped around a request, then to the provider that its model names. */
+export async function send(
+  place: TurnContext,
+  asked: Pick<ChatRequest, "task" | "model" | "system" | "messages" | "tools">,
+): Promise<Reply> {
+  const { core } = place;
+  const { name } = providerNamed(core, asked.model);
+  const options = { ...core.options.settings.options, ...core.options.options };
+  const request = { ...asked, options, endpoint: endpointOf(core, name) };
+  return around(place, "request", request, (request) => attempt(place, request));
+}
+
+/** Again at most twice when what went wrong may pass. Nothing of it has been shown yet. */
+async function attempt(place: TurnContext, { model, messages, ...asked }: ChatRequest): Promise<Reply> {
+  const { core, chat } = place;
+  const provider = providerNamed(core, model);
+  const endpoint = endpointOf(core, provider.name);
+  const request = { ...asked, model: model.slice(provider.name.length + 1), messages: repair(messages), endpoint };
+  const told = veilData(request);
+  for (let tried = 1; ; tried++) {
+    try {
+      await emit(core, "requested", told);
+      const started = performance.now();
+      const reply = { ...(await receive(place, provider, request)), model };
+      await emit(core, "replied", { ...reply, task: asked.task, ms: Math.round(performance.now() - started) });
+      return reply;
+    } catch (error) {
+      const failed = error as Fault;
+      if (chat.stop.signal.aborted || failed.dry) throw failed;
+      const wait = failed.after ?? 500 * 2 ** (tried - 1) * (1 + Math.random() / 4);
+      if (failed.transient && wait > MAX_RETRY_WAIT_MS) failed.message += ` Try again in ${Math.ceil(wait / 1000)} s.`;
+      if (!failed.transient || tried === TRIES || wait > MAX_RETRY_WAIT_MS) throw failed;
+      await emit(core, "retried", { attempt: tried, wait: Math.round(wait), reason: reason(failed) });
+      const { setTimeout: sleep } = await import("node:timers/promises");
+      await sleep(wait, undefined, { signal: chat.stop.signal });
+    }
+  }
+}
+
+/** One answer of the provider, whole. The silence in it is limited, not its length. */
+async function receive({ core, chat }: TurnContext, provider: Provider, request: ChatRequest): Promise<Reply> {
+  const started = performance.now();
+  const { timeout = SILENCE_LIMIT_SECONDS } = core.options.settings;
+  const seconds = timeout || Number.POSITIVE_INFINITY; // 0: no limit
+  const late = `'${provider.name}' sent nothing for ${seconds} s. Try again, or raise "timeout" in the settings.`;
+  const silence = deadline(seconds * 1000, fault(late));
+  const signal = AbortSignal.any([chat.stop.signal, silence.signal]);
+  let partial = { text: "", thinking: "" };
+  let looked = 0; // so much of the thinking holds no secret
+  try {
+    const reply = await until(signal, collect(provider.chat(request, signal), see));
+    return { ...reply, text: veil(reply.text), thinking: veil(reply.thinking) };
+  } catch (error) {
+    const failed = silence.signal.aborted && !chat.stop.signal.aborted ? silence.signal.reason : error;
+    throw Object.assign(failed, { partial: veilData(partial) });
+  } finally {
+    silence.lift();
+  }
+
+  function see(text: string, thinking: string): void {
+    partial = { text, thinking };
+    silence.putOff();
+    const { endpoint, task, ...shown } = request;
+    if (core.options.dry) throw fault("dry run", { dry: shown });
+    const tokens = Math.round((text.length + thinking.length) / CHARS_PER_TOKEN);
+    const bare = !isVeiled(thinking, looked);
+    if (bare) looked = thinking.length;
+    const told = bare ? thinking : veil(thinking);
+    void emit(core, "received", { tokens, ms: Math.round(performance.now() - started), thinking: told });
+  }
+}
+
+/**
+ * What every provider accepts: each call has exactly one result, straight after it and in call order; results
+ * without a call are gone; neighbours of one role are merged; nothing is empty. Run before every request.
+ */
+export function repair(history: readonly Message[]): Message[] {
+  const fixed: Message[] = [];
+  let open = new Map<string, number>(); // where in `fixed` the results of the last calls belong
+  for (const given of history) {
+    const message = withUpdates(given);
+    if (message.role === "tool") {
+      const place = open.get(message.id);
+      if (place !== undefined) fixed[place] = message;
+      open.delete(message.id);
+      continue;
+    }
+    const calls = message.role === "assistant" ? (message.calls ?? []) : [];
+    const images = message.role === "user" ? (message.images ?? []) : [];
+    if (message.role === "assistant") open = new Map();
+    if (!message.text && !calls.length && !images.length) continue;
+    const last = fixed.at(-1);
+    if (last?.role === message.role) fixed[fixed.length - 1] = joined(last, message);
+    else fixed.push(message);
+    for (const { id, name } of calls)
+      open.set(id, fixed.push({ role: "tool", id, name, text: "[interrupted]", failed: true }) - 1);
+  }
+  return fixed;
+}
+
+/** What is new in the layers stands before the words that it goes with. */
+function withUpdates(message: Message): Message {
+  if (message.role !== "user" || !message.news) return message;
+  const { news, ...rest } = message;
+  return { ...rest, text: [...Object.values(news), rest.text].filter(Boolean).join("\n\n") };
+}
+
+function joined(one: Message, two: Message): Message {
+  const images = [one, two].flatMap((message) => ("images" in message && message.images) || []);
+  return { ...two, text: [one.text, two.text].filter(Boolean).join("\n\n"), ...(images.length && { images }) };
+}

@@ -1,0 +1,270 @@
+// What may be touched: the rules of flags, settings and answers, and the verdict on a need.
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { KINDS, type Kind, type Need, type Rule, type Rules } from "./contract.ts";
+import type { Core } from "./core.ts";
+import { followLinks } from "./disk.ts";
+import { usage } from "./faults.ts";
+import { holderOf, placeOf, projectsOf, realPath } from "./paths.ts";
+import { anyCase, fitsHost, fitsText, fitsWords, isPattern, neverMatches, pathPattern } from "./patterns.ts";
+import { behindDot, runsByItself, wideness } from "./places.ts";
+import { credentials, holdsSecret } from "./secret-files.ts";
+import { PACKAGE } from "./self.ts";
+import { clean, isInside, textOf, tryTo } from "./text.ts";
+
+/** Where paths are looked for: the project, zz's home, and what the settings name. */
+export type Where = Core["options"];
+
+const toRules = (verdict: Rule["verdict"], from: Rule["from"], rules: Rules = {}): Rule[] =>
+  KINDS.flatMap((kind) => {
+    const given = rules[kind];
+    return given === true ? [{ verdict, kind, from }] : (given ?? []).map((name) => ({ verdict, kind, name, from }));
+  });
+
+/** From the flags, the settings, and what was kept for this folder; answers are added as they come. */
+export function firstRules(where: Where): Rule[] {
+  const { root, home, allow, deny, settings } = where;
+  const { permissions } = settings;
+  checkRules(where, deny, "deny", "flag");
+  checkRules(where, allow, "allow", "flag");
+  checkRules(where, permissions?.deny, "deny", "settings");
+  checkRules(where, permissions?.allow, "allow", "settings");
+  const flags = [...toRules("deny", "flag", deny), ...toRules("allow", "flag", allow)];
+  const set = [...toRules("deny", "settings", permissions?.deny), ...toRules("allow", "settings", permissions?.allow)];
+  return [...flags, ...set, ...readOnly(where), ...(keptRules(home)[root] ?? [])];
+}
+
+/** A rule that looks in force and never matches is worse than none. */
+function checkRules(where: Where, rules: Rules = {}, verdict: Rule["verdict"], from: "flag" | "settings"): void {
+  for (const kind of KINDS)
+    for (const name of Array.isArray(rules[kind]) ? rules[kind] : []) {
+      const why = whyNever(where, kind, name);
+      const said = from === "flag" ? `--${verdict}-${kind}='${clean(name)}'` : `${verdict} ${kind} "${clean(name)}"`;
+      if (why) throw usage(`Cannot use ${said}${from === "flag" ? "" : " in the settings"}: ${why}.`);
+    }
+}
+
+export const whyNever = (where: Where, kind: Kind, name: string): string | undefined =>
+  neverMatches(kind, name, (one) => tryTo(() => fs.lstatSync(placeOf(where, one))) !== undefined);
+
+/** What may only be read, as rules too: the sandbox holds commands to them. Not where something in it may be written. */
+function readOnly(where: Where): Rule[] {
+  const others = projectsOf(where);
+  const writable = [where.root, ...others.flatMap(({ rights, folder }) => (rights === "write" ? [folder] : []))];
+  const shut = others.filter(({ rights, folder }) => rights === "read" && !writable.some((at) => isInside(folder, at)));
+  return shut.map(({ folder: name }) => ({ verdict: "deny", kind: "write", name, from: "settings" }));
+}
+
+export const keptFile = (home: string): string => path.join(home, "permissions.json");
+export function keptRules(home: string): Record<string, Rule[]> {
+  const isRule = (rule: any) =>
+    KINDS.includes(rule?.kind) && /^(allow|deny)$/.test(rule.verdict) && typeof rule.name !== "number";
+  const kept = Object.entries((tryTo(() => JSON.parse(textOf(keptFile(home)))) as object) ?? {});
+  return Object.fromEntries(kept.map(([root, rules]) => [root, Array.isArray(rules) ? rules.filter(isRule) : []]));
+}
+
+/**
+ * A project that is to be read is not written. Deny wins, then allow, then what the tool says of its need, then: reading
+ * the projects is allowed, all else is asked.
+ */
+export function judge(
+  { rules, options }: Pick<Core, "rules" | "options">,
+  kind: Kind,
+  need: Need,
+  target = targetOf(options, kind, nameOf(need)), // what it leads to by now may be another
+) {
+  const {
+    name,
+    verdict,
+    why,
+    exact: byName = false,
+  } = typeof need === "string" ? { name: need, verdict: undefined, why: "" } : need;
+  const asked = { ...askedFor(options, kind, name, target), byName };
+  const shut = kind === "write" ? holderOf(options, asked.target) : undefined;
+  if (shut?.rights === "read")
+    return { verdict: "deny" as const, why: `the settings let project '${shut.id}' be read, not written` };
+  const ruled = (by: Rule["verdict"], exactly: boolean) =>
+    rules.find((rule) => rule.kind === kind && rule.verdict === by && covers(options, rule, asked, exactly));
+  const exactly = verdict === "ask" || asked.guard === "itself";
+  const rule = ruled("deny", false) ?? (verdict === "deny" ? undefined : ruled("allow", exactly));
+  if (rule) return { verdict: rule.verdict, why: `by ${nameOfRule(rule)}` };
+  if (verdict) return { verdict, why };
+  const led = asked.target !== asked.named ? `it leads to '${asked.target}'` : "";
+  return kind === "read" ? judgeRead(options, asked, led) : { verdict: "ask" as const, why: led };
+}
+
+/** What no rule speaks of: a project is read unasked, but for what may hold secrets. */
+function judgeRead(where: Where, { named, target }: Asked, led: string): { verdict: "allow" | "ask"; why: string } {
+  const { root } = where;
+  const isHere = isInside(root, target);
+  const other = isHere ? undefined : holderOf(where, target);
+  if (!isHere && !other) return { verdict: "ask", why: led };
+  if (isSecret(target) || isSecret(named)) return { verdict: "ask", why: "it may hold secrets" };
+  const wide = other || holderOf(where, target)?.id ? undefined : wideness(root);
+  if (wide && !isFolder(target)) return { verdict: "ask", why: `'${root}' is ${wide}, and no project` };
+  return { verdict: "allow", why: other ? `reading project '${other.id}'` : "reading the project" };
+}
+
+/** A folder shows names alone: one that is called so may be a package of code, such as src/secrets. */
+function isSecret(file: string): boolean {
+  if (holdsSecret(file)) return !isFolder(file) || holdsSecret(path.join(file, "x"));
+  const at = behindDot(file);
+  return at !== undefined && !/^\.zz(\/|$)/.test(at.name) && credentials(at.home).some((one) => isInside(one, file));
+}
+const isFolder = (file: string): boolean => tryTo(() => fs.statSync(file))?.isDirectory() === true;
+
+/** What a call needs, as rules are held against it. Of a path: as it is named, and where that leads. */
+interface Asked {
+  kind: Kind;
+  named: string;
+  target: string;
+  guard?: "itself" | "folder" | undefined;
+  byName?: boolean; // no rule for all of a kind covers it
+}
+
+function askedFor(where: Where, kind: Kind, name: string, target = targetOf(where, kind, name)): Asked {
+  if (kind !== "read" && kind !== "write") return { kind, named: name, target };
+  return { kind, named: placeOf(where, name), target, guard: guardOf(where, kind, target) };
+}
+
+/**
+ * Writing outside of the project is allowed by name alone; and so, unless all is allowed, is what has a guard, and what
+ * becomes a part of zz: it would run outside of the sandbox that commands run in.
+ */
+function covers(where: Where, { name, verdict, exact = false }: Rule, asked: Asked, exactly: boolean): boolean {
+  const { kind, target, guard } = asked;
+  const isDenial = verdict === "deny";
+  if (kind === "run" && PLUGIN.test(target) && !isDenial && (name === undefined || /^\s*\S*[*?]/.test(name)))
+    return isAll(where);
+  if (name === undefined && !isDenial && asked.byName) return false;
+  if (name === undefined)
+    return isDenial || kind === "net" || kind === "run" || kind === "env"
+      ? true
+      : (kind === "read" || isInside(where.root, target)) && (!guard || isAll(where));
+  if (kind !== "read" && kind !== "write") {
+    if (exactly || exact) return name === target;
+    return isDenial ? fitsName(kind, anyCase(name), anyCase(target)) : fitsName(kind, name, target);
+  }
+  const place = placeOfRule(where, name);
+  const own = realPath(where, place);
+  // A link in a project does not carry a rule for its name out of it.
+  const from = isDenial ? undefined : holderOf(where, place);
+  if (from && from.id !== holderOf(where, own)?.id) return false;
+  if (own === target || exactly || exact) return own === target;
+  if (isDenial) return denies(where, name, asked);
+  if (isInside(own, target)) return !guard || !(isInside(own, where.root) || holdsHomeOf(own, target));
+  return !guard && isPattern(name) && allows(where, name, asked);
+}
+
+const holdsHomeOf = (folder: string, file: string): boolean => {
+  const home = behindDot(file)?.home;
+  return home !== undefined && isInside(folder, home);
+};
+
+/** By any of a path's names, in either case: nobody should have to know how a disk tells names apart. */
+function denies(where: Where, name: string, { named, target }: Asked): boolean {
+  const fits = denialOf(where, name);
+  return fits(named) || (target !== named && fits(target));
+}
+
+/** What a denial covers, of paths as they are named: as it stands, or as a pattern. */
+export function denialOf(where: Where, name: string): (file: string) => boolean {
+  const place = placeOfRule(where, name);
+  const own = [...new Set([place, realPath(where, place)])].map(anyCase);
+  const { base, rest, isLoose } = beginOf(where, name);
+  const begins = [...new Set([base, followLinks(base)])].map(anyCase);
+  const pattern = isPattern(name) ? pathPattern(anyCase(rest)) : () => false;
+  return (file) => {
+    const plain = anyCase(file);
+    if (own.some((folder) => isInside(folder, plain))) return true;
+    const below = begins.filter((folder) => isInside(folder, plain));
+    return below.some((folder) => pattern(plain.slice(folder.length))) || (isLoose && !below.length && pattern(plain));
+  };
+}
+
+/** What stands before the first `*` or `?` is looked up as any path is; the rest is held against the names below that. */
+function allows(where: Where, name: string, { target }: Asked): boolean {
+  const { base, rest } = beginOf(where, name);
+  const real = followLinks(base);
+  if (holderOf(where, base)?.id !== holderOf(where, real)?.id) return false;
+  return isInside(real, target) && pathPattern(rest)(target.slice(real.length));
+}
+
+/** A pattern that names no folder fits in every folder of its project; a denial of it everywhere. */
+function beginOf(where: Where, name: string): { base: string; rest: string; isLoose: boolean } {
+  const bare = name.replace(/\/+$/, "");
+  const whole = placeOfRule(where, bare);
+  const isOther = !/^~(\/|$)/.test(bare) && whole !== path.resolve(where.root, bare); // id:path
+  const inner = isOther ? bare.slice(bare.indexOf(":") + 1) : bare;
+  const isLoose = !inner.includes("/");
+  const begin = isLoose ? whole.slice(0, whole.length - inner.length) : whole.slice(0, whole.search(/[*?]/));
+  const base = begin.slice(0, begin.lastIndexOf(path.sep)) || path.sep;
+  return { base, rest: isLoose ? `**/${inner}` : whole.slice(base.length), isLoose: isLoose && !isOther };
+}
+
+/** What a rule's name stands for as a path: `~` is the home, unless a file here is called so. */
+export function placeOfRule(where: Where, name: string): string {
+  const isTilde = /^~(\/|$)/.test(name) && tryTo(() => fs.lstatSync(path.join(where.root, "~"))) === undefined;
+  return placeOf(where, isTilde ? os.homedir() + name.slice(1) : name);
+}
+
+/** Commands by their words, hosts with or without a port, variables by their letters. */
+export function fitsName(kind: Kind, name: string, target: string): boolean {
+  if (name === target) return true;
+  if (kind === "run") return target.startsWith(`${name} `) || (isPattern(name) && fitsWords(name, target));
+  return kind === "net" ? fitsHost(name, target) : fitsText(name, target);
+}
+
+export const PLUGIN = /^plugin [\w-]+$/;
+
+/** --allow-all, or every --allow-KIND without a list. */
+const isAll = ({ allow }: Where): boolean => KINDS.every((kind) => allow?.[kind] === true);
+
+/**
+ * What a rule for all of the project, or for a folder around a home, does not cover: the file itself must be named, or a
+ * folder around it.
+ */
+export function guardOf(where: Where, kind: "read" | "write", file: string): "itself" | "folder" | undefined {
+  const { home, root } = where;
+  const isOwn = (names: string[]) => names.some((name) => isInside(followLinks(path.join(home, name)), file));
+  const isWrite = kind === "write";
+  if (isWrite && (runsByItself(file) || isOwn(home === PACKAGE ? OWN_STATE : [...OWN_STATE, ...CODE]))) return "itself";
+  if (isWrite && isOwn(TOLD_TO_MODEL)) return "folder";
+  return behindDot(file) && (!isInside(root, file) || wideness(root)) ? "folder" : undefined;
+}
+/** What zz itself goes by: a tool that could write it could allow itself anything. A checkout's plugins are its code. */
+const OWN_STATE = [
+  "sessions",
+  "permissions.json",
+  "trust.json",
+  "known-plugins.json",
+  "plugins.lock.json",
+  "zz.config.json",
+  "keys.json",
+  "env.json",
+  "history",
+  "debug.log",
+];
+const CODE = ["plugins", "prompts"];
+/** What the model is told from then on. */
+const TOLD_TO_MODEL = ["skills", "memory", "MEMORY.md", "IDENTITY.md", "SOUL.md", "RELATIONS.md"];
+
+export const targetOf = (options: Where, kind: Kind, name: string): string =>
+  kind === "read" || kind === "write" ? realPath(options, name) : name;
+export const nameOf = (need: Need): string => (typeof need === "string" ? need : need.name);
+
+const RULE_FROM = {
+  settings: "the settings",
+  project: "what was kept for this project",
+  answer: "an answer in this session",
+};
+const nameOfRule = ({ verdict, kind, name, from }: Rule): string =>
+  from === "flag" ? flagOf(verdict, kind, name === undefined ? [] : [name]) : RULE_FROM[from];
+/** As it would be typed. What a list cannot hold needs the flag without one. */
+export function flagOf(verdict: Rule["verdict"], kind: Kind, names: string[]): string {
+  const flag = `--${verdict}-${kind}`;
+  const list = names.join(",");
+  if (!list || names.some((name) => /[,'\x00-\x1f]/.test(name))) return flag;
+  return `${flag}=${/^[\w./:@%+=*~,-]+$/.test(list) ? list : `'${list}'`}`;
+}

@@ -1,0 +1,226 @@
+import fs from "node:fs";
+import path from "node:path";
+import { textOf, tryTo } from "./text.ts";
+
+/** An error's own words, without a stack, and without the two lines that tsx puts around a syntax error. */
+export const reason = (error: unknown): string =>
+  veil(error instanceof Error ? error.message : String(error))
+    .split(/\n {4}at |\nRequire stack:/)[0]!
+    .replace(/^Transform failed with \d+ errors?:\n.*?ERROR: ([^\n]*)[\s\S]*/, "$1");
+
+export const KEY = "[key]";
+
+const TOKEN = "zzkey_";
+const TOKENS = /zzkey_[0-9a-f]{32}/g; // what tokenFor() makes
+/** What each placeholder stands for: as it is, and as it stands in a URL. */
+const values = new Map<string, { value: string; inUrl: string }>();
+const tokens = new Map<string, string>(); // the other way round
+/** What must not be shown, in each form that it may take, and what is shown instead. `loose`: in logs alone. */
+const known = new Map<string, { instead: string; loose: boolean }>();
+let firm: RegExp | undefined; // made of them when it is asked for
+let all: RegExp | undefined;
+let longest = 0;
+
+/** A value that nothing shows. As a text it is a placeholder, legal in a header and in a URL, new in each process. */
+export class Secret {
+  constructor(value: string) {
+    held.set(this, value);
+  }
+  toString(): string {
+    return tokenFor(held.get(this)!);
+  }
+  toJSON(): string {
+    return KEY;
+  }
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
+    return KEY;
+  }
+}
+const held = new WeakMap<Secret, string>(); // no object of zz's leads to a value
+
+/** The value itself: for who keeps it. */
+export const reveal = (given: unknown): unknown => (given instanceof Secret ? held.get(given) : given);
+
+export function secret(value: string, instead = KEY): Secret {
+  learn(value, instead, instead === KEY ? MIN_SECRET_CHARS : MIN_VARIABLE_CHARS);
+  return new Secret(value);
+}
+
+function tokenFor(value: string, inUrl = encodeURIComponent(value.toWellFormed())): string {
+  const id = `${value}\n${inUrl}`;
+  let token = tokens.get(id);
+  if (!token) {
+    token = TOKEN + process.getBuiltinModule("node:crypto").randomBytes(16).toString("hex");
+    tokens.set(id, token);
+    values.set(token, { value, inUrl });
+  }
+  return token;
+}
+
+/** With the values in place of the placeholders; `used` gets them. For kernel/http.ts alone. */
+export function filled(text: string, where: "header" | "url", used: Set<string>): string {
+  if (!text.includes(TOKEN)) return text;
+  return text.replace(TOKENS, (token) => {
+    const found = values.get(token);
+    if (!found) return token;
+    used.add(found.value).add(found.inUrl);
+    return where === "url" ? found.inUrl : found.value;
+  });
+}
+
+// What is known
+
+const MIN_SECRET_CHARS = 8; // what is shorter stands in any text
+const MIN_VARIABLE_CHARS = 6; // of those that the person keeps for commands
+const MIN_LINE_CHARS = 16; // of a value of several lines
+/** What people write where a server wants no key. */
+const DUMMY =
+  /^(sk-)?(x+|\*+|ollama|dummy|none|null|undefined|true|false|empty|test(ing)?|fake|local(host)?|lm-?studio|anything|whatever|placeholder|change-?me|secret|password|(your-)?(api-?)?key(-here)?|no-?(api-?)?key(-(required|needed))?|not-?(needed|required|used)|unused|development|production)$/i;
+/** Words, and addresses without a password or a question: files are full of them. A long word is no word. */
+const PLAIN = /^[A-Za-z]{1,19}$|^https?:\/\/[^@?#\s]+$/;
+
+/** From now on this text is shown nowhere, nor as it stands in JSON, in a URL, or in base64. */
+export function learn(given: string, instead = KEY, least = MIN_SECRET_CHARS): void {
+  const value = given.trim();
+  if (value.length < 4 || DUMMY.test(value) || value === KEY) return;
+  if (/^(~|\.{1,2})[\\/]/.test(value) || (path.isAbsolute(value) && fs.existsSync(value))) return; // a path is no secret
+  const loose = value.length < least || PLAIN.test(value);
+  if (loose && value.length < MIN_VARIABLE_CHARS) return;
+  add(value, instead, loose);
+  const lines = value.split(/\r?\n/).map((line) => line.trim());
+  if (lines.length > 1) for (const line of lines) if (line.length >= MIN_LINE_CHARS) add(line, instead, loose);
+}
+
+function add(value: string, instead: string, loose: boolean): void {
+  const before = known.get(value);
+  if (before && (loose || !before.loose)) return;
+  const base64 = Buffer.from(value).toString("base64").replace(/=+$/, "");
+  const forms = [value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value.toWellFormed()), base64];
+  for (const form of forms) {
+    known.set(form, { instead, loose });
+    longest = Math.max(longest, form.length);
+  }
+  firm = all = undefined;
+}
+
+/** A pattern of them, the longest first: one may begin as another. */
+function patternOf(withLoose: boolean): RegExp {
+  const forms = [...known].flatMap(([form, { loose }]) => (withLoose || !loose ? [form] : []));
+  const literal = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
+  return new RegExp([TOKENS.source, ...forms.sort((a, b) => b.length - a.length).map(literal)].join("|"), "g");
+}
+
+/** The text without what must not be shown. With `instead`, which stands for each then, it is stricter: short and plain values go as well. */
+export function veil(text: string, instead?: string): string {
+  if (!known.size && !values.size) return text;
+  const pattern = instead === undefined ? (firm ??= patternOf(false)) : (all ??= patternOf(true));
+  return text.replace(pattern, (found) => instead ?? known.get(found)?.instead ?? KEY);
+}
+
+/** Whether it would be veiled. Of a text that has grown, what is new is enough. */
+export function isVeiled(text: string, from = 0): boolean {
+  if (!known.size && !values.size) return false;
+  firm ??= patternOf(false);
+  return text.slice(Math.max(0, from - Math.max(longest, 64))).search(firm) >= 0;
+}
+
+/** Every text in plain data; the same object where there is nothing to veil. */
+export function veilData<T>(data: T, depth = 0): T {
+  if (typeof data === "string") return (isVeiled(data) ? veil(data) : data) as T;
+  if (!data || typeof data !== "object" || depth > 100 || (!known.size && !values.size)) return data;
+  if (!Array.isArray(data) && Object.getPrototypeOf(data) !== Object.prototype) return data;
+  const names = Object.keys(data);
+  const entries = names.map((name) => [veil(name), veilData((data as any)[name], depth + 1)] as const);
+  if (entries.every(([key, one], i) => key === names[i] && Object.is((data as any)[key], one))) return data;
+  return (Array.isArray(data) ? entries.map(([, one]) => one) : Object.fromEntries(entries)) as T;
+}
+
+/** As JSON.stringify, for what is printed and saved. */
+export function veiledJson(data: unknown, space?: number): string {
+  const text = JSON.stringify(data, null, space);
+  if (text === undefined || !isVeiled(text)) return text;
+  const shown = JSON.stringify(data, (_, one) => (typeof one === "string" ? veil(one) : one), space);
+  return isVeiled(shown) ? veil(shown) : shown; // a name of a field, or what only the whole spells out
+}
+
+// By name
+
+const NAME =
+  /(^|[_.\-\s])(key|token|pat|pass|auth|sig|signature|cookie|credentials?)$|api[_-]?key|secret|passw|passphrase|authorization|_pwd$/i;
+const CAMEL = /[a-z](Key|Token|Pat)$/;
+
+/** Whether what is called so is a secret. */
+export const namesSecret = (name: string): boolean => NAME.test(name) || CAMEL.test(name);
+
+/** What keys of well-known services look like. */
+const LOOKS =
+  /^(sk|rk|pk)[-_][\w-]{12,}$|^(gh[pousr]_|github_pat_|glpat-|xox[a-z]-|npm_|hf_|gsk_|AIza|AKIA)[\w-]{10,}$|^eyJ[\w-]+\.[\w-]+/;
+
+/** All texts in plain data that are secrets by the name of their field, or by what they look like; and what is in addresses. */
+export function learnData(data: unknown, name = "", depth = 0): void {
+  if (typeof data === "string") {
+    if (namesSecret(name) || LOOKS.test(data)) learn(data);
+    else sealAny(data);
+  } else if (data && typeof data === "object" && depth < 20)
+    for (const [key, one] of Object.entries(data)) learnData(one, Array.isArray(data) ? name : key, depth + 1);
+}
+
+/** Settings as they may be shown: what is a secret by its name is one. */
+export function sealed(name: string, value: unknown): unknown {
+  if (typeof value === "string" && value) return namesSecret(name) ? secret(value) : sealAny(value);
+  if (!value || typeof value !== "object" || value instanceof Secret) return value;
+  if (Array.isArray(value)) return value.map((one) => sealed(name, one));
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, sealed(key, one)]));
+}
+
+/** What the environment holds: by the names of variables, and by what their values look like. */
+export function learnEnvironment(env: NodeJS.ProcessEnv): void {
+  for (const [name, value = ""] of Object.entries(env)) learnData(value, name);
+}
+
+/** What the home keeps apart: keys of providers, and variables for commands. */
+export function learnHome(home: string): void {
+  const read = (name: string) =>
+    Object.entries(Object(tryTo(() => JSON.parse(textOf(path.join(home, name))))) as Record<string, unknown>);
+  for (const [, key] of read("keys.json")) if (typeof key === "string") learn(key);
+  for (const [name, value] of read("env.json"))
+    if (typeof value === "string") learn(value, `[value of ${name}]`, MIN_VARIABLE_CHARS);
+}
+// In addresses
+
+const QUERY =
+  /([?&#;](?!next|page|continuation)(?:[\w.-]*[_.-])?(?:key|api-?key|token|sig|signature|secret|password|passwd|pwd|auth|access-?token|credentials?)=)([^&#;\s]+)/gi;
+const USER = /^(\s*[a-z][a-z0-9+.-]*:\/\/)([^/?#\s]*)@(?=[^\s@])/i;
+const USER_ALONE = /^(\s*)([^/?#\s@:]*:[^/?#\s]*)@(?=[^\s@])/; // an address may lack its scheme
+/** A password may hold what no address may: then all up to the last @ is taken for it. */
+const BROKEN = /^(\s*[a-z][a-z0-9+.-]*:\/\/)(.*)@/is;
+/** Stands where a password would, when the user's name is the secret. */
+const NO_PASSWORD = /^(x|x-oauth-basic|oauth2?)?$/i;
+
+/** The address with placeholders for who asks, and for what is a key in its question. */
+export function sealUrl(url: string): string {
+  if (!/[@=]/.test(url)) return url;
+  return sealText(url, USER.exec(url) ?? USER_ALONE.exec(url) ?? (!URL.canParse(url) ? BROKEN.exec(url) : null));
+}
+
+/** The same of a text that may be anything. */
+const sealAny = (text: string): string => (/[@=]/.test(text) ? sealText(text, USER.exec(text)) : text);
+
+function sealText(text: string, found: RegExpExecArray | null): string {
+  const [start = "", before = "", who = ""] = found ?? [];
+  const rest = text.slice(start.length).replace(QUERY, (_, name, raw) => name + seal(raw));
+  if (!start) return rest;
+  const [, user = "", colon = "", password = ""] = /^([^:]*)(:?)(.*)$/s.exec(who)!;
+  const isToken = NO_PASSWORD.test(password);
+  if (user && !isToken && !password.includes(TOKEN)) learn(`${decoded(user)}:${decoded(password)}`); // for basic authorization
+  const shown = isToken ? seal(user, LOOKS.test(user) || /^(?=.*\d).{16,}$/.test(user)) : user;
+  return `${before}${shown}${colon}${isToken ? password : seal(password)}@${rest}`;
+}
+
+function seal(raw: string, isSecret = true): string {
+  if (!raw || raw.includes(TOKEN)) return raw;
+  const value = decoded(raw);
+  if (isSecret) for (const one of new Set([raw, value])) learn(one);
+  return tokenFor(value, raw);
+}
+const decoded = (raw: string): string => tryTo(() => decodeURIComponent(raw)) ?? raw;

@@ -1,0 +1,89 @@
+// The table of settings that zz itself has.
+import { KINDS, type Settings } from "./contract.ts";
+import type { Say } from "./settings.ts";
+import type { Shape } from "./shape.ts";
+
+const TEXT = { type: "string" };
+const AMOUNT = { type: "number", minimum: 0, maximum: 1_000_000_000 };
+const LIST = { anyOf: [{ const: true }, { type: "array", items: { type: "string", minLength: 1 } }] };
+const RULES = {
+  type: "object",
+  properties: Object.fromEntries(KINDS.map((kind) => [kind, LIST])),
+  additionalProperties: false,
+};
+export const ENDPOINT = {
+  type: "object",
+  properties: {
+    url: { ...TEXT, description: "where it is" },
+    key: { ...TEXT, description: "its key; /keys keeps one apart from the settings" },
+  },
+};
+
+/** The kernel's own: what they are checked by, what /config tells of them, and what an editor is told. The others are the plugins'. */
+export const SETTINGS: Record<string, Shape & { description: string; project?: Say }> = {
+  $schema: { ...TEXT, description: "what an editor completes by", project: true },
+  model: {
+    ...TEXT,
+    description: "the model to ask, as provider/model",
+    project: (given, own) => (isKnown(given, own) ? given : undefined),
+  },
+  models: {
+    type: "object",
+    properties: {
+      chat: { ...TEXT, description: "the model to ask, where no other is named" },
+      summary: { ...TEXT, description: "the one that sums up a long conversation" },
+      eval: { ...TEXT, description: "the one that checks an answer" },
+    },
+    description: "models by task",
+    project: (given: object, own) => only(given, (_, model) => isKnown(model, own)),
+  },
+  window: {
+    type: "number",
+    exclusiveMinimum: 0,
+    maximum: 100_000_000,
+    description: "tokens that the model takes in, where its provider does not tell",
+    project: (given: number, { window }) => (given <= (window ?? given) ? given : undefined),
+  },
+  disabled: { type: "array", items: { type: "string", minLength: 1 }, description: "plugins to leave out, by name" },
+  rounds: {
+    ...AMOUNT,
+    description: "rounds of tools before zz stops (0: no limit)",
+    project: (given, own) => within(given, own.rounds ?? 30),
+  },
+  timeout: {
+    ...AMOUNT,
+    description: "seconds that a provider may be silent (0: no limit)",
+    project: (given, own) => within(given, own.timeout ?? 300),
+  },
+  options: { type: "object", description: "for the provider, such as { temperature: 0 }" },
+  providers: {
+    type: "object",
+    additionalProperties: ENDPOINT,
+    description: "where each provider is: { name: { url } }",
+  },
+  projects: { description: 'other folders: { id: { path, rights: "read" or "write", about } }' }, // the gate is strict about it
+  permissions: {
+    type: "object",
+    properties: { allow: RULES, deny: RULES },
+    additionalProperties: false,
+    description: "what tools may do unasked, and never",
+    project: (given: object) => only(given, (key) => key === "deny"),
+  },
+};
+export const OPEN = ["options"]; // what is in it is for others to know
+export const isOwn = (name: string): boolean => Object.hasOwn(SETTINGS, name);
+
+/** A project may choose among the models of a provider that the person chose; with another, its files would go elsewhere. */
+export function isKnown(model: unknown, { model: chosen, models }: Settings): boolean {
+  const provider = (name: unknown) => String(name).split("/")[0];
+  const own = [chosen, ...Object.values(models ?? {})].filter((name) => name !== undefined);
+  return own.some((name) => provider(name) === provider(model));
+}
+
+/** A project lowers a limit of the person's, where 0 is none; not so far that nothing could be done. */
+const within = (given: number, most: number): number | undefined =>
+  given >= 1 && (most === 0 || given <= most) ? given : undefined;
+
+export function only(given: object, fit: (key: string, value: unknown) => boolean): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(given).filter(([key, value]) => fit(key, value)));
+}

@@ -1,0 +1,106 @@
+// The small words of the language here: about texts, names and files that are read whole. Plugins have them as "zz/text".
+import fs from "node:fs";
+import path from "node:path";
+
+export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+export const byName = (a: { name: string }, b: { name: string }): number => compare(a.name, b.name);
+
+/** `1 file`, `2 files`; `2 matches` with the plural given. */
+export const plural = (count: number, noun: string, nouns = `${noun}s`): string =>
+  `${count} ${count === 1 ? noun : nouns}`;
+
+/** All white space is one space. */
+export const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim();
+
+/** About how many tokens a text is. */
+export const tokensOf = (text: string): number => Math.ceil(text.length / CHARS_PER_TOKEN);
+export const CHARS_PER_TOKEN = 4;
+
+/** The head and the tail of a text that is too long, with a marker between. */
+export function shorten(text: string, maxChars: number): string {
+  if (text.length <= maxChars) return text;
+  const [head, tail] = [Math.floor(maxChars * 0.7), Math.floor(maxChars * 0.2)];
+  const left = text.length - head - tail;
+  return `${text.slice(0, head)}\n[… ${left} characters left out …]\n${text.slice(text.length - tail)}`.toWellFormed();
+}
+
+/** What the function returns, or undefined when it throws. */
+export function tryTo<T>(act: () => T): T | undefined {
+  try {
+    return act();
+  } catch {
+    return undefined;
+  }
+}
+
+export function jsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The text of a file, or "" when it cannot be read. */
+export const textOf = (file: string): string => tryTo(() => fs.readFileSync(file, "utf8")) ?? "";
+/** The names in a folder; none when it cannot be read. */
+export const entriesOf = (folder: string): string[] => tryTo(() => fs.readdirSync(folder)) ?? [];
+
+/** Changes whenever the file does; "" when it is not there. */
+export function stampOf(file: string): string {
+  const stat = fs.statSync(file, { throwIfNoEntry: false });
+  return stat ? `${stat.mtimeMs} ${stat.size} ${stat.ino}` : "";
+}
+
+/** Whether a path is that folder or lies in it. Both are absolute, with links followed. */
+export const isInside = (folder: string, file: string): boolean =>
+  file === folder || file.startsWith(folder.endsWith(path.sep) ? folder : folder + path.sep);
+
+const UNSAFE =
+  /[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\u3164\ufeff\uffa0\u{e0000}-\u{e0fff}]/gu;
+
+/** Text that a terminal can only show, never obey: control bytes become visible signs. */
+export function clean(text: string): string {
+  if (!/[^\n\x20-\x7e]/.test(text)) return text; // most texts, in a tenth of the time
+  return text
+    .replace(/\r\n/g, "\n")
+    .replace(UNSAFE, (char) => (char < " " ? String.fromCharCode(0x2400 + char.charCodeAt(0)) : "\ufffd"));
+}
+
+/** The same for an answer that was rendered: its colours and links stay. The model's own text was cleaned before. */
+export function cleanRendered(text: string): string {
+  if (!UNSAFE_BUT_PAINT.test(text)) return text; // nearly all texts, in a tenth of the time
+  return text.replace(/\r\n/g, "\n").replace(PAINT_OR_UNSAFE, (found) => (/^\x1b./.test(found) ? found : clean(found)));
+}
+const PAINT = "\\x1b\\[[\\d;]*m|\\x1b\\]8;;[!-~]*\\x1b\\\\";
+const PAINT_OR_UNSAFE = new RegExp(`${PAINT}|${UNSAFE.source}`, "gu");
+/** The second half of what ends a link is by itself a sequence that ends nothing. */
+const UNSAFE_BUT_PAINT = new RegExp(`\r\n|(?!${PAINT}|\\x1b\\\\)${UNSAFE.source}`, "u");
+
+/** Why a name is not known: the name that was probably meant, or all there are. */
+export function unknown(what: string, name: string, all: Iterable<string>): string {
+  const names = [...all];
+  const near = name.length > MAX_NAME_CHARS ? undefined : nearest(name, names);
+  const shown = name.length > MAX_NAME_CHARS ? `${name.slice(0, MAX_NAME_CHARS)}…` : name;
+  return `there is no ${what} '${shown}'. ${near ? `Did you mean '${near}'?` : `There are: ${names.join(", ")}.`}`;
+}
+const MAX_NAME_CHARS = 100; // nobody means a known name by a longer one
+
+/** The known name that a misspelt one most likely stands for, by edit distance: fuse.js takes longer to load than this to run. */
+export function nearest(name: string, known: Iterable<string>): string | undefined {
+  let best: string | undefined;
+  let least = Math.max(2, Math.ceil(name.length / 3)) + 1;
+  for (const candidate of known) {
+    const [a, b] = [name.toLowerCase(), candidate.toLowerCase()];
+    let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+    for (let i = 1; i <= a.length; i++) {
+      const next = [i];
+      for (let j = 1; j <= b.length; j++)
+        next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1));
+      row = next;
+    }
+    const distance = b.startsWith(a) && a.length > 1 ? 1 : row[b.length]!;
+    if (distance < least) [best, least] = [candidate, distance];
+  }
+  return best;
+}

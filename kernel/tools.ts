@@ -1,0 +1,164 @@
+// One call of a tool: find it, validate, pass the gate, run it, and commit what it changed.
+
+import { commit, type Held } from "./commit.ts";
+import {
+  type Call,
+  type ChatRequest,
+  type Ctx,
+  KINDS,
+  type Kind,
+  type Needs,
+  type Result,
+  type Tool,
+} from "./contract.ts";
+import { around, type Core, emit, note, showsTraces, type TurnContext, valuesOf } from "./core.ts";
+import { fault, usage } from "./faults.ts";
+import { openFiles } from "./files.ts";
+import { type Granted, gate } from "./gate.ts";
+import { deadline, until } from "./limits.ts";
+import { check, toJsonSchema } from "./schema.ts";
+import { reason, veil, veilData } from "./secrets.ts";
+import { byName, tryTo, unknown } from "./text.ts";
+
+/** The arguments as the tool will see them; a sentence that says what is wrong with them, and what to do, is thrown. */
+export async function validate({ name, params }: Tool, args: unknown, remedy: string): Promise<any> {
+  const { value, wrong } = await check(params, args);
+  if (wrong) throw usage(`Cannot call '${name}': ${wrong}. ${remedy}`);
+  return value;
+}
+
+const TOOL_LIMIT = 120_000;
+
+export async function onlyReads({ core, ctx }: TurnContext, call: Call): Promise<boolean> {
+  const tool = findTool(core, call.name);
+  if (!tool || call.broken || tool.changes) return false;
+  const needs = await (async () => tool.needs?.(normalizeArgs(tool, call.args), ctx) ?? {})().catch(() => undefined); // validation comes later
+  return needs !== undefined && Object.keys(needs).every((kind) => kind === "read");
+}
+
+/** One call: through what is wrapped around it, then validated, then past the gate, then run. Whatever goes wrong is a result. */
+export async function runCall(place: TurnContext, call: Call, inner = false): Promise<Result> {
+  const { core, ctx } = place;
+  const started = performance.now();
+  const run = async (call: Call) => withoutSecrets(await runTool(place, call));
+  const given = await around(place, "call", call, run).catch((error): Result => {
+    if (ctx.signal.aborted) return { text: "[interrupted]", failed: true };
+    if (showsTraces(core)) note(core, String((error as Error)?.stack));
+    return { text: reason(error), failed: true };
+  });
+  const result = withoutSecrets(given);
+  const tool = findTool(core, call.name);
+  const width = core.io.stderr.columns ?? 80;
+  const shown = result.failed ? undefined : tryTo(() => tool?.render?.(result, width));
+  const ms = Math.round(performance.now() - started);
+  await emit(core, "called", { call, result, ms, ...(shown && { shown }), ...(inner && { inner }) });
+  return result;
+}
+
+/** What a tool gives is for the model, for plugins and for the session's file. */
+function withoutSecrets(result: Result): Result {
+  const { text, data } = result;
+  return { ...result, text: veil(text), ...(data !== undefined && { data: veilData(data) }) };
+}
+
+async function runTool(place: TurnContext, call: Call): Promise<Result> {
+  const { core, ctx } = place;
+  const tool = toolNamed(core, call.name);
+  if (call.broken) throw fault(call.broken);
+  const args = deepFreeze(
+    await validate(tool, normalizeArgs(tool, call.args), "Send the call again with valid arguments."),
+  );
+  const needs = assertNeeds(tool, (await tool.needs?.(args, ctx)) ?? {});
+  const granted = await gate(place, tool, args, needs);
+  ctx.signal.throwIfAborted();
+  if (typeof granted === "string") return { text: granted, failed: true, refused: true };
+  const held: Held | undefined = tool.changes ? new Map() : undefined;
+  const files = openFiles(place, { tool: tool.name, granted: granted.read, held, changes: tool.changes === true });
+  const seconds = (tool.timeout ?? TOOL_LIMIT) / 1000;
+  const limit = deadline(seconds * 1000, fault(`'${tool.name}' took longer than ${seconds} s and was given up.`));
+  const signal = AbortSignal.any([ctx.signal, limit.signal]);
+  const nested: Ctx["call"] = (name, args) => {
+    limit.lift(); // another tool has a limit of its own, and the person takes their time
+    return ctx.call(name, args).finally(limit.putOff);
+  };
+  const own: Ctx = Object.create(ctx, { files: { value: files }, signal: { value: signal }, call: { value: nested } });
+  const given = await until(signal, (async () => tool.run(args, own))()).finally(limit.lift);
+  const result = typeof given === "string" ? { text: given } : given;
+  if (typeof result?.text === "string") return held && !result.failed ? settleChanges(held, result, granted) : result;
+  throw fault(`'${tool.name}' gave no result. Its run() must return text or { text }.`);
+
+  async function settleChanges(held: Held, result: Result, granted: Granted): Promise<Result> {
+    const { refusal, said } = await commit(place, tool.name, held, place.chat.seen, granted.write);
+    if (refusal) return { text: refusal, failed: true, refused: true };
+    return said ? { ...result, text: `${result.text}\n${said}` } : result;
+  }
+}
+
+/** What a tool needs is never guessed. */
+function assertNeeds(tool: Tool, needs: Needs): Needs {
+  const isNeed = (need: any) => typeof (typeof need === "string" ? need : need?.name) === "string";
+  for (const [kind, list] of Object.entries(needs))
+    if (!KINDS.includes(kind as Kind) || !Array.isArray(list) || !list.every(isNeed))
+      throw fault(
+        `Cannot call '${tool.name}': its needs for '${kind}' make no sense. They are lists of names, by ${KINDS.join(", ")}.`,
+      );
+  return needs;
+}
+
+/** A model's own spelling of a parameter, as the tool knows it. */
+export function normalizeArgs({ also = {} }: Tool, args: Call["args"]): Call["args"] {
+  if (typeof args !== "object" || args === null || Array.isArray(args)) return args; // validation tells
+  const known = { ...args };
+  for (const [name, others] of Object.entries(also))
+    for (const other of others)
+      if (!(name in known) && other in known) {
+        known[name] = known[other];
+        delete known[other];
+      }
+  return known;
+}
+
+/** What was asked is what runs. */
+function deepFreeze<T>(value: T): T {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  for (const inner of Object.values(value)) deepFreeze(inner);
+  return Object.freeze(value);
+}
+
+export function toolNamed(core: Core, name: string): Tool {
+  const tool = findTool(core, name);
+  if (!tool) throw usage(`Cannot call '${name}': ${unknown("tool", name, core.tools.keys())}`);
+  return tool;
+}
+
+/** By name or alias, also when the model wrapped the name in markup, a prefix or a suffix, or wrote it twice. Two that fit are none. */
+export function findTool(core: Pick<Core, "tools">, given: string): Tool | undefined {
+  if (given.length > MAX_TOOL_NAME_CHARS) return undefined;
+  const cut = given
+    .split(/<\||[{(["<\n]/)[0]!
+    .replace(/^[\s'`]+|[\s'`]+$/g, "")
+    .replace(/^(functions?[._]|tools\.|default_api\.)/, "")
+    .replace(/:\d+$/, "");
+  const half = cut.slice(0, cut.length / 2);
+  const loose = (name: string) => name.replace(/[-.]/g, "_").toLowerCase();
+  const names = [given, cut, cut.split(".").at(-1)!, ...(half + half === cut ? [half] : [])];
+  const own = core.tools.get(given)?.value;
+  if (own) return own;
+  const tools = valuesOf(core.tools);
+  for (const form of [(name: string) => name, loose])
+    for (const name of names) {
+      const fits = tools.filter((tool) => [tool.name, ...(tool.aliases ?? [])].some((one) => form(one) === form(name)));
+      if (fits.length) return fits.length === 1 ? fits[0] : undefined;
+    }
+  return undefined;
+}
+
+const MAX_TOOL_NAME_CHARS = 1_000; // characters, with what the model put around it
+
+/** The tools that the model is told of, in a stable order. */
+export function offered({ tools, schemas, options: { tools: only } }: Core): ChatRequest["tools"] {
+  return valuesOf(tools)
+    .filter(({ name }) => only !== false && (!only?.length || only.includes(name)))
+    .sort(byName)
+    .map(({ name, description, params }) => ({ name, description, schema: schemas.get(name) ?? toJsonSchema(params) }));
+}

@@ -1,0 +1,183 @@
+// The ways in which an old_string is looked for in a file.
+import { type IndentPairs, indented, indentPairs, isOtherBlank, type Reindent, scale, shift } from "./indent.ts";
+import { mergeLines, piecesOf, withLineEndsOf } from "./replace.ts";
+import {
+  type Edit,
+  type File,
+  indentOf,
+  indexIn,
+  isBlank,
+  type Lines,
+  rawText,
+  type Span,
+  split,
+  toLf,
+  trimEnd,
+} from "./text.ts";
+
+/** How an old_string was matched, and how messages say it. */
+export const HOW = {
+  exact: "as it stands",
+  "line ends": "with other line ends",
+  "trailing space": "without regard to space at the ends of lines",
+  indentation: "with another indentation",
+  whitespace: "with other spaces and tabs",
+  escapes: "with its escapes taken for what they stand for",
+  punctuation: "with other quotes, dashes or spaces",
+  "line numbers": "without its line numbers",
+  already: "already",
+} as const;
+export type How = keyof typeof HOW;
+/** A range that matches. `text` works out what replaces it, and gives undefined when that is not certain. */
+export type Match = Span & { how: How; text: () => string | undefined };
+export const MAX_PLACES = 100; // further matches are not counted
+const MAX_LINES_COMPARED = 50_000_000; // for one edit; takes seconds
+
+/** Matches of the same characters, whatever the line ends are. Matches of the same bytes win over the others. */
+export function matchAsIs(file: File, { old_string: old, new_string: fresh, replace_all: all }: Edit): Match[] {
+  const wanted = toLf(old);
+  const found = occurrences(file.text, wanted, all).map((from): Match => {
+    const span = { from, to: from + wanted.length };
+    const own = rawText(file, span);
+    return { ...span, how: own === old ? "exact" : "line ends", text: () => withLineEndsOf(own, old, fresh, file.end) };
+  });
+  const exact = found.filter(({ how }) => how === "exact");
+  return exact.length && (!all || old.includes("\r\n")) ? exact : found;
+}
+
+/** Overlapping ones count separately, unless all are to be replaced. */
+function occurrences(text: string, wanted: string, apart = false): number[] {
+  const found: number[] = [];
+  const step = apart ? wanted.length : 1;
+  for (let at = indexIn(text, wanted); at >= 0; at = indexIn(text, wanted, at + step))
+    if (found.push(at) === MAX_PLACES && !apart) break;
+  return found;
+}
+
+/** Both strings as whole lines. A final newline of old_string belongs to new_string's, or to the lines when they are deleted. */
+export function linesOf({ old_string, new_string }: Edit): Lines {
+  const [old, fresh] = [split(old_string), split(new_string)];
+  if (old.length > 1 && old.at(-1) === "") {
+    old.pop();
+    if (fresh.at(-1) === "") fresh.pop();
+  }
+  return { old, fresh };
+}
+
+/** The lines without the blank ones that both strings begin or end with; none when there are no such lines. */
+export function withoutBlankEdges({ old, fresh }: Lines): Lines[] {
+  if (old.every(isBlank) || fresh.every(isBlank)) return [];
+  const head = Math.min(...[old, fresh].map((lines) => lines.findIndex((line) => !isBlank(line))));
+  const tail = Math.min(...[old, fresh].map((lines) => lines.toReversed().findIndex((line) => !isBlank(line))));
+  const cut = (lines: string[]) => lines.slice(head, lines.length - tail);
+  return head + tail ? [{ old: cut(old), fresh: cut(fresh) }] : [];
+}
+
+/** A way to compare lines. */
+interface Step {
+  how: How;
+  key(line: string): string;
+  least: RegExp; // what old_string must contain to be searched for in this way
+  fits?(indents: IndentPairs): boolean; // whether the indentations agree
+  indents?: true; // new lines get the file's indentation
+}
+const WORDS = /([\p{L}\p{N}][^\p{L}\p{N}]*){4}/u; // lines such as "}" and "end" are everywhere
+export const TRAILING: Step = { how: "trailing space", key: trimEnd, least: /\S/ };
+export const SHIFTED: Step = {
+  how: "indentation",
+  key: (line) => trimEnd(line).slice(indentOf(line).length),
+  least: WORDS,
+  fits: (indents) => Boolean(shift(indents) ?? (isOtherBlank(indents) && scale(indents))),
+  indents: true,
+};
+export const SPACED: Step = {
+  how: "whitespace",
+  key: (line) => SHIFTED.key(line).replace(/[ \t]+/g, " "),
+  least: WORDS,
+  indents: true,
+};
+export const FOLDED: Step = { how: "punctuation", key: (line) => trimEnd(folded(line)), least: WORDS };
+
+/** Runs of as many lines as old_string has, each with the same key as its line of old_string. */
+export function matchByLines(file: File, lines: Lines, step: Step, apart = false): Match[] {
+  const { old } = lines;
+  if (!step.least.test(old.join("\n"))) return [];
+  const wanted = old.map(step.key);
+  const keys = file.lines.map(step.key);
+  const found: number[] = [];
+  let work = 0;
+  for (const at of candidates(keys, wanted)) {
+    if (apart && at < (found.at(-1) ?? -old.length) + old.length) continue;
+    let alike = 0;
+    while (alike < wanted.length && wanted[alike] === keys[at + alike]) alike++;
+    work += alike + 1;
+    if (work > MAX_LINES_COMPARED)
+      throw new Error("too many lines of the file are like those of old_string. Name fewer, that are there once.");
+    if (alike < wanted.length) continue;
+    if (step.fits && !step.fits(indentPairs(file, old, at))) continue;
+    if (found.push(at) === MAX_PLACES && !apart) break;
+  }
+  return found.map((at) => wholeLines(file, at, lines, step.how, step.indents && (() => indented(file, lines, at))));
+}
+
+/** Where old_string might start, judging by the rarest of its lines. */
+function candidates(keys: string[], wanted: string[]): number[] {
+  const places = new Map(wanted.map((key): [string, number[]] => [key, []]));
+  for (const [i, key] of keys.entries()) places.get(key)?.push(i);
+  const [rarest, at] = wanted.reduce<[number[], number]>(
+    (best, key, i) => (places.get(key)!.length < best[0].length ? [places.get(key)!, i] : best),
+    [places.get(wanted[0]!)!, 0],
+  );
+  return rarest.map((place) => place - at).filter((start) => start >= 0);
+}
+
+function wholeLines(
+  file: File,
+  at: number,
+  lines: Lines,
+  how: How,
+  reindent: () => Reindent = () => (line) => line,
+): Match {
+  const last = at + lines.old.length - 1;
+  const from = file.starts[at]!;
+  const to = file.starts[last]! + file.lines[last]!.length;
+  if (!lines.fresh.length) return { from, to: Math.min(to + 1, file.text.length), how, text: () => "" };
+  return { from, to, how, text: () => mergeLines(piecesOf(rawText(file, { from, to })), lines, file.end, reindent()) };
+}
+
+/** Lines copied together with read_file's line numbers: they match only at those numbers. */
+export function matchByNumbers(file: File, { old, fresh }: Lines): Match[] {
+  const at = Number(NUMBERED.exec(old[0]!)?.[1] ?? 0) - 1;
+  const inOrder = old.every((line, i) => Number(NUMBERED.exec(line)?.[1]) === at + i + 1);
+  const plain = old.map(withoutNumber);
+  if (!inOrder || plain.some((line, i) => trimEnd(line) !== trimEnd(file.lines[at + i] ?? "\0"))) return [];
+  const numbered = fresh.filter((line) => NUMBERED.test(line)).length;
+  if (numbered && numbered < fresh.filter((line) => !isBlank(line)).length) return [];
+  const lines = { old: plain, fresh: numbered ? fresh.map(withoutNumber) : fresh };
+  return [wholeLines(file, at, lines, "line numbers")];
+}
+export const NUMBERED = /^ *(\d+)(?:\t|$)/;
+const withoutNumber = (line: string): string => line.replace(NUMBERED, "");
+
+/** The edit with \\n and the like resolved. Undefined when nothing is escaped, or only in one string, which may be meant so. */
+export function unescaped(edit: Edit): Edit | undefined {
+  const [old_string, new_string] = [plain(edit.old_string), plain(edit.new_string)];
+  if (old_string === edit.old_string || !WORDS.test(old_string)) return undefined;
+  const uneven = !edit.old_string.includes("\n") && edit.new_string.includes("\n") && /\\n/.test(edit.new_string);
+  return uneven ? undefined : { old_string, new_string };
+
+  function plain(text: string): string {
+    return text.replace(/\\([nrt"'`\\])/g, (_, letter: string) => ESCAPES[letter] ?? letter);
+  }
+}
+const ESCAPES: Record<string, string> = { n: "\n", r: "\r", t: "\t" };
+
+const FOLDS: [RegExp, string][] = [
+  [/[‘’‚‛′]/g, "'"],
+  [/[“”„‟″]/g, '"'],
+  [/[‐‑‒–—―−]/g, "-"],
+  [/[\u00a0\u2000-\u200a\u202f\u205f\u3000]/g, " "],
+  [/…/g, "..."],
+];
+const folded = (line: string): string =>
+  /^[\0-\x7f]*$/.test(line) ? line : FOLDS.reduce((text, [marks, ascii]) => text.replace(marks, ascii), line);

@@ -1,0 +1,106 @@
+// Claims about files, folders and lines.
+import path from "node:path";
+import { plural } from "zz/text";
+import type { Claim } from "./claims.ts";
+import { at, definitionOf, type Facts, holds, lastOf, locate, missing, type Verdict } from "./facts.ts";
+import { linesOf, mentionPlace, nearestPath, type Place, placeInCode, placeInProse } from "./texts.ts";
+
+export async function pathVerdict(facts: Facts, claim: Claim): Promise<Verdict> {
+  const place = locate(facts, claim.name);
+  if (place.why) return claim.weak ? undefined : ["open", place.why];
+  if (place.folder) return claim.line ? ["bad", "it is a folder"] : ["good", "a folder"];
+  if (!place.files.length) return missingPath(facts, claim);
+  const verdicts: Verdict[] = [];
+  for (const file of place.files.slice(0, 5)) verdicts.push(await spotVerdict(facts, claim, file));
+  const good = verdicts.find((one) => one?.[0] === "good");
+  const more = !claim.line && !claim.symbol && place.files.length > 1 ? ` and ${place.files.length - 1} more` : "";
+  return good ? [good[0], `${good[1]}${more}`] : verdicts[0];
+}
+
+function missingPath(facts: Facts, { weak, ...claim }: Claim): Verdict {
+  const { name } = claim;
+  const [top = ""] = name.replace(/^\.\//, "").split("/");
+  if (weak && !facts.texts.names.some((other) => other.startsWith(`${top}/`))) return undefined;
+  if (GENERATED.test(name)) return ["open", "it is not there; it may be made by a run"];
+  const source = AS_SOURCE.flatMap(([end, others]) =>
+    end.test(name) ? others.map((other) => name.replace(end, other)) : [],
+  );
+  const there = source.flatMap((other) => locate(facts, other).files)[0];
+  if (there) return ["open", `it is not there, but ${there} is, of which it may be made`];
+  const said = mentionPlace(facts.texts, name.replace(/^\.\//, "").replace(/\/$/, ""));
+  if (said) return ["open", `it is not there, but ${at(said)} names it`];
+  const near = nearestPath(name, facts.texts.names);
+  return missing(claim, `there is no such file${near ? `; nearest: ${near}` : ""}`);
+}
+
+async function spotVerdict(
+  facts: Facts,
+  { name, line, end = line, about, symbol }: Claim,
+  file: string,
+): Promise<Verdict> {
+  const here = path.posix.normalize(name) === file ? "" : file;
+  if (!line && !symbol) return ["good", here || "it is there"];
+  const text = await textOf(facts, file);
+  if (text === undefined) return ["open", `${here || "it"} cannot be read`];
+  const lines = linesOf(text);
+  const where = here && `${here}: `;
+  if (line && end! > lines.length) {
+    const real = symbol && placeIn(facts, symbol, file, text);
+    const says = `${where}it has ${plural(lines.length, "line")}${real ? `; \`${symbol}\` is at ${at(real)}` : ""}`;
+    return about && line - ROUGH_LINES < lines.length ? ["good", says] : ["bad", says];
+  }
+  const known = symbol && (placeInCode(facts.texts, lastOf(symbol)) || placeInProse(facts.texts, lastOf(symbol))); // otherwise the claim about the symbol itself reports it
+  if (symbol && known) return symbolAt(facts, symbol, file, text, line, end, about);
+  return ["good", line ? `${where}\`${lines[line - 1]!.trim().slice(0, 100)}\`` : here || "it is there"];
+}
+
+function symbolAt(
+  facts: Facts,
+  symbol: string,
+  file: string,
+  text: string,
+  line?: number,
+  end?: number,
+  about?: true,
+): Verdict {
+  const real = placeIn(facts, symbol, file, text);
+  const name = lastOf(symbol);
+  if (!real) {
+    const other = definitionOf(facts, symbol) ?? placeInCode(facts.texts, name);
+    return other ? ["bad", `\`${symbol}\` is not in it, but at ${at(other)}`] : ["open", `\`${symbol}\` is not in it`];
+  }
+  if (!line) return ["good", `\`${symbol}\` is at ${at(real)}`];
+  const slack = about ? ROUGH_LINES : NEAR_LINES;
+  const part = linesOf(text).slice(Math.max(0, line - 1 - slack), end! + slack);
+  const isInside = (facts.index.get(symbol) ?? []).some(
+    (one) => one.path === file && one.line <= line && line <= one.end,
+  );
+  if (isInside || part.some((row) => holds(row, name))) return ["good", `\`${symbol}\` is there`];
+  return ["bad", `\`${symbol}\` is at ${at(real)}`];
+}
+
+/** Where the symbol is defined in that file, or else first named. */
+function placeIn(facts: Facts, symbol: string, file: string, text: string): Place | undefined {
+  const own = facts.index.get(symbol)?.find((one) => one.path === file);
+  if (own) return own;
+  const name = lastOf(symbol);
+  const line = linesOf(text).findIndex((row) => holds(row, name));
+  return line < 0 ? undefined : { path: file, line: line + 1 };
+}
+
+async function textOf(facts: Facts, file: string): Promise<string | undefined> {
+  const known = facts.texts.byName.get(file);
+  if (known !== undefined) return known;
+  const text = (await facts.ctx.files.read(file).catch(() => undefined))?.text;
+  if (text !== undefined) facts.texts.byName.set(file, text);
+  return text;
+}
+const NEAR_LINES = 2; // a symbol this near to a claimed line counts as on it
+const ROUGH_LINES = 10; // the same where the answer says "around"
+const GENERATED =
+  /(?:^|\/)(?:node_modules|dist|build|out|target|coverage|tmp|logs?|\.next|\.cache|\.venv)(?:\/|$)|(?:^|\/)\.env(?:\.|$)|\.log$/;
+const AS_SOURCE: [RegExp, string[]][] = [
+  [/\.js$/, [".ts", ".tsx"]],
+  [/\.mjs$/, [".mts"]],
+  [/\.jsx$/, [".tsx"]],
+];

@@ -1,0 +1,36 @@
+// The person's own editor, on a text in a temporary file.
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import type { Zz } from "zz";
+import { tryTo } from "zz/text";
+import { say } from "./screen.ts";
+
+/** The text as it was saved; undefined when the editor failed or nothing was saved. */
+export async function edit(zz: Zz, text: string, name: string): Promise<string | undefined> {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "zz-edit-"));
+  const file = path.join(folder, name);
+  try {
+    fs.writeFileSync(file, text);
+    const before = fs.statSync(file);
+    const editor = zz.io.variable("VISUAL") || zz.io.variable("EDITOR") || (WINDOWS ? "notepad" : "vi");
+    const status = start(zz, editor, file);
+    if (status !== 0)
+      say(zz, `'${editor}' ended without saving (exit code ${status}). VISUAL or EDITOR names another.`);
+    const now = tryTo(() => fs.statSync(file)); // an editor may have removed or replaced it
+    const saved = now?.isFile() && (now.mtimeMs !== before.mtimeMs || now.ino !== before.ino);
+    return status === 0 && saved ? fs.readFileSync(file, "utf8") : undefined;
+  } finally {
+    fs.rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const WINDOWS = process.platform === "win32";
+
+/** EDITOR may be a whole command line, so a shell starts it; zz never takes that shell from the project. */
+function start({ programs, io }: Zz, editor: string, file: string): number | null {
+  const stdio = ["inherit" as const, process.stderr.fd, "inherit" as const];
+  if (!WINDOWS) return programs.run("sh", ["-c", `${editor} '${file.replaceAll("'", `'\\''`)}'`], { stdio }).status;
+  const line = ["/d", "/s", "/c", `"${editor} "${file}""`];
+  return programs.run(io.variable("ComSpec") ?? "cmd.exe", line, { stdio, windowsVerbatimArguments: true }).status;
+}

@@ -1,0 +1,36 @@
+// What was typed before: read when the conversation begins, and kept in the home, but for what looks like a secret.
+import type { DialogHost, Zz } from "zz";
+import { clean, jsonOrText, tryTo } from "zz/text";
+
+export const MAX_ENTRIES = 10_000;
+export const MAX_ENTRY_CHARS = 10_000;
+const SECRET =
+  /\b(sk-|ghp_|gho_|github_pat_|glpat-|xox[abps]-|AKIA|AIza|eyJ)[\w-]{8,}|-----BEGIN|\b(pass(word|wd|phrase)?|secret|token|api[_-]?key)\b\s*[=:]|^\/keys?\b|^\/env\s+set\b|^\/config\s+\S*key|^\s/i;
+
+export interface History {
+  readonly entries: string[]; // newest first; a message of several lines is one entry
+  readonly file: DialogHost["history"];
+}
+
+export function openHistory({ history: file }: DialogHost): History {
+  const lines = linesOf(file.read());
+  if (lines.length > MAX_ENTRIES * 1.2)
+    tryTo(() => file.update((kept) => linesOf(kept).slice(-MAX_ENTRIES).join("\n")));
+  const entries = lines
+    .slice(-MAX_ENTRIES)
+    .map(jsonOrText)
+    .flatMap((line) => (typeof line === "string" && line.length <= MAX_ENTRY_CHARS ? [clean(line)] : []))
+    .reverse();
+  return { entries, file };
+}
+
+/** What looks like a secret, and what begins with a space, does not go to the file. */
+export function addEntry({ entries, file }: History, text: string, zz: Zz): void {
+  if (!text.trim() || text === entries[0]) return;
+  entries.unshift(text);
+  entries.length = Math.min(entries.length, MAX_ENTRIES);
+  if (SECRET.test(text) || zz.veil(text) !== text || text.length > MAX_ENTRY_CHARS) return;
+  tryTo(() => file.update((kept) => [...linesOf(kept).slice(1 - MAX_ENTRIES), JSON.stringify(text)].join("\n")));
+}
+
+const linesOf = (text: string): string[] => text.split("\n").filter(Boolean);

@@ -1,0 +1,24 @@
+// The conversation at a prompt, and the questions at a terminal: the dialog that zz brings.
+import type { Zz } from "zz";
+import type { Talk } from "./talk.ts";
+
+export default (zz: Zz) => {
+  let talk: Talk | undefined; // while it runs
+  zz.dialog({
+    name: "prompt",
+    person: () => ({
+      ask: async (question, keys) => (await import("./terminal.ts")).ask(zz, question, keys),
+      edit: async (text, name) => (await import("./editor.ts")).edit(zz, text, name),
+    }),
+    async talk(host) {
+      const { openTalk } = await import("./talk.ts");
+      talk = openTalk(zz, host);
+      return talk.run();
+    },
+  });
+  for (const [name, description] of [
+    ["quit", "leave (also Ctrl+D)"],
+    ["exit", "leave"],
+  ] as const)
+    zz.command({ name, description, group: "conversation", run: () => talk?.leave(0) });
+};

@@ -1,0 +1,202 @@
+/**
+ * The keyboard of the conversation at a prompt. readline edits the line. stdin reaches it through a stream of our own, so
+ * that pastes (pastes.ts), single keys for questions (questions.ts), keys of plugins (keys.ts) and programs that need the
+ * terminal can be told apart. What these share is in line.ts.
+ */
+import readline from "node:readline";
+import { PassThrough } from "node:stream";
+import type { DialogHost, Zz } from "zz";
+import { clean } from "zz/text";
+import { addLine, discard, isStarted, newDraft } from "./drafts.ts";
+import { addEntry, type History, MAX_ENTRIES, MAX_ENTRY_CHARS, openHistory } from "./history.ts";
+import { openKeys, receivePaste } from "./keys.ts";
+import {
+  currentPrompt,
+  DEFAULT_PROMPT,
+  type Editor,
+  insertPaste,
+  isScreenTaken,
+  type Keyboard,
+  mute,
+  redraw,
+  showPrompt,
+  startNewLine,
+  tell,
+} from "./line.ts";
+import { expandPastes, newPastes, normalizePaste, openPasteReader, readInput } from "./pastes.ts";
+import { answer, isTooEarly } from "./questions.ts";
+
+const HIDE_PASTES = "\x1b[?2004l"; // they come as if they were typed
+const MARK_PASTES = "\x1b[?2004h";
+const SHOW_CURSOR = "\x1b[?25h";
+const LEAVE_MS = 1000; // Ctrl+C twice within this time leaves
+const MAX_QUEUED_COLUMNS = 60; // characters of a queued message that are shown
+
+export function openKeyboard(zz: Zz, host: DialogHost, onLeave: (code: number) => void): Keyboard {
+  const { stdout } = process;
+  const isDumb = process.env.TERM === "dumb";
+  const input = Object.assign(new PassThrough(), { isTTY: true, setRawMode: (on: boolean) => setRaw({ isDumb }, on) });
+  const write = (...args: Parameters<typeof stdout.write>) => isScreenTaken(keyboard) || stdout.write(...args);
+  const screen: NodeJS.WriteStream = Object.create(stdout, { write: { value: write } }); // readline draws at a resize, too
+  const history = openHistory(host);
+  const editor = openEditor(input, screen, isDumb, history);
+  const keyboard: Keyboard = {
+    ...{ zz, host, editor, screen, isDumb, history, onLeave },
+    ...{ pastes: newPastes(), draft: newDraft(), question: { isPaged: false }, queue: [] },
+    ...{ onChange: () => {}, onInput: () => {}, terminalUsers: 0, lastInterrupt: Number.NEGATIVE_INFINITY },
+    ...{ prompt: DEFAULT_PROMPT, isPromptDue: false, isMuted: false, isClosed: false },
+  };
+  takeInput(keyboard, input);
+  editor.on("line", (line) => takeLine(keyboard, line));
+  editor.on("close", () => handleClose(keyboard));
+  editor.on("SIGINT", () => interrupt(keyboard));
+  editor.on("SIGTSTP", () => suspend(keyboard));
+  return keyboard;
+}
+
+function openEditor(input: PassThrough, output: NodeJS.WriteStream, isDumb: boolean, { entries }: History): Editor {
+  const terminal = !isDumb;
+  const history = [...entries];
+  const options = { prompt: DEFAULT_PROMPT, history, historySize: MAX_ENTRIES, terminal, escapeCodeTimeout: 50 };
+  return readline.createInterface({ input, output, ...options }) as Editor;
+}
+
+/** From now on what is typed comes here. */
+function takeInput(keyboard: Keyboard, input: PassThrough): void {
+  const { editor, question, isDumb } = keyboard;
+  const { stdin, stdout } = process;
+  const keys = isDumb ? undefined : openKeys(keyboard);
+  const reader = openPasteReader(
+    (bytes) => {
+      if (isTooEarly(keyboard)) return;
+      if (question.onKey) question.onKey(bytes.toString("utf8"));
+      else input.write(bytes);
+    },
+    (pasted) => {
+      if (isTooEarly(keyboard)) return;
+      const text = normalizePaste(pasted);
+      if (keys && !question.onKey) receivePaste(keys, text);
+      else insertPaste(keyboard, text);
+    },
+  );
+  keyboard.onInput = (bytes) => readInput(reader, bytes);
+  const end = () => editor.close();
+  setRaw(keyboard, true);
+  if (!isDumb) stdout.write(MARK_PASTES);
+  process.once("exit", () => isDumb || stdout.write(HIDE_PASTES + SHOW_CURSOR));
+  stdin.on("data", keyboard.onInput).on("end", end).on("close", end);
+  stdin.on("error", () => {}); // the window was closed: setRawMode() fails, too
+}
+
+const setRaw = ({ isDumb }: { isDumb: boolean }, on: boolean): void => void (isDumb || process.stdin.setRawMode(on));
+
+function takeLine(keyboard: Keyboard, line: string): void {
+  const { zz, draft, history, pastes, queue } = keyboard;
+  restoreHistory(keyboard);
+  if (answer(keyboard, line)) return;
+  const message = addLine(draft, line);
+  if (message === undefined) return void (keyboard.isMuted || showPrompt(keyboard, currentPrompt(keyboard)));
+  const text = expandPastes(pastes, message);
+  addEntry(history, text.length > MAX_ENTRY_CHARS ? message : text, zz);
+  restoreHistory(keyboard);
+  keyboard.lastInterrupt = Number.NEGATIVE_INFINITY;
+  if (keyboard.isMuted && message.trim())
+    tell(keyboard, `queued: ${message.trim().split("\n")[0]!.slice(0, MAX_QUEUED_COLUMNS)}`);
+  queue.push(message);
+  keyboard.onChange();
+}
+
+/** readline added the line; whole messages are wanted, and no answers to questions. */
+function restoreHistory({ editor, history }: Keyboard): void {
+  editor.history.splice(0, editor.history.length, ...history.entries);
+}
+
+function handleClose(keyboard: Keyboard): void {
+  keyboard.isClosed = true;
+  keyboard.host.stop();
+  keyboard.question.onKey?.("");
+  answer(keyboard, "");
+  keyboard.onChange();
+}
+
+export const close = ({ isClosed, editor }: Keyboard): void => void (isClosed || editor.close());
+
+/** The next message; undefined once the keyboard is closed. */
+export async function nextMessage(keyboard: Keyboard): Promise<string | undefined> {
+  const { queue } = keyboard;
+  while (!queue.length && !keyboard.isClosed) await new Promise<void>((resolve) => (keyboard.onChange = resolve));
+  return keyboard.isClosed ? undefined : queue.shift();
+}
+
+/** Sends a message as if it had been typed. */
+export function sendMessage({ queue, onChange }: Keyboard, text: string): void {
+  queue.push(text);
+  process.stdout.write(`${text}\n`);
+  onChange();
+}
+
+/** Shows the prompt for the next message. One that was typed ahead stands behind it and comes next. */
+export async function promptForMessage(keyboard: Keyboard): Promise<void> {
+  const { host, queue } = keyboard;
+  keyboard.isPromptDue = true;
+  const prompt = queue.length ? DEFAULT_PROMPT : await host.prompt(DEFAULT_PROMPT);
+  if (keyboard.isClosed || !keyboard.isPromptDue) return; // a turn has begun meanwhile
+  keyboard.prompt = prompt;
+  if (queue.length) return void process.stdout.write(`${prompt}${clean(queue[0]!)}\n`);
+  mute(keyboard, false);
+  showPrompt(keyboard, currentPrompt(keyboard));
+}
+
+/** Ctrl+C: ends a question without an answer, stops what runs, clears what is typed; twice within a second it leaves. */
+export function interrupt(keyboard: Keyboard): void {
+  const { editor, draft, host, question } = keyboard;
+  const { stdout } = process;
+  if (question.onLine) stdout.write("\n");
+  const stopped = host.stop();
+  if (answer(keyboard, "") || stopped) return;
+  if (editor.line || isStarted(draft)) {
+    stdout.write("^C\n");
+    discard(draft);
+    startNewLine(keyboard);
+  } else if (performance.now() - keyboard.lastInterrupt < LEAVE_MS) return void keyboard.onLeave(130);
+  else {
+    keyboard.lastInterrupt = performance.now();
+    stdout.write("\nCtrl+C again to leave.\n");
+  }
+  showPrompt(keyboard, currentPrompt(keyboard));
+}
+
+/** Ctrl+Z: stops this program until the shell continues it. */
+function suspend(keyboard: Keyboard): void {
+  const { stdout } = process;
+  stdout.write(HIDE_PASTES);
+  setRaw(keyboard, false);
+  process.once("SIGCONT", () => {
+    setRaw(keyboard, true);
+    stdout.write(MARK_PASTES);
+    redraw(keyboard);
+  });
+  process.kill(process.pid, "SIGTSTP");
+}
+
+/** Leaves the terminal to what runs in `act`, such as an editor. */
+export async function lendTerminal<T>(keyboard: Keyboard, act: () => Promise<T>): Promise<T> {
+  const { onInput, isDumb } = keyboard;
+  const { stdin, stdout } = process;
+  if (keyboard.terminalUsers++ === 0) {
+    stdin.off("data", onInput).pause();
+    setRaw(keyboard, false);
+    if (!isDumb) stdout.write(HIDE_PASTES);
+    if (!keyboard.isMuted) stdout.write("\n");
+  }
+  try {
+    return await act();
+  } finally {
+    if (--keyboard.terminalUsers === 0 && !keyboard.isClosed) {
+      stdin.on("data", onInput).resume();
+      setRaw(keyboard, true);
+      if (!isDumb) stdout.write(MARK_PASTES);
+      redraw(keyboard);
+    }
+  }
+}

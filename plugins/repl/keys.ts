@@ -1,0 +1,137 @@
+// Keys of plugins: they come before readline's own, and may change the line and show rows below it.
+import readline from "node:readline";
+import type { Key, Line, Press } from "zz";
+import { clean, clip } from "zz/text";
+import {
+  currentPrompt,
+  insertPaste,
+  type Keyboard,
+  type KeyEvent,
+  setLine,
+  showNote,
+  showPrompt,
+  startNewLine,
+} from "./line.ts";
+
+/** Keys that come while a plugin's key is at work wait for it. */
+export interface PluginKeys {
+  readonly keyboard: Keyboard;
+  readonly waiting: Pressed[];
+  readonly editKey: (text: string | undefined, key: KeyEvent) => void; // readline's own
+  onNext: ((key: Press) => void) | undefined; // a plugin asked for the next key
+  isWorking: boolean;
+  areRowsShown: boolean; // below the line
+}
+type Pressed = Press & { doDefault?(): void };
+
+/** From now on keys come here first. */
+export function openKeys(keyboard: Keyboard): PluginKeys {
+  const { editor } = keyboard;
+  const editKey = editor._ttyWrite.bind(editor);
+  const keys: PluginKeys = { keyboard, waiting: [], editKey, onNext: undefined, isWorking: false, areRowsShown: false };
+  editor._ttyWrite = (text, key) => pressKey(keys, text, key);
+  return keys;
+}
+
+/** In turn with the keys: an open menu or search receives it, and a completion does not write over it. */
+export function receivePaste(keys: PluginKeys, text: string): void {
+  receive(keys, { name: "paste", text, doDefault: () => insertPaste(keys.keyboard, text) });
+}
+
+function pressKey(keys: PluginKeys, text: string | undefined, key: KeyEvent): void {
+  const { ctrl, meta, shift, name = key.sequence } = key;
+  const alt = meta && name !== "escape"; // readline takes a lone Escape for Meta with Escape
+  const held = [ctrl && "ctrl", alt && "meta", shift && (ctrl || alt || name.length > 1) && "shift"].filter(Boolean);
+  receive(keys, { name: [...held, name].join("+"), text: text ?? "", doDefault: () => keys.editKey(text, key) });
+}
+
+function receive(keys: PluginKeys, key: Pressed): void {
+  const { keyboard, waiting, onNext } = keys;
+  const { editor, host, isMuted, question } = keyboard;
+  if (keys.areRowsShown) hideRows(keys);
+  keys.onNext = undefined;
+  if (onNext) return void onNext(key);
+  if (keys.isWorking && key.name === "ctrl+c") keys.isWorking = false; // it hangs: leave it behind
+  if (keys.isWorking) return void waiting.push(key);
+  const bound = host.keys.get(key.name);
+  if (bound)
+    isMuted || question.onLine || void runKey(keys, bound, key); // in a turn it means nothing: no tab, no stop
+  else if (/^(return|enter)$/.test(key.name) && editor.line.includes("\n")) sendLines(keyboard);
+  else key.doDefault?.();
+}
+
+/** Sends a message of several lines itself: readline would reverse them. */
+function sendLines(keyboard: Keyboard): void {
+  const { editor, screen } = keyboard;
+  const text = editor.line;
+  setLine(keyboard, text);
+  editor.prompt(true);
+  screen.write("\r\n");
+  startNewLine(keyboard);
+  editor.emit("line", text);
+}
+
+async function runKey(keys: PluginKeys, { owner, value }: { owner: string; value: Key }, key: Pressed): Promise<void> {
+  const { keyboard, waiting } = keys;
+  const press = async () => value.press(lineFor(keys), await keyboard.host.open());
+  keys.isWorking = true;
+  const done = await press().catch((error) =>
+    showNote(keyboard, `Plugin '${owner}' failed on the key '${key.name}': ${(error as Error).message}`),
+  );
+  keys.isWorking = false;
+  if (keyboard.isClosed) return;
+  if (done === false) key.doDefault?.();
+  while (waiting.length && !keys.isWorking) receive(keys, waiting.shift()!);
+}
+
+/** The line as a plugin's key sees it. */
+function lineFor(keys: PluginKeys): Line {
+  const { keyboard, waiting } = keys;
+  const { editor, history } = keyboard;
+  return {
+    get text() {
+      return editor.line;
+    },
+    get cursor() {
+      return editor.cursor;
+    },
+    history: history.entries,
+    set(text, cursor = text.length) {
+      setLine(keyboard, clean(text), cursor); // names of files and old lines may hold anything
+      editor.prompt(true);
+    },
+    prompt: (text) => showPrompt(keyboard, text === undefined ? currentPrompt(keyboard) : clean(text)),
+    below: (text, chosen) => showRows(keys, text, chosen),
+    next: () => new Promise((resolve) => (waiting.length ? resolve(waiting.shift()!) : (keys.onNext = resolve))),
+    press: (key) => void waiting.unshift(key),
+  };
+}
+
+function showRows(keys: PluginKeys, text: string, chosen = -1): void {
+  const { keyboard } = keys;
+  const { editor } = keyboard;
+  const { stdout } = process;
+  if (keys.areRowsShown) hideRows(keys);
+  if (keyboard.isMuted || !text) return;
+  const { columns = 80, rows: height = 24 } = stdout;
+  const here = editor.getCursorPos();
+  const { line, cursor } = editor;
+  setLine(keyboard, line);
+  const end = editor.getCursorPos();
+  setLine(keyboard, line, cursor);
+  const lines = text.split("\n").slice(0, Math.max(1, height - end.rows - 2));
+  const rows = lines.map((line, i) => `\r\n${markChosen(clip(clean(line), columns - 2), i === chosen)}`);
+  readline.moveCursor(stdout, 0, end.rows - here.rows);
+  stdout.write(rows.join(""));
+  readline.moveCursor(stdout, 0, here.rows - end.rows - lines.length);
+  readline.cursorTo(stdout, here.cols);
+  keys.areRowsShown = true;
+}
+
+function hideRows(keys: PluginKeys): void {
+  keys.areRowsShown = false;
+  keys.keyboard.editor.prompt(true); // it clears what is below
+}
+
+const markChosen = (row: string, isChosen: boolean): string =>
+  !isChosen ? row : process.env.NO_COLOR ? row.replace(/^ {2}/, "> ") : `\x1b[7m${row} \x1b[27m`;

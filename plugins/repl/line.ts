@@ -1,0 +1,119 @@
+// The line at the prompt: what the keyboard's modules share, and how the line is drawn.
+import readline from "node:readline";
+import type { DialogHost, Zz } from "zz";
+import { type Draft, isStarted } from "./drafts.ts";
+import type { History } from "./history.ts";
+import { type Pastes, textInLine } from "./pastes.ts";
+import { say } from "./screen.ts";
+
+export const DEFAULT_PROMPT = "› ";
+const CONTINUATION_PROMPT = "… ";
+
+/** The keyboard of a conversation. */
+export interface Keyboard {
+  readonly zz: Zz;
+  readonly host: DialogHost;
+  readonly editor: Editor;
+  readonly screen: NodeJS.WritableStream; // stdout, but silent while it shows something other than the line
+  readonly isDumb: boolean; // TERM=dumb: the terminal answers no queries and moves no cursor, the system edits the line
+  readonly history: History;
+  readonly pastes: Pastes;
+  readonly draft: Draft;
+  readonly question: OpenQuestion;
+  readonly queue: string[]; // messages that nobody has taken yet
+  onChange: () => void; // a message came, or the keyboard was closed
+  onInput: (bytes: Buffer) => void;
+  onLeave: (code: number) => void;
+  prompt: string; // stands before the line
+  isPromptDue: boolean; // it is being made
+  isMuted: boolean; // a turn is under way: what is typed is not shown
+  isClosed: boolean;
+  terminalUsers: number; // programs that have the terminal
+  lastInterrupt: number; // when Ctrl+C was pressed at an empty prompt
+}
+
+/** readline, with what its types leave out. */
+export type Editor = readline.Interface & {
+  history: string[];
+  _ttyWrite(text: string | undefined, key: KeyEvent): void;
+};
+export type KeyEvent = { ctrl: boolean; meta: boolean; shift: boolean; name?: string; sequence: string };
+
+/** What a question waits for, if there is one. */
+export interface OpenQuestion {
+  onKey?: ((typed: string) => void) | undefined;
+  onLine?: ((line: string) => void) | undefined;
+  onNoise?: (() => void) | undefined; // it shows once nothing is typed any more
+  isPaged: boolean; // it is between two pages: what is typed is for it
+}
+
+/** Whether readline must not draw: not over a question, nor into a program that has the terminal. */
+export const isScreenTaken = ({ isMuted, question, terminalUsers }: Keyboard): boolean =>
+  isMuted || question.onKey !== undefined || terminalUsers > 0;
+
+export function showPrompt({ editor }: Keyboard, prompt: string): void {
+  editor.setPrompt(prompt);
+  editor.prompt(true);
+}
+
+/** What stands before the next line of the message. */
+export const currentPrompt = ({ draft, prompt }: Keyboard): string => (isStarted(draft) ? CONTINUATION_PROMPT : prompt);
+
+/** Draws the line again after something else stood in its place. */
+export function redraw(keyboard: Keyboard): void {
+  if (keyboard.isMuted || keyboard.isClosed) return;
+  forgetDrawn(keyboard);
+  keyboard.editor.prompt(true);
+}
+
+export function mute(keyboard: Keyboard, on: boolean): void {
+  if (on) keyboard.isPromptDue = false;
+  if (keyboard.isMuted && !on) forgetDrawn(keyboard);
+  keyboard.isMuted = on;
+}
+
+/** What readline drew last is no longer where it thinks. */
+function forgetDrawn({ editor }: Keyboard): void {
+  Object.assign(editor, { prevRows: 0 });
+}
+
+/** Changes the line without drawing it. */
+export function setLine({ editor }: Keyboard, line: string, cursor = line.length): void {
+  Object.assign(editor, { line, cursor });
+}
+
+/** After what was typed scrolled away: the next line begins empty. */
+export function startNewLine(keyboard: Keyboard): void {
+  setLine(keyboard, "");
+  forgetDrawn(keyboard);
+}
+
+/** A paste is part of one message, and runs no commands. A long one is shown by its size. */
+export function insertPaste(keyboard: Keyboard, text: string): void {
+  const { editor, pastes, question } = keyboard;
+  const { line, cursor } = editor;
+  const inserted = textInLine(pastes, text);
+  setLine(keyboard, line.slice(0, cursor) + inserted + line.slice(cursor), cursor + inserted.length);
+  question.onKey?.(""); // it answers nothing, and is kept for the next message
+  if (!keyboard.isMuted) editor.prompt(true);
+}
+
+/** Shows a note, above the line when one is being typed. */
+export function showNote(keyboard: Keyboard, text: string): void {
+  const { zz, editor, question, isMuted, isClosed, isDumb } = keyboard;
+  if (isMuted || question.onLine || question.onKey || isClosed || isDumb) return void say(zz, text);
+  const { stdout } = process;
+  const { rows } = editor.getCursorPos();
+  readline.cursorTo(stdout, 0);
+  readline.moveCursor(stdout, 0, -rows);
+  readline.clearScreenDown(stdout);
+  say(zz, text);
+  redraw(keyboard);
+}
+
+/** The same as part of the turn, once there is a conversation. */
+export function tell({ host, zz }: Keyboard, text: string): void {
+  const ctx = host.ctx();
+  if (ctx) ctx.note(text);
+  else say(zz, text);
+}

@@ -1,0 +1,104 @@
+// Questions page by page, when they are longer than the screen.
+import { width as widthOf } from "zz/text";
+
+/** Where a question is shown. */
+interface Screen {
+  write(text: string): void;
+  press(settled: boolean): Promise<string>; // the next key; settled: one that is held down, or was typed ahead, does not count
+  size(): { columns: number; rows: number };
+}
+
+const FORWARD = /^( |\r?\n|\r|\x1b\[B|\x1bOB|\x1b\[6~)$/;
+const BACK = /^(b|\x1b\[A|\x1bOA|\x1b\[5~)$/;
+
+/**
+ * Shows the question and returns the key that was pressed once all of it had been shown. Before that, only a no, Ctrl+C,
+ * Escape, or closing the question ends it. Without `keys` it does not wait at the end, and returns "on".
+ */
+export async function putQuestion(text: string, keys: string | undefined, screen: Screen): Promise<string> {
+  let columns = 0;
+  let rows: Row[] = [];
+  for (let top = 0; ; ) {
+    const size = screen.size();
+    if (size.columns !== columns) {
+      const { line = 0 } = rows[top] ?? {}; // the window was resized: continue at the same line
+      columns = size.columns;
+      rows = rowsOf(text, columns);
+      top = rows.findIndex((row) => row.line === line);
+    }
+    const room = Math.max((size.rows || 24) - 1, 1);
+    const isEnd = top + room >= rows.length;
+    const page = rows.slice(top, top + room).map((row) => row.text);
+    screen.write(page.join("\n"));
+    if (isEnd && keys === undefined) return "on";
+    if (!isEnd) screen.write(`\n${statusBar(top + room, rows.length, keys ?? "n", columns)}`);
+    const typed = await nextMove(isEnd, top > 0, rows.length > room);
+    if (typed !== "on" && typed !== "back") return typed;
+    screen.write(isEnd ? "\n" : "\r\x1b[K");
+    top = typed === "on" ? top + room : Math.max(0, top - room);
+  }
+
+  async function nextMove(isEnd: boolean, canGoBack: boolean, isPaged: boolean): Promise<string> {
+    for (;;) {
+      const typed = await screen.press(isPaged);
+      if (isEnd && keys?.includes(typed)) return typed;
+      if (isPaged && canGoBack && BACK.test(typed)) return "back";
+      if (!isEnd && FORWARD.test(typed)) return "on";
+      const leaves =
+        typed === "" || typed === "\x03" || typed === "\x1b" || (typed === "n" && (keys ?? "n").includes("n"));
+      if (leaves || (isEnd && !(isPaged && FORWARD.test(typed)))) return typed;
+    }
+  }
+}
+
+function statusBar(shown: number, all: number, keys: string, columns: number): string {
+  const no = keys.includes("n") ? "n = no" : "Esc leaves";
+  return `── line ${shown} of ${all} · space goes on · ${no} · b = back `.slice(0, Math.max(columns - 1, 10));
+}
+
+/** A row of the screen, and the number of the line that it shows. */
+type Row = { text: string; line: number };
+
+/**
+ * The text as rows of at most so many columns. The rows of a broken line keep its bar, so that no quoted text can look like
+ * the question's own words. Colours continue in the next row.
+ */
+export function rowsOf(text: string, columns: number): Row[] {
+  return text.split("\n").flatMap((line, i) => {
+    const [, bar = "", rest = line] = /^([┏┠┃┗] )(.*)$/su.exec(line) ?? [];
+    const nextBar = bar && (bar === "┗ " ? "  " : "┃ ");
+    const room = Math.max((columns || Number.POSITIVE_INFINITY) - bar.length, 8);
+    return breakLine(rest, room).map((row, j) => ({ text: (j ? nextBar : bar) + row, line: i }));
+  });
+}
+
+function breakLine(line: string, room: number): string[] {
+  if (line.length <= room && ASCII.test(line)) return [line];
+  const rows: string[] = [];
+  let [row, width, styles] = ["", 0, ""];
+  for (const [piece, style] of line.matchAll(PIECE)) {
+    if (style) styles = /^\x1b\[0?m$/.test(style) ? "" : styles + style;
+    const columns = style ? 0 : piece === "\t" ? 8 - (width % 8) : widthOfCharacter(piece);
+    if (width + columns > room) {
+      rows.push(styles ? `${row}\x1b[0m` : row);
+      [row, width] = [styles, 0];
+    }
+    row += piece === "\t" ? " ".repeat(Math.min(columns, room)) : piece;
+    width += Math.min(columns, room);
+  }
+  return [...rows, row];
+}
+const ASCII = /^[ -~]*$/;
+const PIECE = /(\x1b\[[\d;]*m|\x1b\]8;;[!-~]*\x1b\\)|./gsu;
+
+/** Character by character: a terminal may show several as one, so this is never too little. */
+function widthOfCharacter(character: string): number {
+  if (character >= " " && character <= "~") return 1;
+  const known = WIDTHS.get(character);
+  if (known !== undefined) return known;
+  const width = widthOf(character);
+  if (WIDTHS.size < MAX_WIDTHS) WIDTHS.set(character, width);
+  return width;
+}
+const WIDTHS = new Map<string, number>();
+const MAX_WIDTHS = 10_000;

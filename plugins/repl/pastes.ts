@@ -1,0 +1,92 @@
+// Pastes: told apart from keys in what the terminal sends, and long ones kept aside with a short name in the line.
+import { clean } from "zz/text";
+
+const [PASTE_START, PASTE_END] = ["\x1b[200~", "\x1b[201~"]; // a terminal puts them around what is pasted
+const CTRL_C = Buffer.from("\x03");
+const LOST_END_MS = 500; // after a pause like this Ctrl+C ends a paste
+const ESCAPE_MS = 20; // the rest of a marker comes within this time, or it was the Escape key
+
+/** Reads what the terminal sends, in whatever pieces the bytes come. */
+export interface PasteReader {
+  onKeys(bytes: Buffer): void;
+  onPaste(text: string): void;
+  paste: Buffer[] | undefined; // the pieces of one that has not ended
+  heldBack: Buffer; // perhaps the beginning of a marker
+  heldBackTimer: NodeJS.Timeout | undefined;
+  lastReadAt: number;
+}
+
+export function openPasteReader(onKeys: PasteReader["onKeys"], onPaste: PasteReader["onPaste"]): PasteReader {
+  return { onKeys, onPaste, paste: undefined, heldBack: Buffer.alloc(0), heldBackTimer: undefined, lastReadAt: 0 };
+}
+
+export function readInput(reader: PasteReader, bytes: Buffer): void {
+  clearTimeout(reader.heldBackTimer);
+  const pause = performance.now() - reader.lastReadAt;
+  reader.lastReadAt = performance.now();
+  if (reader.paste && pause > LOST_END_MS && bytes.equals(CTRL_C)) bytes = Buffer.from(PASTE_END); // else it would never end
+  let rest = Buffer.concat([reader.heldBack, bytes]);
+  for (;;) {
+    const marker = reader.paste ? PASTE_END : PASTE_START;
+    const at = rest.indexOf(marker);
+    if (at < 0) break;
+    deliver(reader, rest.subarray(0, at));
+    rest = rest.subarray(at + marker.length);
+    if (reader.paste) reader.onPaste(Buffer.concat(reader.paste).toString("utf8"));
+    reader.paste = reader.paste ? undefined : [];
+  }
+  const complete = rest.length - startedMarkerLength(rest, reader.paste ? PASTE_END : PASTE_START);
+  deliver(reader, rest.subarray(0, complete));
+  reader.heldBack = Buffer.from(rest.subarray(complete));
+  if (reader.heldBack.length && !reader.paste) reader.heldBackTimer = setTimeout(deliverHeldBack, ESCAPE_MS, reader);
+}
+
+function deliverHeldBack(reader: PasteReader): void {
+  const bytes = reader.heldBack;
+  reader.heldBack = Buffer.alloc(0);
+  deliver(reader, bytes);
+}
+
+function deliver({ paste, onKeys }: PasteReader, bytes: Buffer): void {
+  if (!bytes.length) return;
+  if (paste) paste.push(Buffer.from(bytes));
+  else onKeys(bytes);
+}
+
+/** How many of the last bytes may be the beginning of a marker. */
+function startedMarkerLength(bytes: Buffer, marker: string): number {
+  for (let length = Math.min(marker.length - 1, bytes.length); length > 0; length--)
+    if (bytes.toString("latin1", bytes.length - length) === marker.slice(0, length)) return length;
+  return 0;
+}
+
+/** The pasted text with plain line ends and no control characters. */
+export const normalizePaste = (pasted: string): string => clean(pasted.replace(/\r\n?/g, "\n"));
+
+const MAX_INLINE_CHARS = 400; // a longer paste is shown by its size
+const MAX_INLINE_LINES = 8;
+const MAX_KEPT_PASTES = 10;
+
+/** Long pastes, so that the last few can be sent again from the history. */
+export interface Pastes {
+  count: number;
+  readonly byName: Map<string, string>; // the name is what stands in the line
+}
+
+export const newPastes = (): Pastes => ({ count: 0, byName: new Map() });
+
+/** What a paste puts into the line: its text, or the name of a long one. */
+export function textInLine(pastes: Pastes, text: string): string {
+  const lines = text.split("\n").length;
+  if (text.length <= MAX_INLINE_CHARS && lines <= MAX_INLINE_LINES) return text;
+  const name = `[paste ${++pastes.count}: ${lines > 1 ? `${lines} lines` : `${text.length} characters`}]`;
+  pastes.byName.set(name, text);
+  if (pastes.byName.size > MAX_KEPT_PASTES) pastes.byName.delete(pastes.byName.keys().next().value!);
+  return name;
+}
+
+/** The line with the pasted texts in place of their names. */
+export function expandPastes({ byName }: Pastes, line: string): string {
+  for (const [name, text] of byName) line = line.replace(name, () => text);
+  return line;
+}

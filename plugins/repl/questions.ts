@@ -1,0 +1,109 @@
+// Questions to the person in the middle of a conversation: for one key, or for a line.
+import { clean } from "zz/text";
+import { type Keyboard, mute, redraw, setLine, showPrompt } from "./line.ts";
+import { putQuestion, rowsOf } from "./pager.ts";
+import { keyOf, waitForQuiet } from "./screen.ts";
+
+/** One of the keys, or without them a line; "" once there is nothing to be answered any more. */
+export async function ask(keyboard: Keyboard, question: string, keys?: string): Promise<string> {
+  const stop = keyboard.host.ctx()?.signal;
+  const isOver = () => keyboard.isClosed || stop?.aborted === true;
+  if (isOver()) return "";
+  if (keys === undefined) return askForLine(keyboard, question, isOver);
+  return keyboard.isDumb
+    ? askForKeyByLine(keyboard, question, keys, isOver)
+    : askForKey(keyboard, question, keys, isOver);
+}
+
+async function askForKey(keyboard: Keyboard, question: string, keys: string, isOver: () => boolean): Promise<string> {
+  await waitUntilNobodyTypes(keyboard);
+  if (isOver()) return "";
+  if (!keyboard.isMuted) write("\n");
+  const press = (settled: boolean) => nextKey(keyboard, settled, isOver);
+  const key = keyOf(await putQuestion(question, keys, { size, write, press }), keys);
+  write(`${key}\n`);
+  redraw(keyboard);
+  return key;
+}
+
+/** On a dumb terminal the system edits the line, so that the last row of a page stands before it. */
+async function askForKeyByLine(
+  keyboard: Keyboard,
+  question: string,
+  keys: string,
+  isOver: () => boolean,
+): Promise<string> {
+  const rows: string[] = [];
+  const keep = (text: string) => void (text.startsWith("\r") || rows.push(text)); // there is no cursor to move
+  const press = async () => {
+    const line = await readAnswer(keyboard, rows.splice(0).join(""));
+    return isOver() ? "" : line || "\n";
+  };
+  return keyOf(await putQuestion(question, keys, { size, write: keep, press }), keys);
+}
+
+async function askForLine(keyboard: Keyboard, question: string, isOver: () => boolean): Promise<string> {
+  const rows = rowsOf(clean(question), size().columns).map(({ text }) => text);
+  const head = rows.slice(0, -1).join("\n");
+  if (!head) return readAnswer(keyboard, rows.at(-1)!);
+  const press = (settled: boolean) => nextKey(keyboard, settled, isOver);
+  if ((await putQuestion(head, undefined, { size, write, press })) === "on")
+    return readAnswer(keyboard, `\n${rows.at(-1)}`);
+  write("\n");
+  redraw(keyboard);
+  return "";
+}
+
+const write = (text: string): void => void process.stderr.write(text);
+const size = () => ({ columns: process.stderr.columns ?? 80, rows: process.stderr.rows ?? 24 });
+
+/** The next key. When settled is true, a key that is still held down does not count. */
+async function nextKey(keyboard: Keyboard, settled: boolean, isOver: () => boolean): Promise<string> {
+  const { question } = keyboard;
+  if (settled) {
+    question.isPaged = true;
+    await waitUntilNobodyTypes(keyboard);
+    question.isPaged = false;
+  }
+  if (isOver()) return "";
+  const typed = await new Promise<string>((resolve) => (question.onKey = resolve));
+  question.onKey = undefined;
+  return typed;
+}
+
+async function waitUntilNobodyTypes({ question }: Keyboard): Promise<void> {
+  await waitForQuiet((onNoise) => (question.onNoise = onNoise));
+  question.onNoise = undefined;
+}
+
+/**
+ * Whether what is typed before a question shows is dropped: it is a key that is held down, except in a turn, where it is
+ * for the next message.
+ */
+export function isTooEarly({ question, isMuted }: Keyboard): boolean {
+  question.onNoise?.();
+  return question.onNoise !== undefined && (!isMuted || question.isPaged);
+}
+
+/** The line typed after the last row of a question. Lines typed before it are messages, not answers. */
+async function readAnswer(keyboard: Keyboard, text: string): Promise<string> {
+  const { editor, question, isMuted } = keyboard;
+  const { line, cursor } = editor;
+  setLine(keyboard, "");
+  mute(keyboard, false);
+  const rows = text.split("\n");
+  if (rows.length > 1) write(`${rows.slice(0, -1).join("\n")}\n`);
+  showPrompt(keyboard, rows.at(-1)!);
+  const answer = await new Promise<string>((resolve) => (question.onLine = resolve));
+  setLine(keyboard, line, cursor);
+  mute(keyboard, isMuted);
+  return answer;
+}
+
+/** Gives the line to the question that waits for one; false: there is none. */
+export function answer({ question }: Keyboard, line: string): boolean {
+  const { onLine } = question;
+  question.onLine = undefined;
+  onLine?.(line);
+  return onLine !== undefined;
+}

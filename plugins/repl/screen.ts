@@ -1,0 +1,22 @@
+// What questions and notes need of the screen and of single keys.
+import timers from "node:timers/promises";
+import type { Zz } from "zz";
+import { clean } from "zz/text";
+
+export const say = (zz: Zz, text: string): void => void zz.io.stderr.write(`${clean(zz.veil(text))}\n`);
+
+/** The key, if it is one of those offered, with Enter or without; else "". */
+export function keyOf(typed: string, keys: string): string {
+  const key = typed.replace(/[\r\n]+$/, "");
+  return key.length === 1 && keys.includes(key) ? key : "";
+}
+
+const QUIET_MS = 100; // a key that is held down repeats faster
+
+/** Until nothing was typed for a moment: what came before a question was there does not answer it. */
+export async function waitForQuiet(listen: (onNoise: () => void) => void): Promise<void> {
+  let lastNoise = Number.NEGATIVE_INFINITY;
+  listen(() => (lastNoise = performance.now()));
+  do await timers.setTimeout(50);
+  while (performance.now() - lastNoise < QUIET_MS);
+}

@@ -1,0 +1,37 @@
+// Questions at a terminal while zz makes a single answer, outside of a conversation.
+import type { Zz } from "zz";
+import { putQuestion } from "./pager.ts";
+import { keyOf, waitForQuiet } from "./screen.ts";
+
+/** One of the keys, or without them a line. */
+export async function ask({ io }: Zz, question: string, keys?: string): Promise<string> {
+  const { stderr } = io;
+  const stdin = io.stdin as typeof process.stdin;
+  let onTyped: (typed: string) => void = () => {};
+  const onInput = (bytes: Buffer) => onTyped(bytes.toString("utf8"));
+  stdin
+    .setRawMode(true) // also without keys: a long question is shown page by page
+    .on("data", onInput)
+    .resume();
+  try {
+    const write = (text: string) => void stderr.write(text);
+    const size = () => ({ columns: stderr.columns ?? 80, rows: stderr.rows ?? 24 });
+    const settle = () => waitForQuiet((onNoise) => (onTyped = onNoise));
+    const press = async (settled: boolean) => {
+      if (settled) await settle();
+      return new Promise<string>((resolve) => (onTyped = resolve));
+    };
+    if (keys !== undefined) await settle();
+    const typed = await putQuestion(question, keys, { size, write, press });
+    if (typed === "\x03") process.kill(process.pid, "SIGINT");
+    if (keys === undefined) {
+      stdin.setRawMode(false);
+      return typed === "on" ? (await press(false)).trim() : "";
+    }
+    const key = keyOf(typed, keys);
+    write(`${key}\n`);
+    return key;
+  } finally {
+    stdin.off("data", onInput).pause().setRawMode(false);
+  }
+}

@@ -1,0 +1,4 @@
+// How the name of a file is shown.
+
+/** A name that contains a line break must not look like two names. */
+export const shownName = (name: string): string => (/[\0-\x1f\x7f]/.test(name) ? JSON.stringify(name) : name);

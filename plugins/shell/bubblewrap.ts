@@ -1,0 +1,160 @@
+// bubblewrap: the mounts that a sandbox on Linux is made of.
+import fs from "node:fs";
+import path from "node:path";
+import { isInside } from "zz/text";
+import { repository } from "./guards.ts";
+import { type Guard, type OpenLimits, PORT, pathFolders, SOCKET } from "./limits.ts";
+import { direntsOf, isFolder, real } from "./paths.ts";
+
+// Without a capability, even for root.
+export const BASE = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--ro-bind", "/", "/"];
+
+interface Mount {
+  at: string;
+  args: string[];
+  seal?: boolean; // made read-only when all is mounted
+}
+
+/** root may write to /proc/sys without any capability, so that is read-only by itself. */
+export const SYSTEM: Mount[] = [
+  { at: "/dev", args: ["--dev", "/dev"], seal: true },
+  { at: "/proc", args: ["--proc", "/proc"] },
+  { at: "/proc/sys", args: ["--ro-bind", "/proc/sys", "/proc/sys"] },
+];
+
+export function bubblewrap(limits: OpenLimits): string[] {
+  const mounts = plan(limits);
+  return [
+    ...BASE,
+    ...(limits.net === "all" ? ["--share-net"] : []),
+    ...mounts.flatMap((mount) => mount.args),
+    ...mounts.filter((mount) => mount.seal).flatMap((mount) => ["--remount-ro", mount.at]),
+    "--",
+    ...(limits.proxy ? [process.execPath, "-e", BRIDGE, "--", String(PORT), INSIDE] : []),
+  ];
+}
+
+const MAX_SHM_BYTES = `${1 << 30}`;
+const INSIDE = "/run/zz-proxy";
+
+/** Outer folders before inner ones, so that the inner one counts; on one path, the mount that is listed later here. */
+function plan({
+  root,
+  write,
+  hide,
+  keep = [],
+  pin = [],
+  show = [],
+  readonly,
+  guard,
+  endpoints,
+  sized,
+  tmp,
+  own,
+  proxy,
+}: OpenLimits): Mount[] {
+  const there = repository(root);
+  const git = readonly ? { write: [], guard: [] } : there; // what is read-only anyway needs no guard
+  const shown = real(show);
+  const denied = real(hide).filter((at) => !shown.includes(at));
+  const secret = (at: string) => denied.some((folder) => isInside(folder, at) && !isInside(folder, root));
+  const within = (at: string, folders: string[]) => folders.some((folder) => isInside(folder, at));
+  const locked = real([...keep, ...(readonly ? [root, ...there.write] : [])]);
+  const pinned = [...new Set(real(readonly ? [] : pin).flatMap((at) => above(at, root)))].filter(
+    (at) => !within(at, locked),
+  );
+  const writable = [...real(readonly ? [] : [root, ...write]).filter((at) => !secret(at)), ...git.write].filter(
+    (at) => !within(at, locked),
+  );
+  const reached = (at: string) => !within(at, ["/tmp", "/run"]) || within(at, [...writable, ...locked]);
+  const hidden = [...denied, ...denied.flatMap((at) => twins(at, root)), ...endpoints].filter(reached);
+  // What a cover would take away as well, though it is needed: zz's own node, what PATH names, the name servers.
+  const needed = real([process.execPath, "/etc/resolv.conf", ...pathFolders()]).filter((at) => !secret(at));
+  const open = [...shown, ...needed].filter(
+    (at) => !within(at, [...writable, ...locked]) && (secret(at) || !reached(at)),
+  );
+  const inner = [...writable, ...git.guard, ...open];
+  const mounts = [
+    { at: "/tmp", args: ["--bind", tmp, "/tmp"] },
+    ...["/run", "/var/run"].filter(isFolder).map((at) => ({ at, args: ["--tmpfs", at], seal: true })),
+    ...writable.map((at) => ({ at, args: ["--bind", at, at] })),
+    ...git.guard.map((at) => (fs.existsSync(at) ? { at, args: ["--ro-bind", at, at] } : nothing(at))),
+    ...guardMounts(guard).filter(({ at }) => !within(at, denied) && !within(at, locked)),
+    ...open.map((at) => ({ at, args: ["--ro-bind", at, at] })),
+    ...pinned.map((at) => ({ at, args: ["--bind", at, at] })),
+    ...locked.map((at) => ({ at, args: ["--ro-bind", at, at] })),
+    ...hidden
+      .filter((at) => !hidden.some((folder) => folder !== at && isInside(folder, at) && !isInside(folder, root)))
+      .map((at) =>
+        cover(
+          at,
+          inner.some((one) => one !== at && isInside(at, one)),
+        ),
+      ),
+    ...SYSTEM,
+    { at: "/dev/shm", args: ["--perms", "1777", ...(sized ? ["--size", MAX_SHM_BYTES] : []), "--tmpfs", "/dev/shm"] },
+    ...(proxy ? [{ at: INSIDE, args: ["--ro-bind", path.join(own, SOCKET), INSIDE] }] : []),
+  ];
+  const depth = ({ at }: Mount) => at.split("/").filter(Boolean).length;
+  return mounts.sort((a, b) => depth(a) - depth(b));
+}
+
+function guardMounts({ readonly, loose, copies }: Pick<Guard, "readonly" | "loose" | "copies"> = NO_GUARD): Mount[] {
+  return [
+    ...readonly.map((at) => ({ at, args: ["--ro-bind", at, at] })),
+    ...loose.map((at) => ({ at, args: ["--bind", at, at] })),
+    ...copies.map(({ at, from }) => ({ at, args: ["--bind", from, at] })),
+  ];
+}
+const NO_GUARD = { readonly: [], loose: [], copies: [] };
+
+/** The folders between the project and a path in it: what is a mount cannot be moved. */
+function above(at: string, root: string): string[] {
+  const folder = path.dirname(at);
+  return isInside(root, folder) && folder !== root ? [...above(folder, root), folder] : [];
+}
+
+/** Where devices are forbidden, /dev/null cannot be opened; a folder of mode 0 cannot be entered. */
+function cover(at: string, holdsMore: boolean): Mount {
+  if (!isFolder(at)) return { at, args: ["--ro-bind", "/dev/null", at] };
+  return { at, args: ["--perms", holdsMore ? "0111" : "0000", "--tmpfs", at], seal: true };
+}
+
+function nothing(at: string): Mount {
+  if (path.basename(at) === "config") return { at, args: ["--ro-bind", "/dev/null", at] };
+  return { at, args: ["--tmpfs", at], seal: true };
+}
+
+/** The same file under another name in the project: a hard link. Looked for only if there is one somewhere. */
+function twins(at: string, root: string): string[] {
+  const wanted = fs.lstatSync(at);
+  if (!wanted.isFile() || wanted.nlink < 2) return [];
+  const found: string[] = [];
+  const look = (folder: string): void => {
+    for (const entry of direntsOf(folder)) {
+      const name = path.join(folder, entry.name);
+      if (entry.isDirectory() && entry.name !== "node_modules") look(name);
+      const one = entry.isFile() && name !== at && fs.lstatSync(name, { throwIfNoEntry: false });
+      if (one && one.ino === wanted.ino && one.dev === wanted.dev) found.push(name);
+    }
+  };
+  look(root);
+  return found;
+}
+
+/** Runs within: listens where HTTP_PROXY says, hands on to the proxy's socket, and only then starts the command. */
+const BRIDGE = `
+const [port, socket, ...argv] = process.argv.slice(1);
+const { connect, createServer } = require("node:net");
+const both = { allowHalfOpen: true };
+for (const name of ["SIGTERM", "SIGINT", "SIGHUP"]) process.on(name, () => {});
+createServer(both, (near) => {
+  const far = connect({ path: socket, ...both });
+  near.pipe(far).pipe(near);
+  near.on("error", () => far.destroy());
+  far.on("error", () => near.destroy());
+}).listen(+port, "127.0.0.1", () => {
+  const child = require("node:child_process").spawn(argv[0], argv.slice(1), { stdio: "inherit" });
+  child.on("error", (error) => { console.error(error.message); process.exit(127); });
+  child.on("exit", (code, signal) => process.exit(code ?? 128 + require("node:os").constants.signals[signal]));
+});`;

@@ -1,0 +1,73 @@
+// endpoints: sockets and FIFOs in the file system. By them a command reaches programs outside, also on a read-only mount.
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { entriesOf, isInside, tryTo } from "zz/text";
+import { direntsOf, real } from "./paths.ts";
+
+// A process that reads commands from a FIFO opens it early, and few other files.
+const MAX_FILES_PER_PROCESS = 12;
+const MAX_FILES = 1_500;
+
+export interface Endpoints {
+  at: string[]; // to be covered
+  unknown: boolean; // a program listens at a path that cannot be known
+}
+
+/** Of the whole machine, as far as it lets itself be looked at; and all that lie in the project. */
+export function findEndpoints(roots: string[], inProject: string[]): Endpoints {
+  const { whole, relative } = sockets();
+  const processes = relative.length ? folders() : [];
+  const guesses = relative.map((name) =>
+    [...new Set([...roots, os.homedir(), "/", "/run", "/var/spool/postfix", ...processes])]
+      .map((folder) => path.join(folder, name))
+      .filter(isSocket),
+  );
+  const home = direntsOf(os.homedir()).filter((entry) => entry.isFIFO() || entry.isSocket());
+  const mine = home.map((entry) => path.join(os.homedir(), entry.name));
+  return {
+    at: real([...whole, ...guesses.flat(), ...inProject, ...mine, ...fifos()]),
+    unknown: guesses.some((found) => !found.length),
+  };
+}
+
+/** That something listens on, or takes datagrams at. One bound by a relative path stands there as it was given. */
+function sockets(): { whole: string[]; relative: string[] } {
+  let text: string;
+  try {
+    text = fs.readFileSync("/proc/net/unix", "utf8");
+  } catch {
+    return { whole: [], relative: [] };
+  }
+  const names = text.split("\n").flatMap((row) => {
+    const [, flags, type, name] = /^\S+ \S+ \S+ (\S+) (\S+) \S+ +\d+ (.+)$/.exec(row) ?? [];
+    return name && !name.startsWith("@") && (flags === "00010000" || type === "0002") ? [name] : [];
+  });
+  return {
+    whole: names.filter((name) => name.startsWith("/")),
+    relative: [...new Set(names.filter((name) => !name.startsWith("/")))],
+  };
+}
+
+/** Where the processes of this machine are, of those that say so. */
+function folders(): string[] {
+  return processes().flatMap((pid) => linked(`/proc/${pid}/cwd`));
+}
+
+/** That a process has open, by its path. */
+function fifos(): string[] {
+  let left = MAX_FILES;
+  return processes().flatMap((pid) => {
+    if (left <= 0) return [];
+    const open = entriesOf(`/proc/${pid}/fd`).slice(0, MAX_FILES_PER_PROCESS);
+    left -= open.length;
+    return open.flatMap((fd) => linked(`/proc/${pid}/fd/${fd}`)).filter((at) => at.startsWith("/") && isFifo(at));
+  });
+}
+
+const processes = (): string[] => entriesOf("/proc").filter((name) => /^\d+$/.test(name) && name !== `${process.pid}`);
+
+const linked = (at: string): string[] => tryTo(() => [fs.readlinkSync(at)]) ?? [];
+const stat = (at: string): fs.Stats | undefined => tryTo(() => fs.lstatSync(at));
+const isSocket = (at: string): boolean => !!stat(at)?.isSocket();
+const isFifo = (at: string): boolean => !isInside("/dev", at) && !isInside("/proc", at) && !!stat(at)?.isFIFO();

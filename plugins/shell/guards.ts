@@ -1,0 +1,90 @@
+// guards: what other programs run later, outside of the sandbox: it is read-only in it, or checked when a command is done.
+import fs from "node:fs";
+import path from "node:path";
+import { isInside } from "zz/text";
+import type { Guard } from "./limits.ts";
+import { isFolder, real } from "./paths.ts";
+import { IN_GIT, type Look, type Places, stores } from "./places.ts";
+
+interface Repository {
+  write: string[]; // writable, though it may lie outside of the project
+  guard: string[]; // read-only within that
+  folders: string[]; // in which a file that is made could run something
+}
+
+/**
+ * Git's configuration and hooks, and .zz, hold commands that others run later, outside. They stay as they are. `.git` is
+ * mounted on itself: what is a mount cannot be moved out of the way.
+ */
+export function repository(root: string): Repository {
+  const git = path.join(root, ".git");
+  const zz = path.join(root, ".zz");
+  const entry = fs.lstatSync(git, { throwIfNoEntry: false });
+  if (entry?.isDirectory())
+    return { write: [git], guard: [zz, ...guardedFiles(git), ...guardedIfThere(git)], folders: [git] };
+  if (!entry?.isFile()) return { write: [], guard: [zz], folders: [] };
+  const there = linkedRepository(git);
+  return { ...there, guard: [zz, git, ...there.guard] };
+}
+
+/** A worktree's or submodule's repository: a commit must write to it. */
+function linkedRepository(file: string): Repository {
+  const root = path.dirname(file);
+  const text = (...at: string[]) => read(path.join(...at))?.trim();
+  const [folder] = real([path.resolve(root, text(file)!.replace(/^gitdir:\s*/, ""))]);
+  // Only if it points back: a command could have made the file, and named any folder in it.
+  const back = folder && text(folder, "gitdir");
+  if (back && real([path.resolve(folder, back)])[0] === file) {
+    const [common] = real([path.resolve(folder, text(folder, "commondir") ?? "")]);
+    const own = [...guardedFiles(folder).filter((at) => fs.existsSync(at)), ...guardedIfThere(folder)];
+    const guard = [...guardedFiles(common!), ...guardedIfThere(common!), ...own];
+    return { write: [common!, path.dirname(folder), folder], guard, folders: [common!, folder] };
+  }
+  const tree = folder && /^\s*worktree\s*=\s*(.+)$/m.exec(text(folder, "config") ?? "")?.[1];
+  if (!tree || real([path.resolve(folder, tree)])[0] !== root) return { write: [], guard: [], folders: [] };
+  return { write: [folder], guard: [...guardedFiles(folder), ...guardedIfThere(folder)], folders: [folder] };
+}
+
+/** Kept from being made, too. */
+function guardedFiles(git: string): string[] {
+  return ["config", "hooks"].map((name) => path.join(git, name));
+}
+
+export const GUARDED_IF_THERE = ["config.worktree", "commondir", "gitdir"]; // taken away if they are made
+
+function guardedIfThere(git: string): string[] {
+  return GUARDED_IF_THERE.map((name) => path.join(git, name)).filter((at) => fs.existsSync(at));
+}
+
+function read(at: string): string | undefined {
+  return fs.existsSync(at) ? fs.readFileSync(at, "utf8") : undefined;
+}
+
+/** Of what a command could write to: read-only wherever it is there already. What is made is looked at when it is done. */
+export function guarded(roots: string[], found: Look, { all, hooks }: Places): Omit<Guard, "copies" | "endpoints"> {
+  const own = roots.slice(1).map((at) => path.join(at, ".git")); // of the project itself, more is known
+  const inner = found.folders.filter((at) => at.includes("/.git/modules/") || own.includes(at)).slice(0, MAX_MOUNTED);
+  const git = inner.flatMap((at) => IN_GIT.map((name) => path.join(at, name)));
+  const there = [...all.filter((at) => at !== hooks), ...git].filter((at) => {
+    const stat = fs.lstatSync(at, { throwIfNoEntry: false });
+    return stat && !stat.isSymbolicLink();
+  });
+  const packages = roots.flatMap(stores);
+  const caches = packages.flatMap((at) => [".cache", ".vite", ".vite-temp"].map((name) => path.join(at, name)));
+  const { at: shared, notes } = sharedPlaces(roots, found);
+  return { readonly: [...new Set([...there, ...packages, ...shared])], loose: caches.filter(isFolder), notes };
+}
+const MAX_MOUNTED = 50; // of a kind: each costs a little of every command's time
+
+/** Files with a name outside are not written to: each of a few, else all that lies beside them at the top. */
+function sharedPlaces(roots: string[], { shared }: Look): { at: string[]; notes: string[] } {
+  if (shared.length <= MAX_MOUNTED) return { at: shared, notes: [] };
+  const top = (at: string) => {
+    const root = roots.find((one) => isInside(one, at)) ?? roots[0]!;
+    return path.join(root, path.relative(root, at).split("/")[0]!);
+  };
+  const tops = [...new Set(shared.map(top))];
+  const names = tops.slice(0, 3).map((one) => `'${path.basename(one)}'`);
+  const why = `${shared.length} files in ${names.join(", ")} are hard links with other names outside of the project`;
+  return { at: tops, notes: [`${why}: these are read-only here. Work in a copy of the project`] };
+}

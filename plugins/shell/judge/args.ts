@@ -1,0 +1,65 @@
+// An argument vector: which program really runs, and how its words are judged.
+import { denialOf, mayBeDenied } from "./denials.ts";
+import { judgeFind } from "./find.ts";
+import { judgeProgram } from "./program-rules.ts";
+import { programOf, SHELLS, WRAPPERS } from "./programs.ts";
+import { isProgramOfProject } from "./project-programs.ts";
+import { isKnown } from "./readers.ts";
+import { judgeCd, judgeEval, judgeShell, judgeTrap } from "./shells.ts";
+import {
+  addCommand,
+  ask,
+  type Dirs,
+  MAX_DEPTH,
+  type Ruling,
+  type Run,
+  type Scope,
+  shownOf,
+  stayIn,
+  textsOf,
+  unknown,
+  withFloor,
+} from "./state.ts";
+import type { Arg } from "./words.ts";
+import { judgeWrapped } from "./wrappers.ts";
+
+/** What runs a command, or a script, is unwrapped; the rest is judged by the rules for programs. */
+export function judgeArgs(run: Run, args: Arg[], at: Scope): Dirs {
+  if (at.depth > MAX_DEPTH) throw new Error("it is nested too deeply");
+  const [first, ...rest] = args;
+  if (!first) return stayIn(at);
+  const doubt = args.find((arg) => arg.doubt !== undefined)?.doubt;
+  const denied = deniedBy(run, args);
+  const globbed = first.globbed && unknown("a glob says what runs");
+  let scope = withFloor(at, denied, globbed, doubt !== undefined && ask(doubt), mayHideDenied(run, args));
+  if (first.text === undefined) {
+    addCommand(run, args, scope, unknown(first.why ?? "what it runs is not known"));
+    return stayIn(scope);
+  }
+  const name = programOf(first.text);
+  const isFromProject = isKnown(name) && isProgramOfProject(first.text, run.cwd, run.env.PATH, run.lists.find);
+  if (isFromProject) scope = withFloor(scope, ask(`'${name}' is a program that the project brings`));
+  const inner = { ...scope, depth: scope.depth + 1 };
+  if (name === "command" && /^-[pvV]*[vV]/.test(rest[0]?.text ?? "")) return judgeProgram(run, args, scope, name);
+  if (name === "find") return judgeFind(run, args, inner);
+  if (name === "eval") return judgeEval(run, args, inner);
+  if (name === "trap") return judgeTrap(run, args, inner);
+  if (name === "cd") return judgeCd(run, args, scope);
+  if (SHELLS.has(name)) return judgeShell(run, name, args, inner);
+  if (Object.hasOwn(WRAPPERS, name)) return judgeWrapped(run, name, WRAPPERS[name]!, args, inner);
+  return judgeProgram(run, args, scope, name);
+}
+
+function deniedBy({ lists }: Run, args: Arg[]): Ruling | undefined {
+  const name = denialOf(textsOf(args), lists);
+  return name === undefined ? undefined : { verdict: "deny", why: `${name} is on the deny list`, text: shownOf(args) };
+}
+
+/** Whether a word that is not known could make it a command that never runs. */
+function mayHideDenied({ lists }: Run, args: Arg[]): Ruling | undefined {
+  const safe = ({ shown, given }: Arg) => given === "paths" || /^"[^$`"\\-][^"]*"$|^"\$\{?\w+\}?\/[^"]*"$/.test(shown);
+  const words = args.map((arg) => (arg.text === undefined && safe(arg) ? "./…" : arg.text));
+  const at = words.indexOf(undefined, 1);
+  if (at < 0 || !mayBeDenied(words, lists)) return undefined;
+  return unknown(`${args[at]!.why ?? "one of its words is not known"}, and it may be what never runs`);
+}

@@ -1,0 +1,116 @@
+// One command as the grammar shows it, with its assignments and redirections; what runs by it is judged in args.ts.
+import type { Node } from "web-tree-sitter";
+import { isHarmless, isPlainName } from "./assignments.ts";
+import { heldInAssignment } from "./denials.ts";
+import { argsAt, reasonOf } from "./node-words.ts";
+import { addBareRedirect, addRedirects, redirectOf, startsOf } from "./redirects.ts";
+import {
+  addIdle,
+  ask,
+  type Dirs,
+  knownIn,
+  type Ruling,
+  type Run,
+  type SourceScope,
+  unknown,
+  withFloor,
+} from "./state.ts";
+import { argsOf, groupsOf, scanWord } from "./words.ts";
+
+const MAX_WORDS = 500; // as they are written
+const MAX_ARGS = 5_000; // with what globs make of them
+
+/** `inside`: the nodes that may hold further commands. */
+interface Outcome {
+  dirs: Dirs;
+  inside: Node[];
+  subshell?: Node | undefined; // that the grammar put into the command
+  scope: SourceScope; // of the subshell
+}
+
+export function judgeCommand(run: Run, node: Node, scope: SourceScope): Outcome {
+  const { tail = [], ...alone } = scope;
+  const redirects = [...node.children.filter(({ type }) => type === "file_redirect").map(redirectOf), ...tail];
+  const settings = node.namedChildren.filter(({ type }) => type === "variable_assignment");
+  const subshell = node.namedChildren.find(({ type }) => type === "subshell");
+  const string = node.namedChildren.find(({ type }) => type === "herestring_redirect");
+  const words = [
+    ...node.children.filter(
+      ({ type }) => !/^(variable_assignment|file_redirect|herestring_redirect|comment|subshell)$/.test(type),
+    ),
+    // Of `> f -x`, the grammar makes two targets, bash one and a word more.
+    ...redirects.flatMap(({ targets }) => targets.slice(1)),
+  ]
+    .filter(({ startIndex, endIndex }) => startIndex < endIndex)
+    .sort((a, b) => a.startIndex - b.startIndex);
+  scope.seen.push({ words: words.map(({ startIndex }) => startIndex), targets: redirects.flatMap(startsOf) });
+  let inner: SourceScope = alone;
+  for (const setting of settings) inner = withFloor(inner, ruleOnSetting(run, setting, scope));
+  if (string) inner = withFloor(inner, ask("it holds a here-string"));
+  if (subshell) inner = withFloor(inner, ask("it holds something that zz does not follow"));
+  const start = run.simple.length;
+  const args = words.slice(0, MAX_WORDS).flatMap((word) => argsAt(word, scope));
+  if (words.length > MAX_WORDS || args.length > MAX_ARGS)
+    args.splice(MAX_ARGS, args.length, { text: undefined, shown: "…", why: "it has too many words" });
+  const dirs = run.judgeArgs(run, args, inner);
+  if (run.simple.length === start) addBareRedirect(run, node, redirects, inner);
+  else addRedirects(run, run.simple.slice(start), redirects, scope);
+  const inside = [...settings, ...words, ...redirects.map((redirect) => redirect.node), ...(string ? [string] : [])];
+  return { dirs, inside, subshell, scope: inner };
+}
+
+/** `[ … ]` has a grammar of its own in tree-sitter; to bash it is a command like any other. Undefined: not followed. */
+export function judgeBracket(run: Run, node: Node, scope: SourceScope): Dirs | undefined {
+  const { tail = [], ...alone } = scope;
+  const known = knownIn(scope);
+  const groups = groupsOf(node.text, known);
+  const [group] = groups ?? [];
+  if (!group || groups?.length !== 1 || group.targets.length) return undefined;
+  const start = run.simple.length;
+  const words = group.words.map((at) => at + node.startIndex);
+  scope.seen.push({ words, targets: tail.flatMap(startsOf) });
+  const args = group.words.flatMap((at) => argsOf(node.text, at, scanWord(node.text, at, known)!.end, known));
+  const dirs = run.judgeArgs(run, args, alone);
+  addRedirects(run, run.simple.slice(start), tail, scope);
+  return dirs;
+}
+
+/** export, declare and their like may run what an index of theirs holds. */
+export function judgeDeclaration(run: Run, node: Node, scope: SourceScope): void {
+  const { tail = [], ...alone } = scope;
+  const words = node.children.filter(({ type }) => type !== "comment");
+  scope.seen.push({ words: words.map(({ startIndex }) => startIndex), targets: tail.flatMap(startsOf) });
+  const start = run.simple.length;
+  const args = words.flatMap((one) => argsAt(one, scope));
+  run.judgeArgs(run, args, alone);
+  addRedirects(run, run.simple.slice(start), tail, scope);
+}
+
+/** An assignment alone: harmless where no program heeds the name, since `$X` asks anyway. */
+export function judgeAssignment(run: Run, node: Node, scope: SourceScope): void {
+  const { name, value, doubt } = settingOf(node, scope);
+  const why = doubt ?? (isPlainName(name, run.env) ? undefined : `it sets ${name}`);
+  const held = heldInAssignment(name, value, run.lists);
+  addIdle(run, node.text, scope, held ? unknown(held) : why === undefined ? SETS_OWN : ask(why));
+}
+const SETS_OWN: Ruling = { verdict: "allow", why: "it sets a variable of its own" };
+
+/** What an assignment before a command means for it. */
+function ruleOnSetting({ lists }: Run, node: Node, scope: SourceScope): Ruling {
+  const { name, value, doubt } = settingOf(node, scope);
+  const held = heldInAssignment(name, value, lists);
+  if (held) return unknown(held);
+  if (doubt) return ask(doubt);
+  return isHarmless(name, value!) ? { verdict: "allow", why: "" } : ask(`it sets ${name}`);
+}
+
+function settingOf(node: Node, scope: SourceScope): { name: string; value?: string; doubt?: string } {
+  const [, name, value] = /^([A-Za-z_]\w*)=([\s\S]*)$/.exec(node.text) ?? [];
+  if (name === undefined) return { name: node.text, doubt: "it sets part of a variable" };
+  const at = node.startIndex + name.length + 1;
+  if (!value) return { name, value: "" };
+  const word = scanWord(scope.source, at, knownIn(scope));
+  if (!word?.cells || word.end !== node.endIndex)
+    return { name, doubt: reasonOf(node) ?? `it sets ${name} to what is not known` };
+  return { name, value: word.cells.map(({ char }) => char).join("") };
+}

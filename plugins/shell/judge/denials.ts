@@ -1,0 +1,114 @@
+// Commands that never run: by zz's own list and by the person's, also where only a part of the words is known.
+import path from "node:path";
+import { holdsCommand, isCommandName } from "./assignments.ts";
+import { DENIED, startsWith } from "./denied-commands.ts";
+import type { Words } from "./options.ts";
+import { matchesStars } from "./words.ts";
+
+export interface Denials {
+  deny: string[];
+  except: string[];
+}
+const NONE: Denials = { deny: [], except: [] };
+
+/** The words with the program's plain name first: `/BIN/RM` is rm, at least on a Mac's disk; `git-reset` is git. */
+function plainWords([first, ...rest]: Words): Words {
+  const name = first && path.posix.basename(first).toLowerCase();
+  return name?.startsWith("git-") ? ["git", name.slice(4), ...rest] : [name, ...rest];
+}
+
+/** The entry of a list, word by word; ` *` at its end means what every entry means: any further words. */
+const wordsOf = (entry: string): string[] => {
+  const words = entry.trim().split(/\s+/).filter(Boolean);
+  return words.length > 1 && words.at(-1) === "*" ? words.slice(0, -1) : words;
+};
+const same = (word: string | undefined, part: string): boolean =>
+  word === part || (word !== undefined && part.includes("*") && matchesStars(word, part));
+
+/** The name under which a command is denied. */
+export function denialOf(words: Words, { deny, except }: Denials = NONE): string | undefined {
+  const plainly = plainWords(words);
+  const lifted = new Set(except.map((one) => one.trim().split(/\s+/).join(" ")));
+  const built = DENIED.find(([name, test]) => !lifted.has(name) && test(plainly))?.[0];
+  return (
+    built ??
+    deny.find((one) => {
+      const entry = wordsOf(one);
+      return entry.length > 0 && (startsWith(plainly, entry, same) || startsWith(words, entry, same));
+    })
+  );
+}
+
+/** A denied command among the words of one that zz does not know. */
+export function hiddenIn(words: Words, denials: Denials = NONE): string | undefined {
+  const at = words.findIndex((_, i) => denialOf(words.slice(i), denials) !== undefined);
+  return at < 0 ? undefined : `it may run '${words[at]}'`;
+}
+
+/** The same within a text that something may read as a command line. */
+export function heldIn(text: string, denials: Denials = NONE): string | undefined {
+  const found = (one: string) => hiddenIn(one.split(/[\s;&|(){}$`'"<>[\]=!\\,]+/).filter(Boolean), denials);
+  return found(text) ?? (/^-\w/.test(text) ? found(text.slice(2)) : undefined); // -x'rm -rf d'
+}
+
+/** The same in what is assigned to a variable, which bash or another program may run later. */
+export function heldInAssignment(name: string, value: string | undefined, denials: Denials): string | undefined {
+  const runs = isCommandName(name);
+  if (value === undefined) return runs ? `it sets ${name} to what is not known` : undefined;
+  return runs || holdsCommand(value) ? heldIn(value, denials) : undefined;
+}
+
+/** The same in a word that is a command line by itself, which some programs pass to a shell; not in texts for people. */
+export function lineIn(words: Words, denials: Denials = NONE): string | undefined {
+  for (const [i, word = ""] of words.entries()) {
+    if (TAKES_TEXT.test(words[i - 1] ?? "") || TAKES_TEXT.test(word.split("=")[0]!)) continue;
+    const held = holdsCommand(word) ? heldIn(word, denials) : undefined;
+    if (held) return held;
+    if (!/\s/.test(word)) continue;
+    for (const text of [word, word.replace(/^(-\w|-*[\w-]+=)/, "")])
+      for (const line of text.split(/[;&|\n]+/)) {
+        const some = line.trim().split(/\s+/);
+        if (denialOf(some, denials) !== undefined) return `it may run '${some[0]}'`;
+      }
+  }
+  return undefined;
+}
+/** Options whose value is only a text for people. */
+const TAKES_TEXT = /^(-[mtbd]|--(message|title|body|notes?|description|comment|subject|text))$/;
+
+/** What an unknown word may stand for, where a denial hangs on it. */
+const STANDS_FOR = ["-rf", "-r", "push --force", "--force", "reset --hard", "--hard", "clean -fd", "-fd", "-f", "-d"]
+  .concat(["publish", "npm publish", "+x", "recursive publish"])
+  .map((one) => one.split(" "));
+
+/** Whether a command is denied for some value of the words in it that are not known. */
+export function mayBeDenied(words: Words, denials: Denials): boolean {
+  const unknown = words.flatMap((word, i) => (i && word === undefined ? [i] : []));
+  const filled = unknown.flatMap((at) =>
+    STANDS_FOR.map((some) => [...words.slice(0, at), ...some, ...words.slice(at + 1)]),
+  );
+  if (filled.some((one) => denialOf(one, { deny: [], except: denials.except }) !== undefined)) return true;
+  const anything = (word: string | undefined, part: string) => word === undefined || same(word, part);
+  return (
+    unknown.length > 0 &&
+    denials.deny.some((one) => {
+      const entry = wordsOf(one);
+      // An unknown word may be several, so what stands before it decides.
+      const known = entry.slice(0, Math.max(1, unknown[0]!));
+      return entry.length > 0 && startsWith(plainWords(words), known, anything);
+    })
+  );
+}
+
+/** Where `npm --silent exec` ends: its words, with options in between and what those may take. */
+export function carriedAt(texts: Words, words: string[], name: string): number | undefined {
+  if (words[0] !== name) return undefined;
+  let at = 0;
+  for (const word of words.slice(1)) {
+    const from = at + 1;
+    at = texts.indexOf(word, from);
+    const between = texts.slice(from, at);
+    if (at < 0 || between.some((one, i) => !/^-/.test(one ?? "") && !/^-/.test(between[i - 1] ?? ""))) return undefined;
+  }
+  return at;
+}

@@ -1,0 +1,22 @@
+// What is said of a command that may only read: why it may not just run, and which files it reads.
+import type { Kept } from "./git-history.ts";
+
+/** Why a command may not just run; nothing said is "allow". */
+export interface Doubt {
+  verdict: "open" | "ask"; // "ask": it runs, writes or waits, so no rule of the gate may allow it
+  why: string;
+  writes?: string[];
+}
+export interface Read {
+  doubt?: Doubt;
+  reads: string[];
+  whole?: boolean; // it shows the content of files that nobody named
+}
+/** What is known of files. Where nothing is told, the strictest answer counts. */
+export interface Looks {
+  secret?: ((path: string) => boolean) | undefined; // whether a file may hold secrets
+  git?: Kept | undefined;
+}
+
+export const open = (why: string, writes?: string[]): Doubt => ({ verdict: "open", why, ...(writes && { writes }) });
+export const ask = (why: string): Doubt => ({ verdict: "ask", why });

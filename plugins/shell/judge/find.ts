@@ -1,0 +1,64 @@
+// find: it looks, and runs what follows -exec.
+
+import { split } from "./options.ts";
+import { allowedBy, judgeProgram } from "./program-rules.ts";
+import {
+  addCommand,
+  addReads,
+  ask,
+  type Dirs,
+  ONLY_READS,
+  type Run,
+  raise,
+  type Scope,
+  type Simple,
+  stayIn,
+  textsOf,
+  withFloor,
+} from "./state.ts";
+import type { Arg } from "./words.ts";
+import { given } from "./wrappers.ts";
+
+export function judgeFind(run: Run, args: Arg[], scope: Scope): Dirs {
+  const words = textsOf(args);
+  const known = words.every((word) => word !== undefined && !FIND_RUNS.test(word));
+  if (known && allowedBy(words, run.lists) !== undefined) return judgeProgram(run, args, scope, "find");
+  const found = addCommand(run, args, scope, ONLY_READS);
+  const starts: string[] = [];
+  for (let i = 1, looking = false; i < args.length; i++) {
+    const word = words[i];
+    looking ||= word !== undefined && /^-.|^[(!),]$/.test(word) && word !== "-P";
+    if (word === undefined) raise([found], ask(args[i]!.why ?? "one of its words is not known"));
+    else if (!looking) starts.push(...(word === "-P" ? [] : [word]));
+    else if (FIND_RUNS.test(word)) i = judgeExec(run, found, args, i, scope);
+    else if (FIND_ASKS.test(word)) raise([found], ask(`find ${word} does more than look`));
+    else if (!Object.hasOwn(FIND_TESTS, word))
+      raise([found], { verdict: "open", why: `zz does not know '${word}' of find` });
+    else i += FIND_TESTS[word]!;
+  }
+  if (!scope.dirs.length) raise([found], ask("it reads in a folder that cannot be known"));
+  addReads(run, found, starts, scope);
+  return stayIn(scope);
+}
+
+/** The command from -exec to its end; returns where that is. */
+function judgeExec(run: Run, found: Simple, args: Arg[], at: number, scope: Scope): number {
+  const end = args.findIndex(({ text }, i) => i > at && (text === ";" || (text === "+" && args[i - 1]?.text === "{}")));
+  if (end < 0) raise([found], ask("its -exec has no end"));
+  const inner = args.slice(at + 1, end < 0 ? args.length : end).map((arg) => given(arg, ["{}"], "paths"));
+  const how = args[at]!.text!;
+  const asked = withFloor(scope, how.startsWith("-ok") && ask("find asks on the terminal"));
+  if (inner.length) run.judgeArgs(run, inner, { ...asked, dirs: how.endsWith("dir") ? [] : scope.dirs });
+  return end < 0 ? args.length : end;
+}
+
+/** What it looks at, and how many words follow each. */
+const FIND_TESTS: Record<string, number> = Object.fromEntries([
+  ...split(`-print -print0 -ls -o -or -a -and -not ! ( ) , -prune -empty -true -false -depth -mount -xdev -daystart -quit
+    -noleaf -nouser -nogroup -readable -writable -executable -P -nowarn -warn`).map((name) => [name, 0]),
+  ...split(`-name -iname -path -ipath -wholename -iwholename -regex -iregex -type -xtype -size -mtime -atime -ctime -mmin
+    -amin -cmin -newer -anewer -cnewer -maxdepth -mindepth -perm -user -group -uid -gid -links -inum -samefile -printf
+    -regextype -fstype -used -lname -ilname -newermt -newerct -newerat -newermm -newercm`).map((name) => [name, 1]),
+]);
+const FIND_ASKS = /^-(delete|fprint0?|fprintf|fls|files0-from|L|H|follow|D|O.*)$/;
+const FIND_RUNS = /^-(exec|execdir|ok|okdir)$/;

@@ -1,0 +1,106 @@
+// What git keeps of files that hold secrets: in its index, and in all that was ever committed, stashed or amended away.
+import type { Ctx } from "zz";
+
+/** Of the repository that the folder lies in. */
+export interface Kept {
+  index: boolean; // whether a file that git tracks now may hold secrets
+  history: boolean; // or any that it ever did
+  knows(hash: string): boolean; // whether it is of a commit that was looked at: for any other object there is no name to judge by
+}
+
+const TIMEOUT_MS = 2_000; // to look through a history; after that it counts as one that may hold secrets
+/** All that a name can lead to: refs, what they were before, and the heads that are no refs. */
+const ALL_REFS = [
+  ...["--all", "--reflog", "--ignore-missing", "HEAD", "FETCH_HEAD", "ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD"],
+  ...["REVERT_HEAD", "REBASE_HEAD", "BISECT_HEAD", "AUTO_MERGE"],
+];
+const NAMES = ["-z", "-c", "--root", "--no-renames", "--name-only", "--no-ext-diff", "--no-textconv", "--no-notes"];
+
+type Past = { history: boolean; hashes: Set<string> };
+const known = new Map<string, Past>(); // by the folder and all that its names lead to: it changes with the first new commit
+
+/** A command that may show what files held; for any other there is nothing to look up. */
+export const SHOWS = /\b(show|log|diff|stash|cat-file|reflog|rev-list|shortlog|status)\b/;
+
+export async function keptByGit({ root, git, programs, permissions, signal }: Ctx): Promise<Kept> {
+  const ask = (args: string[], take?: (piece: string) => boolean) =>
+    answer(
+      programs.start("git", [...git.quiet, "-c", "log.showRoot=true", ...args], { cwd: root, env: git.env() }),
+      signal,
+      take,
+    );
+  const nothing = { index: false, history: false, knows: () => true };
+  const unknown = { index: true, history: true, knows: () => false };
+  if (!programs.find("git")) return nothing;
+  const place = await ask(["rev-parse", "--git-dir"]);
+  if (place.code) return /not a git repository/.test(place.err) ? nothing : unknown;
+
+  let index = false;
+  const tracked = await ask(["ls-files", "-z", "--full-name", ":/"], (name) => !(index = permissions.secret(name)));
+  if (tracked.code) index = true;
+  const tips = await ask(["rev-parse", "--all", "HEAD", "FETCH_HEAD"]);
+  const key = `${root}\0${tips.out}`;
+  if (!known.has(key)) {
+    known.clear(); // of the state before nothing is asked any more
+    known.set(key, await past());
+  }
+  const { history, hashes } = known.get(key)!;
+  return { index, history, knows: (hash) => startsOne(hashes, hash.toLowerCase()) };
+
+  async function past(): Promise<Past> {
+    const hashes = new Set<string>();
+    let history = false;
+    const take = (piece: string) => {
+      const hash = /^\n?commit:([0-9a-f]+)\n?$/.exec(piece)?.[1];
+      if (hash) hashes.add(hash);
+      else history ||= permissions.secret(piece.replace(/^\n/, ""));
+      return !history;
+    };
+    const { code } = await ask(["log", "--format=commit:%H", ...NAMES, ...ALL_REFS], take);
+    const empty = code === 128 && !tips.out.trim(); // no commit yet
+    return { history: history || (code !== 0 && !empty), hashes };
+  }
+}
+
+function startsOne(hashes: Set<string>, hash: string): boolean {
+  if (hashes.has(hash)) return true;
+  for (const one of hashes) if (one.startsWith(hash)) return true;
+  return false;
+}
+
+type Answer = { code: number; out: string; err: string };
+
+/** What it says, or piece by piece as long as they are wanted. */
+function answer(
+  child: ReturnType<Ctx["programs"]["start"]>,
+  signal: AbortSignal,
+  take?: (piece: string) => boolean,
+): Promise<Answer> {
+  const { promise, resolve } = Promise.withResolvers<Answer>();
+  let [out, err, rest, done] = ["", "", "", false];
+  const end = (code: number) => {
+    done = true;
+    clearTimeout(timer);
+    signal.removeEventListener("abort", stop);
+    child.kill("SIGKILL");
+    resolve({ code, out, err });
+  };
+  const stop = () => end(-1);
+  const timer = setTimeout(stop, TIMEOUT_MS);
+  signal.addEventListener("abort", stop, { once: true });
+  child.stdin?.end();
+  child.stderr?.setEncoding("utf8").on("data", (text) => (err += text));
+  child.stdout?.setEncoding("utf8").on("data", (text) => {
+    if (!take) out += text;
+    if (!take || done) return;
+    const pieces = (rest + text).split("\0");
+    rest = pieces.pop()!;
+    if (!pieces.every((piece) => !piece || take(piece))) end(0);
+  });
+  child.on("error", stop);
+  child.on("close", (code) => {
+    if (!done && take && rest) take(rest);
+    end(code ?? -1);
+  });
+  return promise;
+}

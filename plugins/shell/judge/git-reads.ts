@@ -1,0 +1,93 @@
+// What git commands read, and which of them may show more than the files that they name.
+import type { GitDoubt } from "zz";
+import { isFolderIn, repositoryTop } from "../paths.ts";
+import { ask, type Doubt, type Looks, open, type Read } from "./doubts.ts";
+import { GIT_ASKS, GIT_OWN, GIT_PLAIN, GIT_READERS, GIT_RUNS, type GitReader, gitParts } from "./git-commands.ts";
+import { holds, type Parsed, parse, split } from "./options.ts";
+import type { Arg } from "./words.ts";
+
+export function readsOfGit(args: readonly Arg[], dirs: readonly string[], looks: Looks, repository?: GitDoubt): Read {
+  const [before, command, rest] = gitParts(args, ({ text }) => text);
+  const name = command?.text;
+  if (before.length === 1 && before[0]!.text === "--version" && !command) return { reads: [] };
+  const global = before.find(({ text }) => !GIT_PLAIN.test(text!));
+  if (global) return noRead(ask(`git ${global.text!.split("=")[0]} may run or read something else`));
+  if (!name) return noRead(open("git alone"));
+  const words = rest.map(({ text }) => text);
+  const pair = Object.hasOwn(GIT_READERS, `${name} ${words[0]}`);
+  const key = pair ? `${name} ${words[0]}` : name;
+  const reader = Object.hasOwn(GIT_READERS, key) ? GIT_READERS[key] : undefined;
+  if (!reader && !GIT_OWN.has(name)) return noRead(ask(`git ${name} may be an alias, which runs anything`));
+  const runs = GIT_RUNS.test(name) || (name === "rebase" && holds(words, "-x"));
+  if (runs || holds(words, GIT_ASKS) || words.some((word) => word?.startsWith("ext::")))
+    return noRead(ask(`git ${name} can run other commands or write files this way`));
+  if (!reader) return noRead(open(`git ${name} may change something`));
+  const parsed = parse(pair ? rest.slice(1) : rest, reader.options);
+  if (parsed.bad) return noRead(open(`'${parsed.bad}' may do more than read`));
+  const whole = showsContent(name, parsed);
+  const doubt =
+    checkGit(name, reader, parsed, dirs) ?? checkRepository(repository) ?? checkShown(name, parsed, whole, looks);
+  if (doubt) return noRead(doubt);
+  return { reads: [...parsed.operands.flatMap(({ text }) => gitPaths(text!)), ...(repository?.reads ?? [])], whole };
+}
+
+function checkGit(
+  name: string,
+  { lists, most }: GitReader,
+  parsed: Parsed,
+  dirs: readonly string[],
+): Doubt | undefined {
+  const { operands, values } = parsed;
+  const listed = lists === undefined || split(lists).some((one) => values.has(one));
+  if (operands.length > (listed ? (most ?? operands.length) : 0))
+    return open(`git ${name} with a name may change something`);
+  if (operands.some(({ text }) => /^:[(/!^]|[*?[\\]/.test(text!)))
+    return ask("git itself looks for the files that this names");
+  const formats = ["--format", "--pretty", "--sort"].flatMap((one) => values.get(one) ?? []);
+  if (formats.some((one) => /%G|signature/.test(one))) return ask("git checks signatures with another program");
+  // Two paths where there is no repository: git then compares whatever they hold.
+  if (name === "diff" && operands.length === 2 && !(parsed.split && repositoryTop(dirs[0] ?? "/")))
+    if (operands.some(({ text }) => isFolderIn(text, dirs))) return ask("git diff may read every file of a folder");
+  return undefined;
+}
+
+const noRead = (doubt: Doubt): Read => ({ doubt, reads: [] });
+
+/** With these, what files hold is shown, or found by what they hold. */
+const PATCHES = `-p -u -c -m -U -W -S -G --patch --unified --cc --binary --patch-with-stat --patch-with-raw --word-diff
+  --word-diff-regex --color-words --function-context --check`;
+/** With one of these, and none of those, a diff names files and counts lines. */
+const COUNTS = `-s --no-patch --raw --stat --numstat --shortstat --dirstat --summary --compact-summary --name-only
+  --name-status --quiet`;
+
+/** Whether it shows what is in files, of whatever name. */
+function showsContent(name: string, { operands, values }: Parsed): boolean {
+  const has = (names: string) => split(names).some((one) => values.has(one));
+  if (name === "diff") return has(PATCHES) || !has(COUNTS);
+  if (/^(show|stash)$/.test(name)) return true;
+  if (name === "status") return has("-v --verbose");
+  if (name === "cat-file") return !has("-t -s -e") && operands.some(({ text }) => !text?.includes(":"));
+  return /^(log|reflog|rev-list|shortlog)$/.test(name) && has(PATCHES);
+}
+
+function checkRepository(repository: GitDoubt | undefined): Doubt | undefined {
+  if (!repository) return ask("git was not asked what the repository would make it run");
+  return repository.why ? ask(repository.why) : undefined;
+}
+
+/** What was committed once, git can show for ever. */
+function checkShown(name: string, { operands, values }: Parsed, whole: boolean, { git }: Looks): Doubt | undefined {
+  if (!whole) return undefined;
+  const past = operands.length > 0 || name !== "diff" || values.has("--cached") || values.has("--staged");
+  if (git?.index ?? true) return ask("the repository holds files that may hold secrets");
+  if (past && (git?.history ?? true)) return ask("the repository's history holds files that may hold secrets");
+  const names = operands.flatMap(({ text = "" }) =>
+    text.split(/\.{2,3}/).map((one) => one.replace(/^\^|[~^@:].*$/gs, "")),
+  );
+  const hashes = names.flatMap((one) => /^(?:.*-g)?([0-9a-f]{4,64})$/i.exec(one)?.[1] ?? []);
+  const unseen = hashes.find((hash) => !git!.knows(hash));
+  return unseen === undefined ? undefined : ask(`'${unseen}' may be what was never committed`);
+}
+
+/** `HEAD:src/a.ts` names src/a.ts, and so does `HEAD@{12:00}:src/a.ts`. */
+const gitPaths = (text: string): string[] => text.split(":").flatMap((_, i, parts) => parts.slice(i).join(":") || []);

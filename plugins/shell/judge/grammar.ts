@@ -1,0 +1,28 @@
+// Bash's grammar for tree-sitter, loaded once.
+import fs from "node:fs";
+import module from "node:module";
+import type { Parser } from "web-tree-sitter";
+
+/** Beside the bundle when zz is built, in node_modules when it runs from its source. */
+function readWasm(name: string): Uint8Array {
+  const built = ["./", "../"].map((up) => new URL(`${up}${name}.wasm`, import.meta.url));
+  const found = built.find((file) => fs.existsSync(file));
+  return fs.readFileSync(found ?? module.createRequire(import.meta.url).resolve(`${name}/${name}.wasm`));
+}
+
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => (made ??= make());
+}
+
+const loadGrammar = once(async () => {
+  const { Language, Parser } = await import("web-tree-sitter");
+  await Parser.init({ wasmBinary: readWasm("web-tree-sitter") });
+  const bash = await Language.load(readWasm("tree-sitter-bash"));
+  return { bash, Parser };
+});
+
+export async function makeParser(): Promise<Parser> {
+  const { bash, Parser } = await loadGrammar();
+  return new Parser().setLanguage(bash);
+}

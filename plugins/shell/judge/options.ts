@@ -1,0 +1,89 @@
+// Options of a command line: how a table spells them, and which of them a command was given.
+import type { Arg } from "./words.ts";
+
+export type Words = (string | undefined)[];
+export interface Parsed {
+  operands: Arg[];
+  values: Map<string, string[]>; // what each option was given; an empty list for a switch
+  files: string[]; // what options name to be read
+  split?: true; // a -- stands between its operands
+  bad?: string; // an option that the table does not hold
+}
+
+export const split = (text: string): string[] => text.split(/\s+/).filter(Boolean);
+
+/** `early`: the first operand ends the options, as it does for a command that runs another. */
+export function parse(args: readonly Arg[], spec: string, early = false): Parsed {
+  const options = optionsOf(spec);
+  const parsed: Parsed = { operands: [], values: new Map(), files: [] };
+  const bad = (why: string): Parsed => ({ ...parsed, bad: why });
+  for (let i = 0; i < args.length; i++) {
+    const { text, shown } = args[i]!;
+    if (text === undefined && early && !parsed.operands.length) return bad(shown);
+    if (text === undefined || !/^-./s.test(text)) {
+      if (early) return { ...parsed, operands: args.slice(i) };
+      parsed.operands.push(args[i]!);
+      continue;
+    }
+    if (text === "--") {
+      if (parsed.operands.length) parsed.split = true;
+      return { ...parsed, operands: [...parsed.operands, ...args.slice(i + 1)] };
+    }
+    if (/^-\d+$/.test(text) && options.has("-#")) continue;
+    for (const [name, attached] of namesOf(text, options)) {
+      const takes = options.get(name);
+      if (!takes || (takes === "nothing" && attached !== undefined)) return bad(name);
+      const given = parsed.values.get(name) ?? [];
+      parsed.values.set(name, given);
+      const needs = takes === "value" || takes === "file";
+      const value = needs ? (attached ?? args[++i]?.text) : attached;
+      if (value === undefined && needs) return bad(name);
+      if (value !== undefined) given.push(value);
+      if (value !== undefined && takes === "file") parsed.files.push(value);
+    }
+  }
+  return parsed;
+}
+
+/** In a table, `-ab` are switches, `-n:` takes a value, `-n?` may have one attached, `-#` is a number; `@` for `:` names a file that is read. */
+type Takes = "nothing" | "value" | "maybe" | "file";
+const TAKES: Record<string, Takes> = { ":": "value", "=": "value", "?": "maybe", "@": "file" };
+
+function optionsOf(spec: string): Map<string, Takes> {
+  const all = new Map<string, Takes>();
+  for (const one of split(spec)) {
+    const takes = TAKES[one.at(-1)!];
+    const name = takes ? one.slice(0, -1) : one;
+    if (takes || name.startsWith("--")) all.set(name, takes ?? "nothing");
+    else for (const letter of name.slice(1)) all.set(`-${letter}`, "nothing");
+  }
+  return all;
+}
+
+/** `-abn5` is a, b, and n with 5. */
+function namesOf(text: string, options: Map<string, Takes>): [name: string, attached: string | undefined][] {
+  if (text.startsWith("--")) {
+    const at = text.indexOf("=");
+    return [at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)]];
+  }
+  const names: [string, string | undefined][] = [];
+  for (let i = 1; i < text.length; i++) {
+    const takes = options.get(`-${text[i]}`);
+    const rest = text.slice(i + 1);
+    if (takes && takes !== "nothing") return [...names, [`-${text[i]}`, rest || undefined]];
+    names.push([`-${text[i]}`, undefined]);
+  }
+  return names;
+}
+
+/** Whether one of these options is there, shortened or among others; better too often than too seldom. */
+export function holds(words: Words, names: string): boolean {
+  const all = split(names);
+  const end = words.indexOf("--");
+  return (end < 0 ? words : words.slice(0, end)).some((word) => {
+    const name = word?.split("=")[0];
+    if (!name || !/^-./.test(name)) return false;
+    if (name.startsWith("--")) return all.some((one) => one.startsWith(name));
+    return all.some((one) => one.length === 2 && name.includes(one[1]!, 1));
+  });
+}

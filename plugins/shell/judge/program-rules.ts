@@ -1,0 +1,180 @@
+// What a program may do with its words: by the person's lists, by the table of what only reads, and by what is known of it.
+import { holdsCommand, isCommandName } from "./assignments.ts";
+import { carriedAt, heldIn, hiddenIn, lineIn } from "./denials.ts";
+import type { Read } from "./doubts.ts";
+import { holds, parse, type Words } from "./options.ts";
+import { ASKS, CARRIERS, INTERPRETER_SAFE, INTERPRETERS, programOf, RUNNING, TAKES_ANYTHING } from "./programs.ts";
+import { readsOf } from "./readers.ts";
+import {
+  addCommand,
+  addReads,
+  addWrites,
+  ask,
+  type Dirs,
+  type Lists,
+  ONLY_READS,
+  RUNS_NOTHING,
+  type Ruling,
+  type Run,
+  type Scope,
+  stayIn,
+  textsOf,
+  unknown,
+  worse,
+} from "./state.ts";
+import type { Arg } from "./words.ts";
+import { scriptOf } from "./wrappers.ts";
+
+/** Judges what runs no other command that would have to be unwrapped. */
+export function judgeProgram(run: Run, args: Arg[], scope: Scope, name: string): Dirs {
+  const { ruling: own, read, listed } = ruleOn(run, args, scope, name);
+  const ruling = [ruleOnTexts(run, args, name, own), ruleOnCarried(run, args, scope)].reduce<Ruling>(
+    (all, one) => (one ? worse(all, one) : all),
+    own,
+  );
+  const added = addCommand(run, args, scope, ruling);
+  if (listed) run.listed.add(added);
+  const globbed = args.flatMap(({ globbed, text }) => (globbed ? [text!] : []));
+  if (read) addReads(run, added, [...read.reads, ...globbed, ...(scope.names ?? [])], scope);
+  if (read?.doubt?.writes) addWrites(run, added, read.doubt.writes, scope);
+  return stayIn(scope);
+}
+
+function ruleOn(run: Run, args: Arg[], { dirs }: Scope, name: string): { ruling: Ruling; read?: Read; listed?: true } {
+  const words = textsOf(args);
+  const lost = args.find(({ text }) => text === undefined);
+  if (lost && !(lost.given && TAKES_ANYTHING.has(name)))
+    return {
+      ruling: {
+        verdict: SOURCE.test(name) || evaluates(name, args) ? "unknown" : "ask",
+        why: lost.why ?? "one of its words is not known",
+      },
+    };
+  if (run.functions.has(words[0]!)) return { ruling: ask("a function of this line") };
+  const listed = allowedBy(words, run.lists);
+  if (listed !== undefined)
+    return { ruling: { verdict: "allow", why: `'${listed}' is on the allow list` }, listed: true };
+  const read = readsOf(name, args.slice(1), dirs, run.lists.looks, run.lists.repository);
+  if (read?.whole && run.lists.hidden?.length) return { ruling: ask("it may show what may not be read") };
+  if (read && name === "git" && !read.doubt && (dirs.length !== 1 || dirs[0] !== run.cwd))
+    return { ruling: ask("after a cd, git may meet another repository") };
+  if (read) return { ruling: read.doubt ?? ONLY_READS, read };
+  return { ruling: ruleOnUnknown(name, words.slice(1), run.lists) };
+}
+
+/** The entry of the person's allow list that allows these words. */
+export function allowedBy(words: Words, { allow }: Lists): string | undefined {
+  const [first = "", ...rest] = words;
+  return allow.find((one) => {
+    const [name = "", ...more] = one.trim().split(/\s+/);
+    const same = name !== "" && (name === first || name === programOf(first));
+    return (
+      same && (more.length > 0 || !INTERPRETERS.has(programOf(first))) && more.every((word, i) => word === rest[i])
+    );
+  });
+}
+
+/** By these words a harmless name comes to mean another command. */
+const NAMES_OTHERS: [name: string, test: RegExp][] = [
+  ["alias", /=/],
+  ["enable", /^-\w*f/],
+  ["hash", /^-\w*p/],
+  ["shopt", /^(expand_aliases|extdebug)$/],
+];
+const SOURCE = /^(\.|source)$/;
+/** Names of the input, rather than of a file. */
+export const IS_INPUT = /^-$|^\/dev\/(stdin|fd\b)|^\/proc\/[^/]+\/fd\b/;
+
+/** Whether an interpreter is given a text that is not known, to run it. */
+const evaluates = (name: string, args: Arg[]): boolean =>
+  INTERPRETERS.has(name) &&
+  args.some(
+    ({ text, shown }, i) =>
+      text === undefined && (/^-\w*[cepEr]$|^--(eval|print)$/.test(args[i - 1]?.text ?? "") || EVALUATES.test(shown)),
+  );
+const EVALUATES = /^(-[ce]["'$`]|--(eval|print)=)/;
+
+/** Whether it takes command lines, or what holds them, from its input. */
+const runsInput = (name: string, rest: Words): boolean =>
+  name === "make" || name === "gmake"
+    ? rest.some((word, i) => IS_INPUT.test((word ?? "").replace(/^(-f|--(make)?file=)/, "")) && (i || word !== "-"))
+    : name === "crontab"
+      ? !rest.length || rest.some((word) => IS_INPUT.test(word ?? ""))
+      : /^(at|batch)$/.test(name) && !rest.some((word) => /^-[flqrcdV]/.test(word ?? ""));
+
+/** For what is neither denied nor known to only read. */
+function ruleOnUnknown(name: string, rest: Words, lists: Lists): Ruling {
+  const why = ASKS.get(name);
+  if (why && NAMES_OTHERS.some(([one, test]) => one === name && rest.some((word) => test.test(word ?? ""))))
+    return unknown("it may give a harmless name to what never runs");
+  if (SOURCE.test(name) && rest.some((word) => IS_INPUT.test(word ?? ""))) return unknown("it runs what comes in");
+  if (runsInput(name, rest)) return unknown("it runs what comes in");
+  if (why) return ask(why);
+  if (Object.hasOwn(RUNNING, name) && holds(rest, RUNNING[name]!))
+    return ask(`${name} can run other commands this way`);
+  if (INTERPRETERS.has(name) && runsText(rest)) return ask("an interpreter runs what it is given");
+  const hidden = hiddenIn(rest, lists) ?? lineIn([name, ...rest], lists);
+  if (hidden) return unknown(hidden);
+  return {
+    verdict: "open",
+    why: INTERPRETERS.has(name) ? "an interpreter runs what it is given" : `'${name}' may change something`,
+  };
+}
+
+/** A command that never runs, in a text that the program may take for a command line. */
+function ruleOnTexts({ lists }: Run, args: Arg[], name: string, { verdict }: Ruling): Ruling | undefined {
+  if (verdict !== "ask") return undefined;
+  const texts = args.slice(1).flatMap(({ text }) => text ?? []);
+  const changes = CHANGES_SHELL.test(name);
+  const runs =
+    changes ||
+    /^(git|test|\[|printf)$/.test(name) ||
+    ASKS.has(name) ||
+    INTERPRETERS.has(name) ||
+    Object.hasOwn(RUNNING, name);
+  const read = runs ? texts.filter((one) => !changes || holdsCommand(one) || isCommandName(one.split("=")[0]!)) : [];
+  if (name === "sed") read.push(...texts.filter((one) => /(^|[\d$;{}/!\s])e\s|s(.).*\2.*\2\w*e/s.test(one)));
+  const all = runs && !changes ? hiddenIn(textsOf(args.slice(1)), lists) : undefined;
+  const held = all ?? read.map((one) => heldIn(one, lists)).find((one) => one !== undefined);
+  return held ? unknown(held) : undefined;
+}
+const CHANGES_SHELL =
+  /^(unalias|set|shopt|hash|unset|export|declare|typeset|local|readonly|read|getopts|let|return|exit)$/;
+
+/** What npx and its like would run: denied there as here. */
+function ruleOnCarried(run: Run, args: Arg[], scope: Scope): Ruling | undefined {
+  const texts = textsOf(args);
+  const name = programOf(texts[0]!);
+  for (const { words, options, script: names = "" } of CARRIERS) {
+    const at = carriedAt(texts, words, name);
+    if (at === undefined) continue;
+    const parsed = parse(args.slice(at + 1), options, true);
+    if (parsed.bad) {
+      const hidden = hiddenIn(texts.slice(at + 1), run.lists);
+      return hidden || texts.includes(undefined) ? unknown(hidden ?? "what it runs is not known") : undefined;
+    }
+    const apart: Run = { ...run, simple: [], runs: [] };
+    const inner: Scope = { ...scope, depth: scope.depth + 1 };
+    delete inner.floor;
+    const line = scriptOf({ options, script: names }, parsed.operands, parsed.values);
+    const [first, ...rest] = parsed.operands;
+    if (line !== undefined) run.judgeScript(apart, line, inner);
+    else if (first)
+      run.judgeArgs(
+        apart,
+        [{ ...first, ...(first.text && { text: first.text.replace(/(?<=.)@.*/s, "") }) }, ...rest],
+        inner,
+      );
+    const worst = apart.simple.reduce<Ruling>((all, one) => worse(all, one), RUNS_NOTHING);
+    if (worst.verdict === "deny" || worst.verdict === "unknown") return worst;
+  }
+  return undefined;
+}
+
+/** Whether an interpreter gets its program from elsewhere than a file that is named first. */
+function runsText(rest: Words): boolean {
+  const first = rest.findIndex((word) => !word?.startsWith("-") || word === "-");
+  const options = first < 0 ? rest : rest.slice(0, first);
+  if (options.some((word) => !INTERPRETER_SAFE.test(word ?? ""))) return true;
+  return first < 0 ? !options.length : rest[first] === "-";
+}

@@ -1,0 +1,227 @@
+// Commands that only read: their options, and which files they read.
+import type { GitDoubt } from "zz";
+import { isFolderIn } from "../paths.ts";
+import { ask, type Doubt, type Looks, open, type Read } from "./doubts.ts";
+import { readsOfGit } from "./git-reads.ts";
+import { holds, type Parsed, parse, type Words } from "./options.ts";
+import { SHELLS, WRAPPERS } from "./programs.ts";
+import { checkRg } from "./ripgrep.ts";
+import type { Arg } from "./words.ts";
+
+interface Reader {
+  options?: string; // as options.ts reads them; absent: whatever follows is text
+  asks?: string; // what runs, writes or waits: no rule of the gate may allow it
+  operands?: "text"; // they name no files
+  pattern?: true; // the first operand is none, unless an option gave it
+  check?(parsed: Parsed, dirs: readonly string[], looks: Looks): Doubt | undefined;
+}
+
+/** Whether a program may go unasked by its name, or run one that may. */
+export const isKnown = (name: string): boolean =>
+  /^(git|find|sed|test|\[)$/.test(name) ||
+  SHELLS.has(name) ||
+  Object.hasOwn(READERS, name) ||
+  Object.hasOwn(WRAPPERS, name);
+
+/** What a command reads, of those that may only read; undefined for any other. */
+export function readsOf(
+  name: string,
+  args: readonly Arg[],
+  dirs: readonly string[],
+  looks: Looks = {},
+  repository?: GitDoubt,
+): Read | undefined {
+  const words = args.map(({ text }) => text);
+  if (name === "test" || name === "[") return readsOfTest(name, words);
+  if (name === "sed") return readsOfSed(words);
+  if (name === "git") return readsOfGit(args, dirs, looks, repository);
+  return Object.hasOwn(READERS, name) ? readBy(READERS[name]!, args, dirs, looks) : undefined;
+}
+
+function readBy(
+  { options, operands, pattern, asks = "", check }: Reader,
+  args: readonly Arg[],
+  dirs: readonly string[],
+  looks: Looks,
+): Read {
+  const parsed: Parsed =
+    options === undefined ? { operands: [...args], values: new Map(), files: [] } : parse(args, options);
+  if (parsed.bad) {
+    const why = `'${parsed.bad}' may do more than read`;
+    return {
+      doubt: holds(
+        args.map(({ text }) => text),
+        asks,
+      )
+        ? ask(why)
+        : open(why),
+      reads: [],
+    };
+  }
+  const named =
+    ["-e", "--regexp"].some((one) => parsed.values.get(one)?.length) ||
+    ["--files", "--type-list"].some((one) => parsed.values.has(one));
+  const files = operands === "text" ? [] : pattern && !named ? parsed.operands.slice(1) : parsed.operands;
+  const doubt = check?.(parsed, dirs, looks);
+  // rg looks through folders; a named file is judged by its name.
+  const whole =
+    pattern === true && check === checkRg && !(files.length && files.every(({ text }) => !isFolderIn(text, dirs)));
+  return { ...(doubt && { doubt }), whole, reads: [...parsed.files, ...files.map(({ text }) => text ?? "")] };
+}
+
+/** `test -v 'a[$(x)]'` runs x. */
+function readsOfTest(name: string, words: Words): Read {
+  if (name === "[" && words.at(-1) !== "]") return { doubt: ask("its ] is missing"), reads: [] };
+  if (words.some((word) => word === "-v" || word === "-R"))
+    return { doubt: ask("test -v may run what it is given"), reads: [] };
+  const inner = name === "[" ? words.slice(0, -1) : words;
+  return { reads: inner.filter((word): word is string => Boolean(word) && !/^(-.*|[=!<>()]|==|!=)$/s.test(word!)) };
+}
+
+function readsOfSed([flag, script, ...files]: Words): Read {
+  const plain = flag === "-n" && /^(\d+|\$)(,(\d+|\$))?p$/.test(script ?? "");
+  return plain && !files.some((file) => file?.startsWith("-"))
+    ? { reads: files.map((file) => file ?? "") }
+    : { doubt: ask("sed can write and run; only sed -n 'N,Mp' goes unasked"), reads: [] };
+}
+
+// ── The table ──────────────────────────────────────────────────────────────────────────────────────────
+
+const TEXT: Reader = { operands: "text" };
+const HEAD = "-# -n: -c: -qvz --lines= --bytes= --quiet --silent --verbose --zero-terminated";
+const GREP: Reader = {
+  options: `-# -nivclLowxEFGPqshHbaIUzZT -A: -B: -C: -m: -e: --regexp= --extended-regexp --fixed-strings --basic-regexp
+    --perl-regexp --ignore-case --no-ignore-case --word-regexp --line-regexp --no-messages --invert-match --max-count=
+    --byte-offset --line-number --line-buffered --with-filename --no-filename --label= --only-matching --quiet --silent
+    --text --binary-files= --files-without-match --files-with-matches --count --initial-tab --null --null-data
+    --before-context= --after-context= --context= --color? --colour? --include= --exclude= --exclude-dir=`,
+  asks: `-r -R -d -D -f --recursive --dereference-recursive --directories --devices --file --exclude-from`,
+  pattern: true,
+};
+
+const READERS: Record<string, Reader> = {
+  echo: TEXT,
+  true: TEXT,
+  false: TEXT,
+  ":": TEXT,
+  sleep: TEXT,
+  printf: {
+    operands: "text",
+    check: ({ operands: [first, second] }) =>
+      /^-(?!-$)|%[^%A-Za-z]*[hlLjzt]*n/s.test((first?.text === "--" ? second : first)?.text ?? "")
+        ? ask("printf -v and %n set a variable")
+        : undefined,
+  },
+  pwd: { options: "-LP", operands: "text" },
+  whoami: { options: "", operands: "text" },
+  uname: { options: "-asnrvmpio --all --machine --kernel-name --kernel-release", operands: "text" },
+  id: { options: "-aguGnrz --user --group --groups --name --real --zero", operands: "text" },
+  seq: { options: "-w -s: -f: --equal-width --separator= --format=", operands: "text" },
+  basename: { options: "-az -s: --multiple --zero --suffix=", operands: "text" },
+  dirname: { options: "-z --zero", operands: "text" },
+  which: { options: "-as --all", operands: "text" },
+  type: { options: "-afptP", operands: "text" },
+  command: { options: "-pvV", operands: "text" }, // command -v; any other is unwrapped
+  tr: { options: "-cCdst --complement --delete --squeeze-repeats --truncate-set1", operands: "text" },
+  date: {
+    options: "-uR -d: -I? -r@ --date= --reference@ --iso-8601? --rfc-3339= --rfc-email --utc --universal",
+    operands: "text",
+    asks: "-s -f --set --file",
+    check: ({ operands }) =>
+      operands.every(({ text }) => text?.startsWith("+")) ? undefined : ask("date may set the clock"),
+  },
+  ls: {
+    options: `-aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1 -I: -T: -w: --all --almost-all --author --escape --block-size=
+      --ignore-backups --color? --directory --classify? --file-type --format= --full-time --group-directories-first
+      --no-group --human-readable --si --hide= --hyperlink? --indicator-style= --inode --ignore= --literal
+      --numeric-uid-gid --hide-control-chars --show-control-chars --quote-name --quoting-style= --reverse --recursive
+      --size --sort= --time= --time-style= --width= --context --zero`,
+  },
+  cat: {
+    options: `-AbeEnstTuv --show-all --number-nonblank --show-ends --number --squeeze-blank --show-tabs
+      --show-nonprinting`,
+  },
+  head: { options: HEAD },
+  tail: { options: HEAD, asks: "-f -F --follow --retry --pid" },
+  wc: { options: "-cmlLw --bytes --chars --lines --words --max-line-length --total=", asks: "--files0-from" },
+  nl: { options: "-b: -d: -f: -h: -i: -l: -n: -s: -v: -w: -p" },
+  cut: {
+    options: `-b: -c: -d: -f: -nsz --bytes= --characters= --delimiter= --fields= --only-delimited --complement
+      --output-delimiter= --zero-terminated`,
+  },
+  cmp: { options: "-bls -i: -n: --print-bytes --ignore-initial= --verbose --bytes= --quiet --silent" },
+  diff: {
+    options: `-abBcdeEinpqstTuwyZ -C: -U: -W: -I: --normal --brief --report-identical-files --context? --unified? --ed
+      --side-by-side --width= --left-column --suppress-common-lines --show-c-function --show-function-line= --label=
+      --ignore-case --ignore-all-space --ignore-space-change --ignore-blank-lines --ignore-trailing-space --text
+      --strip-trailing-cr --minimal --speed-large-files --color? --expand-tabs --initial-tab --ignore-matching-lines=`,
+    asks: "-r -l -N -x -X --recursive --paginate --from-file --to-file --exclude-from --new-file",
+    check: ({ operands }, dirs) =>
+      operands.some(({ text }) => isFolderIn(text, dirs)) ? ask("diff reads every file of a folder") : undefined,
+  },
+  du: {
+    options: `-0abchHkmsSx -d: -B: -t: --all --apparent-size --block-size= --bytes --total --human-readable --si
+      --max-depth= --summarize --separate-dirs --one-file-system --threshold= --time? --exclude= --null`,
+    asks: "-L -X --dereference --exclude-from --files0-from",
+  },
+  df: {
+    options: `-ahHiklmPT -B: -t: -x: --all --human-readable --si --inodes --local --portability --print-type
+      --total --type= --exclude-type= --block-size= --output?`,
+  },
+  stat: { options: "-Lftx -c: --dereference --file-system --format= --printf= --terse" },
+  file: {
+    options: `-bhiIkLnNr0 -e: -F: --brief --mime --mime-type --mime-encoding --dereference --no-dereference
+      --keep-going`,
+    asks: "-C -m -f -z -Z -S --compile --magic-file --files-from --uncompress --no-sandbox",
+  },
+  realpath: {
+    options: `-emsqzLP --canonicalize-existing --canonicalize-missing --no-symlinks --strip --quiet --zero --logical
+      --physical --relative-to= --relative-base=`,
+  },
+  readlink: { options: "-femnqsvz --canonicalize --canonicalize-existing --canonicalize-missing --no-newline --zero" },
+  sort: {
+    options: `-bcCdfghiMmnRrsuVz -k: -t: -S: --ignore-leading-blanks --dictionary-order --ignore-case
+      --general-numeric-sort --human-numeric-sort --ignore-nonprinting --month-sort --numeric-sort --random-sort
+      --reverse --sort= --version-sort --check? --key= --merge --stable --field-separator= --unique --zero-terminated
+      --parallel= --buffer-size=`,
+    asks: "-o -T --output --temporary-directory --compress-program --files0-from --random-source",
+  },
+  uniq: {
+    options: `-# -cdDiuz -f: -s: -w: --count --repeated --all-repeated? --skip-fields= --group? --ignore-case
+      --skip-chars= --unique --zero-terminated --check-chars=`,
+    check: ({ operands }) =>
+      operands.length > 1 ? open("uniq writes to its second file", [operands[1]!.text ?? ""]) : undefined,
+  },
+  grep: GREP,
+  egrep: GREP,
+  fgrep: GREP,
+  tree: {
+    options: `-adfipshDugFqNQtcUrvCnASJXx -L: -I: -P: --noreport --dirsfirst --filesfirst --prune --du --si --inodes
+      --device --charset= --filelimit= --sort= --timefmt= --matchdirs --ignore-case --gitignore --nolinks`,
+    asks: "-o -R -l -H --output --fromfile --gitfile --infofile --info",
+  },
+  jq: {
+    options: `-rcnseSjaMCR --raw-output --raw-output0 --compact-output --null-input --slurp --exit-status --sort-keys
+      --join-output --ascii-output --monochrome-output --color-output --raw-input --tab --seq --indent=`,
+    asks: "-f -L --from-file --slurpfile --rawfile --library-path",
+    pattern: true,
+    check: ({ operands: [filter] }) =>
+      /env|\$__|import|include|modulemeta|input_filename|get_search_list|debug|stderr/i.test(filter?.text ?? "env")
+        ? ask("the filter may read more than its files")
+        : undefined,
+  },
+  rg: {
+    options: `-nNilcwvFoqsSxUPHIaph0 -e: -A: -B: -C: -g: -t: -T: -m: -M: -d: -r: -j: --regexp= --glob= --type= --type-not=
+      --ignore-case --smart-case --case-sensitive --invert-match --word-regexp --line-regexp --fixed-strings
+      --files-with-matches --files-without-match --files --count --count-matches --only-matching --line-number
+      --no-line-number --column --no-column --heading --no-heading --color= --context= --after-context=
+      --before-context= --max-count= --max-depth= --max-columns= --max-columns-preview --multiline --multiline-dotall
+      --pcre2 --quiet --replace= --sort= --sortr= --stats --trim --vimgrep --with-filename --no-filename --null --json
+      --passthru --text --crlf --threads= --no-config --no-messages --pretty --type-list --version --one-file-system`,
+    asks: `-z -u -. -L -f --pre --pre-glob --search-zip --hidden --unrestricted --no-ignore --no-ignore-vcs --no-ignore-dot
+      --no-ignore-exclude --no-ignore-files --no-ignore-global --no-ignore-parent --follow --file --ignore-file
+      --type-add --hostname-bin --hyperlink-format --iglob --debug --trace`,
+    pattern: true,
+    check: checkRg,
+  },
+};

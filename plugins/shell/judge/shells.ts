@@ -1,0 +1,109 @@
+// What takes scripts, or changes the shell itself: bash -c, eval, trap and cd.
+import path from "node:path";
+import { isInside } from "zz/text";
+import { realOf } from "../paths.ts";
+import { IS_INPUT, judgeProgram } from "./program-rules.ts";
+import { INTERPRETER_SAFE } from "./programs.ts";
+import {
+  addCommand,
+  ask,
+  type Dirs,
+  joinDirs,
+  NOWHERE,
+  ONLY_READS,
+  type Run,
+  raise,
+  type Scope,
+  stayIn,
+  textsOf,
+  unknown,
+  withFloor,
+  withNamesOf,
+} from "./state.ts";
+import type { Arg } from "./words.ts";
+
+/** What shells other than bash read in another way. */
+const BASHISM = /[{}]|\$['"]|&>|\|&|[<>]\(|<<</;
+
+export function judgeEval(run: Run, args: Arg[], scope: Scope): Dirs {
+  const words = textsOf(args.slice(args[1]?.text === "--" ? 2 : 1));
+  if (!words.includes(undefined)) return run.judgeScript(run, words.join(" "), withNamesOf(scope, args));
+  addCommand(run, args, scope, unknown("what it runs is not known"));
+  return NOWHERE;
+}
+
+/** trap 'line' EXIT runs its line some time later. */
+export function judgeTrap(run: Run, args: Arg[], scope: Scope): Dirs {
+  const [line, ...signals] = args.slice(args[1]?.text === "--" ? 2 : 1);
+  const added = addCommand(run, args, scope, ask("it changes the shell itself"));
+  if (line && line.text === undefined) raise([added], unknown("what it runs is not known"));
+  else if (line?.text && signals.length && line.text !== "-")
+    run.judgeScript(run, line.text, withFloor(scope, ask("a trap runs it")));
+  return stayIn(scope);
+}
+
+/** bash -c 'line', or a script's file, or whatever comes in. */
+export function judgeShell(run: Run, name: string, args: Arg[], scope: Scope): Dirs {
+  const words = textsOf(args);
+  let [i, letters, known] = [1, "", true];
+  for (; i < words.length && /^[-+]./.test(words[i] ?? ""); i++) {
+    const word = words[i]!;
+    if (word === "--") {
+      i++;
+      break;
+    }
+    if (word.startsWith("--")) known &&= /^--(norc|noprofile|posix|login)$/.test(word);
+    else {
+      known &&= /^-[celuxo]+$/.test(word);
+      letters += word.slice(1);
+      if (word.includes("o")) known &&= /^(pipefail|errexit|nounset)$/.test(words[++i] ?? "");
+    }
+  }
+  if (!letters.includes("c")) {
+    const file = args[i];
+    const onlyTells = words.length === 2 && INTERPRETER_SAFE.test(words[1] ?? "");
+    const lost = file ? file.text === undefined || letters.includes("s") || IS_INPUT.test(file.text) : !onlyTells;
+    judgeProgram(run, args, withFloor(scope, lost && unknown("it runs what comes in, which is not known")), name);
+    return stayIn(scope);
+  }
+  const template = args[i]?.template;
+  const line = words[i] ?? template;
+  if (line === undefined) {
+    addCommand(run, args, scope, unknown(args[i]?.why ?? "what it runs is not known"));
+    return stayIn(scope);
+  }
+  const reads = name === "bash" || (/^(sh|dash|ash)$/.test(name) && !BASHISM.test(line));
+  const inner = withFloor(
+    scope,
+    template !== undefined && unknown("what is put into it is not known"),
+    !known && ask(`zz does not know how ${name} is told to run it`),
+    !reads && ask(`${name} may read it otherwise`),
+  );
+  run.judgeScript(run, line, inner);
+  return stayIn(scope);
+}
+
+/** cd to a literal folder of the project is followed; any other asks, and the folder is not known after it. */
+export function judgeCd(run: Run, args: Arg[], scope: Scope): Dirs {
+  const [, to, ...more] = args;
+  const nowhere = (why: string): Dirs => {
+    addCommand(run, args, scope, ask(why));
+    return NOWHERE;
+  };
+  if (!to || more.length || !to.text || to.text.startsWith("-")) return nowhere("zz does not follow this cd");
+  if (run.env.CDPATH) return nowhere("CDPATH may lead cd elsewhere");
+  if (scope.looped) return nowhere("a cd in a loop leads further each time");
+  if (!scope.dirs.length) return nowhere("a cd from a folder that cannot be known");
+  const made: string[] = [];
+  const root = realOf(run.cwd) ?? run.cwd;
+  for (const dir of scope.dirs) {
+    const target = path.resolve(dir, to.text);
+    const real = realOf(target);
+    if (!real) return nowhere(`there is no folder '${to.text}' yet`);
+    if (real !== path.resolve(realOf(dir) ?? dir, to.text)) return nowhere("it follows a link");
+    if (!isInside(root, real)) return nowhere("it leaves the folder");
+    made.push(target);
+  }
+  addCommand(run, args, scope, ONLY_READS);
+  return { any: joinDirs(scope.dirs, made), ok: made };
+}

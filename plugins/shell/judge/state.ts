@@ -1,0 +1,162 @@
+// What the parts of the judge share: the commands found so far, where the shell may be, and how severe a verdict is.
+import type { Node, Parser } from "web-tree-sitter";
+import type { GitDoubt, Programs } from "zz";
+import type { Looks } from "./doubts.ts";
+import { pathsOf } from "./line-paths.ts";
+import { programOf } from "./programs.ts";
+import type { Arg, Group, Known } from "./words.ts";
+
+/** The person's: argv prefixes such as "npm test". `except` lifts entries of the built-in deny list: they then ask. */
+export interface Lists {
+  allow: string[];
+  deny: string[];
+  except: string[];
+  hidden?: string[]; // paths that may not be read: what shows the content of many files then asks
+  repository?: GitDoubt | undefined; // of the folder that the line would run in
+  find?: Programs["find"]; // where a program lies that is not the project's
+  looks?: Looks; // which files may hold secrets
+  env?: NodeJS.ProcessEnv; // that the line would run in; zz's own unless it says otherwise
+}
+/**
+ * A command that would really run. "open": its words are known, and the gate's own rules decide. "unknown": it may be
+ * one that never runs, so that no rule for all commands allows it.
+ */
+export interface Simple {
+  text: string;
+  words: (string | undefined)[]; // undefined: not known before it runs; none: no program runs
+  verdict: "allow" | "open" | "ask" | "unknown" | "deny";
+  why: string;
+  reads: string[];
+  writes: string[];
+}
+/** What is said of one command. */
+export type Ruling = { verdict: Simple["verdict"]; why: string; text?: string }; // text: of the command that is denied
+
+/** One line that is being judged. The functions are here because scripts hold commands, and commands hold scripts. */
+export interface Run {
+  cwd: string;
+  env: NodeJS.ProcessEnv;
+  lists: Lists;
+  parser: Parser;
+  simple: Simple[]; // the commands found so far
+  runs: string[]; // the names of their programs
+  listed: Set<Simple>; // allowed by the person, so a redirection does not change it
+  functions: Set<string>; // that the line defines
+  judgeScript(run: Run, source: string, scope: Scope): Dirs;
+  judgeArgs(run: Run, args: Arg[], scope: Scope): Dirs;
+}
+/** The folders that the shell may be in: after a command, and after it has succeeded. None: it cannot be known. */
+export interface Dirs {
+  any: readonly string[];
+  ok: readonly string[];
+}
+/** What is known where a command stands, whatever source it stands in. */
+export interface Scope {
+  dirs: readonly string[];
+  home: string;
+  budget: { left: number }; // files that globs may still look at
+  depth: number;
+  floor?: Ruling; // every command in it gets at least this
+  looped?: true;
+  names?: readonly string[]; // of files, which a glob put into the script: its commands may show them
+}
+/** The scope of a script that was put together from words: what their globs matched is read by whoever shows it. */
+export function withNamesOf(scope: Scope, args: readonly Arg[]): Scope {
+  const found = args.flatMap(({ globbed, text }) => (globbed && text !== undefined ? [text] : []));
+  return found.length ? { ...scope, names: [...(scope.names ?? []), ...found] } : scope;
+}
+
+/** The same within one source. */
+export interface SourceScope extends Scope {
+  source: string;
+  seen: Group[]; // what the grammar made of this source, to compare with its tokens
+  tail?: Redirect[]; // redirections that the grammar puts on a list, and bash on its last command
+}
+export interface Redirect {
+  node: Node;
+  targets: Node[];
+}
+
+export const MAX_DEPTH = 50;
+const MAX_DIRS = 8;
+
+// ── Verdicts ───────────────────────────────────────────────────────────────────────────────────────────
+
+const BY_SEVERITY = ["allow", "open", "ask", "unknown", "deny"];
+
+export const ask = (why: string): Ruling => ({ verdict: "ask", why });
+export const unknown = (why: string): Ruling => ({ verdict: "unknown", why });
+export const RUNS_NOTHING: Ruling = { verdict: "allow", why: "it runs nothing" };
+export const ONLY_READS: Ruling = { verdict: "allow", why: "only reads" };
+
+/** The more severe of two, the first where they are alike. */
+export const worse = (one: Ruling | undefined, other: Ruling): Ruling =>
+  one && BY_SEVERITY.indexOf(one.verdict) >= BY_SEVERITY.indexOf(other.verdict) ? one : other;
+
+/** Gives all of these at least that ruling. */
+export function raise(all: Simple[], floor: Ruling): void {
+  for (const one of all) if (worse(one, floor) === floor) Object.assign(one, floor);
+}
+
+/** The scope with these as the least that any command in it gets. */
+export function withFloor<S extends Pick<Scope, "floor">>(scope: S, ...floors: (Ruling | false | undefined)[]): S {
+  const floor = floors.reduce<Ruling | undefined>((all, one) => (one ? worse(all, one) : all), scope.floor);
+  return floor ? { ...scope, floor } : scope;
+}
+
+// ── Commands ───────────────────────────────────────────────────────────────────────────────────────────
+
+type Found = Pick<Run, "simple" | "runs">;
+
+export function addCommand(run: Found, args: Arg[], { floor }: Pick<Scope, "floor">, ruling: Ruling): Simple {
+  const { verdict, why, text = shownOf(args) } = floor ? worse(ruling, floor) : ruling;
+  const added: Simple = { text, words: textsOf(args), verdict, why, reads: [], writes: [] };
+  run.simple.push(added);
+  const [first] = args;
+  if (first) run.runs.push(first.text === undefined ? first.shown : programOf(first.text));
+  return added;
+}
+
+/** Adds what runs no program, so that it can be asked for and denied all the same. */
+export function addIdle(run: Found, text: string, scope: Pick<Scope, "floor">, ruling: Ruling): Simple {
+  const added = addCommand(run, [], scope, ruling);
+  added.text ||= text || ":";
+  return added;
+}
+
+export function addReads(run: Run, one: Simple, names: string[], scope: Pick<Scope, "dirs">): void {
+  const files = unique(names).filter((name) => name !== "-" && name !== "/dev/null");
+  const paths = files.map((name) => pathsOf(run, name, scope));
+  if (paths.includes(undefined)) raise([one], ask("it reads in a folder that cannot be known"));
+  one.reads = unique([...one.reads, ...paths.flatMap((some) => some ?? [])]);
+}
+
+export function addWrites(run: Run, one: Simple, names: string[], scope: Pick<Scope, "dirs">): void {
+  const paths = names.map((name) => pathsOf(run, name, scope));
+  if (paths.includes(undefined)) raise([one], ask("it writes in a folder that cannot be known"));
+  one.writes = unique([...one.writes, ...paths.flatMap((some, i) => some ?? [names[i]!])]);
+  if (one.verdict === "allow" && !run.listed.has(one))
+    raise([one], { verdict: "open", why: `it writes '${names[0]}'` });
+}
+
+export const textsOf = (args: readonly Arg[]): (string | undefined)[] => args.map(({ text }) => text);
+
+export const shownOf = (args: Arg[]): string =>
+  args
+    .map(({ shown }) => shown)
+    .filter(Boolean)
+    .join(" ");
+
+// ── Folders ────────────────────────────────────────────────────────────────────────────────────────────
+
+export const NOWHERE: Dirs = { any: [], ok: [] };
+/** Where the shell is after a command that changes no folder. */
+export const stayIn = ({ dirs }: Pick<Scope, "dirs">): Dirs => ({ any: dirs, ok: dirs });
+
+export function joinDirs(...all: (readonly string[])[]): readonly string[] {
+  const dirs = unique(all.flat());
+  return dirs.length > MAX_DIRS || all.some((one) => !one.length) ? [] : dirs;
+}
+
+export const knownIn = ({ dirs, home, budget }: Scope): Known => ({ home, dirs, budget });
+export const unique = <T>(all: readonly T[]): T[] => [...new Set(all)];

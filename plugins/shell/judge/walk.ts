@@ -1,0 +1,260 @@
+// Walks a script, statement by statement, as bash's grammar shows it: which commands run, and in which folders.
+import type { Node } from "web-tree-sitter";
+import { isPlainName } from "./assignments.ts";
+import { judgeAssignment, judgeBracket, judgeCommand, judgeDeclaration } from "./commands.ts";
+import { heldIn } from "./denials.ts";
+import { addBareRedirect, addRedirects, redirectOf, startsOf } from "./redirects.ts";
+import {
+  addCommand,
+  addIdle,
+  ask,
+  type Dirs,
+  joinDirs,
+  knownIn,
+  MAX_DEPTH,
+  NOWHERE,
+  RUNS_NOTHING,
+  type Run,
+  raise,
+  type Scope,
+  type SourceScope,
+  stayIn,
+  unknown,
+  withFloor,
+} from "./state.ts";
+import { type Group, groupsOf } from "./words.ts";
+
+const MAX_LINE_CHARS = 10_000;
+/** Control characters, Unicode's spaces and invisible characters: bash, the grammar and a person read them differently. */
+const MISLEADING = /(?![\t\n ])(?:\p{C}|\p{Z}|\p{Variation_Selector}|[\u115f\u1160\u3164\uffa0])/u;
+
+/** A script: the line itself, and what bash -c and eval are given. */
+export function judgeScript(run: Run, source: string, outer: Scope): Dirs {
+  const start = run.simple.length;
+  if (source.length > MAX_LINE_CHARS || outer.depth > MAX_DEPTH) {
+    giveUp(source.length > MAX_LINE_CHARS ? `it is longer than ${MAX_LINE_CHARS} characters` : TOO_DEEP);
+    return NOWHERE;
+  }
+  const scope: SourceScope = { ...outer, source, seen: [] };
+  const tree = run.parser.parse(source);
+  if (!tree) throw new Error("the parser gave nothing");
+  try {
+    const dirs = walk(run, tree.rootNode, scope);
+    const misleading = MISLEADING.exec(source)?.[0];
+    if (misleading !== undefined)
+      askFor(`it holds the character U+${misleading.codePointAt(0)!.toString(16).padStart(4, "0")}`);
+    else if (tree.rootNode.hasError) giveUp(CANNOT_PARSE);
+    else if (!agree(scope.seen, groupsOf(source, knownIn(scope))))
+      askFor("some of the line cannot be told before it runs", false);
+    if (run.simple.length === start) addIdle(run, source.trim(), scope, RUNS_NOTHING);
+    return dirs;
+  } finally {
+    tree.delete();
+  }
+
+  /** All of its commands ask, mostly for this reason even where they had one of their own. */
+  function askFor(why: string, replacesOthers = true): void {
+    const found = run.simple.slice(start);
+    raise(found, ask(why));
+    if (replacesOthers) for (const one of found) if (/^(ask|unknown)$/.test(one.verdict)) one.why = why;
+    if (!found.length) addIdle(run, source.trim(), outer, ask(why));
+  }
+
+  function giveUp(why: string): void {
+    askFor(why);
+    raise(run.simple.slice(start), unknown(why));
+  }
+}
+const TOO_DEEP = "it is nested too deeply";
+const CANNOT_PARSE = "zz cannot parse it as a command line";
+
+/** Two readings of the source, by the grammar and by its tokens, must find the same words in the same commands. */
+function agree(seen: Group[], groups: Group[] | undefined): boolean {
+  const flat = (all: Group[]) =>
+    JSON.stringify(
+      all
+        .map(({ words, targets }) => [words.toSorted((a, b) => a - b), targets.toSorted((a, b) => a - b)])
+        .sort((a, b) => Math.min(...a.flat()) - Math.min(...b.flat())),
+    );
+  return groups !== undefined && flat(seen) === flat(groups);
+}
+
+// ── Statements ─────────────────────────────────────────────────────────────────────────────────────────
+
+function walk(run: Run, node: Node, scope: SourceScope): Dirs {
+  if (scope.depth > MAX_DEPTH) throw new Error(TOO_DEEP);
+  const inner = { ...scope, depth: scope.depth + 1 };
+  const { tail, ...alone } = inner;
+  switch (node.type) {
+    case "command":
+      return walkCommand(run, node, scope);
+    case "program":
+    case "compound_statement":
+      if (node.children[0]?.type === "((") return unfollowed(run, node, alone, "it holds arithmetic");
+      return sequence(run, node.children, alone);
+    case "subshell":
+      sequence(run, node.children, alone);
+      return stayIn(scope);
+    case "list":
+      return list(run, node, inner);
+    case "pipeline": {
+      const parts = node.namedChildren;
+      for (const part of parts) walk(run, part, part === parts.at(-1) ? inner : alone);
+      return stayIn(scope);
+    }
+    case "negated_command": {
+      const { any } = sequence(run, node.namedChildren, inner);
+      return { any, ok: any };
+    }
+    case "redirected_statement":
+      return redirected(run, node, inner);
+    case "if_statement":
+    case "elif_clause":
+    case "else_clause":
+      return branches(run, node, alone);
+    case "while_statement":
+    case "do_group":
+      return branches(run, node, { ...alone, looped: true });
+    case "for_statement":
+      return forLoop(run, node, { ...alone, looped: true });
+    case "variable_assignment":
+    case "variable_assignments":
+      return assignments(run, node, scope);
+    case "test_command":
+      if (node.children[0]?.type === "[") return bracket(run, node, scope);
+      return unfollowed(run, node, alone, "[[ ]] may run what it is given");
+    case "function_definition":
+      run.functions.add(node.childForFieldName("name")?.text ?? "");
+      return unfollowed(run, node, alone, "it defines a function");
+    case "case_statement":
+      return unfollowed(run, node, alone, "zz does not follow case");
+    case "declaration_command":
+    case "unset_command":
+      return declaration(run, node, scope);
+    case "ERROR":
+      return unfollowed(run, node, alone, CANNOT_PARSE);
+    case "comment":
+      return stayIn(scope);
+    default:
+      return unfollowed(run, node, alone, "it holds something that zz does not follow");
+  }
+}
+
+/** Statements one after another. What stands before & runs in a shell of its own. */
+function sequence(run: Run, children: Node[], scope: SourceScope): Dirs {
+  let dirs = stayIn(scope);
+  for (const [i, child] of children.entries()) {
+    if (!child.isNamed || child.type === "comment") continue;
+    const after = walk(run, child, { ...scope, dirs: dirs.any });
+    if (children[i + 1]?.type !== "&") dirs = after;
+  }
+  return dirs;
+}
+
+function list(run: Run, node: Node, scope: SourceScope): Dirs {
+  const { tail, ...alone } = scope;
+  const [left, right] = node.namedChildren.filter(({ type }) => type !== "comment");
+  if (!left || !right) throw new Error("half a list");
+  const first = walk(run, left, alone);
+  const and = node.children.some(({ type }) => type === "&&");
+  const second = walk(run, right, { ...scope, dirs: and ? first.ok : first.any });
+  return { any: joinDirs(first.any, second.any), ok: and ? second.ok : joinDirs(first.ok, second.ok) };
+}
+
+/** Each part may run or not, so a cd in one adds a folder that the shell may be in. */
+function branches(run: Run, node: Node, scope: SourceScope): Dirs {
+  let { dirs } = scope;
+  for (const child of node.namedChildren) dirs = joinDirs(dirs, walk(run, child, { ...scope, dirs }).any);
+  return { any: dirs, ok: dirs };
+}
+
+function forLoop(run: Run, node: Node, scope: SourceScope): Dirs {
+  const body = node.childForFieldName("body");
+  const name = node.childForFieldName("variable")?.text ?? "";
+  const values = node.namedChildren.filter((child) => child.type !== "do_group");
+  const floor = !isPlainName(name, run.env) && ask(`it sets ${name}`);
+  for (const value of values) substitutions(run, value, scope);
+  return body ? walk(run, body, withFloor(scope, floor)) : stayIn(scope);
+}
+
+function redirected(run: Run, node: Node, scope: SourceScope): Dirs {
+  const body = node.childForFieldName("body");
+  const redirects = node.childrenForFieldName("redirect").filter((one) => one !== null);
+  const files = redirects.filter(({ type }) => type === "file_redirect").map(redirectOf);
+  const other = redirects.find(({ type }) => type !== "file_redirect");
+  const tail = [...files, ...(scope.tail ?? [])];
+  const floor = other && ask(other.type === "heredoc_redirect" ? "it holds a here-document" : "it holds a here-string");
+  const { tail: _, ...alone } = withFloor(scope, floor);
+  let dirs = stayIn(scope);
+  if (!body) addBareRedirect(run, node, tail, alone);
+  else if (/^(command|list|pipeline|negated_command|redirected_statement|test_command)$/.test(body.type))
+    dirs = walk(run, body, { ...alone, tail });
+  else {
+    const start = run.simple.length;
+    dirs = walk(run, body, alone);
+    if (run.simple.length === start) addBareRedirect(run, node, tail, alone);
+    else {
+      addRedirects(run, run.simple.slice(start), tail, alone);
+      alone.seen.push({ words: [], targets: tail.flatMap(startsOf) });
+    }
+  }
+  for (const one of redirects) if (one !== other) substitutions(run, one, alone);
+  if (other) lookThrough(run, other, alone);
+  return dirs;
+}
+
+// ── Commands, and the commands within them ─────────────────────────────────────────────────────────────
+
+function walkCommand(run: Run, node: Node, scope: SourceScope): Dirs {
+  const { tail, ...alone } = scope;
+  const { dirs, inside, subshell, scope: inner } = judgeCommand(run, node, scope);
+  if (subshell) walk(run, subshell, inner);
+  for (const one of inside) substitutions(run, one, alone);
+  return dirs;
+}
+
+function bracket(run: Run, node: Node, scope: SourceScope): Dirs {
+  const { tail, ...alone } = scope;
+  return judgeBracket(run, node, scope) ?? unfollowed(run, node, alone, "zz does not follow this test");
+}
+
+function assignments(run: Run, node: Node, scope: SourceScope): Dirs {
+  for (const one of node.type === "variable_assignment" ? [node] : node.namedChildren) {
+    judgeAssignment(run, one, scope);
+    substitutions(run, one, scope);
+  }
+  return stayIn(scope);
+}
+
+function declaration(run: Run, node: Node, scope: SourceScope): Dirs {
+  const { tail, ...alone } = scope;
+  judgeDeclaration(run, node, scope);
+  for (const child of node.namedChildren) substitutions(run, child, alone);
+  return stayIn(scope);
+}
+
+/** What zz does not follow is still searched for commands. If there are none, it asks for the whole of it. */
+function unfollowed(run: Run, node: Node, scope: SourceScope, why: string): Dirs {
+  const start = run.simple.length;
+  const held = /^(\(\(|\[\[|for)/.test(node.text) ? heldIn(node.text.split(/\bdo\b/)[0]!, run.lists) : undefined;
+  const floor = held ? unknown(held) : ask(why);
+  lookThrough(run, node, withFloor(scope, floor));
+  if (run.simple.length === start) addCommand(run, [{ text: undefined, shown: node.text.trim(), why }], scope, floor);
+  return NOWHERE;
+}
+
+function lookThrough(run: Run, node: Node, scope: SourceScope): void {
+  const isCommand =
+    /_(statement|command|definition|assignments?)$|^(command|list|pipeline|subshell|do_group|case_item|ERROR)$/;
+  for (const child of node.namedChildren)
+    if (isCommand.test(child.type)) walk(run, child, scope);
+    else substitutions(run, child, scope);
+}
+
+/** The commands inside `$( )`, backticks, `<( )` and `>( )`, wherever in a word they are. */
+function substitutions(run: Run, node: Node, scope: SourceScope): void {
+  if (scope.depth > MAX_DEPTH) throw new Error(TOO_DEEP);
+  const { tail, ...alone } = { ...scope, depth: scope.depth + 1 };
+  if (node.type === "command_substitution" || node.type === "process_substitution") sequence(run, node.children, alone);
+  else for (const child of node.namedChildren) substitutions(run, child, alone);
+}

@@ -1,0 +1,74 @@
+// outputs: where all of a long output is kept, for a day, in a folder of the person alone.
+import { randomUUID } from "node:crypto";
+import fs from "node:fs";
+import path from "node:path";
+
+export const MAX_SHOWN_CHARS = 30_000; // of an output, to the model
+export const MAX_FILE_BYTES = 100 * 1024 * 1024; // of an output that is kept
+const KEPT_MS = 24 * 60 * 60 * 1000;
+const NAME = /^output-\d{14}-[\da-f]{8}\.txt$/;
+
+/** Makes the folder, or checks it: nothing is written or removed in another user's folder, or through a link. */
+function makePrivate(folder: string): void {
+  fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const stat = fs.lstatSync(folder);
+  if (!stat.isDirectory()) throw new Error("it is not a folder but a link. Remove it");
+  if (process.platform === "win32") return;
+  if (stat.uid !== process.getuid!()) throw new Error("it belongs to somebody else. Remove it");
+  if (stat.mode & 0o077) fs.chmodSync(folder, 0o700);
+  clean(folder);
+}
+
+/** What is a day old, of the files that were made here. */
+function clean(folder: string): void {
+  for (const name of fs.readdirSync(folder)) {
+    const file = path.join(folder, name);
+    const stat = NAME.test(name) ? fs.lstatSync(file, { throwIfNoEntry: false }) : undefined;
+    if (stat?.isFile() && Date.now() - stat.mtimeMs > KEPT_MS) fs.rmSync(file, { force: true });
+  }
+}
+
+export interface Keeper {
+  add(bytes: Buffer): void;
+  close(): { path?: string; failure?: string; drop(): void };
+}
+/** Writes all of it to a file as soon as there is more than the model is shown. */
+export function keeper(folder: string): Keeper {
+  let held: Buffer[] = [];
+  let size = 0;
+  let fd: number | undefined;
+  let name: string | undefined;
+  let failure: string | undefined;
+  const put = (bytes: Buffer) => {
+    try {
+      if (fd === undefined) {
+        makePrivate(folder);
+        const at = path.join(
+          folder,
+          `output-${new Date().toISOString().replace(/\D/g, "").slice(0, 14)}-${randomUUID().slice(0, 8)}.txt`,
+        );
+        fd = fs.openSync(at, "wx", 0o600);
+        name = at;
+      }
+      for (let at = 0; at < bytes.length; ) at += fs.writeSync(fd, bytes, at);
+    } catch (error) {
+      failure = `the whole output could not be kept in '${folder}': ${(error as Error).message}`;
+    }
+  };
+  return {
+    add(bytes) {
+      const room = MAX_FILE_BYTES - size;
+      size += bytes.length;
+      if (failure || room <= 0) return;
+      if (size <= MAX_SHOWN_CHARS) return void held.push(bytes);
+      for (const one of held) put(one);
+      held = [];
+      put(bytes.subarray(0, room));
+    },
+    close() {
+      if (fd !== undefined) fs.closeSync(fd);
+      const drop = () => name && fs.rmSync(name, { force: true });
+      return { ...(name && { path: name }), ...(failure && { failure }), drop };
+    },
+  };
+}

@@ -1,0 +1,33 @@
+// Paths as they are on the disk.
+import fs from "node:fs";
+import path from "node:path";
+import { tryTo } from "zz/text";
+
+/** With links followed; what is not there is left out. */
+export function real(paths: string[]): string[] {
+  return [...new Set(paths.flatMap((at) => realOf(at) ?? []))];
+}
+
+export const realOf = (file: string): string | undefined => tryTo(() => fs.realpathSync(file));
+
+export function isFolder(at: string): boolean {
+  return !!fs.lstatSync(at, { throwIfNoEntry: false })?.isDirectory();
+}
+
+/** Whether a name leads to a folder, seen from one of these; links are followed. */
+export function isFolderIn(name: string | undefined, dirs: readonly string[]): boolean {
+  return dirs.some((dir) => name !== undefined && tryTo(() => fs.statSync(inFolder(dir, name)).isDirectory()) === true);
+}
+
+/** Not path.join(): that removes `link/..`, and the disk does not. */
+export const inFolder = (dir: string, name: string): string => (path.isAbsolute(name) ? name : `${dir}/${name}`);
+
+/** What lies in a folder; nothing if it is gone, or cannot be read: then no command can read it either. */
+export const direntsOf = (folder: string): fs.Dirent[] =>
+  tryTo(() => fs.readdirSync(folder, { withFileTypes: true })) ?? [];
+
+/** The folder of the repository that a folder lies in. */
+export function repositoryTop(folder: string): string | undefined {
+  if (fs.existsSync(path.join(folder, ".git"))) return folder;
+  return folder === path.dirname(folder) ? undefined : repositoryTop(path.dirname(folder));
+}

@@ -1,0 +1,257 @@
+// places: what git, zz, editors, other agents and the shell of the person run by themselves, in a project and below it.
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import type { Programs } from "zz";
+import { isInside } from "zz/text";
+import { direntsOf, isFolder } from "./paths.ts";
+
+/** In a project: each is read, and does as it says, when somebody opens the folder, changes into it, or starts a tool. */
+const STARTED = [
+  ...[".envrc", ".direnv", ".autoenv", ".autoenv.zsh", "mise.toml", ".mise.toml", "mise.local.toml", ".mise"],
+  ...[".mise.local.toml", ".config/mise.toml", ".config/mise", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".lvimrc"],
+  ...[".dir-locals.el", ".dir-locals-2.el", ".gdbinit", ".lldbinit", ".vscode/tasks.json", ".vscode/settings.json"],
+  ...[".vscode/launch.json", ".vscode/mcp.json", ".idea/startup.xml", ".idea/runConfigurations", ".devcontainer"],
+  ...[".devcontainer.json", ".mcp.json", ".claude", ".cursor", ".gemini", ".codex", ".zed/tasks.json"],
+  ...[".zed/settings.json", ".helix"],
+];
+
+/** In a home, which may lie in the project, or be it. */
+const HOME = [
+  ...[".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".inputrc", ".zshrc"],
+  ...[".zshenv", ".zprofile", ".zlogin", ".zlogout", ".oh-my-zsh", ".config/zsh", ".config/fish", ".kshrc", ".cshrc"],
+  ...[".tcshrc", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc", ".pam_environment", ".gitconfig", ".config/git"],
+  ...[".ssh", ".config/autostart", ".config/systemd", ".config/environment.d", ".local/share/applications"],
+  ...[".local/share/systemd", ".local/share/dbus-1", "Library/LaunchAgents", ".local/bin", "bin", ".cargo/bin"],
+  ...[".vim", ".config/nvim", ".emacs", ".emacs.d", ".config/emacs", ".tmux.conf", ".config/tmux", ".screenrc"],
+  ...[".config/direnv", ".config/starship.toml", ".npmrc", ".pythonrc", ".irbrc", ".psqlrc", ".sqliterc", ".vscode"],
+  ...[".config/Code", ".config/mise", ".asdfrc", ".zz"],
+];
+
+const HOOKS = [
+  ...["applypatch-msg", "pre-applypatch", "post-applypatch", "pre-commit", "pre-merge-commit", "prepare-commit-msg"],
+  ...["commit-msg", "post-commit", "pre-rebase", "post-checkout", "post-merge", "pre-push", "post-rewrite"],
+  ...["pre-auto-gc", "reference-transaction", "post-index-change", "fsmonitor-watchman", "sendemail-validate"],
+];
+
+/** Within a folder of git's. */
+export const IN_GIT = ["config", "config.worktree", "commondir", "gitdir", "hooks"];
+
+export interface Places {
+  all: string[]; // whether they are there or not
+  hooks?: string; // a folder of hooks among the project's own files: whatever installs packages writes to it
+}
+
+/** By name, and by what git says of itself. */
+export function places(root: string, git: Asked | undefined): Places {
+  const home = os.homedir();
+  const startFiles = isInside(root, home) ? HOME.map((name) => path.join(home, name)) : [];
+  const asked = git ? gitPlaces(root, git) : { all: [] };
+  const named = [...STARTED.map((name) => path.join(root, name)), ...startFiles, ...asked.all];
+  return { ...asked, all: [...new Set(named.flatMap((at) => without(root, at)))] };
+}
+
+/** Of a path in the project: the link on its way that leads elsewhere, and what is there; itself where there is none. */
+function without(root: string, at: string): string[] {
+  let here = root;
+  for (const part of path.relative(root, path.dirname(at)).split(path.sep).filter(Boolean)) {
+    here = path.join(here, part);
+    if (!fs.lstatSync(here, { throwIfNoEntry: false })?.isSymbolicLink()) continue;
+    let real: string;
+    try {
+      real = fs.realpathSync(here);
+    } catch {
+      return [here];
+    }
+    const there = path.join(real, path.relative(here, at));
+    return [here, ...(isInside(root, there) ? without(root, there) : [])];
+  }
+  return [at];
+}
+
+/** The files of the project that git's configuration is read from, or names: hooks, filters, what an alias starts. */
+export function gitPlaces(root: string, git: Asked): Places {
+  const top = topOf(root);
+  if (!top) return { all: [] };
+  const found = new Set<string>();
+  let hooks: string | undefined;
+  const add = (at: string): void => {
+    if (isInside(root, at) && at !== root && !isInside(path.join(root, ".git"), at)) found.add(at);
+  };
+  for (const { origin, key, value } of configuration(root, git)) {
+    add(origin);
+    const resolve = (name: string, from: string) => path.resolve(from, name.replace(/^~(?=\/)/, os.homedir()));
+    if (/^include(if\..*)?\.path$/.test(key)) add(resolve(value, path.dirname(origin)));
+    else if (key === "core.hookspath") hooks = value && resolve(value, top);
+    else if (!/^(remote|branch|submodule|user)\./.test(key))
+      for (const word of value.split(/[\s'"!;&|()=]+/).filter(Boolean)) {
+        const at = resolve(word, top);
+        if (isInside(root, at) && fs.statSync(at, { throwIfNoEntry: false })?.isFile()) add(at);
+      }
+  }
+  if (!hooks || !(isInside(root, hooks) || isInside(hooks, root)) || isInside(path.join(root, ".git"), hooks))
+    return { all: [...found] };
+  const folder = path.basename(hooks) === "_" ? path.dirname(hooks) : hooks; // its files start those of the folder above
+  if (folder !== root && isInside(root, folder)) return { all: [...found, folder], hooks: folder };
+  return { all: [...found, ...HOOKS.map((name) => path.join(hooks, name))] };
+}
+
+function topOf(folder: string): string | undefined {
+  if (fs.existsSync(path.join(folder, ".git"))) return folder;
+  return folder === path.dirname(folder) ? undefined : topOf(path.dirname(folder));
+}
+
+export interface Setting {
+  origin: string;
+  key: string;
+  value: string;
+}
+
+/** Asked again only when a file that it was read from has changed: every command of a session asks. */
+const asked = new Map<string, { stamp: string; settings: Setting[] }>();
+function configuration(root: string, git: Asked): Setting[] {
+  const known = asked.get(root);
+  const origins = (settings: Setting[]) => [...new Set(settings.map(({ origin }) => origin))];
+  if (known && known.stamp === stampOf(root, origins(known.settings))) return known.settings;
+  const said = askGit(git, ["-C", root, "config", "--list", "-z", "--show-origin", "--includes"])?.split("\0") ?? [];
+  const settings = said.flatMap((text, i) => {
+    if (i % 2 || said[i + 1] === undefined) return [];
+    const origin = path.resolve(root, text.replace(/^file:/, ""));
+    return [{ origin, ...setting(said[i + 1]!) }];
+  });
+  asked.set(root, { stamp: stampOf(root, origins(settings)), settings });
+  return settings;
+}
+
+/** Those files, those that it could be read from, and the branch, on which a file may hang. */
+function stampOf(root: string, origins: string[]): string {
+  const home = process.env.XDG_CONFIG_HOME ?? path.join(os.homedir(), ".config");
+  const top = path.join(topOf(root) ?? root, ".git");
+  const usual = [path.join(os.homedir(), ".gitconfig"), path.join(home, "git/config"), "/etc/gitconfig", top];
+  const own = ["config", "config.worktree", "HEAD"].map((name) => path.join(top, name));
+  const files = [...usual, ...own, ...origins].map((at) => {
+    const stat = fs.statSync(at, { throwIfNoEntry: false });
+    return stat && `${stat.ino} ${stat.size} ${stat.mtimeMs} ${stat.ctimeMs}`;
+  });
+  return [process.env.GIT_CONFIG_GLOBAL, process.env.GIT_CONFIG_SYSTEM, ...files].join();
+}
+
+export function setting(text: string): { key: string; value: string } {
+  const at = text.indexOf("\n");
+  return at < 0 ? { key: text, value: "" } : { key: text.slice(0, at), value: text.slice(at + 1) };
+}
+
+/** Which git is asked, and by way of what it is started. */
+export type Asked = { programs: Programs; program: string };
+
+/** Only what runs nothing is asked. */
+export function askGit({ programs, program }: Asked, args: string[], input?: Buffer): string | undefined {
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^GIT_(?!CONFIG_)/.test(name)));
+  try {
+    const { status, stdout } = programs.run(program, args, {
+      env: { ...env, GIT_ALLOW_PROTOCOL: "none", LC_ALL: "C.UTF-8" },
+      input: input ?? "",
+      stdio: ["pipe", "pipe", "ignore"],
+      timeout: 5_000,
+      maxBuffer: 1 << 24,
+    });
+    return status === 0 ? stdout.toString() : undefined;
+  } catch {
+    return undefined; // no git, or a configuration that it cannot read: it runs nothing of that either
+  }
+}
+
+// ── repositories ───────────────────────────────────────────────────────────────────────────────────────
+
+export interface Look {
+  folders: string[]; // of git's: each holds a configuration
+  points: string[]; // files and links that are called .git, and lead to one
+  shared: string[]; // files that have another name outside of the project
+  endpoints: string[]; // sockets and FIFOs
+  most: boolean; // not everything could be looked at
+}
+
+const MAX_FOLDERS = 20_000;
+const MAX_FILES = 20_000; // whose names are counted
+
+/** Below a project, the nearest first. What package managers bring is left out: nobody works in it. */
+export function look(root: string, links = true): Look {
+  const found: Look = { folders: [], points: [], shared: [], endpoints: [], most: false };
+  const queue = [root];
+  let files = 0;
+  const named = new Map<string, { at: string[]; links: number }>();
+  for (let i = 0; i < queue.length && i < MAX_FOLDERS; i++) {
+    const inside = direntsOf(queue[i]!);
+    const has = (name: string) => inside.some((entry) => entry.name === name);
+    if (i && has("HEAD") && has("objects") && has("refs")) {
+      found.folders.push(...gitFolders(queue[i]!)); // a bare one
+      continue;
+    }
+    for (const entry of inside) {
+      const at = path.join(queue[i]!, entry.name);
+      if (entry.name === ".git") {
+        if (entry.isDirectory()) found.folders.push(...gitFolders(at));
+        else found.points.push(at);
+      } else if (entry.isDirectory()) {
+        if (entry.name !== "node_modules") queue.push(at);
+      } else if (entry.isSocket() || entry.isFIFO()) found.endpoints.push(at);
+      else if (links && entry.isFile() && files++ < MAX_FILES) count(at);
+    }
+  }
+  found.most = queue.length > MAX_FOLDERS;
+  found.shared = [...named.values()].flatMap((one) => (one.at.length < one.links ? one.at : []));
+  return found;
+
+  function count(at: string): void {
+    const stat = fs.lstatSync(at, { throwIfNoEntry: false });
+    if (!stat || stat.nlink < 2) return;
+    const key = `${stat.dev} ${stat.ino}`;
+    const one = named.get(key) ?? { at: [], links: stat.nlink };
+    one.at.push(at);
+    named.set(key, one);
+  }
+}
+
+/** A repository's own, and within it those of its worktrees and submodules. */
+export function gitFolders(git: string): string[] {
+  const subfolders = (name: string) =>
+    direntsOf(path.join(git, name)).flatMap((entry) => (entry.isDirectory() ? [path.join(git, name, entry.name)] : []));
+  return [git, ...subfolders("worktrees"), ...subfolders("modules").flatMap((at) => moduleFolders(at))];
+}
+
+/** A submodule's name may hold slashes. */
+function moduleFolders(folder: string): string[] {
+  if (["HEAD", "config", "objects"].some((name) => fs.existsSync(path.join(folder, name)))) return gitFolders(folder);
+  return direntsOf(folder).flatMap((entry) =>
+    entry.isDirectory() ? moduleFolders(path.join(folder, entry.name)) : [],
+  );
+}
+
+/** Packages whose files are hard links into a store of the home, as pnpm, bun and uv lay them: other projects have them too. */
+export function stores(root: string): string[] {
+  const modules = path.join(root, "node_modules");
+  const linked = (at: string): boolean => (fs.statSync(at, { throwIfNoEntry: false })?.nlink ?? 1) > 1;
+  const sample = (folder: string, file: string) =>
+    direntsOf(folder)
+      .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
+      .slice(0, 20)
+      .some((entry) => linked(path.join(folder, entry.name, file)));
+  const pnpm = path.join(modules, ".pnpm");
+  const one = direntsOf(pnpm).find((entry) => entry.isDirectory() && entry.name.includes("@"));
+  const inPnpm = one && path.join(pnpm, one.name, "node_modules");
+  if (inPnpm && (sample(inPnpm, "package.json") || scoped(inPnpm))) return [pnpm, ...python()];
+  return [...(sample(modules, "package.json") ? [modules] : []), ...python()];
+
+  function scoped(folder: string): boolean {
+    const scope = direntsOf(folder).find((entry) => entry.name.startsWith("@"));
+    return !!scope && sample(path.join(folder, scope.name), "package.json");
+  }
+
+  function python(): string[] {
+    return [".venv", "venv"].flatMap((name) => {
+      const lib = path.join(root, name, "lib");
+      const sites = direntsOf(lib).map((entry) => path.join(lib, entry.name, "site-packages"));
+      return sites.filter((at) => isFolder(at) && (sample(at, "__init__.py") || sample(at, "METADATA")));
+    });
+  }
+}

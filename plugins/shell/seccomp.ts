@@ -1,0 +1,171 @@
+// seccomp: the system calls that a sandboxed command does not get: those that reach around the sandbox, and those of
+// the kernel that only few programs need and many escapes began with. A program for the kernel's filter, made by hand.
+
+const [LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN] = [0x20, 0x15, 0x35, 0x45, 0x06]; // classic BPF
+const [NUMBER, ARCHITECTURE] = [0, 4]; // offsets in what the kernel shows of a call
+const argument = (i: number): number => 16 + 8 * i; // its lower half: what the kernel itself looks at, for all of these
+const ALLOW = 0x7fff0000;
+const fails = (errno: number): number => 0x00050000 | errno;
+const [EPERM, ENOSYS, EAFNOSUPPORT, EOPNOTSUPP] = [1, 38, 97, 95];
+
+/** NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET: a namespace of its own is a way to capabilities. */
+const NAMESPACES = 0x7e020000;
+const NEWTIME = 0x80; // for unshare; for clone it is a part of the signal
+const TERMINAL = [0x5412, 0x541c]; // TIOCSTI types into a terminal, TIOCLINUX pastes
+const FAMILIES = [1, 2, 10, 16]; // UNIX, INET, INET6, NETLINK: not VSOCK, which no namespace holds, ALG, and others
+const PERSONALITIES = [0, 8, 0x20000, 0x20008, 0x40000, 0xffffffff]; // 32 bits, old names, no random addresses; asking
+
+interface Machine {
+  audit: number;
+  numbers: Record<string, number>;
+}
+
+/** The same on all machines since Linux 5.1. */
+const NEWER = {
+  io_uring_setup: 425,
+  io_uring_enter: 426,
+  io_uring_register: 427,
+  open_tree: 428,
+  move_mount: 429,
+  fsopen: 430,
+  fsconfig: 431,
+  fsmount: 432,
+  fspick: 433,
+  clone3: 435,
+  mount_setattr: 442,
+  quotactl_fd: 443,
+  open_tree_attr: 467,
+};
+
+const MACHINES: Record<string, Machine> = {
+  x64: {
+    audit: 0xc000003e,
+    numbers: {
+      ...NEWER,
+      ioctl: 16,
+      socket: 41,
+      clone: 56,
+      syslog: 103,
+      personality: 135,
+      pivot_root: 155,
+      chroot: 161,
+      acct: 163,
+      mount: 165,
+      umount2: 166,
+      swapon: 167,
+      swapoff: 168,
+      reboot: 169,
+      iopl: 172,
+      ioperm: 173,
+      init_module: 175,
+      delete_module: 176,
+      quotactl: 179,
+      lookup_dcookie: 212,
+      kexec_load: 246,
+      add_key: 248,
+      request_key: 249,
+      keyctl: 250,
+      unshare: 272,
+      perf_event_open: 298,
+      fanotify_init: 300,
+      name_to_handle_at: 303,
+      open_by_handle_at: 304,
+      setns: 308,
+      finit_module: 313,
+      kexec_file_load: 320,
+      bpf: 321,
+      userfaultfd: 323,
+    },
+  },
+  arm64: {
+    audit: 0xc00000b7,
+    numbers: {
+      ...NEWER,
+      lookup_dcookie: 18,
+      ioctl: 29,
+      umount2: 39,
+      mount: 40,
+      pivot_root: 41,
+      chroot: 51,
+      quotactl: 60,
+      acct: 89,
+      personality: 92,
+      unshare: 97,
+      kexec_load: 104,
+      init_module: 105,
+      delete_module: 106,
+      syslog: 116,
+      reboot: 142,
+      socket: 198,
+      add_key: 217,
+      request_key: 218,
+      keyctl: 219,
+      clone: 220,
+      swapon: 224,
+      swapoff: 225,
+      perf_event_open: 241,
+      fanotify_init: 262,
+      name_to_handle_at: 264,
+      open_by_handle_at: 265,
+      setns: 268,
+      finit_module: 273,
+      bpf: 280,
+      userfaultfd: 282,
+      kexec_file_load: 294,
+    },
+  },
+};
+
+/** Judged by what they are given. Tracing is not among the calls: all that can be traced is in the sandbox as well. */
+const JUDGED = ["ioctl", "socket", "clone", "unshare", "personality"];
+/** As on a kernel without it: who asks has another way. */
+const ABSENT = ["clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"];
+
+type Instruction = [code: number, k: number, yes?: number, no?: number];
+
+/** For `--seccomp`; undefined on a machine whose calls are not known here. */
+export function filter({ machine = process.arch as string, unix = true } = {}): Buffer | undefined {
+  const known = MACHINES[machine];
+  if (!known) return;
+  const { audit, numbers } = known;
+  const plain = Object.entries(numbers).filter(([name]) => !JUDGED.includes(name));
+  const families = unix ? FAMILIES : FAMILIES.filter((one) => one !== 1);
+  return compile([
+    [LOAD, ARCHITECTURE],
+    [EQUAL, audit, 1, 0],
+    [RETURN, fails(ENOSYS)], // calls of another machine: 32 bits
+    [LOAD, NUMBER],
+    ...(machine === "x64" ? [[AT_LEAST, 0x40000000, 0, 1] as Instruction, [RETURN, fails(ENOSYS)] as Instruction] : []),
+    ...plain.flatMap(([name, number]): Instruction[] => [
+      [EQUAL, number, 0, 1],
+      [RETURN, fails(ABSENT.includes(name) ? ENOSYS : name === "name_to_handle_at" ? EOPNOTSUPP : EPERM)],
+    ]),
+    ...judged(numbers.clone!, 0, [[ANY_BIT, NAMESPACES, 0, 1]], fails(EPERM), ALLOW),
+    ...judged(numbers.unshare!, 0, [[ANY_BIT, NAMESPACES | NEWTIME, 0, 1]], fails(EPERM), ALLOW),
+    ...judged(numbers.ioctl!, 1, anyOf(TERMINAL), fails(EPERM), ALLOW),
+    ...judged(numbers.socket!, 0, anyOf(families), ALLOW, fails(EAFNOSUPPORT)),
+    ...judged(numbers.personality!, 0, anyOf(PERSONALITIES), ALLOW, fails(EPERM)),
+    [RETURN, ALLOW],
+  ]);
+}
+
+/** Of a call: if one of the tests is met by an argument, the first, else the second. Other calls go on behind it. */
+function judged(number: number, i: number, tests: Instruction[], met: number, unmet: number): Instruction[] {
+  return [[EQUAL, number, 0, tests.length + 3], [LOAD, argument(i)], ...tests, [RETURN, met], [RETURN, unmet]];
+}
+
+/** The last of them goes past the first RETURN when it is not met. */
+function anyOf(values: number[]): Instruction[] {
+  return values.map((value, i) => [EQUAL, value, values.length - 1 - i, i === values.length - 1 ? 1 : 0]);
+}
+
+function compile(instructions: Instruction[]): Buffer {
+  const bytes = Buffer.alloc(instructions.length * 8);
+  instructions.forEach(([code, k, yes = 0, no = 0], i) => {
+    bytes.writeUInt16LE(code, i * 8);
+    bytes.writeUInt8(yes, i * 8 + 2);
+    bytes.writeUInt8(no, i * 8 + 3);
+    bytes.writeUInt32LE(k >>> 0, i * 8 + 4);
+  });
+  return bytes;
+}

@@ -1,0 +1,50 @@
+// secrets: which variables of the person's own a command does not get: by their names, by their values.
+
+/** Names that hold one of these hold a secret. */
+const SECRET =
+  /KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|COOKIE|(?:^|_)(?:PASS|PAT|AUTH)$|(?:^|_)PASS_|._PWD$/i;
+
+/** What would make bash read a line in another way than it was judged. */
+const STEERS_BASH =
+  /^(BASH_ENV|ENV|BASH_FUNC_.*|SHELLOPTS|BASHOPTS|CDPATH|GLOBIGNORE|POSIXLY_CORRECT|TEXTDOMAIN.*|IFS)$/;
+
+/** A password in an address; one among the fields of a connection string or a query. */
+const WITH_PASSWORD = [
+  /[a-z][a-z\d+.-]*:\/\/[^\s/@?#:]*:(?!\d+(?:[/?#]|$))[^\s@]+@/i,
+  /[a-z][a-z\d+.-]*:\/\/[^\s/@?#:]{20,}@/i,
+  /(?:^|[?&;,{\s"'])(?:\w*(?:password|passwd|secret|token|api_?key|account_?key|access_?key|private_key)|pwd|sig)["']?\s*[=:]\s*["']?[^\s&;"',}]/i,
+  /\b(?:bearer|basic|token)\s+[\w+/.~-]{12,}=*/i,
+];
+/** Shapes of tokens that services hand out, and of keys. */
+const TOKENS = [
+  /-----BEGIN [A-Z ]*PRIVATE KEY/,
+  /\bAGE-SECRET-KEY-1[\dA-Z]{20}/,
+  /\beyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]*/, // a JWT
+  /\b(?:AKIA|ASIA|ABIA|ACCA)[\dA-Z]{16}\b/, // AWS
+  /\bsk-[\w-]{16,}|\b(?:sk|rk|pk|whsec)_(?:live|test)_\w{10,}|\bwhsec_\w{16,}/, // OpenAI, Anthropic, Stripe
+  /\bgh[opusr]_\w{20,}|\bgithub_pat_\w{20,}|\bgl(?:pat|dt|rt|cbt|ptt|soat)-[\w-]{16,}/,
+  /\bxox[a-z]-[\w-]{8,}|\bxapp-[\w-]{8,}|hooks\.slack\.com\/services\/\w/,
+  /\bAIza[\w-]{30,}|\bya29\.[\w-]{16,}|\bGOCSPX-[\w-]{16,}/, // Google
+  /\bnpm_\w{30,}|\bpypi-[\w-]{30,}|\bdckr_pat_[\w-]{20,}|\brubygems_[\da-f]{30,}|\bcio\w{30,}/,
+  /\b(?:hf|r8|gsk|xai|pplx|tvly|nvapi|fw|figd|ATATT3x|shp(?:at|ca|pa|ss))[_-][\w-]{20,}/,
+  /\b(?:dop|doo|dor)_v1_\w{30,}|\bSG\.[\w-]{16,}\.[\w-]{16,}|\bkey-[\da-f]{32}\b|\bSK[\da-f]{32}\b/,
+  /\bhv[sbr]\.[\w-]{20,}|\btskey-[\w-]{16,}|\blin_api_\w{20,}|\bsntrys_\w{16,}|\bPMAK-[\da-f]{20,}/,
+  /discord(?:app)?\.com\/api\/webhooks\/\d|\b\d{8,10}:AA[\w-]{30,}/, // Discord, Telegram
+];
+
+export function looksSecret(value: string): boolean {
+  return value.length > 5 && [...WITH_PASSWORD, ...TOKENS].some((shape) => shape.test(value.slice(0, 100_000)));
+}
+const MIN_COPY_CHARS = 8; // of a secret that is looked for in other variables
+
+/** Without what would steer bash, and without secrets but for those that are allowed by name. */
+export function cleanEnv(env: NodeJS.ProcessEnv, allowed: (name: string) => boolean): NodeJS.ProcessEnv {
+  const all = Object.entries(env).filter(([name]) => !STEERS_BASH.test(name));
+  const kept = (name: string, value = "") => allowed(name) || !(SECRET.test(name) || looksSecret(value));
+  // The same text under another name is as secret.
+  const dropped = all.flatMap(([name, value = ""]) =>
+    kept(name, value) || value.length < MIN_COPY_CHARS ? [] : [value],
+  );
+  const copies = (name: string, value = "") => !allowed(name) && dropped.some((secret) => value.includes(secret));
+  return Object.fromEntries(all.filter(([name, value]) => kept(name, value) && !copies(name, value)));
+}

@@ -1,0 +1,115 @@
+// find_definition, find_symbols, get_structure, get_function and get_class.
+import type { Ctx, Result } from "zz";
+import { bestFor, fuzzy } from "../match.ts";
+import { defining } from "../rows.ts";
+import type { Facts, Sym } from "../scan/facts.ts";
+import { capped, filesUnder, foundIn, lastName, MAX_ROWS, nameIn, relative, row } from "./rows.ts";
+import { freshIndex, type State } from "./state.ts";
+
+export const MAX_NAMES_PER_FILE = 12; // of one file
+const MAX_PART_LINES = 400; // lines
+
+export async function definition(state: State, symbol: string, ctx: Ctx): Promise<Result> {
+  const index = await freshIndex(state, ctx);
+  const wanted = nameIn(symbol);
+  const named = foundIn(index, defining(index.leaves, lastName(wanted)), ctx);
+  const code = named.filter(({ kind }) => kind !== "key");
+  const exact = (code.length ? code : named).filter(({ name }) => name === wanted || name.endsWith(`.${wanted}`));
+  const all = () => foundIn(index, index.files, ctx).filter(({ kind }) => kind !== "key");
+  const { exact: sure, near } = exact.length ? { exact, near: [] } : bestFor(wanted, all());
+  if (sure.length) return { text: capped(sure.map(row), MAX_ROWS, "definitions"), data: sure };
+  if (!near.length) throw new Error(`Cannot find a definition of '${symbol}': nothing is named like that. Try grep.`);
+  return { text: [`No definition is named '${symbol}'. Nearest:`, ...near.map(row)].join("\n"), data: near };
+}
+
+export async function symbols(
+  state: State,
+  { query, kind, path: under = "." }: { query: string; kind?: string; path?: string },
+  ctx: Ctx,
+) {
+  const index = await freshIndex(state, ctx);
+  const all = foundIn(index, filesUnder(index, under, ctx), ctx).filter((found) => !kind || found.kind === kind);
+  const best = fuzzy(nameIn(query), all, MAX_ROWS);
+  if (!best.length)
+    throw new Error(`Cannot find symbols like '${query}'${kind ? ` of kind ${kind}` : ""}: none is near. Try grep.`);
+  return { text: best.map((found) => `${row(found)}  [${found.kind}]`).join("\n"), data: best };
+}
+
+export async function structure(
+  state: State,
+  { path: under = ".", depth = 2 }: { path?: string; depth?: number },
+  ctx: Ctx,
+): Promise<Result | string> {
+  const index = await freshIndex(state, ctx);
+  const files = filesUnder(index, under, ctx);
+  if (!files.length) return `No code under '${under}'.`;
+  if (files.length === 1 && files[0] === relative(under, ctx)) return outline(files[0], index.facts(files[0])!, depth);
+  const rows = files.map((file) => {
+    const { symbols, unread } = index.facts(file)!;
+    const names = symbols
+      .filter(({ exported, owner }) => exported && !owner)
+      .map(({ name, line }) => `${name}:${line}`);
+    const more = names.length > MAX_NAMES_PER_FILE ? " …" : "";
+    return unread
+      ? `${file} (not read: ${unread})`
+      : `${file} (${symbols.length}) ${names.slice(0, MAX_NAMES_PER_FILE).join(" ")}${more}`.trimEnd();
+  });
+  return { text: capped(rows, 2 * MAX_ROWS, "files"), data: files };
+}
+
+function outline(file: string, { symbols, unread, parseError, loc }: Facts, depth: number): Result {
+  if (unread) return { text: `${file}: not read: ${unread}.` };
+  const level = ({ owner }: Sym) => (owner ? owner.split(".").length : 0);
+  const deep = symbols.filter((sym) => level(sym) < depth && (depth > 2 || !sym.local));
+  const rows = deep.map((sym) => `${"  ".repeat(level(sym))}${sym.line}-${sym.end}: ${sym.signature}`);
+  const head = [`${file} · ${loc} lines of code`, ...(parseError ? [`[syntax error: ${parseError}]`] : [])];
+  return { text: [...head, capped(rows, 5 * MAX_ROWS, "symbols; a smaller depth shows fewer")].join("\n"), data: deep };
+}
+
+export async function showPart(
+  state: State,
+  what: "function" | "class",
+  { name, path: at }: { name: string; path?: string },
+  ctx: Ctx,
+): Promise<Result> {
+  const index = await freshIndex(state, ctx);
+  const kinds =
+    what === "function"
+      ? ["function", "method"]
+      : ["class", "interface", "type", "enum", "namespace", "const", "variable"];
+  const wanted = nameIn(name);
+  const files = at ? filesUnder(index, at, ctx) : defining(index.leaves, lastName(wanted));
+  const all = foundIn(index, files, ctx).filter(({ kind }) => kinds.includes(kind));
+  const fits = all.filter((found) => found.name === wanted || found.name.endsWith(`.${wanted}`));
+  if (!fits.length) {
+    const known = at
+      ? all
+      : bestFor(
+          wanted,
+          foundIn(index, index.files, ctx).filter(({ kind }) => kinds.includes(kind)),
+        ).near;
+    const names = known.slice(0, MAX_ROWS).map((found) => `${found.name} (${found.path}:${found.line})`);
+    throw new Error(
+      `Cannot show ${what} '${name}': ${at ? `'${at}' has none of that name` : "none has that name"}. ${names.length ? `There are: ${names.join(", ")}.` : "Try find_symbols."}`,
+    );
+  }
+  const shown: string[] = [];
+  for (const { path: file, line, end } of fits.slice(0, 5)) {
+    const { text } = await ctx.files.read(file);
+    const lines = text
+      .replace(/^\ufeff/, "")
+      .split(/\r?\n/)
+      .slice(line - 1, Math.min(end, line + MAX_PART_LINES - 1));
+    shown.push(`${file}:${line}-${end}`, ...lines.map((one, i) => `${line + i}\t${one}`));
+    if (end - line >= MAX_PART_LINES)
+      shown.push(`[${end - line + 1 - MAX_PART_LINES} more lines; read_file shows them]`);
+  }
+  if (fits.length > 5)
+    shown.push(
+      `[${fits.length - 5} more of that name: ${fits
+        .slice(5, 15)
+        .map(({ path: file, line }) => `${file}:${line}`)
+        .join(", ")}]`,
+    );
+  return { text: shown.join("\n"), data: fits };
+}

@@ -1,0 +1,88 @@
+// get_dependencies and get_dependents.
+import type { CompilerGate, Ctx, MakeCompilerGate, Result } from "zz";
+import { type Index, mayRead } from "../project.ts";
+import type { Graph, Resolver } from "../resolve.ts";
+import { MAX_NAMES_PER_FILE } from "./definitions.ts";
+import { capped, MAX_ROWS, relative } from "./rows.ts";
+import { freshIndex, type State } from "./state.ts";
+
+const ENTRY_REASONS = { package: "named by package.json", name: "by its name", alone: "nothing imports it" };
+
+export async function dependencies(state: State, { path: name }: { path?: string }, ctx: Ctx): Promise<Result> {
+  const graph = await importGraph(state, await freshIndex(state, ctx), ctx);
+  if (name === undefined) return overview(graph, ctx);
+  const file = relative(name, ctx);
+  const all = graph.imports.get(file);
+  if (!all)
+    throw new Error(
+      `Cannot list what '${name}' imports: it is no code file of this project. get_structure lists them.`,
+    );
+  const rows = all.map(
+    ({ spec, line, to, kind, how }) =>
+      `${file}:${line}: ${spec} → ${kind === "internal" ? to : kind}${how === "import" ? "" : ` (${how})`}`,
+  );
+  return { text: capped(rows, 2 * MAX_ROWS, "imports") || `'${name}' imports nothing.`, data: all };
+}
+
+/** The whole project: where to begin to read, what most depends on, and what goes round in circles. */
+async function overview(graph: Graph & { resolver: Resolver }, ctx: Ctx): Promise<Result> {
+  const { cycles, entryPoints, hubs } = await import("../resolve.ts");
+  const seen = <T extends { path: string }>(all: T[]) => all.filter(({ path: file }) => mayRead(ctx, file));
+  const data = { hubs: seen(hubs(graph)), entries: seen(entryPoints(graph, graph.resolver)), cycles: cycles(graph) };
+  const rounds = data.cycles.filter(({ files }) => files.every((file) => mayRead(ctx, file)));
+  const section = (title: string, rows: string[]) =>
+    rows.length ? [`${title}:`, capped(rows, MAX_NAMES_PER_FILE, "")] : [];
+  const rows = [
+    ...section(
+      "Imported by more than 5 files",
+      data.hubs.map(({ path: file, count }) => `${file} (${count})`),
+    ),
+    ...section(
+      "Entry points",
+      data.entries.map(({ path: file, why }) => `${file} (${ENTRY_REASONS[why]})`),
+    ),
+    ...section(
+      "Import cycles",
+      rounds.map(({ round }) => round.join(" → ")),
+    ),
+  ];
+  return { text: rows.join("\n") || "No code of this project imports any other.", data: { ...data, cycles: rounds } };
+}
+
+export async function dependents(state: State, { path: name }: { path: string }, ctx: Ctx): Promise<Result> {
+  const { imports, dependents } = await importGraph(state, await freshIndex(state, ctx), ctx);
+  const file = relative(name, ctx);
+  if (!imports.has(file))
+    throw new Error(
+      `Cannot list what imports '${name}': it is no code file of this project. get_structure lists them.`,
+    );
+  const users = (dependents.get(file) ?? []).filter((one) => mayRead(ctx, one));
+  const rows = users.map((one) => {
+    const at = imports.get(one)!.filter(({ to }) => to === file);
+    return `${one}:${at[0]!.line}: ${at.map(({ spec }) => spec).join(", ")}`;
+  });
+  const hub = rows.length > 5 ? [`${rows.length} files import it.`] : [];
+  return {
+    text: [...hub, capped(rows, 2 * MAX_ROWS, "files")].join("\n") || `Nothing imports '${name}'.`,
+    data: users,
+  };
+}
+
+/** Made again each time: what an import leads to may change with a package that is installed. */
+export async function importGraph(state: State, index: Index, ctx: Ctx): Promise<Graph & { resolver: Resolver }> {
+  const { openResolver, graphOf } = await import("../resolve.ts");
+  const resolver = openResolver(state.root, index.names, index.resolved, await gateOf(ctx));
+  const graph = await graphOf(
+    index.files.map((file) => [file, index.facts(file)!] as const),
+    resolver,
+  );
+  index.keep(resolver.kept());
+  return { ...graph, resolver };
+}
+
+/** What reads for the graph reads through the gate. */
+async function gateOf({ permissions }: Ctx): Promise<CompilerGate> {
+  const rules = permissions.compiler();
+  const { compilerGate } = (await import(rules.module)) as { compilerGate: MakeCompilerGate };
+  return compilerGate(rules);
+}

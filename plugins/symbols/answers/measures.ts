@@ -1,0 +1,47 @@
+// get_todos and get_complexity.
+import type { Ctx, Result } from "zz";
+import type { Facts } from "../scan/facts.ts";
+import { capped, filesUnder, MAX_ROWS, nameOf } from "./rows.ts";
+import { freshIndex, type State } from "./state.ts";
+
+export async function todos(state: State, { path: under = "." }: { path?: string }, ctx: Ctx): Promise<Result> {
+  const index = await freshIndex(state, ctx);
+  const found = filesUnder(index, under, ctx).flatMap((file) =>
+    index.facts(file)!.todos.map((todo) => ({ path: file, ...todo })),
+  );
+  const rows = found.map(({ path: file, line, text }) => `${file}:${line}: ${text}`);
+  return { text: capped(rows, MAX_ROWS, "") || "No TODO, FIXME or HACK in comments.", data: found };
+}
+
+export async function complexity(
+  state: State,
+  { path: under = "." }: { path?: string },
+  ctx: Ctx,
+): Promise<Result | string> {
+  const index = await freshIndex(state, ctx);
+  const files = filesUnder(index, under, ctx);
+  if (!files.length) return `No code under '${under}'.`;
+  const scores = files.map((file) => scoreOf(file, index.facts(file)!)).sort((a, b) => b.score - a.score);
+  if (scores.length > 1) {
+    const rows = scores.map(
+      ({ path: file, score, loc, nesting, imports, branches }) =>
+        `${file}: score ${score} (${branches} branches, nesting ${nesting}, ${imports} imports, ${loc} lines)`,
+    );
+    return { text: capped(rows, MAX_ROWS, "files"), data: scores };
+  }
+  const [one] = scores;
+  const functions = index.facts(one!.path)!.symbols.filter(({ kind }) => kind === "function" || kind === "method");
+  functions.sort((a, b) => (b.decisions ?? 0) - (a.decisions ?? 0) || b.end - b.line - (a.end - a.line));
+  const rows = functions.map(
+    (sym) =>
+      `${sym.line}-${sym.end}: ${nameOf(sym)}: ${(sym.decisions ?? 0) + 1} paths, ${sym.end - sym.line + 1} lines`,
+  );
+  const { path: file, score, loc, nesting, imports, branches } = one!;
+  const head = `${file}: score ${score} = ${branches} branches + 2 × ${nesting} nesting + ${imports} imports + ${loc} lines / 20`;
+  return { text: [head, capped(rows, MAX_ROWS, "functions")].filter(Boolean).join("\n"), data: { ...one, functions } };
+}
+
+function scoreOf(file: string, { loc, nesting, imports, decisions }: Facts) {
+  const score = Math.round(decisions + 2 * nesting + imports.length + loc / 20);
+  return { path: file, score, loc, nesting, imports: imports.length, branches: decisions };
+}

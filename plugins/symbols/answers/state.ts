@@ -1,0 +1,39 @@
+// What is open for a project while its tools answer.
+
+import type { Ctx } from "zz";
+import type { defaults } from "../index.ts";
+import type { Index, Project } from "../project.ts";
+import type { Remote } from "../remote.ts";
+import type { Watch } from "../watch.ts";
+
+/** What is open for a project. */
+export interface State {
+  root: string;
+  config: typeof defaults;
+  stays(): boolean; // a conversation of more than one turn
+  project: Project;
+  remote: Remote;
+  watch: Watch;
+  lastCtx?: Ctx; // of the last turn that showed the map
+  shownMap?: { version: object; text: string }; // in the prompt
+}
+/** A symbol as a tool is given it; path and line choose one of several. */
+export interface Named {
+  symbol: string;
+  path?: string;
+  line?: number;
+}
+
+/** The index as things are now. In a conversation that goes on, files are watched from then on. */
+export async function freshIndex(state: State, ctx: Ctx): Promise<Index> {
+  const index = await state.project.fresh(ctx);
+  if (state.stays()) state.watch.on(index.files, () => void state.project.fresh(unattended(ctx)).catch(() => {}));
+  return index;
+}
+
+/** For work that is nobody's turn: it asks nothing, says nothing and is not broken off with the turn. */
+export function unattended(ctx: Ctx): Ctx {
+  const quiet = () => {};
+  const own = { ask: undefined, note: quiet, progress: quiet, signal: new AbortController().signal };
+  return Object.create(ctx, Object.fromEntries(Object.entries(own).map(([key, value]) => [key, { value }])));
+}

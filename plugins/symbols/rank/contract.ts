@@ -1,0 +1,20 @@
+// What a map is asked for, what it is made of, and what comes of it.
+import type { Facts } from "../scan/facts.ts";
+
+export interface Wish {
+  query?: string;
+  focus?: string[]; // paths or symbols
+  seen?: { path: string; edited?: boolean }[];
+  tokens: number;
+}
+export interface Source {
+  path: string;
+  facts: Facts;
+  imports: string[]; // resolved project paths
+}
+export interface RepoMap {
+  text: string;
+  files: string[]; // in it
+  left: number; // files that are not
+  tokens: number;
+}

@@ -1,0 +1,107 @@
+// Which files can hold a use of a name: those that hold the name, or another one under which it is passed on.
+import { ts } from "ts-morph";
+import type { At } from "./contract.ts";
+import { absolute } from "./disk.ts";
+import { treeOf } from "./documents.ts";
+import { isMainExport, readHeirs, readLinks } from "./links.ts";
+import { type Found, isLocal, locate, wordOf } from "./locate.ts";
+import { importersOf, resolve } from "./modules.ts";
+import { begin, grow, sliceOf } from "./programs.ts";
+import type { Link, Slice, State } from "./state.ts";
+
+/** Where the name stands, with all loaded that could use it. */
+export function load(state: State, at: At): Target {
+  begin(state);
+  const file = codeFile(state, at.path);
+  const slice = sliceOf(state, file);
+  const source = treeOf(state, slice, file)!;
+  const found = locate(source, at.line, at.name);
+  if (!found)
+    throw new Error(`Cannot find '${at.name}' at ${at.path}:${at.line}: nothing there is called so. Look it up again.`);
+  const { files, words } = candidates(state, slice, file, source, found);
+  grow(state, slice, files, true);
+  return { slice, file, position: found.name.getStart(source), files, words };
+}
+
+export function codeFile(state: State, path: string): string {
+  if (!/\.[cm]?[jt]sx?$/.test(path))
+    throw new Error(`Cannot look into '${path}': it is neither TypeScript nor JavaScript. Name a code file.`);
+  const file = absolute(state, path);
+  if (!state.disk.fileExists(file))
+    throw new Error(`Cannot look into '${path}': there is no such file. Name one that exists.`);
+  return file;
+}
+
+/** The files that hold the name, or another one under which it is passed on. */
+function candidates(
+  state: State,
+  slice: Slice,
+  file: string,
+  source: ts.SourceFile,
+  { name, within }: Found,
+): Candidates {
+  if (isLocal(source, name, within, linksOf(state, slice, file))) return { files: [file], words: new Set() };
+  const isConstructor = ts.isConstructorDeclaration(within.at(-1)!);
+  const called = isConstructor ? wordOf((within.at(-2) as ts.ClassLikeDeclaration).name) : wordOf(name);
+  const known = new Set<string>();
+  const mains = new Set<string>(); // files whose default export is meant
+  const files = new Set([file]);
+  let isAnywhere = false;
+  if (called === undefined || called === "default") mains.add(file);
+  else pass(called);
+  let [size, asked] = [-1, 0];
+  while (!isAnywhere && size !== known.size + mains.size + files.size) {
+    size = known.size + mains.size + files.size;
+    if (asked !== known.size) for (const user of state.index.usersOf(known)) files.add(absolute(state, user));
+    asked = known.size;
+    for (const main of mains) for (const user of importersOf(state, slice, main)) files.add(user);
+    for (const one of files) for (const link of linksOf(state, slice, one, isConstructor)) follow(one, link);
+  }
+  return { files: [...(isAnywhere ? state.names : files)], words: known };
+
+  function pass(word: string): void {
+    if (/^#?[\p{L}_$][\p{L}\p{N}_$]{0,47}$/u.test(word)) known.add(word);
+    else isAnywhere = true; // in no index
+  }
+  function follow(one: string, { how, from, to, module, isAmbient }: Link): void {
+    const isMain = from === "default" || how === "all";
+    if (isAmbient && (isMain || to === "default") && (known.has(from) || known.has(to))) isAnywhere = true;
+    const target = module !== undefined && isMain ? resolve(state, slice, module, one) : undefined;
+    if (to === "default" ? mains.has(one) : known.has(to)) inwards();
+    if (isMain ? target !== undefined && mains.has(target) : known.has(from)) outwards();
+
+    function inwards(): void {
+      if (how === "extends") return;
+      if (!isMain) return void (from !== to && pass(from));
+      if (target === undefined || !state.names.has(target)) return;
+      if (how === "import" || how === "export" || linksOf(state, slice, target).some(isMainExport)) mains.add(target);
+    }
+    function outwards(): void {
+      const isPassed = how === "export" || how === "extends" || isConstructor;
+      if (to === "default") mains.add(one);
+      else if (
+        isPassed ||
+        linksOf(state, slice, one).some((link) => link.how === "export" && !link.module && link.from === to)
+      )
+        pass(to);
+    }
+  }
+}
+
+export function linksOf(state: State, slice: Slice, file: string, withHeirs = false): Link[] {
+  const source = treeOf(state, slice, file);
+  if (!source) return [];
+  const found = state.links.get(source) ?? readLinks(source);
+  state.links.set(source, found);
+  return withHeirs ? [...found, ...readHeirs(source)] : found;
+}
+
+interface Candidates {
+  files: string[];
+  words: Set<string>; // the name, and those under which it is passed on
+}
+export interface Target extends Candidates {
+  slice: Slice;
+  file: string;
+  position: number;
+}

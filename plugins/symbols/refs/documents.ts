@@ -1,0 +1,95 @@
+// The tree of each file, parsed once for each version, and which names it holds.
+import { ts } from "ts-morph";
+import { internals, JSDOC } from "./compiler.ts";
+import { isScript, textOf, versionOf } from "./disk.ts";
+import type { Slice, State } from "./state.ts";
+import { tryTo } from "./words.ts";
+
+export type Acquired = [string, unknown, unknown, unknown, unknown, string, ts.ScriptKind | undefined, ParseOptions];
+type ParseOptions = ts.CreateSourceFileOptions;
+
+/** A file's tree, as the program will have it. */
+export function treeOf(state: State, slice: Slice, file: string): ts.SourceFile | undefined {
+  slice.full.add(file); // who asks for it looks for names in it
+  const version = docVersion(state, slice, file);
+  if (version === undefined) return undefined;
+  const known = slice.docs.get(file);
+  if (known?.version === version) return known.source;
+  const { options, cache } = slice.config;
+  const format = internals.getImpliedNodeFormatForFileWorker(
+    file,
+    cache.getPackageJsonInfoCache(),
+    state.disk,
+    options,
+  );
+  return parsed(state, slice, file, version, undefined, {
+    ...(typeof format === "object" ? format : { impliedNodeFormat: format as ts.ResolutionMode }),
+    languageVersion: internals.getEmitScriptTarget(options),
+    setExternalModuleIndicator: internals.getSetExternalModuleIndicator(options),
+  });
+}
+
+export function parsed(
+  state: State,
+  slice: Slice,
+  file: string,
+  version: string,
+  kind: ts.ScriptKind | undefined,
+  how: ParseOptions,
+) {
+  const known = slice.docs.get(file);
+  const format = how.impliedNodeFormat;
+  if (known?.version === version && known.format === format) return known.source;
+  const jsDocParsingMode = isScript(file) || slice.full.has(file) ? JSDOC.all : JSDOC.none;
+  const source = parse(state, file, textOf(state, file), version, kind, { ...how, jsDocParsingMode });
+  slice.docs.set(file, { version, format, source });
+  return source;
+}
+
+/** What the parser cannot take, nested too deep, is as good as empty. */
+export function parse(
+  state: State,
+  file: string,
+  text: string,
+  version: string,
+  kind: ts.ScriptKind | undefined,
+  how: ParseOptions,
+) {
+  const make = (text: string) =>
+    ts.createLanguageServiceSourceFile(file, ts.ScriptSnapshot.fromString(text), how, version, false, kind);
+  const source = tryTo(() => make(text)) ?? make("");
+  return Object.assign(source, { nameTable: { get: asker(state, source) } });
+}
+
+/**
+ * TypeScript asks each file whether it holds a name, for which it walks every tree once; here it looks in the text first.
+ * In its table stands the name of `it["name"]`, but not that of `It["name"]`: references agree with it, a renaming must not.
+ */
+function asker(state: State, source: ts.SourceFile): (name: ts.__String) => number | undefined {
+  return (name) => {
+    if (!holds(source.text, internals.unescapeLeadingUnderscores(name))) return undefined;
+    return state.isThorough ? -1 : tableOf(state, source).get(name);
+  };
+}
+
+export function tableOf(state: State, source: ts.SourceFile & { nameTable?: unknown }): Map<ts.__String, number> {
+  const { nameTable } = source;
+  source.nameTable = undefined; // or there would be nothing to make
+  const table = state.tables.get(source) ?? internals.getNameTable(source);
+  source.nameTable = nameTable;
+  state.tables.set(source, table);
+  return table;
+}
+
+export function docVersion(state: State, { full }: Slice, file: string): string | undefined {
+  const version = versionOf(state, file);
+  return version && full.has(file) ? `${version}+` : version;
+}
+
+/** As a word, and not as a part of another. */
+function holds(text: string, word: string): boolean {
+  for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1))
+    if (!isPart(text.charCodeAt(at - 1)) && !isPart(text.charCodeAt(at + word.length))) return true;
+  return false;
+}
+const isPart = (code: number): boolean => ts.isIdentifierPart(code, ts.ScriptTarget.Latest);

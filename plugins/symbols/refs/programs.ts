@@ -1,0 +1,144 @@
+// Which files are loaded, under which config, and when they are forgotten.
+import { ts } from "ts-morph";
+import { JSDOC } from "./compiler.ts";
+import { configFor, configOf, filesOf, newCache } from "./configs.ts";
+import { absolute, isText, stampOf, statOf, textOf } from "./disk.ts";
+import { type Acquired, docVersion, parse, parsed } from "./documents.ts";
+import { lookUp } from "./modules.ts";
+import { type Config, LIB, MAX_WHOLE_PROJECT_FILES, type Slice, type State } from "./state.ts";
+
+const MAX_UNASKED_BYTES = 1_000_000; // bytes of a file that is loaded unasked
+const MAX_SLICES = 2; // slices
+
+export function close(state: State): void {
+  for (const { service } of state.slices) service.dispose();
+  state.slices = [];
+}
+
+/** The disk may have changed since the last question: configs, packages, the files themselves. */
+export function begin(state: State): void {
+  state.stats.clear();
+  state.gate.again();
+  state.importers.clear();
+  if (isChanged(state, state.settings)) {
+    state.settings.clear();
+    state.configs.clear();
+    close(state);
+  }
+  if (isChanged(state, state.installed)) forgetModules(state);
+}
+
+function isChanged(state: State, seen: Map<string, string>): boolean {
+  return [...seen].some(([path, stamp]) => stampOf(state, path) !== stamp);
+}
+
+export function forgetModules(state: State): void {
+  for (const path of state.installed.keys()) state.installed.set(path, stampOf(state, path));
+  for (const config of [...state.configs.values()].flatMap((config) => [config, ...config.parts])) {
+    config.cache = newCache(state, config.options);
+    if (config.files) config.files = filesOf(state, config.path);
+  }
+  for (const slice of state.slices) slice.isMoved = true;
+}
+
+/** The program with these files in it; `full`: and their JSDoc. A new one loses all types, so it is made only if it must. */
+export function grow(state: State, slice: Slice, files: string[], full: boolean): ts.Program {
+  if (full) for (const file of files) slice.full.add(file);
+  const wanted = [...state.index.globals().map((path) => absolute(state, path)), ...files].filter(
+    state.disk.fileExists,
+  );
+  const isMissing = (file: string) => !slice.roots.has(file) && !slice.program?.getSourceFile(file);
+  const isGrowing = slice.full.size !== slice.seen || wanted.some(isMissing);
+  if (slice.program && isGrowing && state.names.size <= MAX_WHOLE_PROJECT_FILES) addAll(state, slice);
+  do for (const file of wanted.filter(isMissing)) slice.roots.add(file);
+  while (current(state, slice) && wanted.some(isMissing)); // once more if a file is no longer imported
+  return slice.program!;
+}
+
+export function addAll(state: State, { roots, full }: Slice): void {
+  for (const file of state.names) {
+    full.add(file);
+    if ((statOf(state, file)?.size ?? MAX_UNASKED_BYTES) < MAX_UNASKED_BYTES) roots.add(file);
+  }
+}
+
+function current(state: State, slice: Slice): ts.Program {
+  const program = slice.service.getProgram()!;
+  if (program !== slice.program)
+    slice.cold = program.getSourceFiles().filter(({ fileName }) => state.names.has(fileName));
+  [slice.program, slice.seen, slice.isMoved] = [program, slice.full.size, false];
+  return program;
+}
+
+export function sliceOf(state: State, file: string): Slice {
+  const config = configOf(state, file);
+  const slice = state.slices.find((slice) => slice.config === config) ?? newSlice(state, config);
+  state.slices = [slice, ...state.slices.filter((other) => other !== slice)];
+  for (const { service } of state.slices.splice(MAX_SLICES)) service.dispose();
+  return slice;
+}
+
+function newSlice(state: State, config: Config): Slice {
+  const [roots, full, docs] = [new Set<string>(), new Set<string>(), new Map()];
+  const slice = { config, roots, full, docs, seen: 0, isMoved: false, cold: [] } as unknown as Slice;
+  slice.service = newService(state, slice, roots);
+  return slice;
+}
+
+export function newService(
+  state: State,
+  slice: Slice,
+  roots: Set<string>,
+  overlay = new Map<string, string>(),
+): ts.LanguageService {
+  const { config } = slice;
+  const acquire = (...[file, , , , , version, kind, how]: Acquired) =>
+    overlay.has(file)
+      ? parse(state, file, overlay.get(file)!, version, kind, { ...how, jsDocParsingMode: JSDOC.all })
+      : parsed(state, slice, file, version, kind, how);
+  const host = {
+    ...state.disk,
+    useCaseSensitiveFileNames: () => state.disk.useCaseSensitiveFileNames,
+    getCompilationSettings: () => config.options,
+    getDefaultLibFileName: (options: ts.CompilerOptions) => LIB + ts.getDefaultLibFileName(options),
+    // In one order, whenever they came: types depend on it, in rare cases.
+    getScriptFileNames: () =>
+      [
+        ...[...state.names].filter((file) => roots.has(file)),
+        ...[...roots].filter((file) => !state.names.has(file)),
+      ].filter(state.disk.fileExists),
+    getScriptVersion: (file: string) => (overlay.has(file) ? "overlay" : (docVersion(state, slice, file) ?? "")),
+    getScriptSnapshot: (file: string) => (isText(state, file) ? lazily(() => textOf(state, file)) : undefined),
+    getModuleResolutionCache: () => config.cache,
+    hasInvalidatedResolutions: () => slice.isMoved,
+    hasChangedAutomaticTypeDirectiveNames: () => slice.isMoved,
+    resolveModuleNameLiterals(
+      literals: readonly ts.StringLiteralLike[],
+      file: string,
+      _: unknown,
+      options: ts.CompilerOptions,
+      source: ts.SourceFile,
+    ) {
+      const own = configFor(state, slice, file);
+      return literals.map((literal) => {
+        const mode = ts.getModeForUsageLocation(source, literal, options);
+        return lookUp(state, literal.text, file, own.options, own.cache, mode);
+      });
+    },
+  };
+  const registry = {
+    getKeyForCompilationSettings: () => "",
+    acquireDocumentWithKey: acquire,
+    updateDocumentWithKey: acquire,
+    releaseDocumentWithKey: () => {},
+  };
+  return ts.createLanguageService(host, registry as unknown as ts.DocumentRegistry);
+}
+
+function lazily(read: () => string): ts.IScriptSnapshot {
+  return {
+    getText: (start, end) => read().slice(start, end),
+    getLength: () => read().length,
+    getChangeRange: () => undefined,
+  };
+}

@@ -1,0 +1,78 @@
+// Every place that means one symbol.
+import { ts } from "ts-morph";
+import { linksOf, load, type Target } from "./candidates.ts";
+import { internals } from "./compiler.ts";
+import type { At, Group, Place } from "./contract.ts";
+import { isOurs, isScript, relative } from "./disk.ts";
+import type { State } from "./state.ts";
+
+const MAX_LINE_CHARS = 120; // characters
+
+export function references(state: State, at: At): Group[] {
+  const target = load(state, at);
+  const { service, program } = target.slice;
+  const found = service.findReferences(target.file, target.position) ?? [];
+  const groups = found.map(({ definition, references }) => {
+    const places = references.filter((one) => isOurs(state, one.fileName)).map((one) => placeOf(state, program!, one));
+    return { symbol: short(definition.name), places };
+  });
+  const known = new Set(groups.flatMap(({ places }) => places.map(({ path, start }) => `${path}:${start}`)));
+  const more = inScripts(state, target).filter(({ path, start }) => !known.has(`${path}:${start}`));
+  if (more.length) groups.push({ symbol: groups[0]?.symbol ?? at.name, places: more });
+  return groups.filter(({ places }) => places.length);
+}
+
+/** What requires a script's name: TypeScript does not look there, but does know what a name stands for. */
+function inScripts(state: State, { slice, file, position, files, words }: Target): Place[] {
+  const program = slice.program!;
+  const checker = program.getTypeChecker();
+  const source = program.getSourceFile(file)!;
+  if (!words.size || !isScript(file) || ts.isExternalModule(source)) return [];
+  const target = meant(internals.getTouchingPropertyName(source, position));
+  const places: Place[] = [];
+  for (const one of target ? files.filter(isScript) : []) {
+    const aliases = linksOf(state, slice, one).filter(({ from }) => words.has(from));
+    const called = new Set([...words, ...aliases.map(({ to }) => to)]);
+    const visit = (node: ts.Node): void => {
+      if (ts.isIdentifier(node) && called.has(node.text) && meant(node) === target) {
+        const textSpan = { start: node.getStart(), length: node.getWidth() };
+        places.push(placeOf(state, program, { fileName: one, textSpan, isWriteAccess: false }));
+      }
+      ts.forEachChild(node, visit);
+    };
+    visit(program.getSourceFile(one)!);
+  }
+  return places;
+
+  function meant(node: ts.Node): ts.Symbol | undefined {
+    const symbol = checker.getSymbolAtLocation(node);
+    return symbol && symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+  }
+}
+
+function placeOf(state: State, program: ts.Program, { fileName, textSpan, ...reference }: ts.ReferenceEntry): Place {
+  const source = program.getSourceFile(fileName)!;
+  const { line, character } = source.getLineAndCharacterOfPosition(textSpan.start);
+  const starts = source.getLineStarts();
+  return {
+    ...{ path: relative(state, fileName), line: line + 1, column: character + 1 },
+    ...{ start: textSpan.start, end: textSpan.start + textSpan.length },
+    text: source.text
+      .slice(starts[line], starts[line + 1])
+      .trim()
+      .slice(0, MAX_LINE_CHARS),
+    kind: kindOfPlace(internals.getTouchingPropertyName(source, textSpan.start), reference),
+  };
+}
+const short = (text: string): string => text.replace(/\s+/g, " ").slice(0, MAX_LINE_CHARS);
+
+function kindOfPlace(node: ts.Node, is: { isDefinition?: boolean; isWriteAccess?: boolean }): Place["kind"] {
+  const { parent } = node;
+  if (internals.isInJSDoc(node)) return "comment";
+  if (ts.isImportSpecifier(parent) || ts.isImportClause(parent) || ts.isNamespaceImport(parent)) return "import";
+  if (ts.isImportEqualsDeclaration(parent)) return "import";
+  if (ts.isExportSpecifier(parent) || ts.isExportAssignment(parent)) return "export";
+  if (is.isDefinition) return "definition";
+  if (internals.isPartOfTypeNode(node)) return "type";
+  return is.isWriteAccess ? "write" : "read";
+}

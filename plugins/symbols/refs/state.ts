@@ -1,0 +1,68 @@
+// The state of an open service, which all functions of this folder pass on.
+import type { Stats } from "node:fs";
+import type { ts } from "ts-morph";
+import type { CompilerGate } from "zz";
+
+/** One tsconfig.json or jsconfig.json, or none. */
+export interface Config {
+  path: string; // "": none
+  options: ts.CompilerOptions;
+  cache: ts.ModuleResolutionCache;
+  parts: Config[]; // it only names these
+  files?: Set<string>; // what it is for, where another names it
+}
+/** What is loaded under one config. */
+export interface Slice {
+  config: Config;
+  roots: Set<string>;
+  full: Set<string>; // parsed with the JSDoc, which holds references too; without, parsing takes 40 % less
+  docs: Map<string, { version: string; format: unknown; source: Source }>;
+  service: ts.LanguageService;
+  program?: ts.Program; // as it was last
+  seen: number; // how many it then had in full
+  isMoved: boolean; // an import may lead elsewhere than it did
+  cold: ts.Node[]; // what warm() has not looked at, the next last
+}
+/** `imports` is there once a program has it. */
+type Source = ts.SourceFile & { imports?: readonly ts.StringLiteralLike[] };
+/** One name that is another: imported, exported, inherited. "default" stands for `export =` as well. */
+export interface Link {
+  how: "import" | "all" | "export" | "extends";
+  from: string;
+  to: string;
+  module?: string; // the specifier
+  isAmbient?: boolean; // within `declare module "name"`
+}
+
+export const LIB = "/zz-typescript-lib/";
+export const MAX_WHOLE_PROJECT_FILES = 2_000; // files: of more, only what a question needs is loaded
+
+/** What an open service holds. All paths in here are absolute. */
+export interface State {
+  root: string;
+  index: { usersOf(names: Set<string>): string[]; globals(): string[]; importsOf(path: string): string[] | undefined };
+  gate: CompilerGate;
+  disk: Disk;
+  libs: Map<string, string>; // TypeScript's own declarations, by path
+  stats: Map<string, Stats | undefined>; // as they are for one question
+  importers: Map<string, Set<string>>; // likewise
+  links: WeakMap<ts.SourceFile, Link[]>;
+  tables: WeakMap<ts.SourceFile, Map<ts.__String, number>>;
+  specifiers: Map<string, { version: string; found: string[] }>;
+  configs: Map<string, Config>; // by path, and by the folder that they are for
+  settings: Map<string, string>; // files that a config came from or could have, as they were
+  installed: Map<string, string>; // what changes with the packages, as it was
+  names: Set<string>; // every code file of the project
+  slices: Slice[]; // the one asked last comes first
+  isThorough: boolean;
+}
+interface Disk {
+  useCaseSensitiveFileNames: boolean;
+  getCurrentDirectory(): string;
+  fileExists(path: string): boolean;
+  directoryExists(path: string): boolean;
+  readFile(path: string): string | undefined;
+  realpath(path: string): string;
+  readDirectory(): string[];
+  getDirectories(path: string): string[];
+}

@@ -1,0 +1,11 @@
+// Two words of "zz/text": this folder runs in a thread of its own, and there that name leads nowhere when zz runs from
+// source without a build.
+
+export function tryTo<T>(act: () => T): T | undefined {
+  try {
+    return act();
+  } catch {
+    return undefined;
+  }
+}
+export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

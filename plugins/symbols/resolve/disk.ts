@@ -1,0 +1,152 @@
+// The project on the disk. All that is read is noted, so that an answer is asked again once that changes.
+
+import fs from "node:fs";
+import path from "node:path";
+import type { CompilerGate } from "zz";
+import type { Disk, Json, Kept } from "./contract.ts";
+import { CODE, folderOf, IN_NODE_MODULES, join, slashes, upwards } from "./paths.ts";
+
+const MAX_CONFIG_BYTES = 4_000_000; // bytes of a package.json or tsconfig.json
+const CLOCK_TICK_MS = 50; // ms
+
+/** What is read of the disk, and noted: in a project only its package.json and tsconfig.json; elsewhere, folders as well. */
+interface DiskState {
+  root: string;
+  roots: string[]; // with links followed as well
+  names: ReadonlySet<string>;
+  packages: Map<string, Json | undefined>;
+  seen: Map<string, string>;
+  gate: CompilerGate | undefined;
+}
+
+export function openDisk(folder: string, names: ReadonlySet<string>, kept?: Kept, gate?: CompilerGate) {
+  const root = slashes(folder).replace(/\/$/, "");
+  const known = kept && isKept(kept) ? Object.entries(kept.seen) : [];
+  const isFresh = !!kept && isKept(kept) && known.every(([name, when]) => stampOf(path.resolve(root, name)) === when);
+  const seen = new Map(isFresh ? known : []);
+  const state: DiskState = { root, roots: [...new Set([root, realOf(root)])], names, packages: new Map(), seen, gate };
+  const disk: Disk = {
+    root,
+    names,
+    local: (file) => local(state, file),
+    isFile: (file) => isFile(state, file),
+    isFolder: (file) => isFolder(state, file),
+    read: (file) => read(state, file),
+    packageIn: (at) => packageIn(state, at),
+    sourceOf: (file, out, isNamed) => sourceOf(state, file, out, isNamed),
+  };
+  return { disk, seen, isFresh };
+}
+
+function note(state: DiskState, file: string): void {
+  const name = file.startsWith(`${state.root}/`) ? file.slice(state.root.length + 1) : file;
+  if (!state.seen.has(name)) state.seen.set(name, isSettled(file) ? stampOf(file) : "new");
+}
+
+function local(state: DiskState, file: string): string | undefined {
+  for (const one of state.roots) {
+    if (file === one) return "";
+    if (!file.startsWith(`${one}/`)) continue;
+    const inside = file.slice(one.length + 1).replace(/\/$/, "");
+    return IN_NODE_MODULES.test(inside) ? undefined : inside;
+  }
+  return undefined;
+}
+
+function isFile(state: DiskState, file: string): boolean {
+  note(state, file.includes("/node_modules/") ? folderOf(file) : file);
+  return statOf(file)?.isFile() === true && state.gate?.mayLookUp(file) !== false;
+}
+
+function isFolder(state: DiskState, file: string): boolean {
+  if (!IN_NODE_MODULES.test(file)) return true; // its files are asked for one by one
+  note(state, file);
+  return statOf(file)?.isDirectory() === true && state.gate?.mayList(file) !== false;
+}
+
+function read(state: DiskState, file: string): string | undefined {
+  note(state, file);
+  const stat = statOf(file);
+  if (!stat?.isFile() || stat.size > MAX_CONFIG_BYTES || state.gate?.mayLookUp(file) === false) return undefined;
+  try {
+    return stat.size ? fs.readFileSync(file, "utf8").replace(/^\ufeff/, "") : "";
+  } catch {
+    return undefined;
+  }
+}
+
+function packageIn(state: DiskState, at: string): Json | undefined {
+  if (!state.packages.has(at))
+    state.packages.set(at, parsed(read(state, path.posix.join(state.root, at, "package.json"))));
+  return state.packages.get(at);
+}
+
+/**
+ * The source that a file is built from, when that file is not there: dist/index.js is made of src/index.ts. If a
+ * package.json names it, index.js may be as well.
+ */
+function sourceOf(
+  state: DiskState,
+  file: string,
+  out: readonly [string, string][] = [],
+  isNamed = false,
+): string | undefined {
+  const asset = file.endsWith(".ts") ? file.slice(0, -3) : "";
+  if (state.names.has(asset) && !CODE.test(asset)) return asset; // "@/logo.svg", as TypeScript asks for it
+  const [, base = file, extension = ""] = /^(.*?)(\.(?:d\.)?[cm]?[jt]sx?)?$/.exec(file) ?? [];
+  const bases = out
+    .filter(([from]) => file.startsWith(`${from}/`))
+    .map(([from, to]) => join(to, base.slice(from.length))!);
+  for (const home of upwards(folderOf(file))) {
+    if (!state.names.has(home ? `${home}/package.json` : "package.json")) continue;
+    const parts = base.slice(home ? home.length + 1 : 0).split("/");
+    for (; parts.length > 1 && BUILD_FOLDER.test(parts[0]!); parts.shift())
+      for (const folder of ["src", ""]) bases.push(join(home, [folder, ...parts.slice(1)].join("/"))!);
+    if (isNamed) bases.push(join(home, `src/${parts.join("/")}`)!);
+  }
+  const kind = /[cm]/.exec(extension.replace(/^\.d/, ""))?.[0] ?? "";
+  const extensions = [...(kind ? [`.${kind}ts`] : []), ".ts", ".tsx", ...(kind ? [`.${kind}js`] : []), ".js", ".jsx"];
+  for (const one of bases)
+    for (const each of extensions) if (one + each !== file && state.names.has(one + each)) return one + each;
+  return undefined;
+}
+
+const BUILD_FOLDER =
+  /^(?:_?(?:esm|cjs|types)|es|es\d+|umd|typings|commonjs|module|(?:dist|lib|build|out|output)(?:-\w+)?)$/;
+
+function isKept(kept: Partial<Kept>): boolean {
+  const { seen, ways, found } = kept;
+  return [seen, ways, found].every((one) => !!one && typeof one === "object");
+}
+
+function statOf(file: string): fs.Stats | undefined {
+  try {
+    return fs.statSync(file, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
+}
+/** The time of the last change alone would miss a package that was unpacked: that sets it. */
+function stampOf(file: string): string {
+  const stat = statOf(file);
+  return stat ? `${stat.mtimeMs} ${stat.ctimeMs} ${stat.size}` : "";
+}
+/** What changes within the same tick of the clock looks the same. */
+const isSettled = (file: string): boolean => !((statOf(file)?.ctimeMs ?? 0) > Date.now() - CLOCK_TICK_MS);
+
+export function realOf(file: string): string {
+  try {
+    return slashes(fs.realpathSync.native(file));
+  } catch {
+    return file;
+  }
+}
+
+export function parsed(text: string | undefined): Json | undefined {
+  try {
+    const value: unknown = JSON.parse(text ?? "");
+    return value && typeof value === "object" ? (value as Json) : undefined;
+  } catch {
+    return undefined;
+  }
+}

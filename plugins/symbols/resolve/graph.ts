@@ -1,0 +1,54 @@
+// Who imports whom.
+import type { Facts, Import } from "../scan/facts.ts";
+import type { Edge, Graph, Resolver } from "./contract.ts";
+import { CODE, folderOf } from "./paths.ts";
+
+export async function graphOf(files: Iterable<readonly [string, Facts]>, resolver: Resolver): Promise<Graph> {
+  const all = [...files];
+  await resolver.prepare(all.map(([file, { imports }]) => [file, imports]));
+  const imports = new Map<string, Edge[]>();
+  const dependents = new Map<string, Set<string>>();
+  for (const [file, facts] of all) {
+    const edges = facts.imports.map((one) => edgeOf(one, resolver.resolve(file, one)));
+    imports.set(file, edges);
+    for (const { to } of edges) {
+      if (to === undefined || to === file) continue;
+      const by = dependents.get(to);
+      if (by) by.add(file);
+      else dependents.set(to, new Set([file]));
+    }
+  }
+  return { imports, dependents: new Map(Array.from(dependents, ([file, by]) => [file, [...by].sort()])) };
+}
+
+function edgeOf({ from: spec, line, how }: Import, to: string | undefined): Edge {
+  const kind = to === undefined ? "missing" : to === "" ? "external" : to === "node:" ? "builtin" : "internal";
+  return { to: kind === "internal" ? to : undefined, spec, line, kind, how };
+}
+
+const MAX_ORDINARY_IMPORTERS = 5;
+
+/** The files that more than five others import, those with the most first. */
+export function hubs({ dependents }: Graph): { path: string; count: number }[] {
+  const all = Array.from(dependents, ([path, by]) => ({ path, count: by.length }));
+  return all
+    .filter(({ count }) => count > MAX_ORDINARY_IMPORTERS)
+    .sort((a, b) => b.count - a.count || (a.path < b.path ? -1 : 1));
+}
+
+/** Where to begin to read: what a package.json names, an index or main at the top, and what nothing imports. */
+export function entryPoints(
+  { imports, dependents }: Graph,
+  resolver: Resolver,
+): { path: string; why: "package" | "name" | "alone" }[] {
+  const packages = resolver.packages();
+  const mains = new Set(packages.flatMap(({ mains }) => mains));
+  const tops = new Set(["", ...packages.map(({ folder }) => folder)].flatMap((at) => [at, at ? `${at}/src` : "src"]));
+  return [...imports.keys()]
+    .filter((path) => CODE.test(path) && !/\.d\.[cm]?ts$/.test(path))
+    .flatMap((path) => {
+      const isTop = /(?:^|\/)(?:index|main)\.\w+$/.test(path) && tops.has(folderOf(path));
+      const why = mains.has(path) ? "package" : isTop ? "name" : !dependents.has(path) ? "alone" : undefined;
+      return why ? [{ path, why } as const] : [];
+    });
+}

@@ -1,0 +1,33 @@
+// Paths relative to the project.
+import path from "node:path";
+
+export const IN_NODE_MODULES = /(?:^|\/)node_modules(?:\/|$)/;
+export const CODE = /\.[cm]?[jt]sx?$/;
+
+export const folderOf = (file: string): string => file.slice(0, Math.max(file.lastIndexOf("/"), 0));
+
+export function* upwards(folder: string): Generator<string> {
+  for (let up = folder; up; up = folderOf(up)) yield up;
+  yield "";
+}
+
+/** Undefined: outside of the project. */
+export function join(folder: string, spec: string): string | undefined {
+  let [at, start] = [folder, 0];
+  for (; ; start += 3)
+    if (spec.startsWith("./", start)) start -= 1;
+    else if (!spec.startsWith("../", start)) break;
+    else if (!at) return undefined;
+    else at = folderOf(at);
+  const rest = spec.slice(start);
+  if (!/(?:^|\/)\.{0,2}(?:\/|$)/.test(rest)) return at ? `${at}/${rest}` : rest;
+  for (const part of rest.split("/")) {
+    if (part === "" || part === ".") continue;
+    if (part !== "..") at = at ? `${at}/${part}` : part;
+    else if (!at) return undefined;
+    else at = folderOf(at);
+  }
+  return at;
+}
+
+export const slashes = (file: string): string => (path.sep === "/" ? file : file.replaceAll(path.sep, "/"));

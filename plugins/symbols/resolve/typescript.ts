@@ -1,0 +1,352 @@
+// What only TypeScript knows of imports: tsconfig.json, packages, their exports. In dist/ it is bundled with TypeScript's
+// parser alone, so whatever comes after it, from the binder on, is not there (see esbuild.config.js).
+import path from "node:path";
+import { ts } from "ts-morph";
+import type { Disk, How, Json } from "./contract.ts";
+import { parsed, realOf } from "./disk.ts";
+import { folderOf, upwards } from "./paths.ts";
+
+export interface Modules {
+  wayOf(config: string): string;
+  answer(file: string, spec: string, how: How, config?: string): string | undefined;
+}
+
+interface Config {
+  options: ts.CompilerOptions;
+  out: [from: string, to: string][]; // relative to the project
+  covers: [folder: string, deep: boolean][];
+  references: string[]; // of a tsconfig.json that has no files of its own
+  caches: Map<View, ts.ModuleResolutionCache>;
+}
+/** What TypeScript is shown. */
+interface View {
+  host: ts.ModuleResolutionHost;
+  local(file: string): string | undefined;
+  source(name: string): string | undefined; // of a file in the project
+  over: ts.CompilerOptions;
+}
+
+const MAX_EXTENDED_CONFIGS = 500; // configurations that one may extend
+const DEFAULTS: ts.CompilerOptions = {
+  ...{ module: ts.ModuleKind.ESNext, moduleResolution: ts.ModuleResolutionKind.Bundler },
+  ...{ allowJs: true, resolveJsonModule: true, allowImportingTsExtensions: true },
+};
+/** Not in the types, though TypeScript's own tools are made of them. */
+const { getEmitModuleKind, getEmitModuleResolutionKind } = ts as unknown as {
+  getEmitModuleKind(options: ts.CompilerOptions): ts.ModuleKind;
+  getEmitModuleResolutionKind(options: ts.CompilerOptions): ts.ModuleResolutionKind;
+};
+
+type Workspaces = Pick<State, "disk" | "workspaces">;
+
+/** What is kept while it is open. */
+interface State {
+  disk: Disk;
+  folders: Set<string>; // that hold files of the project
+  configs: Map<string | undefined, Config>;
+  workspaces?: Map<string, string>; // packages of the project by name
+  out: Config["out"]; // of the question at hand
+  views: Record<"asItIs" | "asIfBuilt" | "asIfInstalled", View>;
+}
+
+export function openModules(disk: Disk): Modules {
+  const { names, local, sourceOf } = disk;
+  const state: Omit<State, "views"> = { disk, folders: foldersOf(names), configs: new Map(), out: [] };
+  const asBundler = { moduleResolution: ts.ModuleResolutionKind.Bundler };
+  const views: State["views"] = {
+    asItIs: viewOf(state, {
+      local,
+      source: (name) => (names.has(name) ? name : undefined),
+      hasFolder: (name) => state.folders.has(name),
+      over: {},
+    }),
+    asIfBuilt: viewOf(state, {
+      local,
+      source: (name) => (names.has(name) ? name : sourceOf(name, state.out)),
+      hasFolder: () => true,
+      over: asBundler,
+    }),
+    asIfInstalled: viewOf(state, {
+      local: (file) => workspaceFile(state, file),
+      source: (name) => (names.has(name) ? name : sourceOf(name, state.out, true)),
+      hasFolder: () => true,
+      hasModules: true,
+      over: { ...asBundler, paths: undefined, baseUrl: undefined },
+    }),
+  };
+  const open: State = Object.assign(state, { views });
+  return { wayOf: (name) => wayOf(open, name), answer: (file, spec, how, name) => answer(open, file, spec, how, name) };
+}
+
+function wayOf(state: State, name: string): string {
+  const config = configOf(state, name);
+  const all = [config, ...config.references.map((name) => configOf(state, name))]
+    .map(({ options }) => lettersOf(options))
+    .join("");
+  return [..."pnt"].filter((letter) => all.includes(letter)).join("");
+}
+
+function answer(state: State, file: string, spec: string, how: How, name?: string): string | undefined {
+  const config = configFor(state, file, name);
+  const mode = modeOf(state, file, how, config.options);
+  ({ out: state.out } = config);
+  const to = ask(state.views.asItIs);
+  const at = to === undefined ? undefined : placeOf(state, to, state.views.asItIs);
+  if (at !== undefined && state.disk.names.has(at))
+    return (isBuilt(state, at) ? state.disk.sourceOf(at, state.out) : undefined) ?? at;
+  if (to !== undefined && at === undefined) return ""; // in node_modules
+  for (const view of viewsFor(state, spec, config.options)) {
+    const there = ask(view);
+    const source = there === undefined ? undefined : placeOf(state, there, view);
+    const found = source === undefined ? undefined : view.source(source);
+    if (found !== undefined) return found;
+  }
+  return to !== undefined || /^[a-z][a-z\d+.-]+:/i.test(spec) || isDeclared(state, file, spec) ? "" : undefined;
+
+  function ask(view: View): string | undefined {
+    const options = { ...config.options, ...view.over };
+    try {
+      const { resolvedModule } = ts.resolveModuleName(
+        ...([
+          spec,
+          `${state.disk.root}/${file}`,
+          options,
+          view.host,
+          cacheFor(state, config, view),
+          undefined,
+          mode,
+        ] as const),
+      );
+      return resolvedModule?.resolvedFileName;
+    } catch {
+      return undefined; // TypeScript trusts what stands in a package.json: a number for a name is its end
+    }
+  }
+}
+
+function cacheFor(state: State, { caches, options }: Config, view: View): ts.ModuleResolutionCache {
+  const cache = caches.get(view) ?? ts.createModuleResolutionCache(state.disk.root, (name) => name, options);
+  caches.set(view, cache);
+  return cache;
+}
+
+/** As it stands in the project; a workspace's package is linked into node_modules. */
+function placeOf(state: State, file: string, { local }: View): string | undefined {
+  return local(file) ?? state.disk.local(realOf(file));
+}
+
+function isBuilt(state: State, file: string): boolean {
+  return state.out.some(([from]) => file.startsWith(`${from}/`));
+}
+
+/** Asked again for what may be in the project, though it is not where its package.json or tsconfig.json says. */
+function viewsFor(state: State, spec: string, { paths, baseUrl }: ts.CompilerOptions): View[] {
+  const isPackage = spec.startsWith("#") || workspaces(state).has(packageOf(spec));
+  return [
+    ...(paths || baseUrl || /^[./]/.test(spec) ? [state.views.asIfBuilt] : []),
+    ...(isPackage ? [state.views.asIfInstalled] : []),
+  ];
+}
+
+function isDeclared(state: State, file: string, spec: string): boolean {
+  const kinds = ["dependencies", "devDependencies", "peerDependencies", "optionalDependencies"];
+  return [...upwards(folderOf(file))].some((up) => {
+    const known = state.disk.names.has(up ? `${up}/package.json` : "package.json")
+      ? state.disk.packageIn(up)
+      : undefined;
+    return kinds.some((kind) => Object.hasOwn(Object(known?.[kind]), packageOf(spec)));
+  });
+}
+
+/** Within the project the list of its files is all there is: what git ignores is not there. */
+function viewOf(
+  state: Pick<State, "disk">,
+  {
+    local,
+    source,
+    hasFolder,
+    hasModules = false,
+    over,
+  }: Omit<View, "host"> & {
+    hasFolder(name: string): boolean;
+    hasModules?: boolean; // its node_modules is there, installed or not
+  },
+): View {
+  const { root, isFile, isFolder } = state.disk;
+  const host: ts.ModuleResolutionHost = {
+    ...readingOf(state),
+    fileExists(file) {
+      const at = local(file);
+      return at === undefined ? isFile(file) : source(at) !== undefined;
+    },
+    directoryExists(file) {
+      if (hasModules && file === `${root}/node_modules`) return true;
+      const at = local(file);
+      return at === undefined ? isFolder(file) : hasFolder(at);
+    },
+    readFile(file) {
+      const at = local(file);
+      return readFile(state, at === undefined ? file : `${root}/${at}`);
+    },
+    realpath: (file) => (local(file) === undefined ? realOf(file) : file),
+  };
+  return { host, local, source, over };
+}
+
+/** A package of the project is where node_modules would have it, installed or not. */
+function workspaceFile(state: Workspaces, file: string): string | undefined {
+  const [, name, rest = ""] = /^.*\/node_modules\/((?:@[^/]+\/)?[^/]+)(\/.*)?$/.exec(file) ?? [];
+  if (name === undefined) return state.disk.local(file);
+  const folder = workspaces(state).get(name);
+  return folder === undefined || state.disk.local(file.slice(0, file.lastIndexOf("/node_modules/"))) === undefined
+    ? state.disk.local(file)
+    : (folder + rest).replace(/^\/|\/$/g, "");
+}
+
+function workspaces(state: Workspaces): Map<string, string> {
+  if (state.workspaces) return state.workspaces;
+  const found = [...state.disk.names]
+    .filter((name) => /(?:^|\/)package\.json$/.test(name) && !APART.test(name))
+    .map(folderOf);
+  found.sort((a, b) => a.split("/").length - b.split("/").length || (a < b ? -1 : 1));
+  state.workspaces = new Map();
+  for (const folder of found) {
+    const name = state.disk.packageIn(folder)?.name;
+    if (typeof name === "string" && name && !state.workspaces.has(name)) state.workspaces.set(name, folder);
+  }
+  return state.workspaces;
+}
+
+const readingOf = (state: Pick<State, "disk">) => ({
+  readFile: (file: string) => readFile(state, file),
+  realpath: realOf,
+  getCurrentDirectory: () => state.disk.root,
+  useCaseSensitiveFileNames: true,
+});
+
+/** TypeScript follows `imports` from one "#name" to the next, in circles and twice as often at every step; Node follows none. */
+function readFile(state: Pick<State, "disk">, file: string): string | undefined {
+  const text = state.disk.read(file);
+  if (!text || !file.endsWith("/package.json") || !/"#[^"]*"\s*[,\]}]/.test(text)) return text;
+  const { imports: _, ...rest } = parsed(text) ?? {};
+  return JSON.stringify(rest);
+}
+
+function configFor(state: State, file: string, name: string | undefined): Config {
+  const config = configOf(state, name);
+  const folder = folderOf(file);
+  const covers = (one: Config) =>
+    one.covers.some(([at, deep]) => at === folder || (deep && (!at || folder.startsWith(`${at}/`))));
+  return config.references.map((name) => configOf(state, name)).find(covers) ?? config;
+}
+
+function configOf(state: State, name: string | undefined): Config {
+  const known = state.configs.get(name);
+  if (known) return known;
+  const made = readConfig(state, name);
+  state.configs.set(name, made);
+  return made;
+}
+
+function readConfig(state: State, name: string | undefined): Config {
+  const file = name === undefined || path.isAbsolute(name) ? name : `${state.disk.root}/${name}`;
+  let parsed: Partial<ts.ParsedCommandLine> = {};
+  try {
+    if (file !== undefined) parsed = parse(state, file);
+  } catch {} // broken beyond repair: as if there were none
+  // TypeScript does without outDir: it looks for a source beside what is built by means of its emitter, which is not there.
+  const { outDir, declarationDir, rootDir, ...given } = parsed.options ?? DEFAULTS;
+  const options: ts.CompilerOptions = { resolveJsonModule: true, ...given };
+  delete options.traceResolution;
+  const source = placeIn(state, rootDir ?? (file && folderOf(file)));
+  return {
+    options,
+    out: [outDir, declarationDir]
+      .map((file) => placeIn(state, file))
+      .flatMap((from) => (from && source !== undefined ? [[from, source] as [string, string]] : [])),
+    covers: Object.entries(parsed.wildcardDirectories ?? {}).flatMap(([folder, deep]) => {
+      const at = placeIn(state, folder);
+      return at === undefined ? [] : [[at, deep === ts.WatchDirectoryFlags.Recursive] as [string, boolean]];
+    }),
+    references: hasNoFiles(parsed.raw) ? referencesOf(state, parsed) : [],
+    caches: new Map(),
+  };
+}
+
+function parse(state: State, file: string): ts.ParsedCommandLine {
+  let left = MAX_EXTENDED_CONFIGS;
+  const host: ts.ParseConfigHost & Pick<ts.ModuleResolutionHost, "directoryExists" | "realpath"> = {
+    ...readingOf(state),
+    readFile: (name) => (left-- > 0 ? state.disk.read(name) : undefined),
+    fileExists: state.disk.isFile,
+    directoryExists: state.disk.isFolder,
+    readDirectory: () => [],
+  };
+  const { config } = ts.readConfigFile(file, state.disk.read);
+  const extended = new Map(); // each is read once, though many may extend it; in a circle it is read half
+  return ts.parseJsonConfigFileContent(config ?? {}, host, folderOf(file), {}, file, [], [], extended);
+}
+
+function placeIn(state: State, file: string | undefined): string | undefined {
+  return file === undefined ? undefined : state.disk.local(file);
+}
+
+function referencesOf(state: State, { projectReferences = [] }: Partial<ts.ParsedCommandLine>): string[] {
+  return projectReferences
+    .map(({ path }) => (path.endsWith(".json") ? path : `${path}/tsconfig.json`))
+    .map((path) => state.disk.local(path) ?? path);
+}
+
+/** As getModeForUsageLocation() has it, which is not in the parser. */
+function modeOf(state: State, file: string, how: How, options: ts.CompilerOptions): ts.ResolutionMode {
+  const { CommonJS, ESNext, ES2015, Node16, NodeNext, Preserve } = ts.ModuleKind;
+  if (getEmitModuleResolutionKind(options) < ts.ModuleResolutionKind.Node16) return undefined;
+  if (how === "require") return CommonJS;
+  const kind = getEmitModuleKind(options);
+  const isNode = Node16 <= kind && kind <= NodeNext;
+  const [, named] = /\.([cm])[jt]s$/.exec(file) ?? [];
+  const format = named
+    ? named === "m"
+      ? ESNext
+      : CommonJS
+    : isNode
+      ? isModule(state, file)
+        ? ESNext
+        : CommonJS
+      : kind;
+  if (how === "dynamic") return isNode || kind === Preserve || format >= ES2015 ? ESNext : CommonJS;
+  if (format === CommonJS) return CommonJS;
+  return (ES2015 <= format && format <= ESNext) || format === Preserve ? ESNext : undefined;
+}
+
+function isModule(state: State, file: string): boolean {
+  for (const up of upwards(folderOf(file)))
+    if (state.disk.names.has(up ? `${up}/package.json` : "package.json"))
+      return state.disk.packageIn(up)?.type === "module";
+  for (let up = folderOf(state.disk.root); up; up = folderOf(up))
+    if (state.disk.isFile(`${up}/package.json`))
+      return (parsed(state.disk.read(`${up}/package.json`)) as Json | undefined)?.type === "module";
+  return false;
+}
+
+/** Packages that tests are made of: nobody means them. */
+const APART = /(?:^|\/)(?:node_modules|__\w+__|fixtures?|testdata)\/(?:[^/]+\/)+package\.json$/;
+
+function foldersOf(names: Iterable<string>): Set<string> {
+  const folders = new Set([""]);
+  for (const name of names)
+    for (let folder = folderOf(name); !folders.has(folder); folder = folderOf(folder)) folders.add(folder);
+  return folders;
+}
+
+function lettersOf({ paths, baseUrl, rootDirs, moduleSuffixes, ...options }: ts.CompilerOptions): string {
+  const kind = getEmitModuleResolutionKind(options);
+  const isOdd = rootDirs?.length || moduleSuffixes?.length || kind === ts.ModuleResolutionKind.Classic;
+  return [paths || baseUrl ? "p" : "", kind === ts.ModuleResolutionKind.Node10 ? "n" : "", isOdd ? "t" : ""].join("");
+}
+
+/** As templates have it: a tsconfig.json that only names others. */
+const hasNoFiles = (raw: Json | undefined): boolean =>
+  Array.isArray(raw?.files) && raw.files.length === 0 && raw.include === undefined;
+
+const packageOf = (spec: string): string => /^(?:@[^/]+\/)?[^/]+/.exec(spec)?.[0] ?? spec;

@@ -1,0 +1,210 @@
+// Functions, classes, types, variables and their members become symbols.
+
+import type { ts } from "ts-morph";
+import type { Sym } from "./facts.ts";
+import { takes } from "./imports.ts";
+import { lineAt } from "./lines.ts";
+import { bare, isFunction, modifiersOf, nameOf } from "./nodes.ts";
+import {
+  forEachChild,
+  idText,
+  isBinaryExpression,
+  isBindingElement,
+  isClassExpression,
+  isClassLike,
+  isConstructorDeclaration,
+  isExpressionStatement,
+  isIdentifier,
+  isIntersectionTypeNode,
+  isObjectLiteralExpression,
+  isParenthesizedTypeNode,
+  isPropertyAccessExpression,
+  isPropertySignature,
+  isTypeLiteralNode,
+  isUnionTypeNode,
+  K,
+  ModifierFlags,
+  NodeFlags,
+} from "./parser.ts";
+import { docOf, headEnd, signatureOf, startOf } from "./signature.ts";
+import { body, exportOnce, inside, measured, type Reading } from "./state.ts";
+
+/** Where a declaration stands, and what its signature is made of. One of several variables has a part in its statement. */
+export interface Place {
+  node: ts.Node;
+  statement?: ts.Node; // that has the modifiers and the comment
+  shown?: ts.Node;
+  before?: string; // `export const`
+  end?: number; // of what is shown
+  value?: ts.Node; // what it is set to, of which not all is shown
+}
+
+/** A declaration and what is in it. `made`: the function or class that it is set to. */
+export function declare(
+  file: Reading,
+  name: string | undefined,
+  kind: Sym["kind"],
+  node: ts.Node,
+  made: ts.Node = node,
+  at: Place = { node },
+): Sym | undefined {
+  const sym = name === undefined ? undefined : add(file, name, kind, { ...at, end: headEnd(made, at.node) });
+  const isCode = isFunction(made);
+  if (sym && isCode && modifiersOf(made) & ModifierFlags.Async) sym.async = true;
+  inside(file, name, made, () => {
+    if (file.isScript && isClassLike(made)) addFields(made, file);
+    measured(file, isCode && made.body ? sym : undefined, () =>
+      isCode && made === node ? body(node, file) : forEachChild(node, file.visit),
+    );
+  });
+  return sym;
+}
+
+export function add(file: Reading, name: string, kind: Sym["kind"], place: Place): Sym {
+  const { facts, owner, starts, text } = file;
+  const { node, statement = node, shown = node } = place;
+  const start = startOf(node, text);
+  const signature = signatureOf(text, shown === node ? start : startOf(shown, text), place);
+  const sym: Sym = { name, kind, line: lineAt(starts, start), end: lineAt(starts, node.end), signature };
+  if (!name) return sym; // the parser puts in an empty one where a name is missing
+  facts.symbols.push(sym);
+  if (owner) sym.owner = owner;
+  if (file.inFunction) sym.local = true;
+  const flags = modifiersOf(statement);
+  if (flags & ModifierFlags.Private || name.startsWith("#")) sym.visibility = "private";
+  else if (flags & ModifierFlags.Protected) sym.visibility = "protected";
+  const doc = docOf(node, text) || (statement === node ? "" : docOf(statement, text));
+  if (doc) sym.doc = doc;
+  if (flags & ModifierFlags.Export) {
+    sym.exported = true;
+    if (!owner) exportOnce(file, flags & ModifierFlags.Default ? "default" : name, name);
+  }
+  return sym;
+}
+
+/** A function in an expression: its own name counts where nothing else names it. */
+export function visitFunction(node: ts.FunctionExpression | ts.ArrowFunction, file: Reading): void {
+  if (node.name && node !== file.made) declare(file, idText(node.name), "function", node);
+  else body(node, file);
+}
+export function visitClass(node: ts.ClassExpression, file: Reading): void {
+  if (node.name && node !== file.made) declare(file, idText(node.name), "class", node);
+  else forEachChild(node, file.visit);
+}
+
+export function declareConstructor(node: ts.ConstructorDeclaration, file: Reading): void {
+  for (const parameter of node.parameters)
+    if (modifiersOf(parameter) & ModifierFlags.ParameterPropertyModifier && isIdentifier(parameter.name))
+      add(file, idText(parameter.name), "property", { node: parameter });
+  declare(file, "constructor", "method", node);
+}
+
+export function declareProperty(node: ts.PropertyDeclaration, file: Reading): void {
+  const name = nameOf(node.name);
+  const made = node.initializer && bare(node.initializer);
+  if (made && isFunction(made)) return void declare(file, name, "method", node, made);
+  if (name !== undefined)
+    add(file, name, "property", { node, end: node.initializer?.pos, ...(made && { value: made }) });
+  inside(file, name, made, () => forEachChild(node, file.visit));
+}
+
+/** Of an object literal, what can be called is listed. */
+export function visitPropertyAssignment(node: ts.PropertyAssignment, file: Reading): void {
+  const made = bare(node.initializer);
+  if (isFunction(made)) return void declare(file, nameOf(node.name), "method", node, made);
+  if (!isObjectLiteralExpression(made)) return void forEachChild(node, file.visit);
+  inside(file, nameOf(node.name), undefined, () => forEachChild(node, file.visit));
+}
+
+/** A type's members are those of the literals that it is put together from, and not those further within. */
+export function declareType(node: ts.TypeAliasDeclaration, file: Reading): void {
+  const name = idText(node.name);
+  add(file, name, "type", { node });
+  inside(file, name, undefined, () =>
+    forEachChild(node, (part) => (part === node.type ? visitType(part, file) : file.visit(part))),
+  );
+}
+function visitType(node: ts.Node, file: Reading): void {
+  if (isTypeLiteralNode(node)) forEachChild(node, file.visit);
+  else if (isUnionTypeNode(node) || isIntersectionTypeNode(node) || isParenthesizedTypeNode(node))
+    forEachChild(node, (part) => visitType(part, file));
+  else file.visit(node);
+}
+export function declareMember(node: ts.PropertySignature | ts.MethodSignature, file: Reading): void {
+  const name = nameOf(node.name);
+  if (name !== undefined) add(file, name, isPropertySignature(node) ? "property" : "method", { node });
+  forEachChild(node, file.visit);
+}
+/** One that is no type's own: of a parameter, or further within. */
+export function visitTypeLiteral(node: ts.TypeLiteralNode, file: Reading): void {
+  for (const member of node.members) forEachChild(member, file.visit);
+}
+
+export function declareModule(node: ts.ModuleDeclaration, file: Reading): void {
+  const isGlobal = (node.flags & NodeFlags.GlobalAugmentation) !== 0;
+  const name = isIdentifier(node.name) ? idText(node.name) : `"${node.name.text}"`;
+  if (isGlobal || !isIdentifier(node.name)) file.facts.global = true;
+  if (!isGlobal) {
+    const isNested = (node.flags & NodeFlags.NestedNamespace) !== 0; // the B of A.B
+    const before = isNested ? `namespace ${file.owner}.` : "";
+    const sym = add(file, name, "namespace", { node, before, end: node.name.end });
+    if (isNested) sym.exported = true;
+  }
+  inside(file, isGlobal ? undefined : name, undefined, () => forEachChild(node, file.visit));
+}
+
+export function declareVariables(statement: ts.VariableStatement, file: Reading): void {
+  for (const one of statement.declarationList.declarations) declareVariable(file, one, statement);
+}
+/** A variable within a function or a block is listed only where it is a function or a class. */
+export function declareVariable(file: Reading, node: ts.VariableDeclaration, statement?: ts.VariableStatement): void {
+  const made = node.initializer && bare(node.initializer);
+  const name = isIdentifier(node.name) ? idText(node.name) : undefined;
+  const at = placeOf(node, statement, file);
+  if (made && name && (isFunction(made) || isClassExpression(made)))
+    return void declare(file, name, isFunction(made) ? "function" : "class", node, made, at);
+  const isImport = made !== undefined && takes(node.name, made, file);
+  const isListed = statement !== undefined && !file.inFunction && !file.depth && !isImport;
+  if (isListed) {
+    const kind = statement.declarationList.flags & CONSTANT ? "const" : "variable";
+    const place = { ...at, end: node.initializer?.pos ?? node.end, value: made };
+    if (name) add(file, name, kind, place);
+    else
+      for (const bound of boundNames(node.name))
+        add(file, idText(bound.name as ts.Identifier), kind, { ...place, node: bound, statement, shown: at.node });
+  }
+  const isOwner = made && (isListed || isObjectLiteralExpression(made));
+  inside(file, isOwner ? name : undefined, undefined, () => forEachChild(node, file.visit));
+}
+const CONSTANT = NodeFlags.Const | NodeFlags.Using;
+
+/** Alone in its statement, a variable's text is all of the statement's. */
+function placeOf(node: ts.VariableDeclaration, statement: ts.VariableStatement | undefined, { text }: Reading): Place {
+  if (!statement) return { node };
+  const { declarations } = statement.declarationList;
+  if (declarations.length === 1) return { node: statement };
+  return { node, statement, before: `${text.slice(startOf(statement, text), declarations.pos)} ` };
+}
+
+function* boundNames(name: ts.BindingName): Generator<ts.BindingElement> {
+  if (isIdentifier(name)) return;
+  for (const element of name.elements)
+    if (isBindingElement(element)) {
+      if (isIdentifier(element.name)) yield element;
+      else yield* boundNames(element.name);
+    }
+}
+
+/** What a class sets on itself as it is made are its fields, where nobody declared them. */
+function addFields(node: ts.ClassLikeDeclaration, file: Reading): void {
+  const seen = new Set(node.members.map(({ name }) => name && nameOf(name)));
+  for (const statement of node.members.find(isConstructorDeclaration)?.body?.statements ?? []) {
+    if (!isExpressionStatement(statement) || !isBinaryExpression(statement.expression)) continue;
+    const { left, operatorToken, right } = statement.expression;
+    if (operatorToken.kind !== K.EqualsToken || !isPropertyAccessExpression(left)) continue;
+    const name = nameOf(left.name);
+    if (left.expression.kind !== K.ThisKeyword || name === undefined || seen.has(name)) continue;
+    seen.add(name);
+    add(file, name, "property", { node: statement, end: right.pos });
+  }
+}

@@ -1,0 +1,46 @@
+// Line numbers, and how many lines hold code.
+import type { Reading } from "./state.ts";
+
+export function lineStarts(text: string): number[] {
+  const starts = [0];
+  for (let at = 0; (at = text.indexOf("\n", at) + 1); ) starts.push(at);
+  return starts;
+}
+export function lineAt(starts: number[], pos: number): number {
+  let low = 0;
+  let high = starts.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (starts[middle]! <= pos) low = middle;
+    else high = middle - 1;
+  }
+  return low + 1;
+}
+/** Where the first thing stands that is no blank. */
+export function inkAfter(text: string, at: number, end = text.length): number {
+  for (; at < end; at++) {
+    const code = text.charCodeAt(at);
+    if (code > 32 && code !== BOM) break;
+  }
+  return at;
+}
+const BOM = 0xfeff;
+
+/** A comment that begins after code counts as code on its further lines too. */
+export function countLines({ text, starts, texts }: Pick<Reading, "text" | "starts" | "texts">): number {
+  let [lines, commentEnd, nextText] = [0, 0, 0];
+  for (const [i, start] of starts.entries()) {
+    const end = starts[i + 1] ?? text.length;
+    let at = inkAfter(text, Math.max(start, commentEnd), end);
+    if (at >= end) continue;
+    while (nextText < texts.length && texts[nextText]!.end <= start) nextText++;
+    const isText = nextText < texts.length && texts[nextText]!.pos < start;
+    while (!isText && text.startsWith("/*", at)) {
+      const close = text.indexOf("*/", at + 2);
+      commentEnd = close < 0 ? text.length : close + 2;
+      at = inkAfter(text, commentEnd, end);
+    }
+    if (at < end && (isText || !text.startsWith("//", at))) lines++;
+  }
+  return lines;
+}

@@ -1,0 +1,85 @@
+// Answers about single nodes of the tree: names, modifiers, and what an expression evaluates to.
+import type { ts } from "ts-morph";
+import {
+  idText,
+  isBigIntLiteral,
+  isBinaryExpression,
+  isComputedPropertyName,
+  isIdentifier,
+  isNumericLiteral,
+  isPrivateIdentifier,
+  isPropertyAccessExpression,
+  isStringLiteralLike,
+  K,
+  ModifierFlags,
+} from "./parser.ts";
+
+export function byKind<T>(rows: [kinds: ts.SyntaxKind[], value: T][]): (T | undefined)[] {
+  const table = new Array<T | undefined>(K.Count).fill(undefined);
+  for (const [kinds, value] of rows) for (const kind of kinds) table[kind] = value;
+  return table;
+}
+
+type Code = ts.FunctionLikeDeclaration & { name?: ts.Node; body?: ts.Node };
+const FUNCTIONS = byKind<true>([
+  [[K.FunctionDeclaration, K.FunctionExpression, K.ArrowFunction, K.MethodDeclaration, K.Constructor], true],
+  [[K.GetAccessor, K.SetAccessor], true],
+]);
+export const isFunction = (node: ts.Node): node is Code => FUNCTIONS[node.kind] === true;
+
+export function modifiersOf(node: ts.Node): number {
+  let flags = 0;
+  const { modifiers } = node as { modifiers?: ts.NodeArray<ts.ModifierLike> };
+  if (modifiers) for (const { kind } of modifiers) flags |= MODIFIERS[kind] ?? 0;
+  return flags;
+}
+const MODIFIERS = byKind<number>([
+  [[K.ExportKeyword], ModifierFlags.Export],
+  [[K.DefaultKeyword], ModifierFlags.Default],
+  [[K.AsyncKeyword], ModifierFlags.Async],
+  [[K.PublicKeyword], ModifierFlags.Public],
+  [[K.PrivateKeyword], ModifierFlags.Private],
+  [[K.ProtectedKeyword], ModifierFlags.Protected],
+  [[K.ReadonlyKeyword], ModifierFlags.Readonly],
+  [[K.OverrideKeyword], ModifierFlags.Override],
+]);
+
+/** Without the parentheses and the words about its type around it. */
+export function bare(node: ts.Node): ts.Node {
+  while (WRAPPERS[node.kind]) node = (node as ts.ParenthesizedExpression).expression;
+  return node;
+}
+const WRAPPERS = byKind<true>([
+  [[K.ParenthesizedExpression, K.NonNullExpression], true],
+  [[K.AsExpression, K.SatisfiesExpression, K.TypeAssertionExpression], true],
+]);
+/** The value at the end of `a = b = value`. */
+export function settled(node: ts.Node): ts.Node {
+  for (node = bare(node); isBinaryExpression(node) && node.operatorToken.kind === K.EqualsToken; )
+    node = bare(node.right);
+  return node;
+}
+
+/** As others write it; `[Symbol.iterator]` in its brackets, and none for a name that has to be worked out. */
+export function nameOf(name: ts.Node): string | undefined {
+  if (isIdentifier(name) || isPrivateIdentifier(name)) return idText(name);
+  if (isStringLiteralLike(name) || isNumericLiteral(name) || isBigIntLiteral(name)) return name.text;
+  if (!isComputedPropertyName(name)) return undefined;
+  const { expression } = name;
+  if (isStringLiteralLike(expression) || isNumericLiteral(expression)) return expression.text;
+  const path = dotted(expression);
+  return path && `[${path}]`;
+}
+export const ownName = (node: ts.Node & { name?: ts.Node }): string | undefined =>
+  node.name ? nameOf(node.name) : modifiersOf(node) & ModifierFlags.Default ? "default" : undefined;
+
+/** `a.b.c`, and nothing for what is not made of names alone. */
+export function dotted(node: ts.Node): string | undefined {
+  if (isIdentifier(node)) return idText(node);
+  if (!isPropertyAccessExpression(node)) return undefined;
+  const left = dotted(node.expression);
+  return left && `${left}.${idText(node.name)}`;
+}
+
+export const aliased = ({ name, propertyName }: ts.ImportSpecifier | ts.ExportSpecifier): string =>
+  propertyName ? `${nameOf(propertyName)} as ${nameOf(name)}` : nameOf(name)!;

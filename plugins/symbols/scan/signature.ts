@@ -1,0 +1,79 @@
+// The one-line signature of a declaration and the first line of its comment.
+
+import type { ts } from "ts-morph";
+import type { Place } from "./declarations.ts";
+import { MAX_TEXT_CHARS } from "./facts.ts";
+import { inkAfter } from "./lines.ts";
+import { bare, dotted, isFunction } from "./nodes.ts";
+import {
+  getLeadingCommentRanges,
+  isArrayLiteralExpression,
+  isAwaitExpression,
+  isCallExpression,
+  isNewExpression,
+  isObjectLiteralExpression,
+  K,
+  skipTrivia,
+} from "./parser.ts";
+
+/** Where a declaration begins: after comments and decorators. */
+export function startOf(node: ts.Node, text: string): number {
+  const { modifiers } = node as { modifiers?: ts.NodeArray<ts.ModifierLike> };
+  let from = node.pos;
+  if (modifiers) for (const { kind, end } of modifiers) if (kind === K.Decorator) from = end;
+  return skipTrivia(text, from);
+}
+/** Where a declaration's body begins. */
+export function headEnd(made: ts.Node, at: ts.Node): number {
+  const { members, body } = made as { members?: ts.NodeArray<ts.Node>; body?: ts.Node };
+  if (members) return members.pos - 1; // before the brace
+  return (isFunction(made) && body?.pos) || at.end;
+}
+
+/** One line, without the body. `value`: what it is set to, of which not all is said. */
+export function signatureOf(text: string, start: number, { node, before = "", end = node.end, value }: Place): string {
+  const head = text.slice(start, Math.min(end, start + 4 * MAX_TEXT_CHARS));
+  return oneLine(before + head + (value ? ` ${shortValue(value, text)}` : "")).slice(0, MAX_TEXT_CHARS);
+}
+/** `tool({…})`, for one. */
+function shortValue(value: ts.Node, text: string): string {
+  if (isObjectLiteralExpression(value)) return "{…}";
+  if (isArrayLiteralExpression(value)) return "[…]";
+  if (isAwaitExpression(value)) return `await ${shortValue(bare(value.expression), text)}`;
+  if (isCallExpression(value) || isNewExpression(value)) {
+    const first = value.arguments?.[0];
+    const given = first ? (isObjectLiteralExpression(first) ? "{…}" : "…") : "";
+    return `${isNewExpression(value) ? "new " : ""}${dotted(value.expression) ?? "…"}(${given})`;
+  }
+  const start = startOf(value, text);
+  return text.slice(start, Math.min(value.end, start + MAX_TEXT_CHARS));
+}
+
+/** Comments and line breaks become a blank, but not within quotes. */
+function oneLine(text: string): string {
+  if (/[\n\t/]| {2}/.test(text))
+    text = text
+      .replace(QUOTED_OR_BLANK, (_, quoted?: string) => (quoted ? quoted.replace(/\s+/g, " ") : " "))
+      .replace(/([([]) |,? (?=[)\]])/g, "$1");
+  return text.replace(/[\s;,=]+$/, "");
+}
+const QUOTED_OR_BLANK =
+  /("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\[\s\S])*`)|(?:\s|\/\*[\s\S]*?(?:\*\/|$)|\/\/.*)+/g;
+
+/** The first line of the comment right before a node; of several lines of `//`, of the first. */
+export function docOf(node: ts.Node, text: string): string {
+  let next = skipTrivia(text, node.pos);
+  if (inkAfter(text, node.pos) === next) return "";
+  let doc = "";
+  for (const { pos, end, kind } of getLeadingCommentRanges(text, node.pos)?.reverse() ?? []) {
+    if (text.slice(end, next).split("\n").length > 2) break; // a line apart
+    doc = text.slice(pos, end);
+    next = pos;
+    if (kind === K.MultiLineCommentTrivia) break;
+  }
+  for (const line of doc.split("\n")) {
+    const words = line.replace(/^\s*(?:\/\*+|\/\/+|\*+(?!\/))?|\*+\/\s*$/g, "").trim();
+    if (words) return words.slice(0, MAX_TEXT_CHARS);
+  }
+  return "";
+}

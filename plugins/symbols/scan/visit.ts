@@ -1,0 +1,110 @@
+// The walk through a file: which function looks at which kind of node.
+
+import type { ts } from "ts-morph";
+import { assigned } from "./commonjs.ts";
+import {
+  declare,
+  declareConstructor,
+  declareMember,
+  declareModule,
+  declareProperty,
+  declareType,
+  declareVariable,
+  declareVariables,
+  visitClass,
+  visitFunction,
+  visitPropertyAssignment,
+  visitTypeLiteral,
+} from "./declarations.ts";
+import { noteDefault, noteExport } from "./exports.ts";
+import { noteCall, noteImport, noteImportEquals, noteImportType } from "./imports.ts";
+import { byKind, nameOf, ownName } from "./nodes.ts";
+import { forEachChild, IDENTIFIER, isBinaryExpression, isIfStatement, K, LAST_TOKEN } from "./parser.ts";
+import { body, count, deeper, descend, mention, noteText, type Reading } from "./state.ts";
+
+export function visit(node: ts.Node, file: Reading): void {
+  const { kind } = node;
+  const act = VISITORS[kind];
+  if (kind === IDENTIFIER) count(node as ts.Identifier, file);
+  else if (act) act(node, file);
+  else if (kind > LAST_TOKEN) forEachChild(node, file.visit);
+}
+
+type Visitor = (node: any, file: Reading) => void;
+const VISITORS = byKind<Visitor>([
+  [[K.PrivateIdentifier], count],
+  [[K.StringLiteral], mention],
+  [[K.NoSubstitutionTemplateLiteral, K.TemplateHead, K.TemplateMiddle, K.TemplateTail, K.JsxText], noteText],
+  [[K.ImportDeclaration], noteImport],
+  [[K.ImportEqualsDeclaration], noteImportEquals],
+  [[K.ImportType], noteImportType],
+  [[K.CallExpression], noteCall],
+  [[K.ExportDeclaration], noteExport],
+  [[K.ExportAssignment], noteDefault],
+  [[K.FunctionDeclaration], (node, file) => declare(file, ownName(node), "function", node)],
+  [[K.FunctionExpression, K.ArrowFunction], visitFunction],
+  [
+    [K.MethodDeclaration, K.GetAccessor, K.SetAccessor],
+    (node, file) => declare(file, nameOf(node.name), "method", node),
+  ],
+  [[K.Constructor], declareConstructor],
+  [[K.ClassDeclaration], (node, file) => declare(file, ownName(node), "class", node)],
+  [[K.ClassExpression], visitClass],
+  [[K.ClassStaticBlockDeclaration], body],
+  [[K.PropertyDeclaration], declareProperty],
+  [[K.PropertyAssignment], visitPropertyAssignment],
+  [[K.InterfaceDeclaration], (node, file) => declare(file, nameOf(node.name), "interface", node)],
+  [[K.PropertySignature, K.MethodSignature], declareMember],
+  [[K.TypeAliasDeclaration], declareType],
+  [[K.TypeLiteral], visitTypeLiteral],
+  [[K.EnumDeclaration], (node, file) => declare(file, nameOf(node.name), "enum", node)],
+  [[K.EnumMember], (node, file) => declare(file, nameOf(node.name), "member", node)],
+  [[K.ModuleDeclaration], declareModule],
+  [[K.VariableStatement], declareVariables],
+  [[K.VariableDeclaration], (node, file) => declareVariable(file, node)], // of a loop or a catch
+  [[K.BinaryExpression], visitBinary],
+  [[K.IfStatement], branch],
+  [[K.ConditionalExpression, K.CaseClause, K.CatchClause], decide],
+  [[K.ForStatement, K.ForInStatement, K.ForOfStatement, K.WhileStatement, K.DoStatement], loop],
+  [[K.SwitchStatement, K.TryStatement], deeper],
+  [[K.Block], visitBlock],
+]);
+function decide(node: ts.Node, file: Reading): void {
+  file.decisions++;
+  forEachChild(node, file.visit);
+}
+function loop(node: ts.Node, file: Reading): void {
+  file.decisions++;
+  deeper(node, file);
+}
+/** An `else if` is no deeper than its `if`. */
+function branch({ expression, thenStatement, elseStatement }: ts.IfStatement, file: Reading): void {
+  file.decisions++;
+  file.visit(expression);
+  descend(file, () => file.visit(thenStatement));
+  if (!elseStatement) return;
+  if (isIfStatement(elseStatement)) branch(elseStatement, file);
+  else descend(file, () => file.visit(elseStatement));
+}
+/** One that is neither a function's nor a statement's: what it declares is its own. */
+function visitBlock(node: ts.Block, file: Reading): void {
+  if (file.depth) forEachChild(node, file.visit);
+  else deeper(node, file);
+}
+
+/** A sum of thousands of parts leans to the left, and is walked without calls within calls. */
+function visitBinary(node: ts.BinaryExpression, file: Reading): void {
+  if (file.isScript && node.operatorToken.kind === K.EqualsToken && assigned(node, file)) return;
+  const rights: ts.Expression[] = [];
+  let left: ts.Expression = node;
+  for (; isBinaryExpression(left); left = left.left) {
+    if (LOGICAL.has(left.operatorToken.kind)) file.decisions++;
+    rights.push(left.right);
+  }
+  file.visit(left);
+  while (rights.length) file.visit(rights.pop()!);
+}
+const LOGICAL = new Set([
+  ...[K.AmpersandAmpersandToken, K.BarBarToken, K.QuestionQuestionToken],
+  ...[K.AmpersandAmpersandEqualsToken, K.BarBarEqualsToken, K.QuestionQuestionEqualsToken],
+]);

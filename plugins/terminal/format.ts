@@ -1,0 +1,43 @@
+// Texts shortened for a row or a few rows of the terminal.
+import { clip, oneLine, wrap } from "zz/text";
+
+/** One line without control and invisible characters, at most so many columns wide. */
+export const short = (text: string, columns = 60): string => clip(visible(text.slice(0, 4 * columns + 1_000)), columns);
+
+/** The same of the end of a text. */
+export function tail(text: string, columns: number): string {
+  const reversed = (line: string) => [...line].reverse().join("");
+  return reversed(short(reversed(text), columns));
+}
+
+const visible = (text: string): string =>
+  oneLine(text.replace(/[\s\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]+/gu, " "));
+
+/** A call's arguments: the first as it is, the others by name. */
+export function argumentsOf(args: Record<string, unknown>): string {
+  const word = (value: unknown) => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
+  return Object.entries(args)
+    .map(([name, value], i) => (i === 0 && typeof value !== "object" ? word(value) : `${name}=${word(value)}`))
+    .join("  ");
+}
+
+/** A result in one row: how long it is, and how it begins. */
+export function summary(text: string): string {
+  const rows = text.split("\n").filter((row) => row.trim());
+  return rows.length > 1 ? `${rows.length} lines · ${rows[0]}` : text;
+}
+
+const MAX_FOLDED_CHARS = 200_000; // nobody reads more of it as it passes by
+
+/** A text as rows; of more than `maxRows` the rest is counted. */
+export function folded(text: string, columns: number, maxRows: number): string[] {
+  const rows = text
+    .slice(0, MAX_FOLDED_CHARS)
+    .split("\n")
+    .map(visible)
+    .filter(Boolean)
+    .flatMap((row) => wrap(row, Math.max(columns, 10)));
+  if (rows.length <= maxRows + 1) return rows;
+  const rest = `… ${rows.length - maxRows} more rows (display.thinking full shows them)`;
+  return [...rows.slice(0, maxRows), short(rest, columns)];
+}

@@ -1,0 +1,63 @@
+// The screen: whether anybody watches, how things look there, and rows that are printed around the live line.
+import { terminalColumns, width } from "zz/text";
+import { short } from "./format.ts";
+import { liveLine } from "./live.ts";
+import { type Theme, type ThemeName, theme } from "./theme.ts";
+
+export const defaults = {
+  theme: "dark" as ThemeName,
+  thinking: "summary",
+  stats: true,
+  reveal: "instant",
+  wordsPerSecond: 40,
+  bell: true,
+  bellAfter: 10,
+  plain: false,
+};
+
+export interface Screen {
+  readonly config: () => Readonly<typeof defaults>;
+  readonly dumb: boolean; // a terminal that cannot move its cursor
+  readonly line: ReturnType<typeof liveLine>;
+  live: boolean; // a person watches
+  stays: boolean; // a conversation, not a one-shot
+  idle: boolean;
+  since: number;
+  running: string[]; // calls of this round that have not ended
+}
+
+/** Signs, and the words that stand for them in plain mode. */
+const SIGNS = { call: "■", ok: "✓", bad: "✗" };
+const WORDS = { call: "calls:", ok: "done:", bad: "failed:" };
+
+export function openScreen(config: Screen["config"]): Screen {
+  const where = { on: () => screen.live && !isPlain(screen), look: () => look(screen), columns: terminalColumns };
+  const screen: Screen = {
+    ...{ config, dumb: process.env.TERM === "dumb", line: liveLine(where) },
+    ...{ live: false, stays: false, idle: true, since: 0, running: [] },
+  };
+  return screen;
+}
+
+/** Words instead of signs, and nothing that moves. */
+export const isPlain = ({ config, dumb }: Screen): boolean => config().plain || dumb;
+
+/** Whether answers are rendered. */
+export const isRich = (screen: Screen): boolean => screen.live && Boolean(process.stdout.isTTY) && !isPlain(screen);
+
+export const look = ({ config, dumb }: Screen): Theme =>
+  theme(process.env.NO_COLOR || dumb || !process.stderr.isTTY ? "none" : config().theme);
+
+export const signs = (screen: Screen): typeof SIGNS => (isPlain(screen) ? WORDS : SIGNS);
+
+export function print({ line, live }: Screen, text: string): void {
+  line.wipe();
+  if (live) process.stderr.write(`${text}\n`);
+}
+
+/** One row; its middle is shortened to fit. */
+export function row(screen: Screen, head: string, middle: string, end = ""): string {
+  const room = terminalColumns() - width(head) - width(end) - 2;
+  const text = `${short(middle, Math.max(room, 1))}${end}`;
+  return text ? `${head} ${look(screen).dim(text)}` : head;
+}

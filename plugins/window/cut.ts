@@ -1,0 +1,89 @@
+// Cuts texts of the conversation shorter, where leaving out results and taking notes is not enough.
+import type { ChatRequest, Compaction, Ctx, Message } from "zz";
+import { allResults } from "./stale.ts";
+import { CAUTION_FACTOR, estimate, type State, weightOf } from "./state.ts";
+import { notesIn } from "./summary.ts";
+
+/** Cuts the results of the last round when they alone are too much for the window. */
+export function cutLastResults(state: State, most: number, ctx: Ctx): void {
+  const { chat, note } = ctx;
+  const from = chat.messages.findLastIndex(({ role }) => role === "assistant") + 1;
+  const tokens = weightOf(state, chat.messages.slice(from)) * state.count.ratio(chat.model);
+  const texts = tokens > most ? shorterLastResults(state, tokens - most, MIN_CHARS_LEFT, ctx) : {};
+  const names = Object.keys(texts).map((at) => (chat.messages[Number(at)] as { name: string }).name);
+  if (!names.length) return;
+  chat.compact({ texts });
+  note(`What ${[...new Set(names)].join(", ")} gave is too much for the window and was cut.`);
+}
+
+/** Cuts earlier results, long arguments, the last results and long texts, in this order, until it fits; the notes last. */
+export function cutTexts(state: State, now: () => ChatRequest, most: number, ctx: Ctx): void {
+  const { chat, note } = ctx;
+  const excess = () => estimate(state, now(), CAUTION_FACTOR) - most;
+  const measures: (() => Compaction["texts"])[] = [
+    () => allResults(chat.messages),
+    () =>
+      textsLongerThan(chat.messages, MIN_CHARS_LEFT * 2, ({ role }, place) => role === "assistant" && place !== "last"),
+    () => shorterLastResults(state, excess(), MIN_CHARS_LEFT * 4, ctx),
+    ...CHAR_LIMITS.map((size) => () => textsLongerThan(chat.messages, size, (_, place) => !place)),
+    () => shorterLastResults(state, excess(), MIN_CHARS_LEFT, ctx),
+    ...CHAR_LIMITS.map((size) => () => textsLongerThan(chat.messages, size, (_, place) => place !== "notes")),
+    ...CHAR_LIMITS.map((size) => () => textsLongerThan(chat.messages, size, () => true)),
+  ];
+  const cut = new Set<string>();
+  for (const measure of measures) {
+    if (excess() <= 0) break;
+    const texts = measure() ?? {};
+    if (!Object.keys(texts).length) continue;
+    chat.compact({ texts });
+    for (const at of Object.keys(texts)) cut.add(at);
+  }
+  if (cut.size) note(`The window is full: ${cut.size === 1 ? "a long text was" : `${cut.size} long texts were`} cut.`);
+}
+
+/** Limits for the results of the last round that make them shorter by so many tokens. */
+function shorterLastResults(state: State, excess: number, least: number, { chat }: Ctx): Record<number, number> {
+  const from = chat.messages.findLastIndex(({ role }) => role === "assistant") + 1;
+  const last = chat.messages.slice(from);
+  const tokens = weightOf(state, last) * state.count.ratio(chat.model);
+  const each = Math.max(least, largestThatFits(last, (Math.max(0, tokens - excess) * charsOf(last)) / tokens));
+  return Object.fromEntries(
+    last.flatMap((one, i) => (one.role === "tool" && one.text.length > each * 1.1 ? [[from + i, each]] : [])),
+  );
+}
+const MIN_CHARS_LEFT = 200; // of a text, when nothing else helps
+const CHAR_LIMITS = [40_000, 10_000, 3_000, 1_000, MIN_CHARS_LEFT];
+
+/** The messages with texts or arguments of more characters than that, each with this limit. */
+function textsLongerThan(
+  messages: readonly Message[],
+  most: number,
+  which: (message: Message, place?: "notes" | "last") => boolean,
+): Record<number, number> {
+  const found = messages.flatMap((message, at) => {
+    const place = notesIn(message) ? "notes" : at === messages.length - 1 ? "last" : undefined;
+    if (!which(message, place)) return [];
+    const calls = message.role === "assistant" ? (message.calls ?? []) : [];
+    const texts = [message.text, ...calls.flatMap(({ args }) => Object.values(args))];
+    return texts.some((text) => typeof text === "string" && text.length > most * 1.2) ? [at] : [];
+  });
+  return Object.fromEntries(found.map((at) => [at, most]));
+}
+
+export const charsOf = (messages: readonly Message[]): number =>
+  Math.max(
+    1,
+    messages.reduce((sum, { text }) => sum + text.length, 0),
+  );
+
+/** How many characters each message may keep so that all together have so many. */
+function largestThatFits(messages: readonly Message[], most: number): number {
+  const sizes = messages.map(({ text }) => text.length).sort((a, b) => a - b);
+  let room = most;
+  for (const [i, size] of sizes.entries()) {
+    const each = room / (sizes.length - i);
+    if (size > each) return Math.floor(each);
+    room -= size;
+  }
+  return Number.POSITIVE_INFINITY;
+}

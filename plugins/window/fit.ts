@@ -1,0 +1,121 @@
+// Makes a request fit the model's window: before it is sent, and once more when the provider says it was too long.
+import type { ChatRequest, Ctx, Message, Reply } from "zz";
+import { oneLine } from "zz/text";
+import { cutLastResults, cutTexts } from "./cut.ts";
+import { tryToTakeNotes } from "./notes.ts";
+import { overflow } from "./overflow.ts";
+import { staleResults, type Texts } from "./stale.ts";
+import { CAUTION_FACTOR, counted, estimate, inputLimit, type State, startsOf, weightOf, windowOf } from "./state.ts";
+import { notesIn } from "./summary.ts";
+
+export async function fitToWindow(state: State, request: ChatRequest, ctx: Ctx): Promise<ChatRequest> {
+  const chars = charsOfRequest(request); // more than its tokens, so most requests need no estimate
+  const window = await windowOf(state, request, chars < MAX_CHARS_UNCHECKED, ctx);
+  if (!window) return request;
+  const most = inputLimit(window, request, state.zz.config.compactAt);
+  if (chars <= most || estimate(state, request) <= most) return request;
+  const less = await compactToFit(state, { request, window, most, must: inputLimit(window, request, MAX_FILL) }, ctx);
+  if (estimate(state, less, state.count.last(request.model) ? 1 : MIN_ESTIMATE_FACTOR) > window)
+    throw tooLargeError(state, less, window);
+  return less;
+}
+
+/** Takes one measure after the other until the request fits. Texts are cut only when nothing else helps. */
+async function compactToFit(state: State, { request, window, most, must }: Load, ctx: Ctx): Promise<ChatRequest> {
+  const { chat } = ctx;
+  const tail = request.messages.slice(chat.messages.length); // sent with this request alone, not part of the conversation
+  const now = (): ChatRequest => ({ ...request, messages: [...chat.messages, ...tail] });
+  const over = (limit: number): boolean => estimate(state, now()) > limit;
+  const full = (): boolean => estimate(state, now(), CAUTION_FACTOR) > must;
+  cutLastResults(state, window * MAX_RESULTS_SHARE, ctx);
+  if (over(most)) leaveOut(staleResults(chat.messages, toolsThatChange(ctx)), ctx);
+  const upTo = startOfRecentTurns(chat.messages, state.zz.config.turns);
+  const leaving = weightOf(state, chat.messages.slice(0, upTo)) * state.count.ratio(request.model);
+  if (upTo && (full() || (over(most * ENOUGH_ROOM) && leaving > window * MIN_SHARE_REPLACED)))
+    await tryToTakeNotes(state, upTo, ctx);
+  if (full()) cutTexts(state, now, must, ctx);
+  return now();
+}
+
+function leaveOut(texts: Texts, { chat, note }: Ctx): void {
+  const number = Object.keys(texts).length;
+  if (!number) return;
+  chat.compact({ texts });
+  note(`The window is nearly full: ${number === 1 ? "an old result was" : `${number} old results were`} left out.`);
+}
+
+/** Remembers how many tokens the provider counted, for the next estimate. */
+export function recordUsage(state: State, sent: ChatRequest, reply: Reply, ctx: Ctx): Reply {
+  const tokens = reply.usage?.input;
+  if (!tokens) return reply;
+  const last = state.count.last(sent.model);
+  const kept = last && sent.messages.filter((one) => last.messages.has(one)).length === last.count;
+  if (kept && tokens < last.tokens / 1.5)
+    ctx.note(
+      `The server counted ${tokens} tokens, though more was sent than the ${last.tokens} before: it seems to drop what is too long. Tell zz how many it takes, with the setting "window".`,
+    );
+  else state.count.learn(counted(state, sent), tokens);
+  return reply;
+}
+
+/** Sends the request once more, shorter, after the provider said that it was too long. */
+export async function retryShorter(
+  state: State,
+  sent: ChatRequest,
+  window: number,
+  error: Error,
+  next: (request: ChatRequest) => Promise<Reply>,
+  ctx: Ctx,
+): Promise<Reply> {
+  const before = estimate(state, sent);
+  if (window) state.windows.set(sent.model, window);
+  const known = window || Math.floor(before * 0.75);
+  const most = Math.min(inputLimit(known, sent, state.zz.config.compactAt), Math.floor(before * 0.8));
+  const why = oneLine(error.message).replace(/[.\s]+$/, "");
+  ctx.note(`The request was too long for '${sent.model}'; sending less.`);
+  const less = await compactToFit(state, { request: sent, window: known, most, must: most }, ctx);
+  if (window && estimate(state, less) > window) throw tooLargeError(state, less, window);
+  if (estimate(state, less) >= before) throw error;
+  try {
+    return recordUsage(state, less, await next(less), ctx);
+  } catch (again) {
+    if (overflow(again as Error) === undefined) throw again;
+    const message = `Cannot send this: it is too long for '${sent.model}' even after what could be was left out (${why}). Start again (/new), or choose a model with a larger window.`;
+    throw Object.assign(again as Error, { message });
+  }
+}
+
+function tooLargeError(state: State, request: ChatRequest, window: number): Error {
+  const all = estimate(state, request);
+  return new Error(
+    `Cannot send this: about ${all} tokens are left after all that could be left out, and '${request.model}' takes in ${window}. Offer fewer tools (--tool NAME, --no-tools), start again (/new), or choose a model with a larger window.`,
+  );
+}
+const MAX_CHARS_UNCHECKED = 28_000; // they fit nearly every window, so the provider is not asked for its models
+const ENOUGH_ROOM = 0.75; // of the limit: when more is left after removing stale results, notes are needed as well
+const MIN_SHARE_REPLACED = 0.1; // of the window, or notes would be asked for turn after turn
+const MAX_RESULTS_SHARE = 0.5; // of the window, for the results of one round
+const MAX_FILL = 0.95; // of the window, when nothing else helps
+const MIN_ESTIMATE_FACTOR = 0.6; // for what no provider has counted yet: refuse only what is certainly too much
+
+/** A request, with the tokens it should have at most and those it may have at most. */
+type Load = { request: ChatRequest; window: number; most: number; must: number };
+
+/** Where the last so many turns begin; 0 when there is nothing before them but notes. */
+export function startOfRecentTurns(messages: readonly Message[], turns: number): number {
+  const starts = startsOf(messages);
+  const at = starts.length > turns ? starts[starts.length - turns]! : 0;
+  return at > (notesIn(messages[0]) ? 2 : 0) ? at : 0;
+}
+
+export const toolsThatChange = ({ files }: Ctx): Set<string> => new Set(files.changes().map(({ tool }) => tool));
+
+const charsOfRequest = ({ system, tools, messages }: ChatRequest): number =>
+  [...messages.map(charsOfMessage), system.length, JSON.stringify(tools).length].reduce((sum, one) => sum + one, 0);
+
+function charsOfMessage(message: Message): number {
+  const calls = message.role === "assistant" && message.calls?.length ? JSON.stringify(message.calls).length : 0;
+  const updates = message.role === "user" ? Object.values(message.news ?? {}).join("").length : 0;
+  const images = ("images" in message && message.images?.length) || 0;
+  return message.text.length + calls + updates + images * 2_000 + 10;
+}

@@ -1,0 +1,58 @@
+// Replaces the earlier turns of a conversation with notes that the model writes.
+import type { Ctx, Message } from "zz";
+import { charsOf } from "./cut.ts";
+import { type State, startsOf, tokensOf, weightOf } from "./state.ts";
+import { filesChanged, headAndTail, notesIn, notesText, summaryRequest } from "./summary.ts";
+
+export async function tryToTakeNotes(state: State, upTo: number, ctx: Ctx): Promise<void> {
+  const turn = `${ctx.chat.id} ${turnsIn(ctx)}`;
+  if (state.failedAt === turn) return;
+  const was = tokensOf(state, ctx);
+  try {
+    const turns = await takeNotes(state, ctx, upTo, "");
+    ctx.note(`${turns} notes now: about ${was} tokens of conversation became ${tokensOf(state, ctx)}.`);
+  } catch (error) {
+    if (ctx.signal.aborted) throw error;
+    state.failedAt = turn;
+    ctx.note((error as Error).message);
+  }
+}
+
+/** Returns the beginning of a sentence that says which turns the notes replaced. */
+export async function takeNotes(state: State, ctx: Ctx, upTo: number, hint: string): Promise<string> {
+  const { chat } = ctx;
+  const refuse = (why: string) =>
+    new Error(`Cannot summarise the conversation: ${why}. It stays as it is; /compact tries again.`);
+  const before = notesIn(chat.messages[0]);
+  const leaving = chat.messages.slice(before ? 2 : 0, upTo);
+  const turns = turnsIn(ctx) - startsOf(chat.messages.slice(upTo)).length;
+  ctx.progress(`summarising ${turns === 1 ? "a turn" : `${turns} turns`}`);
+  const window = state.windows.get(chat.model) ?? state.asked.get(chat.model)?.window ?? chat.window ?? ASSUMED_WINDOW;
+  const tokensEach = (weightOf(state, leaving) * state.count.ratio(chat.model)) / charsOf(leaving);
+  const room = Math.floor((window * SUMMARY_SHARE) / tokensEach);
+  const { words } = state.zz.config;
+  const ask = summaryRequest({ notes: before?.notes ?? "", messages: leaving, hint, words, room });
+  const reply = await ctx.request({ task: "summary", ...ask }).catch((error: Error) => {
+    throw ctx.signal.aborted ? error : refuse(error.message.replace(/[.\s]+$/, ""));
+  });
+  const said = reply.text.trim();
+  if (reply.calls.length) throw refuse("the model called a tool instead");
+  if (!said) throw refuse("the model answered with nothing");
+  const gone = weightOf(state, chat.messages.slice(0, upTo));
+  const files = filesChanged(ctx.files.changes(), before?.files ?? "");
+  const whole: Message = { role: "user", text: notesText(said, turns, files) };
+  if (state.scale.message(whole) > gone * MAX_NOTES_SHARE)
+    throw refuse("the notes are no shorter than what they stand for");
+  const text = notesText(headAndTail(said, words * MAX_CHARS_PER_WORD), turns, files);
+  chat.compact({ upTo, summary: text });
+  return turns === 1 ? "The first turn is" : `The first ${turns} turns are`;
+}
+
+/** How many messages of the person this conversation has had, those replaced by notes included. */
+function turnsIn({ chat }: Ctx): number {
+  return chat.tree().branch.filter(({ message }) => message?.role === "user" && !message.aside).length;
+}
+const SUMMARY_SHARE = 0.6; // of the window, for the turns that the notes replace
+const MAX_CHARS_PER_WORD = 12; // notes with more than this for each word asked for are cut
+const MAX_NOTES_SHARE = 0.9; // of what they replace: longer notes are refused
+const ASSUMED_WINDOW = 32_000; // tokens, for taking notes where the window is unknown

@@ -1,0 +1,68 @@
+// What is known of windows and sizes, and the estimates made from it.
+import type { ChatRequest, Ctx, Message, Model, Zz } from "zz";
+import { counts, type Scales, scales } from "./count.ts";
+
+export interface Config {
+  compactAt: number;
+  turns: number;
+  words: number;
+}
+export interface State {
+  zz: Zz<Config>;
+  scale: Scales;
+  count: ReturnType<typeof counts>;
+  windows: Map<string, number>; // by model, as its provider said when a request was too long
+  asked: Map<string, Model | undefined>;
+  thorough: Set<string>; // models whose provider was asked for a list of its models
+  failedAt: string | undefined; // the turn whose summary failed: it is not tried again in that turn
+}
+
+export function newState(zz: Zz<Config>): State {
+  const scale = scales();
+  const known = { windows: new Map(), asked: new Map(), thorough: new Set<string>() };
+  return { zz, scale, count: counts(scale), ...known, failedAt: undefined };
+}
+
+const OUTPUT_OPTIONS = ["max_tokens", "max_completion_tokens", "num_predict", "max_output_tokens"];
+
+export function tokensOf(state: State, { chat }: Ctx): number {
+  return Math.ceil(weightOf(state, chat.messages) * state.count.ratio(chat.model));
+}
+
+export function weightOf(state: State, messages: readonly Message[]): number {
+  return messages.reduce((sum, one) => sum + state.scale.message(one), 0);
+}
+
+/** Tools that are not sent are not counted. */
+export function counted(state: State, request: ChatRequest): ChatRequest {
+  return state.asked.get(request.model)?.tools === false ? { ...request, tools: [] } : request;
+}
+
+export function estimate(state: State, request: ChatRequest, caution?: number): number {
+  return state.count.estimate(counted(state, request), caution);
+}
+
+export async function windowOf(
+  state: State,
+  { model, options }: ChatRequest,
+  quick: boolean,
+  ctx: Ctx,
+): Promise<number | undefined> {
+  if (!state.asked.has(model) || (!quick && !state.asked.get(model)?.window && !state.thorough.has(model)))
+    state.asked.set(model, await ctx.about.model(model, quick).catch(() => undefined));
+  if (!quick) state.thorough.add(model);
+  const set = Number(options.num_ctx) || undefined; // what the person set wins over what the provider says
+  const chat = model === ctx.chat.model ? ctx.chat.window : undefined;
+  return state.windows.get(model) ?? set ?? state.asked.get(model)?.window ?? chat;
+}
+
+/** How many tokens the input may have: a share of the window, or what the answer leaves of it. */
+export function inputLimit(window: number, { options }: ChatRequest, share: number): number {
+  const output = Math.max(0, ...OUTPUT_OPTIONS.map((name) => Number(options[name]) || 0));
+  return Math.floor(Math.min(window * share, window - Math.min(output, window / 2)));
+}
+
+/** Where turns begin: at what the person said. */
+export const startsOf = (messages: readonly Message[]): number[] =>
+  messages.flatMap((message, at) => (message.role === "user" && !message.aside ? [at] : []));
+export const CAUTION_FACTOR = 1.6; // for new texts: some have this many times the tokens of others with the same weight

@@ -1,0 +1,68 @@
+// Names of files may hold anything: no byte of them is obeyed by the terminal, wherever they are shown.
+import { doesNotMatch, match, ok } from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { call, say } from "../support/fake/openai.ts";
+import { ESC, repl, TAB } from "../support/repl.ts";
+import { place } from "../support/run.ts";
+import { KEY } from "../support/terminal.ts";
+
+const EVIL = [
+  `zzq1${ESC}[45mpainted.ts`,
+  `zzq2${ESC}]8;;http:__evil${ESC}\\link.ts`,
+  `zzq3${ESC}[2Jwiped.ts`,
+  "zzq4\u202egnp.exe.ts",
+  "zzq5\u200bunseen.ts",
+  `zzq6${ESC}]0;title\x07.ts`,
+  "zzq7\x9b45mc1.ts",
+  "zzq8line\nbreak.ts",
+  "zzq9\x08\x08\x08back.ts",
+  "zzq0\u2066isolate.ts",
+];
+const OBEYED = /\x1b\[45m|\x1b\]8;;http:__|\x1b\[2Jwiped|\u202e|\u200b|\x1b\]0;title|\x9b|\x08\x08\x08back|\u2066/;
+
+function evil() {
+  const where = place();
+  mkdirSync(join(where.cwd, `zzqfolder${ESC}[45m`));
+  for (const name of EVIL) writeFileSync(join(where.cwd, name), "export const zeta = 1;\n");
+  writeFileSync(join(where.cwd, `zzqfolder${ESC}[45m`, "in.ts"), "");
+  return where;
+}
+
+for (const [what, typed] of [
+  ["the menu of @files", "@zzq"],
+  ["the files that /add offers", "/add zzq"],
+  ["the files that a mention is most like", "@zzq1pain"],
+] as const)
+  test(`In ${what} no name is obeyed`, async (t) => {
+    const zz = await repl(t, { where: evil(), rows: 40 });
+    zz.type(`${typed}${TAB}`);
+    await sleep(1_000);
+    for (let i = 0; i < 4; i++) {
+      zz.type(TAB);
+      await sleep(100);
+    }
+    match(zz.screen(), /zzq/);
+    doesNotMatch(zz.raw(), OBEYED);
+    zz.type(ESC);
+    await sleep(100);
+    zz.type(KEY.ctrlC);
+    await sleep(100);
+    await zz.leave();
+  });
+
+test("In questions, calls and refusals no name is obeyed", async (t) => {
+  const calls = EVIL.map((path) => call(["write_file", { path: `new-${path}`, content: "x" }]));
+  const zz = await repl(t, { where: evil(), rows: 40, script: [...calls, say("Done.")] });
+  zz.type(`go${KEY.enter}`);
+  for (let left = 200; left && !zz.screen().includes("Done."); left--) {
+    if (/Allow\? \[[^\]]*\] \([^)]*\) ?$/.test(zz.screen())) zz.type("n");
+    else if (/Why not\?[^\n]*$/.test(zz.screen())) zz.type(KEY.enter);
+    await sleep(150);
+  }
+  ok(zz.screen().includes("Done."), zz.screen());
+  doesNotMatch(zz.raw(), OBEYED);
+  await zz.leave();
+});

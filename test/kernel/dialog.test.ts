@@ -1,0 +1,112 @@
+// A dialog of a user's own plugin: it takes the place of the prompt, and is checked when it is registered.
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, type TestContext, test } from "node:test";
+import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
+import { place, zz } from "../support/run.ts";
+import { terminal } from "../support/terminal.ts";
+
+const DEFAULT_PROMPT = "›";
+const WRITE = [call(["write_file", { path: "new.txt", content: "x\n" }]), say("Done.")];
+
+/** zz at a terminal with a plugin whose default export has this body. */
+async function atTerminal(t: TestContext, body: string, { script = [say("Good.")], args = [] as string[] } = {}) {
+  const fake = await fakeOpenAI(script);
+  t.after(fake.close);
+  const where = place();
+  const file = join(where.cwd, "own.ts");
+  writeFileSync(file, `export default (zz) => { ${body} };`);
+  const model = ["-m", "openai/m", "--base-url", fake.url, "--key", "x"];
+  const term = terminal(where, [...model, "--plugin", file, ...args]);
+  const sent = () => fake.requests.map(({ body }) => body.messages.at(-1).content as string);
+  return { ...term, where, sent };
+}
+
+const dialog = (talk: string) => `zz.dialog({ name: "own", async talk(host) { ${talk} } });`;
+
+describe("a dialog of a plugin", { concurrency: 3 }, () => {
+  test("takes the place of the prompt: its messages are answered, its commands obeyed, its exit code is zz's", async (t) => {
+    const talk = `zz.io.stdout.write("my own dialog\\n"); await host.open();
+      for (const line of ["one", "/cost", "two"]) await host.obey(line);
+      return 7;`;
+    const term = await atTerminal(t, dialog(talk), { script: [say("First."), say("Second.")] });
+    equal(await term.exited, 7);
+    match(term.screen(), /^my own dialog\n[\s\S]*First\.[\s\S]*tokens[\s\S]*Second\./);
+    deepEqual(term.sent(), ["one", "two"]);
+    ok(!term.screen().includes(DEFAULT_PROMPT));
+    ok(!term.raw().includes("\x1b[?2004h"), "the keyboard of the prompt was not opened");
+  });
+
+  test("is given the words of the command line, and a message stands for what it says", async (t) => {
+    const talk = `await host.open(); await host.obey(host.text, (text) => text + " there"); return 0;`;
+    const term = await atTerminal(t, dialog(talk), { args: ["hello"] });
+    equal(await term.exited, 0);
+    deepEqual(term.sent(), ["hello there"]);
+  });
+
+  test("is asked in its own way once it says how", async (t) => {
+    const talk = `host.meet({ ask: async (question, keys) => { zz.io.stdout.write("ASKED " + keys + "\\n"); return "y"; } });
+      await host.open(); await host.obey("go"); return 0;`;
+    const term = await atTerminal(t, dialog(talk), { script: WRITE });
+    equal(await term.exited, 0);
+    match(term.screen(), /ASKED y\w*n/);
+    equal(readFileSync(join(term.where.cwd, "new.txt"), "utf8"), "x\n");
+  });
+
+  test("that says nothing of the person: what needs a yes is refused, and the turn goes on", async (t) => {
+    const term = await atTerminal(t, dialog(`await host.open(); await host.obey("go"); return 0;`), { script: WRITE });
+    equal(await term.exited, 0);
+    match(term.sent()[1]!, /^Refused: requires write access/);
+    match(term.screen(), /Done\./);
+    ok(!existsSync(join(term.where.cwd, "new.txt")));
+  });
+
+  test("without `person` leaves single answers as they are", async (t) => {
+    const term = await atTerminal(t, dialog("return 7;"), { args: ["--once", "hello"] });
+    equal(await term.exited, 0);
+    match(term.screen(), /^Good\.$/m);
+    ok(!term.screen().includes("Cannot load plugin"), term.screen());
+  });
+
+  test("obeys /quit as any other command: it is for the dialog to end", async (t) => {
+    const talk = `await host.open(); await host.obey("/quit"); await host.obey("go"); return 0;`;
+    const term = await atTerminal(t, dialog(talk));
+    equal(await term.exited, 0);
+    match(term.screen(), /Good\./);
+  });
+
+  test("that throws ends zz with its sentence", async (t) => {
+    const term = await atTerminal(t, dialog(`throw new Error("Cannot talk: no line.");`));
+    equal(await term.exited, 1);
+    match(term.screen(), /Cannot talk: no line\./);
+  });
+});
+
+describe("a dialog that is registered wrongly is refused with a sentence", { concurrency: 3 }, () => {
+  for (const [what, fields, reason] of [
+    ["without a name", "talk() {}", "a dialog needs 'name'. Add it."],
+    ["without talk", 'name: "own"', "a dialog needs 'talk'. Add it."],
+    ["with a misspelt field", 'name: "own", talc() {}', "there is no dialog field 'talc'. Did you mean 'talk'?"],
+    ["with a field that nobody reads", 'name: "own", talk() {}, persons() {}', "Did you mean 'person'?"],
+  ] as const)
+    test(what, async () => {
+      const where = place();
+      const file = join(where.cwd, "own.ts");
+      writeFileSync(file, `export default (zz) => zz.dialog({ ${fields} });`);
+      const ran = await zz(where, ["--plugin", file, "--call", "list_dir", "{}"]);
+      equal(ran.code, 0);
+      ok(ran.stderr.startsWith(`Cannot load plugin 'own' (${file}`), ran.stderr);
+      ok(ran.stderr.includes(reason), ran.stderr);
+      match(ran.stderr, /^[^\n]+\n$/);
+    });
+});
+
+for (const command of ["/quit", "/exit"])
+  test(`${command} as the only message asks no model and does no harm`, async (t) => {
+    const fake = await fakeOpenAI([say("never")]);
+    t.after(fake.close);
+    const args = ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--once", command];
+    const ran = await zz(place(), args);
+    deepEqual([ran.code, ran.stdout, ran.stderr, fake.requests.length], [0, "", "", 0]);
+  });

@@ -1,0 +1,192 @@
+// The house, held to its drawing in docs/how-it-is-built.md: what imports what, and which plugins the kernel knows by name.
+import { deepEqual } from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { builtinModules } from "node:module";
+import { basename, dirname, join, posix } from "node:path";
+import { describe, test } from "node:test";
+import { ts } from "@ts-morph/common";
+import { ROOT } from "../support/run.ts";
+
+const PAGE = "docs/how-it-is-built.md";
+const text = (file: string): string => readFileSync(join(ROOT, file), "utf8");
+const page = text(PAGE);
+
+const filesOf = (folder: string): string[] =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => `${folder}/${name}`)
+    .sort();
+const HOUSE = ["zz.ts", ...filesOf("kernel"), ...filesOf("sdk")];
+const PLUGINS = filesOf("plugins");
+const floors = floorsOf(page);
+
+/**
+ * Strings of the kernel that are also the name of a plugin, or a flag of one. Most name something else, as they say here; the
+ * others should go. No row may be added: what a plugin is to the kernel, it says itself, in the words of the contract.
+ */
+const ALSO_PLUGINS: [file: string, names: string, why: string][] = [
+  ["kernel/cli.ts", "config", "the flag"],
+  ["kernel/cli.ts", "trust", "what a command offers"],
+  ["kernel/contract.ts", "env", "a kind of need"],
+  ["kernel/contract.ts", "memory rules", "slots"],
+  ["kernel/dialog.ts", "history", "a file of the home"],
+  ["kernel/dialog.ts", "trust", "what a command offers"],
+  ["kernel/disk.ts", "sessions", "a folder of the home"],
+  ["kernel/files.ts", "undo", "which way to go"],
+  ["kernel/flags.ts", "config", "the flag"],
+  ["kernel/gate.ts", "answer", "where a rule is from"],
+  ["kernel/git.ts", "config git", "the program and its command"],
+  ["kernel/patterns.ts", "env", "a kind of need"],
+  ["kernel/prompt.ts", "rules", "a slot"],
+  ["kernel/rules.ts", "env", "a kind of need"],
+  ["kernel/rules.ts", "history memory sessions skills", "files and folders of the home"],
+  ["kernel/self.ts", "sessions", "a folder of the home"],
+  ["kernel/sessions.ts", "sessions", "a folder of the home"],
+  ["kernel/settings.ts", "answer", "where a rule is from"],
+  ["kernel/settings.ts", "models", "the setting"],
+  ["kernel/undo.ts", "undo", "which way to go"],
+];
+
+describe("The drawing of the floors", () => {
+  test("names every file of zz.ts, kernel/ and sdk/ once, and no other", () => {
+    deepEqual(floors.flat().sort(), [...HOUSE].sort());
+  });
+
+  test("has contract.ts on the ground", () => deepEqual(floors.at(-1), ["kernel/contract.ts"]));
+
+  test("is kept: every value import points down", () => {
+    const floorOf = new Map(floors.flatMap((files, i) => files.map((file) => [file, floors.length - i] as const)));
+    const wrong = HOUSE.flatMap((file) =>
+      valueImports(file)
+        .filter((to) => !((floorOf.get(to) ?? Number.POSITIVE_INFINITY) < floorOf.get(file)!))
+        .map((to) => `${file} → ${to}`),
+    );
+    deepEqual(wrong, [], "value imports that point up, sideways or out of the house");
+  });
+});
+
+describe("Kernel and plugins", () => {
+  test("kernel/ imports only from kernel/, and nothing of the house imports a plugin", () => {
+    const wrong = HOUSE.flatMap((file) => {
+      const isKernel = file.startsWith("kernel/");
+      const all = [...valueImports(file), ...dynamicImports(file)];
+      return all
+        .filter((to) => to.startsWith("plugins/") || (isKernel && !to.startsWith("kernel/")))
+        .map((to) => `${file} → ${to}`);
+    });
+    deepEqual(wrong, []);
+  });
+
+  test('a plugin imports values only from its own folder, "zz/text", packages and Node', () => {
+    const { dependencies } = JSON.parse(text("package.json"));
+    const wrong = PLUGINS.flatMap((file) =>
+      specifiersOf(file)
+        .filter(({ isType, specifier }) => {
+          if (isType) return false;
+          if (specifier.startsWith(".")) return rootOf(resolved(file, specifier)) !== rootOf(file);
+          const name = specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
+          const isKnown = specifier.startsWith("node:") || builtinModules.includes(name) || name in dependencies;
+          return specifier !== "zz/text" && !isKnown;
+        })
+        .map(({ specifier }) => `${file} → ${specifier}`),
+    );
+    deepEqual(wrong, []);
+  });
+
+  test("the kernel names no plugin and no flag of one", () => {
+    const plugins = new Set(PLUGINS.map((file) => basename(rootOf(file), ".ts")));
+    const flags = new Set(PLUGINS.flatMap(flagsOf));
+    const isPlugins = (one: string) => flags.has(one) || plugins.has(one.replace(/^\//, "").split("/")[0]!);
+    const found = HOUSE.filter((file) => !file.startsWith("sdk/")).flatMap((file) =>
+      [...new Set(stringsOf(file).filter((one) => /^(--|\/)?\w[\w/-]*$/.test(one)))]
+        .filter(isPlugins)
+        .map((one) => `${file}: ${one}`),
+    );
+    const listed = ALSO_PLUGINS.flatMap(([file, names]) => names.split(" ").map((name) => `${file}: ${name}`));
+    deepEqual(found.sort(), listed.sort(), "a name that is gone leaves the list; a new one is not added to it");
+  });
+});
+
+/** From top to bottom; a bare name is zz.ts or lies in kernel/. */
+function floorsOf(markdown: string): string[][] {
+  const [, drawing = ""] = /^## The floors$.*?^```text\n(.*?)^```$/ms.exec(markdown) ?? [];
+  const found: string[][] = [];
+  for (const row of drawing.split("\n").filter(Boolean)) {
+    if (/^ *\d/.test(row)) found.push([]); // a row without a number goes on with the floor above it
+    for (const name of row.split("║")[0]!.match(/[\w/-]+\.ts\b/g) ?? [])
+      found.at(-1)!.push(name === "zz.ts" || name.includes("/") ? name : `kernel/${name}`);
+  }
+  return found;
+}
+
+function parsed(file: string) {
+  return ts.createSourceFile(file, text(file), ts.ScriptTarget.Latest);
+}
+
+const resolved = (file: string, specifier: string): string => posix.join(dirname(file), specifier);
+/** `plugins/undo.ts` is a plugin by itself, `plugins/shell/judge/words.ts` belongs to `plugins/shell`. */
+const rootOf = (file: string): string => file.split("/").slice(0, 2).join("/");
+
+/** What a file imports or exports from, at its top level; isType: all of it goes away when it is run. */
+function specifiersOf(file: string): { specifier: string; isType: boolean }[] {
+  return parsed(file).statements.flatMap((one) => {
+    if (ts.isImportDeclaration(one)) {
+      const { importClause } = one;
+      const bindings = importClause?.namedBindings;
+      const named = bindings && ts.isNamedImports(bindings) ? bindings.elements : undefined;
+      const onlyTypes = Boolean(named?.length && !importClause?.name && named.every(({ isTypeOnly }) => isTypeOnly));
+      return [{ specifier: textOf(one.moduleSpecifier), isType: Boolean(importClause?.isTypeOnly) || onlyTypes }];
+    }
+    if (!ts.isExportDeclaration(one) || !one.moduleSpecifier) return [];
+    const named = one.exportClause && ts.isNamedExports(one.exportClause) ? one.exportClause.elements : undefined;
+    const onlyTypes = Boolean(named?.length && named.every(({ isTypeOnly }) => isTypeOnly));
+    return [{ specifier: textOf(one.moduleSpecifier), isType: one.isTypeOnly || onlyTypes }];
+  });
+}
+const textOf = (node: ts.Node): string => (ts.isStringLiteralLike(node) ? node.text : "");
+
+/** Of the house: packages and Node are not in it. */
+const valueImports = (file: string): string[] =>
+  specifiersOf(file)
+    .filter(({ specifier, isType }) => !isType && specifier.startsWith("."))
+    .map(({ specifier }) => resolved(file, specifier));
+
+function dynamicImports(file: string): string[] {
+  const found: string[] = [];
+  visit(parsed(file), (node) => {
+    if (!ts.isCallExpression(node) || node.expression.kind !== ts.SyntaxKind.ImportKeyword) return;
+    const specifier = node.arguments[0] ? textOf(node.arguments[0]) : "";
+    if (specifier.startsWith(".")) found.push(resolved(file, specifier));
+  });
+  return found;
+}
+
+/** What a plugin registers by `zz.flag({ name: "…" })`. */
+function flagsOf(file: string): string[] {
+  const found: string[] = [];
+  visit(parsed(file), (node) => {
+    if (!ts.isCallExpression(node) || !ts.isPropertyAccessExpression(node.expression)) return;
+    const [flag] = node.arguments;
+    if (node.expression.name.text !== "flag" || !flag || !ts.isObjectLiteralExpression(flag)) return;
+    for (const field of flag.properties)
+      if (ts.isPropertyAssignment(field) && ts.isIdentifier(field.name) && field.name.text === "name")
+        found.push(`--${textOf(field.initializer)}`);
+  });
+  return found;
+}
+
+/** Its texts but for those of imports and types; of a regular expression, the words in it. */
+function stringsOf(file: string): string[] {
+  const found: string[] = [];
+  visit(parsed(file), (node) => {
+    if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node) || ts.isTypeNode(node)) return false;
+    if (ts.isStringLiteralLike(node)) found.push(node.text);
+    else if (ts.isRegularExpressionLiteral(node)) found.push(...(node.text.match(/--[\w-]+/g) ?? []));
+    return true;
+  });
+  return found;
+}
+
+function visit(node: ts.Node, see: (node: ts.Node) => unknown): void {
+  if (see(node) !== false) node.forEachChild((child) => visit(child, see));
+}

@@ -1,0 +1,322 @@
+// Other programs: found outside of the project alone, and started from one place.
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, describe, test } from "node:test";
+import { ts } from "@ts-morph/common";
+import { openChat } from "../../kernel/chat.ts";
+import { context } from "../../kernel/context.ts";
+import { findProgram, programs, safePath } from "../../kernel/programs.ts";
+import { createZz } from "../../zz.ts";
+import { needs } from "../support/needs.ts";
+import { type Place, place, ROOT, zz } from "../support/run.ts";
+
+const NAMES = "rg git bash sh xclip pbcopy wl-copy xdg-open open stty bwrap mkfifo node npm setsid".split(" ");
+const base = realpathSync(mkdtempSync(join(tmpdir(), "zz-programs-")));
+after(() => rmSync(base, { recursive: true, force: true }));
+
+/** A folder of programs that leave a mark when they run. */
+function plant(folder: string, mark: string, names = NAMES): string {
+  mkdirSync(folder, { recursive: true });
+  for (const name of names) {
+    writeFileSync(join(folder, name), `#!/bin/sh\necho "$0 $*" >> '${mark}'\ncat >/dev/null 2>&1 </dev/null\nexit 1\n`);
+    chmodSync(join(folder, name), 0o755);
+  }
+  return folder;
+}
+
+describe("programs are found", () => {
+  const mark = join(base, "mark");
+  const outer = join(base, "work");
+  const root = join(outer, "mono", "packages", "app");
+  mkdirSync(root, { recursive: true });
+  writeFileSync(join(outer, "mono/package.json"), "{}");
+  const put = (at: string) => plant(join(base, at), mark, ["rg", "own"]);
+  put("work/mono/packages/app/node_modules/.bin");
+  put("work/mono/packages/app/bin");
+  put("work/mono/packages/app/.venv/bin");
+  put("work/mono/packages/node_modules/.bin");
+  put("work/mono/node_modules/.bin");
+  put("work/mono/tools");
+  put("work/node_modules/.bin");
+  put("node_modules/.bin");
+  put("cache/_npx/1/node_modules/.bin");
+  plant(outer, mark, ["rg"]);
+  plant(join(outer, "mono"), mark, ["rg"]);
+  put("safe/bin");
+  put("other/lib/node_modules/tool/bin");
+  mkdirSync(join(base, "links"));
+  const link = (name: string, to: string) => symlinkSync(to, join(base, "links", name)) ?? join(base, "links", name);
+  const linked = (name: string, to: string) => {
+    mkdirSync(join(base, "links", name));
+    symlinkSync(to, join(base, "links", name, "rg"));
+    return join(base, "links", name);
+  };
+  const safe = join(base, "safe/bin");
+  const ROWS: [what: string, folder: string, found: boolean][] = [
+    ["a folder outside", safe, true],
+    ["the project's packages", join(root, "node_modules/.bin"), false],
+    ["those of a folder above", join(outer, "mono/packages/node_modules/.bin"), false],
+    ["those of the workspace", join(outer, "mono/node_modules/.bin"), false],
+    ["those above the workspace", join(outer, "node_modules/.bin"), false],
+    ["those far above", join(base, "node_modules/.bin"), false],
+    ["npx's own", join(base, "cache/_npx/1/node_modules/.bin"), false],
+    ["a folder of the project", join(root, "bin"), false],
+    ["a virtual environment in it", join(root, ".venv/bin"), false],
+    ["a folder of the workspace around it", join(outer, "mono/tools"), false],
+    ["the workspace itself", join(outer, "mono"), false],
+    ["a folder right above", outer, false],
+    ["the root", "/", false],
+    ["here", ".", false],
+    ["nothing, which is here", "", false],
+    ["a relative folder", "bin", false],
+    ["a relative folder of packages", "node_modules/.bin", false],
+    ["a way out and in again", join(root, "../app/bin") + "/../bin", false],
+    ["the same, not tidied", `${root}/../../packages/app/bin`, false],
+    ["a link that leads into the project", link("folder", join(root, "bin")), false],
+    ["a link that leads to packages", link("modules", join(outer, "mono/node_modules/.bin")), false],
+    ["a link to npx's own", link("npx", join(base, "cache/_npx/1/node_modules/.bin")), false],
+    ["a program that is a link into the project", linked("in", join(root, "bin/rg")), false],
+    ["a program that is a link into packages above", linked("above", join(outer, "node_modules/.bin/rg")), false],
+    ["a program that is a link to a folder outside", linked("out", join(safe, "rg")), true],
+    ["one that npm installed for all", linked("global", join(base, "other/lib/node_modules/tool/bin/rg")), true],
+    ["a link that leads nowhere", link("nowhere", join(root, "not-yet")), false],
+    ["a folder with a quote and a space", "'x y'", false],
+  ];
+  for (const [what, folder, found] of ROWS)
+    test(`${found ? "" : "not "}in ${what}`, () => {
+      const expected = found ? join(folder, "rg") : undefined;
+      process.chdir(root);
+      equal(findProgram("rg", root, folder), expected);
+      equal(
+        findProgram("rg", root, `${folder}:${safe}`),
+        expected ?? join(safe, "rg"),
+        "what comes first is passed over",
+      );
+      equal(
+        safePath(root, `${folder}:${safe}`),
+        [folder, safe].slice(found || /links\/(in|above)$/.test(folder) ? 0 : 1).join(":"),
+      );
+      process.chdir(ROOT);
+    });
+  for (const name of ["bin/rg", "./rg", "../app/bin/rg", join(root, "bin/rg"), "", "rg\0", "~/rg"])
+    test(`not by the name ${JSON.stringify(name)}`, () =>
+      equal(findProgram(name, root, `${root}/bin:${safe}`), undefined));
+  test("by their absolute path, outside", () => equal(findProgram(join(safe, "rg"), root, ""), join(safe, "rg")));
+  for (const whole of ["/", homedir(), dirname(homedir()), "/usr"])
+    test(`of the system, where the project is '${whole}'`, () => {
+      ok(findProgram("sh", whole, "/usr/local/bin:/usr/bin:/bin")?.startsWith("/"));
+      equal(findProgram("rg", whole, `${homedir()}/node_modules/.bin:${whole}`), undefined);
+    });
+  test("not in a home that is the project", () => {
+    const own = process.env.HOME;
+    process.env.HOME = root;
+    equal(findProgram("rg", root, `${root}/bin:${root}/.venv/bin`), undefined);
+    equal(safePath(root, `${root}/bin:/usr/bin`), "/usr/bin");
+    process.env.HOME = own;
+  });
+  test("in a home, though it is a repository, for a project in it", () => {
+    const own = process.env.HOME;
+    process.env.HOME = join(outer, "mono");
+    equal(findProgram("rg", root, join(outer, "mono/tools")), join(outer, "mono/tools/rg"));
+    process.env.HOME = own;
+  });
+  test("and started with a PATH of the same folders", () => {
+    const env = { PATH: `${root}/node_modules/.bin:.:${safe}:/usr/bin:/bin` };
+    const { stdout } = programs(root).run("sh", ["-c", 'echo "$PATH"'], { env });
+    equal(stdout.toString().trim(), `${safe}:/usr/bin:/bin`);
+  });
+  test("or an error says that there is none", async () => {
+    let why: any;
+    try {
+      programs(root).start("own-and-only", []);
+    } catch (error) {
+      why = error;
+    }
+    equal(why?.code, "ENOENT");
+    equal(
+      why.message,
+      "Cannot start 'own-and-only': it is not installed, or only where the project could have put it. Install it on this machine.",
+    );
+  });
+  test("and none of the planted ones ran meanwhile", () => equal(existsSync(mark), false));
+});
+
+/** Every way to load a module by its name; types alone start nothing. */
+function loads(file: string): string[] {
+  const text = readFileSync(join(ROOT, file), "utf8");
+  if (!/child_process|cluster|process_wrap|spawn_sync|node-pty|execa|cross-spawn/.test(text)) return []; // saves seconds
+  const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
+  const found: string[] = [];
+  const isText = (node: ts.Node | undefined): node is ts.StringLiteralLike => !!node && ts.isStringLiteralLike(node);
+  const look = (node: ts.Node): void => {
+    if (ts.isImportDeclaration(node) && !node.importClause?.isTypeOnly && isText(node.moduleSpecifier))
+      found.push(node.moduleSpecifier.text);
+    if (ts.isExportDeclaration(node) && !node.isTypeOnly && isText(node.moduleSpecifier))
+      found.push(node.moduleSpecifier.text);
+    if (ts.isCallExpression(node) && isText(node.arguments[0])) {
+      const called = node.expression.getText();
+      if (called === "import" || /\b(require|getBuiltinModule|binding|_linkedBinding)$/.test(called))
+        found.push(node.arguments[0].text);
+    }
+    ts.forEachChild(node, look);
+  };
+  look(source);
+  return found;
+}
+
+describe("programs are started from one place", () => {
+  const files = ["zz.ts", ...globSync("{kernel,sdk,plugins}/**/*.{ts,js,mjs}", { cwd: ROOT })];
+  const starts = (name: string) =>
+    /^(node:)?(child_process|cluster|process_wrap|spawn_sync)$|node-pty|execa|cross-spawn/.test(name);
+  test("no other file loads what starts them", () => {
+    ok(files.length > 100, "it looks at the sources");
+    const found = files.filter((file) => loads(file).some(starts));
+    deepEqual(found, ["kernel/programs.ts"]);
+  });
+  test("the look itself sees every way to do so", () => {
+    const ways = [
+      'import { spawn } from "node:child_process";',
+      'import x, { type Y } from "child_process";',
+      'export * from "node:child_process";',
+      'await import("node:child_process");',
+      "await import(`child_process`);",
+      'require("child_process");',
+      'process.getBuiltinModule("node:child_process");',
+      'module.createRequire(import.meta.url)("x"); globalThis.require("node:cluster");',
+      'process.binding("spawn_sync");',
+    ];
+    for (const [i, way] of ways.entries()) {
+      const file = join("node_modules", `.look-${process.pid}-${i}.ts`);
+      writeFileSync(join(ROOT, file), way);
+      const seen = loads(file);
+      rmSync(join(ROOT, file));
+      ok(seen.some(starts), way);
+    }
+  });
+});
+
+// ── The program itself, as npx starts it ──
+
+interface Planted extends Place {
+  path: string;
+  ran(): string;
+}
+/** A project whose packages, and those of each folder above, bring programs of well-known names; PATH as npx makes it. */
+function under(names: string[]): Planted {
+  const where = place();
+  const cwd = join(where.cwd, "work/app");
+  const mark = join(where.cwd, "../ran");
+  mkdirSync(cwd, { recursive: true });
+  writeFileSync(join(cwd, "a.txt"), "needle\n");
+  writeFileSync(join(cwd, "a.pdf"), "%PDF");
+  execFileSync("git", ["init", "-q"], { cwd });
+  execFileSync("git", ["add", "a.txt"], { cwd });
+  execFileSync("git", ["-c", "user.name=A", "-c", "user.email=a@b", "commit", "-qm", "Begin"], { cwd });
+  const above = [cwd, dirname(cwd), where.cwd, dirname(where.cwd)];
+  const bins = above.map((folder) => plant(join(folder, "node_modules/.bin"), mark, names));
+  const npx = plant(join(where.home, ".npm/_npx/0/node_modules/.bin"), mark, names);
+  const path = [npx, ...bins, "/node_modules/.bin", ".", "", "node_modules/.bin", process.env.PATH].join(":");
+  return { ...where, cwd, path, ran: () => (existsSync(mark) ? readFileSync(mark, "utf8") : "") };
+}
+const CALLS: [tool: string, args: object, said: RegExp][] = [
+  ["grep", { query: "needle" }, /a\.txt:1: needle/],
+  ["glob", { pattern: "*.txt" }, /a\.txt/],
+  ["git_status", {}, /## ma/],
+  ["git_diff", {}, /No changes/],
+  ["git_log", {}, /Begin/],
+  ["run_command", { command: "echo hi" }, /hi\n\[exit code 0/],
+  ["run_command", { command: "ls" }, /a\.txt[\s\S]*\[exit code 0/],
+];
+const OFF = { shell: { sandbox: "off" } };
+
+for (const [how, config] of [
+  ["in the sandbox", {}],
+  ["without one", OFF],
+] as const)
+  needs("git", ...(config === OFF ? [] : (["bwrap"] as const)))(
+    `No planted program runs under npx's PATH, ${how}`,
+    { timeout: 60_000 },
+    async () => {
+      const where = under(NAMES);
+      mkdirSync(where.home, { recursive: true });
+      writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(config));
+      const env = { PATH: where.path, DISPLAY: ":9", WAYLAND_DISPLAY: "" };
+      for (const [tool, args, said] of CALLS) {
+        const { stdout, stderr } = await zz(where, ["--call", tool, JSON.stringify(args)], { env });
+        match(stdout, said, stderr);
+        equal(where.ran(), "", tool);
+      }
+      for (const command of ["git status", "rg needle", "bash -c ls", "timeout 5 git log"]) {
+        const { code, stderr } = await zz(where, ["--call", "run_command", JSON.stringify({ command })], { env });
+        equal(code, 4, `${command}: ${stderr}`);
+        equal(where.ran(), "", command);
+      }
+      await zz(where, ["--status"], { env });
+      await zz(where, [], { env, input: "/status\n/env list\n/exit\n" });
+      equal(where.ran(), "", "/status");
+    },
+  );
+
+needs("git")("No planted program runs for /status, /copy and open_file", { timeout: 60_000 }, async () => {
+  const where = under(NAMES);
+  const tools = plant(join(where.home, "tools"), `${where.home}/own`, ["xclip", "xdg-open", "open"]);
+  const before = { ...process.env };
+  Object.assign(process.env, { PATH: `${where.path}:${tools}`, DISPLAY: ":9", TERM: "dumb" });
+  delete process.env.WAYLAND_DISPLAY;
+  try {
+    const core = await createZz({ root: where.cwd, home: where.home, save: false, allow: { run: true } });
+    core.ask = async () => "y";
+    const chat = openChat(core, "x/y");
+    chat.messages.push({ role: "user", text: "q" }, {
+      role: "assistant",
+      text: "answer",
+      model: "x/y",
+      ms: 1,
+    } as never);
+    const ctx = context(core, chat);
+    const command = (name: string, rest = "") => core.commands.get(name)!.value.run(rest, ctx);
+    await command("status");
+    await Promise.resolve(command("copy")).catch(() => {});
+    await ctx.call("open_file", { path: "a.pdf" });
+  } finally {
+    for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
+    Object.assign(process.env, before);
+  }
+  equal(where.ran(), "");
+  match(
+    readFileSync(`${where.home}/own`, "utf8"),
+    /tools\/xclip -selection clipboard\n.*\/tools\/(xdg-)?open .*a\.pdf\n/,
+  );
+});
+
+needs("git", "bwrap")(
+  "No planted program runs outside of the sandbox under npx itself",
+  { timeout: 60_000 },
+  async () => {
+    const where = under(NAMES.filter((name) => !["node", "npm", "sh", "bash"].includes(name))); // npx itself starts those
+    const bin = join(where.cwd, "node_modules/.bin/zz");
+    writeFileSync(bin, `#!/bin/sh\nexec '${process.execPath}' '${join(ROOT, "dist/zz.js")}' "$@"\n`, { mode: 0o755 });
+    writeFileSync(join(where.cwd, "package.json"), "{}");
+    const env = { ...process.env, ZZ_HOME: where.home, npm_config_offline: "true" };
+    for (const [tool, args, said] of CALLS) {
+      const words = ["--no", "--", "zz", "--call", tool, JSON.stringify(args)];
+      const { stdout, stderr } = spawnSync("npx", words, { cwd: where.cwd, env, encoding: "utf8" });
+      match(stdout, said, stderr);
+      equal(where.ran(), "", tool);
+    }
+  },
+);

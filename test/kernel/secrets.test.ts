@@ -1,0 +1,234 @@
+// What counts as a secret, by name, by value and in an address; what stands for it, and what is left alone.
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { describe, test } from "node:test";
+import { inspect } from "node:util";
+import { outgoing } from "../../kernel/http.ts";
+import {
+  filled,
+  isVeiled,
+  learn,
+  learnData,
+  namesSecret,
+  reveal,
+  Secret,
+  sealed,
+  sealUrl,
+  secret,
+  veil,
+  veilData,
+  veiledJson,
+} from "../../kernel/secrets.ts";
+
+describe("a secret", () => {
+  const KEY = "sk-0123-abcd";
+  const one = secret(KEY);
+  const ways: [how: string, shown: () => string][] = [
+    ["String()", () => String(one)],
+    ["a template", () => `Bearer ${one}`],
+    ["JSON", () => JSON.stringify({ one, all: [one] })],
+    ["util.inspect", () => inspect({ one }, { depth: 9, showHidden: true })],
+    [
+      "util.inspect without its own word",
+      () => inspect(one, { customInspect: false, showHidden: true, getters: true }),
+    ],
+    ["structuredClone", () => JSON.stringify(structuredClone({ one }))],
+    ["its properties", () => JSON.stringify(Object.getOwnPropertyDescriptors(one)) + Reflect.ownKeys(one).join()],
+    ["a sum", () => `${one}` + 1],
+    ["spread", () => JSON.stringify({ ...one })],
+    ["an error", () => String(new Error(String(one)).stack)],
+    ["concat", () => "".concat(one as never)],
+    ["a search parameter", () => new URLSearchParams({ key: String(one) }).toString()],
+    ["a URL", () => new URL(`https://a.example/?key=${one}`).href],
+  ];
+  for (const [how, shown] of ways) test(`shows no value by ${how}`, () => ok(!shown().includes("0123"), shown()));
+
+  test("has one placeholder in a process, legal in a header and in each part of an address", () => {
+    equal(String(secret(KEY)), String(one));
+    ok(String(secret("another-0123")) !== String(one));
+    match(String(one), /^zzkey_[0-9a-f]{32}$/);
+    equal(new URL(`https://${one}:${one}@a.example/${one}?k=${one}`).href.split(String(one)).length, 5);
+  });
+
+  test("gets its value back in a header and an address, and in nothing else", () => {
+    const body = JSON.stringify({ key: String(one) });
+    const { url, request } = outgoing(`https://a.example/?key=${secret("a b/c+d&e")}`, {
+      headers: { authorization: `Bearer ${one}` },
+      body,
+    });
+    equal(url, "https://a.example/?key=a%20b%2Fc%2Bd%26e");
+    deepEqual(request.headers, { authorization: `Bearer ${KEY}` });
+    equal(request.body, body);
+    equal(reveal(one), KEY);
+    equal(reveal("text"), "text");
+    const guessed = `zzkey_${"0".repeat(32)}`;
+    equal(filled(guessed, "header", new Set()), guessed);
+  });
+
+  test("is no value to who has only the object", () => {
+    const own = one.constructor as unknown as Record<string, unknown>;
+    ok(one instanceof Secret);
+    deepEqual(Reflect.ownKeys(own).sort(), ["length", "name", "prototype"]);
+    equal(JSON.stringify(new (own as any)("x")), '"[key]"');
+  });
+});
+
+describe("what is called so is a secret:", () => {
+  const names: [string, boolean][] = [
+    ...[
+      "key",
+      "apiKey",
+      "api_key",
+      "x-api-key",
+      "OPENAI_API_KEY",
+      "GH_TOKEN",
+      "token",
+      "refreshToken",
+      "SECRET_KEY_BASE",
+    ].map((name): [string, boolean] => [name, true]),
+    ...[
+      "client_secret",
+      "password",
+      "DB_PASSWD",
+      "PGPASSWORD",
+      "passphrase",
+      "authorization",
+      "Cookie",
+      "SMTP_PASS",
+    ].map((name): [string, boolean] => [name, true]),
+    ...["MYSQL_PWD", "AWS_SECRET_ACCESS_KEY", "GITHUB_PAT", "credentials", "npm_config__auth", "sas_sig"].map(
+      (name): [string, boolean] => [name, true],
+    ),
+    ...[
+      "PWD",
+      "PATH",
+      "tokens",
+      "max_tokens",
+      "keys",
+      "keyboard",
+      "monkey",
+      "GIT_ASKPASS",
+      "SSH_AUTH_SOCK",
+      "ctrlZ",
+    ].map((name): [string, boolean] => [name, false]),
+    ...["author", "url", "model", "pattern", "TOKENIZER", "COMPAT", "bypass", "design", "HISTSIZE"].map(
+      (name): [string, boolean] => [name, false],
+    ),
+  ];
+  for (const [name, is] of names) test(`${name}: ${is}`, () => equal(namesSecret(name), is));
+});
+
+describe("in an address", () => {
+  const rows: [url: string, shown: string][] = [
+    ["https://a.example/v1", "https://a.example/v1"],
+    ["https://me:hunter-22x@a.example/v1", "https://me:[key]@a.example/v1"],
+    ["https://ghp_0123456789abcdef@a.example", "https://[key]@a.example"],
+    ["https://ghp_0123456789abcdef:x-oauth-basic@a.example", "https://[key]:x-oauth-basic@a.example"],
+    ["https://oauth2:tok-0123456@a.example", "https://oauth2:[key]@a.example"],
+    ["https://:tok-0123456@a.example", "https://:[key]@a.example"],
+    ["http://a.example/?x=1&api_key=abc&y=2", "http://a.example/?x=1&api_key=[key]&y=2"],
+    ["http://a.example/?key=1#token=2", "http://a.example/?key=[key]#token=[key]"],
+    ["http://a.example/?X-Amz-Signature=1", "http://a.example/?X-Amz-Signature=[key]"],
+    [
+      "http://a.example/?page_token=17&next_token=18&tokens=5&monkey=1",
+      "http://a.example/?page_token=17&next_token=18&tokens=5&monkey=1",
+    ],
+    ["http://me:p@ss@a.example", "http://me:[key]@a.example"],
+    ["http://me:pa/ss@a.example/v1", "http://me:[key]@a.example/v1"],
+    ["me:pass-word1@box:11434", "me:[key]@box:11434"],
+    ["postgres://u:p%40w@db/x?password=q", "postgres://u:[key]@db/x?password=[key]"],
+    ["http://a.example/@scope/x", "http://a.example/@scope/x"],
+    ["no address, me@home.example a=b", "no address, me@home.example a=b"],
+  ];
+  for (const [url, shown] of rows)
+    test(url, () => {
+      equal(veil(sealUrl(url)), shown);
+      equal(filled(sealUrl(url), "url", new Set()), url);
+      equal(sealUrl(sealUrl(url)), sealUrl(url));
+    });
+  for (const text of [
+    "npm:left-pad@1.2.3",
+    "mailto:john.smith@a.example",
+    "git@a.example:me/x.git",
+    "ssh://git@a.example/x",
+  ])
+    test(`${text} in a setting is not veiled elsewhere`, () => {
+      learnData({ x: text });
+      equal(veil(text), text);
+      equal(veil("left-pad by john.smith"), "left-pad by john.smith");
+    });
+});
+
+describe("a value that is known", () => {
+  const forms: [what: string, value: string, text: string, shown: string][] = [
+    ["as it is", "val-ue/1+2", "it is val-ue/1+2.", "it is [key]."],
+    ["in JSON", 'va"l\\ue-3', '{"a":"va\\"l\\\\ue-3"}', '{"a":"[key]"}'],
+    ["in a URL", "va ue&4=5", "?a=va%20ue%264%3D5", "?a=[key]"],
+    ["in base64", "value-six-6", `x ${btoa("value-six-6")}`, "x [key]="],
+    ["next to itself", "twice-777", "twice-777twice-777", "[key][key]"],
+    ["as the start of another", "begin-88", "begin-88 begin-88-more", "[key] [key]-more"],
+    ["with signs of a pattern", "a.b*c(d)$9", "a.b*c(d)$9 axb*c(d)$9", "[key] axb*c(d)$9"],
+    [
+      "of several lines, one by one",
+      "-----first line of it\nsecond line of it--",
+      "7\tsecond line of it--",
+      "7\t[key]",
+    ],
+  ];
+  for (const [what, value, text, shown] of forms)
+    test(what, () => {
+      learn(value);
+      equal(veil(text), shown);
+      ok(isVeiled(text));
+    });
+  test("the longest goes first", () => {
+    learn("begin-99");
+    learn("begin-99-more");
+    equal(veil("begin-99-more begin-99"), "[key] [key]");
+  });
+  for (const value of [
+    "ollama",
+    "dummy",
+    "x",
+    "none",
+    "sk-no-key-required",
+    "not-needed",
+    "lm-studio",
+    "changeme",
+    "short7!",
+  ])
+    test(`is not looked for when it is ${value}`, () => {
+      learn(value);
+      equal(veil(`it is ${value}.`), `it is ${value}.`);
+      equal(JSON.stringify(secret(value)), '"[key]"');
+    });
+  for (const value of [process.execPath, "~/.ssh/mine", "./keys/mine.txt", "https://a.example/x"])
+    test(`is no secret as an address or a path: ${value}`, () => {
+      learnData({ apiKey: value });
+      equal(veil(value), value);
+    });
+  test("short and plain ones go where it is asked for", () => {
+    learn("swordfish");
+    equal(veil("swordfish"), "swordfish");
+    equal(veil("a swordfish here", "[redacted]"), "a [redacted] here");
+  });
+  test("has its own word instead", () => {
+    learn("val-of-name", "[value of NAME]", 6);
+    learn("six666", "[value of SIX]", 6);
+    equal(veil("val-of-name six666"), "[value of NAME] [value of SIX]");
+  });
+  test("goes from data and from JSON, and what holds none stays the same object", () => {
+    learn("in-data-11");
+    const data = { a: ["in-data-11", 1, null], "in-data-11": { b: "x in-data-11" }, c: new Date(0) };
+    deepEqual(veilData(data), { a: ["[key]", 1, null], "[key]": { b: "x [key]" }, c: new Date(0) });
+    equal(veiledJson({ a: "in-data-11", b: [1] }), '{"a":"[key]","b":[1]}');
+    const bare = { a: [{ b: "x" }], c: 1 };
+    equal(veilData(bare), bare);
+    doesNotMatch(JSON.stringify(sealed("web", { token: "in-sett-12", n: 5, list: ["x"] })), /in-sett/);
+  });
+  test("is found in a text that grows, also where it was cut", () => {
+    learn("growing-1234");
+    const text = "so far growing-1234";
+    for (let at = 1; at < text.length; at++) ok(isVeiled(text, at), String(at));
+    ok(!isVeiled("so far", 2));
+  });
+});

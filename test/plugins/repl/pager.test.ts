@@ -1,0 +1,100 @@
+// Rows of the screen, and pages of them: nothing is left out, and no answer counts before the end was shown.
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { test } from "node:test";
+import widthOf from "string-width";
+import { putQuestion, rowsOf } from "../../../plugins/repl/pager.ts";
+
+const bare = (text: string) => text.replace(/\x1b\[[\d;]*m|\x1b\]8;;[!-~]*\x1b\\/g, "");
+
+for (const [what, line] of [
+  ["ASCII", "x".repeat(1_000)],
+  ["a bar", `┃ ${"y".repeat(500)}`],
+  ["the head's bar", `┏ run_command requests run access to "${"z ".repeat(400)}"`],
+  ["the last bar", `┗ Allow? [y/n] (${"always ".repeat(60)}) `],
+  ["wide signs", "漢字".repeat(200)],
+  ["emoji", "👩‍💻🇩🇪👍🏽".repeat(50)],
+  ["combining signs", "e\u0301".repeat(300)],
+  ["colours", "\x1b[31mred \x1b[1mstrong\x1b[0m plain ".repeat(40)],
+  ["a link", `\x1b]8;;https://a.example/${"p".repeat(300)}\x1b\\text\x1b]8;;\x1b\\`],
+  ["tabs", "a\tb\tlonger\t".repeat(30)],
+  ["Korean and a narrow rest", "한a".repeat(150)],
+  ["nothing", ""],
+  ["Arabic", "\u0645\u0631\u062d\u0628\u0627 ".repeat(60)],
+] as const)
+  for (const columns of [80, 40, 10])
+    test(`Rows of ${what} fit ${columns} columns and hold all of it`, () => {
+      const rows = rowsOf(line, columns).map(({ text }) => text);
+      for (const row of rows) ok(widthOf(row) <= columns, `${widthOf(row)}: ${row}`);
+      const own = /^[┏┠┃┗] /.test(line) ? 2 : 0;
+      const joined = bare(rows.map((row, i) => (i ? row.slice(own) : row)).join(""));
+      const squeeze = (text: string) => text.replaceAll(/[\t ]/g, "");
+      equal(squeeze(joined), squeeze(bare(line)));
+      if (own) for (const row of rows.slice(1)) ok(/^(┃ | {2})/.test(row), row);
+    });
+
+/** A screen of so many rows, and somebody who presses these keys. */
+async function put(text: string, keys: string | undefined, typed: string[], size = { columns: 40, rows: 6 }) {
+  const pages: string[] = [""];
+  const left = [...typed];
+  const answer = await putQuestion(text, keys, {
+    size: () => size,
+    write: (text) => void (pages[pages.length - 1] += text),
+    async press() {
+      pages.push("");
+      return left.shift() ?? "\x03";
+    },
+  });
+  return { answer, left, pages: pages.filter(Boolean) };
+}
+const LONG = Array.from({ length: 12 }, (_, i) => `line ${i + 1}`).join("\n");
+
+for (const [what, typed, answer, left] of [
+  ["y at once does nothing", ["y", "y", " ", " ", "y"], "y", 0],
+  ["A, e and r at once do nothing", ["A", "e", "r", " ", " ", "A"], "A", 0],
+  ["n counts at any time", ["n", "y"], "n", 1],
+  ["Ctrl+C counts at any time", [" ", "\x03", "y"], "\x03", 1],
+  ["Escape counts at any time", ["\x1b", "y"], "\x1b", 1],
+  ["a question that is closed", ["", "y"], "", 1],
+  ["Enter and arrow down go on", ["\r", "\x1b[B", "y"], "y", 0],
+  ["back, and then all of it again", [" ", " ", "b", "y", " ", "y"], "y", 0],
+  ["arrow up goes back", [" ", "\x1b[A", "y", " ", " ", "y"], "y", 0],
+  ["what was typed ahead in one piece is nothing", ["   y", " ", " ", "y"], "y", 0],
+  ["one space too many is nothing", [" ", " ", " ", " ", "y"], "y", 0],
+  ["another key at the end is none", [" ", " ", "x"], "x", 0],
+  ["back on the first page is nothing", ["b", "b", " ", " ", "n"], "n", 0],
+] as const)
+  test(`Of three pages: ${what}`, async () => {
+    const done = await put(LONG, "yneAr", [...typed]);
+    deepEqual([done.answer, done.left.length], [answer, left]);
+  });
+
+test("Each line is on a page, the bar tells how much is left, and the last page has none", async () => {
+  const { pages } = await put(LONG, "yn", [" ", " ", "y"]);
+  const all = pages.join("");
+  for (const line of LONG.split("\n")) ok(all.includes(line), line);
+  deepEqual(all.match(/line \d+ of 12/g), ["line 5 of 12", "line 10 of 12"]);
+  ok(!pages.at(-1)!.includes(" of 12"));
+});
+
+test("What fits the screen is answered at once", async () => {
+  const { answer, pages } = await put("one\ntwo [y/n] ", "yn", ["y"]);
+  deepEqual([answer, pages.join("")], ["y", "one\ntwo [y/n] "]);
+});
+
+test("In a window that was made narrower it goes on from the same line", async () => {
+  const size = { columns: 40, rows: 6 };
+  const text = Array.from({ length: 9 }, (_, i) => `${i}${"x".repeat(30)}`).join("\n");
+  let shown = "";
+  let typed = 0;
+  const answer = await putQuestion(text, "yn", {
+    size: () => ({ ...size }),
+    write: (text) => void (shown += text),
+    async press() {
+      if (typed++ === 0) size.columns = 20;
+      return typed > 8 ? "y" : " ";
+    },
+  });
+  equal(answer, "y");
+  for (let i = 0; i < 9; i++)
+    ok(shown.includes(`\n${i}xx`) || shown.includes(`K${i}xx`) || shown.startsWith(`${i}xx`), `line ${i}`);
+});

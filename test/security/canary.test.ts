@@ -1,0 +1,448 @@
+// Keys are shown nowhere: a canary from each place that a key may come from is looked for in all that zz prints and writes.
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { basename, dirname, join } from "node:path";
+import { describe, type TestContext, test } from "node:test";
+import { promisify, stripVTControlCharacters } from "node:util";
+import { FLAGS } from "../../kernel/flags.ts";
+import { type Seen, type Step, serve } from "../support/fake/http.ts";
+import { call, data, delta, fakeOpenAI, refuse, say, stream } from "../support/fake/openai.ts";
+import { type Place, place, type Ran, ROOT, zz } from "../support/run.ts";
+import { KEY, terminal } from "../support/terminal.ts";
+
+const SPY = join(ROOT, "test", "support", "fake", "spy.ts");
+type Canaries = Record<"flag" | "environment" | "settings" | "kept" | "password" | "question" | "variable", string>;
+/** Known by their values, with what JSON, an address and a terminal write otherwise. */
+const LONG: Canaries = {
+  flag: 'canary-FLAG"1/a+b',
+  environment: "canary-ENVI/2+b=",
+  settings: "canary-SETT'3/c+d",
+  kept: "canary-KEPT/4+e",
+  password: "canary-PASS5~f",
+  question: "canaryQUEST6g",
+  variable: 'canary VARI "7" h',
+};
+/** Too short to be looked for in texts: what keeps them from being shown is that no object holds them. */
+const SHORT: Canaries = {
+  flag: "q~F1^",
+  environment: "q~E2^",
+  settings: "q~S3^",
+  kept: "q~K4^",
+  password: "q~P5~",
+  question: "q~Q6~",
+  variable: "q~V7^ no",
+};
+
+const base64 = (text: string): string => Buffer.from(text).toString("base64").replace(/=+$/, "");
+/** As it is, in JSON, in JSON in JSON, in an address, in base64, and as basic authorization has it. */
+function forms(value: string): string[] {
+  const json = (text: string) => JSON.stringify(text).slice(1, -1);
+  return [value, json(value), json(json(value)), encodeURIComponent(value), base64(value), base64(`me:${value}`)];
+}
+function leaks(text: string, canaries: Canaries): string[] {
+  return Object.entries(canaries).flatMap(([source, value]) =>
+    forms(value).some((form) => text.includes(form)) ? [source] : [],
+  );
+}
+
+/** Where the keys come from; nobody looks for them there. */
+const SOURCES = ["keys.json", "env.json", "zz.config.json"];
+/** All that the run wrote, by file. */
+function written(folder: string, canaries: Canaries): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true }).flatMap((entry) => {
+    const file = join(entry.parentPath, entry.name);
+    const isSource = SOURCES.includes(entry.name) && basename(dirname(file)) === "home";
+    if (!entry.isFile() || isSource || file.includes("node_modules")) return [];
+    return leaks(readFileSync(file, "latin1"), canaries).map((source) => `${source} in ${file}`);
+  });
+}
+
+function filled(canaries: Canaries): { where: Place; base: string; home: Record<string, string>; settings: object } {
+  const where = place();
+  const settings = {
+    providers: {
+      openai: { key: canaries.settings },
+      mine: {
+        url: `https://me:${canaries.password}@box.example/v1?api_key=${canaries.question}`,
+        key: canaries.settings,
+      },
+    },
+    search: { apiKey: canaries.settings, address: `https://me:${canaries.password}@box.example/` },
+  };
+  const home = {
+    "keys.json": JSON.stringify({ openai: canaries.kept, mine: canaries.kept }),
+    "env.json": JSON.stringify({ DEPLOY_TOKEN: canaries.variable, PLAIN: "on" }),
+    "zz.config.json": JSON.stringify(settings),
+  };
+  mkdirSync(where.home);
+  mkdirSync(join(where.home, "..", "tmp"));
+  for (const [name, text] of Object.entries(home)) writeFileSync(join(where.home, name), text);
+  writeFileSync(join(where.cwd, "a.txt"), "one\n");
+  return { where, base: dirname(where.home), home, settings };
+}
+
+const withoutKeys = (): NodeJS.ProcessEnv => {
+  const { OPENAI_API_KEY, OPENAI_BASE_URL, ZZ_MODEL, ZZ_HOME, FORCE_COLOR, NODE_TEST_CONTEXT, ...env } = process.env;
+  return env;
+};
+const envOf = (canaries: Canaries, base: string): Record<string, string> => ({
+  OPENAI_API_KEY: canaries.environment,
+  OLLAMA_API_KEY: canaries.environment,
+  GITHUB_TOKEN: canaries.environment,
+  DATABASE_URL: `postgres://me:${canaries.password}@db.example/x?sslmode=on&token=${canaries.question}`,
+  TMPDIR: join(base, "tmp"),
+});
+
+/** A server that says all that it was sent, and does as the model's name says. */
+async function echoing(t: TestContext): Promise<{ url: string; requests: Seen[]; elsewhere: string[] }> {
+  const elsewhere: string[] = [];
+  const other = createServer(({ headers }, response) => {
+    elsewhere.push(JSON.stringify(headers));
+    response.end("{}");
+  });
+  await new Promise<void>((ready) => other.listen(0, "127.0.0.1", ready));
+  const { port } = other.address() as { port: number };
+  const fake = await fakeOpenAI((seen, turn) => step(seen, turn));
+  t.after(() => fake.close());
+  t.after(() => void other.close().closeAllConnections());
+  return { url: fake.url, requests: fake.requests, elsewhere };
+
+  function step({ headers, path, body }: Seen, turn: number): Step {
+    const said = `you sent ${headers.authorization} to ${path}, as ${JSON.stringify(headers)}`;
+    const bare = String(headers.authorization).replace(/^Bearer /, "");
+    if (/models$/.test(path)) return refuse(401, { error: { message: said } });
+    const last = body?.messages.at(-1);
+    switch (body?.model) {
+      case "refused":
+        return refuse(401, { error: { message: `Incorrect API key provided: ${bare}. ${said}` } });
+      case "refused-in-headers":
+        return refuse(401, bare, { "www-authenticate": `Bearer realm="${bare.replaceAll('"', "")}"`, "x-you": "sent" });
+      case "page":
+        return refuse(403, `<html><title>${bare}</title>${said}</html>`);
+      case "broken":
+        return refuse(500, said, { "retry-after-ms": "1" });
+      case "stream":
+        return stream(delta({ content: "Well, " }), data({ error: { message: said, code: "invalid_key" } }));
+      case "cut":
+        return { ...stream(delta({ content: said }), 5), ending: "cut" };
+      case "elsewhere":
+        return { status: 307, headers: { location: `http://127.0.0.1:${port}/v1/chat/completions?${bare}` } };
+      case "moved":
+        return { status: 302, headers: { location: `http://127.0.0.1:${port}/?key=${encodeURIComponent(bare)}` } };
+      case "answer":
+        return say(`<think>${said}</think>It is ${bare}: ${said}`);
+      case "calls":
+        if (last?.role === "tool") return say(`It gave ${last.content}`);
+        return call(["read_file", { path: bare }], ["grep", { query: bare }], ["no_such_tool", { [bare]: said }]);
+      default:
+        return turn % 2 ? say("hi") : say("ho");
+    }
+  }
+}
+
+function clean({ stdout, stderr, code }: Ran, canaries: Canaries, what: string): void {
+  const text = stripVTControlCharacters(`${stdout}\n${stderr}`);
+  deepEqual(leaks(text, canaries), [], `${what}\n${text}`);
+  ok(code !== null, what);
+}
+
+describe("the endpoint of the `requested` event in --json-lines", { concurrency: 2 }, () => {
+  const rows: [from: string, args: string[], files: Record<string, unknown>, env: Record<string, string>][] = [
+    ["--key", ["--key", "canary-f1ag"], {}, {}],
+    ["the settings", [], { "zz.config.json": { providers: { openai: { key: "canary-s3ttings" } } } }, {}],
+    ["keys.json", [], { "keys.json": { openai: "canary-k3ys" } }, {}],
+    ["the environment", [], {}, { OPENAI_API_KEY: "canary-3nv" }],
+  ];
+  for (const [from, args, files, env] of rows)
+    test(`shows no key from ${from}, and the server gets it`, async (t) => {
+      const fake = await fakeOpenAI([say("hi")]);
+      t.after(fake.close);
+      const where = place();
+      mkdirSync(where.home);
+      for (const [name, value] of Object.entries(files)) writeFileSync(join(where.home, name), JSON.stringify(value));
+      const ran = await zz(where, ["--json-lines", "-m", "openai/m", "--base-url", fake.url, ...args, "hello"], {
+        env,
+      });
+      const requested = ran.stdout.split("\n").find((line) => line.includes('"type":"requested"'))!;
+      deepEqual(JSON.parse(requested).endpoint, { url: fake.url, key: "[key]" });
+      doesNotMatch(ran.stdout + ran.stderr, /canary/);
+      match(fake.requests[0]!.headers.authorization!, /^Bearer canary-/);
+    });
+});
+
+for (const [size, canaries] of [
+  ["long", LONG],
+  ["short", SHORT],
+] as const) {
+  test(`every command and every tool shows no ${size} key, to people and to plugins`, async (t) => {
+    const { base, home, settings } = filled(canaries);
+    const fake = await fakeOpenAI(() => say("Well."));
+    t.after(fake.close);
+    const own = join(base, "home", "zz.config.json"); // where nobody looks for canaries
+    writeFileSync(own, JSON.stringify({ home, settings, reads: size === "long" }));
+    const env = {
+      ...withoutKeys(),
+      ...envOf(canaries, base),
+      OPENAI_BASE_URL: fake.url,
+      OLLAMA_HOST: "http://127.0.0.1:49",
+    };
+    const args = [join(ROOT, "test", "support", "fake", "walk.ts"), base, own];
+    const ran = await promisify(execFile)(process.execPath, args, { env, cwd: base, maxBuffer: 1 << 30 });
+    equal(JSON.parse(readFileSync(join(base, "commands.json"), "utf8")).length > 150, true);
+    equal(fake.requests[0]?.headers.authorization, `Bearer ${canaries.settings}`);
+    const wanted = size === "long" ? canaries : { ...canaries, variable: "is known by its value alone" };
+    deepEqual(leaks(ran.stdout + ran.stderr, wanted), []);
+    deepEqual(written(base, wanted), []);
+    ok(statSync(join(base, "spy.log")).size > 100_000, "the spy saw nothing");
+  });
+}
+
+// ── the program itself ──
+
+const MODELS = "hello refused refused-in-headers page broken stream cut elsewhere moved answer calls";
+const FORMATS: string[][] = [
+  ["--json-lines", "--usage"],
+  ["--json", "--debug=log.jsonl"],
+  ["--debug", "--raw"],
+];
+
+/** As `who@where`, with a key in its question. */
+const addressOf = (url: string, { password, question }: Canaries): string =>
+  `${url.replace("//", `//me:${encodeURIComponent(password)}@`)}?api_key=${encodeURIComponent(question)}`;
+
+const IN_ANSWERS = /^(stream|cut|answer|calls)$/; // a short key in an answer is a word as any other
+for (const [size, canaries] of [
+  ["long", LONG],
+  ["short", SHORT],
+] as const)
+  describe(`whatever a server does with a ${size} key`, { concurrency: 3 }, () => {
+    for (const [i, model] of MODELS.split(" ").entries()) {
+      if (size === "short" && IN_ANSWERS.test(model)) continue;
+      const formats = model === "refused" || model === "answer" ? FORMATS : [FORMATS[i % 3]!];
+      for (const flags of formats)
+        test(`${model} ${flags.join(" ")}: it is in no output and no file`, async (t) => {
+          const server = await echoing(t);
+          const { where, base } = filled(canaries);
+          const env = { ...envOf(canaries, base), SPY: base, OLLAMA_HOST: addressOf("http://127.0.0.1:49", canaries) };
+          const spy = model === "calls" ? [] : ["--plugin", SPY]; // the arguments of a call are what runs
+          const first = [...spy, "-m", `openai/${model}`, "--base-url", server.url, "-A", "--key", canaries.flag];
+          clean(await zz(where, [...first, ...flags, "hello"], { env }), canaries, `${model} ${flags}`);
+          deepEqual(written(base, canaries), []);
+          deepEqual(server.requests[0]?.headers.authorization, `Bearer ${canaries.flag}`);
+          if (model === "elsewhere") ok(server.elsewhere.length > 0);
+          for (const headers of server.elsewhere) deepEqual(leaks(headers, canaries), []);
+          doesNotMatch(server.elsewhere.join(), /authorization|zzkey_/);
+        });
+    }
+  });
+
+/** Addresses that are wrong, or not there, with what is secret in them; what stands for the keys is in $P and $Q. */
+const ADDRESSES = [
+  "http://me:$P@127.0.0.1:9/v1",
+  "http://me:$P@127.0.0.1:9/v1?key=$Q",
+  "http://127.0.0.1:9/v1?token=$Q&x=1",
+  "http://127.0.0.1:9/v1?x=1&sig=$Q",
+  "http://$P@127.0.0.1:9/v1",
+  "http://me:$P@no host/v1?api_key=$Q",
+  "http://me:$P/with/slashes@127.0.0.1:9/v1",
+  "me:$P@127.0.0.1:9",
+  "ftp://me:$P@127.0.0.1/v1?secret=$Q",
+  "http://me:$P@127.0.0.1:99999/v1?password=$Q",
+  "https://:$P@[::1/v1?access_token=$Q",
+  "wss://me:$P@127.0.0.1:9#auth=$Q",
+];
+describe("a key in an address that leads nowhere", { concurrency: 3 }, () => {
+  const ways: [from: string, args: string[], variable?: string][] = [
+    ["--base-url", ["-m", "openai/m"]],
+    ["OPENAI_BASE_URL", ["-m", "openai/m"], "OPENAI_BASE_URL"],
+    ["OLLAMA_HOST", ["-m", "ollama/m"], "OLLAMA_HOST"],
+  ];
+  for (const [i, address] of ADDRESSES.entries())
+    for (const [from, args, variable] of [ways[i % 3]!])
+      test(`${from}=${address}`, async () => {
+        const { where, base } = filled(SHORT);
+        const url = address.replace("$P", SHORT.password).replace("$Q", SHORT.question);
+        const flags = ["--debug", "--json-lines", "--plugin", SPY, "--key", SHORT.flag, ...args];
+        const env = { ...envOf(SHORT, base), SPY: base, ...(variable ? { [variable]: url } : {}) };
+        const ran = await zz(where, [...flags, ...(variable ? [] : ["--base-url", url]), "hello"], { env });
+        clean(ran, SHORT, address);
+        ok(ran.code === 1 || ran.code === 2, ran.stdout);
+        deepEqual(written(base, SHORT), []);
+      });
+});
+
+describe("a key goes to nobody but its own provider", { concurrency: 2 }, () => {
+  const rows: [
+    what: string,
+    args: string[],
+    env: Record<string, string>,
+    openai: string,
+    ollama: string | undefined,
+  ][] = [
+    ["--key without a model", ["--key", LONG.flag], {}, `Bearer ${LONG.flag}`, undefined],
+    ["--key for openai", ["--key", LONG.flag, "-m", "openai/m"], {}, `Bearer ${LONG.flag}`, undefined],
+    ["--key for ollama", ["--key", "k", "-m", "ollama/m"], {}, "Bearer none", "Bearer k"],
+    ["each its own", ["--key", "k", "-m", "ollama/m"], { OPENAI_API_KEY: "o" }, "Bearer o", "Bearer k"],
+    ["of the environment", [], { OPENAI_API_KEY: "o", OLLAMA_API_KEY: "l" }, "Bearer o", "Bearer l"],
+  ];
+  for (const [what, args, keys, openai, ollama] of rows)
+    test(what, async (t) => {
+      const [one, two] = [await fakeOpenAI([say("hi")]), await serve([{ status: 404 }])];
+      t.after(() => Promise.all([one.close(), two.close()]));
+      const env = { OPENAI_BASE_URL: one.url.replace("/v1", "/x"), OLLAMA_HOST: two.url, ...keys };
+      const where = place();
+      const plugin = join(where.cwd, "all.ts");
+      const run = "async (_, ctx) => { await ctx.about.models(true); return { text: '' }; }";
+      writeFileSync(plugin, `export default (zz) => zz.flag({ name: "all", description: "-", run: ${run} });`);
+      await zz(where, ["--plugin", plugin, ...args, "--all"], { env });
+      deepEqual(
+        [one, two].map(({ requests }) => requests[0]?.headers.authorization),
+        [openai, ollama],
+      );
+    });
+});
+
+test("every flag shows no key", async (t) => {
+  const server = await echoing(t);
+  const { where, base } = filled(LONG);
+  const env = { ...envOf(LONG, base), SPY: base, OLLAMA_HOST: "http://127.0.0.1:49" };
+  const help = await zz(where, ["--help", "--json"], { env });
+  const names = [...new Set(Array.from(help.stdout.matchAll(/--([a-z][a-z-]+)/g), ([, name]) => name!))];
+  ok(names.length > 60, String(names.length));
+  const VALUES: Record<string, string> = {
+    ...{
+      file: "a.txt",
+      model: "openai/m",
+      session: "2",
+      cwd: where.cwd,
+      home: where.home,
+      tool: "read_file",
+      rounds: "1",
+    },
+    ...{ config: join(where.home, "zz.config.json"), plugin: SPY, call: "list_dir", run: join(base, "run.ts") },
+    ...{ option: "api_key=canary-SETT'3/c+d", completion: "bash", judge: "env", "check-plugin": SPY, context: "x" },
+    ...{
+      audit: join(base, "audit.txt"),
+      debug: "d.log",
+      functions: "x",
+      "new-plugin": "mine",
+      system: "s",
+      uninstall: "x",
+    },
+  };
+  writeFileSync(join(base, "run.ts"), 'import { zz } from "zz";\nthrow new Error(await zz.ask("hello"));\n');
+  const isOwn = new Set(FLAGS.map(({ name }) => name)); // the plugins' run instead of a turn
+  const LEFT_OUT = /^(install|update|key|base-url|home|help-.*)$/;
+  const first = ["--no-stdin", "--base-url", addressOf(server.url, LONG), "--key", LONG.flag, "--home", where.home];
+  const lines = names
+    .filter((name) => !LEFT_OUT.test(name))
+    .flatMap((name) => {
+      const flag = VALUES[name] === undefined ? [`--${name}`] : [`--${name}`, VALUES[name]];
+      const model = name === "model" ? [] : ["-m", "openai/answer"];
+      const asks = [...first, ...model, name.length % 2 ? "--json-lines" : "--json", "--debug", ...flag, "hello"];
+      return isOwn.has(name)
+        ? [asks]
+        : [
+            [...first, ...model, ...flag],
+            [...first, ...model, "--json", ...flag],
+          ];
+    });
+  writeFileSync(
+    join(base, "mains.mjs"),
+    `import { main } from ${JSON.stringify(join(ROOT, "dist", "kernel.js"))};
+    process.setMaxListeners(0);
+    for (const line of ${JSON.stringify(lines)}) {
+      process.chdir(${JSON.stringify(where.cwd)});
+      process.argv.splice(2, Infinity, ...line);
+      console.error(process.argv.length, await main(line).catch(String));
+    }
+    process.exit(0);`,
+  );
+  // The list of lines is no output of zz.
+  const all = { ...withoutKeys(), ...env };
+  const how = { env: all, cwd: where.cwd, maxBuffer: 1 << 30 };
+  const ran = await promisify(execFile)(process.execPath, [join(base, "mains.mjs")], how);
+  equal(ran.stderr.match(/^\d+ \d+$/gm)?.length, lines.length);
+  deepEqual(leaks(ran.stdout + ran.stderr, LONG), []);
+  deepEqual(
+    written(base, LONG).filter((one) => !one.endsWith("mains.mjs")),
+    [],
+  );
+  const got = server.requests.filter(({ headers }) => headers.authorization === `Bearer ${LONG.flag}`);
+  ok(got.length > 30, String(got.length));
+});
+
+describe("what fails outside of any turn", { concurrency: 2 }, () => {
+  for (const flags of [[], ["--debug"], ["--json"], ["--json-lines", "--debug"]])
+    test(`a crash with ${flags.join(" ") || "no flags"} shows no key`, async () => {
+      const { where, base } = filled(LONG);
+      const env = { ...envOf(LONG, base), SPY: base };
+      const ran = await zz(where, ["--plugin", SPY, "-m", "openai/m", "--key", LONG.flag, ...flags, "/crash"], { env });
+      equal(ran.code, 1);
+      match(ran.stderr, /out of nowhere/);
+      clean(ran, LONG, "crash");
+      deepEqual(written(base, LONG), []);
+    });
+
+  for (const text of ['{ "providers": { "openai": { "key": "$K" } ', '{"key":"$K"}}', '"$K"', "$K", '[{"apiKey": "$K"'])
+    test(`settings that are broken are refused without what stands there: ${text}`, async () => {
+      const { where, base } = filled(SHORT);
+      for (const file of [join(where.home, "zz.config.json"), join(where.cwd, ".zz", "zz.config.json")]) {
+        mkdirSync(dirname(file), { recursive: true });
+        writeFileSync(file, text.replace("$K", SHORT.settings));
+        const ran = await zz(where, ["--debug", "--json", "-m", "offline/router", "hello"], {
+          env: envOf(SHORT, base),
+        });
+        clean(ran, SHORT, text);
+        match(ran.stderr, /^Cannot use the (project's )?settings '.*': (not JSON|they must be a JSON object)/m);
+        writeFileSync(file, "{}");
+      }
+    });
+
+  test("who looks at the processes of the machine sees no key", async (t) => {
+    let seen = "";
+    const fake = await fakeOpenAI(() => {
+      seen = readFileSync(`/proc/${pid}/cmdline`, "latin1");
+      return say("hi");
+    });
+    t.after(fake.close);
+    let pid = 0;
+    const args = ["-m", "openai/m", "--base-url", fake.url, "--key", LONG.flag, "hello"];
+    const ran = await zz(place(), args, { started: (child) => void (pid = child.pid!) });
+    equal(ran.stdout, "hi\n");
+    ok(seen.startsWith("zz"), seen);
+    deepEqual(leaks(seen, LONG), []);
+  });
+});
+
+test("a conversation at a terminal shows no key, nor do its files", async (t) => {
+  const server = await echoing(t);
+  const { where, base } = filled(LONG);
+  const env = { ...envOf(LONG, base), SPY: base };
+  const args = ["-m", "openai/answer", "--base-url", server.url, "--key", LONG.flag, "--debug"];
+  const term = terminal(where, args, { env, cols: 160, rows: 50 });
+  await term.sees(/\/help lists the commands[\s\S]*›/);
+  for (const [line, sees] of [
+    ["hello", /It is \[key\]/],
+    ["/keys", /openai.*keys\.json/],
+    ["/config providers", /"key":"\[key\]"/],
+    ["/config providers.mine.url", "https://me:[key]@box.example/v1?api_key=[key]"],
+    ["/env", /DEPLOY_TOKEN/],
+    [`echo ${LONG.flag.slice(0, 5)} is not it`, /It is \[key\][\s\S]*It is \[key\]/],
+  ] as const) {
+    term.type(line + KEY.enter);
+    await term.sees(sees);
+  }
+  term.type(LONG.flag + KEY.enter); // pasted by mistake: it is sent, and kept nowhere
+  await term.sees(/(It is \[key\][\s\S]*){3}/);
+  for (const file of ["all.txt", "all.jsonl", "all.md"]) {
+    term.type((file.endsWith("txt") ? `/save ${file} all` : `/sessions export ${file}`) + KEY.enter);
+    await term.sees(new RegExp(`Wrote \\S*${file}`));
+  }
+  term.type(KEY.ctrlD);
+  await term.exited;
+  deepEqual(written(base, LONG), []);
+  ok(statSync(join(where.home, "history")).size > 0);
+});

@@ -1,0 +1,345 @@
+// What a compiler is led to, it does not read: by imports, links and settings that lead out of the project, or to what is
+// denied. Each way has a canary where it leads, which no answer, message or file may hold.
+import { deepEqual, doesNotMatch, match, ok } from "node:assert/strict";
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { type Harness, harness } from "../../sdk/testing.ts";
+import { place, zz as run } from "../support/run.ts";
+
+/** `at` is where the canary lies, as seen from the project; its other half is what leads there. */
+interface Way {
+  lies: (canary: string) => Record<string, string>; // there
+  leads: (at: string, n: number) => Record<string, string>; // in the project
+  links?: (at: string) => Record<string, string>; // in the project, to what lies there
+  only?: Lair;
+}
+const module = (canary: string) => `export const token = "${canary}" as const;\nexport default token;\n`;
+const uses = (name: string) => `export const use: "other" = ${name};\n`;
+const from = (at: string) => (at.startsWith(".") ? at : `./${at}`);
+
+const WAYS: Record<string, Way> = {
+  "an import of JSON": {
+    lies: (canary) => ({ "a.json": `{ "${canary}": 1 }` }),
+    leads: (at) => ({ "a.ts": `import data from "${from(at)}/a.json";\nexport const use = data.nothing;\n` }),
+  },
+  "an import of TypeScript": {
+    lies: (canary) => ({ "b.ts": module(canary) }),
+    leads: (at) => ({ "b.ts": `import { token } from "${from(at)}/b";\n${uses("token")}` }),
+  },
+  "/// <reference path>": {
+    lies: (canary) => ({ "c.d.ts": `declare const inC: "${canary}";\n` }),
+    leads: (at) => ({ "c.ts": `/// <reference path="${from(at)}/c.d.ts" />\n${uses("inC")}` }),
+  },
+  "/// <reference types>": {
+    lies: (canary) => ({ "d.d.ts": `declare const inD: "${canary}";\n` }),
+    leads: (at) => ({ "d.ts": `/// <reference types="${from(at)}/d" />\n${uses("inD")}` }),
+  },
+  "import() as a type": {
+    lies: (canary) => ({ "e.json": `{ "${canary}": 1 }` }),
+    leads: (at) => ({ "e.ts": `export type T = typeof import("${from(at)}/e.json")["nothing"];\n` }),
+  },
+  "import()": {
+    lies: (canary) => ({ "f.ts": module(canary) }),
+    leads: (at) => ({ "f.ts": `const f = await import("${from(at)}/f.js");\n${uses("f.token")}` }),
+  },
+  "import = require()": {
+    lies: (canary) => ({ "g.d.ts": `declare const token: "${canary}";\nexport = token;\n` }),
+    leads: (at) => ({ "g.cts": `import g = require("${from(at)}/g");\n${uses("g")}` }),
+  },
+  "require() in a script": {
+    lies: (canary) => ({ "h.json": `{ "${canary}": 1 }` }),
+    leads: (at) => ({ "h.cjs": `// @ts-check\nconst h = require("${from(at)}/h.json");\nexports.use = h.nothing;\n` }),
+  },
+  "JSDoc in a script": {
+    lies: (canary) => ({ "i.ts": module(canary) }),
+    leads: (at) => ({
+      "i.js": `// @ts-check\n/** @type {typeof import("${from(at)}/i")["token"]} */\nexport const use = 1;\n`,
+    }),
+  },
+  "export *": {
+    lies: (canary) => ({ "j.ts": module(canary) }),
+    leads: (at) => ({
+      "j1.ts": `export * from "${from(at)}/j";\n`,
+      "j.ts": `import { token } from "./j1";\n${uses("token")}`,
+    }),
+  },
+  "a path of tsconfig.json": {
+    lies: (canary) => ({ "k.ts": module(canary) }),
+    leads: (at) => ({
+      "k/tsconfig.json": `{ "compilerOptions": { "module": "esnext", "moduleResolution": "bundler", "paths": { "@k/*": ["../${at}/*"] } } }`,
+      "k/k.ts": `import { token } from "@k/k";\n${uses("token")}`,
+    }),
+  },
+  "typeRoots of tsconfig.json": {
+    lies: (canary) => ({ "types/inl/index.d.ts": `declare const inL: "${canary}";\n` }),
+    leads: (at) => ({
+      "l/tsconfig.json": `{ "compilerOptions": { "strict": true, "typeRoots": ["../${at}/types"], "types": ["inl"] } }`,
+      "l/l.ts": uses("inL"),
+    }),
+  },
+  "what tsconfig.json extends": {
+    lies: (canary) => ({ "m.json": `{ "compilerOptions": { "jsx": "react-jsx", "jsxImportSource": "${canary}" } }` }),
+    leads: (at) => ({ "m/tsconfig.json": `{ "extends": "../${at}/m.json" }`, "m/m.tsx": "export const use = <p/>;\n" }),
+  },
+  "what tsconfig.json references": {
+    lies: (canary) => ({
+      "n/tsconfig.json": `{ "compilerOptions": { "jsx": "react-jsx", "jsxImportSource": "${canary}" }, "include": ["../../project/n", "../../n"] }`,
+    }),
+    leads: (at) => ({
+      "n/tsconfig.json": `{ "files": [], "references": [{ "path": "../${at}/n" }] }`,
+      "n/n.tsx": "export const use = <p/>;\n",
+    }),
+  },
+  "a link to a file": {
+    lies: (canary) => ({ "o.ts": module(canary) }),
+    leads: () => ({ "o.ts": `import { token } from "./o-link";\n${uses("token")}` }),
+    links: (at) => ({ "o-link.ts": `${at}/o.ts` }),
+  },
+  "a link to a folder": {
+    lies: (canary) => ({ "p/p.json": `{ "${canary}": 1 }` }),
+    leads: () => ({ "p.ts": `import data from "./p-link/p.json";\nexport const use = data.nothing;\n` }),
+    links: (at) => ({ "p-link": `${at}/p` }),
+  },
+  "a link in node_modules": {
+    lies: (canary) => ({ "q/index.d.ts": `export const token: "${canary}";\n`, "q/package.json": '{ "name": "q" }' }),
+    leads: () => ({ "q.ts": `import { token } from "q";\n${uses("token")}` }),
+    links: (at) => ({ "node_modules/q": `../${at}/q` }),
+  },
+  "the types of a package.json": {
+    lies: (canary) => ({ "r.d.ts": `export const token: "${canary}";\n` }),
+    leads: (at) => ({
+      "node_modules/r/package.json": `{ "name": "r", "types": "../../${at}/r.d.ts" }`,
+      "r.ts": `import { token } from "r";\n${uses("token")}`,
+    }),
+  },
+  "a package that leads on": {
+    lies: (canary) => ({ "s.d.ts": `export const token: "${canary}";\n` }),
+    leads: (at) => ({
+      "node_modules/s/package.json": `{ "name": "s", "types": "i.d.ts" }`,
+      "node_modules/s/i.d.ts": `export * from "../../${at}/s";\n`,
+      "s.ts": `import { token } from "s";\n${uses("token")}`,
+    }),
+  },
+  "rootDirs of tsconfig.json": {
+    lies: (canary) => ({ "t.ts": module(canary) }),
+    leads: (at) => ({
+      "t/tsconfig.json": `{ "compilerOptions": { "module": "esnext", "moduleResolution": "bundler", "rootDirs": [".", "../${at}"] } }`,
+      "t/t1.ts": `import { token } from "./t";\n${uses("token")}`,
+    }),
+  },
+  "a package above the project, but not by its types": {
+    lies: (canary) => ({ "../node_modules/u/package.json": `{ "name": "u", "${canary}": 1 }` }),
+    only: "outside",
+    leads: () => ({ "u.ts": 'import data from "u/package.json";\nexport const use = data.nothing;\n' }),
+  },
+};
+
+const CONFIG = JSON.stringify({
+  compilerOptions: {
+    ...{ target: "esnext", module: "preserve", moduleResolution: "bundler", strict: true, allowJs: true },
+    ...{ resolveJsonModule: true, types: [], lib: ["esnext"] },
+  },
+});
+/** Where the canaries lie, as seen from the folder of what leads there: outside, and in the project where reading is denied. */
+const LAIRS = { outside: { folder: ".", at: "../outside" }, denied: { folder: "inner", at: "private" } };
+type Lair = keyof typeof LAIRS;
+const EVERY = Object.keys(LAIRS) as Lair[];
+const DENY = { deny: { read: ["inner/private"] } };
+const canaryOf = (way: string, lair: Lair) => `CANARY_${lair}_${Object.keys(WAYS).indexOf(way)}`;
+
+async function project(lairs: Lair[], how: object, t: { after(done: () => Promise<void>): void }): Promise<Harness> {
+  const files: Record<string, string> = {};
+  for (const lair of lairs) {
+    const { folder, at } = LAIRS[lair];
+    files[join(folder, "tsconfig.json")] = CONFIG;
+    files[join(folder, "package.json")] = '{ "type": "module" }';
+    for (const [i, [way, { lies, leads, only = lair }]] of Object.entries(WAYS).entries()) {
+      if (only !== lair) continue;
+      for (const [name, text] of Object.entries(lies(canaryOf(way, lair)))) files[join(folder, at, name)] = text;
+      for (const [name, text] of Object.entries(leads(at, i))) files[join(folder, name)] = text;
+    }
+  }
+  const zz = await harness({ own: true, files, ...how }, t);
+  for (const lair of lairs)
+    for (const { links } of Object.values(WAYS))
+      for (const [name, target] of Object.entries(links?.(LAIRS[lair].at) ?? {})) {
+        const link = join(zz.root, LAIRS[lair].folder, name);
+        mkdirSync(dirname(link), { recursive: true });
+        symlinkSync(target, link);
+      }
+  return zz;
+}
+
+/** Everything that the tools say about the project, and all that zz keeps of it. */
+async function everything(zz: Harness): Promise<string> {
+  const said: string[] = [];
+  const tell = async (tool: string, args: object) => said.push(JSON.stringify(await zz.call(tool, args)));
+  await tell("check_types", { paths: ["."] });
+  for (const symbol of ["token", "use", "inC", "nothing"]) {
+    await tell("find_references", { symbol });
+    await tell("find_definition", { symbol });
+    await tell("rename_symbol", { symbol, to: "other" });
+  }
+  for (const folder of [".", "inner"]) {
+    for (const name of [".", "a.ts", "o-link.ts"]) await tell("get_structure", { path: join(folder, name) });
+    for (const name of ["a.ts", "q.ts", "r.ts"]) await tell("get_dependencies", { path: join(folder, name) });
+  }
+  await tell("get_structure", { path: "inner/private" });
+  await tell("get_todos", {});
+  await tell("find_symbols", { query: "CANARY" });
+  await tell("repo_map", {});
+  return said.join("\n") + indexOf(zz);
+}
+const indexOf = (zz: Harness): string =>
+  readdirSync(zz.home, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.startsWith("index/"))
+    .map((name) => readFileSync(join(zz.home, name), "latin1"))
+    .join("\n");
+const canariesIn = (text: string) => [...new Set(text.match(/CANARY_[a-z]+_\d+/g))].sort();
+const waysOf = (canaries: string[]) => canaries.map((one) => Object.keys(WAYS)[Number(/\d+$/.exec(one))]);
+
+test("the compiler does not read what is outside or denied", async (t) => {
+  const all = await everything(await project(EVERY, DENY, t));
+  deepEqual(waysOf(canariesIn(all)), []);
+});
+
+test("what was not read is said, and what is said shows nothing of it", async (t) => {
+  const zz = await project(EVERY, DENY, t);
+  const { text } = await zz.call("check_types", { paths: ["a.ts", "q.ts", "m", "inner/a.ts"] });
+  for (const name of ["../outside/a.json", "q", "outside/m.json"])
+    match(text, new RegExp(`${name}' lies outside of the project: not read\\.`));
+  match(text, /private\/a\.json' is denied by --deny-read=inner\/private: not read\./);
+});
+
+test("an answer to read holds for the compiler from then on, in every way, and no longer than that", async (t) => {
+  const zz = await project(["outside"], {}, t);
+  const shows = async () => canariesIn((await zz.call("check_types", { paths: ["b.ts"] })).text).length > 0;
+  const rules = [{ name: "../outside" }, {}].map(
+    (of) => ({ verdict: "allow", kind: "read", from: "answer", ...of }) as const,
+  );
+  deepEqual(await shows(), false);
+  zz.core.rules.push(rules[0]!);
+  deepEqual(await shows(), true);
+  zz.core.rules.push(rules[1]!);
+  const found = waysOf(canariesIn(await everything(zz)));
+  deepEqual(
+    Object.keys(WAYS).filter((way) => !found.includes(way)),
+    [],
+  );
+  for (const rule of rules) zz.core.rules.splice(zz.core.rules.indexOf(rule), 1);
+  deepEqual(await shows(), false);
+});
+
+test("what was indexed before it was denied is no longer in the index", async (t) => {
+  const files = { "private/a.ts": "export const CANARY_outside_0 = 1;\n", "b.ts": "export const b = 1;\n" };
+  const zz = await harness({ own: true, files }, t);
+  await zz.call("find_definition", { symbol: "b" });
+  ok(canariesIn(indexOf(zz)).length);
+  zz.core.rules.push({ verdict: "deny", kind: "read", name: "private", from: "answer" });
+  await zz.call("find_definition", { symbol: "b" });
+  deepEqual(canariesIn(await everything(zz)), []);
+});
+
+test("types of packages above the project, and links between a workspace's own packages, are read", async (t) => {
+  const use = (name: string) => `import { token } from "${name}";\n${uses("token")}`;
+  const files = {
+    "tsconfig.json": CONFIG,
+    "../node_modules/above/package.json": '{ "name": "above", "types": "main.d.ts" }',
+    "../node_modules/above/main.d.ts": 'export const token: "ABOVE";\n',
+    "../node_modules/.pnpm/store@1/node_modules/store/package.json": '{ "name": "store", "types": "i.d.ts" }',
+    "../node_modules/.pnpm/store@1/node_modules/store/i.d.ts": 'export const token: "STORE";\n',
+    "packages/own/package.json": '{ "name": "own", "types": "src/own.ts" }',
+    "packages/own/src/own.ts": 'export const token = "OWN" as const;\n',
+    "above.ts": use("above"),
+    "own.ts": use("own"),
+    "store.ts": use("store"),
+  };
+  const zz = await harness({ own: true, files }, t);
+  mkdirSync(join(zz.root, "node_modules"));
+  symlinkSync("../packages/own", join(zz.root, "node_modules/own"));
+  symlinkSync("../../node_modules/.pnpm/store@1/node_modules/store", join(zz.root, "node_modules/store"));
+  const { text } = await zz.call("check_types", { paths: ["."] });
+  for (const token of ["ABOVE", "STORE", "OWN"]) match(text, new RegExp(`'"${token}"'`));
+  doesNotMatch(text, /not read/);
+});
+
+/** Where the canaries lie, as seen from `root`. */
+const places = (root: string) => EVERY.map((lair) => join(root, LAIRS[lair].folder, LAIRS[lair].at));
+/** A plugin that is led to canaries in as many ways as one file has. */
+const plugin = (places: string[]): string => `${places.map((at) => `/// <reference path="${at}/c.d.ts" />\n`).join("")}
+import type { Zz } from "zz";
+${places
+  .map(
+    (at, n) => `import data${n} from "${at}/a.json";
+import { token as token${n} } from "${at}/b.ts";
+import * as all${n} from "${at}/f.ts";
+export type T${n} = typeof import("${at}/e.json")["nothing"];
+const uses${n}: "other"[] = [token${n}, all${n}.token, inC, data${n}.nothing];`,
+  )
+  .join("\n")}
+export default (zz: Zz) => zz.tool({ name: "lamp", description: "The lamp.", run: () => String([uses0, uses1]) });
+`;
+function putCanaries(root: string): void {
+  for (const [way, { lies }] of Object.entries(WAYS))
+    for (const lair of EVERY)
+      for (const [name, text] of Object.entries(lies(canaryOf(way, lair)))) {
+        const file = join(root, LAIRS[lair].folder, LAIRS[lair].at, name);
+        mkdirSync(dirname(file), { recursive: true });
+        writeFileSync(file, text);
+      }
+}
+
+test("write_plugin does not read what is outside or denied before it asks", async (t) => {
+  const zz = await harness({ own: true, answer: "no", ...DENY }, t);
+  putCanaries(zz.root);
+  const code = plugin(places(zz.root));
+  const broken = `${code}const wrong: number = "a";\n`;
+  for (const text of [code, broken]) {
+    const said = JSON.stringify([await zz.call("write_plugin", { name: "lamp", code: text }), zz.questions, zz.notes]);
+    deepEqual(waysOf(canariesIn(said)), []);
+    if (text !== broken) continue;
+    match(said, /lies outside of the project: not read\./);
+    match(said, /is denied by --deny-read=inner\/private: not read\./);
+  }
+});
+
+test("write_plugin does not read files of zz's home or through other plugins", async (t) => {
+  const zz = await harness({ own: true, answer: "no", ...DENY }, t);
+  const put = (name: string, text: string) => {
+    mkdirSync(dirname(join(zz.home, name)), { recursive: true });
+    writeFileSync(join(zz.home, name), text);
+  };
+  putCanaries(zz.root);
+  put("keys.json", '{ "CANARY_outside_0": 1 }');
+  put("plugins/note.json", '{ "CANARY_outside_1": 1 }');
+  const others = places(zz.root).map((at, n) => `export { token as token${n} } from "${at}/b.ts";\n`);
+  put("plugins/other.ts", `${others.join("")}export const two = "CANARY_outside_2" as const;\n`);
+  const code = `import keys from "../keys.json";
+import note from "./note.json";
+import { token0, token1, two } from "./other.ts";
+import type { Zz } from "zz";
+const uses: "other"[] = [keys.nothing, note.nothing, token0, token1, two];
+const wrong: number = "a";
+export default (zz: Zz) => zz.tool({ name: "lamp", description: "The lamp.", run: () => String(uses) });\n`;
+  const said = JSON.stringify([await zz.call("write_plugin", { name: "lamp", code }), zz.questions, zz.notes]);
+  deepEqual(canariesIn(said), []);
+  match(said, /is not assignable to type 'number'/);
+});
+
+test("--check-plugin and /plugin check do not read what is outside or denied", async (t) => {
+  const where = place();
+  putCanaries(where.cwd);
+  const code = plugin(places(".").map((at) => (at.startsWith(".") ? at : `./${at}`)));
+  writeFileSync(join(where.cwd, "lamp.ts"), code);
+  const ran = await run(where, ["--check-plugin", "lamp.ts", "--json", "--deny-read=inner/private"]);
+  deepEqual(waysOf(canariesIn(ran.stdout + ran.stderr)), []);
+  match(ran.stdout, /not read\./);
+  const zz = await harness({ own: true, ...DENY }, t);
+  putCanaries(zz.root);
+  zz.write("lamp.ts", code);
+  const [said = ""] = await zz.command("/plugin check lamp.ts");
+  deepEqual(waysOf(canariesIn(said)), []);
+  match(said, /outside[^\n]*not read\./);
+  match(said, /denied[^\n]*not read\./);
+});

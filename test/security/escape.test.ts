@@ -1,0 +1,292 @@
+// Ways out of a sandbox that are known from others: system calls, sockets, FIFOs, what uses up the machine.
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import fs from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { programs } from "../../kernel/programs.ts";
+import type { Job, Outcome } from "../../plugins/shell/exec.ts";
+import { runJob } from "../../plugins/shell/exec.ts";
+import type { Limits } from "../../plugins/shell/sandbox.ts";
+import { findSandbox, openSandbox } from "../../plugins/shell/sandbox.ts";
+import { filter } from "../../plugins/shell/seccomp.ts";
+import { type Needed, needs, whyNot } from "../support/needs.ts";
+
+const base = fs.realpathSync(fs.mkdtempSync("/var/tmp/zz-escape-"));
+const [root, outside] = [join(base, "project"), join(base, "outside")];
+const node = `'${process.execPath}'`;
+const sandboxTest = needs("bwrap");
+const perlTest = needs("bwrap", "perl");
+before(async () => {
+  if (whyNot("bwrap")) return;
+  equal(await findSandbox(programs("/")), "bubblewrap");
+  for (const at of [root, outside]) fs.mkdirSync(at);
+});
+after(() => fs.rmSync(base, { recursive: true, force: true }));
+
+function run(command: string, more: Partial<Job> = {}): Promise<Outcome> {
+  const signal = new AbortController().signal;
+  const keepIn = join(base, "kept");
+  return runJob({
+    programs: programs(root),
+    command,
+    cwd: root,
+    env: process.env,
+    timeoutMs: 20_000,
+    signal,
+    keepIn,
+    ...more,
+  });
+}
+
+async function boxed(command: string, limits: Partial<Limits> = {}, more: Partial<Job> = {}): Promise<Outcome> {
+  const sandbox = await openSandbox({ programs: programs(root), root, write: [], hide: [], net: "none", ...limits });
+  try {
+    return await run(command, { ...more, sandbox });
+  } finally {
+    sandbox.close();
+  }
+}
+
+// ── system calls ───────────────────────────────────────────────────────────────────────────────────────
+
+const x64 = process.arch === "x64";
+const [EPERM, ENOSYS, EAFNOSUPPORT, EOPNOTSUPP] = [1, 38, 97, 95];
+const CALLS: [what: string, x64: number, arm64: number, args: string, errno: number][] = [
+  ["unshare a user namespace", 272, 97, "0x10000000", EPERM],
+  ["unshare a mount namespace", 272, 97, "0x20000", EPERM],
+  ["unshare a network namespace", 272, 97, "0x40000000", EPERM],
+  ["unshare a time namespace", 272, 97, "0x80", EPERM],
+  ["unshare with other flags beside", 272, 97, "0x10000200", EPERM],
+  ["clone into a user namespace", 56, 220, "0x10000011, 0, 0, 0, 0", EPERM],
+  ["clone into a process namespace", 56, 220, "0x20000011, 0, 0, 0, 0", EPERM],
+  ["clone3, whose flags cannot be looked at", 435, 435, "0, 0", ENOSYS],
+  ["enter a namespace", 308, 268, "999, 0", EPERM],
+  ["join a session keyring", 250, 219, "1, 0", EPERM],
+  ["read the kernel's keyring", 250, 219, "6, -3, 0, 0", EPERM],
+  ["add a key", 248, 217, '"user", "zz", "x", 1, -3', EPERM],
+  ["ask for a key", 249, 218, '"user", "zz", 0, -3', EPERM],
+  ["set up io_uring", 425, 425, "1, 0", ENOSYS],
+  ["enter io_uring", 426, 426, "999, 0, 0, 0, 0, 0", ENOSYS],
+  ["register with io_uring", 427, 427, "999, 0, 0, 0", ENOSYS],
+  ["load a BPF program", 321, 280, "0, 0, 0", EPERM],
+  ["count events of the processor", 298, 241, "0, 0, -1, -1, 0", EPERM],
+  ["handle page faults itself", 323, 282, "0x7fffffff", EPERM],
+  ["open a file by its handle", 304, 265, "-100, 0, 0", EPERM],
+  ["ask for a file's handle", 303, 264, '-100, "/etc/passwd", 0, 0, 0', EOPNOTSUPP],
+  ["load a kernel module", 313, 273, "-1, 0, 0", EPERM],
+  ["load a kernel", 320, 294, "-1, -1, 0, 0, 0", EPERM],
+  ["mount", 165, 40, "0, 0, 0, 0, 0", EPERM],
+  ["open a file system", 430, 430, "0, 0", EPERM],
+  ["open a mount", 428, 428, "-1, 0, 0", EPERM],
+  ["move a mount", 429, 429, "-1, 0, -1, 0, 0", EPERM],
+  ["change a mount", 442, 442, "-1, 0, 0, 0, 0", EPERM],
+  ["pivot the root", 155, 41, "0, 0", EPERM],
+  ["unmount", 166, 39, "0, 0", EPERM],
+  ["read the kernel's log", 103, 116, "10, 0, 0", EPERM],
+  ["type into a terminal", 16, 29, '0, 0x5412, "x"', EPERM],
+  ["type into a terminal by a longer number", 16, 29, '0, 0x100005412, "x"', EPERM],
+  ["paste into a console", 16, 29, '0, 0x541c, "x"', EPERM],
+  ["make a socket to the machine that holds this one", 41, 198, "40, 1, 0", EAFNOSUPPORT],
+  ["make a socket of the kernel's ciphers", 41, 198, "38, 5, 0", EAFNOSUPPORT],
+  ["make a socket of no known kind", 41, 198, "77, 1, 0", EAFNOSUPPORT],
+  ["make what is read run as well", 135, 92, "0x0400000", EPERM],
+];
+/** Prints the number of the error; 0 where there is none. */
+const perl = (number: number, args: string) =>
+  `perl -e 'my @a = (${args}); $! = 0; my $r = syscall(${number}, @a); print $r < 0 ? $! + 0 : 0, "\\n"'`;
+for (const [what, one, other, args, errno] of CALLS)
+  perlTest(`a sandboxed command cannot ${what}`, async () => {
+    const command = perl(x64 ? one : other, args);
+    const [free, held] = [(await run(command)).stdout, (await boxed(command)).stdout];
+    equal(held, `${errno}\n`);
+    const alike = ["load a BPF", "clone3", "of no known kind", "open a mount", "type", "paste", "ciphers"];
+    if (process.getuid?.() === 0 && !alike.some((word) => what.startsWith(word) || what.includes(word)))
+      ok(!free.startsWith(`${errno}\n`), "without a sandbox it is another answer");
+  });
+
+if (x64)
+  for (const [what, number] of [
+    ["x32", 0x40000000 + 39],
+    ["x32, of those that it refuses", 0x40000000 + 250],
+  ] as const)
+    perlTest(`a sandboxed command has no system calls of the kind ${what}`, async () =>
+      equal((await boxed(perl(number, ""))).stdout, `${ENOSYS}\n`),
+    );
+
+needs("bwrap", "gcc")(
+  "a sandboxed command has no system calls of 32 bits",
+  { skip: !x64 && "these are calls of x64" },
+  async () => {
+    // getpid, by the old gate: from a program of 64 bits, so that no libraries of 32 bits are needed.
+    const code = `#include <stdio.h>
+    int main() { int r; __asm__ volatile ("int $0x80" : "=a"(r) : "a"(20) : "memory"); printf("%d\\n", r); return 0; }`;
+    fs.writeFileSync(join(root, "old.c"), code);
+    execFileSync("gcc", ["-o", join(root, "old"), join(root, "old.c")]);
+    equal((await boxed("./old")).stdout, `-${ENOSYS}\n`);
+  },
+);
+
+test("filter() knows no machine but those whose calls it was made for", () => {
+  equal(filter({ machine: "riscv64" }), undefined);
+  for (const machine of ["x64", "arm64"]) {
+    const bytes = filter({ machine })!;
+    equal(bytes.length % 8, 0);
+    for (let at = 0; at < bytes.length; at += 8) {
+      const jump =
+        bytes.readUInt16LE(at) !== 0x15 && bytes.readUInt16LE(at) !== 0x35 && bytes.readUInt16LE(at) !== 0x45;
+      const longest = jump ? 0 : Math.max(bytes[at + 2]!, bytes[at + 3]!);
+      ok(at + 8 * (longest + 1) < bytes.length || at + 8 === bytes.length, `${machine}: a jump out of the program`);
+    }
+    equal(bytes.readUInt32LE(bytes.length - 4), 0x7fff0000);
+  }
+});
+
+// ── sockets and FIFOs ──────────────────────────────────────────────────────────────────────────────────
+
+/** A program outside that listens; by a path as it is given, in a folder. */
+async function listening(cwd: string, at: string, then = ""): Promise<() => void> {
+  const code = `require("net").createServer((s) => s.end("reached")).listen(${JSON.stringify(at)}, () => { ${then}; console.log("on") })`;
+  const child = spawn(process.execPath, ["-e", code], { cwd, stdio: ["ignore", "pipe", "inherit"] });
+  await new Promise((resolve) => child.stdout.once("data", resolve));
+  return () => void child.kill("SIGKILL");
+}
+const ask = (at: string) =>
+  `cd /; ${node} -e 'require("net").connect("${at}").on("error", (e) => console.log(e.code)).on("data", (d) => console.log(d + ""))'`;
+
+const SOCKETS: [what: string, cwd: string, at: string, found: string, then?: string][] = [
+  ["bound by a relative path outside", outside, "one", join(outside, "one")],
+  ["bound by a relative path in the project", root, "two", join(root, "two")],
+  ["bound by a path with dots", root, "../outside/three", join(outside, "three")],
+  ["bound in the project, and moved", root, join(root, "four"), join(root, "five"), "fs.renameSync('four', 'five')"],
+  [
+    "bound in the project, with another name",
+    root,
+    join(root, "six"),
+    join(root, "seven"),
+    "fs.linkSync('six', 'seven')",
+  ],
+  ["bound by a relative path, by who went elsewhere", outside, "eight", join(outside, "eight"), "process.chdir('/')"],
+  ["in a folder of the project's far down", root, join(root, "a/nine"), join(root, "a/nine")],
+];
+for (const [what, cwd, at, found, then] of SOCKETS)
+  sandboxTest(`a sandboxed command cannot connect to a socket ${what}`, async (t) => {
+    fs.mkdirSync(join(root, "a"), { recursive: true });
+    const stop = await listening(cwd, at, then);
+    t.after(() => fs.rmSync(found, { force: true }));
+    t.after(stop);
+    const [free, held] = [(await run(ask(found))).stdout, (await boxed(ask(found))).stdout];
+    equal(free, "reached\n");
+    match(held, /^(ECONNREFUSED|EACCES|ENOENT|EAFNOSUPPORT)\n/);
+    match((await boxed(ask(found), { net: "all" })).stdout, /^(ECONNREFUSED|EACCES|ENOENT|EAFNOSUPPORT)\n/);
+    match((await boxed(ask(found), { readonly: true })).stdout, /^(ECONNREFUSED|EACCES|ENOENT|EAFNOSUPPORT)\n/);
+  });
+
+perlTest("a sandboxed command cannot send to a socket that takes datagrams", async (t) => {
+  const at = join(outside, "log");
+  const code = `use Socket; socket(S, AF_UNIX, SOCK_DGRAM, 0); bind(S, pack_sockaddr_un("${at}")); $| = 1; print "on\\n"; recv(S, $x, 9, 0); print $x`;
+  const child = spawn("perl", ["-e", code], { stdio: ["ignore", "pipe", "inherit"] });
+  let heard = "";
+  await new Promise<void>((resolve) =>
+    child.stdout.on("data", (text) => {
+      heard += text;
+      resolve();
+    }),
+  );
+  t.after(() => child.kill("SIGKILL"));
+  const send = `perl -e 'use Socket; socket(S, AF_UNIX, SOCK_DGRAM, 0); print send(S, "reached", 0, pack_sockaddr_un("${at}")) ? "sent" : "not"'`;
+  match((await boxed(send)).stdout, /^not/);
+  equal(heard, "on\n");
+  match((await run(send)).stdout, /^sent/);
+});
+
+const FIFOS: [what: string, at: string][] = [
+  ["outside", join(outside, "fifo")],
+  ["in the project", join(root, "fifo")],
+];
+for (const [what, at] of FIFOS)
+  sandboxTest(`a sandboxed command cannot write to a FIFO ${what} that a program reads`, async (t) => {
+    execFileSync("mkfifo", [at]);
+    t.after(() => fs.rmSync(at));
+    const child = spawn("bash", ["-c", `exec 3<>'${at}'; echo on; read -r x <&3; echo "$x"`], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    let heard = "";
+    await new Promise<void>((resolve) =>
+      child.stdout.on("data", (text) => {
+        heard += text;
+        resolve();
+      }),
+    );
+    t.after(() => child.kill("SIGKILL"));
+    const write = `timeout 2 bash -c 'echo reached > ${at}'`;
+    ok((await boxed(write)).exit !== 0);
+    equal(heard, "on\n");
+    equal((await run(write)).exit, 0);
+  });
+
+// ── what real work needs ───────────────────────────────────────────────────────────────────────────────
+
+const WORKS: [what: string, command: string, says: RegExp][] = [
+  [
+    "use sockets of its own",
+    `${node} -e 'const n = require("net"); n.createServer((s) => s.end("own")).listen("s", () => n.connect("s").on("data", (d) => { console.log(d + ""); process.exit() }))'; rm -f s`,
+    /^own\n/,
+  ],
+  ["use a FIFO of its own", "mkfifo p; (echo through > p &); cat p; rm p", /^through\n\[exit code 0/],
+  [
+    "start threads and workers",
+    `${node} -e 'new (require("worker_threads").Worker)("require(\\"worker_threads\\").parentPort.postMessage(7)", { eval: true }).on("message", console.log)'`,
+    /^7\n/,
+  ],
+  [
+    "fork node with a channel",
+    `echo 'process.send ? process.send("hi") : require("child_process").fork(__filename).on("message", (m) => console.log(m))' > f.js; ${node} f.js`,
+    /^hi\n/,
+  ],
+  [
+    "share memory between processes of Python's",
+    `python3 -c 'import multiprocessing as m; print(m.Pool(2).map(abs, [-1, -2]))'`,
+    /^\[1, 2\]\n/,
+  ],
+  [
+    "look for leaks, which traces",
+    "echo 'int main(){return 0;}' > l.c && gcc -fsanitize=address l.c -o l && ASAN_OPTIONS=detect_leaks=1 ./l && echo fine",
+    /^fine\n/,
+  ],
+  ["trace its own", "strace -f -o t.txt true && grep -c execve t.txt", /^1\n/],
+  [
+    "make threads in C",
+    "echo '#include <pthread.h>\n#include <stdio.h>\nvoid *f(void *x){puts(\"in\");return 0;}int main(){pthread_t t;pthread_create(&t,0,f,0);pthread_join(t,0);}' > t.c && gcc t.c -pthread -o t && ./t",
+    /^in\n/,
+  ],
+  ["use no random addresses", "setarch -R true && echo fine", /^fine\n/],
+  [
+    "build with make",
+    "printf '.PHONY: a b\\nall: a b\\na:\\n\\t@echo a\\nb:\\n\\t@echo b\\n' > Makefile; make -s -j2 | sort",
+    /^a\nb\n/,
+  ],
+];
+const neededBy = (command: string): Needed[] =>
+  (["gcc", "python3", "strace", "make"] as const).filter((name) => new RegExp(`\\b${name} `).test(command));
+for (const [what, command, says] of WORKS)
+  needs("bwrap", ...neededBy(command))(`a sandboxed command can ${what}`, async () =>
+    match((await boxed(command)).text, says),
+  );
+
+sandboxTest("a sandboxed command has limits: no core file, a size of files, a number of processes", async () => {
+  const { stdout } = await boxed(
+    "ulimit -c; ulimit -f; ulimit -u; cat /proc/self/oom_score_adj; df -B1 --output=size /dev/shm | tail -1",
+  );
+  const [core, size, count, score, memory] = stdout.trim().split("\n").map(Number);
+  deepEqual([core, size, score, memory], [0, 10 * 1024 * 1024, 1000, 1 << 30]);
+  ok(count! <= 8192);
+});
+
+sandboxTest("a sandboxed command cannot fill the machine's memory by files in it", async () => {
+  const { text } = await boxed(
+    "for d in /dev /dev/pts /run /proc /sys; do touch $d/x; done; head -c 1100000000 /dev/zero > /dev/shm/x",
+  );
+  equal(text.match(/touch: /g)?.length, 5);
+  match(text, /No space left on device/);
+});

@@ -1,0 +1,714 @@
+// What a repository that somebody hands over must not get by being looked at: programs run, other folders shown.
+import { doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import {
+  appendFileSync,
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { describe } from "node:test";
+import { openChat } from "../../kernel/chat.ts";
+import { context } from "../../kernel/context.ts";
+import type { Result } from "../../kernel/contract.ts";
+import { createZz } from "../../zz.ts";
+import { needs } from "../support/needs.ts";
+import { type Place, place } from "../support/run.ts";
+
+const test = needs("git");
+
+const PERSON = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
+Object.assign(process.env, PERSON); // no configuration of this machine's own
+
+function git(cwd: string, ...args: string[]): string {
+  const who = ["-c", "user.name=Ada", "-c", "user.email=a@b", "-c", "protocol.file.allow=always"];
+  return execFileSync("git", [...who, ...args], { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+}
+
+function put(folder: string, files: Record<string, string>): void {
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), content);
+  }
+}
+
+function repository(folder: string, files: Record<string, string> = { "a.txt": "one\n", "b.txt": "same\n" }): string {
+  mkdirSync(folder, { recursive: true });
+  put(folder, files);
+  git(folder, "init", "-q", "-b", "trunk");
+  git(folder, "add", "--all", ".");
+  git(folder, "commit", "-qm", "Begin");
+  return folder;
+}
+
+/** So that git has to look at the content again. */
+const touch = (file: string): void => utimesSync(file, 1, Date.now() / 1_000);
+
+/** Calls as a model makes them; what the person is asked is kept, and answered with `answer`. */
+async function session(where: Place, answer = "n") {
+  const settings = { shell: { sandbox: "off" } };
+  const core = await createZz({ root: where.cwd, home: where.home, save: false, settings });
+  const asked: string[] = [];
+  core.ask = async (question) => {
+    if (/ requests /.test(question)) asked.push(question);
+    return answer;
+  };
+  const ctx = context(core, openChat(core, "x/y"));
+  return { asked, call: (name: string, args: object = {}): Promise<Result> => ctx.call(name, args) };
+}
+
+const LOOKS: [tool: string, args: object][] = [
+  ["git_status", {}],
+  ["git_diff", {}],
+  ["git_diff", { ref: "HEAD" }],
+  ["git_log", {}],
+  ["grep", { query: "one" }],
+  ["list_dir", {}],
+];
+
+// ── Programs ──
+
+interface Plant {
+  cwd: string;
+  program: string; // leaves a mark when it runs, in the project, where a sandbox would let it
+  set(text: string): void; // adds to the repository's configuration, as it stands
+}
+type Lay = (plant: Plant) => void;
+
+const set =
+  (text: string): Lay =>
+  ({ set, program }) =>
+    set(text.replaceAll("PROGRAM", program));
+const also =
+  (...all: Lay[]): Lay =>
+  (plant) => {
+    for (const lay of all) lay(plant);
+  };
+const attributes =
+  (text: string, file = ".gitattributes"): Lay =>
+  ({ cwd }) =>
+    put(cwd, { [file]: `${text}\n` });
+const hook =
+  (folder: string): Lay =>
+  ({ cwd, program }) => {
+    mkdirSync(join(cwd, folder), { recursive: true });
+    rmSync(join(cwd, folder, "post-index-change"), { force: true });
+    symlinkSync(program, join(cwd, folder, "post-index-change"));
+  };
+const evil: Lay = ({ cwd, program }) => put(cwd, { evil: `[core]\n\tfsmonitor = ${program}\n` });
+const WATCHER = "[core]\n\tfsmonitor = PROGRAM\n";
+
+/** A clone without the content of a file, that would have it fetched. */
+const partial =
+  (text: string): Lay =>
+  (plant) => {
+    set(
+      `[core]\n\trepositoryformatversion = 1\n[extensions]\n\tpartialClone = o\n[remote "o"]\n\tpromisor = true\n${text}`,
+    )(plant);
+    const blob = git(plant.cwd, "rev-parse", "HEAD:b.txt").trim();
+    rmSync(join(plant.cwd, ".git/objects", blob.slice(0, 2), blob.slice(2)));
+  };
+/** A repository in this one, in its index, with changes; `lay` is for the inner one. */
+const inner =
+  (lay: Lay, asModule = true): Lay =>
+  ({ cwd, program }) => {
+    const source = repository(join(cwd, "../source"), { "in.txt": "one\n" });
+    if (asModule) git(cwd, "submodule", "--quiet", "add", source, "sub");
+    else git(cwd, "clone", "-q", source, "sub");
+    git(cwd, "add", "sub");
+    git(cwd, "commit", "-qm", "Sub");
+    put(cwd, { "sub/in.txt": "two\n" });
+    touch(join(cwd, "sub/in.txt"));
+    const config = git(join(cwd, "sub"), "rev-parse", "--git-path", "config").trim();
+    lay({ cwd: join(cwd, "sub"), program, set: (text) => appendFileSync(resolve(cwd, "sub", config), text) });
+  };
+const signed: Lay = ({ cwd }) => {
+  const body = git(cwd, "cat-file", "commit", "HEAD").replace(
+    "\n\n",
+    "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n",
+  );
+  const hash = execFileSync("git", ["hash-object", "-t", "commit", "-w", "--stdin"], { cwd, input: body });
+  git(cwd, "reset", "-q", hash.toString().trim());
+};
+const bare: Lay = ({ cwd, program }) => {
+  for (const name of ["HEAD", "objects", "refs", "config", "index"])
+    renameSync(join(cwd, ".git", name), join(cwd, name));
+  rmSync(join(cwd, ".git"), { recursive: true });
+  mkdirSync(join(cwd, ".git"));
+  appendFileSync(join(cwd, "config"), `[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = ${program}\n`);
+};
+const moved =
+  (to: string, how: (cwd: string) => void): Lay =>
+  (plant) => {
+    set(WATCHER)(plant);
+    renameSync(join(plant.cwd, ".git"), join(plant.cwd, to));
+    how(plant.cwd);
+  };
+
+/** What is planted, the command by which git would run it, what zz says of it. `tools`: zz's own switch it off unasked. */
+const ROWS: [what: string, lay: Lay, byGit: string, told: RegExp, tools?: "off"][] = [
+  ["a section behind a section", also(evil, set("[core][include]path=../evil\n")), "git status", /include\.path/],
+  [
+    "a mark of the byte order before a section",
+    also(evil, ({ cwd }) => {
+      const file = join(cwd, ".git/config");
+      writeFileSync(file, `\ufeff[include] path = ../evil\n${readFileSync(file, "utf8")}`);
+    }),
+    "git status",
+    /include\.path/,
+  ],
+  ["a bare repository beside an empty .git", bare, "git status", /cannot use bare repository/, "off"],
+  [
+    "a file .git that ends in a space",
+    moved("real ", (cwd) => put(cwd, { ".git": "gitdir: real \n" })),
+    "git status",
+    /core\.fsmonitor/,
+    "off",
+  ],
+  [
+    "a link .git",
+    moved("real", (cwd) => symlinkSync("real", join(cwd, ".git"))),
+    "git status",
+    /core\.fsmonitor/,
+    "off",
+  ],
+  [
+    "a submodule's filter",
+    inner(also(attributes("*.txt filter=x"), set('[filter "x"]\n\tclean = PROGRAM\n'))),
+    "git status",
+    /'sub'.*filter\.x\.clean/,
+    "off",
+  ],
+  ["a submodule's file watcher", inner(set(WATCHER)), "git status", /'sub'.*core\.fsmonitor/, "off"],
+  [
+    "a repository in the index, no submodule",
+    inner(set(WATCHER), false),
+    "git status",
+    /'sub'.*core\.fsmonitor/,
+    "off",
+  ],
+  [
+    "a submodule's external diff",
+    also(inner(set("[diff]\n\texternal = PROGRAM\n")), set("[diff]\n\tsubmodule = diff\n")),
+    "git diff",
+    /'sub'.*diff\.external/,
+    "off",
+  ],
+  [
+    "a submodule's hook",
+    inner(({ cwd, program }) =>
+      symlinkSync(
+        program,
+        resolve(cwd, git(cwd, "rev-parse", "--path-format=absolute", "--git-path", "hooks/post-index-change").trim()),
+      ),
+    ),
+    "git -C sub status",
+    /'sub'.*post-index-change/,
+    "off",
+  ],
+  [
+    "a partial clone, by ext",
+    partial('\turl = "ext::PROGRAM %S"\n[protocol]\n\tallow = always\n'),
+    "git show HEAD",
+    /extensions\.partialclone/,
+  ],
+  [
+    "a partial clone, by a program for uploading",
+    partial("\turl = ./none\n\tuploadpack = PROGRAM\n"),
+    "git show HEAD",
+    /extensions\.partialclone/,
+  ],
+  [
+    "a partial clone, by ssh",
+    partial("\turl = ssh://127.0.0.1/x\n[core]\n\tsshCommand = PROGRAM\n"),
+    "git show HEAD",
+    /extensions\.partialclone/,
+  ],
+  [
+    "a partial clone, by a proxy",
+    partial("\turl = git://127.0.0.1/x\n[core]\n\tgitProxy = PROGRAM\n"),
+    "git show HEAD",
+    /extensions\.partialclone/,
+  ],
+  [
+    "a partial clone, by another name for it",
+    partial('\turl = https://x/\n[url "ext::PROGRAM "]\n\tinsteadOf = https://\n[protocol]\n\tallow = always\n'),
+    "git show HEAD",
+    /extensions\.partialclone/,
+  ],
+  [
+    "the configuration of a working tree",
+    also(set("[core]\n\trepositoryformatversion = 1\n[extensions]\n\tworktreeConfig = true\n"), ({ cwd, program }) =>
+      put(cwd, { ".git/config.worktree": `[core]\n\tfsmonitor = ${program}\n` }),
+    ),
+    "git status",
+    /core\.fsmonitor/,
+    "off",
+  ],
+  [
+    "an include under a condition",
+    also(evil, set('[includeIf "gitdir:**"]\n\tpath = ../evil\n')),
+    "git status",
+    /includeif\.gitdir:\*\*\.path/,
+  ],
+  ["line ends of DOS", set("[core]\r\n\tfsmonitor = PROGRAM\r\n"), "git status", /core\.fsmonitor/, "off"],
+  ["a line that goes on", set("[core]\n\tfsmonitor = \\\n\\\nPROGRAM\n"), "git status", /core\.fsmonitor/, "off"],
+  [
+    "a value in quotes, behind its section",
+    set('[core]fsmonitor="PROGRAM" ; x\n'),
+    "git status",
+    /core\.fsmonitor/,
+    "off",
+  ],
+  ["letters in the other case", set("[CORE]\n\tFSMonitor = PROGRAM\n"), "git status", /core\.fsmonitor/, "off"],
+  [
+    "a configuration that is a link",
+    ({ cwd, program }) => {
+      appendFileSync(join(cwd, ".git/config"), `[core]\n\tfsmonitor = ${program}\n`);
+      renameSync(join(cwd, ".git/config"), join(cwd, "conf"));
+      symlinkSync("../conf", join(cwd, ".git/config"));
+    },
+    "git status",
+    /core\.fsmonitor/,
+    "off",
+  ],
+  [
+    "the folder of another repository",
+    ({ cwd, program }) => {
+      cpSync(join(cwd, ".git"), join(cwd, "other"), { recursive: true });
+      appendFileSync(join(cwd, "other/config"), `[core]\n\tfsmonitor = ${program}\n`);
+      put(cwd, { ".git/commondir": "../other\n" });
+    },
+    "git status",
+    /core\.fsmonitor/,
+    "off",
+  ],
+  ["a hook", hook(".git/hooks"), "git status", /post-index-change/, "off"],
+  [
+    "a folder of hooks",
+    also(hook("hooks"), set("[core]\n\thooksPath = hooks\n")),
+    "git status",
+    /core\.hookspath/,
+    "off",
+  ],
+  ["an external diff", set("[diff]\n\texternal = PROGRAM\n"), "git diff", /diff\.external/],
+  [
+    "a diff driver",
+    also(attributes("*.txt diff=x"), set('[diff "x"]\n\tcommand = PROGRAM\n')),
+    "git diff",
+    /diff\.x\.command/,
+  ],
+  [
+    "a text conversion, by info/attributes",
+    also(attributes("*.txt diff=x", ".git/info/attributes"), set('[diff "x"]\n\ttextconv = PROGRAM\n')),
+    "git diff",
+    /diff\.x\.textconv/,
+  ],
+  [
+    "a filter",
+    also(attributes("*.txt filter=x"), set('[filter "x"]\n\tclean = PROGRAM\n')),
+    "git diff",
+    /filter\.x\.clean/,
+    "off",
+  ],
+  [
+    "a filter in an old spelling",
+    also(attributes("*.txt filter=x"), set("[filter.x]\n\tclean = PROGRAM\n")),
+    "git diff",
+    /filter\.x\.clean/,
+    "off",
+  ],
+  [
+    "a filter that stays",
+    also(attributes("*.txt filter=x"), set('[filter "x"]\n\tprocess = PROGRAM\n')),
+    "git diff",
+    /filter\.x\.process/,
+    "off",
+  ],
+  [
+    "attributes in a file of their own",
+    also(
+      attributes("*.txt filter=x", "other"),
+      set('[core]\n\tattributesFile = other\n[filter "x"]\n\tclean = PROGRAM\n'),
+    ),
+    "git diff",
+    /core\.attributesfile/,
+  ],
+  [
+    "a signature check",
+    also(signed, set("[log]\n\tshowSignature = true\n[gpg]\n\tprogram = PROGRAM\n")),
+    "git log",
+    /gpg\.program|log\.showsignature/,
+  ],
+  [
+    "a signature in a format",
+    also(signed, set("[format]\n\tpretty = %G?\n[gpg]\n\tprogram = PROGRAM\n")),
+    "git log",
+    /format\.pretty/,
+  ],
+  [
+    "a signature by ssh",
+    also(signed, set('[format]\n\tpretty = x%GS\n[gpg "openpgp"]\n\tprogram = PROGRAM\n')),
+    "git show HEAD",
+    /format\.pretty/,
+  ],
+  ["an alias", set("[alias]\n\tst = !PROGRAM\n"), "git st", /alias/],
+  ["a pager", set("[core]\n\tpager = PROGRAM\n"), "script -qec 'git log' /dev/null", /core\.pager/, "off"],
+  ["a pager of one command", set("[pager]\n\tlog = PROGRAM\n"), "script -qec 'git log' /dev/null", /pager\.log/],
+];
+
+/** Only when talked to, or by a command that asks anyway: their names alone make zz ask. */
+const NAMED = [
+  "submodule.sub.update=!PROGRAM",
+  "credential.helper=!PROGRAM",
+  "core.askPass=PROGRAM",
+  "core.editor=PROGRAM",
+  "mergetool.x.cmd=PROGRAM",
+  "merge.x.driver=PROGRAM",
+  "remote.o.vcs=ext",
+  "remote.o.receivepack=PROGRAM",
+  "core.excludesFile=/etc/passwd",
+  "blame.ignoreRevsFile=/etc/passwd",
+  "commit.template=/etc/passwd",
+  "http.proxy=http://127.0.0.1:1",
+  "hook.x.command=PROGRAM",
+  "trailer.x.command=PROGRAM",
+  "uploadpack.packObjectsHook=PROGRAM",
+  "interactive.diffFilter=PROGRAM",
+  "core.alternateRefsCommand=PROGRAM",
+  "unheard.of=1",
+  "core.unheardOf=1",
+];
+
+function planted(lay: Lay): { where: Place; ran: () => boolean } {
+  const where = place();
+  repository(where.cwd);
+  const [program, mark] = [join(where.cwd, "../planted"), join(where.cwd, "ran")];
+  writeFileSync(program, `#!/bin/sh\ntouch '${mark}'\n[ -p /dev/stdin ] && exec cat >/dev/null\nexit 1\n`);
+  chmodSync(program, 0o755);
+  lay({ cwd: where.cwd, program, set: (text) => appendFileSync(join(where.cwd, ".git/config"), text) });
+  put(where.cwd, { "a.txt": "two\n" });
+  touch(join(where.cwd, "b.txt"));
+  return { where, ran: () => existsSync(mark) };
+}
+
+describe("a repository's own programs do not run unasked", { concurrency: 2 }, () => {
+  for (const [what, lay, byGit, told, tools] of ROWS)
+    test(what, { timeout: 60_000 }, async () => {
+      const proof = planted(lay);
+      spawnSync("sh", ["-c", byGit], { cwd: proof.where.cwd, timeout: 10_000, input: "" });
+      ok(proof.ran(), `'${byGit}' was to run it, or this test proves nothing`);
+
+      const { where, ran } = planted(lay);
+      const { call, asked } = await session(where);
+      for (const [tool, args] of LOOKS) {
+        const { text } = await call(tool, args);
+        ok(!ran(), `${tool} ${JSON.stringify(args)} ran it: ${text}`);
+      }
+      const questions = asked.splice(0).join("\n");
+      if (tools === "off") equal(questions, "", "it is switched off");
+      else if (!/alias/.test(byGit)) match(questions, told);
+      const command = /'(git [^']*)'/.exec(byGit)?.[1] ?? byGit.replace(" -C sub", "");
+      const { text } = await call("run_command", { command });
+      ok(!ran(), `${command} ran it: ${text}`);
+      match(asked.join("\n"), told);
+
+      // And after a yes to zz's own tools as little.
+      const yes = await session(where, "y");
+      for (const [tool, args] of LOOKS.slice(0, 4)) await yes.call(tool, args);
+      ok(!ran(), "after a yes the tools ran it");
+    });
+  for (const setting of NAMED)
+    test(`${setting.split("=")[0]} is not known to be harmless`, async () => {
+      const [key, value] = setting.split("=") as [string, string];
+      const { where, ran } = planted(({ cwd, program }) => git(cwd, "config", key, value.replace("PROGRAM", program)));
+      const { call, asked } = await session(where);
+      await call("git_status");
+      await call("run_command", { command: "git status" });
+      equal(asked.length, 2);
+      for (const one of asked) ok(one.toLowerCase().includes(key.toLowerCase()), one);
+      ok(!ran());
+    });
+});
+
+// ── Contents of elsewhere ──
+
+const SECRET = "s3cret of elsewhere";
+/** Another repository of the person's, beside the project, whose message and content nobody allowed to be read. */
+function pair(): { where: Place; other: string; cwd: string } {
+  const where = place();
+  const other = repository(join(where.cwd, "../private"), { "p.txt": `${SECRET}\n` });
+  git(other, "commit", "-q", "--allow-empty", "-m", SECRET);
+  return { where, other, cwd: where.cwd };
+}
+type Pointed = (where: ReturnType<typeof pair>) => void;
+const file =
+  (text: string): Pointed =>
+  ({ cwd }) =>
+    put(cwd, { ".git": text });
+const own = (then: Pointed): Pointed => {
+  return (all) => {
+    repository(all.cwd, { "mine.txt": "mine\n" });
+    then(all);
+  };
+};
+const head = ({ other }: { other: string }): string => git(other, "rev-parse", "HEAD").trim();
+const borrow = (cwd: string, hash: string): void => put(cwd, { ".git/refs/heads/trunk": `${hash}\n` });
+
+const AWAY: [what: string, lay: Pointed][] = [
+  ["a file .git", file("gitdir: ../private/.git\n")],
+  ["a file .git with an absolute path", ({ cwd, other }) => put(cwd, { ".git": `gitdir: ${other}/.git\n` })],
+  [
+    "a file .git, by way of a link",
+    ({ cwd, other }) => {
+      symlinkSync(join(other, ".git"), join(cwd, "way"));
+      put(cwd, { ".git": "gitdir: way\n" });
+    },
+  ],
+  ["a link .git", ({ cwd, other }) => symlinkSync(join(other, ".git"), join(cwd, ".git"))],
+  [
+    "a link to a file .git",
+    ({ cwd }) => {
+      put(cwd, { f: "gitdir: ../private/.git\n" });
+      symlinkSync("f", join(cwd, ".git"));
+    },
+  ],
+  [
+    "another's linked working tree",
+    ({ cwd, other }) => {
+      git(other, "worktree", "add", "-q", "../linked");
+      put(cwd, { ".git": `gitdir: ${other}/.git/worktrees/linked\n` });
+    },
+  ],
+  [
+    "another's linked working tree of long ago",
+    ({ cwd, other }) => {
+      git(other, "worktree", "add", "-q", "../linked");
+      utimesSync(join(other, ".git/worktrees/linked/gitdir"), 1, 1);
+      put(cwd, { ".git": `gitdir: ${other}/.git/worktrees/linked\n` });
+    },
+  ],
+  [
+    "alternates",
+    own((all) => {
+      put(all.cwd, { ".git/objects/info/alternates": `${all.other}/.git/objects\n` });
+      borrow(all.cwd, head(all));
+    }),
+  ],
+  [
+    "alternates of alternates",
+    own((all) => {
+      const middle = repository(join(all.cwd, "middle"), { m: "m\n" });
+      put(middle, { ".git/objects/info/alternates": `${all.other}/.git/objects\n` });
+      put(all.cwd, { ".git/objects/info/alternates": "../../middle/.git/objects\n" });
+      borrow(all.cwd, head(all));
+    }),
+  ],
+  [
+    "a folder in common",
+    own((all) => {
+      put(all.cwd, { ".git/commondir": `${all.other}/.git\n` });
+      put(all.cwd, { ".git/HEAD": "ref: refs/heads/trunk\n" });
+    }),
+  ],
+  [
+    "objects that are a link",
+    own((all) => {
+      const hash = head(all);
+      rmSync(join(all.cwd, ".git/objects"), { recursive: true });
+      symlinkSync(join(all.other, ".git/objects"), join(all.cwd, ".git/objects"));
+      borrow(all.cwd, hash);
+    }),
+  ],
+  [
+    "folders of objects that are links",
+    own((all) => {
+      for (const name of Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, "0"))) {
+        rmSync(join(all.cwd, ".git/objects", name), { recursive: true, force: true });
+        symlinkSync(join(all.other, ".git/objects", name), join(all.cwd, ".git/objects", name));
+      }
+      borrow(all.cwd, head(all));
+    }),
+  ],
+  [
+    "packs that are a link",
+    own((all) => {
+      git(all.other, "repack", "-adq");
+      rmSync(join(all.cwd, ".git/objects/pack"), { recursive: true });
+      symlinkSync(join(all.other, ".git/objects/pack"), join(all.cwd, ".git/objects/pack"));
+      borrow(all.cwd, head(all));
+    }),
+  ],
+  [
+    "refs and objects that are links",
+    own(({ cwd, other }) => {
+      for (const name of ["refs", "objects"]) {
+        rmSync(join(cwd, ".git", name), { recursive: true });
+        symlinkSync(join(other, ".git", name), join(cwd, ".git", name));
+      }
+    }),
+  ],
+  [
+    "a log that is a link",
+    own(({ cwd, other }) => {
+      rmSync(join(cwd, ".git/logs"), { recursive: true });
+      symlinkSync(join(other, ".git/logs"), join(cwd, ".git/logs"));
+    }),
+  ],
+  [
+    "another's submodule",
+    ({ cwd, other }) => {
+      git(other, "submodule", "--quiet", "add", repository(join(cwd, "../lib"), { l: `${SECRET}\n` }), "sub");
+      put(cwd, { ".git": `gitdir: ${other}/.git/modules/sub\n` });
+    },
+  ],
+  [
+    "a working tree elsewhere",
+    own(({ cwd, other }) => {
+      git(cwd, "config", "core.worktree", other);
+    }),
+  ],
+];
+const SHOWS = [
+  "git log -p",
+  "git show HEAD",
+  "git diff HEAD",
+  "git reflog",
+  "git log --all --format=%B",
+  "git cat-file -p HEAD",
+];
+
+describe("a .git that points elsewhere shows nothing of it unasked", { concurrency: 2 }, () => {
+  for (const [what, lay] of AWAY)
+    test(what, { timeout: 60_000 }, async () => {
+      const all = pair();
+      lay(all);
+      const { call, asked } = await session(all.where);
+      for (const [tool, args] of LOOKS) {
+        const { text } = await call(tool, args);
+        doesNotMatch(text, /s3cret|p\.txt/, tool);
+      }
+      ok(asked.length >= 4, "it was asked for");
+      for (const one of asked) match(one, /private|core\.worktree|linked/, "it says where");
+      for (const command of SHOWS) {
+        asked.length = 0;
+        const { text } = await call("run_command", { command });
+        doesNotMatch(text, /s3cret/, command);
+        equal(asked.length, 1, command);
+      }
+    });
+
+  const NEAR: [what: string, lay: (all: ReturnType<typeof pair>) => string][] = [
+    [
+      "a linked working tree",
+      ({ cwd, other }) => {
+        rmSync(cwd, { recursive: true });
+        git(other, "worktree", "add", "-q", cwd);
+        return cwd;
+      },
+    ],
+    [
+      "a submodule",
+      ({ cwd, other }) => {
+        repository(cwd);
+        git(cwd, "submodule", "--quiet", "add", other, "sub");
+        return join(cwd, "sub");
+      },
+    ],
+    [
+      "a folder of a repository",
+      ({ cwd }) => {
+        repository(cwd, { "sub/a": "a\n" });
+        return join(cwd, "sub");
+      },
+    ],
+    [
+      "a repository of the project's own folder",
+      ({ cwd }) => {
+        repository(cwd);
+        renameSync(join(cwd, ".git"), join(cwd, ".real"));
+        put(cwd, { ".git": "gitdir: .real\n" });
+        return cwd;
+      },
+    ],
+    [
+      "a linked working tree of a bare one",
+      ({ cwd, other }) => {
+        git(dirname(cwd), "clone", "-q", "--bare", other, join(cwd, ".bare"));
+        git(join(cwd, ".bare"), "worktree", "add", "-q", join(cwd, "main"), "trunk");
+        return join(cwd, "main");
+      },
+    ],
+    [
+      "what git itself and usual tools write",
+      ({ cwd }) => {
+        repository(cwd);
+        for (const [key, value] of USUAL) git(cwd, "config", key, value);
+        return cwd;
+      },
+    ],
+  ];
+  for (const [what, lay] of NEAR)
+    test(`${what} goes unasked`, async () => {
+      const all = pair();
+      const cwd = lay(all);
+      const { call, asked } = await session({ ...all.where, cwd });
+      for (const [tool, args] of LOOKS) ok(!(await call(tool, args)).failed, tool);
+      for (const command of ["git status", "git log -3", "git diff"]) {
+        const { text, failed } = await call("run_command", { command });
+        ok(!failed, `${command}: ${text}`);
+      }
+      equal(asked.join("\n"), "");
+    });
+
+  test("another's, after a yes to its folder", async () => {
+    const all = pair();
+    file("gitdir: ../private/.git\n")(all);
+    const { call, asked } = await session(all.where, "y");
+    match((await call("git_log")).text, new RegExp(SECRET));
+    match(asked.join(), /read access to "(\.\.|[^"]*)\/private\/\.git"/);
+  });
+});
+
+const USUAL: [string, string][] = [
+  ["core.autocrlf", "input"],
+  ["core.ignoreCase", "false"],
+  ["core.longPaths", "true"],
+  ["core.sparseCheckout", "false"],
+  ["remote.origin.url", "git@github.com:a/b.git"],
+  ["remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*"],
+  ["remote.origin.gh-resolved", "base"],
+  ["branch.main.remote", "origin"],
+  ["branch.main.merge", "refs/heads/main"],
+  ["branch.main.vscode-merge-base", "origin/main"],
+  ["branch.a.github-pr-owner-number", "a#b#1"],
+  ["pull.rebase", "true"],
+  ["push.autoSetupRemote", "true"],
+  ["user.email", "a@b"],
+  ["user.signingKey", "ABC"],
+  ["commit.gpgSign", "false"],
+  ["lfs.repositoryformatversion", "0"],
+  ["lfs.https://github.com/a/b.git/info/lfs.access", "basic"],
+  ["submodule.x.url", "https://x/y"],
+  ["submodule.x.active", "true"],
+  ["submodule.active", "."],
+  ["gc.auto", "0"],
+  ["gitflow.branch.master", "main"],
+  ["gitflow.prefix.feature", "feature/"],
+  ["http.https://github.com/.extraHeader", "x"],
+  ["url.git@github.com:.insteadOf", "https://github.com/"],
+  ["color.ui", "auto"],
+  ["diff.lockb.binary", "true"],
+  ["fetch.prune", "true"],
+  ["init.defaultBranch", "main"],
+  ["maintenance.auto", "false"],
+  ["merge.conflictStyle", "zdiff3"],
+];

@@ -1,0 +1,427 @@
+// What a sandboxed command leaves must not run by itself later: each row plants something, then the person goes on as ever.
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import fs from "node:fs";
+import { dirname, join } from "node:path";
+import { after, before } from "node:test";
+import { programs } from "../../kernel/programs.ts";
+import type { Outcome } from "../../plugins/shell/exec.ts";
+import { runJob } from "../../plugins/shell/exec.ts";
+import type { Limits } from "../../plugins/shell/sandbox.ts";
+import { findSandbox, openSandbox } from "../../plugins/shell/sandbox.ts";
+import { needs, whyNot } from "../support/needs.ts";
+
+const base = fs.realpathSync(fs.mkdtempSync("/var/tmp/zz-plant-"));
+const test = needs("bwrap", "git");
+const pwned = join(base, "pwned");
+const PLAIN = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_SYSTEM: "/dev/null" };
+before(async () => {
+  if (whyNot("bwrap", "git")) return;
+  equal(await findSandbox(programs("/")), "bubblewrap");
+  Object.assign(process.env, PLAIN);
+});
+after(() => fs.rmSync(base, { recursive: true, force: true }));
+
+const AS = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "protocol.file.allow=always"];
+function git(cwd: string, ...args: string[]): string {
+  return execFileSync("git", [...AS, ...args], { cwd, stdio: ["ignore", "pipe", "pipe"] }).toString();
+}
+
+function put(file: string, text: string, mode = 0o644): void {
+  fs.mkdirSync(dirname(file), { recursive: true });
+  fs.writeFileSync(file, text, { mode });
+}
+
+/** A project with a submodule, a worktree within, a nested repository and a bare one, and hooks of its own. */
+function makeProject(folder: string): void {
+  const [root, lib] = [join(folder, "project"), join(folder, "lib")];
+  for (const at of [root, lib]) {
+    fs.mkdirSync(at);
+    git(at, "init", "-q", "-b", "main");
+    git(at, "commit", "-q", "--allow-empty", "-m", "one");
+  }
+  put(join(lib, "f"), "1");
+  git(lib, "add", ".");
+  git(lib, "commit", "-qm", "two");
+  git(root, "submodule", "--quiet", "add", lib, "sub");
+  git(root, "worktree", "add", "-q", "tree");
+  git(root, "clone", "-q", lib, "nested");
+  git(root, "clone", "-q", "--bare", lib, "bare.git");
+  put(join(root, ".husky/pre-commit"), "#!/bin/sh\nexit 0\n", 0o755);
+  git(root, "config", "core.hooksPath", ".husky");
+  git(root, "config", "extensions.worktreeConfig", "true");
+  put(join(root, ".vscode/tasks.json"), "{}");
+  put(join(root, "tools/status.sh"), "#!/bin/sh\nexit 0\n", 0o755);
+  git(root, "config", "alias.st", "!./tools/status.sh");
+  put(join(root, "git.inc"), "[user]\n\tname = x\n");
+  git(root, "config", "include.path", "../git.inc");
+  git(root, "config", "--add", "include.path", "../absent.inc");
+}
+
+let made: string | undefined;
+/** A copy of it; a worktree knows its place by its whole path. */
+function project(): string {
+  if (!made) makeProject((made = fs.mkdtempSync(join(base, "made-"))));
+  const folder = fs.mkdtempSync(join(base, "p-"));
+  const root = join(folder, "project");
+  fs.cpSync(made, folder, { recursive: true, verbatimSymlinks: true });
+  put(join(root, "tree/.git"), `gitdir: ${root}/.git/worktrees/tree\n`);
+  put(join(root, ".git/worktrees/tree/gitdir"), `${root}/tree/.git\n`);
+  return root;
+}
+
+async function run(root: string, command: string, limits: Partial<Limits> = {}): Promise<Outcome> {
+  const sandbox = await openSandbox({ programs: programs(root), root, write: [], hide: [], net: "none", ...limits });
+  const signal = new AbortController().signal;
+  const env = { ...process.env, PWNED: pwned };
+  const keepIn = join(base, "kept");
+  try {
+    return await runJob({
+      programs: programs(root),
+      command,
+      cwd: root,
+      env,
+      timeoutMs: 20_000,
+      signal,
+      keepIn,
+      sandbox,
+    });
+  } finally {
+    sandbox.close();
+  }
+}
+
+/** What people and their tools do all day, in each of the folders. */
+function goOn(root: string): void {
+  const folders = [".", "sub", "tree", "nested", "bare.git", "new", "new/deep", "moved", "n2", "wt", "b"];
+  const asks = [["status"], ["st"], ["x"], ["commit", "-m", "x", "--allow-empty"]];
+  for (const folder of folders.filter((name) => fs.existsSync(join(root, name))))
+    for (const args of asks)
+      try {
+        execFileSync("git", [...AS, ...args], { cwd: join(root, folder), stdio: "ignore" });
+      } catch {} // some are no repository
+}
+
+const FS = `touch ${pwned}; false`;
+const RUNS = `'#!/bin/sh\\ntouch ${pwned}\\n'`;
+const hook = (at: string) =>
+  `mkdir -p ${at}; for h in pre-commit post-index-change post-commit; do printf ${RUNS} > ${at}/$h; chmod 755 ${at}/$h; done`;
+const PLANTS: [what: string, command: string][] = [
+  ["in a submodule's configuration", `git config -f .git/modules/sub/config core.fsmonitor '${FS}'`],
+  [
+    "by writing to a submodule's configuration",
+    `printf '[core]\\n\\tfsmonitor = "${FS}"\\n' >> .git/modules/sub/config`,
+  ],
+  ["in a submodule's hooks", hook(".git/modules/sub/hooks")],
+  [
+    "by another folder in a submodule's place",
+    `mv .git/modules m; cp -r m .git/modules; git config -f .git/modules/sub/config core.fsmonitor '${FS}'`,
+  ],
+  [
+    "by leading a submodule elsewhere",
+    `cp -r .git/modules/sub evil; git config -f evil/config core.fsmonitor '${FS}'; git config -f evil/config core.worktree ../sub; echo 'gitdir: ../evil' > sub/.git`,
+  ],
+  [
+    "by a submodule's configuration for its worktree",
+    `printf '[core]\\n\\tfsmonitor = "${FS}"\\n' > .git/modules/sub/config.worktree; git config -f .git/modules/sub/config extensions.worktreeConfig true`,
+  ],
+  ["in a nested repository's configuration", `git -C nested config core.fsmonitor '${FS}'`],
+  ["in a nested repository's hooks", hook("nested/.git/hooks")],
+  [
+    "by another repository in a nested one's place",
+    `rm -rf nested; git init -q nested; git -C nested config core.fsmonitor '${FS}'`,
+  ],
+  ["by moving a nested repository and changing it", `mv nested moved; git -C moved config core.fsmonitor '${FS}'`],
+  ["by a path for hooks in a nested repository", `git -C nested config core.hooksPath ../h; ${hook("h")}`],
+  [
+    "by an include in a nested repository",
+    `git -C nested config include.path ../../i; git config -f i core.fsmonitor '${FS}'`,
+  ],
+  ["by a section behind a section", `printf '[core][core]fsmonitor="${FS}"\\n' >> nested/.git/config`],
+  ["behind a byte order mark", `printf '\\357\\273\\277[core]\\n\\tfsmonitor = "${FS}"\\n' > nested/.git/config`],
+  [
+    "by leading a worktree elsewhere",
+    `cp -r .git evil; git config -f evil/config core.fsmonitor '${FS}'; echo ${"$PWD"}/evil > .git/worktrees/tree/commondir`,
+  ],
+  [
+    "by a worktree's .git file",
+    `cp -r .git evil; git config -f evil/config core.fsmonitor '${FS}'; rm tree/.git; echo "gitdir: $PWD/evil" > tree/.git`,
+  ],
+  [
+    "by a worktree's own configuration",
+    `printf '[core]\\n\\tfsmonitor = "${FS}"\\n' > .git/worktrees/tree/config.worktree`,
+  ],
+  [
+    "in a bare repository",
+    `git -C bare.git config core.fsmonitor '${FS}'; git -C bare.git config core.bare false; git -C bare.git config core.worktree ..`,
+  ],
+  ["in a bare repository's alias", `git -C bare.git config alias.x '!touch ${pwned}'`],
+  ["in a new bare repository", `git init -q --bare b; git -C b config alias.x '!touch ${pwned}'`],
+  [
+    "in a new repository far down",
+    `mkdir -p new; git init -q new/deep; git -C new/deep config alias.x '!touch ${pwned}'; ${hook("new/deep/.git/hooks")}`,
+  ],
+  [
+    "in a new repository that a link leads to",
+    `git init -q node_modules/e; git -C node_modules/e config alias.x '!touch ${pwned}'; mkdir new; ln -s ../node_modules/e/.git new/.git`,
+  ],
+  [
+    "in a new repository that a file leads to",
+    `git init -q node_modules/e; git -C node_modules/e config alias.x '!touch ${pwned}'; mkdir new; echo "gitdir: ../node_modules/e/.git" > new/.git`,
+  ],
+  [
+    "in a new repository behind a folder that nobody may enter",
+    `mkdir n2; git init -q n2; git -C n2 config alias.x '!touch ${pwned}'; chmod 000 n2/.git`,
+  ],
+  [
+    "in a new worktree",
+    `git worktree add -q wt 2>/dev/null; cp -r .git evil; git config -f evil/config alias.x '!touch ${pwned}'; echo $PWD/evil > .git/worktrees/wt/commondir`,
+  ],
+  ["in the hooks of a package", `printf ${RUNS} > .husky/pre-commit`],
+  ["by another folder for the hooks of a package", `mv .husky h; ${hook(".husky")}`],
+  ["by a new hook of a package", hook(".husky")],
+  ["in what an alias starts", `printf ${RUNS} > tools/status.sh`],
+  [
+    "by another file for what an alias starts",
+    `rm -f tools/status.sh; mv tools t; mkdir tools; printf ${RUNS} > tools/status.sh; chmod 755 tools/status.sh`,
+  ],
+  ["in what the configuration includes", `printf '[core]\\n\\tfsmonitor = "${FS}"\\n' > git.inc`],
+  ["in what the configuration would include", `printf '[core]\\n\\tfsmonitor = "${FS}"\\n' > absent.inc`],
+];
+for (const [what, command] of PLANTS)
+  test(`nothing runs later that a sandboxed command planted ${what}`, async () => {
+    const root = project();
+    await run(root, `LC_ALL=C; export LC_ALL; ${command}; true`);
+    goOn(root);
+    const ran = fs.existsSync(pwned);
+    fs.rmSync(pwned, { force: true });
+    equal(ran, false);
+    const free = project();
+    execFileSync("bash", ["-c", `${command}; true`], { cwd: free, stdio: "ignore" });
+    if (!what.includes("nobody may enter")) {
+      goOn(free);
+      ok(fs.existsSync(pwned), "without a sandbox it does run");
+      fs.rmSync(pwned);
+    }
+  });
+
+const FILES: [name: string, there: boolean][] = [
+  [".vscode/tasks.json", true],
+  [".vscode/settings.json", false],
+  [".envrc", false],
+  [".mise.toml", false],
+  [".config/mise/config.toml", false],
+  [".claude/settings.json", false],
+  [".cursor/mcp.json", false],
+  [".mcp.json", false],
+  [".devcontainer/devcontainer.json", false],
+  [".nvim.lua", false],
+  [".dir-locals.el", false],
+  [".gdbinit", false],
+  [".idea/startup.xml", false],
+  [".zz/plugins/x.ts", false],
+];
+for (const [name, there] of FILES)
+  test(`a sandboxed command leaves '${name}' as it was`, async () => {
+    const root = project();
+    const file = join(root, name);
+    const outcome = await run(
+      root,
+      `mkdir -p "$(dirname ${name})"; echo planted > ${name}; rm -f ${name}2; mv $(dirname ${name}) d 2>/dev/null; mkdir -p "$(dirname ${name})"; echo planted > ${name}; true`,
+    );
+    equal(fs.existsSync(file), there, outcome.text);
+    if (there) equal(fs.readFileSync(file, "utf8"), "{}");
+    if (!name.startsWith(".zz")) match(outcome.text, /could run commands outside of the sandbox: /);
+  });
+
+test("a link that a sandboxed command puts before such a file leads no removal out of the project", async () => {
+  const root = project();
+  put(join(dirname(root), "others/settings.json"), "theirs");
+  put(join(dirname(root), "others/config"), "theirs");
+  await run(
+    root,
+    "ln -s ../others .claude; ln -s ../../others .config; ln -s ../others .devcontainer; rm -rf nested/.git; ln -s ../../others nested/.git; true",
+  );
+  deepEqual(fs.readdirSync(join(dirname(root), "others")), ["config", "settings.json"]);
+  equal(fs.readFileSync(join(dirname(root), "others/config"), "utf8"), "theirs");
+  equal(fs.lstatSync(join(root, ".claude"), { throwIfNoEntry: false }), undefined);
+});
+
+test("start files of a home that lies in the project are left as they were", async (t) => {
+  const { HOME } = process.env;
+  t.after(() => (process.env.HOME = HOME));
+  const root = project();
+  process.env.HOME = join(root, "home");
+  put(join(root, "home/.bashrc"), "mine\n");
+  put(join(root, "home/.local/bin/tool"), "mine\n", 0o755);
+  const outcome = await run(
+    root,
+    "cd home; echo x >> .bashrc; echo x > .zshenv; mv .bashrc b; echo x > .local/bin/ls; mkdir -p .config/fish; echo x > .config/fish/config.fish; echo x > notes; true",
+  );
+  const found = execFileSync("find", [".", "-type", "f"], { cwd: join(root, "home") })
+    .toString()
+    .trim()
+    .split("\n")
+    .sort();
+  deepEqual(found, ["./.bashrc", "./.local/bin/tool", "./notes"], outcome.text);
+  equal(fs.readFileSync(join(root, "home/.bashrc"), "utf8"), "mine\n");
+});
+
+test("another folder that may be written to is guarded as the project is", async () => {
+  const [root, other] = [project(), project()];
+  await run(
+    root,
+    `git -C ${other} config core.fsmonitor '${FS}'; echo planted > ${other}/.envrc; cd ${other}; ${hook(".husky")}; true`,
+    { write: [other] },
+  );
+  equal(fs.existsSync(join(other, ".envrc")), false);
+  goOn(other);
+  equal(fs.existsSync(pwned), false);
+});
+
+// ── hard links ─────────────────────────────────────────────────────────────────────────────────────────
+
+const twin = (command: string) => (root: string, out: string) => {
+  fs.linkSync(out, join(root, "twin"));
+  return command;
+};
+const LINKS: [what: string, make: (root: string, outside: string) => string][] = [
+  ["a file at the top", twin("echo gone > twin")],
+  [
+    "a file far down",
+    (root, out) => {
+      put(join(root, "a/b/c"), "");
+      fs.linkSync(out, join(root, "a/b/twin"));
+      return "echo gone > a/b/twin";
+    },
+  ],
+  ["a file by a change of its end", twin("truncate -s 0 twin")],
+  ["a mode", twin("chmod 777 twin")],
+  [
+    "a file that was moved",
+    (root, out) => {
+      put(join(root, "a/c"), "");
+      fs.linkSync(out, join(root, "a/twin"));
+      return "mv a b; echo gone > b/twin";
+    },
+  ],
+  [
+    "a file with two names in the project",
+    (root, out) => {
+      fs.linkSync(out, join(root, "twin"));
+      fs.linkSync(out, join(root, "twin2"));
+      return "echo gone > twin2";
+    },
+  ],
+  [
+    "a file by another link to it",
+    (root, out) => {
+      fs.linkSync(out, join(root, "twin"));
+      return "ln twin third && echo gone > third";
+    },
+  ],
+  [
+    "one of many files",
+    (root, out) => {
+      for (let i = 0; i < 60; i++) {
+        put(join(dirname(out), `o${i}`), "theirs");
+        fs.mkdirSync(join(root, "many"), { recursive: true });
+        fs.linkSync(join(dirname(out), `o${i}`), join(root, `many/${i}`));
+      }
+      fs.linkSync(out, join(root, "many/twin"));
+      return "echo gone > many/twin";
+    },
+  ],
+  [
+    "a package of a store",
+    (root, out) => {
+      const at = join(root, "node_modules/.pnpm/left@1/node_modules/left");
+      fs.mkdirSync(at, { recursive: true });
+      fs.linkSync(out, join(at, "package.json"));
+      return "echo gone > node_modules/.pnpm/left@1/node_modules/left/package.json";
+    },
+  ],
+  [
+    "a package that lies in node_modules itself",
+    (root, out) => {
+      fs.mkdirSync(join(root, "node_modules/left"), { recursive: true });
+      fs.linkSync(out, join(root, "node_modules/left/package.json"));
+      return "echo gone > node_modules/left/package.json";
+    },
+  ],
+  [
+    "a package of Python's",
+    (root, out) => {
+      const at = join(root, ".venv/lib/python3.12/site-packages/left");
+      fs.mkdirSync(at, { recursive: true });
+      fs.linkSync(out, join(at, "__init__.py"));
+      return "echo gone > .venv/lib/python3.12/site-packages/left/__init__.py";
+    },
+  ],
+];
+for (const [what, make] of LINKS)
+  test(`a sandboxed command does not change ${what} that has another name outside`, async () => {
+    const root = project();
+    const outside = join(dirname(root), "outside");
+    put(outside, "theirs");
+    const outcome = await run(root, make(root, outside));
+    equal(fs.readFileSync(outside, "utf8"), "theirs");
+    equal(fs.statSync(outside).mode & 0o777, 0o644);
+    ok(outcome.exit !== 0, outcome.text);
+  });
+
+// ── ordinary work ──────────────────────────────────────────────────────────────────────────────────────
+
+const WORKS: [what: string, command: string, says: RegExp][] = [
+  [
+    "clone, work in the clone and remove it",
+    "git clone -q nested c && cd c && git switch -qc x && git config user.name t && cd .. && rm -rf c && echo fine",
+    /^fine\n\[exit code 0 [^\]]*\]$/,
+  ],
+  ["remove a repository that was there", "rm -rf nested bare.git && echo fine", /^fine\n\[exit code 0 [^\]]*\]$/],
+  [
+    "name a remote and a branch in a nested repository",
+    "git -C nested remote add up https://example.com/x.git && git -C nested branch -q --track b && echo fine",
+    /^fine\n\[exit code 0 [^\]]*\]$/,
+  ],
+  [
+    "add a worktree, and remove it",
+    "git worktree add -q wt && git -C wt status --short && git worktree remove wt && git worktree remove --force tree && echo fine",
+    /^fine\n\[exit code 0 [^\]]*\]$/,
+  ],
+  ["add a worktree that stays", "git worktree add -q wt && echo fine", /^fine\n\[exit code 0 [^\]]*\]$/],
+  [
+    "move a nested repository",
+    "mv nested moved && git -C moved status --short && echo fine",
+    /^fine\n\[exit code 0 [^\]]*\]$/,
+  ],
+  [
+    "commit in a submodule",
+    "cd sub && git -c user.name=t -c user.email=t@t commit -q --allow-empty -m x && echo fine",
+    /^fine\n\[exit code 0 [^\]]*\]$/,
+  ],
+  [
+    "write to the hooks of a package, of which nothing comes",
+    "echo x > .husky/_ && cat .husky/_",
+    /^x\n\[git runs what is in '.*\.husky': what was written there stayed in the sandbox\]\n\[exit code 0 /,
+  ],
+  [
+    "install packages",
+    "mkdir -p node_modules/.bin node_modules/a && echo 1 > node_modules/.bin/a && rm -r node_modules && echo fine",
+    /^fine\n\[exit code 0 [^\]]*\]$/,
+  ],
+  ["work with hard links of its own", "echo 1 > a && ln a b && echo 2 > b && cat a", /^2\n\[exit code 0 [^\]]*\]$/],
+];
+for (const [what, command, says] of WORKS)
+  test(`a sandboxed command can ${what}`, async () => {
+    const root = project();
+    match((await run(root, command)).text, says);
+    if (command.includes("add a worktree that stays")) match(git(join(root, "wt"), "status"), /On branch wt/);
+    if (command.includes("mv nested")) match(git(join(root, "moved"), "remote", "-v"), /lib/);
+  });
+
+test("hard links of the project's own, from one command to the next, can be written to", async () => {
+  const root = project();
+  await run(root, "echo 1 > a; ln a b");
+  match((await run(root, "echo 2 > b; cat a")).text, /^2\n/);
+});

@@ -1,0 +1,138 @@
+// Where zz works is said once: settings, permissions, prompts and programs are those of that folder, wherever the process stands.
+import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import fs from "node:fs";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { openChat } from "../../kernel/chat.ts";
+import { context } from "../../kernel/context.ts";
+import type { Options } from "../../kernel/core.ts";
+import { rereadSettings, settings } from "../../kernel/settings.ts";
+import { keepTrust } from "../../kernel/trust.ts";
+import { createZz, embed } from "../../zz.ts";
+import { place, zz } from "../support/run.ts";
+
+/** A project `b`, and a process that stands in another, whose settings say the opposite. */
+function two(theirs: object, others: object = {}, more: Record<string, string> = {}) {
+  const where = place();
+  const b = join(fs.realpathSync(where.cwd), "b");
+  const put = (file: string, text: string) => {
+    fs.mkdirSync(dirname(file), { recursive: true });
+    fs.writeFileSync(file, text);
+  };
+  put(join(b, ".zz/zz.config.json"), JSON.stringify(theirs));
+  put(join(where.cwd, ".zz/zz.config.json"), JSON.stringify(others));
+  for (const [name, text] of Object.entries(more)) put(join(b, name), text);
+  return { where, b, home: where.home };
+}
+async function standing<T>(folder: string, act: () => Promise<T>): Promise<T> {
+  const before = process.cwd();
+  process.chdir(folder);
+  try {
+    return await act();
+  } finally {
+    process.chdir(before);
+  }
+}
+
+const DENY = {
+  permissions: { deny: { write: ["secret"], read: ["hidden"], run: ["rm"], net: ["a.example"], env: ["X"] } },
+};
+
+for (const [tool, args, denied] of [
+  ["write_file", { path: "secret/x", content: "x" }, /write access to "secret\/x" is denied by the settings/],
+  ["create_file", { path: "secret/x", content: "x" }, /write access to "secret\/x" is denied by the settings/],
+  ["read_file", { path: "hidden/f" }, /read access to "hidden\/f" is denied by the settings/],
+  ["grep", { query: "x", path: "hidden" }, /read access to "hidden" is denied by the settings/],
+  ["list_dir", { path: "hidden" }, /read access to "hidden" is denied by the settings/],
+  ["move_file", { from: "f", to: "secret/f" }, /"secret\/f" is denied by the settings/],
+] as const)
+  test(`embed() elsewhere: ${tool} heeds what the root's own settings deny, not those of the current folder`, async () => {
+    const { where, b, home } = two(DENY, { permissions: { deny: { write: true } } }, { f: "x", "hidden/f": "x" });
+    const { text, refused } = await standing(where.cwd, async () => {
+      const script = await embed({ root: b, home, save: false, allow: { write: true, read: true } });
+      return script.call(tool, args);
+    });
+    match(text, denied);
+    equal(refused, true);
+  });
+
+test("embed() elsewhere: what only the current folder denies is allowed in the root", async () => {
+  const { where, b, home } = two({}, { permissions: { deny: { write: true } } });
+  await standing(where.cwd, async () => {
+    const script = await embed({ root: b, home, save: false, allow: { write: true } });
+    await script.call("write_file", { path: "x", content: "x" });
+  });
+  ok(fs.existsSync(join(b, "x")));
+});
+
+const said = (options: Options["settings"]) => options?.rounds;
+for (const [how, look] of [
+  ["settings()", async (b: string, home: string) => said(settings({ home, root: b }).settings)],
+  [
+    "readAgain()",
+    async (b: string, home: string) => {
+      const core = await createZz({ root: b, home, save: false });
+      await rereadSettings(core);
+      return said(core.options.settings);
+    },
+  ],
+] as const)
+  test(`${how} elsewhere reads the root's own settings`, async () => {
+    const { where, b, home } = two({ rounds: 3 }, { rounds: 4 });
+    equal(await standing(where.cwd, () => look(b, home)), 3);
+  });
+
+test("Settings of a root that is gone, a root that is a file, and a root that is a link", async () => {
+  const { b, home } = two({ rounds: 3 }, {}, { file: "x" });
+  await rejects(embed({ root: join(b, "gone"), home }), /Cannot work in '.*gone': there is no such folder/);
+  await rejects(embed({ root: join(b, "file"), home }), /Cannot work in '.*file': there is no such folder/);
+  fs.symlinkSync(b, `${b}-link`);
+  const script = await embed({ root: `${b}-link`, home, save: false, allow: { run: true } });
+  match((await script.call("run_command", { command: "pwd" })).text, new RegExp(`${b}$`, "m"));
+});
+
+test("embed() elsewhere takes a trusted root's settings in full, and no other's", async () => {
+  const { where, b, home } = two({ options: { temperature: 0 } }, { options: { temperature: 1 } });
+  const core = await createZz({ root: b, home, save: false });
+  const options = (trusted: boolean) =>
+    settings({ home, root: b, brought: { given: trusted, agreed: [] } }).settings.options;
+  deepEqual([options(false), options(true)], [undefined, { temperature: 0 }]);
+  keepTrust({ root: b, home }, core.extras!.hashes);
+  await standing(where.cwd, async () => {
+    const again = await createZz({ root: b, home, save: false });
+    await rereadSettings(again);
+    deepEqual([again.extras!.given, again.options.settings.options], [true, { temperature: 0 }]);
+  });
+});
+
+test("embed() elsewhere: a relative home is where the process stood when it began", async () => {
+  const { where, b } = two({});
+  await standing(where.cwd, async () => {
+    const script = await embed({ root: b, home: "my-home", allow: { write: true } });
+    process.chdir(b);
+    await script.call("write_file", { path: "x", content: "x" });
+  });
+  ok(fs.existsSync(join(where.cwd, "my-home/sessions")));
+  ok(!fs.existsSync(join(b, "my-home")));
+});
+
+test("Rules, prompts and search elsewhere are the root's", async () => {
+  const { where, b, home } = two({}, {}, { "AGENTS.md": "the rules of b", "only-here.txt": "needle" });
+  fs.writeFileSync(join(where.cwd, "AGENTS.md"), "the rules of the current folder");
+  fs.writeFileSync(join(where.cwd, "elsewhere.txt"), "needle");
+  await standing(where.cwd, async () => {
+    const core = await createZz({ root: b, home, save: false });
+    const ctx = context(core, openChat(core, "x/y"));
+    const prompt = JSON.stringify(await ctx.about.prompt());
+    deepEqual([prompt.includes("the rules of b"), prompt.includes("of the current folder")], [true, false]);
+    match((await ctx.call("grep", { query: "needle" })).text, /^only-here\.txt:1: needle$/);
+  });
+});
+
+test("--cwd reads the settings of the folder that it names", async () => {
+  const { where, b } = two(DENY, { permissions: { deny: { read: true } } }, { f: "x" });
+  const write = ["--cwd", b, "--allow-write", "--call", "write_file"];
+  match((await zz(where, [...write, '{"path":"secret/x","content":"x"}'])).stderr, /is denied by the settings/);
+  equal((await zz(where, [...write, '{"path":"free/x","content":"x"}'])).code, 0);
+  equal((await zz(where, ["--cwd", b, "--call", "read_file", '{"path":"f"}'])).code, 0);
+});

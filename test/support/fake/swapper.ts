@@ -1,0 +1,37 @@
+// Swaps what a path leads to as fast as it can, until it is ended: node swapper.ts HOW NAME INSIDE OUTSIDE
+import fs from "node:fs";
+
+const [how = "", name = "", inside = "", outside = ""] = process.argv.slice(2);
+const aside = `${name}.aside-of-the-swapper`;
+const link = (to: string) => {
+  fs.symlinkSync(to, aside);
+  fs.renameSync(aside, name);
+};
+const STEPS: Record<string, () => void> = {
+  /** A file, and a link in its place. */
+  file() {
+    fs.copyFileSync(inside, aside);
+    fs.renameSync(aside, name);
+    fs.copyFileSync(inside, `${aside}.2`); // so that it is there for as long as the link is
+    link(outside);
+  },
+  /** A link that leads to one folder or file, then to another. */
+  link() {
+    link(inside);
+    link(outside);
+  },
+  /** A folder, and a link in its place. */
+  folder() {
+    fs.renameSync(name, aside);
+    fs.symlinkSync(outside, name);
+    fs.unlinkSync(name);
+    fs.renameSync(aside, name);
+  },
+};
+process.send?.("ready");
+process.on("disconnect", () => process.exit());
+function some(): void {
+  for (let i = 0; i < 200; i++) STEPS[how]!();
+  setImmediate(some);
+}
+some();

@@ -1,0 +1,82 @@
+// Every command and every tool of zz in one process, with a plugin that writes down what it sees. What is printed is for who started it.
+import fs from "node:fs";
+import path from "node:path";
+import { inspect } from "node:util";
+import type { Settings } from "../../../kernel/contract.ts";
+import { harness } from "../../../sdk/testing.ts";
+
+const [base = "", file = ""] = process.argv.slice(2);
+const { home, settings, reads } = JSON.parse(fs.readFileSync(file, "utf8")) as {
+  home: Record<string, string>;
+  settings: Settings;
+  reads: boolean;
+};
+process.env.SPY = base;
+const all = { read: true, write: true, run: true, net: true, env: true } as const;
+const h = await harness({
+  own: true,
+  plugins: [path.join(import.meta.dirname, "spy.ts")],
+  files: { "a.txt": "one\n", "b.ts": "export const one = 1;\n" },
+  ...{ home, settings, allow: all, answer: "nobody" },
+});
+const failed = (error: unknown) => console.log(String(error), inspect(error, { showHidden: true, depth: 9 }));
+
+await h.command("/model openai/m").catch(failed);
+await h.ask("hello").catch(failed);
+
+const LEFT_OUT = /^(quit|exit|edit|install|update|uninstall|reindex|eval|crash|js)$/; // to leave, to ask people or registries, to take long
+const LAST = /^(keys drop|env unset|config unset|debug off|new|clear|trust|drop|plugins disable)|--reset/;
+/** What is worth typing beside what is offered. */
+const MORE: Record<string, string[]> = {
+  config: ["providers", "providers.openai", "providers.openai.key", "providers.openai.url", "providers.mine", "schema"],
+  env: ["list", "set PLAIN on"],
+  keys: ["", "openai", "drop openai", "drop nobody"],
+  debug: ["on"],
+  save: ["answer.md", "all.md all"],
+  sessions: ["export - out.md", "export out.md", "export out.jsonl", "export --jsonl", "rename x"],
+  prompt: ["env"],
+  permissions: ["deny read x", "allow net example.com"],
+};
+const lines: string[] = [];
+for (const { name } of h.ctx.about.commands) {
+  if (LEFT_OUT.test(name)) continue;
+  const offered = await h.ctx.about.complete(name, "").catch(() => []);
+  const some = offered.slice(0, 5).map((one) => one.name.trim());
+  for (const rest of new Set(["", "list", "nonsense", "openai", ...some, ...(MORE[name as keyof typeof MORE] ?? [])]))
+    lines.push(`${name} ${rest}`.trim());
+}
+for (const line of lines.sort((a, b) => Number(LAST.test(a)) - Number(LAST.test(b))))
+  console.log(line, await h.command(`/${line}`).catch(failed));
+
+const ARGS: Record<string, unknown> = {
+  path: "a.txt",
+  pattern: "o",
+  query: "one",
+  name: "one",
+  command: reads ? "env; cat ../home/*.json; set" : "date",
+  file: "b.ts",
+  start: 1,
+  end: 1,
+  content: "x",
+  text: "x",
+  value: "plain",
+  from: "a.txt",
+  to: "c.txt",
+};
+for (const { name, schema } of h.ctx.about.tools) {
+  const fields = Object.keys((schema as any).properties ?? {});
+  const args = Object.fromEntries(fields.flatMap((field) => (field in ARGS ? [[field, ARGS[field]]] : [])));
+  console.log(name, await h.call(name, args).catch(failed));
+}
+for (const file of !reads ? [] : ["keys.json", "env.json", "zz.config.json"])
+  console.log(await h.call("read_file", { path: path.join(h.home, file) }).catch(failed));
+await h.ask("hello again").catch(failed);
+await h.restart().catch(failed);
+await h.command("/spy").catch(failed);
+
+console.log(inspect({ notes: h.notes, questions: h.questions, events: h.events }, { depth: 9, maxArrayLength: null }));
+console.log(JSON.stringify([h.notes, h.events]));
+fs.cpSync(path.dirname(h.home), path.join(base, "walked"), { recursive: true });
+fs.writeFileSync(path.join(base, "commands.json"), JSON.stringify(lines));
+await h.close();
+process.exit(0);

@@ -1,0 +1,135 @@
+// One worker of the fuzzer: makes lines, judges them, really runs those that are allowed, and says which did more than
+// the judge had said. node fuzz-judge.ts SEED LINES
+import path from "node:path";
+import { type Judged, judgeLine } from "../../plugins/shell/judge/index.ts";
+import { programOf, SHELLS, WRAPPERS } from "../../plugins/shell/judge/programs.ts";
+import { linesFrom } from "./bash-lines.ts";
+import { type Jail, openJail, type Started } from "./jail.ts";
+
+export interface Found {
+  line: string;
+  shrunk: string;
+  did: string;
+}
+export interface Tally {
+  lines: number;
+  allowed: number;
+  found: Found[];
+  empty: number; // lines that need nothing: a denial would have nothing to bite on
+}
+type Allowed = { line: string; judged: Judged };
+
+const BATCH = 300;
+const NONE = { allow: [], deny: [], except: [] };
+/** Scripts of the system's own around another program. */
+const SCRIPTS = /^\/+(usr\/+)?bin\/+(which|which\.debianutils|egrep|fgrep)$/;
+
+/** The gate asks for what is read elsewhere: the jail has other files there. */
+const isUnasked = ({ verdict, reads }: Judged, { root }: Jail): boolean =>
+  verdict === "allow" && reads.every((one) => path.resolve(root, one).startsWith(root));
+
+/** What was started though the judge does not know of it. */
+function strange({ simple }: Judged, all: Started[]): Started[] {
+  const known = simple.filter(({ words }) => words.length);
+  return all.filter(({ file, argv: [name = "", ...rest] }) => {
+    if (!/^\/usr\/|^\/bin\//.test(file)) return true;
+    const program = path.basename(/^\/(usr\/)?bin\/(dash|bash)$/.test(file) ? name : file);
+    if (SHELLS.has(program)) return !(rest.some((one) => /^-[a-z]*c[a-z]*$/.test(one)) || SCRIPTS.test(rest[0] ?? ""));
+    if (program !== "command" && Object.hasOwn(WRAPPERS, program)) return false;
+    return !known.some(({ words: [first, ...words] }) => {
+      const named = first !== undefined && programOf(first).split("/").at(-1);
+      if (/^[ef]?grep$/.test(String(named)) && program === "grep") return true;
+      if (named !== program) return false;
+      return words.includes(undefined) || JSON.stringify(words) === JSON.stringify(rest);
+    });
+  });
+}
+
+function tellOf({ touched, started }: { touched: string[]; started: Started[] }): string {
+  const ran = started.map(({ file, argv }) => `${file}: ${argv.join(" ")}`);
+  return [touched.length && `it touched ${touched.join(", ")}`, ran.length && `it started ${ran.join("; ")}`]
+    .filter(Boolean)
+    .join("; ");
+}
+
+/** What a line that is allowed does, alone, and should not; undefined where all is well. */
+async function faultOf(jail: Jail, line: string): Promise<string | undefined> {
+  const judged = await judgeLine(line, jail.root, { ...NONE, env: jail.env });
+  if (!isUnasked(judged, jail)) return undefined;
+  const { started, touched } = jail.run([line]);
+  const more = strange(judged, started[0] ?? []);
+  return touched.length || more.length ? tellOf({ touched, started: more }) : undefined;
+}
+
+/** Cut down as far as it still does. */
+async function shrunk(jail: Jail, line: string): Promise<string> {
+  let [best, tries] = [line, 150];
+  for (let size = best.length >> 1; size >= 1 && tries > 0; size >>= 1)
+    for (let at = 0; at < best.length && tries-- > 0; ) {
+      const shorter = best.slice(0, at) + best.slice(at + size);
+      if (shorter.trim() && (await faultOf(jail, shorter))) best = shorter;
+      else at += size;
+    }
+  return best;
+}
+
+async function tryAll(jail: Jail, all: Allowed[]): Promise<Found[]> {
+  if (!all.length) return [];
+  const { started, touched, stuck } = jail.run(all.map(({ line }) => line));
+  if (stuck && all.length > 1)
+    return [
+      ...(await tryAll(jail, all.slice(0, all.length >> 1))),
+      ...(await tryAll(jail, all.slice(all.length >> 1))),
+    ];
+  const suspects = new Set(all.filter(({ judged }, i) => strange(judged, started[i] ?? []).length));
+  // A file that was touched does not say by whom: all are tried by halves.
+  if (touched.length) for (const one of await touching(jail, all)) suspects.add(one);
+  const found: Found[] = [];
+  for (const { line } of suspects) {
+    const did = await faultOf(jail, line);
+    if (did) found.push({ line, shrunk: await shrunk(jail, line), did });
+  }
+  return found;
+}
+
+async function touching(jail: Jail, all: Allowed[]): Promise<Allowed[]> {
+  if (all.length === 1) return all;
+  const halves = [all.slice(0, all.length >> 1), all.slice(all.length >> 1)];
+  const found: Allowed[] = [];
+  for (const half of halves)
+    if (jail.run(half.map(({ line }) => line)).touched.length) found.push(...(await touching(jail, half)));
+  return found;
+}
+
+export async function fuzz(seed: number, lines: number, tell: (tally: Tally) => void = () => {}): Promise<Tally> {
+  const jail = openJail();
+  const make = linesFrom(seed);
+  const tally: Tally = { lines: 0, allowed: 0, found: [], empty: 0 };
+  const waiting: Allowed[] = [];
+  try {
+    while (tally.lines < lines) {
+      const line = make.line();
+      tally.lines++;
+      const judged = await judgeLine(line, jail.root, { ...NONE, env: jail.env });
+      if (!judged.simple.length) tally.empty++;
+      if (isUnasked(judged, jail) && line.trim()) {
+        tally.allowed++;
+        waiting.push({ line, judged });
+      }
+      if (waiting.length < BATCH && tally.lines < lines) continue;
+      tally.found.push(...(await tryAll(jail, waiting.splice(0))));
+      tell(tally);
+    }
+  } finally {
+    jail.close();
+  }
+  return tally;
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const [seed = 1, lines = 10_000] = process.argv.slice(2).map(Number);
+  const tally = await fuzz(seed, lines, ({ lines, allowed, found }) =>
+    process.stderr.write(`${lines} lines, ${allowed} allowed, ${JSON.stringify(found)} found\n`),
+  );
+  process.stdout.write(`${JSON.stringify(tally)}\n`);
+}

@@ -1,0 +1,47 @@
+// Tests of what only another program can show: where it is missing they do not run, and the end of the run says which.
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { type TestContext, type TestOptions, test } from "node:test";
+
+type Body = (t: TestContext) => void | Promise<void>;
+interface Test {
+  (name: string, body: Body): unknown;
+  (name: string, options: TestOptions, body: Body): unknown;
+}
+
+/** What each program is needed for, and the Debian package that has it. */
+const PROGRAMS = {
+  bwrap: { tests: "of the sandbox", program: "bubblewrap", debian: "bubblewrap" },
+  git: { tests: "of repositories", program: "git", debian: "git" },
+  perl: { tests: "of system calls and processes", program: "perl", debian: "perl" },
+  python3: { tests: "of programs in the sandbox", program: "python3", debian: "python3" },
+  gcc: { tests: "of compiled programs", program: "gcc", debian: "gcc libc6-dev" },
+  wget: { tests: "of wget's proxy", program: "wget", debian: "wget" },
+  make: { tests: "of builds in the sandbox", program: "make", debian: "make" },
+  strace: { tests: "of traced programs", program: "strace", debian: "strace" },
+  ctags: { tests: "beside other indexers", program: "ctags", debian: "universal-ctags" },
+  patch: { tests: "beside other appliers of patches", program: "patch", debian: "patch" },
+} as const;
+export type Needed = keyof typeof PROGRAMS;
+
+export const has = (name: string): boolean =>
+  (process.env.PATH ?? "").split(":").some((folder) => existsSync(join(folder, name)));
+
+/** Why tests that need these do not run here, as the end of the run says it; undefined where nothing is missing. */
+export function whyNot(...names: Needed[]): string | undefined {
+  const missing = names.find((name) => !has(name));
+  if (!missing) return undefined;
+  const { tests, program, debian } = PROGRAMS[missing];
+  return `${tests} did not run: ${program} is not installed. apt-get install ${debian}`;
+}
+
+/** node:test's `test` for what needs these programs. CI has all of them: there a missing one is a failure. */
+export function needs(...names: Needed[]): Test {
+  const why = whyNot(...names);
+  if (why === undefined) return test; // itself, so that a failure is reported at the test's own line
+  if (process.env.CI !== "true") return (name: string) => test(name, { skip: why }, () => {});
+  return (name: string) =>
+    test(name, () => {
+      throw new Error(`Tests ${why}`);
+    });
+}

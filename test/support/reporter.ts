@@ -1,0 +1,33 @@
+// node:test's own report, and before its figures one line for each program whose tests did not run because it is missing.
+import { Readable } from "node:stream";
+import type { TestEvent } from "node:test/reporters";
+import { spec } from "node:test/reporters";
+
+const MISSING = /(of|in|beside) .* did not run: .* is not installed.*/;
+
+export default async function* (source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
+  yield* Readable.from(withMissing(source)).compose(new spec()) as AsyncIterable<string>;
+}
+
+async function* withMissing(source: AsyncIterable<TestEvent>): AsyncGenerator<TestEvent> {
+  const counts = new Map<string, number>();
+  for await (const event of source) {
+    const why = whyMissing(event);
+    if (why !== undefined) counts.set(why, (counts.get(why) ?? 0) + 1);
+    if (event.type === "test:diagnostic" && event.data.nesting === 0 && /^tests \d+$/.test(event.data.message)) {
+      for (const [why, count] of counts)
+        yield {
+          type: event.type,
+          data: { ...event.data, message: `${count} ${count === 1 ? "test" : "tests"} ${why}` },
+        };
+      counts.clear();
+    }
+    yield event;
+  }
+}
+
+/** What `needs()` gave as the reason, of a test that was left out, or that failed for that on CI. */
+function whyMissing({ type, data }: TestEvent): string | undefined {
+  const said = type === "test:pass" ? data.skip : type === "test:fail" ? data.details.error.cause : undefined;
+  return MISSING.exec(said instanceof Error ? said.message : String(said))?.[0];
+}

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
+import { slowness } from "../support/machine.ts";
 import { place, zz } from "../support/run.ts";
 
 const asks = (url: string, ...more: string[]) => ["-m", "openai/m", "--base-url", url, "--key", "x", "--once", ...more];
@@ -22,13 +23,13 @@ test("A wrapper that hangs after what it wraps is cut off after 5 s and named", 
     fake.requests[1]!.body.messages.at(-1).content,
     /^Plugin 'hang' was cut off in 'call': it took longer than 5 s\./,
   );
-  ok(ran.ms > 4_900 && ran.ms < 20_000, `${ran.ms}`);
+  ok(ran.ms > 4_900 && ran.ms < 20_000 * slowness(), `${ran.ms}`);
 });
 
 test("A path of many parts is refused at once", async () => {
   const ran = await zz(place(), ["--call", "read_file", JSON.stringify({ path: `${"a/".repeat(20_000)}b` })]);
   equal(ran.code, 1, ran.stderr);
-  ok(ran.ms < 1_500, `it took ${Math.round(ran.ms)} ms`);
+  ok(ran.ms < 1_500 * slowness(), `it took ${Math.round(ran.ms)} ms`);
 });
 
 test("A line without end costs no more than its length", async (t) => {
@@ -41,5 +42,5 @@ test("A line without end costs no more than its length", async (t) => {
   const { port } = server.address() as { port: number };
   const { ms, stderr } = await zz(place(), asks(`http://127.0.0.1:${port}/v1`, "hi"));
   match(stderr, /sent a line of more than 8 MB, and was given up/);
-  ok(ms < 8_000, `it took ${Math.round(ms)} ms`);
+  ok(ms < 8_000 * slowness(), `it took ${Math.round(ms)} ms`);
 });

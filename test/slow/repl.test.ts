@@ -125,7 +125,7 @@ test("10,000 entries of history: from key to echo it takes less than 16 ms", asy
   }
   const median = times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)]!;
   t.diagnostic(`median ${median.toFixed(2)} ms, slowest ${Math.max(...times).toFixed(2)} ms`);
-  ok(median < 16, `median ${median} ms`);
+  ok(median < 16 * slowness(), `median ${median} ms`);
 });
 
 test("A paste of 10,000 lines is accepted in under a second", async (t) => {
@@ -135,5 +135,5 @@ test("A paste of 10,000 lines is accepted in under a second", async (t) => {
   term.type(`${ESC}[200~${text}${ESC}[201~`);
   await term.sees("[paste 1: 10000 lines]");
   const ms = performance.now() - started;
-  ok(ms < 1000, `it took ${ms} ms`);
+  ok(ms < 1000 * slowness(), `it took ${ms} ms`);
 });

@@ -44,7 +44,7 @@ export function openAnswers({ root, about: { home } }: Ctx, config: typeof defau
 async function limit(config: typeof defaults, count: number, { ask, note }: Ctx, now: Scope): Promise<Scope> {
   if (config.folder) return { scope: config.folder.replace(/\/+$/, ""), most: Number.MAX_SAFE_INTEGER };
   if (count <= config.most) return { scope: "", most: config.most };
-  if (now.scope || now.most > config.most) return now; // it was asked before
+  if (now.scope || now.most > config.most) return now; // already asked
   if (!ask) {
     if (!now.most)
       note(

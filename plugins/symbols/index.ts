@@ -1,5 +1,5 @@
 // What the code defines and who uses it: the index of symbols, the map made of it, and the tools that answer from it.
-// Here is what each tool is called and takes; what it answers is in answers.ts, loaded when one is first used.
+// This file has the names and parameters of the tools; their answers are in answers.ts, which is loaded on first use.
 import type { Ctx, Result, Tool, Zz } from "zz";
 import type { Answers } from "./answers.ts";
 
@@ -162,7 +162,7 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
 ];
 
 export default (zz: Zz<typeof defaults>) => {
-  let stays = false; // a conversation of more than one turn
+  let stays = false; // the conversation has more than one turn
   let answers: Promise<Answers> | undefined;
   const ready = (ctx: Ctx) =>
     (answers ??= import("./answers.ts").then(({ openAnswers }) => openAnswers(ctx, zz.config, () => stays)));

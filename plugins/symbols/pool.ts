@@ -1,5 +1,5 @@
-// Other processes and threads. Files for the index are read in processes of their own: the conversation goes on meanwhile,
-// every core helps, and their memory goes with them (a thread's stays: 100 MB of it after 10,000 files).
+// Other processes and threads. Files for the index are read in separate processes: the conversation goes on meanwhile,
+// every core is used, and the memory is freed with them (a thread keeps 100 MB after 10,000 files).
 import type { ChildProcess } from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";
@@ -10,10 +10,10 @@ import { scratchPage } from "./store.ts";
 import type { Order, Rows } from "./worker.ts";
 
 const BATCH = 32; // files
-const WORTH_ONE = 500; // files, for which another process pays
+const WORTH_ONE = 500; // files that justify another process
 const MOST_READERS = 4;
 
-/** Hands over what was read, batch by batch, until all of it is or the signal says stop. */
+/** Hands over what was read, batch by batch, until everything is read or the signal aborts. */
 export async function readAll(
   programs: Programs,
   root: string,
@@ -22,7 +22,7 @@ export async function readAll(
   take: (rows: Rows, page: Page) => void,
 ): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const cores = os.availableParallelism() / 2; // each also compiles and collects in threads of its own
+  const cores = os.availableParallelism() / 2; // each also compiles and collects garbage in its own threads
   const count = Math.max(1, Math.floor(Math.min(cores, files.length / WORTH_ONE, MOST_READERS)));
   let [next, left] = [0, files.length];
   const readers = Array.from({ length: count }, startReader);
@@ -54,7 +54,7 @@ export async function readAll(
       else give(reader);
     });
     give(reader);
-    give(reader); // one waits while one is read
+    give(reader); // the next batch waits while one is read
     return reader;
   }
   function give(reader: ChildProcess): void {
@@ -66,7 +66,7 @@ export async function readAll(
 export const startThread = (name: string, workerData: object): Worker =>
   new Worker(place(name), { execArgv: [], workerData });
 
-/** In dist/ it is a file beside the kernel; from source it lies here. */
+/** In dist/ it is next to the kernel; in the source it is here. */
 function place(name: string): URL {
   const places = [`./${name}.ts`, `./symbols-${name}.js`, `../symbols-${name}.js`].map(
     (at) => new URL(at, import.meta.url),

@@ -1,4 +1,4 @@
-// The index of a project: what each of its code files holds, brought up to date at every question.
+// The index of a project: what each code file defines and uses, updated before every question.
 import fs from "node:fs";
 import path from "node:path";
 import v8 from "node:v8";
@@ -11,21 +11,21 @@ import type { Facts } from "./scan/facts.ts";
 import { type Data, inOrder, leavesOf, memoryPage, openStore, type Placed, type Scope, storeFile } from "./store.ts";
 
 export const CODE = /\.(?:[cm]?[jt]sx?|json|ya?ml)$/i;
-const CONTROL = /[\x00-\x1f\x7f-\x9f]/; // a name that holds one could pass for a row of an answer, or for a terminal's orders
-const FEW = 24; // files that are read here, since a worker thread takes longer to start
+const CONTROL = /[\x00-\x1f\x7f-\x9f]/; // such a name could look like a row of an answer, or control the terminal
+const FEW = 24; // files read in this process, since a worker takes longer to start
 const FEW_BYTES = 400_000;
-const MANY = 1_000; // files, after which memory is given back
+const MANY = 1_000; // files, from which on memory is given back
 
 /** The index at one moment. */
 export interface Index {
-  readonly names: readonly string[]; // every file of the project, also those that are not read
-  readonly files: readonly string[]; // those that are, in order
-  readonly version: object; // the same as long as nothing has changed
-  readonly ms: number; // what it took to bring it up to date
-  readonly read: number; // how many files were read for that
-  readonly left: number; // how many there are beyond what is indexed
+  readonly names: readonly string[]; // every file of the project, including those not indexed
+  readonly files: readonly string[]; // the indexed ones, sorted
+  readonly version: object; // the same object as long as nothing has changed
+  readonly ms: number; // how long the update took
+  readonly read: number; // how many files the update read
+  readonly left: number; // how many files are beyond the limit
   facts(name: string): Facts | undefined;
-  readonly leaves: Leaf[]; // to search in
+  readonly leaves: Leaf[]; // for searching
   resolved?: Kept | undefined;
   keep(resolved: Kept): void;
 }
@@ -34,7 +34,7 @@ export interface Project {
   fresh(ctx: Ctx): Promise<Index>;
   drop(): void;
 }
-/** What to do about a project of very many files. */
+/** Decides what to do with a project of very many files. */
 export type Limit = (count: number, ctx: Ctx, now: Scope) => Promise<Scope>;
 
 export function openProject(root: string, home: string, limit: Limit): Project {
@@ -44,7 +44,9 @@ export function openProject(root: string, home: string, limit: Limit): Project {
   let waiting: Promise<Index> | undefined;
   return { fresh, drop };
 
-  /** A question that comes while another is at it waits for its own turn: what changes now may have been missed. */
+  /**
+   * A question asked during an update waits for an update of its own, since the running one may have missed changes.
+   */
   function fresh(ctx: Ctx): Promise<Index> {
     if (!running) return (running = update(ctx).finally(() => (running = undefined)));
     return (waiting ??= running
@@ -67,13 +69,13 @@ export function openProject(root: string, home: string, limit: Limit): Project {
     else db.read();
     const { data } = db;
     const listing = ctx.files.list();
-    listing.catch(() => {}); // it is waited for below
+    listing.catch(() => {}); // awaited below
     const changed = [...data.files]
       .filter(([name, entry]) => isChanged(path.join(root, name), entry))
       .map(([name]) => name);
-    const fresh = new Map<string, Row>(); // read here
-    const placed = new Map<string, Placed>(); // read in other threads
-    if (isFew(root, changed)) readHere(changed, await reader(changed)); // while the list is made
+    const fresh = new Map<string, Row>(); // read in this process
+    const placed = new Map<string, Placed>(); // read in other processes
+    if (isFew(root, changed)) readHere(changed, await reader(changed)); // while the files are listed
     const names = (await listing).filter((name) => !CONTROL.test(name));
     const code = names.filter((name) => CODE.test(name));
     Object.assign(data, await limit(code.length, ctx, data));
@@ -135,20 +137,20 @@ export function openProject(root: string, home: string, limit: Limit): Project {
   }
 }
 
-/** Node gives memory back when it needs some; a conversation may go on for hours without. */
+/** Node frees memory only when it needs some, and a conversation may go on for hours without that. */
 function giveBackSoon(): void {
   const giveBack = () => {
     v8.setFlagsFromString("--expose-gc");
     vm.runInNewContext("gc")();
   };
-  for (const ms of [1_000, 3_000]) setTimeout(giveBack, ms).unref(); // what the first one freed, the second one gives back
+  for (const ms of [1_000, 3_000]) setTimeout(giveBack, ms).unref(); // the second run returns what the first one freed
 }
 
-/** Without the bytes that it lies in: it goes to another thread. */
+/** Without its page, since it goes to another process. */
 const known = (entry: Entry | undefined): Entry | undefined =>
   entry && { mtime: entry.mtime, ctime: entry.ctime, size: entry.size, hash: entry.hash };
 
-/** Takes in what was read. The row of a file that holds what it held is what it was. */
+/** Stores what was read. A file with unchanged content keeps its row. */
 function change(data: Data, rows: Row[], placed: Map<string, Placed>, gone: string[]): void {
   const whole = rows.map((row) => (row.text.length ? row : { ...row, text: rowOf(data, row.path) }));
   const page = memoryPage(Buffer.concat(whole.map(({ text }) => text)));
@@ -170,7 +172,7 @@ function rowOf({ files }: Pick<Data, "files">, name: string): Buffer {
 }
 
 function indexOf(data: Data, names: string[], counts: Pick<Index, "ms" | "read" | "left">, keep: Index["keep"]): Index {
-  const { files, resolved } = data; // as they are now: a later question puts others in their place
+  const { files, resolved } = data; // as they are now: later updates replace them
   return {
     ...{ ...counts, names, files: [...files.keys()], version: files, resolved, keep },
     get leaves() {
@@ -200,7 +202,7 @@ function bar(done: number, all: number): string {
   return `Indexing [${drawn}] ${Math.floor(part * 100)}% (${done}/${all} files)`;
 }
 
-/** An index that cannot be kept is of use all the same. */
+/** An index that cannot be saved is still useful. */
 function save(db: LowSync<Data>, ctx: Ctx): void {
   try {
     db.write();

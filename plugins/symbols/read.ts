@@ -1,4 +1,4 @@
-// Reads a file, and makes its row of the index. Runs in the worker threads, and here where it is about a few files.
+// Reads a file and makes its row of the index. Runs in worker processes, and in the main process for a few files.
 import { isUtf8 } from "node:buffer";
 import crypto from "node:crypto";
 import fs from "node:fs";
@@ -7,11 +7,14 @@ import { type Entry, pack, type Row } from "./rows.ts";
 import { type Facts, listed } from "./scan/facts.ts";
 import { scan } from "./scan.ts";
 
-const LARGEST = 1_000_000; // bytes; what is larger is no code that anyone wrote
+const LARGEST = 1_000_000; // bytes; nobody wrote a larger file by hand
 const NONE = Buffer.alloc(0);
-const SURE = 50; // ms: a file's time tells nothing of what happens within the same tick of the clock
+const SURE = 50; // ms: a file's time says nothing about changes within the same tick of the clock
 
-/** Undefined: it is not there, or a link: what that leads to is found under its own name, if it may be read. With `known`, a file that holds the same bytes as before keeps its row: the text is empty. */
+/**
+ * Undefined if the file is missing or a link, since a link's target is indexed under its own name, if it may be read.
+ * With `known`, a file with unchanged content keeps its row: the text is empty.
+ */
 export function readRow(root: string, name: string, known?: Entry): Row | undefined {
   const now = Date.now();
   const file = path.join(root, name);
@@ -22,7 +25,7 @@ export function readRow(root: string, name: string, known?: Entry): Row | undefi
     if (!stat.isFile()) return undefined;
     fd = fs.openSync(file, SAFELY);
     stat = fs.fstatSync(fd);
-    if (!isThere(fd, file)) return undefined; // a link was swapped in since it was judged
+    if (!isThere(fd, file)) return undefined; // replaced by a link since it was checked
     const large = stat.size > LARGEST;
     const bytes = large ? undefined : fs.readFileSync(fd);
     const hash = bytes ? crypto.hash("sha256", bytes).slice(0, 32) : `${stat.size}`;
@@ -43,7 +46,7 @@ export function readRow(root: string, name: string, known?: Entry): Row | undefi
 const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants; // Windows has only the first
 const SAFELY = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
 
-/** As ctx.files.open() sees to it: this may run in a process of its own, which has no ctx. */
+/** The same safety as ctx.files.open(), which is not available here: a worker process has no ctx. */
 function isThere(fd: number, file: string): boolean {
   if (process.platform !== "linux")
     return fs.realpathSync.native(file) === file && fs.lstatSync(file).ino === fs.fstatSync(fd).ino;

@@ -1,15 +1,15 @@
-// Asks the language service, which lives in a thread of its own: it may take seconds, and can be broken off.
+// Asks the language service, which runs in its own thread: an answer may take seconds, and can be cancelled.
 import type { Worker } from "node:worker_threads";
 import type { Ctx } from "zz";
 import type { Index } from "./project.ts";
 import type { Service } from "./refs/contract.ts";
 import type { Answer, Question } from "./service.ts";
 
-const FORGOTTEN = 10 * 60_000; // ms without a question, after which its memory is given back
+const FORGOTTEN = 10 * 60_000; // ms without a question, after which the thread is stopped to free its memory
 const FORGOTTEN_ALONE = 20_000; // in a program that is about to end
 
 export interface Remote {
-  /** It takes a while to start: as soon as it is known to be needed. */
+  /** Starting takes a while, so call this as soon as a question is likely. */
   start(): void;
   ask<K extends Question["ask"]>(
     ask: K,
@@ -22,7 +22,7 @@ export interface Remote {
 
 export function openRemote(root: string, stays: () => boolean): Remote {
   let worker: Promise<Worker> | undefined;
-  let told: object | undefined; // the index that it knows
+  let told: object | undefined; // the version of the index that the thread has
   let timer: NodeJS.Timeout | undefined;
   let last = 0;
   const open = new Map<number, PromiseWithResolvers<any>>();
@@ -37,7 +37,7 @@ export function openRemote(root: string, stays: () => boolean): Remote {
         else open.get(id)?.reject(new Error(error));
       });
       started.on("error", (error) => fail(error));
-      started.unref(); // after the listeners, which hold it
+      started.unref(); // after adding the listeners, which ref it
       return started;
     });
   }
@@ -76,7 +76,7 @@ export function openRemote(root: string, stays: () => boolean): Remote {
     }
   }
 
-  /** Whoever waits is told; the next question starts anew. */
+  /** Rejects all pending questions; the next one starts a new thread. */
   function fail(error: unknown): void {
     for (const { reject } of open.values()) reject(error);
     close();

@@ -1,5 +1,6 @@
-// Where imports lead, as TypeScript sees it, and the graph made of them. What is near is found among the names of the
-// project's files alone; resolve/typescript.ts asks TypeScript for the rest, and its answers are kept while nothing changes.
+// Where imports lead, as TypeScript resolves them, and the graph made of them. Nearby files are found among the names
+// of the project's files alone; resolve/typescript.ts asks TypeScript for the rest, and its answers are kept until
+// something changes.
 import crypto from "node:crypto";
 import { isBuiltin } from "node:module";
 import type { CompilerGate } from "zz";
@@ -16,7 +17,7 @@ export { cycles } from "./resolve/cycles.ts";
 export { entryPoints, graphOf, hubs } from "./resolve/graph.ts";
 export { folderOf } from "./resolve/paths.ts";
 
-/** `gate`: through which it reads; without one, whatever an import leads to. */
+/** `gate` checks every read; without it everything may be read. */
 export function openResolver(root: string, list: readonly string[], kept?: Kept, gate?: CompilerGate): Resolver {
   const names = new Set(list);
   const above = configAbove(root, (file) => gate?.mayLookUp(file) !== false);
@@ -67,7 +68,7 @@ function keep(state: State): Kept {
   };
 }
 
-/** Whether an import is a require(), and of which kind its file is, decides which conditions of `exports` hold. */
+/** The conditions of `exports` depend on whether the import is a require() and on the kind of its file. */
 function keyOf(file: string, spec: string, how: How): string {
   const [, kind = ""] = /\.([cm])[jt]s$/.exec(file) ?? [];
   return `${how === "require" ? "r" : how === "dynamic" ? "d" : "i"}${kind}\n${folderOf(file)}\n${spec}`;

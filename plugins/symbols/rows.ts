@@ -1,14 +1,14 @@
-// A file's facts as one line of text: half the size of the plain object, and searched without being read.
+// A file's facts as one line of text: half the size of the plain object, and searchable without parsing.
 import { type Facts, type Import, SYMBOL_KINDS, type Sym } from "./scan/facts.ts";
 
-/** What says whether a file is the one that was read. */
+/** Tells whether a file is still the one that was read. */
 export interface Entry {
-  mtime: number; // -1: changed so short before it was read that its time proves nothing
+  mtime: number; // -1: changed so shortly before it was read that its time proves nothing
   ctime: number;
   size: number;
   hash: string;
 }
-export type Row = Entry & { path: string; text: Uint8Array }; // empty: what it was
+export type Row = Entry & { path: string; text: Uint8Array }; // empty: unchanged
 
 const HOWS: Import["how"][] = ["import", "type", "export", "dynamic", "require"];
 const EXPORTED = 1;
@@ -89,31 +89,31 @@ function usesOf(text: string): Record<string, number> {
   return uses;
 }
 
-/** Without the zeros at its end. */
+/** Without trailing zeros. */
 function trimmed(fields: unknown[]): unknown[] {
   while (fields.at(-1) === 0) fields.pop();
   return fields;
 }
 
-/** Rows that lie somewhere one after the other. */
+/** Rows stored one after the other. */
 export interface Page {
   read(at: number, length: number, into?: Buffer): Buffer;
 }
-/** A page and whose its rows are; "" where they are nobody's any more. */
+/** A page and the files its rows belong to; "" for rows that are out of date. */
 export interface Leaf {
   paths: string[];
-  starts: number[]; // where each one's row begins
-  end: number; // of the last one
+  starts: number[]; // where each row begins
+  end: number; // where the last row ends
   page: Page;
 }
-const CHUNK = 1 << 20; // bytes that are searched at a time
+const CHUNK = 1 << 20; // bytes searched at a time
 
-/** The files that define a name, that use it, and whose declarations are seen without an import. */
+/** The files that define a name, use it, or have declarations that are visible without an import. */
 export const defining = (leaves: Leaf[], name: string): string[] => holding(leaves, `[${JSON.stringify(name)},`);
 export const using = (leaves: Leaf[], name: string): string[] => holding(leaves, ` ${name}:`);
 export const globals = (leaves: Leaf[]): string[] => holding(leaves, ',"g":true');
 
-/** The files in whose rows a text stands. */
+/** The files whose rows contain a text. */
 function holding(leaves: Leaf[], text: string): string[] {
   const found: string[] = [];
   let into: Buffer | undefined;

@@ -1,4 +1,4 @@
-// The language service's thread: it answers one question after the other, from the files as they are.
+// The language service's thread: it answers one question after the other, from the files as they are now.
 import module from "node:module";
 import { parentPort, workerData } from "node:worker_threads";
 import type { CompilerRules, MakeCompilerGate } from "zz";
@@ -6,17 +6,17 @@ import type { Service } from "./refs/contract.ts";
 import { globals, type Leaf, using } from "./rows.ts";
 import { memoryPage } from "./store.ts";
 
-/** What it is asked, with the index where that is another than the last time. */
+/** A question, with the index if it has changed since the last question. */
 export interface Question {
   id: number;
   ask: "references" | "rename" | "check" | "unread";
   args: unknown[];
-  rules: CompilerRules; // what may be read, by now
+  rules: CompilerRules; // the current rules on what may be read
   index?: { names: string[]; leaves: (Omit<Leaf, "page"> & { rows: Uint8Array })[] };
 }
 export type Answer = { id: number; value?: unknown; error?: string };
 
-const IDLE = 1_500; // ms after an answer, when it gets ready for the next ones
+const IDLE = 1_500; // ms after an answer, before it prepares for the next question
 
 module.enableCompileCache();
 const { openService } = await import("./refs.ts");
@@ -25,11 +25,11 @@ module.flushCompileCache();
 let leaves: Leaf[] = [];
 let names: string[] = [];
 let idle: NodeJS.Timeout | undefined;
-let gated = ""; // the rules that the service goes by
+let gated = ""; // the rules in force, as JSON
 let service: Service;
 let last: Promise<unknown> = Promise.resolve();
 
-/** What was read under other rules is forgotten. */
+/** Changed rules start a new service, which forgets what was read under the old ones. */
 async function obey(rules: CompilerRules): Promise<void> {
   const text = JSON.stringify(rules);
   if (text === gated) return;
@@ -70,7 +70,7 @@ async function answerTo({ id, ask, args, index, rules }: Question): Promise<void
   if (workerData.stays) idle = setTimeout(warm, IDLE);
 }
 
-/** Step by step, so that a question does not wait for it. */
+/** One step at a time, so that a question need not wait. */
 function warm(): void {
   if (service.warm()) idle = setTimeout(warm, 1);
 }

@@ -1,6 +1,6 @@
-// Where the index of a project is kept: one file in the home, through lowdb. It is made of pieces: the rows of all files
-// with a head that says whose they are, then the same for what changed since. It is written anew when that has grown to
-// half of it. Rows stay on the disk until they are asked for, so that a large project costs no memory.
+// Where the index of a project is kept: one file in the home, through lowdb. It consists of pieces: the rows of all
+// files with a head that lists them, then the same for each update. It is rewritten when the updates have grown to half
+// of it. Rows stay on the disk until they are needed, so that a large project costs no memory.
 import crypto from "node:crypto";
 import fs from "node:fs";
 import os from "node:os";
@@ -10,20 +10,20 @@ import { LowSync, type SyncAdapter } from "lowdb";
 import type { Kept } from "./resolve.ts";
 import type { Entry, Leaf, Page, Row } from "./rows.ts";
 
-const FORMAT = "zz index 1"; // raise it whenever rows change their form or meaning
+const FORMAT = "zz index 1"; // raise it whenever rows change in form or meaning
 const PREAMBLE = 100; // bytes: the format, two lengths, two checksums, blanks, a line end
 const CHUNK = 1 << 20;
 const ABANDONED = 60_000; // ms
 
 export type Placed = Entry & { page: Page; at: number; length: number };
-export type Scope = { scope: string; most: number }; // the folder that is indexed ("": all of it), and how many files
+export type Scope = { scope: string; most: number }; // the indexed folder ("": everything), and the maximum number of files
 
 export interface Data extends Scope {
   files: Map<string, Placed>;
   resolved?: Kept | undefined;
   base: number; // bytes of the first piece; 0: there is none yet
   size: number; // bytes of the file
-  change?: { rows: Row[]; gone: string[] } | undefined; // what is to be written; undefined: all of it
+  change?: { rows: Row[]; gone: string[] } | undefined; // what is to be written; undefined: everything
 }
 
 type Listed = [name: string, mtime: number, ctime: number, size: number, hash: string, length: number];
@@ -31,12 +31,12 @@ type Head = Scope & { root: string; resolved?: Kept | undefined; gone: string[];
 
 const nothing = (): Data => ({ scope: "", most: 0, files: new Map(), base: 0, size: 0 });
 
-/** `warn` is told when what was kept cannot be used. */
+/** `warn` is called when the saved index cannot be used. */
 export function openStore(root: string, home: string, warn: (text: string) => void): LowSync<Data> {
   return new LowSync<Data>(adapter(storeFile(root, home), root, warn), nothing());
 }
 
-/** One file a project: two folders of the same name do not share it. */
+/** One file per project: two folders of the same name do not share it. */
 export function storeFile(root: string, home: string): string {
   const name = root.split(path.sep).slice(-2).join("-");
   const plain = name.replace(/[^\w.-]/g, "_").slice(-80);
@@ -78,7 +78,7 @@ function changePiece(
   return Buffer.concat([preamble(text.length, head.length, zlib.crc32(text), zlib.crc32(head)), text, head]);
 }
 
-/** The new file takes the place of the old one whole; whoever reads the old one goes on reading it. */
+/** Replaces the old file atomically; whoever has the old one open can go on reading it. */
 function writeWhole(file: string, root: string, data: Data): void {
   const { scope, most, resolved } = data;
   const temporary = `${file}.${process.pid}.${crypto.randomBytes(4).toString("hex")}.tmp`;
@@ -114,7 +114,7 @@ function writeWhole(file: string, root: string, data: Data): void {
   }
 }
 
-/** What a process that was killed left half written, unless another is still at it. */
+/** Removes files that a killed process left half written, unless a living one may still be writing them. */
 function sweep(file: string): void {
   const [folder, name] = [path.dirname(file), path.basename(file)];
   for (const one of fs.readdirSync(folder))
@@ -125,7 +125,7 @@ function sweep(file: string): void {
     }
 }
 
-/** All rows in their order, in pieces of a good size to write. Each is in the place of the one before. */
+/** All rows in order, in chunks of a good size to write. Each reuses the buffer of the one before. */
 function* chunks(entries: Placed[]): Generator<Buffer> {
   const into = Buffer.allocUnsafe(CHUNK);
   let filled = 0;
@@ -148,7 +148,7 @@ function preamble(rows: number, head: number, ...crcs: number[]): Buffer {
   return Buffer.from(`${[FORMAT, rows, head, ...crcs].join(" ").padEnd(PREAMBLE - 1)}\n`);
 }
 
-/** Piece after piece; a last one that is not whole was being written when something ended it. */
+/** Piece by piece; an incomplete last one was being written when the process ended. */
 function parse(file: Opened, root: string): Data | null {
   const data = nothing();
   const { fd } = file;
@@ -160,7 +160,7 @@ function parse(file: Opened, root: string): Data | null {
     const bytes = rows === undefined ? undefined : readAt(fd, at + rows, head!);
     if (!bytes || zlib.crc32(bytes) !== headCrc || crcOf(fd, at, rows!) !== rowsCrc) {
       if (!from) throw new Error("it is damaged, or another version's");
-      data.base = 0; // what is whole is used, and written anew
+      data.base = 0; // the complete pieces are used, and the file is rewritten
       return data;
     }
     take(data, JSON.parse(bytes.toString()), filePage(file, at), root);
@@ -190,7 +190,7 @@ export const inOrder = (files: Data["files"]): Data["files"] =>
 
 export const memoryPage = (bytes: Buffer): Page => ({ read: (at, length) => bytes.subarray(at, at + length) });
 
-/** An open file, closed when no page of it is held any more. */
+/** An open file, closed when no page refers to it any more. */
 type Opened = { fd: number };
 const CLOSING = new FinalizationRegistry((fd: number) => fs.closeSync(fd));
 
@@ -208,7 +208,7 @@ const filePage = (file: Opened, from: number): Page => ({
   },
 });
 
-/** A page that another process fills, in a file that has no name and goes with those that have it open. */
+/** A page that another process fills, in an unlinked file that disappears when nobody has it open. */
 export function scratchPage(): { page: Page; fd: number } {
   const file = path.join(os.tmpdir(), `zz-index-${process.pid}-${crypto.randomBytes(4).toString("hex")}`);
   const fd = fs.openSync(file, "wx+", 0o600);
@@ -216,7 +216,7 @@ export function scratchPage(): { page: Page; fd: number } {
   return { page: filePage(opened(fd), 0), fd };
 }
 
-/** Undefined: there is less. */
+/** Undefined if the file is too short. */
 function readAt(fd: number, at: number, length: number, into: Buffer = Buffer.allocUnsafe(length)): Buffer | undefined {
   const bytes = into.subarray(0, length);
   return fs.readSync(fd, bytes, 0, length, at) === length ? bytes : undefined;
@@ -234,7 +234,7 @@ function crcOf(fd: number, from: number, length: number): number {
   return crc;
 }
 
-/** For a search in all rows at once. What lies between two of them was a file's that is gone or has a later row. */
+/** For searching all rows at once. What lies between two of them belonged to a file that is gone or has a newer row. */
 export function leavesOf({ files }: Pick<Data, "files">): Leaf[] {
   const leaves = new Map<Page, Leaf>();
   const placed = [...files].sort(([, a], [, b]) => a.at - b.at);

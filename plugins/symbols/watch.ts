@@ -1,12 +1,12 @@
-// Watches the folders of the files that are indexed, so that what is saved is known before the next question.
+// Watches the folders of the indexed files, so that saved changes are indexed before the next question.
 import fs from "node:fs";
 import path from "node:path";
 
-const QUIET = 500; // ms without a change, after which it is looked at
-const MOST_FOLDERS = 5_000; // watched; each costs the system something
+const QUIET = 500; // ms without a further change before the index is updated
+const MOST_FOLDERS = 5_000; // watched; each costs the system some resources
 
 export interface Watch {
-  on(files: readonly string[], act: () => void): void; // from now on these files' folders, and this to do
+  on(files: readonly string[], act: () => void): void; // watches these files' folders, and calls this on a change
   close(): void;
 }
 
@@ -28,7 +28,7 @@ export function openWatch(root: string): Watch {
       const watcher = fs.watch(path.join(root, folder), { persistent: false }, noticed);
       watcher.on("error", () => forget(folder, watcher));
       watchers.set(folder, watcher);
-    } catch {} // it is gone, or the system has no more to give: each question looks for itself
+    } catch {} // it is gone, or the system has no watchers left: each question checks for itself
   }
   function noticed(): void {
     clearTimeout(timer);

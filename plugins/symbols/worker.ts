@@ -4,10 +4,10 @@ import module from "node:module";
 import type { Entry, Row } from "./rows.ts";
 
 export type Order = { root: string; files: (readonly [string, Entry | undefined])[] };
-/** Where each row lies in the file that this process was given to write to; of length 0: it is what it was. */
+/** Where each row lies in the file that this process writes to; of length 0 if it is unchanged. */
 export type Rows = { files: (Omit<Row, "text"> & { at: number; length: number })[]; read: number };
 
-const SCRATCH = 4; // the file's number
+const SCRATCH = 4; // its file descriptor
 let written = 0;
 
 module.enableCompileCache();
@@ -21,5 +21,5 @@ process.on("message", ({ root, files }: Order) => {
   const placed = rows.map(({ text: { length }, ...row }) => ({ ...row, length, at: (written += length) - length }));
   process.send!({ files: placed, read: files.length } satisfies Rows);
 });
-process.on("disconnect", () => process.exit()); // nobody waits any more
-process.on("SIGINT", () => {}); // whoever started it says when to stop
+process.on("disconnect", () => process.exit()); // nobody is waiting any more
+process.on("SIGINT", () => {}); // the parent decides when to stop

@@ -6,7 +6,7 @@ import type { Facts, Sym } from "../scan/facts.ts";
 import { capped, filesUnder, foundIn, lastName, MAX_ROWS, nameIn, relative, row } from "./rows.ts";
 import { freshIndex, type State } from "./state.ts";
 
-export const MAX_NAMES_PER_FILE = 12; // of one file
+export const MAX_NAMES_PER_FILE = 12; // per file
 const MAX_PART_LINES = 400; // lines
 
 export async function definition(state: State, symbol: string, ctx: Ctx): Promise<Result> {

@@ -7,8 +7,8 @@ import { SCRIPT } from "./rows.ts";
 import { freshIndex, type State, unattended } from "./state.ts";
 
 const MAP_TOKENS = 2_000;
-const MIN_NEW_SHARE = 0.1; // of the map's lines must be new before it is told again
-const REMAP_DELAY_MS = 200; // ms; the request is on its way by then
+const MIN_NEW_SHARE = 0.1; // of the map's lines must be new before the model gets it again
+const REMAP_DELAY_MS = 200; // ms; by then the request has been sent
 const FIRST_MAP_WAIT_MS = 2_000; // ms that the first message waits for the map
 const VERIFY = "Lines may have moved since: verify with grep or read_file.";
 
@@ -35,13 +35,13 @@ async function mapFor(state: State, index: Index, wish: Wish, ctx: Ctx): Promise
 }
 
 /**
- * The map in the prompt: of what the conversation is about so far. It stays word for word as it is until code changes,
- * so that a provider's cache of the prompt holds. Only the first map is waited for.
+ * The map in the prompt, of what the conversation has been about so far. It stays the same to the letter until code
+ * changes, so that a provider's prompt cache stays valid. Only the first map is waited for.
  */
 export async function layer(state: State, ctx: Ctx): Promise<string | undefined> {
   state.lastCtx = unattended(ctx);
   if (state.shownMap)
-    setTimeout(() => refreshMap(state), REMAP_DELAY_MS).unref(); // what the person changed meanwhile is told with the next message
+    setTimeout(() => refreshMap(state), REMAP_DELAY_MS).unref(); // changes made meanwhile appear with the next message
   else
     await Promise.race([refreshMap(state), new Promise((resolve) => setTimeout(resolve, FIRST_MAP_WAIT_MS).unref())]);
   return state.shownMap?.text;
@@ -59,12 +59,12 @@ async function renewMap(state: State, ctx: Ctx): Promise<void> {
     message.role === "user" && !message.aside ? [message.text] : [],
   );
   const { text } = await mapFor(state, index, { query: words.slice(-3).join("\n"), tokens: state.config.tokens }, ctx);
-  const told = ctx.chat.messages.length > 1 ? state.shownMap?.text : undefined; // the model has that one
+  const told = ctx.chat.messages.length > 1 ? state.shownMap?.text : undefined; // the one that the model has
   const shown = text && `${text}\n${VERIFY}`;
   state.shownMap = { version: index.version, text: told && !isWorthTelling(told, shown) ? told : shown };
 }
 
-/** So much that it is worth telling again: the model knows its own edits. */
+/** Whether enough is new to send it again: the model knows its own edits. */
 function isWorthTelling(old: string, text: string): boolean {
   const had = new Set(old.split("\n"));
   const lines = text.split("\n");

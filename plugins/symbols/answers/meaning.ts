@@ -1,4 +1,4 @@
-// find_references, check_types and rename_symbol: what the language service knows.
+// find_references, check_types and rename_symbol, from the language service.
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
 import { type Index, mayRead } from "../project.ts";
@@ -20,7 +20,7 @@ export async function references(state: State, args: Named, ctx: Ctx): Promise<R
   for (const at of all) {
     const isSame = ({ path: file, line }: Place) => file === at.path && line === at.line;
     if (found.some(({ places }) => places.some(isSame))) continue;
-    const groups = await state.remote.ask("references", [at], index, ctx); // under another name it is a group of its own
+    const groups = await state.remote.ask("references", [at], index, ctx); // under another name it is a separate group
     const places = groups.flatMap(({ places }) => places).filter(({ path: file }) => mayRead(ctx, file));
     if (places.length) found.push({ symbol: groups[0]!.symbol, places });
   }
@@ -39,7 +39,7 @@ export async function references(state: State, args: Named, ctx: Ctx): Promise<R
   return { text: [capped(rows, 2 * MAX_ROWS, "places"), ...more, ...others].filter(Boolean).join("\n"), data: found };
 }
 
-/** The definitions that a name may stand for; where the project has none, the first place that names it. */
+/** The definitions that a name may refer to; if the project has none, the first place that mentions it. */
 function definitionsOf(index: Index, { symbol, path: at, line }: Named, ctx: Ctx) {
   const wanted = nameIn(symbol);
   const name = lastName(wanted);

@@ -1,4 +1,4 @@
-// Which file uses which, as a network with weights, and PageRank over it.
+// Which file uses which, as a weighted graph, and PageRank over it.
 import type { Survey } from "./survey.ts";
 
 interface Network {
@@ -6,14 +6,14 @@ interface Network {
   to: Int32Array;
   share: Float64Array; // of the file's weight
 }
-export const ASKED = { damping: 0.25, backward: 0.4 }; // near what is asked for, by what it uses and by what uses it
-/** An import by itself; a use of what is not imported; names that more files define than that tell nothing. */
+export const ASKED = { damping: 0.25, backward: 0.4 }; // near what was asked for, by what it uses and by what uses it
+/** An import by itself; a use without an import; names that more files define say nothing. */
 const EDGE = { imported: 0.5, elsewhere: 0.1, definers: 50, guessed: 4 };
 
-/** Who uses whose symbols, those that it imports first of all. */
+/** Who uses whose symbols, those that it imports first. */
 export function networkOf({ docs, definers, users, uses }: Survey): Network {
   const leadsOn = docs.map(({ facts }) => facts?.exports.some(({ from }) => from) ?? false);
-  const reached = new Int32Array(docs.length).fill(-1); // by which file, last
+  const reached = new Int32Array(docs.length).fill(-1); // the last file that reached it
   const weights = new Float64Array(docs.length);
   const found = { from: [] as number[], to: [] as number[], weight: [] as number[] };
   let at = 0;
@@ -45,7 +45,7 @@ export function networkOf({ docs, definers, users, uses }: Survey): Network {
   }
   return normalized(docs.length, found);
 
-  /** What a file imports, and what that exports from elsewhere. */
+  /** What a file imports, and what that re-exports. */
   function reach(doc: number, imports: number[]): void {
     const ahead = [...imports];
     for (let to = ahead.pop(); to !== undefined; to = ahead.pop()) {
@@ -56,7 +56,7 @@ export function networkOf({ docs, definers, users, uses }: Survey): Network {
   }
 }
 
-/** Edges both ways, those backward lighter; each file's weights sum to one. */
+/** Edges in both directions, backward ones lighter; each file's weights sum to one. */
 function normalized(many: number, { from, to, weight }: { from: number[]; to: number[]; weight: number[] }): Network {
   const begin = new Int32Array(many + 1);
   const sums = new Float64Array(many);
@@ -83,7 +83,7 @@ function normalized(many: number, { from, to, weight }: { from: number[]; to: nu
   }
 }
 
-/** PageRank from where the surfer starts. */
+/** PageRank, starting from `start`. */
 export function pageRank({ begin, to, share }: Network, start: Float64Array, damping: number): Float64Array {
   const sum = start.reduce((a, b) => a + b, 0);
   if (!sum) return start;

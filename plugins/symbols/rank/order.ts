@@ -1,15 +1,15 @@
-// The order of the files: PageRank, started at what the wish is about.
+// The order of the files: PageRank, starting from what the request is about.
 import type { Wish } from "./contract.ts";
 import { ASKED, networkOf, pageRank } from "./network.ts";
 import { relevance } from "./relevance.ts";
 import { type Doc, type Survey, TEST_SHARE } from "./survey.ts";
 
-/** What the surfer's start is made of. */
+/** What the start vector is made of. */
 const START_WEIGHTS = { words: 1, seen: 0.5, focus: 4 };
-const GENERAL = { damping: 0.85, weight: 0.1 }; // who is used at all
-const UNPARSED_SHARE = 0.2; // what a file that is not parsed counts
+const GENERAL = { damping: 0.85, weight: 0.1 }; // how much a file is used in general
+const UNPARSED_SHARE = 0.2; // the weight of a file that is not parsed
 
-/** By how near a file is to what is asked for, then by how much it is used at all. */
+/** By how near a file is to what was asked for, then by how much it is used in general. */
 export function orderOf(survey: Survey, wish: Wish): number[] {
   const { docs } = survey;
   const net = networkOf(survey);
@@ -21,7 +21,7 @@ export function orderOf(survey: Survey, wish: Wish): number[] {
 
 const weightOf = ({ facts, isTest }: Doc): number => (facts ? 1 : UNPARSED_SHARE) * (isTest ? TEST_SHARE : 1);
 
-/** Where the surfer starts: at what the wish names, at what the conversation touched, at what is to be in focus. */
+/** The start vector: what the request names, what the conversation touched, and what is in focus. */
 function startOf(survey: Survey, { query = "", focus = [], seen = [] }: Wish): Float64Array {
   const { docs } = survey;
   const start = new Float64Array(docs.length);

@@ -8,17 +8,17 @@ const MAX_ROW_CHARS = 120;
 
 interface Row {
   doc: number;
-  sym?: Sym; // none: a bare path
+  sym?: Sym; // undefined: a bare path
   value: number;
 }
 
-/** The best rows that fit, by path and line. Whatever is left out is told in the last line. */
+/** The best rows that fit, sorted by path and line. The last line says what was left out. */
 export function pack(survey: Survey, order: number[], tokens: number): RepoMap {
   const { docs } = survey;
   const budget = tokens * UNITS_PER_TOKEN;
   let symbols = 0;
   for (const doc of docs) symbols += shownOf(doc).length;
-  const everything = symbols + docs.length < tokens ? docs.flatMap(allOf) : []; // a row is more than a token
+  const everything = symbols + docs.length < tokens ? docs.flatMap(allOf) : []; // a row costs more than one token
   const whole = fit(everything, budget + UNITS_PER_TOKEN, 0);
   const isWhole = whole.length === everything.length && everything.length >= docs.length;
   const taken = isWhole
@@ -53,7 +53,7 @@ export function pack(survey: Survey, order: number[], tokens: number): RepoMap {
   }
 }
 
-/** What others may use, once where one line declares several. */
+/** The symbols that other files may use; only once where one line declares several. */
 function shownOf({ facts }: Doc): Sym[] {
   const shown = facts?.symbols.filter(isPublic) ?? [];
   return shown.filter(
@@ -61,7 +61,7 @@ function shownOf({ facts }: Doc): Sym[] {
   );
 }
 
-/** A file's value falls with its place, not with its score: the same budget shows as many files for any query. */
+/** A file's value depends on its position, not on its score: the same budget shows equally many files for any query. */
 function rowsOf(survey: Survey, order: number[]): Row[] {
   const most = Math.max(0, ...survey.telling) || 1;
   return order
@@ -94,8 +94,8 @@ const KIND_WEIGHTS: Record<Sym["kind"], number> = {
   ...{ function: 1, class: 1, interface: 0.9, type: 0.8, enum: 0.8, namespace: 0.7, const: 0.7, variable: 0.6 },
   ...{ method: 0.5, property: 0.2, member: 0.2, key: 0 },
 };
-const PLACE_OFFSET = 5; // the greater, the more alike the places are
-const MAX_MISSES = 30; // rows that do not fit before it ends: shorter ones may follow
+const PLACE_OFFSET = 5; // the greater, the less the position matters
+const MAX_MISSES = 30; // rows that may not fit before it stops: shorter ones may follow
 
 function textOf(path: string, sym?: Sym): string {
   const shown = path.replace(/[\x00-\x1f\x7f]/g, "?");

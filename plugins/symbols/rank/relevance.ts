@@ -1,10 +1,10 @@
-// How well each file answers to the words of a query.
+// How relevant each file is to the words of a query.
 import { type Doc, type Survey, TEST_SHARE } from "./survey.ts";
 import { MAX_TERMS, stem, wordsIn } from "./terms.ts";
 
 const BM25 = { k: 1.2, b: 0.8 };
 
-/** How well each file answers to the query: BM25 over its words, more for its own name and for what is named exactly. */
+/** BM25 over a file's words, with a bonus for its own name and for what the query names exactly. */
 export function relevance(survey: Survey, query: string): Float64Array {
   const { docs, terms, counts, lengths, telling } = survey;
   const many = terms.all.length;
@@ -25,7 +25,7 @@ export function relevance(survey: Survey, query: string): Float64Array {
   }
   return result;
 
-  /** `plugins/undo/index.ts` is called undo, `test/undo.test.ts` too. */
+  /** `plugins/undo/index.ts` and `test/undo.test.ts` are both named undo. */
   function ownName(path: string): number {
     const parts = path.split("/");
     const bare = parts.pop()!.replace(/^\.|(?:[._-](?:test|spec))?\.\w+$/g, "");
@@ -37,7 +37,7 @@ export function relevance(survey: Survey, query: string): Float64Array {
   }
 }
 
-/** Paths, and identifiers that are no plain words, as the query has them. */
+/** Paths, and identifiers that are not plain words, as the query has them. */
 function namedIn({ docs, names, definers, users }: Survey, query: string): Float64Array {
   const named = new Float64Array(docs.length);
   for (const name of identifiersIn(query)) {
@@ -55,7 +55,7 @@ function namedIn({ docs, names, definers, users }: Survey, query: string): Float
     for (const doc of meant) named[doc]! += by / Math.sqrt(meant.length);
   }
 }
-/** With a capital, a digit or an underscore in it, or in backticks, or called. */
+/** With a capital, a digit or an underscore in it, or in backticks, or followed by parentheses. */
 function identifiersIn(query: string): string[] {
   const found = [...query.matchAll(/[\p{L}\p{N}_$]+/gu)].filter(({ 0: word, index }) => {
     const after = query.slice(index + word.length, index + word.length + 2);

@@ -1,4 +1,4 @@
-// What is counted once for a wish: which files define, use and mention which words.
+// What is counted once per request: which files define, use and mention which words.
 import type { Facts, Sym } from "../scan/facts.ts";
 import type { Source, Wish } from "./contract.ts";
 import { type Terms, termsOf } from "./terms.ts";
@@ -6,26 +6,26 @@ import { type Terms, termsOf } from "./terms.ts";
 export interface Doc {
   path: string;
   facts?: Facts; // undefined: not parsed, a bare path
-  imports: number[]; // places in the list of all
+  imports: number[]; // indexes into `docs`
   isTest: boolean;
 }
-/** What is counted once for a wish. */
+/** What is counted once per request. */
 export interface Survey {
   docs: Doc[]; // by path
-  names: Map<string, number>; // a number for each identifier
+  names: Map<string, number>; // an id for each identifier
   terms: Terms;
-  definers: number[][]; // of each identifier that is a symbol, the files that show it
+  definers: number[][]; // of each identifier, the files that declare it visibly
   held: (number[] | undefined)[]; // of each identifier, the terms in it
   users: number[]; // of each identifier, how many files use it
-  uses: { doc: number[]; name: number[]; count: number[] }; // by file
+  uses: { doc: number[]; name: number[]; count: number[] }; // sorted by file
   counts: Float64Array; // files × terms
   lengths: Float64Array;
-  telling: Float64Array; // of each term
+  telling: Float64Array; // of each term: inverse document frequency
 }
 
-export const TEST_SHARE = 0.6; // what a test file counts, of what a code file does
+export const TEST_SHARE = 0.6; // the weight of a test file, relative to other code
 
-/** What a word counts for where it stands. */
+/** The weight of a word, by where it is. */
 const WORD_WEIGHTS = { base: 3, folder: 1.5, name: 2, inner: 1, doc: 1.5, use: 0.4, todo: 0.5 };
 
 export function surveyOf(sources: Source[], others: string[], { query = "", focus = [] }: Wish): Survey {
@@ -76,7 +76,7 @@ function define(survey: Survey, doc: number, sym: Sym): void {
   if (isPublic(sym) && all.at(-1) !== doc) all.push(doc);
 }
 
-/** Counts a file's words, as far as they are asked for, and its uses of the project's symbols. */
+/** Counts the query's words in a file, and the file's uses of the project's symbols. */
 function countWords(survey: Survey, doc: number): void {
   const { docs, names, held, users, uses, counts, lengths, terms } = survey;
   const { path, facts } = docs[doc]!;

@@ -1,4 +1,4 @@
-// Which files can hold a use of a name: those that hold the name, or another one under which it is passed on.
+// Which files can contain a use of a name: those that contain the name, or an alias under which it is passed on.
 import { ts } from "ts-morph";
 import type { At } from "./contract.ts";
 import { absolute } from "./disk.ts";
@@ -9,7 +9,7 @@ import { importersOf, resolve } from "./modules.ts";
 import { begin, grow, sliceOf } from "./programs.ts";
 import type { Link, Slice, State } from "./state.ts";
 
-/** Where the name stands, with all loaded that could use it. */
+/** The position of the name, after loading everything that could use it. */
 export function load(state: State, at: At): Target {
   begin(state);
   const file = codeFile(state, at.path);
@@ -32,7 +32,7 @@ export function codeFile(state: State, path: string): string {
   return file;
 }
 
-/** The files that hold the name, or another one under which it is passed on. */
+/** The files that contain the name, or an alias under which it is passed on. */
 function candidates(
   state: State,
   slice: Slice,
@@ -44,7 +44,7 @@ function candidates(
   const isConstructor = ts.isConstructorDeclaration(within.at(-1)!);
   const called = isConstructor ? wordOf((within.at(-2) as ts.ClassLikeDeclaration).name) : wordOf(name);
   const known = new Set<string>();
-  const mains = new Set<string>(); // files whose default export is meant
+  const mains = new Set<string>(); // files whose default export is the target
   const files = new Set([file]);
   let isAnywhere = false;
   if (called === undefined || called === "default") mains.add(file);
@@ -61,7 +61,7 @@ function candidates(
 
   function pass(word: string): void {
     if (/^#?[\p{L}_$][\p{L}\p{N}_$]{0,47}$/u.test(word)) known.add(word);
-    else isAnywhere = true; // in no index
+    else isAnywhere = true; // not in the index
   }
   function follow(one: string, { how, from, to, module, isAmbient }: Link): void {
     const isMain = from === "default" || how === "all";
@@ -98,7 +98,7 @@ export function linksOf(state: State, slice: Slice, file: string, withHeirs = fa
 
 interface Candidates {
   files: string[];
-  words: Set<string>; // the name, and those under which it is passed on
+  words: Set<string>; // the name and its aliases
 }
 export interface Target extends Candidates {
   slice: Slice;

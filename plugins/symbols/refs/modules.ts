@@ -1,4 +1,4 @@
-// Where the imports of a file lead, and which files import another one.
+// Where the imports of a file lead, and which files import a given file.
 import { ts } from "ts-morph";
 import { internals } from "./compiler.ts";
 import { configFor } from "./configs.ts";
@@ -30,7 +30,7 @@ function modulesOf(state: State, slice: Slice, file: string): string[] {
   return found;
 }
 
-/** In either mode, where there are two: one file too many does no harm. */
+/** In both modes, if there are two: one file too many does no harm. */
 export function resolve(state: State, slice: Slice, module: string, file: string): string | undefined {
   const { options, cache } = configFor(state, slice, file);
   const isPlain = internals.getEmitModuleResolutionKind(options) < ts.ModuleResolutionKind.Node16;

@@ -7,7 +7,7 @@ import { type Acquired, docVersion, parse, parsed } from "./documents.ts";
 import { lookUp } from "./modules.ts";
 import { type Config, LIB, MAX_WHOLE_PROJECT_FILES, type Slice, type State } from "./state.ts";
 
-const MAX_UNASKED_BYTES = 1_000_000; // bytes of a file that is loaded unasked
+const MAX_UNASKED_BYTES = 1_000_000; // bytes of a file that may be loaded speculatively
 const MAX_SLICES = 2; // slices
 
 export function close(state: State): void {
@@ -41,7 +41,10 @@ export function forgetModules(state: State): void {
   for (const slice of state.slices) slice.isMoved = true;
 }
 
-/** The program with these files in it; `full`: and their JSDoc. A new one loses all types, so it is made only if it must. */
+/**
+ * The program with these files; `full`: with their JSDoc. A new program loses all types, so it is made only if
+ * necessary.
+ */
 export function grow(state: State, slice: Slice, files: string[], full: boolean): ts.Program {
   if (full) for (const file of files) slice.full.add(file);
   const wanted = [...state.index.globals().map((path) => absolute(state, path)), ...files].filter(
@@ -51,7 +54,7 @@ export function grow(state: State, slice: Slice, files: string[], full: boolean)
   const isGrowing = slice.full.size !== slice.seen || wanted.some(isMissing);
   if (slice.program && isGrowing && state.names.size <= MAX_WHOLE_PROJECT_FILES) addAll(state, slice);
   do for (const file of wanted.filter(isMissing)) slice.roots.add(file);
-  while (current(state, slice) && wanted.some(isMissing)); // once more if a file is no longer imported
+  while (current(state, slice) && wanted.some(isMissing)); // once more, if a file is no longer imported
   return slice.program!;
 }
 
@@ -101,7 +104,7 @@ export function newService(
     useCaseSensitiveFileNames: () => state.disk.useCaseSensitiveFileNames,
     getCompilationSettings: () => config.options,
     getDefaultLibFileName: (options: ts.CompilerOptions) => LIB + ts.getDefaultLibFileName(options),
-    // In one order, whenever they came: types depend on it, in rare cases.
+    // Always in the same order, since types may depend on it, in rare cases.
     getScriptFileNames: () =>
       [
         ...[...state.names].filter((file) => roots.has(file)),

@@ -1,4 +1,4 @@
-// Every place that means one symbol.
+// All places that refer to one symbol.
 import { ts } from "ts-morph";
 import { linksOf, load, type Target } from "./candidates.ts";
 import { internals } from "./compiler.ts";
@@ -22,7 +22,7 @@ export function references(state: State, at: At): Group[] {
   return groups.filter(({ places }) => places.length);
 }
 
-/** What requires a script's name: TypeScript does not look there, but does know what a name stands for. */
+/** Uses of a script's name through require(): TypeScript does not search there, but knows what a name refers to. */
 function inScripts(state: State, { slice, file, position, files, words }: Target): Place[] {
   const program = slice.program!;
   const checker = program.getTypeChecker();

@@ -10,8 +10,8 @@ import { newService } from "./programs.ts";
 import type { State } from "./state.ts";
 import { compare } from "./words.ts";
 
-type Change = Edit & { before: number }; // what stands there before the new name
-const PROBLEM_SEARCH_MS = 10_000; // ms that a rename looks for new problems
+type Change = Edit & { before: number }; // text to insert before the new name
+const PROBLEM_SEARCH_MS = 10_000; // ms that a rename may look for new problems
 
 export function thoroughly(state: State, at: At, to: string): Renaming {
   state.isThorough = true;
@@ -43,7 +43,7 @@ function rename(state: State, at: At, to: string): Renaming {
   }
 }
 
-/** What would go wrong: another thing is called so where it is seen, or the types no longer fit. */
+/** What would go wrong: the name is already taken in that scope, or the types no longer match. */
 function collision(state: State, target: Target, edits: Change[], from: string, to: string): string | undefined {
   const { slice, file, position, files } = target;
   const byFile = Map.groupBy(edits, ({ path }) => path);
@@ -104,7 +104,7 @@ const RENAME_REFUSALS: Record<string, string> = {
 };
 const byPlace = (a: Edit, b: Edit): number => compare(a.path, b.path) || a.start - b.start;
 
-/** Every star through which what these files export can be had. */
+/** Every `export *` through which these files' exports can be reached. */
 function passingOn(program: ts.Program, files: Set<string>): Set<string> {
   const checker = program.getTypeChecker();
   const found = new Set<string>();
@@ -147,7 +147,7 @@ function editOf({ fileName, textSpan, prefixText = "", suffixText = "" }: ts.Ren
 function applied(text: string, edits: Edit[]): string {
   return edits.reduceRight((text, { start, end, text: put }) => text.slice(0, start) + put + text.slice(end), text);
 }
-/** Where a place is after the edits; of an edit itself, its new name. */
+/** Where a place is after the edits; for an edit itself, its new name. */
 function moved(edits: Change[], at: number): number {
   let by = 0;
   for (const { start, end, text, before } of edits) {
@@ -167,7 +167,7 @@ function movedBack(edits: Edit[], at: number): number {
   }
   return at - by;
 }
-/** Its own kind of problem, whatever the thing is called. */
+/** The kind of problem, regardless of the symbol's name. */
 function kindOf({ code, messageText }: ts.Diagnostic, names: string[]): string {
   const text = ts.flattenDiagnosticMessageText(messageText, "\n");
   return `${code} ${names.reduce((text, name) => text.replaceAll(name, "_"), text)}`;

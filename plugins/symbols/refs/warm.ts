@@ -1,4 +1,4 @@
-// Work for idle time, so that the next answer comes at once.
+// Work for idle time, so that the next answer is immediate.
 import { getHeapStatistics } from "node:v8";
 import { ts } from "ts-morph";
 import { K } from "./compiler.ts";
@@ -18,7 +18,10 @@ export function warm(state: State): boolean {
   return grow(state, slice, [], false) !== program || warmTypes(state, slice, slice.program!);
 }
 
-/** The types that a search for a property asks for: of what it is read from, and of what an object is made for. */
+/**
+ * The types that a search for a property needs: those of what it is read from, and of what an object literal is made
+ * for.
+ */
 function warmTypes(state: State, slice: Slice, program: ts.Program): boolean {
   const { used_heap_size, heap_size_limit } = getHeapStatistics();
   if (used_heap_size > (heap_size_limit * 2) / 3) return false;

@@ -1,4 +1,4 @@
-// Which tsconfig.json a folder goes by.
+// Which tsconfig.json applies to a folder.
 import fs from "node:fs";
 import path from "node:path";
 import { slashes, upwards } from "./paths.ts";
@@ -36,7 +36,7 @@ export async function load(state: State): Promise<Modules> {
   return (state.modules = openModules(state.disk));
 }
 
-/** A project that is part of a repository may go by a tsconfig.json above it. */
+/** A project inside a repository may use a tsconfig.json above it. */
 export function configAbove(root: string, mayRead: (file: string) => boolean): string | undefined {
   const found: string[] = [];
   for (let folder = root; ; folder = path.dirname(folder)) {

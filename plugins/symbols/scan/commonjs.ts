@@ -15,7 +15,7 @@ import {
 } from "./parser.ts";
 import type { Reading } from "./state.ts";
 
-/** `exports.name = …`, `module.exports = …`, `Class.prototype.name = …`; whether that was all of it. */
+/** `exports.name = …`, `module.exports = …`, `Class.prototype.name = …`. Returns whether nothing is left to visit. */
 export function assigned(node: ts.BinaryExpression, file: Reading): boolean {
   const path = dotted(node.left) ?? "";
   const [whole, exported] = /^(?:module\.)?exports(?:\.([^.]+))?$/.exec(path) ?? [];
@@ -40,13 +40,13 @@ function declareOn(node: ts.BinaryExpression, member: string | undefined, file: 
 }
 function exportNamed(node: ts.BinaryExpression, name: string, file: Reading): boolean {
   const made = settled(node.right);
-  if (isVoidExpression(made)) return false; // compilers announce so what they set later
+  if (isVoidExpression(made)) return false; // compilers declare a later export like this
   file.facts.exports.push({ name, ...(isIdentifier(made) && { local: idText(made) }) });
-  if (dotted(made) || importedBy(made)) return false; // it has its place elsewhere
+  if (dotted(made) || importedBy(made)) return false; // declared elsewhere
   declareValue(file, name, node, node.right, made);
   return true;
 }
-/** Of an object, each part is exported by its name. */
+/** Each property of an object literal is exported under its name. */
 function exportAll(node: ts.BinaryExpression, file: Reading): boolean {
   const made = settled(node.right);
   if (!isObjectLiteralExpression(made)) return exportOne(file, node, node.right, "export=");

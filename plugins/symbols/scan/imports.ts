@@ -64,7 +64,7 @@ export function importedBy(node: ts.Node): Import["how"] | undefined {
   if (!(isRequire || expression.kind === K.ImportKeyword) || !first || !isStringLiteralLike(first)) return undefined;
   return isRequire ? "require" : "dynamic";
 }
-/** `const { a, b: c } = await import("x")` takes a and b alone; whether it is JavaScript's own kind of import. */
+/** `const { a, b: c } = await import("x")` takes only a and b. */
 export function takes(name: ts.BindingName, made: ts.Node, file: Reading): boolean {
   const from = isPropertyAccessExpression(made) ? bare(made.expression) : made; // require("x").a
   const call = isAwaitExpression(from) ? bare(from.expression) : from;

@@ -1,4 +1,4 @@
-// Line numbers, and how many lines hold code.
+// Line numbers, and counting lines of code.
 import type { Reading } from "./state.ts";
 
 export function lineStarts(text: string): number[] {
@@ -16,7 +16,7 @@ export function lineAt(starts: number[], pos: number): number {
   }
   return low + 1;
 }
-/** Where the first thing stands that is no blank. */
+/** The position of the first non-blank character. */
 export function inkAfter(text: string, at: number, end = text.length): number {
   for (; at < end; at++) {
     const code = text.charCodeAt(at);
@@ -26,7 +26,7 @@ export function inkAfter(text: string, at: number, end = text.length): number {
 }
 const BOM = 0xfeff;
 
-/** A comment that begins after code counts as code on its further lines too. */
+/** The continuation lines of a comment that begins after code count as code too. */
 export function countLines({ text, starts, texts }: Pick<Reading, "text" | "starts" | "texts">): number {
   let [lines, commentEnd, nextText] = [0, 0, 0];
   for (const [i, start] of starts.entries()) {

@@ -1,4 +1,4 @@
-// The walk through a file: which function looks at which kind of node.
+// The walk through a file: which function handles which kind of node.
 
 import type { ts } from "ts-morph";
 import { assigned } from "./commonjs.ts";
@@ -86,13 +86,13 @@ function branch({ expression, thenStatement, elseStatement }: ts.IfStatement, fi
   if (isIfStatement(elseStatement)) branch(elseStatement, file);
   else descend(file, () => file.visit(elseStatement));
 }
-/** One that is neither a function's nor a statement's: what it declares is its own. */
+/** A block that is neither a function's nor a statement's: its declarations are local. */
 function visitBlock(node: ts.Block, file: Reading): void {
   if (file.depth) forEachChild(node, file.visit);
   else deeper(node, file);
 }
 
-/** A sum of thousands of parts leans to the left, and is walked without calls within calls. */
+/** A sum of thousands of terms is a left-leaning tree, so it is walked without recursion. */
 function visitBinary(node: ts.BinaryExpression, file: Reading): void {
   if (file.isScript && node.operatorToken.kind === K.EqualsToken && assigned(node, file)) return;
   const rights: ts.Expression[] = [];

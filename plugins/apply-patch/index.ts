@@ -1,4 +1,4 @@
-// apply_patch: many edits in many files by one patch, all of them or none.
+// apply_patch: many edits in many files with one patch, all of them or none.
 import { existsSync } from "node:fs";
 import type { Ctx, Zz } from "zz";
 import { plural } from "zz/text";
@@ -21,7 +21,7 @@ export default (zz: Zz) =>
     params: { patch: "string the whole patch" },
     needs: ({ patch }) => ({ read: pathsRead(patch) }),
     async run({ patch }, { files }) {
-      const there = new Map<string, boolean>(); // by path, whether this patch left a file there
+      const there = new Map<string, boolean>(); // by path, whether the file exists after this patch
       const changes = parsePatch(patch);
       const did: Did[] = [];
       for (const change of changes) did.push(await applyToFile(change, files, there));
@@ -29,7 +29,7 @@ export default (zz: Zz) =>
     },
   });
 
-/** An unreadable patch needs nothing here: run() says what is wrong with it. */
+/** An unreadable patch needs nothing here: run() reports what is wrong with it. */
 function pathsRead(patch: string): string[] {
   try {
     return [...new Set(parsePatch(patch).flatMap(({ kind, path }) => (kind === "add" ? [] : [path])))];

@@ -1,33 +1,33 @@
-// What a patch asks of each file. Its form may be sloppy; what its lines say is never guessed at.
-// By hand, since diff 9 is not up to it: its parser goes by the counts in the headers, which models get wrong, its
-// applyPatch takes the nearest of several places, and neither can say what did not match.
+// What a patch asks of each file. Its format may be sloppy, but its lines are never guessed at. Written by hand, since
+// diff 9 cannot do this: its parser relies on the counts in the headers, which models get wrong, its applyPatch takes
+// the nearest of several places, and neither can say what did not match.
 
 export interface FileChange {
   kind: "add" | "update" | "delete";
   path: string;
   to?: string; // moved there
-  mode?: string; // asked for, but a tool cannot set it
+  mode?: string; // requested, but a tool cannot set it
   hunks: Hunk[];
 }
 export interface Hunk {
-  header: string; // as the patch has it
-  start?: number; // where the header says that it goes, from 0
-  fresh?: boolean; // the header says that the file is empty or not there
-  under: string[]; // lines that come before it: `@@ class A`
-  atEnd: boolean; // its last line is the file's last
+  header: string; // as in the patch
+  start?: number; // its position according to the header, from 0
+  fresh?: boolean; // according to the header the file is empty or missing
+  under: string[]; // lines that precede it: `@@ class A`
+  atEnd: boolean; // its last line is the last one of the file
   lines: Line[];
 }
 export interface Line {
   sign: Sign;
   text: string;
-  eol: string; // "\n", "\r\n", or "" for the last line of a file that ends without
+  eol: string; // "\n", "\r\n", or "" for a last line without a newline
 }
 type Sign = " " | "-" | "+";
 type Counts = { old: number; new: number };
-/** A file's part of a unified diff, as its headers say it. */
+/** One file's section of a unified diff, from its headers. */
 interface Section {
-  name?: string; // in git's first line
-  old?: string; // as --- and +++ have them
+  name?: string; // in the line `diff --git`
+  old?: string; // in the lines --- and +++
   new?: string;
   from?: string;
   to?: string;
@@ -57,20 +57,20 @@ export function parsePatch(text: string): FileChange[] {
 export const unusable = (why: string, next: string): Error =>
   new Error(`Cannot use the patch: ${why}. Nothing was changed. ${next}`);
 
-/** A line of the patch, as a sentence quotes it. */
+/** A line of the patch, quoted in an error. */
 const quote = (line: string): string => `'${line.length > 120 ? `${line.slice(0, 120)}…` : line.trimEnd()}'`;
 
-// ── what is around a patch ──
+// ── what surrounds a patch ──
 
 function unwrap(text: string): string[] {
   const lines = text.replace(/^\uFEFF/, "").split("\n");
   if (lines.at(-1) === "") lines.pop();
-  // CRLF in every line is how the patch came here, not what it says.
+  // CRLF in every line comes from how the patch was sent, not from its content.
   const came = lines.length > 1 && lines.slice(0, -1).every((line) => line.endsWith("\r"));
   return unfence(unheredoc(unfence(came ? lines.map((line) => line.replace(/\r$/, "")) : lines)));
 }
 
-/** What stands in ``` blocks, if the patch does. */
+/** The contents of ``` blocks, if the patch is in them. */
 function unfence(lines: string[]): string[] {
   const fence = lines.findIndex(isFence);
   if (fence < 0) return lines;
@@ -130,7 +130,7 @@ function parseSections(lines: string[]): FileChange[] {
         "Begin each file with *** Add File:, *** Update File: or *** Delete File:.",
       );
     else if (change && line.trim()) {
-      if (!change.hunks.length && isPair(lines, at)) at += 2; // the headers of a diff, said once more
+      if (!change.hunks.length && isPair(lines, at)) at += 2; // the headers of a diff, repeated
       const [hunk, next] = readHunk(lines, at, false);
       change.hunks.push(hunk);
       at = next;
@@ -162,7 +162,7 @@ const HEADERS: Header[] = [
   [/^(@@@+ .*)/, () => no("it is the diff of a merge", "Send a diff against one version.")],
 ];
 const OTHER = /^(diff |Index: |index [0-9a-f]+\.\.|(dis)?similarity index |={20,}|Only in )/;
-/** What a mail of git format-patch begins with, and `-- ` and a version, with which it ends. */
+/** How a mail of git format-patch begins; it ends with `-- ` and a version. */
 const MAIL = /^From [0-9a-f]{7,} /;
 const isSignature = (lines: string[], at: number): boolean =>
   /^-- ?$/.test(lines[at] ?? "") && /^\d+\.\d/.test(lines[at + 1] ?? "");
@@ -240,7 +240,7 @@ function toChange(section: Section): FileChange {
 function namesOf({ name, old, new: renewed }: Section): [string | undefined, string | undefined] {
   if (!old || !renewed) return [name, name];
   const [a, b] = plain(old, renewed);
-  // Git's first line tells a folder from a prefix, where the other name is /dev/null.
+  // The first line, `diff --git`, tells a folder from a prefix when the other name is /dev/null.
   const known = name && `/${a ? old : renewed}`.endsWith(`/${name}`) ? name : undefined;
   return a && b ? [a, b] : [a && (known ?? a), b && (known ?? b)];
 }
@@ -257,7 +257,7 @@ function plain(old: string, renewed: string): [string | undefined, string | unde
   return old.startsWith("a/") && renewed.startsWith("b/") ? [a, b] : [old, renewed];
 }
 
-/** `a/x b/x`; where the two differ, other headers name them. */
+/** `a/x b/x`; if the two differ, other headers name them. */
 function nameOfBoth(both: string): { name?: string } {
   const middle = (both.length - 1) / 2;
   if (both[middle] !== " ") return {};
@@ -267,7 +267,7 @@ function nameOfBoth(both: string): { name?: string } {
 
 const ESCAPES: Record<string, string> = { a: "\x07", b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v" };
 
-/** A file's name, without what diffs write after it, and out of quotes. */
+/** A file name without quotes and without what diffs write after it. */
 function nameIn(text: string): string {
   const trimmed = text.trim();
   const quoted = /^"((?:[^"\\]|\\.)*)"/.exec(trimmed)?.[1];
@@ -288,12 +288,12 @@ function spell(quoted: string): string {
   return Buffer.concat(bytes).toString();
 }
 
-// ── hunks, of both ──
+// ── hunks, in both formats ──
 
-/** Headers that say nothing of the place. */
+/** Headers that say nothing about the place. */
 const NOWHERE = /^(\.\.\.|…|@@(\s|$)|[-+,.\d\s]+$)/;
 
-/** The hunk whose first line is lines[at], and where it ends. */
+/** The hunk that starts at lines[at], and where it ends. */
 function readHunk(lines: string[], at: number, inDiff: boolean): [Hunk, number] {
   const hunk: Hunk = { header: "", under: [], atEnd: false, lines: [] };
   let counts: Counts | undefined;
@@ -317,7 +317,7 @@ function readHunk(lines: string[], at: number, inDiff: boolean): [Hunk, number] 
   return [hunk, next];
 }
 
-/** As many lines as the header says, if what follows them agrees: only so can a removed `-- x` be told from a header. */
+/** As many lines as the header says, if what follows agrees: the only way to tell a removed `-- x` from a header. */
 function byCount(lines: string[], from: number, { ...left }: Counts): [string[], number] | undefined {
   let at = from;
   for (; left.old > 0 || left.new > 0; at++) {
@@ -336,7 +336,7 @@ function byCount(lines: string[], from: number, { ...left }: Counts): [string[],
   return [lines.slice(from, at), at];
 }
 
-/** Up to what cannot be a hunk's line. Empty lines before that only part it from what follows. */
+/** Up to the first line that cannot belong to a hunk. Empty lines before it only separate it. */
 function byLook(lines: string[], from: number, inDiff: boolean): [string[], number] {
   let next = from;
   while (next < lines.length && !ends(next)) next++;
@@ -373,7 +373,7 @@ function addLine({ lines, header }: Hunk, line: string): void {
     before.eol = "";
     return;
   }
-  const sign = (line.trim() ? line[0] : " ") as Sign; // an empty line of context often lost its space
+  const sign = (line.trim() ? line[0] : " ") as Sign; // models often drop the space of an empty context line
   if (!" +-".includes(sign))
     throw unusable(
       `the line ${quote(line)}${header && ` under ${quote(header)}`} begins with none of ' ', '+' and '-'`,
@@ -383,14 +383,14 @@ function addLine({ lines, header }: Hunk, line: string): void {
   lines.push({ sign, text: line.slice(1, eol === "\r\n" ? -1 : undefined), eol });
 }
 
-// ── what a change must hold ──
+// ── checks ──
 
 function checked(change: FileChange): FileChange {
   const { kind, path, to, mode, hunks } = change;
   const lines = hunks.flatMap((hunk) => hunk.lines);
   if (to === path) delete change.to;
   if (kind === "add") {
-    for (const line of lines) if (line.sign === " " && !line.text.trim()) line.sign = "+"; // it lost its sign
+    for (const line of lines) if (line.sign === " " && !line.text.trim()) line.sign = "+"; // its sign is missing
     const other = lines.find(({ sign }) => sign !== "+");
     if (other) throw unusable(`in the new file '${path}', ${quote(other.sign + other.text)} is not added`, ONLY_ADD);
   }

@@ -1,17 +1,17 @@
-// What an answer says about the project, found without a model: paths, lines, symbols, quoted code, scripts.
+// The claims in an answer about the project, found without a model: paths, lines, symbols, quoted code, scripts.
 import { tryTo } from "zz/text";
 
 export interface Claim {
   kind: "path" | "symbol" | "quote" | "command";
-  name: string; // the path; the symbol with what is before its dots; the code; the script
+  name: string; // the path; the symbol with its owners, separated by dots; the code; the script
   line?: number; // of a path or a quote
   end?: number;
   about?: true; // "around line 12"
-  symbol?: string; // what is said to be at that path
+  symbol?: string; // the symbol that is claimed to be at that path
   path?: string; // the file that a quote is from
-  sure?: true; // a quote that is said to stand there as it is
-  weak?: true; // it may mean something else: that it is missing proves nothing
-  soft?: keyof typeof SOFT; // said to be missing, or yet to be made
+  sure?: true; // the quote is claimed to be there literally
+  weak?: true; // it may mean something else, so its absence proves nothing
+  soft?: keyof typeof SOFT; // the answer itself says that it is missing or yet to be made
 }
 export const SOFT = {
   proposed: "the answer seems to propose it",
@@ -22,12 +22,12 @@ export const SOFT = {
 export interface Said {
   claims: Claim[];
   defines: Set<string>; // by the answer's own code
-  left: number; // claims beyond the most
+  left: number; // claims beyond the maximum
 }
 
 const MAX_ANSWER_CHARS = 400_000;
-const CONTEXT_CHARS = 300; // before and after a name, which say how it is meant
-const MAX_PARAGRAPH_CHARS = 8_000; // longer paragraphs are cut into pieces
+const CONTEXT_CHARS = 300; // before and after a name, to tell how it is meant
+const MAX_PARAGRAPH_CHARS = 8_000; // longer paragraphs are split
 const IDENT = "[A-Za-z_$][\\w$]*";
 // biome-ignore format: a list of words.
 const EXTENSIONS =
@@ -54,10 +54,10 @@ const PLACEHOLDER = /path\/to|\byour[-_]|\.\.\.|…|xxx|(?:^|\/)(?:foo|bar|baz|q
 const VARIABLE = /(?:^|\/)(?:[A-Z]|NAME|FILE|DIR|FOLDER|PATH|ID|TOPIC|PLUGIN)(?:[/.]|$)/;
 const LIBRARY =
   /^(?:node|next|nuxt|vue|express|three|d3|react|angular|ember|backbone|chart|alpine|socket|require|fuse|moment)\.js$/i;
-/** An object whose property looks like an extension, a host: no file. */
+/** An object whose property looks like an extension, or a host: not a file. */
 const NO_FILE =
   /^(?:res|req|response|request|console|ctx|data|body|this|self|window|document|event|e|el|err|error|process|math|os|fs)\.\w+$|^[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|io|dev)\//i;
-const VAGUE = /^\w+\.(?:sh|rs|c|h|go|r|env|lock|log|map|d|cs|pl)$|^[A-Z]\w*\.js$/; // in prose they may be a host, a property, a library
+const VAGUE = /^\w+\.(?:sh|rs|c|h|go|r|env|lock|log|map|d|cs|pl)$|^[A-Z]\w*\.js$/; // in prose perhaps a host, property or library
 
 const KINDS =
   "functions?|methods?|class(?:es)?|interfaces?|types?|enums?|constants?|variables?|hooks?|components?|structs?|traits?|helpers?|decorators?|tools?";
@@ -92,14 +92,14 @@ const SHELL =
   /^\$ |^(?:npm|npx|pnpm|yarn|bun|node|tsx|git|gh|cd|ls|cat|rm|cp|mv|mkdir|touch|echo|curl|wget|docker|make|cargo|go|pip3?|python3?|grep|rg|sed|awk|find|sudo|apt(?:-get)?|brew|export|source|chmod|kill|ssh|tar|env|bash|sh|zz)\s|\s--?\w|\s[|&]{1,2}\s/;
 const CODE_SIGN = /[(){}[\]=;]|=>|::/;
 
-// How something is said of: to be made, to be missing.
+// Whether something is to be made, or missing.
 const VERBS =
   "add|create|introduce|define|implement|write|generate|extract|rename|move|split|make|scaffold|build|inject";
 const MAKES = new RegExp(
   `(?:^[\\s*_"(-]*|\\b(?:to|should|could|would|can|will|must|might|may|let's|please|and|then|or|i'd|we'd|you'd|i'll|we'll|by|you|i|we)\\s+|[,:;(]\\s*)(?:\\w+ly\\s+)?(?:${VERBS})\\b|\\b(?:adding|creating|introducing|extracting)\\b`,
   "i",
 );
-const CARRIES = /\b(?:renam|mov|extract|split|turn|conver)\w*\b/i; // what it becomes is not there yet
+const CARRIES = /\b(?:renam|mov|extract|split|turn|conver)\w*\b/i; // the new name does not exist yet
 const MADE =
   /\b(?:added|created|introduced|implemented|wrote|written|extracted|renamed|moved|now (?:has|lives|is|uses))\b/i;
 const ONTO =
@@ -113,7 +113,7 @@ const WITHOUT =
 const IS_NOT =
   /^[*"')]*\s*(?:(?:file|function|folder|class|method|command|script|plugin|tool)\s+)?(?:(?:does|do|did|is|are|was|were)(?:\s+not|n[’']t)\s+(?:\w+\s+)?(?:exist|there|found|present|defined)|(?:is|was|are|were|has been)\s+(?:missing|gone|removed|deleted|dropped|nowhere|absent|renamed)|no longer\s+(?:exists?|there))/i;
 
-// Where a quote or a line belongs.
+// Which file or line a quote belongs to.
 const LINES = "lines?\\s+(?<line>\\d+)(?:\\s*(?:-|–|—|to|and|through)\\s*(?<end>\\d+))?";
 const LINE_AFTER = new RegExp(
   `^[*)\\]\`"']*[\\s,(–—:-]*(?:(?:at|on|from|in|see)\\s+)?(?<about>around |about |near |roughly |~)?${LINES}`,
@@ -132,10 +132,10 @@ const CHANGES =
   /\b(?:add|change|replace|update|edit|modify|should|would|could|new|fix|patch|instead|insert|append|becomes?|rewrite|try|put|paste|create|write|need|apply|refactor|suggest|propose|make|improved?|corrected?|after|version|following to|want|if you|example|usage)\b/i;
 
 type Prose = { fence?: undefined; text: string; lead: string };
-type Fence = { fence: string; text: string; lead: string }; // its info string, what stands in it
+type Fence = { fence: string; text: string; lead: string }; // its info string and its content
 type Span = { from: number; to: number; claim: Claim };
 
-/** Of what is said twice, once; the first that many. */
+/** Each claim once; at most `most` of them. */
 export function claimsIn(answer: string, most = 300): Said {
   const all = new Map<string, Claim>();
   const defines = new Set<string>();
@@ -146,14 +146,14 @@ export function claimsIn(answer: string, most = 300): Said {
       const key = JSON.stringify(same);
       const had = all.get(key);
       if (!had) all.set(key, claim);
-      else if (!soft) delete had.soft; // once for certain is enough
+      else if (!soft) delete had.soft; // one certain mention is enough
     }
   }
   const claims = [...all.values()];
   return { claims: claims.slice(0, most), defines, left: Math.max(0, claims.length - most) };
 }
 
-/** Paragraphs, list items, rows and fenced blocks. `lead` is what was said just before a list or a block. */
+/** Paragraphs, list items, rows and fenced blocks. `lead` is the text just before a list or a block. */
 function unitsOf(markdown: string): (Prose | Fence)[] {
   const units: (Prose | Fence)[] = [];
   let [lines, isItem, lead, last] = [[] as string[], false, "", ""];
@@ -197,7 +197,7 @@ function unitsOf(markdown: string): (Prose | Fence)[] {
   }
 }
 
-/** Cut between words: what comes after looks at all of a piece for each name in it. */
+/** Split between words, since later steps look at the whole piece for each name in it. */
 function pieces(text: string): string[] {
   if (text.length <= MAX_PARAGRAPH_CHARS) return [text];
   const at = text.lastIndexOf(" ", MAX_PARAGRAPH_CHARS) + 1 || MAX_PARAGRAPH_CHARS;
@@ -211,7 +211,7 @@ function inProse({ text, lead }: Prose): Claim[] {
   const add = (from: number, length: number, claim: Claim | undefined) => {
     if (claim) spans.push({ from, to: from + length, claim });
   };
-  let prose = text.replace(URL, hidden); // what was looked at is taken out of it, and all else keeps its place
+  let prose = text.replace(URL, hidden); // what was processed is blanked out, so that positions stay the same
   for (const { index, 0: whole, 2: code = "" } of prose.matchAll(CODE)) {
     const [from, to] = [index, index + whole.length];
     add(
@@ -287,7 +287,7 @@ function softness(said: string, follows: string, lead: string, { kind }: Claim):
   return MAKES.test(lead) && !MADE.test(lead) ? "proposed" : undefined;
 }
 
-// What stands between backticks
+// Inline code
 
 function inCode(code: string, before: string, after: string): Claim | undefined {
   if (!code || code.length > 500 || /^[-/@$#<]*$/.test(code) || LIBRARY.test(code)) return undefined;
@@ -321,7 +321,7 @@ function quoteIn(code: string): Claim | undefined {
 
 type Spot = { [name: string]: string };
 
-/** It stands for a name. */
+/** Whether it is a placeholder. */
 const isMade = (name: string): boolean => PLACEHOLDER.test(name) || VARIABLE.test(name);
 
 function isPath(name: string): boolean {

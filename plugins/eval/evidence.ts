@@ -1,4 +1,4 @@
-// Which of an answer's claims hold, judged by the disk and the index of symbols.
+// Which of an answer's claims are true, checked against the disk and the index of symbols.
 import type { Ctx } from "zz";
 import type { Claim, Said } from "./claims.ts";
 import { type Facts, type Finding, gatherFacts, missing, type Verdict } from "./facts.ts";

@@ -6,13 +6,13 @@ import { type Claim, type Said, SOFT } from "./claims.ts";
 import { inPackages, type Own, ownNames } from "./library-names.ts";
 import { definitionPlace, nearestDefinition, type Place, placeInCode, readTexts, type Texts } from "./texts.ts";
 
-/** Everything a claim is held against. */
+/** Everything that claims are checked against. */
 export interface Facts {
   ctx: Ctx;
   texts: Texts;
-  index: Map<string, Found[]>; // definitions, by the symbol that was asked for
+  index: Map<string, Found[]>; // definitions, by the requested symbol
   elsewhere: Awaited<ReturnType<typeof findElsewhere>>;
-  scripts: Map<string, string>; // of package.json, with the file that has it
+  scripts: Map<string, string>; // of package.json, with its file
   defines: Set<string>; // by the answer's own code
 }
 
@@ -24,7 +24,7 @@ export async function gatherFacts({ claims, defines }: Said, ctx: Ctx): Promise<
   return { ctx, texts, index, elsewhere, scripts, defines };
 }
 
-/** The verdict on what was not found. The answer may have said itself that it is missing. */
+/** The verdict on something that was not found. The answer itself may have said that it is missing. */
 export function missing({ soft, weak }: Claim, says: string): Verdict {
   if (weak) return undefined;
   return soft ? ["open", `${says}; ${SOFT[soft]}`] : ["bad", says];
@@ -35,12 +35,12 @@ export function definitionOf(facts: Facts, name: string): Place | undefined {
 }
 
 export interface Finding {
-  sign: "bad" | "open" | "good"; // does not hold, cannot be known, holds
+  sign: "bad" | "open" | "good"; // false, unknown, true
   name: string;
   says: string;
 }
 export type Found = { name: string; kind: string; path: string; line: number; end: number; signature: string };
-export type Verdict = [sign: Finding["sign"], says: string] | undefined; // undefined: it was not a claim after all
+export type Verdict = [sign: Finding["sign"], says: string] | undefined; // undefined: not a claim after all
 
 const MAX_INDEX_MS = 800;
 const QUERIES_AT_ONCE = 16; // to the index
@@ -59,13 +59,16 @@ export function holds(row: string, name: string): boolean {
   return false;
 }
 
-/** The project's files that have the name of a file in a claim. */
+/** The project's files that have the same name as a file in a claim. */
 function named(claims: Claim[], names: string[]): string[] {
   const wanted = new Set(claims.flatMap((one) => [one.name, one.path ?? ""]).map((name) => path.posix.basename(name)));
   return names.filter((name) => wanted.has(path.posix.basename(name)));
 }
 
-/** Where a path leads: a folder, files, or why it may not be read. Its end is enough: `ui/table.ts` for `src/ui/table.ts`. */
+/**
+ * What a path refers to: a folder, files, or why it may not be read. Its end is enough: `ui/table.ts` for
+ * `src/ui/table.ts`.
+ */
 export function locate(
   { texts, ctx: { root, files, permissions } }: Facts,
   name: string,
@@ -94,7 +97,7 @@ export function locate(
   return texts.names.some((other) => `/${other}`.includes(`/${own}/`)) ? { files: [], folder: true } : { files: [] };
 }
 
-/** What the index knows of the names found in code, of what is before their dots, and of the names most like the others. */
+/** Asks the index about the names found in code, about their owners, and about the names most similar to the others. */
 async function askIndex(claims: Claim[], texts: Texts, ctx: Ctx): Promise<Map<string, Found[]>> {
   const symbols = claims.flatMap(({ kind, name, symbol }) => (kind === "symbol" ? [name] : symbol ? [symbol] : []));
   const known = symbols.filter((name) => definitionPlace(texts, lastOf(name)));
@@ -123,7 +126,7 @@ const inTests = (one: Place): boolean => /(?:^|\/)tests?\/|\.(?:test|spec)\./.te
 const sourcesFirst = (a: Found, b: Found): number =>
   Number(inTests(a)) - Number(inTests(b)) || Number(a.name.includes(".")) - Number(b.name.includes("."));
 
-/** Names that are in no file that was read: searched for in the other files, in the language and in packages. */
+/** Searches the remaining files, the language and packages for names that are in no file that was read. */
 async function findElsewhere(claims: Claim[], texts: Texts, ctx: Ctx) {
   const names = claims.flatMap(({ kind, name }) =>
     kind === "symbol" && !placeInCode(texts, lastOf(name)) ? [name] : [],
@@ -152,7 +155,7 @@ async function findElsewhere(claims: Claim[], texts: Texts, ctx: Ctx) {
 
 type Package = { file: string; scripts: Record<string, string>; needs: string[] };
 
-/** The one at the top first. */
+/** The top-level one first. */
 async function packagesOf(texts: Texts, { files, permissions }: Ctx): Promise<Package[]> {
   const names = texts.names
     .filter((name) => path.posix.basename(name) === "package.json")

@@ -1,4 +1,5 @@
-// /eval: checks what the last answer names against the disk and the code, then has the model judge it with that evidence.
+// /eval: checks the names in the last answer against the disk and the code, then has the model judge the answer with
+// that evidence.
 import type { Ctx, Message, Reply, Zz } from "zz";
 import { plural } from "zz/text";
 import type { Finding } from "./evidence.ts";
@@ -13,7 +14,7 @@ const TITLES = {
   good: ["holds", "hold"],
 };
 const ORDER = ["bad", "open", "good"] as const;
-const MAX_CHARS = { question: 6_000, answer: 24_000, evidence: 10_000 }; // that the model is sent
+const MAX_CHARS = { question: 6_000, answer: 24_000, evidence: 10_000 }; // sent to the model
 const MIN_WINDOW = 8_192;
 
 const SYSTEM = `You check an answer that was given in a conversation about a software project. Its names were already held against the disk by a program; that evidence is certain. You cannot see the project.
@@ -49,7 +50,7 @@ function parseArgs(rest: string): { count: number; fast: boolean } {
   return { count: Number(count), fast: words.includes("fast") };
 }
 
-/** The Nth last answer with its question. Text that came along with tool calls does not count as an answer. */
+/** The Nth last answer with its question. Text that accompanied tool calls does not count as an answer. */
 function answerAt(messages: readonly Message[], count: number): { question: string; answer: string } {
   const answers = messages.flatMap((one, at) =>
     one.role === "assistant" && one.text.trim() && !one.calls?.length ? [{ at, text: one.text }] : [],
@@ -64,9 +65,9 @@ function answerAt(messages: readonly Message[], count: number): { question: stri
   return { question: question?.text ?? "", answer: one.text };
 }
 
-// What the answer names
+// The names in the answer
 
-/** Notes what was found, and returns it for the model. */
+/** Prints the findings, and returns them for the model. */
 async function showEvidence(answer: string, ctx: Ctx): Promise<string> {
   ctx.progress("looking up what the answer names");
   const { claimsIn } = await import("./claims.ts");
@@ -113,7 +114,7 @@ async function fitToTerminal(rows: string[]): Promise<string[]> {
   return rows.map((row) => clip(row, columns));
 }
 
-// What the model says of it
+// The opinion of the model
 
 async function askModel(question: string, answer: string, evidence: string, ctx: Ctx): Promise<void> {
   const scale = Math.min(
@@ -143,7 +144,7 @@ async function askModel(question: string, answer: string, evidence: string, ctx:
   ctx.note(said ? `${reply.model ?? "The model"} says:\n${said}` : "The model had nothing to say about it.");
 }
 
-/** The head and the tail of a text, like shorten() of zz/text, in words of its own. */
+/** Like shorten() of zz/text, but worded for the model. */
 function shortened(text: string, most: number): string {
   if (text.length <= most) return text;
   return `${text.slice(0, most * 0.7)}\n[… ${Math.round(text.length - most * 0.9)} characters are left out …]\n${text.slice(-most * 0.2)}`;

@@ -16,10 +16,10 @@ const DECLARES = /\.d\.[cm]?ts$/;
 
 export interface Own {
   has(name: string): boolean; // a member of any of them
-  holds(root: string): boolean; // a global, or one of Node's modules
+  holds(root: string): boolean; // a global, or a Node module
 }
 
-/** Getters are not called. */
+/** Reads property descriptors, so that no getter is called. */
 export function ownNames(): Own {
   const names = new Set(TYPES.split(" "));
   const roots = new Set([...MODULES, ...Object.getOwnPropertyNames(globalThis), "window", "document"]);
@@ -39,7 +39,7 @@ export function ownNames(): Own {
   }
 }
 
-/** For each name, the package whose declarations have it. Packages that the project itself depends on come first. */
+/** For each name, the package that declares it. Packages that the project itself depends on come first. */
 export async function inPackages(
   names: string[],
   packages: string[],

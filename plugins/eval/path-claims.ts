@@ -49,7 +49,7 @@ async function spotVerdict(
     const says = `${where}it has ${plural(lines.length, "line")}${real ? `; \`${symbol}\` is at ${at(real)}` : ""}`;
     return about && line - ROUGH_LINES < lines.length ? ["good", says] : ["bad", says];
   }
-  const known = symbol && (placeInCode(facts.texts, lastOf(symbol)) || placeInProse(facts.texts, lastOf(symbol))); // otherwise the claim about the symbol itself reports it
+  const known = symbol && (placeInCode(facts.texts, lastOf(symbol)) || placeInProse(facts.texts, lastOf(symbol))); // if not, the claim about the symbol reports it
   if (symbol && known) return symbolAt(facts, symbol, file, text, line, end, about);
   return ["good", line ? `${where}\`${lines[line - 1]!.trim().slice(0, 100)}\`` : here || "it is there"];
 }
@@ -79,7 +79,7 @@ function symbolAt(
   return ["bad", `\`${symbol}\` is at ${at(real)}`];
 }
 
-/** Where the symbol is defined in that file, or else first named. */
+/** Where the symbol is defined in that file, or else first mentioned. */
 function placeIn(facts: Facts, symbol: string, file: string, text: string): Place | undefined {
   const own = facts.index.get(symbol)?.find((one) => one.path === file);
   if (own) return own;
@@ -95,8 +95,8 @@ async function textOf(facts: Facts, file: string): Promise<string | undefined> {
   if (text !== undefined) facts.texts.byName.set(file, text);
   return text;
 }
-const NEAR_LINES = 2; // a symbol this near to a claimed line counts as on it
-const ROUGH_LINES = 10; // the same where the answer says "around"
+const NEAR_LINES = 2; // a symbol this near to the claimed line counts as on it
+const ROUGH_LINES = 10; // the same if the answer says "around"
 const GENERATED =
   /(?:^|\/)(?:node_modules|dist|build|out|target|coverage|tmp|logs?|\.next|\.cache|\.venv)(?:\/|$)|(?:^|\/)\.env(?:\.|$)|\.log$/;
 const AS_SOURCE: [RegExp, string[]][] = [

@@ -9,7 +9,7 @@ export function quoteVerdict(facts: Facts, claim: Claim): Verdict {
     : lineVerdict(facts, claim);
 }
 
-/** A block that is said to be in a file; dots mark what it leaves out. */
+/** A block that is claimed to be in a file; dots mark omissions. */
 function blockVerdict(facts: Facts, claim: Claim): Verdict {
   const [file] = locate(facts, claim.path!).files;
   const text = file && squeezedTexts(facts.texts).get(file);
@@ -23,7 +23,7 @@ function blockVerdict(facts: Facts, claim: Claim): Verdict {
   const near = nearestLine(facts, wrong[0]!, [file!], ALMOST);
   const says = `\`${wrong[0]!.slice(0, 80)}\` is not in it${near ? `; nearest: ${near}` : ""}`;
   if (claim.sure) return ["bad", says];
-  return wrong.length < told.length / 3 ? ["open", says] : undefined; // otherwise it is probably what the answer proposes
+  return wrong.length < told.length / 3 ? ["open", says] : undefined; // otherwise the answer probably proposes it
 }
 
 function lineVerdict(facts: Facts, claim: Claim): Verdict {
@@ -40,11 +40,11 @@ function lineVerdict(facts: Facts, claim: Claim): Verdict {
   }
   const sure = claim.sure && !claim.soft;
   const near = nearestLine(facts, pieces[0]!, own.length ? own : all, sure ? ALMOST : NEARLY);
-  if (!near || pieces.length > 1) return undefined; // nothing is like it, so it may be a proposal or an example
+  if (!near || pieces.length > 1) return undefined; // nothing is similar, so it may be a proposal or an example
   return [sure ? "bad" : "open", `it stands nowhere like that; nearest: ${near}`];
 }
 
-/** The most similar line, of those that hold one of its longest words. */
+/** The most similar line, among those that contain one of its longest words. */
 function nearestLine(facts: Facts, row: string, files: readonly string[], almost: number): string | undefined {
   const wanted = squeezed(row).trim().slice(0, MAX_COMPARED_CHARS);
   const words = [...wanted.matchAll(/[\p{L}_$][\p{L}\p{N}_$]{2,}/gu)].sort((a, b) => b[0].length - a[0].length);
@@ -68,12 +68,12 @@ function nearestLine(facts: Facts, row: string, files: readonly string[], almost
 function spot(facts: Facts, file: string, line: number): string {
   return `${at({ path: file, line })} \`${linesOf(facts.texts.byName.get(file)!)[line - 1]!.trim().slice(0, 80)}\``;
 }
-const [ALMOST, NEARLY] = [0.3, 0.15]; // share of a quote's characters that may differ; where it is not surely a quote
+const [ALMOST, NEARLY] = [0.3, 0.15]; // share of a quote's characters that may differ: sure quotes, unsure ones
 const MAX_COMPARED_CHARS = 160; // of a quoted line
 const MAX_PLACES = 300;
 const LEFT_OUT = /^(?:\W*(?:\.\.\.|…)|(?:\/\/|#|\/\*).*(?:\.\.\.|…))/;
 
-/** Rows without the line numbers that tools show before each line. */
+/** Rows without the line numbers that tools put before each line. */
 function unnumbered(rows: string[]): string[] {
   const numbered = rows.filter((row) => /^\s*\d+[\t|:]/.test(row)).length;
   return numbered > rows.length / 2 ? rows.map((row) => row.replace(/^\s*\d+[\t|:] ?/, "")) : rows;

@@ -42,12 +42,12 @@ export function symbolVerdict(facts: Facts, claim: Claim): Verdict {
   return foreign(facts, claim, last) ?? unknown(facts, claim, "nowhere in the project");
 }
 
-/** The place of `ctx.note` where `Ctx` has a member `note`. */
+/** The place of `ctx.note` if `Ctx` has a member `note`. */
 function member(facts: Facts, name: string): Place | undefined {
   return facts.index.get(capital(name))?.[0];
 }
 
-/** The verdict on `Session.open` where nothing is literally written like that. */
+/** The verdict on `Session.open` if it is nowhere written literally. */
 function memberVerdict(facts: Facts, claim: Claim, root: string, last: string): Verdict {
   const [owner] = facts.index.get(root) ?? [];
   if (owner && CLOSED.test(owner.kind) && !/\bextends\b/.test(owner.signature)) {
@@ -88,7 +88,7 @@ function unknown(facts: Facts, claim: Claim, says: string, guess = true): Verdic
   return doubt && !claim.weak ? ["open", doubt] : missing(claim, whole);
 }
 
-/** Where `chat.messages` is literally written. */
+/** Where `chat.messages` is written literally. */
 function literal(facts: Facts, name: string, prose = false): Place | undefined {
   const dotted = escaped(name).replaceAll("\\.", "(?:\\??\\.|::|#|->)");
   return literalPlace(facts.texts, new RegExp(`(?<![\\w$])${dotted}(?![\\w$])`), lastOf(name), prose);

@@ -1,4 +1,4 @@
-// The project's texts that may be read without asking: which words they hold, where, and which are most alike.
+// The project's texts that may be read without asking: the words in them, where they are, and which are most similar.
 import path from "node:path";
 import type { Ctx } from "zz";
 
@@ -16,13 +16,13 @@ const NO_TEXT =
 const DEFINES =
   /\b(?:function\*?|class|interface|type|enum|const|let|var|def|fn|func|struct|trait|module|record|object|val|namespace)\s+([A-Za-z_$][\w$]*)|^[ \t]+(?:(?:async|static|public|private|protected|readonly|get|set)\s+)*([A-Za-z_$][\w$]*)\s*\([^()\n]*\)[^;\n]*\{[ \t]*$/gm;
 const TITLED = /\bname:\s*["']([\w-]+)["']/g; // a tool, a command, an event
-const [NEAR, KIN] = [0.34, 0.42]; // the greatest distance of a similar name, and of one that shares a word
+const [NEAR, KIN] = [0.34, 0.42]; // the greatest distance of a similar name, and of one that has a word in common
 
 export interface Place {
   path: string;
   line: number;
 }
-/** The texts, and where each word of them is first found: in code, in prose, as a definition, as a registered name. */
+/** The texts, and the first place of each word: in code, in prose, as a definition, as a registered name. */
 export interface Texts {
   names: string[]; // of all files of the project
   isWhole: boolean; // every file that may be read was read
@@ -64,10 +64,10 @@ export async function readTexts(ctx: Ctx, first: (names: string[]) => string[]):
   }
 }
 
-/** Where code has the word first. */
+/** The first place of the word in code. */
 export const placeInCode = (texts: Texts, word: string): Place | undefined => placeOf(texts, texts.inCode, word);
 
-/** Where prose has it first. */
+/** The first place of the word in prose. */
 export function placeInProse(texts: Texts, word: string): Place | undefined {
   texts.inProse ??= wordsOf(
     texts.byName,
@@ -85,7 +85,7 @@ export function titledPlace(texts: Texts, word: string): Place | undefined {
   return placeOf(texts, texts.titled, word);
 }
 
-/** Each text without the white space that means nothing. */
+/** Each text without insignificant white space. */
 export const squeezedTexts = (texts: Texts): Map<string, string> =>
   (texts.squeezed ??= new Map([...texts.byName].map(([name, text]) => [name, squeezed(text)])));
 
@@ -107,7 +107,7 @@ function placeOf({ byName }: Texts, words: Words, word: string): Place | undefin
   return found && { path: found[0], line: lineAt(byName.get(found[0])!, found[1]) };
 }
 
-/** The defined name that is most like this one. */
+/** The most similar name of a definition. */
 export function nearestDefinition(texts: Texts, name: string): string | undefined {
   const own = parts(name);
   const start = name.slice(0, 2).toLowerCase();
@@ -119,7 +119,7 @@ export function nearestDefinition(texts: Texts, name: string): string | undefine
   });
 }
 
-/** Where the text is literally, in code or in prose; `last` is a part of it by which most files are ruled out. */
+/** Where the text is literally, in code or in prose; `last` is a part of it that rules out most files quickly. */
 export function literalPlace(texts: Texts, wanted: RegExp, last: string, prose = false): Place | undefined {
   for (const name of texts.sources) {
     const text = texts.byName.get(name)!;
@@ -129,7 +129,7 @@ export function literalPlace(texts: Texts, wanted: RegExp, last: string, prose =
   return undefined;
 }
 
-/** Where code names a file literally: the program may make or find such a file. */
+/** Where code mentions a file literally: the program may create or look for it. */
 export function mentionPlace({ sources, byName }: Texts, what: string): Place | undefined {
   for (const name of sources) {
     if (PROSE.test(name)) continue;
@@ -164,7 +164,7 @@ function best(all: string[], score: (other: string) => number): string | undefin
   return found;
 }
 
-/** Without the white space that means nothing; lines stay lines. */
+/** Without insignificant white space, except line breaks. */
 export const squeezed = (text: string): string =>
   text
     .replace(/\r/g, "")
@@ -180,7 +180,7 @@ const parts = (name: string): string[] =>
 const shared = (a: string[], b: string[]): number =>
   a.filter((part) => part.length > 2 && b.includes(part)).length / Math.max(a.length, b.length);
 
-/** The share of characters that must be changed to make one name of the other. */
+/** The share of characters that must change to turn one name into the other. */
 export function distance(one: string, two: string): number {
   const [a, b] = [one.toLowerCase(), two.toLowerCase()];
   const most = Math.max(a.length, b.length);

@@ -1,4 +1,4 @@
-// Whether a staged plugin loads: tried by another zz process, where a crash harms nothing.
+// Whether a staged plugin loads: tried in another zz process, where a crash does no harm.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
@@ -11,12 +11,12 @@ const TIMEOUT = 15_000; // ms
 
 type Listed = { name: string; from: string; file: string; failure?: string };
 
-/** zz's own folder: this file is one or two levels below it, depending on whether it was built. */
+/** The folder of zz: this file is one or two levels below it, depending on whether it was built. */
 export const PACKAGE = ["..", "../.."]
   .map((up) => path.join(import.meta.dirname, up))
   .find((folder) => fs.existsSync(path.join(folder, "package.json")))!;
 
-/** Together with the person's other plugins: two may want the same name. */
+/** Loads it together with the person's other plugins, since names may clash. */
 export async function checkLoads(name: string, stage: Stage, ctx: Ctx): Promise<void> {
   const { home, plugins } = ctx.about;
   const isBuilt = path.relative(PACKAGE, import.meta.dirname).startsWith("dist");
@@ -47,7 +47,7 @@ export async function checkLoads(name: string, stage: Stage, ctx: Ctx): Promise<
   if (hurt) throw fault(`it does not go together with what is there: ${own(hurt.failure!)}. Nothing was changed`);
 }
 
-/** The plugins may have printed something before. */
+/** Plugins may have printed something before. */
 function listIn(text: string): Listed[] | undefined {
   for (const line of text.trim().split("\n").reverse())
     try {

@@ -1,4 +1,4 @@
-// Installing, restoring, updating, removing: what is fetched is shown and asked for, tried, then put in place.
+// Installing, restoring, updating, removing: what was fetched is shown and asked for, tried, then put in place.
 import fs from "node:fs";
 import path from "node:path";
 import type { Choice, Ctx, Kind, Result } from "zz";
@@ -27,7 +27,7 @@ import {
 } from "./place.ts";
 import { type Spec, specOf } from "./spec.ts";
 
-/** Fetched, read, and not yet agreed to. */
+/** Fetched and read, but not confirmed yet. */
 interface Candidate extends Fetched {
   spec: Spec;
   about: About;
@@ -37,7 +37,7 @@ interface Candidate extends Fetched {
 }
 
 const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
-const MAX_LISTED = 8; // names in a line
+const MAX_LISTED = 8; // names per line
 const RIGHTS =
   "What it adds and reaches is what its text seems to do; it was not run. It runs with all your rights: the gate asks only for what goes through it.";
 
@@ -89,13 +89,13 @@ async function fetchCandidate(
   return { ...found, spec, about, name, look: lookAt(found.contents), ...(old && { old }) };
 }
 
-/** Refuses what the gate denies before anything happens; what it would ask is part of the one question. */
+/** Refuses what the gate denies before anything happens; what it would ask about is part of the one question. */
 function assertAllowed(ctx: Ctx, kind: Kind, name: string): void {
   const { verdict, why } = ctx.permissions.judge(kind, name);
   if (verdict === "deny") throw fault(`${kind} access to "${plain(name)}" is denied ${why}`, { exit: 4 });
 }
 
-/** Which host npm asks matters only if some are denied. */
+/** The host of the registry matters only if some hosts are denied. */
 async function assertRegistryAllowed(ctx: Ctx): Promise<void> {
   const denied = ctx.permissions.rules.filter(({ verdict, kind }) => verdict === "deny" && kind === "net");
   if (!denied.length) return;
@@ -115,13 +115,15 @@ function checkName({ name, old }: Candidate, { about }: Ctx): void {
     );
 }
 
-/** All of its files are there, as they were installed. */
+/** Whether all of its files are as they were installed. */
 function isWhole({ about: { home } }: Ctx, entry: Entry): boolean {
   const modules = path.join(pluginsOf(home), topOf(entry), "node_modules");
   return !changedOf(home, entry).length && (!entry.dependencies || fs.existsSync(modules));
 }
 
-/** From the stage to its place, once it loads. `exact`: the lock file's entry, to be restored to the byte. */
+/**
+ * Moves it from the stage to its place, once it loads. `exact`: the entry of the lock file, to restore it byte by byte.
+ */
 async function place(found: Candidate, stage: Stage, ctx: Ctx, exact?: Entry): Promise<Result> {
   const { home } = ctx.about;
   const { name, single, contents, about, spec, source, integrity, version, commit, old } = found;
@@ -151,7 +153,7 @@ async function place(found: Candidate, stage: Stage, ctx: Ctx, exact?: Entry): P
 /** For programs: without the list of all packages. */
 const dataOf = (name: string, { dependencies, ...entry }: Entry) => ({ name, ...entry });
 
-/** Installs the packages it needs beside it. Undefined if it needs none. */
+/** Installs the packages it needs next to it. Undefined if it needs none. */
 async function dependenciesOf({ about, name }: Candidate, folder: string, ctx: Ctx, exact?: Entry) {
   if (!about.dependencies.length) return undefined;
   assertAllowed(ctx, "run", "npm install");
@@ -177,7 +179,7 @@ async function dependenciesOf({ about, name }: Candidate, folder: string, ctx: C
 
 // ── restore ──
 
-/** Installs again what is missing or was changed, exactly as the lock file has it. */
+/** Installs again what is missing or was changed, exactly as in the lock file. */
 async function restore(ctx: Ctx): Promise<Result> {
   return staged("restore", "the plugins of the lock file", ctx, async (stages) => {
     const { home } = ctx.about;
@@ -250,7 +252,7 @@ const notInstalled = (names: Iterable<string>): string => {
 
 // ── uninstall ──
 
-/** Removes exactly what was installed; what the person put beside it stays. */
+/** Removes exactly what was installed; what the person added stays. */
 export async function uninstall(name: string, ctx: Ctx): Promise<Result> {
   if (!name.trim()) throw usage("Cannot uninstall: nothing is named. /uninstall NAME.");
   return staged("uninstall", name, ctx, async (stages) => {
@@ -353,7 +355,7 @@ const called = (name: string, entry: Entry): string => `'${name}' ${versionOf(en
 const listed = (names: string[], max = MAX_LISTED): string =>
   names.slice(0, max).join(", ") + (names.length > max ? `, and ${names.length - max} more` : "");
 
-/** One question. -A answers yes; without a terminal to ask on the answer is no. */
+/** Asks once. -A answers yes; without a terminal to ask on the answer is no. */
 async function confirm(ctx: Ctx, text: string, question: string, warning?: string): Promise<void> {
   const [head, ...rows] = text.split("\n");
   const message = [`┏ ${head}`, ...rows.map((row) => `┃ ${row}`), ...(warning ? [`┠ ${warning}`] : [])].join("\n");
@@ -371,7 +373,7 @@ async function confirm(ctx: Ctx, text: string, question: string, warning?: strin
     throw fault("you said no. Nothing was changed", { exit: 4 });
 }
 
-// ── what goes wrong ──
+// ── errors ──
 
 /** Cleans up after a killed run first, and after this one at the end. */
 async function staged(
@@ -396,7 +398,7 @@ async function staged(
   });
 }
 
-/** An error that is only a reason becomes a sentence. */
+/** Turns an error that is only a reason into a sentence. */
 async function withSentence<T>(verb: string, what: string, ctx: Ctx, act: () => Promise<T>): Promise<T> {
   try {
     return await act();

@@ -1,4 +1,4 @@
-// Reads what a spec names into memory: npm and git fetch it; folders, files and archives are read.
+// Reads the plugin that a spec names into memory: npm and git fetch it; folders, files and archives are read.
 import fs from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
@@ -12,24 +12,24 @@ import { untar } from "./tar.ts";
 
 export interface Fetched {
   contents: Contents;
-  source: string; // in words
-  base: string; // what it may be called, if it does not say
+  source: string; // described in words
+  base: string; // its name, unless its package.json has one
   single: boolean; // a file, not a folder
   integrity: string;
   version?: string;
   commit?: string;
   notes: string[];
 }
-/** What was installed before, to be restored. */
+/** The version to restore. */
 export type Pinned = { version?: string; commit?: string };
 export interface Way {
   ctx: Ctx;
   work: string; // an empty folder
-  home: string; // zz's own package
+  home: string; // the folder of zz's package
 }
 
 const TIMEOUT = 120_000; // ms for npm or git
-const HEADER_BYTES = 60e6; // of an archive, beside its files
+const HEADER_BYTES = 60e6; // of an archive, in addition to its files
 const SOURCE_FILE = /\.[cm]?[jt]s$/;
 
 export async function fetchSpec(spec: Spec, way: Way, pinned: Pinned = {}): Promise<Fetched> {
@@ -45,7 +45,7 @@ export async function fetchSpec(spec: Spec, way: Way, pinned: Pinned = {}): Prom
   found.contents = contents;
   const bundled = [...contents.keys()].filter((name) => /(^|\/)(node_modules|\.git)\//.test(name));
   for (const name of bundled) contents.delete(name);
-  // It would tell npm where to get packages from, and which programs to run for it.
+  // It could tell npm where to get packages from, and which programs to run.
   if (contents.delete(".npmrc")) found.notes.push("Its .npmrc is left out.");
   if (contents.has(".gitmodules")) found.notes.push("Its submodules are not fetched.");
   if (!found.integrity) found.integrity = sumOfAll(contents);
@@ -59,7 +59,10 @@ const QUIET = [
   ...["--color=false", "--loglevel=error", "--logs-max=0", "--fetch-retries=1", "--fetch-retry-mintimeout=1000"],
 ];
 
-/** npm runs in a folder of zz's, with the person's own .npmrc: a cloned project must not say where packages come from. */
+/**
+ * npm runs in a folder of zz's, with the person's own .npmrc: a cloned project must not decide where packages come
+ * from.
+ */
 async function fromNpm(spec: { name: string; text: string }, { ctx, work }: Way, pinned: Pinned): Promise<Fetched> {
   fs.writeFileSync(path.join(work, "package.json"), "{}");
   const wanted = pinned.version ? `${spec.name}@${pinned.version}` : spec.text;
@@ -86,7 +89,7 @@ export async function npm(args: string[], cwd: string, { programs, signal }: Aro
   return ran;
 }
 
-/** Beside the plugin, its own packages. Nothing of them runs. */
+/** Installs a plugin's own packages next to it. None of their scripts run. */
 export async function installPackages(folder: string, exactly: boolean, ctx: Around): Promise<void> {
   const ways = ["--omit=dev", "--package-lock=true", "--install-links=false", "--prefix", folder];
   await npm([exactly ? "ci" : "install", ...QUIET, ...ways], folder, ctx);
@@ -107,7 +110,7 @@ function npmFault({ out, err, code }: Ran): string {
   return `npm failed: ${plain(error.summary || line.replace(/^npm (error|ERR!) /, ""))}`;
 }
 
-/** Which one: it may be a package that the plugin needs. */
+/** Which package: it may be one that the plugin needs. */
 const missing = ({ detail }: Record<string, unknown>): string => {
   const name = /'([^']+)'/.exec(String(detail ?? ""))?.[1];
   return name ? ` as '${plain(name.replace(/@\*$/, ""))}'` : "";
@@ -128,7 +131,7 @@ async function unzipped(archive: Buffer): Promise<Buffer> {
 
 // ── git ──
 
-/** It is archived rather than checked out, so that no filter and no hook runs. */
+/** Archives the commit instead of checking it out, so that no filter and no hook runs. */
 async function fromGit(
   { url, ref }: { url: string; ref: string },
   { ctx, work }: Way,
@@ -164,7 +167,7 @@ async function fromGit(
     const fetch = ["fetch", "-q", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"];
     const one = await git(...fetch, "--depth=1", "--", url, `+${wanted || "HEAD"}:refs/zz/wanted`);
     if (!one.code) return hashOf("refs/zz/wanted");
-    // Not every server gives a commit by its hash; a short hash can only be found among all there is.
+    // Not every server gives a commit by its hash, and a short hash can only be found after fetching everything.
     if (!/^[0-9a-f]{7,64}$/.test(wanted)) throw fault(gitFault(one, wanted));
     await must(...fetch, "--", url, "+refs/*:refs/zz/*");
     return hashOf(wanted);
@@ -196,7 +199,7 @@ function gitFault({ err, code }: Ran, ref = ""): string {
 
 // ── the disk ──
 
-/** The examples that zz brings: zz/NAME, and its path. */
+/** The examples that come with zz: zz/NAME, and the path. */
 export function examples(home: string): Map<string, string> {
   const folder = path.join(home, "plugins", "examples");
   const names = fs.existsSync(folder)
@@ -255,7 +258,7 @@ function read(file: string): Fetched {
       }
     }
   }
-  /** A link to a file inside is that file. */
+  /** A link to a file inside counts as that file. */
   function linked(real: string, at: string, near: string): string {
     const to = fs.existsSync(at) ? fs.realpathSync(at) : "";
     const leaves = !isInside(real, to);
@@ -267,7 +270,7 @@ function read(file: string): Fetched {
   }
 }
 
-/** What the gate is asked about a spec before anything is fetched. */
+/** The needs of a spec, for the gate, before anything is fetched. */
 export function needsOf(spec: Spec): { run?: string; net?: string; read?: string } {
   if (spec.kind === "npm") return { run: `npm pack ${spec.text}` };
   if (spec.kind === "git") {

@@ -1,4 +1,5 @@
-// What a plugin's text seems to add and to reach for. A look, not a proof: nothing is run, and code can hide what it does.
+// What a plugin seems to add and to access, judging by its text. Not a proof: nothing is run, and code can hide what it
+// does.
 import type { Contents } from "./contents.ts";
 import { plain } from "./contents.ts";
 
@@ -53,7 +54,7 @@ export function lookAt(contents: Contents): Look {
   return { adds: [...adds], reaches };
 }
 
-/** Only whole lines: elsewhere, what looks like a comment may be part of a string. */
+/** Removes whole comment lines only: elsewhere, what looks like a comment may be part of a string. */
 const uncommented = (text: string): string => text.replace(/^[^\S\n]*\/\/[^\n$`]*$/gm, "");
 
 function addsOf(text: string): string[] {

@@ -95,7 +95,9 @@ function nameFrom(given: string): string {
   return name;
 }
 
-/** What npm is given of a package: what it needs to run, but for what zz provides. Scripts, workspaces and tools are left out. */
+/**
+ * The package.json for npm: what it needs to run, except what zz provides. Scripts, workspaces and tools are left out.
+ */
 function manifestOf({ name, version, overrides, optionalDependencies, ...said }: Record<string, any>): Manifest {
   const meta = Object(said.peerDependenciesMeta);
   const peers = Object.entries(Object(said.peerDependencies)).filter(

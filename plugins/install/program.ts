@@ -78,6 +78,6 @@ export function run(
     try {
       if (process.platform === "win32" || !child.pid) child.kill("SIGKILL");
       else process.kill(-child.pid, "SIGKILL");
-    } catch {} // it is gone
+    } catch {} // it has ended
   }
 }

@@ -1,4 +1,4 @@
-// bubblewrap: the mounts that a sandbox on Linux is made of.
+// bubblewrap: the mounts of a sandbox on Linux.
 import fs from "node:fs";
 import path from "node:path";
 import { isInside } from "zz/text";
@@ -6,16 +6,16 @@ import { repository } from "./guards.ts";
 import { type Guard, type OpenLimits, PORT, pathFolders, SOCKET } from "./limits.ts";
 import { direntsOf, isFolder, real } from "./paths.ts";
 
-// Without a capability, even for root.
+// Without any capability, even for root.
 export const BASE = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--ro-bind", "/", "/"];
 
 interface Mount {
   at: string;
   args: string[];
-  seal?: boolean; // made read-only when all is mounted
+  seal?: boolean; // made read-only once everything is mounted
 }
 
-/** root may write to /proc/sys without any capability, so that is read-only by itself. */
+/** root may write to /proc/sys without any capability, so that gets a read-only mount of its own. */
 export const SYSTEM: Mount[] = [
   { at: "/dev", args: ["--dev", "/dev"], seal: true },
   { at: "/proc", args: ["--proc", "/proc"] },
@@ -37,7 +37,9 @@ export function bubblewrap(limits: OpenLimits): string[] {
 const MAX_SHM_BYTES = `${1 << 30}`;
 const INSIDE = "/run/zz-proxy";
 
-/** Outer folders before inner ones, so that the inner one counts; on one path, the mount that is listed later here. */
+/**
+ * Outer folders come before inner ones, which take precedence; on the same path, the mount that is listed later here.
+ */
 function plan({
   root,
   write,
@@ -68,7 +70,7 @@ function plan({
   );
   const reached = (at: string) => !within(at, ["/tmp", "/run"]) || within(at, [...writable, ...locked]);
   const hidden = [...denied, ...denied.flatMap((at) => twins(at, root)), ...endpoints].filter(reached);
-  // What a cover would take away as well, though it is needed: zz's own node, what PATH names, the name servers.
+  // What a cover would hide although it is needed: zz's own node, the folders of PATH, the name servers.
   const needed = real([process.execPath, "/etc/resolv.conf", ...pathFolders()]).filter((at) => !secret(at));
   const open = [...shown, ...needed].filter(
     (at) => !within(at, [...writable, ...locked]) && (secret(at) || !reached(at)),
@@ -108,7 +110,7 @@ function guardMounts({ readonly, loose, copies }: Pick<Guard, "readonly" | "loos
 }
 const NO_GUARD = { readonly: [], loose: [], copies: [] };
 
-/** The folders between the project and a path in it: what is a mount cannot be moved. */
+/** The folders between the project and a path in it: a mount point cannot be moved. */
 function above(at: string, root: string): string[] {
   const folder = path.dirname(at);
   return isInside(root, folder) && folder !== root ? [...above(folder, root), folder] : [];
@@ -125,7 +127,7 @@ function nothing(at: string): Mount {
   return { at, args: ["--tmpfs", at], seal: true };
 }
 
-/** The same file under another name in the project: a hard link. Looked for only if there is one somewhere. */
+/** The same file under other names in the project: hard links. Searched for only if the file has more than one name. */
 function twins(at: string, root: string): string[] {
   const wanted = fs.lstatSync(at);
   if (!wanted.isFile() || wanted.nlink < 2) return [];
@@ -142,7 +144,9 @@ function twins(at: string, root: string): string[] {
   return found;
 }
 
-/** Runs within: listens where HTTP_PROXY says, hands on to the proxy's socket, and only then starts the command. */
+/**
+ * Runs inside the sandbox: listens where HTTP_PROXY says, forwards to the proxy's socket, and then starts the command.
+ */
 const BRIDGE = `
 const [port, socket, ...argv] = process.argv.slice(1);
 const { connect, createServer } = require("node:net");

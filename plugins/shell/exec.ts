@@ -1,4 +1,4 @@
-// exec: runs one command in a process group of its own, drains what it prints within bounds, and says how it ended.
+// exec: runs one command in a process group of its own, reads its output within limits, and says how it ended.
 
 import type { ChildProcess } from "node:child_process";
 import fs from "node:fs";
@@ -24,9 +24,9 @@ export interface Job {
   sandbox?: Sandbox;
   shell?: string;
   argv?: string[]; // runs instead of the command, without a shell
-  onTail?(line: string): void; // the line it printed last, at most ten times a second
+  onTail?(line: string): void; // the last line it printed, at most ten times a second
   keepIn: string; // folder for full outputs: 0700, the files 0600
-  caps?: Partial<Caps>; // other than the usual ones
+  caps?: Partial<Caps>; // other limits than the usual ones
 }
 export interface Outcome {
   exit: number | null;
@@ -35,20 +35,22 @@ export interface Outcome {
   aborted?: boolean;
   stdout: string;
   stderr: string;
-  text: string; // both as they came, then how it ended: what the model reads
-  file?: string; // all of it, when text does not hold all of it
+  text: string; // both in the order they came, then how it ended: what the model reads
+  file?: string; // the whole output, if text has only part of it
   bytes: number;
   ms: number;
 }
 
-const NOTES_CHARS = 1_000; // of MAX_SHOWN_CHARS, for our own notes
-const HEAD_SHARE = 0.4; // of what is shown of a long output; the rest is its end
-const MAX_HELD_CHARS = 200_000; // of each end: what is shown is made from them
+const NOTES_CHARS = 1_000; // of MAX_SHOWN_CHARS, reserved for our own notes
+const HEAD_SHARE = 0.4; // of what is shown of a long output; the rest goes to its end
+const MAX_HELD_CHARS = 200_000; // kept of each end; what is shown is made from them
 const LIVE_EVERY = 100; // ms between two live lines
 
 type Stop = "timeout" | "abort" | "flood" | { over: string };
 
-/** What a sandbox has to cover may be gone before it does: then it is looked for again, and nothing has run yet. */
+/**
+ * A path that the sandbox was to cover may disappear before it starts: then nothing has run yet, and it is tried again.
+ */
 export async function runJob(job: Job): Promise<Outcome> {
   for (let again = 3; ; again--) {
     const outcome = await runOnce(job);
@@ -75,7 +77,7 @@ async function runOnce(job: Job): Promise<Outcome> {
   const stop = (reason: Stop) => {
     if (why) return;
     why = reason;
-    if (typeof reason === "object") return sendSignal(job.programs, pid, "SIGKILL"); // it would go on until then
+    if (typeof reason === "object") return sendSignal(job.programs, pid, "SIGKILL"); // it would go on until it ends
     sendSignal(job.programs, pid, "SIGTERM", !!job.sandbox);
     last = setTimeout(sendSignal, GRACE, job.programs, pid, "SIGKILL");
   };
@@ -87,7 +89,7 @@ async function runOnce(job: Job): Promise<Outcome> {
 
   const abort = () => stop("abort");
   job.signal.addEventListener("abort", abort, { once: true });
-  if (job.signal.aborted) abort(); // while it started
+  if (job.signal.aborted) abort(); // aborted while it started
   const timed = job.timeoutMs > 0 && Number.isFinite(job.timeoutMs);
   const clock = timed ? setTimeout(stop, Math.min(job.timeoutMs, 2 ** 31 - 1), "timeout") : undefined;
   const { code, signal } = await ended(child);
@@ -130,7 +132,7 @@ async function runOnce(job: Job): Promise<Outcome> {
 
 // ── start and end ──────────────────────────────────────────────────────────────────────────────────────
 
-/** A leader of its own group and session, without a terminal, with an empty stdin. */
+/** Starts a leader of its own group and session, without a terminal, with an empty stdin. */
 async function start(job: Job, mark: Mark): Promise<{ child: ChildProcess; stdout: Readable; stderr: Readable }> {
   if (!fs.statSync(job.cwd, { throwIfNoEntry: false })?.isDirectory())
     throw new Error(`Cannot run a command in '${job.cwd}': no such folder. Choose another one.`);
@@ -171,8 +173,8 @@ function shell(job: Job): string[] {
 }
 
 /**
- * Node gives a child sockets for its output, and Linux cannot open a socket again, so that `tee /dev/stderr` would fail.
- * Real pipes only come from mkfifo. Where there is none, sockets do.
+ * Node gives a child sockets for its output, and Linux cannot open a socket again, so `tee /dev/stderr` would fail.
+ * Real pipes can only be had from mkfifo. Without mkfifo, sockets are used.
  */
 function pipes(programs: Programs): { write: number; read(): Readable }[] {
   if (process.platform !== "linux") return [];
@@ -198,7 +200,7 @@ function pipes(programs: Programs): { write: number; read(): Readable }[] {
   }
 }
 
-/** What zz itself was given open by who started it, and would hand on: a folder among it would be a way out. */
+/** Files that zz inherited from its parent and would pass on: a folder among them would be a way out of the sandbox. */
 function inheritedFiles(): number[] {
   if (process.platform !== "linux") return [];
   const open = fs.readdirSync("/proc/self/fdinfo").map(Number);
@@ -226,16 +228,16 @@ function ended(child: ChildProcess): Promise<{ code: number | null; signal: Node
   return new Promise((resolve) => child.once("exit", (code, signal) => resolve({ code, signal })));
 }
 
-// ── what it printed ────────────────────────────────────────────────────────────────────────────────────
+// ── output ─────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Both ends of an output, whatever its length. */
+/** Both ends of an output of any length. */
 interface Tape {
   front: string;
   back: string;
-  cut: boolean; // something between them is gone
+  cut: boolean; // something between them was dropped
   lines: number;
   bytes: number;
-  broken: number; // characters that were not UTF-8
+  broken: number; // characters that were not valid UTF-8
 }
 function tape(): Tape {
   return { front: "", back: "", cut: false, lines: 0, bytes: 0, broken: 0 };
@@ -251,7 +253,7 @@ function record(tape: Tape, text: string): void {
 }
 
 function drain(stream: Readable, tapes: Tape[], file: Keeper, tell: () => void, flood: () => void): Promise<void> {
-  const decoder = new TextDecoder(); // holds back half a character
+  const decoder = new TextDecoder(); // holds back incomplete characters
   const take = (text: string, bytes: Uint8Array) => {
     const [lines, broken] = [count(bytes, 10), text.includes("\ufffd") ? text.split("\ufffd").length - 1 : 0];
     for (const tape of tapes) {
@@ -268,7 +270,7 @@ function drain(stream: Readable, tapes: Tape[], file: Keeper, tell: () => void, 
     tell();
   });
   return new Promise((resolve) => {
-    stream.on("error", () => {}); // its end is all that counts
+    stream.on("error", () => {}); // only its end matters
     stream.on("end", () => take(decoder.decode(), new Uint8Array()));
     stream.on("close", resolve);
   });
@@ -309,7 +311,9 @@ const CODES =
   /\x1b\[[0-?]*[ -/]*([@-~])?|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[PX^_][^\x1b]*(?:\x1b\\)?|\x1b[ -/]*[0-~]/g;
 const CONTROLS = /[\0-\x07\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]/g;
 
-/** What a terminal would show of it: no codes, and of a line that was written over and over its last state. */
+/**
+ * The text as a terminal would show it: without control codes, and only the last state of a line that was overwritten.
+ */
 export function asShown(raw: string): string {
   const plain = raw.replace(CODES, (code, end) => (end === "K" ? code : "")).replace(CONTROLS, "");
   if (!/[\r\b\x1b]/.test(plain)) return plain;
@@ -320,7 +324,7 @@ export function asShown(raw: string): string {
 }
 
 function lastState(line: string): string {
-  if (line.length > 20_000) line = line.replace(/\r+$/, "").replace(/^.*\r/s, ""); // to redraw it would take long
+  if (line.length > 20_000) line = line.replace(/\r+$/, "").replace(/^.*\r/s, ""); // replaying it would take long
   let [cells, column] = ["", 0];
   for (const part of line.split(/(\r|\x08|\x1b\[[\d;]*K|\x1b)/)) {
     if (part === "" || part === "\x1b") continue;
@@ -337,7 +341,7 @@ function lastState(line: string): string {
   return cells;
 }
 
-/** The last line that is not empty, now and then. */
+/** Reports the last non-empty line, now and then. */
 function live(all: Tape, show?: (line: string) => void): { tell(): void; stop(): void } {
   let timer: NodeJS.Timeout | undefined;
   let at = -LIVE_EVERY;
@@ -379,7 +383,7 @@ const ASKS =
   /EOFError|EOF when reading|\/dev\/tty|not a (?:tty|terminal)|terminal is required|No tty present|inappropriate ioctl/i;
 const READS = /(?:^|[;&|({\s])(?:read|select|passwd|sudo|su|ssh)\b/;
 
-/** What a model would otherwise have to guess. */
+/** Explains what a model would otherwise have to guess. */
 function advice(command: string, code: number | null, all: Tape): string[] {
   const told: string[] = [];
   const words = all.front.slice(-2_000) + all.back.slice(-2_000);

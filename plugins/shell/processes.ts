@@ -8,9 +8,12 @@ import { textOf } from "zz/text";
 import { direntsOf } from "./paths.ts";
 
 export const GRACE = 2_000; // ms from SIGTERM to SIGKILL
-const LINGER = 1_000; // ms that children may live on after the command itself
+const LINGER = 1_000; // ms that child processes may outlive the command
 
-/** What the command left running gets a moment to end by itself, then is ended. Returns a note if it was. */
+/**
+ * Gives processes that the command left running a moment to end by themselves, then ends them. Returns a note if it had
+ * to.
+ */
 export async function settle(
   programs: Programs,
   pid: number,
@@ -41,7 +44,7 @@ export async function settle(
     : undefined;
 }
 
-/** Processes that left the command's group and session, and have no parent any more: the mark tells them. */
+/** Ends processes that left the command's group and session and have no parent any more: they are found by the mark. */
 async function endStrays(mark: Mark): Promise<boolean> {
   const first = mark.strays();
   if (!first.length) return false;
@@ -58,7 +61,7 @@ export function sendSignal(programs: Programs, pid: number, signal: NodeJS.Signa
   if (process.platform === "win32")
     return void programs.start("taskkill", ["/pid", `${pid}`, "/t", "/f"], { stdio: "ignore" });
   const members = processesOf(pid);
-  // bubblewrap would die of SIGTERM at once, and the command with it by SIGKILL: only the processes within get the signal.
+  // SIGTERM would end bubblewrap at once, and the command with it by SIGKILL: only the processes inside get the signal.
   if (!isSandboxed) kill(-pid, signal);
   for (const member of members) if (member !== pid) kill(member, signal);
 }
@@ -66,20 +69,20 @@ export function sendSignal(programs: Programs, pid: number, signal: NodeJS.Signa
 function kill(target: number, signal: NodeJS.Signals): void {
   try {
     process.kill(target, signal);
-  } catch {} // gone
+  } catch {} // it has ended
 }
 
 function living(pid: number): boolean {
   if (process.platform === "win32") return false;
   try {
     process.kill(-pid, 0);
-    return process.platform !== "linux" || processesOf(pid).length > 0; // one that has ended but was not waited for counts as well
+    return process.platform !== "linux" || processesOf(pid).length > 0; // zombies count here as well
   } catch {
     return false;
   }
 }
 
-/** The living processes of a leader's group and session, and those that they started: the sandbox's own too. */
+/** The living processes of a leader's group and session, and their descendants, including those inside the sandbox. */
 function processesOf(leader: number): number[] {
   if (process.platform !== "linux") return [];
   const table = fs.readdirSync("/proc").flatMap((name) => {
@@ -92,7 +95,7 @@ function processesOf(leader: number): number[] {
       const [parent, group, session] = numbers.map(Number);
       return state === "Z" ? [] : [{ pid: Number(name), parent: parent!, group: group!, session: session! }];
     } catch {
-      return []; // gone meanwhile
+      return []; // ended meanwhile
     }
   });
   const found = new Set(
@@ -109,12 +112,12 @@ function processesOf(leader: number): number[] {
 
 export interface Mark {
   wrap(argv: string[]): { argv: string[]; env: Record<string, string> };
-  strays(): number[]; // those that bear it
+  strays(): number[]; // processes with the mark
 }
 
 /**
- * What a command's processes are known by: a variable; and a number that is inherited by who clears its variables too,
- * how willingly the kernel ends it where memory ends. In a sandbox none is needed: there all end with the first.
+ * Marks a command's processes by a variable, and by an OOM score, which is also inherited by processes that clear their
+ * variables. In a sandbox no mark is needed: there all end with the first.
  */
 export function marked(needed: boolean): Mark {
   if (!needed || process.platform !== "linux") return { wrap: (argv) => ({ argv, env: {} }), strays: () => [] };
@@ -123,7 +126,7 @@ export function marked(needed: boolean): Mark {
   return {
     wrap: (argv) => ({ argv: ["/bin/sh", "-c", script, "sh", ...argv], env: { ZZ_JOB: name } }),
     strays() {
-      // One that forks and ends while it is looked for is missed, and its child as well: then it is looked for again.
+      // A process that forks and ends during the search is missed, and so is its child: then search again.
       for (let again = 5; ; again--) {
         let gone = false;
         const found = fs.readdirSync("/proc").filter((pid) => {
@@ -149,14 +152,14 @@ const statOf = (pid: string): string[] =>
 const stateOf = (pid: string): string | undefined => statOf(pid)[0];
 const startOf = (pid: string): number => Number(statOf(pid)[19]);
 
-// ── what it uses up ────────────────────────────────────────────────────────────────────────────────────
+// ── resources ──────────────────────────────────────────────────────────────────────────────────────────
 
 /** Far above what builds need. */
 export interface Caps {
-  memory: number; // bytes that its processes hold for themselves, together
+  memory: number; // private memory in bytes, of all its processes together
   processes: number;
   tmp: number; // bytes in its own /tmp
-  free: number; // bytes that must stay free on the disk, once it has taken as much
+  free: number; // bytes that must stay free on the disk, if it has taken as much
 }
 const CHECK_EVERY = 500; // ms
 
@@ -166,7 +169,7 @@ function usualCaps(): Caps {
   return { memory: memory * 0.8, processes: 2_000, tmp: 8 * 2 ** 30, free: 256 * 2 ** 20 };
 }
 
-/** Says so once when it takes more; only of what runs longer than a moment. */
+/** Reports once when a command exceeds its caps, if it runs longer than a moment. */
 export function watch(
   pid: number,
   caps: Partial<Caps>,

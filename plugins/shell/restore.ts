@@ -1,4 +1,4 @@
-// restore: what a command left that other programs would run later is put back as it was, or taken out.
+// restore: what a command left that other programs would run later is restored or removed.
 import fs from "node:fs";
 import path from "node:path";
 import { isInside } from "zz/text";
@@ -10,10 +10,10 @@ import { type Asked, askGit, gitFolders, IN_GIT, type Look, look, type Places, p
 interface Kept {
   mode: number;
   link?: string;
-  bytes?: Buffer; // absent: too much to be kept
-  mark?: string; // then: what tells a changed one
+  bytes?: Buffer; // absent: too large to keep
+  mark?: string; // then: detects changes
 }
-/** By its path from there, "" being itself: a file; a folder's files. */
+/** By relative path, "" being the path itself: a file, or a folder's files. */
 type Snapshot = Map<string, Kept>;
 
 interface Before {
@@ -23,7 +23,10 @@ interface Before {
   guard: Guard;
 }
 
-/** Looks before the first of the commands that run at once, and after the last of them. `own` is a folder for copies. */
+/**
+ * Takes a snapshot before the first of several simultaneous commands, and compares after the last. `own` is a folder
+ * for copies.
+ */
 export function watcher(roots: string[], own: string, git: Asked | undefined): { begin(): Guard; end(): string[] } {
   let running = 0;
   let before: Before;
@@ -44,7 +47,7 @@ export function watcher(roots: string[], own: string, git: Asked | undefined): {
     },
     end() {
       if (--running) return [];
-      if (!before.zz && isThere(zz)) fs.rmdirSync(zz); // the empty folder that the cover was on
+      if (!before.zz && isThere(zz)) fs.rmdirSync(zz); // the empty folder that the cover was mounted on
       const notes = [...before.watched].flatMap(([at, was]) => withAccess(at, () => putBack(at, was, git)));
       const [known, now] = [before.found, lookAll(roots, false)];
       const fresh = now.folders.filter((at) => !known.folders.includes(at) && !isMoved(at, before.watched));
@@ -74,7 +77,7 @@ function lookAll(roots: string[], links = true): Look {
   };
 }
 
-/** A hooks folder is written to whenever packages are installed: a small one is, as a copy. */
+/** Package installers write to a hooks folder, so a small one is mounted as a copy. */
 function copied(hooks: string | undefined, own: string): { at: string; from: string }[] {
   if (!hooks || !isFolder(hooks) || fs.lstatSync(hooks).isSymbolicLink()) return [];
   const files = [...snapshot(hooks).values()];
@@ -87,7 +90,7 @@ const MAX_COPIED = 300; // files
 
 const isThere = (at: string): boolean => fs.lstatSync(at, { throwIfNoEntry: false }) !== undefined;
 
-/** A command may have left a folder that nobody may look into. */
+/** A command may have left a folder that nobody can enter. */
 function withAccess(at: string, act: () => string[]): string[] {
   try {
     return act();
@@ -111,10 +114,10 @@ function watchedIn(found: Look, { all, hooks }: Places): string[] {
   return [...new Set([...git, ...found.points, ...all])].filter((at) => at !== hooks);
 }
 
-// ── as it was ──────────────────────────────────────────────────────────────────────────────────────────
+// ── snapshots ──────────────────────────────────────────────────────────────────────────────────────────
 
-const MAX_KEPT = 4 << 20; // bytes of a file
-const MAX_ENTRIES = 2_000; // of a folder
+const MAX_KEPT = 4 << 20; // bytes per file
+const MAX_ENTRIES = 2_000; // per folder
 
 function snapshot(place: string, name = "", kept: Snapshot = new Map()): Snapshot {
   const at = path.join(place, name);
@@ -123,7 +126,7 @@ function snapshot(place: string, name = "", kept: Snapshot = new Map()): Snapsho
   if (stat.isDirectory()) for (const entry of direntsOf(at)) snapshot(place, path.join(name, entry.name), kept);
   else if (stat.isSymbolicLink()) kept.set(name, { mode: 0, link: fs.readlinkSync(at) });
   else if (stat.isFile() && stat.size <= MAX_KEPT) {
-    // The cover of a file that is not there leaves an empty one.
+    // The cover of a missing file leaves an empty one.
     if (stat.size || !/\/(config|hooks)$/.test(at)) kept.set(name, { mode: stat.mode & 0o7777, bytes: bytesOf(at) });
   } else kept.set(name, { mode: stat.mode & 0o7777, mark: `${stat.mode} ${stat.size} ${stat.mtimeMs} ${stat.ino}` });
   return kept;
@@ -133,7 +136,7 @@ function bytesOf(at: string): Buffer {
   try {
     return fs.readFileSync(at);
   } catch {
-    return Buffer.alloc(0); // not the person's to read: not the command's to write
+    return Buffer.alloc(0); // the person cannot read it, so the command cannot write it
   }
 }
 
@@ -145,12 +148,12 @@ function same(one: Snapshot, other: Snapshot): boolean {
     [...one].every(([at, kept]) => isSame(kept, other.get(at)) && isSameMode(kept, other.get(at)!))
   );
 }
-/** Whether it may be run counts, for a hook. */
+/** For a hook it matters whether it is executable. */
 const isSameMode = (one: Kept, other: Kept): boolean => (one.mode & 0o111) === (other.mode & 0o111);
 
-/** What was removed stays removed, unless something else was put there. */
+/** Restores what changed. What was removed stays removed, unless something else was put in its place. */
 function putBack(at: string, was: Snapshot, git: Asked | undefined): string[] {
-  if (!isOwn(at)) return []; // its folder is gone, or a link: which is looked at by itself
+  if (!isOwn(at)) return []; // its folder is gone, or is a link, which is checked separately
   const now = snapshot(at);
   if (same(was, now) || (!now.size && !isPointer(at))) return [];
   if (path.basename(at) === "config" && git && onlyHarmless(at, was.get("")?.bytes, git)) return [];
@@ -164,10 +167,10 @@ function putBack(at: string, was: Snapshot, git: Asked | undefined): string[] {
   return [was.size ? restoreNote(at) : removalNote(at)];
 }
 
-/** Without these git looks elsewhere for a configuration. */
+/** Without these files git looks elsewhere for a configuration. */
 const isPointer = (at: string): boolean => /\/(commondir|gitdir|\.git)$/.test(at) && fs.existsSync(path.dirname(at));
 
-/** No link on the way: what it leads to may lie anywhere. */
+/** Whether no link leads there: a link's target may be anywhere. */
 function isOwn(at: string): boolean {
   const folder = path.dirname(at);
   try {
@@ -184,7 +187,7 @@ function remove(at: string): boolean {
 
 // ── repositories ───────────────────────────────────────────────────────────────────────────────────────
 
-/** Whether a file called .git, or a link, leads to one of the folders that were looked at. */
+/** Whether a file or link named .git leads to one of the folders that were checked. */
 function leadsTo(point: string, folders: string[]): boolean {
   const [, to] = /^gitdir: (.+)\n?$/.exec(fs.lstatSync(point).isFile() ? fs.readFileSync(point, "utf8") : "") ?? [];
   try {
@@ -194,7 +197,7 @@ function leadsTo(point: string, folders: string[]): boolean {
   }
 }
 
-/** The folder of one that is gone from its place, as it was. */
+/** Whether this is a repository that was moved here unchanged. */
 function isMoved(folder: string, watched: Map<string, Snapshot>): boolean {
   const now = new Map(IN_GIT.map((name) => [name, snapshot(path.join(folder, name))]));
   const gone = [...watched.keys()].filter((at) => at.endsWith("/config") && !isThere(path.dirname(at)));
@@ -203,7 +206,7 @@ function isMoved(folder: string, watched: Map<string, Snapshot>): boolean {
   );
 }
 
-/** A repository that a command made keeps what cannot run anything. Returns what was removed from it. */
+/** Removes from a repository that a command made whatever could run something. Returns what was removed. */
 function disarm(git: string, roots: string[]): string[] {
   const at = (name: string) => path.join(git, name);
   const isWorktree = /\/worktrees\/[^/]+$/.test(git) && ownTextOf(at("commondir")).trim() === "../..";
@@ -240,7 +243,7 @@ function isHarmless(section: string | undefined, key: string, value: string): bo
   return section !== undefined && !!HARMLESS[section]?.test(key) && !value.includes("::");
 }
 
-/** The lines of a configuration as git itself writes it that cannot run anything, and no others. */
+/** Keeps only lines in git's own format that cannot run anything. */
 function harmless(config: string, git: string, roots: string[]): string {
   let section: string | undefined;
   const lines = config.split("\n").filter((line) => {
@@ -250,7 +253,7 @@ function harmless(config: string, git: string, roots: string[]): string {
     const [, key, value] = /^\s*(\w+) = ([^\\"#;]*)$/.exec(line) ?? [];
     if (line === "") return true;
     if (key === undefined || value === undefined) return false;
-    // A submodule's repository says where its files are.
+    // A submodule's repository names its working folder.
     if (section === "core" && key === "worktree" && git.includes("/modules/"))
       return roots.some((root) => isInside(root, path.resolve(git, value)));
     return isHarmless(section, key, value);
@@ -258,7 +261,7 @@ function harmless(config: string, git: string, roots: string[]): string {
   return lines.join("\n");
 }
 
-/** Whether git reads nothing more from a changed configuration than what cannot run anything: a remote, a branch. */
+/** Whether a changed configuration adds only settings that cannot run anything: a remote, a branch. */
 function onlyHarmless(at: string, was: Buffer = Buffer.alloc(0), git: Asked): boolean {
   if (!fs.lstatSync(at).isFile()) return false;
   const list = (file: string, input?: Buffer) =>

@@ -1,4 +1,4 @@
-// sandbox: what a command can reach, held by the system itself: bubblewrap on Linux, sandbox-exec on macOS.
+// sandbox: what a command can access, enforced by the system: bubblewrap on Linux, sandbox-exec on macOS.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -18,12 +18,12 @@ export type { Limits } from "./limits.ts";
 export interface Sandbox {
   name: string; // "bubblewrap", "sandbox-exec"
   wrap(argv: string[]): { argv: string[]; env: Record<string, string> };
-  tmp?: string; // the folder that is /tmp within
-  settle?(): string[]; // after a command: what it was refused, what had to be put right
+  tmp?: string; // the folder mounted as /tmp
+  settle?(): string[]; // after a command: what it was refused, what had to be restored
   close(): void;
 }
 
-/** Which one works here. It is really tried, since a machine may have bubblewrap and forbid what it does. */
+/** Which sandbox works here. It is really tried, since a machine may have bubblewrap and forbid what it does. */
 export async function findSandbox(programs: Programs): Promise<string | undefined> {
   if (process.platform === "darwin")
     return (
@@ -37,7 +37,9 @@ export async function findSandbox(programs: Programs): Promise<string | undefine
   return own?.startsWith("net:") && own !== fs.readlinkSync("/proc/self/ns/net") ? "bubblewrap" : undefined;
 }
 
-/** By its whole path, and never from a folder that a command can write to: it would run in place of the sandbox. */
+/**
+ * By its full path, and never from a folder that a command can write to: that program would run instead of the sandbox.
+ */
 function locate(programs: Programs, name: string, avoid: string[]): string | undefined {
   const found = programs.find(name);
   return found && !avoid.some((folder) => real([found]).some((at) => isInside(folder, at))) ? found : undefined;
@@ -117,7 +119,7 @@ function knowsSize(programs: Programs, program: string): Promise<boolean> {
   return known;
 }
 
-/** Where a program listens at a path that cannot be covered, a command gets no UNIX sockets; the proxy needs one. */
+/** If a program listens at a path that cannot be covered, a command gets no UNIX sockets; the proxy needs one. */
 function callsFile(own: string, unix: boolean): string | undefined {
   const [file, calls] = [path.join(own, unix ? "calls" : "calls-without-unix"), filter({ unix })];
   if (calls && !fs.existsSync(file)) fs.writeFileSync(file, calls, { mode: 0o400 });
@@ -125,8 +127,8 @@ function callsFile(own: string, unix: boolean): string | undefined {
 }
 
 /**
- * By a shell that becomes bubblewrap. No core files; 10 GB a file and 8192 processes and threads, which no build needs;
- * where memory ends, the kernel ends this first. A limit that the person has set lower stays.
+ * Started by a shell that execs bubblewrap. No core files; 10 GB per file and 8192 processes and threads, more than
+ * builds need; when memory runs out, the kernel kills this first. Lower limits that the person has set stay.
  */
 function limited(program: string, calls: string | undefined): string[] {
   const limits =
@@ -135,9 +137,9 @@ function limited(program: string, calls: string | undefined): string[] {
   return ["/bin/sh", "-c", `{ ${limits}; } 2>/dev/null; ${start}`, "sh", program, ...(calls ? ["--seccomp", "9"] : [])];
 }
 
-/** Commands such as go leave folders that are read-only. */
+/** Commands such as go leave read-only folders. */
 function clear(folder: string): void {
-  if (!fs.existsSync(folder)) return; // closed twice
+  if (!fs.existsSync(folder)) return; // already closed
   const open = (at: string): void => {
     fs.chmodSync(at, 0o700);
     for (const entry of direntsOf(at)) if (entry.isDirectory()) open(path.join(at, entry.name));
@@ -152,7 +154,7 @@ function environment({ net, proxy, tmp }: OpenLimits): Record<string, string> {
   if (!proxy) return env;
   const url = `http://127.0.0.1:${proxy.port ?? PORT}`;
   const names = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"];
-  // What a command starts itself is on its own loopback, unless the machine's is allowed.
+  // The command's own servers are on the sandbox's loopback, unless the machine's is allowed.
   const local = ["localhost", "127.0.0.1", "::1"];
   const meant = (net as string[]).some((host) => local.some((name) => host.replace(/[[\]]/g, "").startsWith(name)));
   const direct = meant ? "" : local.join(",");

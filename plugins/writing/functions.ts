@@ -1,5 +1,5 @@
-// --functions: makes each exported function of a TypeScript file, or of a text, a tool for this run. Its parameters come from
-// its types, its description from its JSDoc. It is the person's own code and runs without asking.
+// --functions: turns each exported function of a TypeScript file, or of a text, into a tool for this run. Its
+// parameters come from its types, its description from its JSDoc. It is the person's own code and runs without asking.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -97,14 +97,14 @@ function register(zz: Zz, made: Made, run: unknown, { shown }: Source): void {
   }
 }
 
-/** The file, as TypeScript understands it. */
+/** The file as TypeScript sees it. */
 interface Code {
   checker: ts.TypeChecker;
   source: ts.SourceFile;
   shown: string;
 }
 
-/** The tools that the exported functions make. */
+/** The tools made from the exported functions. */
 function readTools({ file, shown }: Source): Made[] {
   const { program, checker } = openProgram([file]);
   const source = program.getSourceFile(file);
@@ -206,7 +206,7 @@ function objectOf(code: Code, type: ts.Type, cannot: (reason: string) => Error, 
   return { type: "object", properties, required, additionalProperties: false };
 }
 
-/** Date, Map and their like come out of TypeScript's own library. */
+/** Whether it comes from TypeScript's own library, like Date and Map. */
 function isBuiltIn(type: ts.Type): boolean {
   return (type.getSymbol()?.declarations ?? []).some((node) => node.getSourceFile().isDeclarationFile);
 }
@@ -220,7 +220,7 @@ const takesUndefined = (type: ts.Type): boolean =>
   partsOf(type).some(({ flags }) => Boolean(flags & ts.TypeFlags.Undefined));
 const isNullable = (type: ts.Type): boolean => partsOf(type).some(({ flags }) => Boolean(flags & ts.TypeFlags.Null));
 
-/** getHTTPStatus is get_http_status. */
+/** getHTTPStatus becomes get_http_status. */
 const snake = (name: string): string =>
   name
     .replace(/([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])/g, (_, a = "", b = "", c = "", d = "") => `${a}${c}_${b}${d}`)

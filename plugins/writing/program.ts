@@ -1,5 +1,5 @@
-// A TypeScript program over a plugin's files. `zz`, `zod` and `typebox` are zz's own wherever the files are, as they are when
-// zz loads them. Slow to load.
+// A TypeScript program for a plugin's files. `zz`, `zod` and `typebox` are zz's own wherever the files are, as they are
+// when zz loads them. Slow to load.
 import fs from "node:fs";
 import path from "node:path";
 import { getLibFiles } from "@ts-morph/common";
@@ -21,7 +21,7 @@ interface ImportMeta { dirname: string; filename: string; url: string; resolve(s
 const SOURCES: Record<string, string> = { zz: "zz.ts", "zz/test": "sdk/testing.ts", "zz/text": "sdk/text.ts" };
 const NODE_FILE = "/zz-node.d.ts";
 
-/** What the next program of this process need not parse again: the libraries, which are the same in all of them. */
+/** What the next program of this process need not parse again: the libraries, which are always the same. */
 const DECLARATIONS = new Map<string, ts.SourceFile>();
 
 export interface Opened {
@@ -31,7 +31,10 @@ export interface Opened {
   unread: Set<string>; // imports of what may not be read, as "file\nname"
 }
 
-/** `texts` has the contents of files that are not on the disk (yet). Without a gate everything is read: it is the person's own code. */
+/**
+ * `texts` has the contents of files that are not on the disk (yet). Without a gate everything is read: it is the
+ * person's own code.
+ */
 export function openProgram(
   files: string[],
   texts: ReadonlyMap<string, string> = new Map(),

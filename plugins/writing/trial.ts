@@ -1,4 +1,4 @@
-// Loads a plugin in another zz, which it may crash, hang or end without harm to this one.
+// Loads a plugin in another zz process, which it may crash, hang or end without harm to this one.
 import type { ChildProcess } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
@@ -6,7 +6,7 @@ import type { About, Ctx } from "zz";
 import { jsonOrText } from "zz/text";
 import { diskReason, makeFolder, programFile } from "./where.ts";
 
-const PAUSE = "export default () => new Promise((done) => setTimeout(done, 100));\n"; // so that errors right after loading are seen
+const PAUSE = "export default () => new Promise((done) => setTimeout(done, 100));\n"; // so that errors right after loading show
 const MAX_OUTPUT_CHARS = 64 * 1024;
 
 /** Throws when the plugin cannot be loaded, and says why. */
@@ -14,7 +14,7 @@ export async function tryOut(name: string, code: string, file: string, ctx: Ctx,
   const refuse = (reason: string) =>
     new Error(`Cannot load plugin '${name}', and nothing was written: ${reason} Fix it and call again.`);
   const folder = path.dirname(file);
-  const stand = path.join(folder, `.${name}-${process.pid}.ts`); // next to what it imports; zz does not load files with such names
+  const stand = path.join(folder, `.${name}-${process.pid}.ts`); // next to what it imports; zz does not load such names
   const pause = path.join(folder, `.~${process.pid}.mjs`); // loaded after it
   let made: string[] = [];
   try {
@@ -72,7 +72,7 @@ async function loadIn(files: string[], { about, root, signal, programs }: Ctx, s
     child.on("error", reject);
     child.on("exit", (code, by) => {
       ended ||= by ?? `exit code ${code}`;
-      setTimeout(resolve, 500).unref(); // what it started may hold the pipes
+      setTimeout(resolve, 500).unref(); // a process that it started may hold the pipes open
     });
     child.on("close", () => resolve());
     await promise;

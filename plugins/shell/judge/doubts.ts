@@ -1,7 +1,7 @@
-// What is said of a command that may only read: why it may not just run, and which files it reads.
+// Findings about a command that may only read: why it should not just run, and which files it reads.
 import type { Kept } from "./git-history.ts";
 
-/** Why a command may not just run; nothing said is "allow". */
+/** Why a command may not just run; undefined means "allow". */
 export interface Doubt {
   verdict: "open" | "ask"; // "ask": it runs, writes or waits, so no rule of the gate may allow it
   why: string;
@@ -10,11 +10,11 @@ export interface Doubt {
 export interface Read {
   doubt?: Doubt;
   reads: string[];
-  whole?: boolean; // it shows the content of files that nobody named
+  whole?: boolean; // it shows the content of files that the command does not name
 }
-/** What is known of files. Where nothing is told, the strictest answer counts. */
+/** What is known about files. Anything missing counts as the strictest answer. */
 export interface Looks {
-  secret?: ((path: string) => boolean) | undefined; // whether a file may hold secrets
+  secret?: ((path: string) => boolean) | undefined; // whether a file may contain secrets
   git?: Kept | undefined;
 }
 

@@ -45,7 +45,7 @@ function checkGit(
     return ask("git itself looks for the files that this names");
   const formats = ["--format", "--pretty", "--sort"].flatMap((one) => values.get(one) ?? []);
   if (formats.some((one) => /%G|signature/.test(one))) return ask("git checks signatures with another program");
-  // Two paths where there is no repository: git then compares whatever they hold.
+  // Two paths outside of a repository: git then compares their contents.
   if (name === "diff" && operands.length === 2 && !(parsed.split && repositoryTop(dirs[0] ?? "/")))
     if (operands.some(({ text }) => isFolderIn(text, dirs))) return ask("git diff may read every file of a folder");
   return undefined;
@@ -53,14 +53,14 @@ function checkGit(
 
 const noRead = (doubt: Doubt): Read => ({ doubt, reads: [] });
 
-/** With these, what files hold is shown, or found by what they hold. */
+/** Options that show the contents of files, or search them. */
 const PATCHES = `-p -u -c -m -U -W -S -G --patch --unified --cc --binary --patch-with-stat --patch-with-raw --word-diff
   --word-diff-regex --color-words --function-context --check`;
-/** With one of these, and none of those, a diff names files and counts lines. */
+/** With one of these, and none of those, a diff only names files and counts lines. */
 const COUNTS = `-s --no-patch --raw --stat --numstat --shortstat --dirstat --summary --compact-summary --name-only
   --name-status --quiet`;
 
-/** Whether it shows what is in files, of whatever name. */
+/** Whether it shows the contents of files, whatever their names. */
 function showsContent(name: string, { operands, values }: Parsed): boolean {
   const has = (names: string) => split(names).some((one) => values.has(one));
   if (name === "diff") return has(PATCHES) || !has(COUNTS);
@@ -75,7 +75,7 @@ function checkRepository(repository: GitDoubt | undefined): Doubt | undefined {
   return repository.why ? ask(repository.why) : undefined;
 }
 
-/** What was committed once, git can show for ever. */
+/** What was once committed, git can show for ever. */
 function checkShown(name: string, { operands, values }: Parsed, whole: boolean, { git }: Looks): Doubt | undefined {
   if (!whole) return undefined;
   const past = operands.length > 0 || name !== "diff" || values.has("--cached") || values.has("--staged");

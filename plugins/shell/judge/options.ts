@@ -1,18 +1,18 @@
-// Options of a command line: how a table spells them, and which of them a command was given.
+// Command-line options: how a table describes them, and which of them a command was given.
 import type { Arg } from "./words.ts";
 
 export type Words = (string | undefined)[];
 export interface Parsed {
   operands: Arg[];
-  values: Map<string, string[]>; // what each option was given; an empty list for a switch
-  files: string[]; // what options name to be read
-  split?: true; // a -- stands between its operands
-  bad?: string; // an option that the table does not hold
+  values: Map<string, string[]>; // the values of each option; an empty list for a switch
+  files: string[]; // files that options name to be read
+  split?: true; // there is a -- between its operands
+  bad?: string; // an option that the table does not have
 }
 
 export const split = (text: string): string[] => text.split(/\s+/).filter(Boolean);
 
-/** `early`: the first operand ends the options, as it does for a command that runs another. */
+/** `early`: the first operand ends the options, as in commands that run others. */
 export function parse(args: readonly Arg[], spec: string, early = false): Parsed {
   const options = optionsOf(spec);
   const parsed: Parsed = { operands: [], values: new Map(), files: [] };
@@ -45,7 +45,10 @@ export function parse(args: readonly Arg[], spec: string, early = false): Parsed
   return parsed;
 }
 
-/** In a table, `-ab` are switches, `-n:` takes a value, `-n?` may have one attached, `-#` is a number; `@` for `:` names a file that is read. */
+/**
+ * In a table, `-ab` are switches, `-n:` takes a value, `-n?` may have one attached, `-#` is a number; `@` instead of
+ * `:` means a file that is read.
+ */
 type Takes = "nothing" | "value" | "maybe" | "file";
 const TAKES: Record<string, Takes> = { ":": "value", "=": "value", "?": "maybe", "@": "file" };
 
@@ -76,7 +79,7 @@ function namesOf(text: string, options: Map<string, Takes>): [name: string, atta
   return names;
 }
 
-/** Whether one of these options is there, shortened or among others; better too often than too seldom. */
+/** Whether one of these options is given, abbreviated or combined; false positives are acceptable. */
 export function holds(words: Words, names: string): boolean {
   const all = split(names);
   const end = words.indexOf("--");

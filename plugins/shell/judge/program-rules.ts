@@ -1,4 +1,5 @@
-// What a program may do with its words: by the person's lists, by the table of what only reads, and by what is known of it.
+// What a program may do with its words, by the person's lists, the table of commands that only read, and what is known
+// about it.
 import { holdsCommand, isCommandName } from "./assignments.ts";
 import { carriedAt, heldIn, hiddenIn, lineIn } from "./denials.ts";
 import type { Read } from "./doubts.ts";
@@ -25,7 +26,7 @@ import {
 import type { Arg } from "./words.ts";
 import { scriptOf } from "./wrappers.ts";
 
-/** Judges what runs no other command that would have to be unwrapped. */
+/** Judges commands that need no unwrapping. */
 export function judgeProgram(run: Run, args: Arg[], scope: Scope, name: string): Dirs {
   const { ruling: own, read, listed } = ruleOn(run, args, scope, name);
   const ruling = [ruleOnTexts(run, args, name, own), ruleOnCarried(run, args, scope)].reduce<Ruling>(
@@ -74,7 +75,7 @@ export function allowedBy(words: Words, { allow }: Lists): string | undefined {
   });
 }
 
-/** By these words a harmless name comes to mean another command. */
+/** With these words a harmless name comes to mean another command. */
 const NAMES_OTHERS: [name: string, test: RegExp][] = [
   ["alias", /=/],
   ["enable", /^-\w*f/],
@@ -82,10 +83,10 @@ const NAMES_OTHERS: [name: string, test: RegExp][] = [
   ["shopt", /^(expand_aliases|extdebug)$/],
 ];
 const SOURCE = /^(\.|source)$/;
-/** Names of the input, rather than of a file. */
+/** Names of stdin, rather than of a file. */
 export const IS_INPUT = /^-$|^\/dev\/(stdin|fd\b)|^\/proc\/[^/]+\/fd\b/;
 
-/** Whether an interpreter is given a text that is not known, to run it. */
+/** Whether an interpreter is given an unknown text to run. */
 const evaluates = (name: string, args: Arg[]): boolean =>
   INTERPRETERS.has(name) &&
   args.some(
@@ -94,7 +95,7 @@ const evaluates = (name: string, args: Arg[]): boolean =>
   );
 const EVALUATES = /^(-[ce]["'$`]|--(eval|print)=)/;
 
-/** Whether it takes command lines, or what holds them, from its input. */
+/** Whether it reads command lines, or a file with such, from stdin. */
 const runsInput = (name: string, rest: Words): boolean =>
   name === "make" || name === "gmake"
     ? rest.some((word, i) => IS_INPUT.test((word ?? "").replace(/^(-f|--(make)?file=)/, "")) && (i || word !== "-"))
@@ -102,7 +103,7 @@ const runsInput = (name: string, rest: Words): boolean =>
       ? !rest.length || rest.some((word) => IS_INPUT.test(word ?? ""))
       : /^(at|batch)$/.test(name) && !rest.some((word) => /^-[flqrcdV]/.test(word ?? ""));
 
-/** For what is neither denied nor known to only read. */
+/** For commands that are neither denied nor known to only read. */
 function ruleOnUnknown(name: string, rest: Words, lists: Lists): Ruling {
   const why = ASKS.get(name);
   if (why && NAMES_OTHERS.some(([one, test]) => one === name && rest.some((word) => test.test(word ?? ""))))
@@ -121,7 +122,7 @@ function ruleOnUnknown(name: string, rest: Words, lists: Lists): Ruling {
   };
 }
 
-/** A command that never runs, in a text that the program may take for a command line. */
+/** A denied command in a text that the program may read as a command line. */
 function ruleOnTexts({ lists }: Run, args: Arg[], name: string, { verdict }: Ruling): Ruling | undefined {
   if (verdict !== "ask") return undefined;
   const texts = args.slice(1).flatMap(({ text }) => text ?? []);
@@ -141,7 +142,7 @@ function ruleOnTexts({ lists }: Run, args: Arg[], name: string, { verdict }: Rul
 const CHANGES_SHELL =
   /^(unalias|set|shopt|hash|unset|export|declare|typeset|local|readonly|read|getopts|let|return|exit)$/;
 
-/** What npx and its like would run: denied there as here. */
+/** What npx and the like would run: a denial applies there too. */
 function ruleOnCarried(run: Run, args: Arg[], scope: Scope): Ruling | undefined {
   const texts = textsOf(args);
   const name = programOf(texts[0]!);
@@ -171,7 +172,7 @@ function ruleOnCarried(run: Run, args: Arg[], scope: Scope): Ruling | undefined 
   return undefined;
 }
 
-/** Whether an interpreter gets its program from elsewhere than a file that is named first. */
+/** Whether an interpreter gets its program from anything but the file that is named first. */
 function runsText(rest: Words): boolean {
   const first = rest.findIndex((word) => !word?.startsWith("-") || word === "-");
   const options = first < 0 ? rest : rest.slice(0, first);

@@ -1,4 +1,4 @@
-// What zz knows of programs that run others, or may do anything: wrappers, shells, interpreters, editors.
+// What zz knows about programs that run others, or may do anything: wrappers, shells, interpreters, editors.
 import path from "node:path";
 import { split } from "./options.ts";
 
@@ -6,14 +6,14 @@ import { split } from "./options.ts";
 export interface Wrapper {
   options: string;
   skip?: number; // its own operands before the command
-  sets?: true; // VAR=value may stand before the command
-  adds?: true; // arguments come from elsewhere
-  script?: string; // the option that holds a line for a shell
+  sets?: true; // VAR=value may come before the command
+  adds?: true; // further arguments are added
+  script?: string; // the option whose value is a line for a shell
   late?: true; // that option may follow operands
   joins?: true; // its operands are such a line
   wipes?: string; // options that change where the command is looked for
   asks?: string; // why it asks, whatever it runs
-  stays?: true; // it runs in this shell: a cd counts
+  stays?: true; // it runs in this shell, so a cd has an effect
 }
 
 export const WRAPPERS: Record<string, Wrapper> = {
@@ -100,7 +100,7 @@ export const CARRIERS: { words: string[]; options: string; script?: string }[] =
   ].map((one) => ({ words: split(one), options: "" })),
 ];
 
-/** Their arguments may be anything at all. */
+/** Their arguments do not matter. */
 export const TAKES_ANYTHING = new Set(["echo", "true", "false", ":", "basename", "dirname"]);
 export const SHELLS = new Set(split("bash sh dash ash zsh ksh mksh fish csh tcsh rbash"));
 /** They run what they are given: their name alone on an allow list is not enough. */
@@ -126,7 +126,7 @@ const ALWAYS: [names: string, why: string][] = [
   ["if then elif else fi for while until do done case esac select function { } [[ ]] in", "zz does not follow it here"],
 ];
 export const ASKS = new Map(ALWAYS.flatMap(([names, why]) => split(names).map((name) => [name, why] as const)));
-/** Options by which a command runs what it is given. */
+/** Options with which a command runs what it is given. */
 export const RUNNING: Record<string, string> = {
   tar: `--checkpoint-action --to-command --use-compress-program --rsh-command --info-script --new-volume-script -I -F`,
   zip: "-T --unzip-command --test",
@@ -135,7 +135,7 @@ export const RUNNING: Record<string, string> = {
 
 const BIN = /^\/((usr\/(local\/)?)?s?bin|opt\/homebrew\/bin)\//;
 
-/** `/bin/rm` is rm; a program somewhere else stays as it is written. */
+/** `/bin/rm` is rm; a program anywhere else keeps its path. */
 export function programOf(text: string): string {
   if (!text.startsWith("/")) return text;
   const name = path.posix.normalize(text).replace(BIN, "");

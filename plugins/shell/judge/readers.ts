@@ -9,21 +9,21 @@ import { checkRg } from "./ripgrep.ts";
 import type { Arg } from "./words.ts";
 
 interface Reader {
-  options?: string; // as options.ts reads them; absent: whatever follows is text
-  asks?: string; // what runs, writes or waits: no rule of the gate may allow it
-  operands?: "text"; // they name no files
-  pattern?: true; // the first operand is none, unless an option gave it
+  options?: string; // in the format of options.ts; absent: everything after the name is text
+  asks?: string; // options that run, write or wait: no rule of the gate may allow it
+  operands?: "text"; // its operands are not files
+  pattern?: true; // the first operand is a pattern, unless an option gave it
   check?(parsed: Parsed, dirs: readonly string[], looks: Looks): Doubt | undefined;
 }
 
-/** Whether a program may go unasked by its name, or run one that may. */
+/** Whether zz knows the program as one that may run unasked, or run such programs. */
 export const isKnown = (name: string): boolean =>
   /^(git|find|sed|test|\[)$/.test(name) ||
   SHELLS.has(name) ||
   Object.hasOwn(READERS, name) ||
   Object.hasOwn(WRAPPERS, name);
 
-/** What a command reads, of those that may only read; undefined for any other. */
+/** What a command reads, if it may only read; undefined for any other. */
 export function readsOf(
   name: string,
   args: readonly Arg[],
@@ -63,7 +63,7 @@ function readBy(
     ["--files", "--type-list"].some((one) => parsed.values.has(one));
   const files = operands === "text" ? [] : pattern && !named ? parsed.operands.slice(1) : parsed.operands;
   const doubt = check?.(parsed, dirs, looks);
-  // rg looks through folders; a named file is judged by its name.
+  // rg searches folders; a named file is judged by its name.
   const whole =
     pattern === true && check === checkRg && !(files.length && files.every(({ text }) => !isFolderIn(text, dirs)));
   return { ...(doubt && { doubt }), whole, reads: [...parsed.files, ...files.map(({ text }) => text ?? "")] };

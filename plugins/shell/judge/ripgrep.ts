@@ -1,4 +1,4 @@
-// rg: which of the files that it finds by itself may hold secrets.
+// rg: which of the files that it finds by itself may contain secrets.
 import fs from "node:fs";
 import path from "node:path";
 import { textOf } from "zz/text";
@@ -6,7 +6,7 @@ import { direntsOf, inFolder, isFolderIn } from "../paths.ts";
 import { ask, type Doubt, type Looks } from "./doubts.ts";
 import type { Parsed } from "./options.ts";
 
-/** Globs and types lift what keeps rg from hidden files, so only plain ones go unasked. */
+/** Globs and types override what keeps rg from hidden files, so only plain ones run unasked. */
 const RG_TYPE =
   /^(ts|js|py|python|rust|go|java|c|cpp|css|html|json|yaml|toml|md|markdown|txt|sql|swift|kotlin|php|lua)$/;
 const RG_GLOB = /^!|^(([\w-]+|\*\*)\/)*\*(\.\w+)$/;
@@ -24,7 +24,7 @@ export function checkRg(
   if (given("-g", "--glob").some(brings)) return ask("this glob may bring in hidden files");
   if (given("-t", "--type").some((type) => !RG_TYPE.test(type))) return ask("this type may bring in hidden files");
   if (values.has("--files")) return undefined;
-  // They bring in hidden files of their kind.
+  // They include hidden files of their kind.
   const ends = given("-g", "--glob").flatMap((glob) => (glob.startsWith("!") ? [] : glob.slice(glob.lastIndexOf("."))));
   if (given("-t", "--type").length) ends.push(".ts", ".js", ".json", ".yaml", ".yml", ".toml", ".md", ".txt", ".py");
   const named = values.has("-e") || values.has("--regexp");
@@ -39,7 +39,7 @@ export function checkRg(
 
 const MAX_ENTRIES = 20_000;
 
-/** By itself rg leaves out hidden files, but not keys; and an .ignore file may bring hidden ones back. */
+/** By default rg skips hidden files, but not keys; and an .ignore file may include hidden ones again. */
 function findSecret(folder: string, ends: string[], secret: (path: string) => boolean): string | undefined {
   const folders = [folder];
   const without = leavesModules(folder);
@@ -58,7 +58,7 @@ function findSecret(folder: string, ends: string[], secret: (path: string) => bo
   return undefined;
 }
 
-/** rg goes by a .gitignore in a repository alone. */
+/** rg obeys a .gitignore only in a repository. */
 function leavesModules(folder: string): boolean {
   for (let at = path.resolve(folder), ignored = false; ; at = path.dirname(at)) {
     ignored ||= /^\/?(\*\*\/)?node_modules\/?\s*$/m.test(textOf(path.join(at, ".gitignore")));

@@ -1,4 +1,4 @@
-// What takes scripts, or changes the shell itself: bash -c, eval, trap and cd.
+// Commands that take scripts, or change the shell itself: bash -c, eval, trap and cd.
 import path from "node:path";
 import { isInside } from "zz/text";
 import { realOf } from "../paths.ts";
@@ -22,7 +22,7 @@ import {
 } from "./state.ts";
 import type { Arg } from "./words.ts";
 
-/** What shells other than bash read in another way. */
+/** What shells other than bash read differently. */
 const BASHISM = /[{}]|\$['"]|&>|\|&|[<>]\(|<<</;
 
 export function judgeEval(run: Run, args: Arg[], scope: Scope): Dirs {
@@ -32,7 +32,7 @@ export function judgeEval(run: Run, args: Arg[], scope: Scope): Dirs {
   return NOWHERE;
 }
 
-/** trap 'line' EXIT runs its line some time later. */
+/** trap 'line' EXIT runs its line later. */
 export function judgeTrap(run: Run, args: Arg[], scope: Scope): Dirs {
   const [line, ...signals] = args.slice(args[1]?.text === "--" ? 2 : 1);
   const added = addCommand(run, args, scope, ask("it changes the shell itself"));
@@ -42,7 +42,7 @@ export function judgeTrap(run: Run, args: Arg[], scope: Scope): Dirs {
   return stayIn(scope);
 }
 
-/** bash -c 'line', or a script's file, or whatever comes in. */
+/** bash -c 'line', or a script's file, or stdin. */
 export function judgeShell(run: Run, name: string, args: Arg[], scope: Scope): Dirs {
   const words = textsOf(args);
   let [i, letters, known] = [1, "", true];
@@ -83,7 +83,7 @@ export function judgeShell(run: Run, name: string, args: Arg[], scope: Scope): D
   return stayIn(scope);
 }
 
-/** cd to a literal folder of the project is followed; any other asks, and the folder is not known after it. */
+/** A cd to a literal folder of the project is followed; any other asks, and the folder is unknown after it. */
 export function judgeCd(run: Run, args: Arg[], scope: Scope): Dirs {
   const [, to, ...more] = args;
   const nowhere = (why: string): Dirs => {

@@ -1,4 +1,4 @@
-// Walks a script, statement by statement, as bash's grammar shows it: which commands run, and in which folders.
+// Walks a script statement by statement, along bash's grammar: which commands run, and in which folders.
 import type { Node } from "web-tree-sitter";
 import { isPlainName } from "./assignments.ts";
 import { judgeAssignment, judgeBracket, judgeCommand, judgeDeclaration } from "./commands.ts";
@@ -25,10 +25,12 @@ import {
 import { type Group, groupsOf } from "./words.ts";
 
 const MAX_LINE_CHARS = 10_000;
-/** Control characters, Unicode's spaces and invisible characters: bash, the grammar and a person read them differently. */
+/**
+ * Control characters, Unicode's spaces and invisible characters: bash, the grammar and a person read them differently.
+ */
 const MISLEADING = /(?![\t\n ])(?:\p{C}|\p{Z}|\p{Variation_Selector}|[\u115f\u1160\u3164\uffa0])/u;
 
-/** A script: the line itself, and what bash -c and eval are given. */
+/** A script: the line itself, or the argument of bash -c and eval. */
 export function judgeScript(run: Run, source: string, outer: Scope): Dirs {
   const start = run.simple.length;
   if (source.length > MAX_LINE_CHARS || outer.depth > MAX_DEPTH) {
@@ -52,7 +54,7 @@ export function judgeScript(run: Run, source: string, outer: Scope): Dirs {
     tree.delete();
   }
 
-  /** All of its commands ask, mostly for this reason even where they had one of their own. */
+  /** Makes all of its commands ask, by default for this reason even if they had one of their own. */
   function askFor(why: string, replacesOthers = true): void {
     const found = run.simple.slice(start);
     raise(found, ask(why));
@@ -140,7 +142,7 @@ function walk(run: Run, node: Node, scope: SourceScope): Dirs {
   }
 }
 
-/** Statements one after another. What stands before & runs in a shell of its own. */
+/** Statements one after another. What comes before & runs in a subshell. */
 function sequence(run: Run, children: Node[], scope: SourceScope): Dirs {
   let dirs = stayIn(scope);
   for (const [i, child] of children.entries()) {
@@ -233,7 +235,7 @@ function declaration(run: Run, node: Node, scope: SourceScope): Dirs {
   return stayIn(scope);
 }
 
-/** What zz does not follow is still searched for commands. If there are none, it asks for the whole of it. */
+/** Parts that zz does not follow are still searched for commands. If there are none, it asks for the whole. */
 function unfollowed(run: Run, node: Node, scope: SourceScope, why: string): Dirs {
   const start = run.simple.length;
   const held = /^(\(\(|\[\[|for)/.test(node.text) ? heldIn(node.text.split(/\bdo\b/)[0]!, run.lists) : undefined;
@@ -251,7 +253,7 @@ function lookThrough(run: Run, node: Node, scope: SourceScope): void {
     else substitutions(run, child, scope);
 }
 
-/** The commands inside `$( )`, backticks, `<( )` and `>( )`, wherever in a word they are. */
+/** The commands inside `$( )`, backticks, `<( )` and `>( )`, anywhere in a word. */
 function substitutions(run: Run, node: Node, scope: SourceScope): void {
   if (scope.depth > MAX_DEPTH) throw new Error(TOO_DEEP);
   const { tail, ...alone } = { ...scope, depth: scope.depth + 1 };

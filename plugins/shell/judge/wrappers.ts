@@ -1,4 +1,4 @@
-// Commands that run others: env, sudo, timeout, xargs and their like.
+// Commands that run others: env, sudo, timeout, xargs and the like.
 import { isHarmless } from "./assignments.ts";
 import { heldInAssignment, hiddenIn } from "./denials.ts";
 import { parse } from "./options.ts";
@@ -19,7 +19,7 @@ import {
 } from "./state.ts";
 import { type Arg, ASSIGNMENT } from "./words.ts";
 
-/** A command that runs another one: what it runs is judged in its place. */
+/** A command that runs another one: the other one is judged in its place. */
 export function judgeWrapped(run: Run, name: string, wrapper: Wrapper, args: Arg[], scope: Scope): Dirs {
   let inner = withFloor(scope, wrapper.asks !== undefined && ask(wrapper.asks));
   const parsed = parse(args.slice(1), wrapper.options, !wrapper.late);
@@ -68,7 +68,7 @@ function ruleOnSetting({ lists }: Run, name: string, value: string | undefined):
   return held ? unknown(held) : ask(`it sets ${name}`);
 }
 
-/** The line that an option holds for a shell. */
+/** The line for a shell that an option gives. */
 export function scriptOf(
   { script: names = "", late }: Wrapper,
   operands: Arg[],
@@ -81,7 +81,7 @@ export function scriptOf(
   return all.includes(operands[1]?.text ?? "") ? operands[2]?.text : undefined;
 }
 
-/** xargs adds words at the end, or in place of {} or of the word that it was told. */
+/** xargs adds words at the end, or in place of {} or the given placeholder. */
 function withUnknown(args: Arg[], values: Map<string, string[]>): Arg[] {
   const marks = ["{}", ...["-I", "-i", "--replace"].flatMap((one) => values.get(one) ?? [])];
   const program: Arg[] = args.length ? args : [{ text: "echo", shown: "echo" }];
@@ -89,7 +89,7 @@ function withUnknown(args: Arg[], values: Map<string, string[]>): Arg[] {
 }
 
 const GIVEN = { text: undefined, why: "it gets words that are not known", given: "words" } as const;
-/** Of an argument that holds one of the marks, only xargs or find knows the text. */
+/** If an argument contains one of the marks, only xargs or find knows its text. */
 export const given = (arg: Arg, marks: string[], what: "words" | "paths" = "words"): Arg =>
   marks.some((mark) => arg.text?.includes(mark))
     ? { ...GIVEN, given: what, shown: arg.shown, template: arg.text! }

@@ -3,7 +3,7 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Message, Programs, Zz } from "zz";
 
-const MAX_OSC_BYTES = 74_994; // terminals drop more
+const MAX_OSC_BYTES = 74_994; // terminals ignore longer texts
 
 export default (zz: Zz) => {
   const group = "conversation";
@@ -62,7 +62,7 @@ async function copy(rest: string, ctx: Ctx): Promise<void> {
   note(`Copied ${text.length} characters (through ${ways.join(" and ")}).`);
 }
 
-/** OSC 52 reaches the clipboard from another machine too. There is no way to know whether the terminal obeys it. */
+/** OSC 52 also reaches the clipboard of another machine. There is no way to know whether the terminal supports it. */
 function toTerminal(text: string): boolean {
   const bytes = Buffer.from(text);
   const screen = [process.stdout, process.stderr].find((stream) => stream.isTTY);
@@ -71,7 +71,7 @@ function toTerminal(text: string): boolean {
   return true;
 }
 
-/** Gives the text to the first program that is there and accepts it. */
+/** Gives the text to the first program that exists and accepts it. */
 async function toPrograms(text: string, { programs }: Ctx): Promise<string[]> {
   const { env, platform } = process;
   const ways: [name: string, args: string[], fits: unknown][] = [
@@ -124,7 +124,7 @@ async function isInside(file: string, { root, files }: Ctx): Promise<boolean> {
   }
 }
 
-/** The person typed the name, so a new file needs no question. An existing one is shown and asked for. */
+/** The person typed the name, so a new file needs no question. An existing one is shown and asked about. */
 async function writeInside(file: string, text: string, { files, permissions }: Ctx): Promise<"inside"> {
   const rule = { verdict: "allow", kind: "write", name: file, exact: true, from: "answer" } as const;
   const isNew = !fs.existsSync(file);

@@ -30,7 +30,7 @@ const isSaid = (entry: Entry): entry is Said =>
   entry.type === "message" && entry.message?.role === "user" && !entry.message.aside;
 
 const quoted = ({ message: { text } }: Said): string => `“${clip(shown(text), 40)}”`;
-/** As much of a message as one line could show: measuring all of a long one takes time. */
+/** As much of a message as one line can show: measuring all of a long one takes time. */
 const shown = (text: string): string => oneLine(text.slice(0, 2_000));
 
 function clear(_: string, { chat, note }: Ctx): void {
@@ -83,13 +83,13 @@ function back(rest: string, { chat, note }: Ctx): void {
   }
 }
 
-/** Files are not taken back with the words. */
+/** Files are not undone with the messages. */
 function stillChanged(branch: readonly Entry[], from: Entry): string {
   const count = branch.slice(branch.indexOf(from)).filter(({ type }) => type === "change").length;
   return count ? ` ${plural(count, "change")} to files stay${count === 1 ? "s" : ""}: /undo takes back the last.` : "";
 }
 
-/** A message of the person is gone back to with what came of it. */
+/** Going back to a message of the person takes its consequences along. */
 export function endOfTurn(entries: readonly Entry[], from: Entry): Entry {
   if (!isSaid(from)) return from;
   let end: Entry = from;
@@ -121,12 +121,13 @@ function tree(_: string, { chat, note }: Ctx): void {
 const MAX_INDENTS = 6;
 
 /**
- * A line for each of the person's messages. What follows without an alternative stays at one depth, however long it is;
- * of alternatives the one in force (or else the latest) does, and the others stand before it, indented.
+ * One line for each of the person's messages. A message without alternatives stays at its parent's depth, however long
+ * the chain is. Of several alternatives the one in force (or else the latest) stays at that depth, and the others come
+ * before it, indented.
  */
 export function drawTree(entries: readonly Entry[], branch: readonly Entry[], columns: number): string[] {
   const inForce = new Set(branch.map(({ id }) => id));
-  const owners = new Map<number, number>(); // by entry, the person's message that it came of; 0: of none
+  const owners = new Map<number, number>(); // by entry, the person's message that it belongs to; 0: none
   const next = new Map<number, Said[]>();
   const answers = new Map<number, string>();
   let before = 0;

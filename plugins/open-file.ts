@@ -11,7 +11,7 @@ const EXIT_REASONS: Record<number, string> = {
   3: "there is no program for such a file",
   4: "the program for it failed",
 };
-/** Extensions of what some system runs when it is opened: programs, scripts, packages, shortcuts to any of them. */
+/** Extensions of files that some system runs when it opens them: programs, scripts, packages, and shortcuts to them. */
 const RUNNABLE_EXTENSIONS = new Set(
   [
     "app appimage apk appref-ms bash bat bin cmd com command cpl csh deb desktop dmg exe fish gadget hta jar",
@@ -77,7 +77,7 @@ function startOf(file: string): string {
   return bytes.toString("latin1", 0, length);
 }
 
-/** Detached, so that the program outlives zz. One that soon ends with an exit code could not open the file. */
+/** Detached, so that the program outlives zz. If it soon ends with an exit code, it could not open the file. */
 function open(name: string, file: string, { programs }: Ctx): Promise<void> {
   if (!programs.find(OPENER)) throw cannot(name, `there is no ${OPENER} here. Tell the person where it is: ${file}`);
   const { promise, resolve, reject } = Promise.withResolvers<void>();

@@ -1,4 +1,5 @@
-// What a project brings in .zz/ (plugins, prompts, settings that could run something) counts once the person trusts it.
+// What a project brings in .zz/ (plugins, prompts, settings that could run something) takes effect once the person
+// trusts it.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Ctx, Trust, Zz } from "zz";
@@ -52,7 +53,7 @@ const describe = ({ setting, from, to }: Send): string => {
   return `${setting} would send what you say and your files to ${to}${host} instead of ${from}`;
 };
 
-/** To trust code is not to agree that the person's words go to another place. */
+/** To trust code is not to agree that the person's words are sent elsewhere. */
 async function askWhere(ctx: Ctx): Promise<void> {
   const { sends = [] } = ctx.plugins.brought ?? {};
   if (!sends.length || !ctx.ask) return;

@@ -1,9 +1,9 @@
-// edit_file: old text becomes new text, in one place or several of a file; all of the edits are made or none.
+// edit_file: old text becomes new text, in one or several places of a file; all of the edits are made or none.
 import { isUtf8 } from "node:buffer";
 import type { StandardSchema, Zz } from "zz";
 import type { Edit, How, Place } from "./cascade.ts";
 
-const MAX_LINES_SHOWN = 20; // of a match that was not exact
+const MAX_LINES_SHOWN = 20; // of an inexact match
 const MAX_PLACES_LISTED = 8;
 const SPELLINGS: Record<string, string[]> = {
   old_string: ["oldString", "old_str", "old_text", "oldText", "old", "search", "find", "target"],
@@ -99,7 +99,7 @@ function withSchemaNames(given: Record<string, unknown>): Record<string, unknown
   return Object.fromEntries(Object.entries(SPELLINGS).map(named));
 }
 
-/** The edits of a list, of a single edit, or of either as JSON text; undefined when it is none of these. */
+/** The edits of a list, of a single edit, or of either as JSON text; undefined if it is none of these. */
 function listOf(given: unknown): unknown[] | undefined {
   if (given === undefined || given === null || given === "") return [];
   if (Array.isArray(given)) return given;

@@ -1,4 +1,5 @@
-// Tells a person who looked away that a long turn has ended, or that zz waits for an answer. An example of seeing, not changing.
+// Tells a person who looked away that a long turn has ended, or that zz waits for an answer. An example of observing
+// without changing.
 import type { Programs, Zz } from "zz";
 
 export const defaults = {
@@ -21,7 +22,7 @@ export const settings = {
 
 const MAX_CHARS = 200;
 
-/** Terminals that show a notification, and in which of two ways. Inside tmux none is sure to hear of it. */
+/** Terminals that show a notification, and by which of two sequences. Inside tmux none reliably receives it. */
 const TERMINALS: [variable: string, is: RegExp, osc: 9 | 777][] = [
   ["TERM_PROGRAM", /^(iTerm\.app|WezTerm|ghostty)$/, 9],
   ["KITTY_WINDOW_ID", /./, 9],
@@ -41,9 +42,9 @@ const SHOW = "display notification (item 2 of it) with title (item 1 of it)";
 
 export default (zz: Zz<typeof defaults>) => {
   const { config } = zz;
-  let isAttended = false; // somebody is at a prompt; not at a pipe, nor waiting for one answer
+  let isAttended = false; // somebody is at a prompt: not with a pipe, nor in a one-shot
   let [busy, asked] = [false, false];
-  let heard = 0; // when the person was last there
+  let heard = 0; // when the person was last active
   let waits: NodeJS.Timeout | undefined;
   const isLong = () => performance.now() - heard >= config.after * 1000;
 
@@ -54,7 +55,7 @@ export default (zz: Zz<typeof defaults>) => {
     if (from === "idle") heard = performance.now();
   });
   zz.on("asked", ({ question }) => {
-    if (!busy) return; // the person is just at it
+    if (!busy) return; // the person has just been active
     asked = true;
     const text = question.replace(/^[┏┠┃┗] /gm, "");
     clearTimeout(waits);
@@ -99,7 +100,7 @@ const isDesktop = ({ SSH_CONNECTION, DISPLAY, WAYLAND_DISPLAY }: NodeJS.ProcessE
 const fill = (word: string, title: string, text: string): string =>
   word.replace(/\$([12])/g, (_, which) => (which === "1" ? title : text));
 
-/** Nothing that a terminal or a desktop would obey. */
+/** Without anything that a terminal or a desktop would obey. */
 function tidy(words: string): string {
   const text = words.replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\s]+/gu, " ").trim();
   const letters = [...text.slice(0, 2 * MAX_CHARS + 2)];

@@ -81,7 +81,7 @@ const places = (ctx: Ctx): string =>
     .map(({ folder }) => tree.placeOf(ctx.root, folder))
     .join(" and ");
 
-/** Each tree's index, and what else it holds. */
+/** Each tree's index, and what else it contains. */
 function overview(ctx: Ctx, tokens: number): string | undefined {
   const trees = tree.treesOf(ctx);
   const fronts = trees.map(tree.frontOf);
@@ -119,7 +119,7 @@ function overview(ctx: Ctx, tokens: number): string | undefined {
 type Noted = { text: string; topic?: string | undefined; where?: string | undefined };
 type Target = { file: string; title: string; index?: string; name: string };
 
-/** Where a note goes: to its topic, or to today; into MEMORY.md where that is used instead of an index. */
+/** Where a note goes: to its topic, or to today; into MEMORY.md if that is used instead of an index. */
 function targetOf({ text, topic, where }: Noted, ctx: Ctx): Target {
   const refuse = (why: string) => new Error(`Cannot remember that: ${why}`);
   if (!text.trim()) throw refuse("it is empty. Say it in a sentence.");
@@ -166,7 +166,7 @@ async function remember({ text, topic, where }: Noted, ctx: Ctx): Promise<Result
   return { text: `Remembered in ${place}:${line}.`, data: { place, line } };
 }
 
-/** Undefined if it is not there. */
+/** Undefined if it does not exist. */
 async function noteText(file: string, { files }: Ctx): Promise<string | undefined> {
   if (!tree.lstat(file)) return undefined;
   const { text, bytes } = await files.read(file);

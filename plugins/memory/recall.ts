@@ -1,4 +1,4 @@
-// Finds lines of memory: by their words, or else by similar words.
+// Finds lines of memory by their words, or else by similar words.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
@@ -29,7 +29,7 @@ export async function pagesOf(ctx: Ctx): Promise<{ pages: Page[]; left: Left[] }
   return { pages, left };
 }
 
-/** Lines with all of the words; those where they stand together come first. */
+/** Lines with all of the words; those with the exact phrase come first. */
 export function byWords(pages: Page[], query: string): Hit[] {
   const whole = query.trim().toLowerCase();
   const words = wordsOf(whole);
@@ -42,7 +42,7 @@ export function byWords(pages: Page[], query: string): Hit[] {
   return [...hits.filter(isWhole), ...hits.filter((hit) => !isWhole(hit))];
 }
 
-/** Lines with something like each of the words. */
+/** Lines with something similar to each of the words. */
 export async function byLikeness(pages: Page[], query: string, limit: number): Promise<Hit[]> {
   const words = wordsOf(query);
   if (!words.length) return [];

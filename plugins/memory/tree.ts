@@ -1,4 +1,4 @@
-// Where memory lies: memory/ with an INDEX.md, or a MEMORY.md, of the project (in .zz/) and of the home.
+// Where memory is: memory/ with an INDEX.md, or a MEMORY.md, of the project (in .zz/) and of the home.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
@@ -23,7 +23,7 @@ export function treesOf({ root, about }: Pick<Here, "root" | "about">): Tree[] {
   const tree = (from: From, base: string): Tree => ({ from, base, folder: path.join(base, "memory") });
   const trees = [tree("project", path.join(root, ".zz")), tree("home", about.home)];
   const [project, home] = trees.map(({ base }) => realOf(base));
-  return project && project === home ? trees.slice(1) : trees; // in the folder that the home lies in
+  return project && project === home ? trees.slice(1) : trees; // the folder that contains the home
 }
 
 /** The file of a tree that is in the prompt: its index, or its only file. */
@@ -74,7 +74,7 @@ export function refusal({ root, permissions }: Here, from: From, file: string): 
   return verdict === "deny" ? "reading it is denied" : undefined;
 }
 
-/** What the gate is told: memory is there to be read. */
+/** For the gate: memory may be read. */
 export const allowed = (name: string) => ({ name, verdict: "allow" as const, why: "it is zz's memory" });
 
 function under(folder: string, depth = 0): string[] {
@@ -91,7 +91,7 @@ export function entriesIn(folder: string): fs.Dirent[] {
     const entries = fs.readdirSync(folder, { withFileTypes: true }).filter(({ name }) => !name.startsWith("."));
     return entries.sort(byName);
   } catch {
-    return []; // not there, or not to be read: most people have none
+    return []; // it does not exist or cannot be read: most people have none
   }
 }
 

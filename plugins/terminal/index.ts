@@ -1,5 +1,5 @@
 // How things look on a terminal: a live line while something runs, calls as they are announced and as they end, the
-// answer rendered, one line of figures after it, and the prompt. Everything but the answer goes to stderr.
+// rendered answer, one line of figures after it, and the prompt. Everything but the answer goes to stderr.
 import type { Zz } from "zz";
 import { promptOf } from "./prompt.ts";
 import { defaults, isRich, look, openScreen } from "./screen.ts";

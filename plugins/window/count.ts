@@ -1,7 +1,7 @@
 // How many tokens a text has: a weight by kinds of characters, corrected by what the provider itself counted.
 import type { ChatRequest, Message } from "zz";
 
-/** About how many tokens a character of each kind is in today's tokenizers. */
+/** The approximate number of tokens for a character of each kind in today's tokenizers. */
 const LETTER = 0.22;
 const WORD = 0.9; // at least
 const DIGIT = 0.5;
@@ -61,7 +61,7 @@ export function scales() {
 }
 export type Scales = ReturnType<typeof scales>;
 
-const [MIN_RATIO, MAX_RATIO] = [0.5, 4]; // tokens per weight that are plausible; a server outside of this counts something else
+const [MIN_RATIO, MAX_RATIO] = [0.5, 4]; // plausible tokens per weight; a server outside of this counts something else
 
 /** What the providers counted, by model, and estimates of what was added since. */
 export function counts(scale: Scales) {
@@ -91,7 +91,7 @@ export function counts(scale: Scales) {
     };
     last.set(request.model, { tokens, count: request.messages.length, weigh, messages: new WeakSet(request.messages) });
   }
-  /** What was counted keeps its count; what is new has at least its weight, times `caution`. */
+  /** What was counted keeps its count; new messages have at least their weight, times `caution`. */
   function estimate(request: ChatRequest, caution = 1): number {
     const before = last.get(request.model);
     const all = scale.request(request);

@@ -1,4 +1,4 @@
-// Makes a request fit the model's window: before it is sent, and once more when the provider says it was too long.
+// Makes a request fit the model's window: before it is sent, and once more if the provider says it was too long.
 import type { ChatRequest, Ctx, Message, Reply } from "zz";
 import { oneLine } from "zz/text";
 import { cutLastResults, cutTexts } from "./cut.ts";
@@ -20,7 +20,7 @@ export async function fitToWindow(state: State, request: ChatRequest, ctx: Ctx):
   return less;
 }
 
-/** Takes one measure after the other until the request fits. Texts are cut only when nothing else helps. */
+/** Takes one measure after the other until the request fits. Texts are cut only if nothing else helps. */
 async function compactToFit(state: State, { request, window, most, must }: Load, ctx: Ctx): Promise<ChatRequest> {
   const { chat } = ctx;
   const tail = request.messages.slice(chat.messages.length); // sent with this request alone, not part of the conversation
@@ -92,16 +92,16 @@ function tooLargeError(state: State, request: ChatRequest, window: number): Erro
   );
 }
 const MAX_CHARS_UNCHECKED = 28_000; // they fit nearly every window, so the provider is not asked for its models
-const ENOUGH_ROOM = 0.75; // of the limit: when more is left after removing stale results, notes are needed as well
-const MIN_SHARE_REPLACED = 0.1; // of the window, or notes would be asked for turn after turn
+const ENOUGH_ROOM = 0.75; // of the limit: if more is left after removing stale results, notes are needed as well
+const MIN_SHARE_REPLACED = 0.1; // of the window, so that notes are not asked for in every turn
 const MAX_RESULTS_SHARE = 0.5; // of the window, for the results of one round
-const MAX_FILL = 0.95; // of the window, when nothing else helps
+const MAX_FILL = 0.95; // of the window, if nothing else helps
 const MIN_ESTIMATE_FACTOR = 0.6; // for what no provider has counted yet: refuse only what is certainly too much
 
 /** A request, with the tokens it should have at most and those it may have at most. */
 type Load = { request: ChatRequest; window: number; most: number; must: number };
 
-/** Where the last so many turns begin; 0 when there is nothing before them but notes. */
+/** Where the last so many turns begin; 0 if there is nothing before them but notes. */
 export function startOfRecentTurns(messages: readonly Message[], turns: number): number {
   const starts = startsOf(messages);
   const at = starts.length > turns ? starts[starts.length - turns]! : 0;

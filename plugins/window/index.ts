@@ -1,6 +1,6 @@
-// Keeps what is sent within the model's window. When that is nearly full, before the next request: first, results that need
-// not be seen again become one line each, then all turns but the last two become notes that the model writes. The session's
-// file keeps everything.
+// Keeps what is sent within the model's window. When that is nearly full, before the next request: first, results that
+// need not be seen again become one line each, then all turns but the last two become notes that the model writes. The
+// session's file keeps everything.
 import type { Zz } from "zz";
 import { fitToWindow, recordUsage, retryShorter, startOfRecentTurns, toolsThatChange } from "./fit.ts";
 import { takeNotes } from "./notes.ts";

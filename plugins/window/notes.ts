@@ -55,4 +55,4 @@ function turnsIn({ chat }: Ctx): number {
 const SUMMARY_SHARE = 0.6; // of the window, for the turns that the notes replace
 const MAX_CHARS_PER_WORD = 12; // notes with more than this for each word asked for are cut
 const MAX_NOTES_SHARE = 0.9; // of what they replace: longer notes are refused
-const ASSUMED_WINDOW = 32_000; // tokens, for taking notes where the window is unknown
+const ASSUMED_WINDOW = 32_000; // tokens, for taking notes if the window is unknown

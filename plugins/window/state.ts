@@ -1,4 +1,4 @@
-// What is known of windows and sizes, and the estimates made from it.
+// What is known about windows and sizes, and the estimates made from it.
 import type { ChatRequest, Ctx, Message, Model, Zz } from "zz";
 import { counts, type Scales, scales } from "./count.ts";
 
@@ -51,7 +51,7 @@ export async function windowOf(
   if (!state.asked.has(model) || (!quick && !state.asked.get(model)?.window && !state.thorough.has(model)))
     state.asked.set(model, await ctx.about.model(model, quick).catch(() => undefined));
   if (!quick) state.thorough.add(model);
-  const set = Number(options.num_ctx) || undefined; // what the person set wins over what the provider says
+  const set = Number(options.num_ctx) || undefined; // the person's setting wins over the provider's
   const chat = model === ctx.chat.model ? ctx.chat.window : undefined;
   return state.windows.get(model) ?? set ?? state.asked.get(model)?.window ?? chat;
 }
@@ -62,7 +62,7 @@ export function inputLimit(window: number, { options }: ChatRequest, share: numb
   return Math.floor(Math.min(window * share, window - Math.min(output, window / 2)));
 }
 
-/** Where turns begin: at what the person said. */
+/** Where turns begin: at the person's messages. */
 export const startsOf = (messages: readonly Message[]): number[] =>
   messages.flatMap((message, at) => (message.role === "user" && !message.aside ? [at] : []));
 export const CAUTION_FACTOR = 1.6; // for new texts: some have this many times the tokens of others with the same weight

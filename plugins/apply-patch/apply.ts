@@ -57,8 +57,8 @@ const refusal =
 
 function patch(before: string, { path, hunks }: FileChange): string {
   // A byte order mark is kept, unless the patch itself has a line that begins with one.
-  const marked = before.startsWith(BOM) && !hunks.some(namesMark);
-  const rows = split(marked ? before.slice(1) : before);
+  const hasBom = before.startsWith(BOM) && !hunks.some(namesBom);
+  const rows = split(hasBom ? before.slice(1) : before);
   const file = { rows, at: Map.groupBy(rows.keys(), (at) => rows[at]!.key) };
   const places = hunks.map((hunk, i) => {
     const name =
@@ -73,12 +73,12 @@ function patch(before: string, { path, hunks }: FileChange): string {
     throw refusal(`apply the patch to '${path}'`)(`${there}; the others are not`, "Leave out what is there.");
   }
   places.sort((a, b) => a.at - b.at);
-  refuseClashes(places, path);
+  refuseOverlaps(places, path);
   const after = rewrite(rows, places);
-  return marked && !after.startsWith(BOM) ? BOM + after : after;
+  return hasBom && !after.startsWith(BOM) ? BOM + after : after;
 }
 
-const namesMark = ({ lines }: Hunk): boolean => lines.some(({ sign, text }) => sign !== "+" && text.startsWith(BOM));
+const namesBom = ({ lines }: Hunk): boolean => lines.some(({ sign, text }) => sign !== "+" && text.startsWith(BOM));
 
 // Finding the place of a hunk
 
@@ -117,8 +117,8 @@ function appliedAt(file: File, { lines, atEnd }: Hunk, spans: Span[]): number | 
   const shows = (sign?: string, next?: string) => sign !== "-" || next === "+";
   const runs = lines.map(({ sign }) => sign).filter((sign, i, all) => sign !== all[i - 1]);
   if (!shows(runs[0], runs[1]) || !shows(runs.at(-1), runs.at(-2))) return;
-  const renewed = lines.filter(({ sign }) => sign !== "-").map(toRow);
-  const found = preferInside(spans, places(file, renewed, sameTrimmed, atEnd), renewed.length);
+  const result = lines.filter(({ sign }) => sign !== "-").map(toRow);
+  const found = preferInside(spans, places(file, result, sameTrimmed, atEnd), result.length);
   return found.length === 1 ? found[0] : undefined;
 }
 
@@ -138,21 +138,21 @@ function places({ rows, at }: File, lines: Row[], same: Same, atEnd: boolean): n
 }
 
 /** Where to insert a hunk that names no line of the file: refused unless only one place is possible. */
-function insertion(file: Row[], { under, atEnd, fresh }: Hunk, spans: Span[], refuse: Refuse): number {
+function insertion(file: Row[], { anchors, atEnd, fresh }: Hunk, spans: Span[], refuse: Refuse): number {
   if (!file.length) return 0;
   if (fresh) throw refuse(`it says that the file is empty, but it has ${plural(file.length, "line")}`, READ_AGAIN);
   if (atEnd) return file.length;
-  if (under.length && spans.length === 1) return spans[0]!.from + 1;
-  const why = under.length ? `its @@ line is there ${spans.length} times` : "it names no line of the file";
+  if (anchors.length && spans.length === 1) return spans[0]!.from + 1;
+  const why = anchors.length ? `its @@ line is there ${spans.length} times` : "it names no line of the file";
   throw refuse(`${why}, so that its place is not known`, "Add the lines around it.");
 }
 
 /** From a line that an @@ names to the end of its block, judging by indentation. */
 type Span = { from: number; to: number };
 
-function spansUnder(file: Row[], { under }: Hunk, refuse: Refuse): Span[] {
+function spansUnder(file: Row[], { anchors }: Hunk, refuse: Refuse): Span[] {
   let spans: Span[] = [{ from: -1, to: file.length }];
-  for (const head of under) {
+  for (const head of anchors) {
     countExamined(file.length);
     const inside = (at: number) => isWithin(spans, ({ from, to }) => at > from && at < to);
     const heads = linesLike(file, head);
@@ -187,17 +187,17 @@ const indentOf = ({ text }: Row): number => text.length - text.trimStart().lengt
 
 /** The places inside the blocks that the @@ lines begin; if there are none, those after the @@ lines. */
 function preferInside(spans: Span[], found: number[], size: number): number[] {
-  const held = found.filter((at) => isWithin(spans, ({ from, to }) => at + size > from && at < to));
-  return held.length ? held : found.filter((at) => at + size > spans[0]!.from);
+  const within = found.filter((at) => isWithin(spans, ({ from, to }) => at + size > from && at < to));
+  return within.length ? within : found.filter((at) => at + size > spans[0]!.from);
 }
 
 /** Both of two hunks may show a line as context, but not both may change it. */
-function refuseClashes(places: Place[], path: string): void {
+function refuseOverlaps(places: Place[], path: string): void {
   for (const [i, one] of places.entries())
     for (let j = i + 1; j < places.length; j++) {
       const other = places[j]!;
       if (other.at >= one.at + one.size) break;
-      const [a, b] = [touched(one), touched(other)];
+      const [a, b] = [changedLines(one), changedLines(other)];
       const gaps = new Set(b.gaps);
       countExamined(one.hunk.lines.length + other.hunk.lines.length);
       const named = (line: number, { at, size }: Place) => line >= at && line < at + size;
@@ -214,7 +214,7 @@ function refuseClashes(places: Place[], path: string): void {
 }
 
 /** The lines that a hunk removes, and the lines before which it adds some. */
-function touched({ hunk, at }: Place): { gone: number[]; gaps: number[] } {
+function changedLines({ hunk, at }: Place): { gone: number[]; gaps: number[] } {
   const [gone, gaps]: [number[], number[]] = [[], []];
   for (const { sign } of hunk.lines) {
     if (sign === "+") gaps.push(at);
@@ -260,8 +260,8 @@ function rewrite(file: Row[], places: Place[]): string {
 /** Whether the patch has the same line ends as the file: if so, those of its new lines are meant literally. */
 function hasEnds(file: Row[], { lines }: Hunk, at: number): boolean {
   const old = lines.filter(({ sign }) => sign !== "+");
-  const told = old.some(({ eol }) => eol) || !file.some(({ eol }) => eol);
-  return told && old.every(({ eol }, i) => eol === file[at + i]!.eol);
+  const hasEvidence = old.some(({ eol }) => eol) || !file.some(({ eol }) => eol);
+  return hasEvidence && old.every(({ eol }, i) => eol === file[at + i]!.eol);
 }
 
 /** As before, unless the patch adds or removes "\ No newline at end of file". */
@@ -297,9 +297,9 @@ const listed = (lines: string[]): string =>
     ...(lines.length > MAX_LINES_SHOWN ? [`… ${lines.length - MAX_LINES_SHOWN} more`] : []),
   ].join("\n");
 
-function missing(file: File, old: Row[], { atEnd, under }: Hunk): string {
+function missing(file: File, old: Row[], { atEnd, anchors }: Hunk): string {
   const other = places(file, old, sameTrimmed, false).slice(0, MAX_LINES_SHOWN);
-  const but = atEnd ? "at the end of the file, as it says" : `after '${clipLine(under.at(-1) ?? "")}'`;
+  const but = atEnd ? "at the end of the file, as it says" : `after '${clipLine(anchors.at(-1) ?? "")}'`;
   const why = other.length
     ? `its lines are at line ${other.map((at) => at + 1).join(", ")}, but not ${but}`
     : `the file does not hold its ${plural(old.length, "line")}`;
@@ -314,21 +314,21 @@ const shownLines = (old: Row[]): string => listed(old.map(({ text }) => clipLine
 function nearest(file: Row[], old: Row[], { start = 0 }: Hunk): string {
   if (!file.length) return "The file is empty.";
   const wanted = old.map(({ text }) => text.trim());
-  const shares = new Map<number, number>(); // how many lines match if the hunk began there
+  const matches = new Map<number, number>(); // how many lines match if the hunk began there
   const rows = Map.groupBy(file.keys(), (at) => file[at]!.key.trimStart());
   for (const [i, text] of wanted.entries())
     if (text && i < MAX_LINES_COMPARED)
       for (const at of (rows.get(text) ?? []).slice(0, MAX_LINES_COMPARED))
-        shares.set(at - i, (shares.get(at - i) ?? 0) + 1);
+        matches.set(at - i, (matches.get(at - i) ?? 0) + 1);
   const better = (a: [number, number], b: [number, number]) =>
     b[1] - a[1] || Math.abs(a[0] - start) - Math.abs(b[0] - start);
-  const [at, same] = [...shares].sort(better)[0] ?? [mostSimilarLine(file, wanted) ?? start, 0];
+  const [at, same] = [...matches].sort(better)[0] ?? [mostSimilarLine(file, wanted) ?? start, 0];
   const differs = wanted.findIndex((text, i) => file[at + i]?.text.trim() !== text);
   const from = Math.max(0, Math.min(differs < MAX_LINES_SHOWN ? at : at + differs - 3, file.length - 1));
   const shown = file.slice(from, from + Math.min(MAX_LINES_SHOWN, Math.max(3, old.length)));
   const first = `${same} of ${old.length} are the same, line ${at + differs + 1} is the first that is not`;
-  const said = same && ` (${differs < 0 ? "the same but for the spaces at the start" : first})`;
-  return `Nearest${said || ""}:\n${shown.map(({ text }, i) => `${from + i + 1}\t${clipLine(text)}`).join("\n")}`;
+  const comparison = same && ` (${differs < 0 ? "the same but for the spaces at the start" : first})`;
+  return `Nearest${comparison || ""}:\n${shown.map(({ text }, i) => `${from + i + 1}\t${clipLine(text)}`).join("\n")}`;
 }
 
 const MAX_LINES_COMPARED = 1_000;

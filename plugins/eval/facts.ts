@@ -2,8 +2,8 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
-import { type Claim, type Said, SOFT } from "./claims.ts";
-import { inPackages, type Own, ownNames } from "./library-names.ts";
+import { type AnswerClaims, type Claim, SOFT } from "./claims.ts";
+import { inPackages, type OwnNames, ownNames } from "./library-names.ts";
 import { definitionPlace, nearestDefinition, type Place, placeInCode, readTexts, type Texts } from "./texts.ts";
 
 /** Everything that claims are checked against. */
@@ -16,7 +16,7 @@ export interface Facts {
   defines: Set<string>; // by the answer's own code
 }
 
-export async function gatherFacts({ claims, defines }: Said, ctx: Ctx): Promise<Facts> {
+export async function gatherFacts({ claims, defines }: AnswerClaims, ctx: Ctx): Promise<Facts> {
   const texts = await readTexts(ctx, (names) => named(claims, names));
   const index = await askIndex(claims, texts, ctx);
   const elsewhere = await findElsewhere(claims, texts, ctx);
@@ -25,9 +25,9 @@ export async function gatherFacts({ claims, defines }: Said, ctx: Ctx): Promise<
 }
 
 /** The verdict on something that was not found. The answer itself may have said that it is missing. */
-export function missing({ soft, weak }: Claim, says: string): Verdict {
+export function missing({ soft, weak }: Claim, message: string): Verdict {
   if (weak) return undefined;
-  return soft ? ["open", `${says}; ${SOFT[soft]}`] : ["bad", says];
+  return soft ? ["open", `${message}; ${SOFT[soft]}`] : ["bad", message];
 }
 
 export function definitionOf(facts: Facts, name: string): Place | undefined {
@@ -37,15 +37,15 @@ export function definitionOf(facts: Facts, name: string): Place | undefined {
 export interface Finding {
   sign: "bad" | "open" | "good"; // false, unknown, true
   name: string;
-  says: string;
+  message: string;
 }
 export type Found = { name: string; kind: string; path: string; line: number; end: number; signature: string };
-export type Verdict = [sign: Finding["sign"], says: string] | undefined; // undefined: not a claim after all
+export type Verdict = [sign: Finding["sign"], message: string] | undefined; // undefined: not a claim after all
 
 const MAX_INDEX_MS = 800;
 const QUERIES_AT_ONCE = 16; // to the index
 const MAX_GREPS = 8;
-const ENDS = ["", ".ts", ".tsx", ".js", ".mjs", ".jsx", ".py", ".vue", "/index.ts", "/index.tsx", "/index.js"];
+const SUFFIXES = ["", ".ts", ".tsx", ".js", ".mjs", ".jsx", ".py", ".vue", "/index.ts", "/index.tsx", "/index.js"];
 export const at = ({ path: file, line }: Place): string => `${file}:${line}`;
 export const lastOf = (name: string): string => name.slice(name.lastIndexOf(".") + 1);
 export const firstOf = (name: string): string => name.slice(0, Math.max(0, name.indexOf(".")));
@@ -53,7 +53,7 @@ export const firstOf = (name: string): string => name.slice(0, Math.max(0, name.
 export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 export const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
-export function holds(row: string, name: string): boolean {
+export function containsName(row: string, name: string): boolean {
   for (let from = row.indexOf(name); from >= 0; from = row.indexOf(name, from + 1))
     if (!/[\w$]/.test(row[from - 1] ?? "") && !/[\w$]/.test(row[from + name.length] ?? "")) return true;
   return false;
@@ -86,12 +86,12 @@ export function locate(
   const { verdict } = permissions.judge("read", own);
   if (verdict !== "allow")
     return { files: [], why: verdict === "ask" ? "reading it must be asked for" : "reading it is denied" };
-  for (const end of ENDS) {
+  for (const end of SUFFIXES) {
     const stat = fs.statSync(whole + end, { throwIfNoEntry: false });
     if (stat?.isDirectory() && !end) return { files: [], folder: true };
     if (stat?.isFile()) return { files: [own + end] };
   }
-  const ends = name.endsWith("/") ? [] : ENDS;
+  const ends = name.endsWith("/") ? [] : SUFFIXES;
   const found = texts.names.filter((other) => ends.some((end) => other.endsWith(`/${own}${end}`)));
   if (found.length) return { files: found };
   return texts.names.some((other) => `/${other}`.includes(`/${own}/`)) ? { files: [], folder: true } : { files: [] };
@@ -133,8 +133,8 @@ async function findElsewhere(claims: Claim[], texts: Texts, ctx: Ctx) {
   );
   const packages = new Map<string, string>();
   const [grepped, searched] = [new Map<string, Place>(), new Set<string>()];
-  let known: Own | undefined;
-  const own = (): Own => (known ??= ownNames());
+  let known: OwnNames | undefined;
+  const own = (): OwnNames => (known ??= ownNames());
   if (!names.length) return { own, packages, grepped, searched };
   const left = [...new Set(names.map(lastOf))].filter((name) => !own().has(name));
   const asked = Object.values((await packagesOf(texts, ctx))[0]?.needs ?? {});

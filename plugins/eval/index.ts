@@ -71,11 +71,11 @@ function answerAt(messages: readonly Message[], count: number): { question: stri
 async function showEvidence(answer: string, ctx: Ctx): Promise<string> {
   ctx.progress("looking up what the answer names");
   const { claimsIn } = await import("./claims.ts");
-  const said = claimsIn(answer);
+  const claims = claimsIn(answer);
   const { evidence } = await import("./evidence.ts");
-  const found = said.claims.length ? await evidence(said, ctx) : [];
+  const found = claims.claims.length ? await evidence(claims, ctx) : [];
   ctx.progress("");
-  const left = said.left ? ` ${said.left} more were not looked up.` : "";
+  const left = claims.left ? ` ${claims.left} more were not looked up.` : "";
   if (!found.length) {
     ctx.note(`The answer names nothing that could be looked up: no file, symbol, line or code.${left}`);
     return "It names nothing that could be looked up.";
@@ -96,7 +96,9 @@ function rowsOf(found: Finding[], signs: typeof SIGNS): string[] {
   return ORDER.flatMap((sign) => {
     const own = found.filter((one) => one.sign === sign);
     const most = MAX_ROWS[sign];
-    const rows = own.slice(0, most).map(({ name, says }) => `${signs[sign]} ${name}: ${says}`.replace(/\s+/g, " "));
+    const rows = own
+      .slice(0, most)
+      .map(({ name, message }) => `${signs[sign]} ${name}: ${message}`.replace(/\s+/g, " "));
     return own.length > most ? [...rows, `${signs[sign]} and ${own.length - most} more`] : rows;
   });
 }

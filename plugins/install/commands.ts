@@ -3,21 +3,21 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Choice, Ctx, Kind, Result } from "zz";
 import { fault, usage } from "zz/text";
-import { checkLoads, PACKAGE } from "./check.ts";
+import { checkLoads, PACKAGE_FOLDER } from "./check.ts";
 import { inUnits, plain, sizeOf, sumOf } from "./contents.ts";
 import { type Fetched, fetchSpec, installPackages, examples as known, needsOf, type Pinned } from "./fetch.ts";
 import { type Look, lookAt } from "./look.ts";
 import { type About, aboutOf } from "./package.ts";
 import {
-  carry,
   changedOf,
   closeStage,
+  copyExtras,
   type Entry,
+  existingName,
   extrasOf,
   openStage,
   pluginsOf,
-  presentAt,
-  put,
+  putInPlace,
   readLock,
   type Stage,
   sumsOf,
@@ -41,7 +41,7 @@ const MAX_LISTED = 8; // names per line
 const RIGHTS =
   "What it adds and reaches is what its text seems to do; it was not run. It runs with all your rights: the gate asks only for what goes through it.";
 
-export const examples = (): string[] => [...known(PACKAGE).keys()];
+export const examples = (): string[] => [...known(PACKAGE_FOLDER).keys()];
 
 export function installed(ctx: Ctx): Choice[] {
   try {
@@ -63,7 +63,7 @@ export async function install(given: string | undefined, ctx: Ctx): Promise<Resu
     checkName(found, ctx);
     if (old && old.integrity === integrity && isWhole(ctx, old))
       return { text: `${called(name, old)} is installed already.`, data: dataOf(name, old) };
-    await agree(ctx, "install", [found]);
+    await confirmCandidates(ctx, "install", [found]);
     return place(found, stage, ctx);
   });
 }
@@ -80,7 +80,7 @@ async function fetchCandidate(
   assertAllowed(ctx, "write", pluginsOf(home));
   if (spec.kind === "npm") await assertRegistryAllowed(ctx);
   ctx.progress(`Fetching ${plain(spec.text)}`);
-  const found = await fetchSpec(spec, { ctx, work: stage.work, home: PACKAGE }, pinned);
+  const found = await fetchSpec(spec, { ctx, work: stage.work, home: PACKAGE_FOLDER }, pinned);
   const about = aboutOf(found.contents, found.base, found.single);
   const name = as ?? about.name;
   if (about.typeless) found.notes.push('Its package.json does not say "type": "module"; Node may warn of that.');
@@ -108,10 +108,10 @@ function checkName({ name, old }: Candidate, { about }: Ctx): void {
   if (old) return;
   if (about.plugins.some((one) => one.from === "zz" && one.name.toLowerCase() === name.toLowerCase()))
     throw fault(`zz has a plugin '${name}' of its own. It must be renamed`);
-  const there = presentAt(about.home, name);
-  if (there)
+  const present = existingName(about.home, name);
+  if (present)
     throw fault(
-      `'${path.join(pluginsOf(about.home), there)}' is there already, and was not installed so. Move it away first`,
+      `'${path.join(pluginsOf(about.home), present)}' is there already, and was not installed so. Move it away first`,
     );
 }
 
@@ -141,8 +141,8 @@ async function place(found: Candidate, stage: Stage, ctx: Ctx, exact?: Entry): P
   };
   ctx.progress(`Trying whether '${name}' loads`);
   await checkLoads(name, stage, ctx);
-  if (old) carry(home, stage, extrasOf(home, old));
-  put(home, stage, name, entry, top, old);
+  if (old) copyExtras(home, stage, extrasOf(home, old));
+  putInPlace(home, stage, name, entry, top, old);
   const notRun = scripts?.names.map((one) => plain(one)).join(", ");
   const at = path.join(pluginsOf(home), top);
   const more = notRun ? `\nThese packages have install scripts, which were not run: ${notRun}.` : "";
@@ -201,7 +201,7 @@ async function restore(ctx: Ctx): Promise<Result> {
       });
       found.push({ candidate, entry, stage });
     }
-    await agree(
+    await confirmCandidates(
       ctx,
       "restore",
       found.map(({ candidate }) => candidate),
@@ -241,7 +241,7 @@ async function updateOne(name: string, entry: Entry, stage: Stage, ctx: Ctx): Pr
   const found = await fetchCandidate(specOf(entry.spec, "/"), stage, ctx, {}, name);
   if (found.integrity === entry.integrity && isWhole(ctx, entry))
     return { text: `${called(name, entry)} is as new as its source.`, data: dataOf(name, entry) };
-  await agree(ctx, "update", [found]);
+  await confirmCandidates(ctx, "update", [found]);
   return place(found, stage, ctx);
 }
 
@@ -271,8 +271,8 @@ export async function uninstall(name: string, ctx: Ctx): Promise<Result> {
       );
     const extras = extrasOf(home, entry);
     const stage = stages.open();
-    carry(home, stage, extras);
-    put(home, stage, name, null, extras.length ? topOf(entry) : null, entry);
+    copyExtras(home, stage, extras);
+    putInPlace(home, stage, name, null, extras.length ? topOf(entry) : null, entry);
     const left = extras.length ? ` What was not installed stays: ${listed(extras)}.` : "";
     return { text: `Uninstalled ${called(name, entry)} from ${at}.${left}`, data: { name, left: extras } };
   });
@@ -280,7 +280,7 @@ export async function uninstall(name: string, ctx: Ctx): Promise<Result> {
 
 // ── the question ──
 
-async function agree(ctx: Ctx, verb: string, all: Candidate[]): Promise<void> {
+async function confirmCandidates(ctx: Ctx, verb: string, all: Candidate[]): Promise<void> {
   const { home } = ctx.about;
   const names = all.map(({ name }) => `'${name}'`).join(", ");
   const rows = all.flatMap((found) => [

@@ -33,7 +33,7 @@ export const inUnits = (bytes: number): string =>
   bytes < 1e3 ? `${bytes} bytes` : bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 
 /** A path in an archive, normalized; undefined if it leads out of it. */
-export function inside(name: string): string | undefined {
+export function safePath(name: string): string | undefined {
   if (/^[/\\]|^[A-Za-z]:|[\0\\]/.test(name)) return undefined;
   const parts = name.split("/").filter((part) => part && part !== ".");
   return parts.includes("..") || !parts.length ? undefined : parts.join("/");

@@ -6,7 +6,7 @@ import { gunzip } from "node:zlib";
 import type { Ctx } from "zz";
 import { codeOf, compare, fault, isInside, tryTo } from "zz/text";
 import { type Contents, MAX_BYTES, MAX_FILES, plain, sumOf, sumOfAll, TOO_LARGE, TOO_MANY } from "./contents.ts";
-import { type Ran, run } from "./program.ts";
+import { type ProgramResult, run } from "./program.ts";
 import { hostOf, type Spec } from "./spec.ts";
 import { untar } from "./tar.ts";
 
@@ -22,7 +22,7 @@ export interface Fetched {
 }
 /** The version to restore. */
 export type Pinned = { version?: string; commit?: string };
-export interface Way {
+export interface FetchContext {
   ctx: Ctx;
   work: string; // an empty folder
   home: string; // the folder of zz's package
@@ -32,12 +32,12 @@ const TIMEOUT = 120_000; // ms for npm or git
 const HEADER_BYTES = 60e6; // of an archive, in addition to its files
 const SOURCE_FILE = /\.[cm]?[jt]s$/;
 
-export async function fetchSpec(spec: Spec, way: Way, pinned: Pinned = {}): Promise<Fetched> {
+export async function fetchSpec(spec: Spec, context: FetchContext, pinned: Pinned = {}): Promise<Fetched> {
   const found = await {
-    npm: () => fromNpm(spec as never, way, pinned),
-    git: () => fromGit(spec as never, way, pinned),
+    npm: () => fromNpm(spec as never, context, pinned),
+    git: () => fromGit(spec as never, context, pinned),
     path: () => fromPath((spec as { file: string }).file),
-    example: () => fromExample((spec as { name: string }).name, way.home),
+    example: () => fromExample((spec as { name: string }).name, context.home),
   }[spec.kind]();
   const { single } = found;
   if (single) return found;
@@ -54,7 +54,7 @@ export async function fetchSpec(spec: Spec, way: Way, pinned: Pinned = {}): Prom
 
 // ── npm ──
 
-const QUIET = [
+const NPM_OPTIONS = [
   ...["--json", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--no-progress"],
   ...["--color=false", "--loglevel=error", "--logs-max=0", "--fetch-retries=1", "--fetch-retry-mintimeout=1000"],
 ];
@@ -63,15 +63,19 @@ const QUIET = [
  * npm runs in a folder of zz's, with the person's own .npmrc: a cloned project must not decide where packages come
  * from.
  */
-async function fromNpm(spec: { name: string; text: string }, { ctx, work }: Way, pinned: Pinned): Promise<Fetched> {
+async function fromNpm(
+  spec: { name: string; text: string },
+  { ctx, work }: FetchContext,
+  pinned: Pinned,
+): Promise<Fetched> {
   fs.writeFileSync(path.join(work, "package.json"), "{}");
   const wanted = pinned.version ? `${spec.name}@${pinned.version}` : spec.text;
-  const args = ["pack", ...QUIET, "--pack-destination", work, "--prefix", work, "--", wanted];
+  const args = ["pack", ...NPM_OPTIONS, "--pack-destination", work, "--prefix", work, "--", wanted];
   const { out } = await npm(args, work, ctx);
-  const told = [JSON.parse(out.toString())]
+  const packed = [JSON.parse(out.toString())]
     .flat()
     .flatMap((one) => (one.integrity ? [one] : Object.values<any>(one)))[0];
-  const [integrity, version] = [String(told?.integrity), String(told?.version)];
+  const [integrity, version] = [String(packed?.integrity), String(packed?.version)];
   const file = path.join(work, fs.readdirSync(work).find((name) => name.endsWith(".tgz"))!);
   if (fs.statSync(file).size > MAX_BYTES) throw fault(TOO_LARGE);
   const bytes = fs.readFileSync(file);
@@ -81,23 +85,23 @@ async function fromNpm(spec: { name: string; text: string }, { ctx, work }: Way,
   return { ...base, source: `npm package ${wanted}`, integrity, version };
 }
 
-type Around = Pick<Ctx, "programs" | "signal">;
+type RunContext = Pick<Ctx, "programs" | "signal">;
 
-export async function npm(args: string[], cwd: string, { programs, signal }: Around): Promise<Ran> {
+export async function npm(args: string[], cwd: string, { programs, signal }: RunContext): Promise<ProgramResult> {
   const ran = await run(programs, "npm", args, { cwd, signal, limit: TIMEOUT });
   if (ran.code) throw fault(npmFault(ran));
   return ran;
 }
 
 /** Installs a plugin's own packages next to it. None of their scripts run. */
-export async function installPackages(folder: string, exactly: boolean, ctx: Around): Promise<void> {
-  const ways = ["--omit=dev", "--package-lock=true", "--install-links=false", "--prefix", folder];
-  await npm([exactly ? "ci" : "install", ...QUIET, ...ways], folder, ctx);
+export async function installPackages(folder: string, exactly: boolean, ctx: RunContext): Promise<void> {
+  const options = ["--omit=dev", "--package-lock=true", "--install-links=false", "--prefix", folder];
+  await npm([exactly ? "ci" : "install", ...NPM_OPTIONS, ...options], folder, ctx);
 }
 
 const NETWORK = /^(ENOTFOUND|EAI_AGAIN|ECONN\w+|ETIMEDOUT|ERR_SOCKET_TIMEOUT|ENETUNREACH|EHOSTUNREACH)$/;
 
-function npmFault({ out, err, code }: Ran): string {
+function npmFault({ out, err, code }: ProgramResult): string {
   const { error = {} } = (tryTo(() => JSON.parse(out.toString())) ?? {}) as { error?: Record<string, unknown> };
   const name = String(error.code ?? /npm (?:error|ERR!) code (\w+)/.exec(err)?.[1] ?? "");
   if (name === "E404") return `there is no such package${missing(error)} (npm: E404). Check the name`;
@@ -134,7 +138,7 @@ async function unzipped(archive: Buffer): Promise<Buffer> {
 /** Archives the commit instead of checking it out, so that no filter and no hook runs. */
 async function fromGit(
   { url, ref }: { url: string; ref: string },
-  { ctx, work }: Way,
+  { ctx, work }: FetchContext,
   pinned: Pinned,
 ): Promise<Fetched> {
   const git = async (...args: string[]) => {
@@ -143,13 +147,13 @@ async function fromGit(
     const how = { cwd: work, env, signal: ctx.signal, limit: TIMEOUT, maxBytes: MAX_BYTES + HEADER_BYTES };
     return run(ctx.programs, "git", [...settings, "--git-dir", path.join(work, "git"), ...args], how);
   };
-  const must = async (...args: string[]) => {
+  const gitOrThrow = async (...args: string[]) => {
     const ran = await git(...args);
     if (ran.code) throw fault(gitFault(ran));
     return ran;
   };
   let ssh = process.env.GIT_SSH_COMMAND ?? "";
-  await must("init", "-q", "--bare", "--template=", path.join(work, "git"));
+  await gitOrThrow("init", "-q", "--bare", "--template=", path.join(work, "git"));
   if (!url.includes("://") || url.startsWith("ssh:")) {
     const { out } = await git("config", "--get", "core.sshCommand");
     ssh = `${ssh || out.toString().trim() || "ssh"} -o BatchMode=yes`;
@@ -157,7 +161,7 @@ async function fromGit(
   const commit = await commitOf(pinned.commit ?? ref);
   if (pinned.commit && commit !== pinned.commit)
     throw fault(`commit ${pinned.commit} is not in it any more. --update takes what there is now`);
-  const { out } = await must("archive", "--format=tar", commit);
+  const { out } = await gitOrThrow("archive", "--format=tar", commit);
   const base = path.posix.basename(url.split(":").at(-1)!.replace(/\/+$/, "")).replace(/\.git$/, "");
   const notes = /^(http|git):/.test(url) ? ["It came without encryption."] : [];
   const source = `git repository ${url}${ref ? `, ${ref}` : ""}`;
@@ -169,7 +173,7 @@ async function fromGit(
     if (!one.code) return hashOf("refs/zz/wanted");
     // Not every server gives a commit by its hash, and a short hash can only be found after fetching everything.
     if (!/^[0-9a-f]{7,64}$/.test(wanted)) throw fault(gitFault(one, wanted));
-    await must(...fetch, "--", url, "+refs/*:refs/zz/*");
+    await gitOrThrow(...fetch, "--", url, "+refs/*:refs/zz/*");
     return hashOf(wanted);
   }
   async function hashOf(name: string): Promise<string> {
@@ -179,7 +183,7 @@ async function fromGit(
   }
 }
 
-function gitFault({ err, code }: Ran, ref = ""): string {
+function gitFault({ err, code }: ProgramResult, ref = ""): string {
   const line = err.split("\n").find((one) => /^(fatal|error|ERROR): /.test(one)) ?? err.trim().split("\n")[0];
   const said = plain(line?.replace(/^(fatal|error|ERROR): /, "") || `exit code ${code}`).replace(/\.$/, "");
   if (
@@ -261,10 +265,10 @@ function read(file: string): Fetched {
   /** A link to a file inside counts as that file. */
   function linked(real: string, at: string, near: string): string {
     const to = fs.existsSync(at) ? fs.realpathSync(at) : "";
-    const leaves = !isInside(real, to);
-    if (!to || leaves || !fs.statSync(to).isFile())
+    const leadsOut = !isInside(real, to);
+    if (!to || leadsOut || !fs.statSync(to).isFile())
       throw fault(
-        `'${plain(near)}' is a link ${to ? `to '${plain(to)}', which ${leaves ? "leads out of it" : "is not a file"}` : "to nothing"}`,
+        `'${plain(near)}' is a link ${to ? `to '${plain(to)}', which ${leadsOut ? "leads out of it" : "is not a file"}` : "to nothing"}`,
       );
     return to;
   }

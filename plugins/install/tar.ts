@@ -1,7 +1,7 @@
 // Reads a tar archive in memory. Written by hand, since the tar program silently drops a path that leads out of the
 // archive, and this refuses it by name.
 import { fault } from "zz/text";
-import { type Contents, inside, MAX_BYTES, MAX_FILES, plain, TOO_LARGE, TOO_MANY } from "./contents.ts";
+import { type Contents, MAX_BYTES, MAX_FILES, plain, safePath, TOO_LARGE, TOO_MANY } from "./contents.ts";
 
 const BLOCK = 512;
 
@@ -39,7 +39,7 @@ export function untar(archive: Buffer, strip: boolean): Contents {
   function take(type: string, head: Buffer, data: Buffer): void {
     const prefix = textAt(head, 257, 5) === "ustar" ? textAt(head, 345, 155) : "";
     const whole = next.path ?? (prefix && `${prefix}/`) + textAt(head, 0, 100);
-    const normal = inside(whole);
+    const normal = safePath(whole);
     if (normal === undefined && /^\.?\/?$/.test(whole)) return; // the top folder itself
     if (normal === undefined) throw refuse(`the path '${plain(whole)}' leads out of it`);
     const name = strip ? normal.split("/").slice(1).join("/") : normal;
@@ -59,7 +59,7 @@ export function untar(archive: Buffer, strip: boolean): Contents {
   /** A symbolic link is relative to its own folder, a hard link to the archive's top. */
   function targetOf(name: string, to: string, symbolic: boolean): string | undefined {
     if (!symbolic)
-      return inside(to)
+      return safePath(to)
         ?.split("/")
         .slice(strip ? 1 : 0)
         .join("/");

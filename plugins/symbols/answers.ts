@@ -5,7 +5,7 @@ import { dependencies, dependents } from "./answers/imports.ts";
 import { layer, map, refreshMap } from "./answers/map.ts";
 import { check, references, rename } from "./answers/meaning.ts";
 import { complexity, todos } from "./answers/measures.ts";
-import { freshIndex, type Named, type State } from "./answers/state.ts";
+import { freshIndex, type State, type SymbolQuery } from "./answers/state.ts";
 import type { defaults } from "./index.ts";
 import { openProject } from "./project.ts";
 import { openRemote } from "./remote.ts";
@@ -14,12 +14,19 @@ import { openWatch } from "./watch.ts";
 
 export type Answers = ReturnType<typeof openAnswers>;
 
-export function openAnswers({ root, about: { home } }: Ctx, config: typeof defaults, stays: () => boolean) {
+export function openAnswers({ root, about: { home } }: Ctx, config: typeof defaults, isOngoing: () => boolean) {
   const project = openProject(root, home, (count, ctx, now) => limit(config, count, ctx, now));
-  const state: State = { root, config, stays, project, remote: openRemote(root, stays), watch: openWatch(root) };
+  const state: State = {
+    root,
+    config,
+    isOngoing,
+    project,
+    remote: openRemote(root, isOngoing),
+    watch: openWatch(root),
+  };
   return {
     definition: (symbol: string, ctx: Ctx) => definition(state, symbol, ctx),
-    references: (args: Named, ctx: Ctx) => references(state, args, ctx),
+    references: (args: SymbolQuery, ctx: Ctx) => references(state, args, ctx),
     symbols: (args: { query: string; kind?: string; path?: string }, ctx: Ctx) => symbols(state, args, ctx),
     structure: (args: { path?: string; depth?: number }, ctx: Ctx) => structure(state, args, ctx),
     part: (what: "function" | "class", args: { name: string; path?: string }, ctx: Ctx) =>
@@ -29,7 +36,7 @@ export function openAnswers({ root, about: { home } }: Ctx, config: typeof defau
     complexity: (args: { path?: string }, ctx: Ctx) => complexity(state, args, ctx),
     todos: (args: { path?: string }, ctx: Ctx) => todos(state, args, ctx),
     check: (args: { paths: string[] }, ctx: Ctx) => check(state, args, ctx),
-    rename: (args: Named & { to: string }, ctx: Ctx) => rename(state, args, ctx),
+    rename: (args: SymbolQuery & { to: string }, ctx: Ctx) => rename(state, args, ctx),
     map: (args: { query?: string; focus?: string[]; tokens?: number }, ctx: Ctx) => map(state, args, ctx),
     layer: (ctx: Ctx) => layer(state, ctx),
     refreshMap: () => refreshMap(state),

@@ -4,15 +4,15 @@ import type { Sym } from "./scan/facts.ts";
 
 export type Found = Sym & { path: string }; // with its owner: Class.method
 
-const MOST = 8;
-const MOST_FUZZY = 5_000; // names given to fuse.js, which needs a second for 100,000
+const MAX_RESULTS = 8;
+const MAX_FUZZY_NAMES = 5_000; // names given to fuse.js, which needs a second for 100,000
 
 export function bestFor(query: string, all: Found[]): { exact: Found[]; near: Found[] } {
   const exact = all.filter(({ name }) => name === query || name.endsWith(`.${query}`));
   if (exact.length) return { exact, near: [] };
   const words = split(query);
-  const loose = all.filter(({ name }) => split(name).join(" ") === words.join(" "));
-  if (loose.length) return { exact: loose, near: [] };
+  const sameWords = all.filter(({ name }) => split(name).join(" ") === words.join(" "));
+  if (sameWords.length) return { exact: sameWords, near: [] };
   // All words, in the name and comment together: `turn loop` finds runTurn, "The turn loop".
   const scored = all
     .map((found) => ({ found, score: overlap(words, found) }))
@@ -20,12 +20,12 @@ export function bestFor(query: string, all: Found[]): { exact: Found[]; near: Fo
     .sort((a, b) => b.score - a.score || Number(Boolean(b.found.exported)) - Number(Boolean(a.found.exported)));
   const best = scored[0]?.score ?? 0;
   const near = scored.filter(({ score }) => score >= best / 2).map(({ found }) => found);
-  return { exact: [], near: near.length ? near.slice(0, MOST) : fuzzy(query, all, MOST) };
+  return { exact: [], near: near.length ? near.slice(0, MAX_RESULTS) : fuzzy(query, all, MAX_RESULTS) };
 }
 
 /** The nearest names, whether misspelt or not. */
 export function fuzzy(query: string, all: Found[], most: number): Found[] {
-  const likely = all.length > MOST_FUZZY ? nearest(query, all) : all;
+  const likely = all.length > MAX_FUZZY_NAMES ? nearest(query, all) : all;
   const fuse = new Fuse(likely, { keys: ["name"], threshold: 0.4, ignoreLocation: true, includeScore: true });
   const found = fuse.search(query, { limit: 4 * most });
   const rank = ({ item, score = 0 }: (typeof found)[number]) =>
@@ -46,7 +46,7 @@ function nearest(query: string, all: Found[]): Found[] {
     return { at, score: score - name.length / 100 };
   });
   scores.sort((a, b) => b.score - a.score);
-  return scores.slice(0, MOST_FUZZY).map(({ at }) => all[at]!);
+  return scores.slice(0, MAX_FUZZY_NAMES).map(({ at }) => all[at]!);
 }
 
 const pairs = (text: string): string[] => [...new Set(Array.from(text.slice(1), (letter, at) => text[at] + letter))];

@@ -8,7 +8,7 @@ import type { Service } from "./refs/contract.ts";
 import { absolute, diskOf, OPEN_GATE } from "./refs/disk.ts";
 import { close, forgetModules } from "./refs/programs.ts";
 import { references } from "./refs/references.ts";
-import { thoroughly } from "./refs/rename.ts";
+import { renameThoroughly } from "./refs/rename.ts";
 import { LIB, type State } from "./refs/state.ts";
 import { warm } from "./refs/warm.ts";
 
@@ -29,7 +29,7 @@ export function openService(
   const state = newState(project, { usersOf, globals, importsOf }, gate);
   return {
     references: shallow(state, (at) => references(state, at)),
-    rename: shallow(state, (at, to) => thoroughly(state, at, to)),
+    rename: shallow(state, (at, to) => renameThoroughly(state, at, to)),
     check: shallow(state, (paths) => check(state, paths)),
     unread: gate.unread,
     update: (list) => update(state, list),

@@ -6,7 +6,7 @@ import { isBuiltin } from "node:module";
 import type { CompilerGate } from "zz";
 import type { Asked, How, Kept, Resolver } from "./resolve/contract.ts";
 import { openDisk } from "./resolve/disk.ts";
-import { near } from "./resolve/near.ts";
+import { findNearby } from "./resolve/near.ts";
 import { packages } from "./resolve/packages.ts";
 import { folderOf } from "./resolve/paths.ts";
 import { configAbove, load, placeOf, wayOf } from "./resolve/places.ts";
@@ -26,12 +26,23 @@ export function openResolver(root: string, list: readonly string[], kept?: Kept,
   const isSame = isFresh && kept!.names === hash;
   const ways = new Map(isFresh ? Object.entries(kept!.ways) : []);
   const found = new Map(isSame ? Object.entries(kept!.found) : []);
-  const state: State = { list, names, above, hash, disk, seen, ways, found, places: new Map(), isAsked: false };
+  const state: State = {
+    list,
+    names,
+    parentConfig: above,
+    hash,
+    disk,
+    seen,
+    ways,
+    found,
+    places: new Map(),
+    hasNewAnswers: false,
+  };
   return {
     prepare: (files) => prepare(state, files),
     resolve: (file, one) => resolve(state, file, one),
     packages: () => packages(state),
-    kept: () => (isSame && !state.isAsked ? kept! : keep(state)),
+    kept: () => (isSame && !state.hasNewAnswers ? kept! : keep(state)),
   };
 }
 
@@ -41,10 +52,10 @@ async function prepare(state: State, files: Parameters<Resolver["prepare"]>[0]):
     const place = placeOf(state, folderOf(file));
     place.way ??= await wayOf(state, place.config!);
     for (const { from, how } of imports) {
-      if (near(state, place, from) !== UNSURE) continue;
+      if (findNearby(state, place, from) !== UNSURE) continue;
       const key = keyOf(file, from, how);
       if (state.found.has(key)) continue;
-      state.isAsked = true;
+      state.hasNewAnswers = true;
       state.found.set(key, (await load(state)).answer(file, from, how, place.config) ?? null);
     }
   }
@@ -53,7 +64,7 @@ async function prepare(state: State, files: Parameters<Resolver["prepare"]>[0]):
 function resolve(state: State, file: string, { from, how }: Asked): string | undefined {
   if (file !== state.last?.file) state.last = { file, place: placeOf(state, folderOf(file)) };
   const { place } = state.last;
-  const to = place.way === undefined ? UNSURE : near(state, place, from);
+  const to = place.way === undefined ? UNSURE : findNearby(state, place, from);
   if (to !== UNSURE) return to;
   const known = state.found.get(keyOf(file, from, how));
   if (known === undefined) throw new Error(`Cannot resolve '${from}' in '${file}': prepare() was not asked for it.`);

@@ -10,7 +10,7 @@ export interface Entry {
 }
 export type Row = Entry & { path: string; text: Uint8Array }; // empty: unchanged
 
-const HOWS: Import["how"][] = ["import", "type", "export", "dynamic", "require"];
+const IMPORT_KINDS: Import["how"][] = ["import", "type", "export", "dynamic", "require"];
 const EXPORTED = 1;
 const ASYNC = 2;
 const PRIVATE = 4;
@@ -34,7 +34,7 @@ export function pack(facts: Facts): Buffer {
           sym.decisions ?? 0,
         ]),
       ),
-      i: imports.map(({ from, line, how, names }) => [from, line, HOWS.indexOf(how), ...names]),
+      i: imports.map(({ from, line, how, names }) => [from, line, IMPORT_KINDS.indexOf(how), ...names]),
       e: exports.map(({ name, local, from }) => trimmed([name, local ?? 0, from ?? 0])),
       u: ` ${Object.entries(uses)
         .map(([name, count]) => `${name}:${count}`)
@@ -52,7 +52,7 @@ export function unpack(row: string): Facts {
   const { s, i, e, u, t, n, x, g, r } = JSON.parse(row);
   return {
     symbols: s.map(symOf),
-    imports: i.map(([from, line, how, ...names]: any[]) => ({ from, line, how: HOWS[how], names })),
+    imports: i.map(([from, line, how, ...names]: any[]) => ({ from, line, how: IMPORT_KINDS[how], names })),
     exports: e.map(([name, local, from]: any[]) => ({ name, ...(local && { local }), ...(from && { from }) })),
     uses: usesOf(u),
     todos: t.map(([line, text]: [number, string]) => ({ line, text })),
@@ -100,7 +100,7 @@ export interface Page {
   read(at: number, length: number, into?: Buffer): Buffer;
 }
 /** A page and the files its rows belong to; "" for rows that are out of date. */
-export interface Leaf {
+export interface PageIndex {
   paths: string[];
   starts: number[]; // where each row begins
   end: number; // where the last row ends
@@ -109,15 +109,16 @@ export interface Leaf {
 const CHUNK = 1 << 20; // bytes searched at a time
 
 /** The files that define a name, use it, or have declarations that are visible without an import. */
-export const defining = (leaves: Leaf[], name: string): string[] => holding(leaves, `[${JSON.stringify(name)},`);
-export const using = (leaves: Leaf[], name: string): string[] => holding(leaves, ` ${name}:`);
-export const globals = (leaves: Leaf[]): string[] => holding(leaves, ',"g":true');
+export const defining = (pageIndexes: PageIndex[], name: string): string[] =>
+  containing(pageIndexes, `[${JSON.stringify(name)},`);
+export const using = (pageIndexes: PageIndex[], name: string): string[] => containing(pageIndexes, ` ${name}:`);
+export const globals = (pageIndexes: PageIndex[]): string[] => containing(pageIndexes, ',"g":true');
 
 /** The files whose rows contain a text. */
-function holding(leaves: Leaf[], text: string): string[] {
+function containing(pageIndexes: PageIndex[], text: string): string[] {
   const found: string[] = [];
   let into: Buffer | undefined;
-  for (const { paths, starts, end, page } of leaves)
+  for (const { paths, starts, end, page } of pageIndexes)
     for (let first = 0; first < paths.length; ) {
       const from = starts[first]!;
       let last = first + 1;

@@ -8,18 +8,18 @@ import path from "node:path";
 import zlib from "node:zlib";
 import { LowSync, type SyncAdapter } from "lowdb";
 import type { Kept } from "./resolve.ts";
-import type { Entry, Leaf, Page, Row } from "./rows.ts";
+import type { Entry, Page, PageIndex, Row } from "./rows.ts";
 
 const FORMAT = "zz index 1"; // raise it whenever rows change in form or meaning
 const PREAMBLE = 100; // bytes: the format, two lengths, two checksums, blanks, a line end
 const CHUNK = 1 << 20;
-const ABANDONED = 60_000; // ms
+const ABANDONED_MS = 60_000; // ms
 
-export type Placed = Entry & { page: Page; at: number; length: number };
+export type StoredRow = Entry & { page: Page; at: number; length: number };
 export type Scope = { scope: string; most: number }; // the indexed folder ("": everything), and the maximum number of files
 
 export interface Data extends Scope {
-  files: Map<string, Placed>;
+  files: Map<string, StoredRow>;
   resolved?: Kept | undefined;
   base: number; // bytes of the first piece; 0: there is none yet
   size: number; // bytes of the file
@@ -29,11 +29,11 @@ export interface Data extends Scope {
 type Listed = [name: string, mtime: number, ctime: number, size: number, hash: string, length: number];
 type Head = Scope & { root: string; resolved?: Kept | undefined; gone: string[]; files: Listed[] };
 
-const nothing = (): Data => ({ scope: "", most: 0, files: new Map(), base: 0, size: 0 });
+const emptyData = (): Data => ({ scope: "", most: 0, files: new Map(), base: 0, size: 0 });
 
 /** `warn` is called when the saved index cannot be used. */
 export function openStore(root: string, home: string, warn: (text: string) => void): LowSync<Data> {
-  return new LowSync<Data>(adapter(storeFile(root, home), root, warn), nothing());
+  return new LowSync<Data>(adapter(storeFile(root, home), root, warn), emptyData());
 }
 
 /** One file per project: two folders of the same name do not share it. */
@@ -47,7 +47,7 @@ function adapter(file: string, root: string, warn: (text: string) => void): Sync
   return {
     read() {
       try {
-        return parse(opened(fs.openSync(file, "r")), root);
+        return parse(closedWhenUnused(fs.openSync(file, "r")), root);
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== "ENOENT")
           warn(`Cannot use the index of this project: ${(error as Error).message}. It is made anew.`);
@@ -98,13 +98,13 @@ function writeWhole(file: string, root: string, data: Data): void {
     fs.writeSync(fd, preamble(at - PREAMBLE, head.length, crc, zlib.crc32(head)), 0, PREAMBLE, 0);
     fs.renameSync(temporary, file);
     data.base = data.size = at + head.length;
-    const page = filePage(opened(fd), PREAMBLE);
+    const page = filePage(closedWhenUnused(fd), PREAMBLE);
     at = 0;
     data.files = new Map(
       Array.from(data.files, ([name, entry]) => {
-        const placed = { ...entry, page, at };
+        const stored = { ...entry, page, at };
         at += entry.length;
-        return [name, placed];
+        return [name, stored];
       }),
     );
   } catch (error) {
@@ -121,12 +121,12 @@ function sweep(file: string): void {
     if (one.startsWith(`${name}.`) && one.endsWith(".tmp")) {
       const at = path.join(folder, one);
       const { mtimeMs } = fs.statSync(at, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() };
-      if (Date.now() - mtimeMs > ABANDONED) fs.rmSync(at, { force: true });
+      if (Date.now() - mtimeMs > ABANDONED_MS) fs.rmSync(at, { force: true });
     }
 }
 
 /** All rows in order, in chunks of a good size to write. Each reuses the buffer of the one before. */
-function* chunks(entries: Placed[]): Generator<Buffer> {
+function* chunks(entries: StoredRow[]): Generator<Buffer> {
   const into = Buffer.allocUnsafe(CHUNK);
   let filled = 0;
   for (const { page, at, length } of entries) {
@@ -150,7 +150,7 @@ function preamble(rows: number, head: number, ...crcs: number[]): Buffer {
 
 /** Piece by piece; an incomplete last one was being written when the process ended. */
 function parse(file: Opened, root: string): Data | null {
-  const data = nothing();
+  const data = emptyData();
   const { fd } = file;
   const { size } = fs.fstatSync(fd);
   for (let from = 0; from < size; ) {
@@ -163,7 +163,7 @@ function parse(file: Opened, root: string): Data | null {
       data.base = 0; // the complete pieces are used, and the file is rewritten
       return data;
     }
-    take(data, JSON.parse(bytes.toString()), filePage(file, at), root);
+    addPiece(data, JSON.parse(bytes.toString()), filePage(file, at), root);
     from = at + rows! + head!;
     data.base ||= from;
     data.size = from;
@@ -172,7 +172,7 @@ function parse(file: Opened, root: string): Data | null {
   return data;
 }
 
-function take(data: Data, { gone, files, scope, most, resolved, ...head }: Head, page: Page, root: string): void {
+function addPiece(data: Data, { gone, files, scope, most, resolved, ...head }: Head, page: Page, root: string): void {
   if (head.root !== root) throw new Error(`it is that of ${head.root}`);
   Object.assign(data, { scope, most, resolved });
   const isNew = !data.files.size;
@@ -192,11 +192,11 @@ export const memoryPage = (bytes: Buffer): Page => ({ read: (at, length) => byte
 
 /** An open file, closed when no page refers to it any more. */
 type Opened = { fd: number };
-const CLOSING = new FinalizationRegistry((fd: number) => fs.closeSync(fd));
+const OPEN_FILES = new FinalizationRegistry((fd: number) => fs.closeSync(fd));
 
-function opened(fd: number): Opened {
+function closedWhenUnused(fd: number): Opened {
   const file = { fd };
-  CLOSING.register(file, fd);
+  OPEN_FILES.register(file, fd);
   return file;
 }
 
@@ -213,7 +213,7 @@ export function scratchPage(): { page: Page; fd: number } {
   const file = path.join(os.tmpdir(), `zz-index-${process.pid}-${crypto.randomBytes(4).toString("hex")}`);
   const fd = fs.openSync(file, "wx+", 0o600);
   fs.rmSync(file, { force: true });
-  return { page: filePage(opened(fd), 0), fd };
+  return { page: filePage(closedWhenUnused(fd), 0), fd };
 }
 
 /** Undefined if the file is too short. */
@@ -235,19 +235,19 @@ function crcOf(fd: number, from: number, length: number): number {
 }
 
 /** For searching all rows at once. What lies between two of them belonged to a file that is gone or has a newer row. */
-export function leavesOf({ files }: Pick<Data, "files">): Leaf[] {
-  const leaves = new Map<Page, Leaf>();
-  const placed = [...files].sort(([, a], [, b]) => a.at - b.at);
-  for (const [name, { page, at, length }] of placed) {
-    let leaf = leaves.get(page);
-    if (!leaf) leaves.set(page, (leaf = { paths: [], starts: [], end: 0, page }));
-    if (leaf.end !== at) {
-      leaf.paths.push("");
-      leaf.starts.push(leaf.end);
+export function pageIndexesOf({ files }: Pick<Data, "files">): PageIndex[] {
+  const pageIndexes = new Map<Page, PageIndex>();
+  const stored = [...files].sort(([, a], [, b]) => a.at - b.at);
+  for (const [name, { page, at, length }] of stored) {
+    let pageIndex = pageIndexes.get(page);
+    if (!pageIndex) pageIndexes.set(page, (pageIndex = { paths: [], starts: [], end: 0, page }));
+    if (pageIndex.end !== at) {
+      pageIndex.paths.push("");
+      pageIndex.starts.push(pageIndex.end);
     }
-    leaf.paths.push(name);
-    leaf.starts.push(at);
-    leaf.end = at + length;
+    pageIndex.paths.push(name);
+    pageIndex.starts.push(at);
+    pageIndex.end = at + length;
   }
-  return [...leaves.values()];
+  return [...pageIndexes.values()];
 }

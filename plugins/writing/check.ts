@@ -4,7 +4,7 @@ import path from "node:path";
 import type { CompilerGate, CompilerRules, MakeCompilerGate } from "zz";
 import { usage } from "zz/text";
 import { messageOf, type Opened, openProgram, ownFiles, ts } from "./program.ts";
-import { ownPlaces } from "./where.ts";
+import { contractFiles } from "./where.ts";
 
 export interface Problem {
   file: string;
@@ -37,7 +37,7 @@ export interface Checked {
 export async function check(file: string, rules: CompilerRules, text?: string): Promise<Checked> {
   const { compilerGate } = (await import(rules.module)) as { compilerGate: MakeCompilerGate };
   const near = text === undefined ? [path.dirname(file)] : [];
-  const gate = compilerGate(rules, { own: ownPlaces(), near });
+  const gate = compilerGate(rules, { own: contractFiles(), near });
   return { problems: problemsOf(file, text, gate), unread: gate.unread() };
 }
 

@@ -16,7 +16,7 @@ interface Param {
   required: boolean;
   rest: boolean;
 }
-interface Made {
+interface FunctionTool {
   export: string;
   name: string;
   description: string;
@@ -75,9 +75,9 @@ async function load({ file, shown }: Source): Promise<Json> {
   }
 }
 
-function register(zz: Zz, made: Made, run: unknown, { shown }: Source): void {
-  if (typeof run !== "function") throw usage(`Cannot use '${made.export}' of '${shown}': it is not a function.`);
-  const { name, description, params } = made;
+function register(zz: Zz, tool: FunctionTool, run: unknown, { shown }: Source): void {
+  if (typeof run !== "function") throw usage(`Cannot use '${tool.export}' of '${shown}': it is not a function.`);
+  const { name, description, params } = tool;
   const required = params.filter((param) => param.required).map((param) => param.name);
   const properties = Object.fromEntries(params.map((param) => [param.name, param.schema]));
   try {
@@ -93,7 +93,7 @@ function register(zz: Zz, made: Made, run: unknown, { shown }: Source): void {
       },
     });
   } catch (error) {
-    throw usage(`Cannot use function '${made.export}' of '${shown}': ${why(error)}`);
+    throw usage(`Cannot use function '${tool.export}' of '${shown}': ${why(error)}`);
   }
 }
 
@@ -105,7 +105,7 @@ interface Code {
 }
 
 /** The tools made from the exported functions. */
-function readTools({ file, shown }: Source): Made[] {
+function readTools({ file, shown }: Source): FunctionTool[] {
   const { program, checker } = openProgram([file]);
   const source = program.getSourceFile(file);
   if (!source) throw usage(`Cannot use the functions of '${shown}': it cannot be read. Check its mode.`);
@@ -138,7 +138,7 @@ function toolOf(
   real: ts.Symbol,
   node: ts.Declaration,
   signatures: readonly ts.Signature[],
-): Made {
+): FunctionTool {
   const own = symbol.name === "default" ? (ts.getNameOfDeclaration(node)?.getText() ?? "default") : symbol.name;
   const place = node.getSourceFile() === code.source ? positionOf(code, node.getStart()) : code.shown;
   const refuse = (reason: string) => usage(`Cannot use function '${own}' (${place}): ${reason}`);

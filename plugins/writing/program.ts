@@ -6,7 +6,7 @@ import { getLibFiles } from "@ts-morph/common";
 import { ts } from "ts-morph";
 import type { CompilerGate } from "zz";
 import { tryTo } from "zz/text";
-import { ownPlaces, packageAt, packageFolder } from "./where.ts";
+import { contractFiles, packageAt, packageFolder } from "./where.ts";
 
 export { ts };
 
@@ -38,7 +38,7 @@ export interface Opened {
 export function openProgram(
   files: string[],
   texts: ReadonlyMap<string, string> = new Map(),
-  gate: CompilerGate = OPEN,
+  gate: CompilerGate = OPEN_GATE,
 ): Opened {
   const own = packageFolder();
   const node = packageAt("@types/node");
@@ -52,7 +52,7 @@ export function openProgram(
   const textAt = (file: string) => given(file) ?? (isThere(file) && gate.mayRead(file) ? fromDisk(file) : undefined);
   const isThere = (file: string) => statOf(file)?.isFile() === true;
   const isFolder = (folder: string) => statOf(folder)?.isDirectory() === true;
-  const known = [...files, ...ownPlaces()];
+  const known = [...files, ...contractFiles()];
   const isAbove = (folder: string) => known.some((file) => file.startsWith(`${folder.replace(/\/$/, "")}/`));
   const host: ts.CompilerHost = {
     fileExists: (file) => given(file) !== undefined || (isThere(file) && gate.mayLookUp(file)),
@@ -131,7 +131,7 @@ function optionsFor(node: string | undefined): ts.CompilerOptions {
 }
 
 /** The gate for programs that are entirely the person's own. */
-const OPEN: CompilerGate = {
+const OPEN_GATE: CompilerGate = {
   ...{ mayRead: () => true, mayLookUp: () => true, mayList: () => true },
   ...{ leadsOut: () => {}, unread: () => [], again: () => {} },
 };

@@ -13,7 +13,7 @@ export function packageFolder(): string {
 }
 
 /** The files that declare the API of plugins. */
-export function ownPlaces(): string[] {
+export function contractFiles(): string[] {
   return ["zz.ts", "kernel", "sdk", "dist", "package.json"].map((name) => path.join(packageFolder(), name));
 }
 

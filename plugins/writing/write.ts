@@ -14,7 +14,7 @@ const MAX_LINE_CHARS = 4_000; // questions show only the ends of longer lines
 const MAX_ERRORS = 20; // reported to the model at once
 const LOAD_TIMEOUT_MS = 30_000; // loading itself times out earlier
 
-export function writer(zz: Zz, checker: () => Promise<Checker>): void {
+export function addWriteTool(zz: Zz, checker: () => Promise<Checker>): void {
   const shownOf = new Map<string, string | undefined>(); // by file, its content when the person was asked
   const unreadOf = new Map<string, string[]>(); // by file, what its check could not read
   let written: string | undefined; // the file of the current call, loaded once the call has succeeded
@@ -38,8 +38,8 @@ export function writer(zz: Zz, checker: () => Promise<Checker>): void {
       if (!asShown) throw new Error(`Cannot write plugin '${name}': ${file} changed meanwhile. Call again.`);
       const { tryOut } = await import("./trial.ts");
       await ctx.plugins.refresh(); // so that the previous version is known
-      await tryOut(name, tidy(code), file, ctx, Number(zz.io.variable("ZZ_LOAD_LIMIT")) || 10); // like the loader
-      await ctx.files.write(file, tidy(code));
+      await tryOut(name, normalized(code), file, ctx, Number(zz.io.variable("ZZ_LOAD_LIMIT")) || 10); // like the loader
+      await ctx.files.write(file, normalized(code));
       written = file;
       return [`Wrote ${file}.`, ...(unreadOf.get(file) ?? [])].join(" ");
     },
@@ -61,7 +61,7 @@ export function writer(zz: Zz, checker: () => Promise<Checker>): void {
   async function needs({ name, code }: Args, ctx: Ctx): Promise<Needs> {
     checkName("Cannot write plugin", name, ctx);
     const refuse = (reason: string) => new Error(`Cannot write plugin '${name}': ${reason}`);
-    const text = tidy(code);
+    const text = normalized(code);
     const file = pluginFile(ctx.about.home, name);
     refuseUnreadable(text, file, refuse);
     const checked = await (await checker()).check(file, ctx, text);
@@ -114,7 +114,7 @@ function currentContent(file: string): string | undefined {
 async function previewOf(name: string, code: string, { about }: Ctx): Promise<string> {
   const file = pluginFile(about.home, name);
   const before = fs.existsSync(file) ? fs.readFileSync(file, "utf8") : undefined;
-  const text = tidy(code);
+  const text = normalized(code);
   if (before === undefined) return `create ${file}, all of it:\n${text.trimEnd()}`;
   const { createTwoFilesPatch } = await import("diff");
   const patch = createTwoFilesPatch(file, file, before, text, "", "", { timeout: 1_000 }) as string | undefined;
@@ -141,7 +141,7 @@ async function load(file: string, result: Result, { plugins, about }: Ctx): Prom
   return { ...result, text, data: { name, file, tools, commands } };
 }
 
-const tidy = (code: string): string =>
+const normalized = (code: string): string =>
   `${code
     .replace(/^\ufeff/, "")
     .replaceAll("\r\n", "\n")

@@ -12,7 +12,7 @@ const MAX_PART_LINES = 400; // lines
 export async function definition(state: State, symbol: string, ctx: Ctx): Promise<Result> {
   const index = await freshIndex(state, ctx);
   const wanted = nameIn(symbol);
-  const named = foundIn(index, defining(index.leaves, lastName(wanted)), ctx);
+  const named = foundIn(index, defining(index.pageIndexes, lastName(wanted)), ctx);
   const code = named.filter(({ kind }) => kind !== "key");
   const exact = (code.length ? code : named).filter(({ name }) => name === wanted || name.endsWith(`.${wanted}`));
   const all = () => foundIn(index, index.files, ctx).filter(({ kind }) => kind !== "key");
@@ -78,7 +78,7 @@ export async function showPart(
       ? ["function", "method"]
       : ["class", "interface", "type", "enum", "namespace", "const", "variable"];
   const wanted = nameIn(name);
-  const files = at ? filesUnder(index, at, ctx) : defining(index.leaves, lastName(wanted));
+  const files = at ? filesUnder(index, at, ctx) : defining(index.pageIndexes, lastName(wanted));
   const all = foundIn(index, files, ctx).filter(({ kind }) => kinds.includes(kind));
   const fits = all.filter((found) => found.name === wanted || found.name.endsWith(`.${wanted}`));
   if (!fits.length) {

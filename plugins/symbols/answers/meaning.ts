@@ -5,14 +5,14 @@ import { type Index, mayRead } from "../project.ts";
 import type { Place } from "../refs/contract.ts";
 import { defining, using } from "../rows.ts";
 import { capped, filesUnder, foundIn, lastName, MAX_ROWS, nameIn, relative, SCRIPT } from "./rows.ts";
-import { freshIndex, type Named, type State } from "./state.ts";
+import { freshIndex, type State, type SymbolQuery } from "./state.ts";
 
 const MAX_DEFINITIONS = 12; // definitions of one name
 const MAX_TEXT_HITS = 10;
 const MAX_SYMBOL_CHARS = 120; // characters
 const LABELLED_KINDS = new Set(["definition", "import", "export", "write"]);
 
-export async function references(state: State, args: Named, ctx: Ctx): Promise<Result> {
+export async function references(state: State, args: SymbolQuery, ctx: Ctx): Promise<Result> {
   state.remote.start();
   const index = await freshIndex(state, ctx);
   const { wanted, all, left } = definitionsOf(index, args, ctx);
@@ -40,17 +40,17 @@ export async function references(state: State, args: Named, ctx: Ctx): Promise<R
 }
 
 /** The definitions that a name may refer to; if the project has none, the first place that mentions it. */
-function definitionsOf(index: Index, { symbol, path: at, line }: Named, ctx: Ctx) {
+function definitionsOf(index: Index, { symbol, path: at, line }: SymbolQuery, ctx: Ctx) {
   const wanted = nameIn(symbol);
   const name = lastName(wanted);
   const file = at && relative(at, ctx);
-  const named = foundIn(index, defining(index.leaves, name), ctx)
+  const named = foundIn(index, defining(index.pageIndexes, name), ctx)
     .filter(({ kind }) => kind !== "key")
     .filter((found) => found.name === wanted || found.name.endsWith(`.${wanted}`))
     .filter((found) => (!file || found.path === file) && (!line || found.line === line));
   const users = named.length
     ? []
-    : using(index.leaves, name).filter((one) => (!file || one === file) && mayRead(ctx, one));
+    : using(index.pageIndexes, name).filter((one) => (!file || one === file) && mayRead(ctx, one));
   const places = named
     .map(({ path, line }) => ({ path, line, name }))
     .concat(users.slice(0, 1).map((path) => ({ path, line: line ?? 1, name })));
@@ -86,7 +86,7 @@ export async function check(state: State, { paths }: { paths: string[] }, ctx: C
   return { text: [text, ...unread].join("\n"), data: found };
 }
 
-export async function rename(state: State, args: Named & { to: string }, ctx: Ctx): Promise<Result> {
+export async function rename(state: State, args: SymbolQuery & { to: string }, ctx: Ctx): Promise<Result> {
   state.remote.start();
   const index = await freshIndex(state, ctx);
   const { all, left } = definitionsOf(index, args, ctx);

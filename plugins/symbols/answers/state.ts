@@ -9,7 +9,7 @@ import type { Watch } from "../watch.ts";
 export interface State {
   root: string;
   config: typeof defaults;
-  stays(): boolean; // whether the conversation has more than one turn
+  isOngoing(): boolean; // whether the conversation has more than one turn
   project: Project;
   remote: Remote;
   watch: Watch;
@@ -17,7 +17,7 @@ export interface State {
   shownMap?: { version: object; text: string }; // in the prompt
 }
 /** A symbol as given to a tool; path and line choose one of several. */
-export interface Named {
+export interface SymbolQuery {
   symbol: string;
   path?: string;
   line?: number;
@@ -26,7 +26,7 @@ export interface Named {
 /** The up-to-date index. In a conversation of several turns, files are watched from then on. */
 export async function freshIndex(state: State, ctx: Ctx): Promise<Index> {
   const index = await state.project.fresh(ctx);
-  if (state.stays()) state.watch.on(index.files, () => void state.project.fresh(unattended(ctx)).catch(() => {}));
+  if (state.isOngoing()) state.watch.on(index.files, () => void state.project.fresh(unattended(ctx)).catch(() => {}));
   return index;
 }
 

@@ -1,7 +1,7 @@
 // What a map is asked for, what it is made from, and the result.
 import type { Facts } from "../scan/facts.ts";
 
-export interface Wish {
+export interface MapRequest {
   query?: string;
   focus?: string[]; // paths or symbols
   seen?: { path: string; edited?: boolean }[];

@@ -39,11 +39,11 @@ export function termsOf(query: string): Terms {
   if (!all.length) return { all, in: () => undefined };
   const places = new Map(all.map((term, at) => [term, at]));
   const known = new Map<string, number>(); // stemming is slow
-  const maybe = new RegExp(all.map((term) => term.replace(/i$/, "")).join("|"), "i"); // only letters and digits
+  const mayContain = new RegExp(all.map((term) => term.replace(/i$/, "")).join("|"), "i"); // only letters and digits
   return {
     all,
     in(text) {
-      if (!maybe.test(text)) return undefined;
+      if (!mayContain.test(text)) return undefined;
       const found: number[] = [];
       for (const word of wordsIn(text)) {
         let at = known.get(word);

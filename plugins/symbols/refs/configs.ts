@@ -3,13 +3,13 @@ import { type Dirent, readdirSync } from "node:fs";
 import { dirname } from "node:path/posix";
 import { ts } from "ts-morph";
 import { internals } from "./compiler.ts";
-import { isOurs, stampOf } from "./disk.ts";
+import { isInProject, stampOf } from "./disk.ts";
 import type { Config, Slice, State } from "./state.ts";
 import { tryTo } from "./words.ts";
 
 /** A file's imports are resolved by its own config, whoever asks: a package in a monorepo has its own paths. */
 export function configFor(state: State, slice: Slice, file: string): Config {
-  if (!isOurs(state, file)) return slice.config;
+  if (!isInProject(state, file)) return slice.config;
   const own = configOf(state, file);
   return own.path ? own : slice.config;
 }

@@ -33,7 +33,7 @@ export function relative(state: State, file: string): string {
   return file.startsWith(`${state.root}/`) ? file.slice(state.root.length + 1) : file;
 }
 
-export function isOurs(state: State, file: string): boolean {
+export function isInProject(state: State, file: string): boolean {
   return file.startsWith(`${state.root}/`) && !file.includes("/node_modules/");
 }
 
@@ -59,7 +59,7 @@ export function isText(state: State, file: string): boolean {
 
 /** Settings and package.json files. One that must not be read is reported as unread, whether it exists or not. */
 function mayLookUp(state: State, file: string): boolean {
-  if (!LOOKED_UP.test(file) && !state.gate.mayLookUp(file)) state.gate.mayRead(file);
+  if (!IMPORT_LOOKUP.test(file) && !state.gate.mayLookUp(file)) state.gate.mayRead(file);
   return state.disk.fileExists(file);
 }
 
@@ -68,12 +68,12 @@ export function textOf(state: State, file: string): string {
   return state.libs.get(file) ?? tryTo(() => readFileSync(file, "utf8")) ?? ""; // deleted meanwhile
 }
 
-export function whereIs(state: State, file: string, start: number): string {
+export function pathAndLine(state: State, file: string, start: number): string {
   const before = textOf(state, file).slice(0, start);
   return `${relative(state, file)}:${before.split(/\r\n?|\n/).length}`;
 }
 
-const LOOKED_UP = /\/node_modules\/|\/package\.json$/; // wherever an import of a package may lead
+const IMPORT_LOOKUP = /\/node_modules\/|\/package\.json$/; // wherever an import of a package may lead
 /** For a project without restrictions on reading. */
 export const OPEN_GATE: CompilerGate = {
   ...{ mayRead: () => true, mayLookUp: () => true, mayList: () => true },

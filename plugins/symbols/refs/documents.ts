@@ -58,7 +58,7 @@ export function parse(
   const make = (text: string) =>
     ts.createLanguageServiceSourceFile(file, ts.ScriptSnapshot.fromString(text), how, version, false, kind);
   const source = tryTo(() => make(text)) ?? make("");
-  return Object.assign(source, { nameTable: { get: asker(state, source) } });
+  return Object.assign(source, { nameTable: { get: nameLookup(state, source) } });
 }
 
 /**
@@ -66,7 +66,7 @@ export function parse(
  * first. The name table has the name in `it["name"]`, but not the one in `It["name"]`: references agree with it, a
  * rename must not.
  */
-function asker(state: State, source: ts.SourceFile): (name: ts.__String) => number | undefined {
+function nameLookup(state: State, source: ts.SourceFile): (name: ts.__String) => number | undefined {
   return (name) => {
     if (!holds(source.text, internals.unescapeLeadingUnderscores(name))) return undefined;
     return state.isThorough ? -1 : tableOf(state, source).get(name);

@@ -87,7 +87,7 @@ function exportedAs(target: ts.Expression): string | undefined {
 }
 
 /** Classes without a constructor: constructing them uses the base class. */
-export function readHeirs(source: ts.SourceFile): Link[] {
+export function readSubclasses(source: ts.SourceFile): Link[] {
   const found: Link[] = [];
   visit(source);
   return found;

@@ -2,7 +2,7 @@
 import { ts } from "ts-morph";
 import { internals } from "./compiler.ts";
 import { configFor } from "./configs.ts";
-import { isOurs, relative, textOf, versionOf } from "./disk.ts";
+import { isInProject, relative, textOf, versionOf } from "./disk.ts";
 import { docVersion } from "./documents.ts";
 import type { Slice, State } from "./state.ts";
 
@@ -50,7 +50,7 @@ export function lookUp(
 ): ts.ResolvedModuleWithFailedLookupLocations {
   const found = ts.resolveModuleName(name, file, options, state.disk, cache, undefined, mode);
   const { failedLookupLocations = [] } = found as { failedLookupLocations?: string[] };
-  if (!found.resolvedModule && isOurs(state, file))
+  if (!found.resolvedModule && isInProject(state, file))
     for (const place of failedLookupLocations) if (!place.endsWith("/package.json")) state.gate.leadsOut(name, place);
   return found;
 }

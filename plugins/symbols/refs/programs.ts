@@ -7,7 +7,7 @@ import { type Acquired, docVersion, parse, parsed } from "./documents.ts";
 import { lookUp } from "./modules.ts";
 import { type Config, LIB, MAX_WHOLE_PROJECT_FILES, type Slice, type State } from "./state.ts";
 
-const MAX_UNASKED_BYTES = 1_000_000; // bytes of a file that may be loaded speculatively
+const MAX_SPECULATIVE_BYTES = 1_000_000; // bytes of a file that may be loaded speculatively
 const MAX_SLICES = 2; // slices
 
 export function close(state: State): void {
@@ -38,7 +38,7 @@ export function forgetModules(state: State): void {
     config.cache = newCache(state, config.options);
     if (config.files) config.files = filesOf(state, config.path);
   }
-  for (const slice of state.slices) slice.isMoved = true;
+  for (const slice of state.slices) slice.importsMayHaveChanged = true;
 }
 
 /**
@@ -61,15 +61,15 @@ export function grow(state: State, slice: Slice, files: string[], full: boolean)
 export function addAll(state: State, { roots, full }: Slice): void {
   for (const file of state.names) {
     full.add(file);
-    if ((statOf(state, file)?.size ?? MAX_UNASKED_BYTES) < MAX_UNASKED_BYTES) roots.add(file);
+    if ((statOf(state, file)?.size ?? MAX_SPECULATIVE_BYTES) < MAX_SPECULATIVE_BYTES) roots.add(file);
   }
 }
 
 function current(state: State, slice: Slice): ts.Program {
   const program = slice.service.getProgram()!;
   if (program !== slice.program)
-    slice.cold = program.getSourceFiles().filter(({ fileName }) => state.names.has(fileName));
-  [slice.program, slice.seen, slice.isMoved] = [program, slice.full.size, false];
+    slice.unwarmed = program.getSourceFiles().filter(({ fileName }) => state.names.has(fileName));
+  [slice.program, slice.seen, slice.importsMayHaveChanged] = [program, slice.full.size, false];
   return program;
 }
 
@@ -83,7 +83,7 @@ export function sliceOf(state: State, file: string): Slice {
 
 function newSlice(state: State, config: Config): Slice {
   const [roots, full, docs] = [new Set<string>(), new Set<string>(), new Map()];
-  const slice = { config, roots, full, docs, seen: 0, isMoved: false, cold: [] } as unknown as Slice;
+  const slice = { config, roots, full, docs, seen: 0, importsMayHaveChanged: false, unwarmed: [] } as unknown as Slice;
   slice.service = newService(state, slice, roots);
   return slice;
 }
@@ -113,8 +113,8 @@ export function newService(
     getScriptVersion: (file: string) => (overlay.has(file) ? "overlay" : (docVersion(state, slice, file) ?? "")),
     getScriptSnapshot: (file: string) => (isText(state, file) ? lazily(() => textOf(state, file)) : undefined),
     getModuleResolutionCache: () => config.cache,
-    hasInvalidatedResolutions: () => slice.isMoved,
-    hasChangedAutomaticTypeDirectiveNames: () => slice.isMoved,
+    hasInvalidatedResolutions: () => slice.importsMayHaveChanged,
+    hasChangedAutomaticTypeDirectiveNames: () => slice.importsMayHaveChanged,
     resolveModuleNameLiterals(
       literals: readonly ts.StringLiteralLike[],
       file: string,

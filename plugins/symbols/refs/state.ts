@@ -20,8 +20,8 @@ export interface Slice {
   service: ts.LanguageService;
   program?: ts.Program; // the latest one
   seen: number; // how many it then had in full
-  isMoved: boolean; // an import may lead elsewhere than before
-  cold: ts.Node[]; // what warm() has not processed yet, the next one last
+  importsMayHaveChanged: boolean; // an import may lead elsewhere than before
+  unwarmed: ts.Node[]; // what warm() has not processed yet, the next one last
 }
 /** `imports` is set once a program has the file. */
 type Source = ts.SourceFile & { imports?: readonly ts.StringLiteralLike[] };

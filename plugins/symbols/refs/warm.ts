@@ -27,9 +27,9 @@ function warmTypes(state: State, slice: Slice, program: ts.Program): boolean {
   if (used_heap_size > (heap_size_limit * 2) / 3) return false;
   const checker = program.getTypeChecker();
   const until = performance.now() + WARM_STEP_MS;
-  for (let node = slice.cold.pop(); node; node = slice.cold.pop()) {
+  for (let node = slice.unwarmed.pop(); node; node = slice.unwarmed.pop()) {
     const next = node;
-    ts.forEachChild(next, (child) => void slice.cold.push(child));
+    ts.forEachChild(next, (child) => void slice.unwarmed.push(child));
     if (ts.isSourceFile(next)) tableOf(state, next);
     if (WARMED_KINDS.has(next.kind)) tryTo(() => touch(checker, next));
     if (performance.now() > until) return true;

@@ -6,15 +6,15 @@ import { type Place, type State, UNSURE } from "./state.ts";
 const RELATIVE = /^\.\.?(?:$|[\\/])/;
 
 /** Without TypeScript, or UNSURE. */
-export function near(state: State, place: Place, spec: string): string | undefined {
+export function findNearby(state: State, place: Place, spec: string): string | undefined {
   const known = place.near.get(spec);
   if (known !== undefined) return known ?? undefined;
-  const to = nearest(state, place, spec);
+  const to = findUncached(state, place, spec);
   place.near.set(spec, to ?? null);
   return to;
 }
 
-function nearest(state: State, place: Place, spec: string): string | undefined {
+function findUncached(state: State, place: Place, spec: string): string | undefined {
   if (RELATIVE.test(spec))
     return place.way!.includes("t") ? UNSURE : relative(state, place, spec.replaceAll("\\", "/"));
   const isNodes = spec.startsWith("node:") || (isBuiltin(spec) && !/[pt]/.test(place.way!));
@@ -36,10 +36,10 @@ function relative(state: State, place: Place, spec: string): string | undefined 
 
 function fileAt(state: State, at: string, tier: Tier): string | undefined {
   const dot = at.indexOf(".", at.lastIndexOf("/") + 1);
-  return (dot < 0 ? undefined : exchanged(state, at, tier)) ?? withExtension(state, at, "", tier);
+  return (dot < 0 ? undefined : withSwappedExtension(state, at, tier)) ?? withExtension(state, at, "", tier);
 }
 
-function exchanged(state: State, at: string, tier: Tier): string | undefined {
+function withSwappedExtension(state: State, at: string, tier: Tier): string | undefined {
   const extension = EXTENSION.exec(at)?.[0] ?? at.slice(at.lastIndexOf("."));
   return withExtension(state, at.slice(0, -extension.length), extension, tier);
 }

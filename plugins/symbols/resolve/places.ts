@@ -18,13 +18,13 @@ function configOf(state: State, folder: string): string | undefined {
   for (const up of upwards(folder))
     for (const name of ["tsconfig.json", "jsconfig.json"])
       if (state.names.has(up ? `${up}/${name}` : name)) return up ? `${up}/${name}` : name;
-  return state.above;
+  return state.parentConfig;
 }
 
 export async function wayOf(state: State, config: string): Promise<string> {
   const known = state.ways.get(config);
   if (known !== undefined) return known;
-  state.isAsked = true;
+  state.hasNewAnswers = true;
   const way = (await load(state)).wayOf(config);
   state.ways.set(config, way);
   return way;

@@ -15,7 +15,7 @@ export const UNSURE = "?"; // only TypeScript knows
 export interface State {
   list: readonly string[]; // of all files
   names: ReadonlySet<string>; // the same, as a set
-  above: string | undefined; // the tsconfig.json of a folder above the project
+  parentConfig: string | undefined; // the tsconfig.json of a folder above the project
   hash: string; // of the list
   disk: Disk;
   seen: Map<string, string>; // see Kept; so are the next two
@@ -24,5 +24,5 @@ export interface State {
   places: Map<string, Place>; // by folder
   last?: { file: string; place: Place }; // the last one resolved
   modules?: Modules; // once TypeScript is loaded
-  isAsked: boolean; // there are answers that were not kept
+  hasNewAnswers: boolean; // there are answers that were not kept
 }

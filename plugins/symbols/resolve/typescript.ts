@@ -206,7 +206,7 @@ function workspaceFile(state: Workspaces, file: string): string | undefined {
 function workspaces(state: Workspaces): Map<string, string> {
   if (state.workspaces) return state.workspaces;
   const found = [...state.disk.names]
-    .filter((name) => /(?:^|\/)package\.json$/.test(name) && !APART.test(name))
+    .filter((name) => /(?:^|\/)package\.json$/.test(name) && !TEST_PACKAGE.test(name))
     .map(folderOf);
   found.sort((a, b) => a.split("/").length - b.split("/").length || (a < b ? -1 : 1));
   state.workspaces = new Map();
@@ -330,7 +330,7 @@ function isModule(state: State, file: string): boolean {
 }
 
 /** Packages made for tests: no import means them. */
-const APART = /(?:^|\/)(?:node_modules|__\w+__|fixtures?|testdata)\/(?:[^/]+\/)+package\.json$/;
+const TEST_PACKAGE = /(?:^|\/)(?:node_modules|__\w+__|fixtures?|testdata)\/(?:[^/]+\/)+package\.json$/;
 
 function foldersOf(names: Iterable<string>): Set<string> {
   const folders = new Set([""]);
@@ -341,8 +341,10 @@ function foldersOf(names: Iterable<string>): Set<string> {
 
 function lettersOf({ paths, baseUrl, rootDirs, moduleSuffixes, ...options }: ts.CompilerOptions): string {
   const kind = getEmitModuleResolutionKind(options);
-  const isOdd = rootDirs?.length || moduleSuffixes?.length || kind === ts.ModuleResolutionKind.Classic;
-  return [paths || baseUrl ? "p" : "", kind === ts.ModuleResolutionKind.Node10 ? "n" : "", isOdd ? "t" : ""].join("");
+  const isUnusual = rootDirs?.length || moduleSuffixes?.length || kind === ts.ModuleResolutionKind.Classic;
+  return [paths || baseUrl ? "p" : "", kind === ts.ModuleResolutionKind.Node10 ? "n" : "", isUnusual ? "t" : ""].join(
+    "",
+  );
 }
 
 /** As in templates: a tsconfig.json that only names others. */

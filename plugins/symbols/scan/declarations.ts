@@ -4,7 +4,7 @@ import type { ts } from "ts-morph";
 import type { Sym } from "./facts.ts";
 import { takes } from "./imports.ts";
 import { lineAt } from "./lines.ts";
-import { bare, isFunction, modifiersOf, nameOf } from "./nodes.ts";
+import { isFunction, modifiersOf, nameOf, unwrapped } from "./nodes.ts";
 import {
   forEachChild,
   idText,
@@ -101,7 +101,7 @@ export function declareConstructor(node: ts.ConstructorDeclaration, file: Readin
 
 export function declareProperty(node: ts.PropertyDeclaration, file: Reading): void {
   const name = nameOf(node.name);
-  const made = node.initializer && bare(node.initializer);
+  const made = node.initializer && unwrapped(node.initializer);
   if (made && isFunction(made)) return void declare(file, name, "method", node, made);
   if (name !== undefined)
     add(file, name, "property", { node, end: node.initializer?.pos, ...(made && { value: made }) });
@@ -110,7 +110,7 @@ export function declareProperty(node: ts.PropertyDeclaration, file: Reading): vo
 
 /** Only the functions of an object literal are listed. */
 export function visitPropertyAssignment(node: ts.PropertyAssignment, file: Reading): void {
-  const made = bare(node.initializer);
+  const made = unwrapped(node.initializer);
   if (isFunction(made)) return void declare(file, nameOf(node.name), "method", node, made);
   if (!isObjectLiteralExpression(made)) return void forEachChild(node, file.visit);
   inside(file, nameOf(node.name), undefined, () => forEachChild(node, file.visit));
@@ -158,7 +158,7 @@ export function declareVariables(statement: ts.VariableStatement, file: Reading)
 }
 /** A variable in a function or a block is listed only if it holds a function or a class. */
 export function declareVariable(file: Reading, node: ts.VariableDeclaration, statement?: ts.VariableStatement): void {
-  const made = node.initializer && bare(node.initializer);
+  const made = node.initializer && unwrapped(node.initializer);
   const name = isIdentifier(node.name) ? idText(node.name) : undefined;
   const at = placeOf(node, statement, file);
   if (made && name && (isFunction(made) || isClassExpression(made)))

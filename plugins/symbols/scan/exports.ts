@@ -2,7 +2,7 @@
 import type { ts } from "ts-morph";
 import { add, declare } from "./declarations.ts";
 import { importedBy, pushImport } from "./imports.ts";
-import { aliased, isFunction, nameOf, ownName, settled } from "./nodes.ts";
+import { aliased, assignedValue, isFunction, nameOf, ownName } from "./nodes.ts";
 import { forEachChild, idText, isClassExpression, isIdentifier, isNamespaceExport, isStringLiteral } from "./parser.ts";
 import { inside, type Reading } from "./state.ts";
 
@@ -32,7 +32,7 @@ export function noteDefault(node: ts.ExportAssignment, file: Reading): void {
 }
 /** `export default …`, `export = …`, `module.exports = …`; false if the value is declared elsewhere. */
 export function exportOne(file: Reading, node: ts.Node, expression: ts.Expression, as: string): boolean {
-  const made = settled(expression);
+  const made = assignedValue(expression);
   const name = isFunction(made) || isClassExpression(made) ? (ownName(made) ?? "default") : "default";
   const local = isIdentifier(made) ? idText(made) : name;
   file.facts.exports.push({ name: as, ...(local !== "default" && { local }) });

@@ -3,7 +3,7 @@
 import type { ts } from "ts-morph";
 import type { Import } from "./facts.ts";
 import { lineAt } from "./lines.ts";
-import { aliased, bare, modifiersOf, nameOf } from "./nodes.ts";
+import { aliased, modifiersOf, nameOf, unwrapped } from "./nodes.ts";
 import {
   forEachChild,
   idText,
@@ -66,8 +66,8 @@ export function importedBy(node: ts.Node): Import["how"] | undefined {
 }
 /** `const { a, b: c } = await import("x")` takes only a and b. */
 export function takes(name: ts.BindingName, made: ts.Node, file: Reading): boolean {
-  const from = isPropertyAccessExpression(made) ? bare(made.expression) : made; // require("x").a
-  const call = isAwaitExpression(from) ? bare(from.expression) : from;
+  const from = isPropertyAccessExpression(made) ? unwrapped(made.expression) : made; // require("x").a
+  const call = isAwaitExpression(from) ? unwrapped(from.expression) : from;
   const how = importedBy(call);
   if (how)
     file.taken = {

@@ -17,7 +17,7 @@ export function lineAt(starts: number[], pos: number): number {
   return low + 1;
 }
 /** The position of the first non-blank character. */
-export function inkAfter(text: string, at: number, end = text.length): number {
+export function textAfter(text: string, at: number, end = text.length): number {
   for (; at < end; at++) {
     const code = text.charCodeAt(at);
     if (code > 32 && code !== BOM) break;
@@ -31,14 +31,14 @@ export function countLines({ text, starts, texts }: Pick<Reading, "text" | "star
   let [lines, commentEnd, nextText] = [0, 0, 0];
   for (const [i, start] of starts.entries()) {
     const end = starts[i + 1] ?? text.length;
-    let at = inkAfter(text, Math.max(start, commentEnd), end);
+    let at = textAfter(text, Math.max(start, commentEnd), end);
     if (at >= end) continue;
     while (nextText < texts.length && texts[nextText]!.end <= start) nextText++;
     const isText = nextText < texts.length && texts[nextText]!.pos < start;
     while (!isText && text.startsWith("/*", at)) {
       const close = text.indexOf("*/", at + 2);
       commentEnd = close < 0 ? text.length : close + 2;
-      at = inkAfter(text, commentEnd, end);
+      at = textAfter(text, commentEnd, end);
     }
     if (at < end && (isText || !text.startsWith("//", at))) lines++;
   }

@@ -45,7 +45,7 @@ const MODIFIERS = byKind<number>([
 ]);
 
 /** Without parentheses and type assertions around it. */
-export function bare(node: ts.Node): ts.Node {
+export function unwrapped(node: ts.Node): ts.Node {
   while (WRAPPERS[node.kind]) node = (node as ts.ParenthesizedExpression).expression;
   return node;
 }
@@ -54,9 +54,9 @@ const WRAPPERS = byKind<true>([
   [[K.AsExpression, K.SatisfiesExpression, K.TypeAssertionExpression], true],
 ]);
 /** The value at the end of `a = b = value`. */
-export function settled(node: ts.Node): ts.Node {
-  for (node = bare(node); isBinaryExpression(node) && node.operatorToken.kind === K.EqualsToken; )
-    node = bare(node.right);
+export function assignedValue(node: ts.Node): ts.Node {
+  for (node = unwrapped(node); isBinaryExpression(node) && node.operatorToken.kind === K.EqualsToken; )
+    node = unwrapped(node.right);
   return node;
 }
 

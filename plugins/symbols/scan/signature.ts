@@ -3,8 +3,8 @@
 import type { ts } from "ts-morph";
 import type { Place } from "./declarations.ts";
 import { MAX_TEXT_CHARS } from "./facts.ts";
-import { inkAfter } from "./lines.ts";
-import { bare, dotted, isFunction } from "./nodes.ts";
+import { textAfter } from "./lines.ts";
+import { dotted, isFunction, unwrapped } from "./nodes.ts";
 import {
   getLeadingCommentRanges,
   isArrayLiteralExpression,
@@ -39,7 +39,7 @@ export function signatureOf(text: string, start: number, { node, before = "", en
 function shortValue(value: ts.Node, text: string): string {
   if (isObjectLiteralExpression(value)) return "{…}";
   if (isArrayLiteralExpression(value)) return "[…]";
-  if (isAwaitExpression(value)) return `await ${shortValue(bare(value.expression), text)}`;
+  if (isAwaitExpression(value)) return `await ${shortValue(unwrapped(value.expression), text)}`;
   if (isCallExpression(value) || isNewExpression(value)) {
     const first = value.arguments?.[0];
     const given = first ? (isObjectLiteralExpression(first) ? "{…}" : "…") : "";
@@ -63,7 +63,7 @@ const QUOTED_OR_BLANK =
 /** The first line of the comment right before a node; for several `//` lines, the first one. */
 export function docOf(node: ts.Node, text: string): string {
   let next = skipTrivia(text, node.pos);
-  if (inkAfter(text, node.pos) === next) return "";
+  if (textAfter(text, node.pos) === next) return "";
   let doc = "";
   for (const { pos, end, kind } of getLeadingCommentRanges(text, node.pos)?.reverse() ?? []) {
     if (text.slice(end, next).split("\n").length > 2) break; // separated by a blank line

@@ -5,14 +5,14 @@ import { MAX_TEXT_CHARS, type Todo } from "./facts.ts";
 import { lineAt } from "./lines.ts";
 import { forEachChild, isIdentifier, isPrivateIdentifier, K, skipTrivia } from "./parser.ts";
 
-const MOST_TODOS = 500; // per file
+const MAX_TODOS = 500; // per file
 const TODO = /\b(?:TODO|FIXME|HACK)\b/g;
 
 export function todosIn(source: ts.SourceFile, text: string, starts: number[]): Todo[] {
   const todos: Todo[] = [];
   let looked = 0;
   for (const { index } of text.matchAll(TODO)) {
-    if (++looked > MOST_TODOS) break; // each of them searches the tree
+    if (++looked > MAX_TODOS) break; // each of them searches the tree
     const line = lineAt(starts, index);
     if (todos.at(-1)?.line === line || !isInComment(source, text, index)) continue;
     const words = text.slice(index, starts[line]).replace(/\s*\*\/.*/, "");

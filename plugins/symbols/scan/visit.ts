@@ -1,7 +1,7 @@
 // The walk through a file: which function handles which kind of node.
 
 import type { ts } from "ts-morph";
-import { assigned } from "./commonjs.ts";
+import { visitAssignment } from "./commonjs.ts";
 import {
   declare,
   declareConstructor,
@@ -64,12 +64,12 @@ const VISITORS = byKind<Visitor>([
   [[K.VariableDeclaration], (node, file) => declareVariable(file, node)], // of a loop or a catch
   [[K.BinaryExpression], visitBinary],
   [[K.IfStatement], branch],
-  [[K.ConditionalExpression, K.CaseClause, K.CatchClause], decide],
+  [[K.ConditionalExpression, K.CaseClause, K.CatchClause], countDecision],
   [[K.ForStatement, K.ForInStatement, K.ForOfStatement, K.WhileStatement, K.DoStatement], loop],
   [[K.SwitchStatement, K.TryStatement], deeper],
   [[K.Block], visitBlock],
 ]);
-function decide(node: ts.Node, file: Reading): void {
+function countDecision(node: ts.Node, file: Reading): void {
   file.decisions++;
   forEachChild(node, file.visit);
 }
@@ -94,7 +94,7 @@ function visitBlock(node: ts.Block, file: Reading): void {
 
 /** A sum of thousands of terms is a left-leaning tree, so it is walked without recursion. */
 function visitBinary(node: ts.BinaryExpression, file: Reading): void {
-  if (file.isScript && node.operatorToken.kind === K.EqualsToken && assigned(node, file)) return;
+  if (file.isScript && node.operatorToken.kind === K.EqualsToken && visitAssignment(node, file)) return;
   const rights: ts.Expression[] = [];
   let left: ts.Expression = node;
   for (; isBinaryExpression(left); left = left.left) {

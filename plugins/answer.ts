@@ -56,10 +56,10 @@ async function copy(rest: string, ctx: Ctx): Promise<void> {
   const text = from[Number(digits) - 1];
   if (text === undefined)
     throw new Error(`Cannot copy ${rest}: there ${from.length === 1 ? "is" : "are"} ${from.length || "none"}.`);
-  const ways = [...(toTerminal(text) ? ["the terminal"] : []), ...(await toPrograms(text, ctx))];
-  if (!ways.length)
+  const means = [...(toTerminal(text) ? ["the terminal"] : []), ...(await toPrograms(text, ctx))];
+  if (!means.length)
     throw new Error("Cannot copy: there is no terminal, nor wl-copy, xclip, pbcopy or clip.exe. /save FILE writes it.");
-  note(`Copied ${text.length} characters (through ${ways.join(" and ")}).`);
+  note(`Copied ${text.length} characters (through ${means.join(" and ")}).`);
 }
 
 /** OSC 52 also reaches the clipboard of another machine. There is no way to know whether the terminal supports it. */
@@ -74,13 +74,13 @@ function toTerminal(text: string): boolean {
 /** Gives the text to the first program that exists and accepts it. */
 async function toPrograms(text: string, { programs }: Ctx): Promise<string[]> {
   const { env, platform } = process;
-  const ways: [name: string, args: string[], fits: unknown][] = [
+  const means: [name: string, args: string[], fits: unknown][] = [
     ["pbcopy", [], platform === "darwin"],
     ["clip.exe", [], platform === "win32" || env.WSL_DISTRO_NAME],
     ["wl-copy", [], env.WAYLAND_DISPLAY],
     ["xclip", ["-selection", "clipboard"], env.DISPLAY],
   ];
-  for (const [name, args, fits] of ways)
+  for (const [name, args, fits] of means)
     if (fits && programs.find(name) && (await piped(programs, name, args, text))) return [name];
   return [];
 }

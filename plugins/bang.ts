@@ -11,7 +11,7 @@ const NO_TIMEOUT = 2 ** 31 - 1; // ms; the person's command takes as long as it 
 const MAX_OUTPUT_CHARS = 20_000; // given to the model
 const MAX_KEPT_BYTES = 256 * 1024; // from each end of an output
 const MIN_SECRET_CHARS = 6; // shorter values are too common to be distinguishable from other words
-const AT_END = 200; // ms in which processes that a command left running may still write
+const EXIT_GRACE_MS = 200; // ms in which processes that a command left running may still write
 
 /** These need a real terminal, even with a single !. */
 const FULL_SCREEN = new Set(
@@ -98,7 +98,7 @@ async function run(words: string, whole: boolean, { root, signal, programs }: Ct
       child.on("error", (error) => resolve(`Cannot run it: ${error.message}. Check SHELL`));
       child.on("exit", (code, killed) => resolve(killed ? `stopped by ${killed}` : `exit code ${code}`));
     });
-    await Promise.race([ended(child.stdout, child.stderr), new Promise((late) => setTimeout(late, AT_END))]);
+    await Promise.race([ended(child.stdout, child.stderr), new Promise((late) => setTimeout(late, EXIT_GRACE_MS))]);
     child.stdout?.destroy();
     child.stderr?.destroy();
     const seconds = ((performance.now() - started) / 1000).toFixed(1);

@@ -40,7 +40,7 @@ const VERBS = {
 };
 
 export default (zz: Zz) => {
-  const kept = keeper(zz);
+  const kept = variablesReader(zz);
   zz.layer({
     name: "env",
     slot: "turn", // what commands have may change from turn to turn
@@ -101,7 +101,7 @@ function addTools(zz: Zz): void {
     also: { name: ["key", "variable"] },
     params: { name: "string" },
     needs: ({ name }, ctx) => {
-      if (steers(name)) throw refuse("delete", name, THEIRS);
+      if (steers(name)) throw refuse("delete", name, ONLY_PERSON);
       if (!read(fileOf(ctx)).has(name)) throw refuse("delete", name, NOT_KEPT);
       return asks(`delete ${name}`);
     },
@@ -119,8 +119,8 @@ function hideValues(zz: Zz, kept: (ctx: Ctx) => Kept): void {
     async (call, next, ctx) => {
       const { name, args } = call;
       const before = tryTo(() => kept(ctx));
-      const blind = before && standIn(args, before.all);
-      if (blind) return { text: cannotSee(name, blind), failed: true };
+      const hiddenVariable = before && placeholderIn(args, before.all);
+      if (hiddenVariable) return { text: cannotUse(name, hiddenVariable), failed: true };
       const result = await next(call);
       const { all, pattern, hide } = tryTo(() => kept(ctx)) ?? before ?? NOTHING; // also if the call itself has just set it
       if (isPrinted(args, ctx)) return withoutValues(result, (text) => hideAll(text, all));
@@ -166,7 +166,7 @@ interface Kept {
 const NOTHING: Kept = { all: new Map(), pattern: undefined, hide: (text) => text };
 
 /** Read again when the file has changed, since every turn and every call looks. */
-function keeper(zz: Zz): (ctx: Ctx) => Kept {
+function variablesReader(zz: Zz): (ctx: Ctx) => Kept {
   let home: string | undefined;
   let [seen, kept] = ["", NOTHING];
   return (ctx) => {
@@ -180,7 +180,7 @@ function keeper(zz: Zz): (ctx: Ctx) => Kept {
 }
 
 function hiding(all: Variables, zz: Zz): Kept {
-  for (const [name, value] of all) zz.secret(value, standsFor(name)); // for everything that is printed and saved
+  for (const [name, value] of all) zz.secret(value, placeholder(name)); // for everything that is printed and saved
   const names = new Map<string, string>();
   for (const [name, value] of all) for (const text of secretsIn(value)) names.set(text, name);
   const longest = [...names.keys()].sort((a, b) => b.length - a.length);
@@ -188,10 +188,10 @@ function hiding(all: Variables, zz: Zz): Kept {
   return {
     all,
     pattern,
-    hide: (text) => (pattern ? text.replace(pattern, (one) => standsFor(names.get(one)!)) : text),
+    hide: (text) => (pattern ? text.replace(pattern, (one) => placeholder(names.get(one)!)) : text),
   };
 }
-const standsFor = (name: string): string => `[value of ${name}]`;
+const placeholder = (name: string): string => `[value of ${name}]`;
 const literal = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
 
 /** For what a command printed and was kept: there even a plain word may be a value. */
@@ -202,7 +202,7 @@ function isPrinted(args: unknown, { about: { home } }: Ctx): boolean {
 function hideAll(text: string, all: Variables): string {
   const long = [...all].filter(([, value]) => value.length >= MIN_SECRET_CHARS);
   const first = long.sort(([, one], [, two]) => two.length - one.length);
-  return first.reduce((shown, [name, value]) => shown.replaceAll(value, () => standsFor(name)), text);
+  return first.reduce((shown, [name, value]) => shown.replaceAll(value, () => placeholder(name)), text);
 }
 
 /**
@@ -230,13 +230,13 @@ function withoutValues(result: Result, hide: (text: string) => string): Result {
 }
 
 /** The variable whose `[value of NAME]` is in a call: a file or a command would take that text for the value. */
-function standIn(args: unknown, all: Variables): string | undefined {
+function placeholderIn(args: unknown, all: Variables): string | undefined {
   if (!all.size) return undefined;
   const text = JSON.stringify(args) ?? "";
-  return text.includes("[value of ") ? [...all.keys()].find((name) => text.includes(standsFor(name))) : undefined;
+  return text.includes("[value of ") ? [...all.keys()].find((name) => text.includes(placeholder(name))) : undefined;
 }
-const cannotSee = (tool: string, name: string): string =>
-  `Cannot call '${tool}': '${standsFor(name)}' stands for a text that you are not shown. In a command write $${name}; in an edit leave that part as it is.`;
+const cannotUse = (tool: string, name: string): string =>
+  `Cannot call '${tool}': '${placeholder(name)}' stands for a text that you are not shown. In a command write $${name}; in an edit leave that part as it is.`;
 
 /** Writes all or nothing; variables that another zz sets meanwhile stay. */
 function keep(name: string, value: string | undefined, ctx: Ctx): void {
@@ -264,7 +264,7 @@ const NEXT_STEPS: Record<string, string> = {
 
 // ── tools ──
 
-const THEIRS = "it changes how programs run, so that only the person does that, by /env";
+const ONLY_PERSON = "it changes how programs run, so that only the person does that, by /env";
 const NOT_KEPT = "it is not kept. /env list shows what is";
 const refuse = (verb: string, name: string, why: string): Error => new Error(`Cannot ${verb} '${name}': ${why}.`);
 
@@ -278,12 +278,12 @@ const asks = (what: string): Needs => ({
 
 function checkSet(name: string, value: string): void {
   if (!NAME.test(name)) throw refuse("set", name, NAMES);
-  if (steers(name)) throw refuse("set", name, THEIRS);
+  if (steers(name)) throw refuse("set", name, ONLY_PERSON);
   if (value.length > MAX_SHOWN_CHARS)
     throw refuse("set", name, `${value.length} characters are too many to be shown (${MAX_SHOWN_CHARS}). Shorten it`);
-  const [unseen] = /(?![\n\t])[\p{C}\p{Zl}\p{Zp}]/u.exec(value) ?? [];
-  if (unseen === undefined) return;
-  const code = unseen.codePointAt(0)!.toString(16).padStart(4, "0");
+  const [invisible] = /(?![\n\t])[\p{C}\p{Zl}\p{Zp}]/u.exec(value) ?? [];
+  if (invisible === undefined) return;
+  const code = invisible.codePointAt(0)!.toString(16).padStart(4, "0");
   throw refuse("set", name, `its value holds U+${code}, which nobody can be shown. Leave it out`);
 }
 
@@ -305,7 +305,7 @@ async function set(given: string, ctx: Ctx): Promise<void> {
     throw usage(
       `Cannot set '${name}': of a paste that long only its size stands in the line. /env set ${name} asks for it.`,
     );
-  const value = typed.trim() || (await askUnseen(name, ctx));
+  const value = typed.trim() || (await askHidden(name, ctx));
   if (!value) return ctx.note("Nothing was changed.");
   if (value.includes("\0") || value.length > MAX_VALUE_CHARS)
     throw usage(`Cannot set '${name}': a value holds no NUL, and at most ${MAX_VALUE_CHARS} characters.`);
@@ -351,7 +351,7 @@ function complete(typed: string, ctx: Ctx): Choice[] {
 }
 
 /** Undefined or empty: the person left the question. */
-async function askUnseen(name: string, ctx: Ctx): Promise<string | undefined> {
+async function askHidden(name: string, ctx: Ctx): Promise<string | undefined> {
   const message = `Value of ${name}:`;
   if (!ctx.ask)
     throw usage(`Cannot ask for '${name}': there is no terminal to ask on. Give it: /env set ${name} VALUE.`);

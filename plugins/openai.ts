@@ -123,7 +123,7 @@ function bodyOf({ model, system, messages, tools, options }: ChatRequest, withou
     model,
     messages: [
       ...(system ? [{ role: "system", content: system }] : []),
-      ...afterResults(ownIds(messages, model)).flatMap(toWire),
+      ...afterResults(acceptedIds(messages, model)).flatMap(toWire),
     ],
     stream: true,
     stream_options: { include_usage: true },
@@ -149,7 +149,7 @@ function bodyOf({ model, system, messages, tools, options }: ChatRequest, withou
  * Call ids from another model may be refused here: those that are not plain and short are replaced, in calls and
  * results.
  */
-function ownIds(messages: Message[], model: string): Message[] {
+function acceptedIds(messages: Message[], model: string): Message[] {
   const ids = new Map<string, string>();
   const own = (id: string) => ids.get(id) ?? id;
   for (const message of messages)
@@ -229,7 +229,7 @@ async function* read(response: HttpAnswer): AsyncGenerator<Delta> {
   const decoder = new TextDecoder();
   let events: { event?: string | undefined; data: string }[] = [];
   let rest = ""; // the parser drops an unfinished line that it does not know, so it gets whole lines only
-  let strays = "";
+  let otherLines = "";
   let seen = false;
   let finished = false;
   let [size, open] = [0, 0]; // characters: in all, and since the last event ended
@@ -238,7 +238,7 @@ async function* read(response: HttpAnswer): AsyncGenerator<Delta> {
   const parser = createParser({
     onEvent: ({ event, data }) => events.push({ event, data }),
     onComment: () => events.push({ event: "alive", data: "" }),
-    onError: (error) => (strays += `${error.line ?? ""}\n`),
+    onError: (error) => (otherLines += `${error.line ?? ""}\n`),
   });
   for await (const bytes of response.body) {
     const text = decoder.decode(bytes, { stream: true });
@@ -248,19 +248,23 @@ async function* read(response: HttpAnswer): AsyncGenerator<Delta> {
     open = events.length ? 0 : open + text.length;
     size += text.length;
     if (rest.length > MAX_LINE_CHARS) throw tooLong("a line", MAX_LINE_CHARS);
-    if (open > MAX_LINE_CHARS || strays.length > MAX_LINE_CHARS) throw tooLong("an event", MAX_LINE_CHARS);
+    if (open > MAX_LINE_CHARS || otherLines.length > MAX_LINE_CHARS) throw tooLong("an event", MAX_LINE_CHARS);
     if (size > MAX_ANSWER_CHARS) throw tooLong("an answer", MAX_ANSWER_CHARS);
     if (yield* drain()) return;
   }
   parser.feed(`${rest}${decoder.decode()}\n\n`);
   parser.reset({ consume: true });
   if (yield* drain()) return;
-  if (!strays.trim()) return;
+  if (!otherLines.trim()) return;
   // Not a stream: a whole answer, an error, or a web page.
-  const whole = parse(strays);
+  const whole = parse(otherLines);
   if (whole !== undefined) yield* deltas(whole);
   else if (!seen)
-    yield { error: /^\s*<(!doctype|html)/i.test(strays) ? strays : `not a stream but ${strays.trim().slice(0, 200)}` };
+    yield {
+      error: /^\s*<(!doctype|html)/i.test(otherLines)
+        ? otherLines
+        : `not a stream but ${otherLines.trim().slice(0, 200)}`,
+    };
 
   /** True at the end of the stream. */
   async function* drain(): AsyncGenerator<Delta, boolean> {

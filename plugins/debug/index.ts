@@ -62,7 +62,7 @@ function switchTo(state: State, given: string): void {
 function begin(state: State): void {
   state.restart ??= startWatching(state.zz, {
     on: () => state.on,
-    meet: (ctx) => void placeFor(state, ctx),
+    setContext: (ctx) => void placeFor(state, ctx),
     put: (entry) => write(state, entry),
   });
   state.restart();

@@ -7,7 +7,7 @@ import type { Entry } from "./entries.ts";
 
 export interface Log {
   on(): boolean;
-  meet(ctx: Ctx): void;
+  setContext(ctx: Ctx): void;
   put(entry: Entry): void;
 }
 /** What went out with the last request of a task, as text, to find what changed in the next. */
@@ -68,7 +68,7 @@ function wrapSteps(zz: Zz, watch: Watch): void {
     const outside = (given: Steps[K][0], next: (given: Steps[K][0]) => Promise<Steps[K][1]>, ctx: Ctx) => {
       if (!watch.log.on()) return next(given);
       watch.ctx = ctx;
-      watch.log.meet(ctx);
+      watch.log.setContext(ctx);
       return see(given, () => next(given));
     };
     zz.wrap(step, outside as never, "first");

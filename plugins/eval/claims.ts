@@ -135,7 +135,7 @@ type Prose = { fence?: undefined; text: string; lead: string };
 type Fence = { fence: string; text: string; lead: string }; // its info string and its content
 type Span = { from: number; to: number; claim: Claim };
 
-/** Each claim once; at most `most` of them. */
+/** Each claim once; at most `max` of them. */
 export function claimsIn(answer: string, max = 300): AnswerClaims {
   const all = new Map<string, Claim>();
   const defines = new Set<string>();

@@ -188,10 +188,10 @@ function sumOf(names: string[], text: string, grouped: boolean): Sum | undefined
     if (kind === "min" || kind === "max") return values.toSorted(compare).at(kind === "min" ? 0 : -1) ?? null;
     const numbers = values.map(numberOf).filter((number) => !Number.isNaN(number));
     const sum = numbers.reduce((sum, number) => sum + number, 0);
-    const odd = values.length - numbers.length;
+    const invalid = values.length - numbers.length;
     const made = kind === "sum" ? sum : numbers.length ? sum / numbers.length : null;
-    const neat = made === null ? null : Number(made.toPrecision(12)); // 0.1 + 0.2
-    return odd ? `${neat} (${odd} of ${values.length} are no numbers)` : neat;
+    const rounded = made === null ? null : Number(made.toPrecision(12)); // 0.1 + 0.2
+    return invalid ? `${rounded} (${invalid} of ${values.length} are no numbers)` : rounded;
   }
 }
 

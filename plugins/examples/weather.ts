@@ -85,15 +85,15 @@ export default (zz: Zz<typeof defaults>) => {
   async function get<T>(base: string, query: Record<string, unknown>, stopped: AbortSignal): Promise<T> {
     const url = new URL(base);
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value));
-    const late = AbortSignal.timeout(Math.ceil(config.seconds * 1000));
+    const timeout = AbortSignal.timeout(Math.ceil(config.seconds * 1000));
     try {
-      const answer = await zz.fetch(url.href, { signal: AbortSignal.any([stopped, late]) });
+      const answer = await zz.fetch(url.href, { signal: AbortSignal.any([stopped, timeout]) });
       return Object((await answer.json()) ?? {});
     } catch (error) {
       if (stopped.aborted) throw error;
       const { status, message } = error as Error & { status?: number };
-      const told = status ? `it answered ${status}` : error instanceof SyntaxError ? "it sent no JSON" : message;
-      const why = late.aborted ? `nothing came within ${config.seconds} s` : told.replace(/\.$/, "");
+      const reason = status ? `it answered ${status}` : error instanceof SyntaxError ? "it sent no JSON" : message;
+      const why = timeout.aborted ? `nothing came within ${config.seconds} s` : reason.replace(/\.$/, "");
       throw new Error(`Cannot get the weather from ${url.host}: ${why}. Try again later.`);
     }
   }

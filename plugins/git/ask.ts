@@ -7,7 +7,7 @@ import { plural } from "zz/text";
 const MAX_KEPT_BYTES = 8 << 20; // from each end of an output
 const MAX_SHOWN_CHARS = { head: 20_000, tail: 10_000 };
 const MIN_SECRET_CHARS = 6; // shorter values are too common to be distinguishable from other words
-const AT_END = 500; // ms in which processes that a hook left running may still write
+const EXIT_GRACE_MS = 500; // ms in which processes that a hook left running may still write
 
 /**
  * The diff comes from git itself: no external diff, no text conversion, and no look into submodules, which have
@@ -37,10 +37,10 @@ export interface Repository {
   filters: string[]; // the names of content filters that were switched off
 }
 
-type Around = Pick<Ctx, "root" | "signal" | "about" | "git" | "programs">;
+type RunContext = Pick<Ctx, "root" | "signal" | "about" | "git" | "programs">;
 
 /** The repository that the project is in. All questions to it must be answered within the seconds. */
-export async function repository(ctx: Around, seconds: number): Promise<Repository> {
+export async function repository(ctx: RunContext, seconds: number): Promise<Repository> {
   const {
     root,
     git: { quiet },
@@ -137,7 +137,7 @@ export function ownPath(name: string, { root, files }: Pick<Ctx, "root" | "files
 /** Without a terminal, so that nothing can wait for a passphrase there; stopping it stops everything it started. */
 function runGit(
   args: string[],
-  { ctx, env, stops, input, cut }: AskOptions & { ctx: Around; env: NodeJS.ProcessEnv; stops: AbortSignal[] },
+  { ctx, env, stops, input, cut }: AskOptions & { ctx: RunContext; env: NodeJS.ProcessEnv; stops: AbortSignal[] },
 ): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   const stop = AbortSignal.any(stops);
@@ -160,7 +160,9 @@ function runGit(
   };
   stop.addEventListener("abort", abort, { once: true });
   child.on("error", reject);
-  child.on("exit", () => setTimeout(() => [child.stdout, child.stderr].map((pipe) => pipe?.destroy()), AT_END).unref());
+  child.on("exit", () =>
+    setTimeout(() => [child.stdout, child.stderr].map((pipe) => pipe?.destroy()), EXIT_GRACE_MS).unref(),
+  );
   child.on("close", (code) => {
     stop.removeEventListener("abort", abort);
     if (stop.aborted) reject(stop.reason);

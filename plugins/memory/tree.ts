@@ -10,8 +10,8 @@ export interface Tree {
   base: string;
   folder: string; // its memory/
 }
-type Here = Pick<Ctx, "root" | "about" | "permissions">;
-export type Left = { file: string; why: string };
+type TreeContext = Pick<Ctx, "root" | "about" | "permissions">;
+export type LeftOut = { file: string; why: string };
 
 export const PARTS = ["core", "projects", "daily", "topics"];
 export const INDEX = "INDEX.md";
@@ -19,7 +19,7 @@ export const MAX_FILE_BYTES = 1024 * 1024; // of a file that is searched
 const END_BYTES = 64 * 1024; // of a larger one, what is read of each end for the prompt
 const MAX_FILES = 1_000;
 
-export function treesOf({ root, about }: Pick<Here, "root" | "about">): Tree[] {
+export function treesOf({ root, about }: Pick<TreeContext, "root" | "about">): Tree[] {
   const tree = (from: From, base: string): Tree => ({ from, base, folder: path.join(base, "memory") });
   const trees = [tree("project", path.join(root, ".zz")), tree("home", about.home)];
   const [project, home] = trees.map(({ base }) => realOf(base));
@@ -27,7 +27,7 @@ export function treesOf({ root, about }: Pick<Here, "root" | "about">): Tree[] {
 }
 
 /** The file of a tree that is in the prompt: its index, or its only file. */
-export const frontOf = ({ base, folder }: Tree): string | undefined =>
+export const promptFileOf = ({ base, folder }: Tree): string | undefined =>
   [path.join(folder, INDEX), path.join(base, "MEMORY.md"), path.join(folder, "MEMORY.md")].find((file) => lstat(file));
 
 /** The text of a file, or both ends of a huge one. Throws a clause that says why it cannot be read. */
@@ -49,8 +49,8 @@ export function endsOf(file: string, open: Ctx["files"]["open"]): { text: string
 }
 
 /** Every file of memory, and those that are left out, with why. */
-export function filesOf(ctx: Here): { files: string[]; left: Left[] } {
-  const [files, left]: [string[], Left[]] = [[], []];
+export function filesOf(ctx: TreeContext): { files: string[]; left: LeftOut[] } {
+  const [files, left]: [string[], LeftOut[]] = [[], []];
   for (const tree of treesOf(ctx)) {
     const more = lstat(path.join(tree.base, "MEMORY.md")) ? [path.join(tree.base, "MEMORY.md")] : [];
     for (const file of [...more, ...under(tree.folder)]) {
@@ -65,7 +65,7 @@ export function filesOf(ctx: Here): { files: string[]; left: Left[] } {
 }
 
 /** Why a file is not shown to the model. A link in a project may lead anywhere; the home is the person's own. */
-export function refusal({ root, permissions }: Here, from: From, file: string): string | undefined {
+export function refusal({ root, permissions }: TreeContext, from: From, file: string): string | undefined {
   const real = realOf(file);
   if (!real) return "it is a link that leads nowhere";
   if (from === "project" && !real.startsWith(root + path.sep)) return "it is a link that leaves the project";

@@ -3,7 +3,7 @@ import { type Stats, statSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import type { Ctx, Zz } from "zz";
 import { plural } from "zz/text";
-import { breather, type Finder, finder, type Hit, isBinary, MAX_HITS, type Query, reader } from "./lines.ts";
+import { type Finder, finder, type Hit, isBinary, MAX_HITS, newYielder, type Query, reader } from "./lines.ts";
 import { shownName } from "./path.ts";
 import { matcher } from "./pattern.ts";
 import { askRipgrep } from "./ripgrep.ts";
@@ -101,7 +101,7 @@ async function searchFolder(
   ripgrep: string,
 ): Promise<string[]> {
   const { root, files, programs, signal } = search.ctx;
-  const breathe = breather(signal);
+  const yieldIfDue = newYielder(signal);
   const [canMatch, listed] = await Promise.all([
     askRipgrep(programs, ripgrep, asked, where, root, signal), // first, since it takes longest
     files.list(path),
@@ -114,7 +114,7 @@ async function searchFolder(
     if (canMatch.get(name) === false) continue;
     const bytes = bytesOf(resolve(root, name));
     if (bytes) await addToBatch(search, name, bytes);
-    await breathe();
+    await yieldIfDue();
   }
   await searchBatch(search);
   return names;
@@ -132,7 +132,7 @@ async function searchFile(search: Search, where: string, path: string): Promise<
 }
 
 async function addToBatch(search: Search, name: string, bytes: Buffer): Promise<void> {
-  if (!search.finder.may(bytes)) return;
+  if (!search.finder.mayMatch(bytes)) return;
   const text = bytes.toString();
   search.batch.push({ name, text });
   search.batchChars += text.length;

@@ -53,7 +53,7 @@ export function reader(open: Ctx["files"]["open"]): (file: string) => Buffer | u
 export const isBinary = (bytes: Uint8Array): boolean => bytes.subarray(0, BINARY_CHECK_BYTES).includes(0);
 
 /** Lets everything else have a turn, when it is time. */
-export function breather(signal: AbortSignal): () => Promise<void> | undefined {
+export function newYielder(signal: AbortSignal): () => Promise<void> | undefined {
   let next = performance.now() + SLICE_MS;
   return () => {
     if (performance.now() < next) return undefined;
@@ -65,7 +65,7 @@ export function breather(signal: AbortSignal): () => Promise<void> | undefined {
 }
 
 export interface Finder {
-  may(bytes: Buffer): boolean; // false if there is certainly no hit in it
+  mayMatch(bytes: Buffer): boolean; // false if there is certainly no hit in it
   find(texts: string[]): Promise<Found[]>;
 }
 
@@ -74,11 +74,11 @@ export function finder({ query, regex, ignoreCase }: Query, signal: AbortSignal)
   const isExact = !regex && !ignoreCase && isPlain(query);
   const bytes = Buffer.from(query);
   const within = regex ? stopwatch() : undefined; // searching for a plain text never takes long
-  const breathe = breather(signal);
+  const yieldIfDue = newYielder(signal);
   let left = LINES_APART_MS;
   return isExact
-    ? { may: (all) => all.includes(bytes), find: async (texts) => texts.map((text) => findExact(text, query)) }
-    : { may: () => true, find };
+    ? { mayMatch: (all) => all.includes(bytes), find: async (texts) => texts.map((text) => findExact(text, query)) }
+    : { mayMatch: () => true, find };
 
   /** Searches many lines at a time, since each use of the stopwatch costs 0.1 ms. */
   async function find(texts: string[]): Promise<Found[]> {
@@ -92,7 +92,7 @@ export function finder({ query, regex, ignoreCase }: Query, signal: AbortSignal)
       };
       if (within?.(work) === false) at[i] = await searchSlowLine(lines[i++]!);
       else if (!within) work();
-      await breathe();
+      await yieldIfDue();
     }
     let start = 0;
     return each.map(({ length }) => {

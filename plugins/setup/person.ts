@@ -12,7 +12,7 @@ export interface Person {
 }
 
 const MAX_LISTED = 10; // choices; longer lists are searchable
-const LEFT = new Error("The person left.");
+const PERSON_LEFT = new Error("The person left.");
 
 /** Undefined if they left, with Ctrl+C, Ctrl+D or Escape. */
 export async function withPerson<T>(ctx: Ctx, act: (person: Person) => Promise<T>): Promise<T | undefined> {
@@ -20,15 +20,15 @@ export async function withPerson<T>(ctx: Ctx, act: (person: Person) => Promise<T
   const signal = AbortSignal.any([ctx.signal, stop.signal]);
   const atTerminal = ctx.terminal && process.env.TERM !== "dumb";
   try {
-    if (!atTerminal) return await act(plainLines(ctx, signal, () => stop.abort(LEFT)));
-    return await ctx.terminal!(() => atPickers(ctx, signal, () => stop.abort(LEFT), act));
+    if (!atTerminal) return await act(plainLines(ctx, signal, () => stop.abort(PERSON_LEFT)));
+    return await ctx.terminal!(() => withPickers(ctx, signal, () => stop.abort(PERSON_LEFT), act));
   } catch (error) {
     if (signal.aborted) return undefined;
     throw error;
   }
 }
 
-async function atPickers<T>(
+async function withPickers<T>(
   ctx: Ctx,
   signal: AbortSignal,
   leave: () => void,

@@ -5,7 +5,7 @@ import path from "node:path";
 import { isInside } from "zz/text";
 import type { Guard } from "./limits.ts";
 import { isFolder, real } from "./paths.ts";
-import { IN_GIT, type Look, type Places, stores } from "./places.ts";
+import { type Found, IN_GIT, type Places, stores } from "./places.ts";
 
 interface Repository {
   write: string[]; // writable, though it may be outside of the project
@@ -64,7 +64,7 @@ function read(at: string): string | undefined {
 /**
  * Guarded paths among what a command can write to: read-only if they exist already. New ones are checked afterwards.
  */
-export function guarded(roots: string[], found: Look, { all, hooks }: Places): Omit<Guard, "copies" | "endpoints"> {
+export function guarded(roots: string[], found: Found, { all, hooks }: Places): Omit<Guard, "copies" | "endpoints"> {
   const own = roots.slice(1).map((at) => path.join(at, ".git")); // of the project itself, more is known
   const inner = found.folders.filter((at) => at.includes("/.git/modules/") || own.includes(at)).slice(0, MAX_MOUNTED);
   const git = inner.flatMap((at) => IN_GIT.map((name) => path.join(at, name)));
@@ -75,19 +75,19 @@ export function guarded(roots: string[], found: Look, { all, hooks }: Places): O
   const packages = roots.flatMap(stores);
   const caches = packages.flatMap((at) => [".cache", ".vite", ".vite-temp"].map((name) => path.join(at, name)));
   const { at: shared, notes } = sharedPlaces(roots, found);
-  return { readonly: [...new Set([...there, ...packages, ...shared])], loose: caches.filter(isFolder), notes };
+  return { readonly: [...new Set([...there, ...packages, ...shared])], writable: caches.filter(isFolder), notes };
 }
 const MAX_MOUNTED = 50; // per kind: each costs a little time in every command
 
 /** Files with a name outside are not writable: each of a few, else all that are beside them at the top. */
-function sharedPlaces(roots: string[], { shared }: Look): { at: string[]; notes: string[] } {
-  if (shared.length <= MAX_MOUNTED) return { at: shared, notes: [] };
+function sharedPlaces(roots: string[], { hardLinked }: Found): { at: string[]; notes: string[] } {
+  if (hardLinked.length <= MAX_MOUNTED) return { at: hardLinked, notes: [] };
   const top = (at: string) => {
     const root = roots.find((one) => isInside(one, at)) ?? roots[0]!;
     return path.join(root, path.relative(root, at).split("/")[0]!);
   };
-  const tops = [...new Set(shared.map(top))];
+  const tops = [...new Set(hardLinked.map(top))];
   const names = tops.slice(0, 3).map((one) => `'${path.basename(one)}'`);
-  const why = `${shared.length} files in ${names.join(", ")} are hard links with other names outside of the project`;
+  const why = `${hardLinked.length} files in ${names.join(", ")} are hard links with other names outside of the project`;
   return { at: tops, notes: [`${why}: these are read-only here. Work in a copy of the project`] };
 }

@@ -13,7 +13,7 @@ export interface ClosedFiles {
 
 const MAX_PLACES = 2_000; // the most that a sandbox can be given
 const MAX_ENTRIES = 200_000; // examined outside of a project: in a home, or on the whole disk
-const SLICE = 30; // ms at a stretch, then other work gets a turn
+const SLICE_MS = 30; // ms at a stretch, then other work gets a turn
 const isPattern = (name: string): boolean => /[*?]/.test(name);
 
 /** By the rules, by the list of secret files, and zz's own files. */
@@ -94,9 +94,9 @@ async function look(ctx: Ctx, patterns: Denied["patterns"]): Promise<Found> {
   const { root, permissions } = ctx;
   const found: Found = { secret: [], matching: [] };
   const rules = patterns.map(({ rule }) => ({ rule, fits: permissions.matches(rule.kind, rule.name!) }));
-  let [left, rest] = [
+  let [left, pauseAt] = [
     permissions.wide === undefined ? Number.POSITIVE_INFINITY : MAX_ENTRIES,
-    performance.now() + SLICE,
+    performance.now() + SLICE_MS,
   ];
   await walk(root, true);
   const isOutside = (base: string) => base !== root && !base.startsWith(`${root}/`);
@@ -114,7 +114,7 @@ async function look(ctx: Ctx, patterns: Denied["patterns"]): Promise<Found> {
     const folders = [top];
     while (folders.length && left > 0) {
       const at = folders.pop()!;
-      if (performance.now() > rest) rest = (await setImmediate(SLICE)) + performance.now();
+      if (performance.now() > pauseAt) pauseAt = (await setImmediate(SLICE_MS)) + performance.now();
       const { names = [], secret, inner } = entriesAt(at, permissions.secret, rules.length > 0);
       left -= names.length + inner.length + 1;
       if (isProject)
@@ -152,14 +152,14 @@ interface Seen {
 /** By folder: unchanged folders are not read again, which takes a tenth of the time if there are many. */
 const seen = new Map<string, Seen>();
 const MAX_SEEN_FOLDERS = 100_000;
-const TOO_NEW = 2_000; // ms within which a disk's clock may not tell two changes apart
+const CLOCK_SLACK_MS = 2_000; // ms within which a disk's clock may not tell two changes apart
 
 const within = (folder: string, name: string): string => `${folder === "/" ? "" : folder}/${name}`;
 
 function entriesAt(folder: string, isSecret: (path: string) => boolean, named: boolean): Seen {
   const mtime = statOf(folder)?.mtimeMs ?? 0;
   const before = seen.get(folder);
-  if (!named && before && before.mtime === mtime && before.at - mtime > TOO_NEW) return before;
+  if (!named && before && before.mtime === mtime && before.at - mtime > CLOCK_SLACK_MS) return before;
   const made: Seen = { mtime, at: Date.now(), inner: [], secret: [], ...(named && { names: [] }) };
   const isDotted = /\/\.|\.git$/.test(folder);
   for (const entry of direntsOf(folder)) {

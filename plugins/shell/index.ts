@@ -86,7 +86,7 @@ const promptLine = (command: string): string =>
     .join("\n");
 
 async function judgeCommand(command: string, ctx: Ctx, { except }: Config): Promise<Judged> {
-  const [{ judgeLine }, { keptByGit, SHOWS }] = await Promise.all([
+  const [{ judgeLine }, { secretsInGit, SHOWS }] = await Promise.all([
     import("./judge/index.ts"),
     import("./judge/git-history.ts"),
   ]);
@@ -104,7 +104,7 @@ async function judgeCommand(command: string, ctx: Ctx, { except }: Config): Prom
     deny: denied("run"),
     except,
     hidden: permissions.wide === undefined ? denied("read", [root]) : [root],
-    looks: { secret: permissions.secret, git: SHOWS.test(command) ? await keptByGit(ctx) : undefined },
+    fileFacts: { secret: permissions.secret, git: SHOWS.test(command) ? await secretsInGit(ctx) : undefined },
     env,
   });
 }

@@ -28,7 +28,7 @@ export type OpenLimits = Limits & {
 /** What other programs run by themselves, among what a command can write to. */
 export interface Guard {
   readonly: string[];
-  loose: string[]; // writable inside that
+  writable: string[]; // writable inside that
   copies: { at: string; from: string }[]; // a copy is mounted in its place: writes to it have no effect
   endpoints: string[]; // sockets and FIFOs among it
   notes: string[];

@@ -7,7 +7,7 @@ import { isInside } from "zz/text";
 import { direntsOf, isFolder } from "./paths.ts";
 
 /** In a project: each is read and obeyed when somebody opens the folder, changes into it, or starts a tool. */
-const STARTED = [
+const START_FILES = [
   ...[".envrc", ".direnv", ".autoenv", ".autoenv.zsh", "mise.toml", ".mise.toml", "mise.local.toml", ".mise"],
   ...[".mise.local.toml", ".config/mise.toml", ".config/mise", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".lvimrc"],
   ...[".dir-locals.el", ".dir-locals-2.el", ".gdbinit", ".lldbinit", ".vscode/tasks.json", ".vscode/settings.json"],
@@ -43,16 +43,16 @@ export interface Places {
 }
 
 /** By name, and by git's configuration. */
-export function places(root: string, git: Asked | undefined): Places {
+export function places(root: string, git: GitProgram | undefined): Places {
   const home = os.homedir();
   const startFiles = isInside(root, home) ? HOME.map((name) => path.join(home, name)) : [];
   const asked = git ? gitPlaces(root, git) : { all: [] };
-  const named = [...STARTED.map((name) => path.join(root, name)), ...startFiles, ...asked.all];
-  return { ...asked, all: [...new Set(named.flatMap((at) => without(root, at)))] };
+  const named = [...START_FILES.map((name) => path.join(root, name)), ...startFiles, ...asked.all];
+  return { ...asked, all: [...new Set(named.flatMap((at) => linkAndTarget(root, at)))] };
 }
 
 /** For a path in the project: the link on its way that leads elsewhere, and its target; otherwise the path itself. */
-function without(root: string, at: string): string[] {
+function linkAndTarget(root: string, at: string): string[] {
   let here = root;
   for (const part of path.relative(root, path.dirname(at)).split(path.sep).filter(Boolean)) {
     here = path.join(here, part);
@@ -64,13 +64,13 @@ function without(root: string, at: string): string[] {
       return [here];
     }
     const there = path.join(real, path.relative(here, at));
-    return [here, ...(isInside(root, there) ? without(root, there) : [])];
+    return [here, ...(isInside(root, there) ? linkAndTarget(root, there) : [])];
   }
   return [at];
 }
 
 /** The project's files that git's configuration is read from, or names: hooks, filters, commands of aliases. */
-export function gitPlaces(root: string, git: Asked): Places {
+export function gitPlaces(root: string, git: GitProgram): Places {
   const top = topOf(root);
   if (!top) return { all: [] };
   const found = new Set<string>();
@@ -109,7 +109,7 @@ export interface Setting {
 
 /** Asked again only when a file that it was read from has changed, since every command of a session asks. */
 const asked = new Map<string, { stamp: string; settings: Setting[] }>();
-function configuration(root: string, git: Asked): Setting[] {
+function configuration(root: string, git: GitProgram): Setting[] {
   const known = asked.get(root);
   const origins = (settings: Setting[]) => [...new Set(settings.map(({ origin }) => origin))];
   if (known && known.stamp === stampOf(root, origins(known.settings))) return known.settings;
@@ -144,10 +144,10 @@ export function setting(text: string): { key: string; value: string } {
 }
 
 /** Which git to ask, and how to start it. */
-export type Asked = { programs: Programs; program: string };
+export type GitProgram = { programs: Programs; program: string };
 
 /** Only for questions that run nothing. */
-export function askGit({ programs, program }: Asked, args: string[], input?: Buffer): string | undefined {
+export function askGit({ programs, program }: GitProgram, args: string[], input?: Buffer): string | undefined {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^GIT_(?!CONFIG_)/.test(name)));
   try {
     const { status, stdout } = programs.run(program, args, {
@@ -165,20 +165,20 @@ export function askGit({ programs, program }: Asked, args: string[], input?: Buf
 
 // ── repositories ───────────────────────────────────────────────────────────────────────────────────────
 
-export interface Look {
+export interface Found {
   folders: string[]; // of git's: each has a configuration
-  points: string[]; // files and links named .git that lead to one
-  shared: string[]; // files that also have a name outside of the project
+  gitPointers: string[]; // files and links named .git that lead to one
+  hardLinked: string[]; // files that also have a name outside of the project
   endpoints: string[]; // sockets and FIFOs
-  most: boolean; // there was too much to look at all of it
+  isIncomplete: boolean; // there was too much to look at all of it
 }
 
 const MAX_FOLDERS = 20_000;
 const MAX_FILES = 20_000; // whose hard links are counted
 
 /** Searches below a project, nearest first. Installed packages are left out: nobody works in them. */
-export function look(root: string, links = true): Look {
-  const found: Look = { folders: [], points: [], shared: [], endpoints: [], most: false };
+export function search(root: string, links = true): Found {
+  const found: Found = { folders: [], gitPointers: [], hardLinked: [], endpoints: [], isIncomplete: false };
   const queue = [root];
   let files = 0;
   const named = new Map<string, { at: string[]; links: number }>();
@@ -193,15 +193,15 @@ export function look(root: string, links = true): Look {
       const at = path.join(queue[i]!, entry.name);
       if (entry.name === ".git") {
         if (entry.isDirectory()) found.folders.push(...gitFolders(at));
-        else found.points.push(at);
+        else found.gitPointers.push(at);
       } else if (entry.isDirectory()) {
         if (entry.name !== "node_modules") queue.push(at);
       } else if (entry.isSocket() || entry.isFIFO()) found.endpoints.push(at);
       else if (links && entry.isFile() && files++ < MAX_FILES) count(at);
     }
   }
-  found.most = queue.length > MAX_FOLDERS;
-  found.shared = [...named.values()].flatMap((one) => (one.at.length < one.links ? one.at : []));
+  found.isIncomplete = queue.length > MAX_FOLDERS;
+  found.hardLinked = [...named.values()].flatMap((one) => (one.at.length < one.links ? one.at : []));
   return found;
 
   function count(at: string): void {

@@ -7,8 +7,8 @@ import type { Programs } from "zz";
 import { textOf } from "zz/text";
 import { direntsOf } from "./paths.ts";
 
-export const GRACE = 2_000; // ms from SIGTERM to SIGKILL
-const LINGER = 1_000; // ms that child processes may outlive the command
+export const GRACE_MS = 2_000; // ms from SIGTERM to SIGKILL
+const LINGER_MS = 1_000; // ms that child processes may outlive the command
 
 /**
  * Gives processes that the command left running a moment to end by themselves, then ends them. Returns a note if it had
@@ -31,13 +31,13 @@ export async function settle(
     } while (performance.now() < until);
     return false;
   };
-  const ended = !(await gone(LINGER));
+  const ended = !(await gone(LINGER_MS));
   if (ended) {
     sendSignal(programs, pid, "SIGTERM");
-    if (!(await gone(GRACE))) sendSignal(programs, pid, "SIGKILL");
+    if (!(await gone(GRACE_MS))) sendSignal(programs, pid, "SIGKILL");
   }
   const strays = await endStrays(mark);
-  if ((ended || strays) && !(await gone(LINGER / 2)) && open)
+  if ((ended || strays) && !(await gone(LINGER_MS / 2)) && open)
     return "a process that left the command's group still holds its output, and may be running";
   return ended || strays
     ? "processes that it left running were ended. Start, use and stop a server within one command"
@@ -50,7 +50,8 @@ async function endStrays(mark: Mark): Promise<boolean> {
   if (!first.length) return false;
   for (const signal of ["SIGTERM", "SIGKILL"] as const) {
     for (const pid of mark.strays()) kill(pid, signal);
-    for (const until = performance.now() + GRACE; mark.strays().length && performance.now() < until; ) await pause(20);
+    for (const until = performance.now() + GRACE_MS; mark.strays().length && performance.now() < until; )
+      await pause(20);
   }
   return true;
 }
@@ -119,15 +120,15 @@ export interface Mark {
  * Marks a command's processes by a variable, and by an OOM score, which is also inherited by processes that clear their
  * variables. In a sandbox no mark is needed: there all end with the first.
  */
-export function marked(needed: boolean): Mark {
+export function newMark(needed: boolean): Mark {
   if (!needed || process.platform !== "linux") return { wrap: (argv) => ({ argv, env: {} }), strays: () => [] };
-  const [name, score, since] = [randomUUID(), randomInt(700, 1_000), startOf("self")];
+  const [name, score, startedAfter] = [randomUUID(), randomInt(700, 1_000), startOf("self")];
   const script = `{ echo ${score} > /proc/self/oom_score_adj; } 2>/dev/null; exec "$@"`;
   return {
     wrap: (argv) => ({ argv: ["/bin/sh", "-c", script, "sh", ...argv], env: { ZZ_JOB: name } }),
     strays() {
       // A process that forks and ends during the search is missed, and so is its child: then search again.
-      for (let again = 5; ; again--) {
+      for (let retries = 5; ; retries--) {
         let gone = false;
         const found = fs.readdirSync("/proc").filter((pid) => {
           if (!/^\d+$/.test(pid) || Number(pid) === process.pid) return false;
@@ -136,10 +137,10 @@ export function marked(needed: boolean): Mark {
           if (!state || state === "Z") return false;
           const variables = textOf(`/proc/${pid}/environ`);
           if (variables.includes(`ZZ_JOB=${name}`)) return true;
-          const isNear = textOf(`/proc/${pid}/oom_score_adj`).trim() === `${score}`;
-          return isNear && !variables.includes("ZZ_JOB=") && startOf(pid) >= since;
+          const hasScore = textOf(`/proc/${pid}/oom_score_adj`).trim() === `${score}`;
+          return hasScore && !variables.includes("ZZ_JOB=") && startOf(pid) >= startedAfter;
         });
-        if (found.length || !gone || !again) return found.map(Number);
+        if (found.length || !gone || !retries) return found.map(Number);
       }
     },
   };
@@ -161,7 +162,7 @@ export interface Caps {
   tmp: number; // bytes in its own /tmp
   free: number; // bytes that must stay free on the disk, if it has taken as much
 }
-const CHECK_EVERY = 500; // ms
+const CHECK_INTERVAL_MS = 500; // ms
 
 function usualCaps(): Caps {
   const limit = process.constrainedMemory();
@@ -175,30 +176,30 @@ export function watch(
   caps: Partial<Caps>,
   tmp: string | undefined,
   cwd: string,
-  over: (what: string) => void,
+  onExceeded: (what: string) => void,
 ): () => void {
   if (process.platform !== "linux") return () => {};
-  const most = { ...usualCaps(), ...caps };
+  const limits = { ...usualCaps(), ...caps };
   const disks = [cwd, ...(tmp ? [tmp] : [])].map((at) => ({ at, before: freeOn(at) }));
   const timer = setInterval(() => {
-    const what = excess();
+    const what = exceededCap();
     if (!what) return;
     clearInterval(timer);
-    over(what);
-  }, CHECK_EVERY);
+    onExceeded(what);
+  }, CHECK_INTERVAL_MS);
   return () => clearInterval(timer);
 
-  function excess(): string | undefined {
+  function exceededCap(): string | undefined {
     const members = processesOf(pid);
-    if (members.length > most.processes)
-      return `started more than ${most.processes} processes. Let it start fewer at a time`;
+    if (members.length > limits.processes)
+      return `started more than ${limits.processes} processes. Let it start fewer at a time`;
     const held = members.reduce((sum, one) => sum + memoryOf(one), 0);
-    if (held > most.memory) return `took more than ${size(most.memory)} of memory. Let it work in smaller parts`;
+    if (held > limits.memory) return `took more than ${size(limits.memory)} of memory. Let it work in smaller parts`;
     for (const { at, before } of disks) {
       const taken = before - freeOn(at);
-      if (freeOn(at) < most.free && taken > most.free) return `filled the disk of '${at}'. Let it write less`;
-      if (at === tmp && taken > most.tmp && sizeOf(tmp) > most.tmp)
-        return `wrote more than ${size(most.tmp)} to /tmp. Let it write less, or into the project`;
+      if (freeOn(at) < limits.free && taken > limits.free) return `filled the disk of '${at}'. Let it write less`;
+      if (at === tmp && taken > limits.tmp && sizeOf(tmp) > limits.tmp)
+        return `wrote more than ${size(limits.tmp)} to /tmp. Let it write less, or into the project`;
     }
     return undefined;
   }

@@ -66,20 +66,20 @@ async function passRequest(
     if (url?.protocol !== "http:") return deny(400, "This is zz's proxy for commands: ask it for http:// or CONNECT.");
     const { refusal, options } = await check(proxy, parseHost(`${url.hostname}:${url.port || 80}`));
     if (refusal) return deny(403, refusal);
-    const onward = http.request({
+    const upstream = http.request({
       ...options,
       agent: false,
       method: request.method!,
       path: url.pathname + url.search,
       headers: { ...without(request.headers), host: url.host },
     });
-    onward.on("response", (answer) => {
+    upstream.on("response", (answer) => {
       response.writeHead(answer.statusCode!, without(answer.headers));
       answer.pipe(response);
     });
-    onward.on("error", (error) => (response.headersSent ? response.destroy() : deny(502, cannot(url.host, error))));
-    response.on("close", () => onward.destroy());
-    return request.pipe(onward);
+    upstream.on("error", (error) => (response.headersSent ? response.destroy() : deny(502, cannot(url.host, error))));
+    response.on("close", () => upstream.destroy());
+    return request.pipe(upstream);
   } catch (error) {
     return deny(502, cannot(request.url ?? "", error as Error));
   }
@@ -100,19 +100,19 @@ async function passConnection(
     if (!host.port) return deny("400 Bad Request", "CONNECT needs host:port.");
     const { refusal, options } = await check(proxy, host);
     if (refusal) return deny("403 Forbidden", refusal);
-    const onward = net.connect(options);
-    track(proxy, onward);
+    const upstream = net.connect(options);
+    track(proxy, upstream);
     let connected = false;
-    onward.on("connect", () => {
+    upstream.on("connect", () => {
       connected = true;
       socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
-      onward.write(first);
-      socket.pipe(onward).pipe(socket);
+      upstream.write(first);
+      socket.pipe(upstream).pipe(socket);
     });
-    onward.on("error", (error) =>
+    upstream.on("error", (error) =>
       connected ? socket.destroy() : deny("502 Bad Gateway", cannot(request.url!, error)),
     );
-    return socket.on("close", () => onward.destroy());
+    return socket.on("close", () => upstream.destroy());
   } catch (error) {
     return deny("502 Bad Gateway", cannot(request.url ?? "", error as Error));
   }
@@ -132,10 +132,10 @@ async function check({ rules, refusals }: Proxy, host: Host) {
 }
 
 const PLAIN = { "content-type": "text/plain; charset=utf-8", connection: "close" };
-const HOP = ["connection", "proxy-connection", "proxy-authorization", "keep-alive", "te", "trailer"];
+const HOP_BY_HOP = ["connection", "proxy-connection", "proxy-authorization", "keep-alive", "te", "trailer"];
 
 function without(headers: http.IncomingHttpHeaders): http.OutgoingHttpHeaders {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP.includes(name)));
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP_BY_HOP.includes(name)));
 }
 
 function cannot(host: string, error: Error): string {

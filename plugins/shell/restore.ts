@@ -5,7 +5,17 @@ import { isInside } from "zz/text";
 import { guarded, repository } from "./guards.ts";
 import type { Guard } from "./limits.ts";
 import { direntsOf, isFolder } from "./paths.ts";
-import { type Asked, askGit, gitFolders, IN_GIT, type Look, look, type Places, places, setting } from "./places.ts";
+import {
+  askGit,
+  type Found,
+  type GitProgram,
+  gitFolders,
+  IN_GIT,
+  type Places,
+  places,
+  search,
+  setting,
+} from "./places.ts";
 
 interface Kept {
   mode: number;
@@ -16,8 +26,8 @@ interface Kept {
 /** By relative path, "" being the path itself: a file, or a folder's files. */
 type Snapshot = Map<string, Kept>;
 
-interface Before {
-  found: Look;
+interface Snapshots {
+  found: Found;
   watched: Map<string, Snapshot>;
   zz: boolean;
   guard: Guard;
@@ -27,19 +37,23 @@ interface Before {
  * Takes a snapshot before the first of several simultaneous commands, and compares after the last. `own` is a folder
  * for copies.
  */
-export function watcher(roots: string[], own: string, git: Asked | undefined): { begin(): Guard; end(): string[] } {
+export function watcher(
+  roots: string[],
+  own: string,
+  git: GitProgram | undefined,
+): { begin(): Guard; end(): string[] } {
   let running = 0;
-  let before: Before;
+  let before: Snapshots;
   const zz = path.join(roots[0]!, ".zz");
   return {
     begin() {
       if (running++) return before.guard;
-      const found = lookAll(roots);
+      const found = searchAll(roots);
       const named = roots.map((root) => places(root, git));
       const all = { all: named.flatMap((one) => one.all), hooks: named[0]!.hooks };
-      const watched = new Map(watchedIn(found, all).map((at) => [at, snapshot(at)]));
+      const watched = new Map(pathsToWatch(found, all).map((at) => [at, snapshot(at)]));
       const { endpoints } = found;
-      const guard = { ...guarded(roots, found, all), copies: copied(all.hooks, own), endpoints };
+      const guard = { ...guarded(roots, found, all), copies: copyHooks(all.hooks, own), endpoints };
       if (all.hooks && !guard.copies.length && isThere(all.hooks)) guard.readonly.push(all.hooks);
       if (!guard.copies.length && all.hooks) watched.set(all.hooks, snapshot(all.hooks));
       before = { found, watched, zz: isThere(zz), guard };
@@ -48,37 +62,37 @@ export function watcher(roots: string[], own: string, git: Asked | undefined): {
     end() {
       if (--running) return [];
       if (!before.zz && isThere(zz)) fs.rmdirSync(zz); // the empty folder that the cover was mounted on
-      const notes = [...before.watched].flatMap(([at, was]) => withAccess(at, () => putBack(at, was, git)));
-      const [known, now] = [before.found, lookAll(roots, false)];
+      const notes = [...before.watched].flatMap(([at, saved]) => withAccess(at, () => restore(at, saved, git)));
+      const [known, now] = [before.found, searchAll(roots, false)];
       const fresh = now.folders.filter((at) => !known.folders.includes(at) && !isMoved(at, before.watched));
-      notes.push(...fresh.flatMap((at) => withAccess(at, () => disarm(at, roots).map(removalNote))));
-      const led = [...known.folders, ...now.folders];
-      for (const at of now.points.filter((one) => !known.points.includes(one)))
-        notes.push(...withAccess(at, () => (leadsTo(at, led) ? [] : [at].filter(remove).map(removalNote))));
-      const lost = before.guard.copies.filter(({ at, from }) => !same(snapshot(at), snapshot(from)));
+      notes.push(...fresh.flatMap((at) => withAccess(at, () => removeRunnable(at, roots).map(removalNote))));
+      const foldersNow = [...known.folders, ...now.folders];
+      for (const at of now.gitPointers.filter((one) => !known.gitPointers.includes(one)))
+        notes.push(...withAccess(at, () => (pointsInto(at, foldersNow) ? [] : [at].filter(remove).map(removalNote))));
+      const discarded = before.guard.copies.filter(({ at, from }) => !same(snapshot(at), snapshot(from)));
       for (const { from } of before.guard.copies) fs.rmSync(from, { recursive: true, force: true });
       return [
         ...notes,
-        ...lost.map(({ at }) => `git runs what is in '${at}': what was written there stayed in the sandbox`),
+        ...discarded.map(({ at }) => `git runs what is in '${at}': what was written there stayed in the sandbox`),
       ];
     },
   };
 }
 
-function lookAll(roots: string[], links = true): Look {
-  const all = roots.map((root) => look(root, links));
+function searchAll(roots: string[], links = true): Found {
+  const all = roots.map((root) => search(root, links));
   const outer = repository(roots[0]!).folders.flatMap(gitFolders);
   return {
     folders: [...new Set([...outer, ...all.flatMap((one) => one.folders)])],
-    points: all.flatMap((one) => one.points),
-    shared: all.flatMap((one) => one.shared),
+    gitPointers: all.flatMap((one) => one.gitPointers),
+    hardLinked: all.flatMap((one) => one.hardLinked),
     endpoints: all.flatMap((one) => one.endpoints),
-    most: all.some((one) => one.most),
+    isIncomplete: all.some((one) => one.isIncomplete),
   };
 }
 
 /** Package installers write to a hooks folder, so a small one is mounted as a copy. */
-function copied(hooks: string | undefined, own: string): { at: string; from: string }[] {
+function copyHooks(hooks: string | undefined, own: string): { at: string; from: string }[] {
   if (!hooks || !isFolder(hooks) || fs.lstatSync(hooks).isSymbolicLink()) return [];
   const files = [...snapshot(hooks).values()];
   if (files.length > MAX_COPIED || files.some(({ bytes, link }) => !bytes && link === undefined)) return [];
@@ -109,9 +123,9 @@ const removalNote = (at: string): string =>
 const restoreNote = (at: string): string =>
   `'${at}' could run commands outside of the sandbox: it was put back as it was`;
 
-function watchedIn(found: Look, { all, hooks }: Places): string[] {
+function pathsToWatch(found: Found, { all, hooks }: Places): string[] {
   const git = found.folders.flatMap((folder) => IN_GIT.map((name) => path.join(folder, name)));
-  return [...new Set([...git, ...found.points, ...all])].filter((at) => at !== hooks);
+  return [...new Set([...git, ...found.gitPointers, ...all])].filter((at) => at !== hooks);
 }
 
 // ── snapshots ──────────────────────────────────────────────────────────────────────────────────────────
@@ -152,19 +166,19 @@ function same(one: Snapshot, other: Snapshot): boolean {
 const isSameMode = (one: Kept, other: Kept): boolean => (one.mode & 0o111) === (other.mode & 0o111);
 
 /** Restores what changed. What was removed stays removed, unless something else was put in its place. */
-function putBack(at: string, was: Snapshot, git: Asked | undefined): string[] {
+function restore(at: string, saved: Snapshot, git: GitProgram | undefined): string[] {
   if (!isOwn(at)) return []; // its folder is gone, or is a link, which is checked separately
   const now = snapshot(at);
-  if (same(was, now) || (!now.size && !isPointer(at))) return [];
-  if (path.basename(at) === "config" && git && onlyHarmless(at, was.get("")?.bytes, git)) return [];
+  if (same(saved, now) || (!now.size && !isPointer(at))) return [];
+  if (path.basename(at) === "config" && git && onlyHarmless(at, saved.get("")?.bytes, git)) return [];
   remove(at);
-  for (const [name, { mode, link, bytes }] of was) {
+  for (const [name, { mode, link, bytes }] of saved) {
     const file = path.join(at, name);
     fs.mkdirSync(path.dirname(file), { recursive: true });
     if (link !== undefined) fs.symlinkSync(link, file);
     else if (bytes) fs.writeFileSync(file, bytes, { mode, flag: "wx" });
   }
-  return [was.size ? restoreNote(at) : removalNote(at)];
+  return [saved.size ? restoreNote(at) : removalNote(at)];
 }
 
 /** Without these files git looks elsewhere for a configuration. */
@@ -188,7 +202,7 @@ function remove(at: string): boolean {
 // ── repositories ───────────────────────────────────────────────────────────────────────────────────────
 
 /** Whether a file or link named .git leads to one of the folders that were checked. */
-function leadsTo(point: string, folders: string[]): boolean {
+function pointsInto(point: string, folders: string[]): boolean {
   const [, to] = /^gitdir: (.+)\n?$/.exec(fs.lstatSync(point).isFile() ? fs.readFileSync(point, "utf8") : "") ?? [];
   try {
     return to !== undefined && folders.includes(fs.realpathSync(path.resolve(path.dirname(point), to)));
@@ -207,16 +221,16 @@ function isMoved(folder: string, watched: Map<string, Snapshot>): boolean {
 }
 
 /** Removes from a repository that a command made whatever could run something. Returns what was removed. */
-function disarm(git: string, roots: string[]): string[] {
+function removeRunnable(git: string, roots: string[]): string[] {
   const at = (name: string) => path.join(git, name);
-  const isWorktree = /\/worktrees\/[^/]+$/.test(git) && ownTextOf(at("commondir")).trim() === "../..";
-  const led = ["config.worktree", ...(isWorktree ? [] : ["commondir", "gitdir"])];
-  const found = led.map(at).filter(isThere);
+  const isWorktree = /\/worktrees\/[^/]+$/.test(git) && textOfPlainFile(at("commondir")).trim() === "../..";
+  const risky = ["config.worktree", ...(isWorktree ? [] : ["commondir", "gitdir"])];
+  const found = risky.map(at).filter(isThere);
   const hooks = fs.lstatSync(at("hooks"), { throwIfNoEntry: false });
   if (hooks && !(hooks.isDirectory() && fs.readdirSync(at("hooks")).every((name) => name.endsWith(".sample"))))
     found.push(at("hooks"));
   const config = fs.lstatSync(at("config"), { throwIfNoEntry: false });
-  const text = ownTextOf(at("config"));
+  const text = textOfPlainFile(at("config"));
   const kept = harmless(text, git, roots);
   if (config && (!config.isFile() || kept !== text)) found.push(at("config"));
   found.forEach(remove);
@@ -224,7 +238,7 @@ function disarm(git: string, roots: string[]): string[] {
   return found;
 }
 
-function ownTextOf(at: string): string {
+function textOfPlainFile(at: string): string {
   return fs.lstatSync(at, { throwIfNoEntry: false })?.isFile() ? fs.readFileSync(at, "utf8") : "";
 }
 
@@ -262,11 +276,11 @@ function harmless(config: string, git: string, roots: string[]): string {
 }
 
 /** Whether a changed configuration adds only settings that cannot run anything: a remote, a branch. */
-function onlyHarmless(at: string, was: Buffer = Buffer.alloc(0), git: Asked): boolean {
+function onlyHarmless(at: string, saved: Buffer = Buffer.alloc(0), git: GitProgram): boolean {
   if (!fs.lstatSync(at).isFile()) return false;
   const list = (file: string, input?: Buffer) =>
     askGit(git, ["config", "--file", file, "--list", "-z"], input)?.split("\0");
-  const [before, now] = [list("-", was), list(at)];
+  const [before, now] = [list("-", saved), list(at)];
   return !!before && !!now && now.every((text) => text === "" || before.includes(text) || isPlain(text));
 }
 

@@ -8,7 +8,7 @@ import { BASE, bubblewrap, SYSTEM } from "./bubblewrap.ts";
 import { findEndpoints } from "./endpoints.ts";
 import { type Limits, type OpenLimits, PORT, SOCKET } from "./limits.ts";
 import { direntsOf, isFolder, real } from "./paths.ts";
-import { look } from "./places.ts";
+import { search } from "./places.ts";
 import { watcher } from "./restore.ts";
 import { seatbelt } from "./seatbelt.ts";
 import { filter } from "./seccomp.ts";
@@ -27,13 +27,13 @@ export interface Sandbox {
 export async function findSandbox(programs: Programs): Promise<string | undefined> {
   if (process.platform === "darwin")
     return (
-      (await tell(programs, "/usr/bin/sandbox-exec", ["-p", "(version 1)(allow default)", "/usr/bin/true"])) &&
+      (await outputOf(programs, "/usr/bin/sandbox-exec", ["-p", "(version 1)(allow default)", "/usr/bin/true"])) &&
       "sandbox-exec"
     );
   const program = process.platform === "linux" && locate(programs, "bwrap", []);
   if (!program) return;
   const trial = ["--perms", "0000", "--tmpfs", "/tmp", "--remount-ro", "/tmp", "--", "readlink", "/proc/self/ns/net"];
-  const own = await tell(programs, program, [...BASE, ...SYSTEM.flatMap((mount) => mount.args), ...trial]);
+  const own = await outputOf(programs, program, [...BASE, ...SYSTEM.flatMap((mount) => mount.args), ...trial]);
   return own?.startsWith("net:") && own !== fs.readlinkSync("/proc/self/ns/net") ? "bubblewrap" : undefined;
 }
 
@@ -45,7 +45,7 @@ function locate(programs: Programs, name: string, avoid: string[]): string | und
   return found && !avoid.some((folder) => real([found]).some((at) => isInside(folder, at))) ? found : undefined;
 }
 
-function tell(programs: Programs, program: string, args: string[]): Promise<string | undefined> {
+function outputOf(programs: Programs, program: string, args: string[]): Promise<string | undefined> {
   return new Promise((resolve) => {
     const child = programs.start(program, args, {
       timeout: 5_000,
@@ -98,7 +98,7 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
     wrap(argv) {
       if (watch) inner.guard = watch.begin();
       if (mac) return { argv: [program, ...seatbelt(inner), ...argv], env: environment(inner) };
-      const found = findEndpoints(folders, inner.guard?.endpoints ?? look(root, false).endpoints);
+      const found = findEndpoints(folders, inner.guard?.endpoints ?? search(root, false).endpoints);
       inner.endpoints = found.at;
       const calls = callsFile(own, !found.unknown || inner.proxy !== undefined);
       return { argv: [...limited(program, calls), ...bubblewrap(inner), ...argv], env: environment(inner) };
@@ -114,7 +114,8 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
 /** `--size` came with bubblewrap 0.7. */
 const sizes = new Map<string, Promise<boolean>>();
 function knowsSize(programs: Programs, program: string): Promise<boolean> {
-  const known = sizes.get(program) ?? tell(programs, program, ["--help"]).then((text) => !!text?.includes("--size"));
+  const known =
+    sizes.get(program) ?? outputOf(programs, program, ["--help"]).then((text) => !!text?.includes("--size"));
   sizes.set(program, known);
   return known;
 }

@@ -21,7 +21,7 @@ interface Machine {
 }
 
 /** The same on all machines since Linux 5.1. */
-const NEWER = {
+const COMMON_CALLS = {
   io_uring_setup: 425,
   io_uring_enter: 426,
   io_uring_register: 427,
@@ -41,7 +41,7 @@ const MACHINES: Record<string, Machine> = {
   x64: {
     audit: 0xc000003e,
     numbers: {
-      ...NEWER,
+      ...COMMON_CALLS,
       ioctl: 16,
       socket: 41,
       clone: 56,
@@ -80,7 +80,7 @@ const MACHINES: Record<string, Machine> = {
   arm64: {
     audit: 0xc00000b7,
     numbers: {
-      ...NEWER,
+      ...COMMON_CALLS,
       lookup_dcookie: 18,
       ioctl: 29,
       umount2: 39,
@@ -120,9 +120,9 @@ const MACHINES: Record<string, Machine> = {
  * Allowed depending on their arguments. Tracing is not restricted: everything that can be traced is in the sandbox as
  * well.
  */
-const JUDGED = ["ioctl", "socket", "clone", "unshare", "personality"];
+const DEPENDS_ON_ARGUMENTS = ["ioctl", "socket", "clone", "unshare", "personality"];
 /** These fail as on a kernel without them: callers have a fallback. */
-const ABSENT = ["clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"];
+const NOT_IMPLEMENTED = ["clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"];
 
 type Instruction = [code: number, k: number, yes?: number, no?: number];
 
@@ -131,7 +131,7 @@ export function filter({ machine = process.arch as string, unix = true } = {}): 
   const known = MACHINES[machine];
   if (!known) return;
   const { audit, numbers } = known;
-  const plain = Object.entries(numbers).filter(([name]) => !JUDGED.includes(name));
+  const plain = Object.entries(numbers).filter(([name]) => !DEPENDS_ON_ARGUMENTS.includes(name));
   const families = unix ? FAMILIES : FAMILIES.filter((one) => one !== 1);
   return compile([
     [LOAD, ARCHITECTURE],
@@ -141,19 +141,19 @@ export function filter({ machine = process.arch as string, unix = true } = {}): 
     ...(machine === "x64" ? [[AT_LEAST, 0x40000000, 0, 1] as Instruction, [RETURN, fails(ENOSYS)] as Instruction] : []),
     ...plain.flatMap(([name, number]): Instruction[] => [
       [EQUAL, number, 0, 1],
-      [RETURN, fails(ABSENT.includes(name) ? ENOSYS : name === "name_to_handle_at" ? EOPNOTSUPP : EPERM)],
+      [RETURN, fails(NOT_IMPLEMENTED.includes(name) ? ENOSYS : name === "name_to_handle_at" ? EOPNOTSUPP : EPERM)],
     ]),
-    ...judged(numbers.clone!, 0, [[ANY_BIT, NAMESPACES, 0, 1]], fails(EPERM), ALLOW),
-    ...judged(numbers.unshare!, 0, [[ANY_BIT, NAMESPACES | NEWTIME, 0, 1]], fails(EPERM), ALLOW),
-    ...judged(numbers.ioctl!, 1, anyOf(TERMINAL), fails(EPERM), ALLOW),
-    ...judged(numbers.socket!, 0, anyOf(families), ALLOW, fails(EAFNOSUPPORT)),
-    ...judged(numbers.personality!, 0, anyOf(PERSONALITIES), ALLOW, fails(EPERM)),
+    ...callRule(numbers.clone!, 0, [[ANY_BIT, NAMESPACES, 0, 1]], fails(EPERM), ALLOW),
+    ...callRule(numbers.unshare!, 0, [[ANY_BIT, NAMESPACES | NEWTIME, 0, 1]], fails(EPERM), ALLOW),
+    ...callRule(numbers.ioctl!, 1, anyOf(TERMINAL), fails(EPERM), ALLOW),
+    ...callRule(numbers.socket!, 0, anyOf(families), ALLOW, fails(EAFNOSUPPORT)),
+    ...callRule(numbers.personality!, 0, anyOf(PERSONALITIES), ALLOW, fails(EPERM)),
     [RETURN, ALLOW],
   ]);
 }
 
 /** If an argument meets one of the tests, the first, otherwise the second. Other calls skip all of this. */
-function judged(number: number, i: number, tests: Instruction[], met: number, unmet: number): Instruction[] {
+function callRule(number: number, i: number, tests: Instruction[], met: number, unmet: number): Instruction[] {
   return [[EQUAL, number, 0, tests.length + 3], [LOAD, argument(i)], ...tests, [RETURN, met], [RETURN, unmet]];
 }
 

@@ -8,18 +8,24 @@ const LETTER = "[\\p{L}\\p{N}]";
 /** Scripts without spaces between words. */
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
 
-export async function called<S extends Pick<Skill, "name" | "triggers">>(skills: S[], message: string): Promise<S[]> {
+export async function calledSkills<S extends Pick<Skill, "name" | "triggers">>(
+  skills: S[],
+  message: string,
+): Promise<S[]> {
   const text = message.slice(-MAX_MESSAGE_CHARS).normalize("NFKC");
   if (!text.trim()) return [];
-  const exact = skills.filter((skill) => phrasesOf(skill).some((phrase) => says(text, phrase)));
+  const exact = skills.filter((skill) => phrasesOf(skill).some((phrase) => containsPhrase(text, phrase)));
   const words = wordsOf(text);
-  const near = skills.filter((skill) => !exact.includes(skill) && phrasesOf(skill).some((one) => mayBe(words, one)));
+  const near = skills.filter((skill) => !exact.includes(skill) && phrasesOf(skill).some((one) => mayMatch(words, one)));
   if (!near.length) return exact;
   const { default: Fuse } = await import("fuse.js");
   const fuse = new Fuse(words, { threshold: 0.2, distance: 10, includeScore: false });
-  const isSaid = (phrase: string) =>
+  const isNearlySaid = (phrase: string) =>
     wordsOf(phrase).every((word) => words.includes(word) || fuse.search(word).some(({ item }) => isNear(word, item)));
-  return [...exact, ...near.filter((skill) => phrasesOf(skill).some((one) => mayBe(words, one) && isSaid(one)))];
+  return [
+    ...exact,
+    ...near.filter((skill) => phrasesOf(skill).some((one) => mayMatch(words, one) && isNearlySaid(one))),
+  ];
 }
 
 /** Its triggers, and its name unless that is an everyday word. */
@@ -29,7 +35,7 @@ const phrasesOf = ({ name, triggers }: Pick<Skill, "name" | "triggers">): string
 ];
 
 /** As whole words: `c++` and `.pdf` are found, `test` is not in `latest`. */
-function says(text: string, phrase: string): boolean {
+function containsPhrase(text: string, phrase: string): boolean {
   const words = phrase.normalize("NFKC").trim();
   const [begin = ""] = words.split(/\s/);
   if (!begin || !text.toLowerCase().includes(begin.toLowerCase())) return false;
@@ -49,7 +55,7 @@ const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N
  * Whether a fuzzy search, which loads fuse.js, is worthwhile: every word of the phrase is there or nearly so, and one
  * is long.
  */
-const mayBe = (words: string[], phrase: string): boolean => {
+const mayMatch = (words: string[], phrase: string): boolean => {
   const own = wordsOf(phrase);
   return own.some(isLong) && own.every((word) => words.some((said) => said === word || isNear(word, said)));
 };

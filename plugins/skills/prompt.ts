@@ -3,7 +3,7 @@
 import type { Ctx, Zz } from "zz";
 import { CHARS_PER_TOKEN } from "zz/text";
 import { findSkills, type Known, type Skill } from "./find.ts";
-import { called } from "./match.ts";
+import { calledSkills } from "./match.ts";
 
 export interface Skills {
   zz: Zz<{ list: number; texts: number; off: string[] }>;
@@ -56,7 +56,7 @@ export async function activeSkills(all: Skills, ctx: Ctx): Promise<Active[]> {
   const on = skills.filter(({ name }) => all.state.on.includes(name));
   const rest = skills.filter((skill) => !on.includes(skill));
   const said = ctx.chat.messages.findLast((message) => message.role === "user" && !message.aside)?.text ?? "";
-  const matched = (await called(rest, said)).slice(0, MAX_CALLED);
+  const matched = (await calledSkills(rest, said)).slice(0, MAX_CALLED);
   return [
     ...on.map((skill) => ({ skill, why: "the person put it in force" })),
     ...matched.map((skill) => ({ skill, why: "the person's message calls for it" })),

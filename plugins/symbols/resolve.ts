@@ -20,8 +20,8 @@ export { folderOf } from "./resolve/paths.ts";
 /** `gate` checks every read; without it everything may be read. */
 export function openResolver(root: string, list: readonly string[], kept?: Kept, gate?: CompilerGate): Resolver {
   const names = new Set(list);
-  const above = configAbove(root, (file) => gate?.mayLookUp(file) !== false);
-  const hash = crypto.hash("sha256", [above, ...list].join("\n")).slice(0, 32);
+  const parentConfig = configAbove(root, (file) => gate?.mayLookUp(file) !== false);
+  const hash = crypto.hash("sha256", [parentConfig, ...list].join("\n")).slice(0, 32);
   const { disk, seen, isFresh } = openDisk(root, names, kept, gate);
   const isSame = isFresh && kept!.names === hash;
   const ways = new Map(isFresh ? Object.entries(kept!.ways) : []);
@@ -29,7 +29,7 @@ export function openResolver(root: string, list: readonly string[], kept?: Kept,
   const state: State = {
     list,
     names,
-    parentConfig: above,
+    parentConfig,
     hash,
     disk,
     seen,

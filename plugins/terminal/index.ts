@@ -60,10 +60,10 @@ export default (zz: Zz<typeof defaults>) => {
 async function reveal(text: string, perSecond: number, signal: AbortSignal): Promise<string> {
   const { setTimeout: sleep } = await import("node:timers/promises");
   const pieces = text.match(/\s*\S+/g) ?? [];
-  let hurried = false;
-  const hurry = () => void (hurried = true);
+  let isHurried = false;
+  const hurry = () => void (isHurried = true);
   process.stdin.once("data", hurry);
-  while (pieces.length > 1 && !hurried && !signal.aborted) {
+  while (pieces.length > 1 && !isHurried && !signal.aborted) {
     process.stdout.write(pieces.shift()!);
     await sleep(1000 / perSecond);
   }

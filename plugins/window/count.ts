@@ -42,15 +42,15 @@ export function scales() {
     const had = known.get(one);
     if (had !== undefined) return had;
     const calls = one.role === "assistant" && one.calls?.length ? JSON.stringify(one.calls) : "";
-    const news = one.role === "user" ? Object.values(one.news ?? {}).join("\n") : "";
+    const updates = one.role === "user" ? Object.values(one.news ?? {}).join("\n") : "";
     const images = ("images" in one && one.images?.length) || 0;
-    const weight = MESSAGE + weigh(one.text) + weigh(calls) + weigh(news) + images * IMAGE;
+    const weight = MESSAGE + weigh(one.text) + weigh(calls) + weigh(updates) + images * IMAGE;
     known.set(one, weight);
     return weight;
   }
   function request({ system, tools, messages }: ChatRequest): number {
-    const listed = tools.length ? JSON.stringify(tools) : "";
-    return steady(system) + steady(listed) + messages.reduce((sum, one) => sum + message(one), 0);
+    const toolsText = tools.length ? JSON.stringify(tools) : "";
+    return steady(system) + steady(toolsText) + messages.reduce((sum, one) => sum + message(one), 0);
   }
   function steady(text: string): number {
     const weight = texts.get(text) ?? weigh(text);
@@ -85,8 +85,8 @@ export function counts(scale: Scales) {
       if (known) return known;
       const weight = scale.request(request);
       const ratio = tokens / weight;
-      const sane = ratio >= MIN_RATIO && ratio <= MAX_RATIO;
-      known = { weight, ratio: sane ? ratio : before };
+      const isPlausible = ratio >= MIN_RATIO && ratio <= MAX_RATIO;
+      known = { weight, ratio: isPlausible ? ratio : before };
       return known;
     };
     last.set(request.model, { tokens, count: request.messages.length, weigh, messages: new WeakSet(request.messages) });
@@ -100,8 +100,8 @@ export function counts(scale: Scales) {
     const fresh = request.messages
       .filter((one) => !before.messages.has(one))
       .reduce((sum, one) => sum + scale.message(one), 0);
-    const sane = before.tokens >= weight * MIN_RATIO && before.tokens <= weight * MAX_RATIO;
-    const known = all - fresh === weight && sane ? before.tokens : (all - fresh) * ratio;
+    const isPlausible = before.tokens >= weight * MIN_RATIO && before.tokens <= weight * MAX_RATIO;
+    const known = all - fresh === weight && isPlausible ? before.tokens : (all - fresh) * ratio;
     return Math.ceil(known + fresh * Math.max(ratio, 1) * caution);
   }
 }

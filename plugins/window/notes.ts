@@ -1,7 +1,7 @@
 // Replaces the earlier turns of a conversation with notes that the model writes.
 import type { Ctx, Message } from "zz";
 import { charsOf } from "./cut.ts";
-import { type State, startsOf, tokensOf, weightOf } from "./state.ts";
+import { type State, tokensOf, turnStarts, weightOf } from "./state.ts";
 import { filesChanged, headAndTail, notesIn, notesText, summaryRequest } from "./summary.ts";
 
 export async function tryToTakeNotes(state: State, upTo: number, ctx: Ctx): Promise<void> {
@@ -25,7 +25,7 @@ export async function takeNotes(state: State, ctx: Ctx, upTo: number, hint: stri
     new Error(`Cannot summarise the conversation: ${why}. It stays as it is; /compact tries again.`);
   const before = notesIn(chat.messages[0]);
   const leaving = chat.messages.slice(before ? 2 : 0, upTo);
-  const turns = turnsIn(ctx) - startsOf(chat.messages.slice(upTo)).length;
+  const turns = turnsIn(ctx) - turnStarts(chat.messages.slice(upTo)).length;
   ctx.progress(`summarising ${turns === 1 ? "a turn" : `${turns} turns`}`);
   const window = state.windows.get(chat.model) ?? state.asked.get(chat.model)?.window ?? chat.window ?? ASSUMED_WINDOW;
   const tokensEach = (weightOf(state, leaving) * state.count.ratio(chat.model)) / charsOf(leaving);

@@ -1,7 +1,7 @@
 // One command as the grammar sees it, with its assignments and redirections; what it runs is judged in args.ts.
 import type { Node } from "web-tree-sitter";
 import { isHarmless, isPlainName } from "./assignments.ts";
-import { heldInAssignment } from "./denials.ts";
+import { denialInAssignment } from "./denials.ts";
 import { argsAt, reasonOf } from "./node-words.ts";
 import { addBareRedirect, addRedirects, redirectOf, startsOf } from "./redirects.ts";
 import {
@@ -90,16 +90,16 @@ export function judgeDeclaration(run: Run, node: Node, scope: SourceScope): void
 export function judgeAssignment(run: Run, node: Node, scope: SourceScope): void {
   const { name, value, doubt } = settingOf(node, scope);
   const why = doubt ?? (isPlainName(name, run.env) ? undefined : `it sets ${name}`);
-  const held = heldInAssignment(name, value, run.lists);
-  addIdle(run, node.text, scope, held ? unknown(held) : why === undefined ? SETS_OWN : ask(why));
+  const denial = denialInAssignment(name, value, run.lists);
+  addIdle(run, node.text, scope, denial ? unknown(denial) : why === undefined ? SETS_OWN : ask(why));
 }
 const SETS_OWN: Ruling = { verdict: "allow", why: "it sets a variable of its own" };
 
 /** How an assignment before a command affects its verdict. */
 function ruleOnSetting({ lists }: Run, node: Node, scope: SourceScope): Ruling {
   const { name, value, doubt } = settingOf(node, scope);
-  const held = heldInAssignment(name, value, lists);
-  if (held) return unknown(held);
+  const denial = denialInAssignment(name, value, lists);
+  if (denial) return unknown(denial);
   if (doubt) return ask(doubt);
   return isHarmless(name, value!) ? { verdict: "allow", why: "" } : ask(`it sets ${name}`);
 }

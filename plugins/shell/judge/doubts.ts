@@ -1,5 +1,5 @@
 // Findings about a command that may only read: why it should not just run, and which files it reads.
-import type { Kept } from "./git-history.ts";
+import type { GitSecrets } from "./git-history.ts";
 
 /** Why a command may not just run; undefined means "allow". */
 export interface Doubt {
@@ -10,12 +10,12 @@ export interface Doubt {
 export interface Read {
   doubt?: Doubt;
   reads: string[];
-  whole?: boolean; // it shows the content of files that the command does not name
+  showsUnnamed?: boolean; // it shows the content of files that the command does not name
 }
 /** What is known about files. Anything missing counts as the strictest answer. */
-export interface Looks {
+export interface FileFacts {
   secret?: ((path: string) => boolean) | undefined; // whether a file may contain secrets
-  git?: Kept | undefined;
+  git?: GitSecrets | undefined;
 }
 
 export const open = (why: string, writes?: string[]): Doubt => ({ verdict: "open", why, ...(writes && { writes }) });

@@ -2,7 +2,7 @@
 import type { Ctx } from "zz";
 
 /** For the repository that the folder is in. */
-export interface Kept {
+export interface GitSecrets {
   index: boolean; // whether a file that git tracks now may contain secrets
   history: boolean; // or any file that it ever tracked
   knows(hash: string): boolean; // whether it is in a commit that was examined: other objects have no name to judge by
@@ -16,13 +16,13 @@ const ALL_REFS = [
 ];
 const NAMES = ["-z", "-c", "--root", "--no-renames", "--name-only", "--no-ext-diff", "--no-textconv", "--no-notes"];
 
-type Past = { history: boolean; hashes: Set<string> };
-const known = new Map<string, Past>(); // by the folder and all that its names lead to, which changes with the next commit
+type History = { history: boolean; hashes: Set<string> };
+const known = new Map<string, History>(); // by the folder and all that its names lead to, which changes with the next commit
 
 /** Commands that may show what files contained; for any other there is nothing to look up. */
 export const SHOWS = /\b(show|log|diff|stash|cat-file|reflog|rev-list|shortlog|status)\b/;
 
-export async function keptByGit({ root, git, programs, permissions, signal }: Ctx): Promise<Kept> {
+export async function secretsInGit({ root, git, programs, permissions, signal }: Ctx): Promise<GitSecrets> {
   const ask = (args: string[], take?: (piece: string) => boolean) =>
     answer(
       programs.start("git", [...git.quiet, "-c", "log.showRoot=true", ...args], { cwd: root, env: git.env() }),
@@ -42,12 +42,12 @@ export async function keptByGit({ root, git, programs, permissions, signal }: Ct
   const key = `${root}\0${tips.out}`;
   if (!known.has(key)) {
     known.clear(); // the old state is not asked about any more
-    known.set(key, await past());
+    known.set(key, await readHistory());
   }
   const { history, hashes } = known.get(key)!;
-  return { index, history, knows: (hash) => startsOne(hashes, hash.toLowerCase()) };
+  return { index, history, knows: (hash) => startsAnyHash(hashes, hash.toLowerCase()) };
 
-  async function past(): Promise<Past> {
+  async function readHistory(): Promise<History> {
     const hashes = new Set<string>();
     let history = false;
     const take = (piece: string) => {
@@ -62,7 +62,7 @@ export async function keptByGit({ root, git, programs, permissions, signal }: Ct
   }
 }
 
-function startsOne(hashes: Set<string>, hash: string): boolean {
+function startsAnyHash(hashes: Set<string>, hash: string): boolean {
   if (hashes.has(hash)) return true;
   for (const one of hashes) if (one.startsWith(hash)) return true;
   return false;

@@ -1,34 +1,44 @@
 // What git commands read, and which of them may show more than the files that they name.
 import type { GitDoubt } from "zz";
 import { isFolderIn, repositoryTop } from "../paths.ts";
-import { ask, type Doubt, type Looks, open, type Read } from "./doubts.ts";
+import { ask, type Doubt, type FileFacts, open, type Read } from "./doubts.ts";
 import { GIT_ASKS, GIT_OWN, GIT_PLAIN, GIT_READERS, GIT_RUNS, type GitReader, gitParts } from "./git-commands.ts";
-import { holds, type Parsed, parse, split } from "./options.ts";
+import { hasOption, type Parsed, parse, split } from "./options.ts";
 import type { Arg } from "./words.ts";
 
-export function readsOfGit(args: readonly Arg[], dirs: readonly string[], looks: Looks, repository?: GitDoubt): Read {
+export function readsOfGit(
+  args: readonly Arg[],
+  dirs: readonly string[],
+  fileFacts: FileFacts,
+  repository?: GitDoubt,
+): Read {
   const [before, command, rest] = gitParts(args, ({ text }) => text);
   const name = command?.text;
   if (before.length === 1 && before[0]!.text === "--version" && !command) return { reads: [] };
   const global = before.find(({ text }) => !GIT_PLAIN.test(text!));
-  if (global) return noRead(ask(`git ${global.text!.split("=")[0]} may run or read something else`));
-  if (!name) return noRead(open("git alone"));
+  if (global) return doubted(ask(`git ${global.text!.split("=")[0]} may run or read something else`));
+  if (!name) return doubted(open("git alone"));
   const words = rest.map(({ text }) => text);
   const pair = Object.hasOwn(GIT_READERS, `${name} ${words[0]}`);
   const key = pair ? `${name} ${words[0]}` : name;
   const reader = Object.hasOwn(GIT_READERS, key) ? GIT_READERS[key] : undefined;
-  if (!reader && !GIT_OWN.has(name)) return noRead(ask(`git ${name} may be an alias, which runs anything`));
-  const runs = GIT_RUNS.test(name) || (name === "rebase" && holds(words, "-x"));
-  if (runs || holds(words, GIT_ASKS) || words.some((word) => word?.startsWith("ext::")))
-    return noRead(ask(`git ${name} can run other commands or write files this way`));
-  if (!reader) return noRead(open(`git ${name} may change something`));
+  if (!reader && !GIT_OWN.has(name)) return doubted(ask(`git ${name} may be an alias, which runs anything`));
+  const runs = GIT_RUNS.test(name) || (name === "rebase" && hasOption(words, "-x"));
+  if (runs || hasOption(words, GIT_ASKS) || words.some((word) => word?.startsWith("ext::")))
+    return doubted(ask(`git ${name} can run other commands or write files this way`));
+  if (!reader) return doubted(open(`git ${name} may change something`));
   const parsed = parse(pair ? rest.slice(1) : rest, reader.options);
-  if (parsed.bad) return noRead(open(`'${parsed.bad}' may do more than read`));
-  const whole = showsContent(name, parsed);
+  if (parsed.unknownOption) return doubted(open(`'${parsed.unknownOption}' may do more than read`));
+  const showsUnnamed = showsContent(name, parsed);
   const doubt =
-    checkGit(name, reader, parsed, dirs) ?? checkRepository(repository) ?? checkShown(name, parsed, whole, looks);
-  if (doubt) return noRead(doubt);
-  return { reads: [...parsed.operands.flatMap(({ text }) => gitPaths(text!)), ...(repository?.reads ?? [])], whole };
+    checkGit(name, reader, parsed, dirs) ??
+    checkRepository(repository) ??
+    checkShown(name, parsed, showsUnnamed, fileFacts);
+  if (doubt) return doubted(doubt);
+  return {
+    reads: [...parsed.operands.flatMap(({ text }) => gitPaths(text!)), ...(repository?.reads ?? [])],
+    showsUnnamed,
+  };
 }
 
 function checkGit(
@@ -51,7 +61,7 @@ function checkGit(
   return undefined;
 }
 
-const noRead = (doubt: Doubt): Read => ({ doubt, reads: [] });
+const doubted = (doubt: Doubt): Read => ({ doubt, reads: [] });
 
 /** Options that show the contents of files, or search them. */
 const PATCHES = `-p -u -c -m -U -W -S -G --patch --unified --cc --binary --patch-with-stat --patch-with-raw --word-diff
@@ -76,8 +86,13 @@ function checkRepository(repository: GitDoubt | undefined): Doubt | undefined {
 }
 
 /** What was once committed, git can show for ever. */
-function checkShown(name: string, { operands, values }: Parsed, whole: boolean, { git }: Looks): Doubt | undefined {
-  if (!whole) return undefined;
+function checkShown(
+  name: string,
+  { operands, values }: Parsed,
+  showsUnnamed: boolean,
+  { git }: FileFacts,
+): Doubt | undefined {
+  if (!showsUnnamed) return undefined;
   const past = operands.length > 0 || name !== "diff" || values.has("--cached") || values.has("--staged");
   if (git?.index ?? true) return ask("the repository holds files that may hold secrets");
   if (past && (git?.history ?? true)) return ask("the repository's history holds files that may hold secrets");

@@ -1,10 +1,18 @@
 // What a program may do with its words, by the person's lists, the table of commands that only read, and what is known
 // about it.
 import { holdsCommand, isCommandName } from "./assignments.ts";
-import { carriedAt, heldIn, hiddenIn, lineIn } from "./denials.ts";
+import { denialInLines, denialInText, denialInWords, runnerEnd } from "./denials.ts";
 import type { Read } from "./doubts.ts";
-import { holds, parse, type Words } from "./options.ts";
-import { ASKS, CARRIERS, INTERPRETER_SAFE, INTERPRETERS, programOf, RUNNING, TAKES_ANYTHING } from "./programs.ts";
+import { hasOption, parse, type Words } from "./options.ts";
+import {
+  ANY_ARGS,
+  ASK_REASONS,
+  INTERPRETER_SAFE,
+  INTERPRETERS,
+  PACKAGE_RUNNERS,
+  programOf,
+  RUNNING_OPTIONS,
+} from "./programs.ts";
 import { readsOf } from "./readers.ts";
 import {
   addCommand,
@@ -29,7 +37,7 @@ import { scriptOf } from "./wrappers.ts";
 /** Judges commands that need no unwrapping. */
 export function judgeProgram(run: Run, args: Arg[], scope: Scope, name: string): Dirs {
   const { ruling: own, read, listed } = ruleOn(run, args, scope, name);
-  const ruling = [ruleOnTexts(run, args, name, own), ruleOnCarried(run, args, scope)].reduce<Ruling>(
+  const ruling = [ruleOnTexts(run, args, name, own), ruleOnPackageRunner(run, args, scope)].reduce<Ruling>(
     (all, one) => (one ? worse(all, one) : all),
     own,
   );
@@ -43,20 +51,20 @@ export function judgeProgram(run: Run, args: Arg[], scope: Scope, name: string):
 
 function ruleOn(run: Run, args: Arg[], { dirs }: Scope, name: string): { ruling: Ruling; read?: Read; listed?: true } {
   const words = textsOf(args);
-  const lost = args.find(({ text }) => text === undefined);
-  if (lost && !(lost.given && TAKES_ANYTHING.has(name)))
+  const unknownArg = args.find(({ text }) => text === undefined);
+  if (unknownArg && !(unknownArg.given && ANY_ARGS.has(name)))
     return {
       ruling: {
         verdict: SOURCE.test(name) || evaluates(name, args) ? "unknown" : "ask",
-        why: lost.why ?? "one of its words is not known",
+        why: unknownArg.why ?? "one of its words is not known",
       },
     };
   if (run.functions.has(words[0]!)) return { ruling: ask("a function of this line") };
   const listed = allowedBy(words, run.lists);
   if (listed !== undefined)
     return { ruling: { verdict: "allow", why: `'${listed}' is on the allow list` }, listed: true };
-  const read = readsOf(name, args.slice(1), dirs, run.lists.looks, run.lists.repository);
-  if (read?.whole && run.lists.hidden?.length) return { ruling: ask("it may show what may not be read") };
+  const read = readsOf(name, args.slice(1), dirs, run.lists.fileFacts, run.lists.repository);
+  if (read?.showsUnnamed && run.lists.hidden?.length) return { ruling: ask("it may show what may not be read") };
   if (read && name === "git" && !read.doubt && (dirs.length !== 1 || dirs[0] !== run.cwd))
     return { ruling: ask("after a cd, git may meet another repository") };
   if (read) return { ruling: read.doubt ?? ONLY_READS, read };
@@ -105,17 +113,17 @@ const runsInput = (name: string, rest: Words): boolean =>
 
 /** For commands that are neither denied nor known to only read. */
 function ruleOnUnknown(name: string, rest: Words, lists: Lists): Ruling {
-  const why = ASKS.get(name);
+  const why = ASK_REASONS.get(name);
   if (why && NAMES_OTHERS.some(([one, test]) => one === name && rest.some((word) => test.test(word ?? ""))))
     return unknown("it may give a harmless name to what never runs");
   if (SOURCE.test(name) && rest.some((word) => IS_INPUT.test(word ?? ""))) return unknown("it runs what comes in");
   if (runsInput(name, rest)) return unknown("it runs what comes in");
   if (why) return ask(why);
-  if (Object.hasOwn(RUNNING, name) && holds(rest, RUNNING[name]!))
+  if (Object.hasOwn(RUNNING_OPTIONS, name) && hasOption(rest, RUNNING_OPTIONS[name]!))
     return ask(`${name} can run other commands this way`);
   if (INTERPRETERS.has(name) && runsText(rest)) return ask("an interpreter runs what it is given");
-  const hidden = hiddenIn(rest, lists) ?? lineIn([name, ...rest], lists);
-  if (hidden) return unknown(hidden);
+  const denial = denialInWords(rest, lists) ?? denialInLines([name, ...rest], lists);
+  if (denial) return unknown(denial);
   return {
     verdict: "open",
     why: INTERPRETERS.has(name) ? "an interpreter runs what it is given" : `'${name}' may change something`,
@@ -126,47 +134,49 @@ function ruleOnUnknown(name: string, rest: Words, lists: Lists): Ruling {
 function ruleOnTexts({ lists }: Run, args: Arg[], name: string, { verdict }: Ruling): Ruling | undefined {
   if (verdict !== "ask") return undefined;
   const texts = args.slice(1).flatMap(({ text }) => text ?? []);
-  const changes = CHANGES_SHELL.test(name);
+  const changesShell = CHANGES_SHELL.test(name);
   const runs =
-    changes ||
+    changesShell ||
     /^(git|test|\[|printf)$/.test(name) ||
-    ASKS.has(name) ||
+    ASK_REASONS.has(name) ||
     INTERPRETERS.has(name) ||
-    Object.hasOwn(RUNNING, name);
-  const read = runs ? texts.filter((one) => !changes || holdsCommand(one) || isCommandName(one.split("=")[0]!)) : [];
+    Object.hasOwn(RUNNING_OPTIONS, name);
+  const read = runs
+    ? texts.filter((one) => !changesShell || holdsCommand(one) || isCommandName(one.split("=")[0]!))
+    : [];
   if (name === "sed") read.push(...texts.filter((one) => /(^|[\d$;{}/!\s])e\s|s(.).*\2.*\2\w*e/s.test(one)));
-  const all = runs && !changes ? hiddenIn(textsOf(args.slice(1)), lists) : undefined;
-  const held = all ?? read.map((one) => heldIn(one, lists)).find((one) => one !== undefined);
-  return held ? unknown(held) : undefined;
+  const all = runs && !changesShell ? denialInWords(textsOf(args.slice(1)), lists) : undefined;
+  const denial = all ?? read.map((one) => denialInText(one, lists)).find((one) => one !== undefined);
+  return denial ? unknown(denial) : undefined;
 }
 const CHANGES_SHELL =
   /^(unalias|set|shopt|hash|unset|export|declare|typeset|local|readonly|read|getopts|let|return|exit)$/;
 
 /** What npx and the like would run: a denial applies there too. */
-function ruleOnCarried(run: Run, args: Arg[], scope: Scope): Ruling | undefined {
+function ruleOnPackageRunner(run: Run, args: Arg[], scope: Scope): Ruling | undefined {
   const texts = textsOf(args);
   const name = programOf(texts[0]!);
-  for (const { words, options, script: names = "" } of CARRIERS) {
-    const at = carriedAt(texts, words, name);
+  for (const { words, options, script: names = "" } of PACKAGE_RUNNERS) {
+    const at = runnerEnd(texts, words, name);
     if (at === undefined) continue;
     const parsed = parse(args.slice(at + 1), options, true);
-    if (parsed.bad) {
-      const hidden = hiddenIn(texts.slice(at + 1), run.lists);
-      return hidden || texts.includes(undefined) ? unknown(hidden ?? "what it runs is not known") : undefined;
+    if (parsed.unknownOption) {
+      const denial = denialInWords(texts.slice(at + 1), run.lists);
+      return denial || texts.includes(undefined) ? unknown(denial ?? "what it runs is not known") : undefined;
     }
-    const apart: Run = { ...run, simple: [], runs: [] };
+    const isolated: Run = { ...run, simple: [], runs: [] };
     const inner: Scope = { ...scope, depth: scope.depth + 1 };
     delete inner.floor;
     const line = scriptOf({ options, script: names }, parsed.operands, parsed.values);
     const [first, ...rest] = parsed.operands;
-    if (line !== undefined) run.judgeScript(apart, line, inner);
+    if (line !== undefined) run.judgeScript(isolated, line, inner);
     else if (first)
       run.judgeArgs(
-        apart,
+        isolated,
         [{ ...first, ...(first.text && { text: first.text.replace(/(?<=.)@.*/s, "") }) }, ...rest],
         inner,
       );
-    const worst = apart.simple.reduce<Ruling>((all, one) => worse(all, one), RUNS_NOTHING);
+    const worst = isolated.simple.reduce<Ruling>((all, one) => worse(all, one), RUNS_NOTHING);
     if (worst.verdict === "deny" || worst.verdict === "unknown") return worst;
   }
   return undefined;

@@ -3,7 +3,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { textOf } from "zz/text";
 import { direntsOf, inFolder, isFolderIn } from "../paths.ts";
-import { ask, type Doubt, type Looks } from "./doubts.ts";
+import { ask, type Doubt, type FileFacts } from "./doubts.ts";
 import type { Parsed } from "./options.ts";
 
 /** Globs and types override what keeps rg from hidden files, so only plain ones run unasked. */
@@ -14,14 +14,14 @@ const RG_GLOB = /^!|^(([\w-]+|\*\*)\/)*\*(\.\w+)$/;
 export function checkRg(
   { operands, values }: Parsed,
   dirs: readonly string[],
-  { secret = () => true }: Looks,
+  { secret = () => true }: FileFacts,
 ): Doubt | undefined {
   const given = (...names: string[]) => names.flatMap((name) => values.get(name) ?? []);
-  const brings = (glob: string) => {
+  const includesHidden = (glob: string) => {
     const [plain, , , end] = RG_GLOB.exec(glob) ?? [];
     return plain === undefined || (end !== undefined && (secret(end) || secret(`x${end}`)));
   };
-  if (given("-g", "--glob").some(brings)) return ask("this glob may bring in hidden files");
+  if (given("-g", "--glob").some(includesHidden)) return ask("this glob may bring in hidden files");
   if (given("-t", "--type").some((type) => !RG_TYPE.test(type))) return ask("this type may bring in hidden files");
   if (values.has("--files")) return undefined;
   // They include hidden files of their kind.
@@ -42,14 +42,17 @@ const MAX_ENTRIES = 20_000;
 /** By default rg skips hidden files, but not keys; and an .ignore file may include hidden ones again. */
 function findSecret(folder: string, ends: string[], secret: (path: string) => boolean): string | undefined {
   const folders = [folder];
-  const without = leavesModules(folder);
+  const skipsModules = ignoresModules(folder);
   for (let seen = 0; folders.length; ) {
     const here = folders.pop()!;
     for (const entry of direntsOf(here)) {
       const { name } = entry;
       if (++seen > MAX_ENTRIES) return "there are too many files to tell what it would read";
       if (/^\.(rg)?ignore$/.test(name)) return `${name} may bring in hidden files`;
-      if ((name === "node_modules" && without) || (name.startsWith(".") && !ends.some((end) => name.endsWith(end))))
+      if (
+        (name === "node_modules" && skipsModules) ||
+        (name.startsWith(".") && !ends.some((end) => name.endsWith(end)))
+      )
         continue;
       if (entry.isDirectory() && !name.startsWith(".")) folders.push(`${here}/${name}`);
       else if (secret(`${here}/${name}`)) return `it would read '${name}', which may hold a secret`;
@@ -59,7 +62,7 @@ function findSecret(folder: string, ends: string[], secret: (path: string) => bo
 }
 
 /** rg obeys a .gitignore only in a repository. */
-function leavesModules(folder: string): boolean {
+function ignoresModules(folder: string): boolean {
   for (let at = path.resolve(folder), ignored = false; ; at = path.dirname(at)) {
     ignored ||= /^\/?(\*\*\/)?node_modules\/?\s*$/m.test(textOf(path.join(at, ".gitignore")));
     if (fs.existsSync(path.join(at, ".git"))) return ignored;

@@ -1,7 +1,7 @@
 // What the parts of the judge share: the commands found so far, where the shell may be, and how severe a verdict is.
 import type { Node, Parser } from "web-tree-sitter";
 import type { GitDoubt, Programs } from "zz";
-import type { Looks } from "./doubts.ts";
+import type { FileFacts } from "./doubts.ts";
 import { pathsOf } from "./line-paths.ts";
 import { programOf } from "./programs.ts";
 import type { Arg, Group, Known } from "./words.ts";
@@ -17,7 +17,7 @@ export interface Lists {
   hidden?: string[]; // paths that must not be read: commands that show the content of many files then ask
   repository?: GitDoubt | undefined; // of the folder that the line would run in
   find?: Programs["find"]; // finds a program outside of the project
-  looks?: Looks; // which files may contain secrets
+  fileFacts?: FileFacts; // which files may contain secrets
   env?: NodeJS.ProcessEnv; // that the line would run in; by default zz's own
 }
 /**

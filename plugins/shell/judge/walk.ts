@@ -2,7 +2,7 @@
 import type { Node } from "web-tree-sitter";
 import { isPlainName } from "./assignments.ts";
 import { judgeAssignment, judgeBracket, judgeCommand, judgeDeclaration } from "./commands.ts";
-import { heldIn } from "./denials.ts";
+import { denialInText } from "./denials.ts";
 import { addBareRedirect, addRedirects, redirectOf, startsOf } from "./redirects.ts";
 import {
   addCommand,
@@ -46,7 +46,7 @@ export function judgeScript(run: Run, source: string, outer: Scope): Dirs {
     if (misleading !== undefined)
       askFor(`it holds the character U+${misleading.codePointAt(0)!.toString(16).padStart(4, "0")}`);
     else if (tree.rootNode.hasError) giveUp(CANNOT_PARSE);
-    else if (!agree(scope.seen, groupsOf(source, knownIn(scope))))
+    else if (!readingsAgree(scope.seen, groupsOf(source, knownIn(scope))))
       askFor("some of the line cannot be told before it runs", false);
     if (run.simple.length === start) addIdle(run, source.trim(), scope, RUNS_NOTHING);
     return dirs;
@@ -71,14 +71,14 @@ const TOO_DEEP = "it is nested too deeply";
 const CANNOT_PARSE = "zz cannot parse it as a command line";
 
 /** Two readings of the source, by the grammar and by its tokens, must find the same words in the same commands. */
-function agree(seen: Group[], groups: Group[] | undefined): boolean {
-  const flat = (all: Group[]) =>
+function readingsAgree(seen: Group[], groups: Group[] | undefined): boolean {
+  const sorted = (all: Group[]) =>
     JSON.stringify(
       all
         .map(({ words, targets }) => [words.toSorted((a, b) => a - b), targets.toSorted((a, b) => a - b)])
         .sort((a, b) => Math.min(...a.flat()) - Math.min(...b.flat())),
     );
-  return groups !== undefined && flat(seen) === flat(groups);
+  return groups !== undefined && sorted(seen) === sorted(groups);
 }
 
 // ── Statements ─────────────────────────────────────────────────────────────────────────────────────────
@@ -201,7 +201,7 @@ function redirected(run: Run, node: Node, scope: SourceScope): Dirs {
     }
   }
   for (const one of redirects) if (one !== other) substitutions(run, one, alone);
-  if (other) lookThrough(run, other, alone);
+  if (other) searchInside(run, other, alone);
   return dirs;
 }
 
@@ -238,14 +238,16 @@ function declaration(run: Run, node: Node, scope: SourceScope): Dirs {
 /** Parts that zz does not follow are still searched for commands. If there are none, it asks for the whole. */
 function unfollowed(run: Run, node: Node, scope: SourceScope, why: string): Dirs {
   const start = run.simple.length;
-  const held = /^(\(\(|\[\[|for)/.test(node.text) ? heldIn(node.text.split(/\bdo\b/)[0]!, run.lists) : undefined;
-  const floor = held ? unknown(held) : ask(why);
-  lookThrough(run, node, withFloor(scope, floor));
+  const denial = /^(\(\(|\[\[|for)/.test(node.text)
+    ? denialInText(node.text.split(/\bdo\b/)[0]!, run.lists)
+    : undefined;
+  const floor = denial ? unknown(denial) : ask(why);
+  searchInside(run, node, withFloor(scope, floor));
   if (run.simple.length === start) addCommand(run, [{ text: undefined, shown: node.text.trim(), why }], scope, floor);
   return NOWHERE;
 }
 
-function lookThrough(run: Run, node: Node, scope: SourceScope): void {
+function searchInside(run: Run, node: Node, scope: SourceScope): void {
   const isCommand =
     /_(statement|command|definition|assignments?)$|^(command|list|pipeline|subshell|do_group|case_item|ERROR)$/;
   for (const child of node.namedChildren)

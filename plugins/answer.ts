@@ -2,6 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Message, Programs, Zz } from "zz";
+import { plural } from "zz/text";
 
 const MAX_OSC_BYTES = 74_994; // terminals ignore longer texts
 
@@ -59,7 +60,7 @@ async function copy(rest: string, ctx: Ctx): Promise<void> {
   const means = [...(toTerminal(text) ? ["the terminal"] : []), ...(await toPrograms(text, ctx))];
   if (!means.length)
     throw new Error("Cannot copy: there is no terminal, nor wl-copy, xclip, pbcopy or clip.exe. /save FILE writes it.");
-  note(`Copied ${text.length} characters (through ${means.join(" and ")}).`);
+  note(`Copied ${plural(text.length, "character")} (through ${means.join(" and ")}).`);
 }
 
 /** OSC 52 also reaches the clipboard of another machine. There is no way to know whether the terminal supports it. */
@@ -104,7 +105,8 @@ async function save(zz: Zz, rest: string, ctx: Ctx): Promise<void> {
   const text = zz.veil(all ? conversation(chat.messages) : `${answers.at(-1)!.trimEnd()}\n`);
   const file = path.resolve(root, given.replace(/^~(?=\/|$)/, process.env.HOME ?? "~"));
   const wrote = (await isInside(file, ctx)) ? await writeInside(file, text, ctx) : await writeOutside(file, text, ctx);
-  if (wrote) note(`Wrote ${given} (${text.length} characters).${wrote === "inside" ? " /undo takes it back." : ""}`);
+  if (wrote)
+    note(`Wrote ${given} (${plural(text.length, "character")}).${wrote === "inside" ? " /undo takes it back." : ""}`);
 }
 
 const conversation = (messages: readonly Message[]): string =>

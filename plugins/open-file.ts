@@ -51,7 +51,8 @@ const quote = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : 
 
 /** The file with its links followed. Throws unless somebody can look at it and it is safe to open. */
 function checkedFile(name: string, { root, files, ask }: Ctx): string {
-  if (!ask) throw cannot(name, "nobody is there to look at it. Read it, or tell the person where it is.");
+  if (!ask)
+    throw cannot(name, "there is no terminal, so nobody can look at it. Read it, or tell the person where it is.");
   const file = files.path(name);
   const stat = fs.statSync(file, { throwIfNoEntry: false });
   if (!stat) throw cannot(name, "no such file or folder. Check the path.");

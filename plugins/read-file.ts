@@ -2,7 +2,7 @@
 import { isUtf8 } from "node:buffer";
 import { basename, extname } from "node:path";
 import type { Result, Zz } from "zz";
-import { tryTo } from "zz/text";
+import { plural, tryTo } from "zz/text";
 
 const MAX_LINES = 2_000; // per call
 const MAX_LINE_CHARS = 2_000;
@@ -43,20 +43,22 @@ export default (zz: Zz) =>
         .replace(/\r?\n$/, "")
         .split(/\r?\n/);
       if (start > lines.length)
-        throw new Error(`Cannot read '${path}' from line ${start}: it has ${lines.length} lines. Start earlier.`);
+        throw new Error(
+          `Cannot read '${path}' from line ${start}: it has ${plural(lines.length, "line")}. Start earlier.`,
+        );
       const from = Math.max(1, start);
       if (end !== undefined && end < from)
         throw new Error(`Cannot read '${path}' ${lineRange(from, end)}: the end is before the start. Swap them.`);
       const to = Math.min(lines.length, end ?? lines.length, from + MAX_LINES - 1);
       const shown = lines.slice(from - 1, to).map((line, i) => `${from + i}\t${cutLine(line)}`);
       const more = Math.min(end ?? lines.length, lines.length) - to;
-      if (more > 0) shown.push(`[${more} more lines; read on from ${to + 1}]`);
+      if (more > 0) shown.push(`[${plural(more, "more line")}; read on from ${to + 1}]`);
       if (!isUtf8(bytes)) shown.push("[not all of it is UTF-8; \ufffd stands for what is not]");
       return { text: shown.join("\n"), data: { path, start: from, end: to, lines: lines.length, hash } };
     },
     render({ data }) {
       const { start, end, lines } = data as Record<"start" | "end" | "lines", number>;
-      return start === 1 && end === lines ? `${lines} lines` : `lines ${start}–${end} of ${lines}`;
+      return start === 1 && end === lines ? plural(lines, "line") : `lines ${start}–${end} of ${lines}`;
     },
   });
 

@@ -21,7 +21,7 @@ function countExamined(lines: number): void {
   examined += lines;
   if (examined > MAX_LINES_EXAMINED)
     throw new Error(
-      "Cannot apply the patch: too plural lines of the file are like those that it names. Nothing was changed. Send fewer hunks, with lines that are there once.",
+      "Cannot apply the patch: too many lines of the file are like those that it names. Nothing was changed. Send fewer hunks, with lines that are there once.",
     );
 }
 

@@ -42,7 +42,8 @@ const isFence = (line: string): boolean => /^(`{3,}|~{3,}) ?[\w+-]*$/.test(line.
 const HEREDOC = /<<-?\s*\\?(["']?)(\w+)\1/;
 
 export function parsePatch(text: string): FileChange[] {
-  if (text.includes("\0") || !text.isWellFormed()) throw unusable("it holds bytes that are no text", "Send text only.");
+  if (text.includes("\0") || !text.isWellFormed())
+    throw unusable("it holds bytes that are not text", "Send text only.");
   const lines = unwrap(text);
   const inSections = lines.some((line) => SECTION.test(line));
   const changes = inSections ? parseSections(lines) : parseDiff(lines);

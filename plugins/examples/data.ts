@@ -58,7 +58,7 @@ function parse(file: string, text: string): Row[] {
       return line ? asRow(JSON.parse(text)) : JSON.parse(text);
     } catch (error) {
       const where = line ? ` at line ${line}` : "";
-      throw new Error(`Cannot read '${file}'${where}: it is not JSON (${(error as Error).message}). Mend the file.`);
+      throw new Error(`Cannot read '${file}'${where}: it is not JSON (${(error as Error).message}). Fix the file.`);
     }
   }
   function asRow(value: unknown): Row {
@@ -191,7 +191,7 @@ function sumOf(names: string[], text: string, grouped: boolean): Sum | undefined
     const invalid = values.length - numbers.length;
     const made = kind === "sum" ? sum : numbers.length ? sum / numbers.length : null;
     const rounded = made === null ? null : Number(made.toPrecision(12)); // 0.1 + 0.2
-    return invalid ? `${rounded} (${invalid} of ${values.length} are no numbers)` : rounded;
+    return invalid ? `${rounded} (${invalid} of ${values.length} are not numbers)` : rounded;
   }
 }
 

@@ -7,6 +7,7 @@ import os from "node:os";
 import path from "node:path";
 import type { Readable } from "node:stream";
 import type { Programs } from "zz";
+import { plural } from "zz/text";
 import { type Keeper, keeper, MAX_FILE_BYTES, MAX_SHOWN_CHARS } from "./outputs.ts";
 import { type Caps, GRACE_MS, type Mark, newMark, sendSignal, settle, watch } from "./processes.ts";
 import type { Sandbox } from "./sandbox.ts";
@@ -297,7 +298,10 @@ function show(capture: Captured, file: string | undefined): { text: string; whol
   const lines = Math.max(0, capture.lines - breaks(head) - breaks(end));
   const bytes = Math.max(0, capture.bytes - Buffer.byteLength(head) - Buffer.byteLength(end));
   const where = file ? `; all of it is in ${file}` : "";
-  return { text: `${head}\n[… ${lines} lines, ${bytes} bytes left out${where}]\n${end}`, whole: false };
+  return {
+    text: `${head}\n[… ${plural(lines, "line")}, ${plural(bytes, "byte")} left out${where}]\n${end}`,
+    whole: false,
+  };
 }
 
 const breaks = (text: string) => text.split("\n").length - 1;

@@ -103,7 +103,7 @@ async function remove(name: string, ctx: Ctx, known: Known): Promise<string> {
   const isLink = fs.lstatSync(folder).isSymbolicLink();
   const files = isLink ? [folder] : filesAt(folder);
   for (const file of files) await ctx.files.remove(file);
-  return `Uninstalled skill '${name}' from ${folder} (${isLink ? "a link" : `${files.length} files`}).`;
+  return `Uninstalled skill '${name}' from ${folder} (${isLink ? "a link" : plural(files.length, "file")}).`;
 
   function brokenFolder(): string | undefined {
     const file = broken.find((one) => one.name === name)?.file;

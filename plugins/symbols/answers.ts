@@ -1,5 +1,6 @@
 // What the symbol tools answer. Each first brings the index up to date, and shows only what may be read.
 import type { Ctx } from "zz";
+import { plural } from "zz/text";
 import { definition, showPart, structure, symbols } from "./answers/definitions.ts";
 import { dependencies, dependents } from "./answers/imports.ts";
 import { layer, map, refreshMap } from "./answers/map.ts";
@@ -74,5 +75,5 @@ async function reindex(state: State, ctx: Ctx): Promise<string> {
   const index = await freshIndex(state, ctx);
   const count = index.files.reduce((sum, file) => sum + index.facts(file)!.symbols.length, 0);
   const broken = index.files.filter((file) => index.facts(file)!.parseError).length;
-  return `Indexed ${index.files.length} files with ${count} symbols in ${(index.ms / 1000).toFixed(1)} s${broken ? `; ${broken} have syntax errors` : ""}${index.left ? `; ${index.left} are left out` : ""}.`;
+  return `Indexed ${plural(index.files.length, "file")} with ${plural(count, "symbol")} in ${(index.ms / 1000).toFixed(1)} s${broken ? `; ${broken} ${broken === 1 ? "has" : "have"} syntax errors` : ""}${index.left ? `; ${index.left} ${index.left === 1 ? "is" : "are"} left out` : ""}.`;
 }

@@ -187,7 +187,7 @@ export default (zz: Zz<typeof defaults>) => {
   });
   zz.command({
     name: "reindex",
-    description: "make the index of this project's code anew",
+    description: "make the index of this project's code again",
     group: "code",
     run: async (_, ctx) => ctx.note(await (await ready(ctx)).reindex(ctx)),
   });

@@ -216,6 +216,6 @@ function save(db: LowSync<Data>, ctx: Ctx): void {
   try {
     db.write();
   } catch (error) {
-    ctx.note(`Cannot keep the index of this project: ${(error as Error).message}. It is made anew next time.`);
+    ctx.note(`Cannot keep the index of this project: ${(error as Error).message}. It is made again next time.`);
   }
 }

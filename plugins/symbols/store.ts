@@ -50,7 +50,7 @@ function adapter(file: string, root: string, warn: (text: string) => void): Sync
         return parse(closedWhenUnused(fs.openSync(file, "r")), root);
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== "ENOENT")
-          warn(`Cannot use the index of this project: ${(error as Error).message}. It is made anew.`);
+          warn(`Cannot use the index of this project: ${(error as Error).message}. It is made again.`);
         return null;
       }
     },
@@ -203,7 +203,7 @@ function closedWhenUnused(fd: number): Opened {
 const filePage = (file: Opened, from: number): Page => ({
   read(at, length, into) {
     const bytes = readAt(file.fd, from + at, length, into);
-    if (!bytes) throw new Error("Cannot read the index of this project: it was cut off. /reindex makes it anew.");
+    if (!bytes) throw new Error("Cannot read the index of this project: it was cut off. /reindex makes it again.");
     return bytes;
   },
 });

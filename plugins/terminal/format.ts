@@ -1,5 +1,5 @@
 // Texts shortened for a row or a few rows of the terminal.
-import { clip, oneLine, wrap } from "zz/text";
+import { clip, oneLine, plural, wrap } from "zz/text";
 
 /** One line without control and invisible characters, at most so many columns wide. */
 export const short = (text: string, columns = 60): string => clip(visible(text.slice(0, 4 * columns + 1_000)), columns);
@@ -38,6 +38,6 @@ export function folded(text: string, columns: number, maxRows: number): string[]
     .filter(Boolean)
     .flatMap((row) => wrap(row, Math.max(columns, 10)));
   if (rows.length <= maxRows + 1) return rows;
-  const rest = `… ${rows.length - maxRows} more rows (display.thinking full shows them)`;
+  const rest = `… ${plural(rows.length - maxRows, "more row")} (display.thinking full shows them)`;
   return [...rows.slice(0, maxRows), short(rest, columns)];
 }

@@ -1,5 +1,6 @@
 // find_definition, find_symbols, get_structure, get_function and get_class.
 import type { Ctx, Result } from "zz";
+import { plural } from "zz/text";
 import { bestFor, fuzzy } from "../match.ts";
 import { defining } from "../rows.ts";
 import type { Facts, Sym } from "../scan/facts.ts";
@@ -62,7 +63,7 @@ function outline(file: string, { symbols, unread, parseError, loc }: Facts, dept
   const level = ({ owner }: Sym) => (owner ? owner.split(".").length : 0);
   const deep = symbols.filter((sym) => level(sym) < depth && (depth > 2 || !sym.local));
   const rows = deep.map((sym) => `${"  ".repeat(level(sym))}${sym.line}-${sym.end}: ${sym.signature}`);
-  const head = [`${file} · ${loc} lines of code`, ...(parseError ? [`[syntax error: ${parseError}]`] : [])];
+  const head = [`${file} · ${plural(loc, "line")} of code`, ...(parseError ? [`[syntax error: ${parseError}]`] : [])];
   return { text: [...head, capped(rows, 5 * MAX_ROWS, "symbols; a smaller depth shows fewer")].join("\n"), data: deep };
 }
 
@@ -102,7 +103,7 @@ export async function showPart(
       .slice(line - 1, Math.min(end, line + MAX_PART_LINES - 1));
     shown.push(`${file}:${line}-${end}`, ...lines.map((one, i) => `${line + i}\t${one}`));
     if (end - line >= MAX_PART_LINES)
-      shown.push(`[${end - line + 1 - MAX_PART_LINES} more lines; read_file shows them]`);
+      shown.push(`[${plural(end - line + 1 - MAX_PART_LINES, "more line")}; read_file shows them]`);
   }
   if (fits.length > 5)
     shown.push(

@@ -15,7 +15,7 @@ export async function dependencies(state: State, { path: name }: { path?: string
   const all = graph.imports.get(file);
   if (!all)
     throw new Error(
-      `Cannot list what '${name}' imports: it is no code file of this project. get_structure lists them.`,
+      `Cannot list what '${name}' imports: it is not a code file of this project. get_structure lists them.`,
     );
   const rows = all.map(
     ({ spec, line, to, kind, how }) =>
@@ -54,7 +54,7 @@ export async function dependents(state: State, { path: name }: { path: string },
   const file = relative(name, ctx);
   if (!imports.has(file))
     throw new Error(
-      `Cannot list what imports '${name}': it is no code file of this project. get_structure lists them.`,
+      `Cannot list what imports '${name}': it is not a code file of this project. get_structure lists them.`,
     );
   const users = (dependents.get(file) ?? []).filter((one) => mayRead(ctx, one));
   const rows = users.map((one) => {

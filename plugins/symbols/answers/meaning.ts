@@ -74,7 +74,7 @@ export async function check(state: State, { paths }: { paths: string[] }, ctx: C
   const files = paths.flatMap((one) => filesUnder(index, one, ctx)).filter((file) => SCRIPT.test(file));
   if (!files.length)
     throw new Error(
-      `Cannot check ${paths.join(", ") || "nothing"}: it is no TypeScript or JavaScript of this project. Name its files.`,
+      `Cannot check ${paths.join(", ") || "nothing"}: it is not TypeScript or JavaScript of this project. Name its files.`,
     );
   const found = await state.remote.ask("check", [files], index, ctx);
   const rows = found.map(

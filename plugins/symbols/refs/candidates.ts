@@ -17,7 +17,9 @@ export function load(state: State, at: At): Target {
   const source = treeOf(state, slice, file)!;
   const found = locate(source, at.line, at.name);
   if (!found)
-    throw new Error(`Cannot find '${at.name}' at ${at.path}:${at.line}: nothing there is called so. Look it up again.`);
+    throw new Error(
+      `Cannot find '${at.name}' at ${at.path}:${at.line}: nothing there has that name. Look it up again.`,
+    );
   const { files, words } = candidates(state, slice, file, source, found);
   grow(state, slice, files, true);
   return { slice, file, position: found.name.getStart(source), files, words };

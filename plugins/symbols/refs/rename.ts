@@ -123,7 +123,7 @@ function reexporters(program: ts.Program, files: Set<string>): Set<string> {
 }
 
 function invalidName(from: string, to: string): string | undefined {
-  if (from === to) return "it is called so already. Choose another name.";
+  if (from === to) return "it already has that name. Choose another name.";
   if (!isIdentifier(from))
     return /^[^"'`\\\r\n]+$/.test(to) ? undefined : "a key cannot hold quotes. Choose another name.";
   if (from.startsWith("#") !== to.startsWith("#"))

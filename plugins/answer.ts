@@ -2,8 +2,9 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Message, Programs, Zz } from "zz";
+import { plural } from "zz/text";
 
-const MAX_OSC_BYTES = 74_994; // terminals drop more
+const MAX_OSC_BYTES = 74_994; // terminals ignore longer texts
 
 export default (zz: Zz) => {
   const group = "conversation";
@@ -56,13 +57,13 @@ async function copy(rest: string, ctx: Ctx): Promise<void> {
   const text = from[Number(digits) - 1];
   if (text === undefined)
     throw new Error(`Cannot copy ${rest}: there ${from.length === 1 ? "is" : "are"} ${from.length || "none"}.`);
-  const ways = [...(toTerminal(text) ? ["the terminal"] : []), ...(await toPrograms(text, ctx))];
-  if (!ways.length)
+  const means = [...(toTerminal(text) ? ["the terminal"] : []), ...(await toPrograms(text, ctx))];
+  if (!means.length)
     throw new Error("Cannot copy: there is no terminal, nor wl-copy, xclip, pbcopy or clip.exe. /save FILE writes it.");
-  note(`Copied ${text.length} characters (through ${ways.join(" and ")}).`);
+  note(`Copied ${plural(text.length, "character")} (through ${means.join(" and ")}).`);
 }
 
-/** OSC 52 reaches the clipboard from another machine too. There is no way to know whether the terminal obeys it. */
+/** OSC 52 also reaches the clipboard of another machine. There is no way to know whether the terminal supports it. */
 function toTerminal(text: string): boolean {
   const bytes = Buffer.from(text);
   const screen = [process.stdout, process.stderr].find((stream) => stream.isTTY);
@@ -71,16 +72,16 @@ function toTerminal(text: string): boolean {
   return true;
 }
 
-/** Gives the text to the first program that is there and accepts it. */
+/** Gives the text to the first program that exists and accepts it. */
 async function toPrograms(text: string, { programs }: Ctx): Promise<string[]> {
   const { env, platform } = process;
-  const ways: [name: string, args: string[], fits: unknown][] = [
+  const means: [name: string, args: string[], fits: unknown][] = [
     ["pbcopy", [], platform === "darwin"],
     ["clip.exe", [], platform === "win32" || env.WSL_DISTRO_NAME],
     ["wl-copy", [], env.WAYLAND_DISPLAY],
     ["xclip", ["-selection", "clipboard"], env.DISPLAY],
   ];
-  for (const [name, args, fits] of ways)
+  for (const [name, args, fits] of means)
     if (fits && programs.find(name) && (await piped(programs, name, args, text))) return [name];
   return [];
 }
@@ -104,7 +105,8 @@ async function save(zz: Zz, rest: string, ctx: Ctx): Promise<void> {
   const text = zz.veil(all ? conversation(chat.messages) : `${answers.at(-1)!.trimEnd()}\n`);
   const file = path.resolve(root, given.replace(/^~(?=\/|$)/, process.env.HOME ?? "~"));
   const wrote = (await isInside(file, ctx)) ? await writeInside(file, text, ctx) : await writeOutside(file, text, ctx);
-  if (wrote) note(`Wrote ${given} (${text.length} characters).${wrote === "inside" ? " /undo takes it back." : ""}`);
+  if (wrote)
+    note(`Wrote ${given} (${plural(text.length, "character")}).${wrote === "inside" ? " /undo takes it back." : ""}`);
 }
 
 const conversation = (messages: readonly Message[]): string =>
@@ -124,7 +126,7 @@ async function isInside(file: string, { root, files }: Ctx): Promise<boolean> {
   }
 }
 
-/** The person typed the name, so a new file needs no question. An existing one is shown and asked for. */
+/** The person typed the name, so a new file needs no question. An existing one is shown and asked about. */
 async function writeInside(file: string, text: string, { files, permissions }: Ctx): Promise<"inside"> {
   const rule = { verdict: "allow", kind: "write", name: file, exact: true, from: "answer" } as const;
   const isNew = !fs.existsSync(file);

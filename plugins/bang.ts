@@ -1,5 +1,6 @@
-// !command runs the person's own shell command, unasked since they typed it; its output is live, and can go to the model.
-// !!command has the whole terminal, and nothing of it is kept: for what fills the screen, such as editors and pagers.
+// !command runs the person's own shell command, without asking since they typed it; its output is live, and can go to
+// the model. !!command has the whole terminal, and its output is not kept: for programs that fill the screen, such as
+// editors and pagers.
 import fs from "node:fs";
 import path from "node:path";
 import { stripVTControlCharacters } from "node:util";
@@ -7,12 +8,12 @@ import type { Ctx, Zz } from "zz";
 import { shorten, usage } from "zz/text";
 
 const NO_TIMEOUT = 2 ** 31 - 1; // ms; the person's command takes as long as it takes
-const MAX_OUTPUT_CHARS = 20_000; // that go to the model
+const MAX_OUTPUT_CHARS = 20_000; // given to the model
 const MAX_KEPT_BYTES = 256 * 1024; // from each end of an output
-const MIN_SECRET_CHARS = 6; // shorter values are too common to be told from other words
-const AT_END = 200; // ms in which what a command left running may still write
+const MIN_SECRET_CHARS = 6; // shorter values are too common to be distinguishable from other words
+const EXIT_GRACE_MS = 200; // ms in which processes that a command left running may still write
 
-/** They need a real terminal, with one ! as well. */
+/** These need a real terminal, even with a single !. */
 const FULL_SCREEN = new Set(
   "vi vim nvim nano pico emacs hx micro less more most man info top htop btop watch ssh mosh tmux screen fzf mc ranger tig lazygit gdb".split(
     " ",
@@ -51,7 +52,7 @@ interface Command {
   whole: boolean; // it gets the whole terminal
 }
 
-/** Several lines are a message, as is a picture in Markdown: ![words](file). */
+/** Several lines are a message, and so is a picture in Markdown: ![words](file). */
 function commandOf(line: string): Command | undefined {
   const [, second, words = ""] = /^!(!?)\s*([^!\s].*)$/.exec(line.trim()) ?? [];
   if (!words || (!second && /^\[\S/.test(words))) return undefined;
@@ -64,7 +65,10 @@ function refusal(line: string): Error {
   return usage(message);
 }
 
-/** Its output; empty where nothing was kept. Ctrl+C goes to the command: the terminal sends it, and zz ignores it meanwhile. */
+/**
+ * The output of a command; empty if nothing was kept. Ctrl+C goes to the command: the terminal sends it, and zz ignores
+ * it meanwhile.
+ */
 async function run(words: string, whole: boolean, { root, signal, programs }: Ctx, kept: Variables): Promise<string> {
   const started = performance.now();
   const child = programs.start(...shellFor(words), {
@@ -94,7 +98,7 @@ async function run(words: string, whole: boolean, { root, signal, programs }: Ct
       child.on("error", (error) => resolve(`Cannot run it: ${error.message}. Check SHELL`));
       child.on("exit", (code, killed) => resolve(killed ? `stopped by ${killed}` : `exit code ${code}`));
     });
-    await Promise.race([ended(child.stdout, child.stderr), new Promise((late) => setTimeout(late, AT_END))]);
+    await Promise.race([ended(child.stdout, child.stderr), new Promise((late) => setTimeout(late, EXIT_GRACE_MS))]);
     child.stdout?.destroy();
     child.stderr?.destroy();
     const seconds = ((performance.now() - started) / 1000).toFixed(1);
@@ -106,7 +110,7 @@ async function run(words: string, whole: boolean, { root, signal, programs }: Ct
   }
 }
 
-/** The shell itself is never the project's; the line finds its programs by the person's own PATH. */
+/** The shell itself is never the project's; the line finds its programs on the person's own PATH. */
 function shellFor(words: string): [program: string, args: string[]] {
   if (process.platform !== "win32") return [process.env.SHELL || "sh", ["-c", words]];
   return [process.env.ComSpec ?? "cmd.exe", ["/d", "/s", "/c", `"${words}"`]];
@@ -122,11 +126,11 @@ function variables(home: string): Variables {
     const kept = Object.entries(JSON.parse(fs.readFileSync(file, "utf8")) as object);
     return Object.fromEntries(kept.filter(([name, value]) => /^[A-Za-z_]\w*$/.test(name) && typeof value === "string"));
   } catch {
-    throw new Error(`Cannot use '${file}': it is not readable as JSON. Fix it, or move it away.`); // the error's own words would show values
+    throw new Error(`Cannot use '${file}': it is not readable as JSON. Fix it, or move it away.`); // the error's own message would show values
   }
 }
 
-/** With names in place of values: those are for commands alone, even when a command prints them. */
+/** Replaces values with their names: they are for commands alone, even if a command prints them. */
 function withoutValues(text: string, kept: Variables): string {
   const long = Object.entries(kept).filter(([, value]) => value.length >= MIN_SECRET_CHARS);
   const first = long.sort(([, one], [, two]) => two.length - one.length);
@@ -141,7 +145,7 @@ const reset = (): string => (process.env.TERM === "dumb" ? "" : "\x1b[0m\x1b[?25
 const dim = (text: string): string =>
   process.env.NO_COLOR || process.env.TERM === "dumb" ? text : `\x1b[2m${text}\x1b[22m`;
 
-/** Both ends of what came, so that a flood does not fill the memory. */
+/** Keeps both ends of an output, so that a flood does not fill the memory. */
 function bothEnds() {
   let [head, tail, lost] = [Buffer.alloc(0), Buffer.alloc(0), 0];
   return {
@@ -158,7 +162,7 @@ function bothEnds() {
   };
 }
 
-/** As the screen showed it in the end: without colours, and without what was overwritten in a line. */
+/** The final state of the screen: without colours, and without text that was overwritten in its line. */
 function plain(text: string): string {
   return stripVTControlCharacters(text)
     .replace(/[^\n]\x08/g, "")

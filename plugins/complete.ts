@@ -8,7 +8,7 @@ const MAX_CHOICES = 200;
 /** What the text before the cursor can become: everything from `start` on is replaced. */
 interface Found {
   start: number;
-  typed: string; // what the choices are compared with
+  typed: string; // the choices are compared with this
   choices: Choice[]; // their names are inserted
 }
 
@@ -62,7 +62,7 @@ async function find(before: string, ctx: Ctx): Promise<Found | undefined> {
   return choices.length ? { start: before.length - typed.length, typed, choices } : undefined;
 }
 
-/** Files, and the folders that they lie in. A name with a space is quoted. */
+/** Files, and the folders that contain them. A name with a space is quoted. */
 async function files(mention: string, ctx: Ctx): Promise<Omit<Found, "start">> {
   const typed = mention.replace(/^"/, "").replaceAll("\\ ", " ");
   const listed = await ctx.files.list();
@@ -80,7 +80,7 @@ async function symbols(typed: string, ctx: Ctx): Promise<Choice[]> {
   return [...seen].map(([name, description]) => ({ name, description }));
 }
 
-/** Choices that begin with what was typed; only where there are none, similar ones. */
+/** Choices that begin with what was typed; similar ones only if there are none. */
 async function best(typed: string, choices: Choice[]): Promise<Choice[]> {
   const small = typed.toLowerCase();
   const begins = choices.filter(({ name }) => name.toLowerCase().replace(/^"/, "").startsWith(small));

@@ -5,7 +5,7 @@ import type { Choice, Ctx, Setting, Zz } from "zz";
 import { clip, jsonOrText, terminalColumns, width } from "zz/text";
 
 const FILE = "zz.config.json";
-const SCHEMA = "./zz.config.schema.json"; // the kernel writes it beside settings that name it
+const SCHEMA = "./zz.config.schema.json"; // the kernel writes it next to settings that name it
 
 export default (zz: Zz) => {
   zz.flag({
@@ -36,7 +36,7 @@ const isChanged = ({ value, default: before }: Setting): boolean =>
 const oneOf = (values: unknown[]): string => values.map((one) => JSON.stringify(one)).join(", ");
 const find = ({ settings }: Ctx, name: string) => settings.list().find((setting) => setting.name === name);
 
-/** A secret value is an object whose JSON does not tell it. */
+/** A secret value is an object whose JSON does not contain it. */
 export const shown = (value: unknown): string => (value === undefined ? "not set" : JSON.stringify(value));
 
 function table(settings: Setting[]): string {
@@ -86,7 +86,7 @@ function within(ctx: Ctx, name: string): unknown {
 
 const FROM = { home: "your own settings", project: `the project's .zz/${FILE}` };
 
-/** As JSON where it is JSON, unless the setting is a text. */
+/** Parsed as JSON if possible, unless the setting is a text. */
 function parseValue(text: string, setting: Setting | undefined): unknown {
   const isText = typeof (setting?.default ?? setting?.value) === "string" || setting?.name === "model";
   return isText && !text.startsWith('"') ? text : jsonOrText(text);
@@ -100,14 +100,14 @@ async function set(ctx: Ctx, name: string, value: unknown): Promise<void> {
   await ctx.settings.set(name, value);
   if (isFirst && fs.existsSync(file)) await ctx.settings.set("$schema", SCHEMA);
   const now = find(ctx, name)?.value ?? within(ctx, name);
-  const safe = (given: unknown) => (isSecret(now) ? shown(now) : shown(given)); // what was typed is not hidden yet
+  const safe = (given: unknown) => (isSecret(now) ? shown(now) : shown(given)); // the typed value is not known as a secret yet
   if (before?.from?.includes("project"))
     return ctx.note(`Kept in your own settings: ${name} is ${value === undefined ? "not set" : safe(value)}.`);
   const was = before && shown(before.value) !== shown(now) ? ` (was ${shown(before.value)})` : "";
   ctx.note(`${name} is ${safe(value ?? now)} now${was}.`);
 }
 
-/** Its JSON is not its value. */
+/** A secret value's JSON is not its value. */
 const isSecret = (value: unknown): boolean => Object(value) === value && typeof Object(value).toJSON === "function";
 
 async function schema(ctx: Ctx): Promise<void> {

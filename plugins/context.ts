@@ -1,4 +1,4 @@
-// --context TEXT|@FILE: what else the model should know.
+// --context TEXT|@FILE: additional text for the model.
 import { readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import type { Zz } from "zz";
@@ -25,7 +25,7 @@ export default (zz: Zz) => {
   zz.layer({ name: "context", slot: "memory", budget: 8_000, text: () => texts.join("\n\n") });
 };
 
-/** The person's own choice, so it does not pass the gate. */
+/** The person named it, so it does not go through the gate. */
 function textOf(given: string, cwd: string): string {
   const refuse = (why: string) => usage(`Cannot use --context '${given}': ${why}`);
   if (!given.trim()) throw refuse("it is empty. Give it a text, or @FILE.");

@@ -15,7 +15,7 @@ export default (zz: Zz) => {
     complete: (typed, { chat }) =>
       chat
         .tree()
-        .entries.filter(isSaid)
+        .entries.filter(isUserEntry)
         .map(({ id, message }) => ({ name: `#${id}`, description: clip(shown(message.text), 60) }))
         .filter(({ name }) => name.startsWith(typed))
         .reverse(),
@@ -25,12 +25,12 @@ export default (zz: Zz) => {
   zz.command({ name: "tree", description: "all that you said, also what was taken back", group, run: tree });
 };
 
-type Said = Entry & { message: { role: "user"; text: string; images?: Image[] } };
-const isSaid = (entry: Entry): entry is Said =>
+type UserEntry = Entry & { message: { role: "user"; text: string; images?: Image[] } };
+const isUserEntry = (entry: Entry): entry is UserEntry =>
   entry.type === "message" && entry.message?.role === "user" && !entry.message.aside;
 
-const quoted = ({ message: { text } }: Said): string => `“${clip(shown(text), 40)}”`;
-/** As much of a message as one line could show: measuring all of a long one takes time. */
+const quoted = ({ message: { text } }: UserEntry): string => `“${clip(shown(text), 40)}”`;
+/** As much of a message as one line can show: measuring all of a long one takes time. */
 const shown = (text: string): string => oneLine(text.slice(0, 2_000));
 
 function clear(_: string, { chat, note }: Ctx): void {
@@ -66,35 +66,35 @@ function back(rest: string, { chat, note }: Ctx): void {
     jump(Number(digits));
     return;
   }
-  const said = branch.filter(isSaid);
-  const first = said.at(-Number(digits));
-  if (!said.length) throw new Error("Cannot go back: nothing was said yet. /tree shows what was taken back.");
-  if (Number(digits) < 1 || Number(digits) > said.length)
-    throw new Error(`Cannot go back ${digits}: ${plural(said.length, "message")} of yours can be taken back.`);
+  const userEntries = branch.filter(isUserEntry);
+  const first = userEntries.at(-Number(digits));
+  if (!userEntries.length) throw new Error("Cannot go back: nothing was said yet. /tree shows what was taken back.");
+  if (Number(digits) < 1 || Number(digits) > userEntries.length)
+    throw new Error(`Cannot go back ${digits}: ${plural(userEntries.length, "message")} of yours can be taken back.`);
   chat.back(first!.parent);
   const what = Number(digits) > 1 ? `${plural(Number(digits), "message")}, from ${quoted(first!)} on` : quoted(first!);
-  note(`Took back ${what}. /back #${said.at(-1)!.id} brings it again.${stillChanged(branch, first!)}`);
+  note(`Took back ${what}. /back #${userEntries.at(-1)!.id} brings it again.${stillChanged(branch, first!)}`);
 
   function jump(id: number): void {
     const place = entries.find((entry) => entry.id === id);
     if (!place) throw new Error(`Cannot go to #${id}: there is nothing of that number. /tree lists what there is.`);
     chat.back(endOfTurn(entries, place).id);
-    note(isSaid(place) ? `Back at #${id}, ${quoted(place)}, after its answer.` : `Back at #${id}.`);
+    note(isUserEntry(place) ? `Back at #${id}, ${quoted(place)}, after its answer.` : `Back at #${id}.`);
   }
 }
 
-/** Files are not taken back with the words. */
+/** Files are not undone with the messages. */
 function stillChanged(branch: readonly Entry[], from: Entry): string {
   const count = branch.slice(branch.indexOf(from)).filter(({ type }) => type === "change").length;
   return count ? ` ${plural(count, "change")} to files stay${count === 1 ? "s" : ""}: /undo takes back the last.` : "";
 }
 
-/** A message of the person is gone back to with what came of it. */
+/** Going back to a message of the person takes its consequences along. */
 export function endOfTurn(entries: readonly Entry[], from: Entry): Entry {
-  if (!isSaid(from)) return from;
+  if (!isUserEntry(from)) return from;
   let end: Entry = from;
   for (const entry of entries)
-    if (entry.parent === end.id && entry.type !== "back" && entry.id > end.id && !isSaid(entry) && !isAside(entry))
+    if (entry.parent === end.id && entry.type !== "back" && entry.id > end.id && !isUserEntry(entry) && !isAside(entry))
       end = entry;
   return end;
 }
@@ -102,7 +102,7 @@ const isAside = ({ message }: Entry): boolean => message?.role === "user" && mes
 
 function retry(_: string, { chat, note }: Ctx): void {
   const { branch } = chat.tree();
-  const last = branch.findLast(isSaid);
+  const last = branch.findLast(isUserEntry);
   if (!last) throw new Error("Cannot try again: nothing was said yet.");
   const { text, images = [] } = last.message;
   chat.back(last.parent);
@@ -114,34 +114,35 @@ function retry(_: string, { chat, note }: Ctx): void {
 function tree(_: string, { chat, note }: Ctx): void {
   const { entries, branch } = chat.tree();
   const lines = drawTree(entries, branch, terminalColumns());
-  const here = branch.some(isSaid) ? "● in force" : "None in force";
+  const here = branch.some(isUserEntry) ? "● in force" : "None in force";
   note(lines.length ? [...lines, `${here}; /back #ID goes there.`].join("\n") : "Nothing was said yet.");
 }
 
 const MAX_INDENTS = 6;
 
 /**
- * A line for each of the person's messages. What follows without an alternative stays at one depth, however long it is;
- * of alternatives the one in force (or else the latest) does, and the others stand before it, indented.
+ * One line for each of the person's messages. A message without alternatives stays at its parent's depth, however long
+ * the chain is. Of several alternatives the one in force (or else the latest) stays at that depth, and the others come
+ * before it, indented.
  */
 export function drawTree(entries: readonly Entry[], branch: readonly Entry[], columns: number): string[] {
   const inForce = new Set(branch.map(({ id }) => id));
-  const owners = new Map<number, number>(); // by entry, the person's message that it came of; 0: of none
-  const next = new Map<number, Said[]>();
+  const owners = new Map<number, number>(); // by entry, the person's message that it belongs to; 0: none
+  const next = new Map<number, UserEntry[]>();
   const answers = new Map<number, string>();
   let before = 0;
   for (const entry of entries) {
     const above = entry.parent === null ? 0 : (owners.get(entry.parent) ?? before);
-    before = isSaid(entry) ? entry.id : above;
+    before = isUserEntry(entry) ? entry.id : above;
     owners.set(entry.id, before);
-    if (isSaid(entry)) next.set(above, [...(next.get(above) ?? []), entry]);
+    if (isUserEntry(entry)) next.set(above, [...(next.get(above) ?? []), entry]);
     else if (entry.message?.role === "assistant" && entry.message.text) answers.set(above, shown(entry.message.text));
   }
   const lines: string[] = [];
   walk(next.get(0) ?? [], 0);
   return lines;
 
-  function walk(alternatives: Said[], depth: number): void {
+  function walk(alternatives: UserEntry[], depth: number): void {
     for (let level = alternatives; level.length; ) {
       const main = level.find(({ id }) => inForce.has(id)) ?? level.at(-1)!;
       for (const other of level) if (other !== main) walk([other], depth + 1);
@@ -150,7 +151,7 @@ export function drawTree(entries: readonly Entry[], branch: readonly Entry[], co
     }
   }
 
-  function lineOf({ id, message }: Said, depth: number): string {
+  function lineOf({ id, message }: UserEntry, depth: number): string {
     const head = `${"  ".repeat(Math.min(depth, MAX_INDENTS))}${inForce.has(id) ? "●" : "○"} #${id} `;
     const answer = answers.get(id) ?? "";
     const room = Math.max(8, columns - 1 - head.length);

@@ -1,4 +1,4 @@
-// /cost: what a conversation cost, by the prices in the settings, per million tokens.
+// /cost: the cost of a conversation, by the prices in the settings, per million tokens.
 import type { Ctx, Entry, Usage, Zz } from "zz";
 
 type Prices = Record<string, { input: number; output: number }>;
@@ -30,7 +30,7 @@ export default (zz: Zz<Prices>) =>
     },
   });
 
-/** Of all entries: what was taken back was paid for too. */
+/** Of all entries, since what was taken back was paid for too. */
 export function costs(entries: readonly Entry[], prices: Readonly<Prices>): string[] {
   const spent = new Map<string, Usage>();
   for (const { message } of entries) {

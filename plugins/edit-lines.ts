@@ -65,9 +65,9 @@ function outOfRange(start: number, end: number, length: number): string | undefi
   return undefined;
 }
 
-/** New lines get the line ends of those they replace; the file ends with or without a newline as it did before. */
+/** New lines get the line ends of those they replace; the file keeps or lacks its final newline as before. */
 function withLines(lines: Line[], start: number, end: number, content: string): string {
-  if (!lines.length) return content; // there are no line ends to follow
+  if (!lines.length) return content; // the file has no line ends to follow
   const last = lines.at(-1)!.end;
   const place = lines.slice(start - 1, end);
   const usual = mostOf(place) ?? mostOf(lines) ?? "\n";

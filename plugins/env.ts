@@ -1,5 +1,6 @@
-// /env, set_env, delete_env: variables for commands. The model is told their names; in what it is sent, a name stands
-// for each value. They are kept in env.json of the home, { "NAME": "value" }, which every plugin that runs commands reads.
+// /env, set_env, delete_env: variables for commands. The model knows only their names, and names replace values in
+// everything it is sent. They are kept in env.json of the home, { "NAME": "value" }, which every plugin that runs
+// commands reads.
 import fs from "node:fs";
 import path from "node:path";
 import type { Choice, Ctx, Message, Needs, Result, Zz } from "zz";
@@ -9,10 +10,10 @@ type Variables = ReadonlyMap<string, string>;
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const NAMES = "a name is made of letters, digits and _, and begins with no digit";
-const MAX_VALUE_CHARS = 100_000; // a system takes 128 KB
+const MAX_VALUE_CHARS = 100_000; // a system's limit is 128 KB
 const MAX_SHOWN_CHARS = 2_000; // of a value that the model sets: the question shows all of it
-const MIN_SECRET_CHARS = 6; // shorter values are too common to be told from other words
-const MIN_SECRET_LINE_CHARS = 16; // the same for one line of several
+const MIN_SECRET_CHARS = 6; // shorter values are too common to be distinguishable from other words
+const MIN_SECRET_LINE_CHARS = 16; // the same for one line of a multi-line value
 const NO_TIMEOUT = 2 ** 31 - 1; // ms; the person takes their time
 
 /** These decide what runs, or how it reads its input: only the person sets them. */
@@ -29,7 +30,7 @@ const STEERING = [
 const HARMLESS = /^NODE_ENV$/;
 const steers = (name: string): boolean => !HARMLESS.test(name) && STEERING.some((one) => one.test(name));
 
-/** Words, and addresses without a password or a question: files are full of them, and they are no secrets. */
+/** Words, and addresses without a password or a query: files are full of them, and they are not secret. */
 const PLAIN = /^[A-Za-z]+$|^https?:\/\/[^@?#\s]+$/;
 
 const VERBS = {
@@ -39,7 +40,7 @@ const VERBS = {
 };
 
 export default (zz: Zz) => {
-  const kept = keeper(zz);
+  const kept = variablesReader(zz);
   zz.layer({
     name: "env",
     slot: "turn", // what commands have may change from turn to turn
@@ -56,10 +57,10 @@ export default (zz: Zz) => {
     complete,
     async run(rest, ctx) {
       await runCommand(rest, ctx);
-      tryTo(() => kept(ctx)); // what was set is a secret from now on
+      tryTo(() => kept(ctx)); // the new value is a secret from now on
     },
   });
-  // A value of several lines, pasted: the readline loop would take it for a message, and send it.
+  // A pasted value of several lines: the readline loop would take it for a message, and send it.
   zz.wrap(
     "line",
     async (line, next, ctx) => {
@@ -100,7 +101,7 @@ function addTools(zz: Zz): void {
     also: { name: ["key", "variable"] },
     params: { name: "string" },
     needs: ({ name }, ctx) => {
-      if (steers(name)) throw refuse("delete", name, THEIRS);
+      if (steers(name)) throw refuse("delete", name, ONLY_PERSON);
       if (!read(fileOf(ctx)).has(name)) throw refuse("delete", name, NOT_KEPT);
       return asks(`delete ${name}`);
     },
@@ -111,23 +112,23 @@ function addTools(zz: Zz): void {
   });
 }
 
-/** In what tools give back, and in all that is sent to the model. */
+/** In the results of tools, and in everything that is sent to the model. */
 function hideValues(zz: Zz, kept: (ctx: Ctx) => Kept): void {
   zz.wrap(
     "call",
     async (call, next, ctx) => {
       const { name, args } = call;
       const before = tryTo(() => kept(ctx));
-      const blind = before && standIn(args, before.all);
-      if (blind) return { text: cannotSee(name, blind), failed: true };
+      const hiddenVariable = before && placeholderIn(args, before.all);
+      if (hiddenVariable) return { text: cannotUse(name, hiddenVariable), failed: true };
       const result = await next(call);
-      const { all, pattern, hide } = tryTo(() => kept(ctx)) ?? before ?? NOTHING; // also one that the call itself has set
+      const { all, pattern, hide } = tryTo(() => kept(ctx)) ?? before ?? NOTHING; // also if the call itself has just set it
       if (isPrinted(args, ctx)) return withoutValues(result, (text) => hideAll(text, all));
       return pattern ? withoutValues(result, hide) : result;
     },
     "first", // whoever looks at a result after this sees no value
   );
-  // Also in what comes by another way: a file that is mentioned or pinned, rules, a line of the person's own.
+  // Also in what arrives another way: a file that is mentioned or pinned, rules, a line of the person's own.
   zz.wrap("request", async (request, next, ctx) => {
     const { pattern, hide } = tryTo(() => kept(ctx)) ?? NOTHING;
     if (!pattern) return next(request);
@@ -142,7 +143,7 @@ function hideValues(zz: Zz, kept: (ctx: Ctx) => Kept): void {
   });
 }
 
-// ── what is kept ──
+// ── storage ──
 
 const fileOf = ({ about }: Ctx): string => path.join(about.home, "env.json");
 
@@ -164,8 +165,8 @@ interface Kept {
 }
 const NOTHING: Kept = { all: new Map(), pattern: undefined, hide: (text) => text };
 
-/** Read again when the file has changed: every turn and every call looks. */
-function keeper(zz: Zz): (ctx: Ctx) => Kept {
+/** Read again when the file has changed, since every turn and every call looks. */
+function variablesReader(zz: Zz): (ctx: Ctx) => Kept {
   let home: string | undefined;
   let [seen, kept] = ["", NOTHING];
   return (ctx) => {
@@ -179,7 +180,7 @@ function keeper(zz: Zz): (ctx: Ctx) => Kept {
 }
 
 function hiding(all: Variables, zz: Zz): Kept {
-  for (const [name, value] of all) zz.secret(value, standsFor(name)); // for all that is printed and saved
+  for (const [name, value] of all) zz.secret(value, placeholder(name)); // for everything that is printed and saved
   const names = new Map<string, string>();
   for (const [name, value] of all) for (const text of secretsIn(value)) names.set(text, name);
   const longest = [...names.keys()].sort((a, b) => b.length - a.length);
@@ -187,13 +188,13 @@ function hiding(all: Variables, zz: Zz): Kept {
   return {
     all,
     pattern,
-    hide: (text) => (pattern ? text.replace(pattern, (one) => standsFor(names.get(one)!)) : text),
+    hide: (text) => (pattern ? text.replace(pattern, (one) => placeholder(names.get(one)!)) : text),
   };
 }
-const standsFor = (name: string): string => `[value of ${name}]`;
+const placeholder = (name: string): string => `[value of ${name}]`;
 const literal = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
 
-/** Of what a command printed, and was kept: there a plain word may be a value as well. */
+/** For what a command printed and was kept: there even a plain word may be a value. */
 function isPrinted(args: unknown, { about: { home } }: Ctx): boolean {
   return (JSON.stringify(args) ?? "").includes(JSON.stringify(path.join(home, "outputs")).slice(1, -1));
 }
@@ -201,12 +202,12 @@ function isPrinted(args: unknown, { about: { home } }: Ctx): boolean {
 function hideAll(text: string, all: Variables): string {
   const long = [...all].filter(([, value]) => value.length >= MIN_SECRET_CHARS);
   const first = long.sort(([, one], [, two]) => two.length - one.length);
-  return first.reduce((shown, [name, value]) => shown.replaceAll(value, () => standsFor(name)), text);
+  return first.reduce((shown, [name, value]) => shown.replaceAll(value, () => placeholder(name)), text);
 }
 
 /**
- * All of it, and each long line, as a tool may number them. A path that is there is no secret. What a command prints is
- * hidden by the tool that runs it, plain or not.
+ * Replaces whole values, and each long line of one, since a tool may number lines. A path that exists is not secret.
+ * What a command prints is hidden by the tool that runs it, plain or not.
  */
 function secretsIn(value: string): string[] {
   if (value.length < MIN_SECRET_CHARS || PLAIN.test(value) || (path.isAbsolute(value) && fs.existsSync(value)))
@@ -228,16 +229,16 @@ function withoutValues(result: Result, hide: (text: string) => string): Result {
   }
 }
 
-/** The variable whose `[value of NAME]` is in a call: a file or a command would take that for the value. */
-function standIn(args: unknown, all: Variables): string | undefined {
+/** The variable whose `[value of NAME]` is in a call: a file or a command would take that text for the value. */
+function placeholderIn(args: unknown, all: Variables): string | undefined {
   if (!all.size) return undefined;
   const text = JSON.stringify(args) ?? "";
-  return text.includes("[value of ") ? [...all.keys()].find((name) => text.includes(standsFor(name))) : undefined;
+  return text.includes("[value of ") ? [...all.keys()].find((name) => text.includes(placeholder(name))) : undefined;
 }
-const cannotSee = (tool: string, name: string): string =>
-  `Cannot call '${tool}': '${standsFor(name)}' stands for a text that you are not shown. In a command write $${name}; in an edit leave that part as it is.`;
+const cannotUse = (tool: string, name: string): string =>
+  `Cannot call '${tool}': '${placeholder(name)}' stands for a text that you are not shown. In a command write $${name}; in an edit leave that part as it is.`;
 
-/** Whole, or not at all; what another zz keeps meanwhile stays. */
+/** Writes all or nothing; variables that another zz sets meanwhile stay. */
 function keep(name: string, value: string | undefined, ctx: Ctx): void {
   const file = fileOf(ctx);
   try {
@@ -255,35 +256,38 @@ function keep(name: string, value: string | undefined, ctx: Ctx): void {
   }
 }
 
-/** What to do where it is this very file that cannot be written. */
+/** Next steps if this very file cannot be written. */
 const NEXT_STEPS: Record<string, string> = {
   EROFS: "the file system is read-only. --home names another place.",
   EISDIR: "it is a folder. Move it away.",
 };
 
-// ── the model's ──
+// ── tools ──
 
-const THEIRS = "it changes how programs run, so that only the person does that, by /env";
+const ONLY_PERSON = "it changes how programs run, so that only the person does that, by /env";
 const NOT_KEPT = "it is not kept. /env list shows what is";
 const refuse = (verb: string, name: string, why: string): Error => new Error(`Cannot ${verb} '${name}': ${why}.`);
 
-/** Not by the variable's name alone: a list that lets commands see it does not let the model set it. */
+/**
+ * A list of variables that commands may see does not let the model set them, so the variable's name alone is not
+ * enough.
+ */
 const asks = (what: string): Needs => ({
   env: [{ name: what, verdict: "ask", why: "it holds for every command from now on, in every project" }],
 });
 
 function checkSet(name: string, value: string): void {
   if (!NAME.test(name)) throw refuse("set", name, NAMES);
-  if (steers(name)) throw refuse("set", name, THEIRS);
+  if (steers(name)) throw refuse("set", name, ONLY_PERSON);
   if (value.length > MAX_SHOWN_CHARS)
     throw refuse("set", name, `${value.length} characters are too many to be shown (${MAX_SHOWN_CHARS}). Shorten it`);
-  const [unseen] = /(?![\n\t])[\p{C}\p{Zl}\p{Zp}]/u.exec(value) ?? [];
-  if (unseen === undefined) return;
-  const code = unseen.codePointAt(0)!.toString(16).padStart(4, "0");
+  const [invisible] = /(?![\n\t])[\p{C}\p{Zl}\p{Zp}]/u.exec(value) ?? [];
+  if (invisible === undefined) return;
+  const code = invisible.codePointAt(0)!.toString(16).padStart(4, "0");
   throw refuse("set", name, `its value holds U+${code}, which nobody can be shown. Leave it out`);
 }
 
-// ── the person's ──
+// ── commands ──
 
 async function runCommand(rest: string, ctx: Ctx): Promise<void> {
   const [, verb = "", given = ""] = /^(\S*)\s*(.*)$/s.exec(rest) ?? [];
@@ -293,7 +297,7 @@ async function runCommand(rest: string, ctx: Ctx): Promise<void> {
   throw usage(`Cannot obey '/env ${verb}': it is /env set NAME [VALUE], /env unset NAME or /env list.`);
 }
 
-/** The value is the rest of the line, as it stands there. */
+/** The value is the rest of the line, verbatim. */
 async function set(given: string, ctx: Ctx): Promise<void> {
   const [, name = "", typed = ""] = /^([^\s=]*)[\s=]?(.*)$/s.exec(given) ?? [];
   if (!NAME.test(name)) throw usage(`Cannot set '${name}': ${NAMES}.`);
@@ -301,7 +305,7 @@ async function set(given: string, ctx: Ctx): Promise<void> {
     throw usage(
       `Cannot set '${name}': of a paste that long only its size stands in the line. /env set ${name} asks for it.`,
     );
-  const value = typed.trim() || (await askUnseen(name, ctx));
+  const value = typed.trim() || (await askHidden(name, ctx));
   if (!value) return ctx.note("Nothing was changed.");
   if (value.includes("\0") || value.length > MAX_VALUE_CHARS)
     throw usage(`Cannot set '${name}': a value holds no NUL, and at most ${MAX_VALUE_CHARS} characters.`);
@@ -347,7 +351,7 @@ function complete(typed: string, ctx: Ctx): Choice[] {
 }
 
 /** Undefined or empty: the person left the question. */
-async function askUnseen(name: string, ctx: Ctx): Promise<string | undefined> {
+async function askHidden(name: string, ctx: Ctx): Promise<string | undefined> {
   const message = `Value of ${name}:`;
   if (!ctx.ask)
     throw usage(`Cannot ask for '${name}': there is no terminal to ask on. Give it: /env set ${name} VALUE.`);

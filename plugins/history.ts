@@ -1,4 +1,4 @@
-// Ctrl+R: finds what was typed before by any part of it. (Up and Down go through what begins as the line does.)
+// Ctrl+R: finds earlier input by any part of it. (Up and Down go through entries that begin like the line.)
 import type { Zz } from "zz";
 
 export default (zz: Zz) => {
@@ -23,7 +23,7 @@ export default (zz: Zz) => {
           const back = key.name === "escape" || key.name === "ctrl+g" || key.name === "ctrl+c";
           line.prompt();
           line.set(back ? text : (hit ?? text));
-          return back ? undefined : line.press(key); // Enter sends it, an arrow goes on editing
+          return back ? undefined : line.press(key); // Enter sends it, an arrow continues editing
         }
       }
     },

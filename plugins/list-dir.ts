@@ -1,4 +1,4 @@
-// list_dir: what is in a folder, without what git ignores.
+// list_dir: the contents of a folder, without what git ignores.
 import { readlinkSync } from "node:fs";
 import { opendir } from "node:fs/promises";
 import { relative } from "node:path";
@@ -35,7 +35,7 @@ export default (zz: Zz) =>
 
 function row(folder: string, name: string, count: number): string {
   if (name.endsWith("/")) return `${shownName(name)} (${plural(count, "file")})`;
-  const target = tryTo(() => readlinkSync(`${folder}/${name}`)); // undefined where it is not a link
+  const target = tryTo(() => readlinkSync(`${folder}/${name}`)); // undefined if it is not a link
   return target === undefined ? shownName(name) : `${shownName(name)} -> ${shownName(target)}`;
 }
 

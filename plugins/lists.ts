@@ -77,7 +77,7 @@ export default (zz: Zz) => {
 
 const availableColumns = (): number => terminalColumns() - 1;
 
-/** Without an argument the whole page, if the terminal is high enough for it. */
+/** Without an argument the whole page, if it fits the terminal. */
 function helpOn(given: string, about: About): string {
   const whole = page(about, availableColumns());
   const fits = whole.split("\n").length < (process.stderr.rows ?? Number.POSITIVE_INFINITY) - 1;
@@ -122,7 +122,7 @@ const section = (group: string, rows: Row[], room: number): string => [`${group}
 export const page = (about: Known, room: number): string =>
   [...sections(about)].map(([group, rows]) => section(group, rows, room)).join("\n");
 
-/** The names alone. */
+/** Only the names. */
 export function overview(about: Known, room: number): string {
   const all = [...sections(about)];
   const left = room < 60 ? 2 : Math.max(...all.map(([group]) => group.length)) + 2;
@@ -135,7 +135,7 @@ export function overview(about: Known, room: number): string {
   return [...lines, ...wrapped(more, room)].join("\n");
 }
 
-/** Names, and texts beside them where there is room, else below. */
+/** Names, with texts next to them if there is room, otherwise below. */
 function columns(rows: Row[], room: number): string[] {
   const left = room < 60 ? 0 : 27;
   return rows.flatMap(([name, text]) => {
@@ -209,7 +209,7 @@ function noteReloads(done: Reloaded[], note: Ctx["note"]): void {
     note(why ?? `Plugin '${name}' ${did}${did === "unloaded" ? "" : ` in ${ms} ms`}.`);
 }
 
-/** The user's plugins and those that failed, with what each adds; zz's own by their names only. */
+/** The user's plugins and those that failed, with what each adds; zz's own only by name. */
 export function plugins({ plugins }: Pick<About, "plugins">, room: number): string {
   const own = plugins.filter(({ from, failure, disabled }) => from === "zz" && !failure && !disabled);
   const others = plugins.filter((plugin) => !own.includes(plugin));

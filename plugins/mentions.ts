@@ -12,21 +12,24 @@ const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
 const MENTION = /(?<![\w\\@.+/-])@(?:"([^"\n]+)"|'([^'\n]+)'|((?:\\[^\n]|[^\s\\"'@])(?:\\[^\n]|[^\s\\])*))/g;
 const ESCAPED = /(?<![\w\\@.+/-])\\(?=@)/g;
 
-/** Images by their first bytes too: a server refuses a file that only has the name of one. */
+/** Images are recognised by their first bytes too: servers refuse a file that only has the name of one. */
 const IMAGES: [extension: RegExp, type: string, begins: RegExp][] = [
   [/^\.png$/i, "image/png", /^\x89PNG/],
   [/^\.jpe?g$/i, "image/jpeg", /^\xff\xd8\xff/],
   [/^\.gif$/i, "image/gif", /^GIF8/],
   [/^\.webp$/i, "image/webp", /^RIFF.{4}WEBP/s],
 ];
-/** Extensions for which a missing file is worth a note. Otherwise only those of the project's files: @app.route is not a file. */
+/**
+ * Extensions for which a missing file is worth a note. Otherwise only those of the project's files: @app.route is not a
+ * file.
+ */
 const EXTENSIONS =
   /\.([cm]?[jt]sx?|json|md|txt|py|rs|go|java|kt|c|h|cc|cpp|hpp|cs|rb|php|sh|ya?ml|toml|html?|s?css|sql|csv|xml|vue|svelte|log|png|jpe?g|gif|webp)$/i;
 
 interface Target {
-  path: string; // as it was typed
+  path: string; // as typed
   at: string; // the same with ~ resolved
-  file: string; // where it is
+  file: string; // the resolved path
   folder: boolean;
   start?: number;
   end?: number;
@@ -46,7 +49,7 @@ export default (zz: Zz) => {
   );
 };
 
-/** Whether the line is a message; a template's command is one too. */
+/** Whether the line is a message; a command of a prompt template is one too. */
 function isMessage(line: string, { about }: Ctx): boolean {
   if (!line.includes("@") || line.startsWith("!")) return false;
   const name = /^\/([A-Za-z][\w-]*)(?:\s|$)/.exec(line.trim())?.[1];
@@ -54,7 +57,7 @@ function isMessage(line: string, { about }: Ctx): boolean {
 }
 
 async function expand(line: string, ctx: Ctx): Promise<string> {
-  const attached = new Map<string, Attached | undefined>(); // by the mention, and by the file it leads to
+  const attached = new Map<string, Attached | undefined>(); // by mention, and by the file it leads to
   for (const names of mentionsIn(line)) {
     const [whole = ""] = names;
     if (attached.has(whole)) continue;
@@ -74,7 +77,7 @@ async function expand(line: string, ctx: Ctx): Promise<string> {
   }
 }
 
-/** For each mention the names it may mean, the longest first: a comma at the end may not be part of it. */
+/** For each mention the names it may mean, longest first: a comma at the end may not belong to it. */
 function mentionsIn(line: string): string[][] {
   return [...line.matchAll(MENTION)].map(([, one, two, bare = ""]) => {
     const quoted = one ?? two;
@@ -100,7 +103,7 @@ function find(names: string[], root: string): Target | undefined {
   return undefined;
 }
 
-/** Undefined when there is nothing, or when the path cannot be one of a file. */
+/** Undefined if it does not exist, or cannot be a path. */
 const statOf = (file: string): Stats | undefined => tryTo(() => statSync(file));
 
 /** Attaches what was mentioned. The mention itself stays in the message as text. */
@@ -143,7 +146,7 @@ function imageIn(file: string, [, type, begins]: (typeof IMAGES)[number], open: 
   throw new Error("it holds no image of that kind. Check its extension.");
 }
 
-/** Most words after an @ are not files at all, but decorators, packages or names. */
+/** Most words after an @ are not files but decorators, packages or names. */
 async function noteMissing(name: string, ctx: Ctx): Promise<void> {
   if (!/[./]/.test(name) || isPackage(name, ctx.root)) return;
   const files = await ctx.files.list().catch((): string[] => []);
@@ -155,7 +158,7 @@ async function noteMissing(name: string, ctx: Ctx): Promise<void> {
   ctx.note(`@${name} is not attached: no such file. ${near ? `Did you mean @${near.item}?` : "Check the path."}`);
 }
 
-/** As npm names it: @scope/name, without an extension, where the project has no such folder. */
+/** Like a name of npm: @scope/name, without an extension, if the project has no such folder. */
 function isPackage(name: string, root: string): boolean {
   const [, scope] = /^([a-z\d~-][\w.~-]*)\/[a-z\d~-][\w.~-]*$/.exec(name) ?? [];
   return Boolean(scope) && !EXTENSIONS.test(name) && !statOf(resolve(root, scope!));

@@ -35,7 +35,7 @@ export default (zz: Zz) => {
 
 const row = ({ id, window }: Model): string => (window ? `${id}  ${window} tokens` : id);
 
-/** With their windows, where these are known, in a column. */
+/** With their windows, if known, in a column. */
 function rows(models: Model[]): string[] {
   const widest = Math.max(0, ...models.filter(({ window }) => window).map(({ id }) => id.length));
   return models.map(({ id, window }) => row({ id: window ? id.padEnd(widest) : id, ...(window && { window }) }));
@@ -59,7 +59,7 @@ async function choose(rest: string, ctx: Ctx): Promise<void> {
 const inForce = ({ chat: { model, window } }: Ctx): string =>
   `${model}, ${window ? `with a window of ${window} tokens` : "whose window its provider does not tell"}.`;
 
-/** A picker needs a terminal that moves its cursor. */
+/** A picker needs a terminal that can move its cursor. */
 const canPick = ({ terminal }: Ctx): boolean => Boolean(terminal) && process.env.TERM !== "dumb";
 
 async function pick(ctx: Ctx): Promise<string | undefined> {
@@ -82,7 +82,7 @@ async function pick(ctx: Ctx): Promise<string | undefined> {
   });
 }
 
-/** Models with the words in their ids; only where there are none, similar ones. */
+/** Models whose ids contain the words; similar ones only if there are none. */
 async function finder(models: Model[]): Promise<(term: string) => Model[]> {
   const { default: Fuse } = await import("fuse.js");
   const fuse = new Fuse(models, { keys: ["id"], threshold: 0.4, ignoreLocation: true });
@@ -92,7 +92,7 @@ async function finder(models: Model[]): Promise<(term: string) => Model[]> {
   };
 }
 
-/** The model that a name stands for: its id, the only one like it, or what the person wants to use all the same. */
+/** The model that a name refers to: its id, the only similar one, or one that the person insists on. */
 async function named(given: string, { about, ask, note }: Ctx): Promise<string | undefined> {
   const { models, failures } = await about.models(true);
   const ids = models.map(({ id }) => id);

@@ -116,7 +116,7 @@ async function route(prompt: string, tools: ChatRequest["tools"]) {
   let intent = scored[0]?.score ? scored[0].intent : undefined;
   let misspelt = "";
   if (!intent) {
-    // Misspelt: the nearest word that stands for an intent by itself.
+    // Misspelt: the nearest word that is an intent by itself.
     const single = new Fuse(
       rows.filter(({ words }) => words.length > 4 && !words.includes(" ")),
       { keys: ["words"], threshold: 0.25, includeScore: true },
@@ -137,14 +137,14 @@ async function route(prompt: string, tools: ChatRequest["tools"]) {
   return { name: intent.tool, args: { ...(intent.argument && { [intent.argument]: subject }), ...(path && { path }) } };
 }
 
-/** How many of an intent's words the prompt has; 0 unless it has all. */
+/** How many of an intent's words the prompt has; 0 unless it has them all. */
 function matchScore(words: string, spoken: string[]): number {
   const all = words.split(" ");
-  if (words === "what is") return all.every((word) => spoken.includes(word)) ? 0.5 : 0; // anything else says more
+  if (words === "what is") return all.every((word) => spoken.includes(word)) ? 0.5 : 0; // any other intent says more
   return all.every((word) => spoken.includes(word)) ? all.length + words.length / 100 : 0;
 }
 
-/** What the prompt is about: what it quotes, else a name written like code, else its words that are not filler. */
+/** The subject of the prompt: what it quotes, else a name written like code, else its words that are not filler. */
 function subjectOf(prompt: string, intent: string[]): string {
   const quoted = QUOTED.exec(prompt)?.[1];
   if (quoted) return quoted;

@@ -1,4 +1,4 @@
-// Ollama's own API. `show` gives the window and the capabilities; num_ctx is sent, since without it Ollama takes a small
+// Ollama's own API. `show` gives the window and the capabilities; num_ctx is sent, since without it Ollama uses a small
 // default and silently drops the oldest messages.
 import type { ChatRequest, Delta, Endpoint, HttpAnswer, Message, Model, Zz } from "zz";
 import { usage } from "zz/text";
@@ -51,7 +51,7 @@ export default (zz: Zz<typeof defaults>) => {
       const info = await show(zz, known, request.model, signal, request.endpoint).catch(
         (error: Error & { status?: number; exit?: number }): Shown => {
           if (error.exit) throw error;
-          if (error.status !== 404 || !/model ['"]/.test(error.message)) return {}; // an old server without `show`, or a dry run: the chat will show it
+          if (error.status !== 404 || !/model ['"]/.test(error.message)) return {}; // an old server without `show`, or a dry run: the chat will tell
           const message = `Ollama has no model '${request.model}'. Get it with: ollama pull ${request.model}`;
           throw Object.assign(new Error(message), { status: 404 });
         },
@@ -69,7 +69,7 @@ export default (zz: Zz<typeof defaults>) => {
   });
 };
 
-/** What is known of each model, by its name: one request answers the window, the capabilities and the chat. */
+/** What is known of each model, by name: one request answers the window, the capabilities and the chat. */
 type Known = Map<string, Promise<Shown>>;
 
 async function describe(
@@ -136,7 +136,7 @@ function bodyOf({ model, system, messages, tools, options }: ChatRequest, info: 
   };
 }
 
-/** OLLAMA_HOST may lack its scheme or its port, and 0.0.0.0 is where a server listens, not where it is. */
+/** OLLAMA_HOST may lack its scheme or its port, and 0.0.0.0 is where a server listens, not its address. */
 export function base(endpoint: Endpoint): string {
   const given = endpoint.url?.trim().replace(/^["']|["']$/g, "") || "127.0.0.1:11434";
   const [, scheme, who = "", name = "", port, path = ""] =
@@ -155,7 +155,7 @@ function headers({ key }: Endpoint): Record<string, string> {
   return { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) };
 }
 
-/** The window to use: as the model's own file says, else what it was trained for, up to the setting. */
+/** The window to use: the model file's own setting, else the one it was trained for, up to the setting. */
 function windowOf(info: Shown, most: number): number | undefined {
   const own = Number(/^num_ctx\s+(\d+)/m.exec(info.parameters ?? "")?.[1] ?? 0);
   const window = trainedWindow(info);
@@ -191,17 +191,17 @@ function toWire(message: Message) {
 
 const MB = 1024 * 1024;
 const MAX_LINE_CHARS = 8 * MB;
-const MAX_ANSWER_BYTES = 512 * MB; // of all that is sent, of which most is not the answer itself
+const MAX_ANSWER_BYTES = 512 * MB; // of the whole stream, most of which is not the answer itself
 const MAX_MODELS = 1_000;
 
-/** Lines of JSON. The last has `done`; a failure on the way is a line `{"error": …}` under status 200. */
+/** Lines of JSON. The last has `done`; a failure midway is a line `{"error": …}` under status 200. */
 async function* read(response: HttpAnswer): AsyncGenerator<Delta> {
   const decoder = new TextDecoder();
   let [rest, size] = ["", 0];
   const tooLong = (what: string, most: number) =>
     new Error(`'ollama' sent ${what} of more than ${most / MB} MB, and was given up. Check --base-url.`);
   for await (const bytes of response.body) {
-    const lines = decoder.decode(bytes, { stream: true }).split("\n"); // only of what is new: a long line is not searched again and again
+    const lines = decoder.decode(bytes, { stream: true }).split("\n"); // only in new text, so that a long line is not searched repeatedly
     lines[0] = rest + lines[0]!;
     rest = lines.pop()!;
     size += bytes.length;
@@ -209,7 +209,7 @@ async function* read(response: HttpAnswer): AsyncGenerator<Delta> {
     if (size > MAX_ANSWER_BYTES) throw tooLong("an answer", MAX_ANSWER_BYTES);
     for (const line of lines)
       if (line.trim()) yield* deltas(line);
-      else yield { text: "" }; // nothing to show, but no silence either
+      else yield { text: "" }; // nothing to show, but a sign of life
   }
   if (rest.trim()) yield* deltas(rest);
 }

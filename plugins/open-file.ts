@@ -11,7 +11,7 @@ const EXIT_REASONS: Record<number, string> = {
   3: "there is no program for such a file",
   4: "the program for it failed",
 };
-/** Extensions of what some system runs when it is opened: programs, scripts, packages, shortcuts to any of them. */
+/** Extensions of files that some system runs when it opens them: programs, scripts, packages, and shortcuts to them. */
 const RUNNABLE_EXTENSIONS = new Set(
   [
     "app appimage apk appref-ms bash bat bin cmd com command cpl csh deb desktop dmg exe fish gadget hta jar",
@@ -51,7 +51,8 @@ const quote = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : 
 
 /** The file with its links followed. Throws unless somebody can look at it and it is safe to open. */
 function checkedFile(name: string, { root, files, ask }: Ctx): string {
-  if (!ask) throw cannot(name, "nobody is there to look at it. Read it, or tell the person where it is.");
+  if (!ask)
+    throw cannot(name, "there is no terminal, so nobody can look at it. Read it, or tell the person where it is.");
   const file = files.path(name);
   const stat = fs.statSync(file, { throwIfNoEntry: false });
   if (!stat) throw cannot(name, "no such file or folder. Check the path.");
@@ -77,7 +78,7 @@ function startOf(file: string): string {
   return bytes.toString("latin1", 0, length);
 }
 
-/** Detached, so that the program outlives zz. One that soon ends with an exit code could not open the file. */
+/** Detached, so that the program outlives zz. If it soon ends with an exit code, it could not open the file. */
 function open(name: string, file: string, { programs }: Ctx): Promise<void> {
   if (!programs.find(OPENER)) throw cannot(name, `there is no ${OPENER} here. Tell the person where it is: ${file}`);
   const { promise, resolve, reject } = Promise.withResolvers<void>();

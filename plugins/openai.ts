@@ -1,6 +1,6 @@
-// Chat Completions, at OpenAI or any server that speaks it. The stream is read here rather than by the official package,
-// which discards error bodies other than `{"error": …}`, ends silently when a stream is cut off, and stops at the first
-// line that is not JSON. Only its types are used.
+// Chat Completions, at OpenAI or any server that supports it. The stream is read here rather than by the official
+// package, which discards error bodies other than `{"error": …}`, ends silently when a stream is cut off, and stops at
+// the first line that is not JSON. Only its types are used.
 import type { ChatCompletionMessageParam } from "openai/resources/chat/completions";
 import type { ChatRequest, Delta, Endpoint, HttpAnswer, Image, Message, Zz } from "zz";
 import { tryTo, usage } from "zz/text";
@@ -16,7 +16,7 @@ export const settings = {
   },
 };
 
-/** The windows of well-known models, in tokens, for servers that do not tell them. The first match counts. */
+/** The windows of well-known models, in tokens, for servers that do not report them. The first match counts. */
 const WINDOWS: [names: RegExp, window: number][] = [
   [/(^|\/)gpt-5/, 272_000],
   [/(^|\/)gpt-4\.1/, 1_047_576],
@@ -35,7 +35,7 @@ const WINDOWS: [names: RegExp, window: number][] = [
 const knownWindow = (id: string): number | undefined => WINDOWS.find(([names]) => names.test(id))?.[1];
 
 export default (zz: Zz<typeof defaults>) => {
-  /** Fields that a server refused, by its address: left out from then on. */
+  /** Fields that a server refused, by its address: omitted from then on. */
   const refused = new Map<string, Set<string>>();
 
   zz.provider({
@@ -123,7 +123,7 @@ function bodyOf({ model, system, messages, tools, options }: ChatRequest, withou
     model,
     messages: [
       ...(system ? [{ role: "system", content: system }] : []),
-      ...afterResults(ownIds(messages, model)).flatMap(toWire),
+      ...afterResults(acceptedIds(messages, model)).flatMap(toWire),
     ],
     stream: true,
     stream_options: { include_usage: true },
@@ -135,7 +135,7 @@ function bodyOf({ model, system, messages, tools, options }: ChatRequest, withou
     }),
     ...options,
   };
-  // One of the two is always known: swap rather than lose the limit.
+  // Every server knows one of the two: swap rather than lose the limit.
   for (const [one, other] of [
     ["max_tokens", "max_completion_tokens"],
     ["max_completion_tokens", "max_tokens"],
@@ -145,14 +145,17 @@ function bodyOf({ model, system, messages, tools, options }: ChatRequest, withou
   return body;
 }
 
-/** Call ids from another model may be refused here: those that are not plain and short are replaced, in calls and results. */
-function ownIds(messages: Message[], model: string): Message[] {
+/**
+ * Call ids from another model may be refused here: those that are not plain and short are replaced, in calls and
+ * results.
+ */
+function acceptedIds(messages: Message[], model: string): Message[] {
   const ids = new Map<string, string>();
   const own = (id: string) => ids.get(id) ?? id;
   for (const message of messages)
     if (message.role === "assistant" && !message.model?.endsWith(`/${model}`))
       for (const { id } of message.calls ?? [])
-        if (!/^[\w-]{1,40}$/.test(id)) ids.set(id, `moved${String(ids.size).padStart(4, "0")}`); // nine letters and digits suit all
+        if (!/^[\w-]{1,40}$/.test(id)) ids.set(id, `moved${String(ids.size).padStart(4, "0")}`); // every server accepts nine letters and digits
   if (!ids.size) return messages;
   return messages.map((message) => {
     if (message.role === "tool") return { ...message, id: own(message.id) };
@@ -161,7 +164,7 @@ function ownIds(messages: Message[], model: string): Message[] {
   });
 }
 
-/** Tool results cannot hold images here: they move into a user message after the last result. */
+/** Tool results cannot contain images here: they move into a user message after the last result. */
 function afterResults(messages: Message[]): Message[] {
   const moved: Message[] = [];
   let images: Image[] = [];
@@ -217,7 +220,7 @@ function withImages(text: string, images: { type: string; base64: string }[] = [
 
 const MB = 1024 * 1024;
 const MAX_LINE_CHARS = 8 * MB; // also of an event, which may have several lines
-const MAX_ANSWER_CHARS = 512 * MB; // of all that is sent, of which most is not the answer itself
+const MAX_ANSWER_CHARS = 512 * MB; // of the whole stream, most of which is not the answer itself
 const MAX_MODELS = 10_000;
 
 /** The stream as deltas: server-sent events, or one JSON body from servers that do not stream. */
@@ -225,52 +228,56 @@ async function* read(response: HttpAnswer): AsyncGenerator<Delta> {
   const { createParser } = await import("eventsource-parser");
   const decoder = new TextDecoder();
   let events: { event?: string | undefined; data: string }[] = [];
-  let rest = ""; // the parser drops an unfinished line that it does not know: it gets whole lines only
-  let strays = "";
+  let rest = ""; // the parser drops an unfinished line that it does not know, so it gets whole lines only
+  let otherLines = "";
   let seen = false;
   let finished = false;
-  let [size, open] = [0, 0]; // characters: in all, and since an event ended
+  let [size, open] = [0, 0]; // characters: in all, and since the last event ended
   const tooLong = (what: string, most: number) =>
     new Error(`'openai' sent ${what} of more than ${most / MB} MB, and was given up. Check --base-url.`);
   const parser = createParser({
     onEvent: ({ event, data }) => events.push({ event, data }),
     onComment: () => events.push({ event: "alive", data: "" }),
-    onError: (error) => (strays += `${error.line ?? ""}\n`),
+    onError: (error) => (otherLines += `${error.line ?? ""}\n`),
   });
   for await (const bytes of response.body) {
     const text = decoder.decode(bytes, { stream: true });
-    const end = Math.max(text.lastIndexOf("\n"), text.lastIndexOf("\r")) + 1; // only in what is new: a long line is not searched again and again
+    const end = Math.max(text.lastIndexOf("\n"), text.lastIndexOf("\r")) + 1; // only in new text, so that a long line is not searched repeatedly
     if (end) parser.feed(rest + text.slice(0, end));
     rest = end ? text.slice(end) : rest + text;
     open = events.length ? 0 : open + text.length;
     size += text.length;
     if (rest.length > MAX_LINE_CHARS) throw tooLong("a line", MAX_LINE_CHARS);
-    if (open > MAX_LINE_CHARS || strays.length > MAX_LINE_CHARS) throw tooLong("an event", MAX_LINE_CHARS);
+    if (open > MAX_LINE_CHARS || otherLines.length > MAX_LINE_CHARS) throw tooLong("an event", MAX_LINE_CHARS);
     if (size > MAX_ANSWER_CHARS) throw tooLong("an answer", MAX_ANSWER_CHARS);
     if (yield* drain()) return;
   }
   parser.feed(`${rest}${decoder.decode()}\n\n`);
   parser.reset({ consume: true });
   if (yield* drain()) return;
-  if (!strays.trim()) return;
+  if (!otherLines.trim()) return;
   // Not a stream: a whole answer, an error, or a web page.
-  const whole = parse(strays);
+  const whole = parse(otherLines);
   if (whole !== undefined) yield* deltas(whole);
   else if (!seen)
-    yield { error: /^\s*<(!doctype|html)/i.test(strays) ? strays : `not a stream but ${strays.trim().slice(0, 200)}` };
+    yield {
+      error: /^\s*<(!doctype|html)/i.test(otherLines)
+        ? otherLines
+        : `not a stream but ${otherLines.trim().slice(0, 200)}`,
+    };
 
   /** True at the end of the stream. */
   async function* drain(): AsyncGenerator<Delta, boolean> {
     const batch = events;
     events = [];
     for (const { event, data } of batch) {
-      if (event === "alive") yield { text: "" }; // a keep-alive: nothing to show, but no silence either
+      if (event === "alive") yield { text: "" }; // a keep-alive: nothing to show, but a sign of life
       if (event === "error") yield { error: parse(data) ?? data };
       if (data.trim() === "[DONE]") {
         if (seen && !finished) yield { finish: "stop" };
         return true;
       }
-      // Some servers leave out the blank line between events; then several lines come as one.
+      // Some servers omit the blank line between events; then several lines come as one.
       const chunks = parse(data) !== undefined ? [data] : data.split("\n");
       for (const line of chunks) {
         if (!line.trim() || line.trim() === "[DONE]") continue;

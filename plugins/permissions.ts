@@ -41,7 +41,7 @@ export default (zz: Zz) => {
   });
 };
 
-/** WHAT may hold *, ** and ?; a name that could never match is refused where it is added. */
+/** WHAT may contain *, ** and ?; a name that could never match is refused when it is added. */
 function obey(rest: string, { permissions }: Ctx): string {
   const [word = "", what = "", ...more] = rest.split(/\s+/);
   const name = more.join(" ").replace(/^(["'])(.*)\1$/, "$2"); // quoted as for a shell
@@ -60,7 +60,7 @@ function obey(rest: string, { permissions }: Ctx): string {
   return table(permissions.rules);
 }
 
-/** A kind after allow and deny; after keep and drop the number of a rule. */
+/** A kind after allow and deny; the number of a rule after keep and drop. */
 function complete(typed: string, { permissions }: Ctx): Choice[] {
   const [, word = "", given] = /^(\S*)(?:\s+(.*))?$/s.exec(typed) ?? [];
   if (given === undefined)
@@ -82,7 +82,7 @@ function autoApply(rest: string, { permissions }: Ctx): string {
   );
   if (rest === "on" && !given.length) permissions.add({ ...EDITS });
   if (rest === "off") for (const rule of given) permissions.drop(rule);
-  const { verdict, why } = permissions.judge("write", "."); // another rule may allow or deny all the same
+  const { verdict, why } = permissions.judge("write", "."); // another rule may allow or deny it anyway
   const other = verdict === "ask" ? "" : ` ${why}; /permissions lists it.`;
   if (rest === "on" && verdict === "deny") return `Edits in the project are denied${other}`;
   if (rest === "on")
@@ -92,7 +92,7 @@ function autoApply(rest: string, { permissions }: Ctx): string {
   return `/auto-apply is ${verdict === "allow" ? "on" : "off"}${on}; say on or off.`;
 }
 
-/** Deny wins, then allow; the rest is fixed. */
+/** Deny wins, then allow; everything else is fixed. */
 function table(rules: readonly Rule[]): string {
   const rows = rules.map(
     ({ verdict, kind, name = "(all)", from }, i) =>

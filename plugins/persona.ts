@@ -1,5 +1,5 @@
-// Who zz is here: IDENTITY.md, SOUL.md and RELATIONS.md, from the project's .zz/, else from the home; and the tools with
-// which the model writes its own name and soul: shown whole, asked for, and undone like any edit.
+// Who zz is: IDENTITY.md, SOUL.md and RELATIONS.md, from the project's .zz/, else from the home; and the tools with
+// which the model writes its own name and soul: shown whole, asked for, and undoable like any edit.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Needs, Zz } from "zz";
@@ -16,14 +16,14 @@ const MAX_LINE_CHARS = 4_000; // a question shows only the ends of longer lines
 const DIFF_LINES = 150; // that a diff always shows
 
 interface File {
-  name: string; // as it is called here
+  name: string; // its name here
   at: string;
   own: boolean; // the project's
 }
 
 export default (zz: Zz) => {
   let home: string | undefined;
-  const known = new Map<string, { stamp: string; text: string }>(); // by file, as it was when it was read last
+  const known = new Map<string, { stamp: string; text: string }>(); // by file, as it was when it was last read
   for (const { name, slot } of LAYERS)
     zz.layer({
       name,
@@ -78,7 +78,7 @@ export default (zz: Zz) => {
     return [about, ...whole].filter(Boolean).join("\n\n");
   });
 
-  /** Asked for every turn, so an unchanged file is not read again. What comes from the project is marked so. */
+  /** Called every turn, so an unchanged file is not read again. A project's file is marked as such. */
   async function textOf({ name, at, own }: File, { files, permissions }: Ctx): Promise<string | undefined> {
     const stamp = stampOf(at);
     if (!stamp) return undefined;
@@ -102,7 +102,7 @@ function nearest(name: string, home: string, { root }: Pick<Ctx, "root">): File 
     : { name: path.join(home, name), at: path.join(home, name), own: false };
 }
 
-/** The home's is zz's own to read; a project's may be a link to anywhere. */
+/** The home's file may always be read; a project's may be a link to anywhere. */
 function reads({ at, own }: File): Needs {
   if (!fs.existsSync(at)) return {};
   return { read: [own ? at : { name: at, verdict: "allow", why: "it is who zz is" }] };
@@ -113,7 +113,7 @@ function textIn(file: string, bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes).trim();
 }
 
-/** Replaces the name in the sentence that tells it, or puts that sentence first. */
+/** Replaces the name in the sentence that states it, or puts that sentence first. */
 function withName(text: string, name: string): string {
   const sentence = `Your name is ${name}.`;
   const existing = /^Your name is [^\n]*?\.(?=\s|$)/m;

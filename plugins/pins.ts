@@ -1,4 +1,4 @@
-// /add and /drop: files that the model has before it in every turn, as they are then.
+// /add and /drop: files whose current text the model has in every turn.
 import fs from "node:fs";
 import path from "node:path";
 import type { Choice, Ctx, Zz } from "zz";
@@ -10,7 +10,7 @@ const MAX_FILE_BYTES = 1024 * 1024;
 const PREFACE = "Files that the person pinned, as they were when this turn began. Read one again after it was changed.";
 
 export default (zz: Zz) => {
-  const pinned = zz.state({ files: [] as string[] }); // from the project, or absolute outside it
+  const pinned = zz.state({ files: [] as string[] }); // relative to the project, or absolute outside it
 
   zz.layer({
     name: "pinned",
@@ -71,7 +71,7 @@ export default (zz: Zz) => {
   }
 };
 
-/** The name to pin. It goes through the gate as if the model read it; what needs an answer each time cannot be pinned. */
+/** The name to pin. The gate judges it as if the model read it; what needs an answer each time cannot be pinned. */
 async function pinnable(name: string, ctx: Ctx): Promise<string> {
   const refuse = (why: string) => new Error(`Cannot pin '${name}': ${why}`);
   const stat = fs.statSync(path.resolve(ctx.root, name), { throwIfNoEntry: false });
@@ -90,7 +90,10 @@ async function pinnable(name: string, ctx: Ctx): Promise<string> {
   return nameOf(ctx.files.path(name), ctx.root);
 }
 
-/** Its text now, or why there is none. A file that changed since the model read it counts as read again, so that it may edit it. */
+/**
+ * Its current text, or why there is none. A file that changed since the model read it counts as read again, so that the
+ * model may edit it.
+ */
 async function shown(name: string, most: number, ctx: Ctx): Promise<string> {
   const block = (text: string) => `--- FILE ${name} ---\n${text}\n--- END FILE ${name} ---`;
   try {
@@ -116,7 +119,7 @@ function cut(text: string, most: number): string {
 const nameOf = (file: string, root: string): string =>
   file.startsWith(root + path.sep) ? path.relative(root, file).replaceAll(path.sep, "/") : file;
 
-/** Words, and what stands in quotes. */
+/** Splits words; quoted names may contain spaces. */
 const namesIn = (rest: string): string[] =>
   [...rest.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, one, two, bare]) => one ?? two ?? bare!).filter(Boolean);
 

@@ -1,4 +1,4 @@
-// Tells the model which other folders it may reach. They are in the settings, by which the gate judges too.
+// Tells the model which other folders it may reach: those in the settings, which the gate uses too.
 import fs from "node:fs";
 import os from "node:os";
 import type { Zz } from "zz";

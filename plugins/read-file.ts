@@ -2,7 +2,7 @@
 import { isUtf8 } from "node:buffer";
 import { basename, extname } from "node:path";
 import type { Result, Zz } from "zz";
-import { tryTo } from "zz/text";
+import { plural, tryTo } from "zz/text";
 
 const MAX_LINES = 2_000; // per call
 const MAX_LINE_CHARS = 2_000;
@@ -19,7 +19,7 @@ export default (zz: Zz) =>
       start: "integer? first line, from 1",
       end: "integer? last line, inclusive",
     },
-    // Not offset and limit: those count lines from 0, or how many.
+    // Not offset and limit: those would count lines from 0, or their number.
     ...{
       also: {
         path: ["file", "file_path", "filename", "filepath", "target_file"],
@@ -43,20 +43,22 @@ export default (zz: Zz) =>
         .replace(/\r?\n$/, "")
         .split(/\r?\n/);
       if (start > lines.length)
-        throw new Error(`Cannot read '${path}' from line ${start}: it has ${lines.length} lines. Start earlier.`);
+        throw new Error(
+          `Cannot read '${path}' from line ${start}: it has ${plural(lines.length, "line")}. Start earlier.`,
+        );
       const from = Math.max(1, start);
       if (end !== undefined && end < from)
         throw new Error(`Cannot read '${path}' ${lineRange(from, end)}: the end is before the start. Swap them.`);
       const to = Math.min(lines.length, end ?? lines.length, from + MAX_LINES - 1);
       const shown = lines.slice(from - 1, to).map((line, i) => `${from + i}\t${cutLine(line)}`);
       const more = Math.min(end ?? lines.length, lines.length) - to;
-      if (more > 0) shown.push(`[${more} more lines; read on from ${to + 1}]`);
+      if (more > 0) shown.push(`[${plural(more, "more line")}; read on from ${to + 1}]`);
       if (!isUtf8(bytes)) shown.push("[not all of it is UTF-8; \ufffd stands for what is not]");
       return { text: shown.join("\n"), data: { path, start: from, end: to, lines: lines.length, hash } };
     },
     render({ data }) {
       const { start, end, lines } = data as Record<"start" | "end" | "lines", number>;
-      return start === 1 && end === lines ? `${lines} lines` : `lines ${start}–${end} of ${lines}`;
+      return start === 1 && end === lines ? plural(lines, "line") : `lines ${start}–${end} of ${lines}`;
     },
   });
 
@@ -69,7 +71,7 @@ function cutLine(line: string): string {
   return `${head}… [cut; the line has ${line.length} characters]`;
 }
 
-/** The bytes a picture begins with, and how to find its size. */
+/** The first bytes of each type of picture, and how to find its size. */
 const PICTURES: { type: string; begins: RegExp; size(bytes: Buffer): [number, number] | undefined }[] = [
   { type: "image/png", begins: /^\x89PNG\r\n/, size: (bytes) => [bytes.readUInt32BE(16), bytes.readUInt32BE(20)] },
   { type: "image/gif", begins: /^GIF8[79]a/, size: (bytes) => [bytes.readUInt16LE(6), bytes.readUInt16LE(8)] },
@@ -84,19 +86,19 @@ const PICTURES: { type: string; begins: RegExp; size(bytes: Buffer): [number, nu
   },
 ];
 
-/** Judged by its bytes, not by its name: a file called .png may hold text, such as a pointer of Git LFS. */
+/** Recognised by its bytes, not by its name: a file named .png may contain text, such as a pointer of Git LFS. */
 function pictureResult(path: string, bytes: Buffer): Result | undefined {
   const kind = PICTURES.find(({ begins }) => begins.test(bytes.toString("latin1", 0, 16)));
   if (!kind) return undefined;
   if (bytes.length > MAX_PICTURE_BYTES)
     throw new Error(`Cannot read '${path}': ${bytes.length} bytes are too many for a picture (5 MB). Make it smaller.`);
-  const size = tryTo(() => kind.size(bytes)); // undefined where the file is cut off
+  const size = tryTo(() => kind.size(bytes)); // undefined if the file is cut off
   const about = [`image ${basename(path)}`, ...(size ? [size.join("×")] : []), `${bytes.length} bytes`];
   const data = { path, type: kind.type, bytes: bytes.length, ...(size && { width: size[0], height: size[1] }) };
   return { text: `[${about.join(", ")}]`, data, images: [{ type: kind.type, base64: bytes.toString("base64") }] };
 }
 
-/** The size is in the first frame header; each segment before that says how long it is. */
+/** The size is in the first frame header; each segment before that states its length. */
 function jpegSize(bytes: Buffer): [number, number] | undefined {
   for (let at = 2; bytes[at] === 0xff; at += 2 + bytes.readUInt16BE(at + 2)) {
     const marker = bytes[at + 1]!;

@@ -1,4 +1,5 @@
-// Rules: AGENTS.md, else CLAUDE.md, from the top of the repository down to the working folder, and the texts they name.
+// Rules: AGENTS.md, else CLAUDE.md, from the top of the repository down to the working folder, and the texts they
+// reference.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Zz } from "zz";
@@ -6,8 +7,8 @@ import { isInside, stampOf, tryTo } from "zz/text";
 
 const NAMES = ["AGENTS.md", "CLAUDE.md"];
 const MAX_RULES_CHARS = 24_000; // of all rules together
-const NAMED_FILES = { max: 16, maxChars: 6_000, room: 12_000 }; // that rules name
-const MAX_LEFT_OUT = 20; // files that are named as left out
+const NAMED_FILES = { max: 16, maxChars: 6_000, room: 12_000 }; // that rules reference
+const MAX_LEFT_OUT = 20; // files listed as left out
 const BUDGET = 11_000; // tokens: all of that, with titles
 const PREFACE = "Rules for this project, the outermost first; where two differ, the later one holds.";
 const CODE = /^ {0,3}(`{3,}|~{3,})[\s\S]*?^ {0,3}\1|`[^`\n]*`/gm;
@@ -33,7 +34,7 @@ export default (zz: Zz) => {
   });
 };
 
-/** The repository as git finds it: the nearest folder with a .git in it, but not in a folder of another user. */
+/** The repository as git finds it: the nearest folder with a .git in it, but not in another user's folder. */
 function topOf(root: string): string {
   const owner = statOf(root)?.uid;
   for (let folder = root; statOf(folder)?.uid === owner; folder = path.dirname(folder)) {
@@ -44,7 +45,7 @@ function topOf(root: string): string {
 }
 
 function render(top: string, { root, permissions, files }: Ctx): Rendered {
-  const stamps = new Map<string, string>(); // of every file that was looked at, or looked for
+  const stamps = new Map<string, string>(); // of every file that was examined or looked for
   const leftOut = new Map<string, string>(); // why, by name
   const rules = foldersBetween(top, root).flatMap(ruleOf);
   const used = new Set(rules.map(({ file }) => file));
@@ -56,7 +57,7 @@ function render(top: string, { root, permissions, files }: Ctx): Rendered {
   if (why.length) parts.push(`[Left out: ${why.join(", ")}]`);
   return { top, text: parts.length ? [PREFACE, ...parts].join("\n") : "", stamps };
 
-  /** At most one file of a folder, the first that is not empty. */
+  /** At most one file per folder, the first that is not empty. */
   function ruleOf(folder: string, _: number, { length }: string[]) {
     for (const one of NAMES) {
       const path_ = path.join(folder, one);
@@ -70,7 +71,7 @@ function render(top: string, { root, permissions, files }: Ctx): Rendered {
     return [];
   }
 
-  /** The files that a text names are included; files that those name are not. */
+  /** Includes the files that a text references, but not those that they reference in turn. */
   function named(from: string, name: string, text: string): string[] {
     const references = [...text.replace(CODE, "").matchAll(REFERENCE)].flatMap(([, at, link]) => pathIn(at ?? link!));
     return [...new Set(references)].flatMap((reference) => {
@@ -81,7 +82,7 @@ function render(top: string, { root, permissions, files }: Ctx): Rendered {
     });
   }
 
-  /** A text, or why there is none. */
+  /** The text, or why there is none. */
   function include(reference: string, from: string): { name: string; text: string } | string {
     if (path.isAbsolute(reference) || reference.startsWith("~")) return "an absolute path";
     const found = look(path.resolve(path.dirname(from), reference));
@@ -99,7 +100,9 @@ function render(top: string, { root, permissions, files }: Ctx): Rendered {
     return { name: shown(found.file), text };
   }
 
-  /** Only files inside the repository, with links followed; in the project, only those that may be read without asking. */
+  /**
+   * Only files inside the repository, with links followed; in the project, only those that may be read without asking.
+   */
   function look(file: string): Found | string {
     if (!isInside(top, file)) return OUTSIDE;
     stamps.set(file, stampFor(file));
@@ -133,7 +136,7 @@ function pathIn(reference: string): string[] {
   }
 }
 
-/** The whole text, or its head and tail; no more of a long file is read. Undefined if it is not text. */
+/** The whole text, or its head and tail; a long file is not read any further. Undefined if it is not text. */
 function textIn({ file, size }: Found, maxChars: number, open: Ctx["files"]["open"]): string | undefined {
   const fd = open(file);
   try {
@@ -172,8 +175,8 @@ function foldersBetween(top: string, bottom: string): string[] {
   return bottom === top ? [top] : [...foldersBetween(top, path.dirname(bottom)), bottom];
 }
 
-/** Undefined where there is nothing, or nothing that may be seen. */
+/** Undefined if it does not exist or must not be seen. */
 const statOf = (file: string): fs.Stats | undefined => tryTo(() => fs.statSync(file, { throwIfNoEntry: false }));
 
-/** Changes whenever the file does, also from or to one that may not be seen. */
+/** Changes whenever the file does, also if it becomes readable or unreadable. */
 const stampFor = (file: string): string => tryTo(() => stampOf(file)) ?? "";

@@ -1,4 +1,4 @@
-// Conversations that were saved: /sessions and its list, search, load, rename, delete, export; --sessions.
+// Saved conversations: /sessions with list, search, load, rename, delete and export; --sessions.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Entry, Header, Message, Result, Saved, Zz } from "zz";
@@ -65,9 +65,9 @@ function complete(typed: string, { sessions, chat }: Ctx) {
     .map(({ id, title }) => ({ name: `${word} ${short.get(id)}`, description: title }));
 }
 
-// Which one
+// Choosing a session
 
-/** The shortest part of each id's tail that is unique: short enough to type. */
+/** The shortest unique part of each id's tail: short enough to type. */
 export function shortIds(headers: readonly Pick<Header, "id">[]): Map<string, string> {
   const tails = headers.map(({ id }) => id.slice(id.lastIndexOf("-") + 1));
   let length = 4;
@@ -110,7 +110,7 @@ function list({ sessions, chat, root, note }: Ctx, everywhere = false): void {
   note(headers.length ? lines.join("\n") : "No conversation was saved yet.");
 }
 
-/** In a narrow terminal it says less. */
+/** In a narrow terminal it shows less. */
 function lineOf(
   { id, at, title, model }: Header,
   short: Map<string, string>,
@@ -140,7 +140,7 @@ type Line = { header: Header; id: number; text: string };
 const MAX_FOUND = 12; // sessions
 const MAX_FUZZY_CHARS = 200; // of a line that is searched for something similar
 
-/** Lines with all the words; only where there are none, similar lines. */
+/** Lines with all the words; similar lines only if there are none. */
 async function search(words: string, { sessions, note }: Ctx): Promise<void> {
   if (!words) throw new Error("Cannot search for nothing: give words, /sessions search WORDS.");
   const headers = sessions.list();
@@ -191,7 +191,7 @@ async function similar(lines: Line[], words: string): Promise<Line[]> {
   return fuse.search(words, { limit: 50 }).map(({ item }) => item.line);
 }
 
-/** The line from a little before the first of the words. */
+/** The line, from a little before the first of the words. */
 function startingNear(text: string, words: string): string {
   const at = text.toLowerCase().indexOf(words.toLowerCase().split(/\s+/)[0]!);
   return at > 20 ? `…${text.slice(at - 15)}` : text;
@@ -328,7 +328,7 @@ const nameOf = ({ at, title }: Header): string =>
     .filter(Boolean)
     .join("-");
 
-const MAX_RESULT_CHARS = 4_000; // of a tool's result in Markdown; JSON lines have all
+const MAX_RESULT_CHARS = 4_000; // of a tool's result in Markdown; JSON lines have all of it
 
 /** The branch in force, as a person reads it. */
 export function toMarkdown({ header, branch }: Pick<Saved, "header" | "branch">): string {

@@ -37,7 +37,7 @@ export default (zz: Zz) => {
   zz.flag({ name: "prompt", description: "print the system prompt, layer by layer", run: (_, ctx) => prompt(ctx) });
 };
 
-/** Two columns: names, and texts that are wrapped beside them; in a narrow terminal below them. */
+/** Two columns: names, and texts wrapped next to them; in a narrow terminal below them. */
 export function aligned(rows: [name: string, text: string][], room = terminalColumns() - 1): string {
   const indent = room < 50 ? 2 : 14;
   return rows
@@ -158,7 +158,7 @@ async function contextOf(ctx: Ctx): Promise<string> {
   return [...chart(parts, window ?? all, columns), ...wrap(sum, columns), ...read].join("\n");
 }
 
-/** The files whose text is still among the messages, the latest first. */
+/** The files whose text is still in the messages, latest first. */
 export function filesRead(messages: readonly Message[]): string[] {
   const gone = new Set(messages.flatMap((one) => (one.role === "tool" && one.failed ? [one.id] : [])));
   const calls = messages.flatMap((one) => (one.role === "assistant" ? (one.calls ?? []) : []));
@@ -168,7 +168,7 @@ export function filesRead(messages: readonly Message[]): string[] {
   return [...new Set(paths.reverse())];
 }
 
-/** What was said, by who said it; the tokens of an answer as its server counted them, if it did. */
+/** The messages by author, and the tokens of answers as counted by the server, if it reports them. */
 export function groups(messages: readonly Message[]): Part[] {
   const sums = new Map<string, { count: number; tokens: number }>();
   const add = (name: string, tokens: number) => {

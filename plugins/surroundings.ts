@@ -1,4 +1,4 @@
-// Where the model runs, told once a session; and what it runs with, which may change from turn to turn.
+// Where the model runs, told once per session; and what it runs with, which may change from turn to turn.
 import os from "node:os";
 import type { Ctx, Zz } from "zz";
 

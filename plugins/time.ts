@@ -1,9 +1,9 @@
-// The time: told when a conversation begins, and again when what was told is ten minutes old.
+// The time: told when a conversation begins, and again when ten minutes have passed since.
 import type { Zz } from "zz";
 
 const DAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
-const MAX_AGE = 10 * 60_000; // ms; until then what was told is near enough, and costs no tokens
+const MAX_AGE = 10 * 60_000; // ms; until then the last time is good enough, and costs no tokens
 
 export default (zz: Zz) => {
   let last = { at: Number.NEGATIVE_INFINITY, text: "" };

@@ -1,4 +1,5 @@
-// What a project brings in .zz/ (plugins, prompts, settings that could run something) counts once the person trusts it.
+// What a project brings in .zz/ (plugins, prompts, settings that could run something) takes effect once the person
+// trusts it.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Ctx, Trust, Zz } from "zz";
@@ -17,7 +18,7 @@ export default (zz: Zz) => {
       const { files = [] } = plugins.brought ?? {};
       const state = value === true ? `Trusted, as they are now: ${files.join(", ")}.` : "This folder is not trusted.";
       const { sends = [] } = plugins.brought ?? {};
-      return { text: [state, ...sends.map((one) => `Not with it: ${describe(one)}. ${HOW}`)].join("\n") };
+      return { text: [state, ...sends.map((one) => `Not with it: ${describe(one)}. ${HOW_TO_REDIRECT}`)].join("\n") };
     },
   });
   zz.command({
@@ -35,7 +36,7 @@ export default (zz: Zz) => {
       if (!rest && brought.given && brought.sends && ask) return askWhere(ctx);
       if (!rest && brought.given) return note(`${list(brought)}\nYou trust it. /trust no takes that back.`);
       if (!rest && !ask) return note(`${list(brought)}\nThere is no terminal to ask on. --trust trusts it.`);
-      const yes = !rest && (await agrees(ctx, brought));
+      const yes = !rest && (await confirmTrust(ctx, brought));
       const done = await plugins.trust(yes);
       for (const { name, did, why } of done) note(why ?? `Plugin '${name}' ${did}.`);
       if (!yes) return note("Left out. /trust asks again.");
@@ -44,7 +45,7 @@ export default (zz: Zz) => {
   });
 };
 
-const HOW = "--base-url, --model or your own settings say it for you.";
+const HOW_TO_REDIRECT = "--base-url, --model or your own settings say it for you.";
 type Send = NonNullable<Trust["sends"]>[number];
 
 const describe = ({ setting, from, to }: Send): string => {
@@ -52,17 +53,17 @@ const describe = ({ setting, from, to }: Send): string => {
   return `${setting} would send what you say and your files to ${to}${host} instead of ${from}`;
 };
 
-/** To trust code is not to agree that the person's words go to another place. */
+/** To trust code is not to agree that the person's words are sent elsewhere. */
 async function askWhere(ctx: Ctx): Promise<void> {
   const { sends = [] } = ctx.plugins.brought ?? {};
   if (!sends.length || !ctx.ask) return;
   const rows = sends.map((one) => `  ${describe(one)}.`).join("\n");
   const key = await ctx.ask(`Its settings say where things go, too:\n${rows}\nSend them there? [y]es, [n]o: `, "yn");
   if (key === "y") await ctx.plugins.trust(true, sends);
-  else ctx.note(`Left out: they go where they went. ${HOW}`);
+  else ctx.note(`Left out: they go where they went. ${HOW_TO_REDIRECT}`);
 }
 
-async function agrees({ root, ask }: Ctx, brought: Trust): Promise<boolean> {
+async function confirmTrust({ root, ask }: Ctx, brought: Trust): Promise<boolean> {
   const since = brought.changed ? ", and it changed since you trusted it" : "";
   for (let shown = `This folder brings code or words of its own for zz${since}:\n${list(brought)}`; ; ) {
     const key = await ask!(`${shown}\nIt would run with all your rights. Load it? [y]es, [n]o, [s]how it: `, "yns");

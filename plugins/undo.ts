@@ -33,7 +33,7 @@ export default (zz: Zz) => {
   zz.flag({ name: "changes", description: "what this folder's last session changed", run: (_, ctx) => list(ctx) });
 };
 
-/** The last change of each file, the latest first. */
+/** The last change of each file, latest first. */
 function undoable({ files }: Ctx): Choice[] {
   const open = files.changes().filter(({ undone }) => !undone);
   const last = new Map(open.map(({ path, did, turn }) => [path, `${did} in turn ${turn}`]));

@@ -1,4 +1,4 @@
-// write_file: writes the whole content of a new file, or of one that is there.
+// write_file: writes the whole content of a new or an existing file.
 import fs from "node:fs";
 import type { Zz } from "zz";
 import { plural } from "zz/text";
@@ -31,7 +31,7 @@ export default (zz: Zz) =>
     },
   });
 
-/** Without what a write leaves as the file has it: BOM, line ends, final newline. */
+/** Without what a write keeps as it is in the file: BOM, line ends, final newline. */
 const normalized = (text: string): string =>
   text
     .replace(/^\uFEFF/, "")

@@ -1,10 +1,11 @@
-// Applies a change to a file's text. Every line that the change names must be found in exactly one place, else it throws.
+// Applies a change to a file's text. Every line that the change names must be found in exactly one place, otherwise it
+// throws.
 import { plural } from "zz/text";
 import type { FileChange, Hunk } from "./parse.ts";
 
-/** A line of the file; `key` is what is compared when trailing spaces do not count. */
+/** A line of the file; `key` is compared when trailing spaces do not count. */
 type Row = { text: string; eol: string; key: string };
-type File = { rows: Row[]; at: Map<string, number[]> }; // at: where each key is
+type File = { rows: Row[]; at: Map<string, number[]> }; // at: the line numbers of each key
 type Same = (a: Row, b: Row) => boolean;
 type Place = { hunk: Hunk; name: string; at: number; size: number; done?: boolean };
 type Refuse = (why: string, next: string) => Error;
@@ -15,16 +16,19 @@ const MAX_LINES_EXAMINED = 50_000_000; // for one change; takes seconds
 let examined = 0; // lines, for the current change
 const READ_AGAIN = "Read the file and send the patch with the lines as they are.";
 
-/** Where lines are much alike, each hunk may fit thousands of places, and all of them have to be examined. */
+/** In a repetitive file each hunk may fit thousands of places, and all of them have to be examined. */
 function countExamined(lines: number): void {
   examined += lines;
   if (examined > MAX_LINES_EXAMINED)
     throw new Error(
-      "Cannot apply the patch: too plural lines of the file are like those that it names. Nothing was changed. Send fewer hunks, with lines that are there once.",
+      "Cannot apply the patch: too many lines of the file are like those that it names. Nothing was changed. Send fewer hunks, with lines that are there once.",
     );
 }
 
-/** The file's text after the change, undefined when it deletes the file. A change that was already made gives the same text. */
+/**
+ * The file's text after the change, undefined if the change deletes the file. A change that was already made gives the
+ * same text.
+ */
 export function applyChange(before: string | undefined, change: FileChange): string | undefined {
   const { kind, path, hunks } = change;
   examined = 0;
@@ -52,9 +56,9 @@ const refusal =
     new Error(`Cannot ${what}: ${why}${why.endsWith("\n") ? "" : ". "}Nothing was changed. ${next}`);
 
 function patch(before: string, { path, hunks }: FileChange): string {
-  // A byte order mark is kept, unless the patch itself names a line that begins with one.
-  const marked = before.startsWith(BOM) && !hunks.some(namesMark);
-  const rows = split(marked ? before.slice(1) : before);
+  // A byte order mark is kept, unless the patch itself has a line that begins with one.
+  const hasBom = before.startsWith(BOM) && !hunks.some(namesBom);
+  const rows = split(hasBom ? before.slice(1) : before);
   const file = { rows, at: Map.groupBy(rows.keys(), (at) => rows[at]!.key) };
   const places = hunks.map((hunk, i) => {
     const name =
@@ -69,14 +73,14 @@ function patch(before: string, { path, hunks }: FileChange): string {
     throw refusal(`apply the patch to '${path}'`)(`${there}; the others are not`, "Leave out what is there.");
   }
   places.sort((a, b) => a.at - b.at);
-  refuseClashes(places, path);
+  refuseOverlaps(places, path);
   const after = rewrite(rows, places);
-  return marked && !after.startsWith(BOM) ? BOM + after : after;
+  return hasBom && !after.startsWith(BOM) ? BOM + after : after;
 }
 
-const namesMark = ({ lines }: Hunk): boolean => lines.some(({ sign, text }) => sign !== "+" && text.startsWith(BOM));
+const namesBom = ({ lines }: Hunk): boolean => lines.some(({ sign, text }) => sign !== "+" && text.startsWith(BOM));
 
-// Where a hunk goes
+// Finding the place of a hunk
 
 const sameText: Same = (a, b) => a.text === b.text && a.eol === b.eol;
 const sameTrimmed: Same = (a, b) => a.key === b.key;
@@ -105,13 +109,16 @@ function findPlace(file: File, hunk: Hunk, refuse: Refuse): { at: number; size: 
   throw refuse(`${missing(file, old, hunk)}\n${nearest(file.rows, old, hunk)}\n`, READ_AGAIN);
 }
 
-/** The one place where the hunk was already applied. That cannot be told when the hunk begins or ends by removing lines. */
+/**
+ * The one place where the hunk was already applied. Undefined if the hunk begins or ends by removing lines, since that
+ * leaves no trace.
+ */
 function appliedAt(file: File, { lines, atEnd }: Hunk, spans: Span[]): number | undefined {
   const shows = (sign?: string, next?: string) => sign !== "-" || next === "+";
   const runs = lines.map(({ sign }) => sign).filter((sign, i, all) => sign !== all[i - 1]);
   if (!shows(runs[0], runs[1]) || !shows(runs.at(-1), runs.at(-2))) return;
-  const renewed = lines.filter(({ sign }) => sign !== "-").map(toRow);
-  const found = preferInside(spans, places(file, renewed, sameTrimmed, atEnd), renewed.length);
+  const result = lines.filter(({ sign }) => sign !== "-").map(toRow);
+  const found = preferInside(spans, places(file, result, sameTrimmed, atEnd), result.length);
   return found.length === 1 ? found[0] : undefined;
 }
 
@@ -130,22 +137,22 @@ function places({ rows, at }: File, lines: Row[], same: Same, atEnd: boolean): n
     });
 }
 
-/** Where to insert a hunk that names no line of the file: refused unless there is only one possible place. */
-function insertion(file: Row[], { under, atEnd, fresh }: Hunk, spans: Span[], refuse: Refuse): number {
+/** Where to insert a hunk that names no line of the file: refused unless only one place is possible. */
+function insertion(file: Row[], { anchors, atEnd, fresh }: Hunk, spans: Span[], refuse: Refuse): number {
   if (!file.length) return 0;
   if (fresh) throw refuse(`it says that the file is empty, but it has ${plural(file.length, "line")}`, READ_AGAIN);
   if (atEnd) return file.length;
-  if (under.length && spans.length === 1) return spans[0]!.from + 1;
-  const why = under.length ? `its @@ line is there ${spans.length} times` : "it names no line of the file";
+  if (anchors.length && spans.length === 1) return spans[0]!.from + 1;
+  const why = anchors.length ? `its @@ line is there ${spans.length} times` : "it names no line of the file";
   throw refuse(`${why}, so that its place is not known`, "Add the lines around it.");
 }
 
 /** From a line that an @@ names to the end of its block, judging by indentation. */
 type Span = { from: number; to: number };
 
-function spansUnder(file: Row[], { under }: Hunk, refuse: Refuse): Span[] {
+function spansUnder(file: Row[], { anchors }: Hunk, refuse: Refuse): Span[] {
   let spans: Span[] = [{ from: -1, to: file.length }];
-  for (const head of under) {
+  for (const head of anchors) {
     countExamined(file.length);
     const inside = (at: number) => isWithin(spans, ({ from, to }) => at > from && at < to);
     const heads = linesLike(file, head);
@@ -178,19 +185,19 @@ function isWithin(spans: Span[], holds: (span: Span) => boolean): boolean {
 }
 const indentOf = ({ text }: Row): number => text.length - text.trimStart().length;
 
-/** The places inside the blocks that the @@ lines begin; if there are none, the places after those lines. */
+/** The places inside the blocks that the @@ lines begin; if there are none, those after the @@ lines. */
 function preferInside(spans: Span[], found: number[], size: number): number[] {
-  const held = found.filter((at) => isWithin(spans, ({ from, to }) => at + size > from && at < to));
-  return held.length ? held : found.filter((at) => at + size > spans[0]!.from);
+  const within = found.filter((at) => isWithin(spans, ({ from, to }) => at + size > from && at < to));
+  return within.length ? within : found.filter((at) => at + size > spans[0]!.from);
 }
 
-/** Two hunks may both show a line as context, but not both change it. */
-function refuseClashes(places: Place[], path: string): void {
+/** Both of two hunks may show a line as context, but not both may change it. */
+function refuseOverlaps(places: Place[], path: string): void {
   for (const [i, one] of places.entries())
     for (let j = i + 1; j < places.length; j++) {
       const other = places[j]!;
       if (other.at >= one.at + one.size) break;
-      const [a, b] = [touched(one), touched(other)];
+      const [a, b] = [changedLines(one), changedLines(other)];
       const gaps = new Set(b.gaps);
       countExamined(one.hunk.lines.length + other.hunk.lines.length);
       const named = (line: number, { at, size }: Place) => line >= at && line < at + size;
@@ -207,7 +214,7 @@ function refuseClashes(places: Place[], path: string): void {
 }
 
 /** The lines that a hunk removes, and the lines before which it adds some. */
-function touched({ hunk, at }: Place): { gone: number[]; gaps: number[] } {
+function changedLines({ hunk, at }: Place): { gone: number[]; gaps: number[] } {
   const [gone, gaps]: [number[], number[]] = [[], []];
   for (const { sign } of hunk.lines) {
     if (sign === "+") gaps.push(at);
@@ -230,7 +237,7 @@ function rewrite(file: Row[], places: Place[]): string {
     for (const line of hunk.lines) {
       const row = file[at];
       if (line.sign === "+") {
-        // The line end of the line it replaces, or of a neighbour.
+        // The line end of the line that it replaces, or of a neighbour.
         const eol = replaced.shift()?.eol || file[at - 1]?.eol || row?.eol || usualEol;
         if (!added.has(at)) added.set(at, []);
         added.get(at)!.push(literal ? toRow(line) : { ...toRow(line), eol });
@@ -250,11 +257,11 @@ function rewrite(file: Row[], places: Place[]): string {
   return join(rows, usualEol, endsInNewline(file, places));
 }
 
-/** Whether the patch has the same line ends as the file: then those of its new lines are meant literally. */
+/** Whether the patch has the same line ends as the file: if so, those of its new lines are meant literally. */
 function hasEnds(file: Row[], { lines }: Hunk, at: number): boolean {
   const old = lines.filter(({ sign }) => sign !== "+");
-  const told = old.some(({ eol }) => eol) || !file.some(({ eol }) => eol);
-  return told && old.every(({ eol }, i) => eol === file[at + i]!.eol);
+  const hasEvidence = old.some(({ eol }) => eol) || !file.some(({ eol }) => eol);
+  return hasEvidence && old.every(({ eol }, i) => eol === file[at + i]!.eol);
 }
 
 /** As before, unless the patch adds or removes "\ No newline at end of file". */
@@ -281,7 +288,7 @@ function join(rows: Row[], usualEol: string, newline: boolean): string {
   return rows.map((row, at) => row.text + eol(row, at)).join("");
 }
 
-// What an error says
+// Error messages
 
 const clipLine = (text: string): string => (text.length > 160 ? `${text.slice(0, 160)}…` : text);
 const listed = (lines: string[]): string =>
@@ -290,9 +297,9 @@ const listed = (lines: string[]): string =>
     ...(lines.length > MAX_LINES_SHOWN ? [`… ${lines.length - MAX_LINES_SHOWN} more`] : []),
   ].join("\n");
 
-function missing(file: File, old: Row[], { atEnd, under }: Hunk): string {
+function missing(file: File, old: Row[], { atEnd, anchors }: Hunk): string {
   const other = places(file, old, sameTrimmed, false).slice(0, MAX_LINES_SHOWN);
-  const but = atEnd ? "at the end of the file, as it says" : `after '${clipLine(under.at(-1) ?? "")}'`;
+  const but = atEnd ? "at the end of the file, as it says" : `after '${clipLine(anchors.at(-1) ?? "")}'`;
   const why = other.length
     ? `its lines are at line ${other.map((at) => at + 1).join(", ")}, but not ${but}`
     : `the file does not hold its ${plural(old.length, "line")}`;
@@ -300,32 +307,35 @@ function missing(file: File, old: Row[], { atEnd, under }: Hunk): string {
 }
 const shownLines = (old: Row[]): string => listed(old.map(({ text }) => clipLine(text)));
 
-/** The part of the file that shares the most lines with what was searched for, or else a line that shares its words. */
+/**
+ * The part of the file that has the most lines in common with what was searched for, or else a line that shares its
+ * words.
+ */
 function nearest(file: Row[], old: Row[], { start = 0 }: Hunk): string {
   if (!file.length) return "The file is empty.";
   const wanted = old.map(({ text }) => text.trim());
-  const shares = new Map<number, number>(); // how plural lines are the same, if the hunk began there
+  const matches = new Map<number, number>(); // how many lines match if the hunk began there
   const rows = Map.groupBy(file.keys(), (at) => file[at]!.key.trimStart());
   for (const [i, text] of wanted.entries())
     if (text && i < MAX_LINES_COMPARED)
       for (const at of (rows.get(text) ?? []).slice(0, MAX_LINES_COMPARED))
-        shares.set(at - i, (shares.get(at - i) ?? 0) + 1);
+        matches.set(at - i, (matches.get(at - i) ?? 0) + 1);
   const better = (a: [number, number], b: [number, number]) =>
     b[1] - a[1] || Math.abs(a[0] - start) - Math.abs(b[0] - start);
-  const [at, same] = [...shares].sort(better)[0] ?? [mostSimilarLine(file, wanted) ?? start, 0];
+  const [at, same] = [...matches].sort(better)[0] ?? [mostSimilarLine(file, wanted) ?? start, 0];
   const differs = wanted.findIndex((text, i) => file[at + i]?.text.trim() !== text);
   const from = Math.max(0, Math.min(differs < MAX_LINES_SHOWN ? at : at + differs - 3, file.length - 1));
   const shown = file.slice(from, from + Math.min(MAX_LINES_SHOWN, Math.max(3, old.length)));
   const first = `${same} of ${old.length} are the same, line ${at + differs + 1} is the first that is not`;
-  const said = same && ` (${differs < 0 ? "the same but for the spaces at the start" : first})`;
-  return `Nearest${said || ""}:\n${shown.map(({ text }, i) => `${from + i + 1}\t${clipLine(text)}`).join("\n")}`;
+  const comparison = same && ` (${differs < 0 ? "the same but for the spaces at the start" : first})`;
+  return `Nearest${comparison || ""}:\n${shown.map(({ text }, i) => `${from + i + 1}\t${clipLine(text)}`).join("\n")}`;
 }
 
 const MAX_LINES_COMPARED = 1_000;
 
 const wordsOf = (text: string): string[] => text.slice(0, 1_000).match(/[\p{L}\p{N}_]{2,}/gu) ?? [];
 
-/** Where the hunk would begin if its longest line were the line that shares the most words with it. */
+/** Where the hunk would begin if its longest line were the most similar line of the file. */
 function mostSimilarLine(file: Row[], wanted: string[]): number | undefined {
   const longest = wanted.reduce((best, text, i) => (text.length > wanted[best]!.length ? i : best), 0);
   const words = new Set(wordsOf(wanted[longest]!));

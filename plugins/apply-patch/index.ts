@@ -1,11 +1,16 @@
-// apply_patch: many edits in many files by one patch, all of them or none.
+// apply_patch: many edits in many files with one patch, all of them or none.
 import { existsSync } from "node:fs";
 import type { Ctx, Zz } from "zz";
 import { plural } from "zz/text";
 import { applyChange } from "./apply.ts";
 import { type FileChange, parsePatch } from "./parse.ts";
 
-type Did = { path: string; did: "created" | "edited" | "deleted" | "moved" | "unchanged"; to?: string; hunks: number };
+type Applied = {
+  path: string;
+  did: "created" | "edited" | "deleted" | "moved" | "unchanged";
+  to?: string;
+  hunks: number;
+};
 
 const MAX_FILES_LISTED = 20;
 
@@ -21,15 +26,15 @@ export default (zz: Zz) =>
     params: { patch: "string the whole patch" },
     needs: ({ patch }) => ({ read: pathsRead(patch) }),
     async run({ patch }, { files }) {
-      const there = new Map<string, boolean>(); // by path, whether this patch left a file there
+      const existing = new Map<string, boolean>(); // by path, whether the file exists after this patch
       const changes = parsePatch(patch);
-      const did: Did[] = [];
-      for (const change of changes) did.push(await applyToFile(change, files, there));
+      const did: Applied[] = [];
+      for (const change of changes) did.push(await applyToFile(change, files, existing));
       return { text: resultText(did, changes), data: { files: did } };
     },
   });
 
-/** An unreadable patch needs nothing here: run() says what is wrong with it. */
+/** An unreadable patch needs nothing here: run() reports what is wrong with it. */
 function pathsRead(patch: string): string[] {
   try {
     return [...new Set(parsePatch(patch).flatMap(({ kind, path }) => (kind === "add" ? [] : [path])))];
@@ -38,10 +43,10 @@ function pathsRead(patch: string): string[] {
   }
 }
 
-async function applyToFile(change: FileChange, files: Ctx["files"], there: Map<string, boolean>): Promise<Did> {
+async function applyToFile(change: FileChange, files: Ctx["files"], existing: Map<string, boolean>): Promise<Applied> {
   const { kind, path, to, hunks } = change;
-  const exists = (name: string) => there.get(files.path(name)) ?? existsSync(files.path(name));
-  const set = (name: string, is: boolean) => there.set(files.path(name), is);
+  const exists = (name: string) => existing.get(files.path(name)) ?? existsSync(files.path(name));
+  const set = (name: string, is: boolean) => existing.set(files.path(name), is);
   const before = exists(path) ? (hunks.length && kind !== "add" ? await textOf(path, files) : "") : undefined;
   if (before === undefined && kind !== "add") await refuseMissing(change, files);
   const after = applyChange(before, change);
@@ -80,7 +85,7 @@ async function textOf(path: string, files: Ctx["files"]): Promise<string> {
   }
 }
 
-function resultText(did: Did[], changes: FileChange[]): string {
+function resultText(did: Applied[], changes: FileChange[]): string {
   const made = did.filter((one) => one.did !== "unchanged");
   const kept = did.filter((one) => one.did === "unchanged").map(({ path }) => path);
   const modes = changes.flatMap(({ path, to, mode }) => (mode ? [`${to ?? path} (${mode})`] : []));
@@ -93,7 +98,7 @@ function resultText(did: Did[], changes: FileChange[]): string {
     .join(" ");
 }
 
-function phrase({ path, did, to, hunks }: Did): string {
+function phrase({ path, did, to, hunks }: Applied): string {
   const count = hunks && (did === "edited" || did === "moved") ? ` (${plural(hunks, "hunk")})` : "";
   return `${did} ${path}${to ? ` to ${to}` : ""}${count}`;
 }

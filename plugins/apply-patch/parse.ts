@@ -1,33 +1,33 @@
-// What a patch asks of each file. Its form may be sloppy; what its lines say is never guessed at.
-// By hand, since diff 9 is not up to it: its parser goes by the counts in the headers, which models get wrong, its
-// applyPatch takes the nearest of several places, and neither can say what did not match.
+// What a patch asks of each file. Its format may be sloppy, but its lines are never guessed at. Written by hand, since
+// diff 9 cannot do this: its parser relies on the counts in the headers, which models get wrong, its applyPatch takes
+// the nearest of several places, and neither can say what did not match.
 
 export interface FileChange {
   kind: "add" | "update" | "delete";
   path: string;
   to?: string; // moved there
-  mode?: string; // asked for, but a tool cannot set it
+  mode?: string; // requested, but a tool cannot set it
   hunks: Hunk[];
 }
 export interface Hunk {
-  header: string; // as the patch has it
-  start?: number; // where the header says that it goes, from 0
-  fresh?: boolean; // the header says that the file is empty or not there
-  under: string[]; // lines that come before it: `@@ class A`
-  atEnd: boolean; // its last line is the file's last
+  header: string; // as in the patch
+  start?: number; // its position according to the header, from 0
+  fresh?: boolean; // according to the header the file is empty or missing
+  anchors: string[]; // lines that precede it: `@@ class A`
+  atEnd: boolean; // its last line is the last one of the file
   lines: Line[];
 }
 export interface Line {
   sign: Sign;
   text: string;
-  eol: string; // "\n", "\r\n", or "" for the last line of a file that ends without
+  eol: string; // "\n", "\r\n", or "" for a last line without a newline
 }
 type Sign = " " | "-" | "+";
 type Counts = { old: number; new: number };
-/** A file's part of a unified diff, as its headers say it. */
+/** One file's section of a unified diff, from its headers. */
 interface Section {
-  name?: string; // in git's first line
-  old?: string; // as --- and +++ have them
+  name?: string; // in the line `diff --git`
+  old?: string; // in the lines --- and +++
   new?: string;
   from?: string;
   to?: string;
@@ -42,7 +42,8 @@ const isFence = (line: string): boolean => /^(`{3,}|~{3,}) ?[\w+-]*$/.test(line.
 const HEREDOC = /<<-?\s*\\?(["']?)(\w+)\1/;
 
 export function parsePatch(text: string): FileChange[] {
-  if (text.includes("\0") || !text.isWellFormed()) throw unusable("it holds bytes that are no text", "Send text only.");
+  if (text.includes("\0") || !text.isWellFormed())
+    throw unusable("it holds bytes that are not text", "Send text only.");
   const lines = unwrap(text);
   const inSections = lines.some((line) => SECTION.test(line));
   const changes = inSections ? parseSections(lines) : parseDiff(lines);
@@ -57,20 +58,20 @@ export function parsePatch(text: string): FileChange[] {
 export const unusable = (why: string, next: string): Error =>
   new Error(`Cannot use the patch: ${why}. Nothing was changed. ${next}`);
 
-/** A line of the patch, as a sentence quotes it. */
+/** A line of the patch, quoted in an error. */
 const quote = (line: string): string => `'${line.length > 120 ? `${line.slice(0, 120)}…` : line.trimEnd()}'`;
 
-// ── what is around a patch ──
+// ── what surrounds a patch ──
 
 function unwrap(text: string): string[] {
   const lines = text.replace(/^\uFEFF/, "").split("\n");
   if (lines.at(-1) === "") lines.pop();
-  // CRLF in every line is how the patch came here, not what it says.
-  const came = lines.length > 1 && lines.slice(0, -1).every((line) => line.endsWith("\r"));
-  return unfence(unheredoc(unfence(came ? lines.map((line) => line.replace(/\r$/, "")) : lines)));
+  // CRLF in every line comes from how the patch was sent, not from its content.
+  const isCrlf = lines.length > 1 && lines.slice(0, -1).every((line) => line.endsWith("\r"));
+  return unfence(unheredoc(unfence(isCrlf ? lines.map((line) => line.replace(/\r$/, "")) : lines)));
 }
 
-/** What stands in ``` blocks, if the patch does. */
+/** The contents of ``` blocks, if the patch is in them. */
 function unfence(lines: string[]): string[] {
   const fence = lines.findIndex(isFence);
   if (fence < 0) return lines;
@@ -105,13 +106,13 @@ function unheredoc(lines: string[]): string[] {
 
 const SECTION = /^\*\*\*\s*(Add|Update|Delete) File:(.*)$/i;
 const MOVE = /^\*\*\*\s*Move to:(.*)$/i;
-const EDGE = /^\*\*\*\s*(Begin|End) Patch\s*$/i;
+const PATCH_MARKER = /^\*\*\*\s*(Begin|End) Patch\s*$/i;
 const LAST = /^\*\*\*\s*End of File\s*$/i;
 
 function parseSections(lines: string[]): FileChange[] {
   const changes: FileChange[] = [];
   let change: FileChange | undefined;
-  let begun = false;
+  let inPatch = false;
   for (let at = 0; at < lines.length; ) {
     const line = lines[at]!;
     const section = SECTION.exec(line);
@@ -119,18 +120,18 @@ function parseSections(lines: string[]): FileChange[] {
     if (section) {
       const kind = section[1]!.toLowerCase() as FileChange["kind"];
       changes.push((change = { kind, path: nameIn(section[2]!), hunks: [] }));
-    } else if (EDGE.test(line)) {
+    } else if (PATCH_MARKER.test(line)) {
       change = undefined;
-      begun = /begin/i.test(line);
+      inPatch = /begin/i.test(line);
     } else if (move && change?.kind === "update" && !change.hunks.length) change.to = nameIn(move[1]!);
-    else if (LAST.test(line) && change) endHere(change);
-    else if (line.startsWith("***") || (!change && (begun ? /^([+-]|@@)/ : /^@@/).test(line)))
+    else if (LAST.test(line) && change) markEndOfFile(change);
+    else if (line.startsWith("***") || (!change && (inPatch ? /^([+-]|@@)/ : /^@@/).test(line)))
       throw unusable(
         `${quote(line)} stands where no such line can`,
         "Begin each file with *** Add File:, *** Update File: or *** Delete File:.",
       );
     else if (change && line.trim()) {
-      if (!change.hunks.length && isPair(lines, at)) at += 2; // the headers of a diff, said once more
+      if (!change.hunks.length && isPair(lines, at)) at += 2; // the headers of a diff, repeated
       const [hunk, next] = readHunk(lines, at, false);
       change.hunks.push(hunk);
       at = next;
@@ -138,10 +139,10 @@ function parseSections(lines: string[]): FileChange[] {
     }
     at++;
   }
-  return changes.map(checked);
+  return changes.map(assertValid);
 }
 
-function endHere({ hunks }: FileChange): void {
+function markEndOfFile({ hunks }: FileChange): void {
   const last = hunks.at(-1);
   if (last) last.atEnd = true;
 }
@@ -157,22 +158,22 @@ const HEADERS: Header[] = [
   [/^old mode (\d+)/, (_, mode) => textOnly(mode)],
   [/^new mode (\d+)/, (section, mode) => setMode(section, mode)],
   [/^index [0-9a-f]+\.\.[0-9a-f]+ (\d+)/, (_, mode) => textOnly(mode)],
-  [/^(Binary files .* differ|GIT binary patch)/, () => no("it is binary", "Copy the file by other means.")],
-  [/^(copy (?:from|to) .+)/, () => no("it copies a file", "Add the copy as a new file.")],
-  [/^(@@@+ .*)/, () => no("it is the diff of a merge", "Send a diff against one version.")],
+  [/^(Binary files .* differ|GIT binary patch)/, () => refuse("it is binary", "Copy the file by other means.")],
+  [/^(copy (?:from|to) .+)/, () => refuse("it copies a file", "Add the copy as a new file.")],
+  [/^(@@@+ .*)/, () => refuse("it is the diff of a merge", "Send a diff against one version.")],
 ];
 const OTHER = /^(diff |Index: |index [0-9a-f]+\.\.|(dis)?similarity index |={20,}|Only in )/;
-/** What a mail of git format-patch begins with, and `-- ` and a version, with which it ends. */
+/** How a mail of git format-patch begins; it ends with `-- ` and a version. */
 const MAIL = /^From [0-9a-f]{7,} /;
 const isSignature = (lines: string[], at: number): boolean =>
   /^-- ?$/.test(lines[at] ?? "") && /^\d+\.\d/.test(lines[at + 1] ?? "");
 
-const no = (why: string, next: string): never => {
+const refuse = (why: string, next: string): never => {
   throw unusable(why, next);
 };
 function textOnly(mode: string): true {
-  if (mode === "160000") no("it changes a submodule", "Update the submodule by git.");
-  if (mode === "120000") no("it changes a symbolic link", "Make the link by a command.");
+  if (mode === "160000") refuse("it changes a submodule", "Update the submodule by git.");
+  if (mode === "120000") refuse("it changes a symbolic link", "Make the link by a command.");
   return true;
 }
 function setMode(section: Section, mode: string, usual = ""): true {
@@ -195,9 +196,9 @@ function parseDiff(lines: string[]): FileChange[] {
     if (line.startsWith("diff --git ")) open(nameOfBoth(line.slice("diff --git ".length).trimEnd()));
     else if (line.startsWith("Index: ")) open();
     else if (isPair(lines, at)) {
-      const [old, renewed] = [nameIn(line.slice(4)), nameIn(lines[++at]!.slice(4))];
+      const [old, newName] = [nameIn(line.slice(4)), nameIn(lines[++at]!.slice(4))];
       const next = !section || section.hunks.length || section.old ? open() : section;
-      Object.assign(next, { old, new: renewed });
+      Object.assign(next, { old, new: newName });
     } else if (header) {
       const next = !section || section.hunks.length || (section.from && /^rename from/.test(line)) ? open() : section;
       header[1](next, header[0].exec(line)![1]!);
@@ -213,7 +214,7 @@ function parseDiff(lines: string[]): FileChange[] {
   return sections
     .filter((section) => section.hunks.length || Object.keys(section).length > 1)
     .map(toChange)
-    .map(checked);
+    .map(assertValid);
 }
 
 const isPair = (lines: string[], at: number): boolean =>
@@ -222,64 +223,64 @@ const isPair = (lines: string[], at: number): boolean =>
 function toChange(section: Section): FileChange {
   const { from, to, mode, hunks } = section;
   const names = namesOf(section);
-  const [old, renewed] = [from ?? names[0], to ?? names[1]];
-  const path = old ?? renewed;
+  const [old, newName] = [from ?? names[0], to ?? names[1]];
+  const path = old ?? newName;
   if (!path) throw unusable("it does not name the file", "Put --- a/FILE and +++ b/FILE before the first @@.");
   const common = { hunks, ...(mode && { mode }) };
-  if (section.added || !old) return { kind: "add", path: renewed ?? path, ...common };
-  if (section.deleted || !renewed) return { kind: "delete", path, ...common };
-  if (old === renewed) return { kind: "update", path, ...common };
-  if (from || to) return { kind: "update", path, to: renewed, ...common };
-  if (old === `${renewed}.orig`) return { kind: "update", path: renewed, ...common };
+  if (section.added || !old) return { kind: "add", path: newName ?? path, ...common };
+  if (section.deleted || !newName) return { kind: "delete", path, ...common };
+  if (old === newName) return { kind: "update", path, ...common };
+  if (from || to) return { kind: "update", path, to: newName, ...common };
+  if (old === `${newName}.orig`) return { kind: "update", path: newName, ...common };
   throw unusable(
-    `it names two files for one change, '${old}' and '${renewed}'`,
-    `To move the file, write "rename from ${old}" and "rename to ${renewed}" before it.`,
+    `it names two files for one change, '${old}' and '${newName}'`,
+    `To move the file, write "rename from ${old}" and "rename to ${newName}" before it.`,
   );
 }
 
-function namesOf({ name, old, new: renewed }: Section): [string | undefined, string | undefined] {
-  if (!old || !renewed) return [name, name];
-  const [a, b] = plain(old, renewed);
-  // Git's first line tells a folder from a prefix, where the other name is /dev/null.
-  const known = name && `/${a ? old : renewed}`.endsWith(`/${name}`) ? name : undefined;
+function namesOf({ name, old, new: newName }: Section): [string | undefined, string | undefined] {
+  if (!old || !newName) return [name, name];
+  const [a, b] = withoutPrefixes(old, newName);
+  // The first line, `diff --git`, tells a folder from a prefix when the other name is /dev/null.
+  const known = name && `/${a ? old : newName}`.endsWith(`/${name}`) ? name : undefined;
   return a && b ? [a, b] : [a && (known ?? a), b && (known ?? b)];
 }
 
 /** Names without the a/ and b/ of diffs, and without /dev/null. */
-function plain(old: string, renewed: string): [string | undefined, string | undefined] {
-  const [a, b] = [old, renewed].map((name) => /^[abciow12]\/(.+)/.exec(name)?.[1]);
-  const none = (name: string) => (name === "/dev/null" ? undefined : name);
-  if (old === renewed) return [none(old), none(old)];
-  if (!none(old)) return [undefined, renewed.startsWith("b/") ? b : renewed];
-  if (!none(renewed)) return [old.startsWith("a/") ? a : old, undefined];
-  if (a && (a === b || a === renewed)) return [a, a];
+function withoutPrefixes(old: string, newName: string): [string | undefined, string | undefined] {
+  const [a, b] = [old, newName].map((name) => /^[abciow12]\/(.+)/.exec(name)?.[1]);
+  const realName = (name: string) => (name === "/dev/null" ? undefined : name);
+  if (old === newName) return [realName(old), realName(old)];
+  if (!realName(old)) return [undefined, newName.startsWith("b/") ? b : newName];
+  if (!realName(newName)) return [old.startsWith("a/") ? a : old, undefined];
+  if (a && (a === b || a === newName)) return [a, a];
   if (b && b === old) return [b, b];
-  return old.startsWith("a/") && renewed.startsWith("b/") ? [a, b] : [old, renewed];
+  return old.startsWith("a/") && newName.startsWith("b/") ? [a, b] : [old, newName];
 }
 
-/** `a/x b/x`; where the two differ, other headers name them. */
+/** `a/x b/x`; if the two differ, other headers name them. */
 function nameOfBoth(both: string): { name?: string } {
   const middle = (both.length - 1) / 2;
   if (both[middle] !== " ") return {};
-  const [a, b] = plain(nameIn(both.slice(0, middle)), nameIn(both.slice(middle + 1)));
+  const [a, b] = withoutPrefixes(nameIn(both.slice(0, middle)), nameIn(both.slice(middle + 1)));
   return a && a === b ? { name: a } : {};
 }
 
 const ESCAPES: Record<string, string> = { a: "\x07", b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v" };
 
-/** A file's name, without what diffs write after it, and out of quotes. */
+/** A file name without quotes and without what diffs write after it. */
 function nameIn(text: string): string {
   const trimmed = text.trim();
   const quoted = /^"((?:[^"\\]|\\.)*)"/.exec(trimmed)?.[1];
   const bare = (/^`([^`]+)`$/.exec(trimmed) ?? /^'([^']+)'$/.exec(trimmed))?.[1];
   const name =
-    quoted === undefined ? (bare ?? trimmed.split(/\t| \d{4}-\d\d-\d\d[ T]\d\d:/)[0]!.trim()) : spell(quoted);
+    quoted === undefined ? (bare ?? trimmed.split(/\t| \d{4}-\d\d-\d\d[ T]\d\d:/)[0]!.trim()) : unescapeName(quoted);
   if (name) return name;
   throw unusable("it leaves out the name of a file", "Name it.");
 }
 
 /** Git writes a byte that is not plain as \303. */
-function spell(quoted: string): string {
+function unescapeName(quoted: string): string {
   const bytes = quoted.split(/(\\(?:[0-7]{1,3}|.))/).map((part) => {
     if (!part.startsWith("\\")) return Buffer.from(part);
     if (/[0-7]/.test(part[1]!)) return Buffer.from([Number.parseInt(part.slice(1), 8) & 255]);
@@ -288,14 +289,14 @@ function spell(quoted: string): string {
   return Buffer.concat(bytes).toString();
 }
 
-// ── hunks, of both ──
+// ── hunks, in both formats ──
 
-/** Headers that say nothing of the place. */
-const NOWHERE = /^(\.\.\.|…|@@(\s|$)|[-+,.\d\s]+$)/;
+/** Headers that say nothing about the place. */
+const WITHOUT_PLACE = /^(\.\.\.|…|@@(\s|$)|[-+,.\d\s]+$)/;
 
-/** The hunk whose first line is lines[at], and where it ends. */
+/** The hunk that starts at lines[at], and where it ends. */
 function readHunk(lines: string[], at: number, inDiff: boolean): [Hunk, number] {
-  const hunk: Hunk = { header: "", under: [], atEnd: false, lines: [] };
+  const hunk: Hunk = { header: "", anchors: [], atEnd: false, lines: [] };
   let counts: Counts | undefined;
   let start: number | undefined;
   for (; lines[at]?.startsWith("@@"); at++) {
@@ -304,11 +305,11 @@ function readHunk(lines: string[], at: number, inDiff: boolean): [Hunk, number] 
       .replace(/^@@\s*/, "")
       .replace(/@@$/, "")
       .trimEnd();
-    const [, from, old, renewed] = /^-(\d+)(?:,(\d+))?(?:\s+\+\d+(?:,(\d+))?)?/.exec(text) ?? [];
-    if (from) [start, counts] = [Number(from), { old: Number(old ?? 1), new: Number(renewed ?? 1) }];
-    else if (text && !NOWHERE.test(text)) hunk.under.push(text);
+    const [, from, old, newName] = /^-(\d+)(?:,(\d+))?(?:\s+\+\d+(?:,(\d+))?)?/.exec(text) ?? [];
+    if (from) [start, counts] = [Number(from), { old: Number(old ?? 1), new: Number(newName ?? 1) }];
+    else if (text && !WITHOUT_PLACE.test(text)) hunk.anchors.push(text);
   }
-  const [body, next] = (counts && byCount(lines, at, counts)) ?? byLook(lines, at, inDiff);
+  const [body, next] = (counts && byCount(lines, at, counts)) ?? byContent(lines, at, inDiff);
   for (const line of body) addLine(hunk, line);
   hunk.atEnd = hunk.lines.some(({ eol }) => !eol);
   const names = hunk.lines.some(({ sign }) => sign !== "+");
@@ -317,7 +318,7 @@ function readHunk(lines: string[], at: number, inDiff: boolean): [Hunk, number] 
   return [hunk, next];
 }
 
-/** As many lines as the header says, if what follows them agrees: only so can a removed `-- x` be told from a header. */
+/** As many lines as the header says, if what follows agrees: the only way to tell a removed `-- x` from a header. */
 function byCount(lines: string[], from: number, { ...left }: Counts): [string[], number] | undefined {
   let at = from;
   for (; left.old > 0 || left.new > 0; at++) {
@@ -336,8 +337,8 @@ function byCount(lines: string[], from: number, { ...left }: Counts): [string[],
   return [lines.slice(from, at), at];
 }
 
-/** Up to what cannot be a hunk's line. Empty lines before that only part it from what follows. */
-function byLook(lines: string[], from: number, inDiff: boolean): [string[], number] {
+/** Up to the first line that cannot belong to a hunk. Empty lines before it only separate it. */
+function byContent(lines: string[], from: number, inDiff: boolean): [string[], number] {
   let next = from;
   while (next < lines.length && !ends(next)) next++;
   let end = next;
@@ -361,8 +362,8 @@ const isNextFile = (lines: string[], at: number): boolean =>
   isPair(lines, at) && Boolean(lines[at + 2]?.startsWith("@@"));
 
 function isSameName(lines: string[], at: number): boolean {
-  const [old, renewed] = [nameIn(lines[at]!.slice(4)), nameIn(lines[at + 1]!.slice(4))];
-  const [a, b] = plain(old, renewed);
+  const [old, newName] = [nameIn(lines[at]!.slice(4)), nameIn(lines[at + 1]!.slice(4))];
+  const [a, b] = withoutPrefixes(old, newName);
   return a === b || a === undefined || b === undefined;
 }
 
@@ -373,7 +374,7 @@ function addLine({ lines, header }: Hunk, line: string): void {
     before.eol = "";
     return;
   }
-  const sign = (line.trim() ? line[0] : " ") as Sign; // an empty line of context often lost its space
+  const sign = (line.trim() ? line[0] : " ") as Sign; // models often drop the space of an empty context line
   if (!" +-".includes(sign))
     throw unusable(
       `the line ${quote(line)}${header && ` under ${quote(header)}`} begins with none of ' ', '+' and '-'`,
@@ -383,14 +384,14 @@ function addLine({ lines, header }: Hunk, line: string): void {
   lines.push({ sign, text: line.slice(1, eol === "\r\n" ? -1 : undefined), eol });
 }
 
-// ── what a change must hold ──
+// ── checks ──
 
-function checked(change: FileChange): FileChange {
+function assertValid(change: FileChange): FileChange {
   const { kind, path, to, mode, hunks } = change;
   const lines = hunks.flatMap((hunk) => hunk.lines);
   if (to === path) delete change.to;
   if (kind === "add") {
-    for (const line of lines) if (line.sign === " " && !line.text.trim()) line.sign = "+"; // it lost its sign
+    for (const line of lines) if (line.sign === " " && !line.text.trim()) line.sign = "+"; // its sign is missing
     const other = lines.find(({ sign }) => sign !== "+");
     if (other) throw unusable(`in the new file '${path}', ${quote(other.sign + other.text)} is not added`, ONLY_ADD);
   }

@@ -1,4 +1,4 @@
-// Requests, messages and calls as the log shows them.
+// How the log describes requests, messages and calls.
 import fs from "node:fs";
 import path from "node:path";
 import type { Call, ChatRequest, Ctx, Message, Part } from "zz";
@@ -7,7 +7,7 @@ import { tokensOf } from "zz/text";
 export type Size = { chars: number; tokens: number };
 export const sizeOf = (text: string): Size => ({ chars: text.length, tokens: tokensOf(text) });
 
-/** The prompt and the layers it is made of, as the session keeps them. Text that is in no layer is listed as well. */
+/** The prompt and its layers, as the session keeps them. Text that is in no layer is listed as well. */
 export function describePrompt({ system, task }: ChatRequest, { chat }: Ctx): Record<string, unknown> {
   const kept = chat.tree().branch.findLast(({ type }) => type === "prompt")?.layers as Part[] | undefined;
   const layers: (Size & { name: string; slot: string; owner: string })[] = [];

@@ -1,5 +1,5 @@
-// An entry as a line of JSON, or as text to read. In text, everything that was said is indented: entries begin at the left
-// margin, so that nothing a model or a file says can look like one.
+// An entry as a line of JSON, or as text to read. In text, everything that was said is indented: entries begin at the
+// left margin, so that nothing a model or a file says can look like one.
 import { plural } from "zz/text";
 
 export type Entry = { at: string; turn: number; step: number; type: string; pid: number } & Record<string, unknown>;

@@ -4,7 +4,7 @@ import { codeOf } from "zz/text";
 
 const { O_APPEND, O_CREAT, O_WRONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants; // so that opening a FIFO does not block
 
-/** As errnoSentence() of zz/text, but every next step is about where the log may be. */
+/** Like errnoSentence() of zz/text, but every next step is about where the log may be. */
 const REASONS: Record<string, string> = {
   ENOENT: "no such folder. Name a file in a folder that is there.",
   ENOTDIR: "a part of the path is not a folder. Name a file in a folder that is there.",

@@ -1,5 +1,5 @@
-// --debug[=FILE], ZZ_DEBUG and /debug: a complete log, without secrets, of what was sent to the model and what came of it.
-// While it is off, nothing is observed.
+// --debug[=FILE], ZZ_DEBUG and /debug: a complete log, without secrets, of what was sent to the model and what came of
+// it. While it is off, nothing is observed.
 import path from "node:path";
 import type { Ctx, Zz } from "zz";
 import { usage } from "zz/text";
@@ -16,10 +16,10 @@ const NAMELESS = `Cannot write the debug log: --debug= has no name. Name a file,
 interface State {
   zz: Zz;
   on: boolean;
-  named: string; // the file that was named; empty for the home's
-  restart: (() => void) | undefined; // set once something is watched
-  place: { file: string; home: string; ctx: Ctx } | undefined; // known with the first ctx
-  waiting: Entry[]; // until then
+  named: string; // the given file; empty for the home's
+  restart: (() => void) | undefined; // set once observers are registered
+  place: { file: string; home: string; ctx: Ctx } | undefined; // set with the first ctx
+  waiting: Entry[]; // entries until then
   redact(value: unknown): unknown;
 }
 
@@ -52,7 +52,7 @@ export default (zz: Zz) => {
   });
 };
 
-/** As --debug and ZZ_DEBUG say it: on, off, or a file. */
+/** The value of --debug and ZZ_DEBUG: on, off, or a file. */
 function switchTo(state: State, given: string): void {
   state.on = !OFF.test(given);
   state.named = state.on && !ON.test(given) ? path.resolve(state.zz.io.cwd(), given) : "";
@@ -62,7 +62,7 @@ function switchTo(state: State, given: string): void {
 function begin(state: State): void {
   state.restart ??= startWatching(state.zz, {
     on: () => state.on,
-    meet: (ctx) => void placeFor(state, ctx),
+    setContext: (ctx) => void placeFor(state, ctx),
     put: (entry) => write(state, entry),
   });
   state.restart();
@@ -86,7 +86,7 @@ function runCommand(state: State, rest: string, ctx: Ctx): string {
   return `The debug log is on: ${file}`;
 }
 
-/** Where the log goes. The first ctx tells where the home is, and what waited for that is written. */
+/** Where the log goes. The first ctx says where the home is; entries that waited for that are written then. */
 function placeFor(state: State, ctx: Ctx): { file: string } {
   const { home } = state.place ?? ctx.about;
   const place = { file: state.named || path.join(home, NAME), home, ctx };

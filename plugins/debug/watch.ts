@@ -1,15 +1,16 @@
-// What is written to the log, and when: everything that goes out with the first request of a turn, what changed with later
-// ones, then what happens. A step is a request of the conversation with the calls it led to; retries belong to their step.
+// What is written to the log, and when: everything that goes out with the first request of a turn, what changed in
+// later ones, then what happens. A step is a request of the conversation with the calls it led to; retries belong to
+// their step.
 import type { ChatRequest, Ctx, Events, Message, Steps, Usage, Zz } from "zz";
 import { describeCall, describeMessage, describePrompt, sizeOf, version } from "./describe.ts";
 import type { Entry } from "./entries.ts";
 
 export interface Log {
   on(): boolean;
-  meet(ctx: Ctx): void;
+  setContext(ctx: Ctx): void;
   put(entry: Entry): void;
 }
-/** What went out with the last request for a task, as text, to tell what changed in the next. */
+/** What went out with the last request of a task, as text, to find what changed in the next. */
 type Sent = { system: string; tools: string; parameters: string; messages: string[] };
 type Pending = { finishReason: string; usage?: Usage; ms?: number; model?: string };
 
@@ -24,12 +25,12 @@ interface Watch {
   total: Usage;
   attempts: WeakMap<ChatRequest, number>;
   sent: Map<string, Sent>; // by task
-  written: Set<string>; // texts of this turn: when they are sent again, "as above" is enough
+  written: Set<string>; // texts of this turn: if they are sent again, "as above" is enough
   announced: Set<string>; // ids of calls that the model made and that have not run yet
   models: Set<string>; // full names
 }
 
-/** Starts to observe. The function it returns forgets what was seen. */
+/** Starts observing. The function it returns forgets what was seen. */
 export function startWatching(zz: Zz, log: Log): () => void {
   const watch: Watch = {
     log,
@@ -62,12 +63,12 @@ function wrapSteps(zz: Zz, watch: Watch): void {
     }
   });
 
-  /** Runs outside of all other wrappers, and changes nothing. */
+  /** Wraps outside of all other wrappers, and changes nothing. */
   function wrap<K extends "line" | "call" | "request">(step: K, see: See<K>): void {
     const outside = (given: Steps[K][0], next: (given: Steps[K][0]) => Promise<Steps[K][1]>, ctx: Ctx) => {
       if (!watch.log.on()) return next(given);
       watch.ctx = ctx;
-      watch.log.meet(ctx);
+      watch.log.setContext(ctx);
       return see(given, () => next(given));
     };
     zz.wrap(step, outside as never, "first");
@@ -244,7 +245,7 @@ type See<K extends "line" | "call" | "request"> = (
   next: () => Promise<Steps[K][1]>,
 ) => Promise<Steps[K][1]>;
 
-/** With how many equal messages both begin. */
+/** How many equal messages both begin with. */
 function countSameStart(one: string[], two: string[]): number {
   const differs = two.findIndex((message, i) => message !== one[i]);
   return differs < 0 ? two.length : differs;

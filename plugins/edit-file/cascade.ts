@@ -1,5 +1,6 @@
-// Applies edits to a text. Each old_string is searched for literally first, then less and less strictly. What is replaced
-// is always the characters it names, or as many whole lines as it has: never what lies between two matched lines.
+// Applies edits to a text. Each old_string is searched for literally first, then less and less strictly. What is
+// replaced is always the characters it names, or as many whole lines as it has: never what lies between two matched
+// lines.
 import {
   FOLDED,
   type How,
@@ -79,7 +80,7 @@ function changesOf(body: string, edit: Edit, first: string): Change[] {
   throw new Error(notFound(file, edit, toLf(first).includes(toLf(old))));
 }
 
-/** The matches of each way to search, the strictest way first; every match, where there are several. */
+/** The matches of each way to search, strictest first; all of them, if there are several. */
 function* matchesByStrictness(file: File, edit: Edit): Generator<Match[]> {
   yield matchAsIs(file, edit);
   const lines = linesOf(edit);
@@ -96,7 +97,7 @@ function* matchesByStrictness(file: File, edit: Edit): Generator<Match[]> {
   yield matchByNumbers(file, lines);
 }
 
-/** A match as a change. When the new text is there already, as after the same edit, the change keeps it as it is. */
+/** A match as a change. If the new text is there already, as after the same edit, the change keeps it. */
 function toChange(file: File, match: Match, { old_string: old, new_string: fresh, replace_all: all }: Edit) {
   const text = match.text();
   if (text === undefined) return undefined;
@@ -117,7 +118,7 @@ const unchanged = (file: File, span: Span): Change => ({
   how: "already",
 });
 
-/** Where a text is: covering the whole of a span, or, without a span, in exactly one place if it is long enough. */
+/** Where a text is: exactly covering a span, or, without a span, in exactly one place if it is long enough. */
 function findPresent(file: File, wanted: string, over?: Span): Span | undefined {
   const text = toLf(wanted);
   if (!over && countNonBlank(text) < MIN_CHARS_TO_RECOGNISE) return undefined;

@@ -1,16 +1,16 @@
 // Indentation: how old_string's differs from the file's, and how new lines get the file's.
 import { type File, indentOf, isBlank, type Lines } from "./text.ts";
 
-/** Gives a new line the file's indentation; `like` is the line of old_string it replaces. Undefined: not certain. */
+/** Gives a new line the file's indentation; `like` is the line of old_string it replaces. Undefined if uncertain. */
 export type Reindent = (line: string, like?: number) => string | undefined;
 type Indent = (indent: string) => string | undefined;
-/** Of each line that is not blank, the indentation in old_string and in the file. */
+/** The indentation of each line that is not blank, in old_string and in the file. */
 export type IndentPairs = [old: string, own: string][];
 
 export const indentPairs = (file: File, old: string[], at: number): IndentPairs =>
   old.flatMap((line, i) => (isBlank(line) ? [] : [[indentOf(line), indentOf(file.lines[at + i]!)]]));
 
-/** Indents new lines as the file does: like the line they replace, like those indented alike, or all by one rule. */
+/** Indents new lines as the file does: like the line they replace, like equally indented lines, or all by one rule. */
 export function indented(file: File, { old }: Lines, at: number): Reindent {
   const indents = indentPairs(file, old, at);
   const known = Map.groupBy(indents, ([indent]) => indent);

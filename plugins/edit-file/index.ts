@@ -1,9 +1,10 @@
-// edit_file: old text becomes new text, in one place or several of a file; all of the edits are made or none.
+// edit_file: old text becomes new text, in one or several places of a file; all of the edits are made or none.
 import { isUtf8 } from "node:buffer";
 import type { StandardSchema, Zz } from "zz";
+import { plural } from "zz/text";
 import type { Edit, How, Place } from "./cascade.ts";
 
-const MAX_LINES_SHOWN = 20; // of a match that was not exact
+const MAX_LINES_SHOWN = 20; // of an inexact match
 const MAX_PLACES_LISTED = 8;
 const SPELLINGS: Record<string, string[]> = {
   old_string: ["oldString", "old_str", "old_text", "oldText", "old", "search", "find", "target"],
@@ -99,7 +100,7 @@ function withSchemaNames(given: Record<string, unknown>): Record<string, unknown
   return Object.fromEntries(Object.entries(SPELLINGS).map(named));
 }
 
-/** The edits of a list, of a single edit, or of either as JSON text; undefined when it is none of these. */
+/** The edits of a list, of a single edit, or of either as JSON text; undefined if it is none of these. */
 function listOf(given: unknown): unknown[] | undefined {
   if (given === undefined || given === null || given === "") return [];
   if (Array.isArray(given)) return given;
@@ -127,7 +128,7 @@ function resultText(
     ...loose.flatMap(({ edit, start, end, how }) => [
       `old_string${many > 1 ? ` of edit ${edit}` : ""} was matched ${words[how]}; ${span(start, end)} now read${start === end ? "s" : ""}:`,
       ...lines.slice(start - 1, Math.min(end, start - 1 + MAX_LINES_SHOWN)).map((line, i) => `${start + i}\t${line}`),
-      ...(end - start >= MAX_LINES_SHOWN ? [`[${end - start + 1 - MAX_LINES_SHOWN} more lines]`] : []),
+      ...(end - start >= MAX_LINES_SHOWN ? [`[${plural(end - start + 1 - MAX_LINES_SHOWN, "more line")}]`] : []),
     ]),
   ].join("\n");
 }
@@ -136,7 +137,7 @@ function listPlaces(places: Place[], withHow = false): string {
   const shown = places
     .slice(0, MAX_PLACES_LISTED)
     .map(({ start, end, how }) => span(start, end) + (withHow ? ` (${how === "already" ? "already so" : how})` : ""));
-  if (places.length > MAX_PLACES_LISTED) shown.push(`${places.length - MAX_PLACES_LISTED} more places`);
+  if (places.length > MAX_PLACES_LISTED) shown.push(plural(places.length - MAX_PLACES_LISTED, "more place"));
   return shown.join(", ");
 }
 

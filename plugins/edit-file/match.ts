@@ -1,4 +1,4 @@
-// The ways in which an old_string is looked for in a file.
+// The ways in which an old_string is searched for in a file.
 import { type IndentPairs, indented, indentPairs, isOtherBlank, type Reindent, scale, shift } from "./indent.ts";
 import { mergeLines, piecesOf, withLineEndsOf } from "./replace.ts";
 import {
@@ -28,12 +28,12 @@ export const HOW = {
   already: "already",
 } as const;
 export type How = keyof typeof HOW;
-/** A range that matches. `text` works out what replaces it, and gives undefined when that is not certain. */
+/** A range that matches. `text` works out what replaces it, or gives undefined if that is uncertain. */
 export type Match = Span & { how: How; text: () => string | undefined };
 export const MAX_PLACES = 100; // further matches are not counted
 const MAX_LINES_COMPARED = 50_000_000; // for one edit; takes seconds
 
-/** Matches of the same characters, whatever the line ends are. Matches of the same bytes win over the others. */
+/** Matches of the same characters, whatever the line ends are. Matches of the same bytes take precedence. */
 export function matchAsIs(file: File, { old_string: old, new_string: fresh, replace_all: all }: Edit): Match[] {
   const wanted = toLf(old);
   const found = occurrences(file.text, wanted, all).map((from): Match => {
@@ -54,7 +54,10 @@ function occurrences(text: string, wanted: string, apart = false): number[] {
   return found;
 }
 
-/** Both strings as whole lines. A final newline of old_string belongs to new_string's, or to the lines when they are deleted. */
+/**
+ * Both strings as whole lines. A final newline of old_string belongs to new_string's, or to the lines when they are
+ * deleted.
+ */
 export function linesOf({ old_string, new_string }: Edit): Lines {
   const [old, fresh] = [split(old_string), split(new_string)];
   if (old.length > 1 && old.at(-1) === "") {
@@ -77,8 +80,8 @@ export function withoutBlankEdges({ old, fresh }: Lines): Lines[] {
 interface Step {
   how: How;
   key(line: string): string;
-  least: RegExp; // what old_string must contain to be searched for in this way
-  fits?(indents: IndentPairs): boolean; // whether the indentations agree
+  least: RegExp; // what old_string must contain for this way to apply
+  fits?(indents: IndentPairs): boolean; // whether the indentations are compatible
   indents?: true; // new lines get the file's indentation
 }
 const WORDS = /([\p{L}\p{N}][^\p{L}\p{N}]*){4}/u; // lines such as "}" and "end" are everywhere
@@ -120,7 +123,7 @@ export function matchByLines(file: File, lines: Lines, step: Step, apart = false
   return found.map((at) => wholeLines(file, at, lines, step.how, step.indents && (() => indented(file, lines, at))));
 }
 
-/** Where old_string might start, judging by the rarest of its lines. */
+/** Where old_string might start, judging by its rarest line. */
 function candidates(keys: string[], wanted: string[]): number[] {
   const places = new Map(wanted.map((key): [string, number[]] => [key, []]));
   for (const [i, key] of keys.entries()) places.get(key)?.push(i);
@@ -159,7 +162,10 @@ export function matchByNumbers(file: File, { old, fresh }: Lines): Match[] {
 export const NUMBERED = /^ *(\d+)(?:\t|$)/;
 const withoutNumber = (line: string): string => line.replace(NUMBERED, "");
 
-/** The edit with \\n and the like resolved. Undefined when nothing is escaped, or only in one string, which may be meant so. */
+/**
+ * The edit with \\n and the like resolved. Undefined if nothing is escaped, or only one of the strings, which may be
+ * intended.
+ */
 export function unescaped(edit: Edit): Edit | undefined {
   const [old_string, new_string] = [plain(edit.old_string), plain(edit.new_string)];
   if (old_string === edit.old_string || !WORDS.test(old_string)) return undefined;

@@ -15,7 +15,7 @@ export function piecesOf(text: string): Piece[] {
   }));
 }
 
-/** The new text with the line ends of the text it replaces, line by line where those are mixed. */
+/** The new text with the line ends of the text it replaces, line by line if those are mixed. */
 export function withLineEndsOf(own: string, old: string, fresh: string, end: string): string {
   if (own === old && toLf(old) === toLf(fresh)) return fresh; // only the line ends are to be changed
   const ends = new Set(own.match(/\r?\n/g));
@@ -23,7 +23,7 @@ export function withLineEndsOf(own: string, old: string, fresh: string, end: str
   return toLf(fresh).replaceAll("\n", () => [...ends][0] ?? end);
 }
 
-/** The new lines, where those that old_string has too stay the file's own, byte for byte. The last line end stays in the file. */
+/** The new lines, where those that old_string has too keep the file's bytes. The last line end stays in the file. */
 export function mergeLines(own: Piece[], { old, fresh }: Lines, end: string, reindent: Reindent): string | undefined {
   const ends = own.map((piece) => piece.end).filter(Boolean);
   const usual = ends.length ? (ends.filter((one) => one === "\r\n").length * 2 > ends.length ? "\r\n" : "\n") : end;

@@ -28,7 +28,7 @@ export function notFound(file: File, { old_string }: Edit, wasThere: boolean): s
   return [said.join(" "), ...near].join("\n");
 }
 
-/** The file's lines most like these, numbered. Compared by shared trigrams, which is fast and tolerates typos. */
+/** The file's lines most similar to these, numbered. Compared by shared trigrams, which is fast and tolerates typos. */
 function nearest({ lines }: File, old: string[]): string[] {
   const wanted = old.slice(0, MAX_WANTED_LINES).map(trigramsOf);
   const holders: (number[] | undefined)[] = new Array(PIECE_HASHES).fill(undefined);

@@ -1,5 +1,5 @@
-// The text of a file as it is searched: with lone \n for line ends, since models write no others, and with the way back
-// to the text as it is on the disk.
+// The text of a file as it is searched: with \n as its only line end, since models write no others, and with the way
+// back to the text on the disk.
 
 export interface Edit {
   old_string: string;
@@ -50,7 +50,9 @@ export function countBelow(sorted: number[], n: number): number {
   return low;
 }
 
-/** Like indexOf(), which takes quadratic time on repetitive texts: long ones are searched by Knuth, Morris and Pratt. */
+/**
+ * Like indexOf(), which takes quadratic time on repetitive texts: long ones are searched by Knuth, Morris and Pratt.
+ */
 export function indexIn(text: string, wanted: string, from = 0): number {
   if ((text.length - from) * wanted.length < MAX_INDEX_OF_STEPS) return text.indexOf(wanted, from);
   const fails = new Int32Array(wanted.length + 1); // for each prefix, the longest shorter prefix that it ends with

@@ -1,17 +1,17 @@
-// What an answer says about the project, found without a model: paths, lines, symbols, quoted code, scripts.
+// The claims in an answer about the project, found without a model: paths, lines, symbols, quoted code, scripts.
 import { tryTo } from "zz/text";
 
 export interface Claim {
   kind: "path" | "symbol" | "quote" | "command";
-  name: string; // the path; the symbol with what is before its dots; the code; the script
+  name: string; // the path; the symbol with its owners, separated by dots; the code; the script
   line?: number; // of a path or a quote
   end?: number;
   about?: true; // "around line 12"
-  symbol?: string; // what is said to be at that path
+  symbol?: string; // the symbol that is claimed to be at that path
   path?: string; // the file that a quote is from
-  sure?: true; // a quote that is said to stand there as it is
-  weak?: true; // it may mean something else: that it is missing proves nothing
-  soft?: keyof typeof SOFT; // said to be missing, or yet to be made
+  sure?: true; // the quote is claimed to be there literally
+  weak?: true; // it may mean something else, so its absence proves nothing
+  soft?: keyof typeof SOFT; // the answer itself says that it is missing or yet to be made
 }
 export const SOFT = {
   proposed: "the answer seems to propose it",
@@ -19,15 +19,15 @@ export const SOFT = {
   asked: "the answer asks",
   elsewhere: "it is for another package",
 };
-export interface Said {
+export interface AnswerClaims {
   claims: Claim[];
   defines: Set<string>; // by the answer's own code
-  left: number; // claims beyond the most
+  left: number; // claims beyond the maximum
 }
 
 const MAX_ANSWER_CHARS = 400_000;
-const CONTEXT_CHARS = 300; // before and after a name, which say how it is meant
-const MAX_PARAGRAPH_CHARS = 8_000; // longer paragraphs are cut into pieces
+const CONTEXT_CHARS = 300; // before and after a name, to tell how it is meant
+const MAX_PARAGRAPH_CHARS = 8_000; // longer paragraphs are split
 const IDENT = "[A-Za-z_$][\\w$]*";
 // biome-ignore format: a list of words.
 const EXTENSIONS =
@@ -54,10 +54,10 @@ const PLACEHOLDER = /path\/to|\byour[-_]|\.\.\.|…|xxx|(?:^|\/)(?:foo|bar|baz|q
 const VARIABLE = /(?:^|\/)(?:[A-Z]|NAME|FILE|DIR|FOLDER|PATH|ID|TOPIC|PLUGIN)(?:[/.]|$)/;
 const LIBRARY =
   /^(?:node|next|nuxt|vue|express|three|d3|react|angular|ember|backbone|chart|alpine|socket|require|fuse|moment)\.js$/i;
-/** An object whose property looks like an extension, a host: no file. */
-const NO_FILE =
+/** An object whose property looks like an extension, or a host: not a file. */
+const NOT_A_FILE =
   /^(?:res|req|response|request|console|ctx|data|body|this|self|window|document|event|e|el|err|error|process|math|os|fs)\.\w+$|^[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|io|dev)\//i;
-const VAGUE = /^\w+\.(?:sh|rs|c|h|go|r|env|lock|log|map|d|cs|pl)$|^[A-Z]\w*\.js$/; // in prose they may be a host, a property, a library
+const AMBIGUOUS = /^\w+\.(?:sh|rs|c|h|go|r|env|lock|log|map|d|cs|pl)$|^[A-Z]\w*\.js$/; // in prose perhaps a host, property or library
 
 const KINDS =
   "functions?|methods?|class(?:es)?|interfaces?|types?|enums?|constants?|variables?|hooks?|components?|structs?|traits?|helpers?|decorators?|tools?";
@@ -92,28 +92,28 @@ const SHELL =
   /^\$ |^(?:npm|npx|pnpm|yarn|bun|node|tsx|git|gh|cd|ls|cat|rm|cp|mv|mkdir|touch|echo|curl|wget|docker|make|cargo|go|pip3?|python3?|grep|rg|sed|awk|find|sudo|apt(?:-get)?|brew|export|source|chmod|kill|ssh|tar|env|bash|sh|zz)\s|\s--?\w|\s[|&]{1,2}\s/;
 const CODE_SIGN = /[(){}[\]=;]|=>|::/;
 
-// How something is said of: to be made, to be missing.
+// Whether something is to be made, or missing.
 const VERBS =
   "add|create|introduce|define|implement|write|generate|extract|rename|move|split|make|scaffold|build|inject";
-const MAKES = new RegExp(
+const CREATES = new RegExp(
   `(?:^[\\s*_"(-]*|\\b(?:to|should|could|would|can|will|must|might|may|let's|please|and|then|or|i'd|we'd|you'd|i'll|we'll|by|you|i|we)\\s+|[,:;(]\\s*)(?:\\w+ly\\s+)?(?:${VERBS})\\b|\\b(?:adding|creating|introducing|extracting)\\b`,
   "i",
 );
-const CARRIES = /\b(?:renam|mov|extract|split|turn|conver)\w*\b/i; // what it becomes is not there yet
-const MADE =
+const RENAMES = /\b(?:renam|mov|extract|split|turn|conver)\w*\b/i; // the new name does not exist yet
+const CREATED =
   /\b(?:added|created|introduced|implemented|wrote|written|extracted|renamed|moved|now (?:has|lives|is|uses))\b/i;
-const ONTO =
+const INTO_EXISTING =
   /\b(?:to|in|into|inside|of|from|at|after|before|under|using|via|by|near|above|below|alongside|with|calls?|calling)\s+(?:(?:the|your|our|its|existing|a|file|function|method|class|module|folder)\s+)*[*[("']*$/i;
 const NEW_FILE = /\bnew\s+(?:\w+\s+)?(?:file|folder|directory|module|script|test|package)s?\b/i;
-const SUPPOSES =
+const HYPOTHETICAL =
   /\b(?:would|could|might)\s+(?:be|live|go|look|have|become|then)\b|\b(?:imagine|hypothetical|something like|call it|placeholder)\b/i;
 const SAVES = /\bsaved?\s+(?:it |this |that |them )?(?:as|to|in|under)\s+[*("']*$/i;
-const WITHOUT =
+const MISSING_BEFORE =
   /\b(?:no|without|missing|removed?|deleted?|dropped|instead of|rather than|lacks?|there(?:'s| is| are| was) no(?: longer)?|nonexistent)\s+(?:\w+\s+){0,2}[*("']*$/i;
-const IS_NOT =
+const MISSING_AFTER =
   /^[*"')]*\s*(?:(?:file|function|folder|class|method|command|script|plugin|tool)\s+)?(?:(?:does|do|did|is|are|was|were)(?:\s+not|n[’']t)\s+(?:\w+\s+)?(?:exist|there|found|present|defined)|(?:is|was|are|were|has been)\s+(?:missing|gone|removed|deleted|dropped|nowhere|absent|renamed)|no longer\s+(?:exists?|there))/i;
 
-// Where a quote or a line belongs.
+// Which file or line a quote belongs to.
 const LINES = "lines?\\s+(?<line>\\d+)(?:\\s*(?:-|–|—|to|and|through)\\s*(?<end>\\d+))?";
 const LINE_AFTER = new RegExp(
   `^[*)\\]\`"']*[\\s,(–—:-]*(?:(?:at|on|from|in|see)\\s+)?(?<about>around |about |near |roughly |~)?${LINES}`,
@@ -132,11 +132,11 @@ const CHANGES =
   /\b(?:add|change|replace|update|edit|modify|should|would|could|new|fix|patch|instead|insert|append|becomes?|rewrite|try|put|paste|create|write|need|apply|refactor|suggest|propose|make|improved?|corrected?|after|version|following to|want|if you|example|usage)\b/i;
 
 type Prose = { fence?: undefined; text: string; lead: string };
-type Fence = { fence: string; text: string; lead: string }; // its info string, what stands in it
+type Fence = { fence: string; text: string; lead: string }; // its info string and its content
 type Span = { from: number; to: number; claim: Claim };
 
-/** Of what is said twice, once; the first that many. */
-export function claimsIn(answer: string, most = 300): Said {
+/** Each claim once; at most `max` of them. */
+export function claimsIn(answer: string, max = 300): AnswerClaims {
   const all = new Map<string, Claim>();
   const defines = new Set<string>();
   for (const unit of unitsOf(answer.slice(0, MAX_ANSWER_CHARS))) {
@@ -144,16 +144,16 @@ export function claimsIn(answer: string, most = 300): Said {
     for (const claim of unit.fence === undefined ? inProse(unit) : inFence(unit)) {
       const { soft, weak, sure, ...same } = claim;
       const key = JSON.stringify(same);
-      const had = all.get(key);
-      if (!had) all.set(key, claim);
-      else if (!soft) delete had.soft; // once for certain is enough
+      const known = all.get(key);
+      if (!known) all.set(key, claim);
+      else if (!soft) delete known.soft; // one certain mention is enough
     }
   }
   const claims = [...all.values()];
-  return { claims: claims.slice(0, most), defines, left: Math.max(0, claims.length - most) };
+  return { claims: claims.slice(0, max), defines, left: Math.max(0, claims.length - max) };
 }
 
-/** Paragraphs, list items, rows and fenced blocks. `lead` is what was said just before a list or a block. */
+/** Paragraphs, list items, rows and fenced blocks. `lead` is the text just before a list or a block. */
 function unitsOf(markdown: string): (Prose | Fence)[] {
   const units: (Prose | Fence)[] = [];
   let [lines, isItem, lead, last] = [[] as string[], false, "", ""];
@@ -197,7 +197,7 @@ function unitsOf(markdown: string): (Prose | Fence)[] {
   }
 }
 
-/** Cut between words: what comes after looks at all of a piece for each name in it. */
+/** Split between words, since later steps look at the whole piece for each name in it. */
 function pieces(text: string): string[] {
   if (text.length <= MAX_PARAGRAPH_CHARS) return [text];
   const at = text.lastIndexOf(" ", MAX_PARAGRAPH_CHARS) + 1 || MAX_PARAGRAPH_CHARS;
@@ -211,7 +211,7 @@ function inProse({ text, lead }: Prose): Claim[] {
   const add = (from: number, length: number, claim: Claim | undefined) => {
     if (claim) spans.push({ from, to: from + length, claim });
   };
-  let prose = text.replace(URL, hidden); // what was looked at is taken out of it, and all else keeps its place
+  let prose = text.replace(URL, blanked); // what was processed is blanked out, so that positions stay the same
   for (const { index, 0: whole, 2: code = "" } of prose.matchAll(CODE)) {
     const [from, to] = [index, index + whole.length];
     add(
@@ -220,9 +220,9 @@ function inProse({ text, lead }: Prose): Claim[] {
       inCode(code.trim(), text.slice(Math.max(0, from - CONTEXT_CHARS), from), text.slice(to, to + CONTEXT_CHARS)),
     );
   }
-  prose = prose.replace(CODE, hidden);
+  prose = prose.replace(CODE, blanked);
   for (const { index, 0: whole, 1: target = "" } of prose.matchAll(LINK)) add(index, whole.length, linked(target));
-  prose = prose.replace(LINK, hidden);
+  prose = prose.replace(LINK, blanked);
   for (const { index, 0: whole, groups } of prose.matchAll(PLAIN_PATH)) add(index, whole.length, plainPath(groups!));
   for (const { index, 0: whole, 1: name = "" } of prose.matchAll(PLAIN_CALL))
     if (!WORDS.has(name.toLowerCase()) && name.length > 2) add(index, whole.length, { kind: "symbol", name });
@@ -262,7 +262,7 @@ function inProse({ text, lead }: Prose): Claim[] {
   }
 }
 
-const hidden = (found: string): string => "\0".repeat(found.length);
+const blanked = (found: string): string => "\0".repeat(found.length);
 
 /** "src/a.ts:12: `foo`", also "src/a.ts (line 12): `foo`", but not "src/a.ts, `foo`": that is a list. */
 function afterPath(rest: string): string {
@@ -277,17 +277,19 @@ function sentences(prose: string): number[] {
 }
 
 function softness(said: string, follows: string, lead: string, { kind }: Claim): Claim["soft"] {
-  if (WITHOUT.test(said) || IS_NOT.test(follows)) return "denied";
+  if (MISSING_BEFORE.test(said) || MISSING_AFTER.test(follows)) return "denied";
   if (/\?[\s*"')]*$/.test(follows)) return "asked";
-  if (MADE.test(said) || MADE.test(follows)) return undefined;
-  if (SUPPOSES.test(said) || SUPPOSES.test(follows)) return "proposed";
+  if (CREATED.test(said) || CREATED.test(follows)) return undefined;
+  if (HYPOTHETICAL.test(said) || HYPOTHETICAL.test(follows)) return "proposed";
   if (kind === "path" && (NEW_FILE.test(said + follows) || SAVES.test(said))) return "proposed";
-  if (MAKES.test(said))
-    return ONTO.test(said) && !(CARRIES.test(said) && /\b(?:to|into)\s+[*("']*$/i.test(said)) ? undefined : "proposed";
-  return MAKES.test(lead) && !MADE.test(lead) ? "proposed" : undefined;
+  if (CREATES.test(said))
+    return INTO_EXISTING.test(said) && !(RENAMES.test(said) && /\b(?:to|into)\s+[*("']*$/i.test(said))
+      ? undefined
+      : "proposed";
+  return CREATES.test(lead) && !CREATED.test(lead) ? "proposed" : undefined;
 }
 
-// What stands between backticks
+// Inline code
 
 function inCode(code: string, before: string, after: string): Claim | undefined {
   if (!code || code.length > 500 || /^[-/@$#<]*$/.test(code) || LIBRARY.test(code)) return undefined;
@@ -321,11 +323,12 @@ function quoteIn(code: string): Claim | undefined {
 
 type Spot = { [name: string]: string };
 
-/** It stands for a name. */
-const isMade = (name: string): boolean => PLACEHOLDER.test(name) || VARIABLE.test(name);
+/** Whether it is a placeholder. */
+const isPlaceholder = (name: string): boolean => PLACEHOLDER.test(name) || VARIABLE.test(name);
 
 function isPath(name: string): boolean {
-  if (/^[-@]|^\/[^/]*$|\/\/|^\.+$/.test(name) || isMade(name) || NO_FILE.test(name) || LIBRARY.test(name)) return false;
+  if (/^[-@]|^\/[^/]*$|\/\/|^\.+$/.test(name) || isPlaceholder(name) || NOT_A_FILE.test(name) || LIBRARY.test(name))
+    return false;
   if (HAS_EXTENSION.test(name) || WELL_KNOWN.test(name)) return true;
   return name.includes("/") && !name.startsWith("/") && /^[\w./-]+$/.test(name) && /[a-z]/i.test(name);
 }
@@ -339,7 +342,7 @@ function pathOf(groups: Spot): Claim {
 function plainPath(groups: Spot): Claim | undefined {
   const name = groups.path!;
   if (!isPath(name)) return undefined;
-  return { ...pathOf(groups), ...(VAGUE.test(name) && { weak: true as const }) };
+  return { ...pathOf(groups), ...(AMBIGUOUS.test(name) && { weak: true as const }) };
 }
 
 function linked(target: string): Claim | undefined {
@@ -347,7 +350,8 @@ function linked(target: string): Claim | undefined {
   const [file = "", anchor = ""] = target.split("#");
   const { line, end } = /^L(?<line>\d+)(?:-L?(?<end>\d+))?$/.exec(anchor)?.groups ?? {};
   const name = tryTo(() => decodeURIComponent(file)) ?? file;
-  if (!name || name.includes("\0") || isMade(name) || NO_FILE.test(name) || name.startsWith("/")) return undefined;
+  if (!name || name.includes("\0") || isPlaceholder(name) || NOT_A_FILE.test(name) || name.startsWith("/"))
+    return undefined;
   if (!/[./]/.test(name) && !WELL_KNOWN.test(name)) return undefined;
   const { groups } = WHOLE_PATH.exec(name) ?? {};
   return { kind: "path", name: groups?.path ?? name, ...spotOf(groups?.line ? groups : ({ line, end } as Spot)) };
@@ -378,10 +382,10 @@ function inFence({ fence, text, lead }: Fence): Claim[] {
   const named = [...more, language.slice(language.indexOf(":") + 1)].map((word) => word.replace(/^\w+=|["'{}]/g, ""));
   const spots = [...named, ...(head ? [head] : [])].map((word) => WHOLE_PATH.exec(word)?.groups);
   const own = spots.find((groups) => groups && isPath(groups.path!) && HAS_EXTENSION.test(groups.path!));
-  const told = said.trimEnd().endsWith(":")
+  const fromLead = said.trimEnd().endsWith(":")
     ? inProse({ text: said, lead: "" }).findLast(({ kind }) => kind === "path")
     : undefined;
-  const from = own ? pathOf(own) : told;
+  const from = own ? pathOf(own) : fromLead;
   if (!from || from.soft || CHANGES.test(said) || /^[+-][^+-]/m.test(text)) return [];
   const { name, line, end } = from;
   const code = (head && own && spots.at(-1) === own ? text.slice(text.indexOf("\n") + 1) : text).trim();

@@ -1,6 +1,6 @@
-// Which of an answer's claims hold, judged by the disk and the index of symbols.
+// Which of an answer's claims are true, checked against the disk and the index of symbols.
 import type { Ctx } from "zz";
-import type { Claim, Said } from "./claims.ts";
+import type { AnswerClaims, Claim } from "./claims.ts";
 import { type Facts, type Finding, gatherFacts, missing, type Verdict } from "./facts.ts";
 import { pathVerdict } from "./path-claims.ts";
 import { quoteVerdict } from "./quote-claims.ts";
@@ -9,13 +9,13 @@ import { distance } from "./texts.ts";
 
 export type { Finding } from "./facts.ts";
 
-export async function evidence(said: Said, ctx: Ctx): Promise<Finding[]> {
-  const facts = await gatherFacts(said, ctx);
+export async function evidence(answer: AnswerClaims, ctx: Ctx): Promise<Finding[]> {
+  const facts = await gatherFacts(answer, ctx);
   const findings: Finding[] = [];
-  for (const claim of said.claims) {
+  for (const claim of answer.claims) {
     ctx.signal.throwIfAborted();
     const verdict = await judge(facts, claim);
-    if (verdict) findings.push({ sign: verdict[0], name: shown(claim), says: verdict[1] });
+    if (verdict) findings.push({ sign: verdict[0], name: shown(claim), message: verdict[1] });
   }
   return findings;
 }

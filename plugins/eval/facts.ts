@@ -2,21 +2,21 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
-import { type Claim, type Said, SOFT } from "./claims.ts";
-import { inPackages, type Own, ownNames } from "./library-names.ts";
+import { type AnswerClaims, type Claim, SOFT } from "./claims.ts";
+import { inPackages, type OwnNames, ownNames } from "./library-names.ts";
 import { definitionPlace, nearestDefinition, type Place, placeInCode, readTexts, type Texts } from "./texts.ts";
 
-/** Everything a claim is held against. */
+/** Everything that claims are checked against. */
 export interface Facts {
   ctx: Ctx;
   texts: Texts;
-  index: Map<string, Found[]>; // definitions, by the symbol that was asked for
+  index: Map<string, Found[]>; // definitions, by the requested symbol
   elsewhere: Awaited<ReturnType<typeof findElsewhere>>;
-  scripts: Map<string, string>; // of package.json, with the file that has it
+  scripts: Map<string, string>; // of package.json, with its file
   defines: Set<string>; // by the answer's own code
 }
 
-export async function gatherFacts({ claims, defines }: Said, ctx: Ctx): Promise<Facts> {
+export async function gatherFacts({ claims, defines }: AnswerClaims, ctx: Ctx): Promise<Facts> {
   const texts = await readTexts(ctx, (names) => named(claims, names));
   const index = await askIndex(claims, texts, ctx);
   const elsewhere = await findElsewhere(claims, texts, ctx);
@@ -24,10 +24,10 @@ export async function gatherFacts({ claims, defines }: Said, ctx: Ctx): Promise<
   return { ctx, texts, index, elsewhere, scripts, defines };
 }
 
-/** The verdict on what was not found. The answer may have said itself that it is missing. */
-export function missing({ soft, weak }: Claim, says: string): Verdict {
+/** The verdict on something that was not found. The answer itself may have said that it is missing. */
+export function missing({ soft, weak }: Claim, message: string): Verdict {
   if (weak) return undefined;
-  return soft ? ["open", `${says}; ${SOFT[soft]}`] : ["bad", says];
+  return soft ? ["open", `${message}; ${SOFT[soft]}`] : ["bad", message];
 }
 
 export function definitionOf(facts: Facts, name: string): Place | undefined {
@@ -35,17 +35,17 @@ export function definitionOf(facts: Facts, name: string): Place | undefined {
 }
 
 export interface Finding {
-  sign: "bad" | "open" | "good"; // does not hold, cannot be known, holds
+  sign: "bad" | "open" | "good"; // false, unknown, true
   name: string;
-  says: string;
+  message: string;
 }
 export type Found = { name: string; kind: string; path: string; line: number; end: number; signature: string };
-export type Verdict = [sign: Finding["sign"], says: string] | undefined; // undefined: it was not a claim after all
+export type Verdict = [sign: Finding["sign"], message: string] | undefined; // undefined: not a claim after all
 
 const MAX_INDEX_MS = 800;
 const QUERIES_AT_ONCE = 16; // to the index
 const MAX_GREPS = 8;
-const ENDS = ["", ".ts", ".tsx", ".js", ".mjs", ".jsx", ".py", ".vue", "/index.ts", "/index.tsx", "/index.js"];
+const SUFFIXES = ["", ".ts", ".tsx", ".js", ".mjs", ".jsx", ".py", ".vue", "/index.ts", "/index.tsx", "/index.js"];
 export const at = ({ path: file, line }: Place): string => `${file}:${line}`;
 export const lastOf = (name: string): string => name.slice(name.lastIndexOf(".") + 1);
 export const firstOf = (name: string): string => name.slice(0, Math.max(0, name.indexOf(".")));
@@ -53,19 +53,22 @@ export const firstOf = (name: string): string => name.slice(0, Math.max(0, name.
 export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 export const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
-export function holds(row: string, name: string): boolean {
+export function containsName(row: string, name: string): boolean {
   for (let from = row.indexOf(name); from >= 0; from = row.indexOf(name, from + 1))
     if (!/[\w$]/.test(row[from - 1] ?? "") && !/[\w$]/.test(row[from + name.length] ?? "")) return true;
   return false;
 }
 
-/** The project's files that have the name of a file in a claim. */
+/** The project's files that have the same name as a file in a claim. */
 function named(claims: Claim[], names: string[]): string[] {
   const wanted = new Set(claims.flatMap((one) => [one.name, one.path ?? ""]).map((name) => path.posix.basename(name)));
   return names.filter((name) => wanted.has(path.posix.basename(name)));
 }
 
-/** Where a path leads: a folder, files, or why it may not be read. Its end is enough: `ui/table.ts` for `src/ui/table.ts`. */
+/**
+ * What a path refers to: a folder, files, or why it may not be read. Its end is enough: `ui/table.ts` for
+ * `src/ui/table.ts`.
+ */
 export function locate(
   { texts, ctx: { root, files, permissions } }: Facts,
   name: string,
@@ -83,18 +86,18 @@ export function locate(
   const { verdict } = permissions.judge("read", own);
   if (verdict !== "allow")
     return { files: [], why: verdict === "ask" ? "reading it must be asked for" : "reading it is denied" };
-  for (const end of ENDS) {
+  for (const end of SUFFIXES) {
     const stat = fs.statSync(whole + end, { throwIfNoEntry: false });
     if (stat?.isDirectory() && !end) return { files: [], folder: true };
     if (stat?.isFile()) return { files: [own + end] };
   }
-  const ends = name.endsWith("/") ? [] : ENDS;
+  const ends = name.endsWith("/") ? [] : SUFFIXES;
   const found = texts.names.filter((other) => ends.some((end) => other.endsWith(`/${own}${end}`)));
   if (found.length) return { files: found };
   return texts.names.some((other) => `/${other}`.includes(`/${own}/`)) ? { files: [], folder: true } : { files: [] };
 }
 
-/** What the index knows of the names found in code, of what is before their dots, and of the names most like the others. */
+/** Asks the index about the names found in code, about their owners, and about the names most similar to the others. */
 async function askIndex(claims: Claim[], texts: Texts, ctx: Ctx): Promise<Map<string, Found[]>> {
   const symbols = claims.flatMap(({ kind, name, symbol }) => (kind === "symbol" ? [name] : symbol ? [symbol] : []));
   const known = symbols.filter((name) => definitionPlace(texts, lastOf(name)));
@@ -123,15 +126,15 @@ const inTests = (one: Place): boolean => /(?:^|\/)tests?\/|\.(?:test|spec)\./.te
 const sourcesFirst = (a: Found, b: Found): number =>
   Number(inTests(a)) - Number(inTests(b)) || Number(a.name.includes(".")) - Number(b.name.includes("."));
 
-/** Names that are in no file that was read: searched for in the other files, in the language and in packages. */
+/** Searches the remaining files, the language and packages for names that are in no file that was read. */
 async function findElsewhere(claims: Claim[], texts: Texts, ctx: Ctx) {
   const names = claims.flatMap(({ kind, name }) =>
     kind === "symbol" && !placeInCode(texts, lastOf(name)) ? [name] : [],
   );
   const packages = new Map<string, string>();
   const [grepped, searched] = [new Map<string, Place>(), new Set<string>()];
-  let known: Own | undefined;
-  const own = (): Own => (known ??= ownNames());
+  let known: OwnNames | undefined;
+  const own = (): OwnNames => (known ??= ownNames());
   if (!names.length) return { own, packages, grepped, searched };
   const left = [...new Set(names.map(lastOf))].filter((name) => !own().has(name));
   const asked = Object.values((await packagesOf(texts, ctx))[0]?.needs ?? {});
@@ -152,7 +155,7 @@ async function findElsewhere(claims: Claim[], texts: Texts, ctx: Ctx) {
 
 type Package = { file: string; scripts: Record<string, string>; needs: string[] };
 
-/** The one at the top first. */
+/** The top-level one first. */
 async function packagesOf(texts: Texts, { files, permissions }: Ctx): Promise<Package[]> {
   const names = texts.names
     .filter((name) => path.posix.basename(name) === "package.json")

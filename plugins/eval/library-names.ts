@@ -14,32 +14,32 @@ const MAX_MS = 400;
 const MAX_BYTES = 12_000_000;
 const DECLARES = /\.d\.[cm]?ts$/;
 
-export interface Own {
+export interface OwnNames {
   has(name: string): boolean; // a member of any of them
-  holds(root: string): boolean; // a global, or one of Node's modules
+  hasGlobal(root: string): boolean; // a global, or a Node module
 }
 
-/** Getters are not called. */
-export function ownNames(): Own {
+/** Reads property descriptors, so that no getter is called. */
+export function ownNames(): OwnNames {
   const names = new Set(TYPES.split(" "));
   const roots = new Set([...MODULES, ...Object.getOwnPropertyNames(globalThis), "window", "document"]);
-  take(globalThis);
-  for (const name of MODULES) take(process.getBuiltinModule(name) ?? {});
-  return { has: (name) => names.has(name), holds: (root) => roots.has(root) };
+  addNames(globalThis);
+  for (const name of MODULES) addNames(process.getBuiltinModule(name) ?? {});
+  return { has: (name) => names.has(name), hasGlobal: (root) => roots.has(root) };
 
-  function take(from: object, deep = 2): void {
+  function addNames(from: object, deep = 2): void {
     for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(from))) {
       names.add(name);
       if (!deep || value === globalThis || value === null) continue;
       if (typeof value === "function") {
-        take(value, 0);
-        if (value.prototype) take(value.prototype, 0);
-      } else if (typeof value === "object") take(value, deep - 1);
+        addNames(value, 0);
+        if (value.prototype) addNames(value.prototype, 0);
+      } else if (typeof value === "object") addNames(value, deep - 1);
     }
   }
 }
 
-/** For each name, the package whose declarations have it. Packages that the project itself depends on come first. */
+/** For each name, the package that declares it. Packages that the project itself depends on come first. */
 export async function inPackages(
   names: string[],
   packages: string[],
@@ -56,7 +56,8 @@ export async function inPackages(
       signal.throwIfAborted();
       const text = (await files.read(path.join(folder, file)).catch(() => undefined))?.text ?? "";
       bytes += text.length;
-      for (const one of names) if (!found.has(one) && isIn(text, one)) found.set(one, name.replace(/^@types\//, ""));
+      for (const one of names)
+        if (!found.has(one) && containsName(text, one)) found.set(one, name.replace(/^@types\//, ""));
     }
   }
   return found;
@@ -72,7 +73,7 @@ function declarations(folder: string): string[] {
     .slice(0, 400);
 }
 
-function isIn(text: string, name: string): boolean {
+function containsName(text: string, name: string): boolean {
   for (let at = text.indexOf(name); at >= 0; at = text.indexOf(name, at + 1))
     if (!/[\w$]/.test(text[at - 1] ?? "") && !/[\w$]/.test(text[at + name.length] ?? "")) return true;
   return false;

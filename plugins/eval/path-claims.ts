@@ -2,7 +2,7 @@
 import path from "node:path";
 import { plural } from "zz/text";
 import type { Claim } from "./claims.ts";
-import { at, definitionOf, type Facts, holds, lastOf, locate, missing, type Verdict } from "./facts.ts";
+import { at, containsName, definitionOf, type Facts, lastOf, locate, missing, type Verdict } from "./facts.ts";
 import { linesOf, mentionPlace, nearestPath, type Place, placeInCode, placeInProse } from "./texts.ts";
 
 export async function pathVerdict(facts: Facts, claim: Claim): Promise<Verdict> {
@@ -22,13 +22,13 @@ function missingPath(facts: Facts, { weak, ...claim }: Claim): Verdict {
   const [top = ""] = name.replace(/^\.\//, "").split("/");
   if (weak && !facts.texts.names.some((other) => other.startsWith(`${top}/`))) return undefined;
   if (GENERATED.test(name)) return ["open", "it is not there; it may be made by a run"];
-  const source = AS_SOURCE.flatMap(([end, others]) =>
+  const source = SOURCES_OF.flatMap(([end, others]) =>
     end.test(name) ? others.map((other) => name.replace(end, other)) : [],
   );
-  const there = source.flatMap((other) => locate(facts, other).files)[0];
-  if (there) return ["open", `it is not there, but ${there} is, of which it may be made`];
-  const said = mentionPlace(facts.texts, name.replace(/^\.\//, "").replace(/\/$/, ""));
-  if (said) return ["open", `it is not there, but ${at(said)} names it`];
+  const existing = source.flatMap((other) => locate(facts, other).files)[0];
+  if (existing) return ["open", `it is not there, but ${existing} is, of which it may be made`];
+  const mention = mentionPlace(facts.texts, name.replace(/^\.\//, "").replace(/\/$/, ""));
+  if (mention) return ["open", `it is not there, but ${at(mention)} names it`];
   const near = nearestPath(name, facts.texts.names);
   return missing(claim, `there is no such file${near ? `; nearest: ${near}` : ""}`);
 }
@@ -46,10 +46,10 @@ async function spotVerdict(
   const where = here && `${here}: `;
   if (line && end! > lines.length) {
     const real = symbol && placeIn(facts, symbol, file, text);
-    const says = `${where}it has ${plural(lines.length, "line")}${real ? `; \`${symbol}\` is at ${at(real)}` : ""}`;
-    return about && line - ROUGH_LINES < lines.length ? ["good", says] : ["bad", says];
+    const message = `${where}it has ${plural(lines.length, "line")}${real ? `; \`${symbol}\` is at ${at(real)}` : ""}`;
+    return about && line - ROUGH_LINES < lines.length ? ["good", message] : ["bad", message];
   }
-  const known = symbol && (placeInCode(facts.texts, lastOf(symbol)) || placeInProse(facts.texts, lastOf(symbol))); // otherwise the claim about the symbol itself reports it
+  const known = symbol && (placeInCode(facts.texts, lastOf(symbol)) || placeInProse(facts.texts, lastOf(symbol))); // if not, the claim about the symbol reports it
   if (symbol && known) return symbolAt(facts, symbol, file, text, line, end, about);
   return ["good", line ? `${where}\`${lines[line - 1]!.trim().slice(0, 100)}\`` : here || "it is there"];
 }
@@ -75,16 +75,16 @@ function symbolAt(
   const isInside = (facts.index.get(symbol) ?? []).some(
     (one) => one.path === file && one.line <= line && line <= one.end,
   );
-  if (isInside || part.some((row) => holds(row, name))) return ["good", `\`${symbol}\` is there`];
+  if (isInside || part.some((row) => containsName(row, name))) return ["good", `\`${symbol}\` is there`];
   return ["bad", `\`${symbol}\` is at ${at(real)}`];
 }
 
-/** Where the symbol is defined in that file, or else first named. */
+/** Where the symbol is defined in that file, or else first mentioned. */
 function placeIn(facts: Facts, symbol: string, file: string, text: string): Place | undefined {
   const own = facts.index.get(symbol)?.find((one) => one.path === file);
   if (own) return own;
   const name = lastOf(symbol);
-  const line = linesOf(text).findIndex((row) => holds(row, name));
+  const line = linesOf(text).findIndex((row) => containsName(row, name));
   return line < 0 ? undefined : { path: file, line: line + 1 };
 }
 
@@ -95,11 +95,11 @@ async function textOf(facts: Facts, file: string): Promise<string | undefined> {
   if (text !== undefined) facts.texts.byName.set(file, text);
   return text;
 }
-const NEAR_LINES = 2; // a symbol this near to a claimed line counts as on it
-const ROUGH_LINES = 10; // the same where the answer says "around"
+const NEAR_LINES = 2; // a symbol this near to the claimed line counts as on it
+const ROUGH_LINES = 10; // the same if the answer says "around"
 const GENERATED =
   /(?:^|\/)(?:node_modules|dist|build|out|target|coverage|tmp|logs?|\.next|\.cache|\.venv)(?:\/|$)|(?:^|\/)\.env(?:\.|$)|\.log$/;
-const AS_SOURCE: [RegExp, string[]][] = [
+const SOURCES_OF: [RegExp, string[]][] = [
   [/\.js$/, [".ts", ".tsx"]],
   [/\.mjs$/, [".mts"]],
   [/\.jsx$/, [".tsx"]],

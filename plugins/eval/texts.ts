@@ -1,4 +1,4 @@
-// The project's texts that may be read without asking: which words they hold, where, and which are most alike.
+// The project's texts that may be read without asking: the words in them, where they are, and which are most similar.
 import path from "node:path";
 import type { Ctx } from "zz";
 
@@ -11,18 +11,18 @@ const CODE =
   /\.(?:[cm]?[jt]sx?|vue|svelte|py|go|rs|c|h|cc|cpp|hpp|cs|java|kt|swift|rb|php|lua|pl|r|jl|dart|scala|clj|exs?|erl|hs|zig|nim|sql|sh)$/i;
 const PROSE = /\.(?:mdx?|txt|rst|adoc)$/i;
 const TEST = /(?:^|\/)(?:tests?|spec|__tests__|e2e|fixtures?)\/|[._](?:test|spec)\.\w+$/i;
-const NO_TEXT =
+const BINARY =
   /\.(?:png|jpe?g|gif|webp|ico|pdf|wasm|woff2?|ttf|zip|gz|map|mp[34]|snap)$|(?:^|\/)(?:package-lock\.json|[\w-]+\.lock|[\w-]+-lock\.\w+)$|\.min\.\w+$/i;
 const DEFINES =
   /\b(?:function\*?|class|interface|type|enum|const|let|var|def|fn|func|struct|trait|module|record|object|val|namespace)\s+([A-Za-z_$][\w$]*)|^[ \t]+(?:(?:async|static|public|private|protected|readonly|get|set)\s+)*([A-Za-z_$][\w$]*)\s*\([^()\n]*\)[^;\n]*\{[ \t]*$/gm;
-const TITLED = /\bname:\s*["']([\w-]+)["']/g; // a tool, a command, an event
-const [NEAR, KIN] = [0.34, 0.42]; // the greatest distance of a similar name, and of one that shares a word
+const REGISTERED = /\bname:\s*["']([\w-]+)["']/g; // a tool, a command, an event
+const [MAX_DISTANCE, MAX_RELATED_DISTANCE] = [0.34, 0.42]; // the greatest distance of a similar name, and of one that has a word in common
 
 export interface Place {
   path: string;
   line: number;
 }
-/** The texts, and where each word of them is first found: in code, in prose, as a definition, as a registered name. */
+/** The texts, and the first place of each word: in code, in prose, as a definition, as a registered name. */
 export interface Texts {
   names: string[]; // of all files of the project
   isWhole: boolean; // every file that may be read was read
@@ -31,8 +31,8 @@ export interface Texts {
   inCode: Words;
   inProse?: Words;
   defined?: Words;
-  titled?: Words;
-  squeezed?: Map<string, string>;
+  registered?: Words;
+  compacted?: Map<string, string>;
 }
 type Words = Map<string, readonly [name: string, at: number]>;
 
@@ -42,20 +42,20 @@ export async function readTexts(ctx: Ctx, first: (names: string[]) => string[]):
   const wanted = new Set(first(names));
   const rank = (name: string) =>
     wanted.has(name) ? 0 : CODE.test(name) ? (TEST.test(name) ? 2 : 1) : PROSE.test(name) ? 4 : 3;
-  const readable = names.filter((name) => !NO_TEXT.test(name)).map((name) => ({ name, rank: rank(name) }));
+  const readable = names.filter((name) => !BINARY.test(name)).map((name) => ({ name, rank: rank(name) }));
   const order = readable.sort((a, b) => a.rank - b.rank).map(({ name }) => name);
   const byName = new Map<string, string>();
   const until = performance.now() + MAX_READ_MS;
   let [bytes, at] = [0, 0];
   for (; at < order.length && at < MAX_FILES && bytes < MAX_BYTES && performance.now() < until; at += FILES_AT_ONCE) {
     ctx.signal.throwIfAborted();
-    await Promise.all(order.slice(at, at + FILES_AT_ONCE).map(take));
+    await Promise.all(order.slice(at, at + FILES_AT_ONCE).map(addText));
   }
   const sources = [...byName.keys()].sort((a, b) => Number(TEST.test(a)) - Number(TEST.test(b)));
   const code = sources.filter((name) => !PROSE.test(name));
   return { names, isWhole: at >= order.length, byName, sources, inCode: wordsOf(byName, code) };
 
-  async function take(name: string): Promise<void> {
+  async function addText(name: string): Promise<void> {
     if (ctx.permissions.judge("read", name).verdict !== "allow") return;
     const read = await ctx.files.read(name).catch(() => undefined);
     if (!read || read.bytes.length > MAX_FILE_BYTES || read.bytes.subarray(0, 8_192).includes(0)) return;
@@ -64,10 +64,10 @@ export async function readTexts(ctx: Ctx, first: (names: string[]) => string[]):
   }
 }
 
-/** Where code has the word first. */
+/** The first place of the word in code. */
 export const placeInCode = (texts: Texts, word: string): Place | undefined => placeOf(texts, texts.inCode, word);
 
-/** Where prose has it first. */
+/** The first place of the word in prose. */
 export function placeInProse(texts: Texts, word: string): Place | undefined {
   texts.inProse ??= wordsOf(
     texts.byName,
@@ -80,14 +80,14 @@ export const definitionPlace = (texts: Texts, word: string): Place | undefined =
   placeOf(texts, definitions(texts), word);
 
 /** Where something is registered under that name: a tool, a command, an event. */
-export function titledPlace(texts: Texts, word: string): Place | undefined {
-  texts.titled ??= wordsOf(texts.byName, codeFiles(texts), TITLED);
-  return placeOf(texts, texts.titled, word);
+export function registeredPlace(texts: Texts, word: string): Place | undefined {
+  texts.registered ??= wordsOf(texts.byName, codeFiles(texts), REGISTERED);
+  return placeOf(texts, texts.registered, word);
 }
 
-/** Each text without the white space that means nothing. */
-export const squeezedTexts = (texts: Texts): Map<string, string> =>
-  (texts.squeezed ??= new Map([...texts.byName].map(([name, text]) => [name, squeezed(text)])));
+/** Each text without insignificant white space. */
+export const compactedTexts = (texts: Texts): Map<string, string> =>
+  (texts.compacted ??= new Map([...texts.byName].map(([name, text]) => [name, compacted(text)])));
 
 const definitions = (texts: Texts): Words => (texts.defined ??= wordsOf(texts.byName, codeFiles(texts), DEFINES));
 const codeFiles = ({ sources }: Texts): string[] => sources.filter((name) => CODE.test(name));
@@ -107,19 +107,19 @@ function placeOf({ byName }: Texts, words: Words, word: string): Place | undefin
   return found && { path: found[0], line: lineAt(byName.get(found[0])!, found[1]) };
 }
 
-/** The defined name that is most like this one. */
+/** The most similar name of a definition. */
 export function nearestDefinition(texts: Texts, name: string): string | undefined {
   const own = parts(name);
   const start = name.slice(0, 2).toLowerCase();
   return best([...definitions(texts).keys()], (other) => {
     if (other === name || other.length < 3) return 1;
-    const kin = shared(own, parts(other));
-    if (!kin && !other.toLowerCase().startsWith(start)) return 1;
-    return distance(name, other) - 0.1 * kin + (kin ? 0 : KIN - NEAR);
+    const sharedWords = shared(own, parts(other));
+    if (!sharedWords && !other.toLowerCase().startsWith(start)) return 1;
+    return distance(name, other) - 0.1 * sharedWords + (sharedWords ? 0 : MAX_RELATED_DISTANCE - MAX_DISTANCE);
   });
 }
 
-/** Where the text is literally, in code or in prose; `last` is a part of it by which most files are ruled out. */
+/** Where the text is literally, in code or in prose; `last` is a part of it that rules out most files quickly. */
 export function literalPlace(texts: Texts, wanted: RegExp, last: string, prose = false): Place | undefined {
   for (const name of texts.sources) {
     const text = texts.byName.get(name)!;
@@ -129,7 +129,7 @@ export function literalPlace(texts: Texts, wanted: RegExp, last: string, prose =
   return undefined;
 }
 
-/** Where code names a file literally: the program may make or find such a file. */
+/** Where code mentions a file literally: the program may create or look for it. */
 export function mentionPlace({ sources, byName }: Texts, what: string): Place | undefined {
   for (const name of sources) {
     if (PROSE.test(name)) continue;
@@ -156,7 +156,7 @@ export function nearestPath(name: string, names: string[]): string | undefined {
 const stemOf = (name: string): string => path.posix.basename(name).replace(/\.\w+$/, "");
 
 function best(all: string[], score: (other: string) => number): string | undefined {
-  let [found, lowest] = [undefined as string | undefined, KIN];
+  let [found, lowest] = [undefined as string | undefined, MAX_RELATED_DISTANCE];
   for (const other of all) {
     const own = score(other);
     if (own < lowest) [found, lowest] = [other, own];
@@ -164,8 +164,8 @@ function best(all: string[], score: (other: string) => number): string | undefin
   return found;
 }
 
-/** Without the white space that means nothing; lines stay lines. */
-export const squeezed = (text: string): string =>
+/** Without insignificant white space, except line breaks. */
+export const compacted = (text: string): string =>
   text
     .replace(/\r/g, "")
     .replace(/[ \t]+/g, " ")
@@ -180,7 +180,7 @@ const parts = (name: string): string[] =>
 const shared = (a: string[], b: string[]): number =>
   a.filter((part) => part.length > 2 && b.includes(part)).length / Math.max(a.length, b.length);
 
-/** The share of characters that must be changed to make one name of the other. */
+/** The share of characters that must change to turn one name into the other. */
 export function distance(one: string, two: string): number {
   const [a, b] = [one.toLowerCase(), two.toLowerCase()];
   const most = Math.max(a.length, b.length);

@@ -1,7 +1,7 @@
-// query_data: filters, groups and sums up CSV, JSON and JSON Lines. An example of a tool that spares the model a script.
+// query_data: filters, groups and sums up CSV, JSON and JSON Lines. An example of a tool that saves the model a script.
 import type { Zz } from "zz";
 
-export const defaults = { rows: 50, characters: 200 }; // at most: rows an answer, and characters a cell
+export const defaults = { rows: 50, characters: 200 }; // limits: rows per answer, and characters per cell
 export const settings = {
   schema: {
     type: "object",
@@ -58,7 +58,7 @@ function parse(file: string, text: string): Row[] {
       return line ? asRow(JSON.parse(text)) : JSON.parse(text);
     } catch (error) {
       const where = line ? ` at line ${line}` : "";
-      throw new Error(`Cannot read '${file}'${where}: it is not JSON (${(error as Error).message}). Mend the file.`);
+      throw new Error(`Cannot read '${file}'${where}: it is not JSON (${(error as Error).message}). Fix the file.`);
     }
   }
   function asRow(value: unknown): Row {
@@ -66,7 +66,10 @@ function parse(file: string, text: string): Row[] {
   }
 }
 
-/** CSV by what stands most often in its first line: a comma, a semicolon or a tab. Quotes may hold all of these, and line ends. */
+/**
+ * CSV with the most frequent separator of its first line: a comma, a semicolon or a tab. Quotes may contain these, and
+ * line ends.
+ */
 function table(text: string): Row[] {
   const head = text.replace(/"[^"]*"/g, "").split(/[\r\n]/, 1)[0]!;
   const separator = [",", ";", "\t"].toSorted((a, b) => head.split(b).length - head.split(a).length)[0]!;
@@ -87,9 +90,9 @@ function table(text: string): Row[] {
   return cells.map((line) => Object.fromEntries(line.map((value, i) => [heads[i]!, value])));
 }
 
-// Asking
+// Filtering
 
-/** The column that a text begins with; in JSON, one inside of another by a dot. */
+/** The column that a text begins with; in JSON, a nested one by a dot. */
 function columnIn(names: string[], text: string): { name: string; rest: string } {
   const begins = (name: string) => text.toLowerCase().startsWith(name.toLowerCase());
   const ends = (name: string) => /^(\W|$)/.test(text.slice(name.length));
@@ -128,7 +131,7 @@ function testOf(names: string[], text: string): Test {
 
 const isEmpty = (value: unknown): boolean => value === undefined || value === null || value === "";
 
-/** As numbers where both are. */
+/** As numbers if both are. */
 function compare(a: unknown, b: unknown): number {
   const [one, two] = [numberOf(a), numberOf(b)];
   if (!Number.isNaN(one) && !Number.isNaN(two)) return one - two;
@@ -136,7 +139,7 @@ function compare(a: unknown, b: unknown): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-/** 1,5 is a number too; 1,500 may be either of two, and so is none. */
+/** 1,5 is a number too; 1,500 is ambiguous, and so is not. */
 function numberOf(value: unknown): number {
   if (typeof value !== "string") return typeof value === "number" ? value : Number.NaN;
   const text = value.trim().replace(/^(-?\d+),(\d\d?)$/, "$1.$2");
@@ -147,7 +150,7 @@ function numberOf(value: unknown): number {
 
 type Sum = { label: string; of(rows: Row[]): unknown };
 
-/** The columns asked for, sorted; with a group, or where something is summed up, a row for each group. */
+/** The requested columns, sorted; with a group, or if something is summed up, a row per group. */
 function project(names: string[], rows: Row[], select: string[], group: string[], sort: string): Row[] {
   const parts = select.map((text) => sumOf(names, text, group.length > 0) ?? columnIn(names, text).name);
   const sums = parts.filter((part) => typeof part !== "string");
@@ -169,7 +172,7 @@ function project(names: string[], rows: Row[], select: string[], group: string[]
   return sortRows(made, sort, [...by, ...counted.map(({ label }) => label)]);
 }
 
-/** "count", "sum price" or "sum(price)"; a column that is called so goes before, where there is no group. */
+/** "count", "sum price" or "sum(price)"; without a group, a column of that name takes precedence. */
 function sumOf(names: string[], text: string, grouped: boolean): Sum | undefined {
   const [, verb = "", of = ""] = /^(count|sum|avg|min|max)\b[\s(]*(.*?)\)?$/i.exec(text.trim()) ?? [];
   const kind = verb.toLowerCase();
@@ -185,14 +188,14 @@ function sumOf(names: string[], text: string, grouped: boolean): Sum | undefined
     if (kind === "min" || kind === "max") return values.toSorted(compare).at(kind === "min" ? 0 : -1) ?? null;
     const numbers = values.map(numberOf).filter((number) => !Number.isNaN(number));
     const sum = numbers.reduce((sum, number) => sum + number, 0);
-    const odd = values.length - numbers.length;
+    const invalid = values.length - numbers.length;
     const made = kind === "sum" ? sum : numbers.length ? sum / numbers.length : null;
-    const neat = made === null ? null : Number(made.toPrecision(12)); // 0.1 + 0.2
-    return odd ? `${neat} (${odd} of ${values.length} are no numbers)` : neat;
+    const rounded = made === null ? null : Number(made.toPrecision(12)); // 0.1 + 0.2
+    return invalid ? `${rounded} (${invalid} of ${values.length} are not numbers)` : rounded;
   }
 }
 
-/** What is empty comes last, whichever way. */
+/** Empty values come last in both directions. */
 function sortRows(rows: Row[], sort: string, names: string[]): Row[] {
   const keys = sort.split(",").flatMap((text) => {
     if (!text.trim()) return [];

@@ -1,4 +1,5 @@
-// Tells a person who looked away that a long turn has ended, or that zz waits for an answer. An example of seeing, not changing.
+// Tells a person who looked away that a long turn has ended, or that zz waits for an answer. An example of observing
+// without changing.
 import type { Programs, Zz } from "zz";
 
 export const defaults = {
@@ -21,7 +22,7 @@ export const settings = {
 
 const MAX_CHARS = 200;
 
-/** Terminals that show a notification, and in which of two ways. Inside tmux none is sure to hear of it. */
+/** Terminals that show a notification, and by which of two sequences. Inside tmux none reliably receives it. */
 const TERMINALS: [variable: string, is: RegExp, osc: 9 | 777][] = [
   ["TERM_PROGRAM", /^(iTerm\.app|WezTerm|ghostty)$/, 9],
   ["KITTY_WINDOW_ID", /./, 9],
@@ -41,40 +42,40 @@ const SHOW = "display notification (item 2 of it) with title (item 1 of it)";
 
 export default (zz: Zz<typeof defaults>) => {
   const { config } = zz;
-  let isAttended = false; // somebody is at a prompt; not at a pipe, nor waiting for one answer
+  let isAttended = false; // somebody is at a prompt: not with a pipe, nor in a one-shot
   let [busy, asked] = [false, false];
-  let heard = 0; // when the person was last there
+  let lastActive = 0; // when the person was last active
   let waits: NodeJS.Timeout | undefined;
-  const isLong = () => performance.now() - heard >= config.after * 1000;
+  const isLong = () => performance.now() - lastActive >= config.after * 1000;
 
   zz.on("started", (fact) => void (isAttended = fact.live && fact.stays));
   zz.on("phase", ({ from, to }) => {
     clearTimeout(waits);
     busy = to !== "idle";
-    if (from === "idle") heard = performance.now();
+    if (from === "idle") lastActive = performance.now();
   });
   zz.on("asked", ({ question }) => {
-    if (!busy) return; // the person is just at it
+    if (!busy) return; // the person has just been active
     asked = true;
     const text = question.replace(/^[┏┠┃┗] /gm, "");
     clearTimeout(waits);
     waits = setTimeout(
-      () => void tell("zz waits for you", text).catch(() => {}),
+      () => void notify("zz waits for you", text).catch(() => {}),
       isLong() ? 0 : config.after * 1000,
     ).unref();
   });
   zz.on("decided", () => {
     clearTimeout(waits);
-    if (asked) heard = performance.now();
+    if (asked) lastActive = performance.now();
     asked = false;
   });
   zz.on("called", () => clearTimeout(waits));
-  zz.on("answered", ({ text }) => (isLong() ? tell("zz has answered", text) : undefined));
-  zz.on("failed", ({ message, exit }) => (exit !== 130 && isLong() ? tell("zz has failed", message) : undefined));
+  zz.on("answered", ({ text }) => (isLong() ? notify("zz has answered", text) : undefined));
+  zz.on("failed", ({ message, exit }) => (exit !== 130 && isLong() ? notify("zz has failed", message) : undefined));
   zz.defer(() => clearTimeout(waits));
 
-  async function tell(title: string, words: string): Promise<void> {
-    const text = config.words ? tidy(words) : "";
+  async function notify(title: string, words: string): Promise<void> {
+    const text = config.words ? printable(words) : "";
     const by = config.by === "auto" && config.command.length ? "command" : config.by;
     if (!isAttended || by === "off") return;
     if (by === "command")
@@ -99,8 +100,8 @@ const isDesktop = ({ SSH_CONNECTION, DISPLAY, WAYLAND_DISPLAY }: NodeJS.ProcessE
 const fill = (word: string, title: string, text: string): string =>
   word.replace(/\$([12])/g, (_, which) => (which === "1" ? title : text));
 
-/** Nothing that a terminal or a desktop would obey. */
-function tidy(words: string): string {
+/** Without anything that a terminal or a desktop would obey. */
+function printable(words: string): string {
   const text = words.replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\s]+/gu, " ").trim();
   const letters = [...text.slice(0, 2 * MAX_CHARS + 2)];
   return letters.length > MAX_CHARS ? `${letters.slice(0, MAX_CHARS - 1).join("")}…` : letters.join("");

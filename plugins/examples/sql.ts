@@ -1,9 +1,9 @@
-// query_sql and /sql: looks into a SQLite file, and never writes. An example of work in a process that can be killed.
+// query_sql and /sql: reads a SQLite file, and never writes. An example of work in a process that can be killed.
 import fs from "node:fs";
 import { pathToFileURL } from "node:url";
 import type { Programs, Zz } from "zz";
 
-export const defaults = { rows: 200, characters: 40_000, seconds: 10 }; // at most, for a query
+export const defaults = { rows: 200, characters: 40_000, seconds: 10 }; // limits for a query
 export const settings = {
   schema: {
     type: "object",
@@ -64,24 +64,26 @@ export default (zz: Zz<typeof defaults>) => {
   });
 };
 
-/** SQLite keeps it from writing; this keeps it from other files (ATTACH, VACUUM INTO), and says what may be asked. */
+/** SQLite keeps it from writing; this keeps it from other files (ATTACH, VACUUM INTO), and explains what is allowed. */
 function checkReads(sql: string): void {
-  const bare = sql.replace(/--[^\n]*|\/\*.*?(\*\/|$)|(['"`])(?:(?!\2).|\2\2)*\2/gs, (text) =>
+  const withoutText = sql.replace(/--[^\n]*|\/\*.*?(\*\/|$)|(['"`])(?:(?!\2).|\2\2)*\2/gs, (text) =>
     /^['"`]/.test(text) ? "x" : " ",
   );
-  const [first = "", ...more] = bare.split(";").map((one) => one.trim());
+  const [first = "", ...more] = withoutText.split(";").map((one) => one.trim());
   const isRead = /^(select|values|with|explain)\b/i.test(first);
-  const isLook = /^pragma\s+(\w+\.)?(table_x?info|table_list|index_list|index_x?info|foreign_key_list)\b[^=]*$/i.test(
-    first,
-  );
-  if (!isRead && !isLook)
+  const isSchemaQuery =
+    /^pragma\s+(\w+\.)?(table_x?info|table_list|index_list|index_x?info|foreign_key_list)\b[^=]*$/i.test(first);
+  if (!isRead && !isSchemaQuery)
     throw new Error(
       "Cannot run that: only SELECT, WITH, VALUES, EXPLAIN and PRAGMA table_info are. Write it as one of them.",
     );
   if (more.some(Boolean)) throw new Error("Cannot run several statements at once. Send them one at a time.");
 }
 
-/** One with a write-ahead log that nobody has open would get files beside it even from a reader: nothing changes it now. */
+/**
+ * Even a reader would create files next to a database with a write-ahead log that nobody has open: immutable prevents
+ * that.
+ */
 function urlOf(path: string): string {
   const head = Buffer.alloc(20);
   const fd = fs.openSync(path, "r");
@@ -92,27 +94,27 @@ function urlOf(path: string): string {
   return url.href;
 }
 
-/** In a process of its own: nothing else stops a query that runs away. It gets no variables, and so no secrets. */
+/** In a separate process: nothing else stops a runaway query. It gets no variables, and so no secrets. */
 async function ask(job: Job, programs: Programs, signal: AbortSignal): Promise<Found> {
   const how = { signal, timeout: Math.ceil(job.seconds * 1000), killSignal: "SIGKILL", env: {} } as const;
-  const told = await new Promise<string>((resolve, reject) => {
-    const late = new Error(`it took longer than ${job.seconds} s`);
+  const output = await new Promise<string>((resolve, reject) => {
+    const tooLate = new Error(`it took longer than ${job.seconds} s`);
     const args = ["--no-warnings", "-e", `(${look})()`];
     const child = programs.start(process.execPath, args, { ...how, stdio: ["pipe", "pipe", "ignore"] });
     let out = "";
     child.stdout!.setEncoding("utf8").on("data", (text) => (out += text));
-    child.on("error", reject); // stopped, too
+    child.on("error", reject); // also when it was stopped
     child.on("close", (code) =>
-      code === 0 ? resolve(out) : reject(child.killed ? late : new Error("it ended early")),
+      code === 0 ? resolve(out) : reject(child.killed ? tooLate : new Error("it ended early")),
     );
     child.stdin!.on("error", () => {}).end(JSON.stringify(job));
   });
-  const { why, ...found } = JSON.parse(told);
+  const { why, ...found } = JSON.parse(output);
   if (why) throw new Error(why);
   return found;
 }
 
-/** Runs in that process, as text: it knows nothing of what stands around it. */
+/** Runs in that process, as text: it cannot refer to anything around it. */
 function look(): void {
   const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
   const { readFileSync, writeFileSync } = process.getBuiltinModule("node:fs");

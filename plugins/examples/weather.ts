@@ -1,4 +1,5 @@
-// get_weather: now and the next days, from open-meteo.com, which wants no key. An example of a tool that asks the network.
+// get_weather: now and the next days, from open-meteo.com, which needs no key. An example of a tool that uses the
+// network.
 import type { Zz } from "zz";
 
 export const defaults = {
@@ -54,7 +55,7 @@ export default (zz: Zz<typeof defaults>) => {
     },
   });
 
-  /** The name alone is searched for; what follows the comma only tells places apart. */
+  /** Only the name is searched for; what follows the comma tells places apart. */
   async function search(city: string, signal: AbortSignal): Promise<Place[]> {
     const [name = ""] = city.split(",");
     if (name.trim().length < 2) throw new Error(`Cannot look up '${city}': it is too short. Name a city.`);
@@ -84,21 +85,21 @@ export default (zz: Zz<typeof defaults>) => {
   async function get<T>(base: string, query: Record<string, unknown>, stopped: AbortSignal): Promise<T> {
     const url = new URL(base);
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value));
-    const late = AbortSignal.timeout(Math.ceil(config.seconds * 1000));
+    const timeout = AbortSignal.timeout(Math.ceil(config.seconds * 1000));
     try {
-      const answer = await zz.fetch(url.href, { signal: AbortSignal.any([stopped, late]) });
+      const answer = await zz.fetch(url.href, { signal: AbortSignal.any([stopped, timeout]) });
       return Object((await answer.json()) ?? {});
     } catch (error) {
       if (stopped.aborted) throw error;
       const { status, message } = error as Error & { status?: number };
-      const told = status ? `it answered ${status}` : error instanceof SyntaxError ? "it sent no JSON" : message;
-      const why = late.aborted ? `nothing came within ${config.seconds} s` : told.replace(/\.$/, "");
+      const reason = status ? `it answered ${status}` : error instanceof SyntaxError ? "it sent no JSON" : message;
+      const why = timeout.aborted ? `nothing came within ${config.seconds} s` : reason.replace(/\.$/, "");
       throw new Error(`Cannot get the weather from ${url.host}: ${why}. Try again later.`);
     }
   }
 };
 
-/** The one that is meant; where that is not plain, the model has to say. */
+/** The place that is meant; if that is unclear, the model has to say. */
 function choose(city: string, found: Place[]): Place {
   const even = (text: string) => text.normalize("NFD").replace(/\p{M}/gu, "").trim().toLowerCase();
   const [name = "", ...hints] = city.split(",").map(even);
@@ -117,7 +118,7 @@ const nameOf = ({ name, admin1, country }: Place): string =>
   [...new Set([name, admin1, country])].filter(Boolean).join(", ");
 const list = (places: Place[]): string => [...new Set(places.map(nameOf))].slice(0, 8).join("; ");
 
-/** As the World Meteorological Organization counts them: each word holds up to its code. */
+/** Codes of the World Meteorological Organization: each word applies up to its code. */
 const SKIES: [upTo: number, word: string][] = [
   [0, "clear"], [2, "partly cloudy"], [3, "overcast"], [48, "fog"], [57, "drizzle"], [67, "rain"],
   [77, "snow"], [82, "showers"], [86, "snow showers"], [99, "thunderstorm"],

@@ -1,4 +1,4 @@
-// Git, asked so that no program runs that a repository's own configuration names.
+// Runs git so that no program named by a repository's own configuration runs.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Needs } from "zz";
@@ -6,10 +6,13 @@ import { plural } from "zz/text";
 
 const MAX_KEPT_BYTES = 8 << 20; // from each end of an output
 const MAX_SHOWN_CHARS = { head: 20_000, tail: 10_000 };
-const MIN_SECRET_CHARS = 6; // shorter values are too common to be told from other words
-const AT_END = 500; // ms in which what a hook left running may still write
+const MIN_SECRET_CHARS = 6; // shorter values are too common to be distinguishable from other words
+const EXIT_GRACE_MS = 500; // ms in which processes that a hook left running may still write
 
-/** Drawn by git itself: no diff or text conversion program, and no look into submodules, which have programs of their own. */
+/**
+ * The diff comes from git itself: no external diff, no text conversion, and no look into submodules, which have
+ * programs of their own.
+ */
 export const DIFF = [
   ...["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty", "--submodule=short"],
   ...["--src-prefix=a/", "--dst-prefix=b/", "--relative"],
@@ -19,7 +22,7 @@ export interface Answer {
   code: number;
   out: string;
   err: string;
-  lost: number; // lines out of the middle of `out`
+  lost: number; // number of lines missing in the middle of `out`
 }
 export interface AskOptions {
   input?: string;
@@ -29,15 +32,15 @@ export interface AskOptions {
 }
 export interface Repository {
   git(args: string[], how?: AskOptions): Promise<Answer>;
-  fromProject(name: string): string; // for a path from the top of the repository
-  hideValues(text: string): string; // those that /env keeps: what a hook printed may hold them
+  fromProject(name: string): string; // for a path relative to the top of the repository
+  hideValues(text: string): string; // those that /env keeps: a hook may have printed them
   filters: string[]; // the names of content filters that were switched off
 }
 
-type Around = Pick<Ctx, "root" | "signal" | "about" | "git" | "programs">;
+type RunContext = Pick<Ctx, "root" | "signal" | "about" | "git" | "programs">;
 
-/** The repository that the project lies in. All that is asked of it must be answered within the seconds. */
-export async function repository(ctx: Around, seconds: number): Promise<Repository> {
+/** The repository that the project is in. All questions to it must be answered within the seconds. */
+export async function repository(ctx: RunContext, seconds: number): Promise<Repository> {
   const {
     root,
     git: { quiet },
@@ -70,7 +73,10 @@ export async function repository(ctx: Around, seconds: number): Promise<Reposito
     filters,
   };
 
-  /** Status and diff put a file whose date changed through its clean filter: any program. Without one it is compared as it is. */
+  /**
+   * Status and diff put a file whose date changed through its clean filter, which may be any program. Without it the
+   * file is compared as it is.
+   */
   async function filterNames(): Promise<string[]> {
     const found = await ask([...quiet], ["config", "-z", "--name-only", "--get-regexp", "^filter\\."], {
       codes: [0, 1],
@@ -87,7 +93,7 @@ const cannot = (why: string): Error => new Error(`Cannot ask git: ${why}.`);
 const tooLate = (seconds: number): Error =>
   cannot(`it took longer than ${seconds} s and was stopped. Try a smaller part`);
 
-/** Git's own sentence, without its hints and its full stop. */
+/** Git's own error, without its hints and its full stop. */
 export function wordsOf({ err, code }: Answer): string {
   const lines = err.split("\n").filter(Boolean);
   const line = lines.find((one) => /^(fatal|error): /.test(one)) ?? lines[0] ?? `it ended with exit code ${code}`;
@@ -99,14 +105,14 @@ function relativeTo(prefix: string, name: string): string {
   return (path.posix.relative(prefix, name) || ".") + slash;
 }
 
-/** What a question about the repository needs: nothing, or what git would run or show that the repository names. */
+/** What a question about the repository needs: nothing, or what the repository makes git run or show. */
 export async function needsOf(
   what: string,
   ctx: Pick<Ctx, "root" | "git" | "signal" | "ask">,
   seconds: number,
 ): Promise<Needs> {
   const { why, reads } = await check(ctx, seconds);
-  const name = ctx.ask ? what : `${what} (${why})`; // where there is no terminal to ask on, the refusal says why
+  const name = ctx.ask ? what : `${what} (${why})`; // without a terminal to ask on, the refusal says why
   return { ...(reads.length && { read: reads }), ...(why && { run: [{ name, verdict: "ask", why }] }) };
 }
 
@@ -117,7 +123,7 @@ export async function check({ root, git, signal }: Pick<Ctx, "root" | "git" | "s
   });
 }
 
-/** A path for git: literal, from the project, and the link itself rather than its target. */
+/** A path for git: literal, relative to the project, and the link itself rather than its target. */
 export function pathspec(name: string, { root, files }: Pick<Ctx, "root" | "files">): string {
   return `:(literal)${ownPath(name, { root, files })}`;
 }
@@ -128,10 +134,10 @@ export function ownPath(name: string, { root, files }: Pick<Ctx, "root" | "files
   return path.relative(root, real).replaceAll(path.sep, "/") || ".";
 }
 
-/** It has no terminal, so that nothing can wait for a passphrase there; what stops it stops all that it started. */
+/** Without a terminal, so that nothing can wait for a passphrase there; stopping it stops everything it started. */
 function runGit(
   args: string[],
-  { ctx, env, stops, input, cut }: AskOptions & { ctx: Around; env: NodeJS.ProcessEnv; stops: AbortSignal[] },
+  { ctx, env, stops, input, cut }: AskOptions & { ctx: RunContext; env: NodeJS.ProcessEnv; stops: AbortSignal[] },
 ): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   const stop = AbortSignal.any(stops);
@@ -149,12 +155,14 @@ function runGit(
   child.stdin?.on("error", () => {}); // it ended without reading
   child.stdin?.end(input);
   const abort = () => {
-    kill("SIGTERM"); // lets git take its lock files away
+    kill("SIGTERM"); // lets git remove its lock files
     setTimeout(kill, 1_000, "SIGKILL").unref();
   };
   stop.addEventListener("abort", abort, { once: true });
   child.on("error", reject);
-  child.on("exit", () => setTimeout(() => [child.stdout, child.stderr].map((pipe) => pipe?.destroy()), AT_END).unref());
+  child.on("exit", () =>
+    setTimeout(() => [child.stdout, child.stderr].map((pipe) => pipe?.destroy()), EXIT_GRACE_MS).unref(),
+  );
   child.on("close", (code) => {
     stop.removeEventListener("abort", abort);
     if (stop.aborted) reject(stop.reason);
@@ -167,7 +175,7 @@ function runGit(
     try {
       if (process.platform === "win32" || !child.pid) child.kill(signal);
       else process.kill(-child.pid, signal);
-    } catch {} // it is gone
+    } catch {} // it has ended
   }
 }
 
@@ -180,7 +188,7 @@ function environment(more: Record<string, string>): NodeJS.ProcessEnv {
   return env;
 }
 
-/** What /env keeps for commands, { "NAME": "value" }: a hook is one. */
+/** What /env keeps for commands, { "NAME": "value" }, such as hooks. */
 function variables(home: string): Record<string, string> {
   const file = path.join(home, "env.json");
   if (!fs.statSync(file, { throwIfNoEntry: false })?.isFile()) return {};
@@ -188,18 +196,18 @@ function variables(home: string): Record<string, string> {
     const kept = Object.entries(JSON.parse(fs.readFileSync(file, "utf8")) as object);
     return Object.fromEntries(kept.filter(([name, value]) => /^[A-Za-z_]\w*$/.test(name) && typeof value === "string"));
   } catch {
-    throw cannot(`'${file}' is not readable as JSON. Fix it, or move it away`); // the error's own words would show values
+    throw cannot(`'${file}' is not readable as JSON. Fix it, or move it away`); // the error's own message would show values
   }
 }
 
-/** A text with names in place of values. */
+/** Replaces values with their names. */
 function withoutValues(text: string, own: Record<string, string>): string {
   const long = Object.entries(own).filter(([, value]) => value.length >= MIN_SECRET_CHARS);
   const first = long.sort(([, one], [, two]) => two.length - one.length);
   return first.reduce((shown, [name, value]) => shown.replaceAll(value, () => `[value of ${name}]`), text);
 }
 
-/** Both ends of an output, whatever its length. */
+/** Keeps both ends of an output of any length. */
 function bothEnds() {
   const [head, tail]: [Buffer[], Buffer[]] = [[], []];
   let [first, last, lost] = [0, 0, 0];
@@ -221,7 +229,7 @@ function bothEnds() {
   };
 }
 
-/** Head and tail, at line ends, with how much is missing in between. */
+/** Head and tail, cut at line ends, with how much is missing in between. */
 export function capped(text: string, lost = 0, advice = ""): { text: string; cut: number } {
   if (text.length <= MAX_SHOWN_CHARS.head + MAX_SHOWN_CHARS.tail && !lost) return { text, cut: 0 };
   const head = text.slice(0, text.lastIndexOf("\n", MAX_SHOWN_CHARS.head) + 1 || MAX_SHOWN_CHARS.head);

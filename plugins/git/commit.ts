@@ -14,7 +14,7 @@ export interface Plan {
   branch: string;
   files: File[]; // one letter: A, M, D, T
   fresh: string[]; // those that git does not track yet
-  only: string[]; // the pathspecs of the files asked for; none: what is staged
+  only: string[]; // the pathspecs of the requested files; empty: what is staged
   stat: string;
   runs: string[]; // programs of the person's own that a commit runs
 }
@@ -52,7 +52,7 @@ const staged = (files: File[]) => ({
   fresh: [],
 });
 
-/** The files that were asked for, and those in the folders that were. */
+/** The requested files, and those in requested folders. */
 async function toCommit({ git }: Repository, all: File[], names: string[]): Promise<Pick<Plan, "files" | "fresh">> {
   const others = await git(["ls-files", "--others", "--exclude-standard", "-z", "--", ...names.map(literal)]);
   const fresh = others.out.split("\0").filter(Boolean);
@@ -80,7 +80,7 @@ async function merges({ git }: Repository, { root }: Ctx): Promise<boolean> {
   return fs.existsSync(path.resolve(root, out.trimEnd()));
 }
 
-/** The hooks that are there, and what the configuration names. Asked of git as it will be for the commit. */
+/** The existing hooks, and programs in the configuration. Git is asked with the options of the commit. */
 async function programs({ git }: Repository, { root }: Ctx): Promise<string[]> {
   const { out: folder } = await git(["rev-parse", "--git-path", "hooks"], { own: true });
   const names = [...HOOKS, "post-commit"].filter((name) => isProgram(path.resolve(root, folder.trimEnd(), name)));
@@ -122,7 +122,7 @@ export function describe({ message }: Args, { branch, files, stat, runs }: Plan)
   ].join("\n");
 }
 
-/** Git alone decides; what we had to stage for it is unstaged again when it refuses. */
+/** The commit itself is up to git; what we had to stage for it is unstaged again if it refuses. */
 export async function carryOut(
   { message }: Args,
   { branch, fresh, only }: Plan,
@@ -130,7 +130,7 @@ export async function carryOut(
   again: () => Promise<Repository>,
 ): Promise<Result> {
   await checkIdentity(repo);
-  const added = fresh.map(literal); // without them `commit --only` knows no such file
+  const added = fresh.map(literal); // otherwise `commit --only` does not know the file
   const unstage = async () => {
     if (added.length)
       await (await again()).git(["rm", "-q", "--cached", "--force", "--ignore-unmatch", "--", ...added]);

@@ -1,4 +1,4 @@
-// git_status, git_diff, git_log: what git knows, read-only. git_commit: asked for, with all that it will do.
+// git_status, git_diff, git_log: what git knows, read-only. git_commit: asked for, with everything that it will do.
 import type { Ctx, Needs, Zz } from "zz";
 import { plural } from "zz/text";
 import { capped, check, DIFF, needsOf, ownPath, pathspec, type Repository, repository } from "./ask.ts";
@@ -19,7 +19,7 @@ export const settings = {
   },
 };
 
-const SPARE_MS = 10_000; // that zz waits longer than we do, so that our own sentence is the one that is read
+const SPARE_MS = 10_000; // that zz waits longer than we do, so that our own error is the one that is read
 const PATH = ["file", "file_path", "filepath"]; // what models call it
 
 type GitZz = Zz<typeof defaults>;
@@ -165,7 +165,7 @@ function addCommit(zz: GitZz): void {
   });
 }
 
-/** For tidying up after a commit that was stopped: the signal that stopped it must not stop that. */
+/** Cleans up after a commit that was stopped: the signal that stopped it must not stop the cleanup. */
 const unstopped = (ctx: Ctx) => {
   const { root, about, git, programs } = ctx;
   return { root, about, git, programs, signal: new AbortController().signal };
@@ -181,7 +181,7 @@ function isShown(name: string, { permissions }: Ctx): boolean {
   return permissions.judge("read", name).verdict === "allow";
 }
 
-/** As hashes of commits: no option, no path and no single file's content can be meant. */
+/** Resolved to commit hashes, so that nothing can be an option, a path or a single file's content. */
 async function commits({ git }: Repository, ref: string): Promise<string> {
   const refuse = (why: string) => new Error(`Cannot compare with '${ref}': ${why}.`);
   if (ref.startsWith("-")) throw refuse("it begins with a dash. Name a commit, a branch or a tag");
@@ -202,7 +202,7 @@ async function hasCommits({ git }: Repository): Promise<boolean> {
   return (await git(["rev-parse", "--verify", "--quiet", "HEAD"], { codes: [0, 1, 128] })).code === 0;
 }
 
-/** An empty diff, and where the changes are that were perhaps meant. */
+/** Explains an empty diff, and where the changes are that were perhaps meant. */
 async function nothing(repo: Repository, where: string, staged: boolean, ref?: string): Promise<string> {
   if (ref !== undefined) return "No changes.";
   const { files } = await branchAndFiles(repo, [where]);
@@ -220,7 +220,7 @@ async function nothing(repo: Repository, where: string, staged: boolean, ref?: s
   return others.length ? `${which} (${others.join("; ")}).` : "No changes.";
 }
 
-/** A note where a filter that did not run may make the difference. */
+/** A note if a filter that did not run may make the difference. */
 async function unfiltered({ git, filters }: Repository, names: string[]): Promise<string[]> {
   if (!filters.length || !names.length) return [];
   const input = names.map((name) => `${name}\0`).join("");

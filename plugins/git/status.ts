@@ -1,10 +1,10 @@
-// What `git status` says, as data.
+// The output of `git status` as data.
 import type { Repository } from "./ask.ts";
 
 export interface File {
   state: string; // git's two letters: staged, not staged
-  path: string; // from the project
-  from?: string; // its name before
+  path: string; // relative to the project
+  from?: string; // its previous name
 }
 
 export async function branchAndFiles(
@@ -24,7 +24,7 @@ export async function branchAndFiles(
   }
 }
 
-/** One line, whatever is in a name. */
+/** One line, whatever a name contains. */
 export function row({ state, path, from }: File): string {
   const plain = (name: string) => (/[\x00-\x1f\x7f]/.test(name) ? JSON.stringify(name) : name);
   return `${state} ${from === undefined ? "" : `${plain(from)} -> `}${plain(path)}`;

@@ -1,4 +1,4 @@
-// Whether a staged plugin loads: tried by another zz process, where a crash harms nothing.
+// Whether a staged plugin loads: tried in another zz process, where a crash does no harm.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
@@ -11,20 +11,20 @@ const TIMEOUT = 15_000; // ms
 
 type Listed = { name: string; from: string; file: string; failure?: string };
 
-/** zz's own folder: this file is one or two levels below it, depending on whether it was built. */
-export const PACKAGE = ["..", "../.."]
+/** The folder of zz: this file is one or two levels below it, depending on whether it was built. */
+export const PACKAGE_FOLDER = ["..", "../.."]
   .map((up) => path.join(import.meta.dirname, up))
   .find((folder) => fs.existsSync(path.join(folder, "package.json")))!;
 
-/** Together with the person's other plugins: two may want the same name. */
+/** Loads it together with the person's other plugins, since names may clash. */
 export async function checkLoads(name: string, stage: Stage, ctx: Ctx): Promise<void> {
   const { home, plugins } = ctx.about;
-  const isBuilt = path.relative(PACKAGE, import.meta.dirname).startsWith("dist");
-  const sound = plugins.filter((one) => !one.failure && !one.outdated && !one.disabled && fs.existsSync(one.file));
-  const others = sound.filter((one) => one.from !== "zz" && one.name !== name);
+  const isBuilt = path.relative(PACKAGE_FOLDER, import.meta.dirname).startsWith("dist");
+  const usable = plugins.filter((one) => !one.failure && !one.outdated && !one.disabled && fs.existsSync(one.file));
+  const others = usable.filter((one) => one.from !== "zz" && one.name !== name);
   const config = path.join(home, "zz.config.json");
   const args = [
-    path.join(PACKAGE, isBuilt ? "dist/zz.js" : "zz.ts"),
+    path.join(PACKAGE_FOLDER, isBuilt ? "dist/zz.js" : "zz.ts"),
     ...["--home", stage.home, ...(fs.existsSync(config) ? ["--config", config] : [])],
     ...others.flatMap(({ file }) => ["--plugin", file]),
     ...["--plugins", "--json", "--quiet", "--no-stdin", "--no-prompt"],
@@ -43,11 +43,11 @@ export async function checkLoads(name: string, stage: Stage, ctx: Ctx): Promise<
   const found = listed.find((one) => one.from === "home" && one.name === name);
   if (!found) throw fault("zz does not find it where it would be. Nothing was changed");
   if (found.failure) throw fault(`it does not load: ${own(found.failure)}. Nothing was changed`);
-  const hurt = listed.find(({ file, failure }) => failure && others.some((one) => one.file === file));
-  if (hurt) throw fault(`it does not go together with what is there: ${own(hurt.failure!)}. Nothing was changed`);
+  const broken = listed.find(({ file, failure }) => failure && others.some((one) => one.file === file));
+  if (broken) throw fault(`it does not go together with what is there: ${own(broken.failure!)}. Nothing was changed`);
 }
 
-/** The plugins may have printed something before. */
+/** Plugins may have printed something before. */
 function listIn(text: string): Listed[] | undefined {
   for (const line of text.trim().split("\n").reverse())
     try {

@@ -1,23 +1,23 @@
-// Installing, restoring, updating, removing: what is fetched is shown and asked for, tried, then put in place.
+// Installing, restoring, updating, removing: what was fetched is shown and asked for, tried, then put in place.
 import fs from "node:fs";
 import path from "node:path";
 import type { Choice, Ctx, Kind, Result } from "zz";
 import { fault, usage } from "zz/text";
-import { checkLoads, PACKAGE } from "./check.ts";
+import { checkLoads, PACKAGE_FOLDER } from "./check.ts";
 import { inUnits, plain, sizeOf, sumOf } from "./contents.ts";
 import { type Fetched, fetchSpec, installPackages, examples as known, needsOf, type Pinned } from "./fetch.ts";
 import { type Look, lookAt } from "./look.ts";
 import { type About, aboutOf } from "./package.ts";
 import {
-  carry,
   changedOf,
   closeStage,
+  copyExtras,
   type Entry,
+  existingName,
   extrasOf,
   openStage,
   pluginsOf,
-  presentAt,
-  put,
+  putInPlace,
   readLock,
   type Stage,
   sumsOf,
@@ -27,7 +27,7 @@ import {
 } from "./place.ts";
 import { type Spec, specOf } from "./spec.ts";
 
-/** Fetched, read, and not yet agreed to. */
+/** Fetched and read, but not confirmed yet. */
 interface Candidate extends Fetched {
   spec: Spec;
   about: About;
@@ -37,11 +37,11 @@ interface Candidate extends Fetched {
 }
 
 const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
-const MAX_LISTED = 8; // names in a line
+const MAX_LISTED = 8; // names per line
 const RIGHTS =
   "What it adds and reaches is what its text seems to do; it was not run. It runs with all your rights: the gate asks only for what goes through it.";
 
-export const examples = (): string[] => [...known(PACKAGE).keys()];
+export const examples = (): string[] => [...known(PACKAGE_FOLDER).keys()];
 
 export function installed(ctx: Ctx): Choice[] {
   try {
@@ -63,7 +63,7 @@ export async function install(given: string | undefined, ctx: Ctx): Promise<Resu
     checkName(found, ctx);
     if (old && old.integrity === integrity && isWhole(ctx, old))
       return { text: `${called(name, old)} is installed already.`, data: dataOf(name, old) };
-    await agree(ctx, "install", [found]);
+    await confirmCandidates(ctx, "install", [found]);
     return place(found, stage, ctx);
   });
 }
@@ -80,7 +80,7 @@ async function fetchCandidate(
   assertAllowed(ctx, "write", pluginsOf(home));
   if (spec.kind === "npm") await assertRegistryAllowed(ctx);
   ctx.progress(`Fetching ${plain(spec.text)}`);
-  const found = await fetchSpec(spec, { ctx, work: stage.work, home: PACKAGE }, pinned);
+  const found = await fetchSpec(spec, { ctx, work: stage.work, home: PACKAGE_FOLDER }, pinned);
   const about = aboutOf(found.contents, found.base, found.single);
   const name = as ?? about.name;
   if (about.typeless) found.notes.push('Its package.json does not say "type": "module"; Node may warn of that.');
@@ -89,13 +89,13 @@ async function fetchCandidate(
   return { ...found, spec, about, name, look: lookAt(found.contents), ...(old && { old }) };
 }
 
-/** Refuses what the gate denies before anything happens; what it would ask is part of the one question. */
+/** Refuses what the gate denies before anything happens; what it would ask about is part of the one question. */
 function assertAllowed(ctx: Ctx, kind: Kind, name: string): void {
   const { verdict, why } = ctx.permissions.judge(kind, name);
   if (verdict === "deny") throw fault(`${kind} access to "${plain(name)}" is denied ${why}`, { exit: 4 });
 }
 
-/** Which host npm asks matters only if some are denied. */
+/** The host of the registry matters only if some hosts are denied. */
 async function assertRegistryAllowed(ctx: Ctx): Promise<void> {
   const denied = ctx.permissions.rules.filter(({ verdict, kind }) => verdict === "deny" && kind === "net");
   if (!denied.length) return;
@@ -108,20 +108,22 @@ function checkName({ name, old }: Candidate, { about }: Ctx): void {
   if (old) return;
   if (about.plugins.some((one) => one.from === "zz" && one.name.toLowerCase() === name.toLowerCase()))
     throw fault(`zz has a plugin '${name}' of its own. It must be renamed`);
-  const there = presentAt(about.home, name);
-  if (there)
+  const present = existingName(about.home, name);
+  if (present)
     throw fault(
-      `'${path.join(pluginsOf(about.home), there)}' is there already, and was not installed so. Move it away first`,
+      `'${path.join(pluginsOf(about.home), present)}' is there already, and was not installed so. Move it away first`,
     );
 }
 
-/** All of its files are there, as they were installed. */
+/** Whether all of its files are as they were installed. */
 function isWhole({ about: { home } }: Ctx, entry: Entry): boolean {
   const modules = path.join(pluginsOf(home), topOf(entry), "node_modules");
   return !changedOf(home, entry).length && (!entry.dependencies || fs.existsSync(modules));
 }
 
-/** From the stage to its place, once it loads. `exact`: the lock file's entry, to be restored to the byte. */
+/**
+ * Moves it from the stage to its place, once it loads. `exact`: the entry of the lock file, to restore it byte by byte.
+ */
 async function place(found: Candidate, stage: Stage, ctx: Ctx, exact?: Entry): Promise<Result> {
   const { home } = ctx.about;
   const { name, single, contents, about, spec, source, integrity, version, commit, old } = found;
@@ -139,8 +141,8 @@ async function place(found: Candidate, stage: Stage, ctx: Ctx, exact?: Entry): P
   };
   ctx.progress(`Trying whether '${name}' loads`);
   await checkLoads(name, stage, ctx);
-  if (old) carry(home, stage, extrasOf(home, old));
-  put(home, stage, name, entry, top, old);
+  if (old) copyExtras(home, stage, extrasOf(home, old));
+  putInPlace(home, stage, name, entry, top, old);
   const notRun = scripts?.names.map((one) => plain(one)).join(", ");
   const at = path.join(pluginsOf(home), top);
   const more = notRun ? `\nThese packages have install scripts, which were not run: ${notRun}.` : "";
@@ -151,7 +153,7 @@ async function place(found: Candidate, stage: Stage, ctx: Ctx, exact?: Entry): P
 /** For programs: without the list of all packages. */
 const dataOf = (name: string, { dependencies, ...entry }: Entry) => ({ name, ...entry });
 
-/** Installs the packages it needs beside it. Undefined if it needs none. */
+/** Installs the packages it needs next to it. Undefined if it needs none. */
 async function dependenciesOf({ about, name }: Candidate, folder: string, ctx: Ctx, exact?: Entry) {
   if (!about.dependencies.length) return undefined;
   assertAllowed(ctx, "run", "npm install");
@@ -177,7 +179,7 @@ async function dependenciesOf({ about, name }: Candidate, folder: string, ctx: C
 
 // ── restore ──
 
-/** Installs again what is missing or was changed, exactly as the lock file has it. */
+/** Installs again what is missing or was changed, exactly as in the lock file. */
 async function restore(ctx: Ctx): Promise<Result> {
   return staged("restore", "the plugins of the lock file", ctx, async (stages) => {
     const { home } = ctx.about;
@@ -199,7 +201,7 @@ async function restore(ctx: Ctx): Promise<Result> {
       });
       found.push({ candidate, entry, stage });
     }
-    await agree(
+    await confirmCandidates(
       ctx,
       "restore",
       found.map(({ candidate }) => candidate),
@@ -239,7 +241,7 @@ async function updateOne(name: string, entry: Entry, stage: Stage, ctx: Ctx): Pr
   const found = await fetchCandidate(specOf(entry.spec, "/"), stage, ctx, {}, name);
   if (found.integrity === entry.integrity && isWhole(ctx, entry))
     return { text: `${called(name, entry)} is as new as its source.`, data: dataOf(name, entry) };
-  await agree(ctx, "update", [found]);
+  await confirmCandidates(ctx, "update", [found]);
   return place(found, stage, ctx);
 }
 
@@ -250,7 +252,7 @@ const notInstalled = (names: Iterable<string>): string => {
 
 // ── uninstall ──
 
-/** Removes exactly what was installed; what the person put beside it stays. */
+/** Removes exactly what was installed; what the person added stays. */
 export async function uninstall(name: string, ctx: Ctx): Promise<Result> {
   if (!name.trim()) throw usage("Cannot uninstall: nothing is named. /uninstall NAME.");
   return staged("uninstall", name, ctx, async (stages) => {
@@ -269,8 +271,8 @@ export async function uninstall(name: string, ctx: Ctx): Promise<Result> {
       );
     const extras = extrasOf(home, entry);
     const stage = stages.open();
-    carry(home, stage, extras);
-    put(home, stage, name, null, extras.length ? topOf(entry) : null, entry);
+    copyExtras(home, stage, extras);
+    putInPlace(home, stage, name, null, extras.length ? topOf(entry) : null, entry);
     const left = extras.length ? ` What was not installed stays: ${listed(extras)}.` : "";
     return { text: `Uninstalled ${called(name, entry)} from ${at}.${left}`, data: { name, left: extras } };
   });
@@ -278,7 +280,7 @@ export async function uninstall(name: string, ctx: Ctx): Promise<Result> {
 
 // ── the question ──
 
-async function agree(ctx: Ctx, verb: string, all: Candidate[]): Promise<void> {
+async function confirmCandidates(ctx: Ctx, verb: string, all: Candidate[]): Promise<void> {
   const { home } = ctx.about;
   const names = all.map(({ name }) => `'${name}'`).join(", ");
   const rows = all.flatMap((found) => [
@@ -353,7 +355,7 @@ const called = (name: string, entry: Entry): string => `'${name}' ${versionOf(en
 const listed = (names: string[], max = MAX_LISTED): string =>
   names.slice(0, max).join(", ") + (names.length > max ? `, and ${names.length - max} more` : "");
 
-/** One question. -A answers yes; without a terminal to ask on the answer is no. */
+/** Asks once. -A answers yes; without a terminal to ask on the answer is no. */
 async function confirm(ctx: Ctx, text: string, question: string, warning?: string): Promise<void> {
   const [head, ...rows] = text.split("\n");
   const message = [`┏ ${head}`, ...rows.map((row) => `┃ ${row}`), ...(warning ? [`┠ ${warning}`] : [])].join("\n");
@@ -371,7 +373,7 @@ async function confirm(ctx: Ctx, text: string, question: string, warning?: strin
     throw fault("you said no. Nothing was changed", { exit: 4 });
 }
 
-// ── what goes wrong ──
+// ── errors ──
 
 /** Cleans up after a killed run first, and after this one at the end. */
 async function staged(
@@ -396,7 +398,7 @@ async function staged(
   });
 }
 
-/** An error that is only a reason becomes a sentence. */
+/** Turns an error that is only a reason into a sentence. */
 async function withSentence<T>(verb: string, what: string, ctx: Ctx, act: () => Promise<T>): Promise<T> {
   try {
     return await act();

@@ -1,7 +1,7 @@
-// What a plugin holds, its sums and sizes, and text of others made safe for a terminal.
+// The files of a plugin, their checksums and sizes, and making foreign text safe for a terminal.
 import crypto from "node:crypto";
 
-/** A plugin, as it was fetched: each file by its path, forward slashes. */
+/** A plugin as fetched: each file by its path, with forward slashes. */
 export type Contents = Map<string, File>;
 export type File = { bytes: Buffer; runs?: boolean }; // runs: executable
 
@@ -10,7 +10,7 @@ export const MAX_BYTES = 200e6;
 export const TOO_MANY = "it holds more than 20,000 files, which is more than a plugin may bring";
 export const TOO_LARGE = "it is larger than 200 MB, which is more than a plugin may bring";
 
-/** Text of others for a terminal: one line, without characters that are not seen, not too long. */
+/** Foreign text for a terminal: one line, without invisible characters, not too long. */
 export const plain = (text: unknown, maxChars = 200): string => {
   const line = String(text)
     .replace(/\s+/g, " ")
@@ -22,7 +22,7 @@ export const plain = (text: unknown, maxChars = 200): string => {
 export const sumOf = (bytes: Buffer | string, kind = "sha512"): string =>
   `${kind}-${crypto.createHash(kind).update(bytes).digest("base64")}`;
 
-/** One sum over all names and bytes of a plugin, whose contents are sorted. */
+/** One checksum over all names and bytes of a plugin, whose contents are sorted. */
 export const sumOfAll = (contents: Contents): string =>
   sumOf([...contents].map(([name, { bytes }]) => `${name}\0${sumOf(bytes, "sha256")}\n`).join(""));
 
@@ -33,7 +33,7 @@ export const inUnits = (bytes: number): string =>
   bytes < 1e3 ? `${bytes} bytes` : bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 
 /** A path in an archive, normalized; undefined if it leads out of it. */
-export function inside(name: string): string | undefined {
+export function safePath(name: string): string | undefined {
   if (/^[/\\]|^[A-Za-z]:|[\0\\]/.test(name)) return undefined;
   const parts = name.split("/").filter((part) => part && part !== ".");
   return parts.includes("..") || !parts.length ? undefined : parts.join("/");

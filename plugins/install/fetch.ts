@@ -1,4 +1,4 @@
-// Reads what a spec names into memory: npm and git fetch it; folders, files and archives are read.
+// Reads the plugin that a spec names into memory: npm and git fetch it; folders, files and archives are read.
 import fs from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
@@ -6,38 +6,38 @@ import { gunzip } from "node:zlib";
 import type { Ctx } from "zz";
 import { codeOf, compare, fault, isInside, tryTo } from "zz/text";
 import { type Contents, MAX_BYTES, MAX_FILES, plain, sumOf, sumOfAll, TOO_LARGE, TOO_MANY } from "./contents.ts";
-import { type Ran, run } from "./program.ts";
+import { type ProgramResult, run } from "./program.ts";
 import { hostOf, type Spec } from "./spec.ts";
 import { untar } from "./tar.ts";
 
 export interface Fetched {
   contents: Contents;
-  source: string; // in words
-  base: string; // what it may be called, if it does not say
+  source: string; // described in words
+  base: string; // its name, unless its package.json has one
   single: boolean; // a file, not a folder
   integrity: string;
   version?: string;
   commit?: string;
   notes: string[];
 }
-/** What was installed before, to be restored. */
+/** The version to restore. */
 export type Pinned = { version?: string; commit?: string };
-export interface Way {
+export interface FetchContext {
   ctx: Ctx;
   work: string; // an empty folder
-  home: string; // zz's own package
+  home: string; // the folder of zz's package
 }
 
 const TIMEOUT = 120_000; // ms for npm or git
-const HEADER_BYTES = 60e6; // of an archive, beside its files
+const HEADER_BYTES = 60e6; // of an archive, in addition to its files
 const SOURCE_FILE = /\.[cm]?[jt]s$/;
 
-export async function fetchSpec(spec: Spec, way: Way, pinned: Pinned = {}): Promise<Fetched> {
+export async function fetchSpec(spec: Spec, context: FetchContext, pinned: Pinned = {}): Promise<Fetched> {
   const found = await {
-    npm: () => fromNpm(spec as never, way, pinned),
-    git: () => fromGit(spec as never, way, pinned),
+    npm: () => fromNpm(spec as never, context, pinned),
+    git: () => fromGit(spec as never, context, pinned),
     path: () => fromPath((spec as { file: string }).file),
-    example: () => fromExample((spec as { name: string }).name, way.home),
+    example: () => fromExample((spec as { name: string }).name, context.home),
   }[spec.kind]();
   const { single } = found;
   if (single) return found;
@@ -45,7 +45,7 @@ export async function fetchSpec(spec: Spec, way: Way, pinned: Pinned = {}): Prom
   found.contents = contents;
   const bundled = [...contents.keys()].filter((name) => /(^|\/)(node_modules|\.git)\//.test(name));
   for (const name of bundled) contents.delete(name);
-  // It would tell npm where to get packages from, and which programs to run for it.
+  // It could tell npm where to get packages from, and which programs to run.
   if (contents.delete(".npmrc")) found.notes.push("Its .npmrc is left out.");
   if (contents.has(".gitmodules")) found.notes.push("Its submodules are not fetched.");
   if (!found.integrity) found.integrity = sumOfAll(contents);
@@ -54,21 +54,28 @@ export async function fetchSpec(spec: Spec, way: Way, pinned: Pinned = {}): Prom
 
 // ── npm ──
 
-const QUIET = [
+const NPM_OPTIONS = [
   ...["--json", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--no-progress"],
   ...["--color=false", "--loglevel=error", "--logs-max=0", "--fetch-retries=1", "--fetch-retry-mintimeout=1000"],
 ];
 
-/** npm runs in a folder of zz's, with the person's own .npmrc: a cloned project must not say where packages come from. */
-async function fromNpm(spec: { name: string; text: string }, { ctx, work }: Way, pinned: Pinned): Promise<Fetched> {
+/**
+ * npm runs in a folder of zz's, with the person's own .npmrc: a cloned project must not decide where packages come
+ * from.
+ */
+async function fromNpm(
+  spec: { name: string; text: string },
+  { ctx, work }: FetchContext,
+  pinned: Pinned,
+): Promise<Fetched> {
   fs.writeFileSync(path.join(work, "package.json"), "{}");
   const wanted = pinned.version ? `${spec.name}@${pinned.version}` : spec.text;
-  const args = ["pack", ...QUIET, "--pack-destination", work, "--prefix", work, "--", wanted];
+  const args = ["pack", ...NPM_OPTIONS, "--pack-destination", work, "--prefix", work, "--", wanted];
   const { out } = await npm(args, work, ctx);
-  const told = [JSON.parse(out.toString())]
+  const packed = [JSON.parse(out.toString())]
     .flat()
     .flatMap((one) => (one.integrity ? [one] : Object.values<any>(one)))[0];
-  const [integrity, version] = [String(told?.integrity), String(told?.version)];
+  const [integrity, version] = [String(packed?.integrity), String(packed?.version)];
   const file = path.join(work, fs.readdirSync(work).find((name) => name.endsWith(".tgz"))!);
   if (fs.statSync(file).size > MAX_BYTES) throw fault(TOO_LARGE);
   const bytes = fs.readFileSync(file);
@@ -78,23 +85,23 @@ async function fromNpm(spec: { name: string; text: string }, { ctx, work }: Way,
   return { ...base, source: `npm package ${wanted}`, integrity, version };
 }
 
-type Around = Pick<Ctx, "programs" | "signal">;
+type RunContext = Pick<Ctx, "programs" | "signal">;
 
-export async function npm(args: string[], cwd: string, { programs, signal }: Around): Promise<Ran> {
+export async function npm(args: string[], cwd: string, { programs, signal }: RunContext): Promise<ProgramResult> {
   const ran = await run(programs, "npm", args, { cwd, signal, limit: TIMEOUT });
   if (ran.code) throw fault(npmFault(ran));
   return ran;
 }
 
-/** Beside the plugin, its own packages. Nothing of them runs. */
-export async function installPackages(folder: string, exactly: boolean, ctx: Around): Promise<void> {
-  const ways = ["--omit=dev", "--package-lock=true", "--install-links=false", "--prefix", folder];
-  await npm([exactly ? "ci" : "install", ...QUIET, ...ways], folder, ctx);
+/** Installs a plugin's own packages next to it. None of their scripts run. */
+export async function installPackages(folder: string, exactly: boolean, ctx: RunContext): Promise<void> {
+  const options = ["--omit=dev", "--package-lock=true", "--install-links=false", "--prefix", folder];
+  await npm([exactly ? "ci" : "install", ...NPM_OPTIONS, ...options], folder, ctx);
 }
 
 const NETWORK = /^(ENOTFOUND|EAI_AGAIN|ECONN\w+|ETIMEDOUT|ERR_SOCKET_TIMEOUT|ENETUNREACH|EHOSTUNREACH)$/;
 
-function npmFault({ out, err, code }: Ran): string {
+function npmFault({ out, err, code }: ProgramResult): string {
   const { error = {} } = (tryTo(() => JSON.parse(out.toString())) ?? {}) as { error?: Record<string, unknown> };
   const name = String(error.code ?? /npm (?:error|ERR!) code (\w+)/.exec(err)?.[1] ?? "");
   if (name === "E404") return `there is no such package${missing(error)} (npm: E404). Check the name`;
@@ -107,7 +114,7 @@ function npmFault({ out, err, code }: Ran): string {
   return `npm failed: ${plain(error.summary || line.replace(/^npm (error|ERR!) /, ""))}`;
 }
 
-/** Which one: it may be a package that the plugin needs. */
+/** Which package: it may be one that the plugin needs. */
 const missing = ({ detail }: Record<string, unknown>): string => {
   const name = /'([^']+)'/.exec(String(detail ?? ""))?.[1];
   return name ? ` as '${plain(name.replace(/@\*$/, ""))}'` : "";
@@ -128,10 +135,10 @@ async function unzipped(archive: Buffer): Promise<Buffer> {
 
 // ── git ──
 
-/** It is archived rather than checked out, so that no filter and no hook runs. */
+/** Archives the commit instead of checking it out, so that no filter and no hook runs. */
 async function fromGit(
   { url, ref }: { url: string; ref: string },
-  { ctx, work }: Way,
+  { ctx, work }: FetchContext,
   pinned: Pinned,
 ): Promise<Fetched> {
   const git = async (...args: string[]) => {
@@ -140,13 +147,13 @@ async function fromGit(
     const how = { cwd: work, env, signal: ctx.signal, limit: TIMEOUT, maxBytes: MAX_BYTES + HEADER_BYTES };
     return run(ctx.programs, "git", [...settings, "--git-dir", path.join(work, "git"), ...args], how);
   };
-  const must = async (...args: string[]) => {
+  const gitOrThrow = async (...args: string[]) => {
     const ran = await git(...args);
     if (ran.code) throw fault(gitFault(ran));
     return ran;
   };
   let ssh = process.env.GIT_SSH_COMMAND ?? "";
-  await must("init", "-q", "--bare", "--template=", path.join(work, "git"));
+  await gitOrThrow("init", "-q", "--bare", "--template=", path.join(work, "git"));
   if (!url.includes("://") || url.startsWith("ssh:")) {
     const { out } = await git("config", "--get", "core.sshCommand");
     ssh = `${ssh || out.toString().trim() || "ssh"} -o BatchMode=yes`;
@@ -154,7 +161,7 @@ async function fromGit(
   const commit = await commitOf(pinned.commit ?? ref);
   if (pinned.commit && commit !== pinned.commit)
     throw fault(`commit ${pinned.commit} is not in it any more. --update takes what there is now`);
-  const { out } = await must("archive", "--format=tar", commit);
+  const { out } = await gitOrThrow("archive", "--format=tar", commit);
   const base = path.posix.basename(url.split(":").at(-1)!.replace(/\/+$/, "")).replace(/\.git$/, "");
   const notes = /^(http|git):/.test(url) ? ["It came without encryption."] : [];
   const source = `git repository ${url}${ref ? `, ${ref}` : ""}`;
@@ -164,9 +171,9 @@ async function fromGit(
     const fetch = ["fetch", "-q", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"];
     const one = await git(...fetch, "--depth=1", "--", url, `+${wanted || "HEAD"}:refs/zz/wanted`);
     if (!one.code) return hashOf("refs/zz/wanted");
-    // Not every server gives a commit by its hash; a short hash can only be found among all there is.
+    // Not every server gives a commit by its hash, and a short hash can only be found after fetching everything.
     if (!/^[0-9a-f]{7,64}$/.test(wanted)) throw fault(gitFault(one, wanted));
-    await must(...fetch, "--", url, "+refs/*:refs/zz/*");
+    await gitOrThrow(...fetch, "--", url, "+refs/*:refs/zz/*");
     return hashOf(wanted);
   }
   async function hashOf(name: string): Promise<string> {
@@ -176,7 +183,7 @@ async function fromGit(
   }
 }
 
-function gitFault({ err, code }: Ran, ref = ""): string {
+function gitFault({ err, code }: ProgramResult, ref = ""): string {
   const line = err.split("\n").find((one) => /^(fatal|error|ERROR): /.test(one)) ?? err.trim().split("\n")[0];
   const said = plain(line?.replace(/^(fatal|error|ERROR): /, "") || `exit code ${code}`).replace(/\.$/, "");
   if (
@@ -196,7 +203,7 @@ function gitFault({ err, code }: Ran, ref = ""): string {
 
 // ── the disk ──
 
-/** The examples that zz brings: zz/NAME, and its path. */
+/** The examples that come with zz: zz/NAME, and the path. */
 export function examples(home: string): Map<string, string> {
   const folder = path.join(home, "plugins", "examples");
   const names = fs.existsSync(folder)
@@ -255,19 +262,19 @@ function read(file: string): Fetched {
       }
     }
   }
-  /** A link to a file inside is that file. */
+  /** A link to a file inside counts as that file. */
   function linked(real: string, at: string, near: string): string {
     const to = fs.existsSync(at) ? fs.realpathSync(at) : "";
-    const leaves = !isInside(real, to);
-    if (!to || leaves || !fs.statSync(to).isFile())
+    const leadsOut = !isInside(real, to);
+    if (!to || leadsOut || !fs.statSync(to).isFile())
       throw fault(
-        `'${plain(near)}' is a link ${to ? `to '${plain(to)}', which ${leaves ? "leads out of it" : "is not a file"}` : "to nothing"}`,
+        `'${plain(near)}' is a link ${to ? `to '${plain(to)}', which ${leadsOut ? "leads out of it" : "is not a file"}` : "to nothing"}`,
       );
     return to;
   }
 }
 
-/** What the gate is asked about a spec before anything is fetched. */
+/** The needs of a spec, for the gate, before anything is fetched. */
 export function needsOf(spec: Spec): { run?: string; net?: string; read?: string } {
   if (spec.kind === "npm") return { run: `npm pack ${spec.text}` };
   if (spec.kind === "git") {

@@ -1,4 +1,5 @@
-// --install, --update, --uninstall, and the same at the prompt: plugins from npm, git, a folder or a file. Nothing is loaded before the person agrees.
+// --install, --update, --uninstall, and the commands of the same names: plugins from npm, git, a folder or a file.
+// Nothing is loaded before the person agrees.
 import type { Choice, Ctx, Result, Zz } from "zz";
 
 const SPEC = "an npm package, a folder, a file, a git URL, or zz/NAME";

@@ -1,4 +1,5 @@
-// What a plugin's text seems to add and to reach for. A look, not a proof: nothing is run, and code can hide what it does.
+// What a plugin seems to add and to access, judging by its text. Not a proof: nothing is run, and code can hide what it
+// does.
 import type { Contents } from "./contents.ts";
 import { plain } from "./contents.ts";
 
@@ -11,20 +12,20 @@ const STEPS = "line request call preview render prompt";
 const UNNAMED = "of a name that is made as it runs";
 
 /** A module, however it is imported. */
-const asks = (names: string) => new RegExp(`["'\`](?:node:)?(?:${names})(?:/[\\w/]+)?["'\`]`);
+const moduleName = (names: string) => new RegExp(`["'\`](?:node:)?(?:${names})(?:/[\\w/]+)?["'\`]`);
 const REACHES: [what: string, signs: RegExp][] = [
-  ["files, past zz (node:fs)", asks("fs")],
-  ["other programs (node:child_process)", asks("child_process")],
-  ["the network (node:http, net …)", asks("https?|http2|net|tls|dgram|dns|undici|ws")],
+  ["files, past zz (node:fs)", moduleName("fs")],
+  ["other programs (node:child_process)", moduleName("child_process")],
+  ["the network (node:http, net …)", moduleName("https?|http2|net|tls|dgram|dns|undici|ws")],
   ["the network (fetch)", /\b(?:fetch|WebSocket|EventSource|XMLHttpRequest)\s*\(/],
-  ["threads (node:worker_threads)", asks("worker_threads|cluster")],
+  ["threads (node:worker_threads)", moduleName("worker_threads|cluster")],
   [
     "environment variables (process.env)",
     /\bprocess\s*(?:\?\.|\.)\s*env\b|\bprocess\s*\[|\benv\b[^;\n]*\}\s*=\s*process\b/,
   ],
   ["code that is made as it runs (eval)", /\beval\s*\(|\bFunction\s*\(|\.constructor\s*\(/],
-  ["SQLite files (node:sqlite)", asks("sqlite")],
-  ["Node's inside (node:vm, module, inspector …)", asks("vm|module|inspector|v8|repl|wasi")],
+  ["SQLite files (node:sqlite)", moduleName("sqlite")],
+  ["Node's inside (node:vm, module, inspector …)", moduleName("vm|module|inspector|v8|repl|wasi")],
   [
     "Node's inside by its name (process.getBuiltinModule, binding …)",
     /\bprocess\s*\.\s*(?:binding|dlopen|getBuiltinModule|_linkedBinding)\b|\.node["'`]/,
@@ -53,7 +54,7 @@ export function lookAt(contents: Contents): Look {
   return { adds: [...adds], reaches };
 }
 
-/** Only whole lines: elsewhere, what looks like a comment may be part of a string. */
+/** Removes whole comment lines only: elsewhere, what looks like a comment may be part of a string. */
 const uncommented = (text: string): string => text.replace(/^[^\S\n]*\/\/[^\n$`]*$/gm, "");
 
 function addsOf(text: string): string[] {

@@ -1,6 +1,6 @@
 // What a package says about itself: whether it is a plugin, its entry file, its name, and what it needs.
 import { fault } from "zz/text";
-import { type Contents, inside, plain } from "./contents.ts";
+import { type Contents, plain, safePath } from "./contents.ts";
 
 export interface About {
   name: string;
@@ -21,14 +21,14 @@ const INDEXES = ["index.ts", "index.js"];
 
 export function aboutOf(contents: Contents, base: string, single: boolean): About {
   if (single) return { name: nameFrom(base), entry: [...contents.keys()][0]!, manifest: {}, dependencies: [] };
-  const said = packageOf(contents);
-  const entry = said ? entryOf(said, contents) : INDEXES.find((name) => contents.has(name));
+  const declared = packageOf(contents);
+  const entry = declared ? entryOf(declared, contents) : INDEXES.find((name) => contents.has(name));
   if (!entry)
     throw fault(
       'it has neither a package.json nor an index.ts or index.js. A plugin\'s package.json names its file under "zz"',
     );
-  const { name, version, license, description } = said ?? {};
-  const manifest = manifestOf(said ?? {});
+  const { name, version, license, description } = declared ?? {};
+  const manifest = manifestOf(declared ?? {});
   const text = (value: unknown, key: string) => (typeof value === "string" && value ? { [key]: plain(value) } : {});
   return {
     name: nameFrom(typeof name === "string" ? name : base),
@@ -36,7 +36,7 @@ export function aboutOf(contents: Contents, base: string, single: boolean): Abou
     ...text(version, "version"),
     ...text((license as { type?: string })?.type ?? license, "license"),
     ...text(description, "description"),
-    ...(said && said.type === undefined && /\.[jt]s$/.test(entry) && { typeless: true }),
+    ...(declared && declared.type === undefined && /\.[jt]s$/.test(entry) && { typeless: true }),
     manifest,
     dependencies: Object.entries({ ...manifest.optionalDependencies, ...manifest.dependencies }).sort(),
   };
@@ -46,15 +46,15 @@ function packageOf(contents: Contents): Record<string, unknown> | undefined {
   const bytes = contents.get("package.json")?.bytes;
   if (!bytes) return undefined;
   try {
-    const said = JSON.parse(bytes.toString("utf8").replace(/^\ufeff/, ""));
-    if (typeof said === "object" && said && !Array.isArray(said)) return said;
+    const declared = JSON.parse(bytes.toString("utf8").replace(/^\ufeff/, ""));
+    if (typeof declared === "object" && declared && !Array.isArray(declared)) return declared;
   } catch {}
   throw fault("its package.json is not a JSON object. Fix it");
 }
 
 /** As zz's loader finds it. */
-function entryOf(said: Record<string, unknown>, contents: Contents): string {
-  const { zz, keywords, exports, main } = said;
+function entryOf(declared: Record<string, unknown>, contents: Contents): string {
+  const { zz, keywords, exports, main } = declared;
   const byKeyword = Array.isArray(keywords) && keywords.includes(KEYWORD);
   if (zz === undefined && !byKeyword)
     throw fault(
@@ -69,7 +69,7 @@ function entryOf(said: Record<string, unknown>, contents: Contents): string {
     );
   }
   const key = zz !== undefined ? "zz" : conditional(exports) ? "exports" : "main";
-  const file = typeof named === "string" ? inside(named) : undefined;
+  const file = typeof named === "string" ? safePath(named) : undefined;
   if (!file || !contents.has(file))
     throw fault(
       `the key "${key}" of its package.json names '${plain(JSON.stringify(named))}', which is not a file in it`,
@@ -95,13 +95,15 @@ function nameFrom(given: string): string {
   return name;
 }
 
-/** What npm is given of a package: what it needs to run, but for what zz provides. Scripts, workspaces and tools are left out. */
-function manifestOf({ name, version, overrides, optionalDependencies, ...said }: Record<string, any>): Manifest {
-  const meta = Object(said.peerDependenciesMeta);
-  const peers = Object.entries(Object(said.peerDependencies)).filter(
+/**
+ * The package.json for npm: what it needs to run, except what zz provides. Scripts, workspaces and tools are left out.
+ */
+function manifestOf({ name, version, overrides, optionalDependencies, ...declared }: Record<string, any>): Manifest {
+  const meta = Object(declared.peerDependenciesMeta);
+  const peers = Object.entries(Object(declared.peerDependencies)).filter(
     ([peer]) => !PROVIDED.test(peer) && !meta[peer]?.optional,
   );
-  const dependencies = { ...Object.fromEntries(peers), ...said.dependencies };
+  const dependencies = { ...Object.fromEntries(peers), ...declared.dependencies };
   delete dependencies.zz;
   const all = Object.entries({ ...dependencies, ...optionalDependencies });
   for (const [one, range] of all)

@@ -1,32 +1,33 @@
-// Puts plugins in place: staged beside them, then renamed, so that a kill leaves the old or the new. And the lock file.
+// Puts plugins in place: staged next to them, then renamed, so that a killed run leaves either the old or the new one.
+// Also the lock file.
 import fs from "node:fs";
 import path from "node:path";
 import { codeOf, compare, fault, tryTo } from "zz/text";
-import { type Contents, inside, sumOf } from "./contents.ts";
+import { type Contents, safePath, sumOf } from "./contents.ts";
 
-/** What the lock file knows of a plugin. Paths are those in HOME/plugins. */
+/** What the lock file says about a plugin. Paths are relative to HOME/plugins. */
 export interface Entry {
   spec: string;
   source: string;
   version?: string;
   commit?: string;
-  integrity: string; // of what was fetched: npm's own, or over names and bytes
+  integrity: string; // of what was fetched: npm's own checksum, or one over names and bytes
   entry: string;
   files: Record<string, string>; // by path, sha256
-  dependencies?: { integrity: string; lock: object }; // all of its package-lock.json, which alone can restore the same packages
+  dependencies?: { integrity: string; lock: object }; // the whole package-lock.json, to restore the same packages
 }
 export type Lock = Map<string, Entry>;
 
-/** What to do once everything is agreed and checked. If this run is killed, the next one completes it. */
+/** What to do once everything is confirmed and checked. If this run is killed, the next one completes it. */
 interface Plan {
   name: string;
-  entry: Entry | null; // null: it is removed
+  entry: Entry | null; // null: remove it
   target: string | null; // what is put in place
-  old: string | null; // what was there
+  old: string | null; // what was there before
 }
 export interface Stage {
   folder: string;
-  home: string; // a home of its own, for the check
+  home: string; // a separate home, for the check
   plugins: string;
   work: string;
 }
@@ -34,7 +35,7 @@ export interface Stage {
 const LOCK = "plugins.lock.json";
 const STAGE = /^\.install-(\d+)-/;
 const PLAN = "plan.json";
-const MARK = ".install.lock";
+const MUTEX_FILE = ".install.lock";
 const NAME = /^[A-Za-z][\w-]{0,63}$/;
 const DAY = 86_400_000; // ms
 
@@ -51,15 +52,15 @@ export function readLock(home: string): Lock {
     if (codeOf(error) === "ENOENT") return new Map();
     throw broken(`it cannot be read (${codeOf(error)})`);
   }
-  let said: { lockVersion?: unknown; plugins?: unknown };
+  let parsed: { lockVersion?: unknown; plugins?: unknown };
   try {
-    said = Object(JSON.parse(text));
+    parsed = Object(JSON.parse(text));
   } catch {
     throw broken("it is not JSON");
   }
-  if (said.lockVersion !== 1) throw broken("its lockVersion is not 1");
-  if (typeof said.plugins !== "object" || !said.plugins) throw broken("it has no plugins");
-  const lock: Lock = new Map(Object.entries(said.plugins));
+  if (parsed.lockVersion !== 1) throw broken("its lockVersion is not 1");
+  if (typeof parsed.plugins !== "object" || !parsed.plugins) throw broken("it has no plugins");
+  const lock: Lock = new Map(Object.entries(parsed.plugins));
   for (const [name, entry] of lock)
     if (!NAME.test(name) || !isEntry(name, entry)) throw broken(`what it says of '${name.slice(0, 80)}' is not whole`);
   return lock;
@@ -70,7 +71,7 @@ function isEntry(name: string, entry: Entry): boolean {
   const { spec, source, version = "", commit = "", integrity, entry: file, files, dependencies } = entry;
   const own = (at: unknown) =>
     typeof at === "string" &&
-    inside(at) === at &&
+    safePath(at) === at &&
     (at.startsWith(`${name}/`) || /^\.[cm]?[jt]s$/.test(at.slice(name.length)));
   const texts = [spec, source, version, commit, integrity].every((text) => typeof text === "string");
   const needs =
@@ -98,23 +99,23 @@ function ordered({ spec, source, version, commit, integrity, entry, files, depen
   };
 }
 
-// ── what is on the disk ──
+// ── on the disk ──
 
 export const pluginsOf = (home: string): string => path.join(home, "plugins");
 export const topOf = ({ entry }: Entry): string => entry.split("/")[0]!;
-/** A file or folder that the loader might take for a plugin of that name, on any disk: case is ignored. */
-export const presentAt = (home: string, name: string): string | undefined =>
+/** A file or folder that the loader might take for a plugin of that name on any disk, so case is ignored. */
+export const existingName = (home: string, name: string): string | undefined =>
   (fs.existsSync(pluginsOf(home)) ? fs.readdirSync(pluginsOf(home)) : []).find(
     (one) => one.replace(/\.[cm]?[jt]s$/, "").toLowerCase() === name.toLowerCase(),
   );
 
-/** Installed files that were changed since, by their paths. */
+/** The paths of installed files that were changed since. */
 export function changedOf(home: string, { files }: Entry): string[] {
   const sum = (file: string) => tryTo(() => sumOf(fs.readFileSync(path.join(pluginsOf(home), file)), "sha256"));
   return Object.entries(files).flatMap(([file, known]) => (sum(file) === known ? [] : [file]));
 }
 
-/** Files beside the installed ones, put there by the person or by the plugin itself. */
+/** Files next to the installed ones, added by the person or by the plugin itself. */
 export function extrasOf(home: string, entry: Entry): string[] {
   const top = topOf(entry);
   const extras: string[] = [];
@@ -149,7 +150,7 @@ export function openStage(home: string): Stage {
 
 export const closeStage = ({ folder }: Stage): void => fs.rmSync(folder, { recursive: true, force: true });
 
-/** Into the stage; gives the sum of each file. */
+/** Writes files into the stage; returns the checksum of each. */
 export function write({ plugins }: Stage, top: string, contents: Contents, single: boolean): void {
   for (const [name, { bytes, runs }] of contents) {
     const at = path.join(plugins, single ? top : path.join(top, name));
@@ -162,8 +163,8 @@ export function sumsOf({ plugins }: Stage, names: string[]): Record<string, stri
   return Object.fromEntries(names.map((name) => [name, sumOf(fs.readFileSync(path.join(plugins, name)), "sha256")]));
 }
 
-/** Files beside the installed ones are kept, unless the new version has one of that name. */
-export function carry(home: string, { plugins }: Stage, extras: string[]): void {
+/** Keeps files that are next to the installed ones, unless the new version has one of that name. */
+export function copyExtras(home: string, { plugins }: Stage, extras: string[]): void {
   for (const name of extras) {
     const to = path.join(plugins, name);
     if (fs.existsSync(to)) continue;
@@ -173,8 +174,8 @@ export function carry(home: string, { plugins }: Stage, extras: string[]): void 
 
 // ── putting in place ──
 
-/** `known`: its entry in the lock file when the person agreed. */
-export function put(
+/** `known`: its entry in the lock file when the person was asked. */
+export function putInPlace(
   home: string,
   stage: Stage,
   name: string,
@@ -182,29 +183,30 @@ export function put(
   target: string | null,
   known?: Entry,
 ): void {
-  withMark(home, () => {
+  withMutex(home, () => {
     const old = readLock(home).get(name);
     if (JSON.stringify(old) !== JSON.stringify(known)) throw fault("another zz changed it meanwhile. Try again");
     const there = old ? topOf(old) : null;
-    if (!old && presentAt(home, name)) throw fault("something of that name came meanwhile. Try again");
+    if (!old && existingName(home, name)) throw fault("something of that name came meanwhile. Try again");
     const plan: Plan = { name, entry, target, old: there };
     fs.writeFileSync(path.join(stage.folder, "next.json"), JSON.stringify(plan));
     fs.renameSync(path.join(stage.folder, "next.json"), path.join(stage.folder, PLAN));
-    carryOut(home, stage.folder);
+    runPlan(home, stage.folder);
   });
 }
 
-/** After each step the next run could go on from there. */
-function carryOut(home: string, folder: string): void {
+/** After each step the next run could continue from there. */
+function runPlan(home: string, folder: string): void {
   const { name, entry, target, old }: Plan = JSON.parse(fs.readFileSync(path.join(folder, PLAN), "utf8"));
   const [place, kept] = [pluginsOf(home), path.join(folder, "old")];
   const staged = target === null ? undefined : path.join(folder, "home", "plugins", target);
-  const waits = staged !== undefined && fs.existsSync(staged);
+  const isStaged = staged !== undefined && fs.existsSync(staged);
   const was = old === null ? undefined : path.join(place, old);
-  const oneFile = old === target && waits && fs.statSync(staged).isFile(); // a rename takes its place in one step
+  const oneFile = old === target && isStaged && fs.statSync(staged).isFile(); // a rename replaces it in one step
   try {
-    if (was && (waits || !staged) && !oneFile && fs.existsSync(was) && !fs.existsSync(kept)) fs.renameSync(was, kept);
-    if (waits) fs.renameSync(staged, path.join(place, target!));
+    if (was && (isStaged || !staged) && !oneFile && fs.existsSync(was) && !fs.existsSync(kept))
+      fs.renameSync(was, kept);
+    if (isStaged) fs.renameSync(staged, path.join(place, target!));
   } catch (error) {
     if (was && fs.existsSync(kept) && !fs.existsSync(was)) fs.renameSync(kept, was);
     fs.rmSync(path.join(folder, PLAN));
@@ -217,22 +219,22 @@ function carryOut(home: string, folder: string): void {
   fs.rmSync(folder, { recursive: true, force: true });
 }
 
-/** Cleans up after a killed run: what it had agreed on is completed, the rest removed. */
+/** Cleans up after a killed run: completes what was confirmed and removes the rest. */
 export function sweep(home: string): void {
   const place = pluginsOf(home);
   if (!fs.existsSync(place)) return;
-  const mark = path.join(place, MARK);
-  if (fs.existsSync(mark) && isStale(mark)) fs.rmSync(mark, { force: true });
+  const mutex = path.join(place, MUTEX_FILE);
+  if (fs.existsSync(mutex) && isStale(mutex)) fs.rmSync(mutex, { force: true });
   for (const name of fs.readdirSync(place)) {
     const pid = Number(STAGE.exec(name)?.[1]);
     const folder = path.join(place, name);
     if (!pid || isUnderWay(pid, folder)) continue;
-    if (fs.existsSync(path.join(folder, PLAN))) withMark(home, () => fs.existsSync(folder) && carryOut(home, folder));
+    if (fs.existsSync(path.join(folder, PLAN))) withMutex(home, () => fs.existsSync(folder) && runPlan(home, folder));
     else fs.rmSync(folder, { recursive: true, force: true });
   }
 }
 
-/** Process numbers are reused, so a folder of a living process is taken as its own for a day at most. */
+/** Process ids are reused, so a living process protects its folder for at most a day. */
 const isUnderWay = (pid: number, folder: string): boolean =>
   pid === process.pid || (isAlive(pid) && Date.now() - fs.statSync(folder).mtimeMs < DAY);
 
@@ -245,28 +247,31 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** One process at a time. The act takes milliseconds, so an older mark was left behind, as was that of a dead process. */
-function withMark<T>(home: string, act: () => T): T {
-  const mark = path.join(pluginsOf(home), MARK);
+/**
+ * Allows one process at a time. `act` takes milliseconds, so an older mark was left behind, as was that of a dead
+ * process.
+ */
+function withMutex<T>(home: string, act: () => T): T {
+  const mutex = path.join(pluginsOf(home), MUTEX_FILE);
   for (let left = 500; ; left--)
     try {
-      fs.writeFileSync(mark, String(process.pid), { flag: "wx" });
+      fs.writeFileSync(mutex, String(process.pid), { flag: "wx" });
       break;
     } catch (error) {
       if (codeOf(error) !== "EEXIST") throw error;
-      if (isStale(mark)) fs.rmSync(mark, { force: true });
+      if (isStale(mutex)) fs.rmSync(mutex, { force: true });
       else if (!left) throw fault("another zz is installing. Try again");
       else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
     }
   try {
     return act();
   } finally {
-    fs.rmSync(mark, { force: true });
+    fs.rmSync(mutex, { force: true });
   }
 }
 
-function isStale(mark: string): boolean {
-  const stat = fs.statSync(mark, { throwIfNoEntry: false });
-  const pid = stat ? Number(fs.readFileSync(mark, "utf8")) : 0; // 0: it is being written
+function isStale(mutex: string): boolean {
+  const stat = fs.statSync(mutex, { throwIfNoEntry: false });
+  const pid = stat ? Number(fs.readFileSync(mutex, "utf8")) : 0; // 0: it is being written
   return stat !== undefined && (Date.now() - stat.mtimeMs > 5_000 || (pid > 0 && !isAlive(pid)));
 }

@@ -2,12 +2,12 @@
 import type { Programs } from "zz";
 import { fault } from "zz/text";
 
-export interface Ran {
+export interface ProgramResult {
   code: number;
   out: Buffer;
   err: string;
 }
-export interface How {
+export interface RunOptions {
   cwd: string;
   env?: Record<string, string | undefined>;
   signal: AbortSignal;
@@ -18,7 +18,7 @@ export interface How {
 /** Variables of a git hook or npm script that started zz: they are about something else. */
 const MISLEADING =
   /^(GIT_(DIR|WORK_TREE|INDEX_FILE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|COMMON_DIR|NAMESPACE|PREFIX|EXTERNAL_DIFF)|npm_config_(local_prefix|prefix|json|dry_run|global|workspaces?)|npm_(package|lifecycle)_.*)$/;
-const SILENT = {
+const NO_PROMPTS = {
   GIT_TERMINAL_PROMPT: "0",
   GIT_ASKPASS: "true",
   SSH_ASKPASS: "true",
@@ -31,15 +31,15 @@ export function run(
   programs: Programs,
   program: string,
   args: string[],
-  { cwd, env, signal, limit, maxBytes = 64 << 20 }: How,
-): Promise<Ran> {
+  { cwd, env, signal, limit, maxBytes = 64 << 20 }: RunOptions,
+): Promise<ProgramResult> {
   if (!programs.find(program)) return Promise.reject(fault(`there is no ${program} on the PATH. Install it`));
-  const { promise, resolve, reject } = Promise.withResolvers<Ran>();
+  const { promise, resolve, reject } = Promise.withResolvers<ProgramResult>();
   const stop = AbortSignal.any([signal, AbortSignal.timeout(limit)]);
   const own = Object.entries(process.env).filter(([name]) => !MISLEADING.test(name));
   const child = programs.start(program, args, {
     cwd,
-    env: { ...Object.fromEntries(own), ...SILENT, LC_ALL: "C.UTF-8", LANGUAGE: "", ...env },
+    env: { ...Object.fromEntries(own), ...NO_PROMPTS, LC_ALL: "C.UTF-8", LANGUAGE: "", ...env },
     detached: process.platform !== "win32", // a process group of its own has no terminal
     stdio: ["ignore", "pipe", "pipe"],
     windowsHide: true,
@@ -78,6 +78,6 @@ export function run(
     try {
       if (process.platform === "win32" || !child.pid) child.kill("SIGKILL");
       else process.kill(-child.pid, "SIGKILL");
-    } catch {} // it is gone
+    } catch {} // it has ended
   }
 }

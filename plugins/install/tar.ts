@@ -1,10 +1,11 @@
-// Reads a tar archive in memory. Written by hand, since the tar program silently drops a path that leads out, and this refuses it by name.
+// Reads a tar archive in memory. Written by hand, since the tar program silently drops a path that leads out of the
+// archive, and this refuses it by name.
 import { fault } from "zz/text";
-import { type Contents, inside, MAX_BYTES, MAX_FILES, plain, TOO_LARGE, TOO_MANY } from "./contents.ts";
+import { type Contents, MAX_BYTES, MAX_FILES, plain, safePath, TOO_LARGE, TOO_MANY } from "./contents.ts";
 
 const BLOCK = 512;
 
-/** `strip`: npm's archives hold everything in one folder, whose name says nothing. */
+/** `strip`: npm's archives have everything in one folder, whose name means nothing. */
 export function untar(archive: Buffer, strip: boolean): Contents {
   const contents: Contents = new Map();
   const links = new Map<string, string>();
@@ -38,8 +39,8 @@ export function untar(archive: Buffer, strip: boolean): Contents {
   function take(type: string, head: Buffer, data: Buffer): void {
     const prefix = textAt(head, 257, 5) === "ustar" ? textAt(head, 345, 155) : "";
     const whole = next.path ?? (prefix && `${prefix}/`) + textAt(head, 0, 100);
-    const normal = inside(whole);
-    if (normal === undefined && /^\.?\/?$/.test(whole)) return; // the top itself
+    const normal = safePath(whole);
+    if (normal === undefined && /^\.?\/?$/.test(whole)) return; // the top folder itself
     if (normal === undefined) throw refuse(`the path '${plain(whole)}' leads out of it`);
     const name = strip ? normal.split("/").slice(1).join("/") : normal;
     if (type === "5" || !name) return;
@@ -55,10 +56,10 @@ export function untar(archive: Buffer, strip: boolean): Contents {
     } else throw refuse(`'${plain(name)}' is neither a file nor a folder`);
   }
 
-  /** A symbolic link goes from its own folder, a hard one from the archive's top. */
+  /** A symbolic link is relative to its own folder, a hard link to the archive's top. */
   function targetOf(name: string, to: string, symbolic: boolean): string | undefined {
     if (!symbolic)
-      return inside(to)
+      return safePath(to)
         ?.split("/")
         .slice(strip ? 1 : 0)
         .join("/");
@@ -89,14 +90,14 @@ function numberAt(head: Buffer, at: number, length: number): number {
   return value;
 }
 
-/** The checksum is computed with its own field as blanks. */
+/** The checksum is computed with blanks in its own field. */
 function isWhole(head: Buffer): boolean {
   let sum = 0;
   for (let i = 0; i < BLOCK; i++) sum += i >= 148 && i < 156 ? 32 : head[i]!;
   return sum === numberAt(head, 148, 8);
 }
 
-/** Lines of `LENGTH KEY=VALUE`, the length counting the whole line. */
+/** Lines of `LENGTH KEY=VALUE`, where the length includes the whole line. */
 function paxOf(data: Buffer): { path?: string; linkpath?: string } {
   const found: Record<string, string> = {};
   for (let at = 0; at < data.length; ) {

@@ -1,7 +1,7 @@
-// /js evaluates TypeScript, with the conversation at hand: to look at things, and for small sums.
+// /js evaluates TypeScript, with access to the conversation: for looking at things, and for small calculations.
 import type { Ctx, Zz } from "zz";
 
-export const defaults = { seconds: 10 }; // without an await, in which Ctrl+C could not stop it
+export const defaults = { seconds: 10 }; // without an await, so Ctrl+C could not stop it
 export const settings = {
   schema: {
     type: "object",
@@ -57,12 +57,12 @@ const stopped = ({ signal }: Ctx): Promise<never> =>
 async function compiled(code: string): Promise<string> {
   const forms = [`return (${code}\n)`, code];
   for (const form of forms) if (parses(form)) return form;
-  const { withoutTypes } = await import("./types.ts"); // what still does not parse may have types
+  const { withoutTypes } = await import("./types.ts"); // code that still does not parse may have types
   for (const form of forms) {
     const plain = `return ${withoutTypes(`(async () => {${form}\n})`).replace(/;$/, "")}()`;
     if (parses(plain)) return plain;
   }
-  return code; // running it tells what is wrong
+  return code; // running it reports what is wrong
 }
 
 function parses(code: string): boolean {

@@ -1,4 +1,4 @@
-// The compiler, for code with types in it.
+// The compiler, for code with types.
 import { ts } from "ts-morph";
 
 const TARGET = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext };

@@ -3,7 +3,7 @@ import path from "node:path";
 import type { Ctx, Needs, Result, Zz } from "zz";
 import { CHARS_PER_TOKEN, oneLine, plural, shorten } from "zz/text";
 import { isBare, linesOf, today, withIndexed, withNote } from "./notes.ts";
-import { byLikeness, byWords, type Hit, type Page, pageNamed, pagesOf } from "./recall.ts";
+import { bySimilarity, byWords, type Hit, type Page, pageNamed, pagesOf } from "./recall.ts";
 import * as tree from "./tree.ts";
 
 export const defaults = { tokens: 2_000 };
@@ -81,16 +81,16 @@ const places = (ctx: Ctx): string =>
     .map(({ folder }) => tree.placeOf(ctx.root, folder))
     .join(" and ");
 
-/** Each tree's index, and what else it holds. */
+/** Each tree's index, and what else it contains. */
 function overview(ctx: Ctx, tokens: number): string | undefined {
   const trees = tree.treesOf(ctx);
-  const fronts = trees.map(tree.frontOf);
-  const room = (tokens * CHARS_PER_TOKEN) / Math.max(1, fronts.filter(Boolean).length);
-  const texts = trees.map((one, i) => [front(one, fronts[i]), hint(one)].filter(Boolean).join("\n"));
+  const promptTexts = trees.map(tree.promptFileOf);
+  const room = (tokens * CHARS_PER_TOKEN) / Math.max(1, promptTexts.filter(Boolean).length);
+  const texts = trees.map((one, i) => [promptText(one, promptTexts[i]), hint(one)].filter(Boolean).join("\n"));
   const found = texts.filter(Boolean);
   return found.length ? [GUIDE, ...found].join("\n\n") : undefined;
 
-  function front({ from }: tree.Tree, file: string | undefined): string {
+  function promptText({ from }: tree.Tree, file: string | undefined): string {
     if (!file) return "";
     const name = tree.placeOf(ctx.root, file);
     try {
@@ -119,7 +119,7 @@ function overview(ctx: Ctx, tokens: number): string | undefined {
 type Noted = { text: string; topic?: string | undefined; where?: string | undefined };
 type Target = { file: string; title: string; index?: string; name: string };
 
-/** Where a note goes: to its topic, or to today; into MEMORY.md where that is used instead of an index. */
+/** Where a note goes: to its topic, or to today; into MEMORY.md if that is used instead of an index. */
 function targetOf({ text, topic, where }: Noted, ctx: Ctx): Target {
   const refuse = (why: string) => new Error(`Cannot remember that: ${why}`);
   if (!text.trim()) throw refuse("it is empty. Say it in a sentence.");
@@ -128,15 +128,15 @@ function targetOf({ text, topic, where }: Noted, ctx: Ctx): Target {
   if (where !== undefined && where !== "home" && where !== "project")
     throw refuse(`'${where}' is not a place. Say home or project.`);
   const trees = tree.treesOf(ctx);
-  const found = where ? trees.find(({ from }) => from === where) : trees.find((one) => tree.frontOf(one));
+  const found = where ? trees.find(({ from }) => from === where) : trees.find((one) => tree.promptFileOf(one));
   const { base, folder } = found ?? trees.at(-1)!;
   const [part, ...rest] = (topic ?? "").split("/");
   const known = rest.length > 0 && tree.PARTS.includes(part!);
   const slug = slugOf(known ? rest.join(" ") : (topic ?? ""));
   if (topic !== undefined && !slug) throw refuse(`'${topic}' is not a topic. Name it with letters.`);
   const name = slug ? `${known ? part : "topics"}/${slug}.md` : `daily/${today()}.md`;
-  const front = tree.frontOf({ from: "home", base, folder });
-  if (front?.endsWith("MEMORY.md")) return { file: front, title: "Memory", name: "MEMORY.md" };
+  const promptText = tree.promptFileOf({ from: "home", base, folder });
+  if (promptText?.endsWith("MEMORY.md")) return { file: promptText, title: "Memory", name: "MEMORY.md" };
   const title = slug ? oneLine(known ? rest.join("/") : topic!) : today();
   return { file: path.join(folder, name), title, index: path.join(folder, tree.INDEX), name };
 }
@@ -166,7 +166,7 @@ async function remember({ text, topic, where }: Noted, ctx: Ctx): Promise<Result
   return { text: `Remembered in ${place}:${line}.`, data: { place, line } };
 }
 
-/** Undefined if it is not there. */
+/** Undefined if it does not exist. */
 async function noteText(file: string, { files }: Ctx): Promise<string | undefined> {
   if (!tree.lstat(file)) return undefined;
   const { text, bytes } = await files.read(file);
@@ -186,7 +186,7 @@ async function recall({ query }: { query: string }, ctx: Ctx): Promise<Result> {
   if (whole)
     return { text: shorten(whole.lines.join("\n"), MAX_FILE_CHARS), data: { place: tree.placeOf(root, whole.file) } };
   const exact = byWords(pages, query);
-  const hits = exact.length ? exact : await byLikeness(pages, query, MAX_PLACES + 1);
+  const hits = exact.length ? exact : await bySimilarity(pages, query, MAX_PLACES + 1);
   const shown = hits.slice(0, MAX_PLACES).map((hit) => around(hit, pages, root));
   const more = hits.length - shown.length;
   const none = `Nothing like '${query}' in ${plural(pages.length, "file")} of memory.`;

@@ -1,4 +1,4 @@
-// Notes as they stand in files: a dated line each, and in INDEX.md a line for each file.
+// The format of notes in files: a dated line each, and in INDEX.md a line for each file.
 import { plural } from "zz/text";
 
 const NOTE = /^- (\d{4}-\d\d-\d\d): (.*)$/;
@@ -8,7 +8,7 @@ export const MADE = /^- \[[^\]]*\]\(([^)]+)\): \d+ notes?, last \d{4}-\d\d-\d\d:
 
 export const linesOf = (text: string): string[] => text.replace(/^\ufeff/, "").split(/\r?\n/);
 
-/** The file with the note at its end. */
+/** The file with the note appended. */
 export function withNote(text: string | undefined, title: string, note: string): string {
   const before = text?.trim() ? linesOf(text).join("\n").trimEnd() : `# ${title}\n`;
   return `${before}\n${note}\n`;
@@ -36,7 +36,7 @@ function lineFor(name: string, text: string): string | undefined {
   return `- [${name.replace(/\.\w+$/, "")}](${name}): ${count}, last ${last.date}: ${said}`;
 }
 
-/** Whether anything is left but headings. */
+/** Whether nothing is left but headings. */
 export const isBare = (text: string): boolean => linesOf(text).every((line) => !line.trim() || line.startsWith("#"));
 
 /** The local date. Written by hand, since the first use of Intl costs 15 ms. */

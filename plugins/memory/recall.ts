@@ -1,9 +1,9 @@
-// Finds lines of memory: by their words, or else by similar words.
+// Finds lines of memory by their words, or else by similar words.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
 import { linesOf, MADE } from "./notes.ts";
-import { filesOf, type Left, MAX_FILE_BYTES, reason } from "./tree.ts";
+import { filesOf, type LeftOut, MAX_FILE_BYTES, reason } from "./tree.ts";
 
 export interface Hit {
   file: string;
@@ -13,7 +13,7 @@ export interface Hit {
 export type Page = { file: string; lines: string[] };
 
 /** The files that can be read now; and the others, with why: deleted meanwhile, not text, too large, or denied. */
-export async function pagesOf(ctx: Ctx): Promise<{ pages: Page[]; left: Left[] }> {
+export async function pagesOf(ctx: Ctx): Promise<{ pages: Page[]; left: LeftOut[] }> {
   const { files, left } = filesOf(ctx);
   const pages: Page[] = [];
   for (const file of files)
@@ -29,7 +29,7 @@ export async function pagesOf(ctx: Ctx): Promise<{ pages: Page[]; left: Left[] }
   return { pages, left };
 }
 
-/** Lines with all of the words; those where they stand together come first. */
+/** Lines with all of the words; those with the exact phrase come first. */
 export function byWords(pages: Page[], query: string): Hit[] {
   const whole = query.trim().toLowerCase();
   const words = wordsOf(whole);
@@ -42,8 +42,8 @@ export function byWords(pages: Page[], query: string): Hit[] {
   return [...hits.filter(isWhole), ...hits.filter((hit) => !isWhole(hit))];
 }
 
-/** Lines with something like each of the words. */
-export async function byLikeness(pages: Page[], query: string, limit: number): Promise<Hit[]> {
+/** Lines with something similar to each of the words. */
+export async function bySimilarity(pages: Page[], query: string, limit: number): Promise<Hit[]> {
   const words = wordsOf(query);
   if (!words.length) return [];
   const { default: Fuse } = await import("fuse.js");
@@ -53,8 +53,8 @@ export async function byLikeness(pages: Page[], query: string, limit: number): P
 
 /** Each word once, and at most so many: every line is searched for each of them. */
 const wordsOf = (query: string): string[] =>
-  [...new Set(query.slice(0, 2_000).match(/[\p{L}\p{N}]+/gu))].slice(0, MOST_WORDS);
-const MOST_WORDS = 50;
+  [...new Set(query.slice(0, 2_000).match(/[\p{L}\p{N}]+/gu))].slice(0, MAX_WORDS);
+const MAX_WORDS = 50;
 
 /** Without headings, and without what the index repeats of the notes. */
 const linesIn = (pages: Page[]): Hit[] =>

@@ -1,4 +1,4 @@
-// Where memory lies: memory/ with an INDEX.md, or a MEMORY.md, of the project (in .zz/) and of the home.
+// Where memory is: memory/ with an INDEX.md, or a MEMORY.md, of the project (in .zz/) and of the home.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
@@ -10,8 +10,8 @@ export interface Tree {
   base: string;
   folder: string; // its memory/
 }
-type Here = Pick<Ctx, "root" | "about" | "permissions">;
-export type Left = { file: string; why: string };
+type TreeContext = Pick<Ctx, "root" | "about" | "permissions">;
+export type LeftOut = { file: string; why: string };
 
 export const PARTS = ["core", "projects", "daily", "topics"];
 export const INDEX = "INDEX.md";
@@ -19,15 +19,15 @@ export const MAX_FILE_BYTES = 1024 * 1024; // of a file that is searched
 const END_BYTES = 64 * 1024; // of a larger one, what is read of each end for the prompt
 const MAX_FILES = 1_000;
 
-export function treesOf({ root, about }: Pick<Here, "root" | "about">): Tree[] {
+export function treesOf({ root, about }: Pick<TreeContext, "root" | "about">): Tree[] {
   const tree = (from: From, base: string): Tree => ({ from, base, folder: path.join(base, "memory") });
   const trees = [tree("project", path.join(root, ".zz")), tree("home", about.home)];
   const [project, home] = trees.map(({ base }) => realOf(base));
-  return project && project === home ? trees.slice(1) : trees; // in the folder that the home lies in
+  return project && project === home ? trees.slice(1) : trees; // the folder that contains the home
 }
 
 /** The file of a tree that is in the prompt: its index, or its only file. */
-export const frontOf = ({ base, folder }: Tree): string | undefined =>
+export const promptFileOf = ({ base, folder }: Tree): string | undefined =>
   [path.join(folder, INDEX), path.join(base, "MEMORY.md"), path.join(folder, "MEMORY.md")].find((file) => lstat(file));
 
 /** The text of a file, or both ends of a huge one. Throws a clause that says why it cannot be read. */
@@ -49,8 +49,8 @@ export function endsOf(file: string, open: Ctx["files"]["open"]): { text: string
 }
 
 /** Every file of memory, and those that are left out, with why. */
-export function filesOf(ctx: Here): { files: string[]; left: Left[] } {
-  const [files, left]: [string[], Left[]] = [[], []];
+export function filesOf(ctx: TreeContext): { files: string[]; left: LeftOut[] } {
+  const [files, left]: [string[], LeftOut[]] = [[], []];
   for (const tree of treesOf(ctx)) {
     const more = lstat(path.join(tree.base, "MEMORY.md")) ? [path.join(tree.base, "MEMORY.md")] : [];
     for (const file of [...more, ...under(tree.folder)]) {
@@ -65,7 +65,7 @@ export function filesOf(ctx: Here): { files: string[]; left: Left[] } {
 }
 
 /** Why a file is not shown to the model. A link in a project may lead anywhere; the home is the person's own. */
-export function refusal({ root, permissions }: Here, from: From, file: string): string | undefined {
+export function refusal({ root, permissions }: TreeContext, from: From, file: string): string | undefined {
   const real = realOf(file);
   if (!real) return "it is a link that leads nowhere";
   if (from === "project" && !real.startsWith(root + path.sep)) return "it is a link that leaves the project";
@@ -74,7 +74,7 @@ export function refusal({ root, permissions }: Here, from: From, file: string): 
   return verdict === "deny" ? "reading it is denied" : undefined;
 }
 
-/** What the gate is told: memory is there to be read. */
+/** For the gate: memory may be read. */
 export const allowed = (name: string) => ({ name, verdict: "allow" as const, why: "it is zz's memory" });
 
 function under(folder: string, depth = 0): string[] {
@@ -91,7 +91,7 @@ export function entriesIn(folder: string): fs.Dirent[] {
     const entries = fs.readdirSync(folder, { withFileTypes: true }).filter(({ name }) => !name.startsWith("."));
     return entries.sort(byName);
   } catch {
-    return []; // not there, or not to be read: most people have none
+    return []; // it does not exist or cannot be read: most people have none
   }
 }
 

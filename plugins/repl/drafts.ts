@@ -1,9 +1,10 @@
-// Messages of several lines: a line that ends with a backslash goes on in the next, and so does all between """ and """.
+// Messages of several lines: a line that ends with a backslash continues on the next, and so does everything between
+// """ and """.
 const QUOTES = '"""';
 
 export interface Draft {
   lines: string[];
-  isQuoted: boolean; // the opening quotes came, the closing ones did not
+  isQuoted: boolean; // after the opening quotes, before the closing ones
 }
 
 export const newDraft = (): Draft => ({ lines: [], isQuoted: false });
@@ -14,7 +15,7 @@ export function discard(draft: Draft): void {
   Object.assign(draft, newDraft());
 }
 
-/** The whole message once the line completes it; undefined: more lines follow. */
+/** The whole message once the line completes it; undefined if more lines follow. */
 export function addLine(draft: Draft, line: string): string | undefined {
   if (!isStarted(draft) && line.trimStart().startsWith(QUOTES)) {
     draft.isQuoted = true;
@@ -29,4 +30,4 @@ export function addLine(draft: Draft, line: string): string | undefined {
   discard(draft);
   return message;
 }
-const ENDS_WITH_BACKSLASH = /(?:^|[^\\])(?:\\\\)*\\$/; // two of them are one that is meant
+const ENDS_WITH_BACKSLASH = /(?:^|[^\\])(?:\\\\)*\\$/; // two of them are a literal one

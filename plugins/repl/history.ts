@@ -1,4 +1,4 @@
-// What was typed before: read when the conversation begins, and kept in the home, but for what looks like a secret.
+// Earlier input: read when the conversation begins, and saved in the home, except what looks like a secret.
 import type { DialogHost, Zz } from "zz";
 import { clean, jsonOrText, tryTo } from "zz/text";
 
@@ -24,7 +24,7 @@ export function openHistory({ history: file }: DialogHost): History {
   return { entries, file };
 }
 
-/** What looks like a secret, and what begins with a space, does not go to the file. */
+/** What looks like a secret, or begins with a space, is not saved. */
 export function addEntry({ entries, file }: History, text: string, zz: Zz): void {
   if (!text.trim() || text === entries[0]) return;
   entries.unshift(text);

@@ -1,4 +1,4 @@
-// The conversation at a prompt, and the questions at a terminal: the dialog that zz brings.
+// The conversation at a prompt, and questions at a terminal: the dialog that comes with zz.
 import type { Zz } from "zz";
 import type { Talk } from "./talk.ts";
 

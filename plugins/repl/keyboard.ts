@@ -26,7 +26,7 @@ import {
 import { expandPastes, newPastes, normalizePaste, openPasteReader, readInput } from "./pastes.ts";
 import { answer, isTooEarly } from "./questions.ts";
 
-const HIDE_PASTES = "\x1b[?2004l"; // they come as if they were typed
+const HIDE_PASTES = "\x1b[?2004l"; // they arrive as if they were typed
 const MARK_PASTES = "\x1b[?2004h";
 const SHOW_CURSOR = "\x1b[?25h";
 const LEAVE_MS = 1000; // Ctrl+C twice within this time leaves
@@ -61,7 +61,7 @@ function openEditor(input: PassThrough, output: NodeJS.WriteStream, isDumb: bool
   return readline.createInterface({ input, output, ...options }) as Editor;
 }
 
-/** From now on what is typed comes here. */
+/** From now on input comes here. */
 function takeInput(keyboard: Keyboard, input: PassThrough): void {
   const { editor, question, isDumb } = keyboard;
   const { stdin, stdout } = process;
@@ -106,7 +106,7 @@ function takeLine(keyboard: Keyboard, line: string): void {
   keyboard.onChange();
 }
 
-/** readline added the line; whole messages are wanted, and no answers to questions. */
+/** readline added the line; the history has whole messages, and no answers to questions. */
 function restoreHistory({ editor, history }: Keyboard): void {
   editor.history.splice(0, editor.history.length, ...history.entries);
 }
@@ -135,7 +135,7 @@ export function sendMessage({ queue, onChange }: Keyboard, text: string): void {
   onChange();
 }
 
-/** Shows the prompt for the next message. One that was typed ahead stands behind it and comes next. */
+/** Shows the prompt for the next message. One that was typed ahead is shown and comes next. */
 export async function promptForMessage(keyboard: Keyboard): Promise<void> {
   const { host, queue } = keyboard;
   keyboard.isPromptDue = true;
@@ -147,7 +147,7 @@ export async function promptForMessage(keyboard: Keyboard): Promise<void> {
   showPrompt(keyboard, currentPrompt(keyboard));
 }
 
-/** Ctrl+C: ends a question without an answer, stops what runs, clears what is typed; twice within a second it leaves. */
+/** Ctrl+C: ends a question without an answer, stops what runs, clears the input; twice within a second it leaves. */
 export function interrupt(keyboard: Keyboard): void {
   const { editor, draft, host, question } = keyboard;
   const { stdout } = process;

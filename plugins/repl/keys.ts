@@ -1,4 +1,4 @@
-// Keys of plugins: they come before readline's own, and may change the line and show rows below it.
+// Keys of plugins: they take precedence over readline's, and may change the line and show rows below it.
 import readline from "node:readline";
 import type { Key, Line, Press } from "zz";
 import { clean, clip } from "zz/text";
@@ -13,7 +13,7 @@ import {
   startNewLine,
 } from "./line.ts";
 
-/** Keys that come while a plugin's key is at work wait for it. */
+/** Keys that arrive while a plugin's key is being handled wait for it. */
 export interface PluginKeys {
   readonly keyboard: Keyboard;
   readonly waiting: Pressed[];
@@ -33,14 +33,14 @@ export function openKeys(keyboard: Keyboard): PluginKeys {
   return keys;
 }
 
-/** In turn with the keys: an open menu or search receives it, and a completion does not write over it. */
+/** In turn with the keys: an open menu or search receives it, and a completion does not overwrite it. */
 export function receivePaste(keys: PluginKeys, text: string): void {
   receive(keys, { name: "paste", text, doDefault: () => insertPaste(keys.keyboard, text) });
 }
 
 function pressKey(keys: PluginKeys, text: string | undefined, key: KeyEvent): void {
   const { ctrl, meta, shift, name = key.sequence } = key;
-  const alt = meta && name !== "escape"; // readline takes a lone Escape for Meta with Escape
+  const alt = meta && name !== "escape"; // readline combines a lone Escape with the next one as Meta
   const held = [ctrl && "ctrl", alt && "meta", shift && (ctrl || alt || name.length > 1) && "shift"].filter(Boolean);
   receive(keys, { name: [...held, name].join("+"), text: text ?? "", doDefault: () => keys.editKey(text, key) });
 }
@@ -51,7 +51,7 @@ function receive(keys: PluginKeys, key: Pressed): void {
   if (keys.areRowsShown) hideRows(keys);
   keys.onNext = undefined;
   if (onNext) return void onNext(key);
-  if (keys.isWorking && key.name === "ctrl+c") keys.isWorking = false; // it hangs: leave it behind
+  if (keys.isWorking && key.name === "ctrl+c") keys.isWorking = false; // it hangs: go on without it
   if (keys.isWorking) return void waiting.push(key);
   const bound = host.keys.get(key.name);
   if (bound)
@@ -97,7 +97,7 @@ function lineFor(keys: PluginKeys): Line {
     },
     history: history.entries,
     set(text, cursor = text.length) {
-      setLine(keyboard, clean(text), cursor); // names of files and old lines may hold anything
+      setLine(keyboard, clean(text), cursor); // file names and old lines may contain anything
       editor.prompt(true);
     },
     prompt: (text) => showPrompt(keyboard, text === undefined ? currentPrompt(keyboard) : clean(text)),

@@ -20,31 +20,31 @@ export interface Keyboard {
   readonly pastes: Pastes;
   readonly draft: Draft;
   readonly question: OpenQuestion;
-  readonly queue: string[]; // messages that nobody has taken yet
-  onChange: () => void; // a message came, or the keyboard was closed
+  readonly queue: string[]; // messages that have not been taken yet
+  onChange: () => void; // a message arrived, or the keyboard was closed
   onInput: (bytes: Buffer) => void;
   onLeave: (code: number) => void;
-  prompt: string; // stands before the line
+  prompt: string; // shown before the line
   isPromptDue: boolean; // it is being made
-  isMuted: boolean; // a turn is under way: what is typed is not shown
+  isMuted: boolean; // a turn is under way: input is not shown
   isClosed: boolean;
   terminalUsers: number; // programs that have the terminal
   lastInterrupt: number; // when Ctrl+C was pressed at an empty prompt
 }
 
-/** readline, with what its types leave out. */
+/** readline, with members that its types lack. */
 export type Editor = readline.Interface & {
   history: string[];
   _ttyWrite(text: string | undefined, key: KeyEvent): void;
 };
 export type KeyEvent = { ctrl: boolean; meta: boolean; shift: boolean; name?: string; sequence: string };
 
-/** What a question waits for, if there is one. */
+/** The pending question, if there is one. */
 export interface OpenQuestion {
   onKey?: ((typed: string) => void) | undefined;
   onLine?: ((line: string) => void) | undefined;
   onNoise?: (() => void) | undefined; // it shows once nothing is typed any more
-  isPaged: boolean; // it is between two pages: what is typed is for it
+  isPaged: boolean; // it is between two pages: input is for it
 }
 
 /** Whether readline must not draw: not over a question, nor into a program that has the terminal. */
@@ -56,10 +56,10 @@ export function showPrompt({ editor }: Keyboard, prompt: string): void {
   editor.prompt(true);
 }
 
-/** What stands before the next line of the message. */
+/** What is shown before the next line of the message. */
 export const currentPrompt = ({ draft, prompt }: Keyboard): string => (isStarted(draft) ? CONTINUATION_PROMPT : prompt);
 
-/** Draws the line again after something else stood in its place. */
+/** Draws the line again after something else was in its place. */
 export function redraw(keyboard: Keyboard): void {
   if (keyboard.isMuted || keyboard.isClosed) return;
   forgetDrawn(keyboard);
@@ -72,7 +72,7 @@ export function mute(keyboard: Keyboard, on: boolean): void {
   keyboard.isMuted = on;
 }
 
-/** What readline drew last is no longer where it thinks. */
+/** What readline drew last has moved. */
 function forgetDrawn({ editor }: Keyboard): void {
   Object.assign(editor, { prevRows: 0 });
 }
@@ -82,7 +82,7 @@ export function setLine({ editor }: Keyboard, line: string, cursor = line.length
   Object.assign(editor, { line, cursor });
 }
 
-/** After what was typed scrolled away: the next line begins empty. */
+/** After the input scrolled away: the next line begins empty. */
 export function startNewLine(keyboard: Keyboard): void {
   setLine(keyboard, "");
   forgetDrawn(keyboard);
@@ -98,7 +98,7 @@ export function insertPaste(keyboard: Keyboard, text: string): void {
   if (!keyboard.isMuted) editor.prompt(true);
 }
 
-/** Shows a note, above the line when one is being typed. */
+/** Shows a note, above the line if one is being typed. */
 export function showNote(keyboard: Keyboard, text: string): void {
   const { zz, editor, question, isMuted, isClosed, isDumb } = keyboard;
   if (isMuted || question.onLine || question.onKey || isClosed || isDumb) return void say(zz, text);

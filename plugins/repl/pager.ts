@@ -1,10 +1,10 @@
-// Questions page by page, when they are longer than the screen.
+// Questions shown page by page, if they are longer than the screen.
 import { width as widthOf } from "zz/text";
 
 /** Where a question is shown. */
 interface Screen {
   write(text: string): void;
-  press(settled: boolean): Promise<string>; // the next key; settled: one that is held down, or was typed ahead, does not count
+  press(settled: boolean): Promise<string>; // the next key; settled: ignores keys that are held down or were typed ahead
   size(): { columns: number; rows: number };
 }
 
@@ -12,8 +12,8 @@ const FORWARD = /^( |\r?\n|\r|\x1b\[B|\x1bOB|\x1b\[6~)$/;
 const BACK = /^(b|\x1b\[A|\x1bOA|\x1b\[5~)$/;
 
 /**
- * Shows the question and returns the key that was pressed once all of it had been shown. Before that, only a no, Ctrl+C,
- * Escape, or closing the question ends it. Without `keys` it does not wait at the end, and returns "on".
+ * Shows the question and returns the key that was pressed once all of it had been shown. Before that, only a no,
+ * Ctrl+C, Escape, or closing the question ends it. Without `keys` it does not wait at the end, and returns "on".
  */
 export async function putQuestion(text: string, keys: string | undefined, screen: Screen): Promise<string> {
   let columns = 0;

@@ -1,12 +1,12 @@
-// Pastes: told apart from keys in what the terminal sends, and long ones kept aside with a short name in the line.
+// Pastes: told apart from keys in the terminal's input; long ones are stored and shown by a short name in the line.
 import { clean } from "zz/text";
 
-const [PASTE_START, PASTE_END] = ["\x1b[200~", "\x1b[201~"]; // a terminal puts them around what is pasted
+const [PASTE_START, PASTE_END] = ["\x1b[200~", "\x1b[201~"]; // a terminal sends these around a paste
 const CTRL_C = Buffer.from("\x03");
 const LOST_END_MS = 500; // after a pause like this Ctrl+C ends a paste
-const ESCAPE_MS = 20; // the rest of a marker comes within this time, or it was the Escape key
+const ESCAPE_MS = 20; // the rest of a marker arrives within this time, or it was the Escape key
 
-/** Reads what the terminal sends, in whatever pieces the bytes come. */
+/** Reads the terminal's input, however its bytes are split. */
 export interface PasteReader {
   onKeys(bytes: Buffer): void;
   onPaste(text: string): void;
@@ -24,7 +24,7 @@ export function readInput(reader: PasteReader, bytes: Buffer): void {
   clearTimeout(reader.heldBackTimer);
   const pause = performance.now() - reader.lastReadAt;
   reader.lastReadAt = performance.now();
-  if (reader.paste && pause > LOST_END_MS && bytes.equals(CTRL_C)) bytes = Buffer.from(PASTE_END); // else it would never end
+  if (reader.paste && pause > LOST_END_MS && bytes.equals(CTRL_C)) bytes = Buffer.from(PASTE_END); // otherwise it would never end
   let rest = Buffer.concat([reader.heldBack, bytes]);
   for (;;) {
     const marker = reader.paste ? PASTE_END : PASTE_START;
@@ -70,7 +70,7 @@ const MAX_KEPT_PASTES = 10;
 /** Long pastes, so that the last few can be sent again from the history. */
 export interface Pastes {
   count: number;
-  readonly byName: Map<string, string>; // the name is what stands in the line
+  readonly byName: Map<string, string>; // the name shown in the line
 }
 
 export const newPastes = (): Pastes => ({ count: 0, byName: new Map() });
@@ -85,7 +85,7 @@ export function textInLine(pastes: Pastes, text: string): string {
   return name;
 }
 
-/** The line with the pasted texts in place of their names. */
+/** The line with the names of pastes replaced by their texts. */
 export function expandPastes({ byName }: Pastes, line: string): string {
   for (const [name, text] of byName) line = line.replace(name, () => text);
   return line;

@@ -4,7 +4,7 @@ import { type Keyboard, mute, redraw, setLine, showPrompt } from "./line.ts";
 import { putQuestion, rowsOf } from "./pager.ts";
 import { keyOf, waitForQuiet } from "./screen.ts";
 
-/** One of the keys, or without them a line; "" once there is nothing to be answered any more. */
+/** Returns one of the keys, or without keys a line; "" once the question is over. */
 export async function ask(keyboard: Keyboard, question: string, keys?: string): Promise<string> {
   const stop = keyboard.host.ctx()?.signal;
   const isOver = () => keyboard.isClosed || stop?.aborted === true;
@@ -26,7 +26,7 @@ async function askForKey(keyboard: Keyboard, question: string, keys: string, isO
   return key;
 }
 
-/** On a dumb terminal the system edits the line, so that the last row of a page stands before it. */
+/** On a dumb terminal the system edits the line, so the last row of a page becomes the prompt. */
 async function askForKeyByLine(
   keyboard: Keyboard,
   question: string,
@@ -34,7 +34,7 @@ async function askForKeyByLine(
   isOver: () => boolean,
 ): Promise<string> {
   const rows: string[] = [];
-  const keep = (text: string) => void (text.startsWith("\r") || rows.push(text)); // there is no cursor to move
+  const keep = (text: string) => void (text.startsWith("\r") || rows.push(text)); // the cursor cannot be moved
   const press = async () => {
     const line = await readAnswer(keyboard, rows.splice(0).join(""));
     return isOver() ? "" : line || "\n";
@@ -57,7 +57,7 @@ async function askForLine(keyboard: Keyboard, question: string, isOver: () => bo
 const write = (text: string): void => void process.stderr.write(text);
 const size = () => ({ columns: process.stderr.columns ?? 80, rows: process.stderr.rows ?? 24 });
 
-/** The next key. When settled is true, a key that is still held down does not count. */
+/** The next key. If settled is true, a key that is still held down does not count. */
 async function nextKey(keyboard: Keyboard, settled: boolean, isOver: () => boolean): Promise<string> {
   const { question } = keyboard;
   if (settled) {
@@ -77,8 +77,8 @@ async function waitUntilNobodyTypes({ question }: Keyboard): Promise<void> {
 }
 
 /**
- * Whether what is typed before a question shows is dropped: it is a key that is held down, except in a turn, where it is
- * for the next message.
+ * Whether input before a question shows is dropped: it is a key that is held down, except in a turn, where it belongs
+ * to the next message.
  */
 export function isTooEarly({ question, isMuted }: Keyboard): boolean {
   question.onNoise?.();
@@ -100,7 +100,7 @@ async function readAnswer(keyboard: Keyboard, text: string): Promise<string> {
   return answer;
 }
 
-/** Gives the line to the question that waits for one; false: there is none. */
+/** Gives the line to the question that waits for one; false if there is none. */
 export function answer({ question }: Keyboard, line: string): boolean {
   const { onLine } = question;
   question.onLine = undefined;

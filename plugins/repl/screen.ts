@@ -5,7 +5,7 @@ import { clean } from "zz/text";
 
 export const say = (zz: Zz, text: string): void => void zz.io.stderr.write(`${clean(zz.veil(text))}\n`);
 
-/** The key, if it is one of those offered, with Enter or without; else "". */
+/** The key, if it is one of those offered, with or without Enter; else "". */
 export function keyOf(typed: string, keys: string): string {
   const key = typed.replace(/[\r\n]+$/, "");
   return key.length === 1 && keys.includes(key) ? key : "";
@@ -13,7 +13,7 @@ export function keyOf(typed: string, keys: string): string {
 
 const QUIET_MS = 100; // a key that is held down repeats faster
 
-/** Until nothing was typed for a moment: what came before a question was there does not answer it. */
+/** Waits until nothing was typed for a moment: input from before a question does not answer it. */
 export async function waitForQuiet(listen: (onNoise: () => void) => void): Promise<void> {
   let lastNoise = Number.NEGATIVE_INFINITY;
   listen(() => (lastNoise = performance.now()));

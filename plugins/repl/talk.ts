@@ -51,7 +51,7 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
     const startsAtPrompt = !host.text;
     if (startsAtPrompt) await promptForMessage(keyboard);
     const opened = open(keyboard, startsAtPrompt);
-    opened.catch(() => close(keyboard)); // there is nothing to talk to: zz says why
+    opened.catch(() => close(keyboard)); // there is no model: zz says why
     let message: string | undefined = startsAtPrompt ? await nextMessage(keyboard) : host.text;
     for (; message !== undefined; message = await nextMessage(keyboard)) {
       if (message.trim()) await obey(message.trim());
@@ -64,7 +64,7 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
     return code;
   }
 
-  /** Chooses the model, greets, and begins with a command where zz wants one. */
+  /** Chooses the model, greets, and begins with a command if zz asks for one. */
   async function open(keyboard: Keyboard, startsAtPrompt: boolean): Promise<void> {
     const { chat } = await host.open();
     if (!startsAtPrompt) return;
@@ -81,7 +81,7 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
     retracts = false;
   }
 
-  /** After a failed request: true asks again, perhaps another model. */
+  /** After a failed request: returns true to ask again, perhaps another model. */
   async function tryAgain(failed: Fault, ctx: Ctx): Promise<boolean> {
     const picks = ctx.about.commands.some(({ name }) => name === "model");
     const keys = `[r]etry, [s]kip, [a]bort and take the message back${picks ? ", another [m]odel" : ""}? `;
@@ -91,7 +91,7 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
       if (key !== "m") return key === "r";
       const before = ctx.chat.model;
       await ctx.command("model").catch((error: Error) => say(zz, error.message));
-      if (ctx.chat.model !== before) return true; // else nothing was picked: ask again
+      if (ctx.chat.model !== before) return true; // otherwise nothing was picked: ask again
     }
   }
 }

@@ -1,9 +1,9 @@
-// Questions at a terminal while zz makes a single answer, outside of a conversation.
+// Questions at a terminal in a one-shot, outside of a conversation.
 import type { Zz } from "zz";
 import { putQuestion } from "./pager.ts";
 import { keyOf, waitForQuiet } from "./screen.ts";
 
-/** One of the keys, or without them a line. */
+/** One of the keys, or without keys a line. */
 export async function ask({ io }: Zz, question: string, keys?: string): Promise<string> {
   const { stderr } = io;
   const stdin = io.stdin as typeof process.stdin;

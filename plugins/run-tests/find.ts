@@ -1,4 +1,4 @@
-// How the project runs its tests: by its test script, by its runner, or by node itself.
+// How the project runs its tests: by its test script, its runner, or node itself.
 import fs from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
 import type { Ctx } from "zz";
@@ -39,7 +39,7 @@ const RUNNER_FILE = /(?:^|\/)(vitest|jest|mocha)(?:\.m?js)?$/;
 const SETTING = /^[A-Za-z_]\w*=/;
 const BEFORE_RUNNER = /^(npx|pnpx|bunx|npm|pnpm|yarn|bun|exec|x|cross-env|env|c8|nyc|--?[\w-]+(=.*)?)$/;
 const WATCHES = /^(watch|dev|--watch(All)?)$/;
-/** Words of a script that say which tests to run. */
+/** Words of a script that select tests. */
 const PLACE = /[*?{]|[._-](test|spec)s?\.[cm]?[jt]sx?$|^(\.\/)?(tests?|specs?|__tests__|src)(\/|$)/;
 /** What `node --test` takes for a test. */
 const NODE_TEST = /(^|\/)(test|test-[^/]*|[^/]*[._-]test)\.[cm]?[jt]s$|(^|\/)test\/.*\.[cm]?[jt]s$/;
@@ -94,7 +94,9 @@ function managerOf({ packageManager }: Package, root: string): string {
   return named ?? LOCKS.find(([file]) => fs.existsSync(join(root, file)))?.[1] ?? "npm";
 }
 
-/** A script's last command, when all of it is plain words and it runs a known runner; scripts that it names are followed. */
+/**
+ * A script's last command, if all of it is plain words and it runs a known runner; scripts that it names are followed.
+ */
 function parse(script: string, scripts: Record<string, string> = {}, depth = 0): Script | undefined {
   const parts = script.split("&&");
   const words = split(parts.pop()!);
@@ -124,7 +126,7 @@ function watches({ runner, args }: Script): boolean {
   return args.some((word) => WATCHES.test(word));
 }
 
-/** The words of a command; undefined when a shell would do more than split it. */
+/** The words of a command; undefined if a shell would do more than split it. */
 function split(text: string): string[] | undefined {
   const words: string[] = [];
   for (let rest = text.trim(); rest; ) {
@@ -149,7 +151,7 @@ async function withoutScript(own: Package, { root, files }: Ctx): Promise<Script
   return isThere ? { ...blank, runner: "node", program: ["node"], args: ["--test"] } : undefined;
 }
 
-/** The runner itself, with the options that the script gives it. */
+/** The runner itself, with the options from the script. */
 async function direct({ runner, settings, program, args }: Script, wanted: Wanted, ctx: Ctx): Promise<string> {
   const { path, filter } = wanted;
   const kept = args.filter((word) => !WATCHES.test(word) && word !== "run" && !(path && isPlace(word)));
@@ -190,7 +192,7 @@ async function placesFor(runner: Runner, path: string, { root, files }: Ctx): Pr
   return tests.map((file) => file.replace(/[*?[{}()!]/g, "[$&]")); // node takes them for globs
 }
 
-/** All runners take a regular expression. A text that does not match itself is meant literally. */
+/** All runners take a regular expression. A text that does not match itself is taken literally. */
 function pattern(filter: string): string {
   try {
     if (new RegExp(filter).test(filter.replace(/^\^|\$$/g, ""))) return filter;

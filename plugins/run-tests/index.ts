@@ -1,4 +1,4 @@
-// run_tests: runs the project's tests by run_command, and sums up the output.
+// run_tests: runs the project's tests by run_command, and summarises the output.
 import type { Result, Zz } from "zz";
 import { commandFor } from "./find.ts";
 import { summarise } from "./read.ts";

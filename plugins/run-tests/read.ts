@@ -8,7 +8,7 @@ export interface Reading {
   failures: string[];
 }
 interface Reader {
-  /** The numbers, or undefined when this is not its output. */
+  /** The numbers, or undefined if this is not its output. */
   count(text: string): Omit<Reading, "failures"> | undefined;
   failures(text: string): string[];
   why: RegExp; // where the failures are explained
@@ -16,7 +16,7 @@ interface Reader {
 
 const MAX_NAMES = 50; // of failed tests
 const MAX_REASON_CHARS = { head: 6_000, tail: 2_000 };
-const MAX_TAIL_CHARS = 4_000; // of the output, where nothing better is known
+const MAX_TAIL_CHARS = 4_000; // of the output, if nothing better is known
 
 const READERS: Record<Runner, Reader> = {
   node: {
@@ -99,7 +99,7 @@ function countWords(text: string, pattern: RegExp): Omit<Reading, "failures"> | 
   return lines.length ? { passed: of("passed"), failed: of("failed"), skipped: of("skipped") + of("todo") } : undefined;
 }
 
-/** Files in which no test matches the filter, each of which node counts as a passed test. */
+/** Files in which no test matches the filter; node counts each as a passed test. */
 const emptyFiles = (text: string): number =>
   all(text, /^(?:✔|ok \d+ -) (.+\.[cm]?[jt]sx?)(?: \([\d.]+ms\))?$/gm).length;
 

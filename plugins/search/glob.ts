@@ -1,7 +1,7 @@
 // glob: files by their names.
 import { relative } from "node:path";
 import type { Zz } from "zz";
-import { breather } from "./lines.ts";
+import { newYielder } from "./lines.ts";
 import { shownName } from "./path.ts";
 import { matcher } from "./pattern.ts";
 
@@ -31,11 +31,11 @@ export const glob = (zz: Zz<any>) =>
 
       async function matching(one: string): Promise<string[]> {
         const fits = matcher(one);
-        const breathe = breather(signal);
+        const yieldIfDue = newYielder(signal);
         const matched: string[] = [];
         for (const name of names) {
           if (fits(name.slice(inside))) matched.push(name);
-          await breathe();
+          await yieldIfDue();
         }
         return matched;
       }

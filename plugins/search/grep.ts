@@ -1,15 +1,15 @@
-// grep: lines by what they hold.
+// grep: finds lines by their content.
 import { type Stats, statSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import type { Ctx, Zz } from "zz";
 import { plural } from "zz/text";
-import { breather, type Finder, finder, type Hit, isBinary, MAX_HITS, type Query, reader } from "./lines.ts";
+import { type Finder, finder, type Hit, isBinary, MAX_HITS, newYielder, type Query, reader } from "./lines.ts";
 import { shownName } from "./path.ts";
 import { matcher } from "./pattern.ts";
 import { askRipgrep } from "./ripgrep.ts";
 
 const MAX_LINE_CHARS = 200;
-const CHARS_BEFORE_HIT = 60; // where a line is longer
+const CHARS_BEFORE_HIT = 60; // in longer lines
 const MAX_QUERY_CHARS = 10_000;
 const BATCH_CHARS = 1 << 18; // searched at a time
 
@@ -28,7 +28,7 @@ interface Search {
   stuck: string[]; // lines on which the regular expression takes too long
   more: number; // hits that are not shown
   moreFiles: number; // files with such hits
-  batch: { name: string; text: string }[]; // read, not searched yet
+  batch: { name: string; text: string }[]; // read, but not searched yet
   batchChars: number;
 }
 
@@ -78,7 +78,7 @@ async function searchFor(args: Args, ctx: Ctx, ripgrep: string) {
   };
 }
 
-/** The test of names that glob stands for. Throws when the arguments cannot be searched for. */
+/** The test of names that glob stands for. Throws if the arguments cannot be searched for. */
 function checkedArgs({ query, glob }: Args): ((name: string) => boolean) | undefined {
   if (!query) throw new Error("Cannot search for nothing. Say what to find.");
   if (query.length > MAX_QUERY_CHARS)
@@ -101,20 +101,20 @@ async function searchFolder(
   ripgrep: string,
 ): Promise<string[]> {
   const { root, files, programs, signal } = search.ctx;
-  const breathe = breather(signal);
+  const yieldIfDue = newYielder(signal);
   const [canMatch, listed] = await Promise.all([
     askRipgrep(programs, ripgrep, asked, where, root, signal), // first, since it takes longest
     files.list(path),
   ]);
   signal.throwIfAborted();
-  const below = relative(root, where).length + 1; // a glob may be meant from the project or from the path
+  const below = relative(root, where).length + 1; // a glob may be relative to the project or to the path
   const names = matches ? listed.filter((name) => matches(name) || (below > 1 && matches(name.slice(below)))) : listed;
   const bytesOf = reader(files.open);
   for (const name of names) {
     if (canMatch.get(name) === false) continue;
     const bytes = bytesOf(resolve(root, name));
     if (bytes) await addToBatch(search, name, bytes);
-    await breathe();
+    await yieldIfDue();
   }
   await searchBatch(search);
   return names;
@@ -132,7 +132,7 @@ async function searchFile(search: Search, where: string, path: string): Promise<
 }
 
 async function addToBatch(search: Search, name: string, bytes: Buffer): Promise<void> {
-  if (!search.finder.may(bytes)) return;
+  if (!search.finder.mayMatch(bytes)) return;
   const text = bytes.toString();
   search.batch.push({ name, text });
   search.batchChars += text.length;
@@ -155,7 +155,7 @@ async function searchBatch(search: Search): Promise<void> {
   search.batchChars = 0;
 }
 
-/** A search finds files that nobody named, and some of them hold secrets. */
+/** A search finds files that nobody named, and some of them contain secrets. */
 async function mayShow({ ctx: { permissions, files }, isFolder }: Search, name: string): Promise<boolean> {
   if (!isFolder || permissions.judge("read", name).verdict === "allow") return true;
   return files.read(name).then(

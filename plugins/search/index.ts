@@ -1,4 +1,4 @@
-// search: glob finds files by their names, grep finds lines by what they hold.
+// search: glob finds files by their names, grep finds lines by their content.
 import type { Zz } from "zz";
 import { glob } from "./glob.ts";
 import { grep } from "./grep.ts";

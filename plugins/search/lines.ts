@@ -7,9 +7,9 @@ import type { Ctx } from "zz";
 const MAX_FILE_BYTES = 50 * 1024 * 1024;
 const BUFFER_BYTES = 1 << 17; // most files are smaller
 const BINARY_CHECK_BYTES = 8_192;
-const SLICE_MS = 30; // at a stretch, then everything else has a turn: Ctrl+C, the live line
+const SLICE_MS = 30; // at a stretch, then everything else gets a turn: Ctrl+C, the live line
 const LINE_MS = 100; // for one line, in this thread
-const LINE_APART_MS = 2_000; // for one line, in a thread of its own
+const LINE_APART_MS = 2_000; // for one line, in a separate thread
 const LINES_APART_MS = 10_000; // for all such lines
 const LONG_LINE_CHARS = 10_000;
 export const MAX_HITS = 100;
@@ -29,8 +29,8 @@ export interface Found {
 }
 
 /**
- * Reads one file after the other into the same buffer, so each result is valid until the next call. Undefined for what is
- * missing, too large, not text or not a file. Links are not followed: their targets are found under their own names.
+ * Reads one file after the other into the same buffer, so each result is valid until the next call. Undefined for what
+ * is missing, too large, not text or not a file. Links are not followed: their targets are found under their own names.
  */
 export function reader(open: Ctx["files"]["open"]): (file: string) => Buffer | undefined {
   const buffer = Buffer.allocUnsafe(BUFFER_BYTES);
@@ -53,7 +53,7 @@ export function reader(open: Ctx["files"]["open"]): (file: string) => Buffer | u
 export const isBinary = (bytes: Uint8Array): boolean => bytes.subarray(0, BINARY_CHECK_BYTES).includes(0);
 
 /** Lets everything else have a turn, when it is time. */
-export function breather(signal: AbortSignal): () => Promise<void> | undefined {
+export function newYielder(signal: AbortSignal): () => Promise<void> | undefined {
   let next = performance.now() + SLICE_MS;
   return () => {
     if (performance.now() < next) return undefined;
@@ -65,7 +65,7 @@ export function breather(signal: AbortSignal): () => Promise<void> | undefined {
 }
 
 export interface Finder {
-  may(bytes: Buffer): boolean; // false when there is certainly no hit in it
+  mayMatch(bytes: Buffer): boolean; // false if there is certainly no hit in it
   find(texts: string[]): Promise<Found[]>;
 }
 
@@ -74,11 +74,11 @@ export function finder({ query, regex, ignoreCase }: Query, signal: AbortSignal)
   const isExact = !regex && !ignoreCase && isPlain(query);
   const bytes = Buffer.from(query);
   const within = regex ? stopwatch() : undefined; // searching for a plain text never takes long
-  const breathe = breather(signal);
+  const yieldIfDue = newYielder(signal);
   let left = LINES_APART_MS;
   return isExact
-    ? { may: (all) => all.includes(bytes), find: async (texts) => texts.map((text) => findExact(text, query)) }
-    : { may: () => true, find };
+    ? { mayMatch: (all) => all.includes(bytes), find: async (texts) => texts.map((text) => findExact(text, query)) }
+    : { mayMatch: () => true, find };
 
   /** Searches many lines at a time, since each use of the stopwatch costs 0.1 ms. */
   async function find(texts: string[]): Promise<Found[]> {
@@ -92,7 +92,7 @@ export function finder({ query, regex, ignoreCase }: Query, signal: AbortSignal)
       };
       if (within?.(work) === false) at[i] = await searchSlowLine(lines[i++]!);
       else if (!within) work();
-      await breathe();
+      await yieldIfDue();
     }
     let start = 0;
     return each.map(({ length }) => {
@@ -175,7 +175,7 @@ function toRegExp(source: string, ignoreCase: boolean): RegExp {
   }
 }
 
-/** Only a vm context can stop a regular expression that backtracks endlessly. False when it had to be stopped. */
+/** Only a vm context can stop a regular expression that backtracks endlessly. False if it had to be stopped. */
 function stopwatch(): (work: () => void) => boolean {
   const buffer: { work?: () => void } = {};
   const context = vm.createContext(buffer);

@@ -1,5 +1,6 @@
-// What a glob pattern means. Not a library, since those make regular expressions of patterns, which can hang on a long name
-// (`*a*a*a*a*b`); here the work is at most stars times letters. Also, [slug] may be the literal name of a folder.
+// What a glob pattern means. Not a library, since those turn patterns into regular expressions, which can hang on a
+// long name (`*a*a*a*a*b`); here the work is at most stars times letters. Also, [slug] may be the literal name of a
+// folder.
 
 const MAX_PATTERN_CHARS = 1_000;
 const MAX_EXPANSIONS = 1_000; // of the braces
@@ -28,7 +29,7 @@ const fitsName = (segment: Token[] | undefined, name: string[]): boolean =>
   fits(segment!, name, (token) => token === "*", fitsChar);
 const fitsChar = (token: Token, char: string): boolean => (typeof token === "string" ? token === char : token(char));
 
-/** Greedy from star to star: when something does not match, the last star takes one more item. Earlier ones never need to. */
+/** Greedy from star to star: on a mismatch the last star takes one more item. Earlier ones never need to. */
 function fits<P, I>(pattern: P[], items: I[], isStar: (one: P) => boolean, one: (p: P, item: I) => boolean): boolean {
   let [at, star, mark] = [0, -1, 0];
   for (let i = 0; i < items.length; ) {

@@ -1,7 +1,8 @@
-// Which files can hold a hit according to ripgrep. It may name too many but must not miss any: only lines.ts decides what a
-// hit is. Ripgrep walks the project while the lister asks git, and reports for every file it searched whether it matched.
-// Files it does not report (it knows .gitignore, but not ignored files that git tracks) are searched here. For 10,000 files
-// this takes 60 ms; giving ripgrep the list, for which it would have to wait, 110 ms; ripgrep alone, 37 ms.
+// Which files can contain a hit according to ripgrep. It may name too many but must not miss any: only lines.ts decides
+// what a hit is. Ripgrep walks the project while the lister asks git, and reports for every file it searched whether it
+// matched. Files it does not report (it knows .gitignore, but not ignored files that git tracks) are searched here. For
+// 10,000 files this takes 60 ms; giving ripgrep the list, for which it would have to wait, 110 ms; ripgrep alone, 37
+// ms.
 import { closeSync, fstatSync, mkdtempSync, openSync, readSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
 import type { Programs } from "zz";
@@ -12,10 +13,10 @@ const FLAGS = [
   ..."--count --include-zero --max-count 1 --null --color never --case-sensitive".split(" "),
 ];
 const MAX_QUERY_CHARS = 1_000; // longer queries are rare
-/** Seldom part of a project and often large; where they are, their files are searched here. */
+/** Seldom part of a project and often large; if they are, their files are searched here. */
 const LEFT_OUT = ".git node_modules dist build .next coverage .venv __pycache__ target".split(" ");
 
-/** For each file that ripgrep searched, whether it can hold a hit. Empty when ripgrep is missing or cannot tell. */
+/** For each file that ripgrep searched, whether it can contain a hit. Empty if ripgrep is missing or cannot tell. */
 export async function askRipgrep(
   programs: Programs,
   rg: string,
@@ -36,7 +37,9 @@ export async function askRipgrep(
   return can;
 }
 
-/** Collected in an unlinked file: a pipe would wake this process for each of ten thousand lines, as slow as the search. */
+/**
+ * Collected in an unlinked file: a pipe would wake this process for each of ten thousand lines, as slow as the search.
+ */
 async function output(
   programs: Programs,
   program: string,
@@ -68,7 +71,7 @@ async function output(
   }
 }
 
-/** The arguments that say what to search for, when ripgrep is sure to find at least what lines.ts would. */
+/** The arguments that say what to search for, if ripgrep is sure to find at least what lines.ts would. */
 export function patternFor({ query, regex, ignoreCase }: Query): string[] | undefined {
   if (query.length > MAX_QUERY_CHARS) return undefined;
   const isAscii = /^[\t\x20-\x7e]*$/.test(query); // outside of ASCII the two fold case differently
@@ -95,13 +98,13 @@ const ESCAPES: Record<string, string> = {
   B: "(?-u:\\B)",
 };
 
-/** An escape, a class, how often, a group, or a letter. */
+/** An escape, a class, a quantifier, a group, or a letter. */
 const TOKEN = /\\(.)|\[(\^?)((?:\\.|[^\]\\])*)\]|([*+?]|\{\d+(?:,\d*)?\})\??|(\((?:\?:)?(?!\?))|([^(\\])/gy;
 
 /**
- * Translates a JavaScript regular expression for ripgrep, as far as both languages agree; the result may match more, never
- * less. Undefined when something else is in it, such as look-around, a reference, an anchor in the middle, or a choice that is
- * repeated: that can take JavaScript forever where ripgrep has an answer, and both ways must give the same one.
+ * Translates a JavaScript regular expression for ripgrep, as far as both languages agree; the result may match more,
+ * never less. Undefined for anything else, such as look-around, a reference, an anchor in the middle, or a repeated
+ * choice: that can take JavaScript forever where ripgrep has an answer, and both ways must give the same one.
  */
 function translate(source: string): string | undefined {
   let [out, end] = ["", 0];

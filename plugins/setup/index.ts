@@ -1,4 +1,4 @@
-// /setup: chooses the model; zz runs it by itself when it found none. /keys: the keys of providers.
+// /setup: chooses the model; zz runs it by itself if it found none. /keys: the keys of providers.
 import path from "node:path";
 import type { Choice, Ctx, Endpoint, Model, Secret, Zz } from "zz";
 import type { Person } from "./person.ts";
@@ -91,7 +91,7 @@ async function decide(zz: Zz, person: Person, ctx: Ctx): Promise<Plan> {
   }
 }
 
-/** One line a provider. */
+/** One line per provider. */
 function stateOf(zz: Zz, found: Model[], failures: string[], ctx: Ctx): string {
   const names = [...found.map(({ id }) => id.split("/")[0]!), ...failures.map((failure) => failure.split(":")[0]!)];
   const own = Object.keys(variables(ctx));
@@ -217,7 +217,7 @@ async function pullOne(zz: Zz, person: Person, ctx: Ctx): Promise<Plan | undefin
 const endpoints = (ctx: Ctx): Record<string, Endpoint> =>
   (ctx.settings.list().find(({ name }) => name === "providers")?.value ?? {}) as Record<string, Endpoint>;
 
-/** By provider, the variable that its key may stand in. */
+/** By provider, the variable that its key may be in. */
 const variables = ({ about }: Ctx): Record<string, string> =>
   Object.fromEntries(about.providers.flatMap(({ name, variable }) => (variable ? [[name, variable]] : [])));
 const endpointOf = (provider: string, { about }: Ctx): Endpoint =>

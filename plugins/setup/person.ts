@@ -1,18 +1,18 @@
-// Asks the person: with pickers where they may use the terminal, else line by line.
+// Asks the person: with pickers if they may use the terminal, otherwise line by line.
 import { emitKeypressEvents } from "node:readline";
 import type { Choice, Ctx } from "zz";
 
 export interface Person {
   readonly signal: AbortSignal; // aborts when they leave
   say(text: string): void;
-  pick(message: string, choices: Choice[], standing?: string): Promise<string>; // the name that was chosen
+  pick(message: string, choices: Choice[], standing?: string): Promise<string>; // the chosen name
   line(message: string, standing?: string): Promise<string>;
   secret(message: string): Promise<string>;
-  wait<T>(text: string, work: (show: (text: string) => void) => Promise<T>): Promise<T>; // with a line that says for what
+  wait<T>(text: string, work: (show: (text: string) => void) => Promise<T>): Promise<T>; // with a line that says what for
 }
 
-const MAX_LISTED = 10; // choices; more are searched
-const LEFT = new Error("The person left.");
+const MAX_LISTED = 10; // choices; longer lists are searchable
+const PERSON_LEFT = new Error("The person left.");
 
 /** Undefined if they left, with Ctrl+C, Ctrl+D or Escape. */
 export async function withPerson<T>(ctx: Ctx, act: (person: Person) => Promise<T>): Promise<T | undefined> {
@@ -20,15 +20,15 @@ export async function withPerson<T>(ctx: Ctx, act: (person: Person) => Promise<T
   const signal = AbortSignal.any([ctx.signal, stop.signal]);
   const atTerminal = ctx.terminal && process.env.TERM !== "dumb";
   try {
-    if (!atTerminal) return await act(plainLines(ctx, signal, () => stop.abort(LEFT)));
-    return await ctx.terminal!(() => atPickers(ctx, signal, () => stop.abort(LEFT), act));
+    if (!atTerminal) return await act(plainLines(ctx, signal, () => stop.abort(PERSON_LEFT)));
+    return await ctx.terminal!(() => withPickers(ctx, signal, () => stop.abort(PERSON_LEFT), act));
   } catch (error) {
     if (signal.aborted) return undefined;
     throw error;
   }
 }
 
-async function atPickers<T>(
+async function withPickers<T>(
   ctx: Ctx,
   signal: AbortSignal,
   leave: () => void,
@@ -47,7 +47,7 @@ async function atPickers<T>(
   };
   emitKeypressEvents(stdin);
   stdin.on("keypress", press);
-  process.on("SIGINT", leave); // between two pickers the terminal makes a signal of Ctrl+C
+  process.on("SIGINT", leave); // between two pickers the terminal turns Ctrl+C into a signal
   try {
     status("");
     return await act({
@@ -71,7 +71,7 @@ async function atPickers<T>(
       line: (message, standing) => prompts.input({ message, ...(standing && { default: standing }) }, context),
       secret: (message) => prompts.password({ message, mask: "*", toggleMask: false }, context),
       async wait(text, work) {
-        stdin.setRawMode(true).resume(); // what is typed meanwhile is not shown, and Escape is heard
+        stdin.setRawMode(true).resume(); // input is hidden meanwhile, and Escape is noticed
         status(text);
         try {
           return await Promise.race([work(status), aborted(signal)]);

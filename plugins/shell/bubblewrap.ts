@@ -1,4 +1,4 @@
-// bubblewrap: the mounts that a sandbox on Linux is made of.
+// bubblewrap: the mounts of a sandbox on Linux.
 import fs from "node:fs";
 import path from "node:path";
 import { isInside } from "zz/text";
@@ -6,18 +6,18 @@ import { repository } from "./guards.ts";
 import { type Guard, type OpenLimits, PORT, pathFolders, SOCKET } from "./limits.ts";
 import { direntsOf, isFolder, real } from "./paths.ts";
 
-// Without a capability, even for root.
+// Without any capability, even for root.
 export const BASE = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--ro-bind", "/", "/"];
 
 interface Mount {
   at: string;
   args: string[];
-  seal?: boolean; // made read-only when all is mounted
+  isReadonly?: boolean; // made read-only once everything is mounted
 }
 
-/** root may write to /proc/sys without any capability, so that is read-only by itself. */
+/** root may write to /proc/sys without any capability, so that gets a read-only mount of its own. */
 export const SYSTEM: Mount[] = [
-  { at: "/dev", args: ["--dev", "/dev"], seal: true },
+  { at: "/dev", args: ["--dev", "/dev"], isReadonly: true },
   { at: "/proc", args: ["--proc", "/proc"] },
   { at: "/proc/sys", args: ["--ro-bind", "/proc/sys", "/proc/sys"] },
 ];
@@ -28,7 +28,7 @@ export function bubblewrap(limits: OpenLimits): string[] {
     ...BASE,
     ...(limits.net === "all" ? ["--share-net"] : []),
     ...mounts.flatMap((mount) => mount.args),
-    ...mounts.filter((mount) => mount.seal).flatMap((mount) => ["--remount-ro", mount.at]),
+    ...mounts.filter((mount) => mount.isReadonly).flatMap((mount) => ["--remount-ro", mount.at]),
     "--",
     ...(limits.proxy ? [process.execPath, "-e", BRIDGE, "--", String(PORT), INSIDE] : []),
   ];
@@ -37,7 +37,9 @@ export function bubblewrap(limits: OpenLimits): string[] {
 const MAX_SHM_BYTES = `${1 << 30}`;
 const INSIDE = "/run/zz-proxy";
 
-/** Outer folders before inner ones, so that the inner one counts; on one path, the mount that is listed later here. */
+/**
+ * Outer folders come before inner ones, which take precedence; on the same path, the mount that is listed later here.
+ */
 function plan({
   root,
   write,
@@ -53,22 +55,22 @@ function plan({
   own,
   proxy,
 }: OpenLimits): Mount[] {
-  const there = repository(root);
-  const git = readonly ? { write: [], guard: [] } : there; // what is read-only anyway needs no guard
+  const ownRepository = repository(root);
+  const git = readonly ? { write: [], guard: [] } : ownRepository; // what is read-only anyway needs no guard
   const shown = real(show);
   const denied = real(hide).filter((at) => !shown.includes(at));
   const secret = (at: string) => denied.some((folder) => isInside(folder, at) && !isInside(folder, root));
   const within = (at: string, folders: string[]) => folders.some((folder) => isInside(folder, at));
-  const locked = real([...keep, ...(readonly ? [root, ...there.write] : [])]);
-  const pinned = [...new Set(real(readonly ? [] : pin).flatMap((at) => above(at, root)))].filter(
+  const locked = real([...keep, ...(readonly ? [root, ...ownRepository.write] : [])]);
+  const pinned = [...new Set(real(readonly ? [] : pin).flatMap((at) => foldersBetween(at, root)))].filter(
     (at) => !within(at, locked),
   );
   const writable = [...real(readonly ? [] : [root, ...write]).filter((at) => !secret(at)), ...git.write].filter(
     (at) => !within(at, locked),
   );
   const reached = (at: string) => !within(at, ["/tmp", "/run"]) || within(at, [...writable, ...locked]);
-  const hidden = [...denied, ...denied.flatMap((at) => twins(at, root)), ...endpoints].filter(reached);
-  // What a cover would take away as well, though it is needed: zz's own node, what PATH names, the name servers.
+  const hidden = [...denied, ...denied.flatMap((at) => hardLinks(at, root)), ...endpoints].filter(reached);
+  // What a cover would hide although it is needed: zz's own node, the folders of PATH, the name servers.
   const needed = real([process.execPath, "/etc/resolv.conf", ...pathFolders()]).filter((at) => !secret(at));
   const open = [...shown, ...needed].filter(
     (at) => !within(at, [...writable, ...locked]) && (secret(at) || !reached(at)),
@@ -76,9 +78,9 @@ function plan({
   const inner = [...writable, ...git.guard, ...open];
   const mounts = [
     { at: "/tmp", args: ["--bind", tmp, "/tmp"] },
-    ...["/run", "/var/run"].filter(isFolder).map((at) => ({ at, args: ["--tmpfs", at], seal: true })),
+    ...["/run", "/var/run"].filter(isFolder).map((at) => ({ at, args: ["--tmpfs", at], isReadonly: true })),
     ...writable.map((at) => ({ at, args: ["--bind", at, at] })),
-    ...git.guard.map((at) => (fs.existsSync(at) ? { at, args: ["--ro-bind", at, at] } : nothing(at))),
+    ...git.guard.map((at) => (fs.existsSync(at) ? { at, args: ["--ro-bind", at, at] } : emptyCover(at))),
     ...guardMounts(guard).filter(({ at }) => !within(at, denied) && !within(at, locked)),
     ...open.map((at) => ({ at, args: ["--ro-bind", at, at] })),
     ...pinned.map((at) => ({ at, args: ["--bind", at, at] })),
@@ -99,34 +101,38 @@ function plan({
   return mounts.sort((a, b) => depth(a) - depth(b));
 }
 
-function guardMounts({ readonly, loose, copies }: Pick<Guard, "readonly" | "loose" | "copies"> = NO_GUARD): Mount[] {
+function guardMounts({
+  readonly,
+  writable,
+  copies,
+}: Pick<Guard, "readonly" | "writable" | "copies"> = NO_GUARD): Mount[] {
   return [
     ...readonly.map((at) => ({ at, args: ["--ro-bind", at, at] })),
-    ...loose.map((at) => ({ at, args: ["--bind", at, at] })),
+    ...writable.map((at) => ({ at, args: ["--bind", at, at] })),
     ...copies.map(({ at, from }) => ({ at, args: ["--bind", from, at] })),
   ];
 }
-const NO_GUARD = { readonly: [], loose: [], copies: [] };
+const NO_GUARD = { readonly: [], writable: [], copies: [] };
 
-/** The folders between the project and a path in it: what is a mount cannot be moved. */
-function above(at: string, root: string): string[] {
+/** The folders between the project and a path in it: a mount point cannot be moved. */
+function foldersBetween(at: string, root: string): string[] {
   const folder = path.dirname(at);
-  return isInside(root, folder) && folder !== root ? [...above(folder, root), folder] : [];
+  return isInside(root, folder) && folder !== root ? [...foldersBetween(folder, root), folder] : [];
 }
 
 /** Where devices are forbidden, /dev/null cannot be opened; a folder of mode 0 cannot be entered. */
 function cover(at: string, holdsMore: boolean): Mount {
   if (!isFolder(at)) return { at, args: ["--ro-bind", "/dev/null", at] };
-  return { at, args: ["--perms", holdsMore ? "0111" : "0000", "--tmpfs", at], seal: true };
+  return { at, args: ["--perms", holdsMore ? "0111" : "0000", "--tmpfs", at], isReadonly: true };
 }
 
-function nothing(at: string): Mount {
+function emptyCover(at: string): Mount {
   if (path.basename(at) === "config") return { at, args: ["--ro-bind", "/dev/null", at] };
-  return { at, args: ["--tmpfs", at], seal: true };
+  return { at, args: ["--tmpfs", at], isReadonly: true };
 }
 
-/** The same file under another name in the project: a hard link. Looked for only if there is one somewhere. */
-function twins(at: string, root: string): string[] {
+/** The same file under other names in the project: hard links. Searched for only if the file has more than one name. */
+function hardLinks(at: string, root: string): string[] {
   const wanted = fs.lstatSync(at);
   if (!wanted.isFile() || wanted.nlink < 2) return [];
   const found: string[] = [];
@@ -142,7 +148,9 @@ function twins(at: string, root: string): string[] {
   return found;
 }
 
-/** Runs within: listens where HTTP_PROXY says, hands on to the proxy's socket, and only then starts the command. */
+/**
+ * Runs inside the sandbox: listens where HTTP_PROXY says, forwards to the proxy's socket, and then starts the command.
+ */
 const BRIDGE = `
 const [port, socket, ...argv] = process.argv.slice(1);
 const { connect, createServer } = require("node:net");

@@ -1,4 +1,5 @@
-// endpoints: sockets and FIFOs in the file system. By them a command reaches programs outside, also on a read-only mount.
+// endpoints: sockets and FIFOs in the file system. Through them a command could reach programs outside, even on a
+// read-only mount.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -11,10 +12,10 @@ const MAX_FILES = 1_500;
 
 export interface Endpoints {
   at: string[]; // to be covered
-  unknown: boolean; // a program listens at a path that cannot be known
+  unknown: boolean; // a program listens at a path that cannot be determined
 }
 
-/** Of the whole machine, as far as it lets itself be looked at; and all that lie in the project. */
+/** Those of the whole machine, as far as they are visible, and all in the project. */
 export function findEndpoints(roots: string[], inProject: string[]): Endpoints {
   const { whole, relative } = sockets();
   const processes = relative.length ? folders() : [];
@@ -31,7 +32,9 @@ export function findEndpoints(roots: string[], inProject: string[]): Endpoints {
   };
 }
 
-/** That something listens on, or takes datagrams at. One bound by a relative path stands there as it was given. */
+/**
+ * Sockets that something listens on or receives datagrams at. One bound by a relative path is listed as it was given.
+ */
 function sockets(): { whole: string[]; relative: string[] } {
   let text: string;
   try {
@@ -49,12 +52,12 @@ function sockets(): { whole: string[]; relative: string[] } {
   };
 }
 
-/** Where the processes of this machine are, of those that say so. */
+/** The working folders of this machine's processes, as far as they are visible. */
 function folders(): string[] {
   return processes().flatMap((pid) => linked(`/proc/${pid}/cwd`));
 }
 
-/** That a process has open, by its path. */
+/** The FIFOs that a process has open, by their paths. */
 function fifos(): string[] {
   let left = MAX_FILES;
   return processes().flatMap((pid) => {

@@ -1,4 +1,4 @@
-// exec: runs one command in a process group of its own, drains what it prints within bounds, and says how it ended.
+// exec: runs one command in a process group of its own, reads its output within limits, and says how it ended.
 
 import type { ChildProcess } from "node:child_process";
 import fs from "node:fs";
@@ -7,8 +7,9 @@ import os from "node:os";
 import path from "node:path";
 import type { Readable } from "node:stream";
 import type { Programs } from "zz";
+import { plural } from "zz/text";
 import { type Keeper, keeper, MAX_FILE_BYTES, MAX_SHOWN_CHARS } from "./outputs.ts";
-import { type Caps, GRACE, type Mark, marked, sendSignal, settle, watch } from "./processes.ts";
+import { type Caps, GRACE_MS, type Mark, newMark, sendSignal, settle, watch } from "./processes.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 export { MAX_FILE_BYTES, MAX_SHOWN_CHARS } from "./outputs.ts";
@@ -24,9 +25,9 @@ export interface Job {
   sandbox?: Sandbox;
   shell?: string;
   argv?: string[]; // runs instead of the command, without a shell
-  onTail?(line: string): void; // the line it printed last, at most ten times a second
+  onTail?(line: string): void; // the last line it printed, at most ten times a second
   keepIn: string; // folder for full outputs: 0700, the files 0600
-  caps?: Partial<Caps>; // other than the usual ones
+  caps?: Partial<Caps>; // other limits than the usual ones
 }
 export interface Outcome {
   exit: number | null;
@@ -35,59 +36,61 @@ export interface Outcome {
   aborted?: boolean;
   stdout: string;
   stderr: string;
-  text: string; // both as they came, then how it ended: what the model reads
-  file?: string; // all of it, when text does not hold all of it
+  text: string; // both in the order they came, then how it ended: what the model reads
+  file?: string; // the whole output, if text has only part of it
   bytes: number;
   ms: number;
 }
 
-const NOTES_CHARS = 1_000; // of MAX_SHOWN_CHARS, for our own notes
-const HEAD_SHARE = 0.4; // of what is shown of a long output; the rest is its end
-const MAX_HELD_CHARS = 200_000; // of each end: what is shown is made from them
-const LIVE_EVERY = 100; // ms between two live lines
+const NOTES_CHARS = 1_000; // of MAX_SHOWN_CHARS, reserved for our own notes
+const HEAD_SHARE = 0.4; // of what is shown of a long output; the rest goes to its end
+const MAX_HELD_CHARS = 200_000; // kept of each end; what is shown is made from them
+const LIVE_INTERVAL_MS = 100; // ms between two live lines
 
-type Stop = "timeout" | "abort" | "flood" | { over: string };
+type Stop = "timeout" | "abort" | "flood" | { exceeded: string };
 
-/** What a sandbox has to cover may be gone before it does: then it is looked for again, and nothing has run yet. */
+/**
+ * A path that the sandbox was to cover may disappear before it starts: then nothing has run yet, and it is tried again.
+ */
 export async function runJob(job: Job): Promise<Outcome> {
-  for (let again = 3; ; again--) {
+  for (let retries = 3; ; retries--) {
     const outcome = await runOnce(job);
     const isNotStarted = job.sandbox && outcome.exit === 1 && !outcome.stdout && NOT_STARTED.test(outcome.stderr);
-    if (!isNotStarted || !again) return outcome;
+    if (!isNotStarted || !retries) return outcome;
   }
 }
 const NOT_STARTED = /^bwrap: Can't [^\n]*(No such file or directory|Read-only file system|Not a directory)\n?$/;
 
 async function runOnce(job: Job): Promise<Outcome> {
-  const began = performance.now();
-  const took = () => performance.now() - began;
+  const startedAt = performance.now();
+  const elapsed = () => performance.now() - startedAt;
   if (job.signal.aborted)
-    return { exit: null, aborted: true, stdout: "", stderr: "", text: "[interrupted]", bytes: 0, ms: took() };
+    return { exit: null, aborted: true, stdout: "", stderr: "", text: "[interrupted]", bytes: 0, ms: elapsed() };
 
   const file = keeper(job.keepIn);
-  const [all, out, err] = [tape(), tape(), tape()];
+  const [all, out, err] = [capture(), capture(), capture()];
   const tail = live(all, job.onTail);
-  const mark = marked(!job.sandbox);
+  const mark = newMark(!job.sandbox);
   const { child, stdout, stderr } = await start(job, mark);
   const pid = child.pid!;
-  let why: Stop | undefined;
+  let stopReason: Stop | undefined;
   let last: NodeJS.Timeout | undefined;
   const stop = (reason: Stop) => {
-    if (why) return;
-    why = reason;
-    if (typeof reason === "object") return sendSignal(job.programs, pid, "SIGKILL"); // it would go on until then
+    if (stopReason) return;
+    stopReason = reason;
+    if (typeof reason === "object") return sendSignal(job.programs, pid, "SIGKILL"); // it would go on until it ends
     sendSignal(job.programs, pid, "SIGTERM", !!job.sandbox);
-    last = setTimeout(sendSignal, GRACE, job.programs, pid, "SIGKILL");
+    last = setTimeout(sendSignal, GRACE_MS, job.programs, pid, "SIGKILL");
   };
-  const unwatch = watch(pid, { ...job.caps }, job.sandbox?.tmp, job.cwd, (over) => stop({ over }));
+  const unwatch = watch(pid, { ...job.caps }, job.sandbox?.tmp, job.cwd, (exceeded) => stop({ exceeded }));
   const closed = Promise.all([
-    drain(stdout, [all, out], file, tail.tell, () => stop("flood")),
-    drain(stderr, [all, err], file, tail.tell, () => stop("flood")),
+    drain(stdout, [all, out], file, tail.onOutput, () => stop("flood")),
+    drain(stderr, [all, err], file, tail.onOutput, () => stop("flood")),
   ]);
 
   const abort = () => stop("abort");
   job.signal.addEventListener("abort", abort, { once: true });
-  if (job.signal.aborted) abort(); // while it started
+  if (job.signal.aborted) abort(); // aborted while it started
   const timed = job.timeoutMs > 0 && Number.isFinite(job.timeoutMs);
   const clock = timed ? setTimeout(stop, Math.min(job.timeoutMs, 2 ** 31 - 1), "timeout") : undefined;
   const { code, signal } = await ended(child);
@@ -112,25 +115,25 @@ async function runOnce(job: Job): Promise<Outcome> {
   const text = [
     shown.text.replace(/\n+$/, ""),
     ...notes.map((note) => `[${note}]`),
-    `[${describeEnd(job, why, code, signal, took())}]`,
+    `[${describeEnd(job, stopReason, code, signal, elapsed())}]`,
   ];
   return {
     exit: code,
     ...(signal && { signal }),
-    ...(why === "timeout" && { timedOut: true }),
-    ...(why === "abort" && { aborted: true }),
+    ...(stopReason === "timeout" && { timedOut: true }),
+    ...(stopReason === "abort" && { aborted: true }),
     stdout: show(out, kept.path).text,
     stderr: show(err, kept.path).text,
     text: text.filter(Boolean).join("\n"),
     ...(kept.path && !shown.whole && { file: kept.path }),
     bytes: all.bytes,
-    ms: took(),
+    ms: elapsed(),
   };
 }
 
 // ── start and end ──────────────────────────────────────────────────────────────────────────────────────
 
-/** A leader of its own group and session, without a terminal, with an empty stdin. */
+/** Starts a leader of its own group and session, without a terminal, with an empty stdin. */
 async function start(job: Job, mark: Mark): Promise<{ child: ChildProcess; stdout: Readable; stderr: Readable }> {
   if (!fs.statSync(job.cwd, { throwIfNoEntry: false })?.isDirectory())
     throw new Error(`Cannot run a command in '${job.cwd}': no such folder. Choose another one.`);
@@ -171,8 +174,8 @@ function shell(job: Job): string[] {
 }
 
 /**
- * Node gives a child sockets for its output, and Linux cannot open a socket again, so that `tee /dev/stderr` would fail.
- * Real pipes only come from mkfifo. Where there is none, sockets do.
+ * Node gives a child sockets for its output, and Linux cannot open a socket again, so `tee /dev/stderr` would fail.
+ * Real pipes can only be had from mkfifo. Without mkfifo, sockets are used.
  */
 function pipes(programs: Programs): { write: number; read(): Readable }[] {
   if (process.platform !== "linux") return [];
@@ -198,7 +201,7 @@ function pipes(programs: Programs): { write: number; read(): Readable }[] {
   }
 }
 
-/** What zz itself was given open by who started it, and would hand on: a folder among it would be a way out. */
+/** Files that zz inherited from its parent and would pass on: a folder among them would be a way out of the sandbox. */
 function inheritedFiles(): number[] {
   if (process.platform !== "linux") return [];
   const open = fs.readdirSync("/proc/self/fdinfo").map(Number);
@@ -214,62 +217,68 @@ function inheritedFiles(): number[] {
 }
 
 function cannot(error: { code?: string; message?: string }, program: string): Error {
-  const told: Record<string, string> = {
+  const sentences: Record<string, string> = {
     ENOENT: `Cannot run '${program}': it is not installed, or not in PATH. Install it, or choose another shell.`,
     E2BIG: "Cannot run the command: it is too long. Write it to a file and run that.",
     ERR_INVALID_ARG_VALUE: "Cannot run the command: it holds a NUL character. Write it without.",
   };
-  return new Error(told[error.code ?? ""] ?? error.message, { cause: error });
+  return new Error(sentences[error.code ?? ""] ?? error.message, { cause: error });
 }
 
 function ended(child: ChildProcess): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
   return new Promise((resolve) => child.once("exit", (code, signal) => resolve({ code, signal })));
 }
 
-// ── what it printed ────────────────────────────────────────────────────────────────────────────────────
+// ── output ─────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Both ends of an output, whatever its length. */
-interface Tape {
+/** Both ends of an output of any length. */
+interface Captured {
   front: string;
   back: string;
-  cut: boolean; // something between them is gone
+  cut: boolean; // something between them was dropped
   lines: number;
   bytes: number;
-  broken: number; // characters that were not UTF-8
+  broken: number; // characters that were not valid UTF-8
 }
-function tape(): Tape {
+function capture(): Captured {
   return { front: "", back: "", cut: false, lines: 0, bytes: 0, broken: 0 };
 }
 
-function record(tape: Tape, text: string): void {
-  const room = MAX_HELD_CHARS - tape.front.length;
-  if (room > 0) tape.front += text.slice(0, room);
-  if (room < text.length) tape.back += room > 0 ? text.slice(room) : text;
-  if (tape.back.length <= 2 * MAX_HELD_CHARS) return;
-  tape.back = tape.back.slice(-MAX_HELD_CHARS);
-  tape.cut = true;
+function record(capture: Captured, text: string): void {
+  const room = MAX_HELD_CHARS - capture.front.length;
+  if (room > 0) capture.front += text.slice(0, room);
+  if (room < text.length) capture.back += room > 0 ? text.slice(room) : text;
+  if (capture.back.length <= 2 * MAX_HELD_CHARS) return;
+  capture.back = capture.back.slice(-MAX_HELD_CHARS);
+  capture.cut = true;
 }
 
-function drain(stream: Readable, tapes: Tape[], file: Keeper, tell: () => void, flood: () => void): Promise<void> {
-  const decoder = new TextDecoder(); // holds back half a character
-  const take = (text: string, bytes: Uint8Array) => {
+function drain(
+  stream: Readable,
+  captured: Captured[],
+  file: Keeper,
+  onOutput: () => void,
+  onTooMuch: () => void,
+): Promise<void> {
+  const decoder = new TextDecoder(); // holds back incomplete characters
+  const add = (text: string, bytes: Uint8Array) => {
     const [lines, broken] = [count(bytes, 10), text.includes("\ufffd") ? text.split("\ufffd").length - 1 : 0];
-    for (const tape of tapes) {
-      record(tape, text);
-      tape.bytes += bytes.length;
-      tape.lines += lines;
-      tape.broken += broken;
+    for (const capture of captured) {
+      record(capture, text);
+      capture.bytes += bytes.length;
+      capture.lines += lines;
+      capture.broken += broken;
     }
   };
   stream.on("data", (bytes: Buffer) => {
     file.add(bytes);
-    take(decoder.decode(bytes, { stream: true }), bytes);
-    if (tapes[0]!.bytes > MAX_FILE_BYTES) flood();
-    tell();
+    add(decoder.decode(bytes, { stream: true }), bytes);
+    if (captured[0]!.bytes > MAX_FILE_BYTES) onTooMuch();
+    onOutput();
   });
   return new Promise((resolve) => {
-    stream.on("error", () => {}); // its end is all that counts
-    stream.on("end", () => take(decoder.decode(), new Uint8Array()));
+    stream.on("error", () => {}); // only its end matters
+    stream.on("end", () => add(decoder.decode(), new Uint8Array()));
     stream.on("close", resolve);
   });
 }
@@ -280,16 +289,19 @@ function count(bytes: Uint8Array, what: number): number {
   return found;
 }
 
-function show(tape: Tape, file: string | undefined): { text: string; whole: boolean } {
-  const whole = tape.cut ? undefined : asShown(tape.front + tape.back);
+function show(capture: Captured, file: string | undefined): { text: string; whole: boolean } {
+  const whole = capture.cut ? undefined : asShown(capture.front + capture.back);
   const room = MAX_SHOWN_CHARS - NOTES_CHARS;
   if (whole !== undefined && whole.length <= room) return { text: whole, whole: true };
-  const head = untilLine(whole ?? asShown(tape.front), Math.floor(room * HEAD_SHARE));
-  const end = fromLine(whole ?? asShown(tape.back), Math.floor(room * (1 - HEAD_SHARE)));
-  const lines = Math.max(0, tape.lines - breaks(head) - breaks(end));
-  const bytes = Math.max(0, tape.bytes - Buffer.byteLength(head) - Buffer.byteLength(end));
+  const head = untilLine(whole ?? asShown(capture.front), Math.floor(room * HEAD_SHARE));
+  const end = fromLine(whole ?? asShown(capture.back), Math.floor(room * (1 - HEAD_SHARE)));
+  const lines = Math.max(0, capture.lines - breaks(head) - breaks(end));
+  const bytes = Math.max(0, capture.bytes - Buffer.byteLength(head) - Buffer.byteLength(end));
   const where = file ? `; all of it is in ${file}` : "";
-  return { text: `${head}\n[… ${lines} lines, ${bytes} bytes left out${where}]\n${end}`, whole: false };
+  return {
+    text: `${head}\n[… ${plural(lines, "line")}, ${plural(bytes, "byte")} left out${where}]\n${end}`,
+    whole: false,
+  };
 }
 
 const breaks = (text: string) => text.split("\n").length - 1;
@@ -309,7 +321,9 @@ const CODES =
   /\x1b\[[0-?]*[ -/]*([@-~])?|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[PX^_][^\x1b]*(?:\x1b\\)?|\x1b[ -/]*[0-~]/g;
 const CONTROLS = /[\0-\x07\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]/g;
 
-/** What a terminal would show of it: no codes, and of a line that was written over and over its last state. */
+/**
+ * The text as a terminal would show it: without control codes, and only the last state of a line that was overwritten.
+ */
 export function asShown(raw: string): string {
   const plain = raw.replace(CODES, (code, end) => (end === "K" ? code : "")).replace(CONTROLS, "");
   if (!/[\r\b\x1b]/.test(plain)) return plain;
@@ -320,7 +334,7 @@ export function asShown(raw: string): string {
 }
 
 function lastState(line: string): string {
-  if (line.length > 20_000) line = line.replace(/\r+$/, "").replace(/^.*\r/s, ""); // to redraw it would take long
+  if (line.length > 20_000) line = line.replace(/\r+$/, "").replace(/^.*\r/s, ""); // replaying it would take long
   let [cells, column] = ["", 0];
   for (const part of line.split(/(\r|\x08|\x1b\[[\d;]*K|\x1b)/)) {
     if (part === "" || part === "\x1b") continue;
@@ -337,20 +351,20 @@ function lastState(line: string): string {
   return cells;
 }
 
-/** The last line that is not empty, now and then. */
-function live(all: Tape, show?: (line: string) => void): { tell(): void; stop(): void } {
+/** Reports the last non-empty line, now and then. */
+function live(all: Captured, show?: (line: string) => void): { onOutput(): void; stop(): void } {
   let timer: NodeJS.Timeout | undefined;
-  let at = -LIVE_EVERY;
+  let lastShown = -LIVE_INTERVAL_MS;
   const now = () => {
     timer = undefined;
-    at = performance.now();
+    lastShown = performance.now();
     const end = (all.back || all.front).slice(-4_000);
     const line = asShown(end).trimEnd().split("\n").at(-1)?.trim();
     if (line) show?.(line.slice(-500));
   };
   return {
-    tell() {
-      if (show && !timer) timer = setTimeout(now, Math.max(0, at + LIVE_EVERY - performance.now()));
+    onOutput() {
+      if (show && !timer) timer = setTimeout(now, Math.max(0, lastShown + LIVE_INTERVAL_MS - performance.now()));
     },
     stop() {
       if (!timer) return;
@@ -362,34 +376,40 @@ function live(all: Tape, show?: (line: string) => void): { tell(): void; stop():
 
 // ── how it ended ───────────────────────────────────────────────────────────────────────────────────────
 
-function describeEnd(job: Job, why: Stop | undefined, code: number | null, signal: string | null, ms: number): string {
-  const took = ms < 10_000 ? `${(ms / 1_000).toFixed(1)} s` : `${Math.round(ms / 1_000)} s`;
-  if (why === "abort") return "interrupted";
-  if (why === "timeout")
+function describeEnd(
+  job: Job,
+  stopReason: Stop | undefined,
+  code: number | null,
+  signal: string | null,
+  ms: number,
+): string {
+  const elapsed = ms < 10_000 ? `${(ms / 1_000).toFixed(1)} s` : `${Math.round(ms / 1_000)} s`;
+  if (stopReason === "abort") return "interrupted";
+  if (stopReason === "timeout")
     return `killed after ${Number((job.timeoutMs / 1_000).toFixed(1))} s: it did not end by itself. Give it a longer timeout_ms (up to 600000), or let it do less; what runs for ever must be stopped within the command`;
-  if (typeof why === "object") return `killed after ${took}: it ${why.over}`;
-  if (why === "flood")
-    return `killed after ${took}: it printed more than ${MAX_FILE_BYTES / 1024 / 1024} MB. Let it print less, by head, grep or a file`;
-  if (signal) return `killed by ${signal} · ${took}`;
+  if (typeof stopReason === "object") return `killed after ${elapsed}: it ${stopReason.exceeded}`;
+  if (stopReason === "flood")
+    return `killed after ${elapsed}: it printed more than ${MAX_FILE_BYTES / 1024 / 1024} MB. Let it print less, by head, grep or a file`;
+  if (signal) return `killed by ${signal} · ${elapsed}`;
   const name = Object.entries(os.constants.signals).find(([, number]) => number + 128 === code)?.[0];
-  return name ? `exit code ${code}, as after ${name} · ${took}` : `exit code ${code} · ${took}`;
+  return name ? `exit code ${code}, as after ${name} · ${elapsed}` : `exit code ${code} · ${elapsed}`;
 }
 
 const ASKS =
   /EOFError|EOF when reading|\/dev\/tty|not a (?:tty|terminal)|terminal is required|No tty present|inappropriate ioctl/i;
 const READS = /(?:^|[;&|({\s])(?:read|select|passwd|sudo|su|ssh)\b/;
 
-/** What a model would otherwise have to guess. */
-function advice(command: string, code: number | null, all: Tape): string[] {
-  const told: string[] = [];
+/** Explains what a model would otherwise have to guess. */
+function advice(command: string, code: number | null, all: Captured): string[] {
+  const sentences: string[] = [];
   const words = all.front.slice(-2_000) + all.back.slice(-2_000);
   if (code !== 0 && (ASKS.test(words) || (!words.trim() && READS.test(command))))
-    told.push(
+    sentences.push(
       "nobody can type into a command: its input is empty and it has no terminal. Give the answer by an option such as -y, or pipe it: echo yes | …",
     );
   if (all.broken)
-    told.push(
+    sentences.push(
       "not all of this is UTF-8: what could not be read stands as \ufffd. Look at it with xxd or file, or convert it with iconv",
     );
-  return told;
+  return sentences;
 }

@@ -1,20 +1,21 @@
-// guards: what other programs run later, outside of the sandbox: it is read-only in it, or checked when a command is done.
+// guards: files that other programs run later, outside of the sandbox. They are read-only in it, or checked after the
+// command.
 import fs from "node:fs";
 import path from "node:path";
 import { isInside } from "zz/text";
 import type { Guard } from "./limits.ts";
 import { isFolder, real } from "./paths.ts";
-import { IN_GIT, type Look, type Places, stores } from "./places.ts";
+import { type Found, IN_GIT, type Places, stores } from "./places.ts";
 
 interface Repository {
-  write: string[]; // writable, though it may lie outside of the project
-  guard: string[]; // read-only within that
-  folders: string[]; // in which a file that is made could run something
+  write: string[]; // writable, though it may be outside of the project
+  guard: string[]; // read-only inside that
+  folders: string[]; // where a new file could be run
 }
 
 /**
- * Git's configuration and hooks, and .zz, hold commands that others run later, outside. They stay as they are. `.git` is
- * mounted on itself: what is a mount cannot be moved out of the way.
+ * Git's configuration and hooks, and .zz, contain commands that other programs run later, outside. They must not
+ * change. `.git` is mounted on itself: a mount point cannot be moved away.
  */
 export function repository(root: string): Repository {
   const git = path.join(root, ".git");
@@ -27,7 +28,7 @@ export function repository(root: string): Repository {
   return { ...there, guard: [zz, git, ...there.guard] };
 }
 
-/** A worktree's or submodule's repository: a commit must write to it. */
+/** The repository of a worktree or submodule: a commit must write to it. */
 function linkedRepository(file: string): Repository {
   const root = path.dirname(file);
   const text = (...at: string[]) => read(path.join(...at))?.trim();
@@ -45,12 +46,12 @@ function linkedRepository(file: string): Repository {
   return { write: [folder], guard: [...guardedFiles(folder), ...guardedIfThere(folder)], folders: [folder] };
 }
 
-/** Kept from being made, too. */
+/** These must not be created either. */
 function guardedFiles(git: string): string[] {
   return ["config", "hooks"].map((name) => path.join(git, name));
 }
 
-export const GUARDED_IF_THERE = ["config.worktree", "commondir", "gitdir"]; // taken away if they are made
+export const GUARDED_IF_THERE = ["config.worktree", "commondir", "gitdir"]; // removed if they are created
 
 function guardedIfThere(git: string): string[] {
   return GUARDED_IF_THERE.map((name) => path.join(git, name)).filter((at) => fs.existsSync(at));
@@ -60,8 +61,10 @@ function read(at: string): string | undefined {
   return fs.existsSync(at) ? fs.readFileSync(at, "utf8") : undefined;
 }
 
-/** Of what a command could write to: read-only wherever it is there already. What is made is looked at when it is done. */
-export function guarded(roots: string[], found: Look, { all, hooks }: Places): Omit<Guard, "copies" | "endpoints"> {
+/**
+ * Guarded paths among what a command can write to: read-only if they exist already. New ones are checked afterwards.
+ */
+export function guarded(roots: string[], found: Found, { all, hooks }: Places): Omit<Guard, "copies" | "endpoints"> {
   const own = roots.slice(1).map((at) => path.join(at, ".git")); // of the project itself, more is known
   const inner = found.folders.filter((at) => at.includes("/.git/modules/") || own.includes(at)).slice(0, MAX_MOUNTED);
   const git = inner.flatMap((at) => IN_GIT.map((name) => path.join(at, name)));
@@ -72,19 +75,19 @@ export function guarded(roots: string[], found: Look, { all, hooks }: Places): O
   const packages = roots.flatMap(stores);
   const caches = packages.flatMap((at) => [".cache", ".vite", ".vite-temp"].map((name) => path.join(at, name)));
   const { at: shared, notes } = sharedPlaces(roots, found);
-  return { readonly: [...new Set([...there, ...packages, ...shared])], loose: caches.filter(isFolder), notes };
+  return { readonly: [...new Set([...there, ...packages, ...shared])], writable: caches.filter(isFolder), notes };
 }
-const MAX_MOUNTED = 50; // of a kind: each costs a little of every command's time
+const MAX_MOUNTED = 50; // per kind: each costs a little time in every command
 
-/** Files with a name outside are not written to: each of a few, else all that lies beside them at the top. */
-function sharedPlaces(roots: string[], { shared }: Look): { at: string[]; notes: string[] } {
-  if (shared.length <= MAX_MOUNTED) return { at: shared, notes: [] };
+/** Files with a name outside are not writable: each of a few, else all that are beside them at the top. */
+function sharedPlaces(roots: string[], { hardLinked }: Found): { at: string[]; notes: string[] } {
+  if (hardLinked.length <= MAX_MOUNTED) return { at: hardLinked, notes: [] };
   const top = (at: string) => {
     const root = roots.find((one) => isInside(one, at)) ?? roots[0]!;
     return path.join(root, path.relative(root, at).split("/")[0]!);
   };
-  const tops = [...new Set(shared.map(top))];
+  const tops = [...new Set(hardLinked.map(top))];
   const names = tops.slice(0, 3).map((one) => `'${path.basename(one)}'`);
-  const why = `${shared.length} files in ${names.join(", ")} are hard links with other names outside of the project`;
+  const why = `${hardLinked.length} files in ${names.join(", ")} are hard links with other names outside of the project`;
   return { at: tops, notes: [`${why}: these are read-only here. Work in a copy of the project`] };
 }

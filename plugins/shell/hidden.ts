@@ -1,4 +1,4 @@
-// The files that a command may not read, or not write: a sandbox knows no patterns, so they are looked up on the disk.
+// The files that a command must not read, or not write. A sandbox knows no patterns, so they are looked up on the disk.
 import { type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
@@ -6,17 +6,17 @@ import type { Ctx, Rule } from "zz";
 import { direntsOf } from "./paths.ts";
 
 export interface ClosedFiles {
-  hide: string[]; // neither read nor written
-  pin: string[]; // of these, what is hidden by its place
-  keep: string[]; // read, and not written
+  hide: string[]; // neither readable nor writable
+  pin: string[]; // those of `hide` that rules name: their folders cannot be moved
+  keep: string[]; // readable, but not writable
 }
 
-const MAX_PLACES = 2_000; // that a sandbox can be given
-const MAX_ENTRIES = 200_000; // looked at where no project is: a home, or the whole disk
-const SLICE = 30; // ms at a stretch, then other work has a turn
+const MAX_PLACES = 2_000; // the most that a sandbox can be given
+const MAX_ENTRIES = 200_000; // examined outside of a project: in a home, or on the whole disk
+const SLICE_MS = 30; // ms at a stretch, then other work gets a turn
 const isPattern = (name: string): boolean => /[*?]/.test(name);
 
-/** By the rules, by the one list of files that hold secrets, and by what zz itself goes by. */
+/** By the rules, by the list of secret files, and zz's own files. */
 export async function closedFiles(ctx: Ctx): Promise<ClosedFiles> {
   const { root, permissions } = ctx;
   const { home } = ctx.about;
@@ -52,7 +52,7 @@ export async function closedFiles(ctx: Ctx): Promise<ClosedFiles> {
   return closed;
 }
 
-/** Files that there are now, of names that must not be written: a sandbox cannot keep what is new from being made. */
+/** New files whose names must not be written: a sandbox cannot prevent new files. */
 export async function unwantedFiles(ctx: Ctx, before: string[]): Promise<string[]> {
   const { patterns } = denied(ctx, "write");
   if (!patterns.length) return [];
@@ -65,14 +65,17 @@ interface Denied {
   patterns: { rule: Rule; base: string }[];
 }
 
-/** What a denial names, and the patterns with the folder where each begins. One for all of a folder names the folder. */
+/**
+ * The paths that denials name, and the patterns with their base folders. A pattern for everything in a folder counts as
+ * the folder.
+ */
 function denied({ permissions, root }: Ctx, kind: "read" | "write"): Denied {
   const made: Denied = { places: [], patterns: [] };
   for (const rule of permissions.rules) {
     const { verdict, kind: one, name } = rule;
     if (verdict !== "deny" || one !== kind || !name) continue;
     const place = permissions.place(name);
-    made.places.push(place); // a file may be called so to the letter
+    made.places.push(place); // a file may have that literal name
     if (!isPattern(name)) continue;
     const begin = place.slice(0, place.search(/[*?]/));
     const base = begin.slice(0, begin.lastIndexOf("/")) || "/";
@@ -91,9 +94,9 @@ async function look(ctx: Ctx, patterns: Denied["patterns"]): Promise<Found> {
   const { root, permissions } = ctx;
   const found: Found = { secret: [], matching: [] };
   const rules = patterns.map(({ rule }) => ({ rule, fits: permissions.matches(rule.kind, rule.name!) }));
-  let [left, rest] = [
+  let [left, pauseAt] = [
     permissions.wide === undefined ? Number.POSITIVE_INFINITY : MAX_ENTRIES,
-    performance.now() + SLICE,
+    performance.now() + SLICE_MS,
   ];
   await walk(root, true);
   const isOutside = (base: string) => base !== root && !base.startsWith(`${root}/`);
@@ -111,7 +114,7 @@ async function look(ctx: Ctx, patterns: Denied["patterns"]): Promise<Found> {
     const folders = [top];
     while (folders.length && left > 0) {
       const at = folders.pop()!;
-      if (performance.now() > rest) rest = (await setImmediate(SLICE)) + performance.now();
+      if (performance.now() > pauseAt) pauseAt = (await setImmediate(SLICE_MS)) + performance.now();
       const { names = [], secret, inner } = entriesAt(at, permissions.secret, rules.length > 0);
       left -= names.length + inner.length + 1;
       if (isProject)
@@ -126,7 +129,7 @@ async function look(ctx: Ctx, patterns: Denied["patterns"]): Promise<Found> {
           found.matching.push({ file, rule });
           if (rule.kind === "read") skip.add(file);
         }
-      // What is in `.git` is git's; in a folder that is hidden there is nothing to look for.
+      // The contents of `.git` are git's own; a hidden folder needs no search.
       for (const name of inner) {
         const file = within(at, name);
         if (name === ".git") found.secret.push(...(isProject ? [`${file}/credentials`] : []));
@@ -136,27 +139,27 @@ async function look(ctx: Ctx, patterns: Denied["patterns"]): Promise<Found> {
   }
 }
 
-/** Git stops where it cannot read its settings, so those stay; a command that names them is asked for. */
+/** Git fails if it cannot read its settings, so they stay readable; a command that names them is asked about. */
 const isGits = (file: string): boolean => /\.git\/(.*\/)?config(\.worktree)?$/i.test(file);
 
 interface Seen {
   mtime: number;
-  at: number; // when it was looked at
-  names?: string[]; // of all that is not a folder, where they are asked for
+  at: number; // when it was examined
+  names?: string[]; // all but folders, if requested
   inner: string[]; // folders
   secret: string[];
 }
-/** By folder: one that did not change is not read again, which takes a tenth of the time where there are many. */
+/** By folder: unchanged folders are not read again, which takes a tenth of the time if there are many. */
 const seen = new Map<string, Seen>();
 const MAX_SEEN_FOLDERS = 100_000;
-const TOO_NEW = 2_000; // ms in which a disk's clock may not tell two changes apart
+const CLOCK_SLACK_MS = 2_000; // ms within which a disk's clock may not tell two changes apart
 
 const within = (folder: string, name: string): string => `${folder === "/" ? "" : folder}/${name}`;
 
 function entriesAt(folder: string, isSecret: (path: string) => boolean, named: boolean): Seen {
   const mtime = statOf(folder)?.mtimeMs ?? 0;
   const before = seen.get(folder);
-  if (!named && before && before.mtime === mtime && before.at - mtime > TOO_NEW) return before;
+  if (!named && before && before.mtime === mtime && before.at - mtime > CLOCK_SLACK_MS) return before;
   const made: Seen = { mtime, at: Date.now(), inner: [], secret: [], ...(named && { names: [] }) };
   const isDotted = /\/\.|\.git$/.test(folder);
   for (const entry of direntsOf(folder)) {

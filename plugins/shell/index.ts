@@ -1,4 +1,4 @@
-// run_command: judged by what would really run, run in a sandbox where there is one; and --judge, to test a policy.
+// run_command: judged by what would really run, and run in a sandbox if there is one; also --judge, to test a policy.
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Ctx, GitDoubt, Kind, Need, Needs, Result, Verdict, Zz } from "zz";
@@ -12,7 +12,7 @@ export const defaults = {
 type Config = Readonly<typeof defaults>;
 
 const [DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS] = [120_000, 600_000];
-const GIT_TIMEOUT_MS = 10_000; // for git to say what a repository would make it run
+const GIT_TIMEOUT_MS = 10_000; // for git to list what a repository's configuration would run
 
 export default (zz: Zz<typeof defaults>) => {
   checkSettings(zz.config);
@@ -62,7 +62,7 @@ export default (zz: Zz<typeof defaults>) => {
   });
 };
 
-/** A misspelt setting would leave the person without the protection that they asked for. */
+/** A misspelt setting would leave the person without the protection they asked for. */
 function checkSettings(config: object): void {
   const refuse = (why: string) => new Error(`its settings cannot be used: ${why}.`);
   const { sandbox, except, ...others } = config as Record<string, unknown>;
@@ -77,7 +77,7 @@ function checkSettings(config: object): void {
     throw refuse(`"except" must be a list of texts, such as ["chmod"]`);
 }
 
-/** All lines of it: what feeds a command counts as much as its own words. */
+/** The whole line: what feeds a command matters as much as its own words. */
 const promptLine = (command: string): string =>
   command
     .trim()
@@ -86,7 +86,7 @@ const promptLine = (command: string): string =>
     .join("\n");
 
 async function judgeCommand(command: string, ctx: Ctx, { except }: Config): Promise<Judged> {
-  const [{ judgeLine }, { keptByGit, SHOWS }] = await Promise.all([
+  const [{ judgeLine }, { secretsInGit, SHOWS }] = await Promise.all([
     import("./judge/index.ts"),
     import("./judge/git-history.ts"),
   ]);
@@ -104,35 +104,35 @@ async function judgeCommand(command: string, ctx: Ctx, { except }: Config): Prom
     deny: denied("run"),
     except,
     hidden: permissions.wide === undefined ? denied("read", [root]) : [root],
-    looks: { secret: permissions.secret, git: SHOWS.test(command) ? await keptByGit(ctx) : undefined },
+    fileFacts: { secret: permissions.secret, git: SHOWS.test(command) ? await secretsInGit(ctx) : undefined },
     env,
   });
 }
 
-/** As a git that the command starts would find it. */
+/** The repository as a git that the command starts would find it. */
 function repositoryOf({ git, root, signal }: Ctx, command: NodeJS.ProcessEnv): Promise<GitDoubt> {
   const stop = AbortSignal.any([signal, AbortSignal.timeout(GIT_TIMEOUT_MS)]);
   const silent = { why: "git gives no answer", reads: [] };
   return git.check(root, { stop, command }).catch(() => silent);
 }
 
-/** Given to commands by the person, so whatever their names; what a rule denies stays denied. */
+/** Variables that the person allowed by name; what a rule denies stays denied. */
 function ownVariables({ about: { home }, permissions }: Ctx): Variables {
   const kept = Object.entries(variables(home));
   return Object.fromEntries(kept.filter(([name]) => permissions.judge("env", name).verdict !== "deny"));
 }
 const envOf = (own: Variables): NodeJS.ProcessEnv => ({ ...process.env, ...own });
 
-/** How a call may run: decided once, together with what it needs, and kept until it runs. */
+/** How a call may run: decided once, together with its needs, and kept until it runs. */
 interface Decision {
-  sandbox: string | undefined; // its name; undefined where there is none
+  sandbox: string | undefined; // the sandbox's name; undefined if there is none
   strict: boolean; // only zz's own tables allow it: it may write nothing, and gets no network
-  argv?: string[]; // where there is no sandbox: it goes unasked only without a shell
+  argv?: string[]; // without a sandbox: it runs unasked only without a shell
 }
 
 /**
- * By the judge's word alone nothing is trusted: what goes unasked runs in the sandbox with nothing to write. Where there
- * is none, only one plain command goes unasked; all else becomes a question, or the rules' matter.
+ * The judge alone is never enough: what runs unasked runs in the sandbox and can write nothing. Without a sandbox, only
+ * one plain command runs unasked; everything else is asked about, unless the rules decide.
  */
 async function decide(
   command: string,
@@ -158,7 +158,10 @@ async function decide(
 }
 const NO_SANDBOX = "there is no sandbox here, so only one plain command that reads goes unasked";
 
-/** A command whose words do not tell what it does depends on the rest of the line: the whole line is asked for, and allowed. */
+/**
+ * A command whose words do not show what it does depends on the rest of the line, so the whole line is asked for and
+ * allowed.
+ */
 function needsOf(command: string, { simple, reads, writes }: Judged, hosts: string[]): Needs {
   const run = simple.map(({ text, verdict, why }): Need => {
     if (verdict === "open") return text || command.trim() || ":";
@@ -173,7 +176,7 @@ function needsOf(command: string, { simple, reads, writes }: Judged, hosts: stri
   };
 }
 
-/** By the judge and by the rules in force: the weakest of all that the line needs. */
+/** By the judge and the rules in force: the strictest verdict of all that the line needs. */
 async function verdictOf(command: string, ctx: Ctx, config: Config): Promise<Result> {
   const { judgement, sandbox, needs: all } = await decide(command, [], ctx, config);
   const needs = Object.entries(all) as [Kind, Need[]][];
@@ -222,7 +225,7 @@ function sandboxLine(sandbox: string | undefined, net: Net, strict = false): str
   return `Sandbox ${sandbox}: it writes ${strict ? "nothing, since nobody was asked" : "only in the project"}; ${reach}.`;
 }
 
-/** A git status that runs unasked must not run what a repository's configuration names. */
+/** A git status that runs unasked must not run anything that a repository's configuration names. */
 const GIT = {
   GIT_OPTIONAL_LOCKS: "0",
   GIT_CONFIG_COUNT: "1",
@@ -280,7 +283,7 @@ async function run(
   }
 }
 
-/** What the rules allow, the sandbox allows; what they do not let be read is hidden in it. */
+/** What the rules allow, the sandbox allows; what must not be read is hidden in it. */
 async function openedSandbox(ctx: Ctx, net: Net, readonly: boolean) {
   const { openSandbox } = await import("./sandbox.ts");
   const write = ctx.permissions.rules.flatMap(({ verdict, kind, name }) =>
@@ -296,7 +299,10 @@ async function openedSandbox(ctx: Ctx, net: Net, readonly: boolean) {
 
 type Net = "none" | "all" | string[];
 
-/** What the rules allow, and what was granted to this call by name. A pattern that may let a denied host in is left out. */
+/**
+ * The hosts that the rules allow, and those granted to this call by name. A pattern that might match a denied host is
+ * left out.
+ */
 function netOf({ permissions }: Ctx, granted: string[] = []): Net {
   const named = (verdict: string) =>
     permissions.rules.filter((rule) => rule.kind === "net" && rule.verdict === verdict);

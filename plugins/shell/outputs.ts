@@ -1,10 +1,10 @@
-// outputs: where all of a long output is kept, for a day, in a folder of the person alone.
+// outputs: where long outputs are kept in full, for a day, in a private folder.
 import { randomUUID } from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
 
-export const MAX_SHOWN_CHARS = 30_000; // of an output, to the model
-export const MAX_FILE_BYTES = 100 * 1024 * 1024; // of an output that is kept
+export const MAX_SHOWN_CHARS = 30_000; // of an output, for the model
+export const MAX_FILE_BYTES = 100 * 1024 * 1024; // of an output kept on the disk
 const KEPT_MS = 24 * 60 * 60 * 1000;
 const NAME = /^output-\d{14}-[\da-f]{8}\.txt$/;
 
@@ -19,7 +19,7 @@ function makePrivate(folder: string): void {
   clean(folder);
 }
 
-/** What is a day old, of the files that were made here. */
+/** Removes files made here more than a day ago. */
 function clean(folder: string): void {
   for (const name of fs.readdirSync(folder)) {
     const file = path.join(folder, name);
@@ -32,7 +32,7 @@ export interface Keeper {
   add(bytes: Buffer): void;
   close(): { path?: string; failure?: string; drop(): void };
 }
-/** Writes all of it to a file as soon as there is more than the model is shown. */
+/** Writes the output to a file as soon as it is longer than what the model is shown. */
 export function keeper(folder: string): Keeper {
   let held: Buffer[] = [];
   let size = 0;

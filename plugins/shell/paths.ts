@@ -3,7 +3,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { tryTo } from "zz/text";
 
-/** With links followed; what is not there is left out. */
+/** With links followed; missing paths are left out. */
 export function real(paths: string[]): string[] {
   return [...new Set(paths.flatMap((at) => realOf(at) ?? []))];
 }
@@ -14,19 +14,19 @@ export function isFolder(at: string): boolean {
   return !!fs.lstatSync(at, { throwIfNoEntry: false })?.isDirectory();
 }
 
-/** Whether a name leads to a folder, seen from one of these; links are followed. */
+/** Whether a name leads to a folder, relative to one of these; links are followed. */
 export function isFolderIn(name: string | undefined, dirs: readonly string[]): boolean {
   return dirs.some((dir) => name !== undefined && tryTo(() => fs.statSync(inFolder(dir, name)).isDirectory()) === true);
 }
 
-/** Not path.join(): that removes `link/..`, and the disk does not. */
+/** Not path.join(), which resolves `link/..` differently from the disk. */
 export const inFolder = (dir: string, name: string): string => (path.isAbsolute(name) ? name : `${dir}/${name}`);
 
-/** What lies in a folder; nothing if it is gone, or cannot be read: then no command can read it either. */
+/** The entries of a folder; none if it is gone or unreadable: then no command can read it either. */
 export const direntsOf = (folder: string): fs.Dirent[] =>
   tryTo(() => fs.readdirSync(folder, { withFileTypes: true })) ?? [];
 
-/** The folder of the repository that a folder lies in. */
+/** The top folder of the repository that a folder is in. */
 export function repositoryTop(folder: string): string | undefined {
   if (fs.existsSync(path.join(folder, ".git"))) return folder;
   return folder === path.dirname(folder) ? undefined : repositoryTop(path.dirname(folder));

@@ -1,4 +1,4 @@
-// places: what git, zz, editors, other agents and the shell of the person run by themselves, in a project and below it.
+// places: what git, zz, editors, other agents and the person's shell run by themselves, in a project and below it.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -6,8 +6,8 @@ import type { Programs } from "zz";
 import { isInside } from "zz/text";
 import { direntsOf, isFolder } from "./paths.ts";
 
-/** In a project: each is read, and does as it says, when somebody opens the folder, changes into it, or starts a tool. */
-const STARTED = [
+/** In a project: each is read and obeyed when somebody opens the folder, changes into it, or starts a tool. */
+const START_FILES = [
   ...[".envrc", ".direnv", ".autoenv", ".autoenv.zsh", "mise.toml", ".mise.toml", "mise.local.toml", ".mise"],
   ...[".mise.local.toml", ".config/mise.toml", ".config/mise", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".lvimrc"],
   ...[".dir-locals.el", ".dir-locals-2.el", ".gdbinit", ".lldbinit", ".vscode/tasks.json", ".vscode/settings.json"],
@@ -16,7 +16,7 @@ const STARTED = [
   ...[".zed/settings.json", ".helix"],
 ];
 
-/** In a home, which may lie in the project, or be it. */
+/** In a home, which may be in the project, or be the project. */
 const HOME = [
   ...[".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".inputrc", ".zshrc"],
   ...[".zshenv", ".zprofile", ".zlogin", ".zlogout", ".oh-my-zsh", ".config/zsh", ".config/fish", ".kshrc", ".cshrc"],
@@ -34,25 +34,25 @@ const HOOKS = [
   ...["pre-auto-gc", "reference-transaction", "post-index-change", "fsmonitor-watchman", "sendemail-validate"],
 ];
 
-/** Within a folder of git's. */
+/** In a folder of git's. */
 export const IN_GIT = ["config", "config.worktree", "commondir", "gitdir", "hooks"];
 
 export interface Places {
-  all: string[]; // whether they are there or not
-  hooks?: string; // a folder of hooks among the project's own files: whatever installs packages writes to it
+  all: string[]; // whether they exist or not
+  hooks?: string; // a hooks folder among the project's own files, which package installers write to
 }
 
-/** By name, and by what git says of itself. */
-export function places(root: string, git: Asked | undefined): Places {
+/** By name, and by git's configuration. */
+export function places(root: string, git: GitProgram | undefined): Places {
   const home = os.homedir();
   const startFiles = isInside(root, home) ? HOME.map((name) => path.join(home, name)) : [];
   const asked = git ? gitPlaces(root, git) : { all: [] };
-  const named = [...STARTED.map((name) => path.join(root, name)), ...startFiles, ...asked.all];
-  return { ...asked, all: [...new Set(named.flatMap((at) => without(root, at)))] };
+  const named = [...START_FILES.map((name) => path.join(root, name)), ...startFiles, ...asked.all];
+  return { ...asked, all: [...new Set(named.flatMap((at) => linkAndTarget(root, at)))] };
 }
 
-/** Of a path in the project: the link on its way that leads elsewhere, and what is there; itself where there is none. */
-function without(root: string, at: string): string[] {
+/** For a path in the project: the link on its way that leads elsewhere, and its target; otherwise the path itself. */
+function linkAndTarget(root: string, at: string): string[] {
   let here = root;
   for (const part of path.relative(root, path.dirname(at)).split(path.sep).filter(Boolean)) {
     here = path.join(here, part);
@@ -64,13 +64,13 @@ function without(root: string, at: string): string[] {
       return [here];
     }
     const there = path.join(real, path.relative(here, at));
-    return [here, ...(isInside(root, there) ? without(root, there) : [])];
+    return [here, ...(isInside(root, there) ? linkAndTarget(root, there) : [])];
   }
   return [at];
 }
 
-/** The files of the project that git's configuration is read from, or names: hooks, filters, what an alias starts. */
-export function gitPlaces(root: string, git: Asked): Places {
+/** The project's files that git's configuration is read from, or names: hooks, filters, commands of aliases. */
+export function gitPlaces(root: string, git: GitProgram): Places {
   const top = topOf(root);
   if (!top) return { all: [] };
   const found = new Set<string>();
@@ -91,7 +91,7 @@ export function gitPlaces(root: string, git: Asked): Places {
   }
   if (!hooks || !(isInside(root, hooks) || isInside(hooks, root)) || isInside(path.join(root, ".git"), hooks))
     return { all: [...found] };
-  const folder = path.basename(hooks) === "_" ? path.dirname(hooks) : hooks; // its files start those of the folder above
+  const folder = path.basename(hooks) === "_" ? path.dirname(hooks) : hooks; // its files run those of the folder above
   if (folder !== root && isInside(root, folder)) return { all: [...found, folder], hooks: folder };
   return { all: [...found, ...HOOKS.map((name) => path.join(hooks, name))] };
 }
@@ -107,9 +107,9 @@ export interface Setting {
   value: string;
 }
 
-/** Asked again only when a file that it was read from has changed: every command of a session asks. */
+/** Asked again only when a file that it was read from has changed, since every command of a session asks. */
 const asked = new Map<string, { stamp: string; settings: Setting[] }>();
-function configuration(root: string, git: Asked): Setting[] {
+function configuration(root: string, git: GitProgram): Setting[] {
   const known = asked.get(root);
   const origins = (settings: Setting[]) => [...new Set(settings.map(({ origin }) => origin))];
   if (known && known.stamp === stampOf(root, origins(known.settings))) return known.settings;
@@ -123,7 +123,9 @@ function configuration(root: string, git: Asked): Setting[] {
   return settings;
 }
 
-/** Those files, those that it could be read from, and the branch, on which a file may hang. */
+/**
+ * Changes with those files, with those that it could be read from, and with the branch, which an include may depend on.
+ */
 function stampOf(root: string, origins: string[]): string {
   const home = process.env.XDG_CONFIG_HOME ?? path.join(os.homedir(), ".config");
   const top = path.join(topOf(root) ?? root, ".git");
@@ -141,11 +143,11 @@ export function setting(text: string): { key: string; value: string } {
   return at < 0 ? { key: text, value: "" } : { key: text.slice(0, at), value: text.slice(at + 1) };
 }
 
-/** Which git is asked, and by way of what it is started. */
-export type Asked = { programs: Programs; program: string };
+/** Which git to ask, and how to start it. */
+export type GitProgram = { programs: Programs; program: string };
 
-/** Only what runs nothing is asked. */
-export function askGit({ programs, program }: Asked, args: string[], input?: Buffer): string | undefined {
+/** Only for questions that run nothing. */
+export function askGit({ programs, program }: GitProgram, args: string[], input?: Buffer): string | undefined {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^GIT_(?!CONFIG_)/.test(name)));
   try {
     const { status, stdout } = programs.run(program, args, {
@@ -157,26 +159,26 @@ export function askGit({ programs, program }: Asked, args: string[], input?: Buf
     });
     return status === 0 ? stdout.toString() : undefined;
   } catch {
-    return undefined; // no git, or a configuration that it cannot read: it runs nothing of that either
+    return undefined; // no git, or a configuration that it cannot read: then it runs nothing from it either
   }
 }
 
 // ── repositories ───────────────────────────────────────────────────────────────────────────────────────
 
-export interface Look {
-  folders: string[]; // of git's: each holds a configuration
-  points: string[]; // files and links that are called .git, and lead to one
-  shared: string[]; // files that have another name outside of the project
+export interface Found {
+  folders: string[]; // of git's: each has a configuration
+  gitPointers: string[]; // files and links named .git that lead to one
+  hardLinked: string[]; // files that also have a name outside of the project
   endpoints: string[]; // sockets and FIFOs
-  most: boolean; // not everything could be looked at
+  isIncomplete: boolean; // there was too much to look at all of it
 }
 
 const MAX_FOLDERS = 20_000;
-const MAX_FILES = 20_000; // whose names are counted
+const MAX_FILES = 20_000; // whose hard links are counted
 
-/** Below a project, the nearest first. What package managers bring is left out: nobody works in it. */
-export function look(root: string, links = true): Look {
-  const found: Look = { folders: [], points: [], shared: [], endpoints: [], most: false };
+/** Searches below a project, nearest first. Installed packages are left out: nobody works in them. */
+export function search(root: string, links = true): Found {
+  const found: Found = { folders: [], gitPointers: [], hardLinked: [], endpoints: [], isIncomplete: false };
   const queue = [root];
   let files = 0;
   const named = new Map<string, { at: string[]; links: number }>();
@@ -184,22 +186,22 @@ export function look(root: string, links = true): Look {
     const inside = direntsOf(queue[i]!);
     const has = (name: string) => inside.some((entry) => entry.name === name);
     if (i && has("HEAD") && has("objects") && has("refs")) {
-      found.folders.push(...gitFolders(queue[i]!)); // a bare one
+      found.folders.push(...gitFolders(queue[i]!)); // a bare repository
       continue;
     }
     for (const entry of inside) {
       const at = path.join(queue[i]!, entry.name);
       if (entry.name === ".git") {
         if (entry.isDirectory()) found.folders.push(...gitFolders(at));
-        else found.points.push(at);
+        else found.gitPointers.push(at);
       } else if (entry.isDirectory()) {
         if (entry.name !== "node_modules") queue.push(at);
       } else if (entry.isSocket() || entry.isFIFO()) found.endpoints.push(at);
       else if (links && entry.isFile() && files++ < MAX_FILES) count(at);
     }
   }
-  found.most = queue.length > MAX_FOLDERS;
-  found.shared = [...named.values()].flatMap((one) => (one.at.length < one.links ? one.at : []));
+  found.isIncomplete = queue.length > MAX_FOLDERS;
+  found.hardLinked = [...named.values()].flatMap((one) => (one.at.length < one.links ? one.at : []));
   return found;
 
   function count(at: string): void {
@@ -212,14 +214,14 @@ export function look(root: string, links = true): Look {
   }
 }
 
-/** A repository's own, and within it those of its worktrees and submodules. */
+/** A repository's own folder, and those of its worktrees and submodules. */
 export function gitFolders(git: string): string[] {
   const subfolders = (name: string) =>
     direntsOf(path.join(git, name)).flatMap((entry) => (entry.isDirectory() ? [path.join(git, name, entry.name)] : []));
   return [git, ...subfolders("worktrees"), ...subfolders("modules").flatMap((at) => moduleFolders(at))];
 }
 
-/** A submodule's name may hold slashes. */
+/** A submodule's name may contain slashes. */
 function moduleFolders(folder: string): string[] {
   if (["HEAD", "config", "objects"].some((name) => fs.existsSync(path.join(folder, name)))) return gitFolders(folder);
   return direntsOf(folder).flatMap((entry) =>
@@ -227,7 +229,10 @@ function moduleFolders(folder: string): string[] {
   );
 }
 
-/** Packages whose files are hard links into a store of the home, as pnpm, bun and uv lay them: other projects have them too. */
+/**
+ * Packages whose files are hard links into a store in the home, as pnpm, bun and uv make them: other projects share
+ * them.
+ */
 export function stores(root: string): string[] {
   const modules = path.join(root, "node_modules");
   const linked = (at: string): boolean => (fs.statSync(at, { throwIfNoEntry: false })?.nlink ?? 1) > 1;

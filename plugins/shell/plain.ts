@@ -1,4 +1,4 @@
-// Where there is no sandbox: the one plain command that goes unasked, and how it is run without a shell.
+// Without a sandbox: the one plain command that runs unasked, without a shell.
 import path from "node:path";
 import type { Judged } from "./judge/index.ts";
 
@@ -7,11 +7,11 @@ const SYSTEM = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/s
 /** They only mean something to the shell itself, or start another program by its name. */
 const OF_SHELLS = /^(cd|command|type|egrep|fgrep)$/;
 const BARE = /[\w@%+=:,./^-]+/y;
-const BRACKET = /\[(?= )|\](?= |$)/y; // of a test, where nothing else is in the word
+const BRACKET = /\[(?= )|\](?= |$)/y; // of a test; nothing else may be in the word
 const QUOTED = /'([^']*)'|"([^"$`\\!]*)"/y;
 const NOT_ASCII = /[^\x20-\x7e]/;
 
-/** The words of a line that is one command and nothing else: no assignment, expansion, glob, redirection, pipe or list. */
+/** The words of a line that is a single command: no assignment, expansion, glob, redirection, pipe or list. */
 export function plainWords(line: string): string[] | undefined {
   const source = line.trim();
   if (NOT_ASCII.test(source)) return undefined;
@@ -36,7 +36,7 @@ export function plainWords(line: string): string[] | undefined {
 }
 
 /**
- * What to start, by its absolute path, for a line that zz's own tables allow. Three must agree on it: the judge, the
+ * The program to start, by its absolute path, for a line that zz's own tables allow. Three must agree: the judge, the
  * words above, and the system's folders.
  */
 export function plainCommand(

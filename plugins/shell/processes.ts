@@ -7,10 +7,13 @@ import type { Programs } from "zz";
 import { textOf } from "zz/text";
 import { direntsOf } from "./paths.ts";
 
-export const GRACE = 2_000; // ms from SIGTERM to SIGKILL
-const LINGER = 1_000; // ms that children may live on after the command itself
+export const GRACE_MS = 2_000; // ms from SIGTERM to SIGKILL
+const LINGER_MS = 1_000; // ms that child processes may outlive the command
 
-/** What the command left running gets a moment to end by itself, then is ended. Returns a note if it was. */
+/**
+ * Gives processes that the command left running a moment to end by themselves, then ends them. Returns a note if it had
+ * to.
+ */
 export async function settle(
   programs: Programs,
   pid: number,
@@ -28,26 +31,27 @@ export async function settle(
     } while (performance.now() < until);
     return false;
   };
-  const ended = !(await gone(LINGER));
+  const ended = !(await gone(LINGER_MS));
   if (ended) {
     sendSignal(programs, pid, "SIGTERM");
-    if (!(await gone(GRACE))) sendSignal(programs, pid, "SIGKILL");
+    if (!(await gone(GRACE_MS))) sendSignal(programs, pid, "SIGKILL");
   }
   const strays = await endStrays(mark);
-  if ((ended || strays) && !(await gone(LINGER / 2)) && open)
+  if ((ended || strays) && !(await gone(LINGER_MS / 2)) && open)
     return "a process that left the command's group still holds its output, and may be running";
   return ended || strays
     ? "processes that it left running were ended. Start, use and stop a server within one command"
     : undefined;
 }
 
-/** Processes that left the command's group and session, and have no parent any more: the mark tells them. */
+/** Ends processes that left the command's group and session and have no parent any more: they are found by the mark. */
 async function endStrays(mark: Mark): Promise<boolean> {
   const first = mark.strays();
   if (!first.length) return false;
   for (const signal of ["SIGTERM", "SIGKILL"] as const) {
     for (const pid of mark.strays()) kill(pid, signal);
-    for (const until = performance.now() + GRACE; mark.strays().length && performance.now() < until; ) await pause(20);
+    for (const until = performance.now() + GRACE_MS; mark.strays().length && performance.now() < until; )
+      await pause(20);
   }
   return true;
 }
@@ -58,7 +62,7 @@ export function sendSignal(programs: Programs, pid: number, signal: NodeJS.Signa
   if (process.platform === "win32")
     return void programs.start("taskkill", ["/pid", `${pid}`, "/t", "/f"], { stdio: "ignore" });
   const members = processesOf(pid);
-  // bubblewrap would die of SIGTERM at once, and the command with it by SIGKILL: only the processes within get the signal.
+  // SIGTERM would end bubblewrap at once, and the command with it by SIGKILL: only the processes inside get the signal.
   if (!isSandboxed) kill(-pid, signal);
   for (const member of members) if (member !== pid) kill(member, signal);
 }
@@ -66,20 +70,20 @@ export function sendSignal(programs: Programs, pid: number, signal: NodeJS.Signa
 function kill(target: number, signal: NodeJS.Signals): void {
   try {
     process.kill(target, signal);
-  } catch {} // gone
+  } catch {} // it has ended
 }
 
 function living(pid: number): boolean {
   if (process.platform === "win32") return false;
   try {
     process.kill(-pid, 0);
-    return process.platform !== "linux" || processesOf(pid).length > 0; // one that has ended but was not waited for counts as well
+    return process.platform !== "linux" || processesOf(pid).length > 0; // zombies count here as well
   } catch {
     return false;
   }
 }
 
-/** The living processes of a leader's group and session, and those that they started: the sandbox's own too. */
+/** The living processes of a leader's group and session, and their descendants, including those inside the sandbox. */
 function processesOf(leader: number): number[] {
   if (process.platform !== "linux") return [];
   const table = fs.readdirSync("/proc").flatMap((name) => {
@@ -92,7 +96,7 @@ function processesOf(leader: number): number[] {
       const [parent, group, session] = numbers.map(Number);
       return state === "Z" ? [] : [{ pid: Number(name), parent: parent!, group: group!, session: session! }];
     } catch {
-      return []; // gone meanwhile
+      return []; // ended meanwhile
     }
   });
   const found = new Set(
@@ -109,22 +113,22 @@ function processesOf(leader: number): number[] {
 
 export interface Mark {
   wrap(argv: string[]): { argv: string[]; env: Record<string, string> };
-  strays(): number[]; // those that bear it
+  strays(): number[]; // processes with the mark
 }
 
 /**
- * What a command's processes are known by: a variable; and a number that is inherited by who clears its variables too,
- * how willingly the kernel ends it where memory ends. In a sandbox none is needed: there all end with the first.
+ * Marks a command's processes by a variable, and by an OOM score, which is also inherited by processes that clear their
+ * variables. In a sandbox no mark is needed: there all end with the first.
  */
-export function marked(needed: boolean): Mark {
+export function newMark(needed: boolean): Mark {
   if (!needed || process.platform !== "linux") return { wrap: (argv) => ({ argv, env: {} }), strays: () => [] };
-  const [name, score, since] = [randomUUID(), randomInt(700, 1_000), startOf("self")];
+  const [name, score, startedAfter] = [randomUUID(), randomInt(700, 1_000), startOf("self")];
   const script = `{ echo ${score} > /proc/self/oom_score_adj; } 2>/dev/null; exec "$@"`;
   return {
     wrap: (argv) => ({ argv: ["/bin/sh", "-c", script, "sh", ...argv], env: { ZZ_JOB: name } }),
     strays() {
-      // One that forks and ends while it is looked for is missed, and its child as well: then it is looked for again.
-      for (let again = 5; ; again--) {
+      // A process that forks and ends during the search is missed, and so is its child: then search again.
+      for (let retries = 5; ; retries--) {
         let gone = false;
         const found = fs.readdirSync("/proc").filter((pid) => {
           if (!/^\d+$/.test(pid) || Number(pid) === process.pid) return false;
@@ -133,10 +137,10 @@ export function marked(needed: boolean): Mark {
           if (!state || state === "Z") return false;
           const variables = textOf(`/proc/${pid}/environ`);
           if (variables.includes(`ZZ_JOB=${name}`)) return true;
-          const isNear = textOf(`/proc/${pid}/oom_score_adj`).trim() === `${score}`;
-          return isNear && !variables.includes("ZZ_JOB=") && startOf(pid) >= since;
+          const hasScore = textOf(`/proc/${pid}/oom_score_adj`).trim() === `${score}`;
+          return hasScore && !variables.includes("ZZ_JOB=") && startOf(pid) >= startedAfter;
         });
-        if (found.length || !gone || !again) return found.map(Number);
+        if (found.length || !gone || !retries) return found.map(Number);
       }
     },
   };
@@ -149,16 +153,16 @@ const statOf = (pid: string): string[] =>
 const stateOf = (pid: string): string | undefined => statOf(pid)[0];
 const startOf = (pid: string): number => Number(statOf(pid)[19]);
 
-// ── what it uses up ────────────────────────────────────────────────────────────────────────────────────
+// ── resources ──────────────────────────────────────────────────────────────────────────────────────────
 
 /** Far above what builds need. */
 export interface Caps {
-  memory: number; // bytes that its processes hold for themselves, together
+  memory: number; // private memory in bytes, of all its processes together
   processes: number;
   tmp: number; // bytes in its own /tmp
-  free: number; // bytes that must stay free on the disk, once it has taken as much
+  free: number; // bytes that must stay free on the disk, if it has taken as much
 }
-const CHECK_EVERY = 500; // ms
+const CHECK_INTERVAL_MS = 500; // ms
 
 function usualCaps(): Caps {
   const limit = process.constrainedMemory();
@@ -166,36 +170,36 @@ function usualCaps(): Caps {
   return { memory: memory * 0.8, processes: 2_000, tmp: 8 * 2 ** 30, free: 256 * 2 ** 20 };
 }
 
-/** Says so once when it takes more; only of what runs longer than a moment. */
+/** Reports once when a command exceeds its caps, if it runs longer than a moment. */
 export function watch(
   pid: number,
   caps: Partial<Caps>,
   tmp: string | undefined,
   cwd: string,
-  over: (what: string) => void,
+  onExceeded: (what: string) => void,
 ): () => void {
   if (process.platform !== "linux") return () => {};
-  const most = { ...usualCaps(), ...caps };
+  const limits = { ...usualCaps(), ...caps };
   const disks = [cwd, ...(tmp ? [tmp] : [])].map((at) => ({ at, before: freeOn(at) }));
   const timer = setInterval(() => {
-    const what = excess();
+    const what = exceededCap();
     if (!what) return;
     clearInterval(timer);
-    over(what);
-  }, CHECK_EVERY);
+    onExceeded(what);
+  }, CHECK_INTERVAL_MS);
   return () => clearInterval(timer);
 
-  function excess(): string | undefined {
+  function exceededCap(): string | undefined {
     const members = processesOf(pid);
-    if (members.length > most.processes)
-      return `started more than ${most.processes} processes. Let it start fewer at a time`;
+    if (members.length > limits.processes)
+      return `started more than ${limits.processes} processes. Let it start fewer at a time`;
     const held = members.reduce((sum, one) => sum + memoryOf(one), 0);
-    if (held > most.memory) return `took more than ${size(most.memory)} of memory. Let it work in smaller parts`;
+    if (held > limits.memory) return `took more than ${size(limits.memory)} of memory. Let it work in smaller parts`;
     for (const { at, before } of disks) {
       const taken = before - freeOn(at);
-      if (freeOn(at) < most.free && taken > most.free) return `filled the disk of '${at}'. Let it write less`;
-      if (at === tmp && taken > most.tmp && sizeOf(tmp) > most.tmp)
-        return `wrote more than ${size(most.tmp)} to /tmp. Let it write less, or into the project`;
+      if (freeOn(at) < limits.free && taken > limits.free) return `filled the disk of '${at}'. Let it write less`;
+      if (at === tmp && taken > limits.tmp && sizeOf(tmp) > limits.tmp)
+        return `wrote more than ${size(limits.tmp)} to /tmp. Let it write less, or into the project`;
     }
     return undefined;
   }

@@ -1,4 +1,4 @@
-// proxy: an HTTP proxy that connects to allowed hosts only: the one way out of a sandbox without a network.
+// proxy: an HTTP proxy that connects to allowed hosts only: the only way out of a sandbox without a network.
 import dns from "node:dns/promises";
 import http from "node:http";
 import type { LookupFunction } from "node:net";
@@ -7,11 +7,11 @@ import type { Duplex } from "node:stream";
 
 export interface Gateway {
   readonly port?: number; // when it listens on TCP
-  refused(): string[]; // what it refused since it was last asked, as sentences
+  refused(): string[]; // the refusals since the last call, as sentences
   close(): void;
 }
 interface Host {
-  name: string; // as URLs have it: lower case, an IPv6 address without brackets
+  name: string; // as in URLs: lower case, an IPv6 address without brackets
   port?: number;
 }
 interface Address {
@@ -66,26 +66,26 @@ async function passRequest(
     if (url?.protocol !== "http:") return deny(400, "This is zz's proxy for commands: ask it for http:// or CONNECT.");
     const { refusal, options } = await check(proxy, parseHost(`${url.hostname}:${url.port || 80}`));
     if (refusal) return deny(403, refusal);
-    const onward = http.request({
+    const upstream = http.request({
       ...options,
       agent: false,
       method: request.method!,
       path: url.pathname + url.search,
       headers: { ...without(request.headers), host: url.host },
     });
-    onward.on("response", (answer) => {
+    upstream.on("response", (answer) => {
       response.writeHead(answer.statusCode!, without(answer.headers));
       answer.pipe(response);
     });
-    onward.on("error", (error) => (response.headersSent ? response.destroy() : deny(502, cannot(url.host, error))));
-    response.on("close", () => onward.destroy());
-    return request.pipe(onward);
+    upstream.on("error", (error) => (response.headersSent ? response.destroy() : deny(502, cannot(url.host, error))));
+    response.on("close", () => upstream.destroy());
+    return request.pipe(upstream);
   } catch (error) {
     return deny(502, cannot(request.url ?? "", error as Error));
   }
 }
 
-/** For CONNECT, by which https:// and all else goes. */
+/** For CONNECT, which https:// and everything else uses. */
 async function passConnection(
   proxy: Proxy,
   request: http.IncomingMessage,
@@ -100,25 +100,25 @@ async function passConnection(
     if (!host.port) return deny("400 Bad Request", "CONNECT needs host:port.");
     const { refusal, options } = await check(proxy, host);
     if (refusal) return deny("403 Forbidden", refusal);
-    const onward = net.connect(options);
-    track(proxy, onward);
+    const upstream = net.connect(options);
+    track(proxy, upstream);
     let connected = false;
-    onward.on("connect", () => {
+    upstream.on("connect", () => {
       connected = true;
       socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
-      onward.write(first);
-      socket.pipe(onward).pipe(socket);
+      upstream.write(first);
+      socket.pipe(upstream).pipe(socket);
     });
-    onward.on("error", (error) =>
+    upstream.on("error", (error) =>
       connected ? socket.destroy() : deny("502 Bad Gateway", cannot(request.url!, error)),
     );
-    return socket.on("close", () => onward.destroy());
+    return socket.on("close", () => upstream.destroy());
   } catch (error) {
     return deny("502 Bad Gateway", cannot(request.url ?? "", error as Error));
   }
 }
 
-/** Open sockets end with the proxy; an error of one is only its end. */
+/** Tracks open sockets, so that they close with the proxy; a socket's error only ends it. */
 function track({ sockets }: Proxy, socket: Duplex): void {
   sockets.add(socket);
   socket.on("error", () => socket.destroy());
@@ -132,10 +132,10 @@ async function check({ rules, refusals }: Proxy, host: Host) {
 }
 
 const PLAIN = { "content-type": "text/plain; charset=utf-8", connection: "close" };
-const HOP = ["connection", "proxy-connection", "proxy-authorization", "keep-alive", "te", "trailer"];
+const HOP_BY_HOP = ["connection", "proxy-connection", "proxy-authorization", "keep-alive", "te", "trailer"];
 
 function without(headers: http.IncomingHttpHeaders): http.OutgoingHttpHeaders {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP.includes(name)));
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP_BY_HOP.includes(name)));
 }
 
 function cannot(host: string, error: Error): string {
@@ -143,7 +143,7 @@ function cannot(host: string, error: Error): string {
   return `zz's proxy cannot reach '${host}': ${why}. Check the address.`;
 }
 
-/** "example.com", "example.com:443", "*.example.com", "10.0.0.1:80", "::1", "[::1]:80", in the form URLs have them. */
+/** "example.com", "example.com:443", "*.example.com", "10.0.0.1:80", "::1", "[::1]:80", in the form of URLs. */
 export function parseHost(text: string): Host {
   const [, six, plain, port] =
     /^(?:\[([^\]]+)\]|([^:]+))(?::(\d+))?$/.exec(text) ?? (net.isIPv6(text) ? ["", text] : []);
@@ -155,7 +155,7 @@ export function parseHost(text: string): Host {
   return { name: star ? `*.${name}` : name, ...(port && { port: Number(port) }) };
 }
 
-/** Which addresses may be connected to; names are resolved here, so that the answer cannot change in between. */
+/** The addresses that may be connected to; names are resolved here, so that the answer cannot change in between. */
 export async function judgeHost(
   host: Host,
   rules: Host[],
@@ -170,7 +170,7 @@ export async function judgeHost(
   if (!known(host.name)) return no("it is not among the allowed hosts", host.name);
   if (net.isIP(host.name)) return { addresses: [{ address: host.name, family: net.isIP(host.name) }] };
   const found = await resolve(host.name);
-  // A name can be made to point at this machine or its neighbours: those are reached only if they were meant.
+  // A name can be made to resolve to this machine or its neighbours: those are reachable only if the rules name them.
   const meant = ({ address }: Address) =>
     known(address) || !isPrivate(address) || (host.name === "localhost" && isLoopback(address));
   const addresses = found.filter(meant);
@@ -197,7 +197,7 @@ const LOOPBACK = ["127.0.0.0/8", "::1/128"];
 const PRIVATE = [
   ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.168.0.0/16"],
   ...["198.18.0.0/15", "224.0.0.0/4", "240.0.0.0/4", "::/128", "64:ff9b::/96", "fc00::/7", "fe80::/10", "ff00::/8"],
-  // Ways to write an address of the older kind as one of the newer: compatible, translated, 6to4, Teredo; and old local ones.
+  // IPv4 addresses embedded in IPv6 ones: compatible, translated, 6to4, Teredo; and deprecated site-local ones.
   ...[
     "::/96",
     "::ffff:0:0:0/96",

@@ -1,42 +1,59 @@
-// restore: what a command left that other programs would run later is put back as it was, or taken out.
+// restore: what a command left that other programs would run later is restored or removed.
 import fs from "node:fs";
 import path from "node:path";
 import { isInside } from "zz/text";
 import { guarded, repository } from "./guards.ts";
 import type { Guard } from "./limits.ts";
 import { direntsOf, isFolder } from "./paths.ts";
-import { type Asked, askGit, gitFolders, IN_GIT, type Look, look, type Places, places, setting } from "./places.ts";
+import {
+  askGit,
+  type Found,
+  type GitProgram,
+  gitFolders,
+  IN_GIT,
+  type Places,
+  places,
+  search,
+  setting,
+} from "./places.ts";
 
 interface Kept {
   mode: number;
   link?: string;
-  bytes?: Buffer; // absent: too much to be kept
-  mark?: string; // then: what tells a changed one
+  bytes?: Buffer; // absent: too large to keep
+  mark?: string; // then: detects changes
 }
-/** By its path from there, "" being itself: a file; a folder's files. */
+/** By relative path, "" being the path itself: a file, or a folder's files. */
 type Snapshot = Map<string, Kept>;
 
-interface Before {
-  found: Look;
+interface Snapshots {
+  found: Found;
   watched: Map<string, Snapshot>;
   zz: boolean;
   guard: Guard;
 }
 
-/** Looks before the first of the commands that run at once, and after the last of them. `own` is a folder for copies. */
-export function watcher(roots: string[], own: string, git: Asked | undefined): { begin(): Guard; end(): string[] } {
+/**
+ * Takes a snapshot before the first of several simultaneous commands, and compares after the last. `own` is a folder
+ * for copies.
+ */
+export function watcher(
+  roots: string[],
+  own: string,
+  git: GitProgram | undefined,
+): { begin(): Guard; end(): string[] } {
   let running = 0;
-  let before: Before;
+  let before: Snapshots;
   const zz = path.join(roots[0]!, ".zz");
   return {
     begin() {
       if (running++) return before.guard;
-      const found = lookAll(roots);
+      const found = searchAll(roots);
       const named = roots.map((root) => places(root, git));
       const all = { all: named.flatMap((one) => one.all), hooks: named[0]!.hooks };
-      const watched = new Map(watchedIn(found, all).map((at) => [at, snapshot(at)]));
+      const watched = new Map(pathsToWatch(found, all).map((at) => [at, snapshot(at)]));
       const { endpoints } = found;
-      const guard = { ...guarded(roots, found, all), copies: copied(all.hooks, own), endpoints };
+      const guard = { ...guarded(roots, found, all), copies: copyHooks(all.hooks, own), endpoints };
       if (all.hooks && !guard.copies.length && isThere(all.hooks)) guard.readonly.push(all.hooks);
       if (!guard.copies.length && all.hooks) watched.set(all.hooks, snapshot(all.hooks));
       before = { found, watched, zz: isThere(zz), guard };
@@ -44,38 +61,38 @@ export function watcher(roots: string[], own: string, git: Asked | undefined): {
     },
     end() {
       if (--running) return [];
-      if (!before.zz && isThere(zz)) fs.rmdirSync(zz); // the empty folder that the cover was on
-      const notes = [...before.watched].flatMap(([at, was]) => withAccess(at, () => putBack(at, was, git)));
-      const [known, now] = [before.found, lookAll(roots, false)];
+      if (!before.zz && isThere(zz)) fs.rmdirSync(zz); // the empty folder that the cover was mounted on
+      const notes = [...before.watched].flatMap(([at, saved]) => withAccess(at, () => restore(at, saved, git)));
+      const [known, now] = [before.found, searchAll(roots, false)];
       const fresh = now.folders.filter((at) => !known.folders.includes(at) && !isMoved(at, before.watched));
-      notes.push(...fresh.flatMap((at) => withAccess(at, () => disarm(at, roots).map(removalNote))));
-      const led = [...known.folders, ...now.folders];
-      for (const at of now.points.filter((one) => !known.points.includes(one)))
-        notes.push(...withAccess(at, () => (leadsTo(at, led) ? [] : [at].filter(remove).map(removalNote))));
-      const lost = before.guard.copies.filter(({ at, from }) => !same(snapshot(at), snapshot(from)));
+      notes.push(...fresh.flatMap((at) => withAccess(at, () => removeRunnable(at, roots).map(removalNote))));
+      const foldersNow = [...known.folders, ...now.folders];
+      for (const at of now.gitPointers.filter((one) => !known.gitPointers.includes(one)))
+        notes.push(...withAccess(at, () => (pointsInto(at, foldersNow) ? [] : [at].filter(remove).map(removalNote))));
+      const discarded = before.guard.copies.filter(({ at, from }) => !same(snapshot(at), snapshot(from)));
       for (const { from } of before.guard.copies) fs.rmSync(from, { recursive: true, force: true });
       return [
         ...notes,
-        ...lost.map(({ at }) => `git runs what is in '${at}': what was written there stayed in the sandbox`),
+        ...discarded.map(({ at }) => `git runs what is in '${at}': what was written there stayed in the sandbox`),
       ];
     },
   };
 }
 
-function lookAll(roots: string[], links = true): Look {
-  const all = roots.map((root) => look(root, links));
+function searchAll(roots: string[], links = true): Found {
+  const all = roots.map((root) => search(root, links));
   const outer = repository(roots[0]!).folders.flatMap(gitFolders);
   return {
     folders: [...new Set([...outer, ...all.flatMap((one) => one.folders)])],
-    points: all.flatMap((one) => one.points),
-    shared: all.flatMap((one) => one.shared),
+    gitPointers: all.flatMap((one) => one.gitPointers),
+    hardLinked: all.flatMap((one) => one.hardLinked),
     endpoints: all.flatMap((one) => one.endpoints),
-    most: all.some((one) => one.most),
+    isIncomplete: all.some((one) => one.isIncomplete),
   };
 }
 
-/** A hooks folder is written to whenever packages are installed: a small one is, as a copy. */
-function copied(hooks: string | undefined, own: string): { at: string; from: string }[] {
+/** Package installers write to a hooks folder, so a small one is mounted as a copy. */
+function copyHooks(hooks: string | undefined, own: string): { at: string; from: string }[] {
   if (!hooks || !isFolder(hooks) || fs.lstatSync(hooks).isSymbolicLink()) return [];
   const files = [...snapshot(hooks).values()];
   if (files.length > MAX_COPIED || files.some(({ bytes, link }) => !bytes && link === undefined)) return [];
@@ -87,7 +104,7 @@ const MAX_COPIED = 300; // files
 
 const isThere = (at: string): boolean => fs.lstatSync(at, { throwIfNoEntry: false }) !== undefined;
 
-/** A command may have left a folder that nobody may look into. */
+/** A command may have left a folder that nobody can enter. */
 function withAccess(at: string, act: () => string[]): string[] {
   try {
     return act();
@@ -106,15 +123,15 @@ const removalNote = (at: string): string =>
 const restoreNote = (at: string): string =>
   `'${at}' could run commands outside of the sandbox: it was put back as it was`;
 
-function watchedIn(found: Look, { all, hooks }: Places): string[] {
+function pathsToWatch(found: Found, { all, hooks }: Places): string[] {
   const git = found.folders.flatMap((folder) => IN_GIT.map((name) => path.join(folder, name)));
-  return [...new Set([...git, ...found.points, ...all])].filter((at) => at !== hooks);
+  return [...new Set([...git, ...found.gitPointers, ...all])].filter((at) => at !== hooks);
 }
 
-// ── as it was ──────────────────────────────────────────────────────────────────────────────────────────
+// ── snapshots ──────────────────────────────────────────────────────────────────────────────────────────
 
-const MAX_KEPT = 4 << 20; // bytes of a file
-const MAX_ENTRIES = 2_000; // of a folder
+const MAX_KEPT = 4 << 20; // bytes per file
+const MAX_ENTRIES = 2_000; // per folder
 
 function snapshot(place: string, name = "", kept: Snapshot = new Map()): Snapshot {
   const at = path.join(place, name);
@@ -123,7 +140,7 @@ function snapshot(place: string, name = "", kept: Snapshot = new Map()): Snapsho
   if (stat.isDirectory()) for (const entry of direntsOf(at)) snapshot(place, path.join(name, entry.name), kept);
   else if (stat.isSymbolicLink()) kept.set(name, { mode: 0, link: fs.readlinkSync(at) });
   else if (stat.isFile() && stat.size <= MAX_KEPT) {
-    // The cover of a file that is not there leaves an empty one.
+    // The cover of a missing file leaves an empty one.
     if (stat.size || !/\/(config|hooks)$/.test(at)) kept.set(name, { mode: stat.mode & 0o7777, bytes: bytesOf(at) });
   } else kept.set(name, { mode: stat.mode & 0o7777, mark: `${stat.mode} ${stat.size} ${stat.mtimeMs} ${stat.ino}` });
   return kept;
@@ -133,7 +150,7 @@ function bytesOf(at: string): Buffer {
   try {
     return fs.readFileSync(at);
   } catch {
-    return Buffer.alloc(0); // not the person's to read: not the command's to write
+    return Buffer.alloc(0); // the person cannot read it, so the command cannot write it
   }
 }
 
@@ -145,29 +162,29 @@ function same(one: Snapshot, other: Snapshot): boolean {
     [...one].every(([at, kept]) => isSame(kept, other.get(at)) && isSameMode(kept, other.get(at)!))
   );
 }
-/** Whether it may be run counts, for a hook. */
+/** For a hook it matters whether it is executable. */
 const isSameMode = (one: Kept, other: Kept): boolean => (one.mode & 0o111) === (other.mode & 0o111);
 
-/** What was removed stays removed, unless something else was put there. */
-function putBack(at: string, was: Snapshot, git: Asked | undefined): string[] {
-  if (!isOwn(at)) return []; // its folder is gone, or a link: which is looked at by itself
+/** Restores what changed. What was removed stays removed, unless something else was put in its place. */
+function restore(at: string, saved: Snapshot, git: GitProgram | undefined): string[] {
+  if (!isOwn(at)) return []; // its folder is gone, or is a link, which is checked separately
   const now = snapshot(at);
-  if (same(was, now) || (!now.size && !isPointer(at))) return [];
-  if (path.basename(at) === "config" && git && onlyHarmless(at, was.get("")?.bytes, git)) return [];
+  if (same(saved, now) || (!now.size && !isPointer(at))) return [];
+  if (path.basename(at) === "config" && git && onlyHarmless(at, saved.get("")?.bytes, git)) return [];
   remove(at);
-  for (const [name, { mode, link, bytes }] of was) {
+  for (const [name, { mode, link, bytes }] of saved) {
     const file = path.join(at, name);
     fs.mkdirSync(path.dirname(file), { recursive: true });
     if (link !== undefined) fs.symlinkSync(link, file);
     else if (bytes) fs.writeFileSync(file, bytes, { mode, flag: "wx" });
   }
-  return [was.size ? restoreNote(at) : removalNote(at)];
+  return [saved.size ? restoreNote(at) : removalNote(at)];
 }
 
-/** Without these git looks elsewhere for a configuration. */
+/** Without these files git looks elsewhere for a configuration. */
 const isPointer = (at: string): boolean => /\/(commondir|gitdir|\.git)$/.test(at) && fs.existsSync(path.dirname(at));
 
-/** No link on the way: what it leads to may lie anywhere. */
+/** Whether no link leads there: a link's target may be anywhere. */
 function isOwn(at: string): boolean {
   const folder = path.dirname(at);
   try {
@@ -184,8 +201,8 @@ function remove(at: string): boolean {
 
 // ── repositories ───────────────────────────────────────────────────────────────────────────────────────
 
-/** Whether a file called .git, or a link, leads to one of the folders that were looked at. */
-function leadsTo(point: string, folders: string[]): boolean {
+/** Whether a file or link named .git leads to one of the folders that were checked. */
+function pointsInto(point: string, folders: string[]): boolean {
   const [, to] = /^gitdir: (.+)\n?$/.exec(fs.lstatSync(point).isFile() ? fs.readFileSync(point, "utf8") : "") ?? [];
   try {
     return to !== undefined && folders.includes(fs.realpathSync(path.resolve(path.dirname(point), to)));
@@ -194,7 +211,7 @@ function leadsTo(point: string, folders: string[]): boolean {
   }
 }
 
-/** The folder of one that is gone from its place, as it was. */
+/** Whether this is a repository that was moved here unchanged. */
 function isMoved(folder: string, watched: Map<string, Snapshot>): boolean {
   const now = new Map(IN_GIT.map((name) => [name, snapshot(path.join(folder, name))]));
   const gone = [...watched.keys()].filter((at) => at.endsWith("/config") && !isThere(path.dirname(at)));
@@ -203,17 +220,17 @@ function isMoved(folder: string, watched: Map<string, Snapshot>): boolean {
   );
 }
 
-/** A repository that a command made keeps what cannot run anything. Returns what was removed from it. */
-function disarm(git: string, roots: string[]): string[] {
+/** Removes from a repository that a command made whatever could run something. Returns what was removed. */
+function removeRunnable(git: string, roots: string[]): string[] {
   const at = (name: string) => path.join(git, name);
-  const isWorktree = /\/worktrees\/[^/]+$/.test(git) && ownTextOf(at("commondir")).trim() === "../..";
-  const led = ["config.worktree", ...(isWorktree ? [] : ["commondir", "gitdir"])];
-  const found = led.map(at).filter(isThere);
+  const isWorktree = /\/worktrees\/[^/]+$/.test(git) && textOfPlainFile(at("commondir")).trim() === "../..";
+  const risky = ["config.worktree", ...(isWorktree ? [] : ["commondir", "gitdir"])];
+  const found = risky.map(at).filter(isThere);
   const hooks = fs.lstatSync(at("hooks"), { throwIfNoEntry: false });
   if (hooks && !(hooks.isDirectory() && fs.readdirSync(at("hooks")).every((name) => name.endsWith(".sample"))))
     found.push(at("hooks"));
   const config = fs.lstatSync(at("config"), { throwIfNoEntry: false });
-  const text = ownTextOf(at("config"));
+  const text = textOfPlainFile(at("config"));
   const kept = harmless(text, git, roots);
   if (config && (!config.isFile() || kept !== text)) found.push(at("config"));
   found.forEach(remove);
@@ -221,7 +238,7 @@ function disarm(git: string, roots: string[]): string[] {
   return found;
 }
 
-function ownTextOf(at: string): string {
+function textOfPlainFile(at: string): string {
   return fs.lstatSync(at, { throwIfNoEntry: false })?.isFile() ? fs.readFileSync(at, "utf8") : "";
 }
 
@@ -240,7 +257,7 @@ function isHarmless(section: string | undefined, key: string, value: string): bo
   return section !== undefined && !!HARMLESS[section]?.test(key) && !value.includes("::");
 }
 
-/** The lines of a configuration as git itself writes it that cannot run anything, and no others. */
+/** Keeps only lines in git's own format that cannot run anything. */
 function harmless(config: string, git: string, roots: string[]): string {
   let section: string | undefined;
   const lines = config.split("\n").filter((line) => {
@@ -250,7 +267,7 @@ function harmless(config: string, git: string, roots: string[]): string {
     const [, key, value] = /^\s*(\w+) = ([^\\"#;]*)$/.exec(line) ?? [];
     if (line === "") return true;
     if (key === undefined || value === undefined) return false;
-    // A submodule's repository says where its files are.
+    // A submodule's repository names its working folder.
     if (section === "core" && key === "worktree" && git.includes("/modules/"))
       return roots.some((root) => isInside(root, path.resolve(git, value)));
     return isHarmless(section, key, value);
@@ -258,12 +275,12 @@ function harmless(config: string, git: string, roots: string[]): string {
   return lines.join("\n");
 }
 
-/** Whether git reads nothing more from a changed configuration than what cannot run anything: a remote, a branch. */
-function onlyHarmless(at: string, was: Buffer = Buffer.alloc(0), git: Asked): boolean {
+/** Whether a changed configuration adds only settings that cannot run anything: a remote, a branch. */
+function onlyHarmless(at: string, saved: Buffer = Buffer.alloc(0), git: GitProgram): boolean {
   if (!fs.lstatSync(at).isFile()) return false;
   const list = (file: string, input?: Buffer) =>
     askGit(git, ["config", "--file", file, "--list", "-z"], input)?.split("\0");
-  const [before, now] = [list("-", was), list(at)];
+  const [before, now] = [list("-", saved), list(at)];
   return !!before && !!now && now.every((text) => text === "" || before.includes(text) || isPlain(text));
 }
 

@@ -1,4 +1,4 @@
-// sandbox: what a command can reach, held by the system itself: bubblewrap on Linux, sandbox-exec on macOS.
+// sandbox: what a command can access, enforced by the system: bubblewrap on Linux, sandbox-exec on macOS.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -8,7 +8,7 @@ import { BASE, bubblewrap, SYSTEM } from "./bubblewrap.ts";
 import { findEndpoints } from "./endpoints.ts";
 import { type Limits, type OpenLimits, PORT, SOCKET } from "./limits.ts";
 import { direntsOf, isFolder, real } from "./paths.ts";
-import { look } from "./places.ts";
+import { search } from "./places.ts";
 import { watcher } from "./restore.ts";
 import { seatbelt } from "./seatbelt.ts";
 import { filter } from "./seccomp.ts";
@@ -18,32 +18,34 @@ export type { Limits } from "./limits.ts";
 export interface Sandbox {
   name: string; // "bubblewrap", "sandbox-exec"
   wrap(argv: string[]): { argv: string[]; env: Record<string, string> };
-  tmp?: string; // the folder that is /tmp within
-  settle?(): string[]; // after a command: what it was refused, what had to be put right
+  tmp?: string; // the folder mounted as /tmp
+  settle?(): string[]; // after a command: what it was refused, what had to be restored
   close(): void;
 }
 
-/** Which one works here. It is really tried, since a machine may have bubblewrap and forbid what it does. */
+/** Which sandbox works here. It is really tried, since a machine may have bubblewrap and forbid what it does. */
 export async function findSandbox(programs: Programs): Promise<string | undefined> {
   if (process.platform === "darwin")
     return (
-      (await tell(programs, "/usr/bin/sandbox-exec", ["-p", "(version 1)(allow default)", "/usr/bin/true"])) &&
+      (await outputOf(programs, "/usr/bin/sandbox-exec", ["-p", "(version 1)(allow default)", "/usr/bin/true"])) &&
       "sandbox-exec"
     );
   const program = process.platform === "linux" && locate(programs, "bwrap", []);
   if (!program) return;
   const trial = ["--perms", "0000", "--tmpfs", "/tmp", "--remount-ro", "/tmp", "--", "readlink", "/proc/self/ns/net"];
-  const own = await tell(programs, program, [...BASE, ...SYSTEM.flatMap((mount) => mount.args), ...trial]);
+  const own = await outputOf(programs, program, [...BASE, ...SYSTEM.flatMap((mount) => mount.args), ...trial]);
   return own?.startsWith("net:") && own !== fs.readlinkSync("/proc/self/ns/net") ? "bubblewrap" : undefined;
 }
 
-/** By its whole path, and never from a folder that a command can write to: it would run in place of the sandbox. */
+/**
+ * By its full path, and never from a folder that a command can write to: that program would run instead of the sandbox.
+ */
 function locate(programs: Programs, name: string, avoid: string[]): string | undefined {
   const found = programs.find(name);
   return found && !avoid.some((folder) => real([found]).some((at) => isInside(folder, at))) ? found : undefined;
 }
 
-function tell(programs: Programs, program: string, args: string[]): Promise<string | undefined> {
+function outputOf(programs: Programs, program: string, args: string[]): Promise<string | undefined> {
   return new Promise((resolve) => {
     const child = programs.start(program, args, {
       timeout: 5_000,
@@ -96,7 +98,7 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
     wrap(argv) {
       if (watch) inner.guard = watch.begin();
       if (mac) return { argv: [program, ...seatbelt(inner), ...argv], env: environment(inner) };
-      const found = findEndpoints(folders, inner.guard?.endpoints ?? look(root, false).endpoints);
+      const found = findEndpoints(folders, inner.guard?.endpoints ?? search(root, false).endpoints);
       inner.endpoints = found.at;
       const calls = callsFile(own, !found.unknown || inner.proxy !== undefined);
       return { argv: [...limited(program, calls), ...bubblewrap(inner), ...argv], env: environment(inner) };
@@ -112,12 +114,13 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
 /** `--size` came with bubblewrap 0.7. */
 const sizes = new Map<string, Promise<boolean>>();
 function knowsSize(programs: Programs, program: string): Promise<boolean> {
-  const known = sizes.get(program) ?? tell(programs, program, ["--help"]).then((text) => !!text?.includes("--size"));
+  const known =
+    sizes.get(program) ?? outputOf(programs, program, ["--help"]).then((text) => !!text?.includes("--size"));
   sizes.set(program, known);
   return known;
 }
 
-/** Where a program listens at a path that cannot be covered, a command gets no UNIX sockets; the proxy needs one. */
+/** If a program listens at a path that cannot be covered, a command gets no UNIX sockets; the proxy needs one. */
 function callsFile(own: string, unix: boolean): string | undefined {
   const [file, calls] = [path.join(own, unix ? "calls" : "calls-without-unix"), filter({ unix })];
   if (calls && !fs.existsSync(file)) fs.writeFileSync(file, calls, { mode: 0o400 });
@@ -125,8 +128,8 @@ function callsFile(own: string, unix: boolean): string | undefined {
 }
 
 /**
- * By a shell that becomes bubblewrap. No core files; 10 GB a file and 8192 processes and threads, which no build needs;
- * where memory ends, the kernel ends this first. A limit that the person has set lower stays.
+ * Started by a shell that execs bubblewrap. No core files; 10 GB per file and 8192 processes and threads, more than
+ * builds need; when memory runs out, the kernel kills this first. Lower limits that the person has set stay.
  */
 function limited(program: string, calls: string | undefined): string[] {
   const limits =
@@ -135,9 +138,9 @@ function limited(program: string, calls: string | undefined): string[] {
   return ["/bin/sh", "-c", `{ ${limits}; } 2>/dev/null; ${start}`, "sh", program, ...(calls ? ["--seccomp", "9"] : [])];
 }
 
-/** Commands such as go leave folders that are read-only. */
+/** Commands such as go leave read-only folders. */
 function clear(folder: string): void {
-  if (!fs.existsSync(folder)) return; // closed twice
+  if (!fs.existsSync(folder)) return; // already closed
   const open = (at: string): void => {
     fs.chmodSync(at, 0o700);
     for (const entry of direntsOf(at)) if (entry.isDirectory()) open(path.join(at, entry.name));
@@ -152,7 +155,7 @@ function environment({ net, proxy, tmp }: OpenLimits): Record<string, string> {
   if (!proxy) return env;
   const url = `http://127.0.0.1:${proxy.port ?? PORT}`;
   const names = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"];
-  // What a command starts itself is on its own loopback, unless the machine's is allowed.
+  // The command's own servers are on the sandbox's loopback, unless the machine's is allowed.
   const local = ["localhost", "127.0.0.1", "::1"];
   const meant = (net as string[]).some((host) => local.some((name) => host.replace(/[[\]]/g, "").startsWith(name)));
   const direct = meant ? "" : local.join(",");

@@ -1,10 +1,10 @@
-// seatbelt: what a sandbox on macOS is made of.
+// seatbelt: the profile of a sandbox on macOS.
 import path from "node:path";
 import { GUARDED_IF_THERE, repository } from "./guards.ts";
 import type { OpenLimits } from "./limits.ts";
 import { real } from "./paths.ts";
 
-/** Written with care: no test here can run it. Later rules win. */
+/** Written with care, since no test here can run it. Later rules win. */
 export function seatbelt({
   root,
   write,

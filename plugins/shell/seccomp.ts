@@ -1,19 +1,19 @@
-// seccomp: the system calls that a sandboxed command does not get: those that reach around the sandbox, and those of
-// the kernel that only few programs need and many escapes began with. A program for the kernel's filter, made by hand.
+// seccomp: the system calls that a sandboxed command does not get: those that bypass the sandbox, and kernel features
+// that few programs need and many escapes used. A program for the kernel's filter, assembled by hand.
 
 const [LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN] = [0x20, 0x15, 0x35, 0x45, 0x06]; // classic BPF
-const [NUMBER, ARCHITECTURE] = [0, 4]; // offsets in what the kernel shows of a call
-const argument = (i: number): number => 16 + 8 * i; // its lower half: what the kernel itself looks at, for all of these
+const [NUMBER, ARCHITECTURE] = [0, 4]; // offsets in struct seccomp_data
+const argument = (i: number): number => 16 + 8 * i; // its lower half: all that the kernel itself uses, for all of these
 const ALLOW = 0x7fff0000;
 const fails = (errno: number): number => 0x00050000 | errno;
 const [EPERM, ENOSYS, EAFNOSUPPORT, EOPNOTSUPP] = [1, 38, 97, 95];
 
 /** NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET: a namespace of its own is a way to capabilities. */
 const NAMESPACES = 0x7e020000;
-const NEWTIME = 0x80; // for unshare; for clone it is a part of the signal
+const NEWTIME = 0x80; // for unshare; for clone it is part of the signal
 const TERMINAL = [0x5412, 0x541c]; // TIOCSTI types into a terminal, TIOCLINUX pastes
-const FAMILIES = [1, 2, 10, 16]; // UNIX, INET, INET6, NETLINK: not VSOCK, which no namespace holds, ALG, and others
-const PERSONALITIES = [0, 8, 0x20000, 0x20008, 0x40000, 0xffffffff]; // 32 bits, old names, no random addresses; asking
+const FAMILIES = [1, 2, 10, 16]; // UNIX, INET, INET6, NETLINK: not VSOCK, which no namespace contains, ALG, and others
+const PERSONALITIES = [0, 8, 0x20000, 0x20008, 0x40000, 0xffffffff]; // 32 bits, old names, no address randomization; querying
 
 interface Machine {
   audit: number;
@@ -21,7 +21,7 @@ interface Machine {
 }
 
 /** The same on all machines since Linux 5.1. */
-const NEWER = {
+const COMMON_CALLS = {
   io_uring_setup: 425,
   io_uring_enter: 426,
   io_uring_register: 427,
@@ -41,7 +41,7 @@ const MACHINES: Record<string, Machine> = {
   x64: {
     audit: 0xc000003e,
     numbers: {
-      ...NEWER,
+      ...COMMON_CALLS,
       ioctl: 16,
       socket: 41,
       clone: 56,
@@ -80,7 +80,7 @@ const MACHINES: Record<string, Machine> = {
   arm64: {
     audit: 0xc00000b7,
     numbers: {
-      ...NEWER,
+      ...COMMON_CALLS,
       lookup_dcookie: 18,
       ioctl: 29,
       umount2: 39,
@@ -116,19 +116,22 @@ const MACHINES: Record<string, Machine> = {
   },
 };
 
-/** Judged by what they are given. Tracing is not among the calls: all that can be traced is in the sandbox as well. */
-const JUDGED = ["ioctl", "socket", "clone", "unshare", "personality"];
-/** As on a kernel without it: who asks has another way. */
-const ABSENT = ["clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"];
+/**
+ * Allowed depending on their arguments. Tracing is not restricted: everything that can be traced is in the sandbox as
+ * well.
+ */
+const DEPENDS_ON_ARGUMENTS = ["ioctl", "socket", "clone", "unshare", "personality"];
+/** These fail as on a kernel without them: callers have a fallback. */
+const NOT_IMPLEMENTED = ["clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"];
 
 type Instruction = [code: number, k: number, yes?: number, no?: number];
 
-/** For `--seccomp`; undefined on a machine whose calls are not known here. */
+/** For `--seccomp`; undefined on a machine whose system calls are not listed here. */
 export function filter({ machine = process.arch as string, unix = true } = {}): Buffer | undefined {
   const known = MACHINES[machine];
   if (!known) return;
   const { audit, numbers } = known;
-  const plain = Object.entries(numbers).filter(([name]) => !JUDGED.includes(name));
+  const plain = Object.entries(numbers).filter(([name]) => !DEPENDS_ON_ARGUMENTS.includes(name));
   const families = unix ? FAMILIES : FAMILIES.filter((one) => one !== 1);
   return compile([
     [LOAD, ARCHITECTURE],
@@ -138,23 +141,23 @@ export function filter({ machine = process.arch as string, unix = true } = {}): 
     ...(machine === "x64" ? [[AT_LEAST, 0x40000000, 0, 1] as Instruction, [RETURN, fails(ENOSYS)] as Instruction] : []),
     ...plain.flatMap(([name, number]): Instruction[] => [
       [EQUAL, number, 0, 1],
-      [RETURN, fails(ABSENT.includes(name) ? ENOSYS : name === "name_to_handle_at" ? EOPNOTSUPP : EPERM)],
+      [RETURN, fails(NOT_IMPLEMENTED.includes(name) ? ENOSYS : name === "name_to_handle_at" ? EOPNOTSUPP : EPERM)],
     ]),
-    ...judged(numbers.clone!, 0, [[ANY_BIT, NAMESPACES, 0, 1]], fails(EPERM), ALLOW),
-    ...judged(numbers.unshare!, 0, [[ANY_BIT, NAMESPACES | NEWTIME, 0, 1]], fails(EPERM), ALLOW),
-    ...judged(numbers.ioctl!, 1, anyOf(TERMINAL), fails(EPERM), ALLOW),
-    ...judged(numbers.socket!, 0, anyOf(families), ALLOW, fails(EAFNOSUPPORT)),
-    ...judged(numbers.personality!, 0, anyOf(PERSONALITIES), ALLOW, fails(EPERM)),
+    ...callRule(numbers.clone!, 0, [[ANY_BIT, NAMESPACES, 0, 1]], fails(EPERM), ALLOW),
+    ...callRule(numbers.unshare!, 0, [[ANY_BIT, NAMESPACES | NEWTIME, 0, 1]], fails(EPERM), ALLOW),
+    ...callRule(numbers.ioctl!, 1, anyOf(TERMINAL), fails(EPERM), ALLOW),
+    ...callRule(numbers.socket!, 0, anyOf(families), ALLOW, fails(EAFNOSUPPORT)),
+    ...callRule(numbers.personality!, 0, anyOf(PERSONALITIES), ALLOW, fails(EPERM)),
     [RETURN, ALLOW],
   ]);
 }
 
-/** Of a call: if one of the tests is met by an argument, the first, else the second. Other calls go on behind it. */
-function judged(number: number, i: number, tests: Instruction[], met: number, unmet: number): Instruction[] {
+/** If an argument meets one of the tests, the first, otherwise the second. Other calls skip all of this. */
+function callRule(number: number, i: number, tests: Instruction[], met: number, unmet: number): Instruction[] {
   return [[EQUAL, number, 0, tests.length + 3], [LOAD, argument(i)], ...tests, [RETURN, met], [RETURN, unmet]];
 }
 
-/** The last of them goes past the first RETURN when it is not met. */
+/** If the last test is not met, it jumps past the first RETURN. */
 function anyOf(values: number[]): Instruction[] {
   return values.map((value, i) => [EQUAL, value, values.length - 1 - i, i === values.length - 1 ? 1 : 0]);
 }

@@ -1,21 +1,21 @@
-// secrets: which variables of the person's own a command does not get: by their names, by their values.
+// secrets: which of the person's variables a command does not get, by name and by value.
 
-/** Names that hold one of these hold a secret. */
+/** Names that contain one of these hold a secret. */
 const SECRET =
   /KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|COOKIE|(?:^|_)(?:PASS|PAT|AUTH)$|(?:^|_)PASS_|._PWD$/i;
 
-/** What would make bash read a line in another way than it was judged. */
+/** Variables that would make bash read a line differently from how it was judged. */
 const STEERS_BASH =
   /^(BASH_ENV|ENV|BASH_FUNC_.*|SHELLOPTS|BASHOPTS|CDPATH|GLOBIGNORE|POSIXLY_CORRECT|TEXTDOMAIN.*|IFS)$/;
 
-/** A password in an address; one among the fields of a connection string or a query. */
+/** A password in an address, or among the fields of a connection string or a query. */
 const WITH_PASSWORD = [
   /[a-z][a-z\d+.-]*:\/\/[^\s/@?#:]*:(?!\d+(?:[/?#]|$))[^\s@]+@/i,
   /[a-z][a-z\d+.-]*:\/\/[^\s/@?#:]{20,}@/i,
   /(?:^|[?&;,{\s"'])(?:\w*(?:password|passwd|secret|token|api_?key|account_?key|access_?key|private_key)|pwd|sig)["']?\s*[=:]\s*["']?[^\s&;"',}]/i,
   /\b(?:bearer|basic|token)\s+[\w+/.~-]{12,}=*/i,
 ];
-/** Shapes of tokens that services hand out, and of keys. */
+/** Shapes of common tokens and keys. */
 const TOKENS = [
   /-----BEGIN [A-Z ]*PRIVATE KEY/,
   /\bAGE-SECRET-KEY-1[\dA-Z]{20}/,
@@ -37,11 +37,11 @@ export function looksSecret(value: string): boolean {
 }
 const MIN_COPY_CHARS = 8; // of a secret that is looked for in other variables
 
-/** Without what would steer bash, and without secrets but for those that are allowed by name. */
+/** Removes variables that would steer bash, and secrets except those allowed by name. */
 export function cleanEnv(env: NodeJS.ProcessEnv, allowed: (name: string) => boolean): NodeJS.ProcessEnv {
   const all = Object.entries(env).filter(([name]) => !STEERS_BASH.test(name));
   const kept = (name: string, value = "") => allowed(name) || !(SECRET.test(name) || looksSecret(value));
-  // The same text under another name is as secret.
+  // The same text under another name is just as secret.
   const dropped = all.flatMap(([name, value = ""]) =>
     kept(name, value) || value.length < MIN_COPY_CHARS ? [] : [value],
   );

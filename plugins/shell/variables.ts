@@ -1,4 +1,4 @@
-// The variables that the person keeps for commands, by /env: env.json of the home, { "NAME": "value" }.
+// The variables that the person keeps for commands, with /env: env.json in the home, { "NAME": "value" }.
 import fs from "node:fs";
 import path from "node:path";
 
@@ -12,12 +12,12 @@ export function variables(home: string): Variables {
     const kept = Object.entries(JSON.parse(fs.readFileSync(file, "utf8")) as object);
     return Object.fromEntries(kept.filter(([name, value]) => /^[A-Za-z_]\w*$/.test(name) && typeof value === "string"));
   } catch {
-    // The error's own words would show values.
+    // The error's own message would show values.
     throw new Error(`Cannot use '${file}': it is not readable as JSON. Fix it, or move it away.`);
   }
 }
 
-/** A text with names in place of values. */
+/** Replaces values with their names. */
 export function withoutValues(text: string, own: Variables): string {
   const long = Object.entries(own).filter(([, value]) => value.length >= MIN_SECRET_CHARS);
   const first = long.sort(([, one], [, two]) => two.length - one.length);

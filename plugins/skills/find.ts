@@ -21,7 +21,7 @@ export interface Broken {
   why: string;
 }
 type Found = { skills: Skill[]; broken: Broken[] };
-/** What each file held when it had that stamp. */
+/** The content of each file, with the stamp it had. */
 export type Known = Map<string, { stamp: string; read: Skill | Broken }>;
 
 export const FILE = "SKILL.md";
@@ -41,7 +41,7 @@ export function findSkills(ctx: Ctx, known: Known): Found {
   for (const [from, parent] of foldersOf(ctx))
     for (const entry of namesIn(parent)) {
       const file = realOf(path.join(parent, entry, FILE));
-      if (!file || seen.has(file)) continue; // where the project is the home folder, its skills are the home's
+      if (!file || seen.has(file)) continue; // if the project is the home folder, its skills are the home's
       seen.add(file);
       const read = readOnce(ctx, known, { from, folder: path.join(parent, entry), file });
       if ("why" in read) found.broken.push(read);
@@ -80,7 +80,7 @@ function readOnce(ctx: Ctx, known: Known, where: Where): Skill | Broken {
   }
 }
 
-/** What a SKILL.md says. Throws a clause that says why it is not a skill. */
+/** The content of a SKILL.md. Throws a clause that says why it is not a skill. */
 export function skillOf(text: string, folder: string): Omit<Skill, keyof Where> {
   const { head, body } = parseSkill(text);
   const [name, description] = [asText(head.name) || folder, asText(head.description)];

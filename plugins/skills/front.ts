@@ -38,7 +38,7 @@ function parseHead(lines: string[]): Head {
 
 const isBlank = (line: string): boolean => /^\s*(#.*)?$/.test(line);
 
-/** The text behind the colon, and the lines below it. */
+/** The text after the colon, and the lines below it. */
 function readValue(first: string, under: string[]): Value {
   const block = /^([>|])[+-]?\d?[+-]?(\s+#.*)?$/.exec(first);
   if (block) return blockText(block[1] === ">", under);

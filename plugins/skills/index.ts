@@ -1,4 +1,5 @@
-// Skills: folders with a SKILL.md. Their descriptions are always in the prompt; the text of one when a message calls for it.
+// Skills: folders with a SKILL.md. Their descriptions are always in the prompt; the text of one when a message calls
+// for it.
 import path from "node:path";
 import type { Ctx, Need, Result, Zz } from "zz";
 import { isInside } from "zz/text";
@@ -99,7 +100,7 @@ function force(all: Skills, rest: string, ctx: Ctx): string {
   return `Skill '${name}' is in force for this conversation. /skill ${name} off ends that.`;
 }
 
-/** The home's skills are there to be read; the gate is asked about files that may hold secrets. */
+/** The home's skills may always be read; the gate is asked about files that may contain secrets. */
 function needOf({ from, folder }: Skill, file: string, { permissions }: Ctx): Need {
   const name = path.relative(realOf(folder)!, file);
   return from === "project" || HIDDEN.test(name) || permissions.secret(name)

@@ -1,5 +1,5 @@
-// install_skill and uninstall_skill. A skill tells the model what to do from then on, so the person is always asked, and shown
-// the whole text.
+// install_skill and uninstall_skill. A skill tells the model what to do from then on, so the person is always asked,
+// and shown the whole text.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Zz } from "zz";
@@ -94,7 +94,7 @@ async function add({ name, content, path: given, where = "home" }: Args, ctx: Ct
   }
 }
 
-/** A link to a folder elsewhere is removed, but not what it leads to. */
+/** A link to a folder elsewhere is removed, but not its target. */
 async function remove(name: string, ctx: Ctx, known: Known): Promise<string> {
   const { skills, broken } = findSkills(ctx, known);
   const found = skills.find((skill) => skill.name === name);
@@ -103,7 +103,7 @@ async function remove(name: string, ctx: Ctx, known: Known): Promise<string> {
   const isLink = fs.lstatSync(folder).isSymbolicLink();
   const files = isLink ? [folder] : filesAt(folder);
   for (const file of files) await ctx.files.remove(file);
-  return `Uninstalled skill '${name}' from ${folder} (${isLink ? "a link" : `${files.length} files`}).`;
+  return `Uninstalled skill '${name}' from ${folder} (${isLink ? "a link" : plural(files.length, "file")}).`;
 
   function brokenFolder(): string | undefined {
     const file = broken.find((one) => one.name === name)?.file;
@@ -111,7 +111,7 @@ async function remove(name: string, ctx: Ctx, known: Known): Promise<string> {
   }
 }
 
-/** A file, or all files of a folder, but for what links lead to outside of it. */
+/** A file, or all files of a folder, except what links lead to outside of it. */
 export function filesAt(top: string): string[] {
   const found: string[] = [];
   const real = realOf(top);

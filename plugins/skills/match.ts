@@ -1,35 +1,41 @@
-// Which skills a message calls for: by a trigger or its name, exactly or nearly so. Rather one too few than one too many,
-// since the model sees every description and can read a skill by itself.
+// Which skills a message calls for: by a trigger or its name, exactly or nearly so. Rather one too few than one too
+// many, since the model sees every description and can read a skill by itself.
 import type { Skill } from "./find.ts";
 
-const MAX_MESSAGE_CHARS = 2_000; // from its end: attachments come before what was typed
+const MAX_MESSAGE_CHARS = 2_000; // from its end: attachments come before the typed text
 const MIN_FUZZY_CHARS = 6; // of a word that may be misspelt
 const LETTER = "[\\p{L}\\p{N}]";
 /** Scripts without spaces between words. */
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
 
-export async function called<S extends Pick<Skill, "name" | "triggers">>(skills: S[], message: string): Promise<S[]> {
+export async function calledSkills<S extends Pick<Skill, "name" | "triggers">>(
+  skills: S[],
+  message: string,
+): Promise<S[]> {
   const text = message.slice(-MAX_MESSAGE_CHARS).normalize("NFKC");
   if (!text.trim()) return [];
-  const exact = skills.filter((skill) => phrasesOf(skill).some((phrase) => says(text, phrase)));
+  const exact = skills.filter((skill) => phrasesOf(skill).some((phrase) => containsPhrase(text, phrase)));
   const words = wordsOf(text);
-  const near = skills.filter((skill) => !exact.includes(skill) && phrasesOf(skill).some((one) => mayBe(words, one)));
+  const near = skills.filter((skill) => !exact.includes(skill) && phrasesOf(skill).some((one) => mayMatch(words, one)));
   if (!near.length) return exact;
   const { default: Fuse } = await import("fuse.js");
   const fuse = new Fuse(words, { threshold: 0.2, distance: 10, includeScore: false });
-  const isSaid = (phrase: string) =>
+  const isNearlySaid = (phrase: string) =>
     wordsOf(phrase).every((word) => words.includes(word) || fuse.search(word).some(({ item }) => isNear(word, item)));
-  return [...exact, ...near.filter((skill) => phrasesOf(skill).some((one) => mayBe(words, one) && isSaid(one)))];
+  return [
+    ...exact,
+    ...near.filter((skill) => phrasesOf(skill).some((one) => mayMatch(words, one) && isNearlySaid(one))),
+  ];
 }
 
-/** Its triggers, and its name, if it is not an everyday word. */
+/** Its triggers, and its name unless that is an everyday word. */
 const phrasesOf = ({ name, triggers }: Pick<Skill, "name" | "triggers">): string[] => [
   ...triggers,
   ...(/[-_]/.test(name) ? [name, name.replace(/[-_]+/g, " ")] : [`skill ${name}`, `${name} skill`]),
 ];
 
 /** As whole words: `c++` and `.pdf` are found, `test` is not in `latest`. */
-function says(text: string, phrase: string): boolean {
+function containsPhrase(text: string, phrase: string): boolean {
   const words = phrase.normalize("NFKC").trim();
   const [begin = ""] = words.split(/\s/);
   if (!begin || !text.toLowerCase().includes(begin.toLowerCase())) return false;
@@ -45,14 +51,17 @@ function says(text: string, phrase: string): boolean {
 
 const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 
-/** Whether a fuzzy search, which loads fuse.js, is worth it: every word of the phrase is there or nearly so, and one is long. */
-const mayBe = (words: string[], phrase: string): boolean => {
+/**
+ * Whether a fuzzy search, which loads fuse.js, is worthwhile: every word of the phrase is there or nearly so, and one
+ * is long.
+ */
+const mayMatch = (words: string[], phrase: string): boolean => {
   const own = wordsOf(phrase);
   return own.some(isLong) && own.every((word) => words.some((said) => said === word || isNear(word, said)));
 };
 const isLong = (word: string): boolean => word.length >= MIN_FUZZY_CHARS;
 
-/** Long enough, with the same beginning, about as long, and with the same digits: python2 is not a misspelt python3. */
+/** Long enough, with the same beginning, a similar length, and the same digits: python2 is not a misspelt python3. */
 const isNear = (word: string, said: string): boolean =>
   isLong(word) &&
   word.slice(0, 2) === said.slice(0, 2) &&

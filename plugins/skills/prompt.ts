@@ -1,8 +1,9 @@
-// What the prompt has of skills: the descriptions of all, and the texts of those that are in force or that a message calls for.
+// The skills in the prompt: the descriptions of all, and the texts of those that are in force or that a message calls
+// for.
 import type { Ctx, Zz } from "zz";
 import { CHARS_PER_TOKEN } from "zz/text";
 import { findSkills, type Known, type Skill } from "./find.ts";
-import { called } from "./match.ts";
+import { calledSkills } from "./match.ts";
 
 export interface Skills {
   zz: Zz<{ list: number; texts: number; off: string[] }>;
@@ -15,7 +16,7 @@ const MAX_CALLED = 3; // skills that one message calls for
 const GUIDE =
   "Instructions for certain kinds of work, by name. Before you do such work, read the skill with read_skill and follow it.";
 
-/** All skills but those that the settings leave out. */
+/** All skills except those that the settings leave out. */
 export function usable({ zz, known }: Skills, ctx: Ctx): ReturnType<typeof findSkills> {
   const { skills, broken } = findSkills(ctx, known);
   return { skills: skills.filter(({ name }) => !zz.config.off.includes(name)), broken };
@@ -30,7 +31,7 @@ export function skillNamed(all: Skills, name: string, ctx: Ctx): Skill {
   throw new Error(`Cannot use skill '${name}': ${why}. ${names ? `There are: ${names}.` : "There are no skills."}`);
 }
 
-/** Once a conversation. What does not fit is left out skill by skill. */
+/** Once per conversation. Skills that do not fit are left out one by one. */
 export function catalogue(all: Skills, ctx: Ctx): string | undefined {
   const { skills, broken } = usable(all, ctx);
   for (const { name, file, why } of broken) ctx.note(`Skill '${name}' was left out: ${why} (${file}).`);
@@ -55,7 +56,7 @@ export async function activeSkills(all: Skills, ctx: Ctx): Promise<Active[]> {
   const on = skills.filter(({ name }) => all.state.on.includes(name));
   const rest = skills.filter((skill) => !on.includes(skill));
   const said = ctx.chat.messages.findLast((message) => message.role === "user" && !message.aside)?.text ?? "";
-  const matched = (await called(rest, said)).slice(0, MAX_CALLED);
+  const matched = (await calledSkills(rest, said)).slice(0, MAX_CALLED);
   return [
     ...on.map((skill) => ({ skill, why: "the person put it in force" })),
     ...matched.map((skill) => ({ skill, why: "the person's message calls for it" })),

@@ -1,11 +1,12 @@
 // What the symbol tools answer. Each first brings the index up to date, and shows only what may be read.
 import type { Ctx } from "zz";
+import { plural } from "zz/text";
 import { definition, showPart, structure, symbols } from "./answers/definitions.ts";
 import { dependencies, dependents } from "./answers/imports.ts";
 import { layer, map, refreshMap } from "./answers/map.ts";
 import { check, references, rename } from "./answers/meaning.ts";
 import { complexity, todos } from "./answers/measures.ts";
-import { freshIndex, type Named, type State } from "./answers/state.ts";
+import { freshIndex, type State, type SymbolQuery } from "./answers/state.ts";
 import type { defaults } from "./index.ts";
 import { openProject } from "./project.ts";
 import { openRemote } from "./remote.ts";
@@ -14,12 +15,19 @@ import { openWatch } from "./watch.ts";
 
 export type Answers = ReturnType<typeof openAnswers>;
 
-export function openAnswers({ root, about: { home } }: Ctx, config: typeof defaults, stays: () => boolean) {
+export function openAnswers({ root, about: { home } }: Ctx, config: typeof defaults, isOngoing: () => boolean) {
   const project = openProject(root, home, (count, ctx, now) => limit(config, count, ctx, now));
-  const state: State = { root, config, stays, project, remote: openRemote(root, stays), watch: openWatch(root) };
+  const state: State = {
+    root,
+    config,
+    isOngoing,
+    project,
+    remote: openRemote(root, isOngoing),
+    watch: openWatch(root),
+  };
   return {
     definition: (symbol: string, ctx: Ctx) => definition(state, symbol, ctx),
-    references: (args: Named, ctx: Ctx) => references(state, args, ctx),
+    references: (args: SymbolQuery, ctx: Ctx) => references(state, args, ctx),
     symbols: (args: { query: string; kind?: string; path?: string }, ctx: Ctx) => symbols(state, args, ctx),
     structure: (args: { path?: string; depth?: number }, ctx: Ctx) => structure(state, args, ctx),
     part: (what: "function" | "class", args: { name: string; path?: string }, ctx: Ctx) =>
@@ -29,7 +37,7 @@ export function openAnswers({ root, about: { home } }: Ctx, config: typeof defau
     complexity: (args: { path?: string }, ctx: Ctx) => complexity(state, args, ctx),
     todos: (args: { path?: string }, ctx: Ctx) => todos(state, args, ctx),
     check: (args: { paths: string[] }, ctx: Ctx) => check(state, args, ctx),
-    rename: (args: Named & { to: string }, ctx: Ctx) => rename(state, args, ctx),
+    rename: (args: SymbolQuery & { to: string }, ctx: Ctx) => rename(state, args, ctx),
     map: (args: { query?: string; focus?: string[]; tokens?: number }, ctx: Ctx) => map(state, args, ctx),
     layer: (ctx: Ctx) => layer(state, ctx),
     refreshMap: () => refreshMap(state),
@@ -44,7 +52,7 @@ export function openAnswers({ root, about: { home } }: Ctx, config: typeof defau
 async function limit(config: typeof defaults, count: number, { ask, note }: Ctx, now: Scope): Promise<Scope> {
   if (config.folder) return { scope: config.folder.replace(/\/+$/, ""), most: Number.MAX_SAFE_INTEGER };
   if (count <= config.most) return { scope: "", most: config.most };
-  if (now.scope || now.most > config.most) return now; // it was asked before
+  if (now.scope || now.most > config.most) return now; // already asked
   if (!ask) {
     if (!now.most)
       note(
@@ -67,5 +75,5 @@ async function reindex(state: State, ctx: Ctx): Promise<string> {
   const index = await freshIndex(state, ctx);
   const count = index.files.reduce((sum, file) => sum + index.facts(file)!.symbols.length, 0);
   const broken = index.files.filter((file) => index.facts(file)!.parseError).length;
-  return `Indexed ${index.files.length} files with ${count} symbols in ${(index.ms / 1000).toFixed(1)} s${broken ? `; ${broken} have syntax errors` : ""}${index.left ? `; ${index.left} are left out` : ""}.`;
+  return `Indexed ${plural(index.files.length, "file")} with ${plural(count, "symbol")} in ${(index.ms / 1000).toFixed(1)} s${broken ? `; ${broken} ${broken === 1 ? "has" : "have"} syntax errors` : ""}${index.left ? `; ${index.left} ${index.left === 1 ? "is" : "are"} left out` : ""}.`;
 }

@@ -1,5 +1,5 @@
 // What the code defines and who uses it: the index of symbols, the map made of it, and the tools that answer from it.
-// Here is what each tool is called and takes; what it answers is in answers.ts, loaded when one is first used.
+// This file has the names and parameters of the tools; their answers are in answers.ts, which is loaded on first use.
 import type { Ctx, Result, Tool, Zz } from "zz";
 import type { Answers } from "./answers.ts";
 
@@ -162,10 +162,10 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
 ];
 
 export default (zz: Zz<typeof defaults>) => {
-  let stays = false; // a conversation of more than one turn
+  let isOngoing = false; // the conversation has more than one turn
   let answers: Promise<Answers> | undefined;
   const ready = (ctx: Ctx) =>
-    (answers ??= import("./answers.ts").then(({ openAnswers }) => openAnswers(ctx, zz.config, () => stays)));
+    (answers ??= import("./answers.ts").then(({ openAnswers }) => openAnswers(ctx, zz.config, () => isOngoing)));
   zz.defer(async () => (await answers)?.close());
 
   for (const { say, ...about } of TOOLS)
@@ -187,19 +187,19 @@ export default (zz: Zz<typeof defaults>) => {
   });
   zz.command({
     name: "reindex",
-    description: "make the index of this project's code anew",
+    description: "make the index of this project's code again",
     group: "code",
     run: async (_, ctx) => ctx.note(await (await ready(ctx)).reindex(ctx)),
   });
 
-  zz.on("started", (fact) => void (stays = fact.stays));
-  zz.on("answered", () => void (stays && answers?.then(({ refreshMap }) => refreshMap())));
+  zz.on("started", (fact) => void (isOngoing = fact.stays));
+  zz.on("answered", () => void (isOngoing && answers?.then(({ refreshMap }) => refreshMap())));
   zz.layer({
     name: "repo-map",
     slot: "turn",
     budget: 20_000, // its own budget is exact
     text: async (ctx) => {
-      if (zz.config.map === "never" || (zz.config.map !== "always" && !stays)) return undefined;
+      if (zz.config.map === "never" || (zz.config.map !== "always" && !isOngoing)) return undefined;
       const { isProject } = await import("./layer.ts");
       return isProject(ctx.root) ? (await ready(ctx)).layer(ctx) : undefined;
     },

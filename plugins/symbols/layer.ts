@@ -1,4 +1,4 @@
-// Whether a folder is a project, of which a map is worth its place in the prompt: a home folder is none.
+// Whether a folder is a project whose map is worth its place in the prompt. A home folder is not.
 import fs from "node:fs";
 import path from "node:path";
 

@@ -1,31 +1,31 @@
-// From a name, or words for it, to the symbols that are meant.
+// Finds the symbols meant by a name or by words that describe them.
 import Fuse from "fuse.js";
 import type { Sym } from "./scan/facts.ts";
 
-export type Found = Sym & { path: string }; // its name with what is around it: Class.method
+export type Found = Sym & { path: string }; // with its owner: Class.method
 
-const MOST = 8;
-const MOST_FUZZY = 5_000; // names that fuse.js is given; it takes a second for 100,000
+const MAX_RESULTS = 8;
+const MAX_FUZZY_NAMES = 5_000; // names given to fuse.js, which needs a second for 100,000
 
 export function bestFor(query: string, all: Found[]): { exact: Found[]; near: Found[] } {
   const exact = all.filter(({ name }) => name === query || name.endsWith(`.${query}`));
   if (exact.length) return { exact, near: [] };
   const words = split(query);
-  const loose = all.filter(({ name }) => split(name).join(" ") === words.join(" "));
-  if (loose.length) return { exact: loose, near: [] };
-  // All the words, whole, in the name and its comment together: `turn loop` is runTurn, "The turn loop".
+  const sameWords = all.filter(({ name }) => split(name).join(" ") === words.join(" "));
+  if (sameWords.length) return { exact: sameWords, near: [] };
+  // All words, in the name and comment together: `turn loop` finds runTurn, "The turn loop".
   const scored = all
     .map((found) => ({ found, score: overlap(words, found) }))
     .filter(({ score }) => score > 0)
     .sort((a, b) => b.score - a.score || Number(Boolean(b.found.exported)) - Number(Boolean(a.found.exported)));
   const best = scored[0]?.score ?? 0;
   const near = scored.filter(({ score }) => score >= best / 2).map(({ found }) => found);
-  return { exact: [], near: near.length ? near.slice(0, MOST) : fuzzy(query, all, MOST) };
+  return { exact: [], near: near.length ? near.slice(0, MAX_RESULTS) : fuzzy(query, all, MAX_RESULTS) };
 }
 
-/** The nearest names, misspelt or not. */
+/** The nearest names, whether misspelt or not. */
 export function fuzzy(query: string, all: Found[], most: number): Found[] {
-  const likely = all.length > MOST_FUZZY ? nearest(query, all) : all;
+  const likely = all.length > MAX_FUZZY_NAMES ? nearest(query, all) : all;
   const fuse = new Fuse(likely, { keys: ["name"], threshold: 0.4, ignoreLocation: true, includeScore: true });
   const found = fuse.search(query, { limit: 4 * most });
   const rank = ({ item, score = 0 }: (typeof found)[number]) =>
@@ -46,12 +46,12 @@ function nearest(query: string, all: Found[]): Found[] {
     return { at, score: score - name.length / 100 };
   });
   scores.sort((a, b) => b.score - a.score);
-  return scores.slice(0, MOST_FUZZY).map(({ at }) => all[at]!);
+  return scores.slice(0, MAX_FUZZY_NAMES).map(({ at }) => all[at]!);
 }
 
 const pairs = (text: string): string[] => [...new Set(Array.from(text.slice(1), (letter, at) => text[at] + letter))];
 
-/** How much of the query a definition carries: a word in its name counts twice one in its comment. */
+/** How much of the query a symbol covers: a word in its name counts twice as much as one in its comment. */
 function overlap(words: string[], { name, doc = "" }: Found): number {
   const [own, said] = [split(name), split(doc)];
   const hits = words.map((word) =>

@@ -1,5 +1,5 @@
-// Other processes and threads. Files for the index are read in processes of their own: the conversation goes on meanwhile,
-// every core helps, and their memory goes with them (a thread's stays: 100 MB of it after 10,000 files).
+// Other processes and threads. Files for the index are read in separate processes: the conversation goes on meanwhile,
+// every core is used, and the memory is freed with them (a thread keeps 100 MB after 10,000 files).
 import type { ChildProcess } from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";
@@ -7,23 +7,23 @@ import { Worker } from "node:worker_threads";
 import type { Programs } from "zz";
 import type { Page } from "./rows.ts";
 import { scratchPage } from "./store.ts";
-import type { Order, Rows } from "./worker.ts";
+import type { ReadRequest, Rows } from "./worker.ts";
 
-const BATCH = 32; // files
-const WORTH_ONE = 500; // files, for which another process pays
-const MOST_READERS = 4;
+const BATCH_FILES = 32; // files
+const FILES_PER_READER = 500; // files that justify another process
+const MAX_READERS = 4;
 
-/** Hands over what was read, batch by batch, until all of it is or the signal says stop. */
+/** Hands over what was read, batch by batch, until everything is read or the signal aborts. */
 export async function readAll(
   programs: Programs,
   root: string,
-  files: readonly Order["files"][number][],
+  files: readonly ReadRequest["files"][number][],
   signal: AbortSignal,
-  take: (rows: Rows, page: Page) => void,
+  onRows: (rows: Rows, page: Page) => void,
 ): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const cores = os.availableParallelism() / 2; // each also compiles and collects in threads of its own
-  const count = Math.max(1, Math.floor(Math.min(cores, files.length / WORTH_ONE, MOST_READERS)));
+  const cores = os.availableParallelism() / 2; // each also compiles and collects garbage in its own threads
+  const count = Math.max(1, Math.floor(Math.min(cores, files.length / FILES_PER_READER, MAX_READERS)));
   let [next, left] = [0, files.length];
   const readers = Array.from({ length: count }, startReader);
   const stop = () => reject(signal.reason);
@@ -38,7 +38,7 @@ export async function readAll(
 
   function startReader(): ChildProcess {
     const { page, fd } = scratchPage();
-    const reader = programs.fork(place("worker"), {
+    const reader = programs.fork(workerFile("worker"), {
       execArgv: [],
       serialization: "advanced",
       stdio: ["ignore", "ignore", "inherit", "ipc", fd], // the last is what worker.ts writes to
@@ -48,26 +48,26 @@ export async function readAll(
       reject(new Error(`Cannot index this project: a process that reads it ended (${code}). Try again.`)),
     );
     reader.on("message", (rows: Rows) => {
-      take(rows, page);
+      onRows(rows, page);
       left -= rows.read;
       if (!left) resolve();
-      else give(reader);
+      else sendBatch(reader);
     });
-    give(reader);
-    give(reader); // one waits while one is read
+    sendBatch(reader);
+    sendBatch(reader); // the next batch waits while one is read
     return reader;
   }
-  function give(reader: ChildProcess): void {
-    const batch = files.slice(next, (next += BATCH));
-    if (batch.length) reader.send({ root, files: batch } satisfies Order);
+  function sendBatch(reader: ChildProcess): void {
+    const batch = files.slice(next, (next += BATCH_FILES));
+    if (batch.length) reader.send({ root, files: batch } satisfies ReadRequest);
   }
 }
 
 export const startThread = (name: string, workerData: object): Worker =>
-  new Worker(place(name), { execArgv: [], workerData });
+  new Worker(workerFile(name), { execArgv: [], workerData });
 
-/** In dist/ it is a file beside the kernel; from source it lies here. */
-function place(name: string): URL {
+/** In dist/ it is next to the kernel; in the source it is here. */
+function workerFile(name: string): URL {
   const places = [`./${name}.ts`, `./symbols-${name}.js`, `../symbols-${name}.js`].map(
     (at) => new URL(at, import.meta.url),
   );

@@ -1,4 +1,4 @@
-// The index of a project: what each of its code files holds, brought up to date at every question.
+// The index of a project: what each code file defines and uses, updated before every question.
 import fs from "node:fs";
 import path from "node:path";
 import v8 from "node:v8";
@@ -6,26 +6,35 @@ import vm from "node:vm";
 import type { LowSync } from "lowdb";
 import type { Ctx } from "zz";
 import type { Kept } from "./resolve.ts";
-import { type Entry, type Leaf, type Row, unpack } from "./rows.ts";
+import { type Entry, type PageIndex, type Row, unpack } from "./rows.ts";
 import type { Facts } from "./scan/facts.ts";
-import { type Data, inOrder, leavesOf, memoryPage, openStore, type Placed, type Scope, storeFile } from "./store.ts";
+import {
+  type Data,
+  inOrder,
+  memoryPage,
+  openStore,
+  pageIndexesOf,
+  type Scope,
+  type StoredRow,
+  storeFile,
+} from "./store.ts";
 
 export const CODE = /\.(?:[cm]?[jt]sx?|json|ya?ml)$/i;
-const CONTROL = /[\x00-\x1f\x7f-\x9f]/; // a name that holds one could pass for a row of an answer, or for a terminal's orders
-const FEW = 24; // files that are read here, since a worker thread takes longer to start
-const FEW_BYTES = 400_000;
-const MANY = 1_000; // files, after which memory is given back
+const CONTROL = /[\x00-\x1f\x7f-\x9f]/; // such a name could look like a row of an answer, or control the terminal
+const MAX_LOCAL_FILES = 24; // files read in this process, since a worker takes longer to start
+const MAX_LOCAL_BYTES = 400_000;
+const MANY_FILES = 1_000; // files, from which on memory is given back
 
 /** The index at one moment. */
 export interface Index {
-  readonly names: readonly string[]; // every file of the project, also those that are not read
-  readonly files: readonly string[]; // those that are, in order
-  readonly version: object; // the same as long as nothing has changed
-  readonly ms: number; // what it took to bring it up to date
-  readonly read: number; // how many files were read for that
-  readonly left: number; // how many there are beyond what is indexed
+  readonly names: readonly string[]; // every file of the project, including those not indexed
+  readonly files: readonly string[]; // the indexed ones, sorted
+  readonly version: object; // the same object as long as nothing has changed
+  readonly ms: number; // how long the update took
+  readonly read: number; // how many files the update read
+  readonly left: number; // how many files are beyond the limit
   facts(name: string): Facts | undefined;
-  readonly leaves: Leaf[]; // to search in
+  readonly pageIndexes: PageIndex[]; // for searching
   resolved?: Kept | undefined;
   keep(resolved: Kept): void;
 }
@@ -34,17 +43,19 @@ export interface Project {
   fresh(ctx: Ctx): Promise<Index>;
   drop(): void;
 }
-/** What to do about a project of very many files. */
+/** Decides what to do with a project of very many files. */
 export type Limit = (count: number, ctx: Ctx, now: Scope) => Promise<Scope>;
 
 export function openProject(root: string, home: string, limit: Limit): Project {
   const file = storeFile(root, home);
-  let held: Data | undefined;
+  let cached: Data | undefined;
   let running: Promise<Index> | undefined;
   let waiting: Promise<Index> | undefined;
   return { fresh, drop };
 
-  /** A question that comes while another is at it waits for its own turn: what changes now may have been missed. */
+  /**
+   * A question asked during an update waits for an update of its own, since the running one may have missed changes.
+   */
   function fresh(ctx: Ctx): Promise<Index> {
     if (!running) return (running = update(ctx).finally(() => (running = undefined)));
     return (waiting ??= running
@@ -56,24 +67,24 @@ export function openProject(root: string, home: string, limit: Limit): Project {
   }
 
   function drop(): void {
-    held = undefined;
+    cached = undefined;
     fs.rmSync(file, { force: true });
   }
 
   async function update(ctx: Ctx): Promise<Index> {
     const started = performance.now();
     const db = openStore(root, home, ctx.note);
-    if (held) db.data = held;
+    if (cached) db.data = cached;
     else db.read();
     const { data } = db;
     const listing = ctx.files.list();
-    listing.catch(() => {}); // it is waited for below
+    listing.catch(() => {}); // awaited below
     const changed = [...data.files]
       .filter(([name, entry]) => isChanged(path.join(root, name), entry))
       .map(([name]) => name);
-    const fresh = new Map<string, Row>(); // read here
-    const placed = new Map<string, Placed>(); // read in other threads
-    if (isFew(root, changed)) readHere(changed, await reader(changed)); // while the list is made
+    const fresh = new Map<string, Row>(); // read in this process
+    const stored = new Map<string, StoredRow>(); // read in other processes
+    if (fitsLocally(root, changed)) readHere(changed, await reader(changed)); // while the files are listed
     const names = (await listing).filter((name) => !CONTROL.test(name));
     const code = names.filter((name) => CODE.test(name));
     Object.assign(data, await limit(code.length, ctx, data));
@@ -86,24 +97,24 @@ export function openProject(root: string, home: string, limit: Limit): Project {
       .concat(changed.filter((name) => wanted.has(name)));
     const unread = missing.filter((name) => !fresh.has(name));
     let failure: unknown;
-    if (isFew(root, unread)) readHere(unread, await reader(unread));
-    else await readThere(unread).catch((error) => (failure = error));
-    const stale = new Set(changed.filter((name) => !fresh.has(name) && !placed.has(name)));
+    if (fitsLocally(root, unread)) readHere(unread, await reader(unread));
+    else await readInWorkers(unread).catch((error) => (failure = error));
+    const stale = new Set(changed.filter((name) => !fresh.has(name) && !stored.has(name)));
     const gone = [...data.files.keys()].filter((name) => !wanted.has(name) || stale.has(name));
-    if (fresh.size || placed.size || gone.length) {
+    if (fresh.size || stored.size || gone.length) {
       change(
         data,
         [...fresh.values()].filter((row) => wanted.has(row.path)),
-        placed,
+        stored,
         gone,
       );
       save(db, ctx);
     }
     if (failure) throw failure;
-    held = data;
-    if (placed.size > MANY || data.files.size > 5 * MANY) giveBackSoon();
+    cached = data;
+    if (stored.size > MANY_FILES || data.files.size > 5 * MANY_FILES) freeMemorySoon();
     const ms = performance.now() - started;
-    const counts = { ms, read: fresh.size + placed.size, left: readable.length - wanted.size };
+    const counts = { ms, read: fresh.size + stored.size, left: readable.length - wanted.size };
     return indexOf(data, names, counts, (resolved) => {
       if (JSON.stringify(resolved) === JSON.stringify(data.resolved)) return;
       data.resolved = resolved;
@@ -116,52 +127,52 @@ export function openProject(root: string, home: string, limit: Limit): Project {
     }
     function readHere(some: string[], reader: typeof import("./read.ts") | undefined): void {
       for (const name of some) {
-        const row = mayRead(ctx, name) && reader!.readRow(root, name, known(data.files.get(name)));
+        const row = mayRead(ctx, name) && reader!.readRow(root, name, withoutPage(data.files.get(name)));
         if (row) fresh.set(name, row);
       }
     }
-    async function readThere(many: string[]): Promise<void> {
+    async function readInWorkers(many: string[]): Promise<void> {
       const { readAll } = await import("./pool.ts");
       const order = many
         .filter((name) => mayRead(ctx, name))
-        .map((name) => [name, known(data.files.get(name))] as const);
+        .map((name) => [name, withoutPage(data.files.get(name))] as const);
       let done = 0;
       await readAll(ctx.programs, root, order, ctx.signal, ({ files, read }, page) => {
         for (const { path: name, ...row } of files)
-          placed.set(name, row.length ? { ...row, page } : { ...data.files.get(name)!, ...known(row) });
+          stored.set(name, row.length ? { ...row, page } : { ...data.files.get(name)!, ...withoutPage(row) });
         ctx.progress(bar((done += read), order.length));
       });
     }
   }
 }
 
-/** Node gives memory back when it needs some; a conversation may go on for hours without. */
-function giveBackSoon(): void {
-  const giveBack = () => {
+/** Node frees memory only when it needs some, and a conversation may go on for hours without that. */
+function freeMemorySoon(): void {
+  const freeMemory = () => {
     v8.setFlagsFromString("--expose-gc");
     vm.runInNewContext("gc")();
   };
-  for (const ms of [1_000, 3_000]) setTimeout(giveBack, ms).unref(); // what the first one freed, the second one gives back
+  for (const ms of [1_000, 3_000]) setTimeout(freeMemory, ms).unref(); // the second run returns what the first one freed
 }
 
-/** Without the bytes that it lies in: it goes to another thread. */
-const known = (entry: Entry | undefined): Entry | undefined =>
+/** Without its page, since it goes to another process. */
+const withoutPage = (entry: Entry | undefined): Entry | undefined =>
   entry && { mtime: entry.mtime, ctime: entry.ctime, size: entry.size, hash: entry.hash };
 
-/** Takes in what was read. The row of a file that holds what it held is what it was. */
-function change(data: Data, rows: Row[], placed: Map<string, Placed>, gone: string[]): void {
+/** Stores what was read. A file with unchanged content keeps its row. */
+function change(data: Data, rows: Row[], stored: Map<string, StoredRow>, gone: string[]): void {
   const whole = rows.map((row) => (row.text.length ? row : { ...row, text: rowOf(data, row.path) }));
   const page = memoryPage(Buffer.concat(whole.map(({ text }) => text)));
-  const files: Data["files"] = new Map([...data.files, ...placed]);
+  const files: Data["files"] = new Map([...data.files, ...stored]);
   for (const name of gone) files.delete(name);
   let at = 0;
   for (const { path: name, text, ...entry } of whole) {
     files.set(name, { ...entry, page, at, length: text.length });
     at += text.length;
   }
-  const isNew = placed.size || files.size !== data.files.size || rows.some(({ path: name }) => !data.files.has(name));
+  const isNew = stored.size || files.size !== data.files.size || rows.some(({ path: name }) => !data.files.has(name));
   data.files = isNew ? inOrder(files) : files;
-  data.change = placed.size ? undefined : { rows: whole, gone };
+  data.change = stored.size ? undefined : { rows: whole, gone };
 }
 
 function rowOf({ files }: Pick<Data, "files">, name: string): Buffer {
@@ -170,11 +181,11 @@ function rowOf({ files }: Pick<Data, "files">, name: string): Buffer {
 }
 
 function indexOf(data: Data, names: string[], counts: Pick<Index, "ms" | "read" | "left">, keep: Index["keep"]): Index {
-  const { files, resolved } = data; // as they are now: a later question puts others in their place
+  const { files, resolved } = data; // as they are now: later updates replace them
   return {
     ...{ ...counts, names, files: [...files.keys()], version: files, resolved, keep },
-    get leaves() {
-      return leavesOf({ files });
+    get pageIndexes() {
+      return pageIndexesOf({ files });
     },
     facts: (name) => (files.has(name) ? unpack(rowOf({ files }, name).toString()) : undefined),
   };
@@ -185,10 +196,10 @@ function isChanged(file: string, { mtime, ctime, size }: Entry): boolean {
   return !stat || stat.mtimeMs !== mtime || stat.ctimeMs !== ctime || stat.size !== size;
 }
 
-function isFew(root: string, names: string[]): boolean {
-  if (names.length > FEW) return false;
+function fitsLocally(root: string, names: string[]): boolean {
+  if (names.length > MAX_LOCAL_FILES) return false;
   const sizes = names.map((name) => fs.statSync(path.join(root, name), { throwIfNoEntry: false })?.size ?? 0);
-  return sizes.reduce((sum, size) => sum + size, 0) <= FEW_BYTES;
+  return sizes.reduce((sum, size) => sum + size, 0) <= MAX_LOCAL_BYTES;
 }
 
 export const mayRead = ({ permissions }: Ctx, name: string): boolean =>
@@ -200,11 +211,11 @@ function bar(done: number, all: number): string {
   return `Indexing [${drawn}] ${Math.floor(part * 100)}% (${done}/${all} files)`;
 }
 
-/** An index that cannot be kept is of use all the same. */
+/** An index that cannot be saved is still useful. */
 function save(db: LowSync<Data>, ctx: Ctx): void {
   try {
     db.write();
   } catch (error) {
-    ctx.note(`Cannot keep the index of this project: ${(error as Error).message}. It is made anew next time.`);
+    ctx.note(`Cannot keep the index of this project: ${(error as Error).message}. It is made again next time.`);
   }
 }

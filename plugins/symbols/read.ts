@@ -1,4 +1,4 @@
-// Reads a file, and makes its row of the index. Runs in the worker threads, and here where it is about a few files.
+// Reads a file and makes its row of the index. Runs in worker processes, and in the main process for a few files.
 import { isUtf8 } from "node:buffer";
 import crypto from "node:crypto";
 import fs from "node:fs";
@@ -7,11 +7,14 @@ import { type Entry, pack, type Row } from "./rows.ts";
 import { type Facts, listed } from "./scan/facts.ts";
 import { scan } from "./scan.ts";
 
-const LARGEST = 1_000_000; // bytes; what is larger is no code that anyone wrote
-const NONE = Buffer.alloc(0);
-const SURE = 50; // ms: a file's time tells nothing of what happens within the same tick of the clock
+const MAX_FILE_BYTES = 1_000_000; // bytes; nobody wrote a larger file by hand
+const NO_TEXT = Buffer.alloc(0);
+const CLOCK_TICK_MS = 50; // ms: a file's time says nothing about changes within the same tick of the clock
 
-/** Undefined: it is not there, or a link: what that leads to is found under its own name, if it may be read. With `known`, a file that holds the same bytes as before keeps its row: the text is empty. */
+/**
+ * Undefined if the file is missing or a link, since a link's target is indexed under its own name, if it may be read.
+ * With `known`, a file with unchanged content keeps its row: the text is empty.
+ */
 export function readRow(root: string, name: string, known?: Entry): Row | undefined {
   const now = Date.now();
   const file = path.join(root, name);
@@ -20,15 +23,15 @@ export function readRow(root: string, name: string, known?: Entry): Row | undefi
   try {
     stat = fs.lstatSync(file);
     if (!stat.isFile()) return undefined;
-    fd = fs.openSync(file, SAFELY);
+    fd = fs.openSync(file, OPEN_FLAGS);
     stat = fs.fstatSync(fd);
-    if (!isThere(fd, file)) return undefined; // a link was swapped in since it was judged
-    const large = stat.size > LARGEST;
+    if (!isStillAt(fd, file)) return undefined; // replaced by a link since it was checked
+    const large = stat.size > MAX_FILE_BYTES;
     const bytes = large ? undefined : fs.readFileSync(fd);
     const hash = bytes ? crypto.hash("sha256", bytes).slice(0, 32) : `${stat.size}`;
-    const mtime = stat.mtimeMs > now - SURE ? -1 : stat.mtimeMs;
+    const mtime = stat.mtimeMs > now - CLOCK_TICK_MS ? -1 : stat.mtimeMs;
     const entry = { path: name, mtime, ctime: stat.ctimeMs, size: stat.size, hash };
-    if (known?.hash === hash && !large) return { ...entry, text: NONE };
+    if (known?.hash === hash && !large) return { ...entry, text: NO_TEXT };
     return { ...entry, text: pack(bytes ? factsOf(name, bytes) : listed(`${(stat.size / 1e6).toFixed(1)} MB`)) };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -41,10 +44,10 @@ export function readRow(root: string, name: string, known?: Entry): Row | undefi
 }
 
 const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants; // Windows has only the first
-const SAFELY = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
+const OPEN_FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
 
-/** As ctx.files.open() sees to it: this may run in a process of its own, which has no ctx. */
-function isThere(fd: number, file: string): boolean {
+/** The same safety as ctx.files.open(), which is not available here: a worker process has no ctx. */
+function isStillAt(fd: number, file: string): boolean {
   if (process.platform !== "linux")
     return fs.realpathSync.native(file) === file && fs.lstatSync(file).ino === fs.fstatSync(fd).ino;
   return fs.readlinkSync(`/proc/self/fd/${fd}`).replace(/ \(deleted\)$/, "") === file;

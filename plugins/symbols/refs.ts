@@ -1,5 +1,5 @@
-// What a name means: its uses, its renaming, and what is wrong in a file, by TypeScript's language service. It loads no more
-// files than can matter and keeps what it loaded. Slow at the first question; made to run in a worker.
+// What a name means: its uses, renaming it, and the errors in a file, by TypeScript's language service. Loads only
+// files that can matter, and keeps them. The first question is slow; made to run in a worker.
 import { realpathSync } from "node:fs";
 import { getLibFiles } from "@ts-morph/common";
 import type { CompilerGate } from "zz";
@@ -8,16 +8,16 @@ import type { Service } from "./refs/contract.ts";
 import { absolute, diskOf, OPEN_GATE } from "./refs/disk.ts";
 import { close, forgetModules } from "./refs/programs.ts";
 import { references } from "./refs/references.ts";
-import { thoroughly } from "./refs/rename.ts";
+import { renameThoroughly } from "./refs/rename.ts";
 import { LIB, type State } from "./refs/state.ts";
 import { warm } from "./refs/warm.ts";
 
 export type { At, Edit, Place, Renaming, Service } from "./refs/contract.ts";
 
 /**
- * `usersOf`: the files that hold one of these names as an identifier, a string or in JSDoc; one too many costs time, one too
- * few a wrong answer. `globals`: the files whose declarations are seen without an import. `importsOf`: what a file imports
- * from, where that is known.
+ * `usersOf`: the files that contain one of these names as an identifier, a string or in JSDoc; one too many costs time,
+ * one too few gives a wrong answer. `globals`: the files whose declarations are visible without an import. `importsOf`:
+ * what a file imports from, if known.
  */
 export function openService(
   project: string,
@@ -29,7 +29,7 @@ export function openService(
   const state = newState(project, { usersOf, globals, importsOf }, gate);
   return {
     references: shallow(state, (at) => references(state, at)),
-    rename: shallow(state, (at, to) => thoroughly(state, at, to)),
+    rename: shallow(state, (at, to) => renameThoroughly(state, at, to)),
     check: shallow(state, (paths) => check(state, paths)),
     unread: gate.unread,
     update: (list) => update(state, list),
@@ -49,7 +49,7 @@ function newState(project: string, index: State["index"], gate: CompilerGate): S
   return Object.assign(state, { disk: diskOf(state as State) });
 }
 
-/** TypeScript calls itself for what is within, and what is within may go deep. */
+/** TypeScript is recursive, and code may be nested deeper than the stack allows. */
 function shallow<A extends unknown[], T>(state: State, ask: (...args: A) => T): (...args: A) => T {
   return (...args) => {
     try {

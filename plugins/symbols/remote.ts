@@ -1,15 +1,15 @@
-// Asks the language service, which lives in a thread of its own: it may take seconds, and can be broken off.
+// Asks the language service, which runs in its own thread: an answer may take seconds, and can be cancelled.
 import type { Worker } from "node:worker_threads";
 import type { Ctx } from "zz";
 import type { Index } from "./project.ts";
 import type { Service } from "./refs/contract.ts";
 import type { Answer, Question } from "./service.ts";
 
-const FORGOTTEN = 10 * 60_000; // ms without a question, after which its memory is given back
-const FORGOTTEN_ALONE = 20_000; // in a program that is about to end
+const IDLE_MS = 10 * 60_000; // ms without a question, after which the thread is stopped to free its memory
+const ONE_SHOT_IDLE_MS = 20_000; // in a program that is about to end
 
 export interface Remote {
-  /** It takes a while to start: as soon as it is known to be needed. */
+  /** Starting takes a while, so call this as soon as a question is likely. */
   start(): void;
   ask<K extends Question["ask"]>(
     ask: K,
@@ -20,24 +20,24 @@ export interface Remote {
   close(): void;
 }
 
-export function openRemote(root: string, stays: () => boolean): Remote {
+export function openRemote(root: string, isOngoing: () => boolean): Remote {
   let worker: Promise<Worker> | undefined;
-  let told: object | undefined; // the index that it knows
+  let knownVersion: object | undefined; // the version of the index that the thread has
   let timer: NodeJS.Timeout | undefined;
-  let last = 0;
-  const open = new Map<number, PromiseWithResolvers<any>>();
+  let lastId = 0;
+  const pending = new Map<number, PromiseWithResolvers<any>>();
   return { start, ask, close };
 
   function start(): void {
     clearTimeout(timer);
     worker ??= import("./pool.ts").then(({ startThread }) => {
-      const started = startThread("service", { root, stays: stays() });
+      const started = startThread("service", { root, isOngoing: isOngoing() });
       started.on("message", ({ id, value, error }: Answer) => {
-        if (error === undefined) open.get(id)?.resolve(value);
-        else open.get(id)?.reject(new Error(error));
+        if (error === undefined) pending.get(id)?.resolve(value);
+        else pending.get(id)?.reject(new Error(error));
       });
       started.on("error", (error) => fail(error));
-      started.unref(); // after the listeners, which hold it
+      started.unref(); // after adding the listeners, which ref it
       return started;
     });
   }
@@ -50,41 +50,44 @@ export function openRemote(root: string, stays: () => boolean): Remote {
   ): Promise<any> {
     const { permissions, signal } = ctx;
     start();
-    const id = ++last;
-    const asked = Promise.withResolvers<any>();
-    open.set(id, asked);
+    const id = ++lastId;
+    const answer = Promise.withResolvers<any>();
+    pending.set(id, answer);
     const stop = () => fail(signal.reason);
     signal.addEventListener("abort", stop);
     try {
       const thread = await worker!;
-      const isKnown = told === index.version;
-      told = index.version;
+      const isKnown = knownVersion === index.version;
+      knownVersion = index.version;
       const question: Question = { id, ask, args, rules: permissions.compiler() };
       if (!isKnown) {
-        const leaves = index.leaves.map(({ page, ...leaf }) => ({ ...leaf, rows: page.read(0, leaf.end) }));
-        question.index = { names: index.names.filter((name) => CODE.test(name)), leaves };
+        const pageIndexes = index.pageIndexes.map(({ page, ...pageIndex }) => ({
+          ...pageIndex,
+          rows: page.read(0, pageIndex.end),
+        }));
+        question.index = { names: index.names.filter((name) => CODE.test(name)), pageIndexes };
       }
       thread.ref();
       thread.postMessage(question);
-      return await asked.promise;
+      return await answer.promise;
     } finally {
       signal.removeEventListener("abort", stop);
-      open.delete(id);
-      if (!open.size) void worker?.then((thread) => thread.unref());
+      pending.delete(id);
+      if (!pending.size) void worker?.then((thread) => thread.unref());
       clearTimeout(timer);
-      timer = setTimeout(close, stays() ? FORGOTTEN : FORGOTTEN_ALONE).unref();
+      timer = setTimeout(close, isOngoing() ? IDLE_MS : ONE_SHOT_IDLE_MS).unref();
     }
   }
 
-  /** Whoever waits is told; the next question starts anew. */
+  /** Rejects all pending questions; the next one starts a new thread. */
   function fail(error: unknown): void {
-    for (const { reject } of open.values()) reject(error);
+    for (const { reject } of pending.values()) reject(error);
     close();
   }
   function close(): void {
     clearTimeout(timer);
     void worker?.then((thread) => thread.terminate());
-    [worker, told] = [undefined, undefined];
+    [worker, knownVersion] = [undefined, undefined];
   }
 }
 

@@ -1,11 +1,12 @@
-// Where imports lead, as TypeScript sees it, and the graph made of them. What is near is found among the names of the
-// project's files alone; resolve/typescript.ts asks TypeScript for the rest, and its answers are kept while nothing changes.
+// Where imports lead, as TypeScript resolves them, and the graph made of them. Nearby files are found among the names
+// of the project's files alone; resolve/typescript.ts asks TypeScript for the rest, and its answers are kept until
+// something changes.
 import crypto from "node:crypto";
 import { isBuiltin } from "node:module";
 import type { CompilerGate } from "zz";
 import type { Asked, How, Kept, Resolver } from "./resolve/contract.ts";
 import { openDisk } from "./resolve/disk.ts";
-import { near } from "./resolve/near.ts";
+import { findNearby } from "./resolve/near.ts";
 import { packages } from "./resolve/packages.ts";
 import { folderOf } from "./resolve/paths.ts";
 import { configAbove, load, placeOf, wayOf } from "./resolve/places.ts";
@@ -16,21 +17,32 @@ export { cycles } from "./resolve/cycles.ts";
 export { entryPoints, graphOf, hubs } from "./resolve/graph.ts";
 export { folderOf } from "./resolve/paths.ts";
 
-/** `gate`: through which it reads; without one, whatever an import leads to. */
+/** `gate` checks every read; without it everything may be read. */
 export function openResolver(root: string, list: readonly string[], kept?: Kept, gate?: CompilerGate): Resolver {
   const names = new Set(list);
-  const above = configAbove(root, (file) => gate?.mayLookUp(file) !== false);
-  const hash = crypto.hash("sha256", [above, ...list].join("\n")).slice(0, 32);
+  const parentConfig = configAbove(root, (file) => gate?.mayLookUp(file) !== false);
+  const hash = crypto.hash("sha256", [parentConfig, ...list].join("\n")).slice(0, 32);
   const { disk, seen, isFresh } = openDisk(root, names, kept, gate);
   const isSame = isFresh && kept!.names === hash;
   const ways = new Map(isFresh ? Object.entries(kept!.ways) : []);
   const found = new Map(isSame ? Object.entries(kept!.found) : []);
-  const state: State = { list, names, above, hash, disk, seen, ways, found, places: new Map(), isAsked: false };
+  const state: State = {
+    list,
+    names,
+    parentConfig,
+    hash,
+    disk,
+    seen,
+    ways,
+    found,
+    places: new Map(),
+    hasNewAnswers: false,
+  };
   return {
     prepare: (files) => prepare(state, files),
     resolve: (file, one) => resolve(state, file, one),
     packages: () => packages(state),
-    kept: () => (isSame && !state.isAsked ? kept! : keep(state)),
+    kept: () => (isSame && !state.hasNewAnswers ? kept! : keep(state)),
   };
 }
 
@@ -40,10 +52,10 @@ async function prepare(state: State, files: Parameters<Resolver["prepare"]>[0]):
     const place = placeOf(state, folderOf(file));
     place.way ??= await wayOf(state, place.config!);
     for (const { from, how } of imports) {
-      if (near(state, place, from) !== UNSURE) continue;
+      if (findNearby(state, place, from) !== UNSURE) continue;
       const key = keyOf(file, from, how);
       if (state.found.has(key)) continue;
-      state.isAsked = true;
+      state.hasNewAnswers = true;
       state.found.set(key, (await load(state)).answer(file, from, how, place.config) ?? null);
     }
   }
@@ -52,7 +64,7 @@ async function prepare(state: State, files: Parameters<Resolver["prepare"]>[0]):
 function resolve(state: State, file: string, { from, how }: Asked): string | undefined {
   if (file !== state.last?.file) state.last = { file, place: placeOf(state, folderOf(file)) };
   const { place } = state.last;
-  const to = place.way === undefined ? UNSURE : near(state, place, from);
+  const to = place.way === undefined ? UNSURE : findNearby(state, place, from);
   if (to !== UNSURE) return to;
   const known = state.found.get(keyOf(file, from, how));
   if (known === undefined) throw new Error(`Cannot resolve '${from}' in '${file}': prepare() was not asked for it.`);
@@ -67,7 +79,7 @@ function keep(state: State): Kept {
   };
 }
 
-/** Whether an import is a require(), and of which kind its file is, decides which conditions of `exports` hold. */
+/** The conditions of `exports` depend on whether the import is a require() and on the kind of its file. */
 function keyOf(file: string, spec: string, how: How): string {
   const [, kind = ""] = /\.([cm])[jt]s$/.exec(file) ?? [];
   return `${how === "require" ? "r" : how === "dynamic" ? "d" : "i"}${kind}\n${folderOf(file)}\n${spec}`;

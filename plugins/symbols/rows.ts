@@ -1,16 +1,16 @@
-// A file's facts as one line of text: half the size of the plain object, and searched without being read.
+// A file's facts as one line of text: half the size of the plain object, and searchable without parsing.
 import { type Facts, type Import, SYMBOL_KINDS, type Sym } from "./scan/facts.ts";
 
-/** What says whether a file is the one that was read. */
+/** Tells whether a file is still the one that was read. */
 export interface Entry {
-  mtime: number; // -1: changed so short before it was read that its time proves nothing
+  mtime: number; // -1: changed so shortly before it was read that its time proves nothing
   ctime: number;
   size: number;
   hash: string;
 }
-export type Row = Entry & { path: string; text: Uint8Array }; // empty: what it was
+export type Row = Entry & { path: string; text: Uint8Array }; // empty: unchanged
 
-const HOWS: Import["how"][] = ["import", "type", "export", "dynamic", "require"];
+const IMPORT_KINDS: Import["how"][] = ["import", "type", "export", "dynamic", "require"];
 const EXPORTED = 1;
 const ASYNC = 2;
 const PRIVATE = 4;
@@ -34,7 +34,7 @@ export function pack(facts: Facts): Buffer {
           sym.decisions ?? 0,
         ]),
       ),
-      i: imports.map(({ from, line, how, names }) => [from, line, HOWS.indexOf(how), ...names]),
+      i: imports.map(({ from, line, how, names }) => [from, line, IMPORT_KINDS.indexOf(how), ...names]),
       e: exports.map(({ name, local, from }) => trimmed([name, local ?? 0, from ?? 0])),
       u: ` ${Object.entries(uses)
         .map(([name, count]) => `${name}:${count}`)
@@ -52,7 +52,7 @@ export function unpack(row: string): Facts {
   const { s, i, e, u, t, n, x, g, r } = JSON.parse(row);
   return {
     symbols: s.map(symOf),
-    imports: i.map(([from, line, how, ...names]: any[]) => ({ from, line, how: HOWS[how], names })),
+    imports: i.map(([from, line, how, ...names]: any[]) => ({ from, line, how: IMPORT_KINDS[how], names })),
     exports: e.map(([name, local, from]: any[]) => ({ name, ...(local && { local }), ...(from && { from }) })),
     uses: usesOf(u),
     todos: t.map(([line, text]: [number, string]) => ({ line, text })),
@@ -89,35 +89,36 @@ function usesOf(text: string): Record<string, number> {
   return uses;
 }
 
-/** Without the zeros at its end. */
+/** Without trailing zeros. */
 function trimmed(fields: unknown[]): unknown[] {
   while (fields.at(-1) === 0) fields.pop();
   return fields;
 }
 
-/** Rows that lie somewhere one after the other. */
+/** Rows stored one after the other. */
 export interface Page {
   read(at: number, length: number, into?: Buffer): Buffer;
 }
-/** A page and whose its rows are; "" where they are nobody's any more. */
-export interface Leaf {
+/** A page and the files its rows belong to; "" for rows that are out of date. */
+export interface PageIndex {
   paths: string[];
-  starts: number[]; // where each one's row begins
-  end: number; // of the last one
+  starts: number[]; // where each row begins
+  end: number; // where the last row ends
   page: Page;
 }
-const CHUNK = 1 << 20; // bytes that are searched at a time
+const CHUNK = 1 << 20; // bytes searched at a time
 
-/** The files that define a name, that use it, and whose declarations are seen without an import. */
-export const defining = (leaves: Leaf[], name: string): string[] => holding(leaves, `[${JSON.stringify(name)},`);
-export const using = (leaves: Leaf[], name: string): string[] => holding(leaves, ` ${name}:`);
-export const globals = (leaves: Leaf[]): string[] => holding(leaves, ',"g":true');
+/** The files that define a name, use it, or have declarations that are visible without an import. */
+export const defining = (pageIndexes: PageIndex[], name: string): string[] =>
+  containing(pageIndexes, `[${JSON.stringify(name)},`);
+export const using = (pageIndexes: PageIndex[], name: string): string[] => containing(pageIndexes, ` ${name}:`);
+export const globals = (pageIndexes: PageIndex[]): string[] => containing(pageIndexes, ',"g":true');
 
-/** The files in whose rows a text stands. */
-function holding(leaves: Leaf[], text: string): string[] {
+/** The files whose rows contain a text. */
+function containing(pageIndexes: PageIndex[], text: string): string[] {
   const found: string[] = [];
   let into: Buffer | undefined;
-  for (const { paths, starts, end, page } of leaves)
+  for (const { paths, starts, end, page } of pageIndexes)
     for (let first = 0; first < paths.length; ) {
       const from = starts[first]!;
       let last = first + 1;

@@ -1,5 +1,5 @@
-// One file's facts, by TypeScript's parser alone: no program, no types. Loaded on first use; in dist/ it is bundled with
-// the parser only, which loads in a sixth of the time of the whole compiler (see esbuild.config.js).
+// One file's facts, by TypeScript's parser alone: no program, no types. Loaded on first use; in dist/ it is bundled
+// with only the parser, which loads in a sixth of the time of the whole compiler (see esbuild.config.js).
 import type { ts } from "ts-morph";
 import { scanJson, scanYaml } from "./scan/data-files.ts";
 import { empty, type Facts, listed } from "./scan/facts.ts";
@@ -13,9 +13,9 @@ import { visit } from "./scan/visit.ts";
 export type { Facts, Sym } from "./scan/facts.ts";
 export { listed };
 
-const MINIFIED = 500; // characters a line, on average
+const MINIFIED = 500; // characters per line, on average
 
-/** Whatever the text is, this does not throw. */
+/** Does not throw, whatever the text is. */
 export function scan(path: string, text: string): Facts {
   if (/\.json$/i.test(path)) return scanJson(path, text);
   if (/\.ya?ml$/i.test(path)) return scanYaml(text);
@@ -55,18 +55,18 @@ function scanCode(path: string, text: string): Facts {
   return facts;
 }
 
-/** Whether others see what it declares only when they import it. */
+/** Whether other files see its declarations only by importing them. */
 function isModule(path: string, source: ts.SourceFile, { isCommonJs }: Reading): boolean {
   return (source as Parsed).externalModuleIndicator !== undefined || isCommonJs || /\.[cm][jt]s$/.test(path);
 }
 
-/** What `export { name }` names is exported as well. */
+/** Marks what `export { name }` names as exported. */
 function markExported({ symbols, exports }: Facts): void {
   const locals = new Set(exports.filter(({ from }) => !from).map(({ name, local = name }) => local));
   for (const sym of symbols) if (!sym.owner && !sym.local && locals.has(sym.name)) sym.exported = true;
 }
 
-/** Without a prototype while it is filled: an object like a Map, in which __proto__ is a name like any other. */
+/** Without a prototype while it is filled: an object used like a Map, in which __proto__ is an ordinary name. */
 function record(uses: Map<ts.__String, number>): Record<string, number> {
   const all = Object.create(null);
   for (const [name, count] of uses) all[unescapeLeadingUnderscores(name)] = count;

@@ -1,76 +1,76 @@
-// The language service's thread: it answers one question after the other, from the files as they are.
+// The language service's thread: it answers one question after the other, from the files as they are now.
 import module from "node:module";
 import { parentPort, workerData } from "node:worker_threads";
 import type { CompilerRules, MakeCompilerGate } from "zz";
 import type { Service } from "./refs/contract.ts";
-import { globals, type Leaf, using } from "./rows.ts";
+import { globals, type PageIndex, using } from "./rows.ts";
 import { memoryPage } from "./store.ts";
 
-/** What it is asked, with the index where that is another than the last time. */
+/** A question, with the index if it has changed since the last question. */
 export interface Question {
   id: number;
   ask: "references" | "rename" | "check" | "unread";
   args: unknown[];
-  rules: CompilerRules; // what may be read, by now
-  index?: { names: string[]; leaves: (Omit<Leaf, "page"> & { rows: Uint8Array })[] };
+  rules: CompilerRules; // the current rules on what may be read
+  index?: { names: string[]; pageIndexes: (Omit<PageIndex, "page"> & { rows: Uint8Array })[] };
 }
 export type Answer = { id: number; value?: unknown; error?: string };
 
-const IDLE = 1_500; // ms after an answer, when it gets ready for the next ones
+const WARM_DELAY_MS = 1_500; // ms after an answer, before it prepares for the next question
 
 module.enableCompileCache();
 const { openService } = await import("./refs.ts");
 module.flushCompileCache();
 
-let leaves: Leaf[] = [];
+let pageIndexes: PageIndex[] = [];
 let names: string[] = [];
 let idle: NodeJS.Timeout | undefined;
-let gated = ""; // the rules that the service goes by
+let rulesInForce = ""; // the rules in force, as JSON
 let service: Service;
-let last: Promise<unknown> = Promise.resolve();
+let lastAnswer: Promise<unknown> = Promise.resolve();
 
-/** What was read under other rules is forgotten. */
-async function obey(rules: CompilerRules): Promise<void> {
+/** Changed rules start a new service, which forgets what was read under the old ones. */
+async function applyRules(rules: CompilerRules): Promise<void> {
   const text = JSON.stringify(rules);
-  if (text === gated) return;
+  if (text === rulesInForce) return;
   const { compilerGate } = (await import(rules.module)) as { compilerGate: MakeCompilerGate };
   service?.close();
   service = openService(
     workerData.root,
-    (names) => [...new Set([...names].flatMap((name) => using(leaves, name)))],
-    () => globals(leaves),
+    (names) => [...new Set([...names].flatMap((name) => using(pageIndexes, name)))],
+    () => globals(pageIndexes),
     undefined,
     compilerGate(rules),
   );
   service.update(names);
-  gated = text;
+  rulesInForce = text;
 }
 
-parentPort!.on("message", (question: Question) => (last = last.then(() => answerTo(question))));
+parentPort!.on("message", (question: Question) => (lastAnswer = lastAnswer.then(() => handleQuestion(question))));
 
-async function answerTo({ id, ask, args, index, rules }: Question): Promise<void> {
+async function handleQuestion({ id, ask, args, index, rules }: Question): Promise<void> {
   clearTimeout(idle);
   const answer: Answer = { id };
   try {
     if (index) {
-      leaves = index.leaves.map(({ rows, ...leaf }) => ({
+      pageIndexes = index.pageIndexes.map(({ rows, ...leaf }) => ({
         ...leaf,
         page: memoryPage(Buffer.from(rows.buffer, rows.byteOffset, rows.byteLength)),
       }));
       names = index.names;
       service?.update(names);
     }
-    await obey(rules);
+    await applyRules(rules);
     answer.value = (service[ask] as (...args: unknown[]) => unknown)(...args);
   } catch (error) {
     answer.error = error instanceof Error ? error.message : String(error);
   }
   parentPort!.postMessage(answer);
   clearTimeout(idle);
-  if (workerData.stays) idle = setTimeout(warm, IDLE);
+  if (workerData.isOngoing) idle = setTimeout(warm, WARM_DELAY_MS);
 }
 
-/** Step by step, so that a question does not wait for it. */
+/** One step at a time, so that a question need not wait. */
 function warm(): void {
   if (service.warm()) idle = setTimeout(warm, 1);
 }

@@ -1,6 +1,6 @@
-// Where the index of a project is kept: one file in the home, through lowdb. It is made of pieces: the rows of all files
-// with a head that says whose they are, then the same for what changed since. It is written anew when that has grown to
-// half of it. Rows stay on the disk until they are asked for, so that a large project costs no memory.
+// Where the index of a project is kept: one file in the home, through lowdb. It consists of pieces: the rows of all
+// files with a head that lists them, then the same for each update. It is rewritten when the updates have grown to half
+// of it. Rows stay on the disk until they are needed, so that a large project costs no memory.
 import crypto from "node:crypto";
 import fs from "node:fs";
 import os from "node:os";
@@ -8,35 +8,35 @@ import path from "node:path";
 import zlib from "node:zlib";
 import { LowSync, type SyncAdapter } from "lowdb";
 import type { Kept } from "./resolve.ts";
-import type { Entry, Leaf, Page, Row } from "./rows.ts";
+import type { Entry, Page, PageIndex, Row } from "./rows.ts";
 
-const FORMAT = "zz index 1"; // raise it whenever rows change their form or meaning
+const FORMAT = "zz index 1"; // raise it whenever rows change in form or meaning
 const PREAMBLE = 100; // bytes: the format, two lengths, two checksums, blanks, a line end
 const CHUNK = 1 << 20;
-const ABANDONED = 60_000; // ms
+const ABANDONED_MS = 60_000; // ms
 
-export type Placed = Entry & { page: Page; at: number; length: number };
-export type Scope = { scope: string; most: number }; // the folder that is indexed ("": all of it), and how many files
+export type StoredRow = Entry & { page: Page; at: number; length: number };
+export type Scope = { scope: string; most: number }; // the indexed folder ("": everything), and the maximum number of files
 
 export interface Data extends Scope {
-  files: Map<string, Placed>;
+  files: Map<string, StoredRow>;
   resolved?: Kept | undefined;
   base: number; // bytes of the first piece; 0: there is none yet
   size: number; // bytes of the file
-  change?: { rows: Row[]; gone: string[] } | undefined; // what is to be written; undefined: all of it
+  change?: { rows: Row[]; gone: string[] } | undefined; // what is to be written; undefined: everything
 }
 
 type Listed = [name: string, mtime: number, ctime: number, size: number, hash: string, length: number];
 type Head = Scope & { root: string; resolved?: Kept | undefined; gone: string[]; files: Listed[] };
 
-const nothing = (): Data => ({ scope: "", most: 0, files: new Map(), base: 0, size: 0 });
+const emptyData = (): Data => ({ scope: "", most: 0, files: new Map(), base: 0, size: 0 });
 
-/** `warn` is told when what was kept cannot be used. */
+/** `warn` is called when the saved index cannot be used. */
 export function openStore(root: string, home: string, warn: (text: string) => void): LowSync<Data> {
-  return new LowSync<Data>(adapter(storeFile(root, home), root, warn), nothing());
+  return new LowSync<Data>(adapter(storeFile(root, home), root, warn), emptyData());
 }
 
-/** One file a project: two folders of the same name do not share it. */
+/** One file per project: two folders of the same name do not share it. */
 export function storeFile(root: string, home: string): string {
   const name = root.split(path.sep).slice(-2).join("-");
   const plain = name.replace(/[^\w.-]/g, "_").slice(-80);
@@ -47,10 +47,10 @@ function adapter(file: string, root: string, warn: (text: string) => void): Sync
   return {
     read() {
       try {
-        return parse(opened(fs.openSync(file, "r")), root);
+        return parse(closedWhenUnused(fs.openSync(file, "r")), root);
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== "ENOENT")
-          warn(`Cannot use the index of this project: ${(error as Error).message}. It is made anew.`);
+          warn(`Cannot use the index of this project: ${(error as Error).message}. It is made again.`);
         return null;
       }
     },
@@ -78,7 +78,7 @@ function changePiece(
   return Buffer.concat([preamble(text.length, head.length, zlib.crc32(text), zlib.crc32(head)), text, head]);
 }
 
-/** The new file takes the place of the old one whole; whoever reads the old one goes on reading it. */
+/** Replaces the old file atomically; whoever has the old one open can go on reading it. */
 function writeWhole(file: string, root: string, data: Data): void {
   const { scope, most, resolved } = data;
   const temporary = `${file}.${process.pid}.${crypto.randomBytes(4).toString("hex")}.tmp`;
@@ -98,13 +98,13 @@ function writeWhole(file: string, root: string, data: Data): void {
     fs.writeSync(fd, preamble(at - PREAMBLE, head.length, crc, zlib.crc32(head)), 0, PREAMBLE, 0);
     fs.renameSync(temporary, file);
     data.base = data.size = at + head.length;
-    const page = filePage(opened(fd), PREAMBLE);
+    const page = filePage(closedWhenUnused(fd), PREAMBLE);
     at = 0;
     data.files = new Map(
       Array.from(data.files, ([name, entry]) => {
-        const placed = { ...entry, page, at };
+        const stored = { ...entry, page, at };
         at += entry.length;
-        return [name, placed];
+        return [name, stored];
       }),
     );
   } catch (error) {
@@ -114,19 +114,19 @@ function writeWhole(file: string, root: string, data: Data): void {
   }
 }
 
-/** What a process that was killed left half written, unless another is still at it. */
+/** Removes files that a killed process left half written, unless a living one may still be writing them. */
 function sweep(file: string): void {
   const [folder, name] = [path.dirname(file), path.basename(file)];
   for (const one of fs.readdirSync(folder))
     if (one.startsWith(`${name}.`) && one.endsWith(".tmp")) {
       const at = path.join(folder, one);
       const { mtimeMs } = fs.statSync(at, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() };
-      if (Date.now() - mtimeMs > ABANDONED) fs.rmSync(at, { force: true });
+      if (Date.now() - mtimeMs > ABANDONED_MS) fs.rmSync(at, { force: true });
     }
 }
 
-/** All rows in their order, in pieces of a good size to write. Each is in the place of the one before. */
-function* chunks(entries: Placed[]): Generator<Buffer> {
+/** All rows in order, in chunks of a good size to write. Each reuses the buffer of the one before. */
+function* chunks(entries: StoredRow[]): Generator<Buffer> {
   const into = Buffer.allocUnsafe(CHUNK);
   let filled = 0;
   for (const { page, at, length } of entries) {
@@ -148,9 +148,9 @@ function preamble(rows: number, head: number, ...crcs: number[]): Buffer {
   return Buffer.from(`${[FORMAT, rows, head, ...crcs].join(" ").padEnd(PREAMBLE - 1)}\n`);
 }
 
-/** Piece after piece; a last one that is not whole was being written when something ended it. */
+/** Piece by piece; an incomplete last one was being written when the process ended. */
 function parse(file: Opened, root: string): Data | null {
-  const data = nothing();
+  const data = emptyData();
   const { fd } = file;
   const { size } = fs.fstatSync(fd);
   for (let from = 0; from < size; ) {
@@ -160,10 +160,10 @@ function parse(file: Opened, root: string): Data | null {
     const bytes = rows === undefined ? undefined : readAt(fd, at + rows, head!);
     if (!bytes || zlib.crc32(bytes) !== headCrc || crcOf(fd, at, rows!) !== rowsCrc) {
       if (!from) throw new Error("it is damaged, or another version's");
-      data.base = 0; // what is whole is used, and written anew
+      data.base = 0; // the complete pieces are used, and the file is rewritten
       return data;
     }
-    take(data, JSON.parse(bytes.toString()), filePage(file, at), root);
+    addPiece(data, JSON.parse(bytes.toString()), filePage(file, at), root);
     from = at + rows! + head!;
     data.base ||= from;
     data.size = from;
@@ -172,7 +172,7 @@ function parse(file: Opened, root: string): Data | null {
   return data;
 }
 
-function take(data: Data, { gone, files, scope, most, resolved, ...head }: Head, page: Page, root: string): void {
+function addPiece(data: Data, { gone, files, scope, most, resolved, ...head }: Head, page: Page, root: string): void {
   if (head.root !== root) throw new Error(`it is that of ${head.root}`);
   Object.assign(data, { scope, most, resolved });
   const isNew = !data.files.size;
@@ -190,33 +190,33 @@ export const inOrder = (files: Data["files"]): Data["files"] =>
 
 export const memoryPage = (bytes: Buffer): Page => ({ read: (at, length) => bytes.subarray(at, at + length) });
 
-/** An open file, closed when no page of it is held any more. */
+/** An open file, closed when no page refers to it any more. */
 type Opened = { fd: number };
-const CLOSING = new FinalizationRegistry((fd: number) => fs.closeSync(fd));
+const OPEN_FILES = new FinalizationRegistry((fd: number) => fs.closeSync(fd));
 
-function opened(fd: number): Opened {
+function closedWhenUnused(fd: number): Opened {
   const file = { fd };
-  CLOSING.register(file, fd);
+  OPEN_FILES.register(file, fd);
   return file;
 }
 
 const filePage = (file: Opened, from: number): Page => ({
   read(at, length, into) {
     const bytes = readAt(file.fd, from + at, length, into);
-    if (!bytes) throw new Error("Cannot read the index of this project: it was cut off. /reindex makes it anew.");
+    if (!bytes) throw new Error("Cannot read the index of this project: it was cut off. /reindex makes it again.");
     return bytes;
   },
 });
 
-/** A page that another process fills, in a file that has no name and goes with those that have it open. */
+/** A page that another process fills, in an unlinked file that disappears when nobody has it open. */
 export function scratchPage(): { page: Page; fd: number } {
   const file = path.join(os.tmpdir(), `zz-index-${process.pid}-${crypto.randomBytes(4).toString("hex")}`);
   const fd = fs.openSync(file, "wx+", 0o600);
   fs.rmSync(file, { force: true });
-  return { page: filePage(opened(fd), 0), fd };
+  return { page: filePage(closedWhenUnused(fd), 0), fd };
 }
 
-/** Undefined: there is less. */
+/** Undefined if the file is too short. */
 function readAt(fd: number, at: number, length: number, into: Buffer = Buffer.allocUnsafe(length)): Buffer | undefined {
   const bytes = into.subarray(0, length);
   return fs.readSync(fd, bytes, 0, length, at) === length ? bytes : undefined;
@@ -234,20 +234,20 @@ function crcOf(fd: number, from: number, length: number): number {
   return crc;
 }
 
-/** For a search in all rows at once. What lies between two of them was a file's that is gone or has a later row. */
-export function leavesOf({ files }: Pick<Data, "files">): Leaf[] {
-  const leaves = new Map<Page, Leaf>();
-  const placed = [...files].sort(([, a], [, b]) => a.at - b.at);
-  for (const [name, { page, at, length }] of placed) {
-    let leaf = leaves.get(page);
-    if (!leaf) leaves.set(page, (leaf = { paths: [], starts: [], end: 0, page }));
-    if (leaf.end !== at) {
-      leaf.paths.push("");
-      leaf.starts.push(leaf.end);
+/** For searching all rows at once. What lies between two of them belonged to a file that is gone or has a newer row. */
+export function pageIndexesOf({ files }: Pick<Data, "files">): PageIndex[] {
+  const pageIndexes = new Map<Page, PageIndex>();
+  const stored = [...files].sort(([, a], [, b]) => a.at - b.at);
+  for (const [name, { page, at, length }] of stored) {
+    let pageIndex = pageIndexes.get(page);
+    if (!pageIndex) pageIndexes.set(page, (pageIndex = { paths: [], starts: [], end: 0, page }));
+    if (pageIndex.end !== at) {
+      pageIndex.paths.push("");
+      pageIndex.starts.push(pageIndex.end);
     }
-    leaf.paths.push(name);
-    leaf.starts.push(at);
-    leaf.end = at + length;
+    pageIndex.paths.push(name);
+    pageIndex.starts.push(at);
+    pageIndex.end = at + length;
   }
-  return [...leaves.values()];
+  return [...pageIndexes.values()];
 }

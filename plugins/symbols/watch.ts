@@ -1,38 +1,38 @@
-// Watches the folders of the files that are indexed, so that what is saved is known before the next question.
+// Watches the folders of the indexed files, so that saved changes are indexed before the next question.
 import fs from "node:fs";
 import path from "node:path";
 
-const QUIET = 500; // ms without a change, after which it is looked at
-const MOST_FOLDERS = 5_000; // watched; each costs the system something
+const DEBOUNCE_MS = 500; // ms without a further change before the index is updated
+const MAX_FOLDERS = 5_000; // watched; each costs the system some resources
 
 export interface Watch {
-  on(files: readonly string[], act: () => void): void; // from now on these files' folders, and this to do
+  on(files: readonly string[], onChange: () => void): void; // watches these files' folders, and calls this on a change
   close(): void;
 }
 
 export function openWatch(root: string): Watch {
   const watchers = new Map<string, fs.FSWatcher>();
   let timer: NodeJS.Timeout | undefined;
-  let then = () => {};
+  let onChange = () => {};
   return { on, close };
 
   function on(files: readonly string[], act: () => void): void {
-    then = act;
+    onChange = act;
     const folders = new Set(files.map((file) => path.dirname(file)));
     folders.add(".");
     for (const [folder, watcher] of watchers) if (!folders.has(folder)) forget(folder, watcher);
-    for (const folder of [...folders].slice(0, MOST_FOLDERS)) if (!watchers.has(folder)) look(folder);
+    for (const folder of [...folders].slice(0, MAX_FOLDERS)) if (!watchers.has(folder)) watchFolder(folder);
   }
-  function look(folder: string): void {
+  function watchFolder(folder: string): void {
     try {
-      const watcher = fs.watch(path.join(root, folder), { persistent: false }, noticed);
+      const watcher = fs.watch(path.join(root, folder), { persistent: false }, scheduleUpdate);
       watcher.on("error", () => forget(folder, watcher));
       watchers.set(folder, watcher);
-    } catch {} // it is gone, or the system has no more to give: each question looks for itself
+    } catch {} // it is gone, or the system has no watchers left: each question checks for itself
   }
-  function noticed(): void {
+  function scheduleUpdate(): void {
     clearTimeout(timer);
-    timer = setTimeout(then, QUIET).unref();
+    timer = setTimeout(onChange, DEBOUNCE_MS).unref();
   }
   function forget(folder: string, watcher: fs.FSWatcher): void {
     watcher.close();

@@ -3,23 +3,23 @@ import fs from "node:fs";
 import module from "node:module";
 import type { Entry, Row } from "./rows.ts";
 
-export type Order = { root: string; files: (readonly [string, Entry | undefined])[] };
-/** Where each row lies in the file that this process was given to write to; of length 0: it is what it was. */
+export type ReadRequest = { root: string; files: (readonly [string, Entry | undefined])[] };
+/** Where each row lies in the file that this process writes to; of length 0 if it is unchanged. */
 export type Rows = { files: (Omit<Row, "text"> & { at: number; length: number })[]; read: number };
 
-const SCRATCH = 4; // the file's number
+const SCRATCH_FD = 4; // its file descriptor
 let written = 0;
 
 module.enableCompileCache();
 const { readRow } = await import("./read.ts");
 module.flushCompileCache();
 
-process.on("message", ({ root, files }: Order) => {
+process.on("message", ({ root, files }: ReadRequest) => {
   const rows = files.map(([name, known]) => readRow(root, name, known)).filter((row) => row !== undefined);
   const all = Buffer.concat(rows.map(({ text }) => text));
-  fs.writeSync(SCRATCH, all, 0, all.length, written);
-  const placed = rows.map(({ text: { length }, ...row }) => ({ ...row, length, at: (written += length) - length }));
-  process.send!({ files: placed, read: files.length } satisfies Rows);
+  fs.writeSync(SCRATCH_FD, all, 0, all.length, written);
+  const stored = rows.map(({ text: { length }, ...row }) => ({ ...row, length, at: (written += length) - length }));
+  process.send!({ files: stored, read: files.length } satisfies Rows);
 });
-process.on("disconnect", () => process.exit()); // nobody waits any more
-process.on("SIGINT", () => {}); // whoever started it says when to stop
+process.on("disconnect", () => process.exit()); // nobody is waiting any more
+process.on("SIGINT", () => {}); // the parent decides when to stop

@@ -1,4 +1,4 @@
-// A change as a person reads it: numbered lines, what was removed and added, and the part of a line that differs.
+// A change for a person to read: numbered lines, what was removed and added, and the part of a line that differs.
 import { diffWordsWithSpace, structuredPatch } from "diff";
 import type { Difference } from "zz";
 
@@ -9,9 +9,9 @@ export type Paint = {
   dim(text: string): string;
 };
 
-const MAX_CLOSE_ROWS = 1_000; // rows in which the changed part of a line is looked for
+const MAX_CLOSE_ROWS = 1_000; // rows in which the changed part of a line is searched for
 const MAX_CLOSE_CHARS = 2_000; // of such a line
-const DIFF_TIMEOUT = 500; // ms; then all of the text is shown as removed and added
+const DIFF_TIMEOUT = 500; // ms; after that all of the text is shown as removed and added
 
 export function renderDiff({ path, before, after, note }: Difference, paint: Paint): string {
   const did = before === undefined ? "create" : after === undefined ? "delete" : "edit";
@@ -32,7 +32,7 @@ export function renderDiff({ path, before, after, note }: Difference, paint: Pai
 
 type Hunk = { lines: string[]; oldStart: number; oldLines: number; newStart: number; newLines: number };
 
-/** Where two long texts have little in common, the shortest difference takes minutes to find, and nobody would read it. */
+/** If two long texts have little in common, the shortest difference takes minutes to find, and nobody would read it. */
 function hunksOf(before: string, after: string): Hunk[] {
   const patch = structuredPatch("", "", before, after, "", "", { context: 3, timeout: DIFF_TIMEOUT });
   if (patch) return patch.hunks;
@@ -69,14 +69,14 @@ function hunkRows(hunk: Hunk, paint: Paint, closely: boolean): string[] {
 
 const number = (line: number): string => String(line).padStart(5);
 
-/** The following lines of one sign, without it. */
+/** The following lines with that sign, without it. */
 function run(lines: string[], from: number, sign: string): string[] {
   let end = from;
   while (lines[end]?.startsWith(sign)) end++;
   return lines.slice(from, end).map((line) => line.slice(1));
 }
 
-/** Both lines with the parts that differ marked, unless nearly all does. */
+/** Both lines with the differing parts marked, unless nearly all of it differs. */
 function markChanges(one: string, two: string, paint: Paint): [string, string] | undefined {
   if (Math.max(one.length, two.length) > MAX_CLOSE_CHARS) return undefined;
   const parts = diffWordsWithSpace(one, two, { timeout: DIFF_TIMEOUT });

@@ -1,10 +1,10 @@
 // Texts shortened for a row or a few rows of the terminal.
-import { clip, oneLine, wrap } from "zz/text";
+import { clip, oneLine, plural, wrap } from "zz/text";
 
 /** One line without control and invisible characters, at most so many columns wide. */
 export const short = (text: string, columns = 60): string => clip(visible(text.slice(0, 4 * columns + 1_000)), columns);
 
-/** The same of the end of a text. */
+/** The same for the end of a text. */
 export function tail(text: string, columns: number): string {
   const reversed = (line: string) => [...line].reverse().join("");
   return reversed(short(reversed(text), columns));
@@ -27,9 +27,9 @@ export function summary(text: string): string {
   return rows.length > 1 ? `${rows.length} lines · ${rows[0]}` : text;
 }
 
-const MAX_FOLDED_CHARS = 200_000; // nobody reads more of it as it passes by
+const MAX_FOLDED_CHARS = 200_000; // nobody reads more of it as it scrolls by
 
-/** A text as rows; of more than `maxRows` the rest is counted. */
+/** A text as rows; rows beyond `maxRows` are counted. */
 export function folded(text: string, columns: number, maxRows: number): string[] {
   const rows = text
     .slice(0, MAX_FOLDED_CHARS)
@@ -38,6 +38,6 @@ export function folded(text: string, columns: number, maxRows: number): string[]
     .filter(Boolean)
     .flatMap((row) => wrap(row, Math.max(columns, 10)));
   if (rows.length <= maxRows + 1) return rows;
-  const rest = `… ${rows.length - maxRows} more rows (display.thinking full shows them)`;
+  const rest = `… ${plural(rows.length - maxRows, "more row")} (display.thinking full shows them)`;
   return [...rows.slice(0, maxRows), short(rest, columns)];
 }

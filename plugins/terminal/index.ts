@@ -1,5 +1,5 @@
 // How things look on a terminal: a live line while something runs, calls as they are announced and as they end, the
-// answer rendered, one line of figures after it, and the prompt. Everything but the answer goes to stderr.
+// rendered answer, one line of figures after it, and the prompt. Everything but the answer goes to stderr.
 import type { Zz } from "zz";
 import { promptOf } from "./prompt.ts";
 import { defaults, isRich, look, openScreen } from "./screen.ts";
@@ -60,10 +60,10 @@ export default (zz: Zz<typeof defaults>) => {
 async function reveal(text: string, perSecond: number, signal: AbortSignal): Promise<string> {
   const { setTimeout: sleep } = await import("node:timers/promises");
   const pieces = text.match(/\s*\S+/g) ?? [];
-  let hurried = false;
-  const hurry = () => void (hurried = true);
+  let isHurried = false;
+  const hurry = () => void (isHurried = true);
   process.stdin.once("data", hurry);
-  while (pieces.length > 1 && !hurried && !signal.aborted) {
+  while (pieces.length > 1 && !isHurried && !signal.aborted) {
     process.stdout.write(pieces.shift()!);
     await sleep(1000 / perSecond);
   }

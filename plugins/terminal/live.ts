@@ -1,4 +1,5 @@
-// The live line: what runs, for how long, and the end of its output, on one line that is wiped before anything else is shown.
+// The live line: what runs, for how long, and the end of its output, on one line that is wiped before anything else is
+// shown.
 
 import { width } from "zz/text";
 import { short, tail } from "./format.ts";
@@ -12,7 +13,7 @@ type Where = { on(): boolean; look(): Theme; columns(): number };
 export function liveLine({ on, look, columns }: Where) {
   let shown = "";
   let [what, tokens, said, since, frame] = ["", 0, "", 0, 0];
-  let clock: NodeJS.Timeout | undefined; // so that the time goes on when nothing arrives
+  let clock: NodeJS.Timeout | undefined; // so that the time advances when nothing arrives
   return { begin, thinks, progress, wipe, stop };
 
   function begin(doing: string): void {
@@ -25,7 +26,7 @@ export function liveLine({ on, look, columns }: Where) {
     if (!clock) begin("thinking"); // after a question
     [tokens, said] = [count, thought]; // shortened only when it is shown: doing so for each piece would take quadratic time
   }
-  /** Outside a turn, as while the code is indexed, there is no clock: it is shown as it comes. */
+  /** Outside a turn, as while the code is indexed, there is no clock: progress is shown as it comes. */
   function progress(text: string): void {
     said = text;
     if (!clock) show(short(text, Math.min(60, columns() - 1)));

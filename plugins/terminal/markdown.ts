@@ -1,4 +1,4 @@
-// Markdown as a person reads it in a terminal: marked parses, marked-terminal renders what it renders right, the rest is
+// Markdown for reading in a terminal: marked parses, marked-terminal renders what it renders correctly, the rest is
 // rendered here. Heavy: import it when there is something to render.
 import { highlight, supportsLanguage } from "cli-highlight";
 import { decodeHTMLStrict } from "entities";
@@ -10,19 +10,19 @@ import { closing, type Theme } from "./theme.ts";
 
 export type Look = { width: number; theme: Theme; links?: boolean };
 
-const MAX_DEPTH = 24; // of quotes and lists inside one another; deeper ones stay as they were written
+const MAX_DEPTH = 24; // of nested quotes and lists; deeper ones stay as they were written
 const PARSE_TIMEOUT = 1_500; // ms; what is not parsed by then stays as it was written
 const CLOCK_STEPS = 16; // parsing steps between two looks at the clock
 const MAX_COLOURED_CHARS = 20_000; // of a block of code: some languages take quadratic time
 const MAX_COLOURED_LINE_CHARS = 1_000; // of its longest line, for the same reason
-const COLOURING_TIME = 200; // ms for the colours of all code in a text; what comes after that has none
-const MIN_COLUMNS = 8; // where less would be left, nothing is indented
+const COLOURING_TIME = 200; // ms for the colours of all code in a text; after that code has none
+const MIN_COLUMNS = 8; // nothing is indented if less would be left
 const MAX_WORD_COLUMNS = 12; // that a table gives to a word before it breaks it
 
-/** Before a line that is not indented, whatever it stands in: what is copied is the code itself. */
+/** Before a line that is not indented, whatever it is in, so that copying gives the code itself. */
 const FLUSH = "\x00";
 const CONTROL = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
-/** What would change how the text around it is shown. */
+/** Characters that would change how the text around them is shown. */
 const UNSAFE = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 const ENTITY = /&(?:#x[\da-f]{1,6}|#\d{1,7}|[a-z][a-z\d]*);/gi;
 const WEB = /^(?:https?:\/\/|mailto:)/i;
@@ -37,7 +37,7 @@ export function renderMarkdown(markdown: string, look: Look): string {
   }
 }
 
-/** Code with the colours of its language, where that is known; every line ends its own styles. */
+/** Code with the colours of its language, if known; every line ends its own styles. */
 export function codeBlock(code: string, language: string, theme: Theme): string {
   if (!coloured(theme) || !language || !supportsLanguage(language)) return code;
   if (code.length > MAX_COLOURED_CHARS || code.split("\n").some(({ length }) => length > MAX_COLOURED_LINE_CHARS))
@@ -53,7 +53,7 @@ const coloured = (theme: Theme): boolean => theme.syntax.keyword("x") !== "x";
 
 // ── Parsing ────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What renderers ask for: what is inside a token, rendered. */
+/** For renderers: the rendered contents of a token. */
 type Parse = { inline(tokens: Token[]): string; blocks(tokens: Token[], loose: boolean): string };
 
 function setUp(look: Look): { lexer: Lexer; parse: Parse } {
@@ -69,7 +69,7 @@ function setUp(look: Look): { lexer: Lexer; parse: Parse } {
   return { lexer: new Lexer(marked.defaults), parse };
 }
 
-/** Each run of text is parsed by itself, so that one which is too much for the parser leaves the others alone. */
+/** Each run of text is parsed by itself, so that one which is too much for the parser does not affect the others. */
 function lex(lexer: Lexer, source: string): Token[] {
   lexer.blockTokens(source, lexer.tokens);
   for (const { src, tokens } of lexer.inlineQueue) {
@@ -83,7 +83,7 @@ function lex(lexer: Lexer, source: string): Token[] {
   return lexer.tokens;
 }
 
-/** The rules that are tried first look at the clock now and then; false lets the parser go on. */
+/** The rules that are tried first look at the clock now and then; false lets the parser continue. */
 function tokenizer(): NonNullable<MarkedExtension["tokenizer"]> {
   const deadline = performance.now() + PARSE_TIMEOUT;
   let places = 0;
@@ -124,7 +124,7 @@ function blocks(tokens: Token[], parser: Parser, loose: boolean): string {
   return stack(texts, loose);
 }
 
-/** Code is set apart also in a tight list: it stands at the left edge. */
+/** Code is separated even in a tight list, since it starts at the left edge. */
 function stack(texts: string[], loose: boolean): string {
   const gap = (i: number) => (loose || texts[i - 1]!.includes(FLUSH) || texts[i]!.startsWith(FLUSH) ? "\n\n" : "\n");
   return texts.map((text, i) => (i ? gap(i) + text : text)).join("");
@@ -132,14 +132,14 @@ function stack(texts: string[], loose: boolean): string {
 
 function block(token: Token, parser: Parser): string {
   try {
-    // Text of its own line in a tight list is a paragraph in all but name.
+    // A text on its own line in a tight list is a paragraph in all but name.
     return parser.parse([token.type === "text" ? { ...token, type: "paragraph" } : token]);
   } catch {
     return token.raw.trim();
   }
 }
 
-/** What is rendered, and the room that is left for it. */
+/** A rendered part, and the room that is left for it. */
 interface Page {
   readonly look: Look;
   readonly parse: Parse;
@@ -212,7 +212,7 @@ function renderer(look: Look, parse: Parse): RendererObject {
   };
 }
 
-/** Renders something with an indent, or flat if too little room would be left. */
+/** Renders something with an indent, or without if too little room would be left. */
 function within(page: Page, indent: number, render: (flat: boolean) => string): string {
   const before = page.room;
   const flat = before - indent < Math.min(MIN_COLUMNS, before / 2);
@@ -253,10 +253,10 @@ function table(page: Page, token: Tokens.Table): string {
         .trimEnd(),
     );
   });
-  const apart = lines.slice(1).some(({ length }) => length > 1); // which lines are one row would not be seen
+  const apart = lines.slice(1).some(({ length }) => length > 1); // it would be unclear which lines form a row
   return lines.flatMap((row, i) => (i === 1 || (apart && i > 1) ? [cross, ...row] : row)).join("\n");
 }
-/** A table that has no room: a line for each cell, with the title of its column. */
+/** A table without enough room: a line for each cell, with the title of its column. */
 function records({ look, room }: Page, titles: string[], rows: string[][]): string {
   if (!rows.length) return titles.flatMap((title) => wrap(title, room)).join("\n");
   const texts = rows.map((cells) => cells.map((cell, i) => wrap(`${titles[i]}: ${cell}`, room).join("\n")).join("\n"));
@@ -271,14 +271,14 @@ function source(page: Page, line: string): string {
 function anchor({ theme, links }: Look, text: string, href: string): string {
   const plain = text.replace(SEQUENCE, "");
   const same = [plain, `mailto:${plain}`, `http://${plain}`].includes(href);
-  // A text that looks like an address and is another one must not hide where it leads.
+  // A text that looks like an address but links to another must not hide where it leads.
   if (links && coloured(theme) && WEB.test(href) && (same || !/:\/\/|^www\./.test(plain)))
     return `\x1b]8;;${encode(href)}\x1b\\${theme.link(text || href)}${LINK_END}`;
   if (same || !href) return theme.link(text);
   return plain ? `${theme.link(text)} ${theme.url(`(${href})`)}` : theme.url(href);
 }
 
-/** Every line but those that stay at the left edge. */
+/** Every line except those that stay at the left edge. */
 function indent(text: string, first: string, rest: string): string {
   const lines = text.split("\n");
   return lines.map((line, i) => (line.startsWith(FLUSH) ? line : `${i ? rest : first}${line}`.trimEnd())).join("\n");
@@ -286,10 +286,10 @@ function indent(text: string, first: string, rest: string): string {
 
 // ── Text ───────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Without what a terminal takes for a command: numeric references make such characters, too. */
+/** Without what a terminal takes for a command: numeric references can produce such characters, too. */
 const clean = (text: string): string => text.replace(UNSAFE, "\ufffd");
 
-/** Names of characters read as HTML has them, each once. */
+/** Names of characters as in HTML, each looked up once. */
 function decoder(): (text: string) => string {
   const known = new Map<string, string>();
   const read = (reference: string): string => {
@@ -301,12 +301,15 @@ function decoder(): (text: string) => string {
   return (text) => (text.includes("&") ? text.replace(ENTITY, (name) => known.get(name) ?? read(name)) : text);
 }
 
-/** An address as the terminal's command for links wants it. */
+/** An address in the form that the terminal's link command needs. */
 function encode(href: string): string {
   return href.replace(/[^\x21-\x7e]/gu, (character) => encodeURIComponent(character.toWellFormed()));
 }
 
-/** Columns for these cells: as wide as they are, or shrunk so far that words stay whole; undefined: there is no room. */
+/**
+ * Columns for these cells: as wide as they are, or shrunk so far that words stay whole; undefined if there is not
+ * enough room.
+ */
 function fit(rows: string[][], room: number): number[] | undefined {
   const widest = (cut: (text: string) => string[]): number[] =>
     rows[0]!.map((_, i) => largest(rows.flatMap((row) => cut(row[i]!).map(width))));
@@ -314,7 +317,7 @@ function fit(rows: string[][], room: number): number[] | undefined {
   if (sum(whole) <= room) return whole;
   const least = widest((text) => text.split(/[ \n]+/)).map((size) => Math.min(size, MAX_WORD_COLUMNS));
   if (sum(least) > room) return undefined;
-  // The widest columns give way first.
+  // The widest columns shrink first.
   const at = (level: number) => whole.map((size, i) => Math.max(least[i]!, Math.min(size, level)));
   let level = room;
   while (sum(at(level)) > room) level--;
@@ -340,8 +343,8 @@ const SEQUENCE = /\x1b\[([\d;]*)m|\x1b\]8;;[^\x1b]*\x1b\\/g;
 const LINK_END = "\x1b]8;;\x1b\\";
 /** A sequence that ends a style or a link. */
 const ENDS = /^\x1b\[(?:2[1-9]|[34]9)m$|^\x1b\]8;;\x1b/;
-const PIECE = /\n| +|[^\n ]+/g; // no sequence has a space in it
-/** In these scripts a line may end after each character, but not before what closes or after what opens. */
+const PIECE = /\n| +|[^\n ]+/g; // no sequence contains a space
+/** In these scripts a line may end after each character, but not before closing or after opening punctuation. */
 const SCRIPTS = "\\u3040-\\u30ff\\u3400-\\u9fff\\u{20000}-\\u{3ffff}";
 const OPENS = "「『（【《〈〔“";
 const CLOSES = "、。，．！？：；」』）】》〉〕”ー々ぁぃぅぇぉっゃゅょァィゥェォッャュョ";
@@ -352,8 +355,8 @@ const WIDE_PIECE = new RegExp(
 );
 
 /**
- * Lines of at most so many columns, broken between words; hard: also inside of what is longer. No library of ours wraps text
- * in which several styles are open at once.
+ * Lines of at most so many columns, broken between words; hard: also inside longer words. None of our libraries wraps
+ * text in which several styles are open at once.
  */
 function wrap(text: string, room: number, hard = false): string[] {
   if (text.length <= room && !/[^\x20-\x7e]/.test(text)) return [text.trim()];
@@ -381,7 +384,7 @@ function wrap(text: string, room: number, hard = false): string[] {
   }
 }
 
-/** A word in the parts between which a line may end, each with the sequences that belong to it. */
+/** A word in the parts between which a line may end, each with its sequences. */
 function split(word: string, most: number): string[] {
   const text = word.includes("\x1b") ? word.replace(SEQUENCE, "") : word;
   const whole = WIDE.test(text) ? text.match(WIDE_PIECE)! : [text];
@@ -411,7 +414,7 @@ function sequenceAt(text: string, at: number): string | undefined {
   return sticky.exec(text)?.[0];
 }
 
-/** Each line ends the styles that are open and the next one begins them again: none leaks into a margin or a border. */
+/** Each line ends the open styles and the next one begins them again, so that none leaks into a margin or a border. */
 function settle(lines: string[]): string[] {
   if (lines.length === 1) return lines;
   const open = new Map<string, string>(); // what begins a style, by what ends it

@@ -1,11 +1,11 @@
-// The prompt: the project, its git branch, how full the model's window is, and for how long zz runs.
+// The prompt: the project, its git branch, how full the model's window is, and how long zz has been running.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
 import { terminalColumns } from "zz/text";
 import { short } from "./format.ts";
 
-const [NARROW, VERY_NARROW] = [60, 40]; // columns below which it says less, and nothing
+const [NARROW, VERY_NARROW] = [60, 40]; // columns below which it shows less, and nothing
 
 export async function promptOf({ root, chat }: Ctx, since: number): Promise<string> {
   const columns = terminalColumns();
@@ -19,8 +19,8 @@ export async function promptOf({ root, chat }: Ctx, since: number): Promise<stri
 }
 
 /**
- * The git branch of a folder, read from its files, since no program is run for a prompt. These files may be anything: one
- * that never ends or never answers is not waited for, and only a branch's name or a commit's hash is shown.
+ * The git branch of a folder, read from its files, since no program is run for a prompt. These files may be anything:
+ * one that never ends or never answers is not waited for, and only a branch's name or a commit's hash is shown.
  */
 export async function branchOf(folder: string): Promise<string> {
   for (let at = folder; ; at = path.dirname(at)) {

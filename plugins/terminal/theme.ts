@@ -1,9 +1,9 @@
-// Colours and styles by what they mean. Plain SGR codes of the sixteen colours: every terminal has them, and the person's
-// own palette decides how they look. Nothing is imported: this loads when zz starts.
+// Colours and styles by their meaning. Plain SGR codes of the sixteen colours: every terminal has them, and the
+// person's own palette decides how they look. Nothing is imported: this loads when zz starts.
 
 export type Paint = (text: string) => string;
 
-/** What cli-highlight tells apart. All of it is named: for what is missing it would take colours of its own. */
+/** The tokens of cli-highlight. All are listed, since it would use colours of its own for missing ones. */
 export type Syntax = Record<(typeof TOKENS)[number], Paint>;
 export type Theme = Record<(typeof STYLES)[number], Paint> & { syntax: Syntax };
 export type ThemeName = "dark" | "light" | "none";
@@ -90,7 +90,7 @@ function paint(codes: number[]): Paint {
 /** A style inside another of its kind ends both, so the outer one begins again there. */
 function wrapIn(text: string, code: number): string {
   const [on, off] = [`\x1b[${code}m`, `\x1b[${closing(code)}m`];
-  // Bold and dim end together and do not replace one another; of all others the next one does.
+  // Bold and dim end together and do not replace one another; other styles replace the previous one.
   return `${on}${text.replaceAll(off, closing(code) === 22 ? off + on : on)}${off}`;
 }
 

@@ -1,4 +1,5 @@
-// What a person sees of a turn: thinking, calls as they are announced and as they end, and a line of figures at its end.
+// What a person sees of a turn: thinking, calls as they are announced and as they end, and a line of figures at its
+// end.
 import type { Answer, Zz } from "zz";
 import { plural, terminalColumns } from "zz/text";
 import { argumentsOf, folded, short, summary } from "./format.ts";
@@ -64,7 +65,7 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
 
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
 
-/** Tokens are left out if the server did not tell them. */
+/** Tokens are left out if the server did not report them. */
 function figures({ usage, calls, ms, used, window }: Answer): string {
   const number = (count: number) => count.toLocaleString("en");
   const { input, output } = usage;

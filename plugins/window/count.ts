@@ -1,7 +1,7 @@
 // How many tokens a text has: a weight by kinds of characters, corrected by what the provider itself counted.
 import type { ChatRequest, Message } from "zz";
 
-/** About how many tokens a character of each kind is in today's tokenizers. */
+/** The approximate number of tokens for a character of each kind in today's tokenizers. */
 const LETTER = 0.22;
 const WORD = 0.9; // at least
 const DIGIT = 0.5;
@@ -42,15 +42,15 @@ export function scales() {
     const had = known.get(one);
     if (had !== undefined) return had;
     const calls = one.role === "assistant" && one.calls?.length ? JSON.stringify(one.calls) : "";
-    const news = one.role === "user" ? Object.values(one.news ?? {}).join("\n") : "";
+    const updates = one.role === "user" ? Object.values(one.news ?? {}).join("\n") : "";
     const images = ("images" in one && one.images?.length) || 0;
-    const weight = MESSAGE + weigh(one.text) + weigh(calls) + weigh(news) + images * IMAGE;
+    const weight = MESSAGE + weigh(one.text) + weigh(calls) + weigh(updates) + images * IMAGE;
     known.set(one, weight);
     return weight;
   }
   function request({ system, tools, messages }: ChatRequest): number {
-    const listed = tools.length ? JSON.stringify(tools) : "";
-    return steady(system) + steady(listed) + messages.reduce((sum, one) => sum + message(one), 0);
+    const toolsText = tools.length ? JSON.stringify(tools) : "";
+    return steady(system) + steady(toolsText) + messages.reduce((sum, one) => sum + message(one), 0);
   }
   function steady(text: string): number {
     const weight = texts.get(text) ?? weigh(text);
@@ -61,7 +61,7 @@ export function scales() {
 }
 export type Scales = ReturnType<typeof scales>;
 
-const [MIN_RATIO, MAX_RATIO] = [0.5, 4]; // tokens per weight that are plausible; a server outside of this counts something else
+const [MIN_RATIO, MAX_RATIO] = [0.5, 4]; // plausible tokens per weight; a server outside of this counts something else
 
 /** What the providers counted, by model, and estimates of what was added since. */
 export function counts(scale: Scales) {
@@ -85,13 +85,13 @@ export function counts(scale: Scales) {
       if (known) return known;
       const weight = scale.request(request);
       const ratio = tokens / weight;
-      const sane = ratio >= MIN_RATIO && ratio <= MAX_RATIO;
-      known = { weight, ratio: sane ? ratio : before };
+      const isPlausible = ratio >= MIN_RATIO && ratio <= MAX_RATIO;
+      known = { weight, ratio: isPlausible ? ratio : before };
       return known;
     };
     last.set(request.model, { tokens, count: request.messages.length, weigh, messages: new WeakSet(request.messages) });
   }
-  /** What was counted keeps its count; what is new has at least its weight, times `caution`. */
+  /** What was counted keeps its count; new messages have at least their weight, times `caution`. */
   function estimate(request: ChatRequest, caution = 1): number {
     const before = last.get(request.model);
     const all = scale.request(request);
@@ -100,8 +100,8 @@ export function counts(scale: Scales) {
     const fresh = request.messages
       .filter((one) => !before.messages.has(one))
       .reduce((sum, one) => sum + scale.message(one), 0);
-    const sane = before.tokens >= weight * MIN_RATIO && before.tokens <= weight * MAX_RATIO;
-    const known = all - fresh === weight && sane ? before.tokens : (all - fresh) * ratio;
+    const isPlausible = before.tokens >= weight * MIN_RATIO && before.tokens <= weight * MAX_RATIO;
+    const known = all - fresh === weight && isPlausible ? before.tokens : (all - fresh) * ratio;
     return Math.ceil(known + fresh * Math.max(ratio, 1) * caution);
   }
 }

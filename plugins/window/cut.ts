@@ -1,10 +1,10 @@
-// Cuts texts of the conversation shorter, where leaving out results and taking notes is not enough.
+// Cuts texts of the conversation, when leaving out results and taking notes is not enough.
 import type { ChatRequest, Compaction, Ctx, Message } from "zz";
 import { allResults } from "./stale.ts";
 import { CAUTION_FACTOR, estimate, type State, weightOf } from "./state.ts";
 import { notesIn } from "./summary.ts";
 
-/** Cuts the results of the last round when they alone are too much for the window. */
+/** Cuts the results of the last round if they alone are too much for the window. */
 export function cutLastResults(state: State, most: number, ctx: Ctx): void {
   const { chat, note } = ctx;
   const from = chat.messages.findLastIndex(({ role }) => role === "assistant") + 1;
@@ -16,7 +16,9 @@ export function cutLastResults(state: State, most: number, ctx: Ctx): void {
   note(`What ${[...new Set(names)].join(", ")} gave is too much for the window and was cut.`);
 }
 
-/** Cuts earlier results, long arguments, the last results and long texts, in this order, until it fits; the notes last. */
+/**
+ * Cuts earlier results, long arguments, the last results and long texts, in this order, until it fits; the notes last.
+ */
 export function cutTexts(state: State, now: () => ChatRequest, most: number, ctx: Ctx): void {
   const { chat, note } = ctx;
   const excess = () => estimate(state, now(), CAUTION_FACTOR) - most;
@@ -51,7 +53,7 @@ function shorterLastResults(state: State, excess: number, least: number, { chat 
     last.flatMap((one, i) => (one.role === "tool" && one.text.length > each * 1.1 ? [[from + i, each]] : [])),
   );
 }
-const MIN_CHARS_LEFT = 200; // of a text, when nothing else helps
+const MIN_CHARS_LEFT = 200; // of a text, if nothing else helps
 const CHAR_LIMITS = [40_000, 10_000, 3_000, 1_000, MIN_CHARS_LEFT];
 
 /** The messages with texts or arguments of more characters than that, each with this limit. */

@@ -1,39 +1,39 @@
-// Makes a request fit the model's window: before it is sent, and once more when the provider says it was too long.
+// Makes a request fit the model's window: before it is sent, and once more if the provider says it was too long.
 import type { ChatRequest, Ctx, Message, Reply } from "zz";
 import { oneLine } from "zz/text";
 import { cutLastResults, cutTexts } from "./cut.ts";
 import { tryToTakeNotes } from "./notes.ts";
 import { overflow } from "./overflow.ts";
 import { staleResults, type Texts } from "./stale.ts";
-import { CAUTION_FACTOR, counted, estimate, inputLimit, type State, startsOf, weightOf, windowOf } from "./state.ts";
+import { CAUTION_FACTOR, counted, estimate, inputLimit, type State, turnStarts, weightOf, windowOf } from "./state.ts";
 import { notesIn } from "./summary.ts";
 
 export async function fitToWindow(state: State, request: ChatRequest, ctx: Ctx): Promise<ChatRequest> {
   const chars = charsOfRequest(request); // more than its tokens, so most requests need no estimate
   const window = await windowOf(state, request, chars < MAX_CHARS_UNCHECKED, ctx);
   if (!window) return request;
-  const most = inputLimit(window, request, state.zz.config.compactAt);
-  if (chars <= most || estimate(state, request) <= most) return request;
-  const less = await compactToFit(state, { request, window, most, must: inputLimit(window, request, MAX_FILL) }, ctx);
+  const target = inputLimit(window, request, state.zz.config.compactAt);
+  if (chars <= target || estimate(state, request) <= target) return request;
+  const less = await compactToFit(state, { request, window, target, max: inputLimit(window, request, MAX_FILL) }, ctx);
   if (estimate(state, less, state.count.last(request.model) ? 1 : MIN_ESTIMATE_FACTOR) > window)
     throw tooLargeError(state, less, window);
   return less;
 }
 
-/** Takes one measure after the other until the request fits. Texts are cut only when nothing else helps. */
-async function compactToFit(state: State, { request, window, most, must }: Load, ctx: Ctx): Promise<ChatRequest> {
+/** Takes one measure after the other until the request fits. Texts are cut only if nothing else helps. */
+async function compactToFit(state: State, { request, window, target, max }: Load, ctx: Ctx): Promise<ChatRequest> {
   const { chat } = ctx;
   const tail = request.messages.slice(chat.messages.length); // sent with this request alone, not part of the conversation
   const now = (): ChatRequest => ({ ...request, messages: [...chat.messages, ...tail] });
   const over = (limit: number): boolean => estimate(state, now()) > limit;
-  const full = (): boolean => estimate(state, now(), CAUTION_FACTOR) > must;
+  const full = (): boolean => estimate(state, now(), CAUTION_FACTOR) > max;
   cutLastResults(state, window * MAX_RESULTS_SHARE, ctx);
-  if (over(most)) leaveOut(staleResults(chat.messages, toolsThatChange(ctx)), ctx);
-  const upTo = startOfRecentTurns(chat.messages, state.zz.config.turns);
-  const leaving = weightOf(state, chat.messages.slice(0, upTo)) * state.count.ratio(request.model);
-  if (upTo && (full() || (over(most * ENOUGH_ROOM) && leaving > window * MIN_SHARE_REPLACED)))
-    await tryToTakeNotes(state, upTo, ctx);
-  if (full()) cutTexts(state, now, must, ctx);
+  if (over(target)) leaveOut(staleResults(chat.messages, toolsThatChange(ctx)), ctx);
+  const end = startOfRecentTurns(chat.messages, state.zz.config.turns);
+  const leaving = weightOf(state, chat.messages.slice(0, end)) * state.count.ratio(request.model);
+  if (end && (full() || (over(target * ENOUGH_ROOM) && leaving > window * MIN_SHARE_REPLACED)))
+    await tryToTakeNotes(state, end, ctx);
+  if (full()) cutTexts(state, now, max, ctx);
   return now();
 }
 
@@ -70,10 +70,10 @@ export async function retryShorter(
   const before = estimate(state, sent);
   if (window) state.windows.set(sent.model, window);
   const known = window || Math.floor(before * 0.75);
-  const most = Math.min(inputLimit(known, sent, state.zz.config.compactAt), Math.floor(before * 0.8));
+  const target = Math.min(inputLimit(known, sent, state.zz.config.compactAt), Math.floor(before * 0.8));
   const why = oneLine(error.message).replace(/[.\s]+$/, "");
   ctx.note(`The request was too long for '${sent.model}'; sending less.`);
-  const less = await compactToFit(state, { request: sent, window: known, most, must: most }, ctx);
+  const less = await compactToFit(state, { request: sent, window: known, target, max: target }, ctx);
   if (window && estimate(state, less) > window) throw tooLargeError(state, less, window);
   if (estimate(state, less) >= before) throw error;
   try {
@@ -92,18 +92,18 @@ function tooLargeError(state: State, request: ChatRequest, window: number): Erro
   );
 }
 const MAX_CHARS_UNCHECKED = 28_000; // they fit nearly every window, so the provider is not asked for its models
-const ENOUGH_ROOM = 0.75; // of the limit: when more is left after removing stale results, notes are needed as well
-const MIN_SHARE_REPLACED = 0.1; // of the window, or notes would be asked for turn after turn
+const ENOUGH_ROOM = 0.75; // of the limit: if more is left after removing stale results, notes are needed as well
+const MIN_SHARE_REPLACED = 0.1; // of the window, so that notes are not asked for in every turn
 const MAX_RESULTS_SHARE = 0.5; // of the window, for the results of one round
-const MAX_FILL = 0.95; // of the window, when nothing else helps
+const MAX_FILL = 0.95; // of the window, if nothing else helps
 const MIN_ESTIMATE_FACTOR = 0.6; // for what no provider has counted yet: refuse only what is certainly too much
 
 /** A request, with the tokens it should have at most and those it may have at most. */
-type Load = { request: ChatRequest; window: number; most: number; must: number };
+type Load = { request: ChatRequest; window: number; target: number; max: number };
 
-/** Where the last so many turns begin; 0 when there is nothing before them but notes. */
+/** Where the last so many turns begin; 0 if there is nothing before them but notes. */
 export function startOfRecentTurns(messages: readonly Message[], turns: number): number {
-  const starts = startsOf(messages);
+  const starts = turnStarts(messages);
   const at = starts.length > turns ? starts[starts.length - turns]! : 0;
   return at > (notesIn(messages[0]) ? 2 : 0) ? at : 0;
 }

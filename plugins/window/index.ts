@@ -1,12 +1,12 @@
-// Keeps what is sent within the model's window. When that is nearly full, before the next request: first, results that need
-// not be seen again become one line each, then all turns but the last two become notes that the model writes. The session's
-// file keeps everything.
+// Keeps what is sent within the model's window. When that is nearly full, before the next request: first, results that
+// need not be seen again become one line each, then all turns but the last two become notes that the model writes. The
+// session's file keeps everything.
 import type { Zz } from "zz";
 import { fitToWindow, recordUsage, retryShorter, startOfRecentTurns, toolsThatChange } from "./fit.ts";
 import { takeNotes } from "./notes.ts";
 import { overflow } from "./overflow.ts";
 import { staleResults } from "./stale.ts";
-import { newState, startsOf, tokensOf } from "./state.ts";
+import { newState, tokensOf, turnStarts } from "./state.ts";
 
 export const defaults = { compactAt: 0.8, turns: 2, words: 350 };
 export const settings = {
@@ -56,7 +56,7 @@ export default (zz: Zz<typeof defaults>) => {
     async run(hint, ctx) {
       const before = tokensOf(state, ctx);
       const texts = staleResults(ctx.chat.messages, toolsThatChange(ctx));
-      const turns = startsOf(ctx.chat.messages).length;
+      const turns = turnStarts(ctx.chat.messages).length;
       const upTo = startOfRecentTurns(ctx.chat.messages, Math.max(1, Math.min(zz.config.turns, turns - 1)));
       if (!upTo && !Object.keys(texts).length)
         return ctx.note(turns ? "There is nothing to compact yet." : "There is nothing to compact: nothing was said.");

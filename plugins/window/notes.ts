@@ -1,7 +1,7 @@
 // Replaces the earlier turns of a conversation with notes that the model writes.
 import type { Ctx, Message } from "zz";
 import { charsOf } from "./cut.ts";
-import { type State, startsOf, tokensOf, weightOf } from "./state.ts";
+import { type State, tokensOf, turnStarts, weightOf } from "./state.ts";
 import { filesChanged, headAndTail, notesIn, notesText, summaryRequest } from "./summary.ts";
 
 export async function tryToTakeNotes(state: State, upTo: number, ctx: Ctx): Promise<void> {
@@ -25,7 +25,7 @@ export async function takeNotes(state: State, ctx: Ctx, upTo: number, hint: stri
     new Error(`Cannot summarise the conversation: ${why}. It stays as it is; /compact tries again.`);
   const before = notesIn(chat.messages[0]);
   const leaving = chat.messages.slice(before ? 2 : 0, upTo);
-  const turns = turnsIn(ctx) - startsOf(chat.messages.slice(upTo)).length;
+  const turns = turnsIn(ctx) - turnStarts(chat.messages.slice(upTo)).length;
   ctx.progress(`summarising ${turns === 1 ? "a turn" : `${turns} turns`}`);
   const window = state.windows.get(chat.model) ?? state.asked.get(chat.model)?.window ?? chat.window ?? ASSUMED_WINDOW;
   const tokensEach = (weightOf(state, leaving) * state.count.ratio(chat.model)) / charsOf(leaving);
@@ -55,4 +55,4 @@ function turnsIn({ chat }: Ctx): number {
 const SUMMARY_SHARE = 0.6; // of the window, for the turns that the notes replace
 const MAX_CHARS_PER_WORD = 12; // notes with more than this for each word asked for are cut
 const MAX_NOTES_SHARE = 0.9; // of what they replace: longer notes are refused
-const ASSUMED_WINDOW = 32_000; // tokens, for taking notes where the window is unknown
+const ASSUMED_WINDOW = 32_000; // tokens, for taking notes if the window is unknown

@@ -1,4 +1,4 @@
-// Whether a provider's error says that the request was too long for the model, and how much the model takes in.
+// Whether a provider's error says that the request was too long for the model, and how much the model accepts.
 
 const OTHER_LIMITS = /rate.?limit|per minute|\btpm\b|tokens per|quota/i;
 const WORDS = new RegExp(

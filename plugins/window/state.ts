@@ -1,4 +1,4 @@
-// What is known of windows and sizes, and the estimates made from it.
+// What is known about windows and sizes, and the estimates made from it.
 import type { ChatRequest, Ctx, Message, Model, Zz } from "zz";
 import { counts, type Scales, scales } from "./count.ts";
 
@@ -13,13 +13,13 @@ export interface State {
   count: ReturnType<typeof counts>;
   windows: Map<string, number>; // by model, as its provider said when a request was too long
   asked: Map<string, Model | undefined>;
-  thorough: Set<string>; // models whose provider was asked for a list of its models
+  listed: Set<string>; // models whose provider was asked for a list of its models
   failedAt: string | undefined; // the turn whose summary failed: it is not tried again in that turn
 }
 
 export function newState(zz: Zz<Config>): State {
   const scale = scales();
-  const known = { windows: new Map(), asked: new Map(), thorough: new Set<string>() };
+  const known = { windows: new Map(), asked: new Map(), listed: new Set<string>() };
   return { zz, scale, count: counts(scale), ...known, failedAt: undefined };
 }
 
@@ -48,10 +48,10 @@ export async function windowOf(
   quick: boolean,
   ctx: Ctx,
 ): Promise<number | undefined> {
-  if (!state.asked.has(model) || (!quick && !state.asked.get(model)?.window && !state.thorough.has(model)))
+  if (!state.asked.has(model) || (!quick && !state.asked.get(model)?.window && !state.listed.has(model)))
     state.asked.set(model, await ctx.about.model(model, quick).catch(() => undefined));
-  if (!quick) state.thorough.add(model);
-  const set = Number(options.num_ctx) || undefined; // what the person set wins over what the provider says
+  if (!quick) state.listed.add(model);
+  const set = Number(options.num_ctx) || undefined; // the person's setting wins over the provider's
   const chat = model === ctx.chat.model ? ctx.chat.window : undefined;
   return state.windows.get(model) ?? set ?? state.asked.get(model)?.window ?? chat;
 }
@@ -62,7 +62,7 @@ export function inputLimit(window: number, { options }: ChatRequest, share: numb
   return Math.floor(Math.min(window * share, window - Math.min(output, window / 2)));
 }
 
-/** Where turns begin: at what the person said. */
-export const startsOf = (messages: readonly Message[]): number[] =>
+/** Where turns begin: at the person's messages. */
+export const turnStarts = (messages: readonly Message[]): number[] =>
   messages.flatMap((message, at) => (message.role === "user" && !message.aside ? [at] : []));
 export const CAUTION_FACTOR = 1.6; // for new texts: some have this many times the tokens of others with the same weight

@@ -1,4 +1,4 @@
-// Notes on the turns that leave the window: what the model is asked, and how its answer stands in the conversation.
+// Notes on the turns that leave the window: what the model is asked, and how its answer appears in the conversation.
 import type { Changed, Message } from "zz";
 
 const SYSTEM = `You keep the notes of a conversation between a person and an assistant that works in a project with tools.

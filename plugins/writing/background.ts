@@ -1,5 +1,5 @@
-// At the prompt, every plugin of the person's that was loaded is type-checked in another process. Errors are noted once for
-// each version of a file.
+// At the prompt, every plugin of the person's that was loaded is type-checked in another process. Errors are noted once
+// for each version of a file.
 
 import fs from "node:fs";
 import type { Ctx, Zz } from "zz";
@@ -7,10 +7,10 @@ import { plural } from "zz/text";
 import { type Checker, formatProblems } from "./checker.ts";
 
 const START_DELAY_MS = 1_000; // after the first prompt, which must not be delayed
-const MAX_ERRORS = 3; // in a note
+const MAX_ERRORS = 3; // per note
 
 export function watchTypes(zz: Zz, checker: () => Promise<Checker>): void {
-  const checked = new Map<string, string>(); // by file, the stamp of the version that was checked
+  const checked = new Map<string, string>(); // by file, the stamp of the checked version
   let reach: Ctx | undefined; // set once there is a prompt, where somebody reads the notes
   let last: Promise<unknown> = Promise.resolve();
 
@@ -29,7 +29,7 @@ export function watchTypes(zz: Zz, checker: () => Promise<Checker>): void {
     zz.defer(() => clearTimeout(soon));
   }
 
-  /** One file after the other, each in the version that is there when its turn comes. */
+  /** One file after the other, each in its current version when its turn comes. */
   function look(names?: string[]): void {
     for (const { name, file, from, failure } of reach?.about.plugins ?? [])
       if (from !== "zz" && !failure && (!names || names.includes(name)))
@@ -51,7 +51,7 @@ export function watchTypes(zz: Zz, checker: () => Promise<Checker>): void {
   }
 }
 
-/** Not the inode: a file that was saved again as it was is the same version. */
+/** Without the inode: a file that was saved unchanged is the same version. */
 function versionOf(file: string): string {
   const stat = fs.statSync(file, { throwIfNoEntry: false });
   return stat ? `${stat.mtimeMs} ${stat.size}` : "";

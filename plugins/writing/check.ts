@@ -1,17 +1,17 @@
-// What is wrong with a plugin's file, without running it: TypeScript's errors against zz's contract, and mistakes that types
-// do not show. Slow to load; made to run in a process of its own.
+// Checks a plugin's file without running it: TypeScript's errors against zz's contract, and mistakes that types do not
+// show. Slow to load; made to run in a separate process.
 import path from "node:path";
 import type { CompilerGate, CompilerRules, MakeCompilerGate } from "zz";
 import { usage } from "zz/text";
 import { messageOf, type Opened, openProgram, ownFiles, ts } from "./program.ts";
-import { ownPlaces } from "./where.ts";
+import { contractFiles } from "./where.ts";
 
 export interface Problem {
   file: string;
   line: number; // from 1
   column: number; // from 1
   message: string;
-  untyped?: true; // a type is missing, nothing else
+  untyped?: true; // a type is missing, nothing else is wrong
 }
 
 const NO_DEFAULT = "The plugin has no default export to call. Write `export default (zz: Zz) => …`.";
@@ -27,17 +27,17 @@ const WITH_NAME = ["tool", "command", "layer", "flag", "provider", "key"];
 
 export interface Checked {
   problems: Problem[];
-  unread: string[]; // sentences on what was not read
+  unread: string[]; // sentences about what was not read
 }
 
 /**
- * `text` replaces the content of the file: then the model wrote it, and other files are read only where that is allowed
+ * `text` replaces the content of the file: the model wrote it, so other files are read only where that is allowed
  * without asking. Without `text` the person named the file, and the files next to it belong to it.
  */
 export async function check(file: string, rules: CompilerRules, text?: string): Promise<Checked> {
   const { compilerGate } = (await import(rules.module)) as { compilerGate: MakeCompilerGate };
   const near = text === undefined ? [path.dirname(file)] : [];
-  const gate = compilerGate(rules, { own: ownPlaces(), near });
+  const gate = compilerGate(rules, { own: contractFiles(), near });
   return { problems: problemsOf(file, text, gate), unread: gate.unread() };
 }
 
@@ -63,7 +63,7 @@ export const made: (zz: Zz<any>) => unknown = plugin.default;
 function exported({ program }: Opened, probe: ts.SourceFile, file: string): Problem[] {
   const source = program.getSourceFile(file);
   const isScript = !source || !ts.isExternalModule(source);
-  if (source && program.getSyntacticDiagnostics(source).length) return []; // reported already
+  if (source && program.getSyntacticDiagnostics(source).length) return []; // already reported
   const [first] = program.getSemanticDiagnostics(probe);
   if (!first) return [];
   const lacks = isScript || first.code === 2339 || first.code === 2306;
@@ -156,7 +156,7 @@ function beyondTypes({ checker }: Opened, source: ts.SourceFile): Problem[] {
     known.add(node.text);
   }
 
-  /** Where it is JSON Schema, `type` is "object". */
+  /** In JSON Schema, `type` is "object". */
   function shorthand(params: ts.ObjectLiteralExpression): void {
     if (fieldOf(params, "properties") || fieldOf(params, "type")?.getText(source).slice(1, -1) === "object") return;
     for (const property of params.properties) {

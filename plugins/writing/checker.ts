@@ -1,4 +1,4 @@
-// Checks plugins in a process of its own, which stays for a while: the next check takes a third of the time.
+// Checks plugins in a separate process, which stays for a while: the next check takes a third of the time.
 import type { ChildProcess } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
@@ -13,9 +13,9 @@ export interface Checker {
   close(): void;
 }
 
-const IDLE_MS = 30_000; // the process ends after so long without a check
+const IDLE_MS = 30_000; // without a check, after which the process ends
 const MAX_CHECK_MS = 60_000;
-const LOW_PRIORITY = 10; // typing at the prompt goes first
+const LOW_PRIORITY = 10; // typing at the prompt has priority
 
 export function openChecker(programs: Programs): Checker {
   const waiting = new Map<number, { resolve(checked: Checked): void; reject(error: Error): void }>();
@@ -81,7 +81,7 @@ export function openChecker(programs: Programs): Checker {
   }
 }
 
-/** In dist/ it is next to the kernel, in the sources it is here. */
+/** In dist/ it is next to the kernel, in the source it is here. */
 function workerFile(): URL {
   const places = ["./worker.ts", "./writing-worker.js", "../writing-worker.js"].map(
     (at) => new URL(at, import.meta.url),
@@ -109,7 +109,7 @@ export function fileOf(given: string, root: string): string {
 }
 const MAX_FILE_BYTES = 1024 * 1024;
 
-/** As compilers report: file:line:column: message. */
+/** In the format of compilers: file:line:column: message. */
 export function formatProblems(problems: Problem[], root: string): string[] {
   const shown = (file: string) => {
     const near = path.relative(root, file);

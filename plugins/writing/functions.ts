@@ -1,5 +1,5 @@
-// --functions: makes each exported function of a TypeScript file, or of a text, a tool for this run. Its parameters come from
-// its types, its description from its JSDoc. It is the person's own code and runs without asking.
+// --functions: turns each exported function of a TypeScript file, or of a text, into a tool for this run. Its
+// parameters come from its types, its description from its JSDoc. It is the person's own code and runs without asking.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -16,7 +16,7 @@ interface Param {
   required: boolean;
   rest: boolean;
 }
-interface Made {
+interface FunctionTool {
   export: string;
   name: string;
   description: string;
@@ -75,9 +75,9 @@ async function load({ file, shown }: Source): Promise<Json> {
   }
 }
 
-function register(zz: Zz, made: Made, run: unknown, { shown }: Source): void {
-  if (typeof run !== "function") throw usage(`Cannot use '${made.export}' of '${shown}': it is not a function.`);
-  const { name, description, params } = made;
+function register(zz: Zz, tool: FunctionTool, run: unknown, { shown }: Source): void {
+  if (typeof run !== "function") throw usage(`Cannot use '${tool.export}' of '${shown}': it is not a function.`);
+  const { name, description, params } = tool;
   const required = params.filter((param) => param.required).map((param) => param.name);
   const properties = Object.fromEntries(params.map((param) => [param.name, param.schema]));
   try {
@@ -93,19 +93,19 @@ function register(zz: Zz, made: Made, run: unknown, { shown }: Source): void {
       },
     });
   } catch (error) {
-    throw usage(`Cannot use function '${made.export}' of '${shown}': ${why(error)}`);
+    throw usage(`Cannot use function '${tool.export}' of '${shown}': ${why(error)}`);
   }
 }
 
-/** The file, as TypeScript understands it. */
+/** The file as TypeScript sees it. */
 interface Code {
   checker: ts.TypeChecker;
   source: ts.SourceFile;
   shown: string;
 }
 
-/** The tools that the exported functions make. */
-function readTools({ file, shown }: Source): Made[] {
+/** The tools made from the exported functions. */
+function readTools({ file, shown }: Source): FunctionTool[] {
   const { program, checker } = openProgram([file]);
   const source = program.getSourceFile(file);
   if (!source) throw usage(`Cannot use the functions of '${shown}': it cannot be read. Check its mode.`);
@@ -138,7 +138,7 @@ function toolOf(
   real: ts.Symbol,
   node: ts.Declaration,
   signatures: readonly ts.Signature[],
-): Made {
+): FunctionTool {
   const own = symbol.name === "default" ? (ts.getNameOfDeclaration(node)?.getText() ?? "default") : symbol.name;
   const place = node.getSourceFile() === code.source ? positionOf(code, node.getStart()) : code.shown;
   const refuse = (reason: string) => usage(`Cannot use function '${own}' (${place}): ${reason}`);
@@ -206,7 +206,7 @@ function objectOf(code: Code, type: ts.Type, cannot: (reason: string) => Error, 
   return { type: "object", properties, required, additionalProperties: false };
 }
 
-/** Date, Map and their like come out of TypeScript's own library. */
+/** Whether it comes from TypeScript's own library, like Date and Map. */
 function isBuiltIn(type: ts.Type): boolean {
   return (type.getSymbol()?.declarations ?? []).some((node) => node.getSourceFile().isDeclarationFile);
 }
@@ -220,7 +220,7 @@ const takesUndefined = (type: ts.Type): boolean =>
   partsOf(type).some(({ flags }) => Boolean(flags & ts.TypeFlags.Undefined));
 const isNullable = (type: ts.Type): boolean => partsOf(type).some(({ flags }) => Boolean(flags & ts.TypeFlags.Null));
 
-/** getHTTPStatus is get_http_status. */
+/** getHTTPStatus becomes get_http_status. */
 const snake = (name: string): string =>
   name
     .replace(/([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])/g, (_, a = "", b = "", c = "", d = "") => `${a}${c}_${b}${d}`)

@@ -3,7 +3,7 @@ import type { Choice, Ctx, Result, Zz } from "zz";
 import { plural, usage } from "zz/text";
 import { watchTypes } from "./background.ts";
 import type { Checker } from "./checker.ts";
-import { writer } from "./write.ts";
+import { addWriteTool } from "./write.ts";
 
 export default (zz: Zz) => {
   let opened: Promise<Checker> | undefined;
@@ -42,7 +42,7 @@ export default (zz: Zz) => {
     complete,
     run: runCommand,
   });
-  writer(zz, checker);
+  addWriteTool(zz, checker);
   watchTypes(zz, checker);
 
   async function runCommand(rest: string, ctx: Ctx): Promise<void> {

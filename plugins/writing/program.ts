@@ -1,12 +1,12 @@
-// A TypeScript program over a plugin's files. `zz`, `zod` and `typebox` are zz's own wherever the files are, as they are when
-// zz loads them. Slow to load.
+// A TypeScript program for a plugin's files. `zz`, `zod` and `typebox` are zz's own wherever the files are, as they are
+// when zz loads them. Slow to load.
 import fs from "node:fs";
 import path from "node:path";
 import { getLibFiles } from "@ts-morph/common";
 import { ts } from "ts-morph";
 import type { CompilerGate } from "zz";
 import { tryTo } from "zz/text";
-import { ownPlaces, packageAt, packageFolder } from "./where.ts";
+import { contractFiles, packageAt, packageFolder } from "./where.ts";
 
 export { ts };
 
@@ -21,7 +21,7 @@ interface ImportMeta { dirname: string; filename: string; url: string; resolve(s
 const SOURCES: Record<string, string> = { zz: "zz.ts", "zz/test": "sdk/testing.ts", "zz/text": "sdk/text.ts" };
 const NODE_FILE = "/zz-node.d.ts";
 
-/** What the next program of this process need not parse again: the libraries, which are the same in all of them. */
+/** What the next program of this process need not parse again: the libraries, which are always the same. */
 const DECLARATIONS = new Map<string, ts.SourceFile>();
 
 export interface Opened {
@@ -31,11 +31,14 @@ export interface Opened {
   unread: Set<string>; // imports of what may not be read, as "file\nname"
 }
 
-/** `texts` has the contents of files that are not on the disk (yet). Without a gate everything is read: it is the person's own code. */
+/**
+ * `texts` has the contents of files that are not on the disk (yet). Without a gate everything is read: it is the
+ * person's own code.
+ */
 export function openProgram(
   files: string[],
   texts: ReadonlyMap<string, string> = new Map(),
-  gate: CompilerGate = OPEN,
+  gate: CompilerGate = OPEN_GATE,
 ): Opened {
   const own = packageFolder();
   const node = packageAt("@types/node");
@@ -49,7 +52,7 @@ export function openProgram(
   const textAt = (file: string) => given(file) ?? (isThere(file) && gate.mayRead(file) ? fromDisk(file) : undefined);
   const isThere = (file: string) => statOf(file)?.isFile() === true;
   const isFolder = (folder: string) => statOf(folder)?.isDirectory() === true;
-  const known = [...files, ...ownPlaces()];
+  const known = [...files, ...contractFiles()];
   const isAbove = (folder: string) => known.some((file) => file.startsWith(`${folder.replace(/\/$/, "")}/`));
   const host: ts.CompilerHost = {
     fileExists: (file) => given(file) !== undefined || (isThere(file) && gate.mayLookUp(file)),
@@ -128,7 +131,7 @@ function optionsFor(node: string | undefined): ts.CompilerOptions {
 }
 
 /** The gate for programs that are entirely the person's own. */
-const OPEN: CompilerGate = {
+const OPEN_GATE: CompilerGate = {
   ...{ mayRead: () => true, mayLookUp: () => true, mayList: () => true },
   ...{ leadsOut: () => {}, unread: () => [], again: () => {} },
 };

@@ -1,4 +1,4 @@
-// Makes a plugin to start from: a file that works, its test, and what an editor and `node --test` need to find zz from there.
+// Makes a plugin to start from: a file that works, its test, and what an editor and `node --test` need to find zz.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Result } from "zz";
@@ -65,7 +65,7 @@ export function create(name: string, ctx: Ctx): Result {
 }
 const CANNOT = "Cannot make plugin";
 
-/** Gives editors the types, wherever the home is. What is there stays, except for dangling links: zz has moved. */
+/** Gives editors the types, wherever the home is. Existing files stay, except for dangling links: zz has moved. */
 function helpEditor(
   home: string,
   write: (at: string, text: string) => void,

@@ -1,4 +1,4 @@
-// Loads a plugin in another zz, which it may crash, hang or end without harm to this one.
+// Loads a plugin in another zz process, which it may crash, hang or end without harm to this one.
 import type { ChildProcess } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
@@ -6,7 +6,7 @@ import type { About, Ctx } from "zz";
 import { jsonOrText } from "zz/text";
 import { diskReason, makeFolder, programFile } from "./where.ts";
 
-const PAUSE = "export default () => new Promise((done) => setTimeout(done, 100));\n"; // so that errors right after loading are seen
+const PAUSE_PLUGIN = "export default () => new Promise((done) => setTimeout(done, 100));\n"; // so that errors right after loading show
 const MAX_OUTPUT_CHARS = 64 * 1024;
 
 /** Throws when the plugin cannot be loaded, and says why. */
@@ -14,34 +14,34 @@ export async function tryOut(name: string, code: string, file: string, ctx: Ctx,
   const refuse = (reason: string) =>
     new Error(`Cannot load plugin '${name}', and nothing was written: ${reason} Fix it and call again.`);
   const folder = path.dirname(file);
-  const stand = path.join(folder, `.${name}-${process.pid}.ts`); // next to what it imports; zz does not load files with such names
-  const pause = path.join(folder, `.~${process.pid}.mjs`); // loaded after it
+  const trialFile = path.join(folder, `.${name}-${process.pid}.ts`); // next to what it imports; zz does not load such names
+  const pauseFile = path.join(folder, `.~${process.pid}.mjs`); // loaded after it
   let made: string[] = [];
   try {
     made = makeFolder(folder);
-    fs.writeFileSync(stand, code, { mode: 0o600 });
-    fs.writeFileSync(pause, PAUSE, { mode: 0o600 });
+    fs.writeFileSync(trialFile, code, { mode: 0o600 });
+    fs.writeFileSync(pauseFile, PAUSE_PLUGIN, { mode: 0o600 });
   } catch (error) {
     throw new Error(`Cannot write plugin '${name}': ${diskReason(error)}`);
   }
   try {
-    const sound = ctx.about.plugins.filter((one) => !one.failure && !one.outdated && !one.disabled);
-    const others = sound.filter((one) => one.from !== "zz" && one.file !== file);
-    const { out, errors, ended } = await loadIn([stand, pause, ...others.map((one) => one.file)], ctx, seconds);
-    const itself = (text: string) =>
-      text.replaceAll(stand, file).replaceAll(path.basename(stand, ".ts"), name).replace(/\.?$/, ".");
+    const usable = ctx.about.plugins.filter((one) => !one.failure && !one.outdated && !one.disabled);
+    const others = usable.filter((one) => one.from !== "zz" && one.file !== file);
+    const { out, errors, ended } = await loadIn([trialFile, pauseFile, ...others.map((one) => one.file)], ctx, seconds);
+    const withRealName = (text: string) =>
+      text.replaceAll(trialFile, file).replaceAll(path.basename(trialFile, ".ts"), name).replace(/\.?$/, ".");
     const plugins = out.split("\n").map(jsonOrText).findLast(Array.isArray) as About["plugins"] | undefined;
-    const own = plugins?.find((plugin) => path.resolve(plugin.file) === stand);
+    const own = plugins?.find((plugin) => path.resolve(plugin.file) === trialFile);
     const [failed] = [own, ...(plugins ?? [])].filter((one) => one?.failure);
     if (own && !failed) return;
-    if (own?.failure) throw refuse(itself(own.failure.replace(/^Cannot load plugin '.*?' \((.*?)\)/, "$1")));
-    if (own) throw refuse(`with it another one fails. ${itself(failed!.failure!)}`);
+    if (own?.failure) throw refuse(withRealName(own.failure.replace(/^Cannot load plugin '.*?' \((.*?)\)/, "$1")));
+    if (own) throw refuse(`with it another one fails. ${withRealName(failed!.failure!)}`);
     if (ended === "late") throw refuse(`loading it took longer than ${seconds} s. Move slow work into the tool.`);
     if (errors.includes("was ended from within")) throw refuse("it ended the process (process.exit).");
     const last = ended.startsWith("exit") ? (errors.trim().split("\n").at(-1) ?? "") : "";
-    throw refuse(`the process that tried it ended (${ended})${last ? `: ${itself(last)}` : "."}`);
+    throw refuse(`the process that tried it ended (${ended})${last ? `: ${withRealName(last)}` : "."}`);
   } finally {
-    for (const one of [stand, pause]) fs.rmSync(one, { force: true });
+    for (const one of [trialFile, pauseFile]) fs.rmSync(one, { force: true });
     for (const one of made.toReversed()) removeEmpty(one);
   }
 }
@@ -72,7 +72,7 @@ async function loadIn(files: string[], { about, root, signal, programs }: Ctx, s
     child.on("error", reject);
     child.on("exit", (code, by) => {
       ended ||= by ?? `exit code ${code}`;
-      setTimeout(resolve, 500).unref(); // what it started may hold the pipes
+      setTimeout(resolve, 500).unref(); // a process that it started may hold the pipes open
     });
     child.on("close", () => resolve());
     await promise;

@@ -12,12 +12,12 @@ export function packageFolder(): string {
   return folder;
 }
 
-/** The parts of it that say what plugins are called with. */
-export function ownPlaces(): string[] {
+/** The files that declare the API of plugins. */
+export function contractFiles(): string[] {
   return ["zz.ts", "kernel", "sdk", "dist", "package.json"].map((name) => path.join(packageFolder(), name));
 }
 
-/** The program that runs here: built, or from source. */
+/** The program that is running: built, or from source. */
 export function programFile(): string {
   const folder = packageFolder();
   const isBuilt = path.relative(folder, import.meta.dirname).split(path.sep)[0] === "dist";
@@ -68,14 +68,17 @@ const DISK_REASONS: Record<string, string> = {
   ENOTDIR: "a part of the path is not a folder",
 };
 
-/** What the disk said, as a sentence. */
+/** The disk's error as a sentence. */
 export function diskReason(error: unknown): string {
   const { code = "", path: file = "" } = error as NodeJS.ErrnoException;
   const where = file && ` (${file})`;
   return `${DISK_REASONS[code] ?? why(error)}${where}. Name another home with --home, or fix that.`;
 }
 
-/** Makes a folder and those above it. Returns the ones it made, outermost first. (mkdirSync's `recursive` never ends in /proc.) */
+/**
+ * Makes a folder and its parents. Returns those it made, outermost first. (mkdirSync's `recursive` never ends in
+ * /proc.)
+ */
 export function makeFolder(folder: string): string[] {
   if (fs.existsSync(folder)) return [];
   const above = makeFolder(path.dirname(folder));

@@ -1,5 +1,5 @@
-// write_plugin: the model extends zz. Its code is type-checked without running it, shown in full for permission, tried in
-// another process, written to the home, and loaded: usable in the next round of the same turn.
+// write_plugin: the model extends zz. Its code is type-checked without running it, shown in full for permission, tried
+// in another process, written to the home, and loaded: usable in the next round of the same turn.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Needs, Result, Zz } from "zz";
@@ -9,13 +9,13 @@ import { checkName, pluginFile, why } from "./where.ts";
 
 type Args = { name: string; code: string };
 
-const MAX_CODE_CHARS = 100_000; // nobody reads more before allowing it
+const MAX_CODE_CHARS = 100_000; // nobody would read more before allowing it
 const MAX_LINE_CHARS = 4_000; // questions show only the ends of longer lines
 const MAX_ERRORS = 20; // reported to the model at once
-const LOAD_TIMEOUT_MS = 30_000; // loading itself is stopped before
+const LOAD_TIMEOUT_MS = 30_000; // loading itself times out earlier
 
-export function writer(zz: Zz, checker: () => Promise<Checker>): void {
-  const shownOf = new Map<string, string | undefined>(); // by file, what it held when the person was asked
+export function addWriteTool(zz: Zz, checker: () => Promise<Checker>): void {
+  const shownOf = new Map<string, string | undefined>(); // by file, its content when the person was asked
   const unreadOf = new Map<string, string[]>(); // by file, what its check could not read
   let written: string | undefined; // the file of the current call, loaded once the call has succeeded
 
@@ -37,14 +37,14 @@ export function writer(zz: Zz, checker: () => Promise<Checker>): void {
       shownOf.delete(file);
       if (!asShown) throw new Error(`Cannot write plugin '${name}': ${file} changed meanwhile. Call again.`);
       const { tryOut } = await import("./trial.ts");
-      await ctx.plugins.refresh(); // so that what the file was is known
-      await tryOut(name, tidy(code), file, ctx, Number(zz.io.variable("ZZ_LOAD_LIMIT")) || 10); // as the loader has it
-      await ctx.files.write(file, tidy(code));
+      await ctx.plugins.refresh(); // so that the previous version is known
+      await tryOut(name, normalized(code), file, ctx, Number(zz.io.variable("ZZ_LOAD_LIMIT")) || 10); // like the loader
+      await ctx.files.write(file, normalized(code));
       written = file;
       return [`Wrote ${file}.`, ...(unreadOf.get(file) ?? [])].join(" ");
     },
   });
-  // Loads the file once it is written, and tells the model what it has now.
+  // Loads the file once it is written, and tells the model what is new.
   zz.wrap(
     "call",
     async (call, next, ctx) => {
@@ -57,11 +57,11 @@ export function writer(zz: Zz, checker: () => Promise<Checker>): void {
     LOAD_TIMEOUT_MS,
   );
 
-  /** Refuses what is wrong before the person is asked. */
+  /** Refuses mistakes before the person is asked. */
   async function needs({ name, code }: Args, ctx: Ctx): Promise<Needs> {
     checkName("Cannot write plugin", name, ctx);
     const refuse = (reason: string) => new Error(`Cannot write plugin '${name}': ${reason}`);
-    const text = tidy(code);
+    const text = normalized(code);
     const file = pluginFile(ctx.about.home, name);
     refuseUnreadable(text, file, refuse);
     const checked = await (await checker()).check(file, ctx, text);
@@ -104,17 +104,17 @@ function refuseUnreadable(text: string, file: string, refuse: (reason: string) =
 /** Line ends that only JavaScript knows, and characters that change the direction of text. */
 const INVISIBLE = /[^\P{Cc}\t\n]|[\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
 
-/** What the file holds now, if anything. */
+/** The current content of the file, if any. */
 function currentContent(file: string): string | undefined {
   const stat = fs.lstatSync(file, { throwIfNoEntry: false });
   return stat && (stat.isFile() ? fs.readFileSync(file, "latin1") : "no file");
 }
 
-/** A new plugin in full; the diff of one that exists. */
+/** A new plugin in full; the diff of an existing one. */
 async function previewOf(name: string, code: string, { about }: Ctx): Promise<string> {
   const file = pluginFile(about.home, name);
   const before = fs.existsSync(file) ? fs.readFileSync(file, "utf8") : undefined;
-  const text = tidy(code);
+  const text = normalized(code);
   if (before === undefined) return `create ${file}, all of it:\n${text.trimEnd()}`;
   const { createTwoFilesPatch } = await import("diff");
   const patch = createTwoFilesPatch(file, file, before, text, "", "", { timeout: 1_000 }) as string | undefined;
@@ -141,7 +141,7 @@ async function load(file: string, result: Result, { plugins, about }: Ctx): Prom
   return { ...result, text, data: { name, file, tools, commands } };
 }
 
-const tidy = (code: string): string =>
+const normalized = (code: string): string =>
   `${code
     .replace(/^\ufeff/, "")
     .replaceAll("\r\n", "\n")

@@ -469,7 +469,7 @@ describe("answers", { concurrency: 2 }, () => {
     ok(raw().includes(osc("The first answer.")));
     await gives("/copy code", "Copied 10 characters");
     ok(raw().includes(osc("let a = 1;")));
-    await gives("/copy code 2", "Copied 1 characters");
+    await gives("/copy code 2", "Copied 1 character (");
     ok(raw().includes(osc("b")));
     await gives("/copy code 3", "Cannot copy code 3: there are 2.");
     await gives("/copy that", "Cannot copy 'that': say /copy,");

@@ -105,7 +105,8 @@ test("open_file: a file that is not there, and one outside", async () => {
 
 test("open_file: where nobody is there it is off, whatever is allowed", async () => {
   const where = setting();
-  const expected = "Cannot open 'a.pdf': nobody is there to look at it. Read it, or tell the person where it is.";
+  const expected =
+    "Cannot open 'a.pdf': there is no terminal, so nobody can look at it. Read it, or tell the person where it is.";
   equal((await open(where, "a.pdf", { answer: "nobody", allow: true })).text, expected);
   const ran = await zz(where, ["-A", "--call", "open_file", '{"path": "a.pdf"}'], {
     way: "node",

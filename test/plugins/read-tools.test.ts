@@ -121,7 +121,7 @@ rows("read_file", texts, [
   [
     "at most 2000 lines, and how to go on",
     { path: "long.txt" },
-    /^1\tline 1\n[\s\S]*\n2000\tline 2000\n\[1 more lines; read on from 2001\]$/,
+    /^1\tline 1\n[\s\S]*\n2000\tline 2000\n\[1 more line; read on from 2001\]$/,
   ],
   ["the rest of it", { path: "long.txt", start: 2001 }, "2001\tline 2001"],
   [
@@ -615,7 +615,7 @@ rows("get_dependencies", coded, [
   ["with where they lead", { path: "src/uses.ts" }, "src/uses.ts:1: ./code.ts → src/code.ts"],
   ["none", { path: "src/todo.ts" }, "'src/todo.ts' imports nothing."],
   ["of the whole project", {}, /^Entry points:\n(src\/\w+\.(ts|tsx|js) \(nothing imports it\)\n?)+$/],
-  ["no code", { path: "notes.md" }, /^Cannot list what 'notes\.md' imports: it is no code file/, "fails"],
+  ["no code", { path: "notes.md" }, /^Cannot list what 'notes\.md' imports: it is not a code file/, "fails"],
 ]);
 rows("get_dependents", coded, [
   ["who imports it", { path: "src/code.ts" }, "src/uses.ts:1: ./code.ts"],
@@ -628,7 +628,7 @@ rows("check_types", coded, [
     "src/broken.ts:1:23: error TS1109: Expression expected.",
   ],
   ["none", { paths: ["src/view.tsx", "src/old.js"] }, /^No problems in 2 files\.$|TS\d+/],
-  ["no code", { paths: ["notes.md"] }, /^Cannot check notes\.md: it is no TypeScript/, "fails"],
+  ["no code", { paths: ["notes.md"] }, /^Cannot check notes\.md: it is not TypeScript/, "fails"],
 ]);
 rows("repo_map", coded, [
   ["what a query is about", { query: "lamp", tokens: 200 }, /^src\/code\.ts:11: export class Lamp/m],

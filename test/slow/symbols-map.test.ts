@@ -5,7 +5,7 @@ import { execFileSync } from "node:child_process";
 import { globSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { before, test } from "node:test";
-import { mapInOrder, mapOf, rank, type Source, type Wish } from "../../plugins/symbols/rank.ts";
+import { type MapRequest, mapInOrder, mapOf, rank, type Source } from "../../plugins/symbols/rank.ts";
 import { type Facts, scan } from "../../plugins/symbols/scan.ts";
 import { slowness } from "../support/machine.ts";
 import { ROOT } from "../support/run.ts";
@@ -25,7 +25,7 @@ interface Commit {
   sources: Source[];
   others: string[];
 }
-type Order = (commit: Commit, wish: Wish) => string[];
+type Order = (commit: Commit, wish: MapRequest) => string[];
 
 const git = (args: string[], input?: string): Buffer =>
   execFileSync("git", ["-C", REPO, ...args], { maxBuffer: 2 ** 30, ...(input !== undefined && { input }) });

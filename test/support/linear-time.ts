@@ -352,11 +352,11 @@ export const ENTRIES: Record<string, Loader> = {
       });
   },
   "a skill's trigger": async () => {
-    const { called } = await import("../../plugins/skills/match.ts");
+    const { calledSkills } = await import("../../plugins/skills/match.ts");
     return (text) => [
-      called([{ name: "a", triggers: [text] }], "hello world"),
-      called([{ name: "some-skill", triggers: ["some words here"] }], text),
-      called([{ name: "some-skill", triggers: [text] }], text),
+      calledSkills([{ name: "a", triggers: [text] }], "hello world"),
+      calledSkills([{ name: "some-skill", triggers: ["some words here"] }], text),
+      calledSkills([{ name: "some-skill", triggers: [text] }], text),
     ];
   },
   "an edit's old_string": async () => {

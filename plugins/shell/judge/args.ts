@@ -23,7 +23,7 @@ import {
 import type { Arg } from "./words.ts";
 import { judgeWrapped } from "./wrappers.ts";
 
-/** What runs a command, or a script, is unwrapped; the rest is judged by the rules for programs. */
+/** Unwraps what runs a command or a script; the rest is judged by the rules for programs. */
 export function judgeArgs(run: Run, args: Arg[], at: Scope): Dirs {
   if (at.depth > MAX_DEPTH) throw new Error("it is nested too deeply");
   const [first, ...rest] = args;
@@ -55,7 +55,7 @@ function deniedBy({ lists }: Run, args: Arg[]): Ruling | undefined {
   return name === undefined ? undefined : { verdict: "deny", why: `${name} is on the deny list`, text: shownOf(args) };
 }
 
-/** Whether a word that is not known could make it a command that never runs. */
+/** Whether an unknown word could make it a denied command. */
 function mayHideDenied({ lists }: Run, args: Arg[]): Ruling | undefined {
   const safe = ({ shown, given }: Arg) => given === "paths" || /^"[^$`"\\-][^"]*"$|^"\$\{?\w+\}?\/[^"]*"$/.test(shown);
   const words = args.map((arg) => (arg.text === undefined && safe(arg) ? "./…" : arg.text));

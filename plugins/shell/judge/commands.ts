@@ -1,7 +1,7 @@
-// One command as the grammar shows it, with its assignments and redirections; what runs by it is judged in args.ts.
+// One command as the grammar sees it, with its assignments and redirections; what it runs is judged in args.ts.
 import type { Node } from "web-tree-sitter";
 import { isHarmless, isPlainName } from "./assignments.ts";
-import { heldInAssignment } from "./denials.ts";
+import { denialInAssignment } from "./denials.ts";
 import { argsAt, reasonOf } from "./node-words.ts";
 import { addBareRedirect, addRedirects, redirectOf, startsOf } from "./redirects.ts";
 import {
@@ -17,14 +17,14 @@ import {
 } from "./state.ts";
 import { argsOf, groupsOf, scanWord } from "./words.ts";
 
-const MAX_WORDS = 500; // as they are written
-const MAX_ARGS = 5_000; // with what globs make of them
+const MAX_WORDS = 500; // as written
+const MAX_ARGS = 5_000; // after globs are expanded
 
-/** `inside`: the nodes that may hold further commands. */
+/** `inside`: the nodes that may contain further commands. */
 interface Outcome {
   dirs: Dirs;
   inside: Node[];
-  subshell?: Node | undefined; // that the grammar put into the command
+  subshell?: Node | undefined; // that the grammar made part of the command
   scope: SourceScope; // of the subshell
 }
 
@@ -38,7 +38,7 @@ export function judgeCommand(run: Run, node: Node, scope: SourceScope): Outcome 
     ...node.children.filter(
       ({ type }) => !/^(variable_assignment|file_redirect|herestring_redirect|comment|subshell)$/.test(type),
     ),
-    // Of `> f -x`, the grammar makes two targets, bash one and a word more.
+    // In `> f -x`, the grammar sees two targets, bash one target and a word.
     ...redirects.flatMap(({ targets }) => targets.slice(1)),
   ]
     .filter(({ startIndex, endIndex }) => startIndex < endIndex)
@@ -59,7 +59,7 @@ export function judgeCommand(run: Run, node: Node, scope: SourceScope): Outcome 
   return { dirs, inside, subshell, scope: inner };
 }
 
-/** `[ … ]` has a grammar of its own in tree-sitter; to bash it is a command like any other. Undefined: not followed. */
+/** `[ … ]` has a grammar of its own in tree-sitter; for bash it is an ordinary command. Undefined: not followed. */
 export function judgeBracket(run: Run, node: Node, scope: SourceScope): Dirs | undefined {
   const { tail = [], ...alone } = scope;
   const known = knownIn(scope);
@@ -75,7 +75,7 @@ export function judgeBracket(run: Run, node: Node, scope: SourceScope): Dirs | u
   return dirs;
 }
 
-/** export, declare and their like may run what an index of theirs holds. */
+/** export, declare and the like may run commands in an array index. */
 export function judgeDeclaration(run: Run, node: Node, scope: SourceScope): void {
   const { tail = [], ...alone } = scope;
   const words = node.children.filter(({ type }) => type !== "comment");
@@ -86,20 +86,20 @@ export function judgeDeclaration(run: Run, node: Node, scope: SourceScope): void
   addRedirects(run, run.simple.slice(start), tail, scope);
 }
 
-/** An assignment alone: harmless where no program heeds the name, since `$X` asks anyway. */
+/** An assignment alone is harmless if no program reads the variable, since `$X` asks anyway. */
 export function judgeAssignment(run: Run, node: Node, scope: SourceScope): void {
   const { name, value, doubt } = settingOf(node, scope);
   const why = doubt ?? (isPlainName(name, run.env) ? undefined : `it sets ${name}`);
-  const held = heldInAssignment(name, value, run.lists);
-  addIdle(run, node.text, scope, held ? unknown(held) : why === undefined ? SETS_OWN : ask(why));
+  const denial = denialInAssignment(name, value, run.lists);
+  addIdle(run, node.text, scope, denial ? unknown(denial) : why === undefined ? SETS_OWN : ask(why));
 }
 const SETS_OWN: Ruling = { verdict: "allow", why: "it sets a variable of its own" };
 
-/** What an assignment before a command means for it. */
+/** How an assignment before a command affects its verdict. */
 function ruleOnSetting({ lists }: Run, node: Node, scope: SourceScope): Ruling {
   const { name, value, doubt } = settingOf(node, scope);
-  const held = heldInAssignment(name, value, lists);
-  if (held) return unknown(held);
+  const denial = denialInAssignment(name, value, lists);
+  if (denial) return unknown(denial);
   if (doubt) return ask(doubt);
   return isHarmless(name, value!) ? { verdict: "allow", why: "" } : ask(`it sets ${name}`);
 }

@@ -1,4 +1,4 @@
-// Commands that never run: by zz's own list and by the person's, also where only a part of the words is known.
+// Commands that never run: on zz's own deny list or the person's, even if only some of the words are known.
 import path from "node:path";
 import { holdsCommand, isCommandName } from "./assignments.ts";
 import { DENIED, startsWith } from "./denied-commands.ts";
@@ -17,7 +17,7 @@ function plainWords([first, ...rest]: Words): Words {
   return name?.startsWith("git-") ? ["git", name.slice(4), ...rest] : [name, ...rest];
 }
 
-/** The entry of a list, word by word; ` *` at its end means what every entry means: any further words. */
+/** The words of a list entry; ` *` at its end has no effect, since every entry allows further words. */
 const wordsOf = (entry: string): string[] => {
   const words = entry.trim().split(/\s+/).filter(Boolean);
   return words.length > 1 && words.at(-1) === "*" ? words.slice(0, -1) : words;
@@ -27,43 +27,43 @@ const same = (word: string | undefined, part: string): boolean =>
 
 /** The name under which a command is denied. */
 export function denialOf(words: Words, { deny, except }: Denials = NONE): string | undefined {
-  const plainly = plainWords(words);
-  const lifted = new Set(except.map((one) => one.trim().split(/\s+/).join(" ")));
-  const built = DENIED.find(([name, test]) => !lifted.has(name) && test(plainly))?.[0];
+  const normalized = plainWords(words);
+  const exempt = new Set(except.map((one) => one.trim().split(/\s+/).join(" ")));
+  const builtIn = DENIED.find(([name, test]) => !exempt.has(name) && test(normalized))?.[0];
   return (
-    built ??
+    builtIn ??
     deny.find((one) => {
       const entry = wordsOf(one);
-      return entry.length > 0 && (startsWith(plainly, entry, same) || startsWith(words, entry, same));
+      return entry.length > 0 && (startsWith(normalized, entry, same) || startsWith(words, entry, same));
     })
   );
 }
 
-/** A denied command among the words of one that zz does not know. */
-export function hiddenIn(words: Words, denials: Denials = NONE): string | undefined {
+/** A denied command among the words of an unknown command. */
+export function denialInWords(words: Words, denials: Denials = NONE): string | undefined {
   const at = words.findIndex((_, i) => denialOf(words.slice(i), denials) !== undefined);
   return at < 0 ? undefined : `it may run '${words[at]}'`;
 }
 
-/** The same within a text that something may read as a command line. */
-export function heldIn(text: string, denials: Denials = NONE): string | undefined {
-  const found = (one: string) => hiddenIn(one.split(/[\s;&|(){}$`'"<>[\]=!\\,]+/).filter(Boolean), denials);
+/** The same in a text that something may read as a command line. */
+export function denialInText(text: string, denials: Denials = NONE): string | undefined {
+  const found = (one: string) => denialInWords(one.split(/[\s;&|(){}$`'"<>[\]=!\\,]+/).filter(Boolean), denials);
   return found(text) ?? (/^-\w/.test(text) ? found(text.slice(2)) : undefined); // -x'rm -rf d'
 }
 
-/** The same in what is assigned to a variable, which bash or another program may run later. */
-export function heldInAssignment(name: string, value: string | undefined, denials: Denials): string | undefined {
+/** The same in the value of a variable, which bash or another program may run later. */
+export function denialInAssignment(name: string, value: string | undefined, denials: Denials): string | undefined {
   const runs = isCommandName(name);
   if (value === undefined) return runs ? `it sets ${name} to what is not known` : undefined;
-  return runs || holdsCommand(value) ? heldIn(value, denials) : undefined;
+  return runs || holdsCommand(value) ? denialInText(value, denials) : undefined;
 }
 
-/** The same in a word that is a command line by itself, which some programs pass to a shell; not in texts for people. */
-export function lineIn(words: Words, denials: Denials = NONE): string | undefined {
+/** The same in a word that is itself a command line, which some programs pass to a shell; not in texts for people. */
+export function denialInLines(words: Words, denials: Denials = NONE): string | undefined {
   for (const [i, word = ""] of words.entries()) {
-    if (TAKES_TEXT.test(words[i - 1] ?? "") || TAKES_TEXT.test(word.split("=")[0]!)) continue;
-    const held = holdsCommand(word) ? heldIn(word, denials) : undefined;
-    if (held) return held;
+    if (TEXT_OPTION.test(words[i - 1] ?? "") || TEXT_OPTION.test(word.split("=")[0]!)) continue;
+    const denial = holdsCommand(word) ? denialInText(word, denials) : undefined;
+    if (denial) return denial;
     if (!/\s/.test(word)) continue;
     for (const text of [word, word.replace(/^(-\w|-*[\w-]+=)/, "")])
       for (const line of text.split(/[;&|\n]+/)) {
@@ -74,18 +74,29 @@ export function lineIn(words: Words, denials: Denials = NONE): string | undefine
   return undefined;
 }
 /** Options whose value is only a text for people. */
-const TAKES_TEXT = /^(-[mtbd]|--(message|title|body|notes?|description|comment|subject|text))$/;
+const TEXT_OPTION = /^(-[mtbd]|--(message|title|body|notes?|description|comment|subject|text))$/;
 
-/** What an unknown word may stand for, where a denial hangs on it. */
-const STANDS_FOR = ["-rf", "-r", "push --force", "--force", "reset --hard", "--hard", "clean -fd", "-fd", "-f", "-d"]
+/** What an unknown word may stand for, where it matters for a denial. */
+const POSSIBLE_WORDS = [
+  "-rf",
+  "-r",
+  "push --force",
+  "--force",
+  "reset --hard",
+  "--hard",
+  "clean -fd",
+  "-fd",
+  "-f",
+  "-d",
+]
   .concat(["publish", "npm publish", "+x", "recursive publish"])
   .map((one) => one.split(" "));
 
-/** Whether a command is denied for some value of the words in it that are not known. */
+/** Whether a command is denied for some values of its unknown words. */
 export function mayBeDenied(words: Words, denials: Denials): boolean {
   const unknown = words.flatMap((word, i) => (i && word === undefined ? [i] : []));
   const filled = unknown.flatMap((at) =>
-    STANDS_FOR.map((some) => [...words.slice(0, at), ...some, ...words.slice(at + 1)]),
+    POSSIBLE_WORDS.map((some) => [...words.slice(0, at), ...some, ...words.slice(at + 1)]),
   );
   if (filled.some((one) => denialOf(one, { deny: [], except: denials.except }) !== undefined)) return true;
   const anything = (word: string | undefined, part: string) => word === undefined || same(word, part);
@@ -93,15 +104,15 @@ export function mayBeDenied(words: Words, denials: Denials): boolean {
     unknown.length > 0 &&
     denials.deny.some((one) => {
       const entry = wordsOf(one);
-      // An unknown word may be several, so what stands before it decides.
+      // An unknown word may be several words, so those before it decide.
       const known = entry.slice(0, Math.max(1, unknown[0]!));
       return entry.length > 0 && startsWith(plainWords(words), known, anything);
     })
   );
 }
 
-/** Where `npm --silent exec` ends: its words, with options in between and what those may take. */
-export function carriedAt(texts: Words, words: string[], name: string): number | undefined {
+/** The index where `npm --silent exec` ends: its words, with options and their possible values in between. */
+export function runnerEnd(texts: Words, words: string[], name: string): number | undefined {
   if (words[0] !== name) return undefined;
   let at = 0;
   for (const word of words.slice(1)) {

@@ -8,7 +8,7 @@ interface Switches {
   operands: Words;
 }
 
-/** The switches of a command, without the values that the letters of `takes` have. */
+/** The switches of a command, without the values of the letters in `takes`. */
 function switchesOf(words: Words, takes = ""): Switches {
   const found: Switches = { letters: new Set(), longs: [], operands: [] };
   for (let i = 0; i < words.length; i++) {
@@ -28,7 +28,7 @@ function switchesOf(words: Words, takes = ""): Switches {
   return found;
 }
 
-/** GNU's tools and git take any beginning of a long option. */
+/** GNU tools and git accept any prefix of a long option. */
 const means = ({ longs }: Switches, name: string): boolean =>
   longs.some((one) => one.length > 2 && name.startsWith(one));
 
@@ -56,7 +56,7 @@ const isClean = (found: Switches): boolean =>
   (found.letters.has("f") || means(found, "--force")) &&
   !(found.letters.has("n") || means(found, "--dry-run"));
 
-/** npm takes the beginning of a command for the whole. */
+/** npm accepts any prefix of a command. */
 const PUBLISH = ["publish", "publis", "publi", "publ", "pub"].flatMap((name) =>
   ["npm", "pnpm", "yarn", "bun", "yarn npm", "pnpm recursive"].map((one) => [...split(one), name]),
 );
@@ -64,7 +64,10 @@ const isPublish = (words: Words): boolean =>
   PUBLISH.some((entry) => startsWith(words, entry)) ||
   (words[0] === "yarn" && words[1] === "workspace" && startsWith(words.slice(2), [words[2] ?? "", "publish"]));
 
-/** Refused whatever allows them, each under the name that lifts it. Words start with the plain name of the program. */
+/**
+ * Denied whatever allows them, each under the name that lifts the denial. Words start with the plain name of the
+ * program.
+ */
 export const DENIED: [name: string, test: (words: Words) => boolean][] = [
   ["rm -rf", (words) => isRm(words, true)],
   ["rm -r", (words) => isRm(words, false)],
@@ -77,7 +80,7 @@ export const DENIED: [name: string, test: (words: Words) => boolean][] = [
   ),
 ];
 
-/** Whether these words begin with those of the entry, options in between and what those may take left out of account. */
+/** Whether these words begin with those of the entry, ignoring options and their possible values in between. */
 export function startsWith(
   words: Words,
   entry: string[],
@@ -85,7 +88,7 @@ export function startsWith(
 ): boolean {
   let places = new Set([0]);
   for (const [i, part] of entry.entries()) {
-    // The set grows while it is walked: after an option comes perhaps its value, and after that another option.
+    // The set grows during the loop: after an option may come its value, and then another option.
     if (i) for (const at of places) if (words[at]?.startsWith("-")) places.add(at + 1).add(at + 2);
     places = new Set([...places].filter((at) => at < words.length && same(words[at], part)).map((at) => at + 1));
   }

@@ -1,7 +1,7 @@
-// What is said of a command that may only read: why it may not just run, and which files it reads.
-import type { Kept } from "./git-history.ts";
+// Findings about a command that may only read: why it should not just run, and which files it reads.
+import type { GitSecrets } from "./git-history.ts";
 
-/** Why a command may not just run; nothing said is "allow". */
+/** Why a command may not just run; undefined means "allow". */
 export interface Doubt {
   verdict: "open" | "ask"; // "ask": it runs, writes or waits, so no rule of the gate may allow it
   why: string;
@@ -10,12 +10,12 @@ export interface Doubt {
 export interface Read {
   doubt?: Doubt;
   reads: string[];
-  whole?: boolean; // it shows the content of files that nobody named
+  showsUnnamed?: boolean; // it shows the content of files that the command does not name
 }
-/** What is known of files. Where nothing is told, the strictest answer counts. */
-export interface Looks {
-  secret?: ((path: string) => boolean) | undefined; // whether a file may hold secrets
-  git?: Kept | undefined;
+/** What is known about files. Anything missing counts as the strictest answer. */
+export interface FileFacts {
+  secret?: ((path: string) => boolean) | undefined; // whether a file may contain secrets
+  git?: GitSecrets | undefined;
 }
 
 export const open = (why: string, writes?: string[]): Doubt => ({ verdict: "open", why, ...(writes && { writes }) });

@@ -1,4 +1,4 @@
-// find: it looks, and runs what follows -exec.
+// find: it searches, and runs what follows -exec.
 
 import { split } from "./options.ts";
 import { allowedBy, judgeProgram } from "./program-rules.ts";
@@ -41,7 +41,7 @@ export function judgeFind(run: Run, args: Arg[], scope: Scope): Dirs {
   return stayIn(scope);
 }
 
-/** The command from -exec to its end; returns where that is. */
+/** Judges the command after -exec; returns the index of its end. */
 function judgeExec(run: Run, found: Simple, args: Arg[], at: number, scope: Scope): number {
   const end = args.findIndex(({ text }, i) => i > at && (text === ";" || (text === "+" && args[i - 1]?.text === "{}")));
   if (end < 0) raise([found], ask("its -exec has no end"));
@@ -52,7 +52,7 @@ function judgeExec(run: Run, found: Simple, args: Arg[], at: number, scope: Scop
   return end < 0 ? args.length : end;
 }
 
-/** What it looks at, and how many words follow each. */
+/** Its tests, and how many words follow each. */
 const FIND_TESTS: Record<string, number> = Object.fromEntries([
   ...split(`-print -print0 -ls -o -or -a -and -not ! ( ) , -prune -empty -true -false -depth -mount -xdev -daystart -quit
     -noleaf -nouser -nogroup -readable -writable -executable -P -nowarn -warn`).map((name) => [name, 0]),

@@ -1,4 +1,4 @@
-// git's commands: which only read and by which options, and which may change something.
+// git's commands: which of them only read and with which options, and which may change something.
 import { split } from "./options.ts";
 
 const GIT_DIFF = `-pusaRwbWz -U: -M? -C? -B? -S: -G: --patch --no-patch --unified= --raw --patch-with-raw --minimal
@@ -20,7 +20,7 @@ const GIT_LOG = `${GIT_DIFF} -# -n: -iEFPgmcq --max-count= --skip= --since= --af
 
 export interface GitReader {
   options: string;
-  lists?: string; // with operands it makes something, unless one of these options is there
+  lists?: string; // with operands it creates something, unless one of these options is there
   most?: number; // operands
 }
 
@@ -80,7 +80,10 @@ export const GIT_READERS: Record<string, GitReader> = {
   "worktree list": { options: "-vz --verbose --porcelain" },
 };
 
-/** git's own commands that may change something. What is neither here nor above may be an alias, which runs anything. */
+/**
+ * git's own commands that may change something. One that is neither here nor above may be an alias, which runs
+ * anything.
+ */
 export const GIT_OWN = new Set(
   split(`add am apply archive bisect branch bundle checkout cherry cherry-pick clean clone commit commit-graph
     commit-tree diff-files diff-index diff-tree difftool fetch filter-branch format-patch fsck gc grep hash-object
@@ -92,15 +95,15 @@ export const GIT_OWN = new Set(
 );
 /** They run other commands. */
 export const GIT_RUNS = /^(bisect|submodule|filter-branch|difftool)$/;
-/** Options by which any of its commands can run others, or write files. */
+/** Options with which any git command can run others, or write files. */
 export const GIT_ASKS = `--exec --upload-pack --receive-pack --ext-diff --textconv --open-files-in-pager --output --no-index
   --config --config-env --template --show-signature --exec-path -O`;
 /** Options before the command that take a value. */
 const GIT_TAKES = /^(-C|-c|--git-dir|--work-tree|--namespace|--super-prefix|--config-env|--attr-source)$/;
-/** Options before the command that change nothing of what it reads. */
+/** Options before the command that do not change what it reads. */
 export const GIT_PLAIN = /^(--no-pager|-P|--no-optional-locks|--literal-pathspecs)$/;
 
-/** What stands before git's command, the command, and what follows. */
+/** Splits the words into the options before git's command, the command, and the rest. */
 export function gitParts<T>(words: readonly T[], textOf: (word: T) => string | undefined): [T[], T | undefined, T[]] {
   let i = 0;
   while (i < words.length && textOf(words[i]!)?.startsWith("-")) i += GIT_TAKES.test(textOf(words[i]!)!) ? 2 : 1;

@@ -1,28 +1,28 @@
-// What git keeps of files that hold secrets: in its index, and in all that was ever committed, stashed or amended away.
+// What git keeps of secret files: in its index, and in everything that was ever committed, stashed or amended away.
 import type { Ctx } from "zz";
 
-/** Of the repository that the folder lies in. */
-export interface Kept {
-  index: boolean; // whether a file that git tracks now may hold secrets
-  history: boolean; // or any that it ever did
-  knows(hash: string): boolean; // whether it is of a commit that was looked at: for any other object there is no name to judge by
+/** For the repository that the folder is in. */
+export interface GitSecrets {
+  index: boolean; // whether a file that git tracks now may contain secrets
+  history: boolean; // or any file that it ever tracked
+  knows(hash: string): boolean; // whether it is in a commit that was examined: other objects have no name to judge by
 }
 
-const TIMEOUT_MS = 2_000; // to look through a history; after that it counts as one that may hold secrets
-/** All that a name can lead to: refs, what they were before, and the heads that are no refs. */
+const TIMEOUT_MS = 2_000; // to examine a history; after that it counts as one that may contain secrets
+/** Everything that a name can lead to: refs, their reflogs, and heads that are not refs. */
 const ALL_REFS = [
   ...["--all", "--reflog", "--ignore-missing", "HEAD", "FETCH_HEAD", "ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD"],
   ...["REVERT_HEAD", "REBASE_HEAD", "BISECT_HEAD", "AUTO_MERGE"],
 ];
 const NAMES = ["-z", "-c", "--root", "--no-renames", "--name-only", "--no-ext-diff", "--no-textconv", "--no-notes"];
 
-type Past = { history: boolean; hashes: Set<string> };
-const known = new Map<string, Past>(); // by the folder and all that its names lead to: it changes with the first new commit
+type History = { history: boolean; hashes: Set<string> };
+const known = new Map<string, History>(); // by the folder and all that its names lead to, which changes with the next commit
 
-/** A command that may show what files held; for any other there is nothing to look up. */
+/** Commands that may show what files contained; for any other there is nothing to look up. */
 export const SHOWS = /\b(show|log|diff|stash|cat-file|reflog|rev-list|shortlog|status)\b/;
 
-export async function keptByGit({ root, git, programs, permissions, signal }: Ctx): Promise<Kept> {
+export async function secretsInGit({ root, git, programs, permissions, signal }: Ctx): Promise<GitSecrets> {
   const ask = (args: string[], take?: (piece: string) => boolean) =>
     answer(
       programs.start("git", [...git.quiet, "-c", "log.showRoot=true", ...args], { cwd: root, env: git.env() }),
@@ -41,13 +41,13 @@ export async function keptByGit({ root, git, programs, permissions, signal }: Ct
   const tips = await ask(["rev-parse", "--all", "HEAD", "FETCH_HEAD"]);
   const key = `${root}\0${tips.out}`;
   if (!known.has(key)) {
-    known.clear(); // of the state before nothing is asked any more
-    known.set(key, await past());
+    known.clear(); // the old state is not asked about any more
+    known.set(key, await readHistory());
   }
   const { history, hashes } = known.get(key)!;
-  return { index, history, knows: (hash) => startsOne(hashes, hash.toLowerCase()) };
+  return { index, history, knows: (hash) => startsAnyHash(hashes, hash.toLowerCase()) };
 
-  async function past(): Promise<Past> {
+  async function readHistory(): Promise<History> {
     const hashes = new Set<string>();
     let history = false;
     const take = (piece: string) => {
@@ -62,7 +62,7 @@ export async function keptByGit({ root, git, programs, permissions, signal }: Ct
   }
 }
 
-function startsOne(hashes: Set<string>, hash: string): boolean {
+function startsAnyHash(hashes: Set<string>, hash: string): boolean {
   if (hashes.has(hash)) return true;
   for (const one of hashes) if (one.startsWith(hash)) return true;
   return false;
@@ -70,7 +70,7 @@ function startsOne(hashes: Set<string>, hash: string): boolean {
 
 type Answer = { code: number; out: string; err: string };
 
-/** What it says, or piece by piece as long as they are wanted. */
+/** Its output, in whole, or piece by piece as long as `take` wants more. */
 function answer(
   child: ReturnType<Ctx["programs"]["start"]>,
   signal: AbortSignal,

@@ -1,34 +1,44 @@
 // What git commands read, and which of them may show more than the files that they name.
 import type { GitDoubt } from "zz";
 import { isFolderIn, repositoryTop } from "../paths.ts";
-import { ask, type Doubt, type Looks, open, type Read } from "./doubts.ts";
+import { ask, type Doubt, type FileFacts, open, type Read } from "./doubts.ts";
 import { GIT_ASKS, GIT_OWN, GIT_PLAIN, GIT_READERS, GIT_RUNS, type GitReader, gitParts } from "./git-commands.ts";
-import { holds, type Parsed, parse, split } from "./options.ts";
+import { hasOption, type Parsed, parse, split } from "./options.ts";
 import type { Arg } from "./words.ts";
 
-export function readsOfGit(args: readonly Arg[], dirs: readonly string[], looks: Looks, repository?: GitDoubt): Read {
+export function readsOfGit(
+  args: readonly Arg[],
+  dirs: readonly string[],
+  fileFacts: FileFacts,
+  repository?: GitDoubt,
+): Read {
   const [before, command, rest] = gitParts(args, ({ text }) => text);
   const name = command?.text;
   if (before.length === 1 && before[0]!.text === "--version" && !command) return { reads: [] };
   const global = before.find(({ text }) => !GIT_PLAIN.test(text!));
-  if (global) return noRead(ask(`git ${global.text!.split("=")[0]} may run or read something else`));
-  if (!name) return noRead(open("git alone"));
+  if (global) return doubted(ask(`git ${global.text!.split("=")[0]} may run or read something else`));
+  if (!name) return doubted(open("git alone"));
   const words = rest.map(({ text }) => text);
   const pair = Object.hasOwn(GIT_READERS, `${name} ${words[0]}`);
   const key = pair ? `${name} ${words[0]}` : name;
   const reader = Object.hasOwn(GIT_READERS, key) ? GIT_READERS[key] : undefined;
-  if (!reader && !GIT_OWN.has(name)) return noRead(ask(`git ${name} may be an alias, which runs anything`));
-  const runs = GIT_RUNS.test(name) || (name === "rebase" && holds(words, "-x"));
-  if (runs || holds(words, GIT_ASKS) || words.some((word) => word?.startsWith("ext::")))
-    return noRead(ask(`git ${name} can run other commands or write files this way`));
-  if (!reader) return noRead(open(`git ${name} may change something`));
+  if (!reader && !GIT_OWN.has(name)) return doubted(ask(`git ${name} may be an alias, which runs anything`));
+  const runs = GIT_RUNS.test(name) || (name === "rebase" && hasOption(words, "-x"));
+  if (runs || hasOption(words, GIT_ASKS) || words.some((word) => word?.startsWith("ext::")))
+    return doubted(ask(`git ${name} can run other commands or write files this way`));
+  if (!reader) return doubted(open(`git ${name} may change something`));
   const parsed = parse(pair ? rest.slice(1) : rest, reader.options);
-  if (parsed.bad) return noRead(open(`'${parsed.bad}' may do more than read`));
-  const whole = showsContent(name, parsed);
+  if (parsed.unknownOption) return doubted(open(`'${parsed.unknownOption}' may do more than read`));
+  const showsUnnamed = showsContent(name, parsed);
   const doubt =
-    checkGit(name, reader, parsed, dirs) ?? checkRepository(repository) ?? checkShown(name, parsed, whole, looks);
-  if (doubt) return noRead(doubt);
-  return { reads: [...parsed.operands.flatMap(({ text }) => gitPaths(text!)), ...(repository?.reads ?? [])], whole };
+    checkGit(name, reader, parsed, dirs) ??
+    checkRepository(repository) ??
+    checkShown(name, parsed, showsUnnamed, fileFacts);
+  if (doubt) return doubted(doubt);
+  return {
+    reads: [...parsed.operands.flatMap(({ text }) => gitPaths(text!)), ...(repository?.reads ?? [])],
+    showsUnnamed,
+  };
 }
 
 function checkGit(
@@ -45,22 +55,22 @@ function checkGit(
     return ask("git itself looks for the files that this names");
   const formats = ["--format", "--pretty", "--sort"].flatMap((one) => values.get(one) ?? []);
   if (formats.some((one) => /%G|signature/.test(one))) return ask("git checks signatures with another program");
-  // Two paths where there is no repository: git then compares whatever they hold.
+  // Two paths outside of a repository: git then compares their contents.
   if (name === "diff" && operands.length === 2 && !(parsed.split && repositoryTop(dirs[0] ?? "/")))
     if (operands.some(({ text }) => isFolderIn(text, dirs))) return ask("git diff may read every file of a folder");
   return undefined;
 }
 
-const noRead = (doubt: Doubt): Read => ({ doubt, reads: [] });
+const doubted = (doubt: Doubt): Read => ({ doubt, reads: [] });
 
-/** With these, what files hold is shown, or found by what they hold. */
+/** Options that show the contents of files, or search them. */
 const PATCHES = `-p -u -c -m -U -W -S -G --patch --unified --cc --binary --patch-with-stat --patch-with-raw --word-diff
   --word-diff-regex --color-words --function-context --check`;
-/** With one of these, and none of those, a diff names files and counts lines. */
+/** With one of these, and none of those, a diff only names files and counts lines. */
 const COUNTS = `-s --no-patch --raw --stat --numstat --shortstat --dirstat --summary --compact-summary --name-only
   --name-status --quiet`;
 
-/** Whether it shows what is in files, of whatever name. */
+/** Whether it shows the contents of files, whatever their names. */
 function showsContent(name: string, { operands, values }: Parsed): boolean {
   const has = (names: string) => split(names).some((one) => values.has(one));
   if (name === "diff") return has(PATCHES) || !has(COUNTS);
@@ -75,9 +85,14 @@ function checkRepository(repository: GitDoubt | undefined): Doubt | undefined {
   return repository.why ? ask(repository.why) : undefined;
 }
 
-/** What was committed once, git can show for ever. */
-function checkShown(name: string, { operands, values }: Parsed, whole: boolean, { git }: Looks): Doubt | undefined {
-  if (!whole) return undefined;
+/** What was once committed, git can show for ever. */
+function checkShown(
+  name: string,
+  { operands, values }: Parsed,
+  showsUnnamed: boolean,
+  { git }: FileFacts,
+): Doubt | undefined {
+  if (!showsUnnamed) return undefined;
   const past = operands.length > 0 || name !== "diff" || values.has("--cached") || values.has("--staged");
   if (git?.index ?? true) return ask("the repository holds files that may hold secrets");
   if (past && (git?.history ?? true)) return ask("the repository's history holds files that may hold secrets");

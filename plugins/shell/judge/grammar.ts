@@ -3,7 +3,7 @@ import fs from "node:fs";
 import module from "node:module";
 import type { Parser } from "web-tree-sitter";
 
-/** Beside the bundle when zz is built, in node_modules when it runs from its source. */
+/** Next to the bundle when zz is built, in node_modules when it runs from source. */
 function readWasm(name: string): Uint8Array {
   const built = ["./", "../"].map((up) => new URL(`${up}${name}.wasm`, import.meta.url));
   const found = built.find((file) => fs.existsSync(file));

@@ -1,4 +1,4 @@
-// What a command line would run, as bash's grammar and its words show it, and whether it may run unasked.
+// What a command line would run, according to bash's grammar and its words, and whether it may run unasked.
 import os from "node:os";
 import { judgeArgs } from "./args.ts";
 import { makeParser } from "./grammar.ts";
@@ -18,7 +18,7 @@ export interface Judged {
 
 const MAX_GLOB_ENTRIES = 100_000;
 
-/** Never throws: what cannot be judged asks. */
+/** Never throws: what cannot be judged is asked about. */
 export async function judgeLine(line: string, cwd: string, lists: Lists): Promise<Judged> {
   const { env = process.env } = lists;
   const found = {

@@ -1,9 +1,9 @@
-// What a path in a command names, seen from where the line starts.
+// The file that a path in a command names, relative to where the line starts.
 
 import path from "node:path";
 import { realOf } from "../paths.ts";
 
-/** What a path in a command means for the gate: relative to where the line starts. */
+/** A path in a command, as the gate needs it: relative to where the line starts. */
 export function pathsOf(
   { cwd }: { cwd: string },
   name: string,
@@ -17,7 +17,7 @@ export function pathsOf(
   });
 }
 
-/** `link/..` is not where it started: a path that comes to that is followed here, any other stays as it is written. */
+/** `link/..` is not where it started: a path with `..` after a link is followed here, any other stays as written. */
 function physical(dir: string, name: string): string {
   let real = path.isAbsolute(name) ? "/" : (realOf(dir) ?? dir);
   let written = real;

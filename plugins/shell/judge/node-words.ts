@@ -1,4 +1,4 @@
-// The words at a node of the grammar's tree, as bash would read them.
+// The words at a node of the syntax tree, as bash would read them.
 import type { Node } from "web-tree-sitter";
 import { knownIn, type SourceScope } from "./state.ts";
 import { type Arg, argsOf } from "./words.ts";
@@ -9,7 +9,7 @@ export function argsAt(node: Node, scope: SourceScope): Arg[] {
   return why ? args.map((arg) => (arg.text === undefined ? { ...arg, why } : arg)) : args;
 }
 
-/** Why a node's value is not known, where the grammar tells. */
+/** Why a node's value is not known, if the grammar shows it. */
 export const reasonOf = (node: Node): string | undefined => REASONS.find(([type]) => type.test(node.toString()))?.[1];
 
 const REASONS: [RegExp, string][] = [

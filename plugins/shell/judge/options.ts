@@ -1,25 +1,25 @@
-// Options of a command line: how a table spells them, and which of them a command was given.
+// Command-line options: how a table describes them, and which of them a command was given.
 import type { Arg } from "./words.ts";
 
 export type Words = (string | undefined)[];
 export interface Parsed {
   operands: Arg[];
-  values: Map<string, string[]>; // what each option was given; an empty list for a switch
-  files: string[]; // what options name to be read
-  split?: true; // a -- stands between its operands
-  bad?: string; // an option that the table does not hold
+  values: Map<string, string[]>; // the values of each option; an empty list for a switch
+  files: string[]; // files that options name to be read
+  split?: true; // there is a -- between its operands
+  unknownOption?: string; // an option that the table does not have
 }
 
 export const split = (text: string): string[] => text.split(/\s+/).filter(Boolean);
 
-/** `early`: the first operand ends the options, as it does for a command that runs another. */
+/** `early`: the first operand ends the options, as in commands that run others. */
 export function parse(args: readonly Arg[], spec: string, early = false): Parsed {
   const options = optionsOf(spec);
   const parsed: Parsed = { operands: [], values: new Map(), files: [] };
-  const bad = (why: string): Parsed => ({ ...parsed, bad: why });
+  const unknownOption = (why: string): Parsed => ({ ...parsed, unknownOption: why });
   for (let i = 0; i < args.length; i++) {
     const { text, shown } = args[i]!;
-    if (text === undefined && early && !parsed.operands.length) return bad(shown);
+    if (text === undefined && early && !parsed.operands.length) return unknownOption(shown);
     if (text === undefined || !/^-./s.test(text)) {
       if (early) return { ...parsed, operands: args.slice(i) };
       parsed.operands.push(args[i]!);
@@ -32,12 +32,12 @@ export function parse(args: readonly Arg[], spec: string, early = false): Parsed
     if (/^-\d+$/.test(text) && options.has("-#")) continue;
     for (const [name, attached] of namesOf(text, options)) {
       const takes = options.get(name);
-      if (!takes || (takes === "nothing" && attached !== undefined)) return bad(name);
+      if (!takes || (takes === "nothing" && attached !== undefined)) return unknownOption(name);
       const given = parsed.values.get(name) ?? [];
       parsed.values.set(name, given);
       const needs = takes === "value" || takes === "file";
       const value = needs ? (attached ?? args[++i]?.text) : attached;
-      if (value === undefined && needs) return bad(name);
+      if (value === undefined && needs) return unknownOption(name);
       if (value !== undefined) given.push(value);
       if (value !== undefined && takes === "file") parsed.files.push(value);
     }
@@ -45,14 +45,17 @@ export function parse(args: readonly Arg[], spec: string, early = false): Parsed
   return parsed;
 }
 
-/** In a table, `-ab` are switches, `-n:` takes a value, `-n?` may have one attached, `-#` is a number; `@` for `:` names a file that is read. */
-type Takes = "nothing" | "value" | "maybe" | "file";
-const TAKES: Record<string, Takes> = { ":": "value", "=": "value", "?": "maybe", "@": "file" };
+/**
+ * In a table, `-ab` are switches, `-n:` takes a value, `-n?` may have one attached, `-#` is a number; `@` instead of
+ * `:` means a file that is read.
+ */
+type OptionValue = "nothing" | "value" | "maybe" | "file";
+const VALUE_SIGNS: Record<string, OptionValue> = { ":": "value", "=": "value", "?": "maybe", "@": "file" };
 
-function optionsOf(spec: string): Map<string, Takes> {
-  const all = new Map<string, Takes>();
+function optionsOf(spec: string): Map<string, OptionValue> {
+  const all = new Map<string, OptionValue>();
   for (const one of split(spec)) {
-    const takes = TAKES[one.at(-1)!];
+    const takes = VALUE_SIGNS[one.at(-1)!];
     const name = takes ? one.slice(0, -1) : one;
     if (takes || name.startsWith("--")) all.set(name, takes ?? "nothing");
     else for (const letter of name.slice(1)) all.set(`-${letter}`, "nothing");
@@ -61,7 +64,7 @@ function optionsOf(spec: string): Map<string, Takes> {
 }
 
 /** `-abn5` is a, b, and n with 5. */
-function namesOf(text: string, options: Map<string, Takes>): [name: string, attached: string | undefined][] {
+function namesOf(text: string, options: Map<string, OptionValue>): [name: string, attached: string | undefined][] {
   if (text.startsWith("--")) {
     const at = text.indexOf("=");
     return [at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)]];
@@ -76,8 +79,8 @@ function namesOf(text: string, options: Map<string, Takes>): [name: string, atta
   return names;
 }
 
-/** Whether one of these options is there, shortened or among others; better too often than too seldom. */
-export function holds(words: Words, names: string): boolean {
+/** Whether one of these options is given, abbreviated or combined; false positives are acceptable. */
+export function hasOption(words: Words, names: string): boolean {
   const all = split(names);
   const end = words.indexOf("--");
   return (end < 0 ? words : words.slice(0, end)).some((word) => {

@@ -1,9 +1,18 @@
-// What a program may do with its words: by the person's lists, by the table of what only reads, and by what is known of it.
+// What a program may do with its words, by the person's lists, the table of commands that only read, and what is known
+// about it.
 import { holdsCommand, isCommandName } from "./assignments.ts";
-import { carriedAt, heldIn, hiddenIn, lineIn } from "./denials.ts";
+import { denialInLines, denialInText, denialInWords, runnerEnd } from "./denials.ts";
 import type { Read } from "./doubts.ts";
-import { holds, parse, type Words } from "./options.ts";
-import { ASKS, CARRIERS, INTERPRETER_SAFE, INTERPRETERS, programOf, RUNNING, TAKES_ANYTHING } from "./programs.ts";
+import { hasOption, parse, type Words } from "./options.ts";
+import {
+  ANY_ARGS,
+  ASK_REASONS,
+  INTERPRETER_SAFE,
+  INTERPRETERS,
+  PACKAGE_RUNNERS,
+  programOf,
+  RUNNING_OPTIONS,
+} from "./programs.ts";
 import { readsOf } from "./readers.ts";
 import {
   addCommand,
@@ -25,10 +34,10 @@ import {
 import type { Arg } from "./words.ts";
 import { scriptOf } from "./wrappers.ts";
 
-/** Judges what runs no other command that would have to be unwrapped. */
+/** Judges commands that need no unwrapping. */
 export function judgeProgram(run: Run, args: Arg[], scope: Scope, name: string): Dirs {
   const { ruling: own, read, listed } = ruleOn(run, args, scope, name);
-  const ruling = [ruleOnTexts(run, args, name, own), ruleOnCarried(run, args, scope)].reduce<Ruling>(
+  const ruling = [ruleOnTexts(run, args, name, own), ruleOnPackageRunner(run, args, scope)].reduce<Ruling>(
     (all, one) => (one ? worse(all, one) : all),
     own,
   );
@@ -42,20 +51,20 @@ export function judgeProgram(run: Run, args: Arg[], scope: Scope, name: string):
 
 function ruleOn(run: Run, args: Arg[], { dirs }: Scope, name: string): { ruling: Ruling; read?: Read; listed?: true } {
   const words = textsOf(args);
-  const lost = args.find(({ text }) => text === undefined);
-  if (lost && !(lost.given && TAKES_ANYTHING.has(name)))
+  const unknownArg = args.find(({ text }) => text === undefined);
+  if (unknownArg && !(unknownArg.given && ANY_ARGS.has(name)))
     return {
       ruling: {
         verdict: SOURCE.test(name) || evaluates(name, args) ? "unknown" : "ask",
-        why: lost.why ?? "one of its words is not known",
+        why: unknownArg.why ?? "one of its words is not known",
       },
     };
   if (run.functions.has(words[0]!)) return { ruling: ask("a function of this line") };
   const listed = allowedBy(words, run.lists);
   if (listed !== undefined)
     return { ruling: { verdict: "allow", why: `'${listed}' is on the allow list` }, listed: true };
-  const read = readsOf(name, args.slice(1), dirs, run.lists.looks, run.lists.repository);
-  if (read?.whole && run.lists.hidden?.length) return { ruling: ask("it may show what may not be read") };
+  const read = readsOf(name, args.slice(1), dirs, run.lists.fileFacts, run.lists.repository);
+  if (read?.showsUnnamed && run.lists.hidden?.length) return { ruling: ask("it may show what may not be read") };
   if (read && name === "git" && !read.doubt && (dirs.length !== 1 || dirs[0] !== run.cwd))
     return { ruling: ask("after a cd, git may meet another repository") };
   if (read) return { ruling: read.doubt ?? ONLY_READS, read };
@@ -74,7 +83,7 @@ export function allowedBy(words: Words, { allow }: Lists): string | undefined {
   });
 }
 
-/** By these words a harmless name comes to mean another command. */
+/** With these words a harmless name comes to mean another command. */
 const NAMES_OTHERS: [name: string, test: RegExp][] = [
   ["alias", /=/],
   ["enable", /^-\w*f/],
@@ -82,10 +91,10 @@ const NAMES_OTHERS: [name: string, test: RegExp][] = [
   ["shopt", /^(expand_aliases|extdebug)$/],
 ];
 const SOURCE = /^(\.|source)$/;
-/** Names of the input, rather than of a file. */
+/** Names of stdin, rather than of a file. */
 export const IS_INPUT = /^-$|^\/dev\/(stdin|fd\b)|^\/proc\/[^/]+\/fd\b/;
 
-/** Whether an interpreter is given a text that is not known, to run it. */
+/** Whether an interpreter is given an unknown text to run. */
 const evaluates = (name: string, args: Arg[]): boolean =>
   INTERPRETERS.has(name) &&
   args.some(
@@ -94,7 +103,7 @@ const evaluates = (name: string, args: Arg[]): boolean =>
   );
 const EVALUATES = /^(-[ce]["'$`]|--(eval|print)=)/;
 
-/** Whether it takes command lines, or what holds them, from its input. */
+/** Whether it reads command lines, or a file with such, from stdin. */
 const runsInput = (name: string, rest: Words): boolean =>
   name === "make" || name === "gmake"
     ? rest.some((word, i) => IS_INPUT.test((word ?? "").replace(/^(-f|--(make)?file=)/, "")) && (i || word !== "-"))
@@ -102,76 +111,78 @@ const runsInput = (name: string, rest: Words): boolean =>
       ? !rest.length || rest.some((word) => IS_INPUT.test(word ?? ""))
       : /^(at|batch)$/.test(name) && !rest.some((word) => /^-[flqrcdV]/.test(word ?? ""));
 
-/** For what is neither denied nor known to only read. */
+/** For commands that are neither denied nor known to only read. */
 function ruleOnUnknown(name: string, rest: Words, lists: Lists): Ruling {
-  const why = ASKS.get(name);
+  const why = ASK_REASONS.get(name);
   if (why && NAMES_OTHERS.some(([one, test]) => one === name && rest.some((word) => test.test(word ?? ""))))
     return unknown("it may give a harmless name to what never runs");
   if (SOURCE.test(name) && rest.some((word) => IS_INPUT.test(word ?? ""))) return unknown("it runs what comes in");
   if (runsInput(name, rest)) return unknown("it runs what comes in");
   if (why) return ask(why);
-  if (Object.hasOwn(RUNNING, name) && holds(rest, RUNNING[name]!))
+  if (Object.hasOwn(RUNNING_OPTIONS, name) && hasOption(rest, RUNNING_OPTIONS[name]!))
     return ask(`${name} can run other commands this way`);
   if (INTERPRETERS.has(name) && runsText(rest)) return ask("an interpreter runs what it is given");
-  const hidden = hiddenIn(rest, lists) ?? lineIn([name, ...rest], lists);
-  if (hidden) return unknown(hidden);
+  const denial = denialInWords(rest, lists) ?? denialInLines([name, ...rest], lists);
+  if (denial) return unknown(denial);
   return {
     verdict: "open",
     why: INTERPRETERS.has(name) ? "an interpreter runs what it is given" : `'${name}' may change something`,
   };
 }
 
-/** A command that never runs, in a text that the program may take for a command line. */
+/** A denied command in a text that the program may read as a command line. */
 function ruleOnTexts({ lists }: Run, args: Arg[], name: string, { verdict }: Ruling): Ruling | undefined {
   if (verdict !== "ask") return undefined;
   const texts = args.slice(1).flatMap(({ text }) => text ?? []);
-  const changes = CHANGES_SHELL.test(name);
+  const changesShell = CHANGES_SHELL.test(name);
   const runs =
-    changes ||
+    changesShell ||
     /^(git|test|\[|printf)$/.test(name) ||
-    ASKS.has(name) ||
+    ASK_REASONS.has(name) ||
     INTERPRETERS.has(name) ||
-    Object.hasOwn(RUNNING, name);
-  const read = runs ? texts.filter((one) => !changes || holdsCommand(one) || isCommandName(one.split("=")[0]!)) : [];
+    Object.hasOwn(RUNNING_OPTIONS, name);
+  const read = runs
+    ? texts.filter((one) => !changesShell || holdsCommand(one) || isCommandName(one.split("=")[0]!))
+    : [];
   if (name === "sed") read.push(...texts.filter((one) => /(^|[\d$;{}/!\s])e\s|s(.).*\2.*\2\w*e/s.test(one)));
-  const all = runs && !changes ? hiddenIn(textsOf(args.slice(1)), lists) : undefined;
-  const held = all ?? read.map((one) => heldIn(one, lists)).find((one) => one !== undefined);
-  return held ? unknown(held) : undefined;
+  const all = runs && !changesShell ? denialInWords(textsOf(args.slice(1)), lists) : undefined;
+  const denial = all ?? read.map((one) => denialInText(one, lists)).find((one) => one !== undefined);
+  return denial ? unknown(denial) : undefined;
 }
 const CHANGES_SHELL =
   /^(unalias|set|shopt|hash|unset|export|declare|typeset|local|readonly|read|getopts|let|return|exit)$/;
 
-/** What npx and its like would run: denied there as here. */
-function ruleOnCarried(run: Run, args: Arg[], scope: Scope): Ruling | undefined {
+/** What npx and the like would run: a denial applies there too. */
+function ruleOnPackageRunner(run: Run, args: Arg[], scope: Scope): Ruling | undefined {
   const texts = textsOf(args);
   const name = programOf(texts[0]!);
-  for (const { words, options, script: names = "" } of CARRIERS) {
-    const at = carriedAt(texts, words, name);
+  for (const { words, options, script: names = "" } of PACKAGE_RUNNERS) {
+    const at = runnerEnd(texts, words, name);
     if (at === undefined) continue;
     const parsed = parse(args.slice(at + 1), options, true);
-    if (parsed.bad) {
-      const hidden = hiddenIn(texts.slice(at + 1), run.lists);
-      return hidden || texts.includes(undefined) ? unknown(hidden ?? "what it runs is not known") : undefined;
+    if (parsed.unknownOption) {
+      const denial = denialInWords(texts.slice(at + 1), run.lists);
+      return denial || texts.includes(undefined) ? unknown(denial ?? "what it runs is not known") : undefined;
     }
-    const apart: Run = { ...run, simple: [], runs: [] };
+    const isolated: Run = { ...run, simple: [], runs: [] };
     const inner: Scope = { ...scope, depth: scope.depth + 1 };
     delete inner.floor;
     const line = scriptOf({ options, script: names }, parsed.operands, parsed.values);
     const [first, ...rest] = parsed.operands;
-    if (line !== undefined) run.judgeScript(apart, line, inner);
+    if (line !== undefined) run.judgeScript(isolated, line, inner);
     else if (first)
       run.judgeArgs(
-        apart,
+        isolated,
         [{ ...first, ...(first.text && { text: first.text.replace(/(?<=.)@.*/s, "") }) }, ...rest],
         inner,
       );
-    const worst = apart.simple.reduce<Ruling>((all, one) => worse(all, one), RUNS_NOTHING);
+    const worst = isolated.simple.reduce<Ruling>((all, one) => worse(all, one), RUNS_NOTHING);
     if (worst.verdict === "deny" || worst.verdict === "unknown") return worst;
   }
   return undefined;
 }
 
-/** Whether an interpreter gets its program from elsewhere than a file that is named first. */
+/** Whether an interpreter gets its program from anything but the file that is named first. */
 function runsText(rest: Words): boolean {
   const first = rest.findIndex((word) => !word?.startsWith("-") || word === "-");
   const options = first < 0 ? rest : rest.slice(0, first);

@@ -1,9 +1,9 @@
-// Programs that the project itself brings, under names that are known.
+// Programs that the project itself brings under well-known names.
 import fs from "node:fs";
 import path from "node:path";
 import type { Programs } from "zz";
 
-/** Whether bash would take this name from the project: npx and npm put node_modules/.bin into PATH. */
+/** Whether bash would run a program of the project: npx and npm put node_modules/.bin into PATH. */
 export function isProgramOfProject(name: string, cwd: string, folders = "", find?: Programs["find"]): boolean {
   if (name.includes("/") || !find) return false;
   const first = folders.split(path.delimiter).map((folder) => path.resolve(cwd, folder, name));

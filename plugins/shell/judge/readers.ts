@@ -1,55 +1,55 @@
 // Commands that only read: their options, and which files they read.
 import type { GitDoubt } from "zz";
 import { isFolderIn } from "../paths.ts";
-import { ask, type Doubt, type Looks, open, type Read } from "./doubts.ts";
+import { ask, type Doubt, type FileFacts, open, type Read } from "./doubts.ts";
 import { readsOfGit } from "./git-reads.ts";
-import { holds, type Parsed, parse, type Words } from "./options.ts";
+import { hasOption, type Parsed, parse, type Words } from "./options.ts";
 import { SHELLS, WRAPPERS } from "./programs.ts";
 import { checkRg } from "./ripgrep.ts";
 import type { Arg } from "./words.ts";
 
 interface Reader {
-  options?: string; // as options.ts reads them; absent: whatever follows is text
-  asks?: string; // what runs, writes or waits: no rule of the gate may allow it
-  operands?: "text"; // they name no files
-  pattern?: true; // the first operand is none, unless an option gave it
-  check?(parsed: Parsed, dirs: readonly string[], looks: Looks): Doubt | undefined;
+  options?: string; // in the format of options.ts; absent: everything after the name is text
+  asks?: string; // options that run, write or wait: no rule of the gate may allow it
+  operands?: "text"; // its operands are not files
+  pattern?: true; // the first operand is a pattern, unless an option gave it
+  check?(parsed: Parsed, dirs: readonly string[], fileFacts: FileFacts): Doubt | undefined;
 }
 
-/** Whether a program may go unasked by its name, or run one that may. */
+/** Whether zz knows the program as one that may run unasked, or run such programs. */
 export const isKnown = (name: string): boolean =>
   /^(git|find|sed|test|\[)$/.test(name) ||
   SHELLS.has(name) ||
   Object.hasOwn(READERS, name) ||
   Object.hasOwn(WRAPPERS, name);
 
-/** What a command reads, of those that may only read; undefined for any other. */
+/** What a command reads, if it may only read; undefined for any other. */
 export function readsOf(
   name: string,
   args: readonly Arg[],
   dirs: readonly string[],
-  looks: Looks = {},
+  fileFacts: FileFacts = {},
   repository?: GitDoubt,
 ): Read | undefined {
   const words = args.map(({ text }) => text);
   if (name === "test" || name === "[") return readsOfTest(name, words);
   if (name === "sed") return readsOfSed(words);
-  if (name === "git") return readsOfGit(args, dirs, looks, repository);
-  return Object.hasOwn(READERS, name) ? readBy(READERS[name]!, args, dirs, looks) : undefined;
+  if (name === "git") return readsOfGit(args, dirs, fileFacts, repository);
+  return Object.hasOwn(READERS, name) ? readBy(READERS[name]!, args, dirs, fileFacts) : undefined;
 }
 
 function readBy(
   { options, operands, pattern, asks = "", check }: Reader,
   args: readonly Arg[],
   dirs: readonly string[],
-  looks: Looks,
+  fileFacts: FileFacts,
 ): Read {
   const parsed: Parsed =
     options === undefined ? { operands: [...args], values: new Map(), files: [] } : parse(args, options);
-  if (parsed.bad) {
-    const why = `'${parsed.bad}' may do more than read`;
+  if (parsed.unknownOption) {
+    const why = `'${parsed.unknownOption}' may do more than read`;
     return {
-      doubt: holds(
+      doubt: hasOption(
         args.map(({ text }) => text),
         asks,
       )
@@ -62,11 +62,11 @@ function readBy(
     ["-e", "--regexp"].some((one) => parsed.values.get(one)?.length) ||
     ["--files", "--type-list"].some((one) => parsed.values.has(one));
   const files = operands === "text" ? [] : pattern && !named ? parsed.operands.slice(1) : parsed.operands;
-  const doubt = check?.(parsed, dirs, looks);
-  // rg looks through folders; a named file is judged by its name.
-  const whole =
+  const doubt = check?.(parsed, dirs, fileFacts);
+  // rg searches folders; a named file is judged by its name.
+  const showsUnnamed =
     pattern === true && check === checkRg && !(files.length && files.every(({ text }) => !isFolderIn(text, dirs)));
-  return { ...(doubt && { doubt }), whole, reads: [...parsed.files, ...files.map(({ text }) => text ?? "")] };
+  return { ...(doubt && { doubt }), showsUnnamed, reads: [...parsed.files, ...files.map(({ text }) => text ?? "")] };
 }
 
 /** `test -v 'a[$(x)]'` runs x. */

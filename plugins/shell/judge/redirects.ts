@@ -1,4 +1,4 @@
-// Redirections: what a command reads from and writes to by them.
+// Redirections: what a command reads from and writes to.
 import type { Node } from "web-tree-sitter";
 import { argsAt } from "./node-words.ts";
 import {
@@ -18,13 +18,13 @@ export function redirectOf(node: Node): Redirect {
   return { node, targets };
 }
 
-/** Where the target of a redirection starts; `>&-` has one that the grammar does not show. */
+/** Where the target of a redirection starts; that of `>&-` is missing in the grammar. */
 export function startsOf({ node, targets: [target] }: Redirect): number[] {
   const closed = node.children.find(({ type }) => /^[<>]&-$/.test(type));
   return closed ? [closed.startIndex + 2] : target ? [target.startIndex] : [];
 }
 
-/** Adds to commands what is redirected to and from them. */
+/** Adds the targets of redirections to commands. */
 export function addRedirects(run: Run, all: Simple[], redirects: Redirect[], scope: SourceScope): void {
   for (const { node, targets } of redirects) {
     const operator = node.children.find(({ isNamed }) => !isNamed)?.type ?? "";

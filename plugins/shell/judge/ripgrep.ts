@@ -1,12 +1,12 @@
-// rg: which of the files that it finds by itself may hold secrets.
+// rg: which of the files that it finds by itself may contain secrets.
 import fs from "node:fs";
 import path from "node:path";
 import { textOf } from "zz/text";
 import { direntsOf, inFolder, isFolderIn } from "../paths.ts";
-import { ask, type Doubt, type Looks } from "./doubts.ts";
+import { ask, type Doubt, type FileFacts } from "./doubts.ts";
 import type { Parsed } from "./options.ts";
 
-/** Globs and types lift what keeps rg from hidden files, so only plain ones go unasked. */
+/** Globs and types override what keeps rg from hidden files, so only plain ones run unasked. */
 const RG_TYPE =
   /^(ts|js|py|python|rust|go|java|c|cpp|css|html|json|yaml|toml|md|markdown|txt|sql|swift|kotlin|php|lua)$/;
 const RG_GLOB = /^!|^(([\w-]+|\*\*)\/)*\*(\.\w+)$/;
@@ -14,17 +14,17 @@ const RG_GLOB = /^!|^(([\w-]+|\*\*)\/)*\*(\.\w+)$/;
 export function checkRg(
   { operands, values }: Parsed,
   dirs: readonly string[],
-  { secret = () => true }: Looks,
+  { secret = () => true }: FileFacts,
 ): Doubt | undefined {
   const given = (...names: string[]) => names.flatMap((name) => values.get(name) ?? []);
-  const brings = (glob: string) => {
+  const includesHidden = (glob: string) => {
     const [plain, , , end] = RG_GLOB.exec(glob) ?? [];
     return plain === undefined || (end !== undefined && (secret(end) || secret(`x${end}`)));
   };
-  if (given("-g", "--glob").some(brings)) return ask("this glob may bring in hidden files");
+  if (given("-g", "--glob").some(includesHidden)) return ask("this glob may bring in hidden files");
   if (given("-t", "--type").some((type) => !RG_TYPE.test(type))) return ask("this type may bring in hidden files");
   if (values.has("--files")) return undefined;
-  // They bring in hidden files of their kind.
+  // They include hidden files of their kind.
   const ends = given("-g", "--glob").flatMap((glob) => (glob.startsWith("!") ? [] : glob.slice(glob.lastIndexOf("."))));
   if (given("-t", "--type").length) ends.push(".ts", ".js", ".json", ".yaml", ".yml", ".toml", ".md", ".txt", ".py");
   const named = values.has("-e") || values.has("--regexp");
@@ -39,17 +39,20 @@ export function checkRg(
 
 const MAX_ENTRIES = 20_000;
 
-/** By itself rg leaves out hidden files, but not keys; and an .ignore file may bring hidden ones back. */
+/** By default rg skips hidden files, but not keys; and an .ignore file may include hidden ones again. */
 function findSecret(folder: string, ends: string[], secret: (path: string) => boolean): string | undefined {
   const folders = [folder];
-  const without = leavesModules(folder);
+  const skipsModules = ignoresModules(folder);
   for (let seen = 0; folders.length; ) {
     const here = folders.pop()!;
     for (const entry of direntsOf(here)) {
       const { name } = entry;
       if (++seen > MAX_ENTRIES) return "there are too many files to tell what it would read";
       if (/^\.(rg)?ignore$/.test(name)) return `${name} may bring in hidden files`;
-      if ((name === "node_modules" && without) || (name.startsWith(".") && !ends.some((end) => name.endsWith(end))))
+      if (
+        (name === "node_modules" && skipsModules) ||
+        (name.startsWith(".") && !ends.some((end) => name.endsWith(end)))
+      )
         continue;
       if (entry.isDirectory() && !name.startsWith(".")) folders.push(`${here}/${name}`);
       else if (secret(`${here}/${name}`)) return `it would read '${name}', which may hold a secret`;
@@ -58,8 +61,8 @@ function findSecret(folder: string, ends: string[], secret: (path: string) => bo
   return undefined;
 }
 
-/** rg goes by a .gitignore in a repository alone. */
-function leavesModules(folder: string): boolean {
+/** rg obeys a .gitignore only in a repository. */
+function ignoresModules(folder: string): boolean {
   for (let at = path.resolve(folder), ignored = false; ; at = path.dirname(at)) {
     ignored ||= /^\/?(\*\*\/)?node_modules\/?\s*$/m.test(textOf(path.join(at, ".gitignore")));
     if (fs.existsSync(path.join(at, ".git"))) return ignored;

@@ -1,38 +1,43 @@
 // What the parts of the judge share: the commands found so far, where the shell may be, and how severe a verdict is.
 import type { Node, Parser } from "web-tree-sitter";
 import type { GitDoubt, Programs } from "zz";
-import type { Looks } from "./doubts.ts";
+import type { FileFacts } from "./doubts.ts";
 import { pathsOf } from "./line-paths.ts";
 import { programOf } from "./programs.ts";
 import type { Arg, Group, Known } from "./words.ts";
 
-/** The person's: argv prefixes such as "npm test". `except` lifts entries of the built-in deny list: they then ask. */
+/**
+ * The person's lists: argv prefixes such as "npm test". `except` lifts entries of the built-in deny list: they then
+ * ask.
+ */
 export interface Lists {
   allow: string[];
   deny: string[];
   except: string[];
-  hidden?: string[]; // paths that may not be read: what shows the content of many files then asks
+  hidden?: string[]; // paths that must not be read: commands that show the content of many files then ask
   repository?: GitDoubt | undefined; // of the folder that the line would run in
-  find?: Programs["find"]; // where a program lies that is not the project's
-  looks?: Looks; // which files may hold secrets
-  env?: NodeJS.ProcessEnv; // that the line would run in; zz's own unless it says otherwise
+  find?: Programs["find"]; // finds a program outside of the project
+  fileFacts?: FileFacts; // which files may contain secrets
+  env?: NodeJS.ProcessEnv; // that the line would run in; by default zz's own
 }
 /**
- * A command that would really run. "open": its words are known, and the gate's own rules decide. "unknown": it may be
- * one that never runs, so that no rule for all commands allows it.
+ * A command that would really run. "open": its words are known, and the gate's rules decide. "unknown": it may be a
+ * denied command, so that no general rule allows it.
  */
 export interface Simple {
   text: string;
-  words: (string | undefined)[]; // undefined: not known before it runs; none: no program runs
+  words: (string | undefined)[]; // undefined: not known before it runs; empty: no program runs
   verdict: "allow" | "open" | "ask" | "unknown" | "deny";
   why: string;
   reads: string[];
   writes: string[];
 }
-/** What is said of one command. */
-export type Ruling = { verdict: Simple["verdict"]; why: string; text?: string }; // text: of the command that is denied
+/** The verdict on one command. */
+export type Ruling = { verdict: Simple["verdict"]; why: string; text?: string }; // text: of the denied command
 
-/** One line that is being judged. The functions are here because scripts hold commands, and commands hold scripts. */
+/**
+ * One line that is being judged. The functions are here because scripts contain commands, and commands contain scripts.
+ */
 export interface Run {
   cwd: string;
   env: NodeJS.ProcessEnv;
@@ -40,27 +45,27 @@ export interface Run {
   parser: Parser;
   simple: Simple[]; // the commands found so far
   runs: string[]; // the names of their programs
-  listed: Set<Simple>; // allowed by the person, so a redirection does not change it
+  listed: Set<Simple>; // allowed by the person's list, so a redirection does not change the verdict
   functions: Set<string>; // that the line defines
   judgeScript(run: Run, source: string, scope: Scope): Dirs;
   judgeArgs(run: Run, args: Arg[], scope: Scope): Dirs;
 }
-/** The folders that the shell may be in: after a command, and after it has succeeded. None: it cannot be known. */
+/** The folders that the shell may be in: after a command, and after it has succeeded. Empty: unknown. */
 export interface Dirs {
   any: readonly string[];
   ok: readonly string[];
 }
-/** What is known where a command stands, whatever source it stands in. */
+/** What is known at a command, whatever source it is in. */
 export interface Scope {
   dirs: readonly string[];
   home: string;
   budget: { left: number }; // files that globs may still look at
   depth: number;
-  floor?: Ruling; // every command in it gets at least this
+  floor?: Ruling; // the mildest verdict that a command in it can get
   looped?: true;
-  names?: readonly string[]; // of files, which a glob put into the script: its commands may show them
+  names?: readonly string[]; // of files that a glob put into the script: its commands may show them
 }
-/** The scope of a script that was put together from words: what their globs matched is read by whoever shows it. */
+/** The scope of a script that was put together from words: files matched by their globs may be read by its commands. */
 export function withNamesOf(scope: Scope, args: readonly Arg[]): Scope {
   const found = args.flatMap(({ globbed, text }) => (globbed && text !== undefined ? [text] : []));
   return found.length ? { ...scope, names: [...(scope.names ?? []), ...found] } : scope;
@@ -69,8 +74,8 @@ export function withNamesOf(scope: Scope, args: readonly Arg[]): Scope {
 /** The same within one source. */
 export interface SourceScope extends Scope {
   source: string;
-  seen: Group[]; // what the grammar made of this source, to compare with its tokens
-  tail?: Redirect[]; // redirections that the grammar puts on a list, and bash on its last command
+  seen: Group[]; // the words that the grammar found, to compare with the tokens
+  tail?: Redirect[]; // redirections that the grammar attaches to a list, and bash to its last command
 }
 export interface Redirect {
   node: Node;
@@ -89,16 +94,16 @@ export const unknown = (why: string): Ruling => ({ verdict: "unknown", why });
 export const RUNS_NOTHING: Ruling = { verdict: "allow", why: "it runs nothing" };
 export const ONLY_READS: Ruling = { verdict: "allow", why: "only reads" };
 
-/** The more severe of two, the first where they are alike. */
+/** The more severe of two, the first if they are equal. */
 export const worse = (one: Ruling | undefined, other: Ruling): Ruling =>
   one && BY_SEVERITY.indexOf(one.verdict) >= BY_SEVERITY.indexOf(other.verdict) ? one : other;
 
-/** Gives all of these at least that ruling. */
+/** Raises all of these to at least that ruling. */
 export function raise(all: Simple[], floor: Ruling): void {
   for (const one of all) if (worse(one, floor) === floor) Object.assign(one, floor);
 }
 
-/** The scope with these as the least that any command in it gets. */
+/** The scope with these as the minimum for any command in it. */
 export function withFloor<S extends Pick<Scope, "floor">>(scope: S, ...floors: (Ruling | false | undefined)[]): S {
   const floor = floors.reduce<Ruling | undefined>((all, one) => (one ? worse(all, one) : all), scope.floor);
   return floor ? { ...scope, floor } : scope;
@@ -117,7 +122,7 @@ export function addCommand(run: Found, args: Arg[], { floor }: Pick<Scope, "floo
   return added;
 }
 
-/** Adds what runs no program, so that it can be asked for and denied all the same. */
+/** Adds something that runs no program, so that it can still be asked for or denied. */
 export function addIdle(run: Found, text: string, scope: Pick<Scope, "floor">, ruling: Ruling): Simple {
   const added = addCommand(run, [], scope, ruling);
   added.text ||= text || ":";
@@ -150,7 +155,7 @@ export const shownOf = (args: Arg[]): string =>
 // ── Folders ────────────────────────────────────────────────────────────────────────────────────────────
 
 export const NOWHERE: Dirs = { any: [], ok: [] };
-/** Where the shell is after a command that changes no folder. */
+/** After a command that does not change the folder. */
 export const stayIn = ({ dirs }: Pick<Scope, "dirs">): Dirs => ({ any: dirs, ok: dirs });
 
 export function joinDirs(...all: (readonly string[])[]): readonly string[] {

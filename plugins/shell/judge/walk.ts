@@ -1,8 +1,8 @@
-// Walks a script, statement by statement, as bash's grammar shows it: which commands run, and in which folders.
+// Walks a script statement by statement, along bash's grammar: which commands run, and in which folders.
 import type { Node } from "web-tree-sitter";
 import { isPlainName } from "./assignments.ts";
 import { judgeAssignment, judgeBracket, judgeCommand, judgeDeclaration } from "./commands.ts";
-import { heldIn } from "./denials.ts";
+import { denialInText } from "./denials.ts";
 import { addBareRedirect, addRedirects, redirectOf, startsOf } from "./redirects.ts";
 import {
   addCommand,
@@ -25,10 +25,12 @@ import {
 import { type Group, groupsOf } from "./words.ts";
 
 const MAX_LINE_CHARS = 10_000;
-/** Control characters, Unicode's spaces and invisible characters: bash, the grammar and a person read them differently. */
+/**
+ * Control characters, Unicode's spaces and invisible characters: bash, the grammar and a person read them differently.
+ */
 const MISLEADING = /(?![\t\n ])(?:\p{C}|\p{Z}|\p{Variation_Selector}|[\u115f\u1160\u3164\uffa0])/u;
 
-/** A script: the line itself, and what bash -c and eval are given. */
+/** A script: the line itself, or the argument of bash -c and eval. */
 export function judgeScript(run: Run, source: string, outer: Scope): Dirs {
   const start = run.simple.length;
   if (source.length > MAX_LINE_CHARS || outer.depth > MAX_DEPTH) {
@@ -44,7 +46,7 @@ export function judgeScript(run: Run, source: string, outer: Scope): Dirs {
     if (misleading !== undefined)
       askFor(`it holds the character U+${misleading.codePointAt(0)!.toString(16).padStart(4, "0")}`);
     else if (tree.rootNode.hasError) giveUp(CANNOT_PARSE);
-    else if (!agree(scope.seen, groupsOf(source, knownIn(scope))))
+    else if (!readingsAgree(scope.seen, groupsOf(source, knownIn(scope))))
       askFor("some of the line cannot be told before it runs", false);
     if (run.simple.length === start) addIdle(run, source.trim(), scope, RUNS_NOTHING);
     return dirs;
@@ -52,7 +54,7 @@ export function judgeScript(run: Run, source: string, outer: Scope): Dirs {
     tree.delete();
   }
 
-  /** All of its commands ask, mostly for this reason even where they had one of their own. */
+  /** Makes all of its commands ask, by default for this reason even if they had one of their own. */
   function askFor(why: string, replacesOthers = true): void {
     const found = run.simple.slice(start);
     raise(found, ask(why));
@@ -69,14 +71,14 @@ const TOO_DEEP = "it is nested too deeply";
 const CANNOT_PARSE = "zz cannot parse it as a command line";
 
 /** Two readings of the source, by the grammar and by its tokens, must find the same words in the same commands. */
-function agree(seen: Group[], groups: Group[] | undefined): boolean {
-  const flat = (all: Group[]) =>
+function readingsAgree(seen: Group[], groups: Group[] | undefined): boolean {
+  const sorted = (all: Group[]) =>
     JSON.stringify(
       all
         .map(({ words, targets }) => [words.toSorted((a, b) => a - b), targets.toSorted((a, b) => a - b)])
         .sort((a, b) => Math.min(...a.flat()) - Math.min(...b.flat())),
     );
-  return groups !== undefined && flat(seen) === flat(groups);
+  return groups !== undefined && sorted(seen) === sorted(groups);
 }
 
 // ── Statements ─────────────────────────────────────────────────────────────────────────────────────────
@@ -140,7 +142,7 @@ function walk(run: Run, node: Node, scope: SourceScope): Dirs {
   }
 }
 
-/** Statements one after another. What stands before & runs in a shell of its own. */
+/** Statements one after another. What comes before & runs in a subshell. */
 function sequence(run: Run, children: Node[], scope: SourceScope): Dirs {
   let dirs = stayIn(scope);
   for (const [i, child] of children.entries()) {
@@ -199,7 +201,7 @@ function redirected(run: Run, node: Node, scope: SourceScope): Dirs {
     }
   }
   for (const one of redirects) if (one !== other) substitutions(run, one, alone);
-  if (other) lookThrough(run, other, alone);
+  if (other) searchInside(run, other, alone);
   return dirs;
 }
 
@@ -233,17 +235,19 @@ function declaration(run: Run, node: Node, scope: SourceScope): Dirs {
   return stayIn(scope);
 }
 
-/** What zz does not follow is still searched for commands. If there are none, it asks for the whole of it. */
+/** Parts that zz does not follow are still searched for commands. If there are none, it asks for the whole. */
 function unfollowed(run: Run, node: Node, scope: SourceScope, why: string): Dirs {
   const start = run.simple.length;
-  const held = /^(\(\(|\[\[|for)/.test(node.text) ? heldIn(node.text.split(/\bdo\b/)[0]!, run.lists) : undefined;
-  const floor = held ? unknown(held) : ask(why);
-  lookThrough(run, node, withFloor(scope, floor));
+  const denial = /^(\(\(|\[\[|for)/.test(node.text)
+    ? denialInText(node.text.split(/\bdo\b/)[0]!, run.lists)
+    : undefined;
+  const floor = denial ? unknown(denial) : ask(why);
+  searchInside(run, node, withFloor(scope, floor));
   if (run.simple.length === start) addCommand(run, [{ text: undefined, shown: node.text.trim(), why }], scope, floor);
   return NOWHERE;
 }
 
-function lookThrough(run: Run, node: Node, scope: SourceScope): void {
+function searchInside(run: Run, node: Node, scope: SourceScope): void {
   const isCommand =
     /_(statement|command|definition|assignments?)$|^(command|list|pipeline|subshell|do_group|case_item|ERROR)$/;
   for (const child of node.namedChildren)
@@ -251,7 +255,7 @@ function lookThrough(run: Run, node: Node, scope: SourceScope): void {
     else substitutions(run, child, scope);
 }
 
-/** The commands inside `$( )`, backticks, `<( )` and `>( )`, wherever in a word they are. */
+/** The commands inside `$( )`, backticks, `<( )` and `>( )`, anywhere in a word. */
 function substitutions(run: Run, node: Node, scope: SourceScope): void {
   if (scope.depth > MAX_DEPTH) throw new Error(TOO_DEEP);
   const { tail, ...alone } = { ...scope, depth: scope.depth + 1 };

@@ -1,21 +1,22 @@
-// Words as bash makes them of a line: quotes, escapes, braces, tildes and globs, and nothing that only a running shell knows.
+// The words that bash makes of a line: quotes, escapes, braces, tildes and globs, but nothing that only a running shell
+// knows.
 import fs from "node:fs";
 import { entriesOf, tryTo } from "zz/text";
 import { inFolder } from "../paths.ts";
 
-/** One character of a word, and whether quotes keep it from meaning anything. */
+/** One character of a word, and whether quotes make it literal. */
 type Cell = { char: string; quoted: boolean };
-/** One argument: its text where it is known, why not where it is not, and how to show it. */
+/** One argument: its text if known, else why not, and how to show it. */
 export interface Arg {
   text: string | undefined;
   shown: string;
   why?: string;
-  doubt?: string; // the text is right for bash, but other shells read it otherwise
+  doubt?: string; // the text is right for bash, but other shells may read it differently
   given?: "words" | "paths"; // it comes from xargs; or from find, and begins with a folder that find was given
-  template?: string; // what they put it into
+  template?: string; // the text that they insert it into
   globbed?: true;
 }
-/** What the shell itself knows before it starts. `dirs`: the folders that it may be in. */
+/** What is known about the shell before it starts. `dirs`: the folders that it may be in. */
 export interface Known {
   home: string | undefined;
   dirs: readonly string[];
@@ -23,19 +24,19 @@ export interface Known {
 }
 interface Scanned {
   end: number;
-  cells?: Cell[]; // absent: the word has an end, but its value is not known
-  named?: boolean; // a variable is in it
+  cells?: Cell[]; // absent: the word has an end, but its value is unknown
+  named?: boolean; // it contains a variable
   why?: string;
   doubt?: string;
 }
-/** A command as its tokens show it: where its words start, and where those that a redirection names. */
+/** A command by its tokens: where its words start, and where the targets of its redirections start. */
 export interface Group {
   words: number[];
   targets: number[];
 }
 
-const MAX_FILES = 500; // that a glob may match, and words that braces may make
-const [ONE, MANY] = ["any one", "any number"]; // in a pattern, where the rest is single characters
+const MAX_FILES = 500; // files for a glob, or words from braces
+const [ONE, MANY] = ["any one", "any number"]; // in a pattern; everything else is single characters
 const META = /[\s|&;<>()]/;
 const OPERATOR = /&&|\|\||;;&|;;|;&|\|&|&>>|&>|<&|>&|>>|>\||[&|;()<>]/y;
 const REDIRECTS = /^(&>>?|<&|>&|>>?|>\||<)$/;
@@ -62,7 +63,7 @@ const LETTERS: Record<string, string> = {
 export const quote = (text: string): string =>
   /^(?:(?!~)[\w@%+=:,./^~-]+|[[\]!]|\{\})$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** The word that starts at `at`; undefined where its end cannot be told by tokens alone. */
+/** The word that starts at `at`; undefined if tokens alone cannot tell its end. */
 export function scanWord(source: string, at: number, known: Known): Scanned | undefined {
   const scan: Scan = { source, known, at, cells: [], named: false };
   while (scan.at < source.length && !META.test(source[scan.at]!)) if (!readPiece(scan)) return undefined;
@@ -72,14 +73,14 @@ export function scanWord(source: string, at: number, known: Known): Scanned | un
   return why === undefined ? { end, cells, named, ...more } : { end, why, ...more };
 }
 
-/** How far a word is read, and what was found so far. */
+/** How far a word has been read, and what was found so far. */
 interface Scan {
   readonly source: string;
   readonly known: Known;
   at: number;
   cells: Cell[];
-  named: boolean; // a variable is in it
-  why?: string; // its value is not known
+  named: boolean; // it contains a variable
+  why?: string; // its value is unknown
   doubt?: string;
 }
 
@@ -87,12 +88,12 @@ function put({ cells }: Scan, text: string, quoted: boolean): void {
   for (const char of text) cells.push({ char, quoted });
 }
 
-/** Quotes count even where nothing is between them: `""` is a word, and `""~` holds no tilde. */
+/** Empty quotes count too: `""` is a word, and `""~` contains no tilde. */
 function putQuote({ cells }: Scan): void {
   cells.push({ char: "", quoted: true });
 }
 
-/** Each of these reads one piece of a word; false: the end of the word cannot be told. */
+/** Each of these reads one piece of a word; false if the end of the word cannot be determined. */
 function readPiece(scan: Scan): boolean {
   const { source, at } = scan;
   const char = charAt(source, at);
@@ -168,7 +169,7 @@ function readAnsiQuoted(scan: Scan): boolean {
   return true;
 }
 
-/** A `$`: by itself, or with a name, whose value may be known. What is more than a name only the grammar reads. */
+/** A `$` alone, or with a name, whose value may be known. Anything more complex is left to the grammar. */
 function readVariable(scan: Scan, inQuotes: boolean): boolean {
   const { source, at, known } = scan;
   const [all, braced, plain, special] =
@@ -180,7 +181,7 @@ function readVariable(scan: Scan, inQuotes: boolean): boolean {
     scan.at++;
     return true;
   }
-  // `$HOME\` at a line's end goes on in the next line.
+  // `$HOME\` at the end of a line continues on the next line.
   if (plain && source.startsWith("\\\n", at + all.length)) return false;
   const value = special ? undefined : valueIn((braced ?? plain)!, known);
   if (value === undefined || (!inQuotes && /[\s*?[\]\\{}~]/.test(value)) || !value)
@@ -196,7 +197,7 @@ const charAt = (text: string, at: number): string => String.fromCodePoint(text.c
 const valueIn = (name: string, { home, dirs }: Known): string | undefined =>
   name === "HOME" ? home : name === "PWD" && dirs.length === 1 ? dirs[0] : undefined;
 
-/** `$'…'` from after its quote: where it ends, and its text where every escape is plain ASCII. */
+/** `$'…'` after its quote: where it ends, and its text if every escape is plain ASCII. */
 function ansi(source: string, at: number): [end?: number, text?: string] {
   let [text, plain] = ["", true];
   for (let i = at; i < source.length; ) {
@@ -221,7 +222,7 @@ function ansi(source: string, at: number): [end?: number, text?: string] {
   return [];
 }
 
-/** What bash makes of the word from `start` to `end`: mostly one argument, with braces and globs several. */
+/** The arguments that bash makes of the word from `start` to `end`: usually one, several with braces and globs. */
 export function argsOf(source: string, start: number, end: number, known: Known): Arg[] {
   const shown = source.slice(start, end);
   const unknown = (why: string): Arg[] => [{ text: undefined, shown, why }];
@@ -248,11 +249,11 @@ export function argsOf(source: string, start: number, end: number, known: Known)
 }
 
 const textOf = (cells: Cell[]): string => cells.map(({ char }) => char).join("");
-/** The word with every quoted character masked, one character a cell. */
+/** The word with every quoted character masked, one character per cell. */
 const maskOf = (cells: Cell[]): string =>
   cells.map(({ char, quoted }) => (quoted || char.length !== 1 ? "\0" : char)).join("");
 
-/** `{a,b}` side by side is followed; nested ones and `{1..9}` are not. */
+/** Adjacent `{a,b}` are expanded; nested ones and `{1..9}` are not. */
 function expandBraces(cells: Cell[]): Cell[][] | undefined {
   const mask = maskOf(cells);
   if (!/\{.*(,|\.\.)/s.test(mask)) return [cells];
@@ -283,7 +284,7 @@ function expandTilde(cells: Cell[], { home }: Known): Cell[] | undefined {
 
 const isGlob = (cells: Cell[]): boolean => /[*?]|\[.*\]/s.test(maskOf(cells));
 
-/** The files that a glob names, or the text itself where there are none; a string says why it cannot be told. */
+/** The files that a glob matches, or the text itself if there are none; a string says why it is unknown. */
 function expandGlob(cells: Cell[], known: Known): string[] | string {
   if (known.dirs.length !== 1) return "it holds a glob after a cd that may or may not have happened";
   const parts = split(cells);
@@ -299,7 +300,7 @@ function expandGlob(cells: Cell[], known: Known): string[] | string {
     found = more;
   }
   if (!found.length) return [textOf(cells)];
-  // A class of characters is taken as any character: right where nothing matches, and not known where something does.
+  // A character class counts as any character: correct if nothing matches, and unknown if something does.
   if (/\[.*\]/s.test(maskOf(cells))) return "it holds a glob with a class of characters";
   return found;
 }
@@ -324,7 +325,7 @@ function nextOf(part: Cell[], found: string[], { dirs: [dir = "/"], budget }: Kn
   return made.sort();
 }
 
-/** A plain class of characters is taken for any one, every other for any number. */
+/** A plain character class counts as any one character, other classes as any number. */
 function patternOf(part: Cell[]): string[] {
   const pieces = [...maskOf(part).matchAll(/\[[\w.-]+\]|\[.*\]|[\s\S]/gs)];
   return pieces.flatMap(({ 0: piece, index }) => {
@@ -344,7 +345,7 @@ function matches(name: string[], pattern: string[]): boolean {
   return pattern.slice(p).every((one) => one === MANY);
 }
 
-/** Whether a word is like a pattern in which `*` is any number of characters. */
+/** Whether a word matches a pattern in which `*` is any number of characters. */
 export const matchesStars = (word: string, pattern: string): boolean =>
   matches(
     [...word],
@@ -364,8 +365,8 @@ function exists(file: string, asFolder: boolean): boolean {
 }
 
 /**
- * The commands of a line by its tokens alone: a second reading, to compare with the grammar's. Undefined where tokens
- * alone do not tell.
+ * The commands of a line by its tokens alone: a second reading, to compare with the grammar's. Undefined if tokens
+ * alone cannot tell.
  */
 export function groupsOf(source: string, known: Known): Group[] | undefined {
   const groups: Group[] = [];
@@ -390,7 +391,7 @@ export function groupsOf(source: string, known: Known): Group[] | undefined {
         return undefined;
       if (REDIRECTS.test(operator)) {
         if (source[i] === "(") return undefined;
-        // `>&-` ends with its dash: of `cat 2>&-a`, `a` is a word of its own.
+        // `>&-` ends with its dash: in `cat 2>&-a`, `a` is a word of its own.
         if (/^[<>]&$/.test(operator) && source[i] === "-") group.targets.push(i++);
         else target = true;
       } else if (operator === "(" && (!fresh || source[i] === "(")) return undefined;
@@ -403,7 +404,7 @@ export function groupsOf(source: string, known: Known): Group[] | undefined {
       if (source[word.end] === "(" || (redirect && /^\{\w+\}$/.test(text))) return undefined;
       if (target) group.targets.push(i);
       else if (redirect && /^\d+$/.test(text))
-        fresh = false; // the number of what is redirected
+        fresh = false; // the number of a redirection
       else if (fresh && NOT_FOLLOWED.test(text)) return undefined;
       else if (!fresh || !OPENERS.test(text)) {
         skip ||= fresh && text === "for";

@@ -1,6 +1,6 @@
-// Commands that run others: env, sudo, timeout, xargs and their like.
+// Commands that run others: env, sudo, timeout, xargs and the like.
 import { isHarmless } from "./assignments.ts";
-import { heldInAssignment, hiddenIn } from "./denials.ts";
+import { denialInAssignment, denialInWords } from "./denials.ts";
 import { parse } from "./options.ts";
 import type { Wrapper } from "./programs.ts";
 import {
@@ -19,25 +19,31 @@ import {
 } from "./state.ts";
 import { type Arg, ASSIGNMENT } from "./words.ts";
 
-/** A command that runs another one: what it runs is judged in its place. */
+/** A command that runs another one: the other one is judged in its place. */
 export function judgeWrapped(run: Run, name: string, wrapper: Wrapper, args: Arg[], scope: Scope): Dirs {
-  let inner = withFloor(scope, wrapper.asks !== undefined && ask(wrapper.asks));
-  const parsed = parse(args.slice(1), wrapper.options, !wrapper.late);
-  if (parsed.bad) {
+  let inner = withFloor(scope, wrapper.askReason !== undefined && ask(wrapper.askReason));
+  const parsed = parse(args.slice(1), wrapper.options, !wrapper.scriptAfterOperands);
+  if (parsed.unknownOption) {
     const words = textsOf(args).slice(1);
-    const hidden = hiddenIn(words, run.lists) ?? (words.includes(undefined) ? "what it runs is not known" : undefined);
-    addCommand(run, args, inner, hidden ? unknown(hidden) : ask(`zz does not know '${parsed.bad}' of ${name}`));
+    const reason =
+      denialInWords(words, run.lists) ?? (words.includes(undefined) ? "what it runs is not known" : undefined);
+    addCommand(
+      run,
+      args,
+      inner,
+      reason ? unknown(reason) : ask(`zz does not know '${parsed.unknownOption}' of ${name}`),
+    );
     return stayIn(scope);
   }
-  if (wrapper.wipes?.split(" ").some((one) => parsed.values.has(one)))
+  if (wrapper.changesLookup?.split(" ").some((one) => parsed.values.has(one)))
     inner = withFloor(inner, ask(`${name} changes where programs are looked for`));
   const line = scriptOf(wrapper, parsed.operands, parsed.values);
   if (line !== undefined) {
     run.judgeScript(run, line, withFloor(inner, ask(`${name} hands it to a shell`)));
     return stayIn(scope);
   }
-  let rest = parsed.operands.slice(wrapper.skip ?? 0);
-  while (wrapper.sets && ASSIGNMENT.test(rest[0]?.text ?? "")) {
+  let rest = parsed.operands.slice(wrapper.skipOperands ?? 0);
+  while (wrapper.allowsAssignments && ASSIGNMENT.test(rest[0]?.text ?? "")) {
     const [variable, value] = rest[0]!.text!.split(/=(.*)/s);
     if (!isHarmless(variable!, value!)) inner = withFloor(inner, ruleOnSetting(run, variable!, value));
     rest = rest.slice(1);
@@ -46,42 +52,42 @@ export function judgeWrapped(run: Run, name: string, wrapper: Wrapper, args: Arg
     addCommand(run, args, inner, unknown("it runs what comes in"));
     return stayIn(scope);
   }
-  if (wrapper.adds) rest = withUnknown(rest, parsed.values);
-  if (wrapper.joins && rest.length) {
+  if (wrapper.addsArgs) rest = withUnknown(rest, parsed.values);
+  if (wrapper.joinsOperands && rest.length) {
     const texts = textsOf(rest);
     if (!texts.includes(undefined)) run.judgeScript(run, texts.join(" "), withNamesOf(inner, rest));
     else addCommand(run, args, inner, unknown("what it runs is not known"));
     return stayIn(scope);
   }
-  if (!rest.length || wrapper.late) {
+  if (!rest.length || wrapper.scriptAfterOperands) {
     addCommand(run, args, inner, { verdict: "open", why: `${name} alone` });
     return stayIn(scope);
   }
   const start = run.simple.length;
   const dirs = run.judgeArgs(run, rest, inner);
   for (const one of run.simple.slice(start)) addReads(run, one, parsed.files, scope);
-  return wrapper.stays ? dirs : stayIn(scope);
+  return wrapper.inThisShell ? dirs : stayIn(scope);
 }
 
 function ruleOnSetting({ lists }: Run, name: string, value: string | undefined): Ruling {
-  const held = heldInAssignment(name, value, lists);
-  return held ? unknown(held) : ask(`it sets ${name}`);
+  const denial = denialInAssignment(name, value, lists);
+  return denial ? unknown(denial) : ask(`it sets ${name}`);
 }
 
-/** The line that an option holds for a shell. */
+/** The line for a shell that an option gives. */
 export function scriptOf(
-  { script: names = "", late }: Wrapper,
+  { script: names = "", scriptAfterOperands }: Wrapper,
   operands: Arg[],
   values: Map<string, string[]>,
 ): string | undefined {
   const all = names.split(" ").filter(Boolean);
   const given = all.flatMap((one) => values.get(one) ?? []);
-  if (given.length) return [given.at(-1), ...(late ? [] : operands.map(({ shown }) => shown))].join(" ");
+  if (given.length) return [given.at(-1), ...(scriptAfterOperands ? [] : operands.map(({ shown }) => shown))].join(" ");
   // flock FILE -c 'line'
   return all.includes(operands[1]?.text ?? "") ? operands[2]?.text : undefined;
 }
 
-/** xargs adds words at the end, or in place of {} or of the word that it was told. */
+/** xargs adds words at the end, or in place of {} or the given placeholder. */
 function withUnknown(args: Arg[], values: Map<string, string[]>): Arg[] {
   const marks = ["{}", ...["-I", "-i", "--replace"].flatMap((one) => values.get(one) ?? [])];
   const program: Arg[] = args.length ? args : [{ text: "echo", shown: "echo" }];
@@ -89,7 +95,7 @@ function withUnknown(args: Arg[], values: Map<string, string[]>): Arg[] {
 }
 
 const GIVEN = { text: undefined, why: "it gets words that are not known", given: "words" } as const;
-/** Of an argument that holds one of the marks, only xargs or find knows the text. */
+/** If an argument contains one of the marks, only xargs or find knows its text. */
 export const given = (arg: Arg, marks: string[], what: "words" | "paths" = "words"): Arg =>
   marks.some((mark) => arg.text?.includes(mark))
     ? { ...GIVEN, given: what, shown: arg.shown, template: arg.text! }

@@ -1,18 +1,19 @@
 // find_definition, find_symbols, get_structure, get_function and get_class.
 import type { Ctx, Result } from "zz";
+import { plural } from "zz/text";
 import { bestFor, fuzzy } from "../match.ts";
 import { defining } from "../rows.ts";
 import type { Facts, Sym } from "../scan/facts.ts";
 import { capped, filesUnder, foundIn, lastName, MAX_ROWS, nameIn, relative, row } from "./rows.ts";
 import { freshIndex, type State } from "./state.ts";
 
-export const MAX_NAMES_PER_FILE = 12; // of one file
+export const MAX_NAMES_PER_FILE = 12; // per file
 const MAX_PART_LINES = 400; // lines
 
 export async function definition(state: State, symbol: string, ctx: Ctx): Promise<Result> {
   const index = await freshIndex(state, ctx);
   const wanted = nameIn(symbol);
-  const named = foundIn(index, defining(index.leaves, lastName(wanted)), ctx);
+  const named = foundIn(index, defining(index.pageIndexes, lastName(wanted)), ctx);
   const code = named.filter(({ kind }) => kind !== "key");
   const exact = (code.length ? code : named).filter(({ name }) => name === wanted || name.endsWith(`.${wanted}`));
   const all = () => foundIn(index, index.files, ctx).filter(({ kind }) => kind !== "key");
@@ -62,7 +63,7 @@ function outline(file: string, { symbols, unread, parseError, loc }: Facts, dept
   const level = ({ owner }: Sym) => (owner ? owner.split(".").length : 0);
   const deep = symbols.filter((sym) => level(sym) < depth && (depth > 2 || !sym.local));
   const rows = deep.map((sym) => `${"  ".repeat(level(sym))}${sym.line}-${sym.end}: ${sym.signature}`);
-  const head = [`${file} · ${loc} lines of code`, ...(parseError ? [`[syntax error: ${parseError}]`] : [])];
+  const head = [`${file} · ${plural(loc, "line")} of code`, ...(parseError ? [`[syntax error: ${parseError}]`] : [])];
   return { text: [...head, capped(rows, 5 * MAX_ROWS, "symbols; a smaller depth shows fewer")].join("\n"), data: deep };
 }
 
@@ -78,7 +79,7 @@ export async function showPart(
       ? ["function", "method"]
       : ["class", "interface", "type", "enum", "namespace", "const", "variable"];
   const wanted = nameIn(name);
-  const files = at ? filesUnder(index, at, ctx) : defining(index.leaves, lastName(wanted));
+  const files = at ? filesUnder(index, at, ctx) : defining(index.pageIndexes, lastName(wanted));
   const all = foundIn(index, files, ctx).filter(({ kind }) => kinds.includes(kind));
   const fits = all.filter((found) => found.name === wanted || found.name.endsWith(`.${wanted}`));
   if (!fits.length) {
@@ -102,7 +103,7 @@ export async function showPart(
       .slice(line - 1, Math.min(end, line + MAX_PART_LINES - 1));
     shown.push(`${file}:${line}-${end}`, ...lines.map((one, i) => `${line + i}\t${one}`));
     if (end - line >= MAX_PART_LINES)
-      shown.push(`[${end - line + 1 - MAX_PART_LINES} more lines; read_file shows them]`);
+      shown.push(`[${plural(end - line + 1 - MAX_PART_LINES, "more line")}; read_file shows them]`);
   }
   if (fits.length > 5)
     shown.push(

@@ -15,7 +15,7 @@ export async function dependencies(state: State, { path: name }: { path?: string
   const all = graph.imports.get(file);
   if (!all)
     throw new Error(
-      `Cannot list what '${name}' imports: it is no code file of this project. get_structure lists them.`,
+      `Cannot list what '${name}' imports: it is not a code file of this project. get_structure lists them.`,
     );
   const rows = all.map(
     ({ spec, line, to, kind, how }) =>
@@ -24,7 +24,7 @@ export async function dependencies(state: State, { path: name }: { path?: string
   return { text: capped(rows, 2 * MAX_ROWS, "imports") || `'${name}' imports nothing.`, data: all };
 }
 
-/** The whole project: where to begin to read, what most depends on, and what goes round in circles. */
+/** The whole project: where to start reading, what most files depend on, and circular imports. */
 async function overview(graph: Graph & { resolver: Resolver }, ctx: Ctx): Promise<Result> {
   const { cycles, entryPoints, hubs } = await import("../resolve.ts");
   const seen = <T extends { path: string }>(all: T[]) => all.filter(({ path: file }) => mayRead(ctx, file));
@@ -54,7 +54,7 @@ export async function dependents(state: State, { path: name }: { path: string },
   const file = relative(name, ctx);
   if (!imports.has(file))
     throw new Error(
-      `Cannot list what imports '${name}': it is no code file of this project. get_structure lists them.`,
+      `Cannot list what imports '${name}': it is not a code file of this project. get_structure lists them.`,
     );
   const users = (dependents.get(file) ?? []).filter((one) => mayRead(ctx, one));
   const rows = users.map((one) => {
@@ -68,7 +68,7 @@ export async function dependents(state: State, { path: name }: { path: string },
   };
 }
 
-/** Made again each time: what an import leads to may change with a package that is installed. */
+/** Made for every call: where an import leads may change when a package is installed. */
 export async function importGraph(state: State, index: Index, ctx: Ctx): Promise<Graph & { resolver: Resolver }> {
   const { openResolver, graphOf } = await import("../resolve.ts");
   const resolver = openResolver(state.root, index.names, index.resolved, await gateOf(ctx));
@@ -80,7 +80,7 @@ export async function importGraph(state: State, index: Index, ctx: Ctx): Promise
   return { ...graph, resolver };
 }
 
-/** What reads for the graph reads through the gate. */
+/** The graph is read through the gate. */
 async function gateOf({ permissions }: Ctx): Promise<CompilerGate> {
   const rules = permissions.compiler();
   const { compilerGate } = (await import(rules.module)) as { compilerGate: MakeCompilerGate };

@@ -1,16 +1,16 @@
 // repo_map, and the map in the prompt.
 import type { Ctx, Result } from "zz";
 import { type Index, mayRead } from "../project.ts";
-import type { RepoMap, Wish } from "../rank.ts";
+import type { MapRequest, RepoMap } from "../rank.ts";
 import { importGraph } from "./imports.ts";
 import { SCRIPT } from "./rows.ts";
 import { freshIndex, type State, unattended } from "./state.ts";
 
 const MAP_TOKENS = 2_000;
-const MIN_NEW_SHARE = 0.1; // of the map's lines must be new before it is told again
-const REMAP_DELAY_MS = 200; // ms; the request is on its way by then
+const MIN_NEW_SHARE = 0.1; // of the map's lines must be new before the model gets it again
+const REMAP_DELAY_MS = 200; // ms; by then the request has been sent
 const FIRST_MAP_WAIT_MS = 2_000; // ms that the first message waits for the map
-const VERIFY = "Lines may have moved since: verify with grep or read_file.";
+const VERIFY_NOTE = "Lines may have moved since: verify with grep or read_file.";
 
 export async function map(
   state: State,
@@ -22,7 +22,7 @@ export async function map(
   return { text: made.text || "There is no code here to map.", data: made };
 }
 
-async function mapFor(state: State, index: Index, wish: Wish, ctx: Ctx): Promise<RepoMap> {
+async function mapFor(state: State, index: Index, request: MapRequest, ctx: Ctx): Promise<RepoMap> {
   const [{ mapOf }, { imports }] = await Promise.all([import("../rank.ts"), importGraph(state, index, ctx)]);
   const visible = index.files.filter((file) => SCRIPT.test(file) && mayRead(ctx, file));
   const sources = visible.map((file) => {
@@ -31,17 +31,17 @@ async function mapFor(state: State, index: Index, wish: Wish, ctx: Ctx): Promise
   });
   const mapped = new Set(visible);
   const others = index.names.filter((name) => !mapped.has(name) && mayRead(ctx, name));
-  return mapOf(sources, others, { seen: seenIn(ctx, mapped), ...wish });
+  return mapOf(sources, others, { seen: filesSeen(ctx, mapped), ...request });
 }
 
 /**
- * The map in the prompt: of what the conversation is about so far. It stays word for word as it is until code changes,
- * so that a provider's cache of the prompt holds. Only the first map is waited for.
+ * The map in the prompt, of what the conversation has been about so far. It stays the same to the letter until code
+ * changes, so that a provider's prompt cache stays valid. Only the first map is waited for.
  */
 export async function layer(state: State, ctx: Ctx): Promise<string | undefined> {
   state.lastCtx = unattended(ctx);
   if (state.shownMap)
-    setTimeout(() => refreshMap(state), REMAP_DELAY_MS).unref(); // what the person changed meanwhile is told with the next message
+    setTimeout(() => refreshMap(state), REMAP_DELAY_MS).unref(); // changes made meanwhile appear with the next message
   else
     await Promise.race([refreshMap(state), new Promise((resolve) => setTimeout(resolve, FIRST_MAP_WAIT_MS).unref())]);
   return state.shownMap?.text;
@@ -49,30 +49,30 @@ export async function layer(state: State, ctx: Ctx): Promise<string | undefined>
 
 /** The map for the next turn. */
 export async function refreshMap(state: State): Promise<void> {
-  if (state.lastCtx) await renewMap(state, state.lastCtx).catch(() => undefined);
+  if (state.lastCtx) await updateMap(state, state.lastCtx).catch(() => undefined);
 }
 
-async function renewMap(state: State, ctx: Ctx): Promise<void> {
+async function updateMap(state: State, ctx: Ctx): Promise<void> {
   const index = await freshIndex(state, ctx);
   if (state.shownMap?.version === index.version) return;
   const words = ctx.chat.messages.flatMap((message) =>
     message.role === "user" && !message.aside ? [message.text] : [],
   );
   const { text } = await mapFor(state, index, { query: words.slice(-3).join("\n"), tokens: state.config.tokens }, ctx);
-  const told = ctx.chat.messages.length > 1 ? state.shownMap?.text : undefined; // the model has that one
-  const shown = text && `${text}\n${VERIFY}`;
-  state.shownMap = { version: index.version, text: told && !isWorthTelling(told, shown) ? told : shown };
+  const sentMap = ctx.chat.messages.length > 1 ? state.shownMap?.text : undefined; // the one that the model has
+  const shown = text && `${text}\n${VERIFY_NOTE}`;
+  state.shownMap = { version: index.version, text: sentMap && !hasEnoughNew(sentMap, shown) ? sentMap : shown };
 }
 
-/** So much that it is worth telling again: the model knows its own edits. */
-function isWorthTelling(old: string, text: string): boolean {
-  const had = new Set(old.split("\n"));
+/** Whether enough is new to send it again: the model knows its own edits. */
+function hasEnoughNew(old: string, text: string): boolean {
+  const oldLines = new Set(old.split("\n"));
   const lines = text.split("\n");
-  return lines.filter((line) => !had.has(line)).length > lines.length * MIN_NEW_SHARE;
+  return lines.filter((line) => !oldLines.has(line)).length > lines.length * MIN_NEW_SHARE;
 }
 
 /** The files that the conversation has read or changed. */
-function seenIn({ chat, files }: Ctx, known: Set<string>): Wish["seen"] {
+function filesSeen({ chat, files }: Ctx, known: Set<string>): MapRequest["seen"] {
   const edited = new Set(files.changes().map(({ path: file }) => file));
   const words = chat.messages.flatMap((message) => (message.role === "assistant" ? (message.calls ?? []) : []));
   const named = words.flatMap(({ args }) => Object.values(args)).filter((value) => typeof value === "string");

@@ -1,18 +1,18 @@
-// find_references, check_types and rename_symbol: what the language service knows.
+// find_references, check_types and rename_symbol, from the language service.
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
 import { type Index, mayRead } from "../project.ts";
 import type { Place } from "../refs/contract.ts";
 import { defining, using } from "../rows.ts";
 import { capped, filesUnder, foundIn, lastName, MAX_ROWS, nameIn, relative, SCRIPT } from "./rows.ts";
-import { freshIndex, type Named, type State } from "./state.ts";
+import { freshIndex, type State, type SymbolQuery } from "./state.ts";
 
 const MAX_DEFINITIONS = 12; // definitions of one name
 const MAX_TEXT_HITS = 10;
 const MAX_SYMBOL_CHARS = 120; // characters
 const LABELLED_KINDS = new Set(["definition", "import", "export", "write"]);
 
-export async function references(state: State, args: Named, ctx: Ctx): Promise<Result> {
+export async function references(state: State, args: SymbolQuery, ctx: Ctx): Promise<Result> {
   state.remote.start();
   const index = await freshIndex(state, ctx);
   const { wanted, all, left } = definitionsOf(index, args, ctx);
@@ -20,7 +20,7 @@ export async function references(state: State, args: Named, ctx: Ctx): Promise<R
   for (const at of all) {
     const isSame = ({ path: file, line }: Place) => file === at.path && line === at.line;
     if (found.some(({ places }) => places.some(isSame))) continue;
-    const groups = await state.remote.ask("references", [at], index, ctx); // under another name it is a group of its own
+    const groups = await state.remote.ask("references", [at], index, ctx); // under another name it is a separate group
     const places = groups.flatMap(({ places }) => places).filter(({ path: file }) => mayRead(ctx, file));
     if (places.length) found.push({ symbol: groups[0]!.symbol, places });
   }
@@ -39,18 +39,18 @@ export async function references(state: State, args: Named, ctx: Ctx): Promise<R
   return { text: [capped(rows, 2 * MAX_ROWS, "places"), ...more, ...others].filter(Boolean).join("\n"), data: found };
 }
 
-/** The definitions that a name may stand for; where the project has none, the first place that names it. */
-function definitionsOf(index: Index, { symbol, path: at, line }: Named, ctx: Ctx) {
+/** The definitions that a name may refer to; if the project has none, the first place that mentions it. */
+function definitionsOf(index: Index, { symbol, path: at, line }: SymbolQuery, ctx: Ctx) {
   const wanted = nameIn(symbol);
   const name = lastName(wanted);
   const file = at && relative(at, ctx);
-  const named = foundIn(index, defining(index.leaves, name), ctx)
+  const named = foundIn(index, defining(index.pageIndexes, name), ctx)
     .filter(({ kind }) => kind !== "key")
     .filter((found) => found.name === wanted || found.name.endsWith(`.${wanted}`))
     .filter((found) => (!file || found.path === file) && (!line || found.line === line));
   const users = named.length
     ? []
-    : using(index.leaves, name).filter((one) => (!file || one === file) && mayRead(ctx, one));
+    : using(index.pageIndexes, name).filter((one) => (!file || one === file) && mayRead(ctx, one));
   const places = named
     .map(({ path, line }) => ({ path, line, name }))
     .concat(users.slice(0, 1).map((path) => ({ path, line: line ?? 1, name })));
@@ -74,7 +74,7 @@ export async function check(state: State, { paths }: { paths: string[] }, ctx: C
   const files = paths.flatMap((one) => filesUnder(index, one, ctx)).filter((file) => SCRIPT.test(file));
   if (!files.length)
     throw new Error(
-      `Cannot check ${paths.join(", ") || "nothing"}: it is no TypeScript or JavaScript of this project. Name its files.`,
+      `Cannot check ${paths.join(", ") || "nothing"}: it is not TypeScript or JavaScript of this project. Name its files.`,
     );
   const found = await state.remote.ask("check", [files], index, ctx);
   const rows = found.map(
@@ -86,7 +86,7 @@ export async function check(state: State, { paths }: { paths: string[] }, ctx: C
   return { text: [text, ...unread].join("\n"), data: found };
 }
 
-export async function rename(state: State, args: Named & { to: string }, ctx: Ctx): Promise<Result> {
+export async function rename(state: State, args: SymbolQuery & { to: string }, ctx: Ctx): Promise<Result> {
   state.remote.start();
   const index = await freshIndex(state, ctx);
   const { all, left } = definitionsOf(index, args, ctx);

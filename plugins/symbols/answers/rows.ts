@@ -1,11 +1,11 @@
-// From names and paths to what the index has of them, and from that to the rows of an answer.
+// From names and paths to their entries in the index, and from those to the rows of an answer.
 import path from "node:path";
 import type { Ctx } from "zz";
 import type { Found } from "../match.ts";
 import { CODE, type Index, mayRead } from "../project.ts";
 import type { Sym } from "../scan/facts.ts";
 
-export const MAX_ROWS = 40; // rows of an answer
+export const MAX_ROWS = 40; // rows per answer
 export const SCRIPT = /\.[cm]?[jt]sx?$/i;
 
 export const nameIn = (symbol: string): string => symbol.trim().replace(/\(\)$/, "");
@@ -20,7 +20,7 @@ export function foundIn(index: Index, files: readonly string[], ctx: Ctx): Found
   });
 }
 
-/** Relative to the project, as the index has it. */
+/** Relative to the project, as in the index. */
 export function relative(name: string, { root, files }: Ctx): string {
   return path.relative(root, files.path(name)).split(path.sep).join("/");
 }
@@ -31,7 +31,7 @@ export function filesUnder(index: Index, under: string, ctx: Ctx): string[] {
   return inside.filter((file) => CODE.test(file) && mayRead(ctx, file));
 }
 
-/** The first rows, and how many there are beyond. */
+/** The first rows, and how many more there are. */
 export function capped(rows: string[], most: number, what: string): string {
   const more = rows.length - most;
   return [...rows.slice(0, most), ...(more > 0 ? [`[${more} more ${what}`.trimEnd() + "]"] : [])].join("\n");

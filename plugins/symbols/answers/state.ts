@@ -1,4 +1,4 @@
-// What is open for a project while its tools answer.
+// What the tools share while a project is open.
 
 import type { Ctx } from "zz";
 import type { defaults } from "../index.ts";
@@ -6,32 +6,31 @@ import type { Index, Project } from "../project.ts";
 import type { Remote } from "../remote.ts";
 import type { Watch } from "../watch.ts";
 
-/** What is open for a project. */
 export interface State {
   root: string;
   config: typeof defaults;
-  stays(): boolean; // a conversation of more than one turn
+  isOngoing(): boolean; // whether the conversation has more than one turn
   project: Project;
   remote: Remote;
   watch: Watch;
-  lastCtx?: Ctx; // of the last turn that showed the map
+  lastCtx?: Ctx; // of the last turn that had the map
   shownMap?: { version: object; text: string }; // in the prompt
 }
-/** A symbol as a tool is given it; path and line choose one of several. */
-export interface Named {
+/** A symbol as given to a tool; path and line choose one of several. */
+export interface SymbolQuery {
   symbol: string;
   path?: string;
   line?: number;
 }
 
-/** The index as things are now. In a conversation that goes on, files are watched from then on. */
+/** The up-to-date index. In a conversation of several turns, files are watched from then on. */
 export async function freshIndex(state: State, ctx: Ctx): Promise<Index> {
   const index = await state.project.fresh(ctx);
-  if (state.stays()) state.watch.on(index.files, () => void state.project.fresh(unattended(ctx)).catch(() => {}));
+  if (state.isOngoing()) state.watch.on(index.files, () => void state.project.fresh(unattended(ctx)).catch(() => {}));
   return index;
 }
 
-/** For work that is nobody's turn: it asks nothing, says nothing and is not broken off with the turn. */
+/** For work outside of a turn: it asks nothing, says nothing and is not cancelled with the turn. */
 export function unattended(ctx: Ctx): Ctx {
   const quiet = () => {};
   const own = { ask: undefined, note: quiet, progress: quiet, signal: new AbortController().signal };

@@ -1,7 +1,7 @@
-// What a map is asked for, what it is made of, and what comes of it.
+// What a map is asked for, what it is made from, and the result.
 import type { Facts } from "../scan/facts.ts";
 
-export interface Wish {
+export interface MapRequest {
   query?: string;
   focus?: string[]; // paths or symbols
   seen?: { path: string; edited?: boolean }[];
@@ -14,7 +14,7 @@ export interface Source {
 }
 export interface RepoMap {
   text: string;
-  files: string[]; // in it
-  left: number; // files that are not
+  files: string[]; // included
+  left: number; // files left out
   tokens: number;
 }

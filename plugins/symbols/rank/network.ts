@@ -1,26 +1,26 @@
-// Which file uses which, as a network with weights, and PageRank over it.
+// Which file uses which, as a weighted graph, and PageRank over it.
 import type { Survey } from "./survey.ts";
 
 interface Network {
-  begin: Int32Array; // where each file's edges begin
+  edgeStart: Int32Array; // where each file's edges begin
   to: Int32Array;
   share: Float64Array; // of the file's weight
 }
-export const ASKED = { damping: 0.25, backward: 0.4 }; // near what is asked for, by what it uses and by what uses it
-/** An import by itself; a use of what is not imported; names that more files define than that tell nothing. */
+export const FOCUSED = { damping: 0.25, backward: 0.4 }; // near what was asked for, by what it uses and by what uses it
+/** An import by itself; a use without an import; names that more files define say nothing. */
 const EDGE = { imported: 0.5, elsewhere: 0.1, definers: 50, guessed: 4 };
 
-/** Who uses whose symbols, those that it imports first of all. */
+/** Who uses whose symbols, those that it imports first. */
 export function networkOf({ docs, definers, users, uses }: Survey): Network {
-  const leadsOn = docs.map(({ facts }) => facts?.exports.some(({ from }) => from) ?? false);
-  const reached = new Int32Array(docs.length).fill(-1); // by which file, last
+  const reexports = docs.map(({ facts }) => facts?.exports.some(({ from }) => from) ?? false);
+  const reachedBy = new Int32Array(docs.length).fill(-1); // the last file that reached it
   const weights = new Float64Array(docs.length);
   const found = { from: [] as number[], to: [] as number[], weight: [] as number[] };
   let at = 0;
   for (const [doc, { imports }] of docs.entries()) {
     const targets: number[] = [];
     for (const to of imports) add(to, EDGE.imported);
-    reach(doc, imports);
+    markReachable(doc, imports);
     for (; uses.doc[at] === doc; at++) use(doc, uses.name[at]!, uses.count[at]!);
     for (const to of targets) {
       found.from.push(doc);
@@ -37,42 +37,42 @@ export function networkOf({ docs, definers, users, uses }: Survey): Network {
       const all = definers[name]!;
       if (!count || all.length > EDGE.definers || all.includes(doc)) return;
       let near = 0;
-      for (const to of all) if (reached[to] === doc) near++;
+      for (const to of all) if (reachedBy[to] === doc) near++;
       const weight = Math.sqrt(count) * Math.log(1 + docs.length / users[name]!);
-      if (near) for (const to of all) reached[to] === doc && add(to, weight / near);
+      if (near) for (const to of all) reachedBy[to] === doc && add(to, weight / near);
       else if (all.length <= EDGE.guessed) for (const to of all) add(to, (EDGE.elsewhere * weight) / all.length);
     }
   }
   return normalized(docs.length, found);
 
-  /** What a file imports, and what that exports from elsewhere. */
-  function reach(doc: number, imports: number[]): void {
-    const ahead = [...imports];
-    for (let to = ahead.pop(); to !== undefined; to = ahead.pop()) {
-      if (reached[to] === doc) continue;
-      reached[to] = doc;
-      if (leadsOn[to]) ahead.push(...docs[to]!.imports);
+  /** What a file imports, and what that re-exports. */
+  function markReachable(doc: number, imports: number[]): void {
+    const pending = [...imports];
+    for (let to = pending.pop(); to !== undefined; to = pending.pop()) {
+      if (reachedBy[to] === doc) continue;
+      reachedBy[to] = doc;
+      if (reexports[to]) pending.push(...docs[to]!.imports);
     }
   }
 }
 
-/** Edges both ways, those backward lighter; each file's weights sum to one. */
+/** Edges in both directions, backward ones lighter; each file's weights sum to one. */
 function normalized(many: number, { from, to, weight }: { from: number[]; to: number[]; weight: number[] }): Network {
-  const begin = new Int32Array(many + 1);
+  const edgeStart = new Int32Array(many + 1);
   const sums = new Float64Array(many);
   for (const [edge, one] of from.entries()) {
     const other = to[edge]!;
-    begin[one + 1]!++;
-    begin[other + 1]!++;
+    edgeStart[one + 1]!++;
+    edgeStart[other + 1]!++;
     sums[one]! += weight[edge]!;
-    sums[other]! += weight[edge]! * ASKED.backward;
+    sums[other]! += weight[edge]! * FOCUSED.backward;
   }
-  for (let doc = 0; doc < many; doc++) begin[doc + 1]! += begin[doc]!;
-  const next = begin.slice();
-  const net = { begin, to: new Int32Array(2 * from.length), share: new Float64Array(2 * from.length) };
+  for (let doc = 0; doc < many; doc++) edgeStart[doc + 1]! += edgeStart[doc]!;
+  const next = edgeStart.slice();
+  const net = { edgeStart, to: new Int32Array(2 * from.length), share: new Float64Array(2 * from.length) };
   for (const [edge, one] of from.entries()) {
     put(one, to[edge]!, weight[edge]!);
-    put(to[edge]!, one, weight[edge]! * ASKED.backward);
+    put(to[edge]!, one, weight[edge]! * FOCUSED.backward);
   }
   return net;
 
@@ -83,8 +83,8 @@ function normalized(many: number, { from, to, weight }: { from: number[]; to: nu
   }
 }
 
-/** PageRank from where the surfer starts. */
-export function pageRank({ begin, to, share }: Network, start: Float64Array, damping: number): Float64Array {
+/** PageRank, starting from `start`. */
+export function pageRank({ edgeStart, to, share }: Network, start: Float64Array, damping: number): Float64Array {
   const sum = start.reduce((a, b) => a + b, 0);
   if (!sum) return start;
   const first = start.map((x) => x / sum);
@@ -93,7 +93,7 @@ export function pageRank({ begin, to, share }: Network, start: Float64Array, dam
     const next = new Float64Array(now.length);
     let [lost, change] = [0, 0];
     for (let doc = 0; doc < now.length; doc++) {
-      const [edge, end, weight] = [begin[doc]!, begin[doc + 1]!, damping * now[doc]!];
+      const [edge, end, weight] = [edgeStart[doc]!, edgeStart[doc + 1]!, damping * now[doc]!];
       if (edge === end) lost += weight;
       for (let at = edge; at < end; at++) next[to[at]!]! += weight * share[at]!;
     }

@@ -1,44 +1,47 @@
-// The order of the files: PageRank, started at what the wish is about.
-import type { Wish } from "./contract.ts";
-import { ASKED, networkOf, pageRank } from "./network.ts";
+// The order of the files: PageRank, starting from what the request is about.
+import type { MapRequest } from "./contract.ts";
+import { FOCUSED, networkOf, pageRank } from "./network.ts";
 import { relevance } from "./relevance.ts";
 import { type Doc, type Survey, TEST_SHARE } from "./survey.ts";
 
-/** What the surfer's start is made of. */
+/** What the start vector is made of. */
 const START_WEIGHTS = { words: 1, seen: 0.5, focus: 4 };
-const GENERAL = { damping: 0.85, weight: 0.1 }; // who is used at all
-const UNPARSED_SHARE = 0.2; // what a file that is not parsed counts
+const GENERAL = { damping: 0.85, weight: 0.1 }; // how much a file is used in general
+const UNPARSED_SHARE = 0.2; // the weight of a file that is not parsed
 
-/** By how near a file is to what is asked for, then by how much it is used at all. */
-export function orderOf(survey: Survey, wish: Wish): number[] {
+/** By how near a file is to what was asked for, then by how much it is used in general. */
+export function orderOf(survey: Survey, request: MapRequest): number[] {
   const { docs } = survey;
   const net = networkOf(survey);
   const general = pageRank(net, new Float64Array(docs.map(weightOf)), GENERAL.damping);
-  const asked = pageRank(net, startOf(survey, wish), ASKED.damping);
-  const score = general.map((used, doc) => asked[doc]! + GENERAL.weight * used);
+  const focused = pageRank(net, startOf(survey, request), FOCUSED.damping);
+  const score = general.map((used, doc) => focused[doc]! + GENERAL.weight * used);
   return docs.map((_, doc) => doc).sort((a, b) => score[b]! - score[a]! || a - b);
 }
 
 const weightOf = ({ facts, isTest }: Doc): number => (facts ? 1 : UNPARSED_SHARE) * (isTest ? TEST_SHARE : 1);
 
-/** Where the surfer starts: at what the wish names, at what the conversation touched, at what is to be in focus. */
-function startOf(survey: Survey, { query = "", focus = [], seen = [] }: Wish): Float64Array {
+/** The start vector: what the request names, what the conversation touched, and what is in focus. */
+function startOf(survey: Survey, { query = "", focus = [], seen = [] }: MapRequest): Float64Array {
   const { docs } = survey;
   const start = new Float64Array(docs.length);
   const touched = new Map(seen.map(({ path, edited }) => [path, edited ? 2 : 1]));
-  pour(relevance(survey, query), START_WEIGHTS.words);
-  pour(new Float64Array(docs.map(({ path }) => touched.get(path) ?? 0)), START_WEIGHTS.seen);
+  addShare(relevance(survey, query), START_WEIGHTS.words);
+  addShare(new Float64Array(docs.map(({ path }) => touched.get(path) ?? 0)), START_WEIGHTS.seen);
   const inFocus = focus.map((one) => one.trim().replace(/^\.\/|\/+$|\(\)$/g, ""));
-  pour(new Float64Array(docs.map((doc) => (inFocus.some((one) => isMeantBy(doc, one)) ? 1 : 0))), START_WEIGHTS.focus);
+  addShare(
+    new Float64Array(docs.map((doc) => (inFocus.some((one) => matchesFocus(doc, one)) ? 1 : 0))),
+    START_WEIGHTS.focus,
+  );
   return start;
 
-  function pour(amounts: Float64Array, share: number): void {
+  function addShare(amounts: Float64Array, share: number): void {
     const sum = amounts.reduce((a, b) => a + b, 0);
     if (sum) for (let doc = 0; doc < start.length; doc++) start[doc]! += (share * amounts[doc]!) / sum;
   }
 }
 
-function isMeantBy({ path, facts }: Doc, wanted: string): boolean {
+function matchesFocus({ path, facts }: Doc, wanted: string): boolean {
   if (path === wanted || path.startsWith(`${wanted}/`) || path.endsWith(`/${wanted}`)) return true;
   const parts = wanted.split(".");
   const [name, owner] = [parts.at(-1), parts.slice(0, -1).join(".")];

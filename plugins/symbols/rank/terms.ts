@@ -1,4 +1,4 @@
-// The words of a query, and which of them a text holds.
+// The words of a query, and which of them a text contains.
 
 export interface Terms {
   all: string[];
@@ -6,11 +6,11 @@ export interface Terms {
 }
 export const MAX_TERMS = 64;
 
-// What is read as one word: "readFile", "read_file" and "read-file" are two.
+// Splits identifiers: "readFile", "read_file" and "read-file" are two words.
 export const wordsIn = (text: string): string[] =>
   text.match(/\p{Lu}?\p{Ll}+|\p{Lu}+(?!\p{Ll})|\p{Lo}+|\d+/gu)?.map((word) => word.toLowerCase()) ?? [];
 
-/** "measuring", "measured" and "measures" are one word. */
+/** "measuring", "measured" and "measures" are the same word. */
 export function stem(word: string): string {
   if (word.length < 4) return word;
   return word
@@ -22,7 +22,7 @@ export function stem(word: string): string {
     .replace(/y$/, "i");
 }
 
-/** Says little of what is meant. */
+/** Words that say little about what is meant. */
 const STOP_WORDS = new Set(
   (
     "a add all an and any are as at be been but by can change could did do does each fix for from had has have how i if in " +
@@ -32,18 +32,18 @@ const STOP_WORDS = new Set(
   ).split(" "),
 );
 
-/** The telling words of a query, and which of them a text holds; quickly for the many that hold none. */
+/** The significant words of a query, and which of them a text contains; fast for the many texts with none. */
 export function termsOf(query: string): Terms {
   const words = wordsIn(query).filter((word) => word.length > 1 && !STOP_WORDS.has(word));
   const all = [...new Set(words.map(stem))].slice(0, MAX_TERMS);
   if (!all.length) return { all, in: () => undefined };
   const places = new Map(all.map((term, at) => [term, at]));
-  const known = new Map<string, number>(); // stems are slow
-  const maybe = new RegExp(all.map((term) => term.replace(/i$/, "")).join("|"), "i"); // letters and digits alone
+  const known = new Map<string, number>(); // stemming is slow
+  const mayContain = new RegExp(all.map((term) => term.replace(/i$/, "")).join("|"), "i"); // only letters and digits
   return {
     all,
     in(text) {
-      if (!maybe.test(text)) return undefined;
+      if (!mayContain.test(text)) return undefined;
       const found: number[] = [];
       for (const word of wordsIn(text)) {
         let at = known.get(word);

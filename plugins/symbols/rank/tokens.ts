@@ -1,9 +1,9 @@
 // How many tokens a text costs, without a tokenizer.
 
-export const UNITS_PER_TOKEN = 20; // of a token: costs are whole numbers of these, so that lines add up to their text
+export const UNITS_PER_TOKEN = 20; // costs are integers in this unit, so that those of lines add up
 const PIECES =
   /[A-Z]?[a-z]+|[A-Z]+(?![a-z])| ?\d{1,3}|[\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e]+|[^\s\x21-\x7e]|[^\S\n]{2,}|\n/gu;
-/** Long words of code that are one token everywhere. */
+/** Long words of code that are a single token in every tokenizer. */
 const COMMON_WORDS = new Set(
   (
     "function export string interface number undefined transaction internal constructor boolean const unknown request " +
@@ -14,7 +14,7 @@ const COMMON_WORDS = new Set(
   ).split(" "),
 );
 
-/** Not a tokenizer: never less than o200k and cl100k count in ten lines of signatures or more, a fifth more on average. */
+/** An estimate: never less than o200k and cl100k count in ten or more lines of signatures, on average a fifth more. */
 export const countTokens = (text: string): number => Math.ceil(cost(text) / UNITS_PER_TOKEN);
 
 export function cost(text: string): number {

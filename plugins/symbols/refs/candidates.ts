@@ -1,15 +1,15 @@
-// Which files can hold a use of a name: those that hold the name, or another one under which it is passed on.
+// Which files can contain a use of a name: those that contain the name, or an alias under which it is passed on.
 import { ts } from "ts-morph";
 import type { At } from "./contract.ts";
 import { absolute } from "./disk.ts";
 import { treeOf } from "./documents.ts";
-import { isMainExport, readHeirs, readLinks } from "./links.ts";
+import { isMainExport, readLinks, readSubclasses } from "./links.ts";
 import { type Found, isLocal, locate, wordOf } from "./locate.ts";
 import { importersOf, resolve } from "./modules.ts";
 import { begin, grow, sliceOf } from "./programs.ts";
 import type { Link, Slice, State } from "./state.ts";
 
-/** Where the name stands, with all loaded that could use it. */
+/** The position of the name, after loading everything that could use it. */
 export function load(state: State, at: At): Target {
   begin(state);
   const file = codeFile(state, at.path);
@@ -17,7 +17,9 @@ export function load(state: State, at: At): Target {
   const source = treeOf(state, slice, file)!;
   const found = locate(source, at.line, at.name);
   if (!found)
-    throw new Error(`Cannot find '${at.name}' at ${at.path}:${at.line}: nothing there is called so. Look it up again.`);
+    throw new Error(
+      `Cannot find '${at.name}' at ${at.path}:${at.line}: nothing there has that name. Look it up again.`,
+    );
   const { files, words } = candidates(state, slice, file, source, found);
   grow(state, slice, files, true);
   return { slice, file, position: found.name.getStart(source), files, words };
@@ -32,7 +34,7 @@ export function codeFile(state: State, path: string): string {
   return file;
 }
 
-/** The files that hold the name, or another one under which it is passed on. */
+/** The files that contain the name, or an alias under which it is passed on. */
 function candidates(
   state: State,
   slice: Slice,
@@ -42,63 +44,65 @@ function candidates(
 ): Candidates {
   if (isLocal(source, name, within, linksOf(state, slice, file))) return { files: [file], words: new Set() };
   const isConstructor = ts.isConstructorDeclaration(within.at(-1)!);
-  const called = isConstructor ? wordOf((within.at(-2) as ts.ClassLikeDeclaration).name) : wordOf(name);
+  const targetName = isConstructor ? wordOf((within.at(-2) as ts.ClassLikeDeclaration).name) : wordOf(name);
   const known = new Set<string>();
-  const mains = new Set<string>(); // files whose default export is meant
+  const defaultExports = new Set<string>(); // files whose default export is the target
   const files = new Set([file]);
-  let isAnywhere = false;
-  if (called === undefined || called === "default") mains.add(file);
-  else pass(called);
-  let [size, asked] = [-1, 0];
-  while (!isAnywhere && size !== known.size + mains.size + files.size) {
-    size = known.size + mains.size + files.size;
-    if (asked !== known.size) for (const user of state.index.usersOf(known)) files.add(absolute(state, user));
-    asked = known.size;
-    for (const main of mains) for (const user of importersOf(state, slice, main)) files.add(user);
+  let mayBeAnywhere = false;
+  if (targetName === undefined || targetName === "default") defaultExports.add(file);
+  else addName(targetName);
+  let [size, searched] = [-1, 0];
+  while (!mayBeAnywhere && size !== known.size + defaultExports.size + files.size) {
+    size = known.size + defaultExports.size + files.size;
+    if (searched !== known.size) for (const user of state.index.usersOf(known)) files.add(absolute(state, user));
+    searched = known.size;
+    for (const defaultExport of defaultExports)
+      for (const user of importersOf(state, slice, defaultExport)) files.add(user);
     for (const one of files) for (const link of linksOf(state, slice, one, isConstructor)) follow(one, link);
   }
-  return { files: [...(isAnywhere ? state.names : files)], words: known };
+  return { files: [...(mayBeAnywhere ? state.names : files)], words: known };
 
-  function pass(word: string): void {
+  function addName(word: string): void {
     if (/^#?[\p{L}_$][\p{L}\p{N}_$]{0,47}$/u.test(word)) known.add(word);
-    else isAnywhere = true; // in no index
+    else mayBeAnywhere = true; // not in the index
   }
   function follow(one: string, { how, from, to, module, isAmbient }: Link): void {
-    const isMain = from === "default" || how === "all";
-    if (isAmbient && (isMain || to === "default") && (known.has(from) || known.has(to))) isAnywhere = true;
-    const target = module !== undefined && isMain ? resolve(state, slice, module, one) : undefined;
-    if (to === "default" ? mains.has(one) : known.has(to)) inwards();
-    if (isMain ? target !== undefined && mains.has(target) : known.has(from)) outwards();
+    const isDefault = from === "default" || how === "all";
+    if (isAmbient && (isDefault || to === "default") && (known.has(from) || known.has(to))) mayBeAnywhere = true;
+    const target = module !== undefined && isDefault ? resolve(state, slice, module, one) : undefined;
+    if (to === "default" ? defaultExports.has(one) : known.has(to)) addSource();
+    if (isDefault ? target !== undefined && defaultExports.has(target) : known.has(from)) addUser();
 
-    function inwards(): void {
+    function addSource(): void {
       if (how === "extends") return;
-      if (!isMain) return void (from !== to && pass(from));
+      if (!isDefault) return void (from !== to && addName(from));
       if (target === undefined || !state.names.has(target)) return;
-      if (how === "import" || how === "export" || linksOf(state, slice, target).some(isMainExport)) mains.add(target);
+      if (how === "import" || how === "export" || linksOf(state, slice, target).some(isMainExport))
+        defaultExports.add(target);
     }
-    function outwards(): void {
-      const isPassed = how === "export" || how === "extends" || isConstructor;
-      if (to === "default") mains.add(one);
+    function addUser(): void {
+      const isPassedOn = how === "export" || how === "extends" || isConstructor;
+      if (to === "default") defaultExports.add(one);
       else if (
-        isPassed ||
+        isPassedOn ||
         linksOf(state, slice, one).some((link) => link.how === "export" && !link.module && link.from === to)
       )
-        pass(to);
+        addName(to);
     }
   }
 }
 
-export function linksOf(state: State, slice: Slice, file: string, withHeirs = false): Link[] {
+export function linksOf(state: State, slice: Slice, file: string, withSubclasses = false): Link[] {
   const source = treeOf(state, slice, file);
   if (!source) return [];
   const found = state.links.get(source) ?? readLinks(source);
   state.links.set(source, found);
-  return withHeirs ? [...found, ...readHeirs(source)] : found;
+  return withSubclasses ? [...found, ...readSubclasses(source)] : found;
 }
 
 interface Candidates {
   files: string[];
-  words: Set<string>; // the name, and those under which it is passed on
+  words: Set<string>; // the name and its aliases
 }
 export interface Target extends Candidates {
   slice: Slice;

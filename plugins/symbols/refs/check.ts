@@ -1,4 +1,4 @@
-// What is wrong in a file.
+// The type errors in a file.
 import { ts } from "ts-morph";
 import { codeFile } from "./candidates.ts";
 import { internals } from "./compiler.ts";

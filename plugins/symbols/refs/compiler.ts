@@ -1,10 +1,10 @@
-// TypeScript, and those of its functions that it does not publish.
+// TypeScript, and some functions that it does not publish.
 import { ts } from "ts-morph";
 
 export const K = ts.SyntaxKind;
 export const JSDOC = { all: ts.JSDocParsingMode.ParseAll, none: ts.JSDocParsingMode.ParseNone };
 
-/** Not in the types, though TypeScript's own tools are made of them. */
+/** Missing from the types, though TypeScript's own tools use them. */
 export const internals = ts as unknown as {
   getNameTable(source: ts.SourceFile): Map<ts.__String, number>;
   getTouchingPropertyName(source: ts.SourceFile, at: number): ts.Node;

@@ -3,13 +3,13 @@ import { type Dirent, readdirSync } from "node:fs";
 import { dirname } from "node:path/posix";
 import { ts } from "ts-morph";
 import { internals } from "./compiler.ts";
-import { isOurs, stampOf } from "./disk.ts";
+import { isInProject, stampOf } from "./disk.ts";
 import type { Config, Slice, State } from "./state.ts";
 import { tryTo } from "./words.ts";
 
-/** How a file's imports are resolved: by its own config, whoever asks; a package in a monorepo has its own paths. */
+/** A file's imports are resolved by its own config, whoever asks: a package in a monorepo has its own paths. */
 export function configFor(state: State, slice: Slice, file: string): Config {
-  if (!isOurs(state, file)) return slice.config;
+  if (!isInProject(state, file)) return slice.config;
   const own = configOf(state, file);
   return own.path ? own : slice.config;
 }
@@ -96,7 +96,7 @@ export function newCache(state: State, options: ts.CompilerOptions): ts.ModuleRe
   return ts.createModuleResolutionCache(state.root, canonical, options);
 }
 
-/** The project's own TypeScript; 6 where it has none. */
+/** The version of the project's own TypeScript; 6 if it has none. */
 function versionInstalled(state: State, folder: string): number {
   const text = state.disk.readFile(`${folder}/node_modules/typescript/package.json`);
   if (text) return Number.parseInt(tryTo(() => JSON.parse(text).version) ?? "6", 10);
@@ -112,7 +112,7 @@ const NO_CONFIG_OPTIONS: ts.CompilerOptions = {
   ...{ moduleResolution: ts.ModuleResolutionKind.Bundler, allowImportingTsExtensions: true, resolveJsonModule: true },
   ...{ lib: ["lib.esnext.d.ts", "lib.dom.d.ts", "lib.dom.iterable.d.ts"], types: ["*"], ...FORCED_OPTIONS },
 };
-/** What a project that has an older TypeScript means by saying nothing. */
+/** The defaults of older versions, for projects that rely on them. */
 const DEFAULTS_BEFORE_6: ts.CompilerOptions = { strict: false, types: ["*"], noUncheckedSideEffectImports: false };
 const INSTALLED = [
   "package.json",

@@ -1,6 +1,6 @@
-// What the service is asked, and what it answers.
+// The questions to the service, and its answers.
 
-/** A declaration as the index has it: on this line it begins, though its name may stand on a later one. */
+/** A declaration as in the index: it begins on this line, though its name may be on a later one. */
 export interface At {
   path: string; // relative to the project
   line: number; // from 1
@@ -10,12 +10,12 @@ export interface Place {
   path: string;
   line: number; // from 1
   column: number; // from 1
-  start: number; // in UTF-16 units of the text as it is read, in which a byte order mark is one
+  start: number; // in UTF-16 units of the text as read, including a byte order mark
   end: number;
   text: string; // the line, trimmed, at most 120 characters
   kind: "definition" | "import" | "export" | "write" | "read" | "type" | "comment";
 }
-/** The places of one symbol; under another name it is a group of its own. */
+/** The places of one symbol; under another name it is a separate group. */
 export interface Group {
   symbol: string; // as TypeScript writes it: "function foo(): void"
   places: Place[];
@@ -27,7 +27,7 @@ export interface Edit {
   text: string;
 }
 export interface Renaming {
-  edits: Edit[]; // by path, then from the start; none overlaps another
+  edits: Edit[]; // by path, then from the start; non-overlapping
   refused?: string; // why there are none
 }
 export interface Problem {
@@ -42,11 +42,11 @@ export interface Service {
   references(at: At): Group[];
   rename(at: At, to: string): Renaming;
   check(paths: string[]): Problem[];
-  /** What was not read since the last question, as sentences. */
+  /** What could not be read since the last question, as sentences. */
   unread(): string[];
-  /** Every code file there is: before the first question, and whenever one came or went. */
+  /** All code files: before the first question, and whenever one was added or removed. */
   update(names: string[]): void;
-  /** For idle time: one step towards answers at once, of about 50 ms but for the first. False: nothing is left to do. */
+  /** For idle time: one step, of about 50 ms except the first, towards faster answers. False: nothing is left to do. */
   warm(): boolean;
   close(): void;
 }

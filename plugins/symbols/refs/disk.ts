@@ -1,11 +1,11 @@
-// Paths, files and what may be read of them. What the disk said stays the same for one question.
+// Paths, files and what may be read of them. What was read from the disk stays the same during one question.
 import { readdirSync, readFileSync, realpathSync, type Stats, statSync } from "node:fs";
 import { ts } from "ts-morph";
 import type { CompilerGate } from "zz";
 import type { State } from "./state.ts";
 import { tryTo } from "./words.ts";
 
-/** The disk as TypeScript is shown it. */
+/** The disk as TypeScript sees it. */
 export function diskOf(state: State): State["disk"] {
   const { root, libs, gate } = state;
   const directoryExists = (path: string) =>
@@ -33,7 +33,7 @@ export function relative(state: State, file: string): string {
   return file.startsWith(`${state.root}/`) ? file.slice(state.root.length + 1) : file;
 }
 
-export function isOurs(state: State, file: string): boolean {
+export function isInProject(state: State, file: string): boolean {
   return file.startsWith(`${state.root}/`) && !file.includes("/node_modules/");
 }
 
@@ -57,24 +57,24 @@ export function isText(state: State, file: string): boolean {
   return state.libs.has(file) || (statOf(state, file)?.isFile() === true && state.gate.mayRead(file));
 }
 
-/** Settings and package.json files. One that nobody may see is said not to be read, whether it is there or not. */
+/** Settings and package.json files. One that must not be read is reported as unread, whether it exists or not. */
 function mayLookUp(state: State, file: string): boolean {
-  if (!LOOKED_UP.test(file) && !state.gate.mayLookUp(file)) state.gate.mayRead(file);
+  if (!IMPORT_LOOKUP.test(file) && !state.gate.mayLookUp(file)) state.gate.mayRead(file);
   return state.disk.fileExists(file);
 }
 
 export function textOf(state: State, file: string): string {
   if (!state.libs.has(file) && !state.gate.mayLookUp(file)) return "";
-  return state.libs.get(file) ?? tryTo(() => readFileSync(file, "utf8")) ?? ""; // gone in between
+  return state.libs.get(file) ?? tryTo(() => readFileSync(file, "utf8")) ?? ""; // deleted meanwhile
 }
 
-export function whereIs(state: State, file: string, start: number): string {
+export function pathAndLine(state: State, file: string, start: number): string {
   const before = textOf(state, file).slice(0, start);
   return `${relative(state, file)}:${before.split(/\r\n?|\n/).length}`;
 }
 
-const LOOKED_UP = /\/node_modules\/|\/package\.json$/; // wherever an import of a package may lead
-/** For a project that may be read wherever it leads. */
+const IMPORT_LOOKUP = /\/node_modules\/|\/package\.json$/; // wherever an import of a package may lead
+/** For a project without restrictions on reading. */
 export const OPEN_GATE: CompilerGate = {
   ...{ mayRead: () => true, mayLookUp: () => true, mayList: () => true },
   ...{ leadsOut: () => {}, unread: () => [], again: () => {} },

@@ -1,4 +1,4 @@
-// The tree of each file, parsed once for each version, and which names it holds.
+// Each file's tree, parsed once per version, and the names in it.
 import { ts } from "ts-morph";
 import { internals, JSDOC } from "./compiler.ts";
 import { isScript, textOf, versionOf } from "./disk.ts";
@@ -10,7 +10,7 @@ type ParseOptions = ts.CreateSourceFileOptions;
 
 /** A file's tree, as the program will have it. */
 export function treeOf(state: State, slice: Slice, file: string): ts.SourceFile | undefined {
-  slice.full.add(file); // who asks for it looks for names in it
+  slice.full.add(file); // the caller looks for names in it
   const version = docVersion(state, slice, file);
   if (version === undefined) return undefined;
   const known = slice.docs.get(file);
@@ -46,7 +46,7 @@ export function parsed(
   return source;
 }
 
-/** What the parser cannot take, nested too deep, is as good as empty. */
+/** A file nested too deep for the parser is treated as empty. */
 export function parse(
   state: State,
   file: string,
@@ -58,14 +58,15 @@ export function parse(
   const make = (text: string) =>
     ts.createLanguageServiceSourceFile(file, ts.ScriptSnapshot.fromString(text), how, version, false, kind);
   const source = tryTo(() => make(text)) ?? make("");
-  return Object.assign(source, { nameTable: { get: asker(state, source) } });
+  return Object.assign(source, { nameTable: { get: nameLookup(state, source) } });
 }
 
 /**
- * TypeScript asks each file whether it holds a name, for which it walks every tree once; here it looks in the text first.
- * In its table stands the name of `it["name"]`, but not that of `It["name"]`: references agree with it, a renaming must not.
+ * TypeScript asks each file whether it contains a name, and walks every tree once for that; here the text is searched
+ * first. The name table has the name in `it["name"]`, but not the one in `It["name"]`: references agree with it, a
+ * rename must not.
  */
-function asker(state: State, source: ts.SourceFile): (name: ts.__String) => number | undefined {
+function nameLookup(state: State, source: ts.SourceFile): (name: ts.__String) => number | undefined {
   return (name) => {
     if (!holds(source.text, internals.unescapeLeadingUnderscores(name))) return undefined;
     return state.isThorough ? -1 : tableOf(state, source).get(name);
@@ -74,7 +75,7 @@ function asker(state: State, source: ts.SourceFile): (name: ts.__String) => numb
 
 export function tableOf(state: State, source: ts.SourceFile & { nameTable?: unknown }): Map<ts.__String, number> {
   const { nameTable } = source;
-  source.nameTable = undefined; // or there would be nothing to make
+  source.nameTable = undefined; // otherwise there is no table to make
   const table = state.tables.get(source) ?? internals.getNameTable(source);
   source.nameTable = nameTable;
   state.tables.set(source, table);
@@ -86,7 +87,7 @@ export function docVersion(state: State, { full }: Slice, file: string): string 
   return version && full.has(file) ? `${version}+` : version;
 }
 
-/** As a word, and not as a part of another. */
+/** As a whole word. */
 function holds(text: string, word: string): boolean {
   for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1))
     if (!isPart(text.charCodeAt(at - 1)) && !isPart(text.charCodeAt(at + word.length))) return true;

@@ -66,7 +66,7 @@ export function readLinks(source: ts.SourceFile): Link[] {
     }
   }
 }
-/** Of `a.b.c`, the c. */
+/** The c of `a.b.c`. */
 function lastWord(node: ts.Node): string | undefined {
   if (ts.isIdentifier(node)) return node.text;
   if (ts.isQualifiedName(node)) return node.right.text;
@@ -86,8 +86,8 @@ function exportedAs(target: ts.Expression): string | undefined {
   return ["exports", undefined].includes(lastWord(owner)) ? text : undefined;
 }
 
-/** Who is made by calling another's constructor. */
-export function readHeirs(source: ts.SourceFile): Link[] {
+/** Classes without a constructor: constructing them uses the base class. */
+export function readSubclasses(source: ts.SourceFile): Link[] {
   const found: Link[] = [];
   visit(source);
   return found;

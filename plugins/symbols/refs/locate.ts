@@ -5,10 +5,10 @@ import type { Link } from "./state.ts";
 
 export interface Found {
   name: ts.Node;
-  within: ts.Node[]; // from the file down to what it is the name of
+  within: ts.Node[]; // the path from the file down to the node that it names
 }
 
-/** The first that is called so, of what begins on this line; failing that, whatever is called so there. */
+/** The first declaration of that name that begins on this line; otherwise any occurrence of the name there. */
 export function locate(source: ts.SourceFile, line: number, name: string): Found | undefined {
   const starts = source.getLineStarts();
   if (!(line >= 1 && line <= starts.length)) return undefined;
@@ -36,7 +36,7 @@ const isBetween = (at: number, from: number, to: number): boolean => at >= from 
 export const partsOf = (node: ts.Node): readonly ts.Node[] =>
   (node as { modifiers?: ts.NodeArray<ts.Node> }).modifiers ?? [];
 
-/** What a declaration is called by: a name, a keyword, what a script assigns to. */
+/** The name of a declaration: an identifier, a keyword, or the target of a script's assignment. */
 function nameOf(node: ts.Node, source: ts.SourceFile): ts.Node | undefined {
   if (ts.isConstructorDeclaration(node)) return keyword(node, K.ConstructorKeyword, source);
   if (ts.isExportAssignment(node))
@@ -66,7 +66,7 @@ const KEYWORD_NAMES: Partial<Record<ts.SyntaxKind, string>> = {
   [K.ExportKeyword]: "default", // of `export =`
 };
 
-/** No other file can see it. */
+/** Whether no other file can see it. */
 export function isLocal(source: ts.SourceFile, name: ts.Node, within: ts.Node[], links: Link[]): boolean {
   const owner = within.at(-1)!;
   if (!LOCAL_KINDS.has(owner.kind) || (owner as { name?: ts.Node }).name !== name) return false;

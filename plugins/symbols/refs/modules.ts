@@ -1,8 +1,8 @@
-// Where the imports of a file lead, and which files import another one.
+// Where the imports of a file lead, and which files import a given file.
 import { ts } from "ts-morph";
 import { internals } from "./compiler.ts";
 import { configFor } from "./configs.ts";
-import { isOurs, relative, textOf, versionOf } from "./disk.ts";
+import { isInProject, relative, textOf, versionOf } from "./disk.ts";
 import { docVersion } from "./documents.ts";
 import type { Slice, State } from "./state.ts";
 
@@ -30,7 +30,7 @@ function modulesOf(state: State, slice: Slice, file: string): string[] {
   return found;
 }
 
-/** In either mode, where there are two: one file too many does no harm. */
+/** In both modes, if there are two: one file too many does no harm. */
 export function resolve(state: State, slice: Slice, module: string, file: string): string | undefined {
   const { options, cache } = configFor(state, slice, file);
   const isPlain = internals.getEmitModuleResolutionKind(options) < ts.ModuleResolutionKind.Node16;
@@ -50,7 +50,7 @@ export function lookUp(
 ): ts.ResolvedModuleWithFailedLookupLocations {
   const found = ts.resolveModuleName(name, file, options, state.disk, cache, undefined, mode);
   const { failedLookupLocations = [] } = found as { failedLookupLocations?: string[] };
-  if (!found.resolvedModule && isOurs(state, file))
+  if (!found.resolvedModule && isInProject(state, file))
     for (const place of failedLookupLocations) if (!place.endsWith("/package.json")) state.gate.leadsOut(name, place);
   return found;
 }

@@ -7,7 +7,7 @@ import { type Acquired, docVersion, parse, parsed } from "./documents.ts";
 import { lookUp } from "./modules.ts";
 import { type Config, LIB, MAX_WHOLE_PROJECT_FILES, type Slice, type State } from "./state.ts";
 
-const MAX_UNASKED_BYTES = 1_000_000; // bytes of a file that is loaded unasked
+const MAX_SPECULATIVE_BYTES = 1_000_000; // bytes of a file that may be loaded speculatively
 const MAX_SLICES = 2; // slices
 
 export function close(state: State): void {
@@ -38,10 +38,13 @@ export function forgetModules(state: State): void {
     config.cache = newCache(state, config.options);
     if (config.files) config.files = filesOf(state, config.path);
   }
-  for (const slice of state.slices) slice.isMoved = true;
+  for (const slice of state.slices) slice.importsMayHaveChanged = true;
 }
 
-/** The program with these files in it; `full`: and their JSDoc. A new one loses all types, so it is made only if it must. */
+/**
+ * The program with these files; `full`: with their JSDoc. A new program loses all types, so it is made only if
+ * necessary.
+ */
 export function grow(state: State, slice: Slice, files: string[], full: boolean): ts.Program {
   if (full) for (const file of files) slice.full.add(file);
   const wanted = [...state.index.globals().map((path) => absolute(state, path)), ...files].filter(
@@ -51,22 +54,22 @@ export function grow(state: State, slice: Slice, files: string[], full: boolean)
   const isGrowing = slice.full.size !== slice.seen || wanted.some(isMissing);
   if (slice.program && isGrowing && state.names.size <= MAX_WHOLE_PROJECT_FILES) addAll(state, slice);
   do for (const file of wanted.filter(isMissing)) slice.roots.add(file);
-  while (current(state, slice) && wanted.some(isMissing)); // once more if a file is no longer imported
+  while (current(state, slice) && wanted.some(isMissing)); // once more, if a file is no longer imported
   return slice.program!;
 }
 
 export function addAll(state: State, { roots, full }: Slice): void {
   for (const file of state.names) {
     full.add(file);
-    if ((statOf(state, file)?.size ?? MAX_UNASKED_BYTES) < MAX_UNASKED_BYTES) roots.add(file);
+    if ((statOf(state, file)?.size ?? MAX_SPECULATIVE_BYTES) < MAX_SPECULATIVE_BYTES) roots.add(file);
   }
 }
 
 function current(state: State, slice: Slice): ts.Program {
   const program = slice.service.getProgram()!;
   if (program !== slice.program)
-    slice.cold = program.getSourceFiles().filter(({ fileName }) => state.names.has(fileName));
-  [slice.program, slice.seen, slice.isMoved] = [program, slice.full.size, false];
+    slice.unwarmed = program.getSourceFiles().filter(({ fileName }) => state.names.has(fileName));
+  [slice.program, slice.seen, slice.importsMayHaveChanged] = [program, slice.full.size, false];
   return program;
 }
 
@@ -80,7 +83,7 @@ export function sliceOf(state: State, file: string): Slice {
 
 function newSlice(state: State, config: Config): Slice {
   const [roots, full, docs] = [new Set<string>(), new Set<string>(), new Map()];
-  const slice = { config, roots, full, docs, seen: 0, isMoved: false, cold: [] } as unknown as Slice;
+  const slice = { config, roots, full, docs, seen: 0, importsMayHaveChanged: false, unwarmed: [] } as unknown as Slice;
   slice.service = newService(state, slice, roots);
   return slice;
 }
@@ -101,7 +104,7 @@ export function newService(
     useCaseSensitiveFileNames: () => state.disk.useCaseSensitiveFileNames,
     getCompilationSettings: () => config.options,
     getDefaultLibFileName: (options: ts.CompilerOptions) => LIB + ts.getDefaultLibFileName(options),
-    // In one order, whenever they came: types depend on it, in rare cases.
+    // Always in the same order, since types may depend on it, in rare cases.
     getScriptFileNames: () =>
       [
         ...[...state.names].filter((file) => roots.has(file)),
@@ -110,8 +113,8 @@ export function newService(
     getScriptVersion: (file: string) => (overlay.has(file) ? "overlay" : (docVersion(state, slice, file) ?? "")),
     getScriptSnapshot: (file: string) => (isText(state, file) ? lazily(() => textOf(state, file)) : undefined),
     getModuleResolutionCache: () => config.cache,
-    hasInvalidatedResolutions: () => slice.isMoved,
-    hasChangedAutomaticTypeDirectiveNames: () => slice.isMoved,
+    hasInvalidatedResolutions: () => slice.importsMayHaveChanged,
+    hasChangedAutomaticTypeDirectiveNames: () => slice.importsMayHaveChanged,
     resolveModuleNameLiterals(
       literals: readonly ts.StringLiteralLike[],
       file: string,

@@ -1,9 +1,9 @@
-// Every place that means one symbol.
+// All places that refer to one symbol.
 import { ts } from "ts-morph";
 import { linksOf, load, type Target } from "./candidates.ts";
 import { internals } from "./compiler.ts";
 import type { At, Group, Place } from "./contract.ts";
-import { isOurs, isScript, relative } from "./disk.ts";
+import { isInProject, isScript, relative } from "./disk.ts";
 import type { State } from "./state.ts";
 
 const MAX_LINE_CHARS = 120; // characters
@@ -13,28 +13,30 @@ export function references(state: State, at: At): Group[] {
   const { service, program } = target.slice;
   const found = service.findReferences(target.file, target.position) ?? [];
   const groups = found.map(({ definition, references }) => {
-    const places = references.filter((one) => isOurs(state, one.fileName)).map((one) => placeOf(state, program!, one));
+    const places = references
+      .filter((one) => isInProject(state, one.fileName))
+      .map((one) => placeOf(state, program!, one));
     return { symbol: short(definition.name), places };
   });
   const known = new Set(groups.flatMap(({ places }) => places.map(({ path, start }) => `${path}:${start}`)));
-  const more = inScripts(state, target).filter(({ path, start }) => !known.has(`${path}:${start}`));
+  const more = usesInScripts(state, target).filter(({ path, start }) => !known.has(`${path}:${start}`));
   if (more.length) groups.push({ symbol: groups[0]?.symbol ?? at.name, places: more });
   return groups.filter(({ places }) => places.length);
 }
 
-/** What requires a script's name: TypeScript does not look there, but does know what a name stands for. */
-function inScripts(state: State, { slice, file, position, files, words }: Target): Place[] {
+/** Uses of a script's name through require(): TypeScript does not search there, but knows what a name refers to. */
+function usesInScripts(state: State, { slice, file, position, files, words }: Target): Place[] {
   const program = slice.program!;
   const checker = program.getTypeChecker();
   const source = program.getSourceFile(file)!;
   if (!words.size || !isScript(file) || ts.isExternalModule(source)) return [];
-  const target = meant(internals.getTouchingPropertyName(source, position));
+  const target = resolvedSymbol(internals.getTouchingPropertyName(source, position));
   const places: Place[] = [];
   for (const one of target ? files.filter(isScript) : []) {
     const aliases = linksOf(state, slice, one).filter(({ from }) => words.has(from));
-    const called = new Set([...words, ...aliases.map(({ to }) => to)]);
+    const aliasNames = new Set([...words, ...aliases.map(({ to }) => to)]);
     const visit = (node: ts.Node): void => {
-      if (ts.isIdentifier(node) && called.has(node.text) && meant(node) === target) {
+      if (ts.isIdentifier(node) && aliasNames.has(node.text) && resolvedSymbol(node) === target) {
         const textSpan = { start: node.getStart(), length: node.getWidth() };
         places.push(placeOf(state, program, { fileName: one, textSpan, isWriteAccess: false }));
       }
@@ -44,7 +46,7 @@ function inScripts(state: State, { slice, file, position, files, words }: Target
   }
   return places;
 
-  function meant(node: ts.Node): ts.Symbol | undefined {
+  function resolvedSymbol(node: ts.Node): ts.Symbol | undefined {
     const symbol = checker.getSymbolAtLocation(node);
     return symbol && symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
   }

@@ -5,15 +5,15 @@ import { load, type Target } from "./candidates.ts";
 import { diagnose, problemOf } from "./check.ts";
 import { internals } from "./compiler.ts";
 import type { At, Edit, Renaming } from "./contract.ts";
-import { absolute, relative, textOf, whereIs } from "./disk.ts";
+import { absolute, pathAndLine, relative, textOf } from "./disk.ts";
 import { newService } from "./programs.ts";
 import type { State } from "./state.ts";
 import { compare } from "./words.ts";
 
-type Change = Edit & { before: number }; // what stands there before the new name
-const PROBLEM_SEARCH_MS = 10_000; // ms that a rename looks for new problems
+type Change = Edit & { before: number }; // text to insert before the new name
+const PROBLEM_SEARCH_MS = 10_000; // ms that a rename may look for new problems
 
-export function thoroughly(state: State, at: At, to: string): Renaming {
+export function renameThoroughly(state: State, at: At, to: string): Renaming {
   state.isThorough = true;
   try {
     return rename(state, at, to);
@@ -27,8 +27,8 @@ function rename(state: State, at: At, to: string): Renaming {
   const { slice, file, position } = target;
   const { canRename, localizedErrorMessage } = slice.service.getRenameInfo(file, position, {}) as ts.RenameInfoFailure;
   if (!canRename) return refuse(RENAME_REFUSALS[localizedErrorMessage] ?? localizedErrorMessage);
-  const wrong = wrongName(at.name, to);
-  if (wrong) return refuse(wrong);
+  const refusal = invalidName(at.name, to);
+  if (refusal) return refuse(refusal);
   const spans = spansOf(slice.service, file, position);
   const outside = spans.find(({ fileName }) => !state.names.has(fileName));
   if (outside) return refuse(`it also stands in '${relative(state, outside.fileName)}', outside the project's code.`);
@@ -43,7 +43,7 @@ function rename(state: State, at: At, to: string): Renaming {
   }
 }
 
-/** What would go wrong: another thing is called so where it is seen, or the types no longer fit. */
+/** What would go wrong: the name is already taken in that scope, or the types no longer match. */
 function collision(state: State, target: Target, edits: Change[], from: string, to: string): string | undefined {
   const { slice, file, position, files } = target;
   const byFile = Map.groupBy(edits, ({ path }) => path);
@@ -59,11 +59,11 @@ function collision(state: State, target: Target, edits: Change[], from: string, 
     for (const span of spansOf(service, file, moved(byFile.get(file)!, position))) {
       const start = movedBack(byFile.get(span.fileName) ?? [], span.textSpan.start);
       if (!before.delete(`${span.fileName}:${start}`))
-        return `'${to}' is taken: at ${whereIs(state, span.fileName, start)} it means something that this would become one with. Choose another name.`;
+        return `'${to}' is taken: at ${pathAndLine(state, span.fileName, start)} it means something that this would become one with. Choose another name.`;
     }
     for (const place of before) {
       const [, path, start] = /^(.*):(\d+)$/.exec(place)!;
-      return `'${to}' is taken: at ${whereIs(state, path!, Number(start))} it would mean something else. Choose another name.`;
+      return `'${to}' is taken: at ${pathAndLine(state, path!, Number(start))} it would mean something else. Choose another name.`;
     }
     return newProblem(state, slice.program!, service.getProgram()!, byFile, [from, to]);
   } finally {
@@ -79,12 +79,12 @@ function newProblem(
   names: string[],
 ): string | undefined {
   const until = performance.now() + PROBLEM_SEARCH_MS;
-  for (const file of [...edits.keys(), ...passingOn(after, new Set(edits.keys()))]) {
+  for (const file of [...edits.keys(), ...reexporters(after, new Set(edits.keys()))]) {
     const known = diagnose(before, file).map((one) => kindOf(one, names));
     for (const one of diagnose(after, file)) {
       const at = known.indexOf(kindOf(one, names));
       if (at < 0) {
-        const place = whereIs(state, file, movedBack(edits.get(file) ?? [], one.start ?? 0));
+        const place = pathAndLine(state, file, movedBack(edits.get(file) ?? [], one.start ?? 0));
         return `it would be wrong at ${place}: ${problemOf(state, one).message} Choose another name.`;
       }
       known.splice(at, 1);
@@ -104,11 +104,11 @@ const RENAME_REFUSALS: Record<string, string> = {
 };
 const byPlace = (a: Edit, b: Edit): number => compare(a.path, b.path) || a.start - b.start;
 
-/** Every star through which what these files export can be had. */
-function passingOn(program: ts.Program, files: Set<string>): Set<string> {
+/** Every `export *` through which these files' exports can be reached. */
+function reexporters(program: ts.Program, files: Set<string>): Set<string> {
   const checker = program.getTypeChecker();
   const found = new Set<string>();
-  const stars = program.getSourceFiles().flatMap(({ fileName, statements }) =>
+  const exportStars = program.getSourceFiles().flatMap(({ fileName, statements }) =>
     statements.flatMap((node) => {
       if (!ts.isExportDeclaration(node) || node.exportClause || !node.moduleSpecifier) return [];
       const target = checker.getSymbolAtLocation(node.moduleSpecifier)?.valueDeclaration;
@@ -117,13 +117,13 @@ function passingOn(program: ts.Program, files: Set<string>): Set<string> {
   );
   for (let size = -1; size !== found.size; ) {
     size = found.size;
-    for (const [from, to] of stars) if (files.has(to) || found.has(to)) found.add(from);
+    for (const [from, to] of exportStars) if (files.has(to) || found.has(to)) found.add(from);
   }
   return new Set([...found].filter((file) => !files.has(file)));
 }
 
-function wrongName(from: string, to: string): string | undefined {
-  if (from === to) return "it is called so already. Choose another name.";
+function invalidName(from: string, to: string): string | undefined {
+  if (from === to) return "it already has that name. Choose another name.";
   if (!isIdentifier(from))
     return /^[^"'`\\\r\n]+$/.test(to) ? undefined : "a key cannot hold quotes. Choose another name.";
   if (from.startsWith("#") !== to.startsWith("#"))
@@ -147,7 +147,7 @@ function editOf({ fileName, textSpan, prefixText = "", suffixText = "" }: ts.Ren
 function applied(text: string, edits: Edit[]): string {
   return edits.reduceRight((text, { start, end, text: put }) => text.slice(0, start) + put + text.slice(end), text);
 }
-/** Where a place is after the edits; of an edit itself, its new name. */
+/** Where a place is after the edits; for an edit itself, its new name. */
 function moved(edits: Change[], at: number): number {
   let by = 0;
   for (const { start, end, text, before } of edits) {
@@ -167,7 +167,7 @@ function movedBack(edits: Edit[], at: number): number {
   }
   return at - by;
 }
-/** Its own kind of problem, whatever the thing is called. */
+/** The kind of problem, regardless of the symbol's name. */
 function kindOf({ code, messageText }: ts.Diagnostic, names: string[]): string {
   const text = ts.flattenDiagnosticMessageText(messageText, "\n");
   return `${code} ${names.reduce((text, name) => text.replaceAll(name, "_"), text)}`;

@@ -9,51 +9,51 @@ export interface Config {
   options: ts.CompilerOptions;
   cache: ts.ModuleResolutionCache;
   parts: Config[]; // it only names these
-  files?: Set<string>; // what it is for, where another names it
+  files?: Set<string>; // its files, if another config references it
 }
 /** What is loaded under one config. */
 export interface Slice {
   config: Config;
   roots: Set<string>;
-  full: Set<string>; // parsed with the JSDoc, which holds references too; without, parsing takes 40 % less
+  full: Set<string>; // parsed with JSDoc, which contains references too; without, parsing takes 40 % less
   docs: Map<string, { version: string; format: unknown; source: Source }>;
   service: ts.LanguageService;
-  program?: ts.Program; // as it was last
+  program?: ts.Program; // the latest one
   seen: number; // how many it then had in full
-  isMoved: boolean; // an import may lead elsewhere than it did
-  cold: ts.Node[]; // what warm() has not looked at, the next last
+  importsMayHaveChanged: boolean; // an import may lead elsewhere than before
+  unwarmed: ts.Node[]; // what warm() has not processed yet, the next one last
 }
-/** `imports` is there once a program has it. */
+/** `imports` is set once a program has the file. */
 type Source = ts.SourceFile & { imports?: readonly ts.StringLiteralLike[] };
-/** One name that is another: imported, exported, inherited. "default" stands for `export =` as well. */
+/** A name that is an alias: imported, exported or inherited. "default" stands for `export =` as well. */
 export interface Link {
   how: "import" | "all" | "export" | "extends";
   from: string;
   to: string;
   module?: string; // the specifier
-  isAmbient?: boolean; // within `declare module "name"`
+  isAmbient?: boolean; // inside `declare module "name"`
 }
 
 export const LIB = "/zz-typescript-lib/";
-export const MAX_WHOLE_PROJECT_FILES = 2_000; // files: of more, only what a question needs is loaded
+export const MAX_WHOLE_PROJECT_FILES = 2_000; // files: in a larger project only what a question needs is loaded
 
-/** What an open service holds. All paths in here are absolute. */
+/** What an open service holds. All paths are absolute. */
 export interface State {
   root: string;
   index: { usersOf(names: Set<string>): string[]; globals(): string[]; importsOf(path: string): string[] | undefined };
   gate: CompilerGate;
   disk: Disk;
   libs: Map<string, string>; // TypeScript's own declarations, by path
-  stats: Map<string, Stats | undefined>; // as they are for one question
+  stats: Map<string, Stats | undefined>; // as they are during one question
   importers: Map<string, Set<string>>; // likewise
   links: WeakMap<ts.SourceFile, Link[]>;
   tables: WeakMap<ts.SourceFile, Map<ts.__String, number>>;
   specifiers: Map<string, { version: string; found: string[] }>;
-  configs: Map<string, Config>; // by path, and by the folder that they are for
-  settings: Map<string, string>; // files that a config came from or could have, as they were
-  installed: Map<string, string>; // what changes with the packages, as it was
+  configs: Map<string, Config>; // by path, and by the folder that they apply to
+  settings: Map<string, string>; // files that a config came from or could have come from, with their stamps
+  installed: Map<string, string>; // what changes when packages are installed
   names: Set<string>; // every code file of the project
-  slices: Slice[]; // the one asked last comes first
+  slices: Slice[]; // the most recently used first
   isThorough: boolean;
 }
 interface Disk {

@@ -1,4 +1,4 @@
-// Work for idle time, so that the next answer comes at once.
+// Work for idle time, so that the next answer is immediate.
 import { getHeapStatistics } from "node:v8";
 import { ts } from "ts-morph";
 import { K } from "./compiler.ts";
@@ -18,15 +18,18 @@ export function warm(state: State): boolean {
   return grow(state, slice, [], false) !== program || warmTypes(state, slice, slice.program!);
 }
 
-/** The types that a search for a property asks for: of what it is read from, and of what an object is made for. */
+/**
+ * The types that a search for a property needs: those of what it is read from, and of what an object literal is made
+ * for.
+ */
 function warmTypes(state: State, slice: Slice, program: ts.Program): boolean {
   const { used_heap_size, heap_size_limit } = getHeapStatistics();
   if (used_heap_size > (heap_size_limit * 2) / 3) return false;
   const checker = program.getTypeChecker();
   const until = performance.now() + WARM_STEP_MS;
-  for (let node = slice.cold.pop(); node; node = slice.cold.pop()) {
+  for (let node = slice.unwarmed.pop(); node; node = slice.unwarmed.pop()) {
     const next = node;
-    ts.forEachChild(next, (child) => void slice.cold.push(child));
+    ts.forEachChild(next, (child) => void slice.unwarmed.push(child));
     if (ts.isSourceFile(next)) tableOf(state, next);
     if (WARMED_KINDS.has(next.kind)) tryTo(() => touch(checker, next));
     if (performance.now() > until) return true;

@@ -1,4 +1,4 @@
-// Two words of "zz/text": this folder runs in a thread of its own, and there that name leads nowhere when zz runs from
+// Two functions of "zz/text": this folder runs in its own thread, where that name does not resolve when zz runs from
 // source without a build.
 
 export function tryTo<T>(act: () => T): T | undefined {

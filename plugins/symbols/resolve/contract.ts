@@ -1,28 +1,28 @@
-// What a resolver answers, and the graph that is made of the answers.
+// What a resolver answers, and the graph made of the answers.
 import type { Import } from "../scan/facts.ts";
 
 /**
- * Where imports lead: a file of the project; "" for what lies outside of it; "node:" for one of Node's own; undefined for
- * nowhere. It is made for one list of names: open another one when files came or went.
+ * Where imports lead: a file of the project; "" for something outside of it; "node:" for a built-in module; undefined
+ * for nowhere. A resolver is made for one list of names: open another one when files were added or removed.
  */
 export interface Resolver {
-  prepare(files: Iterable<readonly [file: string, imports: readonly Asked[]]>): Promise<void>; // before they are resolved
+  prepare(files: Iterable<readonly [file: string, imports: readonly Asked[]]>): Promise<void>; // before resolve()
   resolve(file: string, one: Asked): string | undefined;
   packages(): { folder: string; mains: string[] }[]; // mains: what package.json names as main, bin, exports …
-  kept(): Kept; // the very object that was given, unless something was asked anew
+  kept(): Kept; // the same object as was given, unless there are new answers
 }
-/** Plain JSON, to be given to openResolver() next time. */
+/** Plain JSON, to pass to openResolver() the next time. */
 export interface Kept {
-  names: string; // the list of files, as a hash
-  seen: Record<string, string>; // what the answers were made from, and when it last changed
-  ways: Record<string, string>; // what a tsconfig.json asks for, one letter each: see Place
+  names: string; // a hash of the list of files
+  seen: Record<string, string>; // what the answers were made from, with their stamps
+  ways: Record<string, string>; // what a tsconfig.json asks for, in letters: see Place
   found: Record<string, string | null>;
 }
 export type Asked = Pick<Import, "from" | "how">;
 export type How = Import["how"];
 
 export interface Edge {
-  to: string | undefined; // of an internal one
+  to: string | undefined; // if it is internal
   spec: string;
   line: number;
   kind: "internal" | "external" | "builtin" | "missing";
@@ -33,7 +33,7 @@ export interface Graph {
   dependents: Map<string, string[]>;
 }
 
-/** The project as it is found on the disk, for modules.ts. All that it reads is noted. */
+/** The project on the disk, for modules.ts. Everything it reads is recorded. */
 export interface Disk {
   readonly root: string;
   readonly names: ReadonlySet<string>;

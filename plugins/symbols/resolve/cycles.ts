@@ -1,7 +1,10 @@
-// Files that import one another in a circle.
+// Circular imports.
 import type { Graph } from "./contract.ts";
 
-/** Files that import one another in a round; types alone make none. `round` is the shortest way from the first of them back to it. */
+/**
+ * Files that import one another in a circle; type imports alone do not count. `round` is the shortest way from the
+ * first file back to itself.
+ */
 export function cycles({ imports }: Graph): { files: string[]; round: string[] }[] {
   const next = new Map(
     Array.from(imports, ([file, edges]) => [
@@ -16,7 +19,9 @@ export function cycles({ imports }: Graph): { files: string[]; round: string[] }
     .sort((a, b) => (a.files[0]! < b.files[0]! ? -1 : 1));
 }
 
-/** Tarjan's strongly connected components, with a stack of its own: a chain of imports may be longer than the call stack. */
+/**
+ * Tarjan's strongly connected components, with an explicit stack: a chain of imports may be longer than the call stack.
+ */
 function groupsOf(next: Map<string, string[]>): string[][] {
   const order = new Map<string, number>();
   const low = new Map<string, number>();

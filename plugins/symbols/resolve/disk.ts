@@ -1,4 +1,4 @@
-// The project on the disk. All that is read is noted, so that an answer is asked again once that changes.
+// The project on the disk. Everything read is recorded, so that answers are renewed once that changes.
 
 import fs from "node:fs";
 import path from "node:path";
@@ -6,13 +6,13 @@ import type { CompilerGate } from "zz";
 import type { Disk, Json, Kept } from "./contract.ts";
 import { CODE, folderOf, IN_NODE_MODULES, join, slashes, upwards } from "./paths.ts";
 
-const MAX_CONFIG_BYTES = 4_000_000; // bytes of a package.json or tsconfig.json
-const CLOCK_TICK_MS = 50; // ms
+const MAX_CONFIG_BYTES = 4_000_000; // of a package.json or tsconfig.json
+const CLOCK_TICK_MS = 50;
 
-/** What is read of the disk, and noted: in a project only its package.json and tsconfig.json; elsewhere, folders as well. */
+/** Reads the disk and records it: in a project only its package.json and tsconfig.json; elsewhere, folders as well. */
 interface DiskState {
   root: string;
-  roots: string[]; // with links followed as well
+  roots: string[]; // also with links followed
   names: ReadonlySet<string>;
   packages: Map<string, Json | undefined>;
   seen: Map<string, string>;
@@ -59,7 +59,7 @@ function isFile(state: DiskState, file: string): boolean {
 }
 
 function isFolder(state: DiskState, file: string): boolean {
-  if (!IN_NODE_MODULES.test(file)) return true; // its files are asked for one by one
+  if (!IN_NODE_MODULES.test(file)) return true; // its files are checked one by one
   note(state, file);
   return statOf(file)?.isDirectory() === true && state.gate?.mayList(file) !== false;
 }
@@ -82,8 +82,8 @@ function packageIn(state: DiskState, at: string): Json | undefined {
 }
 
 /**
- * The source that a file is built from, when that file is not there: dist/index.js is made of src/index.ts. If a
- * package.json names it, index.js may be as well.
+ * The source that a missing file is built from: dist/index.js is made from src/index.ts. If a package.json names it, so
+ * may index.js be.
  */
 function sourceOf(
   state: DiskState,
@@ -126,12 +126,12 @@ function statOf(file: string): fs.Stats | undefined {
     return undefined;
   }
 }
-/** The time of the last change alone would miss a package that was unpacked: that sets it. */
+/** The modification time alone would miss a package that was unpacked, since unpacking sets it. */
 function stampOf(file: string): string {
   const stat = statOf(file);
   return stat ? `${stat.mtimeMs} ${stat.ctimeMs} ${stat.size}` : "";
 }
-/** What changes within the same tick of the clock looks the same. */
+/** Changes within the same tick of the clock look the same. */
 const isSettled = (file: string): boolean => !((statOf(file)?.ctimeMs ?? 0) > Date.now() - CLOCK_TICK_MS);
 
 export function realOf(file: string): string {

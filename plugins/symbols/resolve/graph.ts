@@ -28,7 +28,7 @@ function edgeOf({ from: spec, line, how }: Import, to: string | undefined): Edge
 
 const MAX_ORDINARY_IMPORTERS = 5;
 
-/** The files that more than five others import, those with the most first. */
+/** The files that more than five others import, the most imported first. */
 export function hubs({ dependents }: Graph): { path: string; count: number }[] {
   const all = Array.from(dependents, ([path, by]) => ({ path, count: by.length }));
   return all
@@ -36,7 +36,7 @@ export function hubs({ dependents }: Graph): { path: string; count: number }[] {
     .sort((a, b) => b.count - a.count || (a.path < b.path ? -1 : 1));
 }
 
-/** Where to begin to read: what a package.json names, an index or main at the top, and what nothing imports. */
+/** Where to start reading: what a package.json names, an index or main at the top, and what nothing imports. */
 export function entryPoints(
   { imports, dependents }: Graph,
   resolver: Resolver,

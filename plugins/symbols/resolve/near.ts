@@ -1,4 +1,4 @@
-// Imports of files nearby, found among the names of the project's files alone.
+// Imports of nearby files, found among the names of the project's files alone.
 import { isBuiltin } from "node:module";
 import { IN_NODE_MODULES, join } from "./paths.ts";
 import { type Place, type State, UNSURE } from "./state.ts";
@@ -6,15 +6,15 @@ import { type Place, type State, UNSURE } from "./state.ts";
 const RELATIVE = /^\.\.?(?:$|[\\/])/;
 
 /** Without TypeScript, or UNSURE. */
-export function near(state: State, place: Place, spec: string): string | undefined {
+export function findNearby(state: State, place: Place, spec: string): string | undefined {
   const known = place.near.get(spec);
   if (known !== undefined) return known ?? undefined;
-  const to = nearest(state, place, spec);
+  const to = findUncached(state, place, spec);
   place.near.set(spec, to ?? null);
   return to;
 }
 
-function nearest(state: State, place: Place, spec: string): string | undefined {
+function findUncached(state: State, place: Place, spec: string): string | undefined {
   if (RELATIVE.test(spec))
     return place.way!.includes("t") ? UNSURE : relative(state, place, spec.replaceAll("\\", "/"));
   const isNodes = spec.startsWith("node:") || (isBuiltin(spec) && !/[pt]/.test(place.way!));
@@ -36,10 +36,10 @@ function relative(state: State, place: Place, spec: string): string | undefined 
 
 function fileAt(state: State, at: string, tier: Tier): string | undefined {
   const dot = at.indexOf(".", at.lastIndexOf("/") + 1);
-  return (dot < 0 ? undefined : exchanged(state, at, tier)) ?? withExtension(state, at, "", tier);
+  return (dot < 0 ? undefined : withSwappedExtension(state, at, tier)) ?? withExtension(state, at, "", tier);
 }
 
-function exchanged(state: State, at: string, tier: Tier): string | undefined {
+function withSwappedExtension(state: State, at: string, tier: Tier): string | undefined {
   const extension = EXTENSION.exec(at)?.[0] ?? at.slice(at.lastIndexOf("."));
   return withExtension(state, at.slice(0, -extension.length), extension, tier);
 }
@@ -79,7 +79,7 @@ function fromField(state: State, folder: string, field: string, tier: Tier): str
 
 type Tier = Record<string, readonly string[]>;
 const EXTENSION = /\.(?:d\.[cm]?ts|[cm]?[jt]s|[jt]sx|json)$/;
-/** What an extension in an import may stand for, in TypeScript's order. */
+/** The extensions that one in an import may stand for, in TypeScript's order. */
 const ALL_EXTENSIONS: Tier = {
   ...Object.fromEntries([".mjs", ".mts", ".d.mts"].map((name) => [name, [".mts", ".d.mts", ".mjs"]])),
   ...Object.fromEntries([".cjs", ".cts", ".d.cts"].map((name) => [name, [".cts", ".d.cts", ".cjs"]])),
@@ -87,7 +87,7 @@ const ALL_EXTENSIONS: Tier = {
   ...Object.fromEntries([".tsx", ".jsx"].map((name) => [name, [".tsx", ".ts", ".d.ts", ".jsx", ".js"]])),
   ".json": [".d.json.ts", ".json"],
 };
-/** Under "node10" types go before folders, and folders before scripts. */
+/** Under "node10" types come before folders, and folders before scripts. */
 const TYPED_EXTENSIONS = tierOf((name) => /tsx?$/.test(name));
 const SCRIPT_EXTENSIONS = tierOf((name) => !/tsx?$/.test(name));
 function tierOf(isIn: (name: string) => boolean): Tier {

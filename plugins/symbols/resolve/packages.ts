@@ -19,7 +19,7 @@ function mainsOf(folder: string, { names, packageIn, sourceOf }: Disk): string[]
     return to !== undefined && CODE.test(to) ? [to] : [];
   });
 }
-/** All texts in a value, however deep. */
+/** All strings in a value, however deep. */
 function textsIn(value: unknown): string[] {
   const texts: string[] = [];
   const all = [value];

@@ -11,7 +11,7 @@ export function* upwards(folder: string): Generator<string> {
   yield "";
 }
 
-/** Undefined: outside of the project. */
+/** Undefined if it is outside of the project. */
 export function join(folder: string, spec: string): string | undefined {
   let [at, start] = [folder, 0];
   for (; ; start += 3)

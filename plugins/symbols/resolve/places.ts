@@ -1,4 +1,4 @@
-// Which tsconfig.json a folder goes by.
+// Which tsconfig.json applies to a folder.
 import fs from "node:fs";
 import path from "node:path";
 import { slashes, upwards } from "./paths.ts";
@@ -18,13 +18,13 @@ function configOf(state: State, folder: string): string | undefined {
   for (const up of upwards(folder))
     for (const name of ["tsconfig.json", "jsconfig.json"])
       if (state.names.has(up ? `${up}/${name}` : name)) return up ? `${up}/${name}` : name;
-  return state.above;
+  return state.parentConfig;
 }
 
 export async function wayOf(state: State, config: string): Promise<string> {
   const known = state.ways.get(config);
   if (known !== undefined) return known;
-  state.isAsked = true;
+  state.hasNewAnswers = true;
   const way = (await load(state)).wayOf(config);
   state.ways.set(config, way);
   return way;
@@ -36,7 +36,7 @@ export async function load(state: State): Promise<Modules> {
   return (state.modules = openModules(state.disk));
 }
 
-/** A project that is part of a repository may go by a tsconfig.json above it. */
+/** A project inside a repository may use a tsconfig.json above it. */
 export function configAbove(root: string, mayRead: (file: string) => boolean): string | undefined {
   const found: string[] = [];
   for (let folder = root; ; folder = path.dirname(folder)) {

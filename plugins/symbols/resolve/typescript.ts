@@ -1,5 +1,5 @@
-// What only TypeScript knows of imports: tsconfig.json, packages, their exports. In dist/ it is bundled with TypeScript's
-// parser alone, so whatever comes after it, from the binder on, is not there (see esbuild.config.js).
+// Imports that only TypeScript can resolve: tsconfig.json, packages, their exports. In dist/ it is bundled with
+// TypeScript's parser alone, so whatever comes after it, from the binder on, is missing (see esbuild.config.js).
 import path from "node:path";
 import { ts } from "ts-morph";
 import type { Disk, How, Json } from "./contract.ts";
@@ -15,10 +15,10 @@ interface Config {
   options: ts.CompilerOptions;
   out: [from: string, to: string][]; // relative to the project
   covers: [folder: string, deep: boolean][];
-  references: string[]; // of a tsconfig.json that has no files of its own
+  references: string[]; // of a tsconfig.json without files of its own
   caches: Map<View, ts.ModuleResolutionCache>;
 }
-/** What TypeScript is shown. */
+/** The file system as TypeScript sees it. */
 interface View {
   host: ts.ModuleResolutionHost;
   local(file: string): string | undefined;
@@ -26,12 +26,12 @@ interface View {
   over: ts.CompilerOptions;
 }
 
-const MAX_EXTENDED_CONFIGS = 500; // configurations that one may extend
+const MAX_EXTENDED_CONFIGS = 500; // configs that one may extend
 const DEFAULTS: ts.CompilerOptions = {
   ...{ module: ts.ModuleKind.ESNext, moduleResolution: ts.ModuleResolutionKind.Bundler },
   ...{ allowJs: true, resolveJsonModule: true, allowImportingTsExtensions: true },
 };
-/** Not in the types, though TypeScript's own tools are made of them. */
+/** Missing from the types, though TypeScript's own tools use them. */
 const { getEmitModuleKind, getEmitModuleResolutionKind } = ts as unknown as {
   getEmitModuleKind(options: ts.CompilerOptions): ts.ModuleKind;
   getEmitModuleResolutionKind(options: ts.CompilerOptions): ts.ModuleResolutionKind;
@@ -42,10 +42,10 @@ type Workspaces = Pick<State, "disk" | "workspaces">;
 /** What is kept while it is open. */
 interface State {
   disk: Disk;
-  folders: Set<string>; // that hold files of the project
+  folders: Set<string>; // that contain files of the project
   configs: Map<string | undefined, Config>;
   workspaces?: Map<string, string>; // packages of the project by name
-  out: Config["out"]; // of the question at hand
+  out: Config["out"]; // of the current question
   views: Record<"asItIs" | "asIfBuilt" | "asIfInstalled", View>;
 }
 
@@ -119,7 +119,7 @@ function answer(state: State, file: string, spec: string, how: How, name?: strin
       );
       return resolvedModule?.resolvedFileName;
     } catch {
-      return undefined; // TypeScript trusts what stands in a package.json: a number for a name is its end
+      return undefined; // TypeScript trusts package.json: a number where it expects a name makes it throw
     }
   }
 }
@@ -130,7 +130,7 @@ function cacheFor(state: State, { caches, options }: Config, view: View): ts.Mod
   return cache;
 }
 
-/** As it stands in the project; a workspace's package is linked into node_modules. */
+/** The path in the project; a workspace's package is linked into node_modules. */
 function placeOf(state: State, file: string, { local }: View): string | undefined {
   return local(file) ?? state.disk.local(realOf(file));
 }
@@ -139,7 +139,7 @@ function isBuilt(state: State, file: string): boolean {
   return state.out.some(([from]) => file.startsWith(`${from}/`));
 }
 
-/** Asked again for what may be in the project, though it is not where its package.json or tsconfig.json says. */
+/** Further views for what may be in the project, though not where its package.json or tsconfig.json says. */
 function viewsFor(state: State, spec: string, { paths, baseUrl }: ts.CompilerOptions): View[] {
   const isPackage = spec.startsWith("#") || workspaces(state).has(packageOf(spec));
   return [
@@ -158,7 +158,7 @@ function isDeclared(state: State, file: string, spec: string): boolean {
   });
 }
 
-/** Within the project the list of its files is all there is: what git ignores is not there. */
+/** Within the project only the listed files exist: what git ignores is not there. */
 function viewOf(
   state: Pick<State, "disk">,
   {
@@ -169,7 +169,7 @@ function viewOf(
     over,
   }: Omit<View, "host"> & {
     hasFolder(name: string): boolean;
-    hasModules?: boolean; // its node_modules is there, installed or not
+    hasModules?: boolean; // node_modules exists, installed or not
   },
 ): View {
   const { root, isFile, isFolder } = state.disk;
@@ -193,7 +193,7 @@ function viewOf(
   return { host, local, source, over };
 }
 
-/** A package of the project is where node_modules would have it, installed or not. */
+/** A package of the project counts as being in node_modules, installed or not. */
 function workspaceFile(state: Workspaces, file: string): string | undefined {
   const [, name, rest = ""] = /^.*\/node_modules\/((?:@[^/]+\/)?[^/]+)(\/.*)?$/.exec(file) ?? [];
   if (name === undefined) return state.disk.local(file);
@@ -206,7 +206,7 @@ function workspaceFile(state: Workspaces, file: string): string | undefined {
 function workspaces(state: Workspaces): Map<string, string> {
   if (state.workspaces) return state.workspaces;
   const found = [...state.disk.names]
-    .filter((name) => /(?:^|\/)package\.json$/.test(name) && !APART.test(name))
+    .filter((name) => /(?:^|\/)package\.json$/.test(name) && !TEST_PACKAGE.test(name))
     .map(folderOf);
   found.sort((a, b) => a.split("/").length - b.split("/").length || (a < b ? -1 : 1));
   state.workspaces = new Map();
@@ -224,7 +224,7 @@ const readingOf = (state: Pick<State, "disk">) => ({
   useCaseSensitiveFileNames: true,
 });
 
-/** TypeScript follows `imports` from one "#name" to the next, in circles and twice as often at every step; Node follows none. */
+/** TypeScript follows `imports` from one "#name" to the next, in circles and with doubling work; Node follows none. */
 function readFile(state: Pick<State, "disk">, file: string): string | undefined {
   const text = state.disk.read(file);
   if (!text || !file.endsWith("/package.json") || !/"#[^"]*"\s*[,\]}]/.test(text)) return text;
@@ -254,7 +254,7 @@ function readConfig(state: State, name: string | undefined): Config {
   try {
     if (file !== undefined) parsed = parse(state, file);
   } catch {} // broken beyond repair: as if there were none
-  // TypeScript does without outDir: it looks for a source beside what is built by means of its emitter, which is not there.
+  // Without outDir: given one, TypeScript looks for the source of a built file with its emitter, which is not there.
   const { outDir, declarationDir, rootDir, ...given } = parsed.options ?? DEFAULTS;
   const options: ts.CompilerOptions = { resolveJsonModule: true, ...given };
   delete options.traceResolution;
@@ -297,7 +297,7 @@ function referencesOf(state: State, { projectReferences = [] }: Partial<ts.Parse
     .map((path) => state.disk.local(path) ?? path);
 }
 
-/** As getModeForUsageLocation() has it, which is not in the parser. */
+/** Like getModeForUsageLocation(), which is not in the parser. */
 function modeOf(state: State, file: string, how: How, options: ts.CompilerOptions): ts.ResolutionMode {
   const { CommonJS, ESNext, ES2015, Node16, NodeNext, Preserve } = ts.ModuleKind;
   if (getEmitModuleResolutionKind(options) < ts.ModuleResolutionKind.Node16) return undefined;
@@ -329,8 +329,8 @@ function isModule(state: State, file: string): boolean {
   return false;
 }
 
-/** Packages that tests are made of: nobody means them. */
-const APART = /(?:^|\/)(?:node_modules|__\w+__|fixtures?|testdata)\/(?:[^/]+\/)+package\.json$/;
+/** Packages made for tests: no import means them. */
+const TEST_PACKAGE = /(?:^|\/)(?:node_modules|__\w+__|fixtures?|testdata)\/(?:[^/]+\/)+package\.json$/;
 
 function foldersOf(names: Iterable<string>): Set<string> {
   const folders = new Set([""]);
@@ -341,11 +341,13 @@ function foldersOf(names: Iterable<string>): Set<string> {
 
 function lettersOf({ paths, baseUrl, rootDirs, moduleSuffixes, ...options }: ts.CompilerOptions): string {
   const kind = getEmitModuleResolutionKind(options);
-  const isOdd = rootDirs?.length || moduleSuffixes?.length || kind === ts.ModuleResolutionKind.Classic;
-  return [paths || baseUrl ? "p" : "", kind === ts.ModuleResolutionKind.Node10 ? "n" : "", isOdd ? "t" : ""].join("");
+  const isUnusual = rootDirs?.length || moduleSuffixes?.length || kind === ts.ModuleResolutionKind.Classic;
+  return [paths || baseUrl ? "p" : "", kind === ts.ModuleResolutionKind.Node10 ? "n" : "", isUnusual ? "t" : ""].join(
+    "",
+  );
 }
 
-/** As templates have it: a tsconfig.json that only names others. */
+/** As in templates: a tsconfig.json that only names others. */
 const hasNoFiles = (raw: Json | undefined): boolean =>
   Array.isArray(raw?.files) && raw.files.length === 0 && raw.include === undefined;
 

@@ -4,7 +4,7 @@ import type { ts } from "ts-morph";
 import { declare } from "./declarations.ts";
 import { declareValue, exportOne } from "./exports.ts";
 import { importedBy } from "./imports.ts";
-import { bare, dotted, isFunction, nameOf, settled } from "./nodes.ts";
+import { assignedValue, dotted, isFunction, nameOf, unwrapped } from "./nodes.ts";
 import {
   forEachChild,
   idText,
@@ -15,8 +15,8 @@ import {
 } from "./parser.ts";
 import type { Reading } from "./state.ts";
 
-/** `exports.name = …`, `module.exports = …`, `Class.prototype.name = …`; whether that was all of it. */
-export function assigned(node: ts.BinaryExpression, file: Reading): boolean {
+/** `exports.name = …`, `module.exports = …`, `Class.prototype.name = …`. Returns whether nothing is left to visit. */
+export function visitAssignment(node: ts.BinaryExpression, file: Reading): boolean {
   const path = dotted(node.left) ?? "";
   const [whole, exported] = /^(?:module\.)?exports(?:\.([^.]+))?$/.exec(path) ?? [];
   const [, type = "", member] = /^(?:.+\.)?([^.]+)\.prototype(?:\.([^.]+))?$/.exec(path) ?? [];
@@ -32,23 +32,23 @@ export function assigned(node: ts.BinaryExpression, file: Reading): boolean {
   return isDone;
 }
 function declareOn(node: ts.BinaryExpression, member: string | undefined, file: Reading): boolean {
-  const made = bare(node.right);
+  const made = unwrapped(node.right);
   if (member && isFunction(made)) declare(file, member, "method", node, made);
   else if (!member && isObjectLiteralExpression(made)) forEachChild(node, file.visit);
   else return false;
   return true;
 }
 function exportNamed(node: ts.BinaryExpression, name: string, file: Reading): boolean {
-  const made = settled(node.right);
-  if (isVoidExpression(made)) return false; // compilers announce so what they set later
+  const made = assignedValue(node.right);
+  if (isVoidExpression(made)) return false; // compilers declare a later export like this
   file.facts.exports.push({ name, ...(isIdentifier(made) && { local: idText(made) }) });
-  if (dotted(made) || importedBy(made)) return false; // it has its place elsewhere
+  if (dotted(made) || importedBy(made)) return false; // declared elsewhere
   declareValue(file, name, node, node.right, made);
   return true;
 }
-/** Of an object, each part is exported by its name. */
+/** Each property of an object literal is exported under its name. */
 function exportAll(node: ts.BinaryExpression, file: Reading): boolean {
-  const made = settled(node.right);
+  const made = assignedValue(node.right);
   if (!isObjectLiteralExpression(made)) return exportOne(file, node, node.right, "export=");
   for (const property of made.properties) {
     const name = property.name && nameOf(property.name);

@@ -24,7 +24,7 @@ export function scanJson(path: string, text: string): Facts {
   return facts;
 }
 
-/** The keys of the top level alone: they stand at the start of a line, and no text of several lines does. */
+/** Only top-level keys: they start at the beginning of a line, which no continuation line of a text does. */
 export function scanYaml(text: string): Facts {
   const facts = empty();
   let last: Sym | undefined;

@@ -1,10 +1,10 @@
-// Functions, classes, types, variables and their members become symbols.
+// Turns functions, classes, types, variables and their members into symbols.
 
 import type { ts } from "ts-morph";
 import type { Sym } from "./facts.ts";
 import { takes } from "./imports.ts";
 import { lineAt } from "./lines.ts";
-import { bare, isFunction, modifiersOf, nameOf } from "./nodes.ts";
+import { isFunction, modifiersOf, nameOf, unwrapped } from "./nodes.ts";
 import {
   forEachChild,
   idText,
@@ -29,17 +29,17 @@ import {
 import { docOf, headEnd, signatureOf, startOf } from "./signature.ts";
 import { body, exportOnce, inside, measured, type Reading } from "./state.ts";
 
-/** Where a declaration stands, and what its signature is made of. One of several variables has a part in its statement. */
+/** Where a declaration is, and what its signature is made of. One of several variables is a part of its statement. */
 export interface Place {
   node: ts.Node;
-  statement?: ts.Node; // that has the modifiers and the comment
+  statement?: ts.Node; // has the modifiers and the comment
   shown?: ts.Node;
   before?: string; // `export const`
   end?: number; // of what is shown
-  value?: ts.Node; // what it is set to, of which not all is shown
+  value?: ts.Node; // its initializer, of which only part is shown
 }
 
-/** A declaration and what is in it. `made`: the function or class that it is set to. */
+/** Declares a symbol and visits what is in it. `made`: the function or class that it is set to. */
 export function declare(
   file: Reading,
   name: string | undefined,
@@ -66,7 +66,7 @@ export function add(file: Reading, name: string, kind: Sym["kind"], place: Place
   const start = startOf(node, text);
   const signature = signatureOf(text, shown === node ? start : startOf(shown, text), place);
   const sym: Sym = { name, kind, line: lineAt(starts, start), end: lineAt(starts, node.end), signature };
-  if (!name) return sym; // the parser puts in an empty one where a name is missing
+  if (!name) return sym; // the parser inserts an empty one for a missing name
   facts.symbols.push(sym);
   if (owner) sym.owner = owner;
   if (file.inFunction) sym.local = true;
@@ -82,7 +82,7 @@ export function add(file: Reading, name: string, kind: Sym["kind"], place: Place
   return sym;
 }
 
-/** A function in an expression: its own name counts where nothing else names it. */
+/** A function expression: its own name counts if nothing else names it. */
 export function visitFunction(node: ts.FunctionExpression | ts.ArrowFunction, file: Reading): void {
   if (node.name && node !== file.made) declare(file, idText(node.name), "function", node);
   else body(node, file);
@@ -101,22 +101,22 @@ export function declareConstructor(node: ts.ConstructorDeclaration, file: Readin
 
 export function declareProperty(node: ts.PropertyDeclaration, file: Reading): void {
   const name = nameOf(node.name);
-  const made = node.initializer && bare(node.initializer);
+  const made = node.initializer && unwrapped(node.initializer);
   if (made && isFunction(made)) return void declare(file, name, "method", node, made);
   if (name !== undefined)
     add(file, name, "property", { node, end: node.initializer?.pos, ...(made && { value: made }) });
   inside(file, name, made, () => forEachChild(node, file.visit));
 }
 
-/** Of an object literal, what can be called is listed. */
+/** Only the functions of an object literal are listed. */
 export function visitPropertyAssignment(node: ts.PropertyAssignment, file: Reading): void {
-  const made = bare(node.initializer);
+  const made = unwrapped(node.initializer);
   if (isFunction(made)) return void declare(file, nameOf(node.name), "method", node, made);
   if (!isObjectLiteralExpression(made)) return void forEachChild(node, file.visit);
   inside(file, nameOf(node.name), undefined, () => forEachChild(node, file.visit));
 }
 
-/** A type's members are those of the literals that it is put together from, and not those further within. */
+/** A type's members are those of its own literals, not of nested ones. */
 export function declareType(node: ts.TypeAliasDeclaration, file: Reading): void {
   const name = idText(node.name);
   add(file, name, "type", { node });
@@ -135,7 +135,7 @@ export function declareMember(node: ts.PropertySignature | ts.MethodSignature, f
   if (name !== undefined) add(file, name, isPropertySignature(node) ? "property" : "method", { node });
   forEachChild(node, file.visit);
 }
-/** One that is no type's own: of a parameter, or further within. */
+/** A type literal that is not a type's own: of a parameter, or nested. */
 export function visitTypeLiteral(node: ts.TypeLiteralNode, file: Reading): void {
   for (const member of node.members) forEachChild(member, file.visit);
 }
@@ -156,9 +156,9 @@ export function declareModule(node: ts.ModuleDeclaration, file: Reading): void {
 export function declareVariables(statement: ts.VariableStatement, file: Reading): void {
   for (const one of statement.declarationList.declarations) declareVariable(file, one, statement);
 }
-/** A variable within a function or a block is listed only where it is a function or a class. */
+/** A variable in a function or a block is listed only if it holds a function or a class. */
 export function declareVariable(file: Reading, node: ts.VariableDeclaration, statement?: ts.VariableStatement): void {
-  const made = node.initializer && bare(node.initializer);
+  const made = node.initializer && unwrapped(node.initializer);
   const name = isIdentifier(node.name) ? idText(node.name) : undefined;
   const at = placeOf(node, statement, file);
   if (made && name && (isFunction(made) || isClassExpression(made)))
@@ -178,7 +178,7 @@ export function declareVariable(file: Reading, node: ts.VariableDeclaration, sta
 }
 const CONSTANT = NodeFlags.Const | NodeFlags.Using;
 
-/** Alone in its statement, a variable's text is all of the statement's. */
+/** If it is alone in its statement, a variable's text is the whole statement. */
 function placeOf(node: ts.VariableDeclaration, statement: ts.VariableStatement | undefined, { text }: Reading): Place {
   if (!statement) return { node };
   const { declarations } = statement.declarationList;
@@ -195,7 +195,7 @@ function* boundNames(name: ts.BindingName): Generator<ts.BindingElement> {
     }
 }
 
-/** What a class sets on itself as it is made are its fields, where nobody declared them. */
+/** What a constructor assigns to `this` are fields, unless the class declares them. */
 function addFields(node: ts.ClassLikeDeclaration, file: Reading): void {
   const seen = new Set(node.members.map(({ name }) => name && nameOf(name)));
   for (const statement of node.members.find(isConstructorDeclaration)?.body?.statements ?? []) {

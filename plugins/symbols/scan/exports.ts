@@ -1,12 +1,12 @@
-// What a file exports by export statements.
+// What a file exports in export statements.
 import type { ts } from "ts-morph";
 import { add, declare } from "./declarations.ts";
 import { importedBy, pushImport } from "./imports.ts";
-import { aliased, isFunction, nameOf, ownName, settled } from "./nodes.ts";
+import { aliased, assignedValue, isFunction, nameOf, ownName } from "./nodes.ts";
 import { forEachChild, idText, isClassExpression, isIdentifier, isNamespaceExport, isStringLiteral } from "./parser.ts";
 import { inside, type Reading } from "./state.ts";
 
-/** In a namespace it says what the namespace has, not the file. */
+/** In a namespace it says what the namespace exports, not the file. */
 export function noteExport(node: ts.ExportDeclaration, file: Reading): void {
   const { exportClause, moduleSpecifier } = node;
   const from = moduleSpecifier && isStringLiteral(moduleSpecifier) ? { from: moduleSpecifier.text } : {};
@@ -30,9 +30,9 @@ export function noteDefault(node: ts.ExportAssignment, file: Reading): void {
   const as = node.isExportEquals ? "export=" : "default";
   if (file.owner || !exportOne(file, node, node.expression, as)) forEachChild(node, file.visit);
 }
-/** `export default …`, `export = …`, `module.exports = …`; false where it has its name and its place elsewhere. */
+/** `export default …`, `export = …`, `module.exports = …`; false if the value is declared elsewhere. */
 export function exportOne(file: Reading, node: ts.Node, expression: ts.Expression, as: string): boolean {
-  const made = settled(expression);
+  const made = assignedValue(expression);
   const name = isFunction(made) || isClassExpression(made) ? (ownName(made) ?? "default") : "default";
   const local = isIdentifier(made) ? idText(made) : name;
   file.facts.exports.push({ name: as, ...(local !== "default" && { local }) });
@@ -40,7 +40,7 @@ export function exportOne(file: Reading, node: ts.Node, expression: ts.Expressio
   declareValue(file, name, node, expression, made);
   return true;
 }
-/** What an expression makes, by the name that its export gives it. */
+/** Declares an exported expression under the name of its export. */
 export function declareValue(
   file: Reading,
   name: string,

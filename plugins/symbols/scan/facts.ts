@@ -1,18 +1,18 @@
 // What the index knows about one file: its symbols, imports, exports, uses and TODO comments.
 
-/** What the index holds of one file. No bodies. */
+/** The index entry of one file, without bodies. */
 export interface Facts {
   symbols: Sym[];
   imports: Import[];
   exports: Export[];
-  uses: Record<string, number>; // how often each identifier stands there
+  uses: Record<string, number>; // how often each identifier occurs
   todos: Todo[];
   loc: number; // lines that are neither blank nor comment
-  nesting: number; // blocks and functions within one another, at the deepest place
-  decisions: number; // ways to branch: if, loops, case, catch, ?:, && || ??
+  nesting: number; // the deepest nesting of blocks and functions
+  decisions: number; // branches: if, loops, case, catch, ?:, && || ??
   parseError?: string;
-  global?: true; // what it declares is seen without an import
-  unread?: string; // listed, not parsed: why
+  global?: true; // its declarations are visible without an import
+  unread?: string; // why it is listed but not parsed
 }
 export interface Sym {
   name: string;
@@ -25,8 +25,8 @@ export interface Sym {
   async?: true;
   visibility?: "private" | "protected";
   doc?: string; // the first line of the comment before it
-  decisions?: number; // of a function, without those within it
-  local?: true; // within a function
+  decisions?: number; // of a function, without nested ones
+  local?: true; // inside a function
 }
 export interface Import {
   from: string;
@@ -35,8 +35,8 @@ export interface Import {
   names: string[]; // "foo", "foo as bar", "default as x", "* as all", "*"
 }
 export interface Export {
-  name: string; // as others see it
-  local?: string; // as it is called here, where that differs
+  name: string; // as other files see it
+  local?: string; // its name in this file, if different
   from?: string; // re-exported from there
 }
 export interface Todo {
@@ -44,16 +44,16 @@ export interface Todo {
   text: string;
 }
 
-/** Index files hold places in this list: new kinds go at its end. */
+/** The index stores positions in this list: add new kinds at the end. */
 export const SYMBOL_KINDS = [
   ...(["function", "class", "method", "property", "interface", "type", "enum", "member", "namespace"] as const),
   ...(["const", "variable", "key"] as const),
 ];
 
-/** Of a signature, a comment or a TODO. */
+/** of a signature, a comment or a TODO */
 export const MAX_TEXT_CHARS = 120;
 
-/** A file that is listed and not parsed. */
+/** The facts of a file that is listed but not parsed. */
 export const listed = (unread: string): Facts => ({ ...empty(), unread });
 
 export const empty = (): Facts => ({

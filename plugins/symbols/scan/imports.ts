@@ -3,7 +3,7 @@
 import type { ts } from "ts-morph";
 import type { Import } from "./facts.ts";
 import { lineAt } from "./lines.ts";
-import { aliased, bare, modifiersOf, nameOf } from "./nodes.ts";
+import { aliased, modifiersOf, nameOf, unwrapped } from "./nodes.ts";
 import {
   forEachChild,
   idText,
@@ -64,10 +64,10 @@ export function importedBy(node: ts.Node): Import["how"] | undefined {
   if (!(isRequire || expression.kind === K.ImportKeyword) || !first || !isStringLiteralLike(first)) return undefined;
   return isRequire ? "require" : "dynamic";
 }
-/** `const { a, b: c } = await import("x")` takes a and b alone; whether it is JavaScript's own kind of import. */
+/** `const { a, b: c } = await import("x")` takes only a and b. */
 export function takes(name: ts.BindingName, made: ts.Node, file: Reading): boolean {
-  const from = isPropertyAccessExpression(made) ? bare(made.expression) : made; // require("x").a
-  const call = isAwaitExpression(from) ? bare(from.expression) : from;
+  const from = isPropertyAccessExpression(made) ? unwrapped(made.expression) : made; // require("x").a
+  const call = isAwaitExpression(from) ? unwrapped(from.expression) : from;
   const how = importedBy(call);
   if (how)
     file.taken = {

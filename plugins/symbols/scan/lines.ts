@@ -1,4 +1,4 @@
-// Line numbers, and how many lines hold code.
+// Line numbers, and counting lines of code.
 import type { Reading } from "./state.ts";
 
 export function lineStarts(text: string): number[] {
@@ -16,8 +16,8 @@ export function lineAt(starts: number[], pos: number): number {
   }
   return low + 1;
 }
-/** Where the first thing stands that is no blank. */
-export function inkAfter(text: string, at: number, end = text.length): number {
+/** The position of the first non-blank character. */
+export function textAfter(text: string, at: number, end = text.length): number {
   for (; at < end; at++) {
     const code = text.charCodeAt(at);
     if (code > 32 && code !== BOM) break;
@@ -26,19 +26,19 @@ export function inkAfter(text: string, at: number, end = text.length): number {
 }
 const BOM = 0xfeff;
 
-/** A comment that begins after code counts as code on its further lines too. */
+/** The continuation lines of a comment that begins after code count as code too. */
 export function countLines({ text, starts, texts }: Pick<Reading, "text" | "starts" | "texts">): number {
   let [lines, commentEnd, nextText] = [0, 0, 0];
   for (const [i, start] of starts.entries()) {
     const end = starts[i + 1] ?? text.length;
-    let at = inkAfter(text, Math.max(start, commentEnd), end);
+    let at = textAfter(text, Math.max(start, commentEnd), end);
     if (at >= end) continue;
     while (nextText < texts.length && texts[nextText]!.end <= start) nextText++;
     const isText = nextText < texts.length && texts[nextText]!.pos < start;
     while (!isText && text.startsWith("/*", at)) {
       const close = text.indexOf("*/", at + 2);
       commentEnd = close < 0 ? text.length : close + 2;
-      at = inkAfter(text, commentEnd, end);
+      at = textAfter(text, commentEnd, end);
     }
     if (at < end && (isText || !text.startsWith("//", at))) lines++;
   }

@@ -1,4 +1,4 @@
-// Answers about single nodes of the tree: names, modifiers, and what an expression evaluates to.
+// Questions about single nodes of the tree: names, modifiers, and what an expression evaluates to.
 import type { ts } from "ts-morph";
 import {
   idText,
@@ -44,8 +44,8 @@ const MODIFIERS = byKind<number>([
   [[K.OverrideKeyword], ModifierFlags.Override],
 ]);
 
-/** Without the parentheses and the words about its type around it. */
-export function bare(node: ts.Node): ts.Node {
+/** Without parentheses and type assertions around it. */
+export function unwrapped(node: ts.Node): ts.Node {
   while (WRAPPERS[node.kind]) node = (node as ts.ParenthesizedExpression).expression;
   return node;
 }
@@ -54,13 +54,13 @@ const WRAPPERS = byKind<true>([
   [[K.AsExpression, K.SatisfiesExpression, K.TypeAssertionExpression], true],
 ]);
 /** The value at the end of `a = b = value`. */
-export function settled(node: ts.Node): ts.Node {
-  for (node = bare(node); isBinaryExpression(node) && node.operatorToken.kind === K.EqualsToken; )
-    node = bare(node.right);
+export function assignedValue(node: ts.Node): ts.Node {
+  for (node = unwrapped(node); isBinaryExpression(node) && node.operatorToken.kind === K.EqualsToken; )
+    node = unwrapped(node.right);
   return node;
 }
 
-/** As others write it; `[Symbol.iterator]` in its brackets, and none for a name that has to be worked out. */
+/** As other code writes it; `[Symbol.iterator]` in its brackets, undefined for a computed name. */
 export function nameOf(name: ts.Node): string | undefined {
   if (isIdentifier(name) || isPrivateIdentifier(name)) return idText(name);
   if (isStringLiteralLike(name) || isNumericLiteral(name) || isBigIntLiteral(name)) return name.text;
@@ -73,7 +73,7 @@ export function nameOf(name: ts.Node): string | undefined {
 export const ownName = (node: ts.Node & { name?: ts.Node }): string | undefined =>
   node.name ? nameOf(node.name) : modifiersOf(node) & ModifierFlags.Default ? "default" : undefined;
 
-/** `a.b.c`, and nothing for what is not made of names alone. */
+/** `a.b.c`, or undefined if it is not made of names alone. */
 export function dotted(node: ts.Node): string | undefined {
   if (isIdentifier(node)) return idText(node);
   if (!isPropertyAccessExpression(node)) return undefined;

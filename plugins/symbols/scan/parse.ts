@@ -1,4 +1,4 @@
-// Runs the parser. Whatever the text is, this does not throw.
+// Runs the parser. Does not throw, whatever the text is.
 
 import type { ts } from "ts-morph";
 import type { Facts } from "./facts.ts";
@@ -10,17 +10,17 @@ export type Parsed = ts.SourceFile & {
   externalModuleIndicator?: unknown;
 };
 
-/** The parser calls itself for what is within; where that goes deeper than the stack, there is no tree. */
+/** The parser is recursive; if the code is nested deeper than the stack allows, there is no tree. */
 export function parse<T>(facts: Facts, read: () => T): T | undefined {
   try {
     return read();
   } catch (error) {
     noteFailure(facts, error);
-    createSourceFile("", "", PARSE_OPTIONS); // until the next file's end, the parser takes this one's arrow functions for it
+    createSourceFile("", "", PARSE_OPTIONS); // otherwise the parser confuses its arrow functions with those of the next file
     return undefined;
   }
 }
-/** One file that cannot be read is not to keep the others from it. */
+/** One unreadable file must not affect the others. */
 export function noteFailure(facts: Facts, error: unknown): void {
   facts.parseError = error instanceof RangeError ? "nested too deep" : `cannot be parsed: ${error}`.split("\n")[0]!;
 }

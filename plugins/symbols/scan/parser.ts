@@ -2,7 +2,7 @@
 // esbuild.config.js). The other files of this folder import only types of TypeScript.
 import { ts } from "ts-morph";
 
-// Taken out of the library's table of exports once: that is made of getters, and each look into it costs.
+// Copied from the library's exports once: those are getters, and each access is slow.
 export const { ModifierFlags, NodeFlags, SyntaxKind } = ts;
 export const { createSourceFile, parseJsonText } = ts;
 export const { escapeLeadingUnderscores, forEachChild, getLeadingCommentRanges, idText } = ts;
@@ -20,7 +20,7 @@ export const PARSE_OPTIONS = {
   languageVersion: ts.ScriptTarget.Latest,
   jsDocParsingMode: ts.JSDocParsingMode.ParseNone,
 };
-/** Not in the types, though TypeScript's own tools are made of them. */
+/** Missing from the types, though TypeScript's own tools use them. */
 export const { skipTrivia, isIdentifierText } = ts as unknown as {
   skipTrivia(text: string, pos: number): number;
   isIdentifierText(text: string, version: ts.ScriptTarget): boolean;

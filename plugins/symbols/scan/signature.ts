@@ -3,8 +3,8 @@
 import type { ts } from "ts-morph";
 import type { Place } from "./declarations.ts";
 import { MAX_TEXT_CHARS } from "./facts.ts";
-import { inkAfter } from "./lines.ts";
-import { bare, dotted, isFunction } from "./nodes.ts";
+import { textAfter } from "./lines.ts";
+import { dotted, isFunction, unwrapped } from "./nodes.ts";
 import {
   getLeadingCommentRanges,
   isArrayLiteralExpression,
@@ -30,16 +30,16 @@ export function headEnd(made: ts.Node, at: ts.Node): number {
   return (isFunction(made) && body?.pos) || at.end;
 }
 
-/** One line, without the body. `value`: what it is set to, of which not all is said. */
+/** One line, without the body. `value`: the initializer, which is shown in part. */
 export function signatureOf(text: string, start: number, { node, before = "", end = node.end, value }: Place): string {
   const head = text.slice(start, Math.min(end, start + 4 * MAX_TEXT_CHARS));
   return oneLine(before + head + (value ? ` ${shortValue(value, text)}` : "")).slice(0, MAX_TEXT_CHARS);
 }
-/** `tool({…})`, for one. */
+/** For example `tool({…})`. */
 function shortValue(value: ts.Node, text: string): string {
   if (isObjectLiteralExpression(value)) return "{…}";
   if (isArrayLiteralExpression(value)) return "[…]";
-  if (isAwaitExpression(value)) return `await ${shortValue(bare(value.expression), text)}`;
+  if (isAwaitExpression(value)) return `await ${shortValue(unwrapped(value.expression), text)}`;
   if (isCallExpression(value) || isNewExpression(value)) {
     const first = value.arguments?.[0];
     const given = first ? (isObjectLiteralExpression(first) ? "{…}" : "…") : "";
@@ -49,7 +49,7 @@ function shortValue(value: ts.Node, text: string): string {
   return text.slice(start, Math.min(value.end, start + MAX_TEXT_CHARS));
 }
 
-/** Comments and line breaks become a blank, but not within quotes. */
+/** Comments and line breaks become a blank, except in quotes. */
 function oneLine(text: string): string {
   if (/[\n\t/]| {2}/.test(text))
     text = text
@@ -60,13 +60,13 @@ function oneLine(text: string): string {
 const QUOTED_OR_BLANK =
   /("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\[\s\S])*`)|(?:\s|\/\*[\s\S]*?(?:\*\/|$)|\/\/.*)+/g;
 
-/** The first line of the comment right before a node; of several lines of `//`, of the first. */
+/** The first line of the comment right before a node; for several `//` lines, the first one. */
 export function docOf(node: ts.Node, text: string): string {
   let next = skipTrivia(text, node.pos);
-  if (inkAfter(text, node.pos) === next) return "";
+  if (textAfter(text, node.pos) === next) return "";
   let doc = "";
   for (const { pos, end, kind } of getLeadingCommentRanges(text, node.pos)?.reverse() ?? []) {
-    if (text.slice(end, next).split("\n").length > 2) break; // a line apart
+    if (text.slice(end, next).split("\n").length > 2) break; // separated by a blank line
     doc = text.slice(pos, end);
     next = pos;
     if (kind === K.MultiLineCommentTrivia) break;

@@ -1,4 +1,4 @@
-// The state of a scan while it walks one file, and what moves it from node to node.
+// The state of a scan while it walks one file, and moving from node to node.
 
 import type { ts } from "ts-morph";
 import type { Facts, Sym } from "./facts.ts";
@@ -9,17 +9,17 @@ export interface Reading {
   starts: number[]; // of its lines
   facts: Facts;
   uses: Map<ts.__String, number>;
-  exported: Set<string>; // overloads, and a type and a value of one name, are one export
-  texts: ts.TextRange[]; // templates and the like that go over several lines, in order
-  isScript: boolean; // JavaScript, which has declarations that are plain calls and assignments
+  exported: Set<string>; // overloads, and a type and a value of the same name, are one export
+  texts: ts.TextRange[]; // templates and other literals that span several lines, in order
+  isScript: boolean; // JavaScript, where calls and assignments can be declarations
   isCommonJs: boolean;
   visit(node: ts.Node): void;
-  // Where we are:
+  // The current position:
   owner: string; // "Class.method"
   inFunction: boolean;
   depth: number; // of blocks and functions
-  decisions: number; // of the function that has a name around here
-  made?: ts.Node; // the function or class that has its name already, from what it is set to
+  decisions: number; // of the enclosing named function
+  made?: ts.Node; // the function or class that is already named by what it is assigned to
   taken?: { call: ts.Node; names: string[] }; // what `const { a } = await import("x")` takes from it
 }
 export const START = { owner: "", inFunction: false, depth: 0, decisions: 0 };
@@ -28,13 +28,13 @@ export function count(node: ts.Identifier | ts.PrivateIdentifier, { uses }: Read
   const name = node.escapedText;
   if (name) uses.set(name, (uses.get(name) ?? 0) + 1);
 }
-/** A property may be named by a text: it["name"]. That is no use of it, but the file is one to look into. */
+/** A property may be named by a string: it["name"]. That is not a use, but the file must be searched. */
 export function mention({ text }: ts.LiteralLikeNode, { uses }: Reading): void {
   if (text.length >= 50 || !isIdentifierText(text, PARSE_OPTIONS.languageVersion)) return;
   const name = escapeLeadingUnderscores(text);
   if (!uses.has(name)) uses.set(name, 0);
 }
-/** So are names that a comment's tags give, such as {@link name}: TypeScript counts them as uses. */
+/** The same for names in JSDoc tags, such as {@link name}: TypeScript counts them as uses. */
 export function noteTags({ text, uses }: Reading): void {
   for (const [, type = "", name = ""] of text.matchAll(TAG))
     for (const [one] of `${type} ${name}`.matchAll(NAME)) {
@@ -52,7 +52,7 @@ export function noteText(node: ts.Node, file: Reading): void {
   if (lineEnd >= 0 && lineEnd < node.end) file.texts.push({ pos, end: node.end });
 }
 
-/** Its parts belong to it. `made` is what it is set to, where that has no name of its own to go by. */
+/** Visits its parts as belonging to it. `made`: what it is set to, if that has no name of its own. */
 export function inside(file: Reading, name: string | undefined, made: ts.Node | undefined, read: () => void): void {
   const { owner, made: before } = file;
   if (name) file.owner = join(owner, name);
@@ -63,7 +63,7 @@ export function inside(file: Reading, name: string | undefined, made: ts.Node | 
 }
 const join = (owner: string, name: string): string => (owner ? `${owner}.${name}` : name);
 
-/** What a function decides is its own, and not that of the function around it. */
+/** Counts a function's decisions apart from those of the function around it. */
 export function measured(file: Reading, sym: Sym | undefined, read: () => void): void {
   const before = file.decisions;
   if (sym) file.decisions = 0;

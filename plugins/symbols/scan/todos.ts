@@ -5,14 +5,14 @@ import { MAX_TEXT_CHARS, type Todo } from "./facts.ts";
 import { lineAt } from "./lines.ts";
 import { forEachChild, isIdentifier, isPrivateIdentifier, K, skipTrivia } from "./parser.ts";
 
-const MOST_TODOS = 500; // of a file
+const MAX_TODOS = 500; // per file
 const TODO = /\b(?:TODO|FIXME|HACK)\b/g;
 
 export function todosIn(source: ts.SourceFile, text: string, starts: number[]): Todo[] {
   const todos: Todo[] = [];
   let looked = 0;
   for (const { index } of text.matchAll(TODO)) {
-    if (++looked > MOST_TODOS) break; // for each of them the tree is searched
+    if (++looked > MAX_TODOS) break; // each of them searches the tree
     const line = lineAt(starts, index);
     if (todos.at(-1)?.line === line || !isInComment(source, text, index)) continue;
     const words = text.slice(index, starts[line]).replace(/\s*\*\/.*/, "");
@@ -21,7 +21,7 @@ export function todosIn(source: ts.SourceFile, text: string, starts: number[]): 
   return todos;
 }
 
-/** The parser knows all else: what stands in no token stands in a comment. */
+/** The parser knows everything else: what is in no token is in a comment. */
 function isInComment(source: ts.SourceFile, text: string, at: number): boolean {
   let node: ts.Node = source;
   let inner: ts.Node | undefined = source;

@@ -1,7 +1,7 @@
-// The walk through a file: which function looks at which kind of node.
+// The walk through a file: which function handles which kind of node.
 
 import type { ts } from "ts-morph";
-import { assigned } from "./commonjs.ts";
+import { visitAssignment } from "./commonjs.ts";
 import {
   declare,
   declareConstructor,
@@ -64,12 +64,12 @@ const VISITORS = byKind<Visitor>([
   [[K.VariableDeclaration], (node, file) => declareVariable(file, node)], // of a loop or a catch
   [[K.BinaryExpression], visitBinary],
   [[K.IfStatement], branch],
-  [[K.ConditionalExpression, K.CaseClause, K.CatchClause], decide],
+  [[K.ConditionalExpression, K.CaseClause, K.CatchClause], countDecision],
   [[K.ForStatement, K.ForInStatement, K.ForOfStatement, K.WhileStatement, K.DoStatement], loop],
   [[K.SwitchStatement, K.TryStatement], deeper],
   [[K.Block], visitBlock],
 ]);
-function decide(node: ts.Node, file: Reading): void {
+function countDecision(node: ts.Node, file: Reading): void {
   file.decisions++;
   forEachChild(node, file.visit);
 }
@@ -86,15 +86,15 @@ function branch({ expression, thenStatement, elseStatement }: ts.IfStatement, fi
   if (isIfStatement(elseStatement)) branch(elseStatement, file);
   else descend(file, () => file.visit(elseStatement));
 }
-/** One that is neither a function's nor a statement's: what it declares is its own. */
+/** A block that is neither a function's nor a statement's: its declarations are local. */
 function visitBlock(node: ts.Block, file: Reading): void {
   if (file.depth) forEachChild(node, file.visit);
   else deeper(node, file);
 }
 
-/** A sum of thousands of parts leans to the left, and is walked without calls within calls. */
+/** A sum of thousands of terms is a left-leaning tree, so it is walked without recursion. */
 function visitBinary(node: ts.BinaryExpression, file: Reading): void {
-  if (file.isScript && node.operatorToken.kind === K.EqualsToken && assigned(node, file)) return;
+  if (file.isScript && node.operatorToken.kind === K.EqualsToken && visitAssignment(node, file)) return;
   const rights: ts.Expression[] = [];
   let left: ts.Expression = node;
   for (; isBinaryExpression(left); left = left.left) {

@@ -27,7 +27,7 @@ const NONE: Lists = {
   deny: [],
   except: [],
   repository: { reads: [] },
-  looks: { secret: holdsSecret, git: CLEAN },
+  fileFacts: { secret: holdsSecret, git: CLEAN },
 };
 const base = realpathSync(mkdtempSync(join(tmpdir(), "zz-judge-")));
 after(() => rmSync(base, { recursive: true, force: true }));

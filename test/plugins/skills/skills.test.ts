@@ -7,7 +7,7 @@ import { describe, type TestContext, test } from "node:test";
 import { openChat } from "../../../kernel/chat.ts";
 import { context } from "../../../kernel/context.ts";
 import { parseSkill } from "../../../plugins/skills/front.ts";
-import { called } from "../../../plugins/skills/match.ts";
+import { calledSkills } from "../../../plugins/skills/match.ts";
 import { createZz } from "../../../zz.ts";
 import { call, fakeOpenAI, say } from "../../support/fake/openai.ts";
 import { repl } from "../../support/repl.ts";
@@ -111,9 +111,9 @@ for (const [message, expected] of [
   [`${"x ".repeat(1_000_000)}pdf`, ["pdf-forms"]],
   [`pdf ${"x ".repeat(2_000)}`, []], // what is attached stands before what was typed
 ] as const)
-  test(`called() for ${JSON.stringify(message.slice(0, 40))}`, async () => {
+  test(`calledSkills() for ${JSON.stringify(message.slice(0, 40))}`, async () => {
     deepEqual(
-      (await called(SKILLS, message)).map(({ name }) => name),
+      (await calledSkills(SKILLS, message)).map(({ name }) => name),
       expected,
     );
   });

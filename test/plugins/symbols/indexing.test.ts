@@ -150,7 +150,7 @@ for (const [what, spoil] of [
       match(stdout, whole, stderr);
       equal(code, 0);
       for (const line of stderr.trim().split("\n"))
-        ok(!line || /^Cannot (use|keep) the index of this project: .*\. It is made anew/.test(line), stderr);
+        ok(!line || /^Cannot (use|keep) the index of this project: .*\. It is made again/.test(line), stderr);
     }
     await finds(where, "third", "c.ts:1: export const third = 1");
   });
@@ -192,7 +192,7 @@ test("a home that cannot be written to: an answer, and a sentence", async () => 
   fs.writeFileSync(join(where.home, "index"), "in the way\n");
   const { stdout, stderr, code } = await find(where, "first");
   match(stdout, whole);
-  match(stderr, /^Cannot keep the index of this project: .*\. It is made anew next time\.$/m);
+  match(stderr, /^Cannot keep the index of this project: .*\. It is made again next time\.$/m);
   equal(code, 0);
   for (const [name, text] of Object.entries(many(100))) put(where, name, text); // so many that others read them
   put(where, "z.ts", 'import { c99 } from "./src/f99.ts";\nexport const z = c99;\n');

@@ -3,7 +3,7 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { countTokens, mapOf, rank, type Source, type Wish } from "../../../plugins/symbols/rank.ts";
+import { countTokens, type MapRequest, mapOf, rank, type Source } from "../../../plugins/symbols/rank.ts";
 import { scan } from "../../../plugins/symbols/scan.ts";
 import { ROOT } from "../../support/run.ts";
 
@@ -163,7 +163,7 @@ const ALSO = ["README.md", "docs/deploy.md", "Makefile"];
 
 test("Without a query comes first what all files use", () => equal(rank(SHOP, ALSO, { tokens: 0 })[0], "src/base.ts"));
 
-const FIRST: [what: string, wish: Omit<Wish, "tokens">, first: string][] = [
+const FIRST: [what: string, wish: Omit<MapRequest, "tokens">, first: string][] = [
   ["a file's own name", { query: "something is wrong with the mail" }, "src/mail.ts"],
   ["a folder's name, of its index", { query: "show the invoice" }, "src/invoice/index.ts"],
   ["a word in another form", { query: "Why do queries fail?" }, "src/query.ts"],

@@ -702,7 +702,7 @@ const UNKNOWN: [title: string, at: At, error: RegExp][] = [
   [
     "a name that is not there",
     { path: "a.ts", line: 1, name: "bar" },
-    /^Cannot find 'bar' at a\.ts:1: nothing there is called so\. Look it up again\.$/,
+    /^Cannot find 'bar' at a\.ts:1: nothing there has that name\. Look it up again\.$/,
   ],
   ["a line that is not there", { path: "a.ts", line: 99, name: "foo" }, /^Cannot find 'foo' at a\.ts:99: /],
   [
@@ -931,7 +931,7 @@ const REFUSED: [title: string, to: string, files: Files, why: RegExp][] = [
     "to what it is called",
     "foo",
     { "a.ts": "export const ⟦!foo⟧ = 1;" },
-    /it is called so already\. Choose another name\.$/,
+    /it already has that name\. Choose another name\.$/,
   ],
   [
     "a private name to a public one",

@@ -89,19 +89,20 @@ export function programs(root: string, own: NodeJS.ProcessEnv = process.env): Pr
     throw Object.assign(fault(`Cannot start '${name}': ${why}. Install it on this machine.`), { code: "ENOENT" });
   };
   const clean = (env: NodeJS.ProcessEnv) => ({ ...env, PATH: safePath(root, env.PATH ?? own.PATH) });
+  const cwd = root; // wherever the process that embeds zz is
   return {
     find: (name, given) => findProgram(name, root, given),
     start(name, args, { ownPath = false, ...how }: SpawnOptions & OwnPath = {}): ChildProcess {
       const env = how.env ?? own;
-      return starters().spawn(place(name, env), args, { ...how, shell: false, env: ownPath ? env : clean(env) });
+      return starters().spawn(place(name, env), args, { cwd, ...how, shell: false, env: ownPath ? env : clean(env) });
     },
     run(name, args, how: SpawnSyncOptions = {}): SpawnSyncReturns<Buffer> {
       const env = how.env ?? own;
-      const all = { ...how, shell: false, encoding: "buffer" as const, env: clean(env) };
+      const all = { cwd, ...how, shell: false, encoding: "buffer" as const, env: clean(env) };
       return starters().spawnSync(place(name, env), args, all);
     },
     fork(file, how: ForkOptions = {}): ChildProcess {
-      const all = { ...how, execPath: process.execPath, env: clean(how.env ?? own) };
+      const all = { cwd, ...how, execPath: process.execPath, env: clean(how.env ?? own) };
       return starters().fork(file instanceof URL ? fileURLToPath(file) : file, [], all);
     },
   };

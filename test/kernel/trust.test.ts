@@ -20,10 +20,10 @@ function project(files: Record<string, string>) {
   return { where, put, zz: (...args: string[]) => zz(where, args) };
 }
 
+const RUNS = `${HELLO}import { writeFileSync } from "node:fs"; writeFileSync(new URL("../../ran", import.meta.url), "");\n`;
+
 test("A project's plugin does not run before a yes, runs after it, and not after a change", async () => {
-  const { where, put, zz } = project({
-    ".zz/plugins/hello.ts": `${HELLO}import { writeFileSync } from "node:fs"; writeFileSync("ran", "");\n`,
-  });
+  const { where, put, zz } = project({ ".zz/plugins/hello.ts": RUNS });
   const before = await zz("--call", "hello");
   equal(before.code, 2);
   match(
@@ -36,6 +36,7 @@ test("A project's plugin does not run before a yes, runs after it, and not after
   equal(yes.stdout, "Trusted, as they are now: .zz/plugins/hello.ts.\n");
   equal(statSync(join(where.home, "trust.json")).mode & 0o777, 0o600);
   equal((await zz("--call", "hello")).stdout, "Hello from the project.\n");
+  ok(existsSync(join(where.cwd, "ran")), "it runs then");
   match((await zz("--plugins")).stdout, /^hello +project .*hello\.ts$/m);
   equal((await zz("--no-plugins", "--call", "hello")).code, 2);
 
@@ -43,7 +44,7 @@ test("A project's plugin does not run before a yes, runs after it, and not after
   const changed = await zz("--call", "hello");
   equal(changed.code, 2);
   match(changed.stderr, /\.zz\/plugins\/hello\.ts changed since you trusted it\. Look at it, then: zz --trust$/m);
-  put(".zz/plugins/hello.ts", `${HELLO}import { writeFileSync } from "node:fs"; writeFileSync("ran", "");\n`);
+  put(".zz/plugins/hello.ts", RUNS);
   equal((await zz("--call", "hello")).stdout, "Hello from the project.\n", "the very bytes again");
 
   equal((await zz("--trust=no")).stdout, "This folder is not trusted.\n");

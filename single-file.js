@@ -1,0 +1,99 @@
+// Packs what was built into one file, dist/zz.mjs, that needs nothing beside Node: `node zz.mjs` in an empty folder. It unpacks
+// itself into the person's cache once, and starts from there: loading 14 MB of text at each start would take longer than zz.
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { gzipSync } from "node:zlib";
+
+/** What plugins import. */
+const LENT = ["zod", "typebox"];
+
+const filesIn = (folder) =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => `${entry.parentPath}/${entry.name}`);
+
+function pack() {
+  const names = [
+    ...filesIn("dist").filter((name) => !/^dist\/types\/(plugins|test)\/|\.mjs$/.test(name)),
+    ...[...filesIn("prompts"), ...filesIn("plugins/examples"), "package.json", "LICENSE"],
+    ...LENT.flatMap((name) => filesIn(`node_modules/${name}`)).filter((name) =>
+      /(?<!\/src\/.*)(\.(d\.)?m?[jt]s|\/package\.json)$/.test(name),
+    ),
+  ].sort();
+  const bodies = names.map((name) => readFileSync(name));
+  const index = Buffer.from(JSON.stringify(names.map((name, i) => [name, bodies[i].length])));
+  const packed = gzipSync(Buffer.concat([index, Buffer.from("\n"), ...bodies]));
+  const id = createHash("sha256").update(packed).digest("hex").slice(0, 16);
+  writeFileSync("dist/zz.mjs", `${START.replace("$ID", id)}\n/*${packed.toString("base64")}*/\n`, { mode: 0o755 });
+}
+
+const START = `#!/usr/bin/env node
+const [major, minor] = process.versions.node.split(".").map(Number);
+if (major < 22 || (major === 22 && minor < 18)) {
+  console.error(\`zz needs Node 22.18 or later; this is \${process.versions.node}. Install a newer one.\`);
+  process.exit(2);
+}
+const [fs, os, path, { fileURLToPath, pathToFileURL }] = ["fs", "os", "path", "url"].map((name) => process.getBuiltinModule(name));
+const MONTH = 30 * 24 * 3600 * 1000;
+
+/** Where it is unpacked. In a cache that is another's, or cannot be written, it would run what they put there. */
+function unpacked() {
+  const caches = path.join(process.env.XDG_CACHE_HOME || path.join(os.homedir(), ".cache"), "zz");
+  const folder = path.join(caches, "$ID");
+  try {
+    if (isOwn(caches) && isOwn(folder)) return folder;
+    fs.mkdirSync(caches, { recursive: true, mode: 0o700 });
+    if (!isOwn(caches)) throw new Error("it is not yours alone");
+    const fresh = fs.mkdtempSync(path.join(caches, ".new-"));
+    unpack(fresh);
+    try {
+      fs.renameSync(fresh, folder);
+    } catch {
+      fs.rmSync(fresh, { recursive: true, force: true }); // another was faster
+    }
+    if (!isOwn(folder)) throw new Error("it is not yours alone");
+    sweep(caches);
+    return folder;
+  } catch (error) {
+    const other = fs.mkdtempSync(path.join(os.tmpdir(), "zz-"));
+    console.error(\`Cannot keep zz unpacked in '\${caches}': \${error.message}. It is unpacked for this run alone; XDG_CACHE_HOME names another place.\`);
+    process.on("exit", () => fs.rmSync(other, { recursive: true, force: true }));
+    unpack(other);
+    return other;
+  }
+}
+
+function isOwn(folder) {
+  const stat = fs.lstatSync(folder, { throwIfNoEntry: false });
+  return stat?.isDirectory() && (process.platform === "win32" || (stat.uid === process.getuid() && !(stat.mode & 0o022)));
+}
+
+function unpack(folder) {
+  const text = fs.readFileSync(fileURLToPath(import.meta.url), "latin1");
+  const at = text.lastIndexOf("/*") + 2;
+  const packed = Buffer.from(text.slice(at, text.lastIndexOf("*/")), "base64");
+  const bytes = process.getBuiltinModule("zlib").gunzipSync(packed);
+  let start = bytes.indexOf("\\n") + 1;
+  for (const [name, length] of JSON.parse(bytes.subarray(0, start).toString())) {
+    fs.mkdirSync(path.join(folder, path.dirname(name)), { recursive: true });
+    fs.writeFileSync(path.join(folder, name), bytes.subarray(start, start + length));
+    start += length;
+  }
+}
+
+/** Of versions that were not started for a month, and of runs that were killed while they unpacked. */
+function sweep(caches) {
+  for (const name of fs.readdirSync(caches)) {
+    const folder = path.join(caches, name);
+    const { mtimeMs = Infinity } = fs.statSync(folder, { throwIfNoEntry: false }) ?? {};
+    if (Date.now() - mtimeMs > (name.startsWith(".new-") ? 3600 * 1000 : MONTH)) fs.rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const folder = unpacked();
+try {
+  fs.utimesSync(folder, new Date(), new Date());
+} catch {} // it is swept too early, and unpacked again
+await import(pathToFileURL(path.join(folder, "dist", "zz.js")));`;
+
+pack();

@@ -1,0 +1,159 @@
+// What people install: the packed tarball with the two packages that it needs, and the one file.
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { execFile, execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { promisify } from "node:util";
+import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
+import { ROOT } from "../support/run.ts";
+
+const base = mkdtempSync(join(tmpdir(), "zz-packages-"));
+after(() => rmSync(base, { recursive: true, force: true }));
+const MB = 1_000_000;
+const npm = (args: string[], cwd: string) =>
+  execFileSync("npm", args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+const bytesIn = (folder: string): number =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0);
+
+let count = 0;
+/** A program in an empty home and an empty project. */
+function newcomer(file: string, env: Record<string, string> = {}) {
+  const [home, cwd] = [join(base, `home${++count}`), join(base, `project${count}`)];
+  for (const folder of [home, cwd]) mkdirSync(folder);
+  const clean = { PATH: process.env.PATH!, HOME: home, OLLAMA_HOST: "http://127.0.0.1:49", ...env };
+  const run = async (...args: string[]) => {
+    const running = promisify(execFile)(process.execPath, [file, ...args], { cwd, env: clean });
+    running.child.stdin!.end();
+    const { stdout, stderr } = await running;
+    return { stdout, stderr };
+  };
+  return { home, cwd, run, cache: join(home, ".cache", "zz") };
+}
+
+const PLUGIN = `import type { Zz } from "zz";
+import { Type } from "typebox";
+import { z } from "zod";
+import { plural } from "zz/text";
+export default (zz: Zz) => {
+  zz.tool({ name: "by_zod", description: "d", params: z.object({ n: z.number() }), run: ({ n }) => plural(n, "thing") });
+  zz.tool({ name: "by_typebox", description: "d", params: Type.Object({ n: Type.Number() }), run: ({ n }) => plural(n, "thing") });
+};
+`;
+
+/** A model answers, a file is edited, code is read, a plugin is checked and loaded. */
+async function works({ cwd, home, run }: ReturnType<typeof newcomer>): Promise<void> {
+  const fake = await fakeOpenAI([
+    call(["write_file", { path: "a.ts", content: "export const abc = () => 1;\nabc();\n" }]),
+    say("Written."),
+  ]);
+  after(fake.close);
+  const asked = await run("-A", "-m", "openai/m", "--base-url", fake.url, "--key", "x", "hello");
+  deepEqual(asked, { stdout: "Written.\n", stderr: "" });
+  match((await run("--call", "find_references", '{"symbol":"abc"}')).stdout, /a\.ts:2: abc\(\);/);
+  writeFileSync(join(cwd, "own.ts"), PLUGIN);
+  match((await run("--check-plugin", "own.ts")).stdout, /right/);
+  for (const tool of ["by_zod", "by_typebox"])
+    equal((await run("--plugin", "./own.ts", "--call", tool, '{"n":3}')).stdout, "3 things\n");
+  ok(existsSync(join(home, ".zz", "sessions")), "an installed zz keeps the person's things in ~/.zz");
+}
+
+describe("the packed tarball", () => {
+  const installed = join(base, "lib", "node_modules");
+  let packed: { unpackedSize: number; files: { path: string }[]; filename: string };
+  before(() => {
+    [packed] = JSON.parse(npm(["pack", "--json", "--ignore-scripts", "--pack-destination", base], ROOT));
+    mkdirSync(installed, { recursive: true });
+    execFileSync("tar", ["-xzf", join(base, packed.filename), "-C", installed]);
+    cpSync(join(installed, "package"), join(installed, "zz"), { recursive: true });
+  });
+
+  test("brings at most four packages of 30 MB, none with an install script", () => {
+    const { dependencies } = JSON.parse(readFileSync(join(installed, "zz", "package.json"), "utf8"));
+    const names = Object.keys(dependencies);
+    deepEqual(names, ["typebox", "zod"]);
+    for (const name of names) {
+      const theirs = JSON.parse(readFileSync(join(ROOT, "node_modules", name, "package.json"), "utf8"));
+      deepEqual([theirs.dependencies ?? {}, theirs.scripts?.postinstall], [{}, undefined]);
+      cpSync(join(ROOT, "node_modules", name), join(installed, name), { recursive: true });
+    }
+    rmSync(join(installed, "package"), { recursive: true });
+    ok(bytesIn(installed) < 30 * MB, `${bytesIn(installed) / MB} MB`);
+    ok(!packed.files.some(({ path }) => /zz\.mjs$|^test\//.test(path)));
+  });
+
+  test("works in a clean home", () => works(newcomer(join(installed, "zz", "dist", "zz.js"))));
+});
+
+describe("the one file", { concurrency: 2 }, () => {
+  const file = join(base, "zz.mjs");
+  before(() => cpSync(join(ROOT, "dist", "zz.mjs"), file));
+  const unpacked = (cache: string) => readdirSync(cache);
+
+  test("is at most 12 MB", () => ok(statSync(file).size < 12 * MB));
+  test("works in an empty folder", () => works(newcomer(file)));
+
+  test("six at once unpack it once, and leave nothing half-done", async () => {
+    const one = newcomer(file);
+    const runs = await Promise.all(Array.from({ length: 6 }, () => one.run("--version")));
+    deepEqual(new Set(runs.map(({ stdout, stderr }) => stdout + stderr)).size, 1);
+    equal(unpacked(one.cache).length, 1);
+    ok(existsSync(join(one.cache, unpacked(one.cache)[0]!, "dist", "zz.js")));
+  });
+
+  test("what killed runs and old versions left is swept", async () => {
+    const one = newcomer(file);
+    for (const [name, age] of [
+      [".new-abc", 7_200],
+      ["0123456789abcdef", 40 * 86_400],
+      ["fedcba9876543210", 86_400],
+    ] as const) {
+      mkdirSync(join(one.cache, name), { recursive: true, mode: 0o700 });
+      const then = Date.now() / 1000 - age;
+      utimesSync(join(one.cache, name), then, then);
+    }
+    chmodSync(one.cache, 0o700);
+    await one.run("--version");
+    equal(unpacked(one.cache).length, 2);
+    ok(unpacked(one.cache).includes("fedcba9876543210"));
+  });
+
+  const HOSTILE: Record<string, (cache: string, elsewhere: string) => void> = {
+    "that others may write": (cache) => {
+      mkdirSync(cache);
+      chmodSync(cache, 0o777);
+    },
+    "that is a link": (cache, elsewhere) => symlinkSync(elsewhere, cache),
+    "that is a file": (cache) => writeFileSync(cache, ""),
+  };
+  for (const [what, prepare] of Object.entries(HOSTILE))
+    test(`a cache ${what} is not used: it runs from a folder of its own, and says so`, async () => {
+      const tmp = mkdtempSync(join(base, "tmp-"));
+      const one = newcomer(file, { TMPDIR: tmp });
+      mkdirSync(join(one.home, ".cache"));
+      prepare(one.cache, mkdtempSync(join(base, "else-")));
+      const { stdout, stderr } = await one.run("--version");
+      match(stdout, /^zz \d/);
+      match(stderr, /^Cannot keep zz unpacked in '.*': .*XDG_CACHE_HOME names another place\.$/m);
+      deepEqual(
+        readdirSync(tmp).filter((name) => name.startsWith("zz-")),
+        [],
+      );
+    });
+});

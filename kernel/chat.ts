@@ -1,18 +1,7 @@
 // A conversation: opened, gone back in, and saved.
 import fs from "node:fs";
 import path from "node:path";
-import type {
-  AnswerMeta,
-  Call,
-  Compaction,
-  Entry,
-  Header,
-  Message,
-  Part,
-  Saved,
-  Sessions,
-  UserMeta,
-} from "./contract.ts";
+import type { AnswerMeta, Call, Compaction, Entry, Header, Message, Part, Saved, Sessions, UserMeta } from "./contract.ts";
 import { type Core, emit, type LiveChat, note, type TurnContext } from "./core.ts";
 import { fileFault } from "./disk.ts";
 import { fault, usage } from "./faults.ts";
@@ -76,8 +65,7 @@ function restore(core: Core, chat: LiveChat, from?: Session | Saved): void {
   }
   replay(core, chat, from?.branch() ?? []);
   if (own) return;
-  for (const { type, id, parent, at, ...fields } of from?.branch() ?? [])
-    if (REPLAYED.includes(type)) save(core, chat, type, fields);
+  for (const { type, id, parent, at, ...fields } of from?.branch() ?? []) if (REPLAYED.includes(type)) save(core, chat, type, fields);
 }
 /** Entries that make a conversation what it is. */
 const REPLAYED: Entry["type"][] = ["message", "prompt", "news", "compaction", "state"];
@@ -134,8 +122,7 @@ export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Se
     list: () => listSessions(home),
     read: (id) => readSession(home, findSession(home, id)),
     open(id, copy = false) {
-      if (chat.phase !== "idle")
-        throw fault("Cannot change the conversation while an answer is under way. Stop it first, with Ctrl+C.");
+      if (chat.phase !== "idle") throw fault("Cannot change the conversation while an answer is under way. Stop it first, with Ctrl+C.");
       const found = id === undefined ? undefined : findSession(home, id);
       if (found === chat.id && found !== undefined && !copy) return;
       const from = found === undefined ? undefined : copy ? readSession(home, found) : openSession(home, found, warn);
@@ -157,8 +144,7 @@ export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Se
     },
     remove(id) {
       const found = findSession(home, id);
-      if (found === chat.id)
-        throw fault("Cannot delete the conversation under way. /new begins another; then delete this one.");
+      if (found === chat.id) throw fault("Cannot delete the conversation under way. /new begins another; then delete this one.");
       openSession(home, found, warn).close(); // nobody else has it open
       fs.rmSync(sessionFile(home, found));
       keepTitle(home, found, "");
@@ -213,9 +199,7 @@ function shortened(message: Message, to: string | number): Message {
   const text = shorten(message.text, to);
   if (message.role !== "assistant" || !message.calls) return { ...message, text };
   const args = (call: Call) =>
-    Object.fromEntries(
-      Object.entries(call.args).map(([name, value]) => [name, typeof value === "string" ? shorten(value, to) : value]),
-    );
+    Object.fromEntries(Object.entries(call.args).map(([name, value]) => [name, typeof value === "string" ? shorten(value, to) : value]));
   return { ...message, text, calls: message.calls.map((call) => ({ ...call, args: args(call) })) };
 }
 
@@ -245,8 +229,7 @@ export function keepChange(core: Core, chat: LiveChat, fields: Record<string, un
   const at = new Date().toISOString();
   const entry = { id: 0, parent: null, at, type: "change", ...fields };
   const { home, save: saves } = core.options;
-  if (core.unsavable || (saves !== false && chat.id === ""))
-    throw fault(`The session in '${sessionsFolder(home)}' is not saved any more.`);
+  if (core.unsavable || (saves !== false && chat.id === "")) throw fault(`The session in '${sessionsFolder(home)}' is not saved any more.`);
   if (saves === false) save(core, chat, "change", fields);
   else
     try {
@@ -293,10 +276,7 @@ function saved(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<s
 
 function headerOf({ options: { root } }: Core, chat: LiveChat, fields: Record<string, unknown>): Header {
   const said = (fields.message as Message | undefined) ?? chat.messages[0];
-  const title = (said?.text ?? `${fields.tool} ${path.relative(root, String(fields.path))}`)
-    .replace(/\s+/g, " ")
-    .trim()
-    .slice(0, 80);
+  const title = (said?.text ?? `${fields.tool} ${path.relative(root, String(fields.path))}`).replace(/\s+/g, " ").trim().slice(0, 80);
   const at = new Date().toISOString();
   return { zz: 1, id: newSessionId(at), at, root, model: chat.model, title };
 }

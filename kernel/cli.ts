@@ -15,16 +15,7 @@ import { chooseModel, modelOf } from "./models.ts";
 import { wideness } from "./places.ts";
 import { block } from "./prompt.ts";
 import { homeFolder } from "./self.ts";
-import {
-  findSession,
-  lastSession,
-  openSession,
-  readSession,
-  type Session,
-  sessionFile,
-  sessionIds,
-  UNSAVED,
-} from "./sessions.ts";
+import { findSession, lastSession, openSession, readSession, type Session, sessionFile, sessionIds, UNSAVED } from "./sessions.ts";
 import { settings } from "./settings.ts";
 import { jsonOrText, nearest, tryTo, unknown } from "./text.ts";
 import { projectExtras } from "./trust.ts";
@@ -43,8 +34,7 @@ export function start(core: Core, { id, model }: LiveChat, watched: boolean, sta
 
 /** Whether something of the project waits for a yes. Settings that anybody's project may have do not. */
 export const isUntrusted = ({ extras: brought, options: { sources } }: Core): boolean =>
-  brought?.given === false &&
-  (brought.files.some((name) => !name.endsWith("/zz.config.json")) || Boolean(sources?.project?.left.length));
+  brought?.given === false && (brought.files.some((name) => !name.endsWith("/zz.config.json")) || Boolean(sources?.project?.left.length));
 
 /** The command that offers a way out. */
 export const commandFor = ({ commands }: Core, what: "model" | "trust"): Command | undefined =>
@@ -56,9 +46,7 @@ export async function settleTrust(core: Core, chat: LiveChat): Promise<void> {
   const command = commandFor(core, "trust");
   if (core.ask && command) return command.run("", context(core, chat));
   const { files, changed } = core.extras!;
-  const what = changed
-    ? `${changed.join(", ")} changed since you trusted it`
-    : `nobody has trusted ${files.join(", ")}`;
+  const what = changed ? `${changed.join(", ")} changed since you trusted it` : `nobody has trusted ${files.join(", ")}`;
   say(core.io, `Left out what this folder brings: ${what}. Look at it, then: zz --trust`);
 }
 

@@ -37,21 +37,15 @@ export async function commit(
   }
   const told: string[] = [];
   for (let news = ""; held.size; ) {
-    const stale = [...held].filter(
-      ([file, { before }]) => (seen.get(file) ?? hashOfState(before)) !== hashOfState(before),
-    );
+    const stale = [...held].filter(([file, { before }]) => (seen.get(file) ?? hashOfState(before)) !== hashOfState(before));
     const again = `${stale.map(([file]) => `'${named(file)}'`).join(", ")}: it changed since it was read`;
     if (stale.length && !open.size) throw fault(`Cannot write ${again}. Read it again.`);
     if (open.size) {
       const text = await preview(place, tool, news || (stale.length ? `Mind ${again}.` : ""), held);
-      const more = {
-        ...(editable().length && { e: "edit it first" }),
-        ...((news || stale.length) && { r: "let the model look again" }),
-      };
+      const more = { ...(editable().length && { e: "edit it first" }), ...((news || stale.length) && { r: "let the model look again" }) };
       const { key, refusal } = await confirm(place, tool, [...open.values()], text, more);
       if (refusal) return { refusal };
-      if (key === "r")
-        return { refusal: `Refused: the person sent it back. Read the file again, and propose the change again.` };
+      if (key === "r") return { refusal: `Refused: the person sent it back. Read the file again, and propose the change again.` };
       if (key === "e" && !(await editAll())) continue; // the editor was left without saving: ask again
     }
     const swapped = [...held].filter(([file, { before }]) => !alike(stateOf(file), before));
@@ -94,28 +88,20 @@ const isText = (state: State): boolean =>
   state !== undefined && !state.bytes.includes(0) && Buffer.from(state.bytes.toString("utf8")).equals(state.bytes);
 
 /** The same change to a file that is another by now; undefined when it does not apply there. */
-export async function rebase(
-  now: State,
-  before: State,
-  after: State,
-): Promise<{ before: State; after: State } | undefined> {
+export async function rebase(now: State, before: State, after: State): Promise<{ before: State; after: State } | undefined> {
   if (!now || !before || !after || ![now, before, after].every(isText)) return undefined;
   const { applyPatch, structuredPatch } = await import("diff");
   const [from, to, on] = [before, after, now].map((state) => state.bytes.toString("utf8")) as [string, string, string];
   const patch = structuredPatch("", "", from, to, "", "", { timeout: DIFF_LIMIT }) as StructuredPatch | undefined;
   const merged = patch && applyPatch(on, patch, { autoConvertLineEndings: false });
-  return merged === undefined || merged === false
-    ? undefined
-    : { before: now, after: { ...after, bytes: Buffer.from(merged) } };
+  return merged === undefined || merged === false ? undefined : { before: now, after: { ...after, bytes: Buffer.from(merged) } };
 }
 
 async function preview(place: TurnContext, tool: string, about: string, held: Held): Promise<string> {
   const changes = [...held].map(([file, { before, after }]) => {
     const text = (state: State) => state && { text: clean(state.bytes.toString("utf8")) };
     const binary = [before, after].some((state) => state?.bytes.subarray(0, 8_192).includes(0));
-    const [old, next] = [before, after].map((state) =>
-      binary ? state && `${state.bytes.length} bytes\n` : text(state)?.text,
-    );
+    const [old, next] = [before, after].map((state) => (binary ? state && `${state.bytes.length} bytes\n` : text(state)?.text));
     return {
       path: clean(shortName(place.core.options, file)).replaceAll("\n", "␊"),
       ...(old !== undefined && { before: old }),

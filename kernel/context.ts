@@ -68,9 +68,7 @@ function pluginsOf(core: Core): Plugins {
   const sends = core.options.sources?.project?.sends ?? [];
   return {
     refresh,
-    ...(brought && {
-      brought: { files, given, ...(changed && { changed }), ...(wrong && { wrong }), ...(sends.length && { sends }) },
-    }),
+    ...(brought && { brought: { files, given, ...(changed && { changed }), ...(wrong && { wrong }), ...(sends.length && { sends }) } }),
     async trust(yes, sends = []) {
       if (yes && !brought) throw usage("Cannot trust this folder: there is nothing in its .zz/ that could run.");
       if (yes && brought?.wrong) throw usage(`Cannot trust this folder: ${brought.wrong}.`);
@@ -118,9 +116,7 @@ function about(place: TurnContext): About {
       const { prompt, told, news } = await composePrompt(place);
       const earlier = [...told].map(([key, text]) => partOf(key, text));
       const sent = { system: prompt, earlier, next: news };
-      return Object.entries(sent).flatMap(([when, parts]) =>
-        parts.map((part) => ({ ...part, sent: when as keyof typeof sent })),
-      );
+      return Object.entries(sent).flatMap(([when, parts]) => parts.map((part) => ({ ...part, sent: when as keyof typeof sent })));
     },
     model: (name, quick) => modelNamed(core, name, quick),
     async complete(command, typed) {
@@ -136,8 +132,7 @@ function about(place: TurnContext): About {
 
 /** Everything that a plugin owns. */
 function addedBy(core: Core, owner: string): Added[] {
-  const named = (kind: string, all: Map<string, Owned<{ name: string }>>) =>
-    list(kind, [...all.values()], ({ name }) => name);
+  const named = (kind: string, all: Map<string, Owned<{ name: string }>>) => list(kind, [...all.values()], ({ name }) => name);
   return [
     ...named("tool", core.tools),
     ...named("command", core.commands),

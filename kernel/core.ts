@@ -211,8 +211,6 @@ export interface ProjectExtras extends Trust {
 /** Whether a plugin's flag of that kind was given, by itself or by its variable. */
 export const isGiven = ({ flags, options, io }: Core, what: "alone" | "traces"): boolean =>
   valuesOf(flags).some(
-    (flag) =>
-      flag[what] &&
-      (options.given?.includes(`--${flag.name}`) || !/^(0|off|false|no)?$/i.test(io.env[flag.variable ?? ""] ?? "")),
+    (flag) => flag[what] && (options.given?.includes(`--${flag.name}`) || !/^(0|off|false|no)?$/i.test(io.env[flag.variable ?? ""] ?? "")),
   );
 export const showsTraces = (core: Core): boolean => core.options.debug === true || isGiven(core, "traces");

@@ -5,18 +5,7 @@ import { didOf, history } from "./changes.ts";
 import { commit, type Held } from "./commit.ts";
 import type { Fault, FileRead, Files, Kind } from "./contract.ts";
 import { type TurnContext, ZZ } from "./core.ts";
-import {
-  checkPlace,
-  FILE,
-  fileFault,
-  hashOf,
-  MAX_READ_BYTES,
-  openReal,
-  SAFELY,
-  type State,
-  stateOf,
-  TYPE,
-} from "./disk.ts";
+import { checkPlace, FILE, fileFault, hashOf, MAX_READ_BYTES, openReal, SAFELY, type State, stateOf, TYPE } from "./disk.ts";
 import { codeOf, fault } from "./faults.ts";
 import { gitOf } from "./git.ts";
 import { listByGit, listByWalk, NEVER_LISTED } from "./list-files.ts";
@@ -39,10 +28,7 @@ export function openFiles(place: TurnContext, { tool, granted = [], held, change
     async write(name, content) {
       const given = typeof content === "string" ? undefined : Buffer.from(content);
       const mode = FILE | (0o666 & ~process.umask());
-      const become = (before: State) => ({
-        bytes: given ?? adapt(String(content), before),
-        mode: before?.mode ?? mode,
-      });
+      const become = (before: State) => ({ bytes: given ?? adapt(String(content), before), mode: before?.mode ?? mode });
       await change("write", name, [[realPath(core.options, name), become]]);
     },
     async remove(name) {
@@ -94,13 +80,8 @@ export function openFiles(place: TurnContext, { tool, granted = [], held, change
   }
 
   /** Holds the changes of a tool until it returns; a command's are asked for and made at once. */
-  async function change(
-    verb: string,
-    name: string,
-    steps: [file: string, become: (before: State) => State][],
-  ): Promise<void> {
-    if (!changes)
-      throw fault(`Cannot ${verb} '${name}': '${tool}' does not say that it changes files. Add changes: true to it.`);
+  async function change(verb: string, name: string, steps: [file: string, become: (before: State) => State][]): Promise<void> {
+    if (!changes) throw fault(`Cannot ${verb} '${name}': '${tool}' does not say that it changes files. Add changes: true to it.`);
     const into: Held = held ?? new Map();
     try {
       for (const [file, become] of steps) {
@@ -121,8 +102,7 @@ export function openFiles(place: TurnContext, { tool, granted = [], held, change
     const file = inside(name);
     const { verdict, why } = judge(core, "read", file, file); // again, since a search comes upon files that nobody named
     if (verdict === "deny") throw refuse(`it is denied ${why}.`);
-    if (verdict === "ask" && !granted.includes(file))
-      throw refuse("it requires read access. Name the file itself, and it is asked for.");
+    if (verdict === "ask" && !granted.includes(file)) throw refuse("it requires read access. Name the file itself, and it is asked for.");
     const waiting = held?.get(file);
     try {
       if (waiting && !waiting.after) throw fileFault("read", name, { code: "ENOENT" });
@@ -156,8 +136,7 @@ export function openFiles(place: TurnContext, { tool, granted = [], held, change
   async function list(under = "."): Promise<string[]> {
     const folder = inside(under);
     const stat = fs.statSync(folder, { throwIfNoEntry: false });
-    if (!stat?.isDirectory())
-      throw fault(`Cannot list '${under}': ${stat ? "it is a file. Read it" : "no such folder. Check the path"}.`);
+    if (!stat?.isDirectory()) throw fault(`Cannot list '${under}': ${stat ? "it is a file. Read it" : "no such folder. Check the path"}.`);
     const prefix = folder === root ? "" : `${path.relative(root, folder)}/`;
     // Where the .gitignore files begin, if git does not know.
     const top = isInside(root, folder) ? root : (holderOf(core.options, folder)?.folder ?? folder);

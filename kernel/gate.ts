@@ -48,9 +48,7 @@ export async function judgeAndCollect(
     const whole = typeof need !== "string" && !PLUGIN.test(name);
     if (!known?.exact) open.set(`${kind} ${name}`, { kind, name, target, why, whole, ...(exact && { exact }) });
   }
-  return verdict === "deny"
-    ? `Refused: ${accessTo(kind, name)} is denied${why.startsWith("by ") ? " " : ": "}${why}.`
-    : undefined;
+  return verdict === "deny" ? `Refused: ${accessTo(kind, name)} is denied${why.startsWith("by ") ? " " : ": "}${why}.` : undefined;
 }
 
 /** What would allow it. What only its name allows, and a list cannot name, no flag allows. */
@@ -82,13 +80,7 @@ type Keys = Record<string, string>; // what each does
 type Confirmed = { key: string; refusal?: string };
 
 /** Puts it to the person; nobody there means no. `more` are keys beyond yes, no and always. */
-export async function confirm(
-  place: TurnContext,
-  tool: string,
-  open: Open[],
-  text: string,
-  more: Keys = {},
-): Promise<Confirmed> {
+export async function confirm(place: TurnContext, tool: string, open: Open[], text: string, more: Keys = {}): Promise<Confirmed> {
   const { core, ctx } = place;
   const accesses = open.map(({ kind, name }) => accessTo(kind, name)).join(" and ");
   const flags = flagsOf(open);
@@ -108,15 +100,12 @@ export async function confirm(
     return { key: "n", refusal: `Refused: requires ${accesses}; run again with ${flags}.` };
   }
   const rules = new Map(open.map((one) => always(core, one)).map((rule) => [`${rule.kind} ${rule.name}`, rule]));
-  const lasting = [...rules.values()].map(({ kind, name }) =>
-    name === "." ? "edits in this project" : `${kind} "${name}"`,
-  );
+  const lasting = [...rules.values()].map(({ kind, name }) => (name === "." ? "edits in this project" : `${kind} "${name}"`));
   const keys: Keys = { y: "yes", n: "no", ...more, A: `always ${lasting.join(", ")}, this session` };
   const { key, because } = await inTurn(core, async () => {
     const granted = open.every((one) => judge(core, one.kind, needOf(one), one.target).verdict === "allow"); // by an answer meanwhile
     const key = granted && !text ? "y" : await until(ctx.signal, core.ask!(question(keys), Object.keys(keys).join("")));
-    const because =
-      key === "n" && tool !== ZZ ? (await until(ctx.signal, core.ask!("Why not? (Enter: no reason) "))).trim() : "";
+    const because = key === "n" && tool !== ZZ ? (await until(ctx.signal, core.ask!("Why not? (Enter: no reason) "))).trim() : "";
     return { key, because };
   });
   if (key === "A") core.rules.push(...rules.values());
@@ -150,8 +139,7 @@ function always({ options }: Core, { kind, name }: Open): Rule {
   const wide = kind === "write" && isInside(root, target) && !guardOf(options, "write", target) && !wideness(root);
   return { verdict: "allow", kind, from: "answer", ...(wide ? { name: "." } : { name, exact: true }) };
 }
-const needOf = ({ name, why, whole, exact }: Open): Need =>
-  whole ? { name, verdict: "ask", why, ...(exact && { exact }) } : name;
+const needOf = ({ name, why, whole, exact }: Open): Need => (whole ? { name, verdict: "ask", why, ...(exact && { exact }) } : name);
 const NOT_BY_ALL = "is asked for even where all is allowed, and there is no terminal to ask on:";
 
 /** Calls that run side by side ask one after the other. */

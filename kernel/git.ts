@@ -55,8 +55,7 @@ const HARMLESS: Record<string, string> = {
     whitespace commentchar commentstring multipackindex commitgraph sparsecheckout sparsecheckoutcone splitindex fsync
     fsyncmethod fsyncobjectfiles warnambiguousrefs hidedotfiles checkroundtripencoding bigfilethreshold
     createobject ignorestat`,
-  extensions:
-    "objectformat compatobjectformat refstorage worktreeconfig preciousobjects relativeworktrees noop noop-v1",
+  extensions: "objectformat compatobjectformat refstorage worktreeconfig preciousobjects relativeworktrees noop noop-v1",
   "remote.*": `url pushurl fetch push tagopt prune prunetags mirror skipdefaultupdate skipfetchall followremotehead
     gh-resolved`,
   remote: "pushdefault",
@@ -85,8 +84,7 @@ const HARMLESS: Record<string, string> = {
   advice: "*",
   i18n: "commitencoding logoutputencoding",
   log: "date decorate abbrevcommit follow mailmap initialdecorationset excludedecoration",
-  status:
-    "branch short aheadbehind showuntrackedfiles relativepaths showstash renames renamelimit displaycommentprefix",
+  status: "branch short aheadbehind showuntrackedfiles relativepaths showstash renames renamelimit displaycommentprefix",
   diff: `algorithm renames renamelimit mnemonicprefix noprefix colormoved colormovedws context interhunkcontext dirstat
     indentheuristic wordregex statgraphwidth statnamewidth submodule ignoresubmodules suppressblankempty relative
     wserrorhighlight autorefreshindex`,
@@ -239,13 +237,11 @@ function* inspect(look: Look): Asking<GitDoubt> {
   if (odd) return { why: `${NAMES} setting '${odd.key}' names`, reads: [] };
   const pointed = own.some(({ scope, key }) => key === "core.worktree" && !PERSONS.has(scope));
   const back = pointed && (yield { args: ["rev-parse", "--absolute-git-dir"], at: found.top }).out?.trimEnd();
-  if (!isInside(found.top, folder) || (pointed && back !== found.dir))
-    return { why: `${NAMES} setting 'core.worktree' names`, reads: [] };
+  if (!isInside(found.top, folder) || (pointed && back !== found.dir)) return { why: `${NAMES} setting 'core.worktree' names`, reads: [] };
   const reads = yield* elsewhere(look, found, pointed);
   const { top } = found;
   if (!command) return { reads, top };
-  if (isProgram(path.join(found.hooks, "post-index-change")))
-    return { why: `${NAMES} hook post-index-change names`, reads, top };
+  if (isProgram(path.join(found.hooks, "post-index-change"))) return { why: `${NAMES} hook post-index-change names`, reads, top };
   const inner = yield* within(look, top);
   return { ...inner, reads: [...reads, ...inner.reads], top };
 }
@@ -253,10 +249,7 @@ function* inspect(look: Look): Asking<GitDoubt> {
 /** The folders outside of the project whose contents git would show, unless they are those of this very project. */
 function* elsewhere({ root, folder }: Look, place: Place, pointed: boolean): Asking<string[]> {
   const { dir, common, top, objects } = place;
-  const own = [
-    root,
-    ...(isInside(top, root) && dir === path.join(top, ".git") && followLinks(dir) === dir ? [dir] : []),
-  ];
+  const own = [root, ...(isInside(top, root) && dir === path.join(top, ".git") && followLinks(dir) === dir ? [dir] : [])];
   // A repository that names this folder as its working tree, as a submodule's does; or as one of them: a linked worktree's.
   if (pointed) own.push(dir);
   if (isInside(path.join(common, "worktrees"), dir)) {
@@ -288,15 +281,7 @@ function* within({ depth = 0, ...look }: Look, top: string): Asking<GitDoubt> {
 
 /** A text: why git does not find one. */
 function* placeOf(folder: string): Asking<Place | string> {
-  const asks = [
-    "--absolute-git-dir",
-    "--git-common-dir",
-    "--show-toplevel",
-    "--git-path",
-    "hooks",
-    "--git-path",
-    "objects",
-  ];
+  const asks = ["--absolute-git-dir", "--git-common-dir", "--show-toplevel", "--git-path", "hooks", "--git-path", "objects"];
   const { out, err } = yield { args: ["rev-parse", ...asks], at: folder };
   if (out === undefined) return err.replace(/^fatal: |\.?\s*$/g, "").split("\n")[0] || "it gives no answer";
   const lines = out.split("\n").map((line) => path.resolve(folder, line));
@@ -323,8 +308,7 @@ function* settingsOf(folder: string): Asking<Setting[] | undefined> {
 function learnSetting(key: string, value: string): void {
   learnData(value, key);
   for (const [name] of key.matchAll(/\b[a-z][\w+.-]*:\/\/\S+/g)) learnData(name); // url.<address>.insteadOf
-  if (/\.extraheader$/.test(key))
-    for (const word of value.split(/[\s:]+/)) if (word.length >= MIN_HEADER_CHARS) learn(word);
+  if (/\.extraheader$/.test(key)) for (const word of value.split(/[\s:]+/)) if (word.length >= MIN_HEADER_CHARS) learn(word);
 }
 const MIN_HEADER_CHARS = 16; // what is shorter may be a word
 

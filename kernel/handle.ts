@@ -38,12 +38,9 @@ export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>
   try {
     const exports = imported instanceof Promise ? await loading(imported) : imported;
     start = performance.now();
-    const twin = core.plugins.find(
-      (one) => one.name === plugin.name && one.file !== plugin.file && !one.disabled && !one.failure,
-    );
+    const twin = core.plugins.find((one) => one.name === plugin.name && one.file !== plugin.file && !one.disabled && !one.failure);
     if (twin) throw fault(`a plugin '${twin.name}' is already there (${twin.file}). Rename one of them.`);
-    if (typeof exports.default !== "function")
-      throw fault("it has no default export to call. Write `export default (zz: Zz) => …`.");
+    if (typeof exports.default !== "function") throw fault("it has no default export to call. Write `export default (zz: Zz) => …`.");
     const made = configOf(core, plugin.name, exports);
     const config = made instanceof Promise ? await made : made;
     const setup = exports.default(handle(core, plugin, config, unload, stage));
@@ -61,8 +58,7 @@ export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>
 
 /** A plugin written for an earlier zz may import what "zz" no longer has at run time. */
 function movedExport(error: unknown): string | undefined {
-  const [, from, name] =
-    /module '(zz|.*[/\\](?:kernel\.js|zz\.ts))' does not provide an export named '(\w+)'/.exec(reason(error)) ?? [];
+  const [, from, name] = /module '(zz|.*[/\\](?:kernel\.js|zz\.ts))' does not provide an export named '(\w+)'/.exec(reason(error)) ?? [];
   if (!from) return undefined;
   return `it imports '${name}' from "zz", which gives plugins its types alone. Import it from "zz/text" if it is there, or copy it.`;
 }

@@ -75,8 +75,7 @@ export function providePackages(): void {
   });
 }
 /** With links followed, as Node does it: to ask Node takes a tenth of loading a plugin. */
-const realUrl = (url: string): string =>
-  pathToFileURL(fs.realpathSync.native(fileURLToPath(url))).href + new URL(url).search;
+const realUrl = (url: string): string => pathToFileURL(fs.realpathSync.native(fileURLToPath(url))).href + new URL(url).search;
 const TYPED = /\.ts($|\?)|\/[^./]+$/;
 /** A file that several plugins import belongs to the last of them, and is used by all. */
 function uses(trees: Trees, parent: string, url: string, tree: Tree): void {
@@ -88,19 +87,15 @@ function assertTrusted({ folder, trusts }: Within, url: string, specifier: strin
   if (!url.startsWith(folder)) throw fault(OUTSIDE.replace("%", () => specifier));
   const file = fileURLToPath(url);
   const name = path.relative(fileURLToPath(folder), file).replaceAll(path.sep, "/");
-  if (!trusts(name, file))
-    throw fault(`'.zz/plugins/${name}' is not what you trusted any more. Look at it, then: /trust`);
+  if (!trusts(name, file)) throw fault(`'.zz/plugins/${name}' is not what you trusted any more. Look at it, then: /trust`);
 }
-const OUTSIDE =
-  "it imports '%' from outside of .zz/plugins, which nobody trusted. Copy it there, or install it in the home";
+const OUTSIDE = "it imports '%' from outside of .zz/plugins, which nobody trusted. Copy it there, or install it in the home";
 export const treesOf = (): Trees => (globalThis as unknown as { [TREES]?: Trees })[TREES] ?? newTrees();
-const newTrees = (): Trees =>
-  Object.assign(new Map<string, Tree>(), { uses: new Map(), imported: new Map(), versions: 0 });
+const newTrees = (): Trees => Object.assign(new Map<string, Tree>(), { uses: new Map(), imported: new Map(), versions: 0 });
 /** One that no import in this process has, of whatever instance: what two of them import would be the older one's. */
 export const newVersion = (): number => ++treesOf().versions;
 
-export const urlOf = ({ file, version }: Loaded): string =>
-  pathToFileURL(file).href + (version ? `?zz=${version}` : "");
+export const urlOf = ({ file, version }: Loaded): string => pathToFileURL(file).href + (version ? `?zz=${version}` : "");
 
 /** What a plugin's file exports. */
 export function startImport(plugin: Loaded, bundled: Record<string, unknown>): Awaitable<any> {
@@ -203,11 +198,8 @@ export function whereFrom(error: unknown, file: string): string {
 
 /** The name of the one whose file is the first that a stack tells of. */
 export function pluginAmong(stack: string): string | undefined {
-  const files = [...treesOf()].flatMap(([url, { plugin, script }]) =>
-    script ? [] : [{ url: url.replace(/\?.*/, ""), plugin }],
-  );
-  const tells = (line: string, url: string) =>
-    [`${url}:`, `${url}?`, `${fileURLToPath(url)}:`].some((at) => line.includes(at));
+  const files = [...treesOf()].flatMap(([url, { plugin, script }]) => (script ? [] : [{ url: url.replace(/\?.*/, ""), plugin }]));
+  const tells = (line: string, url: string) => [`${url}:`, `${url}?`, `${fileURLToPath(url)}:`].some((at) => line.includes(at));
   for (const line of stack.split("\n")) {
     const found = files.find(({ url }) => tells(line, url));
     if (found) return pluginAt(fileURLToPath(found.plugin), "home").name;
@@ -220,7 +212,5 @@ export function explainError(error: unknown): string {
   const { name = "Error", stack = "" } = Object(error) as Error;
   const owner = name !== "Error" && pluginAmong(stack);
   const url = owner && [...treesOf().keys()].find((url) => stack.includes(url));
-  return owner && url
-    ? `Plugin '${owner}' failed (${whereFrom(error, fileURLToPath(url))}): ${reason(error)}`
-    : reason(error);
+  return owner && url ? `Plugin '${owner}' failed (${whereFrom(error, fileURLToPath(url))}): ${reason(error)}` : reason(error);
 }

@@ -74,9 +74,6 @@ function rulesIn(text: string): string[] {
   const stars = (line: string) => Math.max(...line.split("/").map((part) => part.split(/\*+/).length - 1));
   return text
     .split(/\r?\n/, MAX_IGNORE_RULES)
-    .filter(
-      (line) =>
-        line.length <= MAX_IGNORE_RULE_CHARS && stars(line) <= 3 && (stars(line) < 2 || starred++ < MAX_STARRED_RULES),
-    );
+    .filter((line) => line.length <= MAX_IGNORE_RULE_CHARS && stars(line) <= 3 && (stars(line) < 2 || starred++ < MAX_STARRED_RULES));
 }
 const [MAX_IGNORE_RULES, MAX_IGNORE_RULE_CHARS, MAX_STARRED_RULES] = [10_000, 500, 100];

@@ -122,9 +122,7 @@ function isKnown(known: Known, { file }: Loaded): boolean {
 
 function keepKnown(core: Core, plugins: Loaded[]): void {
   if (!fs.existsSync(core.options.home)) return; // it is not made for that, nor made again where it was just removed
-  const seen = plugins.flatMap((plugin) =>
-    plugin.failure ? [] : [[plugin.file, Object.fromEntries(stampsOf(plugin))] as const],
-  );
+  const seen = plugins.flatMap((plugin) => (plugin.failure ? [] : [[plugin.file, Object.fromEntries(stampsOf(plugin))] as const]));
   const next = () => {
     const kept = Object.entries(knownIn(core)).filter(([file]) => fs.existsSync(file));
     return JSON.stringify(Object.fromEntries([...kept, ...seen]));
@@ -192,10 +190,7 @@ function rescan(core: Core): boolean {
   const { given, changed = [], hashes = {} } = core.extras ?? {};
   const isNew = JSON.stringify(hashes) !== JSON.stringify(before?.hashes ?? {});
   if (isNew && !given && changed.length)
-    note(
-      core,
-      `${changed.join(", ")} changed since you trusted it. What was loaded goes on; /trust shows and loads it.`,
-    );
+    note(core, `${changed.join(", ")} changed since you trusted it. What was loaded goes on; /trust shows and loads it.`);
   return !changed.length || given === true;
 }
 const isFrozen = ({ extras: brought }: Core, { from }: Loaded): boolean =>
@@ -260,10 +255,7 @@ export function watchPlugins(core: Core, saved: () => void): { aim(): void; clos
   function aim(): void {
     const files = core.plugins.flatMap(({ stamps }) => [...stamps.keys()]);
     const places = [core.options.home, path.join(core.options.root, ".zz")];
-    const folders = new Set([
-      ...places.map((place) => path.join(place, "plugins")),
-      ...files.map((file) => path.dirname(file)),
-    ]);
+    const folders = new Set([...places.map((place) => path.join(place, "plugins")), ...files.map((file) => path.dirname(file))]);
     for (const [folder, watcher] of watched) if (!folders.has(folder)) stop(folder, watcher);
     for (const folder of folders) if (!watched.has(folder) && fs.existsSync(folder)) watch(folder);
   }

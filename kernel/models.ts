@@ -63,9 +63,7 @@ export async function chooseModel(core: Core, earlier?: string): Promise<string 
   const first = baseUrl && defaultProvider(core);
   if (first) return firstModel(core, first);
   const signal = AbortSignal.timeout(LOCAL_LIMIT); // for the first word of a server; then it may take its time
-  const offers = valuesOf(core.providers).map(
-    (one) => [one.name, one.auto?.(signal, endpointOf(core, one.name))] as const,
-  );
+  const offers = valuesOf(core.providers).map((one) => [one.name, one.auto?.(signal, endpointOf(core, one.name))] as const);
   for (const [, model] of offers) if (model instanceof Promise) model.catch(() => {}); // asked below, if at all
   for (const [name, model] of offers) if (typeof model === "string") return `${name}/${model}`;
   for (const [name, model] of offers) {
@@ -76,8 +74,7 @@ export async function chooseModel(core: Core, earlier?: string): Promise<string 
 }
 
 /** Of an address that was given without a name. */
-const defaultProvider = (core: Core): string | undefined =>
-  valuesOf(core.providers).find(({ role }) => role === "default")?.name;
+const defaultProvider = (core: Core): string | undefined => valuesOf(core.providers).find(({ role }) => role === "default")?.name;
 
 /** Where no other answers. */
 export async function fallbackModel(core: Core): Promise<string> {

@@ -31,8 +31,7 @@ const isWithin = (folder: string, file: string): boolean =>
 export function wideness(root: string): string | undefined {
   if (path.dirname(root) === root) return "the whole disk";
   if (homesOf().includes(root)) return "a home directory";
-  if (["/home", "/Users"].includes(root) || homesOf().some((home) => isWithin(root, home)))
-    return "a folder with home directories in it";
+  if (["/home", "/Users"].includes(root) || homesOf().some((home) => isWithin(root, home))) return "a folder with home directories in it";
   return undefined;
 }
 

@@ -6,18 +6,7 @@ import { writePrivate } from "./disk.ts";
 import { usage } from "./faults.ts";
 import { updatePrivate } from "./locks.ts";
 import { learnData, reveal, sealed, sealUrl, secret } from "./secrets.ts";
-import {
-  filled,
-  inForce,
-  keysFile,
-  merge,
-  NAME,
-  sectionOf,
-  shapeOf,
-  sourcesOf,
-  wrongSection,
-  wrongSetting,
-} from "./settings.ts";
+import { filled, inForce, keysFile, merge, NAME, sectionOf, shapeOf, sourcesOf, wrongSection, wrongSetting } from "./settings.ts";
 import { ENDPOINT, isOwn, SETTINGS } from "./settings-table.ts";
 import { isObject, type Shape, short } from "./shape.ts";
 import { byName, compare, nearest, tryTo, unknown } from "./text.ts";
@@ -115,8 +104,7 @@ export function preferences(core: Core): Preferences {
       $schema = named;
       return JSON.stringify(named === undefined ? rest : { $schema: named, ...rest }, null, 2);
     });
-    if ($schema === `./${SCHEMA}`)
-      writePrivate(path.join(path.dirname(file), SCHEMA), JSON.stringify(schema(), null, 2));
+    if ($schema === `./${SCHEMA}`) writePrivate(path.join(path.dirname(file), SCHEMA), JSON.stringify(schema(), null, 2));
   }
 
   function tellOfProject(name: string): void {

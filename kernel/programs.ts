@@ -39,8 +39,7 @@ function judgeOf(root: string): (file: string) => boolean {
   return (file) => {
     if (file.split(path.sep).includes("node_modules")) return true;
     const real = followLinks(file);
-    if (whole && [SYSTEM, SYSTEM_FILES].every((all, i) => all.some((at) => isInside(at, i ? real : file))))
-      return false;
+    if (whole && [SYSTEM, SYSTEM_FILES].every((all, i) => all.some((at) => isInside(at, i ? real : file)))) return false;
     // Where npm installs for all, its programs are links into a node_modules: that one is not above the project.
     const [holder, inModules] = real.split(/[\\/]node_modules(?=[\\/]|$)/, 2);
     if (inModules !== undefined && isInside(holder || path.sep, root)) return true;

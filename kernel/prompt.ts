@@ -43,8 +43,7 @@ function promptLayers(core: Core, prompts: PromptFile[]): Owned<Layer>[] {
 /** zz's own, then the home's, then the project's where the person trusts it. */
 function promptFiles(core: Core): string[] {
   const { home, root } = core.options;
-  const filesIn = (folder: string) =>
-    entriesOf(path.join(folder, "prompts")).map((name) => path.join(folder, "prompts", name));
+  const filesIn = (folder: string) => entriesOf(path.join(folder, "prompts")).map((name) => path.join(folder, "prompts", name));
   const own = [...new Set([PACKAGE, home])].flatMap((folder) => filesIn(folder).sort());
   const project = filesIn(path.join(root, ".zz")).filter((file) => isTrusted(core, file));
   return [...own, ...project.sort()].filter((file) => file.endsWith(".md"));
@@ -65,15 +64,9 @@ function addTemplates(core: Core, prompts: PromptFile[]): void {
     const { slot, description, usage } = head;
     if (slot || !description) continue;
     const owner = core.commands.get(name)?.owner;
-    const why = IDENTIFIER.test(name)
-      ? owner && owner !== TEMPLATES && `'${owner}' has it already`
-      : "no command has such a name";
+    const why = IDENTIFIER.test(name) ? owner && owner !== TEMPLATES && `'${owner}' has it already` : "no command has such a name";
     if (why) say(core.io, `Cannot make '/${name}' of '${file}': ${why}. Give it another name.`);
-    else
-      core.commands.set(name, {
-        owner: TEMPLATES,
-        value: { name, description, group: TEMPLATES, ...(usage && { usage }), run },
-      });
+    else core.commands.set(name, { owner: TEMPLATES, value: { name, description, group: TEMPLATES, ...(usage && { usage }), run } });
 
     async function run(rest: string, { chat }: Ctx): Promise<void> {
       chat.send(fillTemplate(body, rest));
@@ -138,9 +131,7 @@ async function layersNow({ core, chat, ctx }: TurnContext): Promise<Part[]> {
 }
 
 /** The system prompt as it was first sent, what was told since, and what is news. */
-export async function composePrompt(
-  place: TurnContext,
-): Promise<{ prompt: Part[]; told: Map<string, string>; news: Part[] }> {
+export async function composePrompt(place: TurnContext): Promise<{ prompt: Part[]; told: Map<string, string>; news: Part[] }> {
   const { prompt: first, messages } = place.chat;
   const now = await layersNow(place);
   const told = new Map<string, string>();

@@ -15,13 +15,7 @@ const SILENCE_LIMIT_SECONDS = 300; // seconds
 /** Beside the conversation: no tools, and nothing of it is kept. */
 export function sideRequest(place: TurnContext, { task, messages, system = "", model }: SideRequest): Promise<Reply> {
   const { core, chat } = place;
-  return send(place, {
-    task,
-    model: model ?? core.options.settings.models?.[task] ?? chat.model,
-    system,
-    messages,
-    tools: [],
-  });
+  return send(place, { task, model: model ?? core.options.settings.models?.[task] ?? chat.model, system, messages, tools: [] });
 }
 
 /** Through what is wrapped around a request, then to the provider that its model names. */
@@ -118,8 +112,7 @@ export function repair(history: readonly Message[]): Message[] {
     const last = fixed.at(-1);
     if (last?.role === message.role) fixed[fixed.length - 1] = joined(last, message);
     else fixed.push(message);
-    for (const { id, name } of calls)
-      open.set(id, fixed.push({ role: "tool", id, name, text: "[interrupted]", failed: true }) - 1);
+    for (const { id, name } of calls) open.set(id, fixed.push({ role: "tool", id, name, text: "[interrupted]", failed: true }) - 1);
   }
   return fixed;
 }

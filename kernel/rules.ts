@@ -58,8 +58,7 @@ function readOnly(where: Where): Rule[] {
 
 export const keptFile = (home: string): string => path.join(home, "permissions.json");
 export function keptRules(home: string): Record<string, Rule[]> {
-  const isRule = (rule: any) =>
-    KINDS.includes(rule?.kind) && /^(allow|deny)$/.test(rule.verdict) && typeof rule.name !== "number";
+  const isRule = (rule: any) => KINDS.includes(rule?.kind) && /^(allow|deny)$/.test(rule.verdict) && typeof rule.name !== "number";
   const kept = Object.entries((tryTo(() => JSON.parse(textOf(keptFile(home)))) as object) ?? {});
   return Object.fromEntries(kept.map(([root, rules]) => [root, Array.isArray(rules) ? rules.filter(isRule) : []]));
 }
@@ -74,16 +73,10 @@ export function judge(
   need: Need,
   target = targetOf(options, kind, nameOf(need)), // what it leads to by now may be another
 ) {
-  const {
-    name,
-    verdict,
-    why,
-    exact: byName = false,
-  } = typeof need === "string" ? { name: need, verdict: undefined, why: "" } : need;
+  const { name, verdict, why, exact: byName = false } = typeof need === "string" ? { name: need, verdict: undefined, why: "" } : need;
   const asked = { ...askedFor(options, kind, name, target), byName };
   const shut = kind === "write" ? holderOf(options, asked.target) : undefined;
-  if (shut?.rights === "read")
-    return { verdict: "deny" as const, why: `the settings let project '${shut.id}' be read, not written` };
+  if (shut?.rights === "read") return { verdict: "deny" as const, why: `the settings let project '${shut.id}' be read, not written` };
   const ruled = (by: Rule["verdict"], exactly: boolean) =>
     rules.find((rule) => rule.kind === kind && rule.verdict === by && covers(options, rule, asked, exactly));
   const exactly = verdict === "ask" || asked.guard === "itself";
@@ -135,8 +128,7 @@ function askedFor(where: Where, kind: Kind, name: string, target = targetOf(wher
 function covers(where: Where, { name, verdict, exact = false }: Rule, asked: Asked, exactly: boolean): boolean {
   const { kind, target, guard } = asked;
   const isDenial = verdict === "deny";
-  if (kind === "run" && PLUGIN.test(target) && !isDenial && (name === undefined || /^\s*\S*[*?]/.test(name)))
-    return isAll(where);
+  if (kind === "run" && PLUGIN.test(target) && !isDenial && (name === undefined || /^\s*\S*[*?]/.test(name))) return isAll(where);
   if (name === undefined && !isDenial && asked.byName) return false;
   if (name === undefined)
     return isDenial || kind === "net" || kind === "run" || kind === "env"
@@ -254,11 +246,7 @@ export const targetOf = (options: Where, kind: Kind, name: string): string =>
   kind === "read" || kind === "write" ? realPath(options, name) : name;
 export const nameOf = (need: Need): string => (typeof need === "string" ? need : need.name);
 
-const RULE_FROM = {
-  settings: "the settings",
-  project: "what was kept for this project",
-  answer: "an answer in this session",
-};
+const RULE_FROM = { settings: "the settings", project: "what was kept for this project", answer: "an answer in this session" };
 const nameOfRule = ({ verdict, kind, name, from }: Rule): string =>
   from === "flag" ? flagOf(verdict, kind, name === undefined ? [] : [name]) : RULE_FROM[from];
 /** As it would be typed. What a list cannot hold needs the flag without one. */

@@ -42,8 +42,7 @@ const PUBLIC = new RegExp(
   ].join("|")}`,
 );
 /** What an editor, a person or a program puts beside a file: a copy of it. */
-const COPY =
-  /(~|\.(sw[a-p]|un~|bak|backup|orig|old|save|saved|copy|tmp|rej|dpkg-\w+|rpm\w+|\d{1,3})|[-_ ](copy|backup|old)( \d+)?)$/;
+const COPY = /(~|\.(sw[a-p]|un~|bak|backup|orig|old|save|saved|copy|tmp|rej|dpkg-\w+|rpm\w+|\d{1,3})|[-_ ](copy|backup|old)( \d+)?)$/;
 
 /** The folder that a file lies in, or the end of its path; in a home or in a project. */
 const PLACES = [
@@ -52,36 +51,15 @@ const PLACES = [
   ...[".config/containers/auth.json", ".config/configstore", ".config/heroku", ".docker/config.json", ".terraform.d"],
   ...[".cargo/credentials", ".gem/credentials", ".bundle/config", ".m2/settings.xml", ".m2/settings-security.xml"],
   ...[".gradle/gradle.properties", ".huggingface/token", ".cache/huggingface/token", ".claude/.credentials.json"],
-  ...[
-    ".claude.json",
-    ".gemini/oauth_creds.json",
-    ".ngrok2",
-    ".fly/config.yml",
-    ".snowsql/config",
-    ".pulumi/credentials",
-  ],
+  ...[".claude.json", ".gemini/oauth_creds.json", ".ngrok2", ".fly/config.yml", ".snowsql/config", ".pulumi/credentials"],
   ...[".password-store", ".local/share/keyrings", ".mozilla", ".thunderbird", ".config/google-chrome"],
   ...[".config/chromium", ".config/bravesoftware", ".config/microsoft-edge", ".bitcoin", ".ethereum/keystore"],
-  ...[
-    ".electrum",
-    ".config/solana",
-    "library/keychains",
-    "library/cookies",
-    "library/application support/google/chrome",
-  ],
+  ...[".electrum", ".config/solana", "library/keychains", "library/cookies", "library/application support/google/chrome"],
   ...["library/application support/firefox", ".subversion/auth"],
 ];
 /** Git's own: a remote may hold a token. In the repository, in its modules, and in one without files of its own. */
 const GIT = String.raw`[^/]*\.git/(?:.+/)?(?:config(?:\.worktree)?|credentials)`;
-const SYSTEM = [
-  "/etc/shadow",
-  "/etc/gshadow",
-  "/etc/sudoers",
-  "/etc/sudoers.d",
-  "/etc/ssl/private",
-  "/etc/shadow-",
-  "/etc/gshadow-",
-];
+const SYSTEM = ["/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private", "/etc/shadow-", "/etc/gshadow-"];
 const PLACE = new RegExp(`/(?:${PLACES.map((place) => place.replaceAll(".", "\\.")).join("|")}|${GIT})/`);
 const SYSTEM_PLACE = new RegExp(`^(?:${SYSTEM.join("|")}|/proc/[^/]+/(?:environ|mem))/`);
 
@@ -111,16 +89,13 @@ function namesSecret(name: string): boolean {
 }
 const MAX_PATH_CHARS = 1_000; // no disk has longer names
 /** Most files there are, told at once. */
-const ORDINARY =
-  /^[\w-][\w.-]*\.([cm]?[jt]sx?|map|md|py|pyc|go|rs|rb|java|c|h|cc|cpp|cs|css|scss|html?|svg|png|jpe?g|vue|sh)$/;
+const ORDINARY = /^[\w-][\w.-]*\.([cm]?[jt]sx?|map|md|py|pyc|go|rs|rb|java|c|h|cc|cpp|cs|css|scss|html?|svg|png|jpe?g|vue|sh)$/;
 
 /** As a disk takes it that does not tell letters apart: by case, by form, with what is not seen, dots or blanks behind. */
 export function folded(file: string): string {
   const isPlain = /^[\x20-\x7e]*$/.test(file);
   const low = (isPlain ? file : file.normalize("NFKC").replace(UNSEEN, "")).toLowerCase().replaceAll("\\", "/");
-  return /[. ](\/|$)|::\$/.test(low)
-    ? low.replace(/::\$[a-z_]+(?=\/|$)/g, "").replace(/(?<=[^/. ])[. ]+(?=\/|$)/g, "")
-    : low;
+  return /[. ](\/|$)|::\$/.test(low) ? low.replace(/::\$[a-z_]+(?=\/|$)/g, "").replace(/(?<=[^/. ])[. ]+(?=\/|$)/g, "") : low;
 }
 const UNSEEN = /\p{Default_Ignorable_Code_Point}/gu;
 
@@ -133,13 +108,7 @@ export function credentials(home: string = os.homedir()): string[] {
     ...[".composer/auth.json", ".config/composer/auth.json", ".codex/auth.json", ".gemini", ".databrickscfg"],
     ...[".sentryclirc", ".smbcredentials", ".msmtprc", ".pulumi/credentials.json", ".kaggle/kaggle.json", ".curlrc"],
     ...[".bash_history", ".zsh_history", ".psql_history", ".mysql_history", ".python_history", ".node_repl_history"],
-    ...[
-      ".local/share/fish/fish_history",
-      ".rediscli_history",
-      ".sqlite_history",
-      ".pip/pip.conf",
-      ".config/pip/pip.conf",
-    ],
+    ...[".local/share/fish/fish_history", ".rediscli_history", ".sqlite_history", ".pip/pip.conf", ".config/pip/pip.conf"],
     ".local/share/com.vercel.cli/auth.json",
   ];
   return [...names.map((name) => path.join(home, name)), ...SYSTEM];

@@ -153,8 +153,7 @@ const CAMEL = /[a-z](Key|Token|Pat)$/;
 export const namesSecret = (name: string): boolean => NAME.test(name) || CAMEL.test(name);
 
 /** What keys of well-known services look like. */
-const LOOKS =
-  /^(sk|rk|pk)[-_][\w-]{12,}$|^(gh[pousr]_|github_pat_|glpat-|xox[a-z]-|npm_|hf_|gsk_|AIza|AKIA)[\w-]{10,}$|^eyJ[\w-]+\.[\w-]+/;
+const LOOKS = /^(sk|rk|pk)[-_][\w-]{12,}$|^(gh[pousr]_|github_pat_|glpat-|xox[a-z]-|npm_|hf_|gsk_|AIza|AKIA)[\w-]{10,}$|^eyJ[\w-]+\.[\w-]+/;
 
 /** All texts in plain data that are secrets by the name of their field, or by what they look like; and what is in addresses. */
 export function learnData(data: unknown, name = "", depth = 0): void {
@@ -180,11 +179,9 @@ export function learnEnvironment(env: NodeJS.ProcessEnv): void {
 
 /** What the home keeps apart: keys of providers, and variables for commands. */
 export function learnHome(home: string): void {
-  const read = (name: string) =>
-    Object.entries(Object(tryTo(() => JSON.parse(textOf(path.join(home, name))))) as Record<string, unknown>);
+  const read = (name: string) => Object.entries(Object(tryTo(() => JSON.parse(textOf(path.join(home, name))))) as Record<string, unknown>);
   for (const [, key] of read("keys.json")) if (typeof key === "string") learn(key);
-  for (const [name, value] of read("env.json"))
-    if (typeof value === "string") learn(value, `[value of ${name}]`, MIN_VARIABLE_CHARS);
+  for (const [name, value] of read("env.json")) if (typeof value === "string") learn(value, `[value of ${name}]`, MIN_VARIABLE_CHARS);
 }
 // In addresses
 

@@ -31,10 +31,7 @@ export interface Change extends Entry {
 export type Content = { text: string } | { base64: string };
 
 export const isChange = (entry: Entry): entry is Change =>
-  entry.type === "change" &&
-  typeof entry.change === "number" &&
-  typeof entry.path === "string" &&
-  Array.isArray(entry.made);
+  entry.type === "change" && typeof entry.change === "number" && typeof entry.path === "string" && Array.isArray(entry.made);
 
 type Row = Header | Entry;
 
@@ -83,8 +80,7 @@ function jsonLines(file: string, warn: (text: string) => void) {
   };
 }
 /** Without secrets, as far as it was not there before. */
-const asSaved = (line: Row): string =>
-  "type" in line && line.type === "change" ? JSON.stringify(line) : veiledJson(line);
+const asSaved = (line: Row): string => ("type" in line && line.type === "change" ? JSON.stringify(line) : veiledJson(line));
 
 export const UNSAVED = "It goes on unsaved; --home or ZZ_HOME names another place.";
 const NEVER_SAVED = "never confirmed as saved, were cut off";
@@ -105,8 +101,7 @@ function parseLines(bytes: Buffer, file: string): { lines: [Header, ...Entry[]];
 }
 
 const isHeader = (line: unknown): line is Header =>
-  (line as Header)?.zz === 1 &&
-  (["id", "at", "root", "model", "title"] as const).every((key) => typeof (line as Header)[key] === "string");
+  (line as Header)?.zz === 1 && (["id", "at", "root", "model", "title"] as const).every((key) => typeof (line as Header)[key] === "string");
 
 /** Whether a message from a file can be sent: what others wrote there is passed over. */
 export function isMessage(value: unknown): value is Message {
@@ -114,8 +109,7 @@ export function isMessage(value: unknown): value is Message {
   if (typeof message?.text !== "string") return false;
   if (message.role === "tool") return typeof message.id === "string" && typeof message.name === "string";
   const isCall = (call: Call) => typeof call?.id === "string" && typeof call.name === "string" && Boolean(call.args);
-  if (message.role === "assistant")
-    return !message.calls || (Array.isArray(message.calls) && message.calls.every(isCall));
+  if (message.role === "assistant") return !message.calls || (Array.isArray(message.calls) && message.calls.every(isCall));
   return message.role === "user";
 }
 export const sessionsFolder = (home: string): string => path.join(home, "sessions");
@@ -126,11 +120,7 @@ export function openSession(home: string, which: string | Header, warn: (text: s
   const id = typeof which === "string" ? which : which.id;
   const file = sessionFile(home, id);
   if (typeof which !== "string") makePrivate(sessionsFolder(home));
-  const release = lock(
-    file.replace(/jsonl$/, "lock"),
-    `Cannot open session '${id}'`,
-    "Close that one, or go on in a copy with --fork",
-  );
+  const release = lock(file.replace(/jsonl$/, "lock"), `Cannot open session '${id}'`, "Close that one, or go on in a copy with --fork");
   const adapter = jsonLines(file, warn);
   const db = new LowSync<Row[]>(adapter, []);
   const close = () => {
@@ -199,9 +189,7 @@ export function listSessions(home: string): Header[] {
   const buffer = Buffer.allocUnsafe(8192);
   const titles = titlesOf(home);
   const headers = sessionIds(home).flatMap((id) => headerOf(sessionFile(home, id), buffer) ?? []);
-  return headers
-    .map((header) => ({ ...header, title: clean(titles[header.id] || header.title) }))
-    .sort((a, b) => compare(b.id, a.id));
+  return headers.map((header) => ({ ...header, title: clean(titles[header.id] || header.title) })).sort((a, b) => compare(b.id, a.id));
 }
 
 /** New names of sessions. Each session's file holds its own as well; here they are found without reading it. */
@@ -253,5 +241,4 @@ export function findSession(home: string, start: string): string {
   throw usage(`Cannot open session '${start}': ${why}.`);
 }
 
-export const newSessionId = (at: string): string =>
-  `${at.slice(0, 19).replace(/[-:]/g, "").replace("T", "-")}-${newId()}`;
+export const newSessionId = (at: string): string => `${at.slice(0, 19).replace(/[-:]/g, "").replace("T", "-")}-${newId()}`;

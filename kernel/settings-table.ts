@@ -6,11 +6,7 @@ import type { Shape } from "./shape.ts";
 const TEXT = { type: "string" };
 const AMOUNT = { type: "number", minimum: 0, maximum: 1_000_000_000 };
 const LIST = { anyOf: [{ const: true }, { type: "array", items: { type: "string", minLength: 1 } }] };
-const RULES = {
-  type: "object",
-  properties: Object.fromEntries(KINDS.map((kind) => [kind, LIST])),
-  additionalProperties: false,
-};
+const RULES = { type: "object", properties: Object.fromEntries(KINDS.map((kind) => [kind, LIST])), additionalProperties: false };
 export const ENDPOINT = {
   type: "object",
   properties: {
@@ -56,11 +52,7 @@ export const SETTINGS: Record<string, Shape & { description: string; project?: S
     project: (given, own) => within(given, own.timeout ?? 300),
   },
   options: { type: "object", description: "for the provider, such as { temperature: 0 }" },
-  providers: {
-    type: "object",
-    additionalProperties: ENDPOINT,
-    description: "where each provider is: { name: { url } }",
-  },
+  providers: { type: "object", additionalProperties: ENDPOINT, description: "where each provider is: { name: { url } }" },
   projects: { description: 'other folders: { id: { path, rights: "read" or "write", about } }' }, // the gate is strict about it
   permissions: {
     type: "object",
@@ -81,8 +73,7 @@ export function isKnown(model: unknown, { model: chosen, models }: Settings): bo
 }
 
 /** A project lowers a limit of the person's, where 0 is none; not so far that nothing could be done. */
-const within = (given: number, most: number): number | undefined =>
-  given >= 1 && (most === 0 || given <= most) ? given : undefined;
+const within = (given: number, most: number): number | undefined => (given >= 1 && (most === 0 || given <= most) ? given : undefined);
 
 export function only(given: object, fit: (key: string, value: unknown) => boolean): Record<string, unknown> {
   return Object.fromEntries(Object.entries(given).filter(([key, value]) => fit(key, value)));

@@ -38,9 +38,7 @@ function sendsOf(name: string, value: unknown, own: Settings): (Send & { key?: s
     if (name !== "providers" || !isObject(one)) return [];
     const mine = own.providers?.[key];
     if (one.url !== undefined && one.url !== mine?.url)
-      return [
-        { setting: `${setting}.url`, from: mine?.url ?? `where '${key}' is by itself`, to: String(one.url), key },
-      ];
+      return [{ setting: `${setting}.url`, from: mine?.url ?? `where '${key}' is by itself`, to: String(one.url), key }];
     return one.key !== undefined && one.key !== mine?.key
       ? [{ setting: `${setting}.key`, from: "your account", to: "the account of a key that it brings", key }]
       : [];
@@ -88,8 +86,7 @@ type Yes = { given: boolean; agreed: string[] };
 export function settings({ home, root, config, brought }: From): { settings: Settings; sources: Sources } {
   const own = ownSettings(config ?? path.join(home, NAME), config);
   const homes = [path.join(home, NAME), ...(config ? [config] : [])];
-  const project =
-    root === undefined ? undefined : projectSettings(root, homes, own, brought || { given: false, agreed: [] });
+  const project = root === undefined ? undefined : projectSettings(root, homes, own, brought || { given: false, agreed: [] });
   const sources = { home: own, ...(project && { project }) };
   return { settings: inForce(home, sources), sources };
 }
@@ -189,8 +186,7 @@ export function inForce(home: string, { home: own, project }: Sources): Settings
 
 function mergeModes(mine: Rules, theirs: Rules): Rules {
   const lists = (kind: (typeof KINDS)[number]) => [mine[kind] ?? [], theirs[kind] ?? []];
-  const rule = (kind: (typeof KINDS)[number]) =>
-    [kind, lists(kind).includes(true) ? true : [...new Set(lists(kind).flat())]] as const;
+  const rule = (kind: (typeof KINDS)[number]) => [kind, lists(kind).includes(true) ? true : [...new Set(lists(kind).flat())]] as const;
   return Object.fromEntries(KINDS.map(rule).filter(([, list]) => list === true || list.length));
 }
 
@@ -200,10 +196,7 @@ export function merge(under: unknown, over: unknown): unknown {
   if (!isObject(under) || !isObject(over)) return over;
   const both = { ...under, ...over };
   return Object.fromEntries(
-    Object.keys(both).map((key) => [
-      key,
-      Object.hasOwn(under, key) && Object.hasOwn(over, key) ? merge(under[key], over[key]) : both[key],
-    ]),
+    Object.keys(both).map((key) => [key, Object.hasOwn(under, key) && Object.hasOwn(over, key) ? merge(under[key], over[key]) : both[key]]),
   );
 }
 
@@ -229,13 +222,7 @@ export const sourcesOf = ({ settings = {}, sources = { home: settings } }: Optio
 /** The defaults, over them what the person set, and over that what the project may; what its schema refuses is left out. */
 export function configOf({ options, io }: Core, plugin: string, exports: any): Awaitable<Config> {
   const { defaults = {}, settings: { name: section = plugin, schema, project } = {} } = exports;
-  const config: Config = {
-    section,
-    live: {},
-    defaults: { ...defaults },
-    ...(schema && { schema }),
-    ...(project && { project }),
-  };
+  const config: Config = { section, live: {}, defaults: { ...defaults }, ...(schema && { schema }), ...(project && { project }) };
   return fill(config, sourcesOf(options), io);
 }
 
@@ -259,8 +246,7 @@ function fill(config: Config, { home, project }: Sources, io: Io): Awaitable<Con
       if (isMore && !project!.left.includes(name)) project!.left.push(name);
       return !isMore;
     };
-    const inner = ([key, one]: [string, unknown]) =>
-      [key, lowered(one, isObject(under) ? under[key] : undefined, `${at}.${key}`)] as const;
+    const inner = ([key, one]: [string, unknown]) => [key, lowered(one, isObject(under) ? under[key] : undefined, `${at}.${key}`)] as const;
     return Object.fromEntries(Object.entries(only(value, fit)).map(inner));
   }
 
@@ -275,10 +261,7 @@ function fill(config: Config, { home, project }: Sources, io: Io): Awaitable<Con
     if (wrong) say(io, `Cannot use the settings under "${section}": ${wrong}. Its defaults are used; fix them.`);
     const own = wrong ? undefined : mine;
     const wrongToo = theirs && (await wrongSection(schema, merge(merge(defaults, own), theirs)));
-    if (wrongToo)
-      project!.faults.push(
-        `Cannot use the settings under "${section}" in '${project!.file}': ${wrongToo}. They are ignored.`,
-      );
+    if (wrongToo) project!.faults.push(`Cannot use the settings under "${section}" in '${project!.file}': ${wrongToo}. They are ignored.`);
     return filled(config, own, wrongToo ? undefined : theirs);
   }
 }

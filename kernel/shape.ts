@@ -19,19 +19,7 @@ export interface Shape {
   default?: unknown;
 }
 const KEYWORDS = [
-  ...[
-    "type",
-    "const",
-    "enum",
-    "anyOf",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "minLength",
-    "items",
-    "properties",
-    "required",
-  ],
+  ...["type", "const", "enum", "anyOf", "minimum", "maximum", "exclusiveMinimum", "minLength", "items", "properties", "required"],
   ...["additionalProperties", "description", "default"],
 ];
 
@@ -88,16 +76,7 @@ export function fits(shape: Shape, value: unknown): boolean {
   return !items || !Array.isArray(value) || value.every((one) => !wrongIn(items, one, ""));
 }
 
-function must({
-  type = "",
-  anyOf,
-  enum: values,
-  const: only,
-  items,
-  minimum,
-  maximum,
-  exclusiveMinimum,
-}: Shape): string {
+function must({ type = "", anyOf, enum: values, const: only, items, minimum, maximum, exclusiveMinimum }: Shape): string {
   if (anyOf) return anyOf.map(must).join(" or ");
   if (values) return `one of ${values.join(", ")}`;
   if (only !== undefined) return JSON.stringify(only);

@@ -10,10 +10,7 @@ import { jsonOrText, tryTo } from "./text.ts";
  * from 1, ids late, repeated or empty, names resent, arguments in one piece or fifty, finish reasons that
  * contradict what came. Throws when the stream was cut off or carried an error; what had come is `partial`.
  */
-export async function collect(
-  stream: AsyncIterable<Delta>,
-  see?: (text: string, thinking: string) => void,
-): Promise<Reply> {
+export async function collect(stream: AsyncIterable<Delta>, see?: (text: string, thinking: string) => void): Promise<Reply> {
   let text = "";
   let thinking = "";
   let finish: Finish | undefined;
@@ -33,8 +30,7 @@ export async function collect(
       size += sizeOf(delta) + CHARS_PER_DELTA;
       if (size > MAX_REPLY_CHARS) throw fault("The answer is larger than 64 MB and was given up. Ask for less.");
     }
-    if (!finish && !text && !thinking && !drafts.length)
-      throw fault("The server answered with nothing. Try again.", { transient: true });
+    if (!finish && !text && !thinking && !drafts.length) throw fault("The server answered with nothing. Try again.", { transient: true });
     if (!finish) throw fault(CUT_OFF, { transient: true });
   } catch (error) {
     const cut = /^(ECONN|EPIPE|ETIMEDOUT|HPE_|Z_)/.test((error as NodeJS.ErrnoException)?.code ?? "");
@@ -106,8 +102,7 @@ function gather(drafts: Draft[], piece: CallDelta, unrun: Unrun): void {
   }
   draft.id ||= id;
   draft.name = name.slice(0, MAX_NAME_CHARS + 1) || draft.name; // resent whole by some gateways: never append
-  if (name.length > MAX_NAME_CHARS)
-    draft.wrong = `its name has ${name.length} characters, and ${MAX_NAME_CHARS} are the most`;
+  if (name.length > MAX_NAME_CHARS) draft.wrong = `its name has ${name.length} characters, and ${MAX_NAME_CHARS} are the most`;
   if (wrong) draft.wrong = wrong;
   if (draft.args.length + args.length <= MAX_ARGS_CHARS) draft.args += args;
   else draft.wrong = `its arguments have more than ${MAX_ARGS_CHARS / 1024 / 1024} MB`;
@@ -154,10 +149,8 @@ function finished({ id, name, args, extra, wrong }: Draft, cut: boolean): Call {
   }
   const parsed = parseArguments(args);
   const call: Call = { id, name, args: "args" in parsed ? parsed.args : {}, ...(extra !== undefined && { extra }) };
-  if (cut && !isWhole(args))
-    call.broken = "The call was cut off by the output limit and did not run. Send it again, shorter or in parts.";
-  else if ("wrong" in parsed)
-    call.broken = `The arguments are not usable: ${parsed.wrong}. Send the call again with a valid JSON object.`;
+  if (cut && !isWhole(args)) call.broken = "The call was cut off by the output limit and did not run. Send it again, shorter or in parts.";
+  else if ("wrong" in parsed) call.broken = `The arguments are not usable: ${parsed.wrong}. Send the call again with a valid JSON object.`;
   else if (!name) call.broken = "The call names no tool. Send it again with a name.";
   return call;
 }
@@ -282,11 +275,8 @@ const NETWORK: Record<string, string> = {
 
 function networkFault(error: unknown, where: string, check: string, hide: (text: string) => string): Fault {
   const { code = "", message } = error as NodeJS.ErrnoException;
-  const why =
-    NETWORK[code]?.replace("--base-url", check) ?? `${message || reason(error)}. Check ${check} and the network.`;
-  return fault(`Cannot reach '${where}': ${hide(why)}`, {
-    transient: code !== "" && !/CERT|SSL|TLS|ERR_INVALID/.test(code),
-  });
+  const why = NETWORK[code]?.replace("--base-url", check) ?? `${message || reason(error)}. Check ${check} and the network.`;
+  return fault(`Cannot reach '${where}': ${hide(why)}`, { transient: code !== "" && !/CERT|SSL|TLS|ERR_INVALID/.test(code) });
 }
 
 /** A server's refusal. Its body has one of a dozen shapes (a string, a list, flat, nested); a web page is one too. */
@@ -321,11 +311,7 @@ function answerFault(what: string, body: unknown, response?: HttpAnswer, isModel
   const sentence = `${what}: ${words || "no reason given"}`;
   const stop = /[.!?]"?\)?$/.test(sentence) ? "" : ".";
   const after = retryAfter(response?.headers);
-  return fault(sentence + stop + hint, {
-    transient,
-    ...(status !== undefined && { status }),
-    ...(after >= 0 && { after }),
-  });
+  return fault(sentence + stop + hint, { transient, ...(status !== undefined && { status }), ...(after >= 0 && { after }) });
 
   function spoken(words: unknown): string {
     if (typeof words === "string") return words.slice(0, MAX_ERROR_BYTES);

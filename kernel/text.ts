@@ -6,8 +6,7 @@ export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1
 export const byName = (a: { name: string }, b: { name: string }): number => compare(a.name, b.name);
 
 /** `1 file`, `2 files`; `2 matches` with the plural given. */
-export const plural = (count: number, noun: string, nouns = `${noun}s`): string =>
-  `${count} ${count === 1 ? noun : nouns}`;
+export const plural = (count: number, noun: string, nouns = `${noun}s`): string => `${count} ${count === 1 ? noun : nouns}`;
 
 /** All white space is one space. */
 export const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim();
@@ -62,9 +61,7 @@ const UNSAFE =
 /** Text that a terminal can only show, never obey: control bytes become visible signs. */
 export function clean(text: string): string {
   if (!/[^\n\x20-\x7e]/.test(text)) return text; // most texts, in a tenth of the time
-  return text
-    .replace(/\r\n/g, "\n")
-    .replace(UNSAFE, (char) => (char < " " ? String.fromCharCode(0x2400 + char.charCodeAt(0)) : "\ufffd"));
+  return text.replace(/\r\n/g, "\n").replace(UNSAFE, (char) => (char < " " ? String.fromCharCode(0x2400 + char.charCodeAt(0)) : "\ufffd"));
 }
 
 /** The same for an answer that was rendered: its colours and links stay. The model's own text was cleaned before. */
@@ -95,8 +92,7 @@ export function nearest(name: string, known: Iterable<string>): string | undefin
     let row = Array.from({ length: b.length + 1 }, (_, j) => j);
     for (let i = 1; i <= a.length; i++) {
       const next = [i];
-      for (let j = 1; j <= b.length; j++)
-        next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1));
+      for (let j = 1; j <= b.length; j++) next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1));
       row = next;
     }
     const distance = b.startsWith(a) && a.length > 1 ? 1 : row[b.length]!;

@@ -1,16 +1,7 @@
 // One call of a tool: find it, validate, pass the gate, run it, and commit what it changed.
 
 import { commit, type Held } from "./commit.ts";
-import {
-  type Call,
-  type ChatRequest,
-  type Ctx,
-  KINDS,
-  type Kind,
-  type Needs,
-  type Result,
-  type Tool,
-} from "./contract.ts";
+import { type Call, type ChatRequest, type Ctx, KINDS, type Kind, type Needs, type Result, type Tool } from "./contract.ts";
 import { around, type Core, emit, note, showsTraces, type TurnContext, valuesOf } from "./core.ts";
 import { fault, usage } from "./faults.ts";
 import { openFiles } from "./files.ts";
@@ -65,9 +56,7 @@ async function runTool(place: TurnContext, call: Call): Promise<Result> {
   const { core, ctx } = place;
   const tool = toolNamed(core, call.name);
   if (call.broken) throw fault(call.broken);
-  const args = deepFreeze(
-    await validate(tool, normalizeArgs(tool, call.args), "Send the call again with valid arguments."),
-  );
+  const args = deepFreeze(await validate(tool, normalizeArgs(tool, call.args), "Send the call again with valid arguments."));
   const needs = assertNeeds(tool, (await tool.needs?.(args, ctx)) ?? {});
   const granted = await gate(place, tool, args, needs);
   ctx.signal.throwIfAborted();
@@ -99,9 +88,7 @@ function assertNeeds(tool: Tool, needs: Needs): Needs {
   const isNeed = (need: any) => typeof (typeof need === "string" ? need : need?.name) === "string";
   for (const [kind, list] of Object.entries(needs))
     if (!KINDS.includes(kind as Kind) || !Array.isArray(list) || !list.every(isNeed))
-      throw fault(
-        `Cannot call '${tool.name}': its needs for '${kind}' make no sense. They are lists of names, by ${KINDS.join(", ")}.`,
-      );
+      throw fault(`Cannot call '${tool.name}': its needs for '${kind}' make no sense. They are lists of names, by ${KINDS.join(", ")}.`);
   return needs;
 }
 

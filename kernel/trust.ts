@@ -39,15 +39,7 @@ export function projectExtras({ root, home }: Where, before?: ProjectExtras): Pr
   const yes = all && Object.fromEntries(Object.entries(all).filter(([name]) => !name.startsWith(TO)));
   const agreed = Object.keys(all ?? {}).flatMap((name) => (name.startsWith(TO) ? [name.slice(TO.length)] : []));
   const changed = yes && files.filter((name) => yes[name] !== hashes[name]).concat(gone(yes));
-  return {
-    files,
-    hashes,
-    agreed,
-    stamps,
-    given: !wrong && changed?.length === 0,
-    ...(changed && { changed }),
-    ...(wrong && { wrong }),
-  };
+  return { files, hashes, agreed, stamps, given: !wrong && changed?.length === 0, ...(changed && { changed }), ...(wrong && { wrong }) };
 
   function look(at: string): void {
     const stat = fs.lstatSync(at, { throwIfNoEntry: false });
@@ -56,8 +48,7 @@ export function projectExtras({ root, home }: Where, before?: ProjectExtras): Pr
     if (stat?.isDirectory()) for (const entry of entriesOf(at).sort(compare)) look(path.join(at, entry));
     if (!stat?.isFile()) return; // a link leads to what is looked at, or out of .zz/, where nothing is loaded from
     bytes += stat.size;
-    if (Object.keys(hashes).length >= MAX_FILES || bytes > MAX_BYTES)
-      throw fault("there is too much in .zz/ to look at");
+    if (Object.keys(hashes).length >= MAX_FILES || bytes > MAX_BYTES) throw fault("there is too much in .zz/ to look at");
     stamps[name] = `${stat.mtimeMs} ${stat.ctimeMs} ${stat.size} ${stat.ino}`;
     const known = before?.stamps[name] === stamps[name] ? before.hashes[name] : undefined;
     hashes[name] = known ?? hashOf(at);
@@ -69,8 +60,7 @@ export function projectExtras({ root, home }: Where, before?: ProjectExtras): Pr
 
 const TO = "to "; // no file of .zz/ begins so
 const UNSEEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
-const hashOf = (file: string): string =>
-  process.getBuiltinModule("node:crypto").hash("sha256", fs.readFileSync(file), "hex");
+const hashOf = (file: string): string => process.getBuiltinModule("node:crypto").hash("sha256", fs.readFileSync(file), "hex");
 
 /** Whether a file of .zz/plugins, by its path from there, still is what was said yes to: it may be imported much later. */
 export function trusts(core: Pick<Core, "extras">): (name: string, file: string) => boolean {

@@ -28,8 +28,7 @@ export async function undoOrRedo(place: TurnContext, way: "undo" | "redo", what:
   const { changes, redo } = history(chat.log);
   const batches = back ? toUndo() : redo.slice(0, Number(what) || 0);
   const picked = changes.filter(({ change }) => batches.flat().includes(change));
-  if (!picked.length)
-    return { text: `Nothing to ${way}${/^(\d+|turn)$/.test(what) ? "" : ` in '${what}'`}.`, data: [] };
+  if (!picked.length) return { text: `Nothing to ${way}${/^(\d+|turn)$/.test(what) ? "" : ` in '${what}'`}.`, data: [] };
   if (back) picked.reverse();
   const steps: Step[] = [];
   for (const file of new Set(picked.map((change) => change.path))) {
@@ -49,8 +48,7 @@ export async function undoOrRedo(place: TurnContext, way: "undo" | "redo", what:
   tidy(changes, paths);
   for (const changes of batches) keepLog(core, chat, back ? "undone" : "redone", { changes });
   const text = `${back ? "Undone" : "Redone"}: ${picked.map((change) => `${didOf(change)} ${named(change.path)}`).join(", ")}.`;
-  if (chat.messages.length)
-    remember(core, chat, { role: "user", text: `[Since your last message: ${text}]`, aside: true });
+  if (chat.messages.length) remember(core, chat, { role: "user", text: `[Since your last message: ${text}]`, aside: true });
   return { text, data: picked.map((change) => named(change.path)) };
 
   /** The last so many calls, one after the other; all of the last turn; or the last change of one file. */

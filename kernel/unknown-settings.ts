@@ -56,10 +56,7 @@ export function sectionsOf({ configs, plugins }: Core): Sections {
     if (isOwn(section) || (isBare && plugins.find(({ name }) => name === owner)?.from === "zz")) continue;
     const { owners = [], shape: { properties = {} } = {} } = all.get(section) ?? {};
     const shape = shapeOf(value);
-    all.set(section, {
-      shape: { ...shape, properties: { ...properties, ...shape.properties } },
-      owners: [...owners, value],
-    });
+    all.set(section, { shape: { ...shape, properties: { ...properties, ...shape.properties } }, owners: [...owners, value] });
   }
   return all;
 }
@@ -91,11 +88,8 @@ function unknownKeys(shape: Shape, given: unknown, under: string, where: string)
   const { properties = {}, additionalProperties } = shape;
   return Object.entries(given).flatMap(([key, value]) => {
     const own = Object.hasOwn(properties, key) ? properties[key] : additionalProperties;
-    if (isObject(own))
-      return own.properties || own.additionalProperties ? unknownKeys(own, value, `${under}${key}.`, where) : [];
-    return own || (!shape.properties && !additionalProperties)
-      ? []
-      : unknownSetting(key, Object.keys(properties), under, where);
+    if (isObject(own)) return own.properties || own.additionalProperties ? unknownKeys(own, value, `${under}${key}.`, where) : [];
+    return own || (!shape.properties && !additionalProperties) ? [] : unknownSetting(key, Object.keys(properties), under, where);
   });
 }
 

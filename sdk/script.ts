@@ -66,9 +66,7 @@ export function openScript(core: Core, args: string[], runTurn: RunTurn): OpenSc
       if (!core.tools.has(name)) throw usage(`Cannot call '${name}': ${unknown("tool", name, core.tools.keys())}`);
       const chat = kept(openChat(core, NO_ONE));
       const call = { id: newId("call_"), name, args: given as Record<string, unknown> };
-      const result = await counted(() => runCall({ core, chat, ctx: context(core, chat) }, call)).finally(() =>
-        close(chat),
-      );
+      const result = await counted(() => runCall({ core, chat, ctx: context(core, chat) }, call)).finally(() => close(chat));
       if (result.refused) code ||= 4;
       return result;
     },
@@ -185,18 +183,12 @@ function coreFor(core: Core, { model, system, tools }: How): Core {
     tools: new Map([...core.tools, ...given.map((tool) => [tool.name, { owner: "", value: tool }] as const)]),
     schemas: new Map([...core.schemas, ...given.map(({ name, params }) => [name, toJsonSchema(params)] as const)]),
   };
-  for (const name of names)
-    if (!own.tools.has(name)) throw usage(`Cannot offer '${name}': ${unknown("tool", name, own.tools.keys())}`);
+  for (const name of names) if (!own.tools.has(name)) throw usage(`Cannot offer '${name}': ${unknown("tool", name, own.tools.keys())}`);
   const others = core.layers.filter(({ owner, value }) => owner || value.name !== "tools");
-  const said =
-    system === undefined ? [] : [{ owner: "", value: { name: "system", slot: "identity" as const, text: system } }];
+  const said = system === undefined ? [] : [{ owner: "", value: { name: "system", slot: "identity" as const, text: system } }];
   const kept = system === undefined ? others : others.filter(({ owner, value }) => owner || value.slot !== "identity");
   own.layers = [...said, ...kept, toolGuide(own)];
-  const shared = {
-    get: () => core.asking,
-    set: (asking: Core["asking"]) => void (core.asking = asking),
-    enumerable: true,
-  };
+  const shared = { get: () => core.asking, set: (asking: Core["asking"]) => void (core.asking = asking), enumerable: true };
   return Object.defineProperty(own, "asking", shared); // one question at a time, whoever asks
 }
 

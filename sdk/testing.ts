@@ -184,9 +184,7 @@ export async function harness(setup: Setup = {}, test?: { after(done: () => Prom
     underWay = done.catch(() => {});
     const answer = await done;
     const since = events.slice(from);
-    const results = new Map(
-      since.flatMap((fact) => (fact.type === "called" ? [[fact.call.id, fact.result] as const] : [])),
-    );
+    const results = new Map(since.flatMap((fact) => (fact.type === "called" ? [[fact.call.id, fact.result] as const] : [])));
     const calls = since.flatMap((fact) => (fact.type === "planned" ? fact.calls : []));
     return { ...answer, results: calls.flatMap(({ id }) => results.get(id) ?? []), notes: notes.slice(told) };
   }
@@ -261,8 +259,7 @@ function scripted(script: Step[], requests: ChatRequest[]): Provider {
     const step = script[Math.min(taken++, script.length - 1)] ?? "ok";
     const move = typeof step === "function" ? await step(requests.at(-1)!) : step;
     const { text, thinking, call, calls: more = [], finish, usage, fail, status } = asMove(move);
-    if (fail !== undefined)
-      throw fault(fail, { ...(status && { status }), transient: (status ?? 0) >= 500 || status === 429, after: 0 });
+    if (fail !== undefined) throw fault(fail, { ...(status && { status }), transient: (status ?? 0) >= 500 || status === 429, after: 0 });
     const asked = [...(call ? [call] : []), ...more];
     const last = request.messages.at(-1);
     const spent = again && typeof step !== "function" && asked.length > 0 && last?.role === "tool";

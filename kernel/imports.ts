@@ -12,7 +12,7 @@ import { stampOf } from "./text.ts";
 import type { trusts } from "./trust.ts";
 
 export interface Loaded extends PluginAt {
-  undo: (() => Awaitable<void>)[]; // takes back what it added, last in first out
+  undo: (() => unknown)[]; // takes back what it added, last in first out
   version: number; // how often it was loaded anew
   stamps: Map<string, string>; // its own files, as they were when it was loaded
   trusts?: Within["trusts"]; // a project's

@@ -21,11 +21,7 @@ export const processIo = (): Io => ({
 /** To the person, on stderr. */
 export const say = ({ stderr }: Io, text: string): void => void stderr.write(`${clean(veil(text))}\n`);
 
-/** The same with lines that end between words, where it is a terminal. */
-export function sayWrapped(io: Io, text: string): void {
-  say(io, wrapForTerminal(io, text));
-}
-
+/** With lines that end between words, where it is a terminal. */
 export function wrapForTerminal({ stderr }: Io, text: string): string {
   const width = stderr.isTTY ? (stderr.columns ?? 80) : Number.POSITIVE_INFINITY;
   const wrap = (line: string): string => {

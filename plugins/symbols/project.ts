@@ -66,14 +66,14 @@ export function openProject(root: string, home: string, limit: Limit): Project {
     if (held) db.data = held;
     else db.read();
     const { data } = db;
+    const look: Look = { ctx, root, data, fresh: new Map(), placed: new Map() };
+    const { fresh, placed } = look;
     const listing = ctx.files.list();
     listing.catch(() => {}); // it is waited for below
     const changed = [...data.files]
       .filter(([name, entry]) => isChanged(path.join(root, name), entry))
       .map(([name]) => name);
-    const fresh = new Map<string, Row>(); // read here
-    const placed = new Map<string, Placed>(); // read in other threads
-    if (isFew(root, changed)) readHere(changed, await reader(changed)); // while the list is made
+    if (isFew(root, changed)) await readHere(look, changed); // while the list is made
     const names = (await listing).filter((name) => !CONTROL.test(name));
     const code = names.filter((name) => CODE.test(name));
     Object.assign(data, await limit(code.length, ctx, data));
@@ -86,8 +86,8 @@ export function openProject(root: string, home: string, limit: Limit): Project {
       .concat(changed.filter((name) => wanted.has(name)));
     const unread = missing.filter((name) => !fresh.has(name));
     let failure: unknown;
-    if (isFew(root, unread)) readHere(unread, await reader(unread));
-    else await readThere(unread).catch((error) => (failure = error));
+    if (isFew(root, unread)) await readHere(look, unread);
+    else await readThere(look, unread).catch((error) => (failure = error));
     const stale = new Set(changed.filter((name) => !fresh.has(name) && !placed.has(name)));
     const gone = [...data.files.keys()].filter((name) => !wanted.has(name) || stale.has(name));
     if (fresh.size || placed.size || gone.length) {
@@ -110,29 +110,36 @@ export function openProject(root: string, home: string, limit: Limit): Project {
       data.change = { rows: [], gone: [] };
       save(db, ctx);
     });
-
-    async function reader(some: string[]): Promise<typeof import("./read.ts") | undefined> {
-      return some.length ? import("./read.ts") : undefined;
-    }
-    function readHere(some: string[], reader: typeof import("./read.ts") | undefined): void {
-      for (const name of some) {
-        const row = mayRead(ctx, name) && reader!.readRow(root, name, known(data.files.get(name)));
-        if (row) fresh.set(name, row);
-      }
-    }
-    async function readThere(many: string[]): Promise<void> {
-      const { readAll } = await import("./pool.ts");
-      const order = many
-        .filter((name) => mayRead(ctx, name))
-        .map((name) => [name, known(data.files.get(name))] as const);
-      let done = 0;
-      await readAll(ctx.programs, root, order, ctx.signal, ({ files, read }, page) => {
-        for (const { path: name, ...row } of files)
-          placed.set(name, row.length ? { ...row, page } : { ...data.files.get(name)!, ...known(row) });
-        ctx.progress(bar((done += read), order.length));
-      });
-    }
   }
+}
+
+/** What is read of a project: here, and in other threads. */
+interface Look {
+  ctx: Ctx;
+  root: string;
+  data: Data;
+  fresh: Map<string, Row>;
+  placed: Map<string, Placed>;
+}
+
+async function readHere({ ctx, root, data, fresh }: Look, some: string[]): Promise<void> {
+  if (!some.length) return;
+  const { readRow } = await import("./read.ts");
+  for (const name of some) {
+    const row = mayRead(ctx, name) && readRow(root, name, known(data.files.get(name)));
+    if (row) fresh.set(name, row);
+  }
+}
+
+async function readThere({ ctx, root, data, placed }: Look, many: string[]): Promise<void> {
+  const { readAll } = await import("./pool.ts");
+  const order = many.filter((name) => mayRead(ctx, name)).map((name) => [name, known(data.files.get(name))] as const);
+  let done = 0;
+  await readAll(ctx.programs, root, order, ctx.signal, ({ files, read }, page) => {
+    for (const { path: name, ...row } of files)
+      placed.set(name, row.length ? { ...row, page } : { ...data.files.get(name)!, ...known(row) });
+    ctx.progress(bar((done += read), order.length));
+  });
 }
 
 /** Node gives memory back when it needs some; a conversation may go on for hours without. */

@@ -67,8 +67,7 @@ function restore(core: Core, chat: LiveChat, from?: Session | Saved): void {
   if (own) return;
   for (const { type, id, parent, at, ...fields } of from?.branch() ?? []) if (REPLAYED.includes(type)) save(core, chat, type, fields);
 }
-/** Entries that make a conversation what it is. */
-const REPLAYED: Entry["type"][] = ["message", "prompt", "news", "compaction", "state"];
+const REPLAYED: Entry["type"][] = ["message", "prompt", "news", "compaction", "state"]; // entries that make a conversation what it is
 
 /** Messages and plugins' states as a branch has them. */
 function replay(core: Core, chat: LiveChat, branch: Entry[]): void {

@@ -1,5 +1,4 @@
 // Changes of files that a tool asked for: checked, shown, made all or none, and recorded.
-
 import fs from "node:fs";
 import path from "node:path";
 import type { StructuredPatch } from "diff";
@@ -12,8 +11,7 @@ import { confirm, judgeAndCollect, type Open } from "./gate.ts";
 import { shortName } from "./paths.ts";
 import { clean, tryTo } from "./text.ts";
 
-/** What is to become of files, by real path. */
-export type Held = Map<string, { before: State; after: State }>;
+export type Held = Map<string, { before: State; after: State }>; // what is to become of files, by real path
 
 type Committed = { refusal?: string; said?: string };
 

@@ -18,10 +18,8 @@ export function compilerRules({ rules, options }: Pick<Core, "rules" | "options"
   return structuredClone({ module, rules, where: { root, home, allow, deny, settings: { projects, permissions } } });
 }
 
-/**
- * `own`: the files and folders of zz itself, which may always be read. `near`: those of what is checked, which may be read
- * though they lie outside of the project, unless they are denied or hold secrets.
- */
+/** `own`: the files and folders of zz itself, which may always be read. `near`: those of what is checked, which may be read though they lie
+ * outside of the project, unless they are denied or hold secrets. */
 export function compilerGate(
   { rules, where }: CompilerRules,
   { own = [], near = [] }: { own?: string[]; near?: string[] } = {},

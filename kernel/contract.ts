@@ -5,10 +5,8 @@ import type { Secret } from "./secrets.ts";
 
 export type Awaitable<T> = T | Promise<T>;
 
-/**
- * A plugin file's default export. `export const defaults: C` beside it holds its settings, and `settings` may say more of
- * them: { name, schema, project }, the last of which names those that a project's file may set too (true: all).
- */
+/** A plugin file's default export. `export const defaults: C` beside it holds its settings, and `settings` may say more of them: { name,
+ * schema, project }, the last of which names those that a project's file may set too (true: all). */
 export type Plugin<C = {}> = (zz: Zz<C>) => Awaitable<void>;
 
 /** One plugin's own handle. Whatever it adds goes away when its file is unloaded. */
@@ -143,10 +141,8 @@ export interface About {
   model(name: string, quick?: boolean): Promise<Model | undefined>; // what its provider tells of it; quick: what it knows without asking for all
   complete(command: string, typed: string): Promise<Choice[]>; // what may stand after a command
 }
-/** What a plugin adds: a tool, a command, a wrapper of a step … */
-export type Added = { kind: string; name: string };
-/** Something to choose from. */
-export type Choice = { name: string; description?: string };
+export type Added = { kind: string; name: string }; // what a plugin adds: a tool, a command, a wrapper of a step …
+export type Choice = { name: string; description?: string }; // something to choose from
 
 export interface Tool<S extends Schema = any> {
   name: string; // snake_case
@@ -163,10 +159,8 @@ export interface Tool<S extends Schema = any> {
 }
 export type Kind = "read" | "write" | "run" | "net" | "env";
 export type Needs = { [K in Kind]?: Need[] };
-/**
- * A path, a command's words, a host, a variable. A tool may say what it knows of it: "ask" is asked whatever a list allows,
- * and "exact" even where all of its kind is allowed: only a rule for that very name lifts it.
- */
+/** A path, a command's words, a host, a variable. A tool may say what it knows of it: "ask" is asked whatever a list allows, and "exact"
+ * even where all of its kind is allowed: only a rule for that very name lifts it. */
 export type Need = string | { name: string; verdict: Verdict; why: string; exact?: boolean };
 export type Verdict = "allow" | "ask" | "deny";
 export interface Result {
@@ -281,11 +275,9 @@ export interface Line {
   press(key: Press): void; // as if it had been pressed
 }
 
-/**
- * Slots in order. Layers are rendered each turn, so they must be cheap, and are frozen within it. The system prompt stays
- * as it was first sent, so that a provider's prefix cache holds: only "identity" and "rules" change it later. What is new
- * in the others goes with the person's message.
- */
+/** Slots in order. Layers are rendered each turn, so they must be cheap, and are frozen within it. The system prompt stays as it was first
+ * sent, so that a provider's prefix cache holds: only "identity" and "rules" change it later. What is new in the others goes with the
+ * person's message. */
 export interface Layer {
   name: string;
   slot: Slot;
@@ -293,8 +285,7 @@ export interface Layer {
   text: string | ((ctx: Ctx) => Awaitable<string | undefined>);
 }
 export type Slot = (typeof SLOTS)[number];
-/** A layer as it was rendered. */
-export type Part = { name: string; slot: Slot; owner: string; text: string };
+export type Part = { name: string; slot: Slot; owner: string; text: string }; // a layer as it was rendered
 export const SLOTS = ["identity", "rules", "project", "memory", "turn"] as const;
 
 export interface Provider {
@@ -305,16 +296,12 @@ export interface Provider {
   models(signal: AbortSignal, endpoint: Endpoint): Promise<Model[]>;
   model?(id: string, patience: () => AbortSignal, endpoint: Endpoint): Awaitable<Model | undefined>; // one of them, where a turn can wait for that
   chat(request: ChatRequest, signal: AbortSignal): AsyncIterable<Delta>;
-  /**
-   * The model to use when nobody named one. A string at once (a key is set) goes before a promise (a local server
-   * answered). The signal limits how long to wait for a server's first word.
-   */
+  /** The model to use when nobody named one. A string at once (a key is set) goes before a promise (a local server answered). The signal
+   * limits how long to wait for a server's first word. */
   auto?(signal: AbortSignal, endpoint: Endpoint): Awaitable<string | undefined>;
 }
-/**
- * Where a provider is, and its key: as the flags say, else the settings' providers.NAME, else the environment, else (the
- * key) what /keys keeps. A password or a key in the address is a placeholder as well.
- */
+/** Where a provider is, and its key: as the flags say, else the settings' providers.NAME, else the environment, else (the key) what /keys
+ * keeps. A password or a key in the address is a placeholder as well. */
 export interface Endpoint {
   url?: string;
   key?: Secret; // write it into a header or an address for fetch(): `Bearer ${endpoint.key}`
@@ -411,10 +398,8 @@ export type Setting = {
   owner: string;
 };
 
-/**
- * The disk, for tools. Paths are relative to the project, or absolute inside it. What a tool writes, removes and moves
- * is held until it returns; it sees its own changes meanwhile.
- */
+/** The disk, for tools. Paths are relative to the project, or absolute inside it. What a tool writes, removes and moves is held until it
+ * returns; it sees its own changes meanwhile. */
 export interface Files {
   path(name: string): string; // absolute, links followed; throws outside the project
   read(name: string): Promise<FileRead>;
@@ -584,10 +569,8 @@ export const EVENTS = words<keyof Events>(
 );
 export const STEPS = words<keyof Steps>("line request call preview render prompt");
 
-/**
- * What may follow what; `error` and `aborted` may follow anything. Thinking is shown only in `thinking` and
- * `planning_tools`, tools run only in `executing_tools`, and text is shown only in `responding`.
- */
+/** What may follow what; `error` and `aborted` may follow anything. Thinking is shown only in `thinking` and `planning_tools`, tools run
+ * only in `executing_tools`, and text is shown only in `responding`. */
 export const PHASES = {
   idle: ["thinking"],
   thinking: ["planning_tools", "responding"],
@@ -602,8 +585,7 @@ export type Phase = keyof typeof PHASES;
 
 export const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
 
-/** A session file's first line. */
-export type Header = { zz: 1; id: string; at: string; root: string; model: string; title: string };
+export type Header = { zz: 1; id: string; at: string; root: string; model: string; title: string }; // a session file's first line
 /** Every later line. `parent` makes a tree of it: nothing is ever rewritten. Unknown types are kept. */
 export interface Entry {
   id: number;

@@ -16,11 +16,9 @@ import type { Stop } from "./process.ts";
 import { veil } from "./secrets.ts";
 import { cleanRendered, textOf, tryTo } from "./text.ts";
 
-/** A conversation, once its model is chosen; undefined when there is none. */
-type Opening = () => Promise<LiveChat | undefined>;
+type Opening = () => Promise<LiveChat | undefined>; // a conversation, once its model is chosen; undefined when there is none
 
-/** The dialog that was registered last. */
-export const dialogOf = (core: Core): Dialog | undefined => core.dialogs.at(-1)?.value;
+export const dialogOf = (core: Core): Dialog | undefined => core.dialogs.at(-1)?.value; // the dialog that was registered last
 
 /** Somebody may sit at the terminal while a single answer is made: then they can be asked. */
 export function meetPerson(core: Core): void {

@@ -11,8 +11,7 @@ const accessTo = (kind: Kind, name: string): string => `${kind} access to "${nam
 
 /** What the rules leave open. */
 export type Open = { kind: Kind; name: string; target: string; why: string; whole: boolean; exact?: boolean }; // whole: no list may allow it; exact: its own name alone
-/** What a call may touch, by what was judged: its names may lead elsewhere by now. */
-export type Granted = { [K in Kind]: string[] };
+export type Granted = { [K in Kind]: string[] }; // what a call may touch, by what was judged: its names may lead elsewhere by now
 
 /** Judges what a call needs and asks the person for what the rules leave open. A text: the sentence of a refusal. */
 export async function gate(place: TurnContext, tool: Tool, args: unknown, needs: Needs): Promise<string | Granted> {
@@ -67,8 +66,7 @@ export const oneLine = (text: string): string => clean(text).replaceAll("\n", "�
 const ends = (text: string): string =>
   text.length > 500 ? `${text.slice(0, 200)} [… ${text.length - 400} characters …] ${text.slice(-200)}` : text;
 
-/** Nobody reads more than that before saying yes. */
-const [MAX_QUESTION_LINES, MAX_QUESTION_CHARS] = [20_000, 2_000_000];
+const [MAX_QUESTION_LINES, MAX_QUESTION_CHARS] = [20_000, 2_000_000]; // nobody reads more than that before saying yes
 function tooLongToShow(text: string): string | undefined {
   if (text.length > MAX_QUESTION_CHARS) return `${text.length} characters`;
   if (text.length <= MAX_QUESTION_LINES) return undefined;

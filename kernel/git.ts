@@ -1,10 +1,11 @@
-// Git, asked so that nothing runs, and nothing of elsewhere is shown, that a repository chose. Nothing here reads a file of
-// git's: what its settings are and where it looks, git says itself.
+// Git, asked so that nothing runs, and nothing of elsewhere is shown, that a repository chose. Nothing here reads a file of git's: what its
+// settings are and where it looks, git says itself.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import type { Git, GitDoubt } from "./contract.ts";
 import { followLinks } from "./disk.ts";
+import harmless from "./git-settings.json" with { type: "json" };
 import { programs } from "./programs.ts";
 import { learn, learnData } from "./secrets.ts";
 import { isInside } from "./text.ts";
@@ -44,69 +45,9 @@ function environment(command?: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(kept), ...own, GIT_CEILING_DIRECTORIES: ceiling() };
 }
 
-/**
- * The settings of a repository that nothing is run by, nothing else read by, and nothing else shown by; `*` is any. All
- * others, those of later versions of git among them, make zz ask. Of a person's own, in their home, all count.
- */
-const HARMLESS: Record<string, string> = {
-  core: `repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf safecrlf eol
-    compression loosecompression bigfilethreshold packedgitlimit packedgitwindowsize deltabasecachelimit untrackedcache
-    preloadindex fscache longpaths protecthfs protectntfs quotepath abbrev trustctime checkstat sharedrepository
-    whitespace commentchar commentstring multipackindex commitgraph sparsecheckout sparsecheckoutcone splitindex fsync
-    fsyncmethod fsyncobjectfiles warnambiguousrefs hidedotfiles checkroundtripencoding bigfilethreshold
-    createobject ignorestat`,
-  extensions: "objectformat compatobjectformat refstorage worktreeconfig preciousobjects relativeworktrees noop noop-v1",
-  "remote.*": `url pushurl fetch push tagopt prune prunetags mirror skipdefaultupdate skipfetchall followremotehead
-    gh-resolved`,
-  remote: "pushdefault",
-  "branch.*": "*",
-  branch: "autosetupmerge autosetuprebase sort",
-  user: "name email signingkey useconfigonly",
-  author: "name email",
-  committer: "name email",
-  init: "defaultbranch defaultobjectformat defaultrefformat",
-  pull: "rebase ff octopus twohead",
-  push: "default autosetupremote followtags recursesubmodules gpgsign usebitmaps",
-  fetch: "prune prunetags parallel recursesubmodules writecommitgraph showforcedupdates unpacklimit fsckobjects",
-  rebase: "autostash autosquash updaterefs stat missingcommitscheck",
-  merge: "conflictstyle ff log renames renamelimit directoryrenames stat autostash branchdesc verbosity",
-  commit: "gpgsign verbose cleanup status",
-  tag: "sort gpgsign forcesignannotated",
-  gc: "*",
-  pack: "*",
-  index: "*",
-  feature: "*",
-  maintenance: "auto strategy",
-  "maintenance.*": "enabled schedule",
-  color: "*",
-  "color.*": "*",
-  column: "*",
-  advice: "*",
-  i18n: "commitencoding logoutputencoding",
-  log: "date decorate abbrevcommit follow mailmap initialdecorationset excludedecoration",
-  status: "branch short aheadbehind showuntrackedfiles relativepaths showstash renames renamelimit displaycommentprefix",
-  diff: `algorithm renames renamelimit mnemonicprefix noprefix colormoved colormovedws context interhunkcontext dirstat
-    indentheuristic wordregex statgraphwidth statnamewidth submodule ignoresubmodules suppressblankempty relative
-    wserrorhighlight autorefreshindex`,
-  "diff.*": "xfuncname funcname binary wordregex algorithm",
-  blame: "showroot blankboundary showemail date coloring markunblamablelines markignoredlines",
-  rerere: "enabled autoupdate",
-  receive: "denycurrentbranch denynonfastforwards denydeletes",
-  checkout: "defaultremote guess workers thresholdforparallelism",
-  worktree: "guessremote userelativepaths",
-  submodule: "active recurse fetchjobs propagatebranches alternatelocation alternateerrorstrategy",
-  "submodule.*": "url active branch fetchrecursesubmodules ignore shallow",
-  "url.*": "insteadof pushinsteadof",
-  http: "version postbuffer lowspeedlimit lowspeedtime maxrequests sslverify extraheader",
-  "http.*": "version postbuffer lowspeedlimit lowspeedtime maxrequests sslverify extraheader",
-  lfs: "repositoryformatversion url locksverify fetchinclude fetchexclude concurrenttransfers allowincompletepush",
-  "lfs.*": "access locksverify",
-  gitflow: "*",
-  "gitflow.*": "*",
-  gui: "wmstate geometry spellingdictionary",
-  "oh-my-zsh": "*",
-  "svn-remote.*": "url fetch branches tags rewriteroot",
-};
+/** The settings of a repository that nothing is run by, nothing else read by, and nothing else shown by; `*` is any. All others, those of
+ * later versions of git among them, make zz ask. Of a person's own, in their home, all count. */
+const HARMLESS: Record<string, string | string[]> = harmless;
 /** Harmless with such a value only. */
 const BY_VALUE: [key: RegExp, value: RegExp][] = [
   [/^submodule\..*\.update$/s, /^(checkout|rebase|merge|none)$/],
@@ -126,9 +67,8 @@ function isHarmless({ scope, key, value }: Setting): boolean {
   if (PERSONS.has(scope)) return true;
   const [first, last] = [key.indexOf("."), key.lastIndexOf(".")];
   const section = key.slice(0, first) + (first === last ? "" : ".*");
-  const names = Object.hasOwn(HARMLESS, section) ? HARMLESS[section]! : "";
-  const name = key.slice(last + 1);
-  if (names === "*" || names.split(/\s+/).includes(name)) return true;
+  const names = Object.hasOwn(HARMLESS, section) ? [HARMLESS[section]!].flat().join(" ").split(" ") : [];
+  if (names[0] === "*" || names.includes(key.slice(last + 1))) return true;
   return BY_VALUE.some(([which, fits]) => which.test(key) && fits.test(value));
 }
 
@@ -143,8 +83,7 @@ interface Place {
 
 type Answer = { out?: string; err: string };
 type How = { before: readonly string[]; env: NodeJS.ProcessEnv; stop: AbortSignal };
-/** What is to be found out, question by question. */
-type Asking<T> = Generator<{ args: string[]; at: string }, T, Answer>;
+type Asking<T> = Generator<{ args: string[]; at: string }, T, Answer>; // what is to be found out, question by question
 
 /** Git waits for ever for a file that never answers, also when zz is gone: what still runs then is stopped. */
 const running = new Set<() => void>();

@@ -12,8 +12,7 @@ import { configOf } from "./settings.ts";
 import { request } from "./stream.ts";
 import { compare } from "./text.ts";
 
-/** How long a plugin may take to load, in seconds. */
-export const loadLimit = ({ io }: Core): number => Number(io.env.ZZ_LOAD_LIMIT) || 10;
+export const loadLimit = ({ io }: Core): number => Number(io.env.ZZ_LOAD_LIMIT) || 10; // how long a plugin may take to load, in seconds
 const tooSlow = (seconds: number): string => `loading took longer than ${seconds} s. Move slow work into a tool.`;
 const KEY_NAME = /^((ctrl|meta|shift)\+)*[a-z0-9]+$/;
 /** Field by field what may be registered; "!" marks what must be there. */

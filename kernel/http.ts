@@ -1,5 +1,5 @@
-// Requests over node:http. The built-in fetch brings 33 ms of loading with it, half of what a whole one-shot takes.
-// Here, and nowhere else, the values of secrets take the places of their placeholders: in headers and addresses.
+// Requests over node:http. The built-in fetch brings 33 ms of loading with it, half of what a whole one-shot takes. Here, and nowhere else,
+// the values of secrets take the places of their placeholders: in headers and addresses.
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import type { HttpAnswer, HttpRequest } from "./contract.ts";

@@ -42,10 +42,8 @@ type Tree = { plugin: string; within?: Within; compiled?: boolean; script?: bool
 type Within = { folder: string; trusts: ReturnType<typeof trusts> }; // what it must keep to
 const TREES = Symbol.for("zz.trees"); // hooks hold for the whole process, however many instances it has
 
-/**
- * A plugin gets zz's own zod and typebox, wherever its file lies; the packages that it imports keep their own. What it
- * imports of its own files is noted, and belongs to the same version of it.
- */
+/** A plugin gets zz's own zod and typebox, wherever its file lies; the packages that it imports keep their own. What it imports of its own
+ * files is noted, and belongs to the same version of it. */
 export function providePackages(): void {
   if (Object.hasOwn(globalThis, TREES)) return;
   const trees = newTrees();

@@ -18,8 +18,7 @@ export const processIo = (): Io => ({
   console,
 });
 
-/** To the person, on stderr. */
-export const say = ({ stderr }: Io, text: string): void => void stderr.write(`${clean(veil(text))}\n`);
+export const say = ({ stderr }: Io, text: string): void => void stderr.write(`${clean(veil(text))}\n`); // to the person, on stderr
 
 /** With lines that end between words, where it is a terminal. */
 export function wrapForTerminal({ stderr }: Io, text: string): string {

@@ -1,5 +1,4 @@
 // Plugins are found, loaded, loaded again when their files change, and unloaded.
-
 import fs from "node:fs";
 import path from "node:path";
 import type { Awaitable, Reloaded } from "./contract.ts";
@@ -110,8 +109,7 @@ function named(folder: string): string | undefined {
   return typeof found === "string" ? found : undefined;
 }
 
-/** By each plugin's file, its own files as they were. Such a one needs no watchdog. */
-type Known = Record<string, Record<string, string>>;
+type Known = Record<string, Record<string, string>>; // by each plugin's file, its own files as they were. Such a one needs no watchdog.
 const knownFile = ({ options }: Core): string => path.join(options.home, "known-plugins.json");
 const knownIn = (core: Core): Known => tryTo(() => JSON.parse(textOf(knownFile(core)))) ?? {};
 

@@ -43,10 +43,8 @@ export function endpointOf(core: Core, provider: string): Endpoint {
   return { ...(url && { url: sealUrl(url) }), ...(key && { key: secret(key) }) };
 }
 
-/**
- * Which model to talk to: --model, ZZ_MODEL, the session's, the settings', a provider whose key is set, a local
- * server that answers within 300 ms. Undefined when there is none.
- */
+/** Which model to talk to: --model, ZZ_MODEL, the session's, the settings', a provider whose key is set, a local server that answers within
+ * 300 ms. Undefined when there is none. */
 /** As the person named it. */
 export function wantedModel(core: Core, earlier?: string): string | undefined {
   const { options, providers, io } = core;

@@ -14,10 +14,8 @@ export function fitsText(pattern: string, text: string): boolean {
 const fitsLetter = (letter: string, other: string): boolean => letter === "?" || letter === other;
 const lettersOf = (pattern: string): string[] => [...pattern.replace(/\*+/g, "*")];
 
-/**
- * A path below the folder where the pattern begins, both with `/`: `*` and `?` within a name, `**` for any folders, also
- * none. It covers what lies in what it fits.
- */
+/** A path below the folder where the pattern begins, both with `/`: `*` and `?` within a name, `**` for any folders, also none. It covers
+ * what lies in what it fits. */
 export function pathPattern(pattern: string): (file: string) => boolean {
   const segments: Segment[] = [...pattern.split("/").filter(Boolean).map(toSegment), undefined];
   return (file) => fits(segments, file.split("/").filter(Boolean), isAny, fitsSegment);

@@ -1,5 +1,5 @@
-// zz as a program of its own: signals, the exit code, the console, and what others see of its command line. All that this
-// process shares with the rest of the world is touched here.
+// zz as a program of its own: signals, the exit code, the console, and what others see of its command line. All that this process shares
+// with the rest of the world is touched here.
 import fs from "node:fs";
 import path from "node:path";
 import type { Io } from "./contract.ts";
@@ -18,8 +18,7 @@ export interface Stop {
   leave(code: number): unknown;
   showStray?(text: string): void; // a dialog goes on after a fault outside of any turn
 }
-/** The whole program, as zz.ts has it. */
-type Run = (argv: string[], io: Io, stop: Stop) => Promise<number>;
+type Run = (argv: string[], io: Io, stop: Stop) => Promise<number>; // the whole program, as zz.ts has it
 
 export async function runAsProcess(argv: string[], run: Run): Promise<number> {
   const io = processIo();

@@ -14,13 +14,10 @@ const ENDINGS = WINDOWS ? [".exe", ".cmd", ".bat", ""] : [""];
 /** Where the system keeps its own, and what those are links to. */
 const SYSTEM = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin", "/opt/homebrew/bin"];
 const SYSTEM_FILES = ["/usr", "/bin", "/sbin", "/opt", "/etc/alternatives", "/nix/store", "/System", "/Library"];
-/** What marks the folders above a project as a part of it: a repository, a workspace. */
-const MARKS = [".git", "package.json", ".zz"];
+const MARKS = [".git", "package.json", ".zz"]; // what marks the folders above a project as a part of it: a repository, a workspace
 
-/**
- * The folders that count as the project's for programs: it itself, and above it all that are a repository or a workspace.
- * A home is no workspace: what the person installed lies in it.
- */
+/** The folders that count as the project's for programs: it itself, and above it all that are a repository or a workspace. A home is no
+ * workspace: what the person installed lies in it. */
 function projectFolders(root: string): string[] {
   const found = [root];
   const home = followLinks(os.homedir());
@@ -73,9 +70,7 @@ export function findProgram(name: string, root: string, given = process.env.PATH
   return undefined;
 }
 
-function isProgram(file: string): boolean {
-  return tryTo(() => fs.accessSync(file, fs.constants.X_OK) ?? fs.statSync(file).isFile()) ?? false;
-}
+const isProgram = (file: string): boolean => tryTo(() => fs.accessSync(file, fs.constants.X_OK) ?? fs.statSync(file).isFile()) ?? false;
 
 const starters = () => process.getBuiltinModule("node:child_process"); // not before one is needed
 

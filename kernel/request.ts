@@ -90,10 +90,8 @@ async function receive({ core, chat }: TurnContext, provider: Provider, request:
   }
 }
 
-/**
- * What every provider accepts: each call has exactly one result, straight after it and in call order; results
- * without a call are gone; neighbours of one role are merged; nothing is empty. Run before every request.
- */
+/** What every provider accepts: each call has exactly one result, straight after it and in call order; results without a call are gone;
+ * neighbours of one role are merged; nothing is empty. Run before every request. */
 export function repair(history: readonly Message[]): Message[] {
   const fixed: Message[] = [];
   let open = new Map<string, number>(); // where in `fixed` the results of the last calls belong

@@ -13,8 +13,7 @@ import { credentials, holdsSecret } from "./secret-files.ts";
 import { PACKAGE } from "./self.ts";
 import { clean, isInside, textOf, tryTo } from "./text.ts";
 
-/** Where paths are looked for: the project, zz's home, and what the settings name. */
-export type Where = Core["options"];
+export type Where = Core["options"]; // where paths are looked for: the project, zz's home, and what the settings name
 
 const toRules = (verdict: Rule["verdict"], from: Rule["from"], rules: Rules = {}): Rule[] =>
   KINDS.flatMap((kind) => {
@@ -63,10 +62,8 @@ export function keptRules(home: string): Record<string, Rule[]> {
   return Object.fromEntries(kept.map(([root, rules]) => [root, Array.isArray(rules) ? rules.filter(isRule) : []]));
 }
 
-/**
- * A project that is to be read is not written. Deny wins, then allow, then what the tool says of its need, then: reading
- * the projects is allowed, all else is asked.
- */
+/** A project that is to be read is not written. Deny wins, then allow, then what the tool says of its need, then: reading the projects is
+ * allowed, all else is asked. */
 export function judge(
   { rules, options }: Pick<Core, "rules" | "options">,
   kind: Kind,
@@ -121,10 +118,8 @@ function askedFor(where: Where, kind: Kind, name: string, target = targetOf(wher
   return { kind, named: placeOf(where, name), target, guard: guardOf(where, kind, target) };
 }
 
-/**
- * Writing outside of the project is allowed by name alone; and so, unless all is allowed, is what has a guard, and what
- * becomes a part of zz: it would run outside of the sandbox that commands run in.
- */
+/** Writing outside of the project is allowed by name alone; and so, unless all is allowed, is what has a guard, and what becomes a part of
+ * zz: it would run outside of the sandbox that commands run in. */
 function covers(where: Where, { name, verdict, exact = false }: Rule, asked: Asked, exactly: boolean): boolean {
   const { kind, target, guard } = asked;
   const isDenial = verdict === "deny";
@@ -213,10 +208,7 @@ export const PLUGIN = /^plugin [\w-]+$/;
 /** --allow-all, or every --allow-KIND without a list. */
 const isAll = ({ allow }: Where): boolean => KINDS.every((kind) => allow?.[kind] === true);
 
-/**
- * What a rule for all of the project, or for a folder around a home, does not cover: the file itself must be named, or a
- * folder around it.
- */
+/** What a rule for all of the project, or for a folder around a home, does not cover: the file itself must be named, or a folder around it. */
 export function guardOf(where: Where, kind: "read" | "write", file: string): "itself" | "folder" | undefined {
   const { home, root } = where;
   const isOwn = (names: string[]) => names.some((name) => isInside(followLinks(path.join(home, name)), file));
@@ -239,8 +231,7 @@ const OWN_STATE = [
   "debug.log",
 ];
 const CODE = ["plugins", "prompts"];
-/** What the model is told from then on. */
-const TOLD_TO_MODEL = ["skills", "memory", "MEMORY.md", "IDENTITY.md", "SOUL.md", "RELATIONS.md"];
+const TOLD_TO_MODEL = ["skills", "memory", "MEMORY.md", "IDENTITY.md", "SOUL.md", "RELATIONS.md"]; // what the model is told from then on
 
 export const targetOf = (options: Where, kind: Kind, name: string): string =>
   kind === "read" || kind === "write" ? realPath(options, name) : name;

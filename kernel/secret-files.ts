@@ -1,6 +1,7 @@
 // The one list of files that hold secrets: for the gate, commands, searches, the sandbox and git's history alike.
 import os from "node:os";
 import path from "node:path";
+import secretPlaces from "./secret-places.json" with { type: "json" };
 
 /** A name that says so, in lower case, wherever the file lies. */
 const NAMES = new RegExp(
@@ -44,22 +45,11 @@ const PUBLIC = new RegExp(
 /** What an editor, a person or a program puts beside a file: a copy of it. */
 const COPY = /(~|\.(sw[a-p]|un~|bak|backup|orig|old|save|saved|copy|tmp|rej|dpkg-\w+|rpm\w+|\d{1,3})|[-_ ](copy|backup|old)( \d+)?)$/;
 
-/** The folder that a file lies in, or the end of its path; in a home or in a project. */
-const PLACES = [
-  ...[".ssh", ".gnupg", ".aws", ".azure", ".kube", ".oci", ".aliyun", ".config/gh", ".config/glab-cli", ".config/hub"],
-  ...[".config/gcloud", ".config/git/credentials", ".config/rclone", ".config/op", ".config/doctl", ".config/ngrok"],
-  ...[".config/containers/auth.json", ".config/configstore", ".config/heroku", ".docker/config.json", ".terraform.d"],
-  ...[".cargo/credentials", ".gem/credentials", ".bundle/config", ".m2/settings.xml", ".m2/settings-security.xml"],
-  ...[".gradle/gradle.properties", ".huggingface/token", ".cache/huggingface/token", ".claude/.credentials.json"],
-  ...[".claude.json", ".gemini/oauth_creds.json", ".ngrok2", ".fly/config.yml", ".snowsql/config", ".pulumi/credentials"],
-  ...[".password-store", ".local/share/keyrings", ".mozilla", ".thunderbird", ".config/google-chrome"],
-  ...[".config/chromium", ".config/bravesoftware", ".config/microsoft-edge", ".bitcoin", ".ethereum/keystore"],
-  ...[".electrum", ".config/solana", "library/keychains", "library/cookies", "library/application support/google/chrome"],
-  ...["library/application support/firefox", ".subversion/auth"],
-];
+/** `places`: the folder that a file lies in, or the end of its path, in a home or in a project; `home`: what is the person's besides. */
+const { places: PLACES, home: AT_HOME, system: SYSTEM } = secretPlaces;
+const CASES: Record<string, string> = secretPlaces.cases;
 /** Git's own: a remote may hold a token. In the repository, in its modules, and in one without files of its own. */
 const GIT = String.raw`[^/]*\.git/(?:.+/)?(?:config(?:\.worktree)?|credentials)`;
-const SYSTEM = ["/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private", "/etc/shadow-", "/etc/gshadow-"];
 const PLACE = new RegExp(`/(?:${PLACES.map((place) => place.replaceAll(".", "\\.")).join("|")}|${GIT})/`);
 const SYSTEM_PLACE = new RegExp(`^(?:${SYSTEM.join("|")}|/proc/[^/]+/(?:environ|mem))/`);
 
@@ -101,22 +91,6 @@ const UNSEEN = /\p{Default_Ignorable_Code_Point}/gu;
 
 /** Where the person's own credentials lie, absolute: the sandbox hides all of them. */
 export function credentials(home: string = os.homedir()): string[] {
-  const names = [
-    ...PLACES.map((place) => CASES[place] ?? place),
-    ...[".zz", ".netrc", "_netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".boto", ".s3cfg", ".pgpass", ".my.cnf"],
-    ...[".mylogin.cnf", ".vault-token", ".git-credentials", ".terraformrc", ".cargo/credentials.toml", ".dockercfg"],
-    ...[".composer/auth.json", ".config/composer/auth.json", ".codex/auth.json", ".gemini", ".databrickscfg"],
-    ...[".sentryclirc", ".smbcredentials", ".msmtprc", ".pulumi/credentials.json", ".kaggle/kaggle.json", ".curlrc"],
-    ...[".bash_history", ".zsh_history", ".psql_history", ".mysql_history", ".python_history", ".node_repl_history"],
-    ...[".local/share/fish/fish_history", ".rediscli_history", ".sqlite_history", ".pip/pip.conf", ".config/pip/pip.conf"],
-    ".local/share/com.vercel.cli/auth.json",
-  ];
+  const names = [...PLACES.map((place) => CASES[place] ?? place), ...AT_HOME];
   return [...names.map((name) => path.join(home, name)), ...SYSTEM];
 }
-const CASES: Record<string, string> = {
-  ".config/bravesoftware": ".config/BraveSoftware",
-  "library/keychains": "Library/Keychains",
-  "library/cookies": "Library/Cookies",
-  "library/application support/google/chrome": "Library/Application Support/Google/Chrome",
-  "library/application support/firefox": "Library/Application Support/Firefox",
-};

@@ -12,8 +12,7 @@ export const KEY = "[key]";
 
 const TOKEN = "zzkey_";
 const TOKENS = /zzkey_[0-9a-f]{32}/g; // what tokenFor() makes
-/** What each placeholder stands for: as it is, and as it stands in a URL. */
-const values = new Map<string, { value: string; inUrl: string }>();
+const values = new Map<string, { value: string; inUrl: string }>(); // what each placeholder stands for: as it is, and as it stands in a URL
 const tokens = new Map<string, string>(); // the other way round
 /** What must not be shown, in each form that it may take, and what is shown instead. `loose`: in logs alone. */
 const known = new Map<string, { instead: string; loose: boolean }>();
@@ -149,8 +148,7 @@ const NAME =
   /(^|[_.\-\s])(key|token|pat|pass|auth|sig|signature|cookie|credentials?)$|api[_-]?key|secret|passw|passphrase|authorization|_pwd$/i;
 const CAMEL = /[a-z](Key|Token|Pat)$/;
 
-/** Whether what is called so is a secret. */
-export const namesSecret = (name: string): boolean => NAME.test(name) || CAMEL.test(name);
+export const namesSecret = (name: string): boolean => NAME.test(name) || CAMEL.test(name); // whether what is called so is a secret
 
 /** What keys of well-known services look like. */
 const LOOKS = /^(sk|rk|pk)[-_][\w-]{12,}$|^(gh[pousr]_|github_pat_|glpat-|xox[a-z]-|npm_|hf_|gsk_|AIza|AKIA)[\w-]{10,}$|^eyJ[\w-]+\.[\w-]+/;
@@ -189,10 +187,8 @@ const QUERY =
   /([?&#;](?!next|page|continuation)(?:[\w.-]*[_.-])?(?:key|api-?key|token|sig|signature|secret|password|passwd|pwd|auth|access-?token|credentials?)=)([^&#;\s]+)/gi;
 const USER = /^(\s*[a-z][a-z0-9+.-]*:\/\/)([^/?#\s]*)@(?=[^\s@])/i;
 const USER_ALONE = /^(\s*)([^/?#\s@:]*:[^/?#\s]*)@(?=[^\s@])/; // an address may lack its scheme
-/** A password may hold what no address may: then all up to the last @ is taken for it. */
-const BROKEN = /^(\s*[a-z][a-z0-9+.-]*:\/\/)(.*)@/is;
-/** Stands where a password would, when the user's name is the secret. */
-const NO_PASSWORD = /^(x|x-oauth-basic|oauth2?)?$/i;
+const BROKEN = /^(\s*[a-z][a-z0-9+.-]*:\/\/)(.*)@/is; // a password may hold what no address may: then all up to the last @ is taken for it
+const NO_PASSWORD = /^(x|x-oauth-basic|oauth2?)?$/i; // stands where a password would, when the user's name is the secret
 
 /** The address with placeholders for who asks, and for what is a key in its question. */
 export function sealUrl(url: string): string {

@@ -1,5 +1,4 @@
 // Sessions: an append-only tree of JSON lines.
-
 import fs from "node:fs";
 import path from "node:path";
 import { LowSync } from "lowdb";
@@ -41,10 +40,8 @@ export interface Session extends Saved {
   close(): void;
 }
 
-/**
- * A lowdb adapter that appends: `write` puts down only the lines that it has not yet written, so that an
- * append costs the same at entry 10 and at entry 100,000. `read` cuts off a torn last line (a crash) and says so.
- */
+/** A lowdb adapter that appends: `write` puts down only the lines that it has not yet written, so that an append costs the same at entry 10
+ * and at entry 100,000. `read` cuts off a torn last line (a crash) and says so. */
 function jsonLines(file: string, warn: (text: string) => void) {
   let fd = -1;
   let written = 0;

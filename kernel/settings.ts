@@ -1,5 +1,4 @@
 // Settings: read, checked and merged, from the home and from the project.
-
 import fs from "node:fs";
 import path from "node:path";
 import type { Io } from "./contract.ts";
@@ -200,8 +199,7 @@ export function merge(under: unknown, over: unknown): unknown {
   );
 }
 
-/** Keys lie apart, so that settings can be shown and shared. */
-export const keysFile = (home: string): string => path.join(home, "keys.json");
+export const keysFile = (home: string): string => path.join(home, "keys.json"); // keys lie apart, so that settings can be shown and shared
 
 function withKeys(home: string, given: Settings): Settings {
   const kept = tryTo(() => JSON.parse(textOf(keysFile(home)))) as Record<string, string> | undefined;

@@ -5,11 +5,9 @@ import { follow, outgoing } from "./http.ts";
 import { reason, sealUrl, veil } from "./secrets.ts";
 import { jsonOrText, tryTo } from "./text.ts";
 
-/**
- * Drains one provider stream into a whole reply. Servers differ in all that matters here: indexes missing or
- * from 1, ids late, repeated or empty, names resent, arguments in one piece or fifty, finish reasons that
- * contradict what came. Throws when the stream was cut off or carried an error; what had come is `partial`.
- */
+/** Drains one provider stream into a whole reply. Servers differ in all that matters here: indexes missing or from 1, ids late, repeated or
+ * empty, names resent, arguments in one piece or fifty, finish reasons that contradict what came. Throws when the stream was cut off or
+ * carried an error; what had come is `partial`. */
 export async function collect(stream: AsyncIterable<Delta>, see?: (text: string, thinking: string) => void): Promise<Reply> {
   let text = "";
   let thinking = "";
@@ -83,8 +81,7 @@ interface Draft {
   wrong?: string; // why it cannot run, whatever else comes
   parsed: number; // characters, to see whether the arguments are whole
 }
-/** Calls that came after the most that run. */
-type Unrun = { count: number; names: Set<string> };
+type Unrun = { count: number; names: Set<string> }; // calls that came after the most that run
 
 /** Puts a piece of a call where it belongs: by index, else by id, else at the last call. */
 function gather(drafts: Draft[], piece: CallDelta, unrun: Unrun): void {

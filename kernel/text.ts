@@ -8,12 +8,7 @@ export const byName = (a: { name: string }, b: { name: string }): number => comp
 /** `1 file`, `2 files`; `2 matches` with the plural given. */
 export const plural = (count: number, noun: string, nouns = `${noun}s`): string => `${count} ${count === 1 ? noun : nouns}`;
 
-/** All white space is one space. */
-export const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim();
-
-/** About how many tokens a text is. */
-export const tokensOf = (text: string): number => Math.ceil(text.length / CHARS_PER_TOKEN);
-export const CHARS_PER_TOKEN = 4;
+export const CHARS_PER_TOKEN = 4; // about
 
 /** The head and the tail of a text that is too long, with a marker between. */
 export function shorten(text: string, maxChars: number): string {

@@ -1,5 +1,4 @@
 // One call of a tool: find it, validate, pass the gate, run it, and commit what it changed.
-
 import { commit, type Held } from "./commit.ts";
 import { type Call, type ChatRequest, type Ctx, KINDS, type Kind, type Needs, type Result, type Tool } from "./contract.ts";
 import { around, type Core, emit, note, showsTraces, type TurnContext, valuesOf } from "./core.ts";

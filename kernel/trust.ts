@@ -1,5 +1,5 @@
-// What a folder brings of its own that could run or steer zz: plugins, prompts and settings in its .zz/. It counts once
-// the person has said yes to just these bytes; trust.json of the home holds what they said yes to.
+// What a folder brings of its own that could run or steer zz: plugins, prompts and settings in its .zz/. It counts once the person has said
+// yes to just these bytes; trust.json of the home holds what they said yes to.
 import fs from "node:fs";
 import path from "node:path";
 import type { Core, ProjectExtras } from "./core.ts";
@@ -8,8 +8,7 @@ import { fault } from "./faults.ts";
 import { updatePrivate } from "./locks.ts";
 import { compare, entriesOf, textOf, tryTo } from "./text.ts";
 
-/** By name, from .zz/ on, the hash of each file. */
-export type Hashes = Record<string, string>;
+export type Hashes = Record<string, string>; // by name, from .zz/ on, the hash of each file
 
 type Where = { root: string; home: string };
 

@@ -12,10 +12,8 @@ import { check, toJsonSchema } from "../kernel/schema.ts";
 import { tryTo, unknown } from "../kernel/text.ts";
 import { runCall } from "../kernel/tools.ts";
 
-/**
- * What scripts and programs have: `import { zz } from "zz"`. `zz --run` gives it the settings and permissions of its
- * flags; a program of your own gets what an empty command line would, and nobody is asked.
- */
+/** What scripts and programs have: `import { zz } from "zz"`. `zz --run` gives it the settings and permissions of its flags; a program of
+ * your own gets what an empty command line would, and nobody is asked. */
 export interface Script {
   readonly args: readonly string[]; // what stood after the script
   stdin(): Promise<string>; // all of it; empty at a terminal

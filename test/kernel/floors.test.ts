@@ -145,10 +145,10 @@ function specifiersOf(file: string): { specifier: string; isType: boolean }[] {
 }
 const textOf = (node: ts.Node): string => (ts.isStringLiteralLike(node) ? node.text : "");
 
-/** Of the house: packages and Node are not in it. */
+/** Of the house: packages and Node are not in it. Data is on no floor. */
 const valueImports = (file: string): string[] =>
   specifiersOf(file)
-    .filter(({ specifier, isType }) => !isType && specifier.startsWith("."))
+    .filter(({ specifier, isType }) => !isType && specifier.startsWith(".") && !specifier.endsWith(".json"))
     .map(({ specifier }) => resolved(file, specifier));
 
 function dynamicImports(file: string): string[] {

@@ -9,8 +9,8 @@ import { clean, isInside } from "./text.ts";
 
 const accessTo = (kind: Kind, name: string): string => `${kind} access to "${name}"`;
 
-/** What the rules leave open. */
-export type Open = { kind: Kind; name: string; target: string; why: string; whole: boolean; exact?: boolean }; // whole: no list may allow it; exact: its own name alone
+/** What the rules leave open. whole: no list may allow it; exact: its own name alone. */
+export type Open = { kind: Kind; name: string; target: string; why: string; whole: boolean; exact?: boolean };
 export type Granted = { [K in Kind]: string[] }; // what a call may touch, by what was judged: its names may lead elsewhere by now
 
 /** Judges what a call needs and asks the person for what the rules leave open. A text: the sentence of a refusal. */

@@ -68,7 +68,8 @@ export function providePackages(): void {
       const version = new URL(plugin).search;
       const url = version && !foreign && !found.url.includes("?") ? found.url + version : found.url;
       if (within || !foreign) uses(trees, parentURL, url, tree);
-      return { ...found, url, ...(!foreign && /\.ts($|\?)/.test(url) && { format: "module-typescript" }) }; // Node would warn that nobody said so
+      const isTyped = !foreign && /\.ts($|\?)/.test(url); // Node would warn that nobody said so
+      return { ...found, url, ...(isTyped && { format: "module-typescript" }) };
     },
   });
 }

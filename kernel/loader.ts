@@ -181,7 +181,7 @@ async function refresh(core: Core): Promise<Reloaded[]> {
   return done;
 }
 
-/** What a project brings counts as long as it is what the person said yes to. What was loaded goes on as it is. False: it does not count. */
+/** What a project brings counts as long as the person said yes to it. What was loaded goes on as it is. False: it does not count. */
 function rescan(core: Core): boolean {
   const before = core.extras;
   core.extras = core.options.own === false ? undefined : projectExtras(core.options, before);

@@ -3,7 +3,7 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { folded } from "./secret-files.ts";
-import { tryTo } from "./text.ts";
+import { isInside, tryTo } from "./text.ts";
 
 /** Where accounts live that somebody logs in with: this one's, by either of its names, and those of the others. */
 function homes(): string[] {
@@ -24,24 +24,18 @@ function homesOf(): string[] {
   return known.homes;
 }
 
-const isWithin = (folder: string, file: string): boolean =>
-  file === folder || file.startsWith(folder.endsWith(path.sep) ? folder : folder + path.sep);
-
 /** Why a folder is no ordinary project; undefined: it is one. */
 export function wideness(root: string): string | undefined {
   if (path.dirname(root) === root) return "the whole disk";
   if (homesOf().includes(root)) return "a home directory";
-  if (["/home", "/Users"].includes(root) || homesOf().some((home) => isWithin(root, home))) return "a folder with home directories in it";
+  if (["/home", "/Users"].includes(root) || homesOf().some((home) => isInside(root, home))) return "a folder with home directories in it";
   return undefined;
 }
 
 /** The home, and the name in it, of a file behind a dot there, where programs keep what they go by; or in a Mac's Library. */
 export function behindDot(file: string): { home: string; name: string } | undefined {
-  for (const home of homesOf()) {
-    const name = isWithin(home, file) ? path.relative(home, file) : "";
-    if (/^\.|^Library(\/|$)/i.test(name)) return { home, name };
-  }
-  return undefined;
+  const names = homesOf().map((home) => ({ home, name: isInside(home, file) ? path.relative(home, file) : "" }));
+  return names.find(({ name }) => /^\.|^Library(\/|$)/i.test(name));
 }
 
 /** What runs by itself, wherever it lies: git's own files and hooks, zz's, an editor's tasks, other agents' programs. */
@@ -70,8 +64,13 @@ const RUNS_AT_HOME = new RegExp(
   ].join("|")})`,
 );
 /** And in the system. */
-const RUNS_IN_SYSTEM =
-  /^\/(etc\/(cron[^/]*|profile(\.d)?|bash\.bashrc|bashrc|zsh[^/]*|environment|rc[^/]*|init\.d|systemd|sudoers(\.d)?|pam\.d|udev|xdg|ld\.so\.[^/]*|crontab|anacrontab|inittab)|var\/spool\/(cron|at)|(usr\/)?lib\/systemd|library\/launch(agents|daemons))(\/|$)/;
+const RUNS_IN_SYSTEM = new RegExp(
+  `^/(${[
+    String.raw`etc/(cron[^/]*|profile(\.d)?|bash\.bashrc|bashrc|zsh[^/]*|environment|rc[^/]*|init\.d|systemd|sudoers(\.d)?|pam\.d)`,
+    String.raw`etc/(udev|xdg|ld\.so\.[^/]*|crontab|anacrontab|inittab)`,
+    "var/spool/(cron|at)|(usr/)?lib/systemd|library/launch(agents|daemons)",
+  ].join("|")})(/|$)`,
+);
 
 export function runsByItself(file: string): boolean {
   const plain = folded(file);

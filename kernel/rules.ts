@@ -208,7 +208,7 @@ export const PLUGIN = /^plugin [\w-]+$/;
 /** --allow-all, or every --allow-KIND without a list. */
 const isAll = ({ allow }: Where): boolean => KINDS.every((kind) => allow?.[kind] === true);
 
-/** What a rule for all of the project, or for a folder around a home, does not cover: the file itself must be named, or a folder around it. */
+/** What a rule for all of the project, or for a folder around a home, does not cover: it or its folder must be named. */
 export function guardOf(where: Where, kind: "read" | "write", file: string): "itself" | "folder" | undefined {
   const { home, root } = where;
   const isOwn = (names: string[]) => names.some((name) => isInside(followLinks(path.join(home, name)), file));
@@ -219,16 +219,8 @@ export function guardOf(where: Where, kind: "read" | "write", file: string): "it
 }
 /** What zz itself goes by: a tool that could write it could allow itself anything. A checkout's plugins are its code. */
 const OWN_STATE = [
-  "sessions",
-  "permissions.json",
-  "trust.json",
-  "known-plugins.json",
-  "plugins.lock.json",
-  "zz.config.json",
-  "keys.json",
-  "env.json",
-  "history",
-  "debug.log",
+  ...["sessions", "permissions.json", "trust.json", "known-plugins.json", "plugins.lock.json", "zz.config.json", "keys.json"],
+  ...["env.json", "history", "debug.log"],
 ];
 const CODE = ["plugins", "prompts"];
 const TOLD_TO_MODEL = ["skills", "memory", "MEMORY.md", "IDENTITY.md", "SOUL.md", "RELATIONS.md"]; // what the model is told from then on

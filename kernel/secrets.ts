@@ -47,12 +47,9 @@ export function secret(value: string, instead = KEY): Secret {
 
 function tokenFor(value: string, inUrl = encodeURIComponent(value.toWellFormed())): string {
   const id = `${value}\n${inUrl}`;
-  let token = tokens.get(id);
-  if (!token) {
-    token = TOKEN + process.getBuiltinModule("node:crypto").randomBytes(16).toString("hex");
-    tokens.set(id, token);
-    values.set(token, { value, inUrl });
-  }
+  const token = tokens.get(id) ?? TOKEN + process.getBuiltinModule("node:crypto").randomBytes(16).toString("hex");
+  tokens.set(id, token);
+  values.set(token, { value, inUrl });
   return token;
 }
 
@@ -73,8 +70,12 @@ const MIN_SECRET_CHARS = 8; // what is shorter stands in any text
 const MIN_VARIABLE_CHARS = 6; // of those that the person keeps for commands
 const MIN_LINE_CHARS = 16; // of a value of several lines
 /** What people write where a server wants no key. */
-const DUMMY =
-  /^(sk-)?(x+|\*+|ollama|dummy|none|null|undefined|true|false|empty|test(ing)?|fake|local(host)?|lm-?studio|anything|whatever|placeholder|change-?me|secret|password|(your-)?(api-?)?key(-here)?|no-?(api-?)?key(-(required|needed))?|not-?(needed|required|used)|unused|development|production)$/i;
+const DUMMY = new RegExp(
+  "^(sk-)?(x+|\\*+|ollama|dummy|none|null|undefined|true|false|empty|test(ing)?|fake|local(host)?|lm-?studio|anything|whatever" +
+    "|placeholder|change-?me|secret|password|(your-)?(api-?)?key(-here)?|no-?(api-?)?key(-(required|needed))?" +
+    "|not-?(needed|required|used)|unused|development|production)$",
+  "i",
+);
 /** Words, and addresses without a password or a question: files are full of them. A long word is no word. */
 const PLAIN = /^[A-Za-z]{1,19}$|^https?:\/\/[^@?#\s]+$/;
 
@@ -109,7 +110,7 @@ function patternOf(withLoose: boolean): RegExp {
   return new RegExp([TOKENS.source, ...forms.sort((a, b) => b.length - a.length).map(literal)].join("|"), "g");
 }
 
-/** The text without what must not be shown. With `instead`, which stands for each then, it is stricter: short and plain values go as well. */
+/** The text without what must not be shown. With `instead`, which stands for each then, short and plain values go as well. */
 export function veil(text: string, instead?: string): string {
   if (!known.size && !values.size) return text;
   const pattern = instead === undefined ? (firm ??= patternOf(false)) : (all ??= patternOf(true));
@@ -183,8 +184,8 @@ export function learnHome(home: string): void {
 }
 // In addresses
 
-const QUERY =
-  /([?&#;](?!next|page|continuation)(?:[\w.-]*[_.-])?(?:key|api-?key|token|sig|signature|secret|password|passwd|pwd|auth|access-?token|credentials?)=)([^&#;\s]+)/gi;
+const ASKS = "key|api-?key|token|sig|signature|secret|password|passwd|pwd|auth|access-?token|credentials?";
+const QUERY = new RegExp(String.raw`([?&#;](?!next|page|continuation)(?:[\w.-]*[_.-])?(?:${ASKS})=)([^&#;\s]+)`, "gi");
 const USER = /^(\s*[a-z][a-z0-9+.-]*:\/\/)([^/?#\s]*)@(?=[^\s@])/i;
 const USER_ALONE = /^(\s*)([^/?#\s@:]*:[^/?#\s]*)@(?=[^\s@])/; // an address may lack its scheme
 const BROKEN = /^(\s*[a-z][a-z0-9+.-]*:\/\/)(.*)@/is; // a password may hold what no address may: then all up to the last @ is taken for it

@@ -22,7 +22,8 @@ const TOOL_LIMIT = 120_000;
 export async function onlyReads({ core, ctx }: TurnContext, call: Call): Promise<boolean> {
   const tool = findTool(core, call.name);
   if (!tool || call.broken || tool.changes) return false;
-  const needs = await (async () => tool.needs?.(normalizeArgs(tool, call.args), ctx) ?? {})().catch(() => undefined); // validation comes later
+  const asked = async () => tool.needs?.(normalizeArgs(tool, call.args), ctx) ?? {};
+  const needs = await asked().catch(() => undefined); // validation comes later
   return needs !== undefined && Object.keys(needs).every((kind) => kind === "read");
 }
 

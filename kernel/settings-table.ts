@@ -1,6 +1,5 @@
 // The table of settings that zz itself has.
 import { KINDS, type Settings } from "./contract.ts";
-import type { Say } from "./settings.ts";
 import type { Shape } from "./shape.ts";
 
 const TEXT = { type: "string" };
@@ -14,6 +13,9 @@ export const ENDPOINT = {
     key: { ...TEXT, description: "its key; /keys keeps one apart from the settings" },
   },
 };
+
+/** What a project's file may say of a setting: all of it, or what this gives; nothing unless it is named. */
+type Say = true | ((given: any, own: Settings) => unknown);
 
 /** The kernel's own: what they are checked by, what /config tells of them, and what an editor is told. The others are the plugins'. */
 export const SETTINGS: Record<string, Shape & { description: string; project?: Say }> = {

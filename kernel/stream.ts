@@ -225,7 +225,7 @@ function isQuoted(before: string): boolean {
   return before.split("```").length % 2 === 0 || line.split("`").length % 2 === 0;
 }
 
-/** What goes wrong on the way and answers that are no 2xx become sentences in the server's own words, a provider's with a flag that helps. */
+/** What goes wrong on the way and answers that are no 2xx become sentences in the server's own words, a provider's with a hint. */
 export async function request(core: Core, url: string, init: HttpRequest = {}, isModels = true): Promise<HttpAnswer> {
   if (core.options.dry) {
     const body = typeof init.body === "string" ? JSON.parse(init.body) : undefined;

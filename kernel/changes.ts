@@ -40,18 +40,9 @@ export async function record({ core, chat, ctx }: TurnContext, tool: string, hel
     let end = 0;
     while (end < Math.min(old.length, next.length) - place && old.at(-end - 1) === next.at(-end - 1)) end++;
     const entry = {
-      change: first + i,
-      group: first,
-      turn: chat.turn,
-      tool,
-      path: file,
-      was,
-      is,
-      modes: [from?.mode ?? 0, to?.mode ?? 0],
+      ...{ change: first + i, group: first, turn: chat.turn, tool, path: file, was, is, modes: [from?.mode ?? 0, to?.mode ?? 0] },
       ...(from && !told && { base: toContent(old) }),
-      place,
-      cut: old.length - place - end,
-      put: toContent(next.subarray(place, next.length - end)),
+      ...{ place, cut: old.length - place - end, put: toContent(next.subarray(place, next.length - end)) },
       made: missingFolders(path.dirname(file)),
     };
     try {

@@ -4,7 +4,7 @@ import path from "node:path";
 import type { StructuredPatch } from "diff";
 import { record } from "./changes.ts";
 import type { Difference } from "./contract.ts";
-import { around, emit, type TurnContext } from "./core.ts";
+import { around, emit, type LiveChat, type TurnContext } from "./core.ts";
 import { alike, FILE, hashOf, hashOfState, LINK, type State, stateOf, TYPE } from "./disk.ts";
 import { fault } from "./faults.ts";
 import { confirm, judgeAndCollect, type Open } from "./gate.ts";
@@ -20,7 +20,7 @@ export async function commit(
   place: TurnContext,
   tool: string,
   held: Held,
-  seen: Map<string, string>,
+  seen: LiveChat["seen"],
   granted: string[] = [],
 ): Promise<Committed> {
   const { core } = place;
@@ -30,7 +30,7 @@ export async function commit(
   for (const file of held.keys()) {
     if (granted.includes(file)) continue;
     const isLink = tryTo(() => fs.lstatSync(file).isSymbolicLink()); // judged by what it leads to
-    const refusal = await judgeAndCollect(core, tool, "write", named(file), open, isLink ? undefined : file);
+    const refusal = await judgeAndCollect(core, { tool, kind: "write", need: named(file), open, ...(!isLink && { target: file }) });
     if (refusal) return { refusal };
   }
   const told: string[] = [];

@@ -62,10 +62,8 @@ export function checkPlace(fd: number, file: string): void {
 /** Where the system tells no more: no link in its path, before and after a look at what lies there. */
 function isStill(fd: number, file: string): boolean {
   const { ino, dev } = fs.fstatSync(fd);
-  const isHere = () => {
-    const stat = fs.lstatSync(file, { throwIfNoEntry: false });
-    return followLinks(file) === file && stat?.ino === ino && stat.dev === dev;
-  };
+  const isHere = (stat = fs.lstatSync(file, { throwIfNoEntry: false })) =>
+    followLinks(file) === file && stat?.ino === ino && stat.dev === dev;
   return isHere() && isHere() && followLinks(file) === file;
 }
 

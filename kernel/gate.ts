@@ -21,7 +21,7 @@ export async function gate(place: TurnContext, tool: Tool, args: unknown, needs:
   for (const kind of KINDS)
     for (const need of needs[kind] ?? []) {
       const target = targetOf(core.options, kind, nameOf(need));
-      const refusal = await judgeAndCollect(core, tool.name, kind, need, open, target);
+      const refusal = await judgeAndCollect(core, { tool: tool.name, kind, need, open, target });
       if (refusal) return refusal;
       granted[kind].push(target);
     }
@@ -30,15 +30,10 @@ export async function gate(place: TurnContext, tool: Tool, args: unknown, needs:
   return (await confirm(place, tool.name, [...open.values()], clean(text))).refusal ?? granted;
 }
 
-export async function judgeAndCollect(
-  core: Core,
-  tool: string,
-  kind: Kind,
-  need: Need,
-  open: Map<string, Open>,
-  target = targetOf(core.options, kind, nameOf(need)),
-): Promise<string | undefined> {
+type Collect = { tool: string; kind: Kind; need: Need; open: Map<string, Open>; target?: string | undefined };
+export async function judgeAndCollect(core: Core, { tool, kind, need, open, target: given }: Collect): Promise<string | undefined> {
   const name = nameOf(need);
+  const target = given ?? targetOf(core.options, kind, name);
   const { verdict, why } = judge(core, kind, need, target);
   if (verdict !== "ask") await emit(core, "decided", { tool, kind, name, allowed: verdict === "allow", why });
   else {
@@ -86,16 +81,14 @@ export async function confirm(place: TurnContext, tool: string, open: Open[], te
   if (long && core.ask) {
     await decide(false, "it is too long to be shown");
     const what = `${tool} asks for more than anybody reads before a yes (${long})`;
-    return {
-      key: "n",
-      refusal: `Refused: ${what}. Do it in smaller parts, or run again with ${tooLongToShow(flags) ? flagsOf(open, true) : flags}.`,
-    };
+    const remedy = `Do it in smaller parts, or run again with ${tooLongToShow(flags) ? flagsOf(open, true) : flags}.`;
+    return { key: "n", refusal: `Refused: ${what}. ${remedy}` };
   }
   if (!core.ask) {
     await decide(false, "there is no terminal to ask on");
     const exact = open.find((one) => one.exact);
-    if (exact) return { key: "n", refusal: `Refused: ${accessTo(exact.kind, exact.name)} ${NOT_BY_ALL} ${exact.why}.` };
-    return { key: "n", refusal: `Refused: requires ${accesses}; run again with ${flags}.` };
+    const why = exact && `${accessTo(exact.kind, exact.name)} ${NOT_BY_ALL} ${exact.why}.`;
+    return { key: "n", refusal: `Refused: ${why ?? `requires ${accesses}; run again with ${flags}.`}` };
   }
   const rules = new Map(open.map((one) => always(core, one)).map((rule) => [`${rule.kind} ${rule.name}`, rule]));
   const lasting = [...rules.values()].map(({ kind, name }) => (name === "." ? "edits in this project" : `${kind} "${name}"`));
@@ -118,14 +111,13 @@ export async function confirm(place: TurnContext, tool: string, open: Open[], te
   }
 
   function question(keys: Keys): string {
+    const does = Object.entries(keys).map(([key, does]) => `${key} = ${ends(oneLine(does))}`);
     return [
       `┏ ${tool} requests ${oneLine(accesses)}.`,
       ...open.flatMap(({ why }) => (why ? [`┠ ${oneLine(why)}.`] : [])),
       ...(text ? text.split("\n").map((line) => `┃ ${line}`) : []),
       ...(flags ? [`┠ ${ends(oneLine(flags))} skips this question.`] : []),
-      `┗ Allow? [${Object.keys(keys).join("/")}] (${Object.entries(keys)
-        .map(([key, does]) => `${key} = ${ends(oneLine(does))}`)
-        .join(", ")}) `,
+      `┗ Allow? [${Object.keys(keys).join("/")}] (${does.join(", ")}) `,
     ].join("\n");
   }
 }

@@ -129,10 +129,8 @@ function importTree(plugin: Loaded, compiled: boolean): Promise<any> {
 /** Enums, JSX and the like: what Node cannot leave out of the text is compiled, by the compiler that ts-morph has. */
 const NOT_ERASABLE = /^ERR_(UNSUPPORTED_TYPESCRIPT_SYNTAX|UNKNOWN_FILE_EXTENSION)$/;
 
-async function readyCompiler(): Promise<void> {
-  const { installCompiler } = await import("./compiler.ts");
-  installCompiler((url) => treesOf().get(url)?.compiled === true);
-}
+const readyCompiler = async (): Promise<void> =>
+  (await import("./compiler.ts")).installCompiler((url) => treesOf().get(url)?.compiled === true);
 
 async function compiled(plugin: Loaded): Promise<any> {
   await readyCompiler();
@@ -188,22 +186,16 @@ export function whereFrom(error: unknown, file: string): string {
   const text = `${(error as Error)?.stack ?? ""}\n${reason(error)}`;
   const name = path.basename(file);
   const after = [name, encodeURIComponent(name)].flatMap((spelt) => text.split(spelt).slice(1));
-  for (const rest of after) {
-    const line = /^(?:\?zz=\d+)?:(\d+)/.exec(rest)?.[1];
-    if (line) return `${file}:${line}`;
-  }
-  return file;
+  const [line] = after.flatMap((rest) => /^(?:\?zz=\d+)?:(\d+)/.exec(rest)?.[1] ?? []);
+  return line ? `${file}:${line}` : file;
 }
 
 /** The name of the one whose file is the first that a stack tells of. */
 export function pluginAmong(stack: string): string | undefined {
   const files = [...treesOf()].flatMap(([url, { plugin, script }]) => (script ? [] : [{ url: url.replace(/\?.*/, ""), plugin }]));
   const tells = (line: string, url: string) => [`${url}:`, `${url}?`, `${fileURLToPath(url)}:`].some((at) => line.includes(at));
-  for (const line of stack.split("\n")) {
-    const found = files.find(({ url }) => tells(line, url));
-    if (found) return pluginAt(fileURLToPath(found.plugin), "home").name;
-  }
-  return undefined;
+  const [found] = stack.split("\n").flatMap((line) => files.find(({ url }) => tells(line, url)) ?? []);
+  return found && pluginAt(fileURLToPath(found.plugin), "home").name;
 }
 
 /** A mistake in a plugin's code is told with whose it is, and where; a sentence is told as it is. */

@@ -121,11 +121,9 @@ export function toolNamed(core: Core, name: string): Tool {
 /** By name or alias, also when the model wrapped the name in markup, a prefix or a suffix, or wrote it twice. Two that fit are none. */
 export function findTool(core: Pick<Core, "tools">, given: string): Tool | undefined {
   if (given.length > MAX_TOOL_NAME_CHARS) return undefined;
-  const cut = given
-    .split(/<\||[{(["<\n]/)[0]!
-    .replace(/^[\s'`]+|[\s'`]+$/g, "")
-    .replace(/^(functions?[._]|tools\.|default_api\.)/, "")
-    .replace(/:\d+$/, "");
+  const [bare = ""] = given.split(/<\||[{(["<\n]/);
+  const plain = bare.replace(/^[\s'`]+|[\s'`]+$/g, "");
+  const cut = plain.replace(/^(functions?[._]|tools\.|default_api\.)/, "").replace(/:\d+$/, "");
   const half = cut.slice(0, cut.length / 2);
   const loose = (name: string) => name.replace(/[-.]/g, "_").toLowerCase();
   const names = [given, cut, cut.split(".").at(-1)!, ...(half + half === cut ? [half] : [])];
@@ -139,8 +137,7 @@ export function findTool(core: Pick<Core, "tools">, given: string): Tool | undef
     }
   return undefined;
 }
-
-const MAX_TOOL_NAME_CHARS = 1_000; // characters, with what the model put around it
+const MAX_TOOL_NAME_CHARS = 1_000; // with what the model put around it
 
 /** The tools that the model is told of, in a stable order. */
 export function offered({ tools, schemas, options: { tools: only } }: Core): ChatRequest["tools"] {

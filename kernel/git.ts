@@ -8,7 +8,7 @@ import { followLinks } from "./disk.ts";
 import harmless from "./git-settings.json" with { type: "json" };
 import { programs } from "./programs.ts";
 import { learn, learnData } from "./secrets.ts";
-import { isInside } from "./text.ts";
+import { isInside, tryTo } from "./text.ts";
 
 const PATIENCE = 10_000; // ms for one question
 const MAX_OUTPUT_BYTES = 1 << 28;
@@ -57,12 +57,7 @@ const BY_VALUE: [key: RegExp, value: RegExp][] = [
 const OFF = /^(core\.(fsmonitor|hookspath|pager)|log\.showsignature|filter\..*\.(clean|smudge|process|required))$/s;
 const PERSONS = new Set(["system", "global", "command"]);
 
-interface Setting {
-  scope: string;
-  key: string;
-  value: string;
-}
-
+type Setting = { scope: string; key: string; value: string };
 function isHarmless({ scope, key, value }: Setting): boolean {
   if (PERSONS.has(scope)) return true;
   const [first, last] = [key.indexOf("."), key.lastIndexOf(".")];
@@ -73,14 +68,7 @@ function isHarmless({ scope, key, value }: Setting): boolean {
 }
 
 /** Where a repository lies, as git finds it from a folder. */
-interface Place {
-  dir: string;
-  common: string;
-  top: string;
-  hooks: string;
-  objects: string;
-}
-
+type Place = { dir: string; common: string; top: string; hooks: string; objects: string };
 type Answer = { out?: string; err: string };
 type How = { before: readonly string[]; env: NodeJS.ProcessEnv; stop: AbortSignal };
 type Asking<T> = Generator<{ args: string[]; at: string }, T, Answer>; // what is to be found out, question by question
@@ -145,10 +133,8 @@ export function gitOf(root: string): Git {
     return promise;
 
     function kill(): void {
-      try {
-        if (process.platform === "win32" || !child.pid) child.kill("SIGKILL");
-        else process.kill(-child.pid, "SIGKILL");
-      } catch {} // it is gone
+      const alone = process.platform === "win32" || !child.pid;
+      tryTo(() => (alone ? child.kill("SIGKILL") : process.kill(-child.pid!, "SIGKILL"))); // it may be gone
     }
   }
 }
@@ -176,9 +162,9 @@ function* inspect(look: Look): Asking<GitDoubt> {
   if (odd) return { why: `${NAMES} setting '${odd.key}' names`, reads: [] };
   const pointed = own.some(({ scope, key }) => key === "core.worktree" && !PERSONS.has(scope));
   const back = pointed && (yield { args: ["rev-parse", "--absolute-git-dir"], at: found.top }).out?.trimEnd();
-  if (!isInside(found.top, folder) || (pointed && back !== found.dir)) return { why: `${NAMES} setting 'core.worktree' names`, reads: [] };
-  const reads = yield* elsewhere(look, found, pointed);
   const { top } = found;
+  if (!isInside(top, folder) || (pointed && back !== found.dir)) return { why: `${NAMES} setting 'core.worktree' names`, reads: [] };
+  const reads = yield* elsewhere(look, found, pointed);
   if (!command) return { reads, top };
   if (isProgram(path.join(found.hooks, "post-index-change"))) return { why: `${NAMES} hook post-index-change names`, reads, top };
   const inner = yield* within(look, top);
@@ -236,10 +222,9 @@ function* settingsOf(folder: string): Asking<Setting[] | undefined> {
   if (!fields || fields.length % 2) return undefined;
   return fields.flatMap((scope, i) => {
     if (i % 2) return [];
-    const [key = "", ...value] = fields[i + 1]!.split("\n");
-    const text = value.join("\n");
-    learnSetting(key, text);
-    return [{ scope, key, value: text }];
+    const [, key = "", value = ""] = /^([^\n]*)\n?(.*)$/s.exec(fields[i + 1]!)!;
+    learnSetting(key, value);
+    return { scope, key, value };
   });
 }
 
@@ -258,11 +243,4 @@ function linked(folder: string): string[] {
   return links.map(({ name }) => followLinks(path.join(folder, name)));
 }
 
-function isProgram(file: string): boolean {
-  try {
-    fs.accessSync(file, fs.constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
+const isProgram = (file: string): boolean => tryTo(() => fs.accessSync(file, fs.constants.X_OK) ?? true) ?? false;

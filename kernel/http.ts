@@ -60,8 +60,7 @@ export async function follow({ url, request, hide }: Outgoing, moves = 0): Promi
     // What was sent is not sent elsewhere unless the server says to: it would arrive as a GET without a body.
     if (!reads && status < 303) throw usage(`Cannot reach '${shown(url)}': it has moved to '${shown(moved)}'. Give that address.`);
     const kept = status === 303 && !reads ? { ...request, method: "GET", body: undefined } : request;
-    const same = moved.origin === at.origin;
-    const next = same ? kept : { ...kept, headers: harmless(kept.headers) };
+    const next = moved.origin === at.origin ? kept : { ...kept, headers: harmless(kept.headers) };
     return follow({ url: moved.href, request: next, hide }, moves + 1);
   }
   const body = unpacked(answer);

@@ -62,12 +62,9 @@ export async function chooseModel(core: Core, earlier?: string): Promise<string 
   if (first) return firstModel(core, first);
   const signal = AbortSignal.timeout(LOCAL_LIMIT); // for the first word of a server; then it may take its time
   const offers = valuesOf(core.providers).map((one) => [one.name, one.auto?.(signal, endpointOf(core, one.name))] as const);
-  for (const [, model] of offers) if (model instanceof Promise) model.catch(() => {}); // asked below, if at all
+  const answers = offers.map(([name, model]) => [name, Promise.resolve(model).catch(() => undefined)] as const);
   for (const [name, model] of offers) if (typeof model === "string") return `${name}/${model}`;
-  for (const [name, model] of offers) {
-    const answered = await Promise.resolve(model).catch(() => undefined);
-    if (answered) return `${name}/${answered}`;
-  }
+  for (const [name, model] of answers) if (await model) return `${name}/${await model}`;
   return undefined;
 }
 

@@ -23,11 +23,9 @@ const LIKE = '{ "path": "~/lib", "rights": "read" }, or "write", with "about" fo
 
 export function projectsOf({ settings: { projects = {} } }: Where): Project[] {
   checkProjects(projects); // also what was set since
-  return Object.entries(projects as Record<string, { path: string; rights: Project["rights"] }>).map(([id, { path: name, rights }]) => ({
-    id,
-    folder: followLinks(path.resolve(name.replace(/^~(?=\/|$)/, os.homedir()))),
-    rights,
-  }));
+  return Object.entries(projects as Record<string, { path: string; rights: Project["rights"] }>).map(([id, { path: name, rights }]) => {
+    return { id, folder: followLinks(path.resolve(name.replace(/^~(?=\/|$)/, os.homedir()))), rights };
+  });
 }
 
 /** A right that is misspelt must not be taken for another. */

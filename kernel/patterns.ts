@@ -9,8 +9,9 @@ export const anyCase = (name: string): string => name.normalize("NFC").toLowerCa
 /** `*` any letters, `?` one. */
 export function fitsText(pattern: string, text: string): boolean {
   if (!isPattern(pattern)) return pattern === text;
-  return fits(lettersOf(pattern), [...text], (letter) => letter === "*", fitsLetter);
+  return fitsLetters(lettersOf(pattern), text);
 }
+const fitsLetters = (letters: string[], text: string): boolean => fits(letters, [...text], (letter) => letter === "*", fitsLetter);
 const fitsLetter = (letter: string, other: string): boolean => letter === "?" || letter === other;
 const lettersOf = (pattern: string): string[] => [...pattern.replace(/\*+/g, "*")];
 
@@ -25,21 +26,12 @@ type Segment = { letters: string[] } | { text: string } | undefined; // undefine
 const toSegment = (text: string): Segment => (text === "**" ? undefined : isPattern(text) ? { letters: lettersOf(text) } : { text });
 const isAny = (segment: Segment): boolean => segment === undefined;
 const fitsSegment = (segment: Segment, name: string): boolean =>
-  "text" in segment! ? segment.text === name : fits(segment!.letters, [...name], (letter) => letter === "*", fitsLetter);
+  "text" in segment! ? segment.text === name : fitsLetters(segment!.letters, name);
 
 /** A command by its words: `*` alone is one word, `**` any words, also none; what follows is covered. */
 export function fitsWords(pattern: string, command: string): boolean {
-  const words = command.split(/\s+/).filter(Boolean);
-  const asked = pattern
-    .split(/\s+/)
-    .filter(Boolean)
-    .map((word) => (word === "**" ? undefined : word));
-  return fits(
-    [...asked, undefined],
-    words,
-    (word) => word === undefined,
-    (word, other) => fitsText(word!, other),
-  );
+  const [asked, words] = [pattern, command].map((text) => text.split(/\s+/).filter(Boolean)) as [string[], string[]];
+  return fits([...asked, "**"], words, (word) => word === "**", fitsText);
 }
 
 /** A host, with or without a port: `*` any letters, dots too; without a port it stands for all of them. */

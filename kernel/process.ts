@@ -87,10 +87,8 @@ function hideKey(argv: string[]): void {
     flags.flatMap((arg, i) => (arg === name ? (flags[i + 1] ?? []) : arg.startsWith(`${name}=`) ? arg.slice(name.length + 1) : []));
   const keys = given("--key").filter(Boolean);
   for (const key of keys) learn(key);
-  const shown = new Map<string, string>([
-    ...keys.map((key) => [key, KEY] as const),
-    ...given("--base-url").map((url) => [url, veil(sealUrl(url))] as const),
-  ]);
+  const shown = new Map(keys.map((key) => [key, KEY]));
+  for (const url of given("--base-url")) shown.set(url, veil(sealUrl(url)));
   for (const [whole, instead] of shown)
     for (const [i, arg] of process.argv.entries())
       if (arg === whole || arg.endsWith(`=${whole}`)) process.argv[i] = arg.slice(0, arg.length - whole.length) + instead;

@@ -9,8 +9,7 @@ import { followLinks } from "./disk.ts";
 import { fault } from "./faults.ts";
 import { isInside, tryTo } from "./text.ts";
 
-const WINDOWS = process.platform === "win32";
-const ENDINGS = WINDOWS ? [".exe", ".cmd", ".bat", ""] : [""];
+const ENDINGS = process.platform === "win32" ? [".exe", ".cmd", ".bat", ""] : [""];
 /** Where the system keeps its own, and what those are links to. */
 const SYSTEM = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin", "/opt/homebrew/bin"];
 const SYSTEM_FILES = ["/usr", "/bin", "/sbin", "/opt", "/etc/alternatives", "/nix/store", "/System", "/Library"];
@@ -82,7 +81,7 @@ export function programs(root: string, own: NodeJS.ProcessEnv = process.env): Pr
     const why = "it is not installed, or only where the project could have put it";
     throw Object.assign(fault(`Cannot start '${name}': ${why}. Install it on this machine.`), { code: "ENOENT" });
   };
-  const clean = (env: NodeJS.ProcessEnv) => ({ ...env, PATH: safePath(root, env.PATH ?? own.PATH) });
+  const clean = (env = own) => ({ ...env, PATH: safePath(root, env.PATH ?? own.PATH) });
   return {
     find: (name, given) => findProgram(name, root, given),
     start(name, args, { ownPath = false, ...how }: SpawnOptions & OwnPath = {}): ChildProcess {
@@ -90,21 +89,12 @@ export function programs(root: string, own: NodeJS.ProcessEnv = process.env): Pr
       return starters().spawn(place(name, env), args, { ...how, shell: false, env: ownPath ? env : clean(env) });
     },
     run(name, args, how: SpawnSyncOptions = {}): SpawnSyncReturns<Buffer> {
-      const env = how.env ?? own;
-      const all = { ...how, shell: false, encoding: "buffer" as const, env: clean(env) };
-      return starters().spawnSync(place(name, env), args, all);
+      const all = { ...how, shell: false, encoding: "buffer" as const, env: clean(how.env) };
+      return starters().spawnSync(place(name, how.env ?? own), args, all);
     },
     fork(file, how: ForkOptions = {}): ChildProcess {
-      const all = { ...how, execPath: process.execPath, env: clean(how.env ?? own) };
+      const all = { ...how, execPath: process.execPath, env: clean(how.env) };
       return starters().fork(file instanceof URL ? fileURLToPath(file) : file, [], all);
     },
   };
-}
-
-/** A line in words of the person's own, as their editor's: in a shell that is not the project's. */
-export function runShell(root: string, line: string, how: SpawnSyncOptions): SpawnSyncReturns<Buffer> {
-  const { run } = programs(root);
-  if (!WINDOWS) return run("sh", ["-c", line], how);
-  const verbatim = { ...how, windowsVerbatimArguments: true };
-  return run(process.env.ComSpec ?? "cmd.exe", ["/d", "/s", "/c", `"${line}"`], verbatim);
 }

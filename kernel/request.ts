@@ -9,7 +9,6 @@ import { collect } from "./stream.ts";
 import { CHARS_PER_TOKEN } from "./text.ts";
 
 const MAX_RETRY_WAIT_MS = 60_000;
-
 const SILENCE_LIMIT_SECONDS = 300; // seconds
 
 /** Beside the conversation: no tools, and nothing of it is kept. */
@@ -19,10 +18,7 @@ export function sideRequest(place: TurnContext, { task, messages, system = "", m
 }
 
 /** Through what is wrapped around a request, then to the provider that its model names. */
-export async function send(
-  place: TurnContext,
-  asked: Pick<ChatRequest, "task" | "model" | "system" | "messages" | "tools">,
-): Promise<Reply> {
+export async function send(place: TurnContext, asked: Omit<ChatRequest, "options" | "endpoint">): Promise<Reply> {
   const { core } = place;
   const { name } = providerNamed(core, asked.model);
   const options = { ...core.options.settings.options, ...core.options.options };

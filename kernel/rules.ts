@@ -25,23 +25,19 @@ const toRules = (verdict: Rule["verdict"], from: Rule["from"], rules: Rules = {}
 export function firstRules(where: Where): Rule[] {
   const { root, home, allow, deny, settings } = where;
   const { permissions } = settings;
-  checkRules(where, deny, "deny", "flag");
-  checkRules(where, allow, "allow", "flag");
-  checkRules(where, permissions?.deny, "deny", "settings");
-  checkRules(where, permissions?.allow, "allow", "settings");
-  const flags = [...toRules("deny", "flag", deny), ...toRules("allow", "flag", allow)];
-  const set = [...toRules("deny", "settings", permissions?.deny), ...toRules("allow", "settings", permissions?.allow)];
-  return [...flags, ...set, ...readOnly(where), ...(keptRules(home)[root] ?? [])];
+  const said = [
+    ...[...toRules("deny", "flag", deny), ...toRules("allow", "flag", allow)],
+    ...[...toRules("deny", "settings", permissions?.deny), ...toRules("allow", "settings", permissions?.allow)],
+  ];
+  for (const rule of said) checkRule(where, rule);
+  return [...said, ...readOnly(where), ...(keptRules(home)[root] ?? [])];
 }
 
 /** A rule that looks in force and never matches is worse than none. */
-function checkRules(where: Where, rules: Rules = {}, verdict: Rule["verdict"], from: "flag" | "settings"): void {
-  for (const kind of KINDS)
-    for (const name of Array.isArray(rules[kind]) ? rules[kind] : []) {
-      const why = whyNever(where, kind, name);
-      const said = from === "flag" ? `--${verdict}-${kind}='${clean(name)}'` : `${verdict} ${kind} "${clean(name)}"`;
-      if (why) throw usage(`Cannot use ${said}${from === "flag" ? "" : " in the settings"}: ${why}.`);
-    }
+function checkRule(where: Where, { verdict, kind, name, from }: Rule): void {
+  const why = name === undefined ? undefined : whyNever(where, kind, name);
+  const said = () => (from === "flag" ? `--${verdict}-${kind}='${clean(name!)}'` : `${verdict} ${kind} "${clean(name!)}" in the settings`);
+  if (why) throw usage(`Cannot use ${said()}: ${why}.`);
 }
 
 export const whyNever = (where: Where, kind: Kind, name: string): string | undefined =>
@@ -144,10 +140,7 @@ function covers(where: Where, { name, verdict, exact = false }: Rule, asked: Ask
   return !guard && isPattern(name) && allows(where, name, asked);
 }
 
-const holdsHomeOf = (folder: string, file: string): boolean => {
-  const home = behindDot(file)?.home;
-  return home !== undefined && isInside(folder, home);
-};
+const holdsHomeOf = (folder: string, file: string): boolean => isInside(folder, behindDot(file)?.home ?? "");
 
 /** By any of a path's names, in either case: nobody should have to know how a disk tells names apart. */
 function denies(where: Where, name: string, { named, target }: Asked): boolean {

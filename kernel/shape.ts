@@ -1,4 +1,5 @@
 // What the settings must be: the part of JSON Schema that zz checks by itself, for a library takes longer to load than zz to start.
+import { words } from "./contract.ts";
 import { nearest } from "./text.ts";
 
 /** A schema as far as it can be checked here. */
@@ -18,10 +19,9 @@ export interface Shape {
   description?: string;
   default?: unknown;
 }
-const KEYWORDS = [
-  ...["type", "const", "enum", "anyOf", "minimum", "maximum", "exclusiveMinimum", "minLength", "items", "properties", "required"],
-  ...["additionalProperties", "description", "default"],
-];
+const KEYWORDS = words<keyof Shape>(
+  "type const enum anyOf minimum maximum exclusiveMinimum minLength items properties required additionalProperties description default",
+);
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -41,7 +41,7 @@ export function isPlain(shape: unknown): shape is Shape {
   if (!isObject(shape)) return false;
   const { type = "string", anyOf = [], items = [], properties = {}, additionalProperties: others } = shape as Shape;
   return (
-    Object.keys(shape).every((key) => KEYWORDS.includes(key)) &&
+    Object.keys(shape).every((key) => (KEYWORDS as string[]).includes(key)) &&
     Object.hasOwn(TYPES, type) &&
     [...anyOf, items, ...Object.values(properties), isObject(others) ? others : []].flat().every(isPlain)
   );

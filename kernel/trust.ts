@@ -37,7 +37,8 @@ export function projectExtras({ root, home }: Where, before?: ProjectExtras): Pr
   const all = kept(home)[root];
   const yes = all && Object.fromEntries(Object.entries(all).filter(([name]) => !name.startsWith(TO)));
   const agreed = Object.keys(all ?? {}).flatMap((name) => (name.startsWith(TO) ? [name.slice(TO.length)] : []));
-  const changed = yes && files.filter((name) => yes[name] !== hashes[name]).concat(gone(yes));
+  const changed =
+    yes && files.filter((name) => yes[name] !== hashes[name]).concat(Object.keys(yes).filter((name) => !Object.hasOwn(hashes, name)));
   return { files, hashes, agreed, stamps, given: !wrong && changed?.length === 0, ...(changed && { changed }), ...(wrong && { wrong }) };
 
   function look(at: string): void {
@@ -51,9 +52,6 @@ export function projectExtras({ root, home }: Where, before?: ProjectExtras): Pr
     stamps[name] = `${stat.mtimeMs} ${stat.ctimeMs} ${stat.size} ${stat.ino}`;
     const known = before?.stamps[name] === stamps[name] ? before.hashes[name] : undefined;
     hashes[name] = known ?? hashOf(at);
-  }
-  function gone(before: Hashes): string[] {
-    return Object.keys(before).filter((name) => !Object.hasOwn(hashes, name));
   }
 }
 
@@ -82,9 +80,8 @@ export function keepTrust({ root, home }: Where, hashes: Hashes | undefined, agr
   try {
     updatePrivate(fileOf(home), () => {
       const { [root]: _, ...others } = kept(home);
-      const next = hashes ? { ...others, [root]: hashes } : others;
-      const sorted = Object.entries(next).sort(([one], [two]) => compare(one, two));
-      return JSON.stringify(Object.fromEntries(sorted), null, 2);
+      const next = Object.entries(hashes ? { ...others, [root]: hashes } : others);
+      return JSON.stringify(Object.fromEntries(next.sort(([one], [two]) => compare(one, two))), null, 2);
     });
   } catch (error) {
     throw fileFault("keep your answer in", fileOf(home), error);

@@ -74,6 +74,7 @@ import { loadPlugins } from "./kernel/loader.ts";
 import { NO_MODEL, providerNamed, wantedModel } from "./kernel/models.ts";
 import { catchConsole, follow, statistics } from "./kernel/narration.ts";
 import { obey } from "./kernel/obey.ts";
+import { unknownSettings } from "./kernel/preferences.ts";
 import { lastWord, runAsProcess, type Stop } from "./kernel/process.ts";
 import { loadPrompts, sendUpdates, toolGuide } from "./kernel/prompt.ts";
 import { send } from "./kernel/request.ts";
@@ -85,7 +86,6 @@ import { settings } from "./kernel/settings.ts";
 import { clean, plural, unknown } from "./kernel/text.ts";
 import { findTool, normalizeArgs, offered, onlyReads, runCall, toolNamed, validate } from "./kernel/tools.ts";
 import { projectExtras } from "./kernel/trust.ts";
-import { unknownSettings } from "./kernel/unknown-settings.ts";
 import type { Script } from "./sdk/script.ts";
 
 export { openChat } from "./kernel/chat.ts";

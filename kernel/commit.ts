@@ -7,14 +7,13 @@ import type { Difference } from "./contract.ts";
 import { around, emit, type LiveChat, type TurnContext } from "./core.ts";
 import { alike, FILE, hashOf, hashOfState, LINK, type State, stateOf, TYPE } from "./disk.ts";
 import { fault } from "./faults.ts";
-import { confirm, judgeAndCollect, type Open } from "./gate.ts";
+import { confirm, judgeAndCollect, type Open, oneLine } from "./gate.ts";
 import { shortName } from "./paths.ts";
 import { clean, tryTo } from "./text.ts";
 
 export type Held = Map<string, { before: State; after: State }>; // what is to become of files, by real path
 
 type Committed = { refusal?: string; said?: string };
-
 /** Shows what a tool would change, asks for what the gate did not let it write yet, and makes it. What it says is for the model. */
 export async function commit(
   place: TurnContext,
@@ -97,15 +96,11 @@ export async function rebase(now: State, before: State, after: State): Promise<{
 
 async function preview(place: TurnContext, tool: string, about: string, held: Held): Promise<string> {
   const changes = [...held].map(([file, { before, after }]) => {
-    const text = (state: State) => state && { text: clean(state.bytes.toString("utf8")) };
     const binary = [before, after].some((state) => state?.bytes.subarray(0, 8_192).includes(0));
-    const [old, next] = [before, after].map((state) => (binary ? state && `${state.bytes.length} bytes\n` : text(state)?.text));
-    return {
-      path: clean(shortName(place.core.options, file)).replaceAll("\n", "␊"),
-      ...(old !== undefined && { before: old }),
-      ...(next !== undefined && { after: next }),
-      ...noteOf(before, after, binary, old === next),
-    };
+    const shown = (state: State) => state && (binary ? `${state.bytes.length} bytes\n` : clean(state.bytes.toString("utf8")));
+    const [old, next] = [shown(before), shown(after)];
+    const texts = { ...(old !== undefined && { before: old }), ...(next !== undefined && { after: next }) };
+    return { path: oneLine(shortName(place.core.options, file)), ...texts, ...noteOf(before, after, binary, old === next) };
   });
   return around(place, "preview", { tool, about: clean(about), changes }, async ({ about, changes }) =>
     [about, ...(await Promise.all(changes.map(patchOf)))].filter(Boolean).join("\n"),
@@ -116,11 +111,11 @@ async function preview(place: TurnContext, tool: string, about: string, held: He
 function noteOf(before: State, after: State, binary: boolean, same: boolean): { note?: string } {
   const mode = (after ?? before)!.mode;
   const notes = [
-    ...(binary ? ["not text"] : []),
-    ...((mode & TYPE) === LINK ? ["a link"] : mode & 0o111 ? ["executable"] : []),
-    ...(before && after && before.mode !== after.mode ? ["another mode"] : []),
-    ...(same && before && after ? ["only line ends or bytes that do not show"] : []),
-  ];
+    binary && "not text",
+    (mode & TYPE) === LINK ? "a link" : mode & 0o111 && "executable",
+    before && after && before.mode !== after.mode && "another mode",
+    same && before && after && "only line ends or bytes that do not show",
+  ].filter(Boolean);
   return notes.length ? { note: notes.join(", ") } : {};
 }
 

@@ -2,7 +2,7 @@
 import path from "node:path";
 import { sessions } from "./chat.ts";
 import type { About, Added, Call, Ctx, Plugins, SideRequest } from "./contract.ts";
-import { type Core, emit, type LiveChat, newId, note, type Owned, type TurnContext, ZZ } from "./core.ts";
+import { type Core, emit, type LiveChat, newId, note, type Owned, type ProjectExtras, type TurnContext, ZZ } from "./core.ts";
 import { usage } from "./faults.ts";
 import { openFiles } from "./files.ts";
 import { allFlags } from "./flags.ts";
@@ -56,11 +56,11 @@ export function context(core: Core, chat: LiveChat): Ctx {
 function pluginsOf(core: Core): Plugins {
   const refresh = () => refreshPlugins(core);
   const { extras: brought } = core;
-  const { files = [], given = false, changed, wrong } = brought ?? {};
+  const { hashes, agreed, stamps, ...told } = brought ?? ({} as ProjectExtras);
   const sends = core.options.sources?.project?.sends ?? [];
   return {
     refresh,
-    ...(brought && { brought: { files, given, ...(changed && { changed }), ...(wrong && { wrong }), ...(sends.length && { sends }) } }),
+    ...(brought && { brought: { ...told, ...(sends.length && { sends }) } }),
     async trust(yes, sends = []) {
       if (yes && !brought) throw usage("Cannot trust this folder: there is nothing in its .zz/ that could run.");
       if (yes && brought?.wrong) throw usage(`Cannot trust this folder: ${brought.wrong}.`);

@@ -71,7 +71,6 @@ function tooLongToShow(text: string): string | undefined {
 
 type Keys = Record<string, string>; // what each does
 type Confirmed = { key: string; refusal?: string };
-
 /** Puts it to the person; nobody there means no. `more` are keys beyond yes, no and always. */
 export async function confirm(place: TurnContext, tool: string, open: Open[], text: string, more: Keys = {}): Promise<Confirmed> {
   const { core, ctx } = place;

@@ -163,12 +163,10 @@ export interface LiveChat extends contract.Chat {
 }
 
 export const TRIES = 3;
-
 export const watch = <K extends keyof Events>(core: Core, event: K, see: (fact: Events[K]) => void) =>
   void core.observers.push({ owner: "", value: { event, see, limit: HOOK_LIMIT } });
 
 export const NO_ONE = "none/none"; // a call without a model
-
 export const ZZ = "zz"; // who acts when it is no tool
 
 export interface ProjectExtras extends contract.Trust {

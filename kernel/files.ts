@@ -213,8 +213,7 @@ async function listByWalk(root: string, top: string, under: string): Promise<str
     const known = isOther ? await listByGit(root, folder) : undefined;
     if (known) return void found.push(...known.map((name) => at + name).filter((name) => name.startsWith(wanted)));
     const own = entries.some((entry) => entry.name === ".gitignore" && entry.isFile());
-    const text = own ? textOf(path.join(folder, ".gitignore")) : "";
-    const rules = own ? [...above, { base: at, rules: ignore().add(rulesIn(text)) }] : above;
+    const rules = own ? [...above, { base: at, rules: ignore().add(rulesIn(textOf(path.join(folder, ".gitignore")))) }] : above;
     for (const entry of entries) {
       if (performance.now() > rest) rest = (await setImmediate(30)) + performance.now();
       const name = at + entry.name + (entry.isDirectory() ? "/" : "");

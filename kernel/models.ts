@@ -27,8 +27,8 @@ export function providerNamed(core: Core, model: string): Provider {
   const [name = ""] = model.split("/");
   const provider = core.providers.get(name)?.value;
   if (provider) return provider;
-  const why = `a model is named provider/model, and ${unknown("provider", name, core.providers.keys())}`;
-  throw usage(`Cannot use model '${model}': ${why}`);
+  const why = unknown("provider", name, core.providers.keys());
+  throw usage(`Cannot use model '${model}': a model is named provider/model, and ${why}`);
 }
 
 export function endpointOf(core: Core, provider: string): Endpoint {

@@ -36,8 +36,7 @@ export const preferences = (core: Core): Preferences => ({
 function list({ options, configs }: Core): Setting[] {
   const { home, project } = sourcesOf(options);
   const own = Object.entries(SETTINGS).map(([name, { description: about }]) => {
-    const given = options.settings[name];
-    const value = name === "providers" ? withoutKeys(options.settings[name]) : sealed(name, given);
+    const value = name === "providers" ? withoutKeys(options.settings.providers) : sealed(name, options.settings[name]);
     return { name, value, about, owner: "zz", ...from(name, home, project?.settings) };
   });
   const added = configs.flatMap(({ owner, value: config }) => {

@@ -33,9 +33,8 @@ function promptLayers(core: Core, prompts: PromptFile[]): Owned<Layer>[] {
   const { system } = core.options;
   const layers: Layer[] = system ? [{ name: "system", slot: "identity", text: system }] : [];
   for (const { name, head, body } of prompts) {
-    const slot = SLOTS.find((slot) => slot === head.slot);
-    if (!slot || (slot === "identity" && system !== undefined)) continue;
-    layers.push({ name, slot, text: body, ...(head.budget && { budget: Number(head.budget) }) });
+    const slot = SLOTS.find((slot) => slot === head.slot && !(slot === "identity" && system !== undefined));
+    if (slot) layers.push({ name, slot, text: body, ...(head.budget && { budget: Number(head.budget) }) });
   }
   return layers.map((value) => ({ owner: "", value }));
 }

@@ -22,8 +22,7 @@ export async function send(place: TurnContext, asked: Omit<ChatRequest, "options
   const { core } = place;
   const { name } = providerNamed(core, asked.model);
   const options = { ...core.options.settings.options, ...core.options.options };
-  const request = { ...asked, options, endpoint: endpointOf(core, name) };
-  return around(place, "request", request, (request) => attempt(place, request));
+  return around(place, "request", { ...asked, options, endpoint: endpointOf(core, name) }, (request) => attempt(place, request));
 }
 
 /** Again at most twice when what went wrong may pass. Nothing of it has been shown yet. */

@@ -36,9 +36,7 @@ export const SETTINGS: Record<string, Shape & { description: string; project?: S
     project: (given: object, own) => only(given, (_, model) => isKnown(model, own)),
   },
   window: {
-    type: "number",
-    exclusiveMinimum: 0,
-    maximum: 100_000_000,
+    ...{ type: "number", exclusiveMinimum: 0, maximum: 100_000_000 },
     description: "tokens that the model takes in, where its provider does not tell",
     project: (given: number, { window }) => (given <= (window ?? given) ? given : undefined),
   },

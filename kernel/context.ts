@@ -17,7 +17,7 @@ import { composePrompt, partOf } from "./prompt.ts";
 import { sideRequest } from "./request.ts";
 import { version } from "./self.ts";
 import { agreement, rereadSettings } from "./settings.ts";
-import { byName, clean, unknown } from "./text.ts";
+import { byName, clean, lazily, unknown } from "./text.ts";
 import { offered, runCall } from "./tools.ts";
 import { keepTrust, projectExtras } from "./trust.ts";
 
@@ -105,12 +105,6 @@ function about(place: TurnContext): About {
       return given.map((one) => (typeof one === "string" ? { name: one } : one));
     },
   });
-}
-
-/** An object whose fields are made when they are looked at. */
-function lazily<T extends object>(fields: { [K in keyof T]: () => T[K] }): T {
-  const made = Object.entries(fields).map(([name, get]) => [name, { get: get as () => unknown, enumerable: true }]);
-  return Object.defineProperties({}, Object.fromEntries(made)) as T;
 }
 
 /** Everything that a plugin owns. */

@@ -144,16 +144,12 @@ export function enter(core: Core, chat: LiveChat, to: Phase): void {
   void emit(core, "phase", { from, to });
 }
 
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
 /** A conversation as the kernel holds it. */
-export interface LiveChat extends contract.Chat {
-  id: string | null;
-  model: string;
-  phase: Phase;
+export interface LiveChat extends Writable<contract.Chat> {
   messages: contract.Message[];
   prompt?: contract.Part[] | undefined; // as it was first sent
   session?: Session;
-  used?: number;
-  window?: number;
   next?: string | undefined; // what a command sends
   attached: (contract.Image | string)[]; // for the person's next message
   stop: AbortController; // of the turn under way

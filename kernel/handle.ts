@@ -10,7 +10,7 @@ import { toJsonSchema } from "./schema.ts";
 import { reason, secret, veil } from "./secrets.ts";
 import { configOf } from "./settings.ts";
 import { request } from "./stream.ts";
-import { compare } from "./text.ts";
+import { compare, lazily } from "./text.ts";
 
 export const loadLimit = ({ io }: Core): number => Number(io.env.ZZ_LOAD_LIMIT) || 10; // how long a plugin may take to load, in seconds
 const tooSlow = (seconds: number): string => `loading took longer than ${seconds} s. Move slow work into a tool.`;
@@ -109,15 +109,10 @@ function openStage(plugin: Loaded): Stage {
   };
 }
 
-const ioOf = ({ io }: Core): PluginIo => ({
-  get stdin() {
-    return io.stdin;
-  },
-  stdout: io.stdout,
-  stderr: io.stderr,
-  cwd: io.cwd,
-  variable: (name) => io.env[name],
-});
+const ioOf = ({ io }: Core): PluginIo => {
+  const { stdout, stderr, cwd } = io;
+  return Object.assign(lazily({ stdin: () => io.stdin }), { stdout, stderr, cwd, variable: (name: string) => io.env[name] });
+};
 
 /** Whose additions they are. `unload`: made when it is asked for; most never ask. */
 interface Owner {

@@ -27,6 +27,12 @@ export function tryTo<T>(act: () => T): T | undefined {
   }
 }
 
+/** An object whose fields are made when they are looked at. */
+export function lazily<T extends object>(fields: { [K in keyof T]: () => T[K] }): T {
+  const made = Object.entries(fields).map(([name, get]) => [name, { get: get as () => unknown, enumerable: true }]);
+  return Object.defineProperties({}, Object.fromEntries(made)) as T;
+}
+
 export function jsonOrText(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -409,7 +409,7 @@ async function obeyFlags(argv: string[], io: Io, stop: Stop): Promise<number> {
   const named = core.options.model || io.env.ZZ_MODEL;
   if (named && !core.options.baseUrl) providerNamed(core, named); // refused before a prompt is there
   const dialog = single || !io.stdin.isTTY || !io.stdout.isTTY ? undefined : dialogOf(core);
-  if (dialog) return converse(core, dialog, { open: () => open(core, cli), first: prompt, stop, runTurn });
+  if (dialog) return converse(core, dialog, { open: () => open(core, cli), first: prompt, stop, run: runTurn });
   if (!prompt.words && !prompt.attached.length) throw usage(`Nothing to ask: the prompt is empty. ${WAYS_TO_ASK}`);
   const chat = await open(core, cli);
   if (!chat) throw usage(NO_MODEL);

@@ -53,7 +53,7 @@ interface Talk extends Setting {
   busy: boolean;
   plugins: ReturnType<typeof watchPlugins>;
 }
-type Setting = { open: Opening; first: Prompt; stop: Stop; runTurn: RunTurn };
+type Setting = { open: Opening; first: Prompt; stop: Stop; run: RunTurn };
 
 /** Runs the dialog until the person leaves. Its first prompt shows while the model is still being chosen. */
 export async function converse(core: Core, dialog: Dialog, setting: Setting): Promise<number> {
@@ -123,14 +123,14 @@ async function begin(talk: Talk): Promise<Ctx> {
 
 /** Not after the message that the command line gave: what is told of a failure is told, and the dialog goes on. */
 async function obeyLine(talk: Talk, line: string, expand = (text: string) => text): Promise<void> {
-  const { core, runTurn } = talk;
+  const { core, run } = talk;
   talk.busy = true;
   try {
     await opened(talk);
     await renewPlugins(talk);
     const chat = talk.chat!;
     const show = (text: string) => printAnswer(core.io, text);
-    await obey({ core, chat, ctx: context(core, chat) }, line, (text) => runTurn(core, chat, expand(text), { show }));
+    await obey({ core, chat, ctx: context(core, chat) }, line, (text) => run(core, chat, expand(text), { show }));
   } catch (error) {
     say(core.io, (error as Fault).exit === 130 ? "Stopped." : wrapForTerminal(core.io, explainError(error)));
   } finally {

@@ -50,14 +50,14 @@ interface OpenScript extends Script {
 /** What a script's conversations share. */
 interface Running {
   core: Core;
-  runTurn: RunTurn;
+  run: RunTurn;
   chats: Set<LiveChat>;
   code: number;
   busy: number; // turns and calls under way
 }
 
 export function openScript(core: Core, args: string[], runTurn: RunTurn): OpenScript {
-  const script: Running = { core, runTurn, chats: new Set(), code: 0, busy: 0 };
+  const script: Running = { core, run: runTurn, chats: new Set(), code: 0, busy: 0 };
   let read: Promise<string> | undefined;
   return {
     args,
@@ -142,7 +142,7 @@ async function answer(script: Running, own: Core, chat: LiveChat, text: string, 
   try {
     let words = schema ? `${text}\n\n${JSON_ALONE}\n${JSON.stringify(toJsonSchema(schema))}` : text;
     for (let left = TRIES - 1; ; left--) {
-      const answered = await script.runTurn(own, chat, words);
+      const answered = await script.run(own, chat, words);
       const exit = exitCode(answered);
       if (exit === 3 || !script.code) script.code = exit || script.code;
       if (!schema) return answered.text;

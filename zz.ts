@@ -74,6 +74,7 @@ import { loadPlugins } from "./kernel/loader.ts";
 import { NO_MODEL, providerNamed, wantedModel } from "./kernel/models.ts";
 import { catchConsole, follow, statistics } from "./kernel/narration.ts";
 import { obey } from "./kernel/obey.ts";
+import { unknownSettings } from "./kernel/preferences.ts";
 import { lastWord, runAsProcess, type Stop } from "./kernel/process.ts";
 import { loadPrompts, sendUpdates, toolGuide } from "./kernel/prompt.ts";
 import { send } from "./kernel/request.ts";
@@ -85,7 +86,6 @@ import { settings } from "./kernel/settings.ts";
 import { clean, plural, unknown } from "./kernel/text.ts";
 import { findTool, normalizeArgs, offered, onlyReads, runCall, toolNamed, validate } from "./kernel/tools.ts";
 import { projectExtras } from "./kernel/trust.ts";
-import { unknownSettings } from "./kernel/unknown-settings.ts";
 import type { Script } from "./sdk/script.ts";
 
 export { openChat } from "./kernel/chat.ts";
@@ -208,14 +208,11 @@ async function think(turn: Turn): Promise<Reply> {
     const reply = await ask(turn, messages, last ? [] : offered(core));
     if (reply.usage) answer.used = chat.used = reply.usage.input + reply.usage.output;
     if (chat.window) answer.window = chat.window;
-    if (reply.thinking)
-      await emit(core, "thought", { text: reply.thinking, ms: Math.round(performance.now() - started) });
+    if (reply.thinking) await emit(core, "thought", { text: reply.thinking, ms: Math.round(performance.now() - started) });
     answer.usage.input += reply.usage?.input ?? 0;
     answer.usage.output += reply.usage?.output ?? 0;
     const before = whole;
-    whole = before
-      ? { ...reply, text: joinHalves(before.text, reply.text), thinking: before.thinking || reply.thinking }
-      : reply;
+    whole = before ? { ...reply, text: joinHalves(before.text, reply.text), thinking: before.thinking || reply.thinking } : reply;
     if (reply.finish !== "length" || reply.calls.length || !reply.text || more === CONTINUATIONS)
       return last ? { ...whole, calls: [] } : whole;
     note(core, "The answer was cut off by the output limit; asking for the rest.");
@@ -251,8 +248,7 @@ async function perform(turn: Turn, { calls, text }: Reply): Promise<void> {
   for (let i = 0; i < calls.length && !chat.stop.signal.aborted; ) {
     const batch = [calls[i++]!];
     if (await onlyReads(turn, batch[0]!))
-      while (i < calls.length && batch.length < SIDE_BY_SIDE && (await onlyReads(turn, calls[i]!)))
-        batch.push(calls[i++]!);
+      while (i < calls.length && batch.length < SIDE_BY_SIDE && (await onlyReads(turn, calls[i]!))) batch.push(calls[i++]!);
     const results = await Promise.all(batch.map((call) => runCall(turn, call)));
     for (const [j, { text, failed, refused, images }] of results.entries()) {
       const { id, name, args } = batch[j]!;
@@ -288,8 +284,7 @@ async function respond(turn: Turn, { text, finish }: Reply): Promise<void> {
   const shown = core.options.raw ? safe : await around(turn, "render", safe);
   answer.text = turn.show ? text : shown; // for programs: as it is rendered where nobody looks
   if (answer.finish === "stop") answer.finish = finish;
-  if (finish === "filter" && !text)
-    throw fault("The provider's content filter withheld the answer. Put the question differently.");
+  if (finish === "filter" && !text) throw fault("The provider's content filter withheld the answer. Put the question differently.");
   if (finish === "filter") note(core, "The provider's content filter cut the answer short.");
   if (!text) note(core, "The model answered with nothing.");
   await turn.show?.(shown);
@@ -372,8 +367,7 @@ export async function run(argv: string[], io: Io, stop: Stop = { why: "Stopped."
     const message = stop.code ? stop.why : explainError(failed);
     if (!stop.code) say(io, message);
     if (stop.core && showsTraces(stop.core)) say(io, String(failed.stack));
-    if (argv.includes("--json") || argv.includes("--json-lines"))
-      await print(io, lastWord(message, exit)).catch(() => {});
+    if (argv.includes("--json") || argv.includes("--json-lines")) await print(io, lastWord(message, exit)).catch(() => {});
     return exit;
   } finally {
     if (!io.console && stop.core) await closeInstance(stop.core); // the process goes on
@@ -415,7 +409,7 @@ async function obeyFlags(argv: string[], io: Io, stop: Stop): Promise<number> {
   const named = core.options.model || io.env.ZZ_MODEL;
   if (named && !core.options.baseUrl) providerNamed(core, named); // refused before a prompt is there
   const dialog = single || !io.stdin.isTTY || !io.stdout.isTTY ? undefined : dialogOf(core);
-  if (dialog) return converse(core, dialog, { open: () => open(core, cli), first: prompt, stop, runTurn });
+  if (dialog) return converse(core, dialog, { open: () => open(core, cli), first: prompt, stop, run: runTurn });
   if (!prompt.words && !prompt.attached.length) throw usage(`Nothing to ask: the prompt is empty. ${WAYS_TO_ASK}`);
   const chat = await open(core, cli);
   if (!chat) throw usage(NO_MODEL);
@@ -428,13 +422,7 @@ async function obeyFlags(argv: string[], io: Io, stop: Stop): Promise<number> {
 }
 
 /** An instance as the flags want it. They are read again once the plugins brought theirs. */
-async function prepare(
-  argv: string[],
-  early: Cli,
-  io: Io,
-  stop: Stop,
-  isScript = false,
-): Promise<{ core: Core; cli: Cli }> {
+async function prepare(argv: string[], early: Cli, io: Io, stop: Stop, isScript = false): Promise<{ core: Core; cli: Cli }> {
   if (early.values.has("no-color")) io.env.NO_COLOR = "1";
   if (early.values.has("cwd")) io.enter(folder(one(early, "cwd")!, "cwd", io.cwd()));
   const core = await createZz(optionsOf(early, io), (core) => {
@@ -457,8 +445,7 @@ async function runScript(flags: string[], [run = "", ...rest]: string[], io: Io,
   if (!file) throw usage("Flag --run needs a value: --run SCRIPT [ARGS].");
   const script = path.resolve(io.cwd(), file);
   const early = parseFlags(flags, FLAGS);
-  if (early.words.length)
-    throw usage(`Cannot use '${early.words.join(" ")}': words for a script stand after its name.`);
+  if (early.words.length) throw usage(`Cannot use '${early.words.join(" ")}': words for a script stand after its name.`);
   if (!fs.existsSync(script)) throw usage(`Cannot run '${file}': no such file. Check the path.`);
   const { core } = await prepare(flags, early, io, stop, true);
   meetPerson(core);
@@ -472,9 +459,7 @@ async function runScript(flags: string[], [run = "", ...rest]: string[], io: Io,
     await new Promise((idle) => process.once("beforeExit", idle)); // as under node: nothing is left to do
   } catch (error) {
     const { name } = error as Error; // a sentence of zz's or of the script's own tells enough
-    throw name === "Error" && !codeOf(error)
-      ? error
-      : fault(`Cannot run '${file}' (${whereFrom(error, script)}): ${reason(error)}`);
+    throw name === "Error" && !codeOf(error) ? error : fault(`Cannot run '${file}' (${whereFrom(error, script)}): ${reason(error)}`);
   } finally {
     handle.end();
   }

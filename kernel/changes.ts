@@ -21,8 +21,7 @@ function toContent(bytes: Buffer): Content {
   const text = bytes.toString("utf8");
   return Buffer.from(text).equals(bytes) ? { text } : { base64: bytes.toString("base64") };
 }
-const fromContent = (content: Content): Buffer =>
-  "text" in content ? Buffer.from(content.text) : Buffer.from(content.base64, "base64");
+const fromContent = (content: Content): Buffer => ("text" in content ? Buffer.from(content.text) : Buffer.from(content.base64, "base64"));
 
 const MAX_DELTA_CHAIN = 20;
 
@@ -35,25 +34,15 @@ export async function record({ core, chat, ctx }: TurnContext, tool: string, hel
     const [was, is] = [hashOfState(from), hashOfState(to)];
     const [old, next] = [from?.bytes ?? Buffer.alloc(0), to?.bytes ?? Buffer.alloc(0)];
     const earlier = chat.log.filter(isChange).filter((change) => change.path === file);
-    const told =
-      earlier.at(-1)?.is === was && earlier.slice(-MAX_DELTA_CHAIN).some((change) => change.base || !change.was);
+    const told = earlier.at(-1)?.is === was && earlier.slice(-MAX_DELTA_CHAIN).some((change) => change.base || !change.was);
     let place = 0;
     while (place < old.length && place < next.length && old[place] === next[place]) place++;
     let end = 0;
     while (end < Math.min(old.length, next.length) - place && old.at(-end - 1) === next.at(-end - 1)) end++;
     const entry = {
-      change: first + i,
-      group: first,
-      turn: chat.turn,
-      tool,
-      path: file,
-      was,
-      is,
-      modes: [from?.mode ?? 0, to?.mode ?? 0],
+      ...{ change: first + i, group: first, turn: chat.turn, tool, path: file, was, is, modes: [from?.mode ?? 0, to?.mode ?? 0] },
       ...(from && !told && { base: toContent(old) }),
-      place,
-      cut: old.length - place - end,
-      put: toContent(next.subarray(place, next.length - end)),
+      ...{ place, cut: old.length - place - end, put: toContent(next.subarray(place, next.length - end)) },
       made: missingFolders(path.dirname(file)),
     };
     try {
@@ -100,8 +89,7 @@ export function history(log: readonly Entry[]): { changes: (Change & { undone: b
   return { changes, redo };
 }
 
-export const didOf = ({ was, is }: Change): Changed["did"] =>
-  was === null ? "created" : is === null ? "deleted" : "edited";
+export const didOf = ({ was, is }: Change): Changed["did"] => (was === null ? "created" : is === null ? "deleted" : "edited");
 
 /** A file's bytes before a change: from the nearest whole copy, through the changes since. */
 export function bytesBefore(changes: readonly Change[], change: Change): Buffer {

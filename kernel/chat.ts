@@ -1,41 +1,16 @@
 // A conversation: opened, gone back in, and saved.
 import fs from "node:fs";
 import path from "node:path";
-import type {
-  AnswerMeta,
-  Call,
-  Compaction,
-  Entry,
-  Header,
-  Message,
-  Part,
-  Saved,
-  Sessions,
-  UserMeta,
-} from "./contract.ts";
+import type { AnswerMeta, Compaction, Entry, Header, Message, Part, Saved, Sessions, UserMeta } from "./contract.ts";
 import { type Core, emit, type LiveChat, note, type TurnContext } from "./core.ts";
 import { fileFault } from "./disk.ts";
 import { fault, usage } from "./faults.ts";
 import { firstModel, learnWindow, modelOf, providerNamed } from "./models.ts";
-import {
-  findSession,
-  isChange,
-  isMessage,
-  keepTitle,
-  listSessions,
-  newSessionId,
-  openSession,
-  readSession,
-  type Session,
-  sessionFile,
-  sessionsFolder,
-  UNSAVED,
-  unsavedSession,
-} from "./sessions.ts";
+import * as saved from "./sessions.ts";
 import { shorten } from "./text.ts";
 
 /** Opens a conversation: a new one, or a session's, or a copy of what was saved. A new one is saved from its first message on. */
-export function openChat(core: Core, model: string, from?: Session | Saved): LiveChat {
+export function openChat(core: Core, model: string, from?: saved.Session | Saved): LiveChat {
   const chat: LiveChat = {
     id: null,
     model,
@@ -64,23 +39,19 @@ export function openChat(core: Core, model: string, from?: Session | Saved): Liv
 }
 
 /** The conversation goes on as that session, or as a copy of it, or anew. */
-function restore(core: Core, chat: LiveChat, from?: Session | Saved): void {
+function restore(core: Core, chat: LiveChat, from?: saved.Session | Saved): void {
   const own = from && "append" in from;
   delete chat.session;
   delete chat.used;
-  Object.assign(chat, { id: own ? from.header.id : null, turn: 0, log: [], seen: new Map() });
-  if (own) {
-    chat.session = from;
-    chat.log.push(...from.entries.filter((entry) => /^(change|undone|redone)$/.test(entry.type)));
-    chat.turn = Math.max(0, ...chat.log.filter(isChange).map(({ turn }) => turn));
-  }
-  replay(core, chat, from?.branch() ?? []);
+  const log = own ? from.entries.filter(({ type }) => /^(change|undone|redone)$/.test(type)) : [];
+  const turn = Math.max(0, ...log.filter(saved.isChange).map((change) => change.turn));
+  Object.assign(chat, { id: own ? from.header.id : null, turn, log, seen: new Map(), ...(own && { session: from }) });
+  const branch = from?.branch() ?? [];
+  replay(core, chat, branch);
   if (own) return;
-  for (const { type, id, parent, at, ...fields } of from?.branch() ?? [])
-    if (REPLAYED.includes(type)) save(core, chat, type, fields);
+  for (const { type, id, parent, at, ...fields } of branch) if (REPLAYED.includes(type)) save(core, chat, type, fields);
 }
-/** Entries that make a conversation what it is. */
-const REPLAYED: Entry["type"][] = ["message", "prompt", "news", "compaction", "state"];
+const REPLAYED: Entry["type"][] = ["message", "prompt", "news", "compaction", "state"]; // entries that make a conversation what it is
 
 /** Messages and plugins' states as a branch has them. */
 function replay(core: Core, chat: LiveChat, branch: Entry[]): void {
@@ -93,11 +64,10 @@ function replay(core: Core, chat: LiveChat, branch: Entry[]): void {
     else if (type === "prompt") takePrompt(chat, entry.layers as Part[]);
     else if (type === "news") addUpdates(chat, entry.news as Record<string, string>);
     else if (type === "compaction" && entry.before === chat.messages.length) cut(chat, entry as Compaction);
-    else if (type === "message" && isMessage(message)) chat.messages.push(message);
+    else if (type === "message" && saved.isMessage(message)) chat.messages.push(message);
     else if (type === "message") note(core, "A message of the session that cannot be understood was ignored.");
   }
-  const last = chat.messages.findLast((message) => "usage" in message && message.usage);
-  const { usage } = (last ?? {}) as AnswerMeta;
+  const { usage } = (chat.messages.findLast((message) => "usage" in message && message.usage) ?? {}) as AnswerMeta;
   if (usage) chat.used = usage.input + usage.output;
 
   function renew(state: { live: object; saved: string }, value: object): void {
@@ -131,14 +101,13 @@ export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Se
   const { home } = core.options;
   const warn = (text: string) => note(core, text);
   return {
-    list: () => listSessions(home),
-    read: (id) => readSession(home, findSession(home, id)),
+    list: () => saved.listSessions(home),
+    read: (id) => saved.readSession(home, saved.findSession(home, id)),
     open(id, copy = false) {
-      if (chat.phase !== "idle")
-        throw fault("Cannot change the conversation while an answer is under way. Stop it first, with Ctrl+C.");
-      const found = id === undefined ? undefined : findSession(home, id);
+      if (chat.phase !== "idle") throw fault("Cannot change the conversation while an answer is under way. Stop it first, with Ctrl+C.");
+      const found = id === undefined ? undefined : saved.findSession(home, id);
       if (found === chat.id && found !== undefined && !copy) return;
-      const from = found === undefined ? undefined : copy ? readSession(home, found) : openSession(home, found, warn);
+      const from = found === undefined ? undefined : copy ? saved.readSession(home, found) : saved.openSession(home, found, warn);
       chat.session?.close();
       restore(core, chat, from);
       const model = from && modelOf(from);
@@ -148,20 +117,19 @@ export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Se
       void learnWindow(core, chat);
     },
     rename(id, title) {
-      const found = findSession(home, id);
-      keepTitle(home, found, title);
+      const found = saved.findSession(home, id);
+      saved.keepTitle(home, found, title);
       if (found === chat.id) return chat.session?.append("title", { title });
-      const session = openSession(home, found, warn);
+      const session = saved.openSession(home, found, warn);
       session.append("title", { title });
       session.close();
     },
     remove(id) {
-      const found = findSession(home, id);
-      if (found === chat.id)
-        throw fault("Cannot delete the conversation under way. /new begins another; then delete this one.");
-      openSession(home, found, warn).close(); // nobody else has it open
-      fs.rmSync(sessionFile(home, found));
-      keepTitle(home, found, "");
+      const found = saved.findSession(home, id);
+      if (found === chat.id) throw fault("Cannot delete the conversation under way. /new begins another; then delete this one.");
+      saved.openSession(home, found, warn).close(); // nobody else has it open
+      fs.rmSync(saved.sessionFile(home, found));
+      saved.keepTitle(home, found, "");
     },
   };
 }
@@ -212,11 +180,9 @@ function shortened(message: Message, to: string | number): Message {
   if (typeof to === "string") return { ...without(message, "images"), text: to };
   const text = shorten(message.text, to);
   if (message.role !== "assistant" || !message.calls) return { ...message, text };
-  const args = (call: Call) =>
-    Object.fromEntries(
-      Object.entries(call.args).map(([name, value]) => [name, typeof value === "string" ? shorten(value, to) : value]),
-    );
-  return { ...message, text, calls: message.calls.map((call) => ({ ...call, args: args(call) })) };
+  const short = ([name, value]: [string, unknown]) => [name, typeof value === "string" ? shorten(value, to) : value];
+  const calls = message.calls.map((call) => ({ ...call, args: Object.fromEntries(Object.entries(call.args).map(short)) }));
+  return { ...message, text, calls };
 }
 
 function without(message: Message, field: "news" | "images"): Message {
@@ -235,27 +201,26 @@ export function keepStates(core: Core, chat: LiveChat): void {
 }
 
 export function keepLog(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void {
-  const at = new Date().toISOString();
-  chat.log.push({ id: 0, parent: null, at, type, ...fields });
+  logged(chat, type, fields);
   save(core, chat, type, fields);
 }
+const logged = (chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void =>
+  void chat.log.push({ id: 0, parent: null, at: new Date().toISOString(), type, ...fields });
 
 /** What undoes a change, on the disk before the change is made. Throws a sentence where that cannot be. */
 export function keepChange(core: Core, chat: LiveChat, fields: Record<string, unknown>): void {
-  const at = new Date().toISOString();
-  const entry = { id: 0, parent: null, at, type: "change", ...fields };
   const { home, save: saves } = core.options;
   if (core.unsavable || (saves !== false && chat.id === ""))
-    throw fault(`The session in '${sessionsFolder(home)}' is not saved any more.`);
+    throw fault(`The session in '${saved.sessionsFolder(home)}' is not saved any more.`);
   if (saves === false) save(core, chat, "change", fields);
   else
     try {
-      saved(core, chat, "change", fields);
+      put(core, chat, "change", fields);
     } catch (error) {
       if (!chat.session?.entries.length) dropUnsaved(chat);
-      throw fileFault("save the session in", sessionsFolder(home), error);
+      throw fileFault("save the session in", saved.sessionsFolder(home), error);
     }
-  chat.log.push(entry);
+  logged(chat, "change", fields);
 }
 
 /** A session that could not even begin. */
@@ -269,36 +234,33 @@ function dropUnsaved(chat: LiveChat): void {
 export function save(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void {
   if (!chat.session && type !== "message" && type !== "change") return;
   try {
-    saved(core, chat, type, fields);
+    put(core, chat, type, fields);
   } catch (error) {
-    const { message } = fileFault("save the session in", sessionsFolder(core.options.home), error);
-    note(core, `${message} ${UNSAVED}`);
+    const { message } = fileFault("save the session in", saved.sessionsFolder(core.options.home), error);
+    note(core, `${message} ${saved.UNSAVED}`);
     const entries = chat.session?.entries ?? [];
     chat.session?.close();
-    chat.session = unsavedSession(headerOf(core, chat, fields), entries);
+    chat.session = saved.unsavedSession(headerOf(core, chat, fields), entries);
     chat.session.append(type, fields);
     chat.id = "";
   }
 }
 
-function saved(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void {
+function put(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void {
   const header = headerOf(core, chat, fields);
   if (!chat.session && core.options.save !== false) {
-    chat.session = openSession(core.options.home, header, (text) => note(core, text));
+    chat.session = saved.openSession(core.options.home, header, (text) => note(core, text));
     chat.id = header.id;
   }
-  chat.session ??= unsavedSession(header);
+  chat.session ??= saved.unsavedSession(header);
   chat.session.append(type, fields);
 }
 
 function headerOf({ options: { root } }: Core, chat: LiveChat, fields: Record<string, unknown>): Header {
-  const said = (fields.message as Message | undefined) ?? chat.messages[0];
-  const title = (said?.text ?? `${fields.tool} ${path.relative(root, String(fields.path))}`)
-    .replace(/\s+/g, " ")
-    .trim()
-    .slice(0, 80);
+  const said = ((fields.message as Message | undefined) ?? chat.messages[0])?.text;
+  const title = (said ?? `${fields.tool} ${path.relative(root, String(fields.path))}`).replace(/\s+/g, " ").trim().slice(0, 80);
   const at = new Date().toISOString();
-  return { zz: 1, id: newSessionId(at), at, root, model: chat.model, title };
+  return { zz: 1, id: saved.newSessionId(at), at, root, model: chat.model, title };
 }
 
 /** Takes the last message of the person, and all that came of it, out of the conversation. */

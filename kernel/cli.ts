@@ -1,11 +1,9 @@
 // The command line: what its flags, its words and stdin ask for.
-
 import fs from "node:fs";
 import path from "node:path";
 import { openChat } from "./chat.ts";
 import { context } from "./context.ts";
-import type { Answer, Command, Io } from "./contract.ts";
-import { type Image, KINDS, type Rules } from "./contract.ts";
+import { type Answer, type Command, type Image, type Io, KINDS, type Rules } from "./contract.ts";
 import { type Core, emit, type LiveChat, NO_ONE, note, type Options, valuesOf } from "./core.ts";
 import { fileFault, MAX_READ_BYTES } from "./disk.ts";
 import { codeOf, usage } from "./faults.ts";
@@ -15,16 +13,7 @@ import { chooseModel, modelOf } from "./models.ts";
 import { wideness } from "./places.ts";
 import { block } from "./prompt.ts";
 import { homeFolder } from "./self.ts";
-import {
-  findSession,
-  lastSession,
-  openSession,
-  readSession,
-  type Session,
-  sessionFile,
-  sessionIds,
-  UNSAVED,
-} from "./sessions.ts";
+import { findSession, lastSession, openSession, readSession, type Session, sessionFile, sessionIds, UNSAVED } from "./sessions.ts";
 import { settings } from "./settings.ts";
 import { jsonOrText, nearest, tryTo, unknown } from "./text.ts";
 import { projectExtras } from "./trust.ts";
@@ -32,8 +21,8 @@ import { projectExtras } from "./trust.ts";
 export function rootOf({ root }: Options, io: Io): string {
   const real = tryTo(() => fs.realpathSync(root ?? io.cwd()));
   if (real && fs.statSync(real).isDirectory()) return real;
-  if (root !== undefined) throw usage(`Cannot work in '${root}': there is no such folder. Check the path.`);
-  throw usage("Cannot work here: the folder is gone. Change to another, or name one with --cwd.");
+  const gone = "Cannot work here: the folder is gone. Change to another, or name one with --cwd.";
+  throw usage(root === undefined ? gone : `Cannot work in '${root}': there is no such folder. Check the path.`);
 }
 
 export function start(core: Core, { id, model }: LiveChat, watched: boolean, stays = false): Promise<void> {
@@ -43,8 +32,7 @@ export function start(core: Core, { id, model }: LiveChat, watched: boolean, sta
 
 /** Whether something of the project waits for a yes. Settings that anybody's project may have do not. */
 export const isUntrusted = ({ extras: brought, options: { sources } }: Core): boolean =>
-  brought?.given === false &&
-  (brought.files.some((name) => !name.endsWith("/zz.config.json")) || Boolean(sources?.project?.left.length));
+  brought?.given === false && (brought.files.some((name) => !name.endsWith("/zz.config.json")) || Boolean(sources?.project?.left.length));
 
 /** The command that offers a way out. */
 export const commandFor = ({ commands }: Core, what: "model" | "trust"): Command | undefined =>
@@ -56,9 +44,7 @@ export async function settleTrust(core: Core, chat: LiveChat): Promise<void> {
   const command = commandFor(core, "trust");
   if (core.ask && command) return command.run("", context(core, chat));
   const { files, changed } = core.extras!;
-  const what = changed
-    ? `${changed.join(", ")} changed since you trusted it`
-    : `nobody has trusted ${files.join(", ")}`;
+  const what = changed ? `${changed.join(", ")} changed since you trusted it` : `nobody has trusted ${files.join(", ")}`;
   say(core.io, `Left out what this folder brings: ${what}. Look at it, then: zz --trust`);
 }
 
@@ -81,29 +67,16 @@ export function optionsOf(cli: Cli, io: Io): Options & { home: string; io: Io } 
   const config = one(cli, "config") && path.resolve(io.cwd(), one(cli, "config")!);
   const brought = root !== undefined && !has("no-plugins") && projectExtras({ root, home });
   return {
-    io,
-    home,
-    ...(root && { root }),
+    ...{ io, home, ...(root && { root }), ...(config && { config }) },
     ...settings({ home, root, config, brought }),
-    ...(config && { config }),
-    plugins: all(cli, "plugin"),
-    own: !has("no-plugins"),
-    model: one(cli, "model"),
-    baseUrl: one(cli, "base-url"),
-    key: one(cli, "key"),
+    ...{ plugins: all(cli, "plugin"), own: !has("no-plugins"), given: cli.unknown },
+    ...{ model: one(cli, "model"), baseUrl: one(cli, "base-url"), key: one(cli, "key"), system: one(cli, "system") },
     options: Object.fromEntries(all(cli, "option").map(pair)),
-    system: one(cli, "system"),
     tools: has("no-tools") ? false : all(cli, "tool"),
     rounds: one(cli, "rounds") ? number("rounds", one(cli, "rounds")!) : undefined,
     save: !has("no-session") && !has("dry-run"),
-    raw: has("raw"),
-    usage: has("usage"),
-    quiet: has("quiet"),
-    prompt: !has("no-prompt"),
-    allow: rules("allow"),
-    deny: rules("deny"),
-    given: cli.unknown,
-    dry: has("dry-run"),
+    ...{ raw: has("raw"), usage: has("usage"), quiet: has("quiet"), prompt: !has("no-prompt"), dry: has("dry-run") },
+    ...{ allow: rules("allow"), deny: rules("deny") },
   };
 
   function rules(verb: "allow" | "deny"): Rules {
@@ -122,10 +95,9 @@ export function optionsOf(cli: Cli, io: Io): Options & { home: string; io: Io } 
 
 /** Flags that nobody has. */
 export function checkFlags(core: Core, cli: Cli): void {
-  for (const name of cli.unknown) {
-    const near = nearest(name.replace(/^-+/, ""), new Set(allFlags(core).map((flag) => flag.name)));
-    throw usage(`Unknown flag ${name}. ${near ? `Did you mean --${near}?` : "zz --help lists them."}`);
-  }
+  const [name] = cli.unknown;
+  const near = name && nearest(name.replace(/^-+/, ""), new Set(allFlags(core).map((flag) => flag.name)));
+  if (name) throw usage(`Unknown flag ${name}. ${near ? `Did you mean --${near}?` : "zz --help lists them."}`);
 }
 
 /** Tools that nobody has, once a flag may have brought some. */
@@ -157,8 +129,8 @@ export async function open(core: Core, cli: Cli): Promise<LiveChat | undefined> 
   const warn = (text: string) => note(core, text);
   const named = one(cli, "fork") ?? one(cli, "session");
   const last = !named && (cli.values.has("continue") || cli.values.has("fork"));
+  const isTalk = (id: string) => tryTo(() => readSession(home, id).header.model) !== NO_ONE; // --call leaves one without a word
   const id = named ? findSession(home, named) : last ? lastSession(home, root, warn, isTalk) : undefined;
-
   if (last && !id) warn("There is no earlier session in this folder; this is a new one.");
   const copy = cli.values.has("fork") || cli.values.has("no-session");
   const session = id && !copy ? openOr(id) : undefined;
@@ -171,11 +143,6 @@ export async function open(core: Core, cli: Cli): Promise<LiveChat | undefined> 
   } catch (error) {
     session?.close();
     throw error;
-  }
-
-  /** Not what --call left, which nobody said a word in. */
-  function isTalk(id: string): boolean {
-    return tryTo(() => readSession(home, id).header.model) !== NO_ONE;
   }
 
   /** Where nothing can be written, the talk goes on unsaved. */
@@ -212,12 +179,9 @@ function pair(text: string): [string, unknown] {
 export async function attachment(name: string, cwd: string): Promise<{ text?: string; image?: Image }> {
   const file = path.resolve(cwd, name);
   const refuse = (why: string) => usage(`Cannot attach '${name}': ${why}.`);
-  const bytes = await readAll().catch((error) => {
-    throw codeOf(error) ? fileFault("attach", name, error, { exit: 2 }) : error;
-  });
-  const [, kind] = /\.(png|jpe?g|webp|gif)$/i.exec(name) ?? [];
-  const type = `image/${kind?.toLowerCase().replace("jpg", "jpeg")}`;
-  if (kind) return { image: { type, base64: bytes.toString("base64") } };
+  const bytes = await readAll().catch((error) => Promise.reject(codeOf(error) ? fileFault("attach", name, error, { exit: 2 }) : error));
+  const kind = /\.(png|jpe?g|webp|gif)$/i.exec(name)?.[1]?.toLowerCase().replace("jpg", "jpeg");
+  if (kind) return { image: { type: `image/${kind}`, base64: bytes.toString("base64") } };
   if (!bytes.subarray(0, 8192).includes(0)) return { text: block(`FILE ${name}`, bytes.toString("utf8").trimEnd()) };
   throw refuse("it is neither text nor an image. Convert it first");
 
@@ -229,10 +193,8 @@ export async function attachment(name: string, cwd: string): Promise<{ text?: st
   }
 }
 
-/**
- * Starts reading stdin; the result waits for all of it. A pipe that stays open and silent is named after 2 s and given
- * up after 30 s (ZZ_STDIN_WAIT, in seconds), counted from when the waiting starts.
- */
+/** Starts reading stdin; the result waits for all of it. A pipe that stays open and silent is named after 2 s and given up after 30 s
+ * (ZZ_STDIN_WAIT, in seconds), counted from when the waiting starts. */
 export function readStdin(cli: Cli, io: Io): () => Promise<string> {
   if (cli.values.has("no-stdin") || (io.stdin.isTTY && !cli.words.includes("-"))) return async () => "";
   const chunks: Buffer[] = [];

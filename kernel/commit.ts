@@ -1,28 +1,25 @@
 // Changes of files that a tool asked for: checked, shown, made all or none, and recorded.
-
 import fs from "node:fs";
 import path from "node:path";
 import type { StructuredPatch } from "diff";
 import { record } from "./changes.ts";
 import type { Difference } from "./contract.ts";
-import { around, emit, type TurnContext } from "./core.ts";
+import { around, emit, type LiveChat, type TurnContext } from "./core.ts";
 import { alike, FILE, hashOf, hashOfState, LINK, type State, stateOf, TYPE } from "./disk.ts";
 import { fault } from "./faults.ts";
-import { confirm, judgeAndCollect, type Open } from "./gate.ts";
+import { confirm, judgeAndCollect, type Open, oneLine } from "./gate.ts";
 import { shortName } from "./paths.ts";
 import { clean, tryTo } from "./text.ts";
 
-/** What is to become of files, by real path. */
-export type Held = Map<string, { before: State; after: State }>;
+export type Held = Map<string, { before: State; after: State }>; // what is to become of files, by real path
 
 type Committed = { refusal?: string; said?: string };
-
 /** Shows what a tool would change, asks for what the gate did not let it write yet, and makes it. What it says is for the model. */
 export async function commit(
   place: TurnContext,
   tool: string,
   held: Held,
-  seen: Map<string, string>,
+  seen: LiveChat["seen"],
   granted: string[] = [],
 ): Promise<Committed> {
   const { core } = place;
@@ -32,26 +29,20 @@ export async function commit(
   for (const file of held.keys()) {
     if (granted.includes(file)) continue;
     const isLink = tryTo(() => fs.lstatSync(file).isSymbolicLink()); // judged by what it leads to
-    const refusal = await judgeAndCollect(core, tool, "write", named(file), open, isLink ? undefined : file);
+    const refusal = await judgeAndCollect(core, { tool, kind: "write", need: named(file), open, ...(!isLink && { target: file }) });
     if (refusal) return { refusal };
   }
   const told: string[] = [];
   for (let news = ""; held.size; ) {
-    const stale = [...held].filter(
-      ([file, { before }]) => (seen.get(file) ?? hashOfState(before)) !== hashOfState(before),
-    );
+    const stale = [...held].filter(([file, { before }]) => (seen.get(file) ?? hashOfState(before)) !== hashOfState(before));
     const again = `${stale.map(([file]) => `'${named(file)}'`).join(", ")}: it changed since it was read`;
     if (stale.length && !open.size) throw fault(`Cannot write ${again}. Read it again.`);
     if (open.size) {
       const text = await preview(place, tool, news || (stale.length ? `Mind ${again}.` : ""), held);
-      const more = {
-        ...(editable().length && { e: "edit it first" }),
-        ...((news || stale.length) && { r: "let the model look again" }),
-      };
+      const more = { ...(editable().length && { e: "edit it first" }), ...((news || stale.length) && { r: "let the model look again" }) };
       const { key, refusal } = await confirm(place, tool, [...open.values()], text, more);
       if (refusal) return { refusal };
-      if (key === "r")
-        return { refusal: `Refused: the person sent it back. Read the file again, and propose the change again.` };
+      if (key === "r") return { refusal: `Refused: the person sent it back. Read the file again, and propose the change again.` };
       if (key === "e" && !(await editAll())) continue; // the editor was left without saving: ask again
     }
     const swapped = [...held].filter(([file, { before }]) => !alike(stateOf(file), before));
@@ -94,34 +85,22 @@ const isText = (state: State): boolean =>
   state !== undefined && !state.bytes.includes(0) && Buffer.from(state.bytes.toString("utf8")).equals(state.bytes);
 
 /** The same change to a file that is another by now; undefined when it does not apply there. */
-export async function rebase(
-  now: State,
-  before: State,
-  after: State,
-): Promise<{ before: State; after: State } | undefined> {
+export async function rebase(now: State, before: State, after: State): Promise<{ before: State; after: State } | undefined> {
   if (!now || !before || !after || ![now, before, after].every(isText)) return undefined;
   const { applyPatch, structuredPatch } = await import("diff");
   const [from, to, on] = [before, after, now].map((state) => state.bytes.toString("utf8")) as [string, string, string];
   const patch = structuredPatch("", "", from, to, "", "", { timeout: DIFF_LIMIT }) as StructuredPatch | undefined;
   const merged = patch && applyPatch(on, patch, { autoConvertLineEndings: false });
-  return merged === undefined || merged === false
-    ? undefined
-    : { before: now, after: { ...after, bytes: Buffer.from(merged) } };
+  return merged === undefined || merged === false ? undefined : { before: now, after: { ...after, bytes: Buffer.from(merged) } };
 }
 
 async function preview(place: TurnContext, tool: string, about: string, held: Held): Promise<string> {
   const changes = [...held].map(([file, { before, after }]) => {
-    const text = (state: State) => state && { text: clean(state.bytes.toString("utf8")) };
     const binary = [before, after].some((state) => state?.bytes.subarray(0, 8_192).includes(0));
-    const [old, next] = [before, after].map((state) =>
-      binary ? state && `${state.bytes.length} bytes\n` : text(state)?.text,
-    );
-    return {
-      path: clean(shortName(place.core.options, file)).replaceAll("\n", "␊"),
-      ...(old !== undefined && { before: old }),
-      ...(next !== undefined && { after: next }),
-      ...noteOf(before, after, binary, old === next),
-    };
+    const shown = (state: State) => state && (binary ? `${state.bytes.length} bytes\n` : clean(state.bytes.toString("utf8")));
+    const [old, next] = [shown(before), shown(after)];
+    const texts = { ...(old !== undefined && { before: old }), ...(next !== undefined && { after: next }) };
+    return { path: oneLine(shortName(place.core.options, file)), ...texts, ...noteOf(before, after, binary, old === next) };
   });
   return around(place, "preview", { tool, about: clean(about), changes }, async ({ about, changes }) =>
     [about, ...(await Promise.all(changes.map(patchOf)))].filter(Boolean).join("\n"),
@@ -132,11 +111,11 @@ async function preview(place: TurnContext, tool: string, about: string, held: He
 function noteOf(before: State, after: State, binary: boolean, same: boolean): { note?: string } {
   const mode = (after ?? before)!.mode;
   const notes = [
-    ...(binary ? ["not text"] : []),
-    ...((mode & TYPE) === LINK ? ["a link"] : mode & 0o111 ? ["executable"] : []),
-    ...(before && after && before.mode !== after.mode ? ["another mode"] : []),
-    ...(same && before && after ? ["only line ends or bytes that do not show"] : []),
-  ];
+    binary && "not text",
+    (mode & TYPE) === LINK ? "a link" : mode & 0o111 && "executable",
+    before && after && before.mode !== after.mode && "another mode",
+    same && before && after && "only line ends or bytes that do not show",
+  ].filter(Boolean);
   return notes.length ? { note: notes.join(", ") } : {};
 }
 

@@ -23,18 +23,11 @@ export function installCompiler(wants: (url: string) => boolean): void {
 
 function compile(fileName: string): string {
   const text = fs.readFileSync(fileName, "utf8");
-  const { outputText, diagnostics = [] } = ts.transpileModule(text, {
-    fileName,
-    reportDiagnostics: true,
-    compilerOptions: {
-      module: ts.ModuleKind.ESNext,
-      target: ts.ScriptTarget.ES2022,
-      jsx: ts.JsxEmit.ReactJSX,
-      experimentalDecorators: true,
-      inlineSourceMap: true,
-      inlineSources: true,
-    },
-  });
+  const compilerOptions = {
+    ...{ module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022, jsx: ts.JsxEmit.ReactJSX },
+    ...{ experimentalDecorators: true, inlineSourceMap: true, inlineSources: true },
+  };
+  const { outputText, diagnostics = [] } = ts.transpileModule(text, { fileName, reportDiagnostics: true, compilerOptions });
   const [wrong] = diagnostics;
   if (!wrong) return outputText;
   const { line } = ts.getLineAndCharacterOfPosition(wrong.file!, wrong.start ?? 0);

@@ -1,6 +1,6 @@
 // The gate for compilers, which read wherever an import leads.
 import path from "node:path";
-import type { CompilerGate, CompilerRules } from "./contract.ts";
+import type { CompilerGate, CompilerRules, MakeCompilerGate } from "./contract.ts";
 import type { Core } from "./core.ts";
 import { followLinks } from "./disk.ts";
 import { judge } from "./rules.ts";
@@ -18,14 +18,9 @@ export function compilerRules({ rules, options }: Pick<Core, "rules" | "options"
   return structuredClone({ module, rules, where: { root, home, allow, deny, settings: { projects, permissions } } });
 }
 
-/**
- * `own`: the files and folders of zz itself, which may always be read. `near`: those of what is checked, which may be read
- * though they lie outside of the project, unless they are denied or hold secrets.
- */
-export function compilerGate(
-  { rules, where }: CompilerRules,
-  { own = [], near = [] }: { own?: string[]; near?: string[] } = {},
-): CompilerGate {
+/** `own`: the files and folders of zz itself, which may always be read. `near`: those of what is checked, which may be read though they lie
+ * outside of the project, unless they are denied or hold secrets. */
+export const compilerGate: MakeCompilerGate = ({ rules, where }, { own = [], near = [] } = {}): CompilerGate => {
   const options = where as Core["options"];
   const core = { rules: [...rules], options };
   const root = followLinks(options.root);
@@ -99,5 +94,5 @@ export function compilerGate(
   function isAround(file: string): boolean {
     return [options.root, ...own, ...near, ...anchors].some((one) => isInside(one, file)) || isInstalled(file);
   }
-}
+};
 const MAX_UNREAD_NAMED = 20;

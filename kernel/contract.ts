@@ -4,13 +4,9 @@ import type { Static, TSchema } from "typebox";
 import type { Secret } from "./secrets.ts";
 
 export type Awaitable<T> = T | Promise<T>;
-
-/**
- * A plugin file's default export. `export const defaults: C` beside it holds its settings, and `settings` may say more of
- * them: { name, schema, project }, the last of which names those that a project's file may set too (true: all).
- */
+/** A plugin file's default export. Beside it stand `defaults: C`, its settings, and `settings: { name, schema, project }`, where `project`
+ * names those that a project's file may set too (true: all). */
 export type Plugin<C = {}> = (zz: Zz<C>) => Awaitable<void>;
-
 /** One plugin's own handle. Whatever it adds goes away when its file is unloaded. */
 export interface Zz<C = {}> {
   readonly config: Readonly<C>; // defaults, then the person's settings under the plugin's name
@@ -30,9 +26,9 @@ export interface Zz<C = {}> {
   defer(cleanup: () => Awaitable<void>): void; // on unload, last in first out
   readonly io: PluginIo;
   readonly programs: Programs;
-  fetch(url: string, request?: HttpRequest): Promise<HttpAnswer>; // an answer that is not 2xx throws, in the server's own words
+  fetch(url: string, request?: HttpRequest): Promise<HttpAnswer>; // what is not 2xx throws, in the server's own words
   secret(value: string, instead?: string): Secret; // from now on shown nowhere; `instead` is, or [key]
-  veil(text: string, instead?: string): string; // without the secrets that are known; with `instead`, for logs, also without short and plain ones
+  veil(text: string, instead?: string): string; // without known secrets; with `instead`, for logs, without short ones too
 }
 
 /** The part of the built-in fetch that providers need; it loads in a tenth of the time. */
@@ -42,7 +38,6 @@ export interface HttpRequest {
   body?: string | Uint8Array | undefined;
   signal?: AbortSignal | undefined;
 }
-
 export interface HttpAnswer {
   readonly ok: boolean;
   readonly status: number;
@@ -72,13 +67,12 @@ export interface Ctx {
   command(name: string, rest?: string): Promise<void>; // as if the person had typed it
   request(what: SideRequest): Promise<Reply>; // asks a model beside the conversation: without tools, and nothing of it is kept
   note(text: string): void; // to the person, never to the model
-  keep(name: string, change: (text: string) => string): void; // a file of the home, the person's alone: read, changed and written while no other zz does
+  keep(name: string, change: (text: string) => string): void; // a private file of the home: no other zz writes it meanwhile
   progress(text: string): void; // a live line while a tool runs
 }
 /** A line; with keys ("yn"), one of them, in lower or upper case as it stands there: whatever else is pressed is the empty text. */
 export type Ask = (question: string, keys?: string) => Promise<string>;
-
-/** Other programs: the only way to start one. Each is found by its absolute path, and never in or above the project or in a node_modules. */
+/** Other programs: the only way to start one. Found by its absolute path, and never in or above the project or in a node_modules. */
 export interface Programs {
   find(name: string, path?: string): string | undefined; // where it lies; looked for in this PATH instead of zz's own
   start(name: string, args: readonly string[], how?: SpawnOptions & OwnPath): ChildProcess; // throws where there is none
@@ -87,7 +81,6 @@ export interface Programs {
 }
 /** A program gets a PATH without the project's folders; for a command that the person typed or said yes to, it stays as it is. */
 export type OwnPath = { ownPath?: boolean };
-
 /** Git, asked about the project so that nothing runs, and nothing of elsewhere is shown, that a repository chose. */
 export interface Git {
   readonly quiet: readonly string[]; // what stands before its command
@@ -101,7 +94,6 @@ export type GitDoubt = { why?: string; reads: string[]; top?: string }; // top: 
 
 /** What a model is asked beside the conversation. For its task the settings may name a model of its own: models.TASK. */
 export type SideRequest = { task: string; messages: Message[]; system?: string; model?: string };
-
 /** The plugins, for commands and tools. */
 export interface Plugins {
   refresh(): Promise<Reloaded[]>; // loads those whose files changed or came, and takes away those that went
@@ -114,7 +106,7 @@ export interface Trust {
   given: boolean;
   changed?: string[]; // since they said yes to it
   wrong?: string; // why nobody can
-  sends?: { setting: string; from: string; to: string }[]; // where its settings would send what the person says, left out without a yes of its own
+  sends?: { setting: string; from: string; to: string }[]; // where its settings would send things: left out without a yes of its own
 }
 /** What came of a plugin whose files had changed. One that fails keeps its last good version. */
 export type Reloaded = { name: string; did: "loaded" | "reloaded" | "unloaded" | "failed"; ms: number; why?: string };
@@ -139,14 +131,12 @@ export interface About {
   readonly flags: Flag[];
   readonly providers: { name: string; variable?: string; endpoint: Endpoint; owner: string }[]; // variable: of its key
   models(all?: boolean): Promise<{ models: Model[]; failures: string[] }>; // of every provider, or of the one that --model names
-  prompt(): Promise<(Part & { sent: "system" | "earlier" | "next" })[]>; // the system prompt, layer by layer; then what was news in an earlier message, and what will be in the next
-  model(name: string, quick?: boolean): Promise<Model | undefined>; // what its provider tells of it; quick: what it knows without asking for all
+  prompt(): Promise<(Part & { sent: "system" | "earlier" | "next" })[]>; // by layer; then what was news in an earlier message, or will be
+  model(name: string, quick?: boolean): Promise<Model | undefined>; // what its provider tells; quick: without asking for all
   complete(command: string, typed: string): Promise<Choice[]>; // what may stand after a command
 }
-/** What a plugin adds: a tool, a command, a wrapper of a step … */
-export type Added = { kind: string; name: string };
-/** Something to choose from. */
-export type Choice = { name: string; description?: string };
+export type Added = { kind: string; name: string }; // what a plugin adds: a tool, a command, a wrapper of a step …
+export type Choice = { name: string; description?: string }; // something to choose from
 
 export interface Tool<S extends Schema = any> {
   name: string; // snake_case
@@ -154,8 +144,8 @@ export interface Tool<S extends Schema = any> {
   aliases?: string[]; // other names that models use for it; accepted, never advertised
   also?: Record<string, string[]>; // the same for its parameters: { path: ["file_path"] }
   params?: S;
-  needs?(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<Needs>; // what the gate asks for, before it runs; absent: pure. A file to write that it names is not asked for again
-  changes?: boolean; // it changes files, through ctx.files: held until it returns, shown, asked for, made all or none
+  needs?(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<Needs>; // for the gate, before it runs; absent: pure
+  changes?: boolean; // of files, through ctx.files: held until it returns, shown, asked for unless needs() named them, made all or none
   preview?(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<string>; // what else to show with the question
   run(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<Result | string>; // a throw becomes a failed result that the model reads
   render?(result: Result, width: number): string;
@@ -163,10 +153,7 @@ export interface Tool<S extends Schema = any> {
 }
 export type Kind = "read" | "write" | "run" | "net" | "env";
 export type Needs = { [K in Kind]?: Need[] };
-/**
- * A path, a command's words, a host, a variable. A tool may say what it knows of it: "ask" is asked whatever a list allows,
- * and "exact" even where all of its kind is allowed: only a rule for that very name lifts it.
- */
+/** A path, a command's words, a host, a variable. "ask" asks whatever a list allows; "exact" until a rule has that very name. */
 export type Need = string | { name: string; verdict: Verdict; why: string; exact?: boolean };
 export type Verdict = "allow" | "ask" | "deny";
 export interface Result {
@@ -189,7 +176,6 @@ export interface StandardSchema {
 }
 export type SchemaIssue = { message: string; path?: readonly unknown[] | undefined };
 export type Shorthand = { readonly [param: string]: string };
-
 /** The type of the arguments that a schema lets through. */
 export type Infer<S> = S extends { readonly "~standard": { types?: infer T } }
   ? Output<NonNullable<T>>
@@ -222,10 +208,8 @@ export interface Dialog {
   person?(): Person; // how to reach somebody at the terminal while a single answer is made
 }
 /** How a person is reached. What is missing cannot be done. */
-export interface Person {
+export interface Person extends Pick<Ctx, "edit" | "terminal"> {
   ask?: Ask;
-  edit?: NonNullable<Ctx["edit"]>;
-  terminal?: NonNullable<Ctx["terminal"]>;
   note?(text: string): void; // shows it, also while a line is being typed
   tryAgain?(failed: Fault, ctx: Ctx): Promise<boolean>; // after a failed request
   goOn?(why: string): Promise<boolean>; // at a limit
@@ -241,7 +225,7 @@ export interface DialogHost {
   ctx(): Ctx | undefined; // once it is open
   begins(): string | undefined; // then also: the command to begin with
   ask: Ask; // through the person that was met, and told to those who watch
-  obey(line: string, expand?: (text: string) => string): Promise<void>; // a command or a turn; shows what comes of it. expand: what a message stands for
+  obey(line: string, expand?: (text: string) => string): Promise<void>; // a command or a turn, shown; expand: what a message stands for
   stop(): boolean; // what is under way; false: nothing is
   retract(): void; // takes the last message back, and all that came of it
   prompt(mark: string): Promise<string>; // what stands before the line
@@ -281,11 +265,8 @@ export interface Line {
   press(key: Press): void; // as if it had been pressed
 }
 
-/**
- * Slots in order. Layers are rendered each turn, so they must be cheap, and are frozen within it. The system prompt stays
- * as it was first sent, so that a provider's prefix cache holds: only "identity" and "rules" change it later. What is new
- * in the others goes with the person's message.
- */
+/** Slots in order. Layers are rendered each turn, so they must be cheap. The system prompt stays as it was first sent, so that a provider's
+ * prefix cache holds: only "identity" and "rules" change it later. What is new in the others goes with the person's message. */
 export interface Layer {
   name: string;
   slot: Slot;
@@ -293,8 +274,7 @@ export interface Layer {
   text: string | ((ctx: Ctx) => Awaitable<string | undefined>);
 }
 export type Slot = (typeof SLOTS)[number];
-/** A layer as it was rendered. */
-export type Part = { name: string; slot: Slot; owner: string; text: string };
+export type Part = { name: string; slot: Slot; owner: string; text: string }; // a layer as it was rendered
 export const SLOTS = ["identity", "rules", "project", "memory", "turn"] as const;
 
 export interface Provider {
@@ -303,22 +283,15 @@ export interface Provider {
   key?: { variable: string }; // where its key stands in the environment; it comes as endpoint.key
   url?: { variable: string }; // the same for its address
   models(signal: AbortSignal, endpoint: Endpoint): Promise<Model[]>;
-  model?(id: string, patience: () => AbortSignal, endpoint: Endpoint): Awaitable<Model | undefined>; // one of them, where a turn can wait for that
+  model?(id: string, patience: () => AbortSignal, endpoint: Endpoint): Awaitable<Model | undefined>; // one of them
   chat(request: ChatRequest, signal: AbortSignal): AsyncIterable<Delta>;
-  /**
-   * The model to use when nobody named one. A string at once (a key is set) goes before a promise (a local server
-   * answered). The signal limits how long to wait for a server's first word.
-   */
+  /** The model to use when nobody named one. A string at once (a key is set) goes before a promise (a local server answered). The signal
+   * limits how long to wait for a server's first word. */
   auto?(signal: AbortSignal, endpoint: Endpoint): Awaitable<string | undefined>;
 }
-/**
- * Where a provider is, and its key: as the flags say, else the settings' providers.NAME, else the environment, else (the
- * key) what /keys keeps. A password or a key in the address is a placeholder as well.
- */
-export interface Endpoint {
-  url?: string;
-  key?: Secret; // write it into a header or an address for fetch(): `Bearer ${endpoint.key}`
-}
+/** Where a provider is, and its key: as the flags say, else the settings' providers.NAME, else the environment, else (the key) what /keys
+ * keeps. A password or a key in the address is a placeholder as well. */
+export type Endpoint = { url?: string; key?: Secret }; // for fetch() write the key into a header or an address: `Bearer ${endpoint.key}`
 export type Model = { id: string; window?: number; tools?: boolean; vision?: boolean };
 export interface ChatRequest {
   task: string; // "chat", or what it is for beside the conversation
@@ -337,22 +310,12 @@ export type Delta =
   | { usage: Usage }
   | { finish: string }
   | { error: unknown };
-export interface CallDelta {
-  index?: number | undefined;
-  id?: string | null | undefined;
-  name?: string | null | undefined;
-  args?: unknown; // a piece of JSON text, or the whole object
-  extra?: unknown; // whatever must be sent back with the call
-}
+/** args: a piece of JSON text, or the whole object; extra: whatever must be sent back with the call. */
+export type CallDelta = { index?: number; id?: string | null; name?: string | null; args?: unknown; extra?: unknown };
 export type Usage = { input: number; output: number };
 export type Finish = "stop" | "calls" | "length" | "filter";
-export interface Call {
-  id: string;
-  name: string;
-  args: Record<string, unknown>;
-  broken?: string; // why the arguments cannot be used
-  extra?: unknown;
-}
+/** broken: why the arguments cannot be used. */
+export type Call = { id: string; name: string; args: Record<string, unknown>; broken?: string; extra?: unknown };
 export type Reply = { text: string; thinking: string; calls: Call[]; finish: Finish; usage?: Usage; model?: string };
 
 export type Message =
@@ -364,7 +327,6 @@ export type Message =
 export type UserMeta = { aside?: true; news?: Record<string, string> };
 /** Who gave an answer, what it cost, and how long after the person's message it was there. */
 export type AnswerMeta = { model?: string; usage?: Usage; ms?: number };
-
 export interface Chat {
   readonly id: string | null; // null: not saved
   readonly model: string; // provider/model
@@ -390,7 +352,7 @@ export interface Compaction {
 export interface Sessions {
   list(): Header[]; // newest first
   read(id: string): Saved;
-  open(id?: string, copy?: boolean): void; // this conversation goes on as that one, or as a copy of it; without an id as a new one
+  open(id?: string, copy?: boolean): void; // this conversation goes on as that one, as a copy of it, or (no id) as a new one
   rename(id: string, title: string): void;
   remove(id: string): void;
 }
@@ -411,46 +373,27 @@ export type Setting = {
   owner: string;
 };
 
-/**
- * The disk, for tools. Paths are relative to the project, or absolute inside it. What a tool writes, removes and moves
- * is held until it returns; it sees its own changes meanwhile.
- */
+/** The disk, for tools. Paths are relative to the project, or absolute inside it. What a tool writes, removes and moves is held until it
+ * returns; it sees its own changes meanwhile. */
 export interface Files {
   path(name: string): string; // absolute, links followed; throws outside the project
   read(name: string): Promise<FileRead>;
-  open(file: string): number; // for reading: a descriptor of just that absolute path, links followed before; not of one that was swapped in
+  open(file: string): number; // a descriptor for reading just that absolute path, links followed before
   list(under?: string): Promise<string[]>; // every file that is not ignored, relative to the project
-  write(name: string, content: string | Uint8Array): Promise<void>; // text takes on the file's BOM, line ends and last newline; bytes are bytes
+  write(name: string, content: string | Uint8Array): Promise<void>; // a text takes on the file's BOM, line ends, last newline
   remove(name: string): Promise<void>;
   move(from: string, to: string): Promise<void>;
   changes(): Changed[]; // what this conversation did to files, oldest first
   undo(what?: string): Promise<Result>; // the last one; or a count, "turn", a path
   redo(what?: string): Promise<Result>;
 }
-export interface FileRead {
-  text: string;
-  bytes: Uint8Array;
-  hash: string;
-  seen?: string; // the hash of what the model last read or wrote there; absent: it has not
-}
-
-/** One file, before and after; absent: not there. */
-export interface Difference {
-  path: string; // relative to the project
-  before?: string;
-  after?: string;
-  note?: string; // what the texts do not show: a mode, a move, bytes that are no text
-}
-/** A difference that was made. */
-export interface Changed {
-  id: number;
-  turn: number; // those of one turn are one group
-  at: string;
-  tool: string;
-  path: string;
-  did: "created" | "edited" | "deleted";
-  undone: boolean;
-}
+/** seen: the hash of what the model last read or wrote there. */
+export type FileRead = { text: string; bytes: Uint8Array; hash: string; seen?: string };
+/** One file of the project, before and after (absent: not there). note: what the texts do not show, such as a mode or a move. */
+export type Difference = { path: string; before?: string; after?: string; note?: string };
+/** A difference that was made. Those of one turn are one group. */
+export type Changed = { id: number; turn: number; at: string; tool: string; path: string; did: Did; undone: boolean };
+export type Did = "created" | "edited" | "deleted";
 
 /** What the gate goes by. Deny wins, then allow, then what a tool says of its own need, then the defaults. */
 export interface Permissions {
@@ -460,17 +403,13 @@ export interface Permissions {
   drop(rule: Rule): void;
   secret(path: string): boolean; // by its name: whether it may hold secrets; the one list of zz
   credentials(): string[]; // where the person's own lie, absolute
-  matches(kind: Kind, pattern: string): (name: string) => boolean; // what a denial of that name covers, with its *, ** and ?; links not followed
+  matches(kind: Kind, pattern: string): (name: string) => boolean; // what a denial of that name covers; links not followed
   readonly wide?: string; // why the root is no ordinary project but, say, a home: what is in it is not read unasked
   place(name: string): string; // what the name of a rule stands for as a path: absolute, links not followed
   compiler(): CompilerRules; // for compilers, which read wherever an import leads; also in other threads and processes
 }
 /** What is handed to another thread or process. Its `module` exports { compilerGate: MakeCompilerGate }. */
-export interface CompilerRules {
-  readonly module: string;
-  readonly rules: readonly Rule[];
-  readonly where: object;
-}
+export type CompilerRules = { readonly module: string; readonly rules: readonly Rule[]; readonly where: object };
 /** `own`: files and folders that may always be read. `near`: those that may though they lie outside of the project. */
 export type MakeCompilerGate = (rules: CompilerRules, places?: { own?: string[]; near?: string[] }) => CompilerGate;
 /** Through this a compiler reads. What it may not is as if it were not there, and said so once. */
@@ -506,7 +445,7 @@ export interface Flag {
 
 /** Facts, in the past tense. */
 export interface Events {
-  started: { session: string | null; model: string; root: string; live: boolean; stays: boolean }; // live: a person watches; stays: for more than one turn
+  started: { session: string | null; model: string; root: string; live: boolean; stays: boolean }; // live: a person watches; stays: to talk
   phase: { from: Phase; to: Phase };
   requested: ChatRequest; // as it went to the provider
   received: { tokens: number; ms: number; thinking: string }; // while a response streams
@@ -518,7 +457,7 @@ export interface Events {
   decided: { tool: string; kind: Kind; name: string; allowed: boolean; why: string };
   changed: { tool: string; paths: string[] };
   reloaded: { plugins: Reloaded[] }; // those whose files had changed, come or gone
-  called: { call: Call; result: Result; ms: number; shown?: string; inner?: true }; // shown: by its tool; inner: by a tool or a command, not by the model
+  called: { call: Call; result: Result; ms: number; shown?: string; inner?: true }; // shown: by its tool; inner: not by the model
   progressed: { text: string };
   asked: { question: string };
   noted: { text: string };
@@ -552,7 +491,6 @@ export interface Answer {
   used?: number; // tokens of the window that the last request and its answer took
   window?: number; // tokens that the model takes in, where its provider tells
 }
-
 export type Rules = { [K in Kind]?: true | string[] }; // true: whatever it is
 
 /** An error as a sentence, with what the kernel needs to know about it. */
@@ -578,16 +516,13 @@ export interface Settings {
 }
 
 export const words = <Word extends string>(text: string): Word[] => text.split(" ") as Word[];
-
 export const EVENTS = words<keyof Events>(
-  "started phase requested received replied compacted retried thought planned decided changed reloaded called progressed asked noted answered failed",
+  "started phase requested received replied compacted retried thought planned " +
+    "decided changed reloaded called progressed asked noted answered failed",
 );
 export const STEPS = words<keyof Steps>("line request call preview render prompt");
-
-/**
- * What may follow what; `error` and `aborted` may follow anything. Thinking is shown only in `thinking` and
- * `planning_tools`, tools run only in `executing_tools`, and text is shown only in `responding`.
- */
+/** What may follow what; `error` and `aborted` may follow anything. Thinking is shown only in `thinking` and `planning_tools`, tools run
+ * only in `executing_tools`, and text is shown only in `responding`. */
 export const PHASES = {
   idle: ["thinking"],
   thinking: ["planning_tools", "responding"],
@@ -599,11 +534,9 @@ export const PHASES = {
   aborted: ["idle"],
 } as const;
 export type Phase = keyof typeof PHASES;
-
 export const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
 
-/** A session file's first line. */
-export type Header = { zz: 1; id: string; at: string; root: string; model: string; title: string };
+export type Header = { zz: 1; id: string; at: string; root: string; model: string; title: string }; // a session file's first line
 /** Every later line. `parent` makes a tree of it: nothing is ever rewritten. Unknown types are kept. */
 export interface Entry {
   id: number;
@@ -613,10 +546,5 @@ export interface Entry {
   message?: Message;
   [field: string]: unknown;
 }
-
-/** A session to look at and to copy. */
-export interface Saved {
-  readonly header: Header;
-  readonly entries: readonly Entry[]; // as they came
-  branch(): Entry[]; // from the root to the last entry
-}
+/** A session to look at and to copy: its entries as they came, and the branch from the root to the last of them. */
+export type Saved = { readonly header: Header; readonly entries: readonly Entry[]; branch(): Entry[] };

@@ -1,32 +1,6 @@
 // One instance of zz, and how its plugins hear of what happens: emit() tells observers, around() runs a step through its wrappers.
-import type { Dialog, Io, Person } from "./contract.ts";
-import {
-  type Around,
-  type Ask,
-  type Awaitable,
-  type Chat,
-  type Command,
-  type Ctx,
-  type Entry,
-  type Events,
-  type Flag,
-  type Image,
-  type Key,
-  type Layer,
-  type Message,
-  type Model,
-  type Part,
-  PHASES,
-  type Phase,
-  type Provider,
-  type Rule,
-  type Rules,
-  type Settings,
-  type Steps,
-  type Tool,
-  type Trust,
-  words,
-} from "./contract.ts";
+import type * as contract from "./contract.ts";
+import { type Awaitable, type Events, PHASES, type Phase, type Steps, words } from "./contract.ts";
 import { fault } from "./faults.ts";
 import type { Loaded } from "./imports.ts";
 import { deadline, until, within } from "./limits.ts";
@@ -39,10 +13,10 @@ import type { Watchdog } from "./watchdog.ts";
 
 /** What an embedding program says to createZz(); main makes it from the flags. */
 export interface Options {
-  io?: Io; // instead of the process's own
+  io?: contract.Io; // instead of the process's own
   root?: string;
   home?: string;
-  settings?: Settings;
+  settings?: contract.Settings;
   sources?: Sources; // the files that the settings are from
   plugins?: string[]; // extra plugin files
   own?: boolean; // false: leave out the plugins of the home
@@ -60,45 +34,40 @@ export interface Options {
   usage?: boolean; // tokens, calls and time on stderr
   quiet?: boolean; // no notes on stderr
   prompt?: boolean; // false: never ask the person
-  allow?: Rules;
-  deny?: Rules; // beats allow
+  allow?: contract.Rules;
+  deny?: contract.Rules; // beats allow
   debug?: boolean; // errors show where they come from
   given?: string[]; // flags that only a plugin may know
   dry?: boolean;
 }
 
 /** Everything there is of one instance; createZz() makes it. */
-export interface Core {
-  io: Io;
-  options: Options & { root: string; home: string; settings: Settings };
+export interface Core extends Omit<contract.Person, "note"> {
+  io: contract.Io;
+  options: Options & { root: string; home: string; settings: contract.Settings };
   plugins: Loaded[];
   extras?: ProjectExtras | undefined; // by the project
   watchdog?: Watchdog; // while plugins load
-  prompts: { stamps: string; layers: Owned<Layer>[] }; // of the files that are in force
+  prompts: { stamps: string; layers: Owned<contract.Layer>[] }; // of the files that are in force
   refreshing?: Promise<unknown>; // one refresh at a time
-  tools: Map<string, Owned<Tool>>;
-  commands: Map<string, Owned<Command>>;
-  providers: Map<string, Owned<Provider>>;
-  flags: Map<string, Owned<Flag>>;
-  models: Map<string, Model>; // what providers told of them
+  tools: Map<string, Owned<contract.Tool>>;
+  commands: Map<string, Owned<contract.Command>>;
+  providers: Map<string, Owned<contract.Provider>>;
+  flags: Map<string, Owned<contract.Flag>>;
+  models: Map<string, contract.Model>; // what providers told of them
   schemas: Map<string, Record<string, unknown>>; // of the tools' parameters, by their names
-  keys: Map<string, Owned<Key>>;
-  dialogs: Owned<Dialog>[];
-  layers: Owned<Layer>[];
+  keys: Map<string, Owned<contract.Key>>;
+  dialogs: Owned<contract.Dialog>[];
+  layers: Owned<contract.Layer>[];
   configs: Owned<Config>[]; // of the plugins
   observers: Owned<{ event: keyof Events; see: (fact: any) => Awaitable<void>; limit: number }>[];
-  wraps: Owned<{ step: keyof Steps; around: Around<[any, any]>; order: "first" | "last"; limit: number }>[];
+  wraps: Owned<{ step: keyof Steps; around: contract.Around<[any, any]>; order: "first" | "last"; limit: number }>[];
   states: Map<string, { live: object; saved: string; initial: string }>;
-  ask?: Ask;
-  edit?: NonNullable<Ctx["edit"]>;
-  terminal?: NonNullable<Ctx["terminal"]>;
   showNote?: (text: string) => void; // shows a note while a line is being typed
   namedProvider?: string; // the provider that --base-url and --key are for
   asking?: Promise<unknown>; // one question at a time
   unsavable?: true; // nothing can be saved, though it should be
-  rules: Rule[];
-  tryAgain?: NonNullable<Person["tryAgain"]>;
-  goOn?: NonNullable<Person["goOn"]>;
+  rules: contract.Rule[];
 }
 export type Owned<T> = { owner: string; value: T };
 export const valuesOf = <T>(all: Map<string, Owned<T>>): T[] => [...all.values()].map(({ value }) => value);
@@ -159,7 +128,7 @@ export function around<K extends keyof Steps>(
   }
 }
 /** Where a step is taken: in this instance, with what its plugins reach there. */
-export type TurnContext = { core: Core; chat: LiveChat; ctx: Ctx };
+export type TurnContext = { core: Core; chat: LiveChat; ctx: contract.Ctx };
 
 export const newId = (prefix = ""): string => prefix + Math.random().toString(36).slice(2, 10).padEnd(8, "0");
 
@@ -175,34 +144,28 @@ export function enter(core: Core, chat: LiveChat, to: Phase): void {
   void emit(core, "phase", { from, to });
 }
 
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
 /** A conversation as the kernel holds it. */
-export interface LiveChat extends Chat {
-  id: string | null;
-  model: string;
-  phase: Phase;
-  messages: Message[];
-  prompt?: Part[] | undefined; // as it was first sent
+export interface LiveChat extends Writable<contract.Chat> {
+  messages: contract.Message[];
+  prompt?: contract.Part[] | undefined; // as it was first sent
   session?: Session;
-  used?: number;
-  window?: number;
   next?: string | undefined; // what a command sends
-  attached: (Image | string)[]; // for the person's next message
+  attached: (contract.Image | string)[]; // for the person's next message
   stop: AbortController; // of the turn under way
   turn: number;
-  log: Entry[]; // what was changed on the disk, undone and redone
+  log: contract.Entry[]; // what was changed on the disk, undone and redone
   seen: Map<string, string>; // by real path, the hash of what the model last read or wrote there
 }
 
 export const TRIES = 3;
-
 export const watch = <K extends keyof Events>(core: Core, event: K, see: (fact: Events[K]) => void) =>
   void core.observers.push({ owner: "", value: { event, see, limit: HOOK_LIMIT } });
 
 export const NO_ONE = "none/none"; // a call without a model
-
 export const ZZ = "zz"; // who acts when it is no tool
 
-export interface ProjectExtras extends Trust {
+export interface ProjectExtras extends contract.Trust {
   hashes: Hashes;
   agreed: string[]; // where its settings may send things, said yes to by itself
   stamps: Record<string, string>; // by name, when each file was looked at
@@ -211,8 +174,6 @@ export interface ProjectExtras extends Trust {
 /** Whether a plugin's flag of that kind was given, by itself or by its variable. */
 export const isGiven = ({ flags, options, io }: Core, what: "alone" | "traces"): boolean =>
   valuesOf(flags).some(
-    (flag) =>
-      flag[what] &&
-      (options.given?.includes(`--${flag.name}`) || !/^(0|off|false|no)?$/i.test(io.env[flag.variable ?? ""] ?? "")),
+    (flag) => flag[what] && (options.given?.includes(`--${flag.name}`) || !/^(0|off|false|no)?$/i.test(io.env[flag.variable ?? ""] ?? "")),
   );
 export const showsTraces = (core: Core): boolean => core.options.debug === true || isGiven(core, "traces");

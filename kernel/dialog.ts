@@ -2,13 +2,12 @@
 import fs from "node:fs";
 import path from "node:path";
 import { openChat, retractLastMessage } from "./chat.ts";
-import type { Prompt } from "./cli.ts";
-import { commandFor, isUntrusted, notePlace, settleTrust, start } from "./cli.ts";
+import { commandFor, isUntrusted, notePlace, type Prompt, settleTrust, start } from "./cli.ts";
 import { context } from "./context.ts";
 import type { Ask, Ctx, Dialog, DialogHost, Fault, Person } from "./contract.ts";
 import { around, type Core, emit, type LiveChat, note } from "./core.ts";
 import { explainError } from "./imports.ts";
-import { printAnswer, say, sayWrapped } from "./io.ts";
+import { printAnswer, say, wrapForTerminal } from "./io.ts";
 import { refreshPlugins, watchPlugins } from "./loader.ts";
 import { updatePrivate } from "./locks.ts";
 import { fallbackModel, learnWindow, NO_MODEL } from "./models.ts";
@@ -17,11 +16,9 @@ import type { Stop } from "./process.ts";
 import { veil } from "./secrets.ts";
 import { cleanRendered, textOf, tryTo } from "./text.ts";
 
-/** A conversation, once its model is chosen; undefined when there is none. */
-type Opening = () => Promise<LiveChat | undefined>;
+type Opening = () => Promise<LiveChat | undefined>; // a conversation, once its model is chosen; undefined when there is none
 
-/** The dialog that was registered last. */
-export const dialogOf = (core: Core): Dialog | undefined => core.dialogs.at(-1)?.value;
+export const dialogOf = (core: Core): Dialog | undefined => core.dialogs.at(-1)?.value; // the dialog that was registered last
 
 /** Somebody may sit at the terminal while a single answer is made: then they can be asked. */
 export function meetPerson(core: Core): void {
@@ -46,21 +43,34 @@ async function announce(core: Core, ask: Ask, question: string, keys?: string): 
   return ask(cleanRendered(veil(question)), keys);
 }
 
+/** A dialog under way. */
+interface Talk extends Setting {
+  core: Core;
+  chat?: LiveChat;
+  opening?: Promise<Ctx>;
+  person?: Person;
+  begins?: string | undefined; // the command to begin with
+  busy: boolean;
+  plugins: ReturnType<typeof watchPlugins>;
+}
+type Setting = { open: Opening; first: Prompt; stop: Stop; run: RunTurn };
+
 /** Runs the dialog until the person leaves. Its first prompt shows while the model is still being chosen. */
-export async function converse(
-  core: Core,
-  dialog: Dialog,
-  { open, first, stop, runTurn }: { open: Opening; first: Prompt; stop: Stop; runTurn: RunTurn },
-): Promise<number> {
-  let chat: LiveChat | undefined;
-  let opening: Promise<Ctx> | undefined;
-  let person: Person | undefined;
-  let busy = false;
-  let begins: string | undefined;
+export async function converse(core: Core, dialog: Dialog, setting: Setting): Promise<number> {
+  const plugins = watchPlugins(core, () => void (talk.busy || renewPlugins(talk)));
+  const talk: Talk = { ...setting, core, busy: false, plugins };
+  try {
+    return await dialog.talk(hostOf(talk));
+  } finally {
+    plugins.close();
+    await talk.opening?.finally(() => talk.chat?.session?.close());
+  }
+}
+
+function hostOf(talk: Talk): DialogHost {
+  const { core, first, stop } = talk;
   const past = path.join(core.options.home, "history");
-  const ctx = () => chat && context(core, chat);
-  const watch = watchPlugins(core, () => void (busy || renewPlugins()));
-  const host: DialogHost = {
+  return {
     text: first.words,
     quiet: core.options.quiet === true,
     history: {
@@ -68,73 +78,72 @@ export async function converse(
       update: (change) => (isFile(past) || !fs.existsSync(past)) && updatePrivate(past, change),
     },
     keys: core.keys,
-    ctx,
-    open: () => (opening ??= begin()),
-    begins: () => begins,
-    obey: obeyLine,
-    ask: async (question, keys) => (person?.ask ? announce(core, person.ask, question, keys) : ""),
-    retract: () => chat && retractLastMessage(core, chat),
-    meet(met) {
-      person = met;
-      meet(core, met);
+    ctx: () => talk.chat && context(core, talk.chat),
+    open: () => opened(talk),
+    begins: () => talk.begins,
+    obey: (line, expand) => obeyLine(talk, line, expand),
+    ask: async (question, keys) => (talk.person?.ask ? announce(core, talk.person.ask, question, keys) : ""),
+    retract: () => talk.chat && retractLastMessage(core, talk.chat),
+    meet(person) {
+      talk.person = person;
+      meet(core, person);
       stop.showStray = (text) => (core.showNote ? core.showNote(text) : say(core.io, text));
       notePlace(core);
     },
     stop() {
-      if (busy) chat?.stop.abort();
-      return busy;
+      if (talk.busy) talk.chat?.stop.abort();
+      return talk.busy;
     },
     onEnd: (leave) => void (stop.leave = leave),
     async prompt(mark) {
-      const now = ctx();
-      return now ? around({ core, chat: chat!, ctx: now }, "prompt", mark).catch(() => mark) : mark;
+      const { chat } = talk;
+      return chat ? around({ core, chat, ctx: context(core, chat) }, "prompt", mark).catch(() => mark) : mark;
     },
   };
+}
+
+const opened = (talk: Talk): Promise<Ctx> => (talk.opening ??= begin(talk));
+
+async function begin(talk: Talk): Promise<Ctx> {
+  const { core, first, open } = talk;
+  const waits = !first.words;
+  const setup = core.ask && waits ? commandFor(core, "model") : undefined;
+  const found = await open();
+  if (!found && !setup) note(core, NO_MODEL);
+  const chat = found ?? openChat(core, await fallbackModel(core));
+  talk.chat = chat;
+  first.attached.forEach(chat.attach);
+  await start(core, chat, true, true);
+  void learnWindow(core, chat);
+  if (!waits) await settleTrust(core, chat);
+  const trust = core.ask && waits && isUntrusted(core) ? commandFor(core, "trust") : undefined;
+  talk.begins = (found ? trust : (setup ?? trust))?.name;
+  return context(core, chat);
+}
+
+/** Not after the message that the command line gave: what is told of a failure is told, and the dialog goes on. */
+async function obeyLine(talk: Talk, line: string, expand = (text: string) => text): Promise<void> {
+  const { core, run } = talk;
+  talk.busy = true;
   try {
-    return await dialog.talk(host);
+    await opened(talk);
+    await renewPlugins(talk);
+    const chat = talk.chat!;
+    const show = (text: string) => printAnswer(core.io, text);
+    await obey({ core, chat, ctx: context(core, chat) }, line, (text) => run(core, chat, expand(text), { show }));
+  } catch (error) {
+    say(core.io, (error as Fault).exit === 130 ? "Stopped." : wrapForTerminal(core.io, explainError(error)));
   } finally {
-    watch.close();
-    await opening?.finally(() => chat?.session?.close());
+    talk.busy = false;
+    if (talk.chat?.stop.signal.aborted) talk.chat.stop = new AbortController(); // a command was stopped, not a turn
   }
+}
 
-  async function begin(): Promise<Ctx> {
-    const waits = !first.words;
-    const setup = core.ask && waits ? commandFor(core, "model") : undefined;
-    const found = await open();
-    if (!found && !setup) note(core, NO_MODEL);
-    chat = found ?? openChat(core, await fallbackModel(core));
-    first.attached.forEach(chat.attach);
-    await start(core, chat, true, true);
-    void learnWindow(core, chat);
-    if (!waits) await settleTrust(core, chat);
-    const trust = core.ask && waits && isUntrusted(core) ? commandFor(core, "trust") : undefined;
-    begins = (found ? trust : (setup ?? trust))?.name;
-    return ctx()!;
-  }
-
-  /** Not after the message that the command line gave: what is told of a failure is told, and the dialog goes on. */
-  async function obeyLine(line: string, expand = (text: string) => text): Promise<void> {
-    busy = true;
-    try {
-      await host.open();
-      await renewPlugins();
-      const show = (text: string) => printAnswer(core.io, text);
-      await obey({ core, chat: chat!, ctx: ctx()! }, line, (text) => runTurn(core, chat!, expand(text), { show }));
-    } catch (error) {
-      if ((error as Fault).exit === 130) say(core.io, "Stopped.");
-      else sayWrapped(core.io, explainError(error));
-    } finally {
-      busy = false;
-      if (chat?.stop.signal.aborted) chat.stop = new AbortController(); // a command was stopped, not a turn
-    }
-  }
-
-  /** A saved plugin is live before the next turn. */
-  async function renewPlugins(): Promise<void> {
-    for (const { name, did, ms, why } of await refreshPlugins(core))
-      note(core, why ?? `Plugin '${name}' ${did}${did === "unloaded" ? "" : ` in ${ms} ms`}.`);
-    watch.aim();
-  }
+/** A saved plugin is live before the next turn. */
+async function renewPlugins({ core, plugins }: Talk): Promise<void> {
+  for (const { name, did, ms, why } of await refreshPlugins(core))
+    note(core, why ?? `Plugin '${name}' ${did}${did === "unloaded" ? "" : ` in ${ms} ms`}.`);
+  plugins.aim();
 }
 
 const isFile = (file: string): boolean => tryTo(() => fs.statSync(file).isFile()) ?? false;

@@ -16,8 +16,7 @@ export type State = { bytes: Buffer; mode: number } | undefined;
 export const hashOf = (bytes: Uint8Array): string =>
   process.getBuiltinModule("node:crypto").createHash("sha256").update(bytes).digest("hex");
 export const hashOfState = (state: State): string | null => (state ? hashOf(state.bytes) : null);
-export const alike = (one: State, two: State): boolean =>
-  one && two ? one.bytes.equals(two.bytes) && one.mode === two.mode : one === two;
+export const alike = (one: State, two: State): boolean => (one && two ? one.bytes.equals(two.bytes) && one.mode === two.mode : one === two);
 
 export function stateOf(file: string): State {
   const stat = fs.lstatSync(file, { throwIfNoEntry: false });
@@ -63,10 +62,8 @@ export function checkPlace(fd: number, file: string): void {
 /** Where the system tells no more: no link in its path, before and after a look at what lies there. */
 function isStill(fd: number, file: string): boolean {
   const { ino, dev } = fs.fstatSync(fd);
-  const isHere = () => {
-    const stat = fs.lstatSync(file, { throwIfNoEntry: false });
-    return followLinks(file) === file && stat?.ino === ino && stat.dev === dev;
-  };
+  const isHere = (stat = fs.lstatSync(file, { throwIfNoEntry: false })) =>
+    followLinks(file) === file && stat?.ino === ino && stat.dev === dev;
   return isHere() && isHere() && followLinks(file) === file;
 }
 
@@ -142,8 +139,7 @@ export function putAll(steps: Step[]): void {
       if (step.to || stateOf(step.file)) put(step.file, step.to);
     }
   } catch (error) {
-    for (const { file, from } of done.reverse())
-      tryTo(() => (alike(stateOf(file), from) ? undefined : put(file, from)));
+    for (const { file, from } of done.reverse()) tryTo(() => (alike(stateOf(file), from) ? undefined : put(file, from)));
     unmake(made);
     throw error;
   }
@@ -201,7 +197,6 @@ export function startOf(pid: number): string {
 /** The person's alone. */
 export function writePrivate(file: string, text: string): void {
   makePrivate(path.dirname(file));
-  const real =
-    tryTo(() => fs.realpathSync(file)) ?? path.join(fs.realpathSync(path.dirname(file)), path.basename(file));
+  const real = tryTo(() => fs.realpathSync(file)) ?? path.join(fs.realpathSync(path.dirname(file)), path.basename(file));
   put(real, { bytes: Buffer.from(`${text}\n`), mode: 0o100600 });
 }

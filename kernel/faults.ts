@@ -2,8 +2,7 @@
 import type { Fault } from "./contract.ts";
 
 export const fault = (message: string, more: Partial<Fault> = {}): Fault => Object.assign(new Error(message), more);
-/** Wrong usage: the program ends with exit code 2. */
-export const usage = (message: string): Fault => fault(message, { exit: 2 });
+export const usage = (message: string): Fault => fault(message, { exit: 2 }); // wrong usage: the program ends with exit code 2
 
 /** The code of a system error: ENOENT and so on; "" for other errors. */
 export const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException)?.code ?? "";

@@ -1,174 +1,153 @@
-// ctx.files: the only way to the disk for tools.
+// ctx.files: the only way to the disk for tools, and the files of a project: those that git does not ignore.
 import fs from "node:fs";
 import path from "node:path";
 import { didOf, history } from "./changes.ts";
 import { commit, type Held } from "./commit.ts";
 import type { Fault, FileRead, Files, Kind } from "./contract.ts";
 import { type TurnContext, ZZ } from "./core.ts";
-import {
-  checkPlace,
-  FILE,
-  fileFault,
-  hashOf,
-  MAX_READ_BYTES,
-  openReal,
-  SAFELY,
-  type State,
-  stateOf,
-  TYPE,
-} from "./disk.ts";
+import { checkPlace, FILE, fileFault, hashOf, MAX_READ_BYTES, openReal, SAFELY, type State, stateOf, TYPE } from "./disk.ts";
 import { codeOf, fault } from "./faults.ts";
 import { gitOf } from "./git.ts";
-import { listByGit, listByWalk, NEVER_LISTED } from "./list-files.ts";
 import { holderOf, placeOf, realPath, shortName } from "./paths.ts";
+import { wideness } from "./places.ts";
 import { judge } from "./rules.ts";
-import { isInside } from "./text.ts";
+import { isInside, textOf, tryTo } from "./text.ts";
 import { sessionWithChanges, undoOrRedo } from "./undo.ts";
 
 /** What one call may reach. `granted`: what the gate let it have by name; `held`: where its changes wait. */
 type Reach = { tool: string; granted?: string[]; held?: Held | undefined; changes?: boolean };
+type Hand = TurnContext & Reach & { granted: string[]; changes: boolean };
 
-export function openFiles(place: TurnContext, { tool, granted = [], held, changes = true }: Reach): Files {
-  const { core, chat } = place;
-  const { root } = core.options;
+export function openFiles(place: TurnContext, reach: Reach): Files {
+  const hand: Hand = { ...place, granted: [], changes: true, ...reach };
+  const { options } = place.core;
   return {
-    path: inside,
-    read,
+    path: (name) => inside(hand, name),
+    read: (name) => read(hand, name),
     open: openReal,
-    list,
+    list: (under) => list(hand, under),
     async write(name, content) {
       const given = typeof content === "string" ? undefined : Buffer.from(content);
       const mode = FILE | (0o666 & ~process.umask());
-      const become = (before: State) => ({
-        bytes: given ?? adapt(String(content), before),
-        mode: before?.mode ?? mode,
-      });
-      await change("write", name, [[realPath(core.options, name), become]]);
+      const become = (before: State) => ({ bytes: given ?? adapt(String(content), before), mode: before?.mode ?? mode });
+      await change(hand, "write", name, [[realPath(options, name), become]]);
     },
     async remove(name) {
-      const file = ownPath(name);
-      if (!now(file)) throw fileFault("delete", name, { code: "ENOENT" });
-      await change("delete", name, [[file, () => undefined]]);
+      const file = ownPath(hand, name);
+      if (!now(hand, file)) throw fileFault("delete", name, { code: "ENOENT" });
+      await change(hand, "delete", name, [[file, () => undefined]]);
     },
     async move(from, to) {
-      const [file, target] = [ownPath(from), ownPath(to)];
-      const moved = now(file);
+      const [file, target] = [ownPath(hand, from), ownPath(hand, to)];
+      const moved = now(hand, file);
       if (!moved) throw fileFault("move", from, { code: "ENOENT" });
-      if (now(target)) throw fault(`Cannot move '${from}' to '${to}': there is a file already. Delete it first.`);
-      await change("move", from, [
-        [target, () => moved],
-        [file, () => undefined],
-      ]);
+      if (now(hand, target)) throw fault(`Cannot move '${from}' to '${to}': there is a file already. Delete it first.`);
+      await change(hand, "move", from, Object.entries({ [target]: () => moved, [file]: () => undefined }));
     },
     changes: () =>
       history(sessionWithChanges(place).log).changes.map((one) => {
         const { change: id, turn, at, tool, path: file, undone } = one;
-        return { id, turn, at, tool, path: shortName(core.options, file), did: didOf(one), undone };
+        return { id, turn, at, tool, path: shortName(options, file), did: didOf(one), undone };
       }),
-    undo: (what = "1") => undoOrRedo(forPerson("undo"), "undo", what),
-    redo: (what = "1") => undoOrRedo(forPerson("redo"), "redo", what),
+    undo: (what = "1") => undoOrRedo(forPerson(hand, "undo"), "undo", what),
+    redo: (what = "1") => undoOrRedo(forPerson(hand, "redo"), "redo", what),
   };
+}
 
-  /** Commands and flags are the person's; a tool acts for the model. */
-  function forPerson(verb: string): TurnContext {
-    if (tool === ZZ) return place;
-    throw fault(`Cannot ${verb} in a tool: only the person does that. Register a command for it.`);
-  }
+/** Commands and flags are the person's; a tool acts for the model. */
+function forPerson(hand: Hand, verb: string): TurnContext {
+  if (hand.tool === ZZ) return hand;
+  throw fault(`Cannot ${verb} in a tool: only the person does that. Register a command for it.`);
+}
 
-  function inside(name: string): string {
-    const file = realPath(core.options, name);
-    const allowed = (kind: Kind) => judge(core, kind, file, file).verdict === "allow";
-    if (!holderOf(core.options, file) && !granted.includes(file) && !allowed("read") && !allowed("write"))
-      throw fault(`Cannot use '${name}': it is outside the project (${root}). Use a path inside it.`);
-    return file;
-  }
+function inside({ core, granted }: Hand, name: string): string {
+  const file = realPath(core.options, name);
+  const allowed = (kind: Kind) => judge(core, kind, file, file).verdict === "allow";
+  if (!holderOf(core.options, file) && !granted.includes(file) && !allowed("read") && !allowed("write"))
+    throw fault(`Cannot use '${name}': it is outside the project (${core.options.root}). Use a path inside it.`);
+  return file;
+}
 
-  /** The path itself, not what it links to. */
-  function ownPath(name: string): string {
-    const whole = placeOf(core.options, name);
-    return path.join(realPath(core.options, path.dirname(whole)), path.basename(whole));
-  }
+/** The path itself, not what it links to. */
+function ownPath({ core }: Hand, name: string): string {
+  const whole = placeOf(core.options, name);
+  return path.join(realPath(core.options, path.dirname(whole)), path.basename(whole));
+}
 
-  function now(file: string): State {
-    return held?.has(file) ? held.get(file)!.after : stateOf(file);
-  }
+const now = ({ held }: Hand, file: string): State => (held?.has(file) ? held.get(file)!.after : stateOf(file));
 
-  /** Holds the changes of a tool until it returns; a command's are asked for and made at once. */
-  async function change(
-    verb: string,
-    name: string,
-    steps: [file: string, become: (before: State) => State][],
-  ): Promise<void> {
-    if (!changes)
-      throw fault(`Cannot ${verb} '${name}': '${tool}' does not say that it changes files. Add changes: true to it.`);
-    const into: Held = held ?? new Map();
-    try {
-      for (const [file, become] of steps) {
-        const present = now(file);
-        if (present && !(present.mode & 0o222) && (present.mode & TYPE) === FILE)
-          throw fault(`Cannot ${verb} '${name}': it is read-only. Leave it, or have its mode changed first.`);
-        into.set(file, { before: into.has(file) ? into.get(file)!.before : present, after: become(present) });
-      }
-    } catch (error) {
-      throw codeOf(error) ? fileFault(verb, name, error) : error;
+type Becoming = [file: string, become: (before: State) => State];
+/** Holds the changes of a tool until it returns; a command's are asked for and made at once. */
+async function change(hand: Hand, verb: string, name: string, steps: Becoming[]): Promise<void> {
+  const { tool, held, changes } = hand;
+  if (!changes) throw fault(`Cannot ${verb} '${name}': '${tool}' does not say that it changes files. Add changes: true to it.`);
+  const into: Held = held ?? new Map();
+  try {
+    for (const [file, become] of steps) {
+      const present = now(hand, file);
+      if (present && !(present.mode & 0o222) && (present.mode & TYPE) === FILE)
+        throw fault(`Cannot ${verb} '${name}': it is read-only. Leave it, or have its mode changed first.`);
+      into.set(file, { before: into.has(file) ? into.get(file)!.before : present, after: become(present) });
     }
-    const { refusal } = held ? {} : await commit(place, tool, into, new Map());
-    if (refusal) throw fault(refusal);
+  } catch (error) {
+    throw codeOf(error) ? fileFault(verb, name, error) : error;
   }
+  const { refusal } = held ? {} : await commit(hand, tool, into, new Map());
+  if (refusal) throw fault(refusal);
+}
 
-  async function read(name: string): Promise<FileRead> {
-    const refuse = (why: string) => fault(`Cannot read '${name}': ${why}`);
-    const file = inside(name);
-    const { verdict, why } = judge(core, "read", file, file); // again, since a search comes upon files that nobody named
-    if (verdict === "deny") throw refuse(`it is denied ${why}.`);
-    if (verdict === "ask" && !granted.includes(file))
-      throw refuse("it requires read access. Name the file itself, and it is asked for.");
-    const waiting = held?.get(file);
-    try {
-      if (waiting && !waiting.after) throw fileFault("read", name, { code: "ENOENT" });
-      const bytes = waiting?.after?.bytes ?? (await bytesOf(file, refuse));
-      const hash = hashOf(bytes);
-      const seen = chat.seen.get(file);
-      if (granted.includes(file) && !changes) chat.seen.set(file, hash);
-      return { text: bytes.toString("utf8"), bytes, hash, ...(seen && { seen }) };
-    } catch (error) {
-      throw codeOf(error) ? fileFault("read", name, error) : error;
-    }
+async function read(hand: Hand, name: string): Promise<FileRead> {
+  const { core, chat, granted, held, changes } = hand;
+  const refuse = (why: string) => fault(`Cannot read '${name}': ${why}`);
+  const file = inside(hand, name);
+  const { verdict, why } = judge(core, "read", file, file); // again, since a search comes upon files that nobody named
+  if (verdict === "deny") throw refuse(`it is denied ${why}.`);
+  if (verdict === "ask" && !granted.includes(file)) throw refuse("it requires read access. Name the file itself, and it is asked for.");
+  const waiting = held?.get(file);
+  try {
+    if (waiting && !waiting.after) throw fileFault("read", name, { code: "ENOENT" });
+    const bytes = waiting?.after?.bytes ?? (await bytesOf(file, refuse));
+    const hash = hashOf(bytes);
+    const seen = chat.seen.get(file);
+    if (granted.includes(file) && !changes) chat.seen.set(file, hash);
+    return { text: bytes.toString("utf8"), bytes, hash, ...(seen && { seen }) };
+  } catch (error) {
+    throw codeOf(error) ? fileFault("read", name, error) : error;
   }
+}
 
-  async function bytesOf(file: string, refuse: (why: string) => Fault): Promise<Buffer> {
-    const check = (stat: fs.Stats) => {
-      if (stat.isDirectory()) throw refuse("it is a folder. List it with list_dir instead.");
-      if (!stat.isFile()) throw refuse("it is not a regular file. Choose another.");
-      if (stat.size > MAX_READ_BYTES) throw refuse(`${stat.size} bytes are too many. Search it instead.`);
-    };
-    check(await fs.promises.lstat(file)); // a device is not even opened
-    const handle = await fs.promises.open(file, SAFELY);
-    try {
-      check(await handle.stat());
-      checkPlace(handle.fd, file);
-      return await handle.readFile();
-    } finally {
-      await handle.close();
-    }
+async function bytesOf(file: string, refuse: (why: string) => Fault): Promise<Buffer> {
+  const check = (stat: fs.Stats) => {
+    if (stat.isDirectory()) throw refuse("it is a folder. List it with list_dir instead.");
+    if (!stat.isFile()) throw refuse("it is not a regular file. Choose another.");
+    if (stat.size > MAX_READ_BYTES) throw refuse(`${stat.size} bytes are too many. Search it instead.`);
+  };
+  check(await fs.promises.lstat(file)); // a device is not even opened
+  const handle = await fs.promises.open(file, SAFELY);
+  try {
+    check(await handle.stat());
+    checkPlace(handle.fd, file);
+    return await handle.readFile();
+  } finally {
+    await handle.close();
   }
+}
 
-  async function list(under = "."): Promise<string[]> {
-    const folder = inside(under);
-    const stat = fs.statSync(folder, { throwIfNoEntry: false });
-    if (!stat?.isDirectory())
-      throw fault(`Cannot list '${under}': ${stat ? "it is a file. Read it" : "no such folder. Check the path"}.`);
-    const prefix = folder === root ? "" : `${path.relative(root, folder)}/`;
-    // Where the .gitignore files begin, if git does not know.
-    const top = isInside(root, folder) ? root : (holderOf(core.options, folder)?.folder ?? folder);
-    const known = await listByGit(root, folder);
-    const isForeign = known && !known.length && (await gitOf(root).say(["check-ignore", "-q", top], top)) !== undefined; // to a repository around it
-    const found = known && !isForeign ? known : await listByWalk(root, top, folder);
-    return found
-      .map((file) => prefix + file)
-      .filter((file) => !NEVER_LISTED.test(file))
-      .sort();
-  }
+async function list(hand: Hand, under = "."): Promise<string[]> {
+  const { options } = hand.core;
+  const { root } = options;
+  const folder = inside(hand, under);
+  const stat = fs.statSync(folder, { throwIfNoEntry: false });
+  if (!stat?.isDirectory()) throw fault(`Cannot list '${under}': ${stat ? "it is a file. Read it" : "no such folder. Check the path"}.`);
+  const prefix = folder === root ? "" : `${path.relative(root, folder)}/`;
+  // Where the .gitignore files begin, if git does not know.
+  const top = isInside(root, folder) ? root : (holderOf(options, folder)?.folder ?? folder);
+  const known = await listByGit(root, folder);
+  // Foreign: the folder is not of the repository around it, which ignores it.
+  const isForeign = known && !known.length && (await gitOf(root).say(["check-ignore", "-q", top], top)) !== undefined;
+  const found = known && !isForeign ? known : await listByWalk(root, top, folder);
+  const names = found.map((file) => prefix + file);
+  return names.filter((file) => !NEVER_LISTED.test(file)).sort();
 }
 
 /** A text as the file has it: its byte order mark, its line ends and its last newline stay. */
@@ -185,3 +164,75 @@ function adapt(text: string, before: State): Buffer {
   if (old.startsWith("\ufeff") && !next.startsWith("\ufeff")) next = `\ufeff${next}`;
   return Buffer.from(next);
 }
+
+const NEVER_LISTED = /(^|\/)(node_modules|\.git)(\/|$)/;
+const IGNORED_WITHOUT_GIT = ["dist", "build", ".next", "coverage", ".venv", "__pycache__", "target"];
+
+/** What git tracks, and what it would if asked; so for every repository in it. Undefined: git does not look here. */
+async function listByGit(root: string, folder: string): Promise<string[] | undefined> {
+  const git = gitOf(root);
+  const { why, reads } = await git.check(folder).catch(() => ({ why: "git gives no answer", reads: [] }));
+  if (why || reads.length) return undefined; // nobody is asked for a list of files: without git there is one as well
+  const out = await git.say(["ls-files", "-coz", "--exclude-standard", "--deduplicate"], folder);
+  if (out === undefined) return undefined;
+  const folders = new Map<string, Map<string, fs.Dirent>>(); // a look at each folder is half the work of one at each file
+  const found: string[] = [];
+  for (const name of out.split("\0")) {
+    const entry = name ? entryOf(name.replace(/\/$/, "")) : undefined; // tracked ones may be gone
+    const file = `${folder}/${name}`;
+    if (entry?.isFile() || entry?.isSymbolicLink()) found.push(name);
+    else if (entry?.isDirectory() && fs.existsSync(path.join(file, ".git")))
+      found.push(...((await listByGit(root, file)) ?? []).map((inner) => path.join(name, inner)));
+  }
+  return found;
+
+  function entryOf(name: string): fs.Dirent | undefined {
+    const cut = name.lastIndexOf("/") + 1;
+    const at = name.slice(0, cut);
+    const read = () => tryTo(() => fs.readdirSync(`${folder}/${at}`, { withFileTypes: true })) ?? [];
+    if (!folders.has(at)) folders.set(at, new Map(read().map((entry) => [entry.name, entry])));
+    return folders.get(at)!.get(name.slice(cut));
+  }
+}
+
+/** Where there is no git: every folder's .gitignore holds below it, and the last rule that says anything wins. */
+async function listByWalk(root: string, top: string, under: string): Promise<string[]> {
+  const [{ default: ignore }, { setImmediate }] = await Promise.all([import("ignore"), import("node:timers/promises")]);
+  const wanted = under === top ? "" : `${path.relative(top, under)}/`;
+  const isWide = wideness(root) !== undefined; // there may be hundreds of repositories: none of them is asked
+  const found: string[] = [];
+  let rest = performance.now() + 30; // reading folders at a stretch is three times as fast as waiting for each
+  await walk("", []);
+  return found.map((name) => name.slice(wanted.length));
+
+  async function walk(at: string, above: { base: string; rules: ReturnType<typeof ignore> }[]): Promise<void> {
+    if (performance.now() > rest) rest = (await setImmediate(30)) + performance.now();
+    const folder = path.join(top, at);
+    const entries = tryTo(() => fs.readdirSync(folder, { withFileTypes: true })) ?? [];
+    const isOther = at && !isWide && entries.some((entry) => entry.name === ".git");
+    const known = isOther ? await listByGit(root, folder) : undefined;
+    if (known) return void found.push(...known.map((name) => at + name).filter((name) => name.startsWith(wanted)));
+    const own = entries.some((entry) => entry.name === ".gitignore" && entry.isFile());
+    const rules = own ? [...above, { base: at, rules: ignore().add(rulesIn(textOf(path.join(folder, ".gitignore")))) }] : above;
+    for (const entry of entries) {
+      if (performance.now() > rest) rest = (await setImmediate(30)) + performance.now();
+      const name = at + entry.name + (entry.isDirectory() ? "/" : "");
+      if (!name.startsWith(wanted) && !(entry.isDirectory() && wanted.startsWith(name))) continue;
+      const judged = rules.map((rule) => rule.rules.test(name.slice(rule.base.length)));
+      const last = judged.findLast(({ ignored, unignored }) => ignored || unignored);
+      if (NEVER_LISTED.test(name) || (last ? last.ignored : IGNORED_WITHOUT_GIT.includes(entry.name))) continue;
+      if (entry.isDirectory()) await walk(name, rules);
+      else if (entry.isFile() || entry.isSymbolicLink()) found.push(name);
+    }
+  }
+}
+
+/** The lines of a .gitignore that are worth a regular expression: those with many stars can take for ever. */
+function rulesIn(text: string): string[] {
+  let starred = 0;
+  const stars = (line: string) => Math.max(...line.split("/").map((part) => part.split(/\*+/).length - 1));
+  return text
+    .split(/\r?\n/, MAX_IGNORE_RULES)
+    .filter((line) => line.length <= MAX_IGNORE_RULE_CHARS && stars(line) <= 3 && (stars(line) < 2 || starred++ < MAX_STARRED_RULES));
+}
+const [MAX_IGNORE_RULES, MAX_IGNORE_RULE_CHARS, MAX_STARRED_RULES] = [10_000, 500, 100];

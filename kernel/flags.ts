@@ -1,68 +1,12 @@
 // The table of flags. Parsing, --help and completion are made from it.
 import { parseArgs } from "node:util";
-import { type Flag, KINDS, type Kind } from "./contract.ts";
+import type { Flag } from "./contract.ts";
 import { type Core, valuesOf } from "./core.ts";
 import { usage } from "./faults.ts";
+import flags from "./flags.json" with { type: "json" };
 
-const VERBS: Record<Kind, string> = { read: "read", write: "write", run: "run", net: "reach", env: "see" };
-
-/** The command line. Parsing, --help and completion are made from this table. */
-export const FLAGS: Flag[] = [
-  { name: "once", description: "answer once and leave, even on a terminal" },
-  { name: "file", short: "f", value: "FILE", many: true, description: "attach a text or an image" },
-  { name: "no-stdin", description: "leave stdin alone" },
-  { name: "model", short: "m", value: "PROVIDER/MODEL", description: "which model to ask" },
-  { name: "base-url", value: "URL", description: "where the provider is" },
-  { name: "key", value: "KEY", description: "the provider's key" },
-  {
-    name: "option",
-    short: "o",
-    value: "KEY VALUE",
-    many: true,
-    description: "for the provider, such as temperature 0",
-  },
-  { name: "system", short: "s", value: "TEXT", description: "who the model is, instead of zz's own words" },
-  { name: "continue", short: "c", description: "go on with this folder's last session" },
-  { name: "session", value: "ID", description: "go on with that session" },
-  { name: "fork", value: "ID", optional: true, description: "go on in a copy: of the last session, --session or ID" },
-  { name: "no-session", short: "n", description: "save nothing" },
-  { name: "json", description: "print one JSON object" },
-  { name: "json-lines", description: "print one JSON object an event" },
-  { name: "raw", description: "print the answer as it came" },
-  { name: "quiet", description: "no notes on stderr" },
-  { name: "usage", short: "u", description: "print tokens, calls and time on stderr" },
-  { name: "no-color", description: "no colours" },
-  { name: "dry-run", description: "print the request and send nothing" },
-  { name: "rounds", value: "N", description: "rounds of tools before zz stops (30; 0: no limit)" },
-  { name: "tool", short: "T", value: "NAME", many: true, description: "offer the model only this tool" },
-  { name: "no-tools", description: "offer the model no tools" },
-  { name: "call", value: "NAME [JSON]", description: "run one tool, without a model" },
-  { name: "run", value: "SCRIPT [ARGS]", description: "run a TypeScript file that uses zz; what follows is its own" },
-  { name: "plugin", value: "FILE", many: true, description: "load this plugin too" },
-  { name: "no-plugins", description: "leave out the home's plugins" },
-  ...KINDS.flatMap((kind) => [
-    {
-      name: `allow-${kind}`,
-      value: "LIST",
-      optional: true,
-      many: true,
-      description: `let tools ${VERBS[kind]} all, or the listed`,
-    },
-    {
-      name: `deny-${kind}`,
-      value: "LIST",
-      optional: true,
-      many: true,
-      description: `never let tools ${VERBS[kind]} it`,
-    },
-  ]),
-  { name: "allow-all", short: "A", description: "let tools do everything that is not denied" },
-  { name: "no-prompt", description: "never ask; what is not allowed is refused" },
-  { name: "cwd", value: "FOLDER", description: "the project" },
-  { name: "home", value: "FOLDER", description: "where plugins, prompts and sessions are kept" },
-  { name: "config", value: "FILE", description: "settings, instead of the home's zz.config.json" },
-  { name: "version", short: "V", description: "the version" },
-];
+/** The kernel's own: rows of flags.json. */
+export const FLAGS: Flag[] = flags;
 export const allFlags = (core: Core): Flag[] => [...FLAGS, ...valuesOf(core.flags)];
 
 /** What was typed; `unknown` are the flags that nobody has. */

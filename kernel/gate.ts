@@ -9,10 +9,9 @@ import { clean, isInside } from "./text.ts";
 
 const accessTo = (kind: Kind, name: string): string => `${kind} access to "${name}"`;
 
-/** What the rules leave open. */
-export type Open = { kind: Kind; name: string; target: string; why: string; whole: boolean; exact?: boolean }; // whole: no list may allow it; exact: its own name alone
-/** What a call may touch, by what was judged: its names may lead elsewhere by now. */
-export type Granted = { [K in Kind]: string[] };
+/** What the rules leave open. whole: no list may allow it; exact: its own name alone. */
+export type Open = { kind: Kind; name: string; target: string; why: string; whole: boolean; exact?: boolean };
+export type Granted = { [K in Kind]: string[] }; // what a call may touch, by what was judged: its names may lead elsewhere by now
 
 /** Judges what a call needs and asks the person for what the rules leave open. A text: the sentence of a refusal. */
 export async function gate(place: TurnContext, tool: Tool, args: unknown, needs: Needs): Promise<string | Granted> {
@@ -22,7 +21,7 @@ export async function gate(place: TurnContext, tool: Tool, args: unknown, needs:
   for (const kind of KINDS)
     for (const need of needs[kind] ?? []) {
       const target = targetOf(core.options, kind, nameOf(need));
-      const refusal = await judgeAndCollect(core, tool.name, kind, need, open, target);
+      const refusal = await judgeAndCollect(core, { tool: tool.name, kind, need, open, target });
       if (refusal) return refusal;
       granted[kind].push(target);
     }
@@ -31,15 +30,10 @@ export async function gate(place: TurnContext, tool: Tool, args: unknown, needs:
   return (await confirm(place, tool.name, [...open.values()], clean(text))).refusal ?? granted;
 }
 
-export async function judgeAndCollect(
-  core: Core,
-  tool: string,
-  kind: Kind,
-  need: Need,
-  open: Map<string, Open>,
-  target = targetOf(core.options, kind, nameOf(need)),
-): Promise<string | undefined> {
+type Collect = { tool: string; kind: Kind; need: Need; open: Map<string, Open>; target?: string | undefined };
+export async function judgeAndCollect(core: Core, { tool, kind, need, open, target: given }: Collect): Promise<string | undefined> {
   const name = nameOf(need);
+  const target = given ?? targetOf(core.options, kind, name);
   const { verdict, why } = judge(core, kind, need, target);
   if (verdict !== "ask") await emit(core, "decided", { tool, kind, name, allowed: verdict === "allow", why });
   else {
@@ -48,9 +42,7 @@ export async function judgeAndCollect(
     const whole = typeof need !== "string" && !PLUGIN.test(name);
     if (!known?.exact) open.set(`${kind} ${name}`, { kind, name, target, why, whole, ...(exact && { exact }) });
   }
-  return verdict === "deny"
-    ? `Refused: ${accessTo(kind, name)} is denied${why.startsWith("by ") ? " " : ": "}${why}.`
-    : undefined;
+  return verdict === "deny" ? `Refused: ${accessTo(kind, name)} is denied${why.startsWith("by ") ? " " : ": "}${why}.` : undefined;
 }
 
 /** What would allow it. What only its name allows, and a list cannot name, no flag allows. */
@@ -69,8 +61,7 @@ export const oneLine = (text: string): string => clean(text).replaceAll("\n", "�
 const ends = (text: string): string =>
   text.length > 500 ? `${text.slice(0, 200)} [… ${text.length - 400} characters …] ${text.slice(-200)}` : text;
 
-/** Nobody reads more than that before saying yes. */
-const [MAX_QUESTION_LINES, MAX_QUESTION_CHARS] = [20_000, 2_000_000];
+const [MAX_QUESTION_LINES, MAX_QUESTION_CHARS] = [20_000, 2_000_000]; // nobody reads more than that before saying yes
 function tooLongToShow(text: string): string | undefined {
   if (text.length > MAX_QUESTION_CHARS) return `${text.length} characters`;
   if (text.length <= MAX_QUESTION_LINES) return undefined;
@@ -80,15 +71,8 @@ function tooLongToShow(text: string): string | undefined {
 
 type Keys = Record<string, string>; // what each does
 type Confirmed = { key: string; refusal?: string };
-
 /** Puts it to the person; nobody there means no. `more` are keys beyond yes, no and always. */
-export async function confirm(
-  place: TurnContext,
-  tool: string,
-  open: Open[],
-  text: string,
-  more: Keys = {},
-): Promise<Confirmed> {
+export async function confirm(place: TurnContext, tool: string, open: Open[], text: string, more: Keys = {}): Promise<Confirmed> {
   const { core, ctx } = place;
   const accesses = open.map(({ kind, name }) => accessTo(kind, name)).join(" and ");
   const flags = flagsOf(open);
@@ -96,27 +80,22 @@ export async function confirm(
   if (long && core.ask) {
     await decide(false, "it is too long to be shown");
     const what = `${tool} asks for more than anybody reads before a yes (${long})`;
-    return {
-      key: "n",
-      refusal: `Refused: ${what}. Do it in smaller parts, or run again with ${tooLongToShow(flags) ? flagsOf(open, true) : flags}.`,
-    };
+    const remedy = `Do it in smaller parts, or run again with ${tooLongToShow(flags) ? flagsOf(open, true) : flags}.`;
+    return { key: "n", refusal: `Refused: ${what}. ${remedy}` };
   }
   if (!core.ask) {
     await decide(false, "there is no terminal to ask on");
     const exact = open.find((one) => one.exact);
-    if (exact) return { key: "n", refusal: `Refused: ${accessTo(exact.kind, exact.name)} ${NOT_BY_ALL} ${exact.why}.` };
-    return { key: "n", refusal: `Refused: requires ${accesses}; run again with ${flags}.` };
+    const why = exact && `${accessTo(exact.kind, exact.name)} ${NOT_BY_ALL} ${exact.why}.`;
+    return { key: "n", refusal: `Refused: ${why ?? `requires ${accesses}; run again with ${flags}.`}` };
   }
   const rules = new Map(open.map((one) => always(core, one)).map((rule) => [`${rule.kind} ${rule.name}`, rule]));
-  const lasting = [...rules.values()].map(({ kind, name }) =>
-    name === "." ? "edits in this project" : `${kind} "${name}"`,
-  );
+  const lasting = [...rules.values()].map(({ kind, name }) => (name === "." ? "edits in this project" : `${kind} "${name}"`));
   const keys: Keys = { y: "yes", n: "no", ...more, A: `always ${lasting.join(", ")}, this session` };
   const { key, because } = await inTurn(core, async () => {
     const granted = open.every((one) => judge(core, one.kind, needOf(one), one.target).verdict === "allow"); // by an answer meanwhile
     const key = granted && !text ? "y" : await until(ctx.signal, core.ask!(question(keys), Object.keys(keys).join("")));
-    const because =
-      key === "n" && tool !== ZZ ? (await until(ctx.signal, core.ask!("Why not? (Enter: no reason) "))).trim() : "";
+    const because = key === "n" && tool !== ZZ ? (await until(ctx.signal, core.ask!("Why not? (Enter: no reason) "))).trim() : "";
     return { key, because };
   });
   if (key === "A") core.rules.push(...rules.values());
@@ -131,14 +110,13 @@ export async function confirm(
   }
 
   function question(keys: Keys): string {
+    const does = Object.entries(keys).map(([key, does]) => `${key} = ${ends(oneLine(does))}`);
     return [
       `┏ ${tool} requests ${oneLine(accesses)}.`,
       ...open.flatMap(({ why }) => (why ? [`┠ ${oneLine(why)}.`] : [])),
       ...(text ? text.split("\n").map((line) => `┃ ${line}`) : []),
       ...(flags ? [`┠ ${ends(oneLine(flags))} skips this question.`] : []),
-      `┗ Allow? [${Object.keys(keys).join("/")}] (${Object.entries(keys)
-        .map(([key, does]) => `${key} = ${ends(oneLine(does))}`)
-        .join(", ")}) `,
+      `┗ Allow? [${Object.keys(keys).join("/")}] (${does.join(", ")}) `,
     ].join("\n");
   }
 }
@@ -150,8 +128,7 @@ function always({ options }: Core, { kind, name }: Open): Rule {
   const wide = kind === "write" && isInside(root, target) && !guardOf(options, "write", target) && !wideness(root);
   return { verdict: "allow", kind, from: "answer", ...(wide ? { name: "." } : { name, exact: true }) };
 }
-const needOf = ({ name, why, whole, exact }: Open): Need =>
-  whole ? { name, verdict: "ask", why, ...(exact && { exact }) } : name;
+const needOf = ({ name, why, whole, exact }: Open): Need => (whole ? { name, verdict: "ask", why, ...(exact && { exact }) } : name);
 const NOT_BY_ALL = "is asked for even where all is allowed, and there is no terminal to ask on:";
 
 /** Calls that run side by side ask one after the other. */

@@ -1,13 +1,14 @@
-// Git, asked so that nothing runs, and nothing of elsewhere is shown, that a repository chose. Nothing here reads a file of
-// git's: what its settings are and where it looks, git says itself.
+// Git, asked so that nothing runs, and nothing of elsewhere is shown, that a repository chose. Nothing here reads a file of git's: what its
+// settings are and where it looks, git says itself.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import type { Git, GitDoubt } from "./contract.ts";
 import { followLinks } from "./disk.ts";
+import harmless from "./git-settings.json" with { type: "json" };
 import { programs } from "./programs.ts";
 import { learn, learnData } from "./secrets.ts";
-import { isInside } from "./text.ts";
+import { isInside, tryTo } from "./text.ts";
 
 const PATIENCE = 10_000; // ms for one question
 const MAX_OUTPUT_BYTES = 1 << 28;
@@ -44,71 +45,9 @@ function environment(command?: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(kept), ...own, GIT_CEILING_DIRECTORIES: ceiling() };
 }
 
-/**
- * The settings of a repository that nothing is run by, nothing else read by, and nothing else shown by; `*` is any. All
- * others, those of later versions of git among them, make zz ask. Of a person's own, in their home, all count.
- */
-const HARMLESS: Record<string, string> = {
-  core: `repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf safecrlf eol
-    compression loosecompression bigfilethreshold packedgitlimit packedgitwindowsize deltabasecachelimit untrackedcache
-    preloadindex fscache longpaths protecthfs protectntfs quotepath abbrev trustctime checkstat sharedrepository
-    whitespace commentchar commentstring multipackindex commitgraph sparsecheckout sparsecheckoutcone splitindex fsync
-    fsyncmethod fsyncobjectfiles warnambiguousrefs hidedotfiles checkroundtripencoding bigfilethreshold
-    createobject ignorestat`,
-  extensions:
-    "objectformat compatobjectformat refstorage worktreeconfig preciousobjects relativeworktrees noop noop-v1",
-  "remote.*": `url pushurl fetch push tagopt prune prunetags mirror skipdefaultupdate skipfetchall followremotehead
-    gh-resolved`,
-  remote: "pushdefault",
-  "branch.*": "*",
-  branch: "autosetupmerge autosetuprebase sort",
-  user: "name email signingkey useconfigonly",
-  author: "name email",
-  committer: "name email",
-  init: "defaultbranch defaultobjectformat defaultrefformat",
-  pull: "rebase ff octopus twohead",
-  push: "default autosetupremote followtags recursesubmodules gpgsign usebitmaps",
-  fetch: "prune prunetags parallel recursesubmodules writecommitgraph showforcedupdates unpacklimit fsckobjects",
-  rebase: "autostash autosquash updaterefs stat missingcommitscheck",
-  merge: "conflictstyle ff log renames renamelimit directoryrenames stat autostash branchdesc verbosity",
-  commit: "gpgsign verbose cleanup status",
-  tag: "sort gpgsign forcesignannotated",
-  gc: "*",
-  pack: "*",
-  index: "*",
-  feature: "*",
-  maintenance: "auto strategy",
-  "maintenance.*": "enabled schedule",
-  color: "*",
-  "color.*": "*",
-  column: "*",
-  advice: "*",
-  i18n: "commitencoding logoutputencoding",
-  log: "date decorate abbrevcommit follow mailmap initialdecorationset excludedecoration",
-  status:
-    "branch short aheadbehind showuntrackedfiles relativepaths showstash renames renamelimit displaycommentprefix",
-  diff: `algorithm renames renamelimit mnemonicprefix noprefix colormoved colormovedws context interhunkcontext dirstat
-    indentheuristic wordregex statgraphwidth statnamewidth submodule ignoresubmodules suppressblankempty relative
-    wserrorhighlight autorefreshindex`,
-  "diff.*": "xfuncname funcname binary wordregex algorithm",
-  blame: "showroot blankboundary showemail date coloring markunblamablelines markignoredlines",
-  rerere: "enabled autoupdate",
-  receive: "denycurrentbranch denynonfastforwards denydeletes",
-  checkout: "defaultremote guess workers thresholdforparallelism",
-  worktree: "guessremote userelativepaths",
-  submodule: "active recurse fetchjobs propagatebranches alternatelocation alternateerrorstrategy",
-  "submodule.*": "url active branch fetchrecursesubmodules ignore shallow",
-  "url.*": "insteadof pushinsteadof",
-  http: "version postbuffer lowspeedlimit lowspeedtime maxrequests sslverify extraheader",
-  "http.*": "version postbuffer lowspeedlimit lowspeedtime maxrequests sslverify extraheader",
-  lfs: "repositoryformatversion url locksverify fetchinclude fetchexclude concurrenttransfers allowincompletepush",
-  "lfs.*": "access locksverify",
-  gitflow: "*",
-  "gitflow.*": "*",
-  gui: "wmstate geometry spellingdictionary",
-  "oh-my-zsh": "*",
-  "svn-remote.*": "url fetch branches tags rewriteroot",
-};
+/** The settings of a repository that nothing is run by, nothing else read by, and nothing else shown by; `*` is any. All others, those of
+ * later versions of git among them, make zz ask. Of a person's own, in their home, all count. */
+const HARMLESS: Record<string, string | string[]> = harmless;
 /** Harmless with such a value only. */
 const BY_VALUE: [key: RegExp, value: RegExp][] = [
   [/^submodule\..*\.update$/s, /^(checkout|rebase|merge|none)$/],
@@ -118,35 +57,21 @@ const BY_VALUE: [key: RegExp, value: RegExp][] = [
 const OFF = /^(core\.(fsmonitor|hookspath|pager)|log\.showsignature|filter\..*\.(clean|smudge|process|required))$/s;
 const PERSONS = new Set(["system", "global", "command"]);
 
-interface Setting {
-  scope: string;
-  key: string;
-  value: string;
-}
-
+type Setting = { scope: string; key: string; value: string };
 function isHarmless({ scope, key, value }: Setting): boolean {
   if (PERSONS.has(scope)) return true;
   const [first, last] = [key.indexOf("."), key.lastIndexOf(".")];
   const section = key.slice(0, first) + (first === last ? "" : ".*");
-  const names = Object.hasOwn(HARMLESS, section) ? HARMLESS[section]! : "";
-  const name = key.slice(last + 1);
-  if (names === "*" || names.split(/\s+/).includes(name)) return true;
+  const names = Object.hasOwn(HARMLESS, section) ? [HARMLESS[section]!].flat().join(" ").split(" ") : [];
+  if (names[0] === "*" || names.includes(key.slice(last + 1))) return true;
   return BY_VALUE.some(([which, fits]) => which.test(key) && fits.test(value));
 }
 
 /** Where a repository lies, as git finds it from a folder. */
-interface Place {
-  dir: string;
-  common: string;
-  top: string;
-  hooks: string;
-  objects: string;
-}
-
+type Place = { dir: string; common: string; top: string; hooks: string; objects: string };
 type Answer = { out?: string; err: string };
 type How = { before: readonly string[]; env: NodeJS.ProcessEnv; stop: AbortSignal };
-/** What is to be found out, question by question. */
-type Asking<T> = Generator<{ args: string[]; at: string }, T, Answer>;
+type Asking<T> = Generator<{ args: string[]; at: string }, T, Answer>; // what is to be found out, question by question
 
 /** Git waits for ever for a file that never answers, also when zz is gone: what still runs then is stopped. */
 const running = new Set<() => void>();
@@ -208,10 +133,8 @@ export function gitOf(root: string): Git {
     return promise;
 
     function kill(): void {
-      try {
-        if (process.platform === "win32" || !child.pid) child.kill("SIGKILL");
-        else process.kill(-child.pid, "SIGKILL");
-      } catch {} // it is gone
+      const alone = process.platform === "win32" || !child.pid;
+      tryTo(() => (alone ? child.kill("SIGKILL") : process.kill(-child.pid!, "SIGKILL"))); // it may be gone
     }
   }
 }
@@ -239,13 +162,11 @@ function* inspect(look: Look): Asking<GitDoubt> {
   if (odd) return { why: `${NAMES} setting '${odd.key}' names`, reads: [] };
   const pointed = own.some(({ scope, key }) => key === "core.worktree" && !PERSONS.has(scope));
   const back = pointed && (yield { args: ["rev-parse", "--absolute-git-dir"], at: found.top }).out?.trimEnd();
-  if (!isInside(found.top, folder) || (pointed && back !== found.dir))
-    return { why: `${NAMES} setting 'core.worktree' names`, reads: [] };
-  const reads = yield* elsewhere(look, found, pointed);
   const { top } = found;
+  if (!isInside(top, folder) || (pointed && back !== found.dir)) return { why: `${NAMES} setting 'core.worktree' names`, reads: [] };
+  const reads = yield* elsewhere(look, found, pointed);
   if (!command) return { reads, top };
-  if (isProgram(path.join(found.hooks, "post-index-change")))
-    return { why: `${NAMES} hook post-index-change names`, reads, top };
+  if (isProgram(path.join(found.hooks, "post-index-change"))) return { why: `${NAMES} hook post-index-change names`, reads, top };
   const inner = yield* within(look, top);
   return { ...inner, reads: [...reads, ...inner.reads], top };
 }
@@ -253,10 +174,7 @@ function* inspect(look: Look): Asking<GitDoubt> {
 /** The folders outside of the project whose contents git would show, unless they are those of this very project. */
 function* elsewhere({ root, folder }: Look, place: Place, pointed: boolean): Asking<string[]> {
   const { dir, common, top, objects } = place;
-  const own = [
-    root,
-    ...(isInside(top, root) && dir === path.join(top, ".git") && followLinks(dir) === dir ? [dir] : []),
-  ];
+  const own = [root, ...(isInside(top, root) && dir === path.join(top, ".git") && followLinks(dir) === dir ? [dir] : [])];
   // A repository that names this folder as its working tree, as a submodule's does; or as one of them: a linked worktree's.
   if (pointed) own.push(dir);
   if (isInside(path.join(common, "worktrees"), dir)) {
@@ -288,15 +206,7 @@ function* within({ depth = 0, ...look }: Look, top: string): Asking<GitDoubt> {
 
 /** A text: why git does not find one. */
 function* placeOf(folder: string): Asking<Place | string> {
-  const asks = [
-    "--absolute-git-dir",
-    "--git-common-dir",
-    "--show-toplevel",
-    "--git-path",
-    "hooks",
-    "--git-path",
-    "objects",
-  ];
+  const asks = ["--absolute-git-dir", "--git-common-dir", "--show-toplevel", "--git-path", "hooks", "--git-path", "objects"];
   const { out, err } = yield { args: ["rev-parse", ...asks], at: folder };
   if (out === undefined) return err.replace(/^fatal: |\.?\s*$/g, "").split("\n")[0] || "it gives no answer";
   const lines = out.split("\n").map((line) => path.resolve(folder, line));
@@ -312,10 +222,9 @@ function* settingsOf(folder: string): Asking<Setting[] | undefined> {
   if (!fields || fields.length % 2) return undefined;
   return fields.flatMap((scope, i) => {
     if (i % 2) return [];
-    const [key = "", ...value] = fields[i + 1]!.split("\n");
-    const text = value.join("\n");
-    learnSetting(key, text);
-    return [{ scope, key, value: text }];
+    const [, key = "", value = ""] = /^([^\n]*)\n?(.*)$/s.exec(fields[i + 1]!)!;
+    learnSetting(key, value);
+    return { scope, key, value };
   });
 }
 
@@ -323,8 +232,7 @@ function* settingsOf(folder: string): Asking<Setting[] | undefined> {
 function learnSetting(key: string, value: string): void {
   learnData(value, key);
   for (const [name] of key.matchAll(/\b[a-z][\w+.-]*:\/\/\S+/g)) learnData(name); // url.<address>.insteadOf
-  if (/\.extraheader$/.test(key))
-    for (const word of value.split(/[\s:]+/)) if (word.length >= MIN_HEADER_CHARS) learn(word);
+  if (/\.extraheader$/.test(key)) for (const word of value.split(/[\s:]+/)) if (word.length >= MIN_HEADER_CHARS) learn(word);
 }
 const MIN_HEADER_CHARS = 16; // what is shorter may be a word
 
@@ -335,11 +243,4 @@ function linked(folder: string): string[] {
   return links.map(({ name }) => followLinks(path.join(folder, name)));
 }
 
-function isProgram(file: string): boolean {
-  try {
-    fs.accessSync(file, fs.constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
+const isProgram = (file: string): boolean => tryTo(() => fs.accessSync(file, fs.constants.X_OK) ?? true) ?? false;

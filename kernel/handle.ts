@@ -10,10 +10,9 @@ import { toJsonSchema } from "./schema.ts";
 import { reason, secret, veil } from "./secrets.ts";
 import { configOf } from "./settings.ts";
 import { request } from "./stream.ts";
-import { compare } from "./text.ts";
+import { compare, lazily } from "./text.ts";
 
-/** How long a plugin may take to load, in seconds. */
-export const loadLimit = ({ io }: Core): number => Number(io.env.ZZ_LOAD_LIMIT) || 10;
+export const loadLimit = ({ io }: Core): number => Number(io.env.ZZ_LOAD_LIMIT) || 10; // how long a plugin may take to load, in seconds
 const tooSlow = (seconds: number): string => `loading took longer than ${seconds} s. Move slow work into a tool.`;
 const KEY_NAME = /^((ctrl|meta|shift)\+)*[a-z0-9]+$/;
 /** Field by field what may be registered; "!" marks what must be there. */
@@ -29,24 +28,21 @@ const SHAPES = {
 
 /** What a plugin adds, held until all of it is there. Undefined: it failed. */
 export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>): Promise<Stage | undefined> {
-  const unload = { controller: undefined as AbortController | undefined };
   let start = performance.now();
-  const stage = openStage();
+  const stage = openStage(plugin);
+  const own: Owner = { core, plugin, stage, names: new Map() };
   const limit = loadLimit(core);
   const loading = <T>(promise: Promise<T>) => within(promise, limit * 1_000, tooSlow(limit));
-  plugin.undo = [stage.end, () => unload.controller?.abort()];
+  plugin.undo = [stage.end, () => own.unload?.abort()];
   try {
     const exports = imported instanceof Promise ? await loading(imported) : imported;
     start = performance.now();
-    const twin = core.plugins.find(
-      (one) => one.name === plugin.name && one.file !== plugin.file && !one.disabled && !one.failure,
-    );
+    const twin = core.plugins.find((one) => one.name === plugin.name && one.file !== plugin.file && !one.disabled && !one.failure);
     if (twin) throw fault(`a plugin '${twin.name}' is already there (${twin.file}). Rename one of them.`);
-    if (typeof exports.default !== "function")
-      throw fault("it has no default export to call. Write `export default (zz: Zz) => …`.");
+    if (typeof exports.default !== "function") throw fault("it has no default export to call. Write `export default (zz: Zz) => …`.");
     const made = configOf(core, plugin.name, exports);
     const config = made instanceof Promise ? await made : made;
-    const setup = exports.default(handle(core, plugin, config, unload, stage));
+    const setup = exports.default(handle(own, config));
     if (setup instanceof Promise) await loading(setup);
   } catch (error) {
     plugin.stamps = stampsOf(plugin);
@@ -61,8 +57,7 @@ export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>
 
 /** A plugin written for an earlier zz may import what "zz" no longer has at run time. */
 function movedExport(error: unknown): string | undefined {
-  const [, from, name] =
-    /module '(zz|.*[/\\](?:kernel\.js|zz\.ts))' does not provide an export named '(\w+)'/.exec(reason(error)) ?? [];
+  const [, from, name] = /module '(zz|.*[/\\](?:kernel\.js|zz\.ts))' does not provide an export named '(\w+)'/.exec(reason(error)) ?? [];
   if (!from) return undefined;
   return `it imports '${name}' from "zz", which gives plugins its types alone. Import it from "zz/text" if it is there, or copy it.`;
 }
@@ -92,13 +87,20 @@ export async function closeInstance(core: Core): Promise<string[]> {
 }
 
 /** A plugin's additions while it is set up. Once it is, they come into force together; later ones at once, until it is taken away. */
-type Stage = { add(apply: () => void): void; commit(): void; end(): void };
+type Stage = { add(apply: () => unknown, undo: () => unknown): void; commit(): void; end(): void };
 
-function openStage(): Stage {
+function openStage(plugin: Loaded): Stage {
   let held: (() => void)[] | undefined = [];
   let ended = false;
   return {
-    add: (apply) => (ended ? undefined : held ? void held.push(apply) : apply()),
+    add(apply, undo) {
+      const both = () => {
+        apply();
+        plugin.undo.push(undo);
+      };
+      if (held) held.push(both);
+      else if (!ended) both();
+    },
     end: () => void (ended = true),
     commit() {
       for (const apply of held ?? []) apply();
@@ -107,32 +109,31 @@ function openStage(): Stage {
   };
 }
 
-const ioOf = ({ io }: Core): PluginIo => ({
-  get stdin() {
-    return io.stdin;
-  },
-  stdout: io.stdout,
-  stderr: io.stderr,
-  cwd: io.cwd,
-  variable: (name) => io.env[name],
-});
+const ioOf = ({ io }: Core): PluginIo => {
+  const { stdout, stderr, cwd } = io;
+  return Object.assign(lazily({ stdin: () => io.stdin }), { stdout, stderr, cwd, variable: (name: string) => io.env[name] });
+};
+
+/** Whose additions they are. `unload`: made when it is asked for; most never ask. */
+interface Owner {
+  core: Core;
+  plugin: Loaded;
+  stage: Stage;
+  names: Map<string, Set<string>>; // by kind
+  unload?: AbortController;
+}
 
 /** The verbs that one plugin has. Each remembers how to take back what it adds. */
-function handle(
-  core: Core,
-  plugin: Loaded,
-  config: Awaited<ReturnType<typeof configOf>>,
-  unload: { controller: AbortController | undefined },
-  stage: Stage,
-): Zz<any> {
+function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<any> {
+  const { core, plugin, stage } = own;
   const owner = plugin.name;
-  const names = new Map<string, Set<string>>(); // by kind
-  many(core.configs, config);
+  const provides = () => [...core.providers.values()].some((provider) => provider.owner === owner);
+  many(own, core.configs, config);
   return {
     config: config.live,
     get signal() {
-      unload.controller ??= new AbortController(); // most never ask for it
-      return unload.controller.signal;
+      own.unload ??= new AbortController();
+      return own.unload.signal;
     },
     io: ioOf(core),
     programs: programs(core.options.root, core.io.env),
@@ -145,85 +146,85 @@ function handle(
       const live = Object.assign(had, { ...structuredClone(initial), ...had }) as typeof initial;
       const saved = core.states.get(owner)?.saved ?? JSON.stringify(live);
       const value = { live, saved, initial: JSON.stringify(initial) };
-      stage.add(() => {
-        core.states.set(owner, value);
-        plugin.undo.push(() => void core.states.delete(owner));
-      });
+      stage.add(
+        () => core.states.set(owner, value),
+        () => core.states.delete(owner),
+      );
       return live;
     },
     tool: (tool) => {
       const schema = toJsonSchema(tool.params); // refused now rather than at the first call
-      one("tool", core.tools, tool);
-      stage.add(() => {
-        core.schemas.set(tool.name, schema);
-        plugin.undo.push(() => void core.schemas.delete(tool.name));
-      });
+      one(own, "tool", core.tools, tool);
+      stage.add(
+        () => core.schemas.set(tool.name, schema),
+        () => core.schemas.delete(tool.name),
+      );
     },
-    command: (command) => one("command", core.commands, command),
-    provider: (provider) => one("provider", core.providers, provider),
-    flag: (flag) => one("flag", core.flags, flag),
-    key: (key) => one("key", core.keys, key),
+    command: (command) => one(own, "command", core.commands, command),
+    provider: (provider) => one(own, "provider", core.providers, provider),
+    flag: (flag) => one(own, "flag", core.flags, flag),
+    key: (key) => one(own, "key", core.keys, key),
     layer: (layer) => {
-      if (plugin.from !== "zz") shaped("layer", layer);
+      shaped(own, "layer", layer);
       known("slot", layer.slot, SLOTS);
-      many(core.layers, layer);
+      many(own, core.layers, layer);
     },
     on: (event, see, limit = HOOK_LIMIT) => {
       known("event", event, EVENTS);
-      many(core.observers, { event, see, limit });
+      many(own, core.observers, { event, see, limit });
     },
     dialog: (dialog) => {
-      if (plugin.from !== "zz") shaped("dialog", dialog);
-      many(core.dialogs, dialog);
+      shaped(own, "dialog", dialog);
+      many(own, core.dialogs, dialog);
     },
     wrap: (step, around, order = "last", limit = HOOK_LIMIT) => {
       known("step", step, STEPS);
-      known("order", order, ["first", "last"]);
-      many(
-        core.wraps,
-        { step, around, order, limit },
-        () => core.wraps.sort((a, b) => compare(a.value.order, b.value.order) || compare(a.owner, b.owner)), // first < last
-      );
+      known("order", order, ["first", "last"]); // in the order of the alphabet as well
+      const sort = () => core.wraps.sort((a, b) => compare(a.value.order, b.value.order) || compare(a.owner, b.owner));
+      many(own, core.wraps, { step, around, order, limit }, sort);
     },
   };
+}
 
-  function provides(): boolean {
-    return [...core.providers.values()].some((provider) => provider.owner === owner);
+/** What there is one of by a name. */
+function one<T extends { name: string }>(own: Owner, kind: keyof typeof SHAPES, all: Map<string, Owned<T>>, value: T): void {
+  const { core, plugin, stage, names } = own;
+  const owner = plugin.name;
+  const { name } = value;
+  shaped(own, kind, value);
+  if (!IDENTIFIER.test(name) && kind !== "key")
+    throw fault(`${kind} '${name}' has a name that providers refuse. Use letters, digits, _ and -.`);
+  if (kind === "key" && !KEY_NAME.test(name))
+    throw fault(`key '${name}' has a name that no key has. Write it like ctrl+r, meta+return or tab.`);
+  const mine = names.get(kind) ?? new Set();
+  const kernels: { name: string }[] = kind === "flag" ? FLAGS : [];
+  const other = kernels.some((one) => one.name === name) ? "zz" : all.get(name)?.owner;
+  const holder = mine.has(name) ? owner : other !== owner && other;
+  if (holder) {
+    const file = core.plugins.find((plugin) => plugin.name === holder)?.file ?? "the kernel";
+    throw fault(`${kind} '${name}' is already there, from '${holder}' (${file}). Rename one of them.`);
   }
-  function one<T extends { name: string }>(kind: keyof typeof SHAPES, all: Map<string, Owned<T>>, value: T): void {
-    const { name } = value;
-    if (plugin.from !== "zz") shaped(kind, value);
-    if (!IDENTIFIER.test(name) && kind !== "key")
-      throw fault(`${kind} '${name}' has a name that providers refuse. Use letters, digits, _ and -.`);
-    if (kind === "key" && !KEY_NAME.test(name))
-      throw fault(`key '${name}' has a name that no key has. Write it like ctrl+r, meta+return or tab.`);
-    const mine = names.get(kind) ?? new Set();
-    if (mine.has(name)) throw taken(kind, name, owner);
-    names.set(kind, mine.add(name));
-    const kernels: { name: string }[] = kind === "flag" ? FLAGS : [];
-    const other = kernels.some((own) => own.name === name) ? "zz" : all.get(name)?.owner;
-    if (other && other !== owner) throw taken(kind, name, other);
-    stage.add(() => {
-      all.set(name, { owner, value });
-      plugin.undo.push(() => void (all.get(name)?.value === value && all.delete(name)));
-    });
-  }
-  function taken(kind: string, name: string, other: string): Error {
-    const file = core.plugins.find((plugin) => plugin.name === other)?.file ?? "the kernel";
-    return fault(`${kind} '${name}' is already there, from '${other}' (${file}). Rename one of them.`);
-  }
-  function many<T>(all: Owned<T>[], value: T, then: () => void = () => {}): void {
-    const entry = { owner, value };
-    stage.add(() => {
+  names.set(kind, mine.add(name));
+  stage.add(
+    () => all.set(name, { owner, value }),
+    () => all.get(name)?.value === value && all.delete(name),
+  );
+}
+
+function many<T>({ plugin, stage }: Owner, all: Owned<T>[], value: T, then: () => unknown = () => {}): void {
+  const entry = { owner: plugin.name, value };
+  stage.add(
+    () => {
       all.push(entry);
-      plugin.undo.push(() => void (all.includes(entry) && all.splice(all.indexOf(entry), 1)));
       then();
-    });
-  }
+    },
+    () => all.includes(entry) && all.splice(all.indexOf(entry), 1),
+  );
 }
 
 /** Refuses a field that nobody would ever read, and a field that is missing. */
-function shaped(kind: keyof typeof SHAPES, value: object): void {
+function shaped({ plugin }: Owner, kind: keyof typeof SHAPES, value: object): void {
+  if (plugin.from === "zz") return;
   const fields = words(SHAPES[kind].replaceAll("!", ""));
   for (const key of Object.keys(value)) known(`${kind} field`, key, fields);
   for (const must of SHAPES[kind].match(/\w+(?=!)/g) ?? [])

@@ -1,5 +1,5 @@
-// Requests over node:http. The built-in fetch brings 33 ms of loading with it, half of what a whole one-shot takes.
-// Here, and nowhere else, the values of secrets take the places of their placeholders: in headers and addresses.
+// Requests over node:http. The built-in fetch brings 33 ms of loading with it, half of what a whole one-shot takes. Here, and nowhere else,
+// the values of secrets take the places of their placeholders: in headers and addresses.
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import type { HttpAnswer, HttpRequest } from "./contract.ts";
@@ -45,8 +45,7 @@ export async function follow({ url, request, hide }: Outgoing, moves = 0): Promi
   signal?.throwIfAborted();
   const at = new URL(url);
   const shown = (address: string | URL) => hide(veil(sealUrl(String(address))));
-  if (!/^https?:$/.test(at.protocol))
-    throw usage(`Cannot reach '${shown(url)}': neither http nor https. Check the address.`);
+  if (!/^https?:$/.test(at.protocol)) throw usage(`Cannot reach '${shown(url)}': neither http nor https. Check the address.`);
   const answer = await connect(at, request).catch((error: NodeJS.ErrnoException & { stale?: boolean }) => {
     if (!error.stale || signal?.aborted) throw error;
     return connect(at, request); // the server had closed the connection that was kept
@@ -57,14 +56,11 @@ export async function follow({ url, request, hide }: Outgoing, moves = 0): Promi
     answer.destroy();
     const moved = new URL(to, at.href);
     const reads = /^(GET|HEAD)$/i.test(request.method ?? "GET");
-    if (moves >= MAX_REDIRECTS)
-      throw usage(`Cannot reach '${at.host}': it sends from one address to the next without end.`);
+    if (moves >= MAX_REDIRECTS) throw usage(`Cannot reach '${at.host}': it sends from one address to the next without end.`);
     // What was sent is not sent elsewhere unless the server says to: it would arrive as a GET without a body.
-    if (!reads && status < 303)
-      throw usage(`Cannot reach '${shown(url)}': it has moved to '${shown(moved)}'. Give that address.`);
+    if (!reads && status < 303) throw usage(`Cannot reach '${shown(url)}': it has moved to '${shown(moved)}'. Give that address.`);
     const kept = status === 303 && !reads ? { ...request, method: "GET", body: undefined } : request;
-    const same = moved.origin === at.origin;
-    const next = same ? kept : { ...kept, headers: harmless(kept.headers) };
+    const next = moved.origin === at.origin ? kept : { ...kept, headers: harmless(kept.headers) };
     return follow({ url: moved.href, request: next, hide }, moves + 1);
   }
   const body = unpacked(answer);

@@ -12,7 +12,7 @@ import { stampOf } from "./text.ts";
 import type { trusts } from "./trust.ts";
 
 export interface Loaded extends PluginAt {
-  undo: (() => Awaitable<void>)[]; // takes back what it added, last in first out
+  undo: (() => unknown)[]; // takes back what it added, last in first out
   version: number; // how often it was loaded anew
   stamps: Map<string, string>; // its own files, as they were when it was loaded
   trusts?: Within["trusts"]; // a project's
@@ -42,10 +42,8 @@ type Tree = { plugin: string; within?: Within; compiled?: boolean; script?: bool
 type Within = { folder: string; trusts: ReturnType<typeof trusts> }; // what it must keep to
 const TREES = Symbol.for("zz.trees"); // hooks hold for the whole process, however many instances it has
 
-/**
- * A plugin gets zz's own zod and typebox, wherever its file lies; the packages that it imports keep their own. What it
- * imports of its own files is noted, and belongs to the same version of it.
- */
+/** A plugin gets zz's own zod and typebox, wherever its file lies; the packages that it imports keep their own. What it imports of its own
+ * files is noted, and belongs to the same version of it. */
 export function providePackages(): void {
   if (Object.hasOwn(globalThis, TREES)) return;
   const trees = newTrees();
@@ -70,13 +68,13 @@ export function providePackages(): void {
       const version = new URL(plugin).search;
       const url = version && !foreign && !found.url.includes("?") ? found.url + version : found.url;
       if (within || !foreign) uses(trees, parentURL, url, tree);
-      return { ...found, url, ...(!foreign && /\.ts($|\?)/.test(url) && { format: "module-typescript" }) }; // Node would warn that nobody said so
+      const isTyped = !foreign && /\.ts($|\?)/.test(url); // Node would warn that nobody said so
+      return { ...found, url, ...(isTyped && { format: "module-typescript" }) };
     },
   });
 }
 /** With links followed, as Node does it: to ask Node takes a tenth of loading a plugin. */
-const realUrl = (url: string): string =>
-  pathToFileURL(fs.realpathSync.native(fileURLToPath(url))).href + new URL(url).search;
+const realUrl = (url: string): string => pathToFileURL(fs.realpathSync.native(fileURLToPath(url))).href + new URL(url).search;
 const TYPED = /\.ts($|\?)|\/[^./]+$/;
 /** A file that several plugins import belongs to the last of them, and is used by all. */
 function uses(trees: Trees, parent: string, url: string, tree: Tree): void {
@@ -88,19 +86,15 @@ function assertTrusted({ folder, trusts }: Within, url: string, specifier: strin
   if (!url.startsWith(folder)) throw fault(OUTSIDE.replace("%", () => specifier));
   const file = fileURLToPath(url);
   const name = path.relative(fileURLToPath(folder), file).replaceAll(path.sep, "/");
-  if (!trusts(name, file))
-    throw fault(`'.zz/plugins/${name}' is not what you trusted any more. Look at it, then: /trust`);
+  if (!trusts(name, file)) throw fault(`'.zz/plugins/${name}' is not what you trusted any more. Look at it, then: /trust`);
 }
-const OUTSIDE =
-  "it imports '%' from outside of .zz/plugins, which nobody trusted. Copy it there, or install it in the home";
+const OUTSIDE = "it imports '%' from outside of .zz/plugins, which nobody trusted. Copy it there, or install it in the home";
 export const treesOf = (): Trees => (globalThis as unknown as { [TREES]?: Trees })[TREES] ?? newTrees();
-const newTrees = (): Trees =>
-  Object.assign(new Map<string, Tree>(), { uses: new Map(), imported: new Map(), versions: 0 });
+const newTrees = (): Trees => Object.assign(new Map<string, Tree>(), { uses: new Map(), imported: new Map(), versions: 0 });
 /** One that no import in this process has, of whatever instance: what two of them import would be the older one's. */
 export const newVersion = (): number => ++treesOf().versions;
 
-export const urlOf = ({ file, version }: Loaded): string =>
-  pathToFileURL(file).href + (version ? `?zz=${version}` : "");
+export const urlOf = ({ file, version }: Loaded): string => pathToFileURL(file).href + (version ? `?zz=${version}` : "");
 
 /** What a plugin's file exports. */
 export function startImport(plugin: Loaded, bundled: Record<string, unknown>): Awaitable<any> {
@@ -135,10 +129,8 @@ function importTree(plugin: Loaded, compiled: boolean): Promise<any> {
 /** Enums, JSX and the like: what Node cannot leave out of the text is compiled, by the compiler that ts-morph has. */
 const NOT_ERASABLE = /^ERR_(UNSUPPORTED_TYPESCRIPT_SYNTAX|UNKNOWN_FILE_EXTENSION)$/;
 
-async function readyCompiler(): Promise<void> {
-  const { installCompiler } = await import("./compiler.ts");
-  installCompiler((url) => treesOf().get(url)?.compiled === true);
-}
+const readyCompiler = async (): Promise<void> =>
+  (await import("./compiler.ts")).installCompiler((url) => treesOf().get(url)?.compiled === true);
 
 async function compiled(plugin: Loaded): Promise<any> {
   await readyCompiler();
@@ -194,25 +186,16 @@ export function whereFrom(error: unknown, file: string): string {
   const text = `${(error as Error)?.stack ?? ""}\n${reason(error)}`;
   const name = path.basename(file);
   const after = [name, encodeURIComponent(name)].flatMap((spelt) => text.split(spelt).slice(1));
-  for (const rest of after) {
-    const line = /^(?:\?zz=\d+)?:(\d+)/.exec(rest)?.[1];
-    if (line) return `${file}:${line}`;
-  }
-  return file;
+  const [line] = after.flatMap((rest) => /^(?:\?zz=\d+)?:(\d+)/.exec(rest)?.[1] ?? []);
+  return line ? `${file}:${line}` : file;
 }
 
 /** The name of the one whose file is the first that a stack tells of. */
 export function pluginAmong(stack: string): string | undefined {
-  const files = [...treesOf()].flatMap(([url, { plugin, script }]) =>
-    script ? [] : [{ url: url.replace(/\?.*/, ""), plugin }],
-  );
-  const tells = (line: string, url: string) =>
-    [`${url}:`, `${url}?`, `${fileURLToPath(url)}:`].some((at) => line.includes(at));
-  for (const line of stack.split("\n")) {
-    const found = files.find(({ url }) => tells(line, url));
-    if (found) return pluginAt(fileURLToPath(found.plugin), "home").name;
-  }
-  return undefined;
+  const files = [...treesOf()].flatMap(([url, { plugin, script }]) => (script ? [] : [{ url: url.replace(/\?.*/, ""), plugin }]));
+  const tells = (line: string, url: string) => [`${url}:`, `${url}?`, `${fileURLToPath(url)}:`].some((at) => line.includes(at));
+  const [found] = stack.split("\n").flatMap((line) => files.find(({ url }) => tells(line, url)) ?? []);
+  return found && pluginAt(fileURLToPath(found.plugin), "home").name;
 }
 
 /** A mistake in a plugin's code is told with whose it is, and where; a sentence is told as it is. */
@@ -220,7 +203,5 @@ export function explainError(error: unknown): string {
   const { name = "Error", stack = "" } = Object(error) as Error;
   const owner = name !== "Error" && pluginAmong(stack);
   const url = owner && [...treesOf().keys()].find((url) => stack.includes(url));
-  return owner && url
-    ? `Plugin '${owner}' failed (${whereFrom(error, fileURLToPath(url))}): ${reason(error)}`
-    : reason(error);
+  return owner && url ? `Plugin '${owner}' failed (${whereFrom(error, fileURLToPath(url))}): ${reason(error)}` : reason(error);
 }

@@ -18,21 +18,17 @@ export const processIo = (): Io => ({
   console,
 });
 
-/** To the person, on stderr. */
-export const say = ({ stderr }: Io, text: string): void => void stderr.write(`${clean(veil(text))}\n`);
+export const say = ({ stderr }: Io, text: string): void => void stderr.write(`${clean(veil(text))}\n`); // to the person, on stderr
 
-/** The same with lines that end between words, where it is a terminal. */
-export function sayWrapped(io: Io, text: string): void {
-  say(io, wrapForTerminal(io, text));
-}
-
+/** With lines that end between words, where it is a terminal. */
 export function wrapForTerminal({ stderr }: Io, text: string): string {
   const width = stderr.isTTY ? (stderr.columns ?? 80) : Number.POSITIVE_INFINITY;
-  const wrap = (line: string): string => {
-    const at = line.length > width ? line.lastIndexOf(" ", width) : -1;
-    return at < width / 3 ? line : `${line.slice(0, at)}\n${wrap(line.slice(at + 1))}`;
-  };
-  return text.split("\n").map(wrap).join("\n");
+  const wrap = (line: string, at = line.length > width ? line.lastIndexOf(" ", width) : -1): string =>
+    at < width / 3 ? line : `${line.slice(0, at)}\n${wrap(line.slice(at + 1))}`;
+  return text
+    .split("\n")
+    .map((line) => wrap(line))
+    .join("\n");
 }
 
 /** An answer, as it was rendered: its colours and links stay. */

@@ -1,5 +1,4 @@
 // Plugins are found, loaded, loaded again when their files change, and unloaded.
-
 import fs from "node:fs";
 import path from "node:path";
 import type { Awaitable, Reloaded } from "./contract.ts";
@@ -70,21 +69,16 @@ function zzsIn(folder: string): Loaded[] {
 function othersBesides(core: Core, found: Loaded[]): Loaded[] {
   const { root } = core.options;
   const home = path.join(core.options.home, "plugins");
-  const others: Loaded[] = [];
-  if (core.options.own !== false) {
-    const seen = new Set(path.dirname(home) === PACKAGE ? found.map((plugin) => plugin.name) : []);
-    others.push(...pluginsIn(home, "home").filter((plugin) => !seen.has(plugin.name)));
-  }
+  const seen = path.dirname(home) === PACKAGE ? found.map(({ name }) => name) : [];
+  const others = core.options.own === false ? [] : pluginsIn(home, "home").filter(({ name }) => !seen.includes(name));
   const named = (core.options.plugins ?? []).flatMap((file) => {
     const at = path.resolve(core.io.cwd(), file);
     if (fs.existsSync(at)) return [pluginAt(at, "flag")];
     if (core.plugins.length) return []; // it was there
     throw usage(`Cannot load plugin '${file}': no such file. Check the path.`);
   });
-  const project = pluginsIn(path.join(root, ".zz", "plugins"), "project")
-    .filter(({ file }) => isTrusted(core, file))
-    .map((plugin) => ({ ...plugin, trusts: trusts(core) }));
-  const all = [...others, ...project, ...named.sort(byName)];
+  const trusted = pluginsIn(path.join(root, ".zz", "plugins"), "project").filter(({ file }) => isTrusted(core, file));
+  const all = [...others, ...trusted.map((plugin) => ({ ...plugin, trusts: trusts(core) })), ...named.sort(byName)];
   return all.filter(({ file }, at) => all.findIndex((one) => one.file === file) === at); // --plugin may name one of the home
 }
 
@@ -110,8 +104,7 @@ function named(folder: string): string | undefined {
   return typeof found === "string" ? found : undefined;
 }
 
-/** By each plugin's file, its own files as they were. Such a one needs no watchdog. */
-type Known = Record<string, Record<string, string>>;
+type Known = Record<string, Record<string, string>>; // by each plugin's file, its own files as they were. Such a one needs no watchdog.
 const knownFile = ({ options }: Core): string => path.join(options.home, "known-plugins.json");
 const knownIn = (core: Core): Known => tryTo(() => JSON.parse(textOf(knownFile(core)))) ?? {};
 
@@ -122,14 +115,9 @@ function isKnown(known: Known, { file }: Loaded): boolean {
 
 function keepKnown(core: Core, plugins: Loaded[]): void {
   if (!fs.existsSync(core.options.home)) return; // it is not made for that, nor made again where it was just removed
-  const seen = plugins.flatMap((plugin) =>
-    plugin.failure ? [] : [[plugin.file, Object.fromEntries(stampsOf(plugin))] as const],
-  );
-  const next = () => {
-    const kept = Object.entries(knownIn(core)).filter(([file]) => fs.existsSync(file));
-    return JSON.stringify(Object.fromEntries([...kept, ...seen]));
-  };
-  tryTo(() => updatePrivate(knownFile(core), next));
+  const seen = plugins.flatMap((plugin) => (plugin.failure ? [] : [[plugin.file, Object.fromEntries(stampsOf(plugin))] as const]));
+  const kept = () => Object.entries(knownIn(core)).filter(([file]) => fs.existsSync(file));
+  tryTo(() => updatePrivate(knownFile(core), () => JSON.stringify(Object.fromEntries([...kept(), ...seen]))));
 }
 
 /** Loads it under the eyes of another thread: an endless loop is ended, and the others load all the same. */
@@ -150,14 +138,11 @@ async function guarded<T>(core: Core, plugin: Loaded, act: () => Promise<T>): Pr
 }
 
 /** Sets one plugin up. If that fails, what it had added is taken back, and the failure is a sentence that names it. */
-async function load(core: Core, plugin: Loaded, imported: Awaitable<any>): Promise<void> {
-  const stage = await setUp(core, plugin, imported);
-  if (stage) stage.commit();
-}
+const load = async (core: Core, plugin: Loaded, imported: Awaitable<any>) => (await setUp(core, plugin, imported))?.commit();
 
 /** Plugins whose files changed, came or went since. One call after the other. */
 export function refreshPlugins(core: Core): Promise<Reloaded[]> {
-  const done = (core.refreshing ?? Promise.resolve()).then(() => refresh(core));
+  const done = Promise.resolve(core.refreshing).then(() => refresh(core));
   core.refreshing = done.catch(() => {});
   return done.then(async (plugins) => {
     if (plugins.length) await emit(core, "reloaded", { plugins });
@@ -185,17 +170,14 @@ async function refresh(core: Core): Promise<Reloaded[]> {
   return done;
 }
 
-/** What a project brings counts as long as it is what the person said yes to. What was loaded goes on as it is. False: it does not count. */
+/** What a project brings counts as long as the person said yes to it. What was loaded goes on as it is. False: it does not count. */
 function rescan(core: Core): boolean {
   const before = core.extras;
   core.extras = core.options.own === false ? undefined : projectExtras(core.options, before);
   const { given, changed = [], hashes = {} } = core.extras ?? {};
   const isNew = JSON.stringify(hashes) !== JSON.stringify(before?.hashes ?? {});
   if (isNew && !given && changed.length)
-    note(
-      core,
-      `${changed.join(", ")} changed since you trusted it. What was loaded goes on; /trust shows and loads it.`,
-    );
+    note(core, `${changed.join(", ")} changed since you trusted it. What was loaded goes on; /trust shows and loads it.`);
   return !changed.length || given === true;
 }
 const isFrozen = ({ extras: brought }: Core, { from }: Loaded): boolean =>
@@ -260,17 +242,17 @@ export function watchPlugins(core: Core, saved: () => void): { aim(): void; clos
   function aim(): void {
     const files = core.plugins.flatMap(({ stamps }) => [...stamps.keys()]);
     const places = [core.options.home, path.join(core.options.root, ".zz")];
-    const folders = new Set([
-      ...places.map((place) => path.join(place, "plugins")),
-      ...files.map((file) => path.dirname(file)),
-    ]);
+    const folders = new Set([...places.map((place) => path.join(place, "plugins")), ...files.map((file) => path.dirname(file))]);
     for (const [folder, watcher] of watched) if (!folders.has(folder)) stop(folder, watcher);
     for (const folder of folders) if (!watched.has(folder) && fs.existsSync(folder)) watch(folder);
   }
   function watch(folder: string): void {
     const watcher = tryTo(() => fs.watch(folder, { persistent: false }, hear)); // there may be too many already
-    watcher?.on("error", () => stop(folder, watcher));
-    if (watcher) watched.set(folder, watcher);
+    if (watcher)
+      watched.set(
+        folder,
+        watcher.on("error", () => stop(folder, watcher)),
+      );
   }
   function hear(): void {
     clearTimeout(soon);

@@ -20,8 +20,7 @@ export function lock(file: string, cannot: string, remedy = "Try again"): () => 
       }
       const theirs = textOf(file);
       const [pid, start] = theirs.split(" ");
-      if (start && startOf(Number(pid)) === start)
-        throw fault(`${cannot}: another zz (process ${pid}) has it open. ${remedy}.`);
+      if (start && startOf(Number(pid)) === start) throw fault(`${cannot}: another zz (process ${pid}) has it open. ${remedy}.`);
       let mayBreak: (() => void) | undefined;
       try {
         mayBreak = lock(`${file}.break`, cannot); // only one at a time may take a dead one's lock away

@@ -27,8 +27,8 @@ export function providerNamed(core: Core, model: string): Provider {
   const [name = ""] = model.split("/");
   const provider = core.providers.get(name)?.value;
   if (provider) return provider;
-  const why = `a model is named provider/model, and ${unknown("provider", name, core.providers.keys())}`;
-  throw usage(`Cannot use model '${model}': ${why}`);
+  const why = unknown("provider", name, core.providers.keys());
+  throw usage(`Cannot use model '${model}': a model is named provider/model, and ${why}`);
 }
 
 export function endpointOf(core: Core, provider: string): Endpoint {
@@ -43,10 +43,8 @@ export function endpointOf(core: Core, provider: string): Endpoint {
   return { ...(url && { url: sealUrl(url) }), ...(key && { key: secret(key) }) };
 }
 
-/**
- * Which model to talk to: --model, ZZ_MODEL, the session's, the settings', a provider whose key is set, a local
- * server that answers within 300 ms. Undefined when there is none.
- */
+/** Which model to talk to: --model, ZZ_MODEL, the session's, the settings', a provider whose key is set, a local server that answers within
+ * 300 ms. Undefined when there is none. */
 /** As the person named it. */
 export function wantedModel(core: Core, earlier?: string): string | undefined {
   const { options, providers, io } = core;
@@ -63,21 +61,15 @@ export async function chooseModel(core: Core, earlier?: string): Promise<string 
   const first = baseUrl && defaultProvider(core);
   if (first) return firstModel(core, first);
   const signal = AbortSignal.timeout(LOCAL_LIMIT); // for the first word of a server; then it may take its time
-  const offers = valuesOf(core.providers).map(
-    (one) => [one.name, one.auto?.(signal, endpointOf(core, one.name))] as const,
-  );
-  for (const [, model] of offers) if (model instanceof Promise) model.catch(() => {}); // asked below, if at all
+  const offers = valuesOf(core.providers).map((one) => [one.name, one.auto?.(signal, endpointOf(core, one.name))] as const);
+  const answers = offers.map(([name, model]) => [name, Promise.resolve(model).catch(() => undefined)] as const);
   for (const [name, model] of offers) if (typeof model === "string") return `${name}/${model}`;
-  for (const [name, model] of offers) {
-    const answered = await Promise.resolve(model).catch(() => undefined);
-    if (answered) return `${name}/${answered}`;
-  }
+  for (const [name, model] of answers) if (await model) return `${name}/${await model}`;
   return undefined;
 }
 
 /** Of an address that was given without a name. */
-const defaultProvider = (core: Core): string | undefined =>
-  valuesOf(core.providers).find(({ role }) => role === "default")?.name;
+const defaultProvider = (core: Core): string | undefined => valuesOf(core.providers).find(({ role }) => role === "default")?.name;
 
 /** Where no other answers. */
 export async function fallbackModel(core: Core): Promise<string> {
@@ -98,8 +90,8 @@ export async function firstModel(core: Core, name: string): Promise<string> {
 const LOCAL_LIMIT = 300;
 
 export const NO_MODEL =
-  "No model to ask: set OPENAI_API_KEY, start Ollama, or name one with --model provider/model (and --base-url URL for a server of your own). " +
-  "Without any, --model offline finds definitions, references and TODOs in this folder.";
+  "No model to ask: set OPENAI_API_KEY, start Ollama, or name one with --model provider/model (and --base-url URL for a server of your " +
+  "own). Without any, --model offline finds definitions, references and TODOs in this folder.";
 
 export async function learnWindow(core: Core, chat: LiveChat): Promise<void> {
   const { model } = chat;

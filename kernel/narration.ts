@@ -9,18 +9,11 @@ import { plural } from "./text.ts";
 export function follow(core: Core): void {
   let live = false; // then plugins/terminal tells of every call
   watch(core, "started", (fact) => void (live = fact.live));
-  watch(
-    core,
-    "called",
-    ({ call, result }) => void (result.refused && !live && say(core.io, `${call.name}: ${result.text}`)),
-  );
+  watch(core, "called", ({ call, result }) => void (result.refused && !live && say(core.io, `${call.name}: ${result.text}`)));
   if (core.options.quiet) return;
   watch(core, "noted", ({ text }) => show(core, wrapForTerminal(core.io, text)));
   watch(core, "retried", ({ attempt, wait, reason }) =>
-    say(
-      core.io,
-      `${reason.replace(/ Try again\.$/, "")} Trying again in ${(wait / 1000).toFixed(1)} s (${attempt} of ${TRIES - 1}).`,
-    ),
+    say(core.io, `${reason.replace(/ Try again\.$/, "")} Trying again in ${(wait / 1000).toFixed(1)} s (${attempt} of ${TRIES - 1}).`),
   );
 }
 

@@ -7,19 +7,10 @@ import { TEMPLATES } from "./prompt.ts";
 import { unknown } from "./text.ts";
 
 /** Runs one turn: the loop in zz.ts. `show` prints its answer. */
-export type RunTurn = (
-  core: Core,
-  chat: LiveChat,
-  text: string,
-  how?: { show?: (text: string) => unknown },
-) => Promise<Answer>;
+export type RunTurn = (core: Core, chat: LiveChat, text: string, how?: { show?: (text: string) => unknown }) => Promise<Answer>;
 
 /** The line passes the wrappers; then it is a command, or the next message. Undefined: no turn was asked for. */
-export async function obey(
-  place: TurnContext,
-  typed: string,
-  runTurn: (text: string) => Promise<Answer>,
-): Promise<Answer | undefined> {
+export async function obey(place: TurnContext, typed: string, runTurn: (text: string) => Promise<Answer>): Promise<Answer | undefined> {
   const { core, chat } = place;
   const line = await around(place, "line", typed);
   const { name, rest } = commandIn(core, line);

@@ -11,10 +11,8 @@ const MAX_PATH_DEPTH = 1_000;
 
 /** Absolute, with links followed as far as the path exists: what a path really names. */
 export function realPath(where: Where, name: string): string {
-  if (name.includes("\0"))
-    throw fault(`Cannot use path '${name.replaceAll("\0", "\\0")}': it holds a NUL byte. Leave it out.`);
-  if (name.split("/").length > MAX_PATH_DEPTH)
-    throw fault(`Cannot use path '${name.slice(0, 60)}…': it is nested too deep. Check it.`);
+  if (name.includes("\0")) throw fault(`Cannot use path '${name.replaceAll("\0", "\\0")}': it holds a NUL byte. Leave it out.`);
+  if (name.split("/").length > MAX_PATH_DEPTH) throw fault(`Cannot use path '${name.slice(0, 60)}…': it is nested too deep. Check it.`);
   return followLinks(placeOf(where, name));
 }
 
@@ -25,13 +23,9 @@ const LIKE = '{ "path": "~/lib", "rights": "read" }, or "write", with "about" fo
 
 export function projectsOf({ settings: { projects = {} } }: Where): Project[] {
   checkProjects(projects); // also what was set since
-  return Object.entries(projects as Record<string, { path: string; rights: Project["rights"] }>).map(
-    ([id, { path: name, rights }]) => ({
-      id,
-      folder: followLinks(path.resolve(name.replace(/^~(?=\/|$)/, os.homedir()))),
-      rights,
-    }),
-  );
+  return Object.entries(projects as Record<string, { path: string; rights: Project["rights"] }>).map(([id, { path: name, rights }]) => {
+    return { id, folder: followLinks(path.resolve(name.replace(/^~(?=\/|$)/, os.homedir()))), rights };
+  });
 }
 
 /** A right that is misspelt must not be taken for another. */
@@ -45,8 +39,7 @@ function checkProjects(given: unknown): void {
     if (!PROJECT_ID.test(id)) throw refuse(shown, "an id is two or more letters, digits, '.', '_' or '-'");
     const isPath = typeof name === "string" && /^(~?\/|~$)/.test(name);
     const isRight = ["read", "write"].includes(rights);
-    if (!isPath || !isRight || typeof about !== "string" || Object.keys(others).length)
-      throw refuse(shown, `it must be like ${LIKE}`);
+    if (!isPath || !isRight || typeof about !== "string" || Object.keys(others).length) throw refuse(shown, `it must be like ${LIKE}`);
   }
 }
 
@@ -61,9 +54,7 @@ export function placeOf(where: Where, name: string): string {
 /** The innermost of all projects that a file lies in, this one included. */
 export function holderOf(where: Where, file: string): Project | undefined {
   const here: Project = { id: "", folder: where.root, rights: "write" };
-  return [here, ...projectsOf(where)]
-    .filter(({ folder }) => isInside(folder, file))
-    .sort((a, b) => b.folder.length - a.folder.length)[0];
+  return [here, ...projectsOf(where)].filter(({ folder }) => isInside(folder, file)).sort((a, b) => b.folder.length - a.folder.length)[0];
 }
 
 /** The shortest name by which a file is found again. */

@@ -9,42 +9,29 @@ export const anyCase = (name: string): string => name.normalize("NFC").toLowerCa
 /** `*` any letters, `?` one. */
 export function fitsText(pattern: string, text: string): boolean {
   if (!isPattern(pattern)) return pattern === text;
-  return fits(lettersOf(pattern), [...text], (letter) => letter === "*", fitsLetter);
+  return fitsLetters(lettersOf(pattern), text);
 }
+const fitsLetters = (letters: string[], text: string): boolean => fits(letters, [...text], (letter) => letter === "*", fitsLetter);
 const fitsLetter = (letter: string, other: string): boolean => letter === "?" || letter === other;
 const lettersOf = (pattern: string): string[] => [...pattern.replace(/\*+/g, "*")];
 
-/**
- * A path below the folder where the pattern begins, both with `/`: `*` and `?` within a name, `**` for any folders, also
- * none. It covers what lies in what it fits.
- */
+/** A path below the folder where the pattern begins, both with `/`: `*` and `?` within a name, `**` for any folders, also none. It covers
+ * what lies in what it fits. */
 export function pathPattern(pattern: string): (file: string) => boolean {
   const segments: Segment[] = [...pattern.split("/").filter(Boolean).map(toSegment), undefined];
   return (file) => fits(segments, file.split("/").filter(Boolean), isAny, fitsSegment);
 }
 
 type Segment = { letters: string[] } | { text: string } | undefined; // undefined: any number of folders
-const toSegment = (text: string): Segment =>
-  text === "**" ? undefined : isPattern(text) ? { letters: lettersOf(text) } : { text };
+const toSegment = (text: string): Segment => (text === "**" ? undefined : isPattern(text) ? { letters: lettersOf(text) } : { text });
 const isAny = (segment: Segment): boolean => segment === undefined;
 const fitsSegment = (segment: Segment, name: string): boolean =>
-  "text" in segment!
-    ? segment.text === name
-    : fits(segment!.letters, [...name], (letter) => letter === "*", fitsLetter);
+  "text" in segment! ? segment.text === name : fitsLetters(segment!.letters, name);
 
 /** A command by its words: `*` alone is one word, `**` any words, also none; what follows is covered. */
 export function fitsWords(pattern: string, command: string): boolean {
-  const words = command.split(/\s+/).filter(Boolean);
-  const asked = pattern
-    .split(/\s+/)
-    .filter(Boolean)
-    .map((word) => (word === "**" ? undefined : word));
-  return fits(
-    [...asked, undefined],
-    words,
-    (word) => word === undefined,
-    (word, other) => fitsText(word!, other),
-  );
+  const [asked, words] = [pattern, command].map((text) => text.split(/\s+/).filter(Boolean)) as [string[], string[]];
+  return fits([...asked, "**"], words, (word) => word === "**", fitsText);
 }
 
 /** A host, with or without a port: `*` any letters, dots too; without a port it stands for all of them. */
@@ -60,12 +47,7 @@ function hostOf(text: string): { name: string; port: string } {
 }
 
 /** Greedy from star to star: when a piece does not fit, the last star takes one more. No earlier one ever needs to. */
-function fits<P, I>(
-  pattern: P[],
-  items: I[],
-  isStar: (one: P) => boolean,
-  one: (part: P, item: I) => boolean,
-): boolean {
+function fits<P, I>(pattern: P[], items: I[], isStar: (one: P) => boolean, one: (part: P, item: I) => boolean): boolean {
   let [at, star, mark] = [0, -1, 0];
   for (let i = 0; i < items.length; ) {
     if (at < pattern.length && isStar(pattern[at]!)) [star, mark] = [at++, i];
@@ -84,8 +66,7 @@ export function neverMatches(kind: Kind, name: string, exists: (name: string) =>
   if (name.includes("\0")) return "it holds a NUL byte";
   if (kind === "run") return undefined;
   if (kind === "net") return wrongHost(name);
-  if (kind === "env")
-    return /[\s=$]/.test(name) ? "no variable has such a name. Write its name alone, such as AWS_* or HOME" : undefined;
+  if (kind === "env") return /[\s=$]/.test(name) ? "no variable has such a name. Write its name alone, such as AWS_* or HOME" : undefined;
   return exists(name) ? undefined : wrongPath(name);
 }
 
@@ -93,10 +74,8 @@ function wrongHost(name: string): string | undefined {
   const like = "Write a host alone, such as example.com, *.example.com or example.com:443";
   if (/^[a-z][\w+.-]*:\/\//i.test(name)) return `it is an address. ${like}`;
   const [, host = "", port] = /^(\[[\da-f:.]+\]|[^:[\]]*|[\da-f:]*:[\da-f:.]*)(?::([^:]*))?$/i.exec(name) ?? [];
-  if (!host || /[^\p{L}\p{N}.*?:_[\]-]/u.test(host) || /\.\./.test(host) || host.startsWith("."))
-    return `no host has such a name. ${like}`;
-  if (port !== undefined && !(/^[\d*?]+$/.test(port) && !(Number(port) > 65_535)))
-    return `'${port}' is no port. ${like}`;
+  if (!host || /[^\p{L}\p{N}.*?:_[\]-]/u.test(host) || /\.\./.test(host) || host.startsWith(".")) return `no host has such a name. ${like}`;
+  if (port !== undefined && !(/^[\d*?]+$/.test(port) && !(Number(port) > 65_535))) return `'${port}' is no port. ${like}`;
   return undefined;
 }
 
@@ -110,7 +89,6 @@ function wrongPath(name: string): string | undefined {
   if (/^\$\{?[A-Z_]\w*\}?(\/|$)/.test(name)) return "variables are not looked up. Write the path itself";
   if (/\[([!^][^\]]|[^\]]*\w-\w|:\w)[^\]]*\]/.test(name))
     return "it holds a class of letters, and only *, ** and ? stand for others. Use those, or write one rule for each";
-  if (/\{[^{}]*,[^{}]*\}/.test(name))
-    return "braces are not taken apart, and only *, ** and ? stand for others. Write one rule for each";
+  if (/\{[^{}]*,[^{}]*\}/.test(name)) return "braces are not taken apart, and only *, ** and ? stand for others. Write one rule for each";
   return undefined;
 }

@@ -46,10 +46,8 @@ export function permissions({ rules, options }: Core): Permissions {
       return JSON.stringify({ ...all, [root]: change(all[root] ?? []) }, null, 2);
     });
   }
-  function isSame(one: Rule, two: Rule): boolean {
-    return (["verdict", "kind", "name", "exact"] as const).every((key) => one[key] === two[key]);
-  }
 }
+const isSame = (one: Rule, two: Rule): boolean => (["verdict", "kind", "name", "exact"] as const).every((key) => one[key] === two[key]);
 
 /** What a denial of that name would cover, for what is not judged call by call, such as a sandbox. Links are not followed. */
 function matcherOf(where: Where, kind: Kind, name: string): (asked: string) => boolean {

@@ -2,8 +2,9 @@
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
+import runs from "./run-by-themselves.json" with { type: "json" };
 import { folded } from "./secret-files.ts";
-import { tryTo } from "./text.ts";
+import { isInside, tryTo } from "./text.ts";
 
 /** Where accounts live that somebody logs in with: this one's, by either of its names, and those of the others. */
 function homes(): string[] {
@@ -24,55 +25,26 @@ function homesOf(): string[] {
   return known.homes;
 }
 
-const isWithin = (folder: string, file: string): boolean =>
-  file === folder || file.startsWith(folder.endsWith(path.sep) ? folder : folder + path.sep);
-
 /** Why a folder is no ordinary project; undefined: it is one. */
 export function wideness(root: string): string | undefined {
   if (path.dirname(root) === root) return "the whole disk";
   if (homesOf().includes(root)) return "a home directory";
-  if (["/home", "/Users"].includes(root) || homesOf().some((home) => isWithin(root, home)))
-    return "a folder with home directories in it";
+  if (["/home", "/Users"].includes(root) || homesOf().some((home) => isInside(root, home))) return "a folder with home directories in it";
   return undefined;
 }
 
 /** The home, and the name in it, of a file behind a dot there, where programs keep what they go by; or in a Mac's Library. */
 export function behindDot(file: string): { home: string; name: string } | undefined {
-  for (const home of homesOf()) {
-    const name = isWithin(home, file) ? path.relative(home, file) : "";
-    if (/^\.|^Library(\/|$)/i.test(name)) return { home, name };
-  }
-  return undefined;
+  const names = homesOf().map((home) => ({ home, name: isInside(home, file) ? path.relative(home, file) : "" }));
+  return names.find(({ name }) => /^\.|^Library(\/|$)/i.test(name));
 }
 
 /** What runs by itself, wherever it lies: git's own files and hooks, zz's, an editor's tasks, other agents' programs. */
-const RUN_BY_THEMSELVES = new RegExp(
-  `(^|/)(${[
-    String.raw`(\.git|git~1|\.zz|\.husky|\.githooks)(/|$)`,
-    String.raw`[^/]+\.git/(hooks(/|$)|config$)`,
-    String.raw`(\.envrc|\.gitconfig|\.mcp\.json)$`,
-    String.raw`\.vscode/(tasks|mcp)\.json$`,
-    String.raw`\.claude/(settings(\.local)?\.json$|hooks(/|$))`,
-    String.raw`\.(cursor|gemini|codex)/(mcp|hooks|settings)\.json$|\.codex/config\.toml$`,
-  ].join("|")})`,
-);
+const RUN_BY_THEMSELVES = new RegExp(`(^|/)(${runs.anywhere.join("|")})`);
 /** And in a home, by the name in it. */
-const RUNS_AT_HOME = new RegExp(
-  `^(${[
-    String.raw`\.(bash|zsh|z|sh|k|c|tc|fish)?(rc|env|profile|_profile|login|_login|logout|_logout|_aliases)(\.d(/|$)|$)`,
-    String.raw`\.(inputrc|xinitrc|xsession|xsessionrc|xprofile|xserverrc|pam_environment|forward|procmailrc|mailcap)$`,
-    String.raw`\.(vimrc|gvimrc|exrc|emacs|tmux\.conf|screenrc|gdbinit|lldbinit|pythonrc(\.py)?|rprofile|irbrc|pryrc)$`,
-    String.raw`\.(psqlrc|sqliterc|npmrc|yarnrc(\.yml)?|curlrc|wgetrc|crontab|netrc)$`,
-    String.raw`\.(ssh|gnupg|vim|emacs\.d|oh-my-zsh|bashrc\.d|zshrc\.d|ipython|git-templates?)(/|$)`,
-    String.raw`\.config/(git|fish|autostart|systemd|environment\.d|nvim|user-tmpfiles\.d|plasma-workspace|i3|sway|hypr)(/|$)`,
-    String.raw`\.local/(bin|share/systemd|share/applications|share/dbus-1)(/|$)`,
-    String.raw`\.(cargo|bun|deno|nvm|pyenv|rbenv|asdf|volta)/(bin|shims|env|config(\.toml)?|nvm\.sh)(/|$)`,
-    "library/(launchagents|launchdaemons|preferences)(/|$)",
-  ].join("|")})`,
-);
+const RUNS_AT_HOME = new RegExp(`^(${runs.home.join("|")})`);
 /** And in the system. */
-const RUNS_IN_SYSTEM =
-  /^\/(etc\/(cron[^/]*|profile(\.d)?|bash\.bashrc|bashrc|zsh[^/]*|environment|rc[^/]*|init\.d|systemd|sudoers(\.d)?|pam\.d|udev|xdg|ld\.so\.[^/]*|crontab|anacrontab|inittab)|var\/spool\/(cron|at)|(usr\/)?lib\/systemd|library\/launch(agents|daemons))(\/|$)/;
+const RUNS_IN_SYSTEM = new RegExp(`^/(${runs.system.join("|")})(/|$)`);
 
 export function runsByItself(file: string): boolean {
   const plain = folded(file);

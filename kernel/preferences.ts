@@ -1,4 +1,4 @@
-// ctx.settings: settings listed and set.
+// ctx.settings: settings listed and set; and those that count for nothing, by name.
 import path from "node:path";
 import type { Preferences, Setting, Settings } from "./contract.ts";
 import { type Core, note } from "./core.ts";
@@ -7,156 +7,142 @@ import { usage } from "./faults.ts";
 import { updatePrivate } from "./locks.ts";
 import { learnData, reveal, sealed, sealUrl, secret } from "./secrets.ts";
 import {
+  type Config,
   filled,
   inForce,
   keysFile,
   merge,
   NAME,
+  type Send,
   sectionOf,
   shapeOf,
   sourcesOf,
   wrongSection,
   wrongSetting,
 } from "./settings.ts";
-import { ENDPOINT, isOwn, SETTINGS } from "./settings-table.ts";
+import { ENDPOINT, isOwn, OPEN, SETTINGS } from "./settings-table.ts";
 import { isObject, type Shape, short } from "./shape.ts";
 import { byName, compare, nearest, tryTo, unknown } from "./text.ts";
-import { sectionsOf } from "./unknown-settings.ts";
-
-// Shown and set
 
 const DRAFT = "https://json-schema.org/draft/2020-12/schema";
 const SCHEMA = "zz.config.schema.json";
 
-export function preferences(core: Core): Preferences {
+export const preferences = (core: Core): Preferences => ({
+  list: () => list(core),
+  set: (name, value) => set(core, name, value),
+  schema: () => schemaOf(core),
+});
+
+function list({ options, configs }: Core): Setting[] {
+  const { home, project } = sourcesOf(options);
+  const own = Object.entries(SETTINGS).map(([name, { description: about }]) => {
+    const value = name === "providers" ? withoutKeys(options.settings.providers) : sealed(name, options.settings[name]);
+    return { name, value, about, owner: "zz", ...from(name, home, project?.settings) };
+  });
+  const added = configs.flatMap(({ owner, value: config }) => {
+    const { section, live, defaults } = config;
+    return Object.entries(shapeOf(config).properties!).map(([key, { description: about, enum: values }]) => {
+      const more = { ...(about && { about }), ...(values && { values }), ...from(key, config.home, config.theirs) };
+      return { name: `${section}.${key}`, value: sealed(key, live[key]), default: defaults[key], owner, ...more };
+    });
+  });
+  return [...own.filter(({ name }) => name !== "$schema"), ...added].sort(byName);
+}
+
+function from(key: string, home: object = {}, project: object = {}): Pick<Setting, "from"> {
+  const said = Object.entries({ home, project }).flatMap(([whose, given]) => (Object.hasOwn(given, key) ? whose : []));
+  return said.length ? { from: said as Setting["from"] } : {};
+}
+
+/** That there is a key may be told, and nothing of it. */
+function withoutKeys(providers: Settings["providers"] = {}): Record<string, unknown> {
+  const all = Object.entries(providers).map(([name, one]) => {
+    if (!isObject(one)) return [name, one];
+    const { kept, key = kept, url, ...others } = one;
+    const shown = { ...(sealed("", others) as object), ...(url && { url: sealUrl(String(url)) }) };
+    return [name, { ...shown, ...(key && { key: secret(String(key)) }) }];
+  });
+  return Object.fromEntries(all);
+}
+
+async function set(core: Core, name: string, given: unknown): Promise<void> {
   const { options, configs } = core;
-  const { home } = options;
-  return { list, set, schema };
-
-  function list(): Setting[] {
-    const { home: mine, project } = sourcesOf(options);
-    const own = Object.entries(SETTINGS).map(([name, { description: about }]) => {
-      const given = options.settings[name];
-      const value = name === "providers" ? withoutKeys(options.settings[name]) : sealed(name, given);
-      return { name, value, about, owner: "zz", ...from(name, mine, project?.settings) };
-    });
-    const added = configs.flatMap(({ owner, value: config }) => {
-      const { section, live, defaults } = config;
-      return Object.entries(shapeOf(config).properties!).map(([key, { description: about, enum: values }]) => {
-        const more = { ...(about && { about }), ...(values && { values }), ...from(key, config.home, config.theirs) };
-        return { name: `${section}.${key}`, value: sealed(key, live[key]), default: defaults[key], owner, ...more };
-      });
-    });
-    return [...own.filter(({ name }) => name !== "$schema"), ...added].sort(byName);
+  const value = reveal(given);
+  learnData(value, name);
+  const keys = name.split(".");
+  const [section = "", key] = keys;
+  const refuse = (why: string) => usage(`Cannot set '${name}': ${why}`);
+  const known = list(core);
+  const { values } = known.find((one) => one.name === name) ?? {};
+  const names = known.map((one) => one.name);
+  const own = configs.map((config) => config.value).filter((config) => config.section === section);
+  if (!names.includes(name) && !isOwn(section) && (key !== undefined || !own.length)) throw refuse(unknown("setting", name, names));
+  const sources = sourcesOf(options);
+  const [, provider] = /^providers\.([^.]+)\.key$/.exec(name) ?? [];
+  if (provider) {
+    write(core, keysFile(options.home), [provider], value);
+    options.settings = inForce(options.home, sources);
+    return;
   }
-
-  function from(key: string, mine: object | undefined, theirs: object | undefined): Pick<Setting, "from"> {
-    const said = [mine && Object.hasOwn(mine, key) && "home", theirs && Object.hasOwn(theirs, key) && "project"];
-    const found = said.filter((one) => one === "home" || one === "project");
-    return found.length ? { from: found } : {};
+  if (values && value !== undefined && !values.includes(value)) throw refuse(amongWords(values, value));
+  const next = { ...sources, home: changed(sources.home, keys, value) as Settings };
+  const wrong = wrongSetting(next.home);
+  if (wrong) throw refuse(`${wrong}.`);
+  for (const { defaults, schema } of own) {
+    const given = merge(defaults, sectionOf(next.home, section));
+    const refused = schema ? await wrongSection(schema, given) : key && unlike(defaults[key], value);
+    if (refused) throw refuse(`${refused}.`);
   }
+  write(core, options.config ?? path.join(options.home, NAME), keys, value);
+  options.sources = next;
+  options.settings = inForce(options.home, next);
+  for (const config of own) filled(config, sectionOf(next.home, section), config.theirs);
+  const counts = isOwn(section) ? next.project?.settings : { [section]: own[0]?.theirs };
+  const theirs = keys.reduce<any>((value, key) => value?.[key], counts);
+  if (theirs === undefined) return;
+  note(core, `What the project says goes before it: ${name} is ${short(JSON.stringify(theirs))} in '${next.project!.file}'.`);
+}
 
-  /** That there is a key may be told, and nothing of it. */
-  function withoutKeys(providers: Settings["providers"] = {}): Record<string, unknown> {
-    const all = Object.entries(providers).map(([name, one]) => {
-      if (!isObject(one)) return [name, one];
-      const { kept, key = kept, ...rest } = one;
-      const { url, ...others } = rest;
-      const shown = { ...(sealed("", others) as object), ...(url && { url: sealUrl(String(url)) }) };
-      return [name, { ...shown, ...(key && { key: secret(String(key)) }) }];
-    });
-    return Object.fromEntries(all);
-  }
+/** Into what the file holds now: somebody may have changed it meanwhile. */
+function write(core: Core, file: string, keys: string[], value: unknown): void {
+  let $schema: unknown;
+  updatePrivate(file, (text) => {
+    const kept = text && tryTo(() => JSON.parse(text));
+    if (text && !isObject(kept)) throw usage(`Cannot change '${file}': it is no JSON object any more. Fix it first, or move it away.`);
+    const { $schema: named, ...rest } = changed(kept || {}, keys, value);
+    $schema = named;
+    return JSON.stringify(named === undefined ? rest : { $schema: named, ...rest }, null, 2);
+  });
+  if ($schema === `./${SCHEMA}`) writePrivate(path.join(path.dirname(file), SCHEMA), JSON.stringify(schemaOf(core), null, 2));
+}
 
-  async function set(name: string, given: unknown): Promise<void> {
-    const value = reveal(given);
-    learnData(value, name);
-    const [section = "", ...keys] = name.split(".");
-    const refuse = (why: string) => usage(`Cannot set '${name}': ${why}`);
-    const known = list();
-    const names = known.map((one) => one.name);
-    const whole = !keys.length && configs.some(({ value }) => value.section === section);
-    if (!names.includes(name) && !whole && !isOwn(section)) throw refuse(unknown("setting", name, names));
-    const [, provider, last] = /^providers\.([^.]+)\.(key)$/.exec(name) ?? [];
-    if (last) return keep(provider!, value);
+/** A copy with the value there, or without it. */
+function changed(from: unknown, [key, ...more]: string[], value: unknown): any {
+  if (key === undefined) return value;
+  const { [key]: old, ...rest } = (typeof from === "object" ? from : {}) as Record<string, unknown>;
+  const inner = changed(old, more, value);
+  return inner === undefined ? rest : { ...rest, [key]: inner };
+}
 
-    const { values } = known.find((one) => one.name === name) ?? {};
-    if (values && value !== undefined && !values.includes(value)) throw refuse(amongWords(values, value));
-    const sources = sourcesOf(options);
-    const next = { ...sources, home: changed(sources.home, [section, ...keys], value) as Settings };
-    const wrong = wrongSetting(next.home);
-    if (wrong) throw refuse(`${wrong}.`);
-    const own = configs.map((config) => config.value).filter((config) => config.section === section);
-    for (const { defaults, schema } of own) {
-      const given = merge(defaults, sectionOf(next.home, section));
-      const refused = schema ? await wrongSection(schema, given) : keys[0] && unlike(defaults[keys[0]], value);
-      if (refused) throw refuse(`${refused}.`);
-    }
-    write(options.config ?? path.join(home, NAME), [section, ...keys], value);
-    options.sources = next;
-    options.settings = inForce(home, next);
-    for (const config of own) filled(config, sectionOf(next.home, section), config.theirs);
-    tellOfProject(name);
-  }
+function unlike(before: unknown, value: unknown): string | undefined {
+  const fits = value === undefined || before === undefined || typeof before === typeof value;
+  return fits ? undefined : `it must be a ${typeof before}, like ${JSON.stringify(before)}`;
+}
 
-  function keep(provider: string, key: unknown): void {
-    write(keysFile(home), [provider], key);
-    options.settings = inForce(home, sourcesOf(options));
-  }
+/** One JSON Schema of all there is to set, for editors. */
+function schemaOf(core: Core): Record<string, unknown> {
+  const own = Object.entries(SETTINGS).map(([name, { project, ...shape }]) => [name, closed(shape)]);
+  const added = [...sectionsOf(core)].map(([name, { shape }]) => [name, shape] as const);
+  const all = Object.fromEntries([...own, ...added.sort(([a], [b]) => compare(a, b))]);
+  const endpoint = closed(ENDPOINT);
+  const names = [...core.providers.keys()].map((name) => [name, endpoint]);
+  all.providers = { ...all.providers, properties: Object.fromEntries(names), additionalProperties: endpoint };
+  return { $schema: DRAFT, title: `zz: ${NAME}`, type: "object", properties: all, additionalProperties: false };
+}
 
-  /** Into what the file holds now: somebody may have changed it meanwhile. */
-  function write(file: string, keys: string[], value: unknown): void {
-    const refuse = (why: string) => usage(`Cannot change '${file}': ${why}. Fix it first, or move it away.`);
-    let $schema: unknown;
-    updatePrivate(file, (text) => {
-      const kept = text && tryTo(() => JSON.parse(text));
-      if (text && !isObject(kept)) throw refuse("it is no JSON object any more");
-      const { $schema: named, ...rest } = changed(kept || {}, keys, value);
-      $schema = named;
-      return JSON.stringify(named === undefined ? rest : { $schema: named, ...rest }, null, 2);
-    });
-    if ($schema === `./${SCHEMA}`)
-      writePrivate(path.join(path.dirname(file), SCHEMA), JSON.stringify(schema(), null, 2));
-  }
-
-  function tellOfProject(name: string): void {
-    const { project } = sourcesOf(options);
-    const [section = "", ...keys] = name.split(".");
-    const theirs = configs.find(({ value }) => value.section === section)?.value.theirs;
-    const counts = isOwn(section) ? project?.settings : { [section]: theirs };
-    const here = [section, ...keys].reduce<any>((value, key) => value?.[key], counts);
-    if (here === undefined) return;
-    const text = short(JSON.stringify(here));
-    note(core, `What the project says goes before it: ${name} is ${text} in '${project!.file}'.`);
-  }
-
-  function unlike(before: unknown, value: unknown): string | undefined {
-    const fits = value === undefined || before === undefined || typeof before === typeof value;
-    return fits ? undefined : `it must be a ${typeof before}, like ${JSON.stringify(before)}`;
-  }
-  /** A copy with the value there, or without it. */
-  function changed(from: unknown, [key, ...more]: string[], value: unknown): any {
-    if (key === undefined) return value;
-    const { [key]: old, ...rest } = (typeof from === "object" ? from : {}) as Record<string, unknown>;
-    const inner = changed(old, more, value);
-    return inner === undefined ? rest : { ...rest, [key]: inner };
-  }
-
-  /** One JSON Schema of all there is to set, for editors. */
-  function schema(): Record<string, unknown> {
-    const own = Object.entries(SETTINGS).map(([name, { project, ...shape }]) => [name, closed(shape)]);
-    const added = [...sectionsOf(core)].map(([name, { shape }]) => [name, shape] as const);
-    const all = Object.fromEntries([...own, ...added.sort(([a], [b]) => compare(a, b))]);
-    const endpoint = closed(ENDPOINT);
-    const names = [...core.providers.keys()].map((name) => [name, endpoint]);
-    all.providers = { ...all.providers, properties: Object.fromEntries(names), additionalProperties: endpoint };
-    return { $schema: DRAFT, title: `zz: ${NAME}`, type: "object", properties: all, additionalProperties: false };
-  }
-
-  function closed(shape: Shape): Shape {
-    const { type, properties, additionalProperties = !properties } = shape;
-    return type === "object" ? { ...shape, additionalProperties } : shape;
-  }
+function closed(shape: Shape): Shape {
+  const { type, properties, additionalProperties = !properties } = shape;
+  return type === "object" ? { ...shape, additionalProperties } : shape;
 }
 
 function amongWords(values: unknown[], value: unknown): string {
@@ -164,3 +150,92 @@ function amongWords(values: unknown[], value: unknown): string {
   const near = typeof value === "string" ? nearest(short(value), values.map(String)) : undefined;
   return near === undefined ? among : `${among} Did you mean ${JSON.stringify(near)}?`;
 }
+
+/** Settings that count for nothing stay as they are, and are named; first the home's. */
+export function unknownSettings(core: Core): string[] {
+  const { options } = core;
+  const { home, project } = sourcesOf(options);
+  let all: Sections | undefined;
+  const said = strange(home, "", []);
+  if (!project) return said;
+  const left = [...project.left];
+  const theirs = [...project.faults, ...strange(project.settings, ` in '${project.file}'`, left)];
+  const more = theirs.length - MAX_NOTES;
+  return [
+    ...said,
+    ...theirs.slice(0, MAX_NOTES),
+    ...(more > 0 ? [`There are ${more} more such faults in '${project.file}'.`] : []),
+    ...(left.length ? [refusal(project.file, left.sort())] : []),
+    ...project.sends.map(redirectNote(project.file)),
+  ];
+
+  /** What a project may not say goes to `left`. */
+  function strange(given: Settings, where: string, left: string[]): string[] {
+    return Object.keys(given).flatMap((name) => {
+      if (isOwn(name)) return OPEN.includes(name) ? [] : unknownKeys(SETTINGS[name]!, given[name], `${name}.`, where);
+      all ??= sectionsOf(core);
+      const section = all.get(name);
+      const isOff = core.plugins.some((plugin) => plugin.name === name && (plugin.disabled || plugin.failure));
+      const isNobodys = isOff || options.own === false || (where && mayCome(core)); // its plugin may come yet
+      if (!section) return isNobodys ? [] : unknownSetting(name, [...Object.keys(SETTINGS), ...all.keys()], "", where);
+      if (!isObject(given[name])) return [`Cannot use the setting "${name}"${where}: it must be an object.`];
+      if (where && !project!.trusted) left.push(...notTaken(name, section, given[name]));
+      return unknownKeys(section.shape, given[name], `${name}.`, where);
+    });
+  }
+}
+const MAX_NOTES = 5;
+/** Plugins of the project that nobody said yes to. */
+const mayCome = ({ extras: brought }: Core): boolean =>
+  brought?.given === false && brought.files.some((name) => name.startsWith(".zz/plugins/"));
+
+type Sections = Map<string, { shape: Shape; owners: Config[] }>;
+/** What the plugins may be told, by name. The name of zz's own that take nothing is nobody's, and the kernel's go before. */
+function sectionsOf({ configs, plugins }: Core): Sections {
+  const all: Sections = new Map();
+  for (const { owner, value } of configs) {
+    const { section, schema, defaults } = value;
+    const isBare = !schema && !Object.keys(defaults).length;
+    if (isOwn(section) || (isBare && plugins.find(({ name }) => name === owner)?.from === "zz")) continue;
+    const { owners = [], shape: { properties = {} } = {} } = all.get(section) ?? {};
+    const shape = shapeOf(value);
+    all.set(section, { shape: { ...shape, properties: { ...properties, ...shape.properties } }, owners: [...owners, value] });
+  }
+  return all;
+}
+
+function notTaken(name: string, { shape, owners }: { shape: Shape; owners: Config[] }, given: object): string[] {
+  if (owners.every(({ project }) => !project)) return [name];
+  const may = (key: string) => owners.some(({ project = [] }) => project === true || project.includes(key));
+  const isKnown = (key: string) => shape.additionalProperties || Object.hasOwn(shape.properties!, key);
+  const keys = Object.keys(given).filter((key) => !may(key) && isKnown(key));
+  return keys.map((key) => `${name}.${key}`);
+}
+
+const redirectNote =
+  (file: string) =>
+  ({ setting, from, to }: Send): string =>
+    `Left out ${short(setting)} of '${file}': it would send what you say and your files to ${short(to)} instead of ${short(from)}. ` +
+    "/trust asks for that by itself; --base-url, --model or your own settings say it for you.";
+
+function refusal(file: string, left: string[]): string {
+  const names = left.slice(0, MAX_NAMES).map(short).join(", ");
+  const more = left.length > MAX_NAMES ? ` and ${left.length - MAX_NAMES} more` : "";
+  const why = "a project may not send data elsewhere, loosen what is asked for, or say what runs";
+  return `Cannot take ${names}${more} from '${file}': ${why}. Trust the folder (--trust, /trust), or set it in your own settings.`;
+}
+const MAX_NAMES = 10;
+
+function unknownKeys(shape: Shape, given: unknown, under: string, where: string): string[] {
+  if (!isObject(given)) return [];
+  const { properties = {}, additionalProperties } = shape;
+  return Object.entries(given).flatMap(([key, value]) => {
+    const own = Object.hasOwn(properties, key) ? properties[key] : additionalProperties;
+    if (isObject(own)) return own.properties || own.additionalProperties ? unknownKeys(own, value, `${under}${key}.`, where) : [];
+    return own || (!shape.properties && !additionalProperties) ? [] : unknownSetting(key, Object.keys(properties), under, where);
+  });
+}
+
+const unknownSetting = (name: string, known: string[], under: string, where: string): string[] => [
+  `Unknown setting "${under}${short(name)}"${where}: ${unknown("setting", short(name), known)}`,
+];

@@ -1,5 +1,5 @@
-// zz as a program of its own: signals, the exit code, the console, and what others see of its command line. All that this
-// process shares with the rest of the world is touched here.
+// zz as a program of its own: signals, the exit code, the console, and what others see of its command line. All that this process shares
+// with the rest of the world is touched here.
 import fs from "node:fs";
 import path from "node:path";
 import type { Io } from "./contract.ts";
@@ -18,8 +18,7 @@ export interface Stop {
   leave(code: number): unknown;
   showStray?(text: string): void; // a dialog goes on after a fault outside of any turn
 }
-/** The whole program, as zz.ts has it. */
-type Run = (argv: string[], io: Io, stop: Stop) => Promise<number>;
+type Run = (argv: string[], io: Io, stop: Stop) => Promise<number>; // the whole program, as zz.ts has it
 
 export async function runAsProcess(argv: string[], run: Run): Promise<number> {
   const io = processIo();
@@ -70,10 +69,8 @@ export async function runAsProcess(argv: string[], run: Run): Promise<number> {
 /** What a program reads that asked for JSON. */
 export const lastWord = (message: string, exit: number): string => `${veiledJson({ type: "error", message, exit })}\n`;
 
-const FROM_WITHIN =
-  "zz was ended from within before it had an answer, most likely by a plugin. --no-plugins leaves them out.";
-const strayErrorMessage = (error: unknown): string =>
-  `Something failed outside of any turn, most likely in a plugin: ${reason(error)}`;
+const FROM_WITHIN = "zz was ended from within before it had an answer, most likely by a plugin. --no-plugins leaves them out.";
+const strayErrorMessage = (error: unknown): string => `Something failed outside of any turn, most likely in a plugin: ${reason(error)}`;
 
 function isTooOld(io: Io): boolean {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
@@ -87,19 +84,14 @@ function isTooOld(io: Io): boolean {
 function hideKey(argv: string[]): void {
   const flags = argv.slice(0, argv.includes("--") ? argv.indexOf("--") : undefined);
   const given = (name: string) =>
-    flags.flatMap((arg, i) =>
-      arg === name ? (flags[i + 1] ?? []) : arg.startsWith(`${name}=`) ? arg.slice(name.length + 1) : [],
-    );
+    flags.flatMap((arg, i) => (arg === name ? (flags[i + 1] ?? []) : arg.startsWith(`${name}=`) ? arg.slice(name.length + 1) : []));
   const keys = given("--key").filter(Boolean);
   for (const key of keys) learn(key);
-  const shown = new Map<string, string>([
-    ...keys.map((key) => [key, KEY] as const),
-    ...given("--base-url").map((url) => [url, veil(sealUrl(url))] as const),
-  ]);
+  const shown = new Map(keys.map((key) => [key, KEY]));
+  for (const url of given("--base-url")) shown.set(url, veil(sealUrl(url)));
   for (const [whole, instead] of shown)
     for (const [i, arg] of process.argv.entries())
-      if (arg === whole || arg.endsWith(`=${whole}`))
-        process.argv[i] = arg.slice(0, arg.length - whole.length) + instead;
+      if (arg === whole || arg.endsWith(`=${whole}`)) process.argv[i] = arg.slice(0, arg.length - whole.length) + instead;
   if ([...shown].some(([whole, instead]) => whole !== instead)) process.title = "zz"; // what `ps` shows
   if (scriptAt(argv) >= 0) return; // a script's output is its own
   for (const stream of [process.stdout, process.stderr]) {

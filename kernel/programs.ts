@@ -9,18 +9,14 @@ import { followLinks } from "./disk.ts";
 import { fault } from "./faults.ts";
 import { isInside, tryTo } from "./text.ts";
 
-const WINDOWS = process.platform === "win32";
-const ENDINGS = WINDOWS ? [".exe", ".cmd", ".bat", ""] : [""];
+const ENDINGS = process.platform === "win32" ? [".exe", ".cmd", ".bat", ""] : [""];
 /** Where the system keeps its own, and what those are links to. */
 const SYSTEM = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin", "/opt/homebrew/bin"];
 const SYSTEM_FILES = ["/usr", "/bin", "/sbin", "/opt", "/etc/alternatives", "/nix/store", "/System", "/Library"];
-/** What marks the folders above a project as a part of it: a repository, a workspace. */
-const MARKS = [".git", "package.json", ".zz"];
+const MARKS = [".git", "package.json", ".zz"]; // what marks the folders above a project as a part of it: a repository, a workspace
 
-/**
- * The folders that count as the project's for programs: it itself, and above it all that are a repository or a workspace.
- * A home is no workspace: what the person installed lies in it.
- */
+/** The folders that count as the project's for programs: it itself, and above it all that are a repository or a workspace. A home is no
+ * workspace: what the person installed lies in it. */
 function projectFolders(root: string): string[] {
   const found = [root];
   const home = followLinks(os.homedir());
@@ -39,8 +35,7 @@ function judgeOf(root: string): (file: string) => boolean {
   return (file) => {
     if (file.split(path.sep).includes("node_modules")) return true;
     const real = followLinks(file);
-    if (whole && [SYSTEM, SYSTEM_FILES].every((all, i) => all.some((at) => isInside(at, i ? real : file))))
-      return false;
+    if (whole && [SYSTEM, SYSTEM_FILES].every((all, i) => all.some((at) => isInside(at, i ? real : file)))) return false;
     // Where npm installs for all, its programs are links into a node_modules: that one is not above the project.
     const [holder, inModules] = real.split(/[\\/]node_modules(?=[\\/]|$)/, 2);
     if (inModules !== undefined && isInside(holder || path.sep, root)) return true;
@@ -74,9 +69,7 @@ export function findProgram(name: string, root: string, given = process.env.PATH
   return undefined;
 }
 
-function isProgram(file: string): boolean {
-  return tryTo(() => fs.accessSync(file, fs.constants.X_OK) ?? fs.statSync(file).isFile()) ?? false;
-}
+const isProgram = (file: string): boolean => tryTo(() => fs.accessSync(file, fs.constants.X_OK) ?? fs.statSync(file).isFile()) ?? false;
 
 const starters = () => process.getBuiltinModule("node:child_process"); // not before one is needed
 
@@ -88,30 +81,20 @@ export function programs(root: string, own: NodeJS.ProcessEnv = process.env): Pr
     const why = "it is not installed, or only where the project could have put it";
     throw Object.assign(fault(`Cannot start '${name}': ${why}. Install it on this machine.`), { code: "ENOENT" });
   };
-  const clean = (env: NodeJS.ProcessEnv) => ({ ...env, PATH: safePath(root, env.PATH ?? own.PATH) });
-  const cwd = root; // wherever the process that embeds zz is
+  const clean = (env = own) => ({ ...env, PATH: safePath(root, env.PATH ?? own.PATH) });
   return {
     find: (name, given) => findProgram(name, root, given),
     start(name, args, { ownPath = false, ...how }: SpawnOptions & OwnPath = {}): ChildProcess {
       const env = how.env ?? own;
-      return starters().spawn(place(name, env), args, { cwd, ...how, shell: false, env: ownPath ? env : clean(env) });
+      return starters().spawn(place(name, env), args, { cwd: root, ...how, shell: false, env: ownPath ? env : clean(env) });
     },
     run(name, args, how: SpawnSyncOptions = {}): SpawnSyncReturns<Buffer> {
-      const env = how.env ?? own;
-      const all = { cwd, ...how, shell: false, encoding: "buffer" as const, env: clean(env) };
-      return starters().spawnSync(place(name, env), args, all);
+      const all = { cwd: root, ...how, shell: false, encoding: "buffer" as const, env: clean(how.env) };
+      return starters().spawnSync(place(name, how.env ?? own), args, all);
     },
     fork(file, how: ForkOptions = {}): ChildProcess {
-      const all = { cwd, ...how, execPath: process.execPath, env: clean(how.env ?? own) };
+      const all = { cwd: root, ...how, execPath: process.execPath, env: clean(how.env) };
       return starters().fork(file instanceof URL ? fileURLToPath(file) : file, [], all);
     },
   };
-}
-
-/** A line in words of the person's own, as their editor's: in a shell that is not the project's. */
-export function runShell(root: string, line: string, how: SpawnSyncOptions): SpawnSyncReturns<Buffer> {
-  const { run } = programs(root);
-  if (!WINDOWS) return run("sh", ["-c", line], how);
-  const verbatim = { ...how, windowsVerbatimArguments: true };
-  return run(process.env.ComSpec ?? "cmd.exe", ["/d", "/s", "/c", `"${line}"`], verbatim);
 }

@@ -1,7 +1,7 @@
 // The system prompt: layers in the order of their slots, prompt files, and templates.
 import path from "node:path";
 import { keepPrompt, keepUpdates } from "./chat.ts";
-import { type Ctx, type Layer, type Part, SLOTS } from "./contract.ts";
+import { type Ctx, type Layer, type Part, SLOTS, type UserMeta } from "./contract.ts";
 import { type Core, HOOK_LIMIT, IDENTIFIER, note, type Owned, type TurnContext, tooLong, ZZ } from "./core.ts";
 import { say } from "./io.ts";
 import { within } from "./limits.ts";
@@ -33,9 +33,8 @@ function promptLayers(core: Core, prompts: PromptFile[]): Owned<Layer>[] {
   const { system } = core.options;
   const layers: Layer[] = system ? [{ name: "system", slot: "identity", text: system }] : [];
   for (const { name, head, body } of prompts) {
-    const slot = SLOTS.find((slot) => slot === head.slot);
-    if (!slot || (slot === "identity" && system !== undefined)) continue;
-    layers.push({ name, slot, text: body, ...(head.budget && { budget: Number(head.budget) }) });
+    const slot = SLOTS.find((slot) => slot === head.slot && !(slot === "identity" && system !== undefined));
+    if (slot) layers.push({ name, slot, text: body, ...(head.budget && { budget: Number(head.budget) }) });
   }
   return layers.map((value) => ({ owner: "", value }));
 }
@@ -43,8 +42,7 @@ function promptLayers(core: Core, prompts: PromptFile[]): Owned<Layer>[] {
 /** zz's own, then the home's, then the project's where the person trusts it. */
 function promptFiles(core: Core): string[] {
   const { home, root } = core.options;
-  const filesIn = (folder: string) =>
-    entriesOf(path.join(folder, "prompts")).map((name) => path.join(folder, "prompts", name));
+  const filesIn = (folder: string) => entriesOf(path.join(folder, "prompts")).map((name) => path.join(folder, "prompts", name));
   const own = [...new Set([PACKAGE, home])].flatMap((folder) => filesIn(folder).sort());
   const project = filesIn(path.join(root, ".zz")).filter((file) => isTrusted(core, file));
   return [...own, ...project.sort()].filter((file) => file.endsWith(".md"));
@@ -53,9 +51,8 @@ function promptFiles(core: Core): string[] {
 type PromptFile = ReturnType<typeof frontMatter> & { name: string; file: string };
 /** Of two that are called alike the nearer one. */
 function readPrompts(files: string[]): PromptFile[] {
-  const all = files
-    .map((file) => ({ file, ...frontMatter(textOf(file)) }))
-    .map((one) => ({ ...one, name: one.head.name ?? path.basename(one.file, ".md") }));
+  const read = files.map((file) => ({ file, ...frontMatter(textOf(file)) }));
+  const all = read.map((one) => ({ ...one, name: one.head.name ?? path.basename(one.file, ".md") }));
   return [...new Map(all.map((one) => [one.name, one])).values()];
 }
 
@@ -65,19 +62,11 @@ function addTemplates(core: Core, prompts: PromptFile[]): void {
     const { slot, description, usage } = head;
     if (slot || !description) continue;
     const owner = core.commands.get(name)?.owner;
-    const why = IDENTIFIER.test(name)
-      ? owner && owner !== TEMPLATES && `'${owner}' has it already`
-      : "no command has such a name";
+    const why = IDENTIFIER.test(name) ? owner && owner !== TEMPLATES && `'${owner}' has it already` : "no command has such a name";
     if (why) say(core.io, `Cannot make '/${name}' of '${file}': ${why}. Give it another name.`);
-    else
-      core.commands.set(name, {
-        owner: TEMPLATES,
-        value: { name, description, group: TEMPLATES, ...(usage && { usage }), run },
-      });
-
-    async function run(rest: string, { chat }: Ctx): Promise<void> {
-      chat.send(fillTemplate(body, rest));
-    }
+    const run = (rest: string, { chat }: Ctx) => chat.send(fillTemplate(body, rest));
+    const value = { name, description, group: TEMPLATES, ...(usage && { usage }), run };
+    if (!why) core.commands.set(name, { owner: TEMPLATES, value });
   }
 }
 export const TEMPLATES = "templates";
@@ -118,8 +107,7 @@ async function layersNow({ core, chat, ctx }: TurnContext): Promise<Part[]> {
     const { name, slot } = value;
     if (system !== undefined && slot === "identity" && owner) continue; // the person said who it is
     const body = await render(layer);
-    const title = titleOf(name);
-    if (body) parts.push({ name, slot, owner: owner || ZZ, text: slot === "identity" ? body : block(title, body) });
+    if (body) parts.push({ name, slot, owner: owner || ZZ, text: slot === "identity" ? body : block(titleOf(name), body) });
   }
   return parts;
 
@@ -138,16 +126,13 @@ async function layersNow({ core, chat, ctx }: TurnContext): Promise<Part[]> {
 }
 
 /** The system prompt as it was first sent, what was told since, and what is news. */
-export async function composePrompt(
-  place: TurnContext,
-): Promise<{ prompt: Part[]; told: Map<string, string>; news: Part[] }> {
+export async function composePrompt(place: TurnContext): Promise<{ prompt: Part[]; told: Map<string, string>; news: Part[] }> {
   const { prompt: first, messages } = place.chat;
   const now = await layersNow(place);
   const told = new Map<string, string>();
   if (!first) return { prompt: now, told, news: [] };
   const loose = first.filter((part) => !isFirm(part));
-  for (const message of messages)
-    if (message.role === "user") for (const [key, text] of Object.entries(message.news ?? {})) told.set(key, text);
+  for (const message of messages) for (const [key, text] of Object.entries((message as UserMeta).news ?? {})) told.set(key, text);
   const known = new Map([...loose.map((part) => [layerKey(part), part.text] as const), ...told]);
   const news = now.filter((part) => !isFirm(part) && known.get(layerKey(part)) !== part.text);
   const keys = new Set(now.map(layerKey));

@@ -9,31 +9,20 @@ import { collect } from "./stream.ts";
 import { CHARS_PER_TOKEN } from "./text.ts";
 
 const MAX_RETRY_WAIT_MS = 60_000;
-
 const SILENCE_LIMIT_SECONDS = 300; // seconds
 
 /** Beside the conversation: no tools, and nothing of it is kept. */
 export function sideRequest(place: TurnContext, { task, messages, system = "", model }: SideRequest): Promise<Reply> {
   const { core, chat } = place;
-  return send(place, {
-    task,
-    model: model ?? core.options.settings.models?.[task] ?? chat.model,
-    system,
-    messages,
-    tools: [],
-  });
+  return send(place, { task, model: model ?? core.options.settings.models?.[task] ?? chat.model, system, messages, tools: [] });
 }
 
 /** Through what is wrapped around a request, then to the provider that its model names. */
-export async function send(
-  place: TurnContext,
-  asked: Pick<ChatRequest, "task" | "model" | "system" | "messages" | "tools">,
-): Promise<Reply> {
+export async function send(place: TurnContext, asked: Omit<ChatRequest, "options" | "endpoint">): Promise<Reply> {
   const { core } = place;
   const { name } = providerNamed(core, asked.model);
   const options = { ...core.options.settings.options, ...core.options.options };
-  const request = { ...asked, options, endpoint: endpointOf(core, name) };
-  return around(place, "request", request, (request) => attempt(place, request));
+  return around(place, "request", { ...asked, options, endpoint: endpointOf(core, name) }, (request) => attempt(place, request));
 }
 
 /** Again at most twice when what went wrong may pass. Nothing of it has been shown yet. */
@@ -96,10 +85,8 @@ async function receive({ core, chat }: TurnContext, provider: Provider, request:
   }
 }
 
-/**
- * What every provider accepts: each call has exactly one result, straight after it and in call order; results
- * without a call are gone; neighbours of one role are merged; nothing is empty. Run before every request.
- */
+/** What every provider accepts: each call has exactly one result, straight after it and in call order; results without a call are gone;
+ * neighbours of one role are merged; nothing is empty. Run before every request. */
 export function repair(history: readonly Message[]): Message[] {
   const fixed: Message[] = [];
   let open = new Map<string, number>(); // where in `fixed` the results of the last calls belong
@@ -118,8 +105,7 @@ export function repair(history: readonly Message[]): Message[] {
     const last = fixed.at(-1);
     if (last?.role === message.role) fixed[fixed.length - 1] = joined(last, message);
     else fixed.push(message);
-    for (const { id, name } of calls)
-      open.set(id, fixed.push({ role: "tool", id, name, text: "[interrupted]", failed: true }) - 1);
+    for (const { id, name } of calls) open.set(id, fixed.push({ role: "tool", id, name, text: "[interrupted]", failed: true }) - 1);
   }
   return fixed;
 }

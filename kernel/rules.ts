@@ -13,8 +13,7 @@ import { credentials, holdsSecret } from "./secret-files.ts";
 import { PACKAGE } from "./self.ts";
 import { clean, isInside, textOf, tryTo } from "./text.ts";
 
-/** Where paths are looked for: the project, zz's home, and what the settings name. */
-export type Where = Core["options"];
+export type Where = Core["options"]; // where paths are looked for: the project, zz's home, and what the settings name
 
 const toRules = (verdict: Rule["verdict"], from: Rule["from"], rules: Rules = {}): Rule[] =>
   KINDS.flatMap((kind) => {
@@ -26,23 +25,19 @@ const toRules = (verdict: Rule["verdict"], from: Rule["from"], rules: Rules = {}
 export function firstRules(where: Where): Rule[] {
   const { root, home, allow, deny, settings } = where;
   const { permissions } = settings;
-  checkRules(where, deny, "deny", "flag");
-  checkRules(where, allow, "allow", "flag");
-  checkRules(where, permissions?.deny, "deny", "settings");
-  checkRules(where, permissions?.allow, "allow", "settings");
-  const flags = [...toRules("deny", "flag", deny), ...toRules("allow", "flag", allow)];
-  const set = [...toRules("deny", "settings", permissions?.deny), ...toRules("allow", "settings", permissions?.allow)];
-  return [...flags, ...set, ...readOnly(where), ...(keptRules(home)[root] ?? [])];
+  const said = [
+    ...[...toRules("deny", "flag", deny), ...toRules("allow", "flag", allow)],
+    ...[...toRules("deny", "settings", permissions?.deny), ...toRules("allow", "settings", permissions?.allow)],
+  ];
+  for (const rule of said) checkRule(where, rule);
+  return [...said, ...readOnly(where), ...(keptRules(home)[root] ?? [])];
 }
 
 /** A rule that looks in force and never matches is worse than none. */
-function checkRules(where: Where, rules: Rules = {}, verdict: Rule["verdict"], from: "flag" | "settings"): void {
-  for (const kind of KINDS)
-    for (const name of Array.isArray(rules[kind]) ? rules[kind] : []) {
-      const why = whyNever(where, kind, name);
-      const said = from === "flag" ? `--${verdict}-${kind}='${clean(name)}'` : `${verdict} ${kind} "${clean(name)}"`;
-      if (why) throw usage(`Cannot use ${said}${from === "flag" ? "" : " in the settings"}: ${why}.`);
-    }
+function checkRule(where: Where, { verdict, kind, name, from }: Rule): void {
+  const why = name === undefined ? undefined : whyNever(where, kind, name);
+  const said = () => (from === "flag" ? `--${verdict}-${kind}='${clean(name!)}'` : `${verdict} ${kind} "${clean(name!)}" in the settings`);
+  if (why) throw usage(`Cannot use ${said()}: ${why}.`);
 }
 
 export const whyNever = (where: Where, kind: Kind, name: string): string | undefined =>
@@ -58,32 +53,23 @@ function readOnly(where: Where): Rule[] {
 
 export const keptFile = (home: string): string => path.join(home, "permissions.json");
 export function keptRules(home: string): Record<string, Rule[]> {
-  const isRule = (rule: any) =>
-    KINDS.includes(rule?.kind) && /^(allow|deny)$/.test(rule.verdict) && typeof rule.name !== "number";
+  const isRule = (rule: any) => KINDS.includes(rule?.kind) && /^(allow|deny)$/.test(rule.verdict) && typeof rule.name !== "number";
   const kept = Object.entries((tryTo(() => JSON.parse(textOf(keptFile(home)))) as object) ?? {});
   return Object.fromEntries(kept.map(([root, rules]) => [root, Array.isArray(rules) ? rules.filter(isRule) : []]));
 }
 
-/**
- * A project that is to be read is not written. Deny wins, then allow, then what the tool says of its need, then: reading
- * the projects is allowed, all else is asked.
- */
+/** A project that is to be read is not written. Deny wins, then allow, then what the tool says of its need, then: reading the projects is
+ * allowed, all else is asked. */
 export function judge(
   { rules, options }: Pick<Core, "rules" | "options">,
   kind: Kind,
   need: Need,
   target = targetOf(options, kind, nameOf(need)), // what it leads to by now may be another
 ) {
-  const {
-    name,
-    verdict,
-    why,
-    exact: byName = false,
-  } = typeof need === "string" ? { name: need, verdict: undefined, why: "" } : need;
+  const { name, verdict, why, exact: byName = false } = typeof need === "string" ? { name: need, verdict: undefined, why: "" } : need;
   const asked = { ...askedFor(options, kind, name, target), byName };
   const shut = kind === "write" ? holderOf(options, asked.target) : undefined;
-  if (shut?.rights === "read")
-    return { verdict: "deny" as const, why: `the settings let project '${shut.id}' be read, not written` };
+  if (shut?.rights === "read") return { verdict: "deny" as const, why: `the settings let project '${shut.id}' be read, not written` };
   const ruled = (by: Rule["verdict"], exactly: boolean) =>
     rules.find((rule) => rule.kind === kind && rule.verdict === by && covers(options, rule, asked, exactly));
   const exactly = verdict === "ask" || asked.guard === "itself";
@@ -128,15 +114,12 @@ function askedFor(where: Where, kind: Kind, name: string, target = targetOf(wher
   return { kind, named: placeOf(where, name), target, guard: guardOf(where, kind, target) };
 }
 
-/**
- * Writing outside of the project is allowed by name alone; and so, unless all is allowed, is what has a guard, and what
- * becomes a part of zz: it would run outside of the sandbox that commands run in.
- */
+/** Writing outside of the project is allowed by name alone; and so, unless all is allowed, is what has a guard, and what becomes a part of
+ * zz: it would run outside of the sandbox that commands run in. */
 function covers(where: Where, { name, verdict, exact = false }: Rule, asked: Asked, exactly: boolean): boolean {
   const { kind, target, guard } = asked;
   const isDenial = verdict === "deny";
-  if (kind === "run" && PLUGIN.test(target) && !isDenial && (name === undefined || /^\s*\S*[*?]/.test(name)))
-    return isAll(where);
+  if (kind === "run" && PLUGIN.test(target) && !isDenial && (name === undefined || /^\s*\S*[*?]/.test(name))) return isAll(where);
   if (name === undefined && !isDenial && asked.byName) return false;
   if (name === undefined)
     return isDenial || kind === "net" || kind === "run" || kind === "env"
@@ -157,10 +140,7 @@ function covers(where: Where, { name, verdict, exact = false }: Rule, asked: Ask
   return !guard && isPattern(name) && allows(where, name, asked);
 }
 
-const holdsHomeOf = (folder: string, file: string): boolean => {
-  const home = behindDot(file)?.home;
-  return home !== undefined && isInside(folder, home);
-};
+const holdsHomeOf = (folder: string, file: string): boolean => isInside(folder, behindDot(file)?.home ?? "");
 
 /** By any of a path's names, in either case: nobody should have to know how a disk tells names apart. */
 function denies(where: Where, name: string, { named, target }: Asked): boolean {
@@ -221,10 +201,7 @@ export const PLUGIN = /^plugin [\w-]+$/;
 /** --allow-all, or every --allow-KIND without a list. */
 const isAll = ({ allow }: Where): boolean => KINDS.every((kind) => allow?.[kind] === true);
 
-/**
- * What a rule for all of the project, or for a folder around a home, does not cover: the file itself must be named, or a
- * folder around it.
- */
+/** What a rule for all of the project, or for a folder around a home, does not cover: it or its folder must be named. */
 export function guardOf(where: Where, kind: "read" | "write", file: string): "itself" | "folder" | undefined {
   const { home, root } = where;
   const isOwn = (names: string[]) => names.some((name) => isInside(followLinks(path.join(home, name)), file));
@@ -235,30 +212,17 @@ export function guardOf(where: Where, kind: "read" | "write", file: string): "it
 }
 /** What zz itself goes by: a tool that could write it could allow itself anything. A checkout's plugins are its code. */
 const OWN_STATE = [
-  "sessions",
-  "permissions.json",
-  "trust.json",
-  "known-plugins.json",
-  "plugins.lock.json",
-  "zz.config.json",
-  "keys.json",
-  "env.json",
-  "history",
-  "debug.log",
+  ...["sessions", "permissions.json", "trust.json", "known-plugins.json", "plugins.lock.json", "zz.config.json", "keys.json"],
+  ...["env.json", "history", "debug.log"],
 ];
 const CODE = ["plugins", "prompts"];
-/** What the model is told from then on. */
-const TOLD_TO_MODEL = ["skills", "memory", "MEMORY.md", "IDENTITY.md", "SOUL.md", "RELATIONS.md"];
+const TOLD_TO_MODEL = ["skills", "memory", "MEMORY.md", "IDENTITY.md", "SOUL.md", "RELATIONS.md"]; // what the model is told from then on
 
 export const targetOf = (options: Where, kind: Kind, name: string): string =>
   kind === "read" || kind === "write" ? realPath(options, name) : name;
 export const nameOf = (need: Need): string => (typeof need === "string" ? need : need.name);
 
-const RULE_FROM = {
-  settings: "the settings",
-  project: "what was kept for this project",
-  answer: "an answer in this session",
-};
+const RULE_FROM = { settings: "the settings", project: "what was kept for this project", answer: "an answer in this session" };
 const nameOfRule = ({ verdict, kind, name, from }: Rule): string =>
   from === "flag" ? flagOf(verdict, kind, name === undefined ? [] : [name]) : RULE_FROM[from];
 /** As it would be typed. What a list cannot hold needs the flag without one. */

@@ -30,9 +30,7 @@ export async function check(schema: Schema | undefined, given: unknown): Promise
   if (schema && "~standard" in schema) {
     const checked = await (schema as StandardSchema)["~standard"].validate(given);
     if ("value" in checked) return checked;
-    return {
-      wrong: checked.issues.map(({ path, message }) => `${path?.join(".") || "arguments"}: ${message}`).join("; "),
-    };
+    return { wrong: checked.issues.map(({ path, message }) => `${path?.join(".") || "arguments"}: ${message}`).join("; ") };
   }
   const { Errors } = await import("typebox/schema");
   const [ok, errors] = Errors(toJsonSchema(schema), given);

@@ -1,87 +1,20 @@
 // The one list of files that hold secrets: for the gate, commands, searches, the sandbox and git's history alike.
 import os from "node:os";
 import path from "node:path";
+import secrets from "./secret-files.json" with { type: "json" };
 
 /** A name that says so, in lower case, wherever the file lies. */
-const NAMES = new RegExp(
-  `^(${[
-    // what programs read into their environment
-    ...[String.raw`\.env(rc|ironment|\d+|[.\-_ ].*)?`, String.raw`.+\.env`, "env\\.json"],
-    "(prod|production|stag(e|ing)|dev|development|local|live|test|uat|qa|secrets?)[-_]env",
-    // private keys, and stores of them
-    "(.+[._-])?id_(rsa|dsa|ecdsa|ed25519|ed448|xmss)(_sk)?",
-    ".+[._-](rsa|dsa|ecdsa|ed25519)|ssh_host_.+_key",
-    String.raw`.*\.(pem|key|p12|pfx|p8|pk8|ppk|jks|jceks|bks|keystore|kdbx?|gpg|pgp|keytab|ovpn|agilekeychain|1pif)`,
-    String.raw`.*(secret|private|priv)[._-]?(key)?\.asc|wg\d+\.conf|krb5cc_.+|key\.properties|keystore\.properties`,
-    String.raw`.+\.keychain(-db)?|secring\..+|(.*[._-])?wallet\.dat|.+\.wallet|utc--\d.+|.*mnemonic\.txt`,
-    // tokens and passwords of services
-    ...["keys\\.json", "zz\\.config\\.json", "auth\\.json", "token\\.json", "kaggle\\.json", "local\\.settings\\.json"],
-    String.raw`(.*[._-])?(credentials?|secrets?)\.(json5?|ya?ml|toml|ini|xml|properties|cfg|conf|txt|csv|db)`,
-    String.raw`(credentials?|secrets?)|\.(secrets?|token|credentials?)`,
-    String.raw`client_secrets?.*\.json|service[-_]?account.*\.json|.*firebase-adminsdk.*\.json|gcp-?key.*\.json`,
-    String.raw`(.*[._-])?application_default_credentials\.json|credentials-config\.json|(.*[._-])?kubeconfig(\.ya?ml)?`,
-    String.raw`\.(npmrc|netrc|pypirc|pgpass|my\.cnf|mylogin\.cnf|boto|s3cfg|htpasswd|git-credentials|terraformrc)`,
-    String.raw`_netrc|\.(dockercfg|dockerconfigjson|databrickscfg|sentryclirc|smbcredentials|msmtprc|fetchmailrc)`,
-    String.raw`\.(curlrc|wgetrc|esmtprc|rhosts|renviron|ftpconfig|remote-sync\.json|oauth)|terraform\.rc`,
-    String.raw`\.?vault[-_](token|pass|password)(\.txt)?|rclone\.conf|sftp(-config)?\.json|pip\.conf|wp-config\.php`,
-    String.raw`(recentservers|sitemanager)\.xml|.*\.tfstate|.*\.tfvars(\.json)?`,
-    // what was typed, and what browsers keep
-    String.raw`\.[\w-]+_history|fish_history|\.lesshst|\.viminfo`,
-    String.raw`login data|cookies|cookies\.(sqlite|txt)|logins\.json|key[34]\.db|signons\.sqlite`,
-  ].join("|")})$`,
-);
+const NAMES = new RegExp(`^(${Object.values(secrets.names).flat().join("|")})$`);
 /** Of these, what is there to be seen by everybody: templates, public halves of keys, the certificates of authorities. */
-const PUBLIC = new RegExp(
-  `${[
-    "[._-](example|sample|template|tmpl|tpl|dist|defaults?|schema|skeleton|stub)$",
-    String.raw`^(example|sample|template)[._-]?env$|^(example|sample|template)\.`,
-    String.raw`\.env(\.[\w-]+)*\.(example|sample|template)\.[\w-]+$|\.env\.d\.ts$`,
-    String.raw`(^|[._-])pub(lic)?([._-]?key)?\.(pem|key|asc|gpg|pgp)$`,
-    String.raw`^(ca|ca[._-]?certs?|ca[._-]?bundle|cacerts?|root-?ca|roots|(full)?chain|dhparams?|isrg.*)\.pem$`,
-    String.raw`[._-](archive[._-])?keyring\.(gpg|pgp)$`,
-  ].join("|")}`,
-);
+const PUBLIC = new RegExp(secrets.public.join("|"));
 /** What an editor, a person or a program puts beside a file: a copy of it. */
-const COPY =
-  /(~|\.(sw[a-p]|un~|bak|backup|orig|old|save|saved|copy|tmp|rej|dpkg-\w+|rpm\w+|\d{1,3})|[-_ ](copy|backup|old)( \d+)?)$/;
+const COPY = /(~|\.(sw[a-p]|un~|bak|backup|orig|old|save|saved|copy|tmp|rej|dpkg-\w+|rpm\w+|\d{1,3})|[-_ ](copy|backup|old)( \d+)?)$/;
 
-/** The folder that a file lies in, or the end of its path; in a home or in a project. */
-const PLACES = [
-  ...[".ssh", ".gnupg", ".aws", ".azure", ".kube", ".oci", ".aliyun", ".config/gh", ".config/glab-cli", ".config/hub"],
-  ...[".config/gcloud", ".config/git/credentials", ".config/rclone", ".config/op", ".config/doctl", ".config/ngrok"],
-  ...[".config/containers/auth.json", ".config/configstore", ".config/heroku", ".docker/config.json", ".terraform.d"],
-  ...[".cargo/credentials", ".gem/credentials", ".bundle/config", ".m2/settings.xml", ".m2/settings-security.xml"],
-  ...[".gradle/gradle.properties", ".huggingface/token", ".cache/huggingface/token", ".claude/.credentials.json"],
-  ...[
-    ".claude.json",
-    ".gemini/oauth_creds.json",
-    ".ngrok2",
-    ".fly/config.yml",
-    ".snowsql/config",
-    ".pulumi/credentials",
-  ],
-  ...[".password-store", ".local/share/keyrings", ".mozilla", ".thunderbird", ".config/google-chrome"],
-  ...[".config/chromium", ".config/bravesoftware", ".config/microsoft-edge", ".bitcoin", ".ethereum/keystore"],
-  ...[
-    ".electrum",
-    ".config/solana",
-    "library/keychains",
-    "library/cookies",
-    "library/application support/google/chrome",
-  ],
-  ...["library/application support/firefox", ".subversion/auth"],
-];
+/** `places`: the folder that a file lies in, or the end of its path, in a home or in a project; `home`: what is the person's besides. */
+const { places: PLACES, home: AT_HOME, system: SYSTEM } = secrets;
+const CASES: Record<string, string> = secrets.cases;
 /** Git's own: a remote may hold a token. In the repository, in its modules, and in one without files of its own. */
 const GIT = String.raw`[^/]*\.git/(?:.+/)?(?:config(?:\.worktree)?|credentials)`;
-const SYSTEM = [
-  "/etc/shadow",
-  "/etc/gshadow",
-  "/etc/sudoers",
-  "/etc/sudoers.d",
-  "/etc/ssl/private",
-  "/etc/shadow-",
-  "/etc/gshadow-",
-];
 const PLACE = new RegExp(`/(?:${PLACES.map((place) => place.replaceAll(".", "\\.")).join("|")}|${GIT})/`);
 const SYSTEM_PLACE = new RegExp(`^(?:${SYSTEM.join("|")}|/proc/[^/]+/(?:environ|mem))/`);
 
@@ -111,43 +44,18 @@ function namesSecret(name: string): boolean {
 }
 const MAX_PATH_CHARS = 1_000; // no disk has longer names
 /** Most files there are, told at once. */
-const ORDINARY =
-  /^[\w-][\w.-]*\.([cm]?[jt]sx?|map|md|py|pyc|go|rs|rb|java|c|h|cc|cpp|cs|css|scss|html?|svg|png|jpe?g|vue|sh)$/;
+const ORDINARY = /^[\w-][\w.-]*\.([cm]?[jt]sx?|map|md|py|pyc|go|rs|rb|java|c|h|cc|cpp|cs|css|scss|html?|svg|png|jpe?g|vue|sh)$/;
 
 /** As a disk takes it that does not tell letters apart: by case, by form, with what is not seen, dots or blanks behind. */
 export function folded(file: string): string {
   const isPlain = /^[\x20-\x7e]*$/.test(file);
   const low = (isPlain ? file : file.normalize("NFKC").replace(UNSEEN, "")).toLowerCase().replaceAll("\\", "/");
-  return /[. ](\/|$)|::\$/.test(low)
-    ? low.replace(/::\$[a-z_]+(?=\/|$)/g, "").replace(/(?<=[^/. ])[. ]+(?=\/|$)/g, "")
-    : low;
+  return /[. ](\/|$)|::\$/.test(low) ? low.replace(/::\$[a-z_]+(?=\/|$)/g, "").replace(/(?<=[^/. ])[. ]+(?=\/|$)/g, "") : low;
 }
 const UNSEEN = /\p{Default_Ignorable_Code_Point}/gu;
 
 /** Where the person's own credentials lie, absolute: the sandbox hides all of them. */
 export function credentials(home: string = os.homedir()): string[] {
-  const names = [
-    ...PLACES.map((place) => CASES[place] ?? place),
-    ...[".zz", ".netrc", "_netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".boto", ".s3cfg", ".pgpass", ".my.cnf"],
-    ...[".mylogin.cnf", ".vault-token", ".git-credentials", ".terraformrc", ".cargo/credentials.toml", ".dockercfg"],
-    ...[".composer/auth.json", ".config/composer/auth.json", ".codex/auth.json", ".gemini", ".databrickscfg"],
-    ...[".sentryclirc", ".smbcredentials", ".msmtprc", ".pulumi/credentials.json", ".kaggle/kaggle.json", ".curlrc"],
-    ...[".bash_history", ".zsh_history", ".psql_history", ".mysql_history", ".python_history", ".node_repl_history"],
-    ...[
-      ".local/share/fish/fish_history",
-      ".rediscli_history",
-      ".sqlite_history",
-      ".pip/pip.conf",
-      ".config/pip/pip.conf",
-    ],
-    ".local/share/com.vercel.cli/auth.json",
-  ];
+  const names = [...PLACES.map((place) => CASES[place] ?? place), ...AT_HOME];
   return [...names.map((name) => path.join(home, name)), ...SYSTEM];
 }
-const CASES: Record<string, string> = {
-  ".config/bravesoftware": ".config/BraveSoftware",
-  "library/keychains": "Library/Keychains",
-  "library/cookies": "Library/Cookies",
-  "library/application support/google/chrome": "Library/Application Support/Google/Chrome",
-  "library/application support/firefox": "Library/Application Support/Firefox",
-};

@@ -12,8 +12,7 @@ export const KEY = "[key]";
 
 const TOKEN = "zzkey_";
 const TOKENS = /zzkey_[0-9a-f]{32}/g; // what tokenFor() makes
-/** What each placeholder stands for: as it is, and as it stands in a URL. */
-const values = new Map<string, { value: string; inUrl: string }>();
+const values = new Map<string, { value: string; inUrl: string }>(); // what each placeholder stands for: as it is, and as it stands in a URL
 const tokens = new Map<string, string>(); // the other way round
 /** What must not be shown, in each form that it may take, and what is shown instead. `loose`: in logs alone. */
 const known = new Map<string, { instead: string; loose: boolean }>();
@@ -48,12 +47,9 @@ export function secret(value: string, instead = KEY): Secret {
 
 function tokenFor(value: string, inUrl = encodeURIComponent(value.toWellFormed())): string {
   const id = `${value}\n${inUrl}`;
-  let token = tokens.get(id);
-  if (!token) {
-    token = TOKEN + process.getBuiltinModule("node:crypto").randomBytes(16).toString("hex");
-    tokens.set(id, token);
-    values.set(token, { value, inUrl });
-  }
+  const token = tokens.get(id) ?? TOKEN + process.getBuiltinModule("node:crypto").randomBytes(16).toString("hex");
+  tokens.set(id, token);
+  values.set(token, { value, inUrl });
   return token;
 }
 
@@ -74,8 +70,12 @@ const MIN_SECRET_CHARS = 8; // what is shorter stands in any text
 const MIN_VARIABLE_CHARS = 6; // of those that the person keeps for commands
 const MIN_LINE_CHARS = 16; // of a value of several lines
 /** What people write where a server wants no key. */
-const DUMMY =
-  /^(sk-)?(x+|\*+|ollama|dummy|none|null|undefined|true|false|empty|test(ing)?|fake|local(host)?|lm-?studio|anything|whatever|placeholder|change-?me|secret|password|(your-)?(api-?)?key(-here)?|no-?(api-?)?key(-(required|needed))?|not-?(needed|required|used)|unused|development|production)$/i;
+const DUMMY = new RegExp(
+  "^(sk-)?(x+|\\*+|ollama|dummy|none|null|undefined|true|false|empty|test(ing)?|fake|local(host)?|lm-?studio|anything|whatever" +
+    "|placeholder|change-?me|secret|password|(your-)?(api-?)?key(-here)?|no-?(api-?)?key(-(required|needed))?" +
+    "|not-?(needed|required|used)|unused|development|production)$",
+  "i",
+);
 /** Words, and addresses without a password or a question: files are full of them. A long word is no word. */
 const PLAIN = /^[A-Za-z]{1,19}$|^https?:\/\/[^@?#\s]+$/;
 
@@ -110,7 +110,7 @@ function patternOf(withLoose: boolean): RegExp {
   return new RegExp([TOKENS.source, ...forms.sort((a, b) => b.length - a.length).map(literal)].join("|"), "g");
 }
 
-/** The text without what must not be shown. With `instead`, which stands for each then, it is stricter: short and plain values go as well. */
+/** The text without what must not be shown. With `instead`, which stands for each then, short and plain values go as well. */
 export function veil(text: string, instead?: string): string {
   if (!known.size && !values.size) return text;
   const pattern = instead === undefined ? (firm ??= patternOf(false)) : (all ??= patternOf(true));
@@ -149,12 +149,10 @@ const NAME =
   /(^|[_.\-\s])(key|token|pat|pass|auth|sig|signature|cookie|credentials?)$|api[_-]?key|secret|passw|passphrase|authorization|_pwd$/i;
 const CAMEL = /[a-z](Key|Token|Pat)$/;
 
-/** Whether what is called so is a secret. */
-export const namesSecret = (name: string): boolean => NAME.test(name) || CAMEL.test(name);
+export const namesSecret = (name: string): boolean => NAME.test(name) || CAMEL.test(name); // whether what is called so is a secret
 
 /** What keys of well-known services look like. */
-const LOOKS =
-  /^(sk|rk|pk)[-_][\w-]{12,}$|^(gh[pousr]_|github_pat_|glpat-|xox[a-z]-|npm_|hf_|gsk_|AIza|AKIA)[\w-]{10,}$|^eyJ[\w-]+\.[\w-]+/;
+const LOOKS = /^(sk|rk|pk)[-_][\w-]{12,}$|^(gh[pousr]_|github_pat_|glpat-|xox[a-z]-|npm_|hf_|gsk_|AIza|AKIA)[\w-]{10,}$|^eyJ[\w-]+\.[\w-]+/;
 
 /** All texts in plain data that are secrets by the name of their field, or by what they look like; and what is in addresses. */
 export function learnData(data: unknown, name = "", depth = 0): void {
@@ -180,22 +178,18 @@ export function learnEnvironment(env: NodeJS.ProcessEnv): void {
 
 /** What the home keeps apart: keys of providers, and variables for commands. */
 export function learnHome(home: string): void {
-  const read = (name: string) =>
-    Object.entries(Object(tryTo(() => JSON.parse(textOf(path.join(home, name))))) as Record<string, unknown>);
+  const read = (name: string) => Object.entries(Object(tryTo(() => JSON.parse(textOf(path.join(home, name))))) as Record<string, unknown>);
   for (const [, key] of read("keys.json")) if (typeof key === "string") learn(key);
-  for (const [name, value] of read("env.json"))
-    if (typeof value === "string") learn(value, `[value of ${name}]`, MIN_VARIABLE_CHARS);
+  for (const [name, value] of read("env.json")) if (typeof value === "string") learn(value, `[value of ${name}]`, MIN_VARIABLE_CHARS);
 }
 // In addresses
 
-const QUERY =
-  /([?&#;](?!next|page|continuation)(?:[\w.-]*[_.-])?(?:key|api-?key|token|sig|signature|secret|password|passwd|pwd|auth|access-?token|credentials?)=)([^&#;\s]+)/gi;
+const ASKS = "key|api-?key|token|sig|signature|secret|password|passwd|pwd|auth|access-?token|credentials?";
+const QUERY = new RegExp(String.raw`([?&#;](?!next|page|continuation)(?:[\w.-]*[_.-])?(?:${ASKS})=)([^&#;\s]+)`, "gi");
 const USER = /^(\s*[a-z][a-z0-9+.-]*:\/\/)([^/?#\s]*)@(?=[^\s@])/i;
 const USER_ALONE = /^(\s*)([^/?#\s@:]*:[^/?#\s]*)@(?=[^\s@])/; // an address may lack its scheme
-/** A password may hold what no address may: then all up to the last @ is taken for it. */
-const BROKEN = /^(\s*[a-z][a-z0-9+.-]*:\/\/)(.*)@/is;
-/** Stands where a password would, when the user's name is the secret. */
-const NO_PASSWORD = /^(x|x-oauth-basic|oauth2?)?$/i;
+const BROKEN = /^(\s*[a-z][a-z0-9+.-]*:\/\/)(.*)@/is; // a password may hold what no address may: then all up to the last @ is taken for it
+const NO_PASSWORD = /^(x|x-oauth-basic|oauth2?)?$/i; // stands where a password would, when the user's name is the secret
 
 /** The address with placeholders for who asks, and for what is a key in its question. */
 export function sealUrl(url: string): string {

@@ -6,9 +6,8 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { textOf } from "./text.ts";
 
 /** The folder of zz.ts, or of what was built from it: this file lies one below, or in it. */
-export const SELF = fileURLToPath(
-  new URL(/\/(kernel|chunks)\/[^/]*$/.test(import.meta.url) ? ".." : ".", import.meta.url),
-).replace(/[/\\]$/, "");
+const above = /\/(kernel|chunks)\/[^/]*$/.test(import.meta.url) ? ".." : ".";
+export const SELF = fileURLToPath(new URL(above, import.meta.url)).replace(/[/\\]$/, "");
 export const SELF_URL = pathToFileURL(SELF).href;
 export const BUILT = path.basename(SELF) === "dist";
 export const PACKAGE = BUILT ? path.dirname(SELF) : SELF;

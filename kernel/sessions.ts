@@ -1,5 +1,4 @@
 // Sessions: an append-only tree of JSON lines.
-
 import fs from "node:fs";
 import path from "node:path";
 import { LowSync } from "lowdb";
@@ -31,23 +30,17 @@ export interface Change extends Entry {
 export type Content = { text: string } | { base64: string };
 
 export const isChange = (entry: Entry): entry is Change =>
-  entry.type === "change" &&
-  typeof entry.change === "number" &&
-  typeof entry.path === "string" &&
-  Array.isArray(entry.made);
+  entry.type === "change" && typeof entry.change === "number" && typeof entry.path === "string" && Array.isArray(entry.made);
 
 type Row = Header | Entry;
-
 export interface Session extends Saved {
   append(type: Entry["type"], fields: Record<string, unknown>, parent?: number | null): void; // on the disk when it returns
   sync(): Promise<void>; // also past a power cut
   close(): void;
 }
 
-/**
- * A lowdb adapter that appends: `write` puts down only the lines that it has not yet written, so that an
- * append costs the same at entry 10 and at entry 100,000. `read` cuts off a torn last line (a crash) and says so.
- */
+/** A lowdb adapter that appends: `write` puts down only the lines that it has not yet written, so that an append costs the same at entry 10
+ * and at entry 100,000. `read` cuts off a torn last line (a crash) and says so. */
 function jsonLines(file: string, warn: (text: string) => void) {
   let fd = -1;
   let written = 0;
@@ -57,9 +50,10 @@ function jsonLines(file: string, warn: (text: string) => void) {
       const bytes = fs.readFileSync(fd);
       const { lines, end, spoilt } = parseLines(bytes, file);
       const torn = bytes.length - end;
-      const were = spoilt === 1 ? "line, which was" : "lines, which were";
-      if (spoilt) warn(`Session file '${file}' has ${spoilt} unreadable ${were} ignored.`);
-      if (torn) warn(`Session file '${file}' ended in the middle of a line; its last ${torn} bytes, ${NEVER_SAVED}.`);
+      if (spoilt)
+        warn(`Session file '${file}' has ${spoilt} unreadable ${spoilt === 1 ? "line, which was" : "lines, which were"} ignored.`);
+      if (torn)
+        warn(`Session file '${file}' ended in the middle of a line; its last ${torn} bytes, never confirmed as saved, were cut off.`);
       if (torn) fs.ftruncateSync(fd, end);
       written = lines.length;
       return lines;
@@ -83,11 +77,9 @@ function jsonLines(file: string, warn: (text: string) => void) {
   };
 }
 /** Without secrets, as far as it was not there before. */
-const asSaved = (line: Row): string =>
-  "type" in line && line.type === "change" ? JSON.stringify(line) : veiledJson(line);
+const asSaved = (line: Row): string => ("type" in line && line.type === "change" ? JSON.stringify(line) : veiledJson(line));
 
 export const UNSAVED = "It goes on unsaved; --home or ZZ_HOME names another place.";
-const NEVER_SAVED = "never confirmed as saved, were cut off";
 
 /** The header and all entries; `end` is where the last whole line ends, `spoilt` counts the lines that are neither. */
 function parseLines(bytes: Buffer, file: string): { lines: [Header, ...Entry[]]; end: number; spoilt: number } {
@@ -105,8 +97,7 @@ function parseLines(bytes: Buffer, file: string): { lines: [Header, ...Entry[]];
 }
 
 const isHeader = (line: unknown): line is Header =>
-  (line as Header)?.zz === 1 &&
-  (["id", "at", "root", "model", "title"] as const).every((key) => typeof (line as Header)[key] === "string");
+  (line as Header)?.zz === 1 && (["id", "at", "root", "model", "title"] as const).every((key) => typeof (line as Header)[key] === "string");
 
 /** Whether a message from a file can be sent: what others wrote there is passed over. */
 export function isMessage(value: unknown): value is Message {
@@ -114,8 +105,7 @@ export function isMessage(value: unknown): value is Message {
   if (typeof message?.text !== "string") return false;
   if (message.role === "tool") return typeof message.id === "string" && typeof message.name === "string";
   const isCall = (call: Call) => typeof call?.id === "string" && typeof call.name === "string" && Boolean(call.args);
-  if (message.role === "assistant")
-    return !message.calls || (Array.isArray(message.calls) && message.calls.every(isCall));
+  if (message.role === "assistant") return !message.calls || (Array.isArray(message.calls) && message.calls.every(isCall));
   return message.role === "user";
 }
 export const sessionsFolder = (home: string): string => path.join(home, "sessions");
@@ -126,11 +116,7 @@ export function openSession(home: string, which: string | Header, warn: (text: s
   const id = typeof which === "string" ? which : which.id;
   const file = sessionFile(home, id);
   if (typeof which !== "string") makePrivate(sessionsFolder(home));
-  const release = lock(
-    file.replace(/jsonl$/, "lock"),
-    `Cannot open session '${id}'`,
-    "Close that one, or go on in a copy with --fork",
-  );
+  const release = lock(file.replace(/jsonl$/, "lock"), `Cannot open session '${id}'`, "Close that one, or go on in a copy with --fork");
   const adapter = jsonLines(file, warn);
   const db = new LowSync<Row[]>(adapter, []);
   const close = () => {
@@ -144,8 +130,7 @@ export function openSession(home: string, which: string | Header, warn: (text: s
     close();
     throw error;
   }
-  const header: Header = { ...(db.data[0] as Header), id };
-  return sessionOf(header, db, { sync: adapter.sync, close });
+  return sessionOf({ ...(db.data[0] as Header), id }, db, { sync: adapter.sync, close });
 }
 
 /** Where nothing is saved, the tree is in memory alone. */
@@ -196,20 +181,16 @@ export const sessionIds = (home: string): string[] =>
 
 /** Every session's header, newest first, by its file's first line alone. */
 export function listSessions(home: string): Header[] {
-  const buffer = Buffer.allocUnsafe(8192);
-  const titles = titlesOf(home);
+  const [titles, buffer] = [titlesOf(home), Buffer.allocUnsafe(8192)];
   const headers = sessionIds(home).flatMap((id) => headerOf(sessionFile(home, id), buffer) ?? []);
-  return headers
-    .map((header) => ({ ...header, title: clean(titles[header.id] || header.title) }))
-    .sort((a, b) => compare(b.id, a.id));
+  return headers.map((header) => ({ ...header, title: clean(titles[header.id] || header.title) })).sort((a, b) => compare(b.id, a.id));
 }
 
 /** New names of sessions. Each session's file holds its own as well; here they are found without reading it. */
 const titlesFile = (home: string): string => path.join(sessionsFolder(home), "titles.json");
 function titlesOf(home: string): Record<string, string> {
-  const titles = tryTo(() => JSON.parse(textOf(titlesFile(home))));
-  const isTitle = ([, title]: [string, unknown]) => typeof title === "string";
-  return Object.fromEntries(Object.entries((titles as object) ?? {}).filter(isTitle));
+  const titles = Object.entries((tryTo(() => JSON.parse(textOf(titlesFile(home)))) as object) ?? {});
+  return Object.fromEntries(titles.filter(([, title]) => typeof title === "string"));
 }
 export function keepTitle(home: string, id: string, title: string): void {
   if (!titlesOf(home)[id] && !title) return;
@@ -225,8 +206,7 @@ function headerOf(file: string, buffer = Buffer.allocUnsafe(8192)): Header | und
     const fd = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK); // a FIFO holds nobody up
     const size = tryTo(() => fs.readSync(fd, buffer, 0, buffer.length, 0)) ?? 0;
     fs.closeSync(fd);
-    const end = buffer.subarray(0, size).indexOf(10);
-    const header = JSON.parse(buffer.toString("utf8", 0, end < 0 ? size : end));
+    const header = JSON.parse(buffer.toString("utf8", 0, size).split("\n", 1)[0]!);
     return isHeader(header) ? { ...header, id: path.basename(file, ".jsonl") } : undefined;
   });
 }
@@ -247,11 +227,9 @@ export function lastSession(home: string, root: string, warn: (text: string) => 
 export function findSession(home: string, start: string): string {
   const ids = sessionIds(home);
   const fits = ids.includes(start) ? [start] : ids.filter((id) => id.startsWith(start));
-  const [id] = fits;
-  if (fits.length === 1 && fs.statSync(sessionFile(home, id!)).isFile()) return id!;
+  if (fits.length === 1 && fs.statSync(sessionFile(home, fits[0]!)).isFile()) return fits[0]!;
   const why = fits.length ? `${fits.length} start so. Give more of it` : "there is none. `zz --sessions` lists them";
   throw usage(`Cannot open session '${start}': ${why}.`);
 }
 
-export const newSessionId = (at: string): string =>
-  `${at.slice(0, 19).replace(/[-:]/g, "").replace("T", "-")}-${newId()}`;
+export const newSessionId = (at: string): string => `${at.slice(0, 19).replace(/[-:]/g, "").replace("T", "-")}-${newId()}`;

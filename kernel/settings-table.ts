@@ -1,16 +1,11 @@
 // The table of settings that zz itself has.
 import { KINDS, type Settings } from "./contract.ts";
-import type { Say } from "./settings.ts";
 import type { Shape } from "./shape.ts";
 
 const TEXT = { type: "string" };
 const AMOUNT = { type: "number", minimum: 0, maximum: 1_000_000_000 };
 const LIST = { anyOf: [{ const: true }, { type: "array", items: { type: "string", minLength: 1 } }] };
-const RULES = {
-  type: "object",
-  properties: Object.fromEntries(KINDS.map((kind) => [kind, LIST])),
-  additionalProperties: false,
-};
+const RULES = { type: "object", properties: Object.fromEntries(KINDS.map((kind) => [kind, LIST])), additionalProperties: false };
 export const ENDPOINT = {
   type: "object",
   properties: {
@@ -18,6 +13,9 @@ export const ENDPOINT = {
     key: { ...TEXT, description: "its key; /keys keeps one apart from the settings" },
   },
 };
+
+/** What a project's file may say of a setting: all of it, or what this gives; nothing unless it is named. */
+type Say = true | ((given: any, own: Settings) => unknown);
 
 /** The kernel's own: what they are checked by, what /config tells of them, and what an editor is told. The others are the plugins'. */
 export const SETTINGS: Record<string, Shape & { description: string; project?: Say }> = {
@@ -38,9 +36,7 @@ export const SETTINGS: Record<string, Shape & { description: string; project?: S
     project: (given: object, own) => only(given, (_, model) => isKnown(model, own)),
   },
   window: {
-    type: "number",
-    exclusiveMinimum: 0,
-    maximum: 100_000_000,
+    ...{ type: "number", exclusiveMinimum: 0, maximum: 100_000_000 },
     description: "tokens that the model takes in, where its provider does not tell",
     project: (given: number, { window }) => (given <= (window ?? given) ? given : undefined),
   },
@@ -56,11 +52,7 @@ export const SETTINGS: Record<string, Shape & { description: string; project?: S
     project: (given, own) => within(given, own.timeout ?? 300),
   },
   options: { type: "object", description: "for the provider, such as { temperature: 0 }" },
-  providers: {
-    type: "object",
-    additionalProperties: ENDPOINT,
-    description: "where each provider is: { name: { url } }",
-  },
+  providers: { type: "object", additionalProperties: ENDPOINT, description: "where each provider is: { name: { url } }" },
   projects: { description: 'other folders: { id: { path, rights: "read" or "write", about } }' }, // the gate is strict about it
   permissions: {
     type: "object",
@@ -81,8 +73,7 @@ export function isKnown(model: unknown, { model: chosen, models }: Settings): bo
 }
 
 /** A project lowers a limit of the person's, where 0 is none; not so far that nothing could be done. */
-const within = (given: number, most: number): number | undefined =>
-  given >= 1 && (most === 0 || given <= most) ? given : undefined;
+const within = (given: number, most: number): number | undefined => (given >= 1 && (most === 0 || given <= most) ? given : undefined);
 
 export function only(given: object, fit: (key: string, value: unknown) => boolean): Record<string, unknown> {
   return Object.fromEntries(Object.entries(given).filter(([key, value]) => fit(key, value)));

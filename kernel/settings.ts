@@ -1,9 +1,7 @@
 // Settings: read, checked and merged, from the home and from the project.
-
 import fs from "node:fs";
 import path from "node:path";
-import type { Io } from "./contract.ts";
-import { type Awaitable, KINDS, type Rules, type Schema, type Settings } from "./contract.ts";
+import { type Awaitable, type Io, KINDS, type Rules, type Schema, type Settings } from "./contract.ts";
 import type { Core, Options } from "./core.ts";
 import { fileFault } from "./disk.ts";
 import { codeOf, usage } from "./faults.ts";
@@ -15,35 +13,25 @@ import { isKnown, isOwn, only, SETTINGS } from "./settings-table.ts";
 import { fits, isObject, isPlain, misspelt, type Shape, short, wrongIn } from "./shape.ts";
 import { isInside, textOf, tryTo } from "./text.ts";
 
-// What there is to set
-
-/** What a project's file may say of a setting: all of it, or what this gives; nothing unless it is named. */
-export type Say = true | ((given: any, own: Settings) => unknown);
-
 /** What a trusted project's settings would change of where the person's words and files go: that is asked for by itself. */
 export type Send = { setting: string; from: string; to: string };
 
 function sendsOf(name: string, value: unknown, own: Settings): (Send & { key?: string })[] {
-  const named = (setting: string, model: unknown) =>
-    isKnown(model, own) ? [] : [{ setting, from: own.model ?? "what you chose", to: String(model) }];
-  if (name === "model") return named(name, value);
+  const chosen = own.model ?? "what you chose";
+  if (name === "model") return isKnown(value, own) ? [] : [{ setting: name, from: chosen, to: String(value) }];
   if (!isObject(value)) return [];
   return Object.entries(value).flatMap(([key, one]) => {
     const setting = `${name}.${key}`;
-    if (name === "models") return named(setting, one).map((send) => ({ ...send, key }));
-    if (name === "options")
-      return ELSEWHERE.test(key) || ELSEWHERE.test(JSON.stringify(one))
-        ? [{ setting, from: String(own.options?.[key] ?? "what it is by itself"), to: JSON.stringify(one), key }]
-        : [];
+    if (name === "models") return isKnown(one, own) ? [] : { setting, from: chosen, to: String(one), key };
+    const to = JSON.stringify(one);
+    if (name === "options" && (ELSEWHERE.test(key) || ELSEWHERE.test(to)))
+      return { setting, from: String(own.options?.[key] ?? "what it is by itself"), to, key };
     if (name !== "providers" || !isObject(one)) return [];
-    const mine = own.providers?.[key];
-    if (one.url !== undefined && one.url !== mine?.url)
-      return [
-        { setting: `${setting}.url`, from: mine?.url ?? `where '${key}' is by itself`, to: String(one.url), key },
-      ];
-    return one.key !== undefined && one.key !== mine?.key
-      ? [{ setting: `${setting}.key`, from: "your account", to: "the account of a key that it brings", key }]
-      : [];
+    const { url, key: account } = own.providers?.[key] ?? {};
+    if (one.url !== undefined && one.url !== url)
+      return { setting: `${setting}.url`, from: url ?? `where '${key}' is by itself`, to: String(one.url), key };
+    const isOther = one.key !== undefined && one.key !== account;
+    return isOther ? { setting: `${setting}.key`, from: "your account", to: "the account of a key that it brings", key } : [];
   });
 }
 const ELSEWHERE = /:\/\/|url|uri|host|endpoint|proxy|header|api[_-]?key|token$/i;
@@ -59,8 +47,6 @@ export interface Config {
   home?: Record<string, unknown>; // as far as it counts, as the next
   theirs?: Record<string, unknown>;
 }
-
-// Reading
 
 /** The files that the settings come from. */
 export interface Sources {
@@ -86,10 +72,9 @@ type From = { home: string; root: string | undefined; config?: string | undefine
 type Yes = { given: boolean; agreed: string[] };
 
 export function settings({ home, root, config, brought }: From): { settings: Settings; sources: Sources } {
-  const own = ownSettings(config ?? path.join(home, NAME), config);
-  const homes = [path.join(home, NAME), ...(config ? [config] : [])];
-  const project =
-    root === undefined ? undefined : projectSettings(root, homes, own, brought || { given: false, agreed: [] });
+  const homes = [path.join(home, NAME), config ?? []].flat();
+  const own = ownSettings(homes.at(-1)!, config);
+  const project = root === undefined ? undefined : projectSettings(root, homes, own, brought || { given: false, agreed: [] });
   const sources = { home: own, ...(project && { project }) };
   return { settings: inForce(home, sources), sources };
 }
@@ -121,10 +106,9 @@ export const wrongSetting = (given: Settings): string | undefined =>
 /** Nobody has to trust a folder to look at it: its file stops nothing, whatever it is. Undefined: there is none, or it is the home's. */
 function projectSettings(root: string, homes: string[], own: Settings, yes: Yes): Project | undefined {
   const file = path.join(root, ".zz", NAME);
-  const { given: trusted, agreed } = yes;
-  const project: Project = { file, settings: {}, left: [], faults: [], trusted, agreed, sends: [] };
+  const project: Project = { file, settings: {}, left: [], faults: [], trusted: yes.given, agreed: yes.agreed, sends: [] };
   const passOver = (why: string) => {
-    project.faults.push(`Cannot use the project's settings '${project.file}': ${why}. They are ignored.`);
+    project.faults.push(`Cannot use the project's settings '${file}': ${why}. They are ignored.`);
     return project;
   };
   try {
@@ -188,31 +172,23 @@ export function inForce(home: string, { home: own, project }: Sources): Settings
 }
 
 function mergeModes(mine: Rules, theirs: Rules): Rules {
-  const lists = (kind: (typeof KINDS)[number]) => [mine[kind] ?? [], theirs[kind] ?? []];
-  const rule = (kind: (typeof KINDS)[number]) =>
-    [kind, lists(kind).includes(true) ? true : [...new Set(lists(kind).flat())]] as const;
-  return Object.fromEntries(KINDS.map(rule).filter(([, list]) => list === true || list.length));
+  const both = KINDS.map((kind) => [kind, [mine[kind] ?? [], theirs[kind] ?? []].flat()] as const).filter(([, all]) => all.length);
+  return Object.fromEntries(both.map(([kind, all]) => [kind, all.includes(true) || [...new Set(all)]]));
 }
 
 /** Objects are merged, everything else is replaced. */
 export function merge(under: unknown, over: unknown): unknown {
   if (over === undefined) return under;
   if (!isObject(under) || !isObject(over)) return over;
-  const both = { ...under, ...over };
-  return Object.fromEntries(
-    Object.keys(both).map((key) => [
-      key,
-      Object.hasOwn(under, key) && Object.hasOwn(over, key) ? merge(under[key], over[key]) : both[key],
-    ]),
-  );
+  const inBoth = Object.keys(over).filter((key) => Object.hasOwn(under, key));
+  return { ...under, ...over, ...Object.fromEntries(inBoth.map((key) => [key, merge(under[key], over[key])])) };
 }
 
-/** Keys lie apart, so that settings can be shown and shared. */
-export const keysFile = (home: string): string => path.join(home, "keys.json");
+export const keysFile = (home: string): string => path.join(home, "keys.json"); // keys lie apart, so that settings can be shown and shared
 
 function withKeys(home: string, given: Settings): Settings {
-  const kept = tryTo(() => JSON.parse(textOf(keysFile(home)))) as Record<string, string> | undefined;
-  const keys = Object.entries(kept ?? {}).filter(([, key]) => typeof key === "string");
+  const kept = (tryTo(() => JSON.parse(textOf(keysFile(home)))) ?? {}) as Record<string, string>;
+  const keys = Object.entries(kept).filter(([, key]) => typeof key === "string");
   if (!keys.length) return given;
   const providers = { ...given.providers };
   for (const [name, key] of keys) {
@@ -224,18 +200,10 @@ function withKeys(home: string, given: Settings): Settings {
 
 export const sourcesOf = ({ settings = {}, sources = { home: settings } }: Options): Sources => sources;
 
-// A plugin's
-
 /** The defaults, over them what the person set, and over that what the project may; what its schema refuses is left out. */
 export function configOf({ options, io }: Core, plugin: string, exports: any): Awaitable<Config> {
   const { defaults = {}, settings: { name: section = plugin, schema, project } = {} } = exports;
-  const config: Config = {
-    section,
-    live: {},
-    defaults: { ...defaults },
-    ...(schema && { schema }),
-    ...(project && { project }),
-  };
+  const config: Config = { section, live: {}, defaults: { ...defaults }, ...(schema && { schema }), ...(project && { project }) };
   return fill(config, sourcesOf(options), io);
 }
 
@@ -259,8 +227,7 @@ function fill(config: Config, { home, project }: Sources, io: Io): Awaitable<Con
       if (isMore && !project!.left.includes(name)) project!.left.push(name);
       return !isMore;
     };
-    const inner = ([key, one]: [string, unknown]) =>
-      [key, lowered(one, isObject(under) ? under[key] : undefined, `${at}.${key}`)] as const;
+    const inner = ([key, one]: [string, unknown]) => [key, lowered(one, isObject(under) ? under[key] : undefined, `${at}.${key}`)] as const;
     return Object.fromEntries(Object.entries(only(value, fit)).map(inner));
   }
 
@@ -275,10 +242,7 @@ function fill(config: Config, { home, project }: Sources, io: Io): Awaitable<Con
     if (wrong) say(io, `Cannot use the settings under "${section}": ${wrong}. Its defaults are used; fix them.`);
     const own = wrong ? undefined : mine;
     const wrongToo = theirs && (await wrongSection(schema, merge(merge(defaults, own), theirs)));
-    if (wrongToo)
-      project!.faults.push(
-        `Cannot use the settings under "${section}" in '${project!.file}': ${wrongToo}. They are ignored.`,
-      );
+    if (wrongToo) project!.faults.push(`Cannot use the settings under "${section}" in '${project!.file}': ${wrongToo}. They are ignored.`);
     return filled(config, own, wrongToo ? undefined : theirs);
   }
 }
@@ -295,9 +259,7 @@ export function filled(config: Config, home: Config["home"], theirs: Config["the
   const { live, defaults } = config;
   for (const key of Object.keys(live)) delete live[key];
   Object.assign(live, merge(merge(defaults, home), theirs));
-  delete config.home;
-  delete config.theirs;
-  return Object.assign(config, home && { home }, theirs && { theirs });
+  return Object.assign(config, { home, theirs });
 }
 
 /** Also of what is no object: a plugin is told of a text's letters, and refuses them. */
@@ -313,11 +275,8 @@ export async function wrongSection(schema: Schema, given: unknown): Promise<stri
 /** A plugin's settings in JSON Schema, with what is known of them from their defaults. */
 export function shapeOf({ defaults, schema }: Config): Shape {
   const told: Shape = (schema && tryTo(() => toJsonSchema(schema))) || {};
-  const typeOf = (value: unknown) => (Array.isArray(value) ? "array" : typeof value);
-  const known = Object.entries(defaults).map(([key, value]) => [
-    key,
-    { ...(told.properties?.[key] ?? { type: typeOf(value) }), default: value },
-  ]);
+  const shape = (key: string, value: unknown) => told.properties?.[key] ?? { type: Array.isArray(value) ? "array" : typeof value };
+  const known = Object.entries(defaults).map(([key, value]) => [key, { ...shape(key, value), default: value }]);
   const required = told.required?.filter((key) => !Object.hasOwn(defaults, key)) ?? [];
   return {
     type: "object",

@@ -1,4 +1,5 @@
 // What the settings must be: the part of JSON Schema that zz checks by itself, for a library takes longer to load than zz to start.
+import { words } from "./contract.ts";
 import { nearest } from "./text.ts";
 
 /** A schema as far as it can be checked here. */
@@ -18,22 +19,9 @@ export interface Shape {
   description?: string;
   default?: unknown;
 }
-const KEYWORDS = [
-  ...[
-    "type",
-    "const",
-    "enum",
-    "anyOf",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "minLength",
-    "items",
-    "properties",
-    "required",
-  ],
-  ...["additionalProperties", "description", "default"],
-];
+const KEYWORDS = words<keyof Shape>(
+  "type const enum anyOf minimum maximum exclusiveMinimum minLength items properties required additionalProperties description default",
+);
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -53,7 +41,7 @@ export function isPlain(shape: unknown): shape is Shape {
   if (!isObject(shape)) return false;
   const { type = "string", anyOf = [], items = [], properties = {}, additionalProperties: others } = shape as Shape;
   return (
-    Object.keys(shape).every((key) => KEYWORDS.includes(key)) &&
+    Object.keys(shape).every((key) => (KEYWORDS as string[]).includes(key)) &&
     Object.hasOwn(TYPES, type) &&
     [...anyOf, items, ...Object.values(properties), isObject(others) ? others : []].flat().every(isPlain)
   );
@@ -88,16 +76,7 @@ export function fits(shape: Shape, value: unknown): boolean {
   return !items || !Array.isArray(value) || value.every((one) => !wrongIn(items, one, ""));
 }
 
-function must({
-  type = "",
-  anyOf,
-  enum: values,
-  const: only,
-  items,
-  minimum,
-  maximum,
-  exclusiveMinimum,
-}: Shape): string {
+function must({ type = "", anyOf, enum: values, const: only, items, minimum, maximum, exclusiveMinimum }: Shape): string {
   if (anyOf) return anyOf.map(must).join(" or ");
   if (values) return `one of ${values.join(", ")}`;
   if (only !== undefined) return JSON.stringify(only);

@@ -5,17 +5,11 @@ import { follow, outgoing } from "./http.ts";
 import { reason, sealUrl, veil } from "./secrets.ts";
 import { jsonOrText, tryTo } from "./text.ts";
 
-/**
- * Drains one provider stream into a whole reply. Servers differ in all that matters here: indexes missing or
- * from 1, ids late, repeated or empty, names resent, arguments in one piece or fifty, finish reasons that
- * contradict what came. Throws when the stream was cut off or carried an error; what had come is `partial`.
- */
-export async function collect(
-  stream: AsyncIterable<Delta>,
-  see?: (text: string, thinking: string) => void,
-): Promise<Reply> {
-  let text = "";
-  let thinking = "";
+/** Drains one provider stream into a whole reply. Servers differ in all that matters here: indexes missing or from 1, ids late, repeated or
+ * empty, names resent, arguments in one piece or fifty, finish reasons that contradict what came. Throws when the stream was cut off or
+ * carried an error; what had come is `partial`. */
+export async function collect(stream: AsyncIterable<Delta>, see?: (text: string, thinking: string) => void): Promise<Reply> {
+  let [text, thinking] = ["", ""];
   let finish: Finish | undefined;
   let usage: Usage | undefined;
   const drafts: Draft[] = [];
@@ -33,14 +27,13 @@ export async function collect(
       size += sizeOf(delta) + CHARS_PER_DELTA;
       if (size > MAX_REPLY_CHARS) throw fault("The answer is larger than 64 MB and was given up. Ask for less.");
     }
-    if (!finish && !text && !thinking && !drafts.length)
-      throw fault("The server answered with nothing. Try again.", { transient: true });
+    if (!finish && !text && !thinking && !drafts.length) throw fault("The server answered with nothing. Try again.", { transient: true });
     if (!finish) throw fault(CUT_OFF, { transient: true });
   } catch (error) {
     const cut = /^(ECONN|EPIPE|ETIMEDOUT|HPE_|Z_)/.test((error as NodeJS.ErrnoException)?.code ?? "");
     throw Object.assign(cut ? fault(CUT_OFF, { transient: true }) : (error as Fault), { partial: { text, thinking } });
   }
-  const calls = drafts.filter((draft) => draft.name || draft.args).map((draft) => finished(draft, finish === "length"));
+  const calls = drafts.filter(({ name, args }) => name || args).map((draft) => finished(draft, finish === "length"));
   if (calls.length > MAX_CALLS) calls[MAX_CALLS]!.broken = tooMany(calls[MAX_CALLS]!, unrun);
   if (finish === "stop" || finish === "calls") finish = calls.length ? "calls" : "stop";
   const ids = new Set<string>();
@@ -87,8 +80,7 @@ interface Draft {
   wrong?: string; // why it cannot run, whatever else comes
   parsed: number; // characters, to see whether the arguments are whole
 }
-/** Calls that came after the most that run. */
-type Unrun = { count: number; names: Set<string> };
+type Unrun = { count: number; names: Set<string> }; // calls that came after the most that run
 
 /** Puts a piece of a call where it belongs: by index, else by id, else at the last call. */
 function gather(drafts: Draft[], piece: CallDelta, unrun: Unrun): void {
@@ -106,8 +98,7 @@ function gather(drafts: Draft[], piece: CallDelta, unrun: Unrun): void {
   }
   draft.id ||= id;
   draft.name = name.slice(0, MAX_NAME_CHARS + 1) || draft.name; // resent whole by some gateways: never append
-  if (name.length > MAX_NAME_CHARS)
-    draft.wrong = `its name has ${name.length} characters, and ${MAX_NAME_CHARS} are the most`;
+  if (name.length > MAX_NAME_CHARS) draft.wrong = `its name has ${name.length} characters, and ${MAX_NAME_CHARS} are the most`;
   if (wrong) draft.wrong = wrong;
   if (draft.args.length + args.length <= MAX_ARGS_CHARS) draft.args += args;
   else draft.wrong = `its arguments have more than ${MAX_ARGS_CHARS / 1024 / 1024} MB`;
@@ -142,22 +133,19 @@ function isDraftWhole(draft: Draft): boolean {
 
 function tooMany({ name }: Call, { count, names }: Unrun): string {
   const all = [...names, name.slice(0, 60)].filter((one, i, list) => one && list.indexOf(one) === i);
-  return `This reply had ${MAX_CALLS + 1 + count} calls, and at most ${MAX_CALLS} of a reply run. Not run: the last ${count + 1}, of ${all.join(", ")}. Make those that are still needed in the next reply.`;
+  const many = `This reply had ${MAX_CALLS + 1 + count} calls, and at most ${MAX_CALLS} of a reply run.`;
+  return `${many} Not run: the last ${count + 1}, of ${all.join(", ")}. Make those that are still needed in the next reply.`;
 }
 
 const isWhole = (args: string): boolean => args.trim() !== "" && "args" in parseArguments(args);
 
 function finished({ id, name, args, extra, wrong }: Draft, cut: boolean): Call {
-  if (wrong) {
-    const broken = `The call did not run: ${wrong}. Send it again, shorter.`;
-    return { id, name: name.slice(0, MAX_NAME_CHARS), args: {}, broken };
-  }
+  const broken = `The call did not run: ${wrong}. Send it again, shorter.`;
+  if (wrong) return { id, name: name.slice(0, MAX_NAME_CHARS), args: {}, broken };
   const parsed = parseArguments(args);
   const call: Call = { id, name, args: "args" in parsed ? parsed.args : {}, ...(extra !== undefined && { extra }) };
-  if (cut && !isWhole(args))
-    call.broken = "The call was cut off by the output limit and did not run. Send it again, shorter or in parts.";
-  else if ("wrong" in parsed)
-    call.broken = `The arguments are not usable: ${parsed.wrong}. Send the call again with a valid JSON object.`;
+  if (cut && !isWhole(args)) call.broken = "The call was cut off by the output limit and did not run. Send it again, shorter or in parts.";
+  else if ("wrong" in parsed) call.broken = `The arguments are not usable: ${parsed.wrong}. Send the call again with a valid JSON object.`;
   else if (!name) call.broken = "The call names no tool. Send it again with a name.";
   return call;
 }
@@ -191,8 +179,7 @@ function isDeep(value: unknown, left: number): boolean {
 /** `{…}{…}` taken apart; undefined unless all of it is objects. */
 function jsonValues(text: string): string[] | undefined {
   const values: string[] = [];
-  let depth = 0;
-  let start = 0;
+  let [depth, start] = [0, 0];
   for (const { 0: token, index } of text.matchAll(/"(?:\\.|[^"\\])*"?|[{}]/gs)) {
     if (token === "{") depth++;
     if (token !== "}" || --depth > 0) continue;
@@ -238,7 +225,7 @@ function isQuoted(before: string): boolean {
   return before.split("```").length % 2 === 0 || line.split("`").length % 2 === 0;
 }
 
-/** What goes wrong on the way, and answers that are not 2xx, become sentences with the server's own words; of a provider's, with the flag that may help. */
+/** What goes wrong on the way and answers that are no 2xx become sentences in the server's own words, a provider's with a hint. */
 export async function request(core: Core, url: string, init: HttpRequest = {}, isModels = true): Promise<HttpAnswer> {
   if (core.options.dry) {
     const body = typeof init.body === "string" ? JSON.parse(init.body) : undefined;
@@ -253,7 +240,8 @@ export async function request(core: Core, url: string, init: HttpRequest = {}, i
     throw init.signal?.aborted || error.exit ? error : networkFault(error, host, check, hide);
   });
   if (response.ok) return response;
-  throw answerFault(`${host} answered ${response.status}`, await beginning(response), response, isModels, hide); // some servers repeat the key
+  const said = await beginning(response); // some servers repeat the key in it
+  throw answerFault(`${host} answered ${response.status}`, said, response, isModels, hide);
 }
 
 /** Enough of an error to read it; a server may send it without end. */
@@ -282,50 +270,35 @@ const NETWORK: Record<string, string> = {
 
 function networkFault(error: unknown, where: string, check: string, hide: (text: string) => string): Fault {
   const { code = "", message } = error as NodeJS.ErrnoException;
-  const why =
-    NETWORK[code]?.replace("--base-url", check) ?? `${message || reason(error)}. Check ${check} and the network.`;
-  return fault(`Cannot reach '${where}': ${hide(why)}`, {
-    transient: code !== "" && !/CERT|SSL|TLS|ERR_INVALID/.test(code),
-  });
+  const why = NETWORK[code]?.replace("--base-url", check) ?? `${message || reason(error)}. Check ${check} and the network.`;
+  return fault(`Cannot reach '${where}': ${hide(why)}`, { transient: code !== "" && !/CERT|SSL|TLS|ERR_INVALID/.test(code) });
 }
 
 /** A server's refusal. Its body has one of a dozen shapes (a string, a list, flat, nested); a web page is one too. */
 function answerFault(what: string, body: unknown, response?: HttpAnswer, isModels = true, hide = veil): Fault {
-  let parsed: any = typeof body === "string" ? jsonOrText(body) : body;
-  if (Array.isArray(parsed)) parsed = parsed[0];
+  const parsed: any = [typeof body === "string" ? jsonOrText(body) : body].flat()[0];
   const inner = parsed?.error ?? parsed?.detail ?? parsed;
   const page = typeof parsed === "string" && /^\s*(<!doctype|<html|<\?xml)/i.test(parsed);
   const title = page && /<title>([^<]*)/i.exec(parsed)?.[1]?.trim();
-  const message = inner?.message === undefined ? inner : inner.message;
-  const said = page ? `a web page${title ? ` ("${title}")` : ""}` : (message ?? "");
+  const message = (inner?.message === undefined ? inner : inner.message) ?? "";
+  const said = page ? `a web page${title ? ` ("${title}")` : ""}` : message;
   const upstream = inner?.metadata?.raw; // what the server behind a gateway said
-  const words = [said, ...(upstream ? [upstream] : [])]
-    .map(spoken)
-    .map((one) => hide(one))
-    .join(": ")
-    .trim()
-    .slice(0, 600);
+  const all = [said, ...(upstream ? [upstream] : [])].map((one) => hide(spoken(one)));
+  const words = all.join(": ").trim().slice(0, 600);
   const status = response?.status ?? (typeof inner?.code === "number" ? inner.code : undefined);
-  const codes = [inner?.code, inner?.type, inner?.status, parsed?.code];
-  const code = codes.filter((one) => typeof one === "string").join(" ");
+  const code = [inner?.code, inner?.type, inner?.status, parsed?.code].filter((one) => typeof one === "string").join(" ");
   const forGood = /insufficient_quota|billing|credit|per day|daily|monthly/i.test(`${code} ${words}`);
   const transient =
     status === undefined
       ? !page && !forGood && !/invalid|tool_use_failed|context_length/.test(code)
       : (status >= 500 || [408, 409, 425, 429].includes(status)) && !forGood;
-  let hint = "";
-  if (!isModels) hint = "";
-  else if (status === 401 || status === 403) hint = " Check the key: --key, or the provider's variable.";
-  else if (status === 404 || (page && !(status >= 500)))
-    hint = " Check --model (zz --models lists what there is) and --base-url, which mostly ends in /v1.";
+  const isKey = isModels && (status === 401 || status === 403);
+  const isPlace = isModels && !isKey && (status === 404 || (page && !(status >= 500)));
+  const hint = isKey ? CHECK_KEY : isPlace ? CHECK_PLACE : "";
   const sentence = `${what}: ${words || "no reason given"}`;
   const stop = /[.!?]"?\)?$/.test(sentence) ? "" : ".";
   const after = retryAfter(response?.headers);
-  return fault(sentence + stop + hint, {
-    transient,
-    ...(status !== undefined && { status }),
-    ...(after >= 0 && { after }),
-  });
+  return fault(sentence + stop + hint, { transient, ...(status !== undefined && { status }), ...(after >= 0 && { after }) });
 
   function spoken(words: unknown): string {
     if (typeof words === "string") return words.slice(0, MAX_ERROR_BYTES);
@@ -333,11 +306,13 @@ function answerFault(what: string, body: unknown, response?: HttpAnswer, isModel
   }
 }
 
+const CHECK_KEY = " Check the key: --key, or the provider's variable.";
+const CHECK_PLACE = " Check --model (zz --models lists what there is) and --base-url, which mostly ends in /v1.";
+
 /** In ms; NaN when the server names no time. */
 function retryAfter(headers?: HttpAnswer["headers"]): number {
-  if (!headers) return Number.NaN;
-  const ms = Number(headers.get("retry-after-ms") ?? Number.NaN);
+  const ms = Number(headers?.get("retry-after-ms") ?? Number.NaN);
   if (ms >= 0) return ms;
-  const value = headers.get("retry-after") || Number.NaN;
+  const value = headers?.get("retry-after") || Number.NaN;
   return Number.isNaN(Number(value)) ? Date.parse(String(value)) - Date.now() : Number(value) * 1000;
 }

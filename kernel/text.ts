@@ -6,15 +6,9 @@ export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1
 export const byName = (a: { name: string }, b: { name: string }): number => compare(a.name, b.name);
 
 /** `1 file`, `2 files`; `2 matches` with the plural given. */
-export const plural = (count: number, noun: string, nouns = `${noun}s`): string =>
-  `${count} ${count === 1 ? noun : nouns}`;
+export const plural = (count: number, noun: string, nouns = `${noun}s`): string => `${count} ${count === 1 ? noun : nouns}`;
 
-/** All white space is one space. */
-export const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim();
-
-/** About how many tokens a text is. */
-export const tokensOf = (text: string): number => Math.ceil(text.length / CHARS_PER_TOKEN);
-export const CHARS_PER_TOKEN = 4;
+export const CHARS_PER_TOKEN = 4; // about
 
 /** The head and the tail of a text that is too long, with a marker between. */
 export function shorten(text: string, maxChars: number): string {
@@ -31,6 +25,12 @@ export function tryTo<T>(act: () => T): T | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** An object whose fields are made when they are looked at. */
+export function lazily<T extends object>(fields: { [K in keyof T]: () => T[K] }): T {
+  const made = Object.entries(fields).map(([name, get]) => [name, { get: get as () => unknown, enumerable: true }]);
+  return Object.defineProperties({}, Object.fromEntries(made)) as T;
 }
 
 export function jsonOrText(text: string): unknown {
@@ -56,15 +56,13 @@ export function stampOf(file: string): string {
 export const isInside = (folder: string, file: string): boolean =>
   file === folder || file.startsWith(folder.endsWith(path.sep) ? folder : folder + path.sep);
 
-const UNSAFE =
-  /[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\u3164\ufeff\uffa0\u{e0000}-\u{e0fff}]/gu;
+const UNSEEN = String.raw`\xad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\u3164\ufeff\uffa0\u{e0000}-\u{e0fff}`;
+const UNSAFE = new RegExp(String.raw`[\x00-\x08\x0b-\x1f\x7f-\x9f${UNSEEN}]`, "gu");
 
 /** Text that a terminal can only show, never obey: control bytes become visible signs. */
 export function clean(text: string): string {
   if (!/[^\n\x20-\x7e]/.test(text)) return text; // most texts, in a tenth of the time
-  return text
-    .replace(/\r\n/g, "\n")
-    .replace(UNSAFE, (char) => (char < " " ? String.fromCharCode(0x2400 + char.charCodeAt(0)) : "\ufffd"));
+  return text.replace(/\r\n/g, "\n").replace(UNSAFE, (char) => (char < " " ? String.fromCharCode(0x2400 + char.charCodeAt(0)) : "\ufffd"));
 }
 
 /** The same for an answer that was rendered: its colours and links stay. The model's own text was cleaned before. */
@@ -95,8 +93,7 @@ export function nearest(name: string, known: Iterable<string>): string | undefin
     let row = Array.from({ length: b.length + 1 }, (_, j) => j);
     for (let i = 1; i <= a.length; i++) {
       const next = [i];
-      for (let j = 1; j <= b.length; j++)
-        next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1));
+      for (let j = 1; j <= b.length; j++) next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1));
       row = next;
     }
     const distance = b.startsWith(a) && a.length > 1 ? 1 : row[b.length]!;

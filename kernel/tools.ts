@@ -1,16 +1,6 @@
 // One call of a tool: find it, validate, pass the gate, run it, and commit what it changed.
-
 import { commit, type Held } from "./commit.ts";
-import {
-  type Call,
-  type ChatRequest,
-  type Ctx,
-  KINDS,
-  type Kind,
-  type Needs,
-  type Result,
-  type Tool,
-} from "./contract.ts";
+import { type Call, type ChatRequest, type Ctx, KINDS, type Kind, type Needs, type Result, type Tool } from "./contract.ts";
 import { around, type Core, emit, note, showsTraces, type TurnContext, valuesOf } from "./core.ts";
 import { fault, usage } from "./faults.ts";
 import { openFiles } from "./files.ts";
@@ -32,7 +22,8 @@ const TOOL_LIMIT = 120_000;
 export async function onlyReads({ core, ctx }: TurnContext, call: Call): Promise<boolean> {
   const tool = findTool(core, call.name);
   if (!tool || call.broken || tool.changes) return false;
-  const needs = await (async () => tool.needs?.(normalizeArgs(tool, call.args), ctx) ?? {})().catch(() => undefined); // validation comes later
+  const asked = async () => tool.needs?.(normalizeArgs(tool, call.args), ctx) ?? {};
+  const needs = await asked().catch(() => undefined); // validation comes later
   return needs !== undefined && Object.keys(needs).every((kind) => kind === "read");
 }
 
@@ -65,9 +56,7 @@ async function runTool(place: TurnContext, call: Call): Promise<Result> {
   const { core, ctx } = place;
   const tool = toolNamed(core, call.name);
   if (call.broken) throw fault(call.broken);
-  const args = deepFreeze(
-    await validate(tool, normalizeArgs(tool, call.args), "Send the call again with valid arguments."),
-  );
+  const args = deepFreeze(await validate(tool, normalizeArgs(tool, call.args), "Send the call again with valid arguments."));
   const needs = assertNeeds(tool, (await tool.needs?.(args, ctx)) ?? {});
   const granted = await gate(place, tool, args, needs);
   ctx.signal.throwIfAborted();
@@ -99,9 +88,7 @@ function assertNeeds(tool: Tool, needs: Needs): Needs {
   const isNeed = (need: any) => typeof (typeof need === "string" ? need : need?.name) === "string";
   for (const [kind, list] of Object.entries(needs))
     if (!KINDS.includes(kind as Kind) || !Array.isArray(list) || !list.every(isNeed))
-      throw fault(
-        `Cannot call '${tool.name}': its needs for '${kind}' make no sense. They are lists of names, by ${KINDS.join(", ")}.`,
-      );
+      throw fault(`Cannot call '${tool.name}': its needs for '${kind}' make no sense. They are lists of names, by ${KINDS.join(", ")}.`);
   return needs;
 }
 
@@ -134,11 +121,9 @@ export function toolNamed(core: Core, name: string): Tool {
 /** By name or alias, also when the model wrapped the name in markup, a prefix or a suffix, or wrote it twice. Two that fit are none. */
 export function findTool(core: Pick<Core, "tools">, given: string): Tool | undefined {
   if (given.length > MAX_TOOL_NAME_CHARS) return undefined;
-  const cut = given
-    .split(/<\||[{(["<\n]/)[0]!
-    .replace(/^[\s'`]+|[\s'`]+$/g, "")
-    .replace(/^(functions?[._]|tools\.|default_api\.)/, "")
-    .replace(/:\d+$/, "");
+  const [bare = ""] = given.split(/<\||[{(["<\n]/);
+  const plain = bare.replace(/^[\s'`]+|[\s'`]+$/g, "");
+  const cut = plain.replace(/^(functions?[._]|tools\.|default_api\.)/, "").replace(/:\d+$/, "");
   const half = cut.slice(0, cut.length / 2);
   const loose = (name: string) => name.replace(/[-.]/g, "_").toLowerCase();
   const names = [given, cut, cut.split(".").at(-1)!, ...(half + half === cut ? [half] : [])];
@@ -152,8 +137,7 @@ export function findTool(core: Pick<Core, "tools">, given: string): Tool | undef
     }
   return undefined;
 }
-
-const MAX_TOOL_NAME_CHARS = 1_000; // characters, with what the model put around it
+const MAX_TOOL_NAME_CHARS = 1_000; // with what the model put around it
 
 /** The tools that the model is told of, in a stable order. */
 export function offered({ tools, schemas, options: { tools: only } }: Core): ChatRequest["tools"] {

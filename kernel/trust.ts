@@ -1,5 +1,5 @@
-// What a folder brings of its own that could run or steer zz: plugins, prompts and settings in its .zz/. It counts once
-// the person has said yes to just these bytes; trust.json of the home holds what they said yes to.
+// What a folder brings of its own that could run or steer zz: plugins, prompts and settings in its .zz/. It counts once the person has said
+// yes to just these bytes; trust.json of the home holds what they said yes to.
 import fs from "node:fs";
 import path from "node:path";
 import type { Core, ProjectExtras } from "./core.ts";
@@ -8,8 +8,7 @@ import { fault } from "./faults.ts";
 import { updatePrivate } from "./locks.ts";
 import { compare, entriesOf, textOf, tryTo } from "./text.ts";
 
-/** By name, from .zz/ on, the hash of each file. */
-export type Hashes = Record<string, string>;
+export type Hashes = Record<string, string>; // by name, from .zz/ on, the hash of each file
 
 type Where = { root: string; home: string };
 
@@ -38,16 +37,9 @@ export function projectExtras({ root, home }: Where, before?: ProjectExtras): Pr
   const all = kept(home)[root];
   const yes = all && Object.fromEntries(Object.entries(all).filter(([name]) => !name.startsWith(TO)));
   const agreed = Object.keys(all ?? {}).flatMap((name) => (name.startsWith(TO) ? [name.slice(TO.length)] : []));
-  const changed = yes && files.filter((name) => yes[name] !== hashes[name]).concat(gone(yes));
-  return {
-    files,
-    hashes,
-    agreed,
-    stamps,
-    given: !wrong && changed?.length === 0,
-    ...(changed && { changed }),
-    ...(wrong && { wrong }),
-  };
+  const changed =
+    yes && files.filter((name) => yes[name] !== hashes[name]).concat(Object.keys(yes).filter((name) => !Object.hasOwn(hashes, name)));
+  return { files, hashes, agreed, stamps, given: !wrong && changed?.length === 0, ...(changed && { changed }), ...(wrong && { wrong }) };
 
   function look(at: string): void {
     const stat = fs.lstatSync(at, { throwIfNoEntry: false });
@@ -56,21 +48,16 @@ export function projectExtras({ root, home }: Where, before?: ProjectExtras): Pr
     if (stat?.isDirectory()) for (const entry of entriesOf(at).sort(compare)) look(path.join(at, entry));
     if (!stat?.isFile()) return; // a link leads to what is looked at, or out of .zz/, where nothing is loaded from
     bytes += stat.size;
-    if (Object.keys(hashes).length >= MAX_FILES || bytes > MAX_BYTES)
-      throw fault("there is too much in .zz/ to look at");
+    if (Object.keys(hashes).length >= MAX_FILES || bytes > MAX_BYTES) throw fault("there is too much in .zz/ to look at");
     stamps[name] = `${stat.mtimeMs} ${stat.ctimeMs} ${stat.size} ${stat.ino}`;
     const known = before?.stamps[name] === stamps[name] ? before.hashes[name] : undefined;
     hashes[name] = known ?? hashOf(at);
-  }
-  function gone(before: Hashes): string[] {
-    return Object.keys(before).filter((name) => !Object.hasOwn(hashes, name));
   }
 }
 
 const TO = "to "; // no file of .zz/ begins so
 const UNSEEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
-const hashOf = (file: string): string =>
-  process.getBuiltinModule("node:crypto").hash("sha256", fs.readFileSync(file), "hex");
+const hashOf = (file: string): string => process.getBuiltinModule("node:crypto").hash("sha256", fs.readFileSync(file), "hex");
 
 /** Whether a file of .zz/plugins, by its path from there, still is what was said yes to: it may be imported much later. */
 export function trusts(core: Pick<Core, "extras">): (name: string, file: string) => boolean {
@@ -93,9 +80,8 @@ export function keepTrust({ root, home }: Where, hashes: Hashes | undefined, agr
   try {
     updatePrivate(fileOf(home), () => {
       const { [root]: _, ...others } = kept(home);
-      const next = hashes ? { ...others, [root]: hashes } : others;
-      const sorted = Object.entries(next).sort(([one], [two]) => compare(one, two));
-      return JSON.stringify(Object.fromEntries(sorted), null, 2);
+      const next = Object.entries(hashes ? { ...others, [root]: hashes } : others);
+      return JSON.stringify(Object.fromEntries(next.sort(([one], [two]) => compare(one, two))), null, 2);
     });
   } catch (error) {
     throw fileFault("keep your answer in", fileOf(home), error);

@@ -12,10 +12,8 @@ import { check, toJsonSchema } from "../kernel/schema.ts";
 import { tryTo, unknown } from "../kernel/text.ts";
 import { runCall } from "../kernel/tools.ts";
 
-/**
- * What scripts and programs have: `import { zz } from "zz"`. `zz --run` gives it the settings and permissions of its
- * flags; a program of your own gets what an empty command line would, and nobody is asked.
- */
+/** What scripts and programs have: `import { zz } from "zz"`. `zz --run` gives it the settings and permissions of its flags; a program of
+ * your own gets what an empty command line would, and nobody is asked. */
 export interface Script {
   readonly args: readonly string[]; // what stood after the script
   stdin(): Promise<string>; // all of it; empty at a terminal
@@ -49,106 +47,112 @@ interface OpenScript extends Script {
   stop(exit: number): void;
 }
 
+/** What a script's conversations share. */
+interface Running {
+  core: Core;
+  run: RunTurn;
+  chats: Set<LiveChat>;
+  code: number;
+  busy: number; // turns and calls under way
+}
+
 export function openScript(core: Core, args: string[], runTurn: RunTurn): OpenScript {
-  const chats = new Set<LiveChat>();
-  let code = 0;
-  let busy = 0; // turns and calls under way
+  const script: Running = { core, run: runTurn, chats: new Set(), code: 0, busy: 0 };
   let read: Promise<string> | undefined;
   return {
     args,
     stdin: () => (read ??= core.io.stdin.isTTY ? Promise.resolve("") : textOf(core.io.stdin)),
     async ask(text: string, how: How = {}) {
-      const { talk, close } = await open(how);
-      return talk.ask(text, how).finally(close);
+      const { talk, chat } = await open(script, how);
+      return talk.ask(text, how).finally(() => close(script, chat));
     },
-    chat: async (how = {}) => (await open(how)).talk,
+    chat: async (how = {}) => (await open(script, how)).talk,
     async call(name, given = {}) {
       if (!core.tools.has(name)) throw usage(`Cannot call '${name}': ${unknown("tool", name, core.tools.keys())}`);
-      const chat = kept(openChat(core, NO_ONE));
+      const chat = kept(script, openChat(core, NO_ONE));
       const call = { id: newId("call_"), name, args: given as Record<string, unknown> };
-      const result = await counted(() => runCall({ core, chat, ctx: context(core, chat) }, call)).finally(() =>
-        close(chat),
-      );
-      if (result.refused) code ||= 4;
+      const place = { core, chat, ctx: context(core, chat) };
+      const result = await counted(script, () => runCall(place, call)).finally(() => close(script, chat));
+      if (result.refused) script.code ||= 4;
       return result;
     },
     end() {
-      chats.forEach(close);
-      return process.exitCode === undefined ? code : Number(process.exitCode); // what the script itself says goes before
+      for (const chat of script.chats) close(script, chat);
+      return process.exitCode === undefined ? script.code : Number(process.exitCode); // what the script itself says goes before
     },
     stop(exit) {
-      for (const chat of chats) chat.stop.abort();
+      for (const chat of script.chats) chat.stop.abort();
       const isItsOwn = process.listenerCount(SIGNALS[exit] ?? "") > 1; // zz listens as well
-      if (!busy && !isItsOwn) process.exit(exit); // nothing of zz's is there to end with it
+      if (!script.busy && !isItsOwn) process.exit(exit); // nothing of zz's is there to end with it
     },
   };
+}
 
-  async function counted<T>(act: () => Promise<T>): Promise<T> {
-    busy++;
-    try {
-      return await act();
-    } finally {
-      busy--;
+async function counted<T>(script: Running, act: () => Promise<T>): Promise<T> {
+  script.busy++;
+  try {
+    return await act();
+  } finally {
+    script.busy--;
+  }
+}
+function kept({ chats }: Running, chat: LiveChat): LiveChat {
+  chats.add(chat);
+  return chat;
+}
+function close({ chats }: Running, chat: LiveChat): void {
+  chats.delete(chat);
+  chat.session?.close();
+}
+
+async function open(script: Running, how: How): Promise<{ talk: Talk; chat: LiveChat }> {
+  const own = coreFor(script.core, how);
+  const model = await chooseModel(own);
+  if (!model) throw usage(NO_MODEL);
+  own.namedProvider = model.split("/")[0]!;
+  const chat = kept(script, openChat(own, model));
+  await start(own, chat, false);
+  let last: Promise<unknown> = Promise.resolve(); // one turn after the other
+  const talk: Talk = {
+    get id() {
+      return chat.id;
+    },
+    model,
+    get messages() {
+      return chat.messages;
+    },
+    ask(text: string, more: How = {}) {
+      const answered = last.then(() => counted(script, () => answer(script, own, chat, text, { ...how, ...more })));
+      last = answered.catch(() => {});
+      return answered;
+    },
+  };
+  return { talk, chat };
+}
+
+async function answer(script: Running, own: Core, chat: LiveChat, text: string, how: How): Promise<any> {
+  const { schema, files = [], images = [], signal } = how;
+  if (typeof text !== "string") throw usage("Cannot ask: what is asked must be a text.");
+  signal?.throwIfAborted();
+  for (const { text = [], image = [] } of await Promise.all(files.map((name) => attachment(name, own.io.cwd()))))
+    for (const one of [text, image].flat()) chat.attach(one);
+  images.forEach(chat.attach);
+  const abort = () => chat.stop.abort(signal!.reason);
+  signal?.addEventListener("abort", abort, { once: true });
+  try {
+    let words = schema ? `${text}\n\n${JSON_ALONE}\n${JSON.stringify(toJsonSchema(schema))}` : text;
+    for (let left = TRIES - 1; ; left--) {
+      const answered = await script.run(own, chat, words);
+      const exit = exitCode(answered);
+      if (exit === 3 || !script.code) script.code = exit || script.code;
+      if (!schema) return answered.text;
+      const { value, wrong } = await parsed(answered, schema);
+      if (!wrong) return value;
+      if (!left) throw fault(`The answer does not fit the schema: ${wrong}. Ask for less, or another model.`);
+      words = `That does not fit: ${wrong}. ${JSON_ALONE}`;
     }
-  }
-  function kept(chat: LiveChat): LiveChat {
-    chats.add(chat);
-    return chat;
-  }
-  function close(chat: LiveChat): void {
-    chats.delete(chat);
-    chat.session?.close();
-  }
-
-  async function open(how: How): Promise<{ talk: Talk; close(): void }> {
-    const own = coreFor(core, how);
-    const model = await chooseModel(own);
-    if (!model) throw usage(NO_MODEL);
-    own.namedProvider = model.split("/")[0]!;
-    const chat = kept(openChat(own, model));
-    await start(own, chat, false);
-    let last: Promise<unknown> = Promise.resolve(); // one turn after the other
-    const talk: Talk = {
-      get id() {
-        return chat.id;
-      },
-      model,
-      get messages() {
-        return chat.messages;
-      },
-      ask(text: string, more: How = {}) {
-        const answered = last.then(() => counted(() => answer(own, chat, text, { ...how, ...more })));
-        last = answered.catch(() => {});
-        return answered;
-      },
-    };
-    return { talk, close: () => close(chat) };
-  }
-
-  async function answer(own: Core, chat: LiveChat, text: string, how: How): Promise<any> {
-    const { schema, files = [], images = [], signal } = how;
-    if (typeof text !== "string") throw usage("Cannot ask: what is asked must be a text.");
-    signal?.throwIfAborted();
-    for (const { text = [], image = [] } of await Promise.all(files.map((name) => attachment(name, core.io.cwd()))))
-      for (const one of [text, image].flat()) chat.attach(one);
-    images.forEach(chat.attach);
-    const abort = () => chat.stop.abort(signal!.reason);
-    signal?.addEventListener("abort", abort, { once: true });
-    try {
-      let words = schema ? `${text}\n\n${JSON_ALONE}\n${JSON.stringify(toJsonSchema(schema))}` : text;
-      for (let left = TRIES - 1; ; left--) {
-        const answered = await runTurn(own, chat, words);
-        const exit = exitCode(answered);
-        if (exit === 3 || !code) code = exit || code;
-        if (!schema) return answered.text;
-        const { value, wrong } = await parsed(answered, schema);
-        if (!wrong) return value;
-        if (!left) throw fault(`The answer does not fit the schema: ${wrong}. Ask for less, or another model.`);
-        words = `That does not fit: ${wrong}. ${JSON_ALONE}`;
-      }
-    } finally {
-      signal?.removeEventListener("abort", abort);
-    }
+  } finally {
+    signal?.removeEventListener("abort", abort);
   }
 }
 
@@ -185,18 +189,12 @@ function coreFor(core: Core, { model, system, tools }: How): Core {
     tools: new Map([...core.tools, ...given.map((tool) => [tool.name, { owner: "", value: tool }] as const)]),
     schemas: new Map([...core.schemas, ...given.map(({ name, params }) => [name, toJsonSchema(params)] as const)]),
   };
-  for (const name of names)
-    if (!own.tools.has(name)) throw usage(`Cannot offer '${name}': ${unknown("tool", name, own.tools.keys())}`);
+  for (const name of names) if (!own.tools.has(name)) throw usage(`Cannot offer '${name}': ${unknown("tool", name, own.tools.keys())}`);
   const others = core.layers.filter(({ owner, value }) => owner || value.name !== "tools");
-  const said =
-    system === undefined ? [] : [{ owner: "", value: { name: "system", slot: "identity" as const, text: system } }];
+  const said = system === undefined ? [] : [{ owner: "", value: { name: "system", slot: "identity" as const, text: system } }];
   const kept = system === undefined ? others : others.filter(({ owner, value }) => owner || value.slot !== "identity");
   own.layers = [...said, ...kept, toolGuide(own)];
-  const shared = {
-    get: () => core.asking,
-    set: (asking: Core["asking"]) => void (core.asking = asking),
-    enumerable: true,
-  };
+  const shared = { get: () => core.asking, set: (asking: Core["asking"]) => void (core.asking = asking), enumerable: true };
   return Object.defineProperty(own, "asking", shared); // one question at a time, whoever asks
 }
 

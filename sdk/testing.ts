@@ -24,7 +24,7 @@ import {
   type Result,
   type Usage,
 } from "../kernel/contract.ts";
-import { type Core, emit, HOOK_LIMIT, type LiveChat, type Options } from "../kernel/core.ts";
+import { type Core, emit, type LiveChat, type Options, watch } from "../kernel/core.ts";
 import { fault } from "../kernel/faults.ts";
 import { closeInstance } from "../kernel/handle.ts";
 import { obey } from "../kernel/obey.ts";
@@ -89,147 +89,155 @@ const MODEL = "script/model";
 const RECORDED = EVENTS.filter((event) => event !== "received");
 const INLINE = Symbol.for("zz.inline"); // where the file that stands for a function finds it
 
+/** What a harness holds: the folders, what was recorded, and the instance of now. */
+interface Kit extends Pick<Harness, "root" | "home" | "requests" | "questions" | "notes" | "events"> {
+  setup: Setup;
+  base: string; // around the project and the home
+  inline: Map<string, Inline>; // by the file that stands for it
+  files: string[]; // of the plugins
+  provider: Provider;
+  core: Core;
+  chat: LiveChat;
+  open: boolean;
+  underWay: Promise<unknown>;
+}
+
 /** Gives a test its zz. With the test's own context, or `await using`, it is closed when the test ends. */
 export async function harness(setup: Setup = {}, test?: { after(done: () => Promise<void>): void }): Promise<Harness> {
-  const base = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), "zz-test-")));
-  const [root, home] = [path.join(base, "project"), path.join(base, "home")];
-  const inline = new Map<string, Inline>();
-  const files = (setup.plugins ?? []).map(fileOf);
-  const requests: ChatRequest[] = [];
-  const questions: string[] = [];
-  const notes: string[] = [];
-  const events: Happened[] = [];
-  const provider = scripted(setup.script ?? [], requests);
-  let core: Core;
-  let chat: LiveChat;
-  let open = true;
-  let underWay: Promise<unknown> = Promise.resolve();
-
+  const kit = newKit(setup);
+  const { root, home, requests, questions, notes, events, files } = kit;
+  const now = () => context(kit.core, kit.chat);
+  const end = () => close(kit);
   try {
     for (const [folder, given] of [[root, setup.files] as const, [home, setup.home] as const]) {
       fs.mkdirSync(folder);
       for (const [name, content] of Object.entries(given ?? {})) put(path.join(folder, name), content);
     }
-    await start();
+    await start(kit);
   } catch (error) {
-    await close().catch(() => {}); // the first fault is the one to tell
+    await end().catch(() => {}); // the first fault is the one to tell
     throw error;
   }
-  test?.after(close);
+  test?.after(end);
   return {
-    ...{ root, home, requests, questions, notes, events },
-    ...{ ask, command, reload, restart, close, [Symbol.asyncDispose]: close },
-    call: (tool, args = {}) => context(core, chat).call(tool, args),
+    ...{ root, home, requests, questions, notes, events, close: end, [Symbol.asyncDispose]: end },
+    ask: (line) => ask(kit, line),
+    command: async (line) => (await ask(kit, line.replace(/^\/?/, "/"))).notes,
+    call: (tool, args = {}) => now().call(tool, args),
     read: (name) => (fs.existsSync(path.join(root, name)) ? fs.readFileSync(path.join(root, name), "utf8") : undefined),
     write: (name, content) => put(path.join(root, name), content),
-    stop: () => chat.stop.abort(),
+    reload: async () => now().plugins.refresh(),
+    restart: () => restart(kit),
+    stop: () => kit.chat.stop.abort(),
     get plugin() {
-      return context(core, chat).about.plugins.find(({ file }) => file === files[0])!;
+      return now().about.plugins.find(({ file }) => file === files[0])!;
     },
     get chat() {
-      return chat;
+      return kit.chat;
     },
     get ctx() {
-      return context(core, chat);
+      return now();
     },
     get core() {
-      return core;
+      return kit.core;
     },
   };
+}
 
-  /** The file of a plugin. A function is given one, so that it is loaded as any other. */
-  function fileOf(given: string | URL | Plugin<any> | Inline, i: number): string {
-    if (given instanceof URL || /^file:/.test(String(given))) return fileURLToPath(given as URL);
-    if (typeof given === "string") return path.resolve(given);
-    const exports: Inline = typeof given === "function" ? { name: given.name, default: given } : given;
-    const name = exports.name && exports.name !== "default" ? exports.name : `inline${i || ""}`;
-    const file = path.join(base, `${name}.mjs`);
-    inline.set(file, exports);
-    return file;
-  }
+function newKit(setup: Setup): Kit {
+  const base = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), "zz-test-")));
+  const inline: Kit["inline"] = new Map();
+  const requests: ChatRequest[] = [];
+  return {
+    ...{ setup, base, root: path.join(base, "project"), home: path.join(base, "home"), inline },
+    ...{ requests, questions: [], notes: [], events: [], open: true, underWay: Promise.resolve() },
+    files: (setup.plugins ?? []).map((given, i) => fileOf(given, i, base, inline)),
+    provider: scripted(setup.script ?? [], requests),
+    ...({} as Pick<Kit, "core" | "chat">), // from start() on
+  };
+}
 
-  /** As a process does it. */
-  async function start(session?: string): Promise<void> {
-    const { settings = {}, own = false, live = false, answer = "no" } = setup;
-    for (const [file, exports] of inline) lend(file, exports);
-    const { allow, deny, tools, rounds, system, debug } = setup;
-    const given = { settings, allow, deny, tools, rounds, system, debug };
-    core = await createZz({ ...given, root, home, plugins: files, bare: !own });
-    const failures = core.plugins.flatMap(({ failure }) => failure ?? []);
-    if (failures.length) throw fault(failures.join("\n"));
-    core.providers.set("script", { owner: "test", value: provider });
-    for (const event of RECORDED) {
-      const see = (fact: object) => void events.push({ type: event, ...fact } as Happened);
-      core.observers.push({ owner: "", value: { event, see, limit: HOOK_LIMIT } });
-    }
-    const told = ({ text }: Events["noted"]) => void notes.push(text);
-    core.observers.push({ owner: "", value: { event: "noted", see: told, limit: HOOK_LIMIT } });
-    if (answer !== "nobody") core.ask = person(answer);
-    chat = openChat(core, MODEL, session ? openSession(home, session, (text) => notes.push(text)) : undefined);
-    await emit(core, "started", { session: chat.id, model: MODEL, root, live, stays: live });
-  }
+/** The file of a plugin. A function is given one, so that it is loaded as any other. */
+function fileOf(given: NonNullable<Setup["plugins"]>[number], i: number, base: string, inline: Kit["inline"]): string {
+  if (given instanceof URL || /^file:/.test(String(given))) return fileURLToPath(given as URL);
+  if (typeof given === "string") return path.resolve(given);
+  const exports: Inline = typeof given === "function" ? { name: given.name, default: given } : given;
+  const name = exports.name && exports.name !== "default" ? exports.name : `inline${i || ""}`;
+  const file = path.join(base, `${name}.mjs`);
+  inline.set(file, exports);
+  return file;
+}
 
-  function person(answer: "yes" | "no" | Ask): Ask {
-    return async (question, keys) => {
-      questions.push(question);
-      await emit(core, "asked", { question });
-      const said = typeof answer === "function" ? await answer(question, keys) : keys === undefined ? "" : answer;
-      return keys === undefined ? said : keys.includes(said.slice(0, 1)) ? said.slice(0, 1) : "";
-    };
-  }
+/** As a process does it. */
+async function start(kit: Kit, session?: string): Promise<void> {
+  const { setup, root, home, inline, files, notes, events, provider } = kit;
+  const { settings = {}, own = false, live = false, answer = "no" } = setup;
+  for (const [file, exports] of inline) lend(file, exports);
+  const { allow, deny, tools, rounds, system, debug } = setup;
+  const core = await createZz({ settings, allow, deny, tools, rounds, system, debug, root, home, plugins: files, bare: !own });
+  kit.core = core;
+  const failures = core.plugins.flatMap(({ failure }) => failure ?? []);
+  if (failures.length) throw fault(failures.join("\n"));
+  core.providers.set("script", { owner: "test", value: provider });
+  for (const event of RECORDED) watch(core, event, (fact) => void events.push({ type: event, ...fact } as Happened));
+  watch(core, "noted", ({ text }) => void notes.push(text));
+  if (answer !== "nobody") core.ask = person(kit, answer);
+  const chat = openChat(core, MODEL, session ? openSession(home, session, (text) => notes.push(text)) : undefined);
+  kit.chat = chat;
+  await emit(core, "started", { session: chat.id, model: MODEL, root, live, stays: live });
+}
 
-  async function ask(line: string): Promise<Said> {
-    const [from, told] = [events.length, notes.length];
-    const done = obeyLine(line);
-    underWay = done.catch(() => {});
-    const answer = await done;
-    const since = events.slice(from);
-    const results = new Map(
-      since.flatMap((fact) => (fact.type === "called" ? [[fact.call.id, fact.result] as const] : [])),
-    );
-    const calls = since.flatMap((fact) => (fact.type === "planned" ? fact.calls : []));
-    return { ...answer, results: calls.flatMap(({ id }) => results.get(id) ?? []), notes: notes.slice(told) };
-  }
+function person(kit: Kit, answer: "yes" | "no" | Ask): Ask {
+  return async (question, keys) => {
+    kit.questions.push(question);
+    await emit(kit.core, "asked", { question });
+    const said = typeof answer === "function" ? await answer(question, keys) : keys === undefined ? "" : answer;
+    return keys === undefined ? said : keys.includes(said.slice(0, 1)) ? said.slice(0, 1) : "";
+  };
+}
 
-  /** What zz does with a line that somebody typed. */
-  async function obeyLine(typed: string): Promise<Answer> {
-    const place = { core, chat, ctx: context(core, chat) };
-    const answered = obey(place, typed, (text) => runTurn(core, chat, text)).finally(() => {
-      if (chat.stop.signal.aborted) chat.stop = new AbortController(); // the command was stopped, not a turn
-    });
-    return (await answered) ?? { ...NOTHING, session: chat.id };
-  }
+async function ask(kit: Kit, line: string): Promise<Said> {
+  const { events, notes } = kit;
+  const [from, told] = [events.length, notes.length];
+  const done = obeyLine(kit, line);
+  kit.underWay = done.catch(() => {});
+  const answer = await done;
+  const since = events.slice(from);
+  const results = new Map(since.flatMap((fact) => (fact.type === "called" ? [[fact.call.id, fact.result] as const] : [])));
+  const calls = since.flatMap((fact) => (fact.type === "planned" ? fact.calls : []));
+  return { ...answer, results: calls.flatMap(({ id }) => results.get(id) ?? []), notes: notes.slice(told) };
+}
 
-  async function command(line: string): Promise<string[]> {
-    return (await ask(line.replace(/^\/?/, "/"))).notes;
-  }
+/** What zz does with a line that somebody typed. */
+async function obeyLine({ core, chat }: Kit, typed: string): Promise<Answer> {
+  const place = { core, chat, ctx: context(core, chat) };
+  const answered = obey(place, typed, (text) => runTurn(core, chat, text)).finally(() => {
+    if (chat.stop.signal.aborted) chat.stop = new AbortController(); // the command was stopped, not a turn
+  });
+  return (await answered) ?? { ...NOTHING, session: chat.id };
+}
 
-  async function reload(): Promise<Reloaded[]> {
-    return context(core, chat).plugins.refresh();
-  }
+async function restart(kit: Kit): Promise<void> {
+  const session = kit.chat.id ?? undefined;
+  await end(kit);
+  await start(kit, session);
+}
 
-  async function restart(): Promise<void> {
-    const session = chat.id ?? undefined;
-    const failures = await end();
-    if (failures.length) throw fault(failures.join("\n"));
-    await start(session);
-  }
+async function close(kit: Kit): Promise<void> {
+  if (!kit.open) return;
+  kit.open = false;
+  await end(kit).finally(() => {
+    for (const file of kit.inline.keys()) lent().delete(file);
+    fs.rmSync(kit.base, { recursive: true, force: true });
+  });
+}
 
-  async function close(): Promise<void> {
-    if (!open) return;
-    open = false;
-    const failures = await end();
-    for (const file of inline.keys()) lent().delete(file);
-    fs.rmSync(base, { recursive: true, force: true });
-    if (failures.length) throw fault(failures.join("\n"));
-  }
-
-  async function end(): Promise<string[]> {
-    chat?.stop.abort();
-    await underWay;
-    chat?.session?.close();
-    return core ? closeInstance(core) : [];
-  }
+async function end({ core, chat, underWay }: Kit): Promise<void> {
+  chat?.stop.abort();
+  await underWay;
+  chat?.session?.close();
+  const failures = core ? await closeInstance(core) : [];
+  if (failures.length) throw fault(failures.join("\n"));
 }
 
 const NOTHING: Answer = {
@@ -261,8 +269,7 @@ function scripted(script: Step[], requests: ChatRequest[]): Provider {
     const step = script[Math.min(taken++, script.length - 1)] ?? "ok";
     const move = typeof step === "function" ? await step(requests.at(-1)!) : step;
     const { text, thinking, call, calls: more = [], finish, usage, fail, status } = asMove(move);
-    if (fail !== undefined)
-      throw fault(fail, { ...(status && { status }), transient: (status ?? 0) >= 500 || status === 429, after: 0 });
+    if (fail !== undefined) throw fault(fail, { ...(status && { status }), transient: (status ?? 0) >= 500 || status === 429, after: 0 });
     const asked = [...(call ? [call] : []), ...more];
     const last = request.messages.at(-1);
     const spent = again && typeof step !== "function" && asked.length > 0 && last?.role === "tool";

@@ -1,7 +1,7 @@
-/**
- * `import { plural, clip } from "zz/text"`: the words that zz itself uses, for plugins. They depend on nothing but Node, and
- * on string-width for what a terminal shows.
- */
+import { CHARS_PER_TOKEN } from "../kernel/text.ts";
+
+/** `import { plural, clip } from "zz/text"`: the words that zz itself uses, for plugins. They depend on nothing but Node, and on
+ * string-width for what a terminal shows. */
 export { codeOf, errnoSentence, fault, usage } from "../kernel/faults.ts";
 export {
   byName,
@@ -13,13 +13,17 @@ export {
   isInside,
   jsonOrText,
   nearest,
-  oneLine,
   plural,
   shorten,
   stampOf,
   textOf,
-  tokensOf,
   tryTo,
   unknown,
 } from "../kernel/text.ts";
-export { clip, terminalColumns, width, wrap } from "../kernel/width.ts";
+export { clip, terminalColumns, width, wrap } from "./width.ts";
+
+/** All white space is one space. */
+export const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim();
+
+/** About how many tokens a text is. */
+export const tokensOf = (text: string): number => Math.ceil(text.length / CHARS_PER_TOKEN);

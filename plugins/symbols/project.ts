@@ -77,14 +77,14 @@ export function openProject(root: string, home: string, limit: Limit): Project {
     if (cached) db.data = cached;
     else db.read();
     const { data } = db;
+    const look: Look = { ctx, root, data, fresh: new Map(), stored: new Map() };
+    const { fresh, stored } = look;
     const listing = ctx.files.list();
     listing.catch(() => {}); // awaited below
     const changed = [...data.files]
       .filter(([name, entry]) => isChanged(path.join(root, name), entry))
       .map(([name]) => name);
-    const fresh = new Map<string, Row>(); // read in this process
-    const stored = new Map<string, StoredRow>(); // read in other processes
-    if (fitsLocally(root, changed)) readHere(changed, await reader(changed)); // while the files are listed
+    if (fitsLocally(root, changed)) await readHere(look, changed); // while the files are listed
     const names = (await listing).filter((name) => !CONTROL.test(name));
     const code = names.filter((name) => CODE.test(name));
     Object.assign(data, await limit(code.length, ctx, data));
@@ -97,8 +97,8 @@ export function openProject(root: string, home: string, limit: Limit): Project {
       .concat(changed.filter((name) => wanted.has(name)));
     const unread = missing.filter((name) => !fresh.has(name));
     let failure: unknown;
-    if (fitsLocally(root, unread)) readHere(unread, await reader(unread));
-    else await readInWorkers(unread).catch((error) => (failure = error));
+    if (fitsLocally(root, unread)) await readHere(look, unread);
+    else await readInWorkers(look, unread).catch((error) => (failure = error));
     const stale = new Set(changed.filter((name) => !fresh.has(name) && !stored.has(name)));
     const gone = [...data.files.keys()].filter((name) => !wanted.has(name) || stale.has(name));
     if (fresh.size || stored.size || gone.length) {
@@ -121,29 +121,38 @@ export function openProject(root: string, home: string, limit: Limit): Project {
       data.change = { rows: [], gone: [] };
       save(db, ctx);
     });
-
-    async function reader(some: string[]): Promise<typeof import("./read.ts") | undefined> {
-      return some.length ? import("./read.ts") : undefined;
-    }
-    function readHere(some: string[], reader: typeof import("./read.ts") | undefined): void {
-      for (const name of some) {
-        const row = mayRead(ctx, name) && reader!.readRow(root, name, withoutPage(data.files.get(name)));
-        if (row) fresh.set(name, row);
-      }
-    }
-    async function readInWorkers(many: string[]): Promise<void> {
-      const { readAll } = await import("./pool.ts");
-      const order = many
-        .filter((name) => mayRead(ctx, name))
-        .map((name) => [name, withoutPage(data.files.get(name))] as const);
-      let done = 0;
-      await readAll(ctx.programs, root, order, ctx.signal, ({ files, read }, page) => {
-        for (const { path: name, ...row } of files)
-          stored.set(name, row.length ? { ...row, page } : { ...data.files.get(name)!, ...withoutPage(row) });
-        ctx.progress(bar((done += read), order.length));
-      });
-    }
   }
+}
+
+/** What is read of a project: here, and in other threads. */
+interface Look {
+  ctx: Ctx;
+  root: string;
+  data: Data;
+  fresh: Map<string, Row>;
+  stored: Map<string, StoredRow>;
+}
+
+async function readHere({ ctx, root, data, fresh }: Look, some: string[]): Promise<void> {
+  if (!some.length) return;
+  const { readRow } = await import("./read.ts");
+  for (const name of some) {
+    const row = mayRead(ctx, name) && readRow(root, name, withoutPage(data.files.get(name)));
+    if (row) fresh.set(name, row);
+  }
+}
+
+async function readInWorkers({ ctx, root, data, stored }: Look, many: string[]): Promise<void> {
+  const { readAll } = await import("./pool.ts");
+  const order = many
+    .filter((name) => mayRead(ctx, name))
+    .map((name) => [name, withoutPage(data.files.get(name))] as const);
+  let done = 0;
+  await readAll(ctx.programs, root, order, ctx.signal, ({ files, read }, page) => {
+    for (const { path: name, ...row } of files)
+      stored.set(name, row.length ? { ...row, page } : { ...data.files.get(name)!, ...withoutPage(row) });
+    ctx.progress(bar((done += read), order.length));
+  });
 }
 
 /** Node frees memory only when it needs some, and a conversation may go on for hours without that. */

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { openChat } from "../../kernel/chat.ts";
 import { context } from "../../kernel/context.ts";
+import { unknownSettings } from "../../kernel/preferences.ts";
 import { settings } from "../../kernel/settings.ts";
-import { unknownSettings } from "../../kernel/unknown-settings.ts";
 import { createZz } from "../../zz.ts";
 import { place, ROOT, zz } from "../support/run.ts";
 

@@ -487,7 +487,7 @@ export const ENTRIES: Record<string, Loader> = {
   "keys typed": async () => {
     const { normalizePaste, openPasteReader, readInput } = await import("../../plugins/repl/pastes.ts");
     const { addLine, newDraft } = await import("../../plugins/repl/drafts.ts");
-    const { clip } = await import("../../kernel/width.ts");
+    const { clip } = await import("../../sdk/width.ts");
     const nothing = () => {};
     return (text) => [
       readInput(openPasteReader(nothing, nothing), Buffer.from(text)),

@@ -17,8 +17,7 @@ const loadStringWidth = (): typeof import("string-width") =>
 
 const STYLE = /\x1b\[[\d;]*m|\x1b\]8;;[^\x1b]*\x1b\\/g;
 const ONE_COLUMN_EACH = /^[\x20-\x7e\xa1-\xac\xae-\u02ff\u0391-\u0482\u048a-\u052f\u2010-\u2027]*$/;
-const TWO_COLUMNS_EACH =
-  /^[\u3001-\u3029\u3041-\u3096\u30a1-\u30fe\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60]*$/;
+const TWO_COLUMNS_EACH = /^[\u3001-\u3029\u3041-\u3096\u30a1-\u30fe\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60]*$/;
 
 /** As much of a text as fits so many columns, with … where it was cut. */
 export function clip(text: string, columns: number): string {

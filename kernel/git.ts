@@ -97,8 +97,11 @@ export function gitOf(root: string): Git {
       if (!find("git")) return { reads: [] };
       const asking = inspect({ root, folder, command });
       const how = { before: command ? asIs : quiet, env: environment(command), stop };
+      const early = fs.existsSync(path.join(folder, ".git")) ? answer(SETTINGS, folder, how) : undefined; // while it looks where it is
+      early?.catch(() => {});
+      const reply = (args: readonly string[], at: string) => (args === SETTINGS && at === folder && early) || answer(args, at, how);
       let next = asking.next();
-      while (!next.done) next = asking.next(await answer(next.value.args, next.value.at, how));
+      while (!next.done) next = asking.next(await reply(next.value.args, next.value.at));
       return next.value;
     },
     async say(args, folder = root) {
@@ -215,9 +218,10 @@ function* placeOf(folder: string): Asking<Place | string> {
   return { dir, common: path.resolve(common), top, hooks, objects };
 }
 
+const SETTINGS = ["config", "--list", "-z", "--show-scope", "--no-includes"];
 /** Undefined: nobody can tell. */
 function* settingsOf(folder: string): Asking<Setting[] | undefined> {
-  const { out } = yield { args: ["config", "--list", "-z", "--show-scope", "--no-includes"], at: folder };
+  const { out } = yield { args: SETTINGS, at: folder };
   const fields = out?.split("\0").slice(0, -1);
   if (!fields || fields.length % 2) return undefined;
   return fields.flatMap((scope, i) => {

@@ -417,7 +417,8 @@ export type Setting = {
  */
 export interface Files {
   path(name: string): string; // absolute, links followed; throws outside the project
-  read(name: string): Promise<FileRead>;
+  read(name: string): Promise<FileRead>; // of a tool that names the file in its needs, the model is taken to be shown all of it
+  shown(name: string, lines: Span[], hash?: string): void; // instead: it is shown these lines, of the text with that hash or as it is now
   open(file: string): number; // for reading: a descriptor of just that absolute path, links followed before; not of one that was swapped in
   list(under?: string): Promise<string[]>; // every file that is not ignored, relative to the project
   write(name: string, content: string | Uint8Array): Promise<void>; // text takes on the file's BOM, line ends and last newline; bytes are bytes
@@ -431,8 +432,12 @@ export interface FileRead {
   text: string;
   bytes: Uint8Array;
   hash: string;
-  seen?: string; // the hash of what the model last read or wrote there; absent: it has not
+  seen?: string; // the hash of what the model was last shown or wrote there; absent: it was not
+  lines: Span[]; // of that text, the lines that it was shown or wrote, in order
+  moved: Moved[]; // what was done to lines since it made the calls of this round, oldest first
 }
+export type Span = [from: number, to: number]; // lines, from 1, both included
+export type Moved = { from: number; to: number; by: number }; // those lines were replaced; the ones after them moved by so many
 
 /** One file, before and after; absent: not there. */
 export interface Difference {

@@ -31,6 +31,7 @@ import { fault } from "./faults.ts";
 import type { Loaded } from "./imports.ts";
 import { deadline, until, within } from "./limits.ts";
 import { reason, veilData } from "./secrets.ts";
+import type { Seen } from "./seen.ts";
 import type { Session } from "./sessions.ts";
 import type { Config, Sources } from "./settings.ts";
 import { unknown } from "./text.ts";
@@ -190,7 +191,7 @@ export interface LiveChat extends Chat {
   stop: AbortController; // of the turn under way
   turn: number;
   log: Entry[]; // what was changed on the disk, undone and redone
-  seen: Map<string, string>; // by real path, the hash of what the model last read or wrote there
+  seen: Map<string, Seen>; // by real path, what the model was last shown or wrote there
 }
 
 export const TRIES = 3;

@@ -10,6 +10,7 @@ import {
   FILE,
   fileFault,
   hashOf,
+  hashOfState,
   MAX_READ_BYTES,
   openReal,
   SAFELY,
@@ -22,18 +23,34 @@ import { gitOf } from "./git.ts";
 import { listByGit, listByWalk, NEVER_LISTED } from "./list-files.ts";
 import { holderOf, placeOf, realPath, shortName } from "./paths.ts";
 import { judge } from "./rules.ts";
-import { isInside } from "./text.ts";
+import { joined, movedNow, showLines } from "./seen.ts";
+import { isInside, tryTo } from "./text.ts";
 import { sessionWithChanges, undoOrRedo } from "./undo.ts";
 
-/** What one call may reach. `granted`: what the gate let it have by name; `held`: where its changes wait. */
-type Reach = { tool: string; granted?: string[]; held?: Held | undefined; changes?: boolean };
+/**
+ * What one call may reach. `granted`: what the gate let it have by name; `held`: where its changes wait; `reads`: where
+ * the hashes of what it reads by name go, unless it says which lines it shows.
+ */
+type Reach = {
+  tool: string;
+  granted?: string[];
+  held?: Held | undefined;
+  reads?: Map<string, string>;
+  changes?: boolean;
+};
 
-export function openFiles(place: TurnContext, { tool, granted = [], held, changes = true }: Reach): Files {
+export function openFiles(place: TurnContext, { tool, granted = [], held, reads, changes = true }: Reach): Files {
   const { core, chat } = place;
   const { root } = core.options;
   return {
     path: inside,
     read,
+    shown(name, lines, hash) {
+      const file = inside(name);
+      reads?.delete(file);
+      const now = hash ?? tryTo(() => hashOfState(stateOf(file)));
+      if (now) showLines(chat, file, now, lines);
+    },
     open: openReal,
     list,
     async write(name, content) {
@@ -112,7 +129,7 @@ export function openFiles(place: TurnContext, { tool, granted = [], held, change
     } catch (error) {
       throw codeOf(error) ? fileFault(verb, name, error) : error;
     }
-    const { refusal } = held ? {} : await commit(place, tool, into, new Map());
+    const { refusal } = held ? {} : await commit(place, tool, into);
     if (refusal) throw fault(refusal);
   }
 
@@ -129,8 +146,9 @@ export function openFiles(place: TurnContext, { tool, granted = [], held, change
       const bytes = waiting?.after?.bytes ?? (await bytesOf(file, refuse));
       const hash = hashOf(bytes);
       const seen = chat.seen.get(file);
-      if (granted.includes(file) && !changes) chat.seen.set(file, hash);
-      return { text: bytes.toString("utf8"), bytes, hash, ...(seen && { seen }) };
+      const known = { ...(seen && { seen: seen.hash }), lines: joined(seen?.lines ?? []), moved: movedNow(chat, seen) };
+      if (granted.includes(file)) reads?.set(file, hash);
+      return { text: bytes.toString("utf8"), bytes, hash, ...known };
     } catch (error) {
       throw codeOf(error) ? fileFault("read", name, error) : error;
     }

@@ -189,6 +189,7 @@ export interface LiveChat extends Chat {
   next?: string | undefined; // what a command sends
   attached: (Image | string)[]; // for the person's next message
   stop: AbortController; // of the turn under way
+  past?: string | true; // of a flag: the session whose changes it is about; true: the last one that changed anything
   turn: number;
   log: Entry[]; // what was changed on the disk, undone and redone
   seen: Map<string, Seen>; // by real path, what the model was last shown or wrote there

@@ -391,6 +391,7 @@ async function obeyFlags(argv: string[], io: Io, stop: Stop): Promise<number> {
     meetPerson(core);
     const model = wantedModel(core) ?? "";
     const chat = openChat(core, model.includes("/") ? model : "");
+    chat.past = one(cli, "session") ?? true;
     const apart = value === true && flag.optional && cli.words.shift(); // --undo 2 as well as --undo=2
     if (cli.words.length)
       throw usage(

@@ -4,25 +4,21 @@ import path from "node:path";
 import type { StructuredPatch } from "diff";
 import { record } from "./changes.ts";
 import type { Difference } from "./contract.ts";
-import { around, emit, type LiveChat, type TurnContext } from "./core.ts";
-import { alike, FILE, hashOf, hashOfState, LINK, type State, stateOf, TYPE } from "./disk.ts";
+import { around, emit, type TurnContext, ZZ } from "./core.ts";
+import { alike, FILE, hashOfState, LINK, type State, stateOf, TYPE } from "./disk.ts";
 import { fault } from "./faults.ts";
 import { confirm, judgeAndCollect, type Open, oneLine } from "./gate.ts";
 import { shortName } from "./paths.ts";
+import { followChanges } from "./seen.ts";
 import { clean, tryTo } from "./text.ts";
 
 export type Held = Map<string, { before: State; after: State }>; // what is to become of files, by real path
 
 type Committed = { refusal?: string; said?: string };
 /** Shows what a tool would change, asks for what the gate did not let it write yet, and makes it. What it says is for the model. */
-export async function commit(
-  place: TurnContext,
-  tool: string,
-  held: Held,
-  seen: LiveChat["seen"],
-  granted: string[] = [],
-): Promise<Committed> {
-  const { core } = place;
+export async function commit(place: TurnContext, tool: string, held: Held, granted: string[] = []): Promise<Committed> {
+  const { core, chat } = place;
+  const known = (file: string) => (tool === ZZ ? undefined : chat.seen.get(file)?.hash);
   const named = (file: string) => shortName(core.options, file);
   const open = new Map<string, Open>();
   for (const [file, { before, after }] of held) if (alike(before, after)) held.delete(file);
@@ -34,7 +30,7 @@ export async function commit(
   }
   const told: string[] = [];
   for (let news = ""; held.size; ) {
-    const stale = [...held].filter(([file, { before }]) => (seen.get(file) ?? hashOfState(before)) !== hashOfState(before));
+    const stale = [...held].filter(([file, { before }]) => before && (known(file) ?? hashOfState(before)) !== hashOfState(before));
     const again = `${stale.map(([file]) => `'${named(file)}'`).join(", ")}: it changed since it was read`;
     if (stale.length && !open.size) throw fault(`Cannot write ${again}. Read it again.`);
     if (open.size) {
@@ -57,7 +53,7 @@ export async function commit(
   }
   const said = told.length ? `The person edited the proposal before it was written:\n${told.join("\n")}` : "";
   await record(place, tool, held);
-  for (const [file, { after }] of held) if (after) seen.set(file, hashOf(after.bytes));
+  if (tool !== ZZ) followChanges(chat, held);
   if (held.size) await emit(core, "changed", { tool, paths: [...held.keys()].map(named) });
   return { said };
 

@@ -303,13 +303,8 @@ export interface ChatRequest {
   endpoint: Endpoint;
 }
 /** What a provider yields. A stream without a `finish` was cut off. An `error` is the server's own body, as it came. */
-export type Delta =
-  | { text: string }
-  | { thinking: string }
-  | { call: CallDelta }
-  | { usage: Usage }
-  | { finish: string }
-  | { error: unknown };
+type Sign = { usage: Usage } | { finish: string } | { error: unknown };
+export type Delta = { text: string } | { thinking: string } | { call: CallDelta } | Sign;
 /** args: a piece of JSON text, or the whole object; extra: whatever must be sent back with the call. */
 export type CallDelta = { index?: number; id?: string | null; name?: string | null; args?: unknown; extra?: unknown };
 export type Usage = { input: number; output: number };
@@ -377,7 +372,8 @@ export type Setting = {
  * returns; it sees its own changes meanwhile. */
 export interface Files {
   path(name: string): string; // absolute, links followed; throws outside the project
-  read(name: string): Promise<FileRead>;
+  read(name: string): Promise<FileRead>; // of a tool that names the file in its needs, the model is taken to be shown all of it
+  shown(name: string, lines: Span[], hash?: string): void; // instead: it is shown these lines, of the text with that hash or as it is now
   open(file: string): number; // a descriptor for reading just that absolute path, links followed before
   list(under?: string): Promise<string[]>; // every file that is not ignored, relative to the project
   write(name: string, content: string | Uint8Array): Promise<void>; // a text takes on the file's BOM, line ends, last newline
@@ -387,8 +383,11 @@ export interface Files {
   undo(what?: string): Promise<Result>; // the last one; or a count, "turn", a path
   redo(what?: string): Promise<Result>;
 }
-/** seen: the hash of what the model last read or wrote there. */
-export type FileRead = { text: string; bytes: Uint8Array; hash: string; seen?: string };
+/** seen: the hash of what the model was last shown or wrote there; lines: those of that text that it was shown or wrote; moved: what was
+ * done to lines since it made the calls of this round, oldest first. */
+export type FileRead = { text: string; bytes: Uint8Array; hash: string; seen?: string; lines: Span[]; moved: Moved[] };
+export type Span = [from: number, to: number]; // lines, from 1, both included
+export type Moved = { from: number; to: number; by: number }; // those lines were replaced; the ones after them moved by so many
 /** One file of the project, before and after (absent: not there). note: what the texts do not show, such as a mode or a move. */
 export type Difference = { path: string; before?: string; after?: string; note?: string };
 /** A difference that was made. Those of one turn are one group. */

@@ -5,6 +5,7 @@ import { fault } from "./faults.ts";
 import type { Loaded } from "./imports.ts";
 import { deadline, until, within } from "./limits.ts";
 import { reason, veilData } from "./secrets.ts";
+import type { Seen } from "./seen.ts";
 import type { Session } from "./sessions.ts";
 import type { Config, Sources } from "./settings.ts";
 import { unknown } from "./text.ts";
@@ -153,9 +154,10 @@ export interface LiveChat extends Writable<contract.Chat> {
   next?: string | undefined; // what a command sends
   attached: (contract.Image | string)[]; // for the person's next message
   stop: AbortController; // of the turn under way
+  past?: string | true; // of a flag: the session whose changes it is about; true: the last one that changed anything
   turn: number;
   log: contract.Entry[]; // what was changed on the disk, undone and redone
-  seen: Map<string, string>; // by real path, the hash of what the model last read or wrote there
+  seen: Map<string, Seen>; // by real path, what the model was last shown or wrote there
 }
 
 export const TRIES = 3;

@@ -5,17 +5,19 @@ import { didOf, history } from "./changes.ts";
 import { commit, type Held } from "./commit.ts";
 import type { Fault, FileRead, Files, Kind } from "./contract.ts";
 import { type TurnContext, ZZ } from "./core.ts";
-import { checkPlace, FILE, fileFault, hashOf, MAX_READ_BYTES, openReal, SAFELY, type State, stateOf, TYPE } from "./disk.ts";
+import { checkPlace, FILE, fileFault, hashOf, hashOfState, MAX_READ_BYTES, openReal, SAFELY, type State, stateOf, TYPE } from "./disk.ts";
 import { codeOf, fault } from "./faults.ts";
 import { gitOf } from "./git.ts";
 import { holderOf, placeOf, realPath, shortName } from "./paths.ts";
 import { wideness } from "./places.ts";
 import { judge } from "./rules.ts";
+import { joined, movedNow, showLines } from "./seen.ts";
 import { isInside, textOf, tryTo } from "./text.ts";
 import { sessionWithChanges, undoOrRedo } from "./undo.ts";
 
-/** What one call may reach. `granted`: what the gate let it have by name; `held`: where its changes wait. */
-type Reach = { tool: string; granted?: string[]; held?: Held | undefined; changes?: boolean };
+/** What one call may reach. `granted`: what the gate let it have by name; `held`: where its changes wait; `reads`: where the hashes of what
+ * it reads by name go, unless it says which lines it shows. */
+type Reach = { tool: string; granted?: string[]; held?: Held | undefined; reads?: Map<string, string>; changes?: boolean };
 type Hand = TurnContext & Reach & { granted: string[]; changes: boolean };
 
 export function openFiles(place: TurnContext, reach: Reach): Files {
@@ -24,6 +26,12 @@ export function openFiles(place: TurnContext, reach: Reach): Files {
   return {
     path: (name) => inside(hand, name),
     read: (name) => read(hand, name),
+    shown(name, lines, hash) {
+      const file = inside(hand, name);
+      hand.reads?.delete(file);
+      const now = hash ?? tryTo(() => hashOfState(stateOf(file)));
+      if (now) showLines(place.chat, file, now, lines);
+    },
     open: openReal,
     list: (under) => list(hand, under),
     async write(name, content) {
@@ -92,12 +100,12 @@ async function change(hand: Hand, verb: string, name: string, steps: Becoming[])
   } catch (error) {
     throw codeOf(error) ? fileFault(verb, name, error) : error;
   }
-  const { refusal } = held ? {} : await commit(hand, tool, into, new Map());
+  const { refusal } = held ? {} : await commit(hand, tool, into);
   if (refusal) throw fault(refusal);
 }
 
 async function read(hand: Hand, name: string): Promise<FileRead> {
-  const { core, chat, granted, held, changes } = hand;
+  const { core, chat, granted, held, reads } = hand;
   const refuse = (why: string) => fault(`Cannot read '${name}': ${why}`);
   const file = inside(hand, name);
   const { verdict, why } = judge(core, "read", file, file); // again, since a search comes upon files that nobody named
@@ -109,8 +117,9 @@ async function read(hand: Hand, name: string): Promise<FileRead> {
     const bytes = waiting?.after?.bytes ?? (await bytesOf(file, refuse));
     const hash = hashOf(bytes);
     const seen = chat.seen.get(file);
-    if (granted.includes(file) && !changes) chat.seen.set(file, hash);
-    return { text: bytes.toString("utf8"), bytes, hash, ...(seen && { seen }) };
+    const known = { ...(seen && { seen: seen.hash }), lines: joined(seen?.lines ?? []), moved: movedNow(chat, seen) };
+    if (granted.includes(file)) reads?.set(file, hash);
+    return { text: bytes.toString("utf8"), bytes, hash, ...known };
   } catch (error) {
     throw codeOf(error) ? fileFault("read", name, error) : error;
   }

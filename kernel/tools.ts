@@ -8,6 +8,7 @@ import { type Granted, gate } from "./gate.ts";
 import { deadline, until } from "./limits.ts";
 import { check, toJsonSchema } from "./schema.ts";
 import { reason, veil, veilData } from "./secrets.ts";
+import { showLines } from "./seen.ts";
 import { byName, tryTo, unknown } from "./text.ts";
 
 /** The arguments as the tool will see them; a sentence that says what is wrong with them, and what to do, is thrown. */
@@ -62,7 +63,11 @@ async function runTool(place: TurnContext, call: Call): Promise<Result> {
   ctx.signal.throwIfAborted();
   if (typeof granted === "string") return { text: granted, failed: true, refused: true };
   const held: Held | undefined = tool.changes ? new Map() : undefined;
-  const files = openFiles(place, { tool: tool.name, granted: granted.read, held, changes: tool.changes === true });
+  const reads = new Map<string, string>();
+  const files = openFiles(place, {
+    ...{ tool: tool.name, granted: granted.read, changes: tool.changes === true },
+    ...(held ? { held } : { reads }),
+  });
   const seconds = (tool.timeout ?? TOOL_LIMIT) / 1000;
   const limit = deadline(seconds * 1000, fault(`'${tool.name}' took longer than ${seconds} s and was given up.`));
   const signal = AbortSignal.any([ctx.signal, limit.signal]);
@@ -73,11 +78,12 @@ async function runTool(place: TurnContext, call: Call): Promise<Result> {
   const own: Ctx = Object.create(ctx, { files: { value: files }, signal: { value: signal }, call: { value: nested } });
   const given = await until(signal, (async () => tool.run(args, own))()).finally(limit.lift);
   const result = typeof given === "string" ? { text: given } : given;
+  for (const [file, hash] of reads) showLines(place.chat, file, hash);
   if (typeof result?.text === "string") return held && !result.failed ? settleChanges(held, result, granted) : result;
   throw fault(`'${tool.name}' gave no result. Its run() must return text or { text }.`);
 
   async function settleChanges(held: Held, result: Result, granted: Granted): Promise<Result> {
-    const { refusal, said } = await commit(place, tool.name, held, place.chat.seen, granted.write);
+    const { refusal, said } = await commit(place, tool.name, held, granted.write);
     if (refusal) return { text: refusal, failed: true, refused: true };
     return said ? { ...result, text: `${result.text}\n${said}` } : result;
   }

@@ -7,16 +7,18 @@ import { type LiveChat, note, type TurnContext } from "./core.ts";
 import { alike, fileFault, hashOfState, putAll, type State, type Step, stateOf } from "./disk.ts";
 import { codeOf } from "./faults.ts";
 import { realPath, shortName } from "./paths.ts";
-import { type Change, isChange, lastSession, openSession, readSession } from "./sessions.ts";
+import { type Change, findSession, isChange, lastSession, openSession, readSession } from "./sessions.ts";
 import { tryTo } from "./text.ts";
 
-/** Outside of a conversation: the last session of this folder that changed anything. */
+/** Outside of a conversation: the session that was named, or the last one of this folder that changed anything. */
 export function sessionWithChanges({ core, chat }: TurnContext): LiveChat {
   const { home, root } = core.options;
-  if (chat.model || chat.session) return chat;
+  const { past, model } = chat;
+  if (!past || chat.session) return chat;
   const warn = (text: string) => note(core, text);
-  const id = lastSession(home, root, warn, (id) => Boolean(tryTo(() => readSession(home, id).entries.some(isChange))));
-  return id ? Object.assign(chat, openChat(core, "", openSession(home, id, warn))) : chat;
+  const changed = (id: string) => Boolean(tryTo(() => readSession(home, id).entries.some(isChange)));
+  const id = past === true ? lastSession(home, root, warn, changed) : findSession(home, past);
+  return id ? Object.assign(chat, openChat(core, model, openSession(home, id, warn))) : chat;
 }
 
 /** What undo and redo go by: the conversation's changes, and whether they are taken back. */

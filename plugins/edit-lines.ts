@@ -1,6 +1,6 @@
 // edit_lines: replaces lines of a file by their numbers.
 import { isUtf8 } from "node:buffer";
-import type { Zz } from "zz";
+import type { Ctx, FileRead, Moved, Span, Zz } from "zz";
 import { plural } from "zz/text";
 
 export default (zz: Zz) =>
@@ -24,7 +24,8 @@ export default (zz: Zz) =>
     changes: true,
     needs: ({ path }) => ({ read: [path] }),
     async run({ path, start, end, content }, { files, chat }) {
-      const { text, bytes, hash, seen } = await files.read(path);
+      const file = await files.read(path);
+      const { text, bytes, hash, seen } = file;
       const cannot = (why: string) => new Error(`Cannot edit '${path}': ${why}`);
       if (!isUtf8(bytes) || bytes.subarray(0, 8_192).includes(0))
         throw cannot("it is not UTF-8 text. Leave it, or convert it first.");
@@ -34,17 +35,58 @@ export default (zz: Zz) =>
         throw cannot("it changed since it was read, so its line numbers may be others now. Read it again.");
       const bom = text.startsWith("\uFEFF") ? "\uFEFF" : "";
       const lines = linesOf(text.slice(bom.length));
-      const wrong = outOfRange(start, end, lines.length);
+      const by = movedBy(file.moved, start, end);
+      if (by === undefined) throw cannot(linesNow(file, lines, files, path));
+      const [from, to] = [start + by, end + by];
+      const wrong = outOfRange(start, end, lines.length - by);
       if (wrong) throw cannot(wrong);
-      const changed = bom + withLines(lines, start, end, content);
-      const data = { path, start, end };
+      const unread = seen !== undefined && firstUnread(file.lines, from, to, lines.length);
+      if (unread) throw cannot(`line ${unread} was not read in this conversation. Read it first.`);
+      const changed = bom + withLines(lines, from, to, content);
+      const data = { path, start: from, end: to };
       if (changed === text) return { text: `Already so: '${path}' reads like that. Nothing was changed.`, data };
       await files.write(path, Buffer.from(changed));
-      return { text: resultText(path, start, end, linesOf(content).length), data };
+      return { text: resultText(path, start, end, by, linesOf(content).length), data };
     },
   });
 
 type Line = { text: string; end: string };
+const MAX_LINES_SHOWN = 40;
+
+/** By how much these lines moved since the model gave their numbers; undefined: they are not what they were. */
+function movedBy(moved: readonly Moved[], start: number, end: number): number | undefined {
+  let by = 0;
+  for (const move of moved) {
+    if (start + by > move.to) by += move.by;
+    else if (Math.max(start, end + 1) + by > move.from) return undefined;
+  }
+  return by;
+}
+
+/** What stands now where this round's changes were, with a few lines around it. */
+function linesNow({ moved, hash }: FileRead, lines: Line[], files: Ctx["files"], path: string): string {
+  let [first, last] = [Number.POSITIVE_INFINITY, 0];
+  for (const { from, to, by } of moved) {
+    last = Math.max(last > to ? last + by : last, to + by);
+    first = Math.min(first, from);
+  }
+  first = Math.max(1, first - 2);
+  last = Math.min(lines.length, last + 2, first + MAX_LINES_SHOWN - 1);
+  files.shown(path, [[first, last]], hash);
+  const now = lines.slice(first - 1, last).map(({ text }, i) => `${first + i}\t${text}`);
+  return [
+    `this round changed it or read it for the first time, so these line numbers may be others. Lines ${first}–${last} of ${lines.length} now:`,
+    ...now,
+    "Send the edit again, with the numbers as they are now.",
+  ].join("\n");
+}
+
+/** To insert lines, one of those around the place is enough. */
+function firstUnread(shown: readonly Span[], from: number, to: number, length: number): number | undefined {
+  const isShown = (line: number) => shown.some(([first, last]) => first <= line && line <= last);
+  if (to >= from) return Array.from({ length: to - from + 1 }, (_, i) => from + i).find((line) => !isShown(line));
+  return !length || isShown(from) || isShown(to) ? undefined : from;
+}
 
 function linesOf(text: string): Line[] {
   const parts = text.split(/(\r?\n)/);
@@ -83,10 +125,14 @@ function mostOf(lines: Line[]): string | undefined {
   return ends.filter((end) => end === "\r\n").length * 2 > ends.length ? "\r\n" : "\n";
 }
 
-function resultText(path: string, start: number, end: number, count: number): string {
+/** Where this round's other edits moved the lines, their new numbers are told too. */
+function resultText(path: string, start: number, end: number, by: number, count: number): string {
   const range = (from: number, to: number) => (from === to ? `line ${from}` : `lines ${from}–${to}`);
-  const now = range(start, start + count - 1);
-  if (end < start) return `Edited ${path}: inserted ${now}.`;
-  if (!count) return `Edited ${path}: deleted ${range(start, end)}.`;
-  return `Edited ${path}: ${range(start, end)} became ${now}.`;
+  const moved = `, which this round's other edits had moved to ${range(start + by, end + by)},`;
+  const old = `${range(start, end)}${by ? moved : ""}`;
+  const now = range(start + by, start + by + count - 1);
+  if (end < start)
+    return `Edited ${path}: inserted ${now}${by ? ` (line ${start} before this round's other edits)` : ""}.`;
+  if (!count) return `Edited ${path}: deleted ${old.replace(/,$/, "")}.`;
+  return `Edited ${path}: ${old} became ${now}.`;
 }

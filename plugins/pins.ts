@@ -1,7 +1,7 @@
 // /add and /drop: files whose current text the model has in every turn.
 import fs from "node:fs";
 import path from "node:path";
-import type { Choice, Ctx, Zz } from "zz";
+import type { Choice, Ctx, Span, Zz } from "zz";
 
 const MAX_PINNED_CHARS = 60_000; // of all pinned files together
 const MAX_FILE_CHARS = 24_000;
@@ -91,29 +91,44 @@ async function pinnable(name: string, ctx: Ctx): Promise<string> {
 }
 
 /**
- * Its current text, or why there is none. A file that changed since the model read it counts as read again, so that the
- * model may edit it.
+ * Its current text, or why there is none. What is shown of it counts as read, so that the model may edit it.
  */
 async function shown(name: string, most: number, ctx: Ctx): Promise<string> {
   const block = (text: string) => `--- FILE ${name} ---\n${text}\n--- END FILE ${name} ---`;
   try {
     const { size } = fs.statSync(ctx.files.path(name), { throwIfNoEntry: false }) ?? { size: 0 };
     if (size > MAX_FILE_BYTES) return block(`[${size} bytes are too many to show; search it]`);
-    const { text, bytes, hash, seen } = await ctx.files.read(name);
+    const { text, bytes, hash } = await ctx.files.read(name);
     if (bytes.subarray(0, 8_192).includes(0)) return block("[it is not text any more]");
-    if (hash !== seen) await ctx.call("read_file", { path: name });
-    return block(cut(text.replace(/^\ufeff/, "").trimEnd(), most));
+    const whole = text.replace(/^\ufeff/, "").trimEnd();
+    ctx.files.shown(name, linesLeft(whole, most), hash);
+    return block(cut(whole, most));
   } catch (error) {
     return block(`[${(error as Error).message}]`);
   }
 }
 
-/** Not cut within a surrogate pair. */
 function cut(text: string, most: number): string {
   if (text.length <= most) return text;
-  const head = text.slice(0, Math.floor(most * 0.7)).replace(/[\ud800-\udbff]$/, "");
-  const tail = text.slice(-Math.floor(most * 0.2)).replace(/^[\udc00-\udfff]/, "");
+  const [head, tail] = ends(text, most);
   return `${head}\n[… ${text.length - head.length - tail.length} characters left out; read the file for them …]\n${tail}`;
+}
+
+/** Not cut within a surrogate pair. */
+const ends = (text: string, most: number): [head: string, tail: string] => [
+  text.slice(0, Math.floor(most * 0.7)).replace(/[\ud800-\udbff]$/, ""),
+  text.slice(-Math.floor(most * 0.2)).replace(/^[\udc00-\udfff]/, ""),
+];
+
+/** The lines that are whole in what cut() leaves. */
+function linesLeft(text: string, most: number): Span[] {
+  if (text.length <= most) return [[1, Number.POSITIVE_INFINITY]];
+  const [head, tail] = ends(text, most).map((part) => part.split("\n").length - 1) as [number, number];
+  const all = text.split("\n").length;
+  return [
+    [1, head],
+    [all - tail + 1, Number.POSITIVE_INFINITY],
+  ];
 }
 
 const nameOf = (file: string, root: string): string =>

@@ -51,13 +51,17 @@ export default (zz: Zz) =>
         throw new Error(`Cannot read '${path}' ${lineRange(from, end)}: the end is before the start. Swap them.`);
       const to = Math.min(lines.length, end ?? lines.length, from + MAX_LINES - 1);
       const shown = lines.slice(from - 1, to).map((line, i) => `${from + i}\t${cutLine(line)}`);
+      files.shown(path, [[from, to === lines.length ? Number.POSITIVE_INFINITY : to]], hash);
       const more = Math.min(end ?? lines.length, lines.length) - to;
       if (more > 0) shown.push(`[${plural(more, "more line")}; read on from ${to + 1}]`);
       if (!isUtf8(bytes)) shown.push("[not all of it is UTF-8; \ufffd stands for what is not]");
       return { text: shown.join("\n"), data: { path, start: from, end: to, lines: lines.length, hash } };
     },
     render({ data }) {
-      const { start, end, lines } = data as Record<"start" | "end" | "lines", number>;
+      const { start, end, lines, width, height } = data as Partial<
+        Record<"start" | "end" | "lines" | "width" | "height", number>
+      >;
+      if (lines === undefined) return width && height ? `picture, ${width} × ${height}` : "picture";
       return start === 1 && end === lines ? plural(lines, "line") : `lines ${start}–${end} of ${lines}`;
     },
   });

@@ -1,6 +1,6 @@
 // write_file: writes the whole content of a new or an existing file.
 import fs from "node:fs";
-import type { Zz } from "zz";
+import type { FileRead, Zz } from "zz";
 import { plural } from "zz/text";
 
 export default (zz: Zz) =>
@@ -23,6 +23,11 @@ export default (zz: Zz) =>
         throw new Error(
           `Cannot write '${path}': it is already there and was not read in this conversation. Read it first.`,
         );
+      const unread = there && chat.messages.length && firstUnread(there);
+      if (unread)
+        throw new Error(
+          `Cannot write '${path}': line ${unread} of it was not read in this conversation. Read all of it first, or use edit_file.`,
+        );
       if (there && normalized(there.text) === normalized(content))
         return { text: `Already so: '${path}' holds that. Nothing was changed.`, data };
       await files.write(path, content);
@@ -30,6 +35,12 @@ export default (zz: Zz) =>
       return { text: `${there ? "Wrote" : "Created"} ${path} (${plural(lines, "line")}).`, data };
     },
   });
+
+/** The first line that the model was not shown, of the text that it was last shown. */
+function firstUnread({ text, lines, seen, hash }: FileRead): number | undefined {
+  const next = lines[0]?.[0] === 1 ? lines[0][1] + 1 : 1;
+  return seen === hash && next <= text.replace(/\n$/, "").split("\n").length ? next : undefined;
+}
 
 /** Without what a write keeps as it is in the file: BOM, line ends, final newline. */
 const normalized = (text: string): string =>

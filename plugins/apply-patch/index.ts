@@ -25,11 +25,11 @@ export default (zz: Zz) =>
     changes: true,
     params: { patch: "string the whole patch" },
     needs: ({ patch }) => ({ read: pathsRead(patch) }),
-    async run({ patch }, { files }) {
+    async run({ patch }, { files, chat }) {
       const existing = new Map<string, boolean>(); // by path, whether the file exists after this patch
       const changes = parsePatch(patch);
       const did: Applied[] = [];
-      for (const change of changes) did.push(await applyToFile(change, files, existing));
+      for (const change of changes) did.push(await applyToFile(change, files, existing, chat.messages.length > 0));
       return { text: resultText(did, changes), data: { files: did } };
     },
   });
@@ -43,11 +43,18 @@ function pathsRead(patch: string): string[] {
   }
 }
 
-async function applyToFile(change: FileChange, files: Ctx["files"], existing: Map<string, boolean>): Promise<Applied> {
+async function applyToFile(
+  change: FileChange,
+  files: Ctx["files"],
+  existing: Map<string, boolean>,
+  isTalk: boolean,
+): Promise<Applied> {
   const { kind, path, to, hunks } = change;
   const exists = (name: string) => existing.get(files.path(name)) ?? existsSync(files.path(name));
   const set = (name: string, is: boolean) => existing.set(files.path(name), is);
-  const before = exists(path) ? (hunks.length && kind !== "add" ? await textOf(path, files) : "") : undefined;
+  const mustBeRead = isTalk && !existing.has(files.path(path)); // or this patch wrote it
+  const text = async () => (hunks.length && kind !== "add" ? await textOf(path, files, mustBeRead) : "");
+  const before = exists(path) ? await text() : undefined;
   if (before === undefined && kind !== "add") await refuseMissing(change, files);
   const after = applyChange(before, change);
   if (to && exists(to))
@@ -73,8 +80,12 @@ async function refuseMissing({ kind, path, hunks }: FileChange, files: Ctx["file
   throw new Error(`Cannot ${kind} '${path}': there is no such file. Nothing was changed. ${hint}`);
 }
 
-async function textOf(path: string, files: Ctx["files"]): Promise<string> {
-  const { bytes } = await files.read(path);
+async function textOf(path: string, files: Ctx["files"], mustBeRead: boolean): Promise<string> {
+  const { bytes, seen } = await files.read(path);
+  if (mustBeRead && seen === undefined)
+    throw new Error(
+      `Cannot patch '${path}': it was not read in this conversation. Nothing was changed. Read it first.`,
+    );
   const refuse = (why: string) =>
     new Error(`Cannot patch '${path}': ${why}. Nothing was changed. Leave this file out of the patch.`);
   if (bytes.includes(0)) throw refuse("it is binary");

@@ -72,6 +72,12 @@ async function searchFor(args: Args, ctx: Ctx, ripgrep: string) {
   const names = search.isFolder
     ? await searchFolder(search, where, path, { ...asked, glob }, matches, ripgrep)
     : await searchFile(search, where, path);
+  const isWhole = ({ text }: Hit) => text.trim().length <= MAX_LINE_CHARS;
+  for (const [name, hits] of Map.groupBy(search.hits.filter(isWhole), ({ path: name }) => name))
+    ctx.files.shown(
+      resolve(ctx.root, name),
+      hits.map(({ line }) => [line, line]),
+    );
   return {
     text: resultText(search, args, names),
     data: search.hits.map(({ path, line, text, at }) => ({ path, line, text: shownLine(text, at) })),
@@ -124,6 +130,7 @@ async function searchFile(search: Search, where: string, path: string): Promise<
   const { root, files, signal } = search.ctx;
   signal.throwIfAborted();
   const bytes = Buffer.from((await files.read(path)).bytes);
+  files.shown(path, []); // but for the lines that are found
   if (isBinary(bytes)) throw new Error(`Cannot search '${path}': it is not text. Choose a text file.`);
   const name = relative(root, where);
   await addToBatch(search, name, bytes);

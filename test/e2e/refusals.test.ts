@@ -99,6 +99,37 @@ test("--undo is about the last session that changed anything, and --changes show
   ok(existsSync(at(where, "old")), "an older session's file was taken away");
 });
 
+// biome-ignore format: one case a row.
+const WITH_MODEL: [what: string, args: string[], env: Record<string, string>, settings?: object][] = [
+  ["in the settings", [], {}, { model: "openai/gpt-4o" }],
+  ["in ZZ_MODEL", [], { ZZ_MODEL: "openai/gpt-4o" }],
+  ["on the command line", ["--model", "openai/gpt-4o"], {}],
+];
+for (const [what, args, env, settings] of WITH_MODEL)
+  test(`--undo, --redo and --changes work with a model ${what}`, async () => {
+    const where = place();
+    await create(where, "a");
+    if (settings) writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
+    const said = async (flag: string) => (await zz(where, [...args, flag], { env })).stdout;
+    match(await said("--changes"), /created {2}a {2}\(create_file\)/);
+    equal(await said("--undo"), "Undone: created a.\n");
+    equal(await said("--redo"), "Redone: created a.\n");
+  });
+
+test("--undo, --redo and --changes with --session are about that session", async () => {
+  const where = place();
+  await create(where, "old");
+  await create(where, "new");
+  const [old] = where.sessions().find((lines) => JSON.stringify(lines).includes("old"))!;
+  const said = async (flag: string) => (await zz(where, ["--session", old.id, flag])).stdout;
+  match(await said("--changes"), /created {2}old {2}\(create_file\)/);
+  equal(await said("--undo"), "Undone: created old.\n");
+  ok(existsSync(at(where, "new")));
+  equal(await said("--redo"), "Redone: created old.\n");
+  const unknown = await zz(where, ["--undo", "--session", "nowhere"]);
+  match(unknown.stderr, /^Cannot open session 'nowhere': there is none\./);
+});
+
 test("-c goes on with the last talk, not with what --call left", async (t) => {
   const fake = await fakeOpenAI([say("One."), say("Two.")]);
   t.after(fake.close);

@@ -1,10 +1,11 @@
 // The tools that change files, as a model or a script calls them: what they answer, and what is on the disk then.
 import { deepEqual, equal, match } from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
 import { openChat } from "../../kernel/chat.ts";
 import type { Message } from "../../kernel/contract.ts";
+import { type Asked, type Harness, harness } from "../../sdk/testing.ts";
 import { createZz, runTurn } from "../../zz.ts";
 import { type Place, place, zz } from "../support/run.ts";
 
@@ -191,4 +192,151 @@ test("write_file: a new file need not be read, and can be changed afterwards", a
   );
   deepEqual(said, ["Created b.ts (2 lines).", "Edited b.ts: line 2 (exact)."]);
   same(where, { "b.ts": "one();\n2();\n" });
+});
+
+/** Rounds of several calls each: what came back of each call. */
+async function rounds(files: Record<string, string>, ...all: Asked[][]): Promise<{ said: string[]; it: Harness }> {
+  const said: string[] = [];
+  const script = all.map((calls) => ({ calls }));
+  const it = await harness({ own: true, files, allow: { write: true, run: true }, script: [...script, "done"] });
+  for (const { text } of (await it.ask("go")).results) said.push(text);
+  return { said, it };
+}
+
+const TEN = Array.from({ length: 10 }, (_, i) => `line ${i + 1}\n`).join("");
+const READ: Asked = ["read_file", { path: "a.ts" }];
+const lines = (start: number, end: number, content: string): Asked => [
+  "edit_lines",
+  { path: "a.ts", start, end, content },
+];
+const text = (old_string: string, new_string: string): Asked => ["edit_file", { path: "a.ts", old_string, new_string }];
+
+// biome-ignore format: one case a row.
+const IN_ONE_ROUND: [what: string, calls: Asked[], last: string | RegExp, change: (text: string) => string][] = [
+  ["below an edit that made the file longer", [lines(2, 2, "2\n2b\n2c"), lines(8, 8, "8")], "Edited a.ts: line 8, which this round's other edits had moved to line 10, became line 10.", (all) => all.replace("line 2", "2\n2b\n2c").replace("line 8", "8")],
+  ["below an edit that made it shorter", [lines(2, 4, ""), lines(8, 9, "")], "Edited a.ts: deleted lines 8–9, which this round's other edits had moved to lines 5–6.", (all) => all.replace("line 2\nline 3\nline 4\n", "").replace("line 8\nline 9\n", "")],
+  ["above it", [lines(8, 8, "8\n8b"), lines(2, 2, "2")], "Edited a.ts: line 2 became line 2.", (all) => all.replace("line 8", "8\n8b").replace("line 2", "2")],
+  ["between two", [lines(2, 2, "2\n2b"), lines(9, 9, ""), lines(5, 5, "5")], /had moved to line 6, became line 6\.$/, (all) => all.replace("line 2", "2\n2b").replace("line 9\n", "").replace("line 5", "5")],
+  ["two insertions at one place, in their order", [lines(5, 4, "a"), lines(5, 4, "b")], "Edited a.ts: inserted line 6 (line 5 before this round's other edits).", (all) => all.replace("line 5", "a\nb\nline 5")],
+  ["below what edit_file made longer", [text("line 2", "2\n2b"), lines(8, 8, "8")], /had moved to line 9, became line 9\.$/, (all) => all.replace("line 2", "2\n2b").replace("line 8", "8")],
+  ["a line that the round changed", [lines(4, 6, "4\n5"), lines(6, 7, "x")], /^Cannot edit 'a\.ts': this round changed it .* Lines 2–7 of 9 now:\n2\tline 2\n3\tline 3\n4\t4\n5\t5\n6\tline 7\n7\tline 8\nSend the edit again/s, (all) => all.replace("line 4\nline 5\nline 6", "4\n5")],
+  ["one of several lines alike, of which one went", [["write_file", { path: "a.ts", content: "x\na\nx\nb\n" }], lines(1, 1, "y")], /^Cannot edit 'a\.ts': this round changed it/, () => "x\na\nx\nb\n"],
+  ["after a command that changed the file", [["run_command", { command: "sed -i 1d a.ts" }], lines(5, 5, "x")], /^Cannot edit 'a\.ts': it changed since it was read/, (all) => all.replace("line 1\n", "")],
+];
+
+for (const [what, calls, last, change] of IN_ONE_ROUND)
+  test(`edit_lines: the numbers are those that the model saw: ${what}`, async () => {
+    const { said, it } = await rounds({ "a.ts": TEN }, [READ], calls);
+    if (typeof last === "string") equal(said.at(-1), last);
+    else match(said.at(-1)!, last);
+    equal(it.read("a.ts"), change(TEN));
+    await it.close();
+  });
+
+test("edit_lines: a file that is first read in the same round shows its lines instead of being changed", async () => {
+  const { said, it } = await rounds({ "a.ts": TEN }, [READ, lines(5, 5, "x")], [lines(5, 5, "x")]);
+  match(said[1]!, /^Cannot edit 'a\.ts': this round changed it or read it .*5\tline 5/s);
+  equal(said[2], "Edited a.ts: line 5 became line 5.");
+  await it.close();
+});
+
+test("edit_lines: only lines that were shown are changed, also after other edits moved them", async () => {
+  const part: Asked = ["read_file", { path: "a.ts", start: 4, end: 6 }];
+  const edits = [lines(9, 9, "x"), lines(5, 5, "5\n5b"), lines(7, 7, "6"), lines(8, 8, "x"), lines(8, 7, "y")];
+  const { said, it } = await rounds({ "a.ts": TEN }, [part], ...edits.map((edit) => [edit]));
+  deepEqual(said.slice(1), [
+    "Cannot edit 'a.ts': line 9 was not read in this conversation. Read it first.",
+    "Edited a.ts: line 5 became lines 5–6.",
+    "Edited a.ts: line 7 became line 7.",
+    "Cannot edit 'a.ts': line 8 was not read in this conversation. Read it first.",
+    "Edited a.ts: inserted line 8.",
+  ]);
+  await it.close();
+});
+
+test("write_file: a file is replaced only by one who saw all of it", async () => {
+  const part: Asked = ["read_file", { path: "a.ts", start: 1, end: 6 }];
+  const write: Asked = ["write_file", { path: "a.ts", content: "x\n" }];
+  const rest: Asked = ["read_file", { path: "a.ts", start: 7 }];
+  const { said, it } = await rounds({ "a.ts": TEN }, [part], [write], [rest], [write]);
+  match(said[1]!, /^Cannot write 'a\.ts': line 7 of it was not read in this conversation\. Read all of it first/);
+  equal(said[3], "Wrote a.ts (1 line).");
+  await it.close();
+});
+
+const CLASS = "const a = 1;\n\nexport function wanted() {\n  return a;\n}\n\nwanted();\n";
+// biome-ignore format: one case a row.
+const SHOWS: [shows: Asked, edit: Asked, says: RegExp][] = [
+  [["get_function", { name: "wanted" }], lines(4, 4, "  return 2;"), /^Edited a\.ts: line 4/],
+  [["get_function", { name: "wanted" }], lines(7, 7, "x"), /line 7 was not read/],
+  [["get_function", { name: "wanted" }], text("return a", "return 2"), /^Edited a\.ts/],
+  [["find_references", { symbol: "wanted" }], lines(7, 7, "x"), /^Edited a\.ts: line 7/],
+  [["grep", { query: "wanted();" }], lines(7, 7, "x"), /^Edited a\.ts: line 7/],
+  [["grep", { query: "wanted();", path: "a.ts" }], lines(1, 1, "x"), /line 1 was not read/],
+  [["grep", { query: "nowhere", path: "a.ts" }], text("return a", "return 2"), /it was not read/],
+];
+for (const [shows, edit, says] of SHOWS)
+  test(`${edit[0]}: what ${shows[0]} showed counts as read: ${JSON.stringify([shows[1], edit[1]])}`, async () => {
+    const { said, it } = await rounds({ "a.ts": CLASS }, [shows], [edit]);
+    match(said[1]!, says);
+    await it.close();
+  });
+
+const PATCH = "*** Begin Patch\n*** Update File: a.ts\n@@\n line 4\n-line 5\n+5\n*** End Patch";
+test("apply_patch: a file has to be read, as for the other edits", async () => {
+  const patch: Asked = ["apply_patch", { patch: PATCH }];
+  const { said, it } = await rounds({ "a.ts": TEN }, [patch], [READ], [patch]);
+  equal(said[0], "Cannot patch 'a.ts': it was not read in this conversation. Nothing was changed. Read it first.");
+  match(said[2]!, /^Applied: edited a\.ts/);
+  await it.close();
+});
+
+const MAKE: Asked = ["create_file", { path: "a.ts", content: "new\n" }];
+// biome-ignore format: one case a row.
+const GONE: [how: string, calls: Asked[]][] = [
+  ["delete_file", [["delete_file", { path: "a.ts" }]]],
+  ["move_file", [["move_file", { from: "a.ts", to: "b.ts" }]]],
+  ["a command", [["run_command", { command: "mv a.ts b.ts" }]]],
+  ["a patch", [["apply_patch", { patch: "*** Begin Patch\n*** Delete File: a.ts\n*** End Patch" }]]],
+];
+for (const [how, calls] of GONE)
+  for (const make of [
+    MAKE,
+    ["write_file", MAKE[1]],
+    ["apply_patch", { patch: "*** Begin Patch\n*** Add File: a.ts\n+new\n*** End Patch" }],
+  ] as Asked[])
+    test(`${make[0]}: a file that was read, and went with ${how}, can be made again`, async () => {
+      const { said, it } = await rounds({ "a.ts": TEN }, [READ], calls, [make]);
+      match(said.at(-1)!, /^(Created|Applied: created) a\.ts/);
+      equal(it.read("a.ts"), "new\n");
+      await it.close();
+    });
+
+test("create_file: a file that undo or the person took away can be made again", async () => {
+  const script = [{ call: MAKE }, "done", { call: MAKE }, "done", { call: MAKE }, "done"];
+  const it = await harness({ own: true, allow: { write: true, run: true }, script });
+  const made = async () =>
+    deepEqual(
+      (await it.ask("go")).results.map(({ text }) => text),
+      ["Created a.ts (1 line)."],
+    );
+  await made();
+  await it.ask("/undo");
+  await made();
+  rmSync(join(it.root, "a.ts"));
+  await made();
+  equal(it.read("a.ts"), "new\n");
+  await it.close();
+});
+
+test("move_file: what was shown of a file is known of it under its new name, and nothing more", async () => {
+  const move: Asked = ["move_file", { from: "a.ts", to: "b.ts" }];
+  const at = (line: number): Asked => ["edit_lines", { path: "b.ts", start: line, end: line, content: "x" }];
+  const part: Asked = ["read_file", { path: "a.ts", start: 4, end: 6 }];
+  const { said, it } = await rounds({ "a.ts": TEN }, [part], [move], [at(5)], [at(9)]);
+  deepEqual(said.slice(2), [
+    "Edited b.ts: line 5 became line 5.",
+    "Cannot edit 'b.ts': line 9 was not read in this conversation. Read it first.",
+  ]);
+  await it.close();
 });

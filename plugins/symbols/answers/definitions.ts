@@ -96,11 +96,13 @@ export async function showPart(
   }
   const shown: string[] = [];
   for (const { path: file, line, end } of fits.slice(0, 5)) {
-    const { text } = await ctx.files.read(file);
+    const { text, hash } = await ctx.files.read(file);
+    const last = Math.min(end, line + MAX_PART_LINES - 1);
     const lines = text
       .replace(/^\ufeff/, "")
       .split(/\r?\n/)
-      .slice(line - 1, Math.min(end, line + MAX_PART_LINES - 1));
+      .slice(line - 1, last);
+    ctx.files.shown(file, [[line, last]], hash);
     shown.push(`${file}:${line}-${end}`, ...lines.map((one, i) => `${line + i}\t${one}`));
     if (end - line >= MAX_PART_LINES)
       shown.push(`[${plural(end - line + 1 - MAX_PART_LINES, "more line")}; read_file shows them]`);

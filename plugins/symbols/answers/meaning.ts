@@ -10,6 +10,7 @@ import { freshIndex, type State, type SymbolQuery } from "./state.ts";
 const MAX_DEFINITIONS = 12; // definitions of one name
 const MAX_TEXT_HITS = 10;
 const MAX_SYMBOL_CHARS = 120; // characters
+const MAX_PLACE_CHARS = 120; // of the text of a place: a longer line is cut
 const LABELLED_KINDS = new Set(["definition", "import", "export", "write"]);
 
 export async function references(state: State, args: SymbolQuery, ctx: Ctx): Promise<Result> {
@@ -25,6 +26,12 @@ export async function references(state: State, args: SymbolQuery, ctx: Ctx): Pro
     if (places.length) found.push({ symbol: groups[0]!.symbol, places });
   }
   const said = await textHits(wanted, ctx);
+  const shown = found.flatMap(({ places }) => places).slice(0, 2 * MAX_ROWS);
+  for (const [file, places] of Map.groupBy(shown, ({ path: file }) => file))
+    ctx.files.shown(
+      file,
+      places.filter(({ text }) => text.length < MAX_PLACE_CHARS).map(({ line }) => [line, line]),
+    );
   if (!found.length && !said.length)
     throw new Error(`Cannot find a use of '${args.symbol}': no code names it. find_definition suggests names.`);
   const rows = found.flatMap(({ symbol, places }) => {

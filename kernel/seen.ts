@@ -1,0 +1,87 @@
+// What the model was shown of files, line by line, and where those lines went with zz's own changes.
+import type { Moved, Span } from "./contract.ts";
+import type { LiveChat } from "./core.ts";
+import { hashOf, hashOfState, type State } from "./disk.ts";
+
+/** Of one file. */
+export interface Seen {
+  hash: string; // of the text whose lines these are
+  lines: Span[]; // that were shown, by their numbers in that text
+  round?: object | undefined; // in which `moved` happened
+  moved: Moved[]; // what the model cannot know when it makes the calls of that round
+}
+
+const ALL: Span = [1, Number.POSITIVE_INFINITY];
+const EVERYTHING: Moved = { from: 1, to: Number.POSITIVE_INFINITY, by: 0 };
+
+/** The reply whose calls are run: what they do, it does not know. Undefined between rounds. */
+const roundOf = ({ phase, messages }: LiveChat): object | undefined =>
+  phase === "executing_tools" ? messages.findLast(({ role }) => role === "assistant") : undefined;
+
+export const movedNow = (chat: LiveChat, seen: Seen | undefined): Moved[] =>
+  seen?.round && seen.round === roundOf(chat) ? seen.moved : [];
+
+export function showLines(chat: LiveChat, file: string, hash: string, lines: Span[] = [ALL]): void {
+  const seen = chat.seen.get(file);
+  const round = roundOf(chat);
+  if (seen?.hash === hash) seen.lines.push(...lines);
+  else if (lines.length) chat.seen.set(file, { hash, lines: [...lines], round, moved: round ? [EVERYTHING] : [] });
+}
+
+/** After zz changed files: what the model knows of each, and where the lines are now. */
+export function followChanges(chat: LiveChat, held: Map<string, { before: State; after: State }>): void {
+  const round = roundOf(chat);
+  const known = new Map([...held.keys()].map((file) => [file, chat.seen.get(file)]));
+  for (const [file, { before, after }] of held) {
+    const from = [...held].find(([, one]) => !before && !one.after && one.before && after?.bytes.equals(one.before.bytes));
+    const seen = known.get(from?.[0] ?? file);
+    chat.seen.delete(file);
+    if (!after) continue;
+    const hash = hashOf(after.bytes);
+    if (from && seen?.hash === hash) chat.seen.set(file, seen);
+    else if (!before && !from) chat.seen.set(file, { hash, lines: [ALL], round, moved: round ? [EVERYTHING] : [] });
+    else if (before && !from) chat.seen.set(file, { hash, round, ...withChange(seen, before, after) });
+  }
+
+  function withChange(seen: Seen | undefined, before: NonNullable<State>, after: NonNullable<State>) {
+    const isKnown = seen?.hash === hashOfState(before);
+    const move = moveOf(linesOf(before), linesOf(after));
+    const shifted = isKnown ? seen.lines.flatMap((span) => (move ? around(span, move) : [span])) : [];
+    const fresh: Span[] = move && move.to + move.by >= move.from ? [[move.from, move.to + move.by]] : [];
+    const moved = isKnown ? [...movedNow(chat, seen), ...(move ? [move] : [])] : [EVERYTHING];
+    return { lines: [...shifted, ...fresh], moved };
+  }
+}
+
+const linesOf = ({ bytes }: NonNullable<State>): string[] => bytes.toString("latin1").split(/(?<=\n)/);
+
+/** The lines that were replaced: where several would do, since lines are alike, all of them. */
+function moveOf(before: string[], after: string[]): Moved | undefined {
+  const [n, m] = [before.length, after.length];
+  const least = Math.min(n, m);
+  let [head, tail] = [0, 0];
+  while (head < least && before[head] === after[head]) head++;
+  while (tail < least && before[n - 1 - tail] === after[m - 1 - tail]) tail++;
+  if (head === n && head === m) return undefined;
+  return { from: Math.min(head, least - tail) + 1, to: Math.max(n - tail, head + n - least), by: m - n };
+}
+
+/** What is left of a span before and after the lines that were replaced, as it is numbered then. */
+function around([start, end]: Span, { from, to, by }: Moved): Span[] {
+  const parts: Span[] = [
+    [start, Math.min(end, from - 1)],
+    [Math.max(start, to + 1) + by, end + by],
+  ];
+  return parts.filter(([first, last]) => first <= last);
+}
+
+/** Sorted, without gaps between neighbours. */
+export function joined(lines: Span[]): Span[] {
+  const all: Span[] = [];
+  for (const [from, to] of [...lines].sort(([one], [other]) => one - other)) {
+    const last = all.at(-1);
+    if (last && from <= last[1] + 1) last[1] = Math.max(last[1], to);
+    else all.push([from, to]);
+  }
+  return all;
+}

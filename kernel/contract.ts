@@ -357,7 +357,7 @@ export type Reply = { text: string; thinking: string; calls: Call[]; finish: Fin
 
 export type Message =
   | (UserMeta & { role: "user"; text: string; images?: Image[] })
-  | (AnswerMeta & { role: "assistant"; text: string; thinking?: string; calls?: Call[]; cut?: boolean })
+  | (AnswerMeta & { role: "assistant"; text: string; thinking?: string; calls?: Call[]; cut?: boolean }) // cut: it is not finished
   | { role: "tool"; id: string; name: string; text: string; failed?: boolean; images?: Image[] };
 
 /** aside: zz tells what the person did meanwhile; news: what is new in the layers, by their keys. */

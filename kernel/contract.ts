@@ -75,7 +75,7 @@ export interface Ctx {
   keep(name: string, change: (text: string) => string): void; // a file of the home, the person's alone: read, changed and written while no other zz does
   progress(text: string): void; // a live line while a tool runs
 }
-/** A line; with keys ("yn"), one of them, in lower or upper case as it stands there: whatever else is pressed is the empty text. */
+/** A line; with keys ("yn"), one of them as it stands there, also for its capital. Enter and Escape are the empty text, other keys do nothing. */
 export type Ask = (question: string, keys?: string) => Promise<string>;
 
 /** Other programs: the only way to start one. Each is found by its absolute path, and never in or above the project or in a node_modules. */
@@ -157,6 +157,8 @@ export interface Tool<S extends Schema = any> {
   needs?(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<Needs>; // what the gate asks for, before it runs; absent: pure. A file to write that it names is not asked for again
   changes?: boolean; // it changes files, through ctx.files: held until it returns, shown, asked for, made all or none
   preview?(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<string>; // what else to show with the question
+  editable?: string; // the parameter whose text the person may edit at the question; what they saved is judged again
+  family?(need: string): string | undefined; // of a command, what the person may allow beside those very words: "npm run"
   run(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<Result | string>; // a throw becomes a failed result that the model reads
   render?(result: Result, width: number): string;
   timeout?: number; // ms; two minutes unless it says otherwise

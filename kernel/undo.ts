@@ -91,7 +91,7 @@ export async function undoOrRedo(place: TurnContext, way: "undo" | "redo", what:
     if (!core.ask) return `${verb} Nothing was touched. At the prompt, zz can merge or overwrite it.`;
     const merged = await mergeAll();
     const keys = `${merged ? "m = merge into what is there now, " : ""}o = overwrite, n = leave everything`;
-    const key = await core.ask(`${verb} [${merged ? "m/" : ""}o/n] (${keys}) `, merged ? "mon" : "on");
+    const key = await core.ask(`${verb} [${merged ? "m/" : ""}o/N] (${keys}) `, merged ? "mon" : "on");
     if (key === "o") return { file, from, to };
     return key === "m" && merged ? { file, from, to: merged } : `${verb} Nothing was touched.`;
 

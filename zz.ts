@@ -148,6 +148,7 @@ const SIDE_BY_SIDE = 4;
 const SAME_CALLS = 3;
 
 const CONTINUATIONS = 2;
+const CUT_OFF = "The answer is not complete: the model's output limit cut it off.";
 const REPORT = "Stop here: no more tools can be used now. Say what was done, what is left, and what you know so far.";
 const CONTINUE = "Your answer was cut off by the output limit. Continue exactly where it stopped; repeat nothing.";
 
@@ -205,7 +206,10 @@ async function think(turn: Turn): Promise<Reply> {
   answer.rounds++;
   const started = performance.now();
   for (let more = 0; ; more++) {
-    const reply = await ask(turn, messages, last ? [] : offered(core));
+    const reply = await ask(turn, messages, last ? [] : offered(core)).catch((error: Fault) => {
+      const { text = "", thinking = "" } = error.partial ?? {};
+      throw whole ? Object.assign(error, { partial: { text: joinHalves(whole.text, text), thinking } }) : error;
+    });
     if (reply.usage) answer.used = chat.used = reply.usage.input + reply.usage.output;
     if (chat.window) answer.window = chat.window;
     if (reply.thinking) await emit(core, "thought", { text: reply.thinking, ms: Math.round(performance.now() - started) });
@@ -288,17 +292,31 @@ async function respond(turn: Turn, { text, finish }: Reply): Promise<void> {
   if (finish === "filter") note(core, "The provider's content filter cut the answer short.");
   if (!text) note(core, "The model answered with nothing.");
   await turn.show?.(shown);
+  if (finish === "length" && core.showNote) note(core, `${CUT_OFF} /continue goes on from there.`);
   enter(core, chat, "done");
 }
 
-/** Ends a turn that failed or was stopped. What had come of an answer is kept in the file. */
-async function endFailedTurn({ core, chat }: Turn, error: Fault): Promise<Fault> {
+/** Ends a turn that failed or was stopped. What had come of an answer is shown and kept. */
+async function endFailedTurn(turn: Turn, error: Fault): Promise<Fault> {
+  const { core, chat } = turn;
   const { aborted } = chat.stop.signal;
   const failed = aborted ? fault("Stopped.", { exit: 130 }) : error;
+  if (error?.partial?.text.trim()) await keepUnfinished(turn, error.partial);
+  else if (error?.partial?.thinking) save(core, chat, "draft", error.partial);
   enter(core, chat, aborted ? "aborted" : "error");
-  if (error?.partial?.text || error?.partial?.thinking) save(core, chat, "draft", error.partial);
   await emit(core, "failed", { message: reason(failed), exit: failed.exit ?? 1 });
   return failed;
+}
+
+/** Part of an answer, as a message that says so. Where stdout is a pipe, only whole answers go into it. */
+async function keepUnfinished(turn: Turn, { text, thinking }: NonNullable<Fault["partial"]>): Promise<void> {
+  const { core, chat, show } = turn;
+  remember(core, chat, { role: "assistant", text, ...(thinking && { thinking }), cut: true, model: turn.answer.model });
+  if (!show || !core.io.stdout.isTTY) return;
+  enter(core, chat, "responding");
+  const safe = clean(text);
+  const shown = core.options.raw ? safe : await around(turn, "render", safe).catch(() => safe);
+  await (async () => show(`${shown.trimEnd()}\n[unfinished: /continue goes on]`))().catch(() => {});
 }
 
 /** However a turn ended: what plugins keep is saved, and the next one may begin. */
@@ -347,7 +365,7 @@ async function once(core: Core, chat: LiveChat, prompt: Prompt, format: Format):
   const rounds = plural(answer.rounds - 1, "round");
   if (answer.finish === "rounds") say(io, `Stopped after ${rounds} of tools. --rounds N allows more.`);
   if (answer.finish === "repeat") say(io, `Stopped: the same call gave the same result ${SAME_CALLS} times.`);
-  if (answer.finish === "length") say(io, "The answer is not complete: the model's output limit cut it off.");
+  if (answer.finish === "length") say(io, CUT_OFF);
   return exitCode(answer);
 }
 

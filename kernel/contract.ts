@@ -70,7 +70,7 @@ export interface Ctx {
   keep(name: string, change: (text: string) => string): void; // a private file of the home: no other zz writes it meanwhile
   progress(text: string): void; // a live line while a tool runs
 }
-/** A line; with keys ("yn"), one of them, in lower or upper case as it stands there: whatever else is pressed is the empty text. */
+/** A line; with keys ("yn"), one of them as it stands there, also for its capital. Enter and Escape are the empty text; no other key counts. */
 export type Ask = (question: string, keys?: string) => Promise<string>;
 /** Other programs: the only way to start one. Found by its absolute path, and never in or above the project or in a node_modules. */
 export interface Programs {
@@ -147,6 +147,8 @@ export interface Tool<S extends Schema = any> {
   needs?(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<Needs>; // for the gate, before it runs; absent: pure
   changes?: boolean; // of files, through ctx.files: held until it returns, shown, asked for unless needs() named them, made all or none
   preview?(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<string>; // what else to show with the question
+  editable?: string; // the parameter whose text the person may edit at the question; what they saved is judged again
+  family?(need: string): string | undefined; // of a command, what the person may allow beside those very words: "npm run"
   run(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<Result | string>; // a throw becomes a failed result that the model reads
   render?(result: Result, width: number): string;
   timeout?: number; // ms; two minutes unless it says otherwise
@@ -315,7 +317,7 @@ export type Reply = { text: string; thinking: string; calls: Call[]; finish: Fin
 
 export type Message =
   | (UserMeta & { role: "user"; text: string; images?: Image[] })
-  | (AnswerMeta & { role: "assistant"; text: string; thinking?: string; calls?: Call[]; cut?: boolean })
+  | (AnswerMeta & { role: "assistant"; text: string; thinking?: string; calls?: Call[]; cut?: boolean }) // cut: it is not finished
   | { role: "tool"; id: string; name: string; text: string; failed?: boolean; images?: Image[] };
 
 /** aside: zz tells what the person did meanwhile; news: what is new in the layers, by their keys. */
@@ -336,9 +338,8 @@ export interface Chat {
   attach(what: Image | string): void; // goes with the person's next message; a text before it
   compact(what: Compaction): void; // from now on the model sees less; all of it stays in the session's file
 }
-/** Indices are those of `messages`. */
 export interface Compaction {
-  upTo?: number; // the messages before it are gone; it begins a turn
+  upTo?: number; // the messages before it (an index of `messages`) are gone; it begins a turn
   summary?: string; // stands for them
   texts?: Record<number, string | number>; // what a message says now; a number: of each of its texts so many characters
 }

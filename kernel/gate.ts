@@ -1,5 +1,5 @@
 // The gate: what a call needs is judged, and the person is asked for what the rules leave open.
-import { KINDS, type Kind, type Need, type Needs, type Rule, type Tool } from "./contract.ts";
+import { type Call, KINDS, type Kind, type Need, type Needs, type Rule, type Tool } from "./contract.ts";
 import { type Core, emit, type TurnContext, ZZ } from "./core.ts";
 import { until } from "./limits.ts";
 import { realPath } from "./paths.ts";
@@ -13,8 +13,11 @@ const accessTo = (kind: Kind, name: string): string => `${kind} access to "${nam
 export type Open = { kind: Kind; name: string; target: string; why: string; whole: boolean; exact?: boolean };
 export type Granted = { [K in Kind]: string[] }; // what a call may touch, by what was judged: its names may lead elsewhere by now
 
+/** The person edited an argument at the question: it is judged again. */
+export type Edited = { edited: string };
+
 /** Judges what a call needs and asks the person for what the rules leave open. A text: the sentence of a refusal. */
-export async function gate(place: TurnContext, tool: Tool, args: unknown, needs: Needs): Promise<string | Granted> {
+export async function gate(place: TurnContext, tool: Tool, args: Call["args"], needs: Needs): Promise<string | Granted | Edited> {
   const { core } = place;
   const open = new Map<string, Open>();
   const granted = Object.fromEntries(KINDS.map((kind) => [kind, []])) as unknown as Granted;
@@ -27,7 +30,27 @@ export async function gate(place: TurnContext, tool: Tool, args: unknown, needs:
     }
   if (!open.size) return granted;
   const text = (await tool.preview?.(args, place.ctx)) ?? "";
-  return (await confirm(place, tool.name, [...open.values()], clean(text))).refusal ?? granted;
+  const { editable = "" } = tool;
+  const rules = familyRules(core, tool, [...open.values()]);
+  const more = { ...(core.edit && typeof args[editable] === "string" && { e: "edit it first" }), ...(rules && { F: lasting(rules) }) };
+  for (;;) {
+    const { key, refusal } = await confirm(place, tool.name, [...open.values()], clean(text), more);
+    if (refusal) return refusal;
+    if (key === "F") core.rules.push(...rules!);
+    if (key !== "e") return granted;
+    const edited = await core.edit!(args[editable] as string, `${editable}.txt`);
+    if (edited?.trim()) return { edited: edited.trim() }; // else nothing was saved: ask again
+  }
+}
+
+/** With the family of each command in place of its very words; undefined: none has one. */
+function familyRules(core: Core, tool: Tool, open: Open[]): Rule[] | undefined {
+  const families = open.map(({ kind, name, whole }) => (kind === "run" && !whole ? tool.family?.(name) : undefined));
+  if (!families.some(Boolean)) return undefined;
+  return open.map((one, i) => {
+    const name = families[i];
+    return name ? { verdict: "allow", kind: one.kind, name, from: "answer" } : always(core, one);
+  });
 }
 
 type Collect = { tool: string; kind: Kind; need: Need; open: Map<string, Open>; target?: string | undefined };
@@ -90,11 +113,13 @@ export async function confirm(place: TurnContext, tool: string, open: Open[], te
     return { key: "n", refusal: `Refused: ${why ?? `requires ${accesses}; run again with ${flags}.`}` };
   }
   const rules = new Map(open.map((one) => always(core, one)).map((rule) => [`${rule.kind} ${rule.name}`, rule]));
-  const lasting = [...rules.values()].map(({ kind, name }) => (name === "." ? "edits in this project" : `${kind} "${name}"`));
-  const keys: Keys = { y: "yes", n: "no", ...more, A: `always ${lasting.join(", ")}, this session` };
+  const { F, ...others } = more;
+  const keys: Keys = { y: "yes", n: "no", ...others, A: lasting([...rules.values()]), ...(F && { F }) };
+  const put = (question: string) => until(ctx.signal, core.ask!(question, `${Object.keys(keys).join("")}?`));
   const { key, because } = await inTurn(core, async () => {
     const granted = open.every((one) => judge(core, one.kind, needOf(one), one.target).verdict === "allow"); // by an answer meanwhile
-    const key = granted && !text ? "y" : await until(ctx.signal, core.ask!(question(keys), Object.keys(keys).join("")));
+    let key = granted && !text ? "y" : await put(question());
+    while (key === "?") key = await put(explanation());
     const because = key === "n" && tool !== ZZ ? (await until(ctx.signal, core.ask!("Why not? (Enter: no reason) "))).trim() : "";
     return { key, because };
   });
@@ -109,16 +134,33 @@ export async function confirm(place: TurnContext, tool: string, open: Open[], te
     for (const { kind, name } of open) await emit(core, "decided", { tool, kind, name, allowed, why });
   }
 
-  function question(keys: Keys): string {
-    const does = Object.entries(keys).map(([key, does]) => `${key} = ${ends(oneLine(does))}`);
+  function explanation(): string {
+    const rows = Object.entries(keys).map(([key, does]) => `${key}  ${ends(oneLine(does))}`);
+    const [first = "", ...rest] = [...rows, "Enter  no, without a reason"];
+    return [`┏ ${first}`, ...rest.map((row) => `┠ ${row}`), allow()].join("\n");
+  }
+
+  function allow(): string {
+    const offered = Object.keys(keys).map((key) => (key === "n" ? "N" : key)); // in capitals: what Enter takes
+    return `┗ Allow? [${[...offered, "?"].join("/")}] (? explains) `;
+  }
+
+  function question(): string {
     return [
       `┏ ${tool} requests ${oneLine(accesses)}.`,
       ...open.flatMap(({ why }) => (why ? [`┠ ${oneLine(why)}.`] : [])),
       ...(text ? text.split("\n").map((line) => `┃ ${line}`) : []),
       ...(flags ? [`┠ ${ends(oneLine(flags))} skips this question.`] : []),
-      `┗ Allow? [${Object.keys(keys).join("/")}] (${does.join(", ")}) `,
+      allow(),
     ].join("\n");
   }
+}
+
+function lasting(rules: Rule[]): string {
+  const names = rules.map(({ kind, name, exact }) =>
+    name === "." ? "edits in this project" : `${kind} "${name}${kind === "run" && !exact ? " …" : ""}"`,
+  );
+  return `always ${[...new Set(names)].join(", ")}, this session`;
 }
 
 /** Writing in the project is one permission; all else goes by its name. */

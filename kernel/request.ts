@@ -32,6 +32,7 @@ async function attempt(place: TurnContext, { model, messages, ...asked }: ChatRe
   const endpoint = endpointOf(core, provider.name);
   const request = { ...asked, model: model.slice(provider.name.length + 1), messages: repair(messages), endpoint };
   const told = veilData(request);
+  let partial: Fault["partial"]; // the most that came in any of the tries
   for (let tried = 1; ; tried++) {
     try {
       await emit(core, "requested", told);
@@ -41,13 +42,17 @@ async function attempt(place: TurnContext, { model, messages, ...asked }: ChatRe
       return reply;
     } catch (error) {
       const failed = error as Fault;
+      if ((failed.partial?.text.length ?? -1) >= (partial?.text.length ?? 0)) partial = failed.partial;
+      if (partial) failed.partial = partial;
       if (chat.stop.signal.aborted || failed.dry) throw failed;
       const wait = failed.after ?? 500 * 2 ** (tried - 1) * (1 + Math.random() / 4);
       if (failed.transient && wait > MAX_RETRY_WAIT_MS) failed.message += ` Try again in ${Math.ceil(wait / 1000)} s.`;
       if (!failed.transient || tried === TRIES || wait > MAX_RETRY_WAIT_MS) throw failed;
       await emit(core, "retried", { attempt: tried, wait: Math.round(wait), reason: reason(failed) });
       const { setTimeout: sleep } = await import("node:timers/promises");
-      await sleep(wait, undefined, { signal: chat.stop.signal });
+      await sleep(wait, undefined, { signal: chat.stop.signal }).catch((stopped) => {
+        throw Object.assign(stopped, partial && { partial });
+      });
     }
   }
 }

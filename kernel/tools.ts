@@ -57,17 +57,13 @@ async function runTool(place: TurnContext, call: Call): Promise<Result> {
   const { core, ctx } = place;
   const tool = toolNamed(core, call.name);
   if (call.broken) throw fault(call.broken);
-  const args = deepFreeze(await validate(tool, normalizeArgs(tool, call.args), "Send the call again with valid arguments."));
-  const needs = assertNeeds(tool, (await tool.needs?.(args, ctx)) ?? {});
-  const granted = await gate(place, tool, args, needs);
-  ctx.signal.throwIfAborted();
+  const asked = await validate(tool, normalizeArgs(tool, call.args), "Send the call again with valid arguments.");
+  const { args, granted, edited } = await passGate(place, tool, asked);
   if (typeof granted === "string") return { text: granted, failed: true, refused: true };
   const held: Held | undefined = tool.changes ? new Map() : undefined;
   const reads = new Map<string, string>();
-  const files = openFiles(place, {
-    ...{ tool: tool.name, granted: granted.read, changes: tool.changes === true },
-    ...(held ? { held } : { reads }),
-  });
+  const reach = { tool: tool.name, granted: granted.read, changes: tool.changes === true };
+  const files = openFiles(place, { ...reach, ...(held ? { held } : { reads }) });
   const seconds = (tool.timeout ?? TOOL_LIMIT) / 1000;
   const limit = deadline(seconds * 1000, fault(`'${tool.name}' took longer than ${seconds} s and was given up.`));
   const signal = AbortSignal.any([ctx.signal, limit.signal]);
@@ -77,15 +73,29 @@ async function runTool(place: TurnContext, call: Call): Promise<Result> {
   };
   const own: Ctx = Object.create(ctx, { files: { value: files }, signal: { value: signal }, call: { value: nested } });
   const given = await until(signal, (async () => tool.run(args, own))()).finally(limit.lift);
-  const result = typeof given === "string" ? { text: given } : given;
+  const said = typeof given === "string" ? { text: given } : given;
+  if (typeof said?.text !== "string") throw fault(`'${tool.name}' gave no result. Its run() must return text or { text }.`);
   for (const [file, hash] of reads) showLines(place.chat, file, hash);
-  if (typeof result?.text === "string") return held && !result.failed ? settleChanges(held, result, granted) : result;
-  throw fault(`'${tool.name}' gave no result. Its run() must return text or { text }.`);
+  const result = edited ? { ...said, text: edited + said.text } : said;
+  return held && !result.failed ? settleChanges(held, result, granted) : result;
 
   async function settleChanges(held: Held, result: Result, granted: Granted): Promise<Result> {
     const { refusal, said } = await commit(place, tool.name, held, granted.write);
     if (refusal) return { text: refusal, failed: true, refused: true };
     return said ? { ...result, text: `${result.text}\n${said}` } : result;
+  }
+}
+
+/** At the question the person may edit an argument: then it is judged, and asked for, again. */
+async function passGate(place: TurnContext, tool: Tool, asked: Call["args"]) {
+  let [args, edited] = [deepFreeze(asked), ""];
+  for (;;) {
+    const needs = assertNeeds(tool, (await tool.needs?.(args, place.ctx)) ?? {});
+    const granted = await gate(place, tool, args, needs);
+    place.ctx.signal.throwIfAborted();
+    if (typeof granted === "string" || !("edited" in granted)) return { args, granted, edited };
+    edited = `The person edited the ${tool.editable} before it ran:\n${granted.edited}\n\n`;
+    args = deepFreeze(await validate(tool, { ...asked, [tool.editable!]: granted.edited }, "Edit it again."));
   }
 }
 

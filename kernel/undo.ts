@@ -94,7 +94,7 @@ async function stepOf(way: Way, file: string, own: Change[]): Promise<Step | str
   if (!core.ask) return `${cannot} Nothing was touched. At the prompt, zz can merge or overwrite it.`;
   const merged = await mergeAll(way, from, own);
   const keys = `${merged ? "m = merge into what is there now, " : ""}o = overwrite, n = leave everything`;
-  const key = await core.ask(`${cannot} [${merged ? "m/" : ""}o/n] (${keys}) `, merged ? "mon" : "on");
+  const key = await core.ask(`${cannot} [${merged ? "m/" : ""}o/N] (${keys}) `, merged ? "mon" : "on");
   if (key === "o") return { file, from, to };
   return key === "m" && merged ? { file, from, to: merged } : `${cannot} Nothing was touched.`;
 }

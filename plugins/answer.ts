@@ -113,7 +113,8 @@ const conversation = (messages: readonly Message[]): string =>
   messages
     .flatMap((message) => {
       if (message.role === "tool" || (message.role === "user" && message.aside) || !message.text) return [];
-      return [`## ${message.role === "user" ? "You" : "zz"}\n\n${message.text.trimEnd()}\n`];
+      const mark = message.role === "assistant" && message.cut ? "\n\n*(unfinished)*" : "";
+      return [`## ${message.role === "user" ? "You" : "zz"}\n\n${message.text.trimEnd()}${mark}\n`];
     })
     .join("\n");
 

@@ -40,8 +40,8 @@ export default (zz: Zz) => {
     const kept = variables(ctx.about.home);
     const output = withoutValues(await ctx.terminal!(() => run(words, whole, ctx, kept)), kept);
     if (!output || ctx.signal.aborted) return;
-    const question = `Give ${amountOf(output)} to the conversation? [y]es, any other key: no `;
-    if ((await ctx.ask?.(question, "y")) !== "y") return;
+    const question = `Give ${amountOf(output)} to the conversation? [y/N] `;
+    if ((await ctx.ask?.(question, "yn")) !== "y") return;
     ctx.chat.attach(`--- OUTPUT OF ${words} ---\n${shorten(output, MAX_OUTPUT_CHARS)}\n--- END OUTPUT OF ${words} ---`);
     ctx.note("It goes with your next message.");
   }

@@ -1,4 +1,4 @@
-// The conversation as a tree: /clear, /new, /fork, /back, /retry and /tree.
+// The conversation as a tree: /clear, /new, /fork, /back, /retry, /continue and /tree.
 import type { Ctx, Entry, Image, Zz } from "zz";
 import { clip, oneLine, plural, terminalColumns, width } from "zz/text";
 
@@ -22,6 +22,7 @@ export default (zz: Zz) => {
     run: back,
   });
   zz.command({ name: "retry", description: "take back your last message and send it again", group, run: retry });
+  zz.command({ name: "continue", description: "go on with an answer that was stopped or cut off", group, run: goOn });
   zz.command({ name: "tree", description: "all that you said, also what was taken back", group, run: tree });
 };
 
@@ -111,11 +112,28 @@ function retry(_: string, { chat, note }: Ctx): void {
   note(`Again: ${quoted(last)}.${stillChanged(branch, last)}`);
 }
 
+const REST_OF_ANSWER = "Your last answer was cut off. Continue exactly where it stopped; repeat nothing.";
+const REST_OF_WORK = "You were interrupted. Go on with what you were doing.";
+function goOn(_: string, { chat }: Ctx): void {
+  const last = chat.messages.at(-1);
+  if (!last) throw new Error("Cannot continue: nothing was said yet.");
+  const isAnswer = last.role === "assistant";
+  if (isAnswer && !last.cut) throw new Error("Cannot continue: the last answer is whole. Say what you want next.");
+  chat.send(isAnswer ? REST_OF_ANSWER : REST_OF_WORK);
+}
+
 function tree(_: string, { chat, note }: Ctx): void {
   const { entries, branch } = chat.tree();
   const lines = drawTree(entries, branch, terminalColumns());
   const here = branch.some(isUserEntry) ? "● in force" : "None in force";
   note(lines.length ? [...lines, `${here}; /back #ID goes there.`].join("\n") : "Nothing was said yet.");
+}
+
+/** What the model said there; an older zz kept what was unfinished as a draft. */
+function answerIn({ type, message, text }: Entry): string {
+  if (type === "draft" && text) return `(unfinished) ${shown(String(text))}`;
+  if (message?.role !== "assistant" || !message.text) return "";
+  return `${message.cut ? "(unfinished) " : ""}${shown(message.text)}`;
 }
 
 const MAX_INDENTS = 6;
@@ -136,7 +154,7 @@ export function drawTree(entries: readonly Entry[], branch: readonly Entry[], co
     before = isUserEntry(entry) ? entry.id : above;
     owners.set(entry.id, before);
     if (isUserEntry(entry)) next.set(above, [...(next.get(above) ?? []), entry]);
-    else if (entry.message?.role === "assistant" && entry.message.text) answers.set(above, shown(entry.message.text));
+    else answers.set(above, answerIn(entry) || (answers.get(above) ?? ""));
   }
   const lines: string[] = [];
   walk(next.get(0) ?? [], 0);

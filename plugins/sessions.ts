@@ -332,7 +332,10 @@ const MAX_RESULT_CHARS = 4_000; // of a tool's result in Markdown; JSON lines ha
 
 /** The branch in force, as a person reads it. */
 export function toMarkdown({ header, branch }: Pick<Saved, "header" | "branch">): string {
-  const said = branch().flatMap((entry: Entry) => (entry.type === "message" && entry.message ? [entry.message] : []));
+  const said = branch().flatMap((entry: Entry): Message[] => {
+    if (entry.type === "draft" && entry.text) return [{ role: "assistant", text: String(entry.text), cut: true }];
+    return entry.type === "message" && entry.message ? [entry.message] : [];
+  });
   const head = `# ${oneLine(header.title)}\n\n${timeOf(header.at)} · ${header.model} · ${header.root}`;
   return `${[head, ...said.map(partOf)].join("\n\n")}\n`;
 }
@@ -351,7 +354,8 @@ function partOf(message: Message): string {
   const calls = (message.calls ?? []).map(
     ({ name, args }) => `\`${name}\` with\n\n${fenced(JSON.stringify(args, null, 2))}`,
   );
-  return [`## zz${message.model ? ` (${message.model})` : ""}`, message.text, ...calls].filter(Boolean).join("\n\n");
+  const text = message.cut ? `${message.text}\n\n*(unfinished)*` : message.text;
+  return [`## zz${message.model ? ` (${message.model})` : ""}`, text, ...calls].filter(Boolean).join("\n\n");
 }
 
 /** In a code fence that the text itself does not close. */

@@ -58,7 +58,7 @@ async function askWhere(ctx: Ctx): Promise<void> {
   const { sends = [] } = ctx.plugins.brought ?? {};
   if (!sends.length || !ctx.ask) return;
   const rows = sends.map((one) => `  ${describe(one)}.`).join("\n");
-  const key = await ctx.ask(`Its settings say where things go, too:\n${rows}\nSend them there? [y]es, [n]o: `, "yn");
+  const key = await ctx.ask(`Its settings say where things go, too:\n${rows}\nSend them there? [y/N] `, "yn");
   if (key === "y") await ctx.plugins.trust(true, sends);
   else ctx.note(`Left out: they go where they went. ${HOW_TO_REDIRECT}`);
 }

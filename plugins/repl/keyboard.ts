@@ -6,7 +6,7 @@
 import readline from "node:readline";
 import { PassThrough } from "node:stream";
 import type { DialogHost, Zz } from "zz";
-import { clean } from "zz/text";
+import { clean, plural } from "zz/text";
 import { addLine, discard, isStarted, newDraft } from "./drafts.ts";
 import { addEntry, type History, MAX_ENTRIES, MAX_ENTRY_CHARS, openHistory } from "./history.ts";
 import { openKeys, receivePaste } from "./keys.ts";
@@ -19,12 +19,14 @@ import {
   type Keyboard,
   mute,
   redraw,
+  setLine,
   showPrompt,
   startNewLine,
   tell,
 } from "./line.ts";
 import { expandPastes, newPastes, normalizePaste, openPasteReader, readInput } from "./pastes.ts";
 import { answer, isTooEarly } from "./questions.ts";
+import { say } from "./screen.ts";
 
 const HIDE_PASTES = "\x1b[?2004l"; // they arrive as if they were typed
 const MARK_PASTES = "\x1b[?2004h";
@@ -42,9 +44,9 @@ export function openKeyboard(zz: Zz, host: DialogHost, onLeave: (code: number) =
   const editor = openEditor(input, screen, isDumb, history);
   const keyboard: Keyboard = {
     ...{ zz, host, editor, screen, isDumb, history, onLeave },
-    ...{ pastes: newPastes(), draft: newDraft(), question: { isPaged: false }, queue: [] },
+    ...{ pastes: newPastes(), draft: newDraft(), question: { isPaged: false }, queue: [], held: [] },
     ...{ onChange: () => {}, onInput: () => {}, terminalUsers: 0, lastInterrupt: Number.NEGATIVE_INFINITY },
-    ...{ prompt: DEFAULT_PROMPT, isPromptDue: false, isMuted: false, isClosed: false },
+    ...{ prompt: DEFAULT_PROMPT, isPromptDue: false, isMuted: false, isClosed: false, isCutShort: false },
   };
   takeInput(keyboard, input);
   editor.on("line", (line) => takeLine(keyboard, line));
@@ -102,8 +104,18 @@ function takeLine(keyboard: Keyboard, line: string): void {
   keyboard.lastInterrupt = Number.NEGATIVE_INFINITY;
   if (keyboard.isMuted && message.trim())
     tell(keyboard, `queued: ${message.trim().split("\n")[0]!.slice(0, MAX_QUEUED_COLUMNS)}`);
-  queue.push(message);
+  queue.push(message, ...(keyboard.isMuted ? [] : keyboard.held.splice(0)));
   keyboard.onChange();
+}
+
+/** After a turn that failed or was stopped, what was typed ahead goes back into the line: Enter sends it. */
+export function holdQueue(keyboard: Keyboard): void {
+  const { queue, held, editor, zz } = keyboard;
+  if (!queue.length || keyboard.isClosed) return;
+  held.push(...queue.splice(0));
+  const others = held.length > 1 ? `; Enter also sends the ${plural(held.length - 1, "other")} after it` : "";
+  setLine(keyboard, [held.shift(), editor.line].filter(Boolean).join("\n"));
+  say(zz, `What you typed ahead was not sent${others}. Ctrl+C drops it.`);
 }
 
 /** readline added the line; the history has whole messages, and no answers to questions. */
@@ -153,10 +165,12 @@ export function interrupt(keyboard: Keyboard): void {
   const { stdout } = process;
   if (question.onLine) stdout.write("\n");
   const stopped = host.stop();
+  if (stopped) keyboard.isCutShort = true;
   if (answer(keyboard, "") || stopped) return;
   if (editor.line || isStarted(draft)) {
     stdout.write("^C\n");
     discard(draft);
+    keyboard.held.length = 0;
     startNewLine(keyboard);
   } else if (performance.now() - keyboard.lastInterrupt < LEAVE_MS) return void keyboard.onLeave(130);
   else {

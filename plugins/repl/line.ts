@@ -21,6 +21,7 @@ export interface Keyboard {
   readonly draft: Draft;
   readonly question: OpenQuestion;
   readonly queue: string[]; // messages that have not been taken yet
+  readonly held: string[]; // messages that wait for the person's word, since the turn before them failed or was stopped
   onChange: () => void; // a message arrived, or the keyboard was closed
   onInput: (bytes: Buffer) => void;
   onLeave: (code: number) => void;
@@ -28,6 +29,7 @@ export interface Keyboard {
   isPromptDue: boolean; // it is being made
   isMuted: boolean; // a turn is under way: input is not shown
   isClosed: boolean;
+  isCutShort: boolean; // the turn failed, or the person stopped it
   terminalUsers: number; // programs that have the terminal
   lastInterrupt: number; // when Ctrl+C was pressed at an empty prompt
 }

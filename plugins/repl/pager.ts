@@ -1,5 +1,6 @@
 // Questions shown page by page, if they are longer than the screen.
 import { width as widthOf } from "zz/text";
+import { keyOf } from "./screen.ts";
 
 /** Where a question is shown. */
 interface Screen {
@@ -11,9 +12,12 @@ interface Screen {
 const FORWARD = /^( |\r?\n|\r|\x1b\[B|\x1bOB|\x1b\[6~)$/;
 const BACK = /^(b|\x1b\[A|\x1bOA|\x1b\[5~)$/;
 
+const LEAVE = /^(|\x03|\x04|\x1b)$/; // the question was closed, Ctrl+C, Ctrl+D, Escape
+const ENTER = /^[\r\n]+$/;
+
 /**
- * Shows the question and returns the key that was pressed once all of it had been shown. Before that, only a no,
- * Ctrl+C, Escape, or closing the question ends it. Without `keys` it does not wait at the end, and returns "on".
+ * Shows the question and returns the key that was pressed once all of it had been shown: one that is offered, or Enter
+ * for none of them. Other keys do nothing. Before that, only a no, Ctrl+C, Escape, or closing the question ends it. Without `keys` it does not wait at the end, and returns "on".
  */
 export async function putQuestion(text: string, keys: string | undefined, screen: Screen): Promise<string> {
   let columns = 0;
@@ -41,12 +45,10 @@ export async function putQuestion(text: string, keys: string | undefined, screen
   async function nextMove(isEnd: boolean, canGoBack: boolean, isPaged: boolean): Promise<string> {
     for (;;) {
       const typed = await screen.press(isPaged);
-      if (isEnd && keys?.includes(typed)) return typed;
+      if (LEAVE.test(typed) || keyOf(typed, (keys ?? "n").replace(/[^n]/g, ""))) return typed;
+      if (isEnd && (ENTER.test(typed) || (keys && keyOf(typed, keys)))) return typed;
       if (isPaged && canGoBack && BACK.test(typed)) return "back";
       if (!isEnd && FORWARD.test(typed)) return "on";
-      const leaves =
-        typed === "" || typed === "\x03" || typed === "\x1b" || (typed === "n" && (keys ?? "n").includes("n"));
-      if (leaves || (isEnd && !(isPaged && FORWARD.test(typed)))) return typed;
     }
   }
 }

@@ -34,9 +34,11 @@ async function askForKeyByLine(
   isOver: () => boolean,
 ): Promise<string> {
   const rows: string[] = [];
+  let last = "";
   const keep = (text: string) => void (text.startsWith("\r") || rows.push(text)); // the cursor cannot be moved
   const press = async () => {
-    const line = await readAnswer(keyboard, rows.splice(0).join(""));
+    last = rows.splice(0).join("") || last.split("\n").at(-1)!; // after a key that is not offered, its last row again
+    const line = await readAnswer(keyboard, last);
     return isOver() ? "" : line || "\n";
   };
   return keyOf(await putQuestion(question, keys, { size, write: keep, press }), keys);

@@ -5,10 +5,11 @@ import { clean } from "zz/text";
 
 export const say = (zz: Zz, text: string): void => void zz.io.stderr.write(`${clean(zz.veil(text))}\n`);
 
-/** The key, if it is one of those offered, with or without Enter; else "". */
+/** The key, if it is one of those offered, with or without Enter, also as its capital; else "". */
 export function keyOf(typed: string, keys: string): string {
   const key = typed.replace(/[\r\n]+$/, "");
-  return key.length === 1 && keys.includes(key) ? key : "";
+  const found = [key, key.toLowerCase()].find((one) => one.length === 1 && keys.includes(one));
+  return found ?? "";
 }
 
 const QUIET_MS = 100; // a key that is held down repeats faster

@@ -3,6 +3,7 @@ import type { Chat, Ctx, DialogHost, Fault, Zz } from "zz";
 import { clean, plural, terminalColumns, wrap } from "zz/text";
 import {
   close,
+  holdQueue,
   interrupt,
   lendTerminal,
   nextMessage,
@@ -31,6 +32,7 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
     close(keyboard);
   };
   const keyboard = openKeyboard(zz, host, leave);
+  zz.on("failed", () => void (keyboard.isCutShort = true));
   return { run, leave: (exit) => void ([code, hasLeft] = [exit, true]) };
 
   async function run(): Promise<number> {
@@ -76,7 +78,9 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
 
   async function obey(message: string): Promise<void> {
     mute(keyboard, true);
+    keyboard.isCutShort = false;
     await host.obey(message, (text) => expandPastes(keyboard.pastes, text));
+    if (keyboard.isCutShort) holdQueue(keyboard);
     if (retracts) host.retract();
     retracts = false;
   }
@@ -84,7 +88,7 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
   /** After a failed request: returns true to ask again, perhaps another model. */
   async function tryAgain(failed: Fault, ctx: Ctx): Promise<boolean> {
     const picks = ctx.about.commands.some(({ name }) => name === "model");
-    const keys = `[r]etry, [s]kip, [a]bort and take the message back${picks ? ", another [m]odel" : ""}? `;
+    const keys = `[r]etry, [s]kip, [a]bort and take the message back${picks ? ", another [m]odel" : ""}? (Enter: skip) `;
     for (let why = `${clean(failed.message)}\n`; ; why = "") {
       const key = await host.ask(why + keys, "rsam");
       retracts = key === "a";

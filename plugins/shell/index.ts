@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Ctx, GitDoubt, Kind, Need, Needs, Result, Verdict, Zz } from "zz";
+import { familyOf } from "./family.ts";
 import type { Judged } from "./judge/index.ts";
 import { type Variables, variables, withoutValues } from "./variables.ts";
 
@@ -29,6 +30,8 @@ export default (zz: Zz<typeof defaults>) => {
       timeout_ms: "integer? 120000 unless it says otherwise, at most 600000",
       hosts: "string[]? hosts that it has to reach",
     },
+    editable: "command",
+    family: familyOf,
     timeout: MAX_TIMEOUT_MS + 10_000,
     needs: async (args, ctx) => {
       const { needs, ...decision } = await decide(args.command, args.hosts, ctx, zz.config);

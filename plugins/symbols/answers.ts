@@ -61,7 +61,7 @@ async function limit(config: typeof defaults, count: number, { ask, note }: Ctx,
     return { scope: "", most: config.most };
   }
   const key = await ask(
-    `This project has ${count} code files. Index [a]ll of them, one [f]older, or [c]ancel? `,
+    `This project has ${count} code files. Index [a]ll of them, one [f]older, or [c]ancel? (Enter: cancel) `,
     "afc",
   );
   if (key === "a") return { scope: "", most: Number.MAX_SAFE_INTEGER };

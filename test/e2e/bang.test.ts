@@ -56,7 +56,7 @@ test("Any other key than y forgets the output", async (t) => {
   const it = await talk(t);
   it.enter("!echo forgotten");
   await answer(it.term, "n");
-  await it.term.sees(/: no\s+[^\n]*›\s*$/);
+  await it.term.sees(/\[y\/N\] n\s+[^\n]*›\s*$/);
   it.enter("hello");
   await it.term.sees("Seen.");
   equal(it.sent()[0], "hello");

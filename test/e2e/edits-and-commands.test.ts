@@ -34,7 +34,7 @@ for (const cols of [80, 40])
     const term = terminal(where, asks(fake.url), { cols });
     await term.sees("›");
     term.type(`mend it${KEY.enter}`);
-    const shown = (await term.sees("Allow? [y/n/e/A]")).replaceAll(/\n(?=\S)/g, "\n");
+    const shown = (await term.sees("Allow? [y/N/e/A/?]")).replaceAll(/\n(?=\S)/g, "\n");
     match(shown.replaceAll(/\n(┃ )?/g, ""), /edit_file requests write access to "src\/a\.ts"\./);
     match(shown, /┃ edit src\/a\.ts · lines 1–3 · \+1 −1/);
     match(shown, /┃ +2 - +return a - b;\n┃ +2 \+ +return a \+ b;/);
@@ -56,7 +56,7 @@ for (const cols of [80, 40])
     equal(await term.exited, 0);
   });
 
-test("A no with a reason reaches the model; anything but a key that is offered is a no", async (t) => {
+test("A no with a reason reaches the model; Enter is one without", async (t) => {
   const fake = await fakeOpenAI([READ, EDIT, say("One."), EDIT, say("Two.")]);
   t.after(fake.close);
   const where = project();
@@ -71,7 +71,7 @@ test("A no with a reason reaches the model; anything but a key that is offered i
   equal(lastOf(fake), 'Refused: the person said no to write access to "src/a.ts": keep the sign');
   term.type(`again${KEY.enter}`);
   await term.sees(/again[\s\S]*Allow\?/);
-  term.type("Y");
+  term.type(KEY.enter);
   await term.sees("Two.");
   equal(lastOf(fake), 'Refused: the person said no to write access to "src/a.ts".');
   equal(where.read(), BEFORE);
@@ -91,7 +91,7 @@ test("What was typed before a question is no answer to it", async (t) => {
   await term.sees("Allow?");
   await sleep(100);
   equal(where.read(), BEFORE);
-  term.type("x");
+  term.type(KEY.enter);
   await term.sees("Not done.");
   equal(where.read(), BEFORE);
   await term.sees("› y"); // it waits for the rest of a message
@@ -176,7 +176,7 @@ test("/auto-apply on makes edits without asking, off asks again", async (t) => {
   await term.sees("Edits ask again.");
   term.type(`remove it${KEY.enter}`);
   await term.sees("Allow?");
-  term.type("x");
+  term.type(KEY.enter);
   await term.sees("Kept.");
   equal(where.read(), AFTER);
   term.type(KEY.ctrlD);
@@ -270,7 +270,7 @@ test("Without bubblewrap the question says that there is no sandbox; where the s
   await term.sees("›");
   term.type(`go${KEY.enter}`);
   await term.sees(/┃ No sandbox here \(bubblewrap is missing or switched off\)[\s\S]*Allow\?/);
-  term.type("x");
+  term.type(KEY.enter);
   await term.sees("Not run.");
   term.type(KEY.ctrlD);
   await term.exited;

@@ -41,7 +41,7 @@ test("Ctrl+C at a permission question means no: nothing runs, and the next line 
   const term = terminal(where, asks(fake.url, "--plugin", "danger.ts"));
   await term.sees("›");
   term.type(`go${KEY.enter}`);
-  await term.sees("Allow? [y/n/A]");
+  await term.sees("Allow? [y/N/A/?]");
   term.type(KEY.ctrlC);
   await term.sees("Next.");
   ok(!existsSync(join(where.cwd, "ran")));

@@ -49,7 +49,7 @@ for (const [cols, rows] of [
     const zz = await repl(t, { where, cols, rows, script: [call(WRITE), say("Done.")] });
     const file = join(where.cwd, "a.txt");
     zz.type(`go${KEY.enter}`);
-    const seen = await readAll(zz, /Allow\? \[y\/n\/e\/A\]/, () => existsSync(file));
+    const seen = await readAll(zz, /Allow\? \[y\/N\/e\/A\/\?\]/, () => existsSync(file));
     match(seen, /the hidden middle/);
     for (let i = 1; i < 120; i += 7) if (i !== 61) match(seen, new RegExp(`line ${i}\\b`));
     equal(existsSync(file), false);
@@ -65,7 +65,7 @@ for (const [cols, rows] of [
     t.after(fake.close);
     const args = ["--once", "-m", "openai/m", "--base-url", fake.url, "--key", "x", "go"];
     const term = terminal(where, args, { cols, rows });
-    const seen = await readAll(term, /Allow\? \[y\/n\/A\]/, () => fake.requests.length > 1);
+    const seen = await readAll(term, /Allow\? \[y\/N\/e\/A\/F\/\?\]/, () => fake.requests.length > 1);
     match(seen.replaceAll(/\n┃ /g, ""), /hidden-middle/);
     term.type("n");
     await term.sees("Why not?");

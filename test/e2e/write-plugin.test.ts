@@ -17,7 +17,7 @@ test("The model writes a plugin: it is shown in full, asked for once, used in th
   const script = [call(["write_plugin", { name: "lamp", code: ON }]), call(["lamp", {}]), say("It is on.")];
   const { where, fake, type, sees, raw, leave } = await repl(t, { script, cols: 120, rows: 40 });
   type(`light${KEY.enter}`);
-  const shown = await sees("Allow? [y/n/A]");
+  const shown = await sees("Allow? [y/N/A/?]");
   match(shown, /┏ write_plugin requests run access to "plugin lamp"/);
   match(shown, /┠ it becomes a part of zz and runs with all that you may do/);
   match(shown, /┃ create .*lamp\.ts, all of it:/);
@@ -48,7 +48,7 @@ test("Another plugin whose file is broken by now does not keep the model from wr
   writeFileSync(torn, "export default (zz) => {");
   await sees(/Cannot load plugin 'torn'[\s\S]*What it was before\s+goes\s+on\./);
   type(`light${KEY.enter}`);
-  await sees("Allow? [y/n/A]");
+  await sees("Allow? [y/N/A/?]");
   type("y");
   await sees("It is on.");
   await leave();
@@ -62,7 +62,7 @@ test("What replaces a plugin is shown as a diff, and a no leaves it as it was", 
   const script = [call(["write_plugin", { name: "lamp", code: ON.replace('"on"', '"off"') }]), say("As you like.")];
   const { type, sees, leave } = await repl(t, { where, script, cols: 120, rows: 40 });
   type(`light${KEY.enter}`);
-  const shown = await sees("Allow? [y/n/A]");
+  const shown = await sees("Allow? [y/N/A/?]");
   match(shown, /┃ edit .*[\s\S]*┃ -export default .*"on"[\s\S]*┃ \+export default .*"off"/);
   type("n");
   await sees("Why not?");

@@ -169,7 +169,7 @@ test("A plugin's state is saved with the session and is there when it opens agai
   deepEqual(results(chat), ["1", "2"]);
 });
 
-test("Aborting closes the connection, keeps what had come as a draft, and leaves the chat usable", async (t) => {
+test("Aborting closes the connection, keeps what had come as an unfinished message, and leaves the chat usable", async (t) => {
   const half = { ...stream(delta({ content: "Half an ans" })), ending: "hang" as const };
   const { zz, chat, fake, where } = await talk(t, [half, say("whole")]);
   const turn = runTurn(zz, chat, "go");
@@ -180,9 +180,9 @@ test("Aborting closes the connection, keeps what had come as a draft, and leaves
   await fake.requests[0]!.aborted;
   equal((await runTurn(zz, chat, "again")).text, "whole");
   deepEqual(problems(fake.requests[1]!.body), []);
-  const drafts = where.sessions()[0]!.filter((entry) => entry.type === "draft");
+  const cut = where.sessions()[0]!.filter(({ message }) => message?.cut);
   deepEqual(
-    drafts.map((entry) => entry.text),
+    cut.map(({ message }) => message.text),
     ["Half an ans"],
   );
 });

@@ -60,7 +60,9 @@ for (const [what, typed, answer, left] of [
   ["arrow up goes back", [" ", "\x1b[A", "y", " ", " ", "y"], "y", 0],
   ["what was typed ahead in one piece is nothing", ["   y", " ", " ", "y"], "y", 0],
   ["one space too many is nothing", [" ", " ", " ", " ", "y"], "y", 0],
-  ["another key at the end is none", [" ", " ", "x"], "x", 0],
+  ["another key at the end is no answer", [" ", " ", "x", "\x1b[D", "\x1b[5~ ", "y"], "y", 0],
+  ["Enter at the end", [" ", " ", "\r", "y"], "\r", 1],
+  ["a capital", [" ", " ", "Y"], "Y", 0],
   ["back on the first page is nothing", ["b", "b", " ", " ", "n"], "n", 0],
 ] as const)
   test(`Of three pages: ${what}`, async () => {

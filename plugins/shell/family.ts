@@ -1,0 +1,20 @@
+// family: the commands that a person most likely means to allow together with one, such as `npm run` for `npm run build`.
+
+/** Their second word says what they do. */
+const WITH_VERBS = new Set(
+  "npm pnpm yarn cargo go git gh docker podman kubectl helm terraform dotnet bundle rails composer poetry pip uv brew apt".split(
+    " ",
+  ),
+);
+/** These run whatever they are given, or destroy it: they are allowed by their very words alone. */
+const TOO_WIDE =
+  /^(\w*sh|node\w*|deno|bun|python[\d.]*|pypy3?|perl|ruby|php|lua\w*|r|rscript|julia|osascript|tclsh|expect|ts-node|tsx|npx|pnpx|bunx|uvx|pipx|env|sudo|doas|su|ssh|exec|eval|command|builtin|source|xargs|time|nohup|nice|timeout|watch|find|fd|[gmn]?awk|sed|rm|dd|shred|chmod|chown|curl|wget|kill\w*)$/i;
+const PLAIN = /^[A-Za-z][\w.:-]*$/;
+
+/** The first words of a family; undefined where there is none, or nobody should allow it. */
+export function familyOf(command: string): string | undefined {
+  const [program = "", verb = ""] = command.trim().split(/\s+/);
+  if (!PLAIN.test(program) || TOO_WIDE.test(program) || !/\s/.test(command.trim())) return undefined;
+  if (!WITH_VERBS.has(program)) return program;
+  return PLAIN.test(verb) && !/^(exec|x|dlx)$/.test(verb) ? `${program} ${verb}` : undefined;
+}

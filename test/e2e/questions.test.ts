@@ -1,0 +1,134 @@
+// Questions as a person answers them: the default and how it is shown, keys explained, capitals, arrows, a command edited,
+// its family allowed, and a reason for the model.
+import { equal, match, ok } from "node:assert/strict";
+import { chmodSync, existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { familyOf } from "../../plugins/shell/family.ts";
+import { call, say } from "../support/fake/openai.ts";
+import { DOWN, LEFT, repl, UP } from "../support/repl.ts";
+import { place } from "../support/run.ts";
+import { KEY } from "../support/terminal.ts";
+
+const run = (command: string) => call(["run_command", { command }]);
+const SETTLED = 200; // ms in which keys from before a question are dropped
+
+for (const [cols, rows] of [
+  [80, 24],
+  [40, 15],
+] as const)
+  test(`At ${cols}×${rows} ? explains the keys, arrows and other keys do nothing, a capital Y is a yes`, async (t) => {
+    const where = place();
+    const zz = await repl(t, { where, cols, rows, script: [run("touch made here"), say("Done.")] });
+    zz.type(`go${KEY.enter}`);
+    await zz.sees("Allow? [y/N/e/A/F/?] (? explains)");
+    await sleep(SETTLED);
+    zz.type("?");
+    const shown = (await zz.sees(/Enter {2}no, without a reason[\s\S]*explains\)/)).replaceAll(/\n[┃┠ ] /g, "\n");
+    match(shown.replaceAll("\n", " "), /A {2}always run "touch made here", this\s+session/);
+    match(shown.replaceAll("\n", " "), /F {2}always run "touch …", this\s+session/);
+    for (const key of [UP, DOWN, LEFT, "x", " "]) {
+      zz.type(key);
+      await sleep(50);
+    }
+    ok(!existsSync(join(where.cwd, "made")));
+    equal(zz.fake.requests.length, 1, "none of these keys was an answer");
+    zz.type("Y");
+    await zz.sees("Done.");
+    ok(existsSync(join(where.cwd, "made")));
+    await zz.leave();
+  });
+
+test("Enter takes the default, which is no; a reason after n goes to the model", async (t) => {
+  const where = place();
+  const zz = await repl(t, { where, script: [run("touch made"), run("touch made"), say("Done.")] });
+  zz.type(`go${KEY.enter}`);
+  await zz.sees("Allow?");
+  await sleep(SETTLED);
+  zz.type(KEY.enter);
+  await zz.sees(/Allow\?[\s\S]*Allow\?/);
+  await sleep(SETTLED);
+  zz.type("n");
+  await zz.sees("Why not?");
+  zz.type(`use mkdir instead${KEY.enter}`);
+  await zz.sees("Done.");
+  const said = zz.fake.requests.at(-1)!.body.messages.map(({ content }: { content: string }) => content);
+  ok(said.includes('Refused: the person said no to run access to "touch made".'), said.join("\n"));
+  ok(said.includes('Refused: the person said no to run access to "touch made": use mkdir instead'), said.join("\n"));
+  ok(!existsSync(join(where.cwd, "made")));
+});
+
+test("e edits a command: what was saved is asked for and run, and the model is told", async (t) => {
+  const where = place();
+  const editor = join(where.home, "..", "editor.sh");
+  writeFileSync(editor, `#!/bin/sh\nsed -i 's/wrong/right/' "$1"\n`);
+  chmodSync(editor, 0o755);
+  const zz = await repl(t, { where, script: [run("touch wrong"), say("Done.")], env: { EDITOR: editor } });
+  zz.type(`go${KEY.enter}`);
+  await zz.sees("Allow?");
+  await sleep(SETTLED);
+  zz.type("e");
+  await zz.sees(/requests run access to "touch right"[\s\S]*Allow\?/);
+  await sleep(SETTLED);
+  zz.type("y");
+  await zz.sees("Done.");
+  ok(existsSync(join(where.cwd, "right")) && !existsSync(join(where.cwd, "wrong")));
+  match(
+    zz.fake.requests.at(-1)!.body.messages.at(-1).content,
+    /^The person edited the command before it ran:\ntouch right\n/,
+  );
+});
+
+test("What was edited into a command that is denied does not run", async (t) => {
+  const where = place();
+  const editor = join(where.home, "..", "editor.sh");
+  writeFileSync(editor, `#!/bin/sh\necho 'mkdir no' > "$1"\n`);
+  chmodSync(editor, 0o755);
+  const script = [run("touch wrong"), say("Done.")];
+  const zz = await repl(t, { where, script, env: { EDITOR: editor }, args: ["--deny-run=mkdir"] });
+  zz.type(`go${KEY.enter}`);
+  await zz.sees("Allow?");
+  await sleep(SETTLED);
+  zz.type("e");
+  await zz.sees("Done.");
+  ok(!existsSync(join(where.cwd, "no")));
+  match(zz.fake.requests.at(-1)!.body.messages.at(-1).content, /^Refused: run access to "mkdir no" is denied/);
+});
+
+test("F allows the family of a command for the session", async (t) => {
+  const where = place();
+  const script = [run("touch one"), run("touch two"), run("mkdir three"), say("Done.")];
+  const zz = await repl(t, { where, script });
+  zz.type(`go${KEY.enter}`);
+  await zz.sees("Allow?");
+  await sleep(SETTLED);
+  zz.type("F");
+  await zz.sees(/requests run access to "mkdir three"[\s\S]*Allow\?/);
+  ok(existsSync(join(where.cwd, "two")), "the second was not asked for");
+  await sleep(SETTLED);
+  zz.type(KEY.enter);
+  await zz.sees("Done.");
+  await zz.say("/permissions", /allow {2}run +touch {2}\(this session\)/);
+});
+
+for (const [command, family] of [
+  ["npm run build", "npm run"],
+  ["npm run build -- --watch", "npm run"],
+  ["npm test", "npm test"],
+  ["git push origin main", "git push"],
+  ["mkdir a b", "mkdir"],
+  ["mkdir", undefined],
+  ["npm --prefix x run", undefined],
+  ["npm exec evil", undefined],
+  ["bash -c x", undefined],
+  ["node a.js", undefined],
+  ["python3.12 a.py", undefined],
+  ["sudo ls", undefined],
+  ["rm -rf x", undefined],
+  ["./script.sh x", undefined],
+  ["A=1 npm run x", undefined],
+  ["to* x", undefined],
+  ["$CMD x", undefined],
+] as const)
+  test(`The family of '${command}' is ${family ? `'${family} …'` : "none"}`, () => equal(familyOf(command), family));

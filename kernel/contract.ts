@@ -160,7 +160,7 @@ export interface Tool<S extends Schema = any> {
   editable?: string; // the parameter whose text the person may edit at the question; what they saved is judged again
   family?(need: string): string | undefined; // of a command, what the person may allow beside those very words: "npm run"
   run(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<Result | string>; // a throw becomes a failed result that the model reads
-  render?(result: Result, width: number): string;
+  render?(result: Result, width: number): string; // in a row: also of one that failed, where it has data
   timeout?: number; // ms; two minutes unless it says otherwise
 }
 export type Kind = "read" | "write" | "run" | "net" | "env";

@@ -136,7 +136,7 @@ export async function createZz(options: Options = {}, ready?: (core: Core) => vo
 interface Turn extends TurnContext {
   chat: LiveChat;
   answer: Answer; // as far as it is known; its finish is "stop" until a limit ends the turn
-  started: number;
+  started: number; // without the time that the person took
   show?: Show | undefined;
   system: string;
   limit: number; // of rounds
@@ -194,7 +194,7 @@ function newTurn(core: Core, chat: LiveChat): Turn {
   const counts = { rounds: 0, calls: [], usage: { input: 0, output: 0 }, ms: 0 };
   const answer: Answer = { text: "", model: chat.model, session: null, finish: "stop", ...counts };
   const ctx = context(core, chat);
-  return { core, chat, ctx, answer, started: performance.now(), system: "", limit, repeats: new Map() };
+  return { core, chat, ctx, answer, started: performance.now() - (core.waited ?? 0), system: "", limit, repeats: new Map() };
 }
 
 /** One request, or a few: a text that the output limit cut is continued, at most twice. */
@@ -321,7 +321,7 @@ async function keepUnfinished(turn: Turn, { text, thinking }: NonNullable<Fault[
 
 /** However a turn ended: what plugins keep is saved, and the next one may begin. */
 async function endTurn({ core, chat, answer, started }: Turn): Promise<void> {
-  answer.ms = Math.round(performance.now() - started);
+  answer.ms = Math.round(performance.now() - (core.waited ?? 0) - started);
   keepStates(core, chat);
   await chat.session?.sync();
   enter(core, chat, "idle");
@@ -329,7 +329,7 @@ async function endTurn({ core, chat, answer, started }: Turn): Promise<void> {
 }
 
 /** A reply as it is kept: with who gave it, and what it cost. */
-function messageOf({ answer, started }: Turn, { text, thinking, calls, finish, usage }: Reply): Message {
+function messageOf({ core, answer, started }: Turn, { text, thinking, calls, finish, usage }: Reply): Message {
   if (thinking) answer.thinking = [answer.thinking, thinking].filter(Boolean).join("\n");
   const more = {
     ...(thinking && { thinking }),
@@ -337,7 +337,7 @@ function messageOf({ answer, started }: Turn, { text, thinking, calls, finish, u
     ...(finish === "length" && { cut: true }),
     ...(usage && { usage }),
   };
-  return { role: "assistant", text, ...more, model: answer.model, ms: Math.round(performance.now() - started) };
+  return { role: "assistant", text, ...more, model: answer.model, ms: Math.round(performance.now() - (core.waited ?? 0) - started) };
 }
 
 /** One answer and out. */

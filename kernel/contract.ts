@@ -70,7 +70,7 @@ export interface Ctx {
   keep(name: string, change: (text: string) => string): void; // a private file of the home: no other zz writes it meanwhile
   progress(text: string): void; // a live line while a tool runs
 }
-/** A line; with keys ("yn"), one of them as it stands there, also for its capital. Enter and Escape are the empty text; no other key counts. */
+/** A line; with keys ("yn"), one of them as it stands there, also for its capital: Enter and Escape are the empty text. */
 export type Ask = (question: string, keys?: string) => Promise<string>;
 /** Other programs: the only way to start one. Found by its absolute path, and never in or above the project or in a node_modules. */
 export interface Programs {
@@ -150,7 +150,7 @@ export interface Tool<S extends Schema = any> {
   editable?: string; // the parameter whose text the person may edit at the question; what they saved is judged again
   family?(need: string): string | undefined; // of a command, what the person may allow beside those very words: "npm run"
   run(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<Result | string>; // a throw becomes a failed result that the model reads
-  render?(result: Result, width: number): string;
+  render?(result: Result, width: number): string; // in a row: also of one that failed, where it has data
   timeout?: number; // ms; two minutes unless it says otherwise
 }
 export type Kind = "read" | "write" | "run" | "net" | "env";

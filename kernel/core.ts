@@ -67,6 +67,7 @@ export interface Core extends Omit<contract.Person, "note"> {
   showNote?: (text: string) => void; // shows a note while a line is being typed
   namedProvider?: string; // the provider that --base-url and --key are for
   asking?: Promise<unknown>; // one question at a time
+  waited?: number; // ms that the person has taken: no call and no turn took them
   unsavable?: true; // nothing can be saved, though it should be
   rules: contract.Rule[];
 }

@@ -31,7 +31,7 @@ export function meetPerson(core: Core): void {
 /** From now on this is how the person is reached. */
 function meet(core: Core, { ask, edit, terminal, note, tryAgain, goOn }: Person): void {
   if (ask && core.options.prompt !== false) core.ask = (question, keys) => announce(core, ask, question, keys);
-  if (edit) core.edit = edit;
+  if (edit) core.edit = (text, name) => timed(core, edit(text, name));
   if (terminal) core.terminal = terminal;
   if (note) core.showNote = (text) => note(veil(text));
   if (tryAgain) core.tryAgain = tryAgain;
@@ -40,7 +40,13 @@ function meet(core: Core, { ask, edit, terminal, note, tryAgain, goOn }: Person)
 
 async function announce(core: Core, ask: Ask, question: string, keys?: string): Promise<string> {
   await emit(core, "asked", { question });
-  return ask(cleanRendered(veil(question)), keys);
+  return timed(core, ask(cleanRendered(veil(question)), keys));
+}
+
+/** The person's own time. */
+function timed<T>(core: Core, answer: Promise<T>): Promise<T> {
+  const started = performance.now();
+  return answer.finally(() => void (core.waited = (core.waited ?? 0) + performance.now() - started));
 }
 
 /** A dialog under way. */

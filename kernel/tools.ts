@@ -31,7 +31,8 @@ export async function onlyReads({ core, ctx }: TurnContext, call: Call): Promise
 /** One call: through what is wrapped around it, then validated, then past the gate, then run. Whatever goes wrong is a result. */
 export async function runCall(place: TurnContext, call: Call, inner = false): Promise<Result> {
   const { core, ctx } = place;
-  const started = performance.now();
+  const now = () => performance.now() - (core.waited ?? 0); // without the person's own time
+  const started = now();
   const run = async (call: Call) => withoutSecrets(await runTool(place, call));
   const given = await around(place, "call", call, run).catch((error): Result => {
     if (ctx.signal.aborted) return { text: "[interrupted]", failed: true };
@@ -41,8 +42,9 @@ export async function runCall(place: TurnContext, call: Call, inner = false): Pr
   const result = withoutSecrets(given);
   const tool = findTool(core, call.name);
   const width = core.io.stderr.columns ?? 80;
-  const shown = result.failed ? undefined : tryTo(() => tool?.render?.(result, width));
-  const ms = Math.round(performance.now() - started);
+  const isShown = !result.failed || (!result.refused && result.data !== undefined);
+  const shown = isShown ? tryTo(() => tool?.render?.(result, width)) : undefined;
+  const ms = Math.round(now() - started);
   await emit(core, "called", { call, result, ms, ...(shown && { shown }), ...(inner && { inner }) });
   return result;
 }

@@ -30,7 +30,7 @@ export default (zz: Zz) =>
       if (!rows.length) rows.push(`'${path}' holds ${(await holdsFiles(folder)) ? "only ignored" : "no"} files.`);
       return { text: rows.join("\n"), data: [...found.keys()] };
     },
-    render: ({ data }) => `${(data as string[]).length} entries`,
+    render: ({ data }) => plural((data as string[]).length, "entry", "entries"),
   });
 
 function row(folder: string, name: string, count: number): string {

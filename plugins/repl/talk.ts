@@ -88,7 +88,7 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
   /** After a failed request: returns true to ask again, perhaps another model. */
   async function tryAgain(failed: Fault, ctx: Ctx): Promise<boolean> {
     const picks = ctx.about.commands.some(({ name }) => name === "model");
-    const keys = `[r]etry, [s]kip, [a]bort and take the message back${picks ? ", another [m]odel" : ""}? (Enter: skip) `;
+    const keys = `[r]etry, [S]kip, [a]bort and take the message back${picks ? ", another [m]odel" : ""}? `;
     for (let why = `${clean(failed.message)}\n`; ; why = "") {
       const key = await host.ask(why + keys, "rsam");
       retracts = key === "a";

@@ -25,7 +25,7 @@ export interface Job {
   sandbox?: Sandbox;
   shell?: string;
   argv?: string[]; // runs instead of the command, without a shell
-  onTail?(line: string): void; // the last line it printed, at most ten times a second
+  onTail?(lines: string): void; // the last few that it printed, at most ten times a second
   keepIn: string; // folder for full outputs: 0700, the files 0600
   caps?: Partial<Caps>; // other limits than the usual ones
 }
@@ -45,7 +45,8 @@ export interface Outcome {
 const NOTES_CHARS = 1_000; // of MAX_SHOWN_CHARS, reserved for our own notes
 const HEAD_SHARE = 0.4; // of what is shown of a long output; the rest goes to its end
 const MAX_HELD_CHARS = 200_000; // kept of each end; what is shown is made from them
-const LIVE_INTERVAL_MS = 100; // ms between two live lines
+const LIVE_INTERVAL_MS = 100; // ms between two looks at what is printed
+const LIVE_LINES = 4;
 
 type Stop = "timeout" | "abort" | "flood" | { exceeded: string };
 
@@ -351,16 +352,18 @@ function lastState(line: string): string {
   return cells;
 }
 
-/** Reports the last non-empty line, now and then. */
-function live(all: Captured, show?: (line: string) => void): { onOutput(): void; stop(): void } {
+/** Reports the last non-empty lines, now and then. */
+function live(all: Captured, show?: (lines: string) => void): { onOutput(): void; stop(): void } {
   let timer: NodeJS.Timeout | undefined;
   let lastShown = -LIVE_INTERVAL_MS;
   const now = () => {
     timer = undefined;
     lastShown = performance.now();
     const end = (all.back || all.front).slice(-4_000);
-    const line = asShown(end).trimEnd().split("\n").at(-1)?.trim();
-    if (line) show?.(line.slice(-500));
+    const lines = asShown(end)
+      .split("\n")
+      .flatMap((line) => (line.trim() ? [line.trimEnd().slice(-500)] : []));
+    if (lines.length) show?.(lines.slice(-LIVE_LINES).join("\n"));
   };
   return {
     onOutput() {

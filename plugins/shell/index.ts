@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Ctx, GitDoubt, Kind, Need, Needs, Result, Verdict, Zz } from "zz";
+import { plural } from "zz/text";
 import { familyOf } from "./family.ts";
 import type { Judged } from "./judge/index.ts";
 import { type Variables, variables, withoutValues } from "./variables.ts";
@@ -41,6 +42,7 @@ export default (zz: Zz<typeof defaults>) => {
     preview: async ({ command, hosts }, ctx) =>
       `${promptLine(command)}\n${sandboxLine(await sandboxName(zz.config, ctx), netOf(ctx, hosts))}`,
     run: (args, ctx) => run(args, ctx, zz.config, decisions.get(args)),
+    render: ({ data }) => inOneRow(data as { exit: number | null; stdout: string; stderr: string }),
   });
 
   zz.layer({
@@ -266,7 +268,7 @@ async function run(
       signal: ctx.signal,
       ...(sandbox && { sandbox }),
       ...(argv && { argv }),
-      onTail: (line) => ctx.progress(withoutValues(line, given)),
+      onTail: (lines) => ctx.progress(withoutValues(lines, given)),
       keepIn: join(ctx.about.home, "outputs"),
     });
     const { exit, signal, timedOut, file } = outcome;
@@ -284,6 +286,15 @@ async function run(
   } finally {
     sandbox?.close();
   }
+}
+
+function inOneRow({ exit, stdout, stderr }: { exit: number | null; stdout: string; stderr: string }): string {
+  const lines = [stdout, stderr]
+    .join("\n")
+    .split("\n")
+    .filter((line) => line.trim()).length;
+  const end = exit === null ? "killed" : exit ? `exit ${exit}` : "";
+  return [end, lines ? plural(lines, "line") : "no output"].filter(Boolean).join(" · ");
 }
 
 /** What the rules allow, the sandbox allows; what must not be read is hidden in it. */

@@ -21,6 +21,12 @@ export function argumentsOf(args: Record<string, unknown>): string {
     .join("  ");
 }
 
+/** What a call is about: a path, a command. */
+export function subjectOf(args: Record<string, unknown>): string {
+  const [first] = Object.values(args);
+  return typeof first === "string" || typeof first === "number" ? String(first) : "";
+}
+
 /** A result in one row: how long it is, and how it begins. */
 export function summary(text: string): string {
   const rows = text.split("\n").filter((row) => row.trim());

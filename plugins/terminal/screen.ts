@@ -15,6 +15,9 @@ export const defaults = {
   plain: false,
 };
 
+/** A call that was announced, and once it has ended, what is shown of it. */
+export type Announced = { id: string; name: string; result?: string };
+
 export interface Screen {
   readonly config: () => Readonly<typeof defaults>;
   readonly dumb: boolean; // a terminal that cannot move its cursor
@@ -23,7 +26,7 @@ export interface Screen {
   stays: boolean; // a conversation, not a one-shot
   idle: boolean;
   since: number;
-  running: string[]; // calls of this round that have not ended
+  calls: Announced[]; // of this round whose results were not shown, in call order
 }
 
 /** Signs, and the words that stand for them in plain mode. */
@@ -31,10 +34,15 @@ const SIGNS = { call: "■", ok: "✓", bad: "✗" };
 const WORDS = { call: "calls:", ok: "done:", bad: "failed:" };
 
 export function openScreen(config: Screen["config"]): Screen {
-  const where = { on: () => screen.live && !isPlain(screen), look: () => look(screen), columns: terminalColumns };
+  const where = {
+    on: () => screen.live && !isPlain(screen),
+    look: () => look(screen),
+    columns: terminalColumns,
+    height: () => process.stderr.rows || 24,
+  };
   const screen: Screen = {
     ...{ config, dumb: process.env.TERM === "dumb", line: liveLine(where) },
-    ...{ live: false, stays: false, idle: true, since: 0, running: [] },
+    ...{ live: false, stays: false, idle: true, since: 0, calls: [] },
   };
   return screen;
 }

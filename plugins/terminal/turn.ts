@@ -1,8 +1,8 @@
 // What a person sees of a turn: thinking, calls as they are announced and as they end, and a line of figures at its
 // end.
-import type { Answer, Zz } from "zz";
-import { plural, terminalColumns } from "zz/text";
-import { argumentsOf, folded, short, summary } from "./format.ts";
+import type { Answer, Call, Result, Zz } from "zz";
+import { plural, terminalColumns, width } from "zz/text";
+import { argumentsOf, folded, short, subjectOf, summary } from "./format.ts";
 import { isPlain, isRich, look, print, row, type Screen, signs } from "./screen.ts";
 
 const MAX_REFUSAL_COLUMNS = 1_000; // a refusal says what would allow the call, so it is not cut to a row
@@ -14,10 +14,17 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
     screen.idle = to === "idle";
     line.stop();
     if (to === "thinking") line.begin("thinking");
-    if (to === "executing_tools") line.begin(screen.running[0] ?? "");
+    if (to === "executing_tools") line.begin(screen.calls[0]?.name ?? "");
+    else showResults(true);
     if (to === "thinking" && isRich(screen)) import("./markdown.ts").catch(() => {}); // it is heavy: loaded while the model thinks
     if (to === "thinking" && screen.live && isPlain(screen)) print(screen, "thinking");
   });
+  /** In call order: one that waits for an earlier one is shown with it, or when all is over. */
+  function showResults(all = false): void {
+    while (screen.calls[0]?.result !== undefined) print(screen, screen.calls.shift()!.result!);
+    if (!all) return;
+    for (const { result } of screen.calls.splice(0)) if (result) print(screen, result);
+  }
   zz.on("received", ({ tokens, thinking }) => line.thinks(tokens, thinking));
   zz.on("thought", ({ text, ms }) => {
     const { thinking } = config();
@@ -35,22 +42,20 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
     if (text) print(screen, look(screen).dim(short(text, terminalColumns() - 1)));
     const sign = look(screen).accent(signs(screen).call);
     for (const { name, args } of calls) print(screen, row(screen, `${sign} ${short(name)}`, argumentsOf(args)));
-    screen.running = calls.map(({ name }) => short(name));
+    screen.calls = calls.map(({ id, name }) => ({ id, name: short(name) }));
+  });
+  zz.on("decided", ({ allowed, tool }) => {
+    if (allowed && screen.calls.length && !screen.idle) line.resume(short(tool)); // a question ended it
   });
   zz.on("called", ({ call, result, ms, shown, inner }) => {
     if (inner) return;
-    const name = short(call.name);
-    const { ok, bad } = signs(screen);
-    const sign = result.failed ? look(screen).bad(bad) : look(screen).ok(ok);
-    const time = ` · ${seconds(ms)}`;
-    print(
-      screen,
-      result.refused
-        ? `${sign} ${name} · ${short(result.text, MAX_REFUSAL_COLUMNS)}${time}`
-        : row(screen, `${sign} ${name} ·`, shown ?? summary(result.text), time),
-    );
-    screen.running.splice(screen.running.indexOf(name), 1);
-    if (screen.running.length) line.begin(screen.running[0]!);
+    const announced = screen.calls.find(({ id, result }) => id === call.id && result === undefined);
+    const text = rowOf(screen, call, result, ms, shown);
+    if (!announced) return print(screen, text);
+    announced.result = text;
+    showResults();
+    const next = screen.calls.find(({ result }) => result === undefined);
+    if (next) line.begin(next.name);
   });
   zz.on("progressed", ({ text }) => (text || !screen.idle ? line.progress(text) : line.stop()));
   zz.on("retried", line.wipe);
@@ -61,6 +66,20 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
     if (stats) print(screen, `${look(screen).dim(short(figures(answer), terminalColumns() - 1))}\n`);
     if (bell && answer.ms > bellAfter * 1000) process.stderr.write("\x07");
   });
+}
+
+/** What a result belongs to, what came of it, and how long it took. */
+function rowOf(screen: Screen, { name, args }: Call, result: Result, ms: number, shown?: string): string {
+  const { ok, bad } = signs(screen);
+  const sign = result.failed ? look(screen).bad(bad) : look(screen).ok(ok);
+  const time = ` · ${seconds(ms)}`;
+  const came = short(shown ?? summary(result.text), terminalColumns());
+  const room = terminalColumns() - 1 - width(`✓ ${short(name)}  · ${time}`);
+  const what = short(subjectOf(args), Math.max(room - Math.min(width(came), Math.ceil(room * 0.6)), 4));
+  const head = `${sign} ${short(name)}${what && ` ${what}`}`;
+  return result.refused
+    ? `${head} · ${short(result.text, MAX_REFUSAL_COLUMNS)}${time}`
+    : row(screen, `${head} ·`, came, time);
 }
 
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;

@@ -89,7 +89,7 @@ test("A command reads the keyboard, and its keys are not the conversation's", as
   it.enter("Ann");
   await it.term.sees("hi Ann");
   await answer(it.term, "n");
-  await it.term.sees(/no\s+[^\n]*›\s*$/);
+  await it.term.sees(/\[y\/N\] n\s+[^\n]*›\s*$/);
   equal(it.sent().length, 0);
   await leave(it);
 });
@@ -147,7 +147,7 @@ test("What a command leaves running does not hold the conversation up", async (t
   it.enter("!sleep 5 & echo started");
   await it.term.sees(/started[\s\S]*exit code 0 · 0/);
   await answer(it.term, "n");
-  await it.term.sees(/no\s+[^\n]*›\s*$/);
+  await it.term.sees(/\[y\/N\] n\s+[^\n]*›\s*$/);
   await leave(it);
 });
 

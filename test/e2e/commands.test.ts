@@ -289,7 +289,7 @@ describe("status", { concurrency: 2 }, () => {
       args: ["--allow-write=a.txt"],
     });
     await gives("write a", "Done.");
-    await gives("write b", "[y/n");
+    await gives("write b", "[y/N");
     term.type("n");
     await term.sees("Why not?");
     term.type(KEY.enter);
@@ -495,11 +495,11 @@ describe("answers", { concurrency: 2 }, () => {
     await gives("one", "To keep.");
     await gives("/save notes/a b.md", "Wrote notes/a b.md (9 characters). /undo takes it back.");
     equal(readFileSync(file, "utf8"), "To keep.\n");
-    await gives("/save notes/a b.md all", "[y/n");
+    await gives("/save notes/a b.md all", "[y/N");
     term.type("n");
     await term.sees(/› \/save notes\/a b\.md all[\s\S]*›$/);
     equal(readFileSync(file, "utf8"), "To keep.\n");
-    await gives("/save notes/a b.md all", /\[y\/n[\s\S]*\[y\/n/);
+    await gives("/save notes/a b.md all", /\[y\/N[\s\S]*\[y\/N/);
     term.type("y");
     await term.sees(/Wrote notes\/a b\.md \(\d\d characters\)/);
     equal(readFileSync(file, "utf8"), "## You\n\none\n\n## zz\n\nTo keep.\n");

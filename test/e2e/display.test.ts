@@ -72,7 +72,7 @@ test("All calls of a round are announced before any runs; each tells what came o
   doesNotMatch(early, /[✓✗]/);
   await term.sees(/dig · \d+\.\d s · a metre down/);
   const late = await term.sees("Dug.");
-  match(late, /✓ dig · found a coin! · \d+\.\d s\n✗ dig · Cannot dig 'rock': too hard\. · \d+\.\d s\n/);
+  match(late, /✓ dig sand · found a coin! · \d+\.\d s\n✗ dig rock · Cannot dig 'rock': too hard\. · \d+\.\d s\n/);
 });
 
 const ANSWER = [

@@ -62,7 +62,7 @@ test("A yes at the question runs the tool; --no-prompt never asks", async (t) =>
   const one = terminal(where, asks(fake.url, "--plugin", "danger.ts"));
   await one.sees("›");
   one.type(`go${KEY.enter}`);
-  await one.sees(/danger requests run access to "rm"\.[\s\S]*Allow\? \[y\/n\/A\]/);
+  await one.sees(/danger requests run access to "rm"\.[\s\S]*Allow\? \[y\/N\/A\/\?\]/);
   one.type("y");
   await one.sees("Done.");
   ok(existsSync(join(where.cwd, "ran")));

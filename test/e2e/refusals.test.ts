@@ -219,7 +219,7 @@ test("Where there is no text to edit, e is not offered", async () => {
   const where = place();
   writeFileSync(at(where, "a.txt"), "1\n");
   const { offered, result } = await answered(where, "delete_file", { path: "a.txt" }, ["e"]);
-  deepEqual(offered, ["ynA"]);
+  deepEqual(offered, ["ynA?"]);
   ok(result.refused);
   ok(existsSync(at(where, "a.txt")), "e deleted it");
 });
@@ -227,8 +227,8 @@ test("Where there is no text to edit, e is not offered", async () => {
 test("A yes for always is one rule, however many files there are", async () => {
   const where = place();
   writeFileSync(at(where, "a.txt"), "1\n");
-  const { questions, rules } = await answered(where, "move_file", { path: "a.txt", to: "b.txt" }, ["A"]);
-  match(questions[0]!, /A = always edits in this project, this session\) $/);
+  const { questions, rules } = await answered(where, "move_file", { path: "a.txt", to: "b.txt" }, ["?", "A"]);
+  match(questions[1]!, /^┠ A {2}always edits in this project, this session$/m);
   equal(rules, 1);
 });
 

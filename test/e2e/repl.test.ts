@@ -95,7 +95,7 @@ test("A failing provider leaves a choice: retry asks again", async (t) => {
   term.type(`go${KEY.enter}`);
   await term.sees("[r]etry");
   await new Promise((soon) => setTimeout(soon, 400)); // the live line must not write over the question
-  match(term.screen(), /no such engine\.?\n\[r\]etry, \[s\]kip, \[a\]bort and take the message back/);
+  match(term.screen(), /no such engine\.?\n\[r\]etry, \[S\]kip, \[a\]bort and take the message back/);
   term.type(`r${KEY.enter}`);
   await term.sees("Now it works.");
   term.type(KEY.ctrlD);

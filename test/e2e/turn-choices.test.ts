@@ -138,7 +138,7 @@ test("A file that changed elsewhere while the question waited is asked for again
   const zz = await proposal(t);
   zz.becomes(OTHER);
   zz.type("y");
-  await zz.sees(/'a\.txt' changed meanwhile; the change still applies\.[\s\S]*Allow\? \[y\/n\/e\/r\/A\]/);
+  await zz.sees(/'a\.txt' changed meanwhile; the change still applies\.[\s\S]*Allow\? \[y\/N\/e\/r\/A\/\?\]/);
   equal(zz.holds(), OTHER, "nothing is written before the second answer");
   zz.type("y");
   await zz.sees("Good.");
@@ -164,9 +164,9 @@ test("The second time r has the model read again and propose anew, which is aske
   const zz = await proposal(t, [read, edit(), read, edit("two", "2"), say("Good.")]);
   zz.becomes(OTHER);
   zz.type("y");
-  await zz.sees(/Allow\? \[y\/n\/e\/r\/A\][\s\S]*r = let the model look/);
+  await zz.sees(/Allow\? \[y\/N\/e\/r\/A\/\?\]/);
   zz.type("r");
-  await zz.sees(/2 \+ 2\n[\s\S]*Allow\? \[y\/n\/e\/A\]/);
+  await zz.sees(/2 \+ 2\n[\s\S]*Allow\? \[y\/N\/e\/A\/\?\]/);
   equal(zz.holds(), OTHER);
   const { messages } = zz.fake.requests[2]!.body;
   match(messages.at(-1).content, /the person sent it back\. Read the file again, and propose the change again\./);
@@ -185,7 +185,7 @@ test("r is offered at once where the file changed since it was read, and yes wri
     return [read, edit(), say("Good.")][turn]!;
   };
   const zz = await repl(t, { where, script, rows: 50 });
-  await zz.say("go", /Mind 'a\.txt': it changed since it was read\.[\s\S]*Allow\? \[y\/n\/e\/r\/A\]/);
+  await zz.say("go", /Mind 'a\.txt': it changed since it was read\.[\s\S]*Allow\? \[y\/N\/e\/r\/A\/\?\]/);
   zz.type("y");
   await zz.sees("Good.");
   equal(readFileSync(file, "utf8"), OTHER.replace("two", "TWO"));

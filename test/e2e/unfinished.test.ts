@@ -31,7 +31,7 @@ for (const [how, ending] of [
         await sleep(200);
         term.type(KEY.ctrlC);
       } else {
-        await term.sees("[s]kip");
+        await term.sees("[S]kip");
         term.type("s");
       }
       await term.sees(MARK);
@@ -53,7 +53,7 @@ for (const [how, ending] of [
 test("The most that came in any of the tries is what is shown", async (t) => {
   const term = await repl(t, { script: [half("cut"), half("cut", "The"), refuse(500, "down"), say("Whole.")] });
   term.type(`go${KEY.enter}`);
-  await term.sees("[s]kip");
+  await term.sees("[S]kip");
   term.type("s");
   await term.sees(MARK);
 });
@@ -107,7 +107,7 @@ test("What was typed ahead waits after a failure too, and Ctrl+C drops it", asyn
   term.type(`go${KEY.enter}`);
   await term.asked();
   term.type(`second${KEY.enter}third${KEY.enter}`);
-  await term.sees("[s]kip");
+  await term.sees("[S]kip");
   term.type("s");
   await term.sees(/› second$/);
   term.type(KEY.ctrlC);

@@ -406,7 +406,7 @@ test("runJob() leaves no timer, listener, handle or open file behind", async () 
   ok(now.length <= handles, now.join());
 });
 
-test("runJob() shows the last line as it changes, ten times a second at most, without codes", async () => {
+test("runJob() shows the last lines as they change, ten times a second at most, without codes", async () => {
   const seen: string[] = [];
   const outcome = await run("for i in $(seq 100); do printf '\\r\\033[32m%d%%' $i; sleep 0.01; done; echo; echo", {
     onTail: (line) => seen.push(line),

@@ -1,0 +1,87 @@
+// /show and Ctrl+O: what a tool gave, in full, page by page: the last result, or the Nth last.
+import fs from "node:fs";
+import type { Call, Choice, Ctx, Zz } from "zz";
+import { clip, oneLine, plural, terminalColumns, wrap } from "zz/text";
+
+const MAX_FILE_BYTES = 4 * 1024 * 1024; // of an output that was kept in a file; nobody pages through more
+const MAX_CHOICES = 20;
+
+export default (zz: Zz) => {
+  const files = new Map<string, string>(); // by call, where all of a long output is kept
+  zz.on("called", ({ call, result }) => {
+    const file = (result.data as { file?: unknown } | undefined)?.file;
+    if (typeof file === "string") files.set(call.id, file);
+  });
+  zz.command({
+    name: "show",
+    usage: "[N]",
+    description: "what the last call gave, in full, or the Nth last",
+    group: "conversation",
+    complete: (_, ctx): Choice[] =>
+      resultsOf(ctx)
+        .slice(0, MAX_CHOICES)
+        .map((result, i) => ({ name: String(i + 1), description: titleOf(result) })),
+    run: (rest, ctx) => show(rest, ctx, files),
+  });
+  zz.key({
+    name: "ctrl+o",
+    description: "what the last call gave, in full (/show N: an earlier one)",
+    press: (_, ctx) => show("", ctx, files).catch((error: Error) => ctx.note(error.message)),
+  });
+};
+
+interface Shown {
+  call: Pick<Call, "id" | "name"> & Partial<Pick<Call, "args">>;
+  text: string;
+}
+
+/** The last first. */
+function resultsOf({ chat }: Ctx): Shown[] {
+  const calls = new Map<string, Call>();
+  const results: Shown[] = [];
+  for (const message of chat.messages) {
+    if (message.role === "assistant") for (const call of message.calls ?? []) calls.set(call.id, call);
+    if (message.role !== "tool") continue;
+    const { id, name, text } = message;
+    results.unshift({ call: calls.get(id) ?? { id, name }, text });
+  }
+  return results;
+}
+
+async function show(rest: string, ctx: Ctx, files: ReadonlyMap<string, string>): Promise<void> {
+  const results = resultsOf(ctx);
+  if (!results.length) throw new Error("Cannot show a result: no tool was called in this conversation.");
+  const wanted = rest || "1";
+  const result = /^[1-9]\d*$/.test(wanted) ? results[Number(wanted) - 1] : undefined;
+  if (!result) throw new Error(`Cannot show '${rest}': say a number from 1 (the last) to ${results.length}.`);
+  const file = files.get(result.call.id);
+  const whole = (file && beginningOf(file)) || result.text;
+  const columns = terminalColumns();
+  const rows = wrap(whole.trimEnd(), columns - 1);
+  const text = [titleOf(result), ...rows].join("\n");
+  const fits = rows.length < (process.stderr.rows || 24) - 3;
+  if (fits || !ctx.ask) return ctx.note(text);
+  await ctx.ask(`${text}\n── ${plural(rows.length, "row")} · Enter goes back `, "q");
+}
+
+const titleOf = ({ call: { name, args = {} } }: Shown): string => {
+  const [first = ""] = Object.values(args);
+  const what = typeof first === "string" ? first : JSON.stringify(first);
+  return clip(oneLine(`■ ${name} ${what.slice(0, 500)}`), terminalColumns() - 1);
+};
+
+/** As much as anybody reads; undefined when it is gone. */
+function beginningOf(file: string): string | undefined {
+  try {
+    const fd = fs.openSync(file, "r");
+    try {
+      const buffer = Buffer.alloc(MAX_FILE_BYTES);
+      const count = fs.readSync(fd, buffer, 0, buffer.length, 0);
+      return buffer.toString("utf8", 0, count) + (count === buffer.length ? `\n[… all of it is in ${file}]` : "");
+    } finally {
+      fs.closeSync(fd);
+    }
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,110 @@
+// What came of calls: each result says what it belongs to, in call order; a command's output live, and in full afterwards.
+import { doesNotMatch, match, ok } from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { call, say } from "../support/fake/openai.ts";
+import { repl } from "../support/repl.ts";
+import { place } from "../support/run.ts";
+import { KEY } from "../support/terminal.ts";
+
+const SIZES = [
+  [80, 24],
+  [40, 15],
+] as const;
+const run = (command: string) => call(["run_command", { command }]);
+
+for (const [cols, rows] of SIZES)
+  test(`At ${cols}×${rows} a result names its file or its command, and what came of it`, async (t) => {
+    const where = place();
+    mkdirSync(join(where.cwd, "src"));
+    writeFileSync(join(where.cwd, "src", "a.ts"), "one\ntwo\nthree\n");
+    const script = [
+      call(["read_file", { path: "src/a.ts" }]),
+      run("printf 'a\\nb\\n'"),
+      run("sh -c 'exit 3'"),
+      say("Done."),
+    ];
+    const zz = await repl(t, { where, cols, rows, script, args: ["--allow-run"] });
+    zz.type(`go${KEY.enter}`);
+    const shown = await zz.sees("Done.");
+    match(shown, /^✓ read_file src\/a\.ts · 3 lines · \d\.\d s$/m);
+    match(shown, /^✓ run_command printf.* · 2 lines · \d\.\d s$/m);
+    match(shown, /^✗ run_command sh -c .*· exit 3/m);
+    for (const row of shown.split("\n")) ok(row.length <= cols, row);
+  });
+
+const SLOW = `export default (zz) => zz.tool({ name: "wait", description: "waits", params: { ms: "number" },
+  needs: () => ({ read: ["."] }),
+  async run({ ms }) { await new Promise((soon) => setTimeout(soon, ms)); return "waited " + ms; } });`;
+
+test("Results are shown in call order, though the first ends last", async (t) => {
+  const where = place();
+  writeFileSync(join(where.cwd, "own.ts"), SLOW);
+  const script = [call(["wait", { ms: 600 }], ["wait", { ms: 1 }], ["wait", { ms: 300 }]), say("Done.")];
+  const zz = await repl(t, { where, script, args: ["--plugin", join(where.cwd, "own.ts")] });
+  zz.type(`go${KEY.enter}`);
+  match(await zz.sees("Done."), /✓ wait 600 · .*\n✓ wait 1 · .*\n✓ wait 300 · .*\nDone\./);
+});
+
+test("A call's time and a turn's are without the person's own", async (t) => {
+  const zz = await repl(t, { script: [run("touch made"), say("Done.")] });
+  zz.type(`go${KEY.enter}`);
+  await zz.sees("Allow?");
+  await sleep(6_000);
+  zz.type("y");
+  await zz.sees("Done.");
+  const shown = await zz.sees(/^(\d+\.\d) s · \d+ tokens in/m);
+  const [, ofCall] = /✓ run_command .* · (\d+\.\d) s$/m.exec(shown)!;
+  const [, ofTurn] = /^(\d+\.\d) s · \d+ tokens in/m.exec(shown)!;
+  const [, ofAll] = /\[exit code 0 · (\d+\.\d) s\]/.exec(zz.fake.requests.at(-1)!.body.messages.at(-1).content)!;
+  ok(Number(ofCall) - Number(ofAll) < 6, `${ofCall} of a call with ${ofAll} of its own`);
+  ok(Number(ofTurn) - Number(ofCall) < 6, `${ofTurn} of a turn`);
+});
+
+for (const [cols, rows] of SIZES)
+  test(`At ${cols}×${rows} the last lines of a command are seen while it runs, and are gone afterwards`, async (t) => {
+    const script = [run("for i in 1 2 3 4 5 6; do echo out-$i; done; sleep 2; echo over"), say("Done.")];
+    const zz = await repl(t, { cols, rows, script, args: ["--allow-run"] });
+    zz.type(`go${KEY.enter}`);
+    await zz.sees(/run_command · \d\.\d s\n {2}out-3\n {2}out-4\n {2}out-5\n {2}out-6$/);
+    const after = await zz.sees("Done.");
+    doesNotMatch(after, /^ {2}out-/m);
+    doesNotMatch(after, /out-1\n/);
+  });
+
+test("/show and Ctrl+O show all that a call gave, page by page", async (t) => {
+  const script = [run("seq -f row-%g 60; echo the end"), call(["list_dir", {}]), say("Done.")];
+  const where = place();
+  writeFileSync(join(where.cwd, "a.txt"), "x");
+  const zz = await repl(t, { where, rows: 15, cols: 40, script, args: ["--allow-run"] });
+  await zz.say("/show", /Cannot show a result: no tool was called/);
+  await zz.say("go", /Done\.[\s\S]*›\s*$/);
+  zz.type("\x0f");
+  await zz.sees(/■ list_dir[\s\S]*a\.txt[\s\S]*›\s*$/);
+  zz.type(`/show 2${KEY.enter}`);
+  await zz.sees(/■ run_command seq[\s\S]*row-10\n[\s\S]*line 14 of/);
+  await sleep(200);
+  for (const sees of ["row-26", "row-40", "row-54", "the end"]) {
+    zz.type(" ");
+    await zz.sees(sees);
+    await sleep(200);
+  }
+  zz.type(KEY.enter);
+  await zz.sees(/Enter goes back \n.*›\s*$/);
+  await zz.say("/show 9", /Cannot show '9': say a number from 1\s+\(the\s+last\)\s+to\s+2\./);
+});
+
+test("/show has the whole of an output that was too long for the model", async (t) => {
+  const zz = await repl(t, {
+    script: [run("seq -f 'a rather long row %g' 5000"), say("Done.")],
+    args: ["--allow-run"],
+  });
+  await zz.say("go", /Done\.[\s\S]*›\s*$/);
+  ok(!zz.fake.requests.at(-1)!.body.messages.at(-1).content.includes("row 2500\n"));
+  zz.type(`/show${KEY.enter}`);
+  await zz.sees(/line 23 of 5\d\d\d/);
+  zz.type("\x1b");
+  await zz.sees(/›\s*$/);
+});

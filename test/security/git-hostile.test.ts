@@ -46,7 +46,7 @@ const touch = (file: string): void => utimesSync(file, 1, Date.now() / 1_000);
 
 /** Calls as a model makes them; what the person is asked is kept, and answered with `answer`. */
 async function session(where: Place, answer = "n") {
-  const settings = { shell: { sandbox: "off" }, git: { seconds: 40 } }; // a busy machine is no reason to be asked
+  const settings = { shell: { sandbox: "off" } };
   const core = await createZz({ root: where.cwd, home: where.home, save: false, settings });
   const asked: string[] = [];
   core.ask = async (question) => {
@@ -651,7 +651,10 @@ describe("a .git that points elsewhere shows nothing of it unasked", { concurren
       const all = pair();
       const cwd = lay(all);
       const { call, asked } = await session({ ...all.where, cwd });
-      for (const [tool, args] of LOOKS) ok(!(await call(tool, args)).failed, tool);
+      for (const [tool, args] of LOOKS) {
+        const { text, failed } = await call(tool, args);
+        ok(!failed, `${tool}: ${text}`);
+      }
       for (const command of ["git status", "git log -3", "git diff"]) {
         const { text, failed } = await call("run_command", { command });
         ok(!failed, `${command}: ${text}`);

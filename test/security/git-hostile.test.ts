@@ -657,7 +657,7 @@ describe("a .git that points elsewhere shows nothing of it unasked", { concurren
       }
       for (const command of ["git status", "git log -3", "git diff"]) {
         const { text, failed } = await call("run_command", { command });
-        ok(!failed, `${command}: ${text}`);
+        ok(!failed, `${command}: ${text}\n${asked.join("\n")}`);
       }
       equal(asked.join("\n"), "");
     });

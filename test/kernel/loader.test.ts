@@ -16,8 +16,6 @@ function plugin(where: Place, name: string, source: string): string {
   writeFileSync(file, source);
   return file;
 }
-/** In this process; a plugin that prints, or ends it, needs one of its own. */
-const HERE = { way: undefined } as unknown as How;
 /** A plugin's file around what it does. */
 const does = (body: string, head = "") =>
   `import type { Zz } from "zz";\n${head}\nexport default (zz: Zz<any>) => {\n${body}\n};\n`;
@@ -25,10 +23,7 @@ const does = (body: string, head = "") =>
 async function ask(where: Place, script: Script, args: string[], how: How = {}) {
   const fake = await fakeOpenAI(script);
   after(() => fake.close());
-  const ran = await zz(where, ["--model", "openai/m", "--base-url", fake.url, "--key", "x", ...args], {
-    way: "dist",
-    ...how,
-  });
+  const ran = await zz(where, ["--model", "openai/m", "--base-url", fake.url, "--key", "x", ...args], how);
   return { ...ran, sent: fake.requests.map((request) => request.body) };
 }
 /** One run with one plugin. */
@@ -38,6 +33,8 @@ async function having(source: string, script: Script, args: string[] = [], how: 
   return { where, file, ...(await ask(where, script, ["--plugin", file, ...args, "hi"], how)) };
 }
 const results = (body: any): string[] => body.messages.filter((m: any) => m.role === "tool").map((m: any) => m.content);
+/** For a plugin that prints, or writes into the folder that the process is in: there zz has a process of its own. */
+const APART: How = { way: "dist" };
 const noTrace = (text: string) => ok(!/^\s+at |node:internal/m.test(text), text);
 
 const NOW = `import type { Zz } from "zz";
@@ -85,7 +82,7 @@ describe("params", { concurrency: 3 }, () => {
         "Type.Object({ level: Type.Integer({ maximum: 100 }), room: Type.Optional(Type.String()) })",
         'import { Type } from "typebox";',
       ),
-      ways,
+      ["dist", "node", undefined],
     ],
     [
       "JSON Schema",
@@ -105,7 +102,7 @@ describe("params", { concurrency: 3 }, () => {
           args,
         ]);
         const script: Script = (_, turn) => (calls[turn] ? call(calls[turn]) : say("done"));
-        const { sent, stdout, stderr, code } = await having(source, script, [], way ? { way } : HERE);
+        const { sent, stdout, stderr, code } = await having(source, script, [], way ? { way } : {});
         deepEqual([stdout, stderr, code], ["done\n", "", 0]);
         const { parameters } = sent[0].tools.find((one: any) => one.function.name === "dim").function;
         deepEqual(
@@ -168,7 +165,7 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
   ]; // biome-ignore format: a table
   for (const [what, source, reason, line] of rows)
     test(what, async () => {
-      const ran = await having(source, [say("pong")], [], HERE);
+      const ran = await having(source, [say("pong")]);
       deepEqual([ran.stdout, ran.code], ["pong\n", 0]);
       const at = `(${ran.file}${line ? `:${line}` : ""}`;
       ok(ran.stderr.startsWith(`Cannot load plugin 'own' ${at}`), `${at}\n${ran.stderr}`);
@@ -311,7 +308,7 @@ describe("what a plugin adds", { concurrency: 3 }, () => {
     );
     const where = place();
     const file = plugin(where, "own.ts", source);
-    const ran = await ask(where, [say("x")], ["--plugin", file, "/shout it out"]);
+    const ran = await ask(where, [say("x")], ["--plugin", file, "/shout it out"], APART);
     deepEqual([ran.stdout, ran.stderr, ran.code, ran.sent.length], ["", "own: IT OUT\n", 0, 0]);
   });
 
@@ -329,7 +326,7 @@ describe("what a plugin adds", { concurrency: 3 }, () => {
       const where = place();
       plugin(where, "deep/words.ts", "export const talk = () => console.log('from deep');");
       const file = plugin(where, "own.ts", `${print};\nexport default (zz) => {};`);
-      const ran = await ask(where, [say("Hello.")], ["--plugin", file, "hi"]);
+      const ran = await ask(where, [say("Hello.")], ["--plugin", file, "hi"], APART);
       equal(ran.stdout, "Hello.\n");
       if (typeof shown === "string") equal(ran.stderr, shown);
       else match(ran.stderr, shown);
@@ -406,7 +403,7 @@ describe("on and wrap", { concurrency: 3 }, () => {
       'import { appendFileSync } from "node:fs";',
     );
     const busy = refuse(503, { error: { message: "busy" } }, { "retry-after": "0" });
-    const ran = await having(source, [busy, call(["talk", {}]), say("done")]);
+    const ran = await having(source, [busy, call(["talk", {}]), say("done")], [], APART);
     equal(ran.stdout, "done\n");
     match(ran.stderr, /^N$/m);
     const heard = readFileSync(join(ran.where.cwd, "heard.txt"), "utf8").trimEnd().split("\n");
@@ -424,7 +421,7 @@ describe("on and wrap", { concurrency: 3 }, () => {
       `zz.on("failed", ({ message, exit }) => writeFileSync("failed.txt", exit + " " + message));`,
       'import { writeFileSync } from "node:fs";',
     );
-    const ran = await having(source, [refuse(400, { error: { message: "no such luck" } })]);
+    const ran = await having(source, [refuse(400, { error: { message: "no such luck" } })], [], APART);
     equal(ran.code, 1);
     const file = join(ran.where.cwd, "failed.txt");
     match(existsSync(file) ? readFileSync(file, "utf8") : "nothing was heard", /^1 .*no such luck/);
@@ -528,7 +525,7 @@ describe("on and wrap", { concurrency: 3 }, () => {
        zz.tool({ name: "touch", description: "d", run: () => { writeFileSync("touched", ""); return "t"; } });`,
         'import { writeFileSync } from "node:fs";',
       );
-      const ran = await having(source, [call(["touch", {}]), say("done")], ["--json"]);
+      const ran = await having(source, [call(["touch", {}]), say("done")], ["--json"], APART);
       deepEqual(results(ran.sent[1]), ["Not on a Sunday."]);
       equal(existsSync(join(ran.where.cwd, "touched")), false);
       deepEqual([JSON.parse(ran.stdout).calls[0].ok, JSON.parse(ran.stdout).text], [false, "done"]);

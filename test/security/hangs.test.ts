@@ -170,22 +170,23 @@ test("arguments of more than 4 MB are told to the model", LIMIT, async (t) => {
 const SSE = { "content-type": "text/event-stream" };
 const LINES = { "content-type": "application/x-ndjson" };
 const piece = "x".repeat(256 * 1024);
+const part = "x".repeat(4 * MB); // of what may have 64 MB
 for (const [what, step, sentence] of [
   ["a line", endlessly(SSE, piece, "data: "), /'openai' sent a line of more than 8 MB/],
   ["a line that is no field", endlessly(SSE, piece), /'openai' sent a line of more than 8 MB/],
   ["lines of one event", endlessly(SSE, `data: ${piece}\n`), /'openai' sent an event of more than 8 MB/],
   ["lines that are no fields", endlessly(SSE, `${piece}\n`), /'openai' sent an event of more than 8 MB/],
-  ["thinking", endlessly(SSE, delta({ reasoning_content: piece })), /larger than 64 MB/],
-  ["text", endlessly(SSE, delta({ content: piece })), /larger than 64 MB/],
+  ["thinking", endlessly(SSE, delta({ reasoning_content: part })), /larger than 64 MB/],
+  ["text", endlessly(SSE, delta({ content: part })), /larger than 64 MB/],
   [
     "ids",
-    endlessly(SSE, delta({ tool_calls: [{ index: 0, id: piece, function: { name: "a" } }] })),
+    endlessly(SSE, delta({ tool_calls: [{ index: 0, id: part, function: { name: "a" } }] })),
     /larger than 64 MB/,
   ],
-  ["a name", endlessly(SSE, delta({ tool_calls: [{ index: 0, function: { name: piece } }] })), /larger than 64 MB/],
+  ["a name", endlessly(SSE, delta({ tool_calls: [{ index: 0, function: { name: part } }] })), /larger than 64 MB/],
   [
     "arguments",
-    endlessly(SSE, delta({ tool_calls: [{ index: 0, function: { name: "a", arguments: piece } }] })),
+    endlessly(SSE, delta({ tool_calls: [{ index: 0, function: { name: "a", arguments: part } }] })),
     /larger than 64 MB/,
   ],
 ] as const)

@@ -13,13 +13,15 @@ import { findTool } from "../../kernel/tools.ts";
 import { createZz } from "../../zz.ts";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { needs } from "../support/needs.ts";
+import { configure, INIT, shell } from "../support/repository.ts";
 import { type Place, place, zz } from "../support/run.ts";
 import { KEY, terminal } from "../support/terminal.ts";
 
 const GIT = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_SYSTEM: "/dev/null" };
+Object.assign(process.env, GIT); // no configuration of this machine's own
 const WHO = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
 const git = (where: Place, ...args: string[]): string =>
-  execFileSync("git", [...WHO, ...args], { cwd: where.cwd, env: { ...process.env, ...GIT }, encoding: "utf8" }).trim();
+  execFileSync("git", [...WHO, ...args], { cwd: where.cwd, encoding: "utf8" }).trim();
 
 function put(where: Place, files: Record<string, string>): void {
   for (const [name, text] of Object.entries(files)) {
@@ -32,14 +34,12 @@ function put(where: Place, files: Record<string, string>): void {
 function repo(files: Record<string, string>): Place {
   const where = place();
   put(where, files);
-  git(where, "init", "-q", ".");
-  git(where, "add", "-A", "-f");
-  git(where, "commit", "-qm", "x");
+  shell(where.cwd, `${INIT}; git add -A -f; git ${WHO.join(" ")} commit -qm x`);
   return where;
 }
 
 const tool = (where: Place, name: string, args: unknown, flags: string[] = [], env: Record<string, string> = {}) =>
-  zz(where, ["--call", name, JSON.stringify(args), ...flags], { env: { ...GIT, ...env } });
+  zz(where, ["--call", name, JSON.stringify(args), ...flags], { env });
 const ran = (where: Place) => fs.existsSync(join(where.cwd, "..", "ran"));
 const trap = (where: Place, more = "") =>
   `#!/bin/sh\ntouch '${join(where.cwd, "..", "ran")}' '${where.cwd}/ran'\n${more}`;
@@ -74,14 +74,13 @@ for (const [name, args] of [
     fs.rmSync(join(where.cwd, "sub", ".gitignore"));
     fs.rmSync(join(where.cwd, ".git", "objects", blob.slice(0, 2), blob.slice(2)));
     put(where, { "sub/untracked": "x\n" });
-    for (const [key, value] of [
+    configure(where.cwd, [
       ["core.repositoryformatversion", "1"],
       ["extensions.partialclone", "o"],
       ["remote.o.promisor", "true"],
       ["remote.o.url", join(where.cwd, "none")],
       ["remote.o.uploadpack", `touch '${join(where.cwd, "..", "ran")}'; false`],
-    ] as const)
-      git(where, "config", key, value);
+    ]);
     await tool(where, name, args);
     ok(!ran(where), "the program that the repository names ran");
   });

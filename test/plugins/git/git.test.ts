@@ -11,13 +11,14 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openChat } from "../../../kernel/chat.ts";
 import type { Ask, Result, Settings } from "../../../kernel/contract.ts";
 import type { Core } from "../../../kernel/core.ts";
 import { createZz, runTurn } from "../../../zz.ts";
 import { has, needs } from "../../support/needs.ts";
+import { configure, INIT, PERSON, shell, put as write } from "../../support/repository.ts";
 import { type Place, place, ROOT } from "../../support/run.ts";
 
 const test = needs("git");
@@ -25,26 +26,18 @@ const test = needs("git");
 /** As a person would call it, without a configuration of the machine's own. */
 function git(cwd: string, ...args: string[]): string {
   if (!has("git")) return ""; // then no test looks at the repositories that are made for all of them
-  const env = { ...process.env, GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
+  const env = { ...process.env, ...PERSON };
   return execFileSync("git", args, { cwd, encoding: "utf8", env, stdio: ["ignore", "pipe", "pipe"], timeout: 10_000 });
 }
 
-function put(where: Place, files: Record<string, string>): void {
-  for (const [name, content] of Object.entries(files)) {
-    mkdirSync(dirname(join(where.cwd, name)), { recursive: true });
-    writeFileSync(join(where.cwd, name), content);
-  }
-}
+const put = ({ cwd }: Place, files: Record<string, string>): void => write(cwd, files);
 
+const IS_ADA = "git config user.name Ada; git config user.email ada@example.com";
 /** A repository with one commit of these files, on the branch trunk. */
 function repository(files: Record<string, string> = { "a.txt": "one\n" }): Place {
   const where = place();
   put(where, files);
-  git(where.cwd, "init", "-q", "-b", "trunk");
-  git(where.cwd, "config", "user.name", "Ada");
-  git(where.cwd, "config", "user.email", "ada@example.com");
-  git(where.cwd, "add", "--all");
-  git(where.cwd, "commit", "-qm", "Begin");
+  shell(where.cwd, `${INIT}; ${IS_ADA}; git add --all; git commit -qm Begin`);
   return where;
 }
 
@@ -132,7 +125,10 @@ type Lay = (where: Place, program: string) => void;
 const config =
   (...settings: [string, string?][]): Lay =>
   (where, program) => {
-    for (const [name, value] of settings) git(where.cwd, "config", name, value ?? program);
+    configure(
+      where.cwd,
+      settings.map(([name, value]) => [name, value ?? program]),
+    );
   };
 const attributes =
   (text: string, lay: Lay): Lay =>
@@ -159,9 +155,13 @@ const signed: Lay = (where, program) => {
 /** A clone that lacks the content of a file, and fetches it by a program of the repository's choice. */
 const partial: Lay = (where, program) => {
   writeFileSync(program, readFileSync(program, "utf8").replace(/\[.*exec cat; /, "")); // no talk: no waiting
-  config(["remote.origin.url", `ext::${program}`], ["remote.origin.promisor", "true"])(where, program);
-  config(["extensions.partialClone", "origin"], ["protocol.ext.allow", "always"])(where, program);
-  config(["core.repositoryformatversion", "1"])(where, program);
+  config(
+    ["remote.origin.url", `ext::${program}`],
+    ["remote.origin.promisor", "true"],
+    ["extensions.partialClone", "origin"],
+    ["protocol.ext.allow", "always"],
+    ["core.repositoryformatversion", "1"],
+  )(where, program);
   const blob = git(where.cwd, "rev-parse", "HEAD:a.txt").trim();
   rmSync(join(where.cwd, ".git/objects", blob.slice(0, 2), blob.slice(2)));
 };
@@ -169,16 +169,11 @@ const submodule =
   (lay: Lay): Lay =>
   (where, program) => {
     const inner = join(where.cwd, "sub");
-    mkdirSync(inner);
-    git(inner, "init", "-q", "-b", "trunk");
-    writeFileSync(join(inner, "in.txt"), "one\n");
-    git(inner, "add", ".");
-    git(inner, "-c", "user.name=A", "-c", "user.email=a@b", "commit", "-qm", "In");
-    put(where, { ".gitmodules": '[submodule "sub"]\n\tpath = sub\n\turl = ./sub\n' });
-    git(where.cwd, "add", "sub", ".gitmodules");
-    git(where.cwd, "commit", "-qm", "Sub");
-    writeFileSync(join(inner, "in.txt"), "two\n");
-    git(inner, "-c", "user.name=A", "-c", "user.email=a@b", "commit", "-qam", "In again");
+    put(where, { ".gitmodules": '[submodule "sub"]\n\tpath = sub\n\turl = ./sub\n', "sub/in.txt": "one\n" });
+    const isA = "-c user.name=A -c user.email=a@b";
+    shell(inner, `${INIT}; git add .; git ${isA} commit -qm In`);
+    shell(where.cwd, "git add sub .gitmodules; git commit -qm Sub");
+    shell(inner, `echo two >in.txt; git ${isA} commit -qam 'In again'`);
     writeFileSync(join(inner, "in.txt"), "TWO\n");
     utimesSync(join(inner, "in.txt"), 1, 1);
     lay({ ...where, cwd: inner }, program);
@@ -261,10 +256,7 @@ const busy = repository({
 });
 put(busy, { "a.txt": "two\n", "src/b.txt": "two\n", ".env": "KEY=new-secret\n", "new.txt": "n\n", ":(top)x": "two\n" });
 rmSync(join(busy.cwd, "gone.txt"));
-git(busy.cwd, "mv", "moves.txt", "moved.txt");
-git(busy.cwd, "add", "src/b.txt");
-git(busy.cwd, "tag", "v1");
-git(busy.cwd, "tag", "-a", "-m", "x", "blob", "HEAD:.env");
+shell(busy.cwd, "git mv moves.txt moved.txt; git add src/b.txt; git tag v1; git tag -a -m x blob HEAD:.env");
 
 type Row = [what: string, tool: string, args: object, expected: string | RegExp, not?: RegExp | "fails"];
 const ROWS: Row[] = [
@@ -413,8 +405,7 @@ for (const [tool, text] of [
   test(`${tool}: in a repository without a commit`, async () => {
     const where = place();
     put(where, { "a.txt": "one\n" });
-    git(where.cwd, "init", "-q", "-b", "trunk");
-    git(where.cwd, "add", ".");
+    shell(where.cwd, `${INIT}; git add .`);
     equal((await call(where, tool!, {})).text, text);
   });
 
@@ -680,9 +671,7 @@ test("git_commit: asks, and tells what it will do", async () => {
 test("git_commit: the first commit of a repository", async () => {
   const where = place();
   put(where, { "a.txt": "one\n", "b.txt": "one\n" });
-  git(where.cwd, "init", "-q", "-b", "trunk");
-  git(where.cwd, "config", "user.name", "Ada");
-  git(where.cwd, "config", "user.email", "ada@example.com");
+  shell(where.cwd, `${INIT}; ${IS_ADA}`);
   match(await preview(where, { message: "First", files: ["a.txt"] }), /^On trunk, 1 file:\n {2}A a\.txt\n/);
   const { text } = await commit(where, { message: "First", files: ["a.txt"] });
   match(text, /^Committed [0-9a-f]+ on trunk: First \(1 file changed, 1 insertion\(\+\)\)$/);

@@ -4,7 +4,7 @@ import { around, emit, TRIES, type TurnContext } from "./core.ts";
 import { fault } from "./faults.ts";
 import { deadline, until } from "./limits.ts";
 import { endpointOf, providerNamed } from "./models.ts";
-import { isVeiled, reason, veil, veilData } from "./secrets.ts";
+import { reason, secretFinder, veil, veilData } from "./secrets.ts";
 import { collect } from "./stream.ts";
 import { CHARS_PER_TOKEN } from "./text.ts";
 
@@ -66,7 +66,7 @@ async function receive({ core, chat }: TurnContext, provider: Provider, request:
   const silence = deadline(seconds * 1000, fault(late));
   const signal = AbortSignal.any([chat.stop.signal, silence.signal]);
   let partial = { text: "", thinking: "" };
-  let looked = 0; // so much of the thinking holds no secret
+  const secret = secretFinder();
   try {
     const reply = await until(signal, collect(provider.chat(request, signal), see));
     return { ...reply, text: veil(reply.text), thinking: veil(reply.thinking) };
@@ -77,15 +77,13 @@ async function receive({ core, chat }: TurnContext, provider: Provider, request:
     silence.lift();
   }
 
-  function see(text: string, thinking: string): void {
+  function see(text: string, thinking: string, thought: string): void {
     partial = { text, thinking };
     silence.putOff();
     const { endpoint, task, ...shown } = request;
     if (core.options.dry) throw fault("dry run", { dry: shown });
     const tokens = Math.round((text.length + thinking.length) / CHARS_PER_TOKEN);
-    const bare = !isVeiled(thinking, looked);
-    if (bare) looked = thinking.length;
-    const told = bare ? thinking : veil(thinking);
+    const told = secret(thought) ? veil(thinking) : thinking;
     void emit(core, "received", { tokens, ms: Math.round(performance.now() - started), thinking: told });
   }
 }

@@ -117,11 +117,19 @@ export function veil(text: string, instead?: string): string {
   return text.replace(pattern, (found) => instead ?? known.get(found)?.instead ?? KEY);
 }
 
-/** Whether it would be veiled. Of a text that has grown, what is new is enough. */
-export function isVeiled(text: string, from = 0): boolean {
+/** Of a text that comes in pieces: whether any so far would be veiled. To look at the whole each time would take quadratic time. */
+export function secretFinder(): (piece: string) => boolean {
+  let [end, found] = ["", false];
+  return (piece) => {
+    end = (end + piece).slice(-Math.max(longest, 64) - piece.length);
+    return (found ||= isVeiled(end));
+  };
+}
+
+export function isVeiled(text: string): boolean {
   if (!known.size && !values.size) return false;
   firm ??= patternOf(false);
-  return text.slice(Math.max(0, from - Math.max(longest, 64))).search(firm) >= 0;
+  return text.search(firm) >= 0;
 }
 
 /** Every text in plain data; the same object where there is nothing to veil. */

@@ -5,10 +5,11 @@ import { follow, outgoing } from "./http.ts";
 import { reason, sealUrl, veil } from "./secrets.ts";
 import { jsonOrText, tryTo } from "./text.ts";
 
+type See = (text: string, thinking: string, thought: string) => void; // so far, and what was thought since
 /** Drains one provider stream into a whole reply. Servers differ in all that matters here: indexes missing or from 1, ids late, repeated or
  * empty, names resent, arguments in one piece or fifty, finish reasons that contradict what came. Throws when the stream was cut off or
  * carried an error; what had come is `partial`. */
-export async function collect(stream: AsyncIterable<Delta>, see?: (text: string, thinking: string) => void): Promise<Reply> {
+export async function collect(stream: AsyncIterable<Delta>, see?: See): Promise<Reply> {
   let [text, thinking] = ["", ""];
   let finish: Finish | undefined;
   let usage: Usage | undefined;
@@ -23,7 +24,7 @@ export async function collect(stream: AsyncIterable<Delta>, see?: (text: string,
       else if ("usage" in delta) usage = counted({ ...usage, ...delta.usage });
       else if ("finish" in delta) finish = finishOf(delta.finish) ?? finish;
       else if ("error" in delta) throw answerFault("The model's server failed in mid-stream", delta.error);
-      see?.(text, thinking);
+      see?.(text, thinking, ("thinking" in delta && delta.thinking) || "");
       size += sizeOf(delta) + CHARS_PER_DELTA;
       if (size > MAX_REPLY_CHARS) throw fault("The answer is larger than 64 MB and was given up. Ask for less.");
     }

@@ -191,7 +191,7 @@ for (const [sentence, deltas, expected] of THOUGHTS)
 
 test("collect() shows what has come so far, thinking apart", async () => {
   const seen: string[][] = [];
-  await collect(from([thinking("hm"), text("Hel"), text("lo"), stop]), (...so) => seen.push(so));
+  await collect(from([thinking("hm"), text("Hel"), text("lo"), stop]), (text, thinking) => seen.push([text, thinking]));
   deepEqual(seen.slice(0, 3), [
     ["", "hm"],
     ["Hel", "hm"],

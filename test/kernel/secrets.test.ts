@@ -14,6 +14,7 @@ import {
   sealed,
   sealUrl,
   secret,
+  secretFinder,
   veil,
   veilData,
   veiledJson,
@@ -228,7 +229,11 @@ describe("a value that is known", () => {
   test("is found in a text that grows, also where it was cut", () => {
     learn("growing-1234");
     const text = "so far growing-1234";
-    for (let at = 1; at < text.length; at++) ok(isVeiled(text, at), String(at));
-    ok(!isVeiled("so far", 2));
+    for (let at = 1; at < text.length; at++) {
+      const finds = secretFinder();
+      deepEqual([text.slice(0, at), text.slice(at), "and on"].map(finds), [false, true, true], String(at));
+    }
+    const letters = secretFinder();
+    deepEqual(Array.from(text, letters).indexOf(true), text.length - 1);
   });
 });

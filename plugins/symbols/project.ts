@@ -33,6 +33,8 @@ export interface Index {
   readonly ms: number; // how long the update took
   readonly read: number; // how many files the update read
   readonly left: number; // how many files are beyond the limit
+  readonly scope: string; // the indexed folder; "": everything
+  readonly beyond: number; // how many code files are outside of it
   facts(name: string): Facts | undefined;
   readonly pageIndexes: PageIndex[]; // for searching
   resolved?: Kept | undefined;
@@ -114,7 +116,8 @@ export function openProject(root: string, home: string, limit: Limit): Project {
     cached = data;
     if (stored.size > MANY_FILES || data.files.size > 5 * MANY_FILES) freeMemorySoon();
     const ms = performance.now() - started;
-    const counts = { ms, read: fresh.size + stored.size, left: readable.length - wanted.size };
+    const [left, beyond] = [readable.length - wanted.size, code.length - inScope.length];
+    const counts = { ms, read: fresh.size + stored.size, left, beyond, scope: data.scope };
     return indexOf(data, names, counts, (resolved) => {
       if (JSON.stringify(resolved) === JSON.stringify(data.resolved)) return;
       data.resolved = resolved;
@@ -180,7 +183,8 @@ function rowOf({ files }: Pick<Data, "files">, name: string): Buffer {
   return page.read(at, length);
 }
 
-function indexOf(data: Data, names: string[], counts: Pick<Index, "ms" | "read" | "left">, keep: Index["keep"]): Index {
+type Counts = Pick<Index, "ms" | "read" | "left" | "beyond" | "scope">;
+function indexOf(data: Data, names: string[], counts: Counts, keep: Index["keep"]): Index {
   const { files, resolved } = data; // as they are now: later updates replace them
   return {
     ...{ ...counts, names, files: [...files.keys()], version: files, resolved, keep },

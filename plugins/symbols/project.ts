@@ -5,6 +5,7 @@ import v8 from "node:v8";
 import vm from "node:vm";
 import type { LowSync } from "lowdb";
 import type { Ctx } from "zz";
+import { tryTo } from "zz/text";
 import type { Kept } from "./resolve.ts";
 import { type Entry, type PageIndex, type Row, unpack } from "./rows.ts";
 import type { Facts } from "./scan/facts.ts";
@@ -93,7 +94,11 @@ export function openProject(root: string, home: string, limit: Limit): Project {
     const inScope = data.scope ? code.filter((name) => name.startsWith(`${data.scope}/`)) : code;
     const isDenied = ctx.permissions.rules.some(({ kind, verdict }) => kind === "read" && verdict === "deny");
     const readable = inScope.filter((name) => (data.files.has(name) && !isDenied) || mayRead(ctx, name));
+    const listed = new Set(readable);
     const wanted = new Set(readable.slice(0, data.most));
+    const touched = new Set(changed);
+    const links = [...wanted].filter((name) => (touched.has(name) || !data.files.has(name)) && leadsToListed(name));
+    for (const name of links) wanted.delete(name);
     const missing = [...wanted]
       .filter((name) => !data.files.has(name))
       .concat(changed.filter((name) => wanted.has(name)));
@@ -116,7 +121,7 @@ export function openProject(root: string, home: string, limit: Limit): Project {
     cached = data;
     if (stored.size > MANY_FILES || data.files.size > 5 * MANY_FILES) freeMemorySoon();
     const ms = performance.now() - started;
-    const [left, beyond] = [readable.length - wanted.size, code.length - inScope.length];
+    const [left, beyond] = [readable.length - links.length - wanted.size, code.length - inScope.length];
     const counts = { ms, read: fresh.size + stored.size, left, beyond, scope: data.scope };
     return indexOf(data, names, counts, (resolved) => {
       if (JSON.stringify(resolved) === JSON.stringify(data.resolved)) return;
@@ -124,6 +129,14 @@ export function openProject(root: string, home: string, limit: Limit): Project {
       data.change = { rows: [], gone: [] };
       save(db, ctx);
     });
+
+    /** A link to a file that is indexed anyway: its names would count twice. */
+    function leadsToListed(name: string): boolean {
+      const file = path.join(root, name);
+      if (!fs.lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink()) return false;
+      const target = tryTo(() => path.relative(root, fs.realpathSync(file)).split(path.sep).join("/"));
+      return target !== undefined && listed.has(target);
+    }
 
     async function reader(some: string[]): Promise<typeof import("./read.ts") | undefined> {
       return some.length ? import("./read.ts") : undefined;

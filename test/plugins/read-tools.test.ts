@@ -1,11 +1,12 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Ask, Needs } from "../../kernel/contract.ts";
 import type { Core, Options } from "../../kernel/core.ts";
+import { harness } from "../../sdk/testing.ts";
 import { createZz } from "../../zz.ts";
 import { needs } from "../support/needs.ts";
 import { type Place, place, zz } from "../support/run.ts";
@@ -719,6 +720,16 @@ test("the symbol tools say which folder alone is indexed", async () => {
   match(text, /^No TODO.*\n\[Of 2 code files only the 1 in 'lib' are indexed, /);
 });
 
+test("the symbol tools count a file once that a link leads to as well, and one that only a link leads to", async () => {
+  const where = project({ "a.ts": "export const once = 1; // TODO one\n", "outer/b.ts": "" });
+  symlinkSync("a.ts", join(where.cwd, "link.ts"));
+  equal((await call(where, "find_definition", { symbol: "once" })).text, "a.ts:1: export const once = 1");
+  equal((await call(where, "get_todos", {})).text, "a.ts:1: TODO one");
+  rmSync(join(where.cwd, "a.ts"));
+  writeFileSync(join(where.cwd, "c.ts"), "export const once = 1;\n");
+  equal((await call(where, "find_definition", { symbol: "once" })).text, "c.ts:1: export const once = 1");
+});
+
 test("the symbol tools see a file as it is now, not as it was", async () => {
   const where = project({ "a.ts": "export const before = 1;\n" });
   equal((await call(where, "find_definition", { symbol: "before" })).failed, undefined);
@@ -942,4 +953,19 @@ describe("zz --call", { concurrency: 3 }, () => {
     equal(stdout, "three.ts\ntwo.ts\n");
     ok(!stdout.includes("\x1b"));
   });
+});
+
+test("read_file: the line of a picture says its size, not lines", async () => {
+  const png = Buffer.from(
+    "iVBORw0KGgoAAAANSUhEUgAAAAIAAAADCAYAAAC56t6BAAAAEklEQVR4nGP8z8Dwn4GBgYEBAA0GAQFPGdxwAAAAAElFTkSuQmCC",
+    "base64",
+  );
+  const it = await harness({ own: true, files: { "a.png": png, "b.gif": "GIF89a" }, script: [] });
+  await it.call("read_file", { path: "a.png" });
+  await it.call("read_file", { path: "b.gif" });
+  deepEqual(
+    it.events.flatMap((event) => (event.type === "called" ? [event.shown] : [])),
+    ["picture, 2 × 3", "picture"],
+  );
+  await it.close();
 });

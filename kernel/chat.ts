@@ -22,7 +22,7 @@ export function openChat(core: Core, model: string, from?: saved.Session | Saved
     seen: new Map(),
     stop: new AbortController(),
     tree: () => ({ entries: chat.session?.entries ?? [], branch: chat.session?.branch() ?? [] }),
-    back: (to) => goBack(core, chat, to),
+    back: (to, keep) => goBack(core, chat, to, keep),
     use: (given) => useModel(core, chat, given),
     send: (text) => void (chat.next = text),
     attach: (what) => void chat.attached.push(what),
@@ -78,13 +78,17 @@ function replay(core: Core, chat: LiveChat, branch: Entry[]): void {
 }
 
 /** From there on. What came after it stays in the file, on a branch of its own. */
-function goBack(core: Core, chat: LiveChat, to: number | null): void {
+function goBack(core: Core, chat: LiveChat, to: number | null, keep = false): void {
   if (chat.phase !== "idle") throw fault("Cannot go back while an answer is under way. Stop it first, with Ctrl+C.");
   if (to !== null && !chat.session?.entries.some(({ id }) => id === to))
     throw fault(`Cannot go back to ${to}: there is nothing of that number. /tree lists what there is.`);
   chat.session?.append("back", {}, to);
   delete chat.used;
+  const kept = [...core.states.values()].map(({ live }) => ({ live, was: structuredClone(live) }));
   replay(core, chat, chat.session?.branch() ?? []);
+  if (!keep) return;
+  for (const { live, was } of kept) Object.assign(live, was);
+  keepStates(core, chat);
 }
 
 async function useModel(core: Core, chat: LiveChat, given: string): Promise<void> {

@@ -1,4 +1,5 @@
 // One request to a model: sent, tried again, and received whole.
+import { save } from "./chat.ts";
 import type { ChatRequest, Fault, Message, Provider, Reply, SideRequest } from "./contract.ts";
 import { around, emit, TRIES, type TurnContext } from "./core.ts";
 import { fault } from "./faults.ts";
@@ -11,10 +12,13 @@ import { CHARS_PER_TOKEN } from "./text.ts";
 const MAX_RETRY_WAIT_MS = 60_000;
 const SILENCE_LIMIT_SECONDS = 300; // seconds
 
-/** Beside the conversation: no tools, and nothing of it is kept. */
-export function sideRequest(place: TurnContext, { task, messages, system = "", model }: SideRequest): Promise<Reply> {
+/** Beside the conversation: no tools, and nothing of it is kept but what it cost. */
+export async function sideRequest(place: TurnContext, asked: SideRequest): Promise<Reply> {
   const { core, chat } = place;
-  return send(place, { task, model: model ?? core.options.settings.models?.[task] ?? chat.model, system, messages, tools: [] });
+  const { task, messages, system = "", model = core.options.settings.models?.[task] ?? chat.model } = asked;
+  const reply = await send(place, { task, model, system, messages, tools: [] });
+  save(core, chat, "spent", { task, model: reply.model ?? model, ...(reply.usage && { usage: reply.usage }) });
+  return reply;
 }
 
 /** Through what is wrapped around a request, then to the provider that its model names. */

@@ -36,7 +36,7 @@ const shown = (text: string): string => oneLine(text.slice(0, 2_000));
 
 function clear(_: string, { chat, note }: Ctx): void {
   const had = chat.messages.length;
-  if (had) chat.back(null);
+  if (had) chat.back(null, true); // pinned files stay
   note(
     had
       ? "The model starts from nothing. What was said is kept (/tree shows it), and /undo still works."

@@ -30,13 +30,17 @@ export default (zz: Zz<Prices>) =>
     },
   });
 
+/** An answer, or a request beside the conversation, such as a summary. */
+type Spent = { model?: string; usage?: Usage };
+
 /** Of all entries, since what was taken back was paid for too. */
 export function costs(entries: readonly Entry[], prices: Readonly<Prices>): string[] {
   const spent = new Map<string, Usage>();
-  for (const { message } of entries) {
-    if (message?.role !== "assistant" || !message.usage || !message.model) continue;
-    const { input, output } = spent.get(message.model) ?? { input: 0, output: 0 };
-    spent.set(message.model, { input: input + message.usage.input, output: output + message.usage.output });
+  for (const entry of entries) {
+    const { model, usage } = (entry.type === "spent" ? entry : (entry.message ?? {})) as Spent;
+    if (!usage || !model) continue;
+    const { input, output } = spent.get(model) ?? { input: 0, output: 0 };
+    spent.set(model, { input: input + usage.input, output: output + usage.output });
   }
   let sum = 0;
   const rows = [...spent].map(([model, { input, output }]) => {

@@ -13,8 +13,8 @@ const SUBCOMMANDS: Record<string, Subcommand> = {
   rename: { usage: "[ID] TITLE", about: "give a conversation another title", run: rename },
   delete: { usage: "ID", about: "delete a conversation for good", run: remove },
   export: {
-    usage: "[ID] [FILE] [--jsonl]",
-    about: "write a conversation to a file, as Markdown or JSON lines",
+    usage: "[ID] [FILE | md | json | jsonl]",
+    about: "write a conversation to a file, as Markdown, JSON or JSON lines",
     run: write,
   },
 };
@@ -272,15 +272,22 @@ async function remove(given: string, ctx: Ctx): Promise<void> {
 
 // Export
 
+const FORMATS: Record<string, string | undefined> = {
+  ...{ md: ".md", markdown: ".md", json: ".json", jsonl: ".jsonl" },
+  ...{ "--md": ".md", "--json": ".json", "--jsonl": ".jsonl" },
+};
+
 async function write(rest: string, ctx: Ctx): Promise<void> {
   const { sessions, chat, root, ask, note } = ctx;
-  const words = rest.split(/\s+/).filter((word) => word && word !== "--jsonl");
+  const given = rest.split(/\s+/).filter(Boolean);
+  const kind = given.map((word) => FORMATS[word.toLowerCase()]).find(Boolean); // a file of that name is ./json
+  const words = given.filter((word) => !FORMATS[word.toLowerCase()]);
   const other = words.length ? idOf(words[0]!, sessions.list()) : undefined;
   const name = words.slice(other ? 1 : 0).join(" ");
   const saved = savedOf(other);
-  const wanted = rest.split(/\s+/).includes("--jsonl") ? ".jsonl" : ".md";
-  const file = path.resolve(root, expandHome(name) || `${nameOf(saved.header)}${wanted}`);
-  const lines = name.endsWith(".jsonl") || (!name.endsWith(".md") && wanted === ".jsonl");
+  const file = path.resolve(root, expandHome(name) || `${nameOf(saved.header)}${kind ?? ".md"}`);
+  const format = kind ?? (/\.(jsonl?|md)$/i.exec(name)?.[0].toLowerCase() || ".md");
+  const lines = format === ".jsonl";
   if (fs.statSync(path.dirname(file), { throwIfNoEntry: false })?.isDirectory() !== true)
     throw new Error(`Cannot write '${file}': its folder is not there. Make it first.`);
   if (fs.statSync(file, { throwIfNoEntry: false })?.isDirectory())
@@ -291,7 +298,9 @@ async function write(rest: string, ctx: Ctx): Promise<void> {
   }
   const text = lines
     ? [saved.header, ...saved.entries].map((one) => `${JSON.stringify(one)}\n`).join("")
-    : toMarkdown(saved);
+    : format === ".json"
+      ? `${JSON.stringify({ ...saved.header, entries: saved.entries }, null, 2)}\n`
+      : toMarkdown(saved);
   fs.writeFileSync(file, text);
   note(`Wrote ${file} (${lines ? `${saved.entries.length + 1} lines` : `${text.length} characters`}).`);
 

@@ -1,7 +1,7 @@
 // /status: the session so far; /context: what fills the model's window; /prompt and --prompt: the system prompt.
 import fs from "node:fs";
 import path from "node:path";
-import type { About, Changed, Ctx, Message, Result, Zz } from "zz";
+import type { About, Changed, Ctx, Entry, Message, Result, Usage, Zz } from "zz";
 import { clip, plural, terminalColumns, tokensOf, width, wrap } from "zz/text";
 
 const WINDOW_TIMEOUT = 1_000; // ms for a provider to list its models' windows
@@ -68,7 +68,7 @@ async function status(ctx: Ctx, since: number, refused: number): Promise<[string
     ["window", await windowOf(ctx)],
     ["folder", root + (branch ? `, branch ${branch}` : "")],
     ["since start", `${minutes(Date.now() - since)}; ${plural(turns, "turn")} in this conversation`],
-    ["tokens", spent(chat.messages)],
+    ["tokens", spent(chat.tree().entries)],
     ["tools", `${plural(results.length, "call")}${failed ? `, ${failed} of them failed` : ""}`],
     ["edits", edits(files.changes(), refused)],
     ["plugins", `${about.plugins.length - broken.length} loaded, ${broken.length} failed${names(broken)}`],
@@ -122,8 +122,12 @@ function minutes(ms: number): string {
   return all < 60 ? `${all} min` : `${Math.floor(all / 60)} h ${all % 60} min`;
 }
 
-function spent(messages: readonly Message[]): string {
-  const made = messages.flatMap((message) => (message.role === "assistant" ? [message] : []));
+/** Also by summaries and the like, and by what was taken back. */
+function spent(entries: readonly Entry[]): string {
+  const made = entries.flatMap((entry): { usage?: Usage | undefined }[] => {
+    if (entry.type === "spent") return [{ usage: entry.usage as Usage | undefined }];
+    return entry.message?.role === "assistant" ? [entry.message] : [];
+  });
   const sum = (what: "input" | "output") => made.reduce((all, { usage }) => all + (usage?.[what] ?? 0), 0);
   const silent = made.filter(({ usage }) => !usage).length;
   return `${sum("input")} in, ${sum("output")} out${silent ? `; of ${plural(silent, "answer")} unknown` : ""}`;

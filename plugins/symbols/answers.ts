@@ -1,5 +1,5 @@
 // What the symbol tools answer. Each first brings the index up to date, and shows only what may be read.
-import type { Ctx } from "zz";
+import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
 import { definition, showPart, structure, symbols } from "./answers/definitions.ts";
 import { dependencies, dependents } from "./answers/imports.ts";
@@ -25,20 +25,29 @@ export function openAnswers({ root, about: { home } }: Ctx, config: typeof defau
     remote: openRemote(root, isOngoing),
     watch: openWatch(root),
   };
+  /** What is about a part of the code says so, also when it fails. */
+  const told = async (answer: Promise<Result | string>): Promise<Result> => {
+    const given = await answer.catch((error: Error) => {
+      if (state.partial && error.message) error.message += `\n${state.partial}`;
+      throw error;
+    });
+    const result = typeof given === "string" ? { text: given } : given;
+    return state.partial ? { ...result, text: `${result.text}\n${state.partial}` } : result;
+  };
   return {
-    definition: (symbol: string, ctx: Ctx) => definition(state, symbol, ctx),
-    references: (args: SymbolQuery, ctx: Ctx) => references(state, args, ctx),
-    symbols: (args: { query: string; kind?: string; path?: string }, ctx: Ctx) => symbols(state, args, ctx),
-    structure: (args: { path?: string; depth?: number }, ctx: Ctx) => structure(state, args, ctx),
+    definition: (symbol: string, ctx: Ctx) => told(definition(state, symbol, ctx)),
+    references: (args: SymbolQuery, ctx: Ctx) => told(references(state, args, ctx)),
+    symbols: (args: { query: string; kind?: string; path?: string }, ctx: Ctx) => told(symbols(state, args, ctx)),
+    structure: (args: { path?: string; depth?: number }, ctx: Ctx) => told(structure(state, args, ctx)),
     part: (what: "function" | "class", args: { name: string; path?: string }, ctx: Ctx) =>
-      showPart(state, what, args, ctx),
-    dependencies: (args: { path?: string }, ctx: Ctx) => dependencies(state, args, ctx),
-    dependents: (args: { path: string }, ctx: Ctx) => dependents(state, args, ctx),
-    complexity: (args: { path?: string }, ctx: Ctx) => complexity(state, args, ctx),
-    todos: (args: { path?: string }, ctx: Ctx) => todos(state, args, ctx),
-    check: (args: { paths: string[] }, ctx: Ctx) => check(state, args, ctx),
-    rename: (args: SymbolQuery & { to: string }, ctx: Ctx) => rename(state, args, ctx),
-    map: (args: { query?: string; focus?: string[]; tokens?: number }, ctx: Ctx) => map(state, args, ctx),
+      told(showPart(state, what, args, ctx)),
+    dependencies: (args: { path?: string }, ctx: Ctx) => told(dependencies(state, args, ctx)),
+    dependents: (args: { path: string }, ctx: Ctx) => told(dependents(state, args, ctx)),
+    complexity: (args: { path?: string }, ctx: Ctx) => told(complexity(state, args, ctx)),
+    todos: (args: { path?: string }, ctx: Ctx) => told(todos(state, args, ctx)),
+    check: (args: { paths: string[] }, ctx: Ctx) => told(check(state, args, ctx)),
+    rename: (args: SymbolQuery & { to: string }, ctx: Ctx) => told(rename(state, args, ctx)),
+    map: (args: { query?: string; focus?: string[]; tokens?: number }, ctx: Ctx) => told(map(state, args, ctx)),
     layer: (ctx: Ctx) => layer(state, ctx),
     refreshMap: () => refreshMap(state),
     reindex: (ctx: Ctx) => reindex(state, ctx),

@@ -5,6 +5,7 @@ import v8 from "node:v8";
 import vm from "node:vm";
 import type { LowSync } from "lowdb";
 import type { Ctx } from "zz";
+import { tryTo } from "zz/text";
 import type { Kept } from "./resolve.ts";
 import { type Entry, type PageIndex, type Row, unpack } from "./rows.ts";
 import type { Facts } from "./scan/facts.ts";
@@ -33,6 +34,8 @@ export interface Index {
   readonly ms: number; // how long the update took
   readonly read: number; // how many files the update read
   readonly left: number; // how many files are beyond the limit
+  readonly scope: string; // the indexed folder; "": everything
+  readonly beyond: number; // how many code files are outside of it
   facts(name: string): Facts | undefined;
   readonly pageIndexes: PageIndex[]; // for searching
   resolved?: Kept | undefined;
@@ -91,7 +94,11 @@ export function openProject(root: string, home: string, limit: Limit): Project {
     const inScope = data.scope ? code.filter((name) => name.startsWith(`${data.scope}/`)) : code;
     const isDenied = ctx.permissions.rules.some(({ kind, verdict }) => kind === "read" && verdict === "deny");
     const readable = inScope.filter((name) => (data.files.has(name) && !isDenied) || mayRead(ctx, name));
+    const listed = new Set(readable);
     const wanted = new Set(readable.slice(0, data.most));
+    const touched = new Set(changed);
+    const links = [...wanted].filter((name) => (touched.has(name) || !data.files.has(name)) && leadsToListed(name));
+    for (const name of links) wanted.delete(name);
     const missing = [...wanted]
       .filter((name) => !data.files.has(name))
       .concat(changed.filter((name) => wanted.has(name)));
@@ -114,13 +121,22 @@ export function openProject(root: string, home: string, limit: Limit): Project {
     cached = data;
     if (stored.size > MANY_FILES || data.files.size > 5 * MANY_FILES) freeMemorySoon();
     const ms = performance.now() - started;
-    const counts = { ms, read: fresh.size + stored.size, left: readable.length - wanted.size };
+    const [left, beyond] = [readable.length - links.length - wanted.size, code.length - inScope.length];
+    const counts = { ms, read: fresh.size + stored.size, left, beyond, scope: data.scope };
     return indexOf(data, names, counts, (resolved) => {
       if (JSON.stringify(resolved) === JSON.stringify(data.resolved)) return;
       data.resolved = resolved;
       data.change = { rows: [], gone: [] };
       save(db, ctx);
     });
+
+    /** A link to a file that is indexed anyway: its names would count twice. */
+    function leadsToListed(name: string): boolean {
+      const file = path.join(root, name);
+      if (!fs.lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink()) return false;
+      const target = tryTo(() => path.relative(root, fs.realpathSync(file)).split(path.sep).join("/"));
+      return target !== undefined && listed.has(target);
+    }
   }
 }
 
@@ -189,7 +205,8 @@ function rowOf({ files }: Pick<Data, "files">, name: string): Buffer {
   return page.read(at, length);
 }
 
-function indexOf(data: Data, names: string[], counts: Pick<Index, "ms" | "read" | "left">, keep: Index["keep"]): Index {
+type Counts = Pick<Index, "ms" | "read" | "left" | "beyond" | "scope">;
+function indexOf(data: Data, names: string[], counts: Counts, keep: Index["keep"]): Index {
   const { files, resolved } = data; // as they are now: later updates replace them
   return {
     ...{ ...counts, names, files: [...files.keys()], version: files, resolved, keep },

@@ -12,6 +12,7 @@ import { drawTree, endOfTurn } from "../../plugins/conversation.ts";
 import { costs } from "../../plugins/cost.ts";
 import { page } from "../../plugins/lists.ts";
 import { aligned, chart, filesRead, groups } from "../../plugins/status.ts";
+import { harness } from "../../sdk/testing.ts";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { needs } from "../support/needs.ts";
 import { type Place, place, ROOT, zz } from "../support/run.ts";
@@ -65,6 +66,19 @@ describe("the conversation", { concurrency: 2 }, () => {
     const [lines] = await leaves();
     ok(lines!.some((line) => line.message?.text === "write it"));
     equal(lines!.find((line) => line.type === "back").parent, null);
+  });
+
+  test("/clear keeps the pinned files, also for the next process", async (t) => {
+    const it = await harness({ own: true, files: { "a.ts": "PINNED TEXT\n" }, script: ["hello"] }, t);
+    await it.command("/add a.ts");
+    await it.ask("forget this");
+    await it.command("/clear");
+    match((await it.command("/add"))[0]!, /^Pinned: a\.ts\.$/);
+    await it.restart();
+    match((await it.command("/add"))[0]!, /^Pinned: a\.ts\.$/);
+    await it.ask("second");
+    const told = JSON.stringify(it.requests.at(-1));
+    deepEqual([told.includes("PINNED TEXT"), told.includes("forget this")], [true, false]);
   });
 
   test("/new begins another session and names the one that is kept", async (t) => {
@@ -399,6 +413,34 @@ describe("cost", { concurrency: 2 }, () => {
       /openai\/m {2}122 in {2}18 out {4}0\.3020\nopenai\/n {3}61 in {3}9 out {2}no price\nin all +0\.3020/,
     );
   });
+
+  for (const line of ["/compact", "/eval"])
+    test(`/cost and /status count what ${line} used`, async (t) => {
+      const usage = { input: 100, output: 10 };
+      const it = await harness(
+        {
+          ...{
+            own: true,
+            files: { "a.ts": "1\n" },
+            settings: { prices: { "script/model": { input: 1000, output: 0 } } },
+          },
+          script: ["one", "two", "three", "four"].map((text) => ({ text, usage })),
+        },
+        t,
+      );
+      for (const word of ["first", "second", "third"]) await it.ask(`${word} `.repeat(500));
+      const before = it.requests.length;
+      await it.command(line);
+      const count = it.requests.length;
+      ok(count > before, "nothing was asked");
+      match(
+        (await it.command("/cost")).join("\n"),
+        new RegExp(`script/model {2}${count}00 in {2}${count}0 out {2}0\\.${count}000`),
+      );
+      match((await it.command("/status")).join("\n"), new RegExp(`^tokens +${count}00 in, ${count}0 out$`, "m"));
+      await it.restart();
+      match((await it.command("/cost")).join("\n"), new RegExp(`${count}00 in`));
+    });
 
   test("/cost without prices says how to give them, and reckons with what was given", async (t) => {
     const { gives } = await talk(t, [say("A.")], { cols: 120 });

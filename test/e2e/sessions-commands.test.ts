@@ -296,6 +296,19 @@ describe("/sessions export", { concurrency: 2 }, () => {
     match(readFileSync(join(where.cwd, "m.md"), "utf8"), /^# what is a monad\n[\s\S]*A monoid, they say\.\n$/);
   });
 
+  test("as JSON, under a name made of the title; a file called json is ./json", async (t) => {
+    const { where } = some();
+    const { gives } = await talk(t, where, [], 160);
+    await gives("/sessions export beta2 json", /Wrote .*zz-2026-01-28-what-is-a-monad\.json \(\d+ characters\)\./);
+    const { title, entries } = JSON.parse(readFileSync(join(where.cwd, "zz-2026-01-28-what-is-a-monad.json"), "utf8"));
+    deepEqual([title, entries.length], ["what is a monad", 2]);
+    await gives("/sessions export beta2 all.json", "all.json (");
+    equal(JSON.parse(readFileSync(join(where.cwd, "all.json"), "utf8")).title, "what is a monad");
+    await gives("/sessions export beta2 jsonl", "zz-2026-01-28-what-is-a-monad.jsonl (3 lines).");
+    await gives("/sessions export beta2 ./json", /\/json \(\d+ characters\)\./);
+    match(readFileSync(join(where.cwd, "json"), "utf8"), /^# what is a monad\n/);
+  });
+
   test("asks before it overwrites; with nobody to ask it does not", async (t) => {
     const { where } = some();
     writeFileSync(join(where.cwd, "m.md"), "mine");

@@ -1,11 +1,12 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Ask, Needs } from "../../kernel/contract.ts";
 import type { Core, Options } from "../../kernel/core.ts";
+import { harness } from "../../sdk/testing.ts";
 import { createZz } from "../../zz.ts";
 import { needs } from "../support/needs.ts";
 import { type Place, place, zz } from "../support/run.ts";
@@ -542,6 +543,7 @@ test("find_references: of Lamp there are four and no more in code, and one as te
   match(text, /^(src\/.*\n){4}In other files, as text:\nnotes\.md:2: class Lamp$/);
 });
 
+const NO_CODE = "only JavaScript, TypeScript, JSON and YAML are looked at; list_dir, grep and read_file show the rest.";
 rows("get_structure", coded, [
   ["the outline of one file", { path: "src/view.tsx" }, "src/view.tsx · 3 lines of code\n1-3: export function View()"],
   ["a file, absolute", { path: join(realpathSync(coded.cwd), "src/view.tsx") }, /^src\/view\.tsx · 3 lines/],
@@ -557,7 +559,7 @@ rows("get_structure", coded, [
     /^src\/broken\.ts .*\nsrc\/code\.ts \(\d+\) plain:2 waits:3 /,
   ],
   ["a syntax error is told", { path: "src/broken.ts" }, /^\[syntax error: line 1: Expression expected\.\]$/m],
-  ["no code there", { path: "notes.md" }, "No code under 'notes.md'."],
+  ["no code there", { path: "notes.md" }, `Cannot look at 'notes.md': ${NO_CODE}`, "fails"],
 ]);
 
 rows("get_function", coded, [
@@ -615,7 +617,7 @@ rows("get_dependencies", coded, [
   ["with where they lead", { path: "src/uses.ts" }, "src/uses.ts:1: ./code.ts → src/code.ts"],
   ["none", { path: "src/todo.ts" }, "'src/todo.ts' imports nothing."],
   ["of the whole project", {}, /^Entry points:\n(src\/\w+\.(ts|tsx|js) \(nothing imports it\)\n?)+$/],
-  ["no code", { path: "notes.md" }, /^Cannot list what 'notes\.md' imports: it is not a code file/, "fails"],
+  ["no code", { path: "notes.md" }, `Cannot list what 'notes.md' imports: ${NO_CODE}`, "fails"],
 ]);
 rows("get_dependents", coded, [
   ["who imports it", { path: "src/code.ts" }, "src/uses.ts:1: ./code.ts"],
@@ -628,7 +630,7 @@ rows("check_types", coded, [
     "src/broken.ts:1:23: error TS1109: Expression expected.",
   ],
   ["none", { paths: ["src/view.tsx", "src/old.js"] }, /^No problems in 2 files\.$|TS\d+/],
-  ["no code", { paths: ["notes.md"] }, /^Cannot check notes\.md: it is not TypeScript/, "fails"],
+  ["no code", { paths: ["notes.md"] }, `Cannot look at 'notes.md': ${NO_CODE}`, "fails"],
 ]);
 rows("repo_map", coded, [
   ["what a query is about", { query: "lamp", tokens: 200 }, /^src\/code\.ts:11: export class Lamp/m],
@@ -641,9 +643,92 @@ rows("get_todos", coded, [
     { path: "src/todo.ts" },
     "src/todo.ts:1: TODO: one\nsrc/todo.ts:2: FIXME two\nsrc/todo.ts:3: HACK three\nsrc/todo.ts:6: TODO four\nsrc/todo.ts:9: TODO five\nsrc/todo.ts:13: TODO: last",
   ],
-  ["text between tags is no comment", { path: "src/view.tsx" }, "No TODO, FIXME or HACK in comments."],
-  ["none", { path: "src/code.ts" }, "No TODO, FIXME or HACK in comments."],
+  ["text between tags is no comment", { path: "src/view.tsx" }, "No TODO, FIXME or HACK in the comments of 1 file."],
+  ["none", { path: "src/code.ts" }, "No TODO, FIXME or HACK in the comments of 1 file."],
 ]);
+
+const mixed = project({
+  "a.ts": "export const here = 1;\n",
+  "b.ts": "here;\n",
+  "ignored/c.ts": "export const c = 1;\n",
+  ".gitignore": "ignored\n",
+  "docs/guide.md": "words\n",
+  "tool.py": "# TODO: later\nhere = 1\n",
+});
+// biome-ignore format: one case a row.
+for (const [tool, args, says] of [
+  ["get_todos", { path: "gone.ts" }, /^Cannot look at 'gone\.ts': no such file or folder\. Check the path\.$/],
+  ["get_todos", {}, /^No TODO, FIXME or HACK in the comments of 2 files\.\n\[Not looked at: 1 file in other languages \(\.py\); grep searches them\]$/],
+  ["get_todos", { path: "tool.py" }, /^Cannot look at 'tool\.py': only JavaScript, /],
+  ["get_todos", { path: "docs" }, /^Cannot look at 'docs': it holds no such code\. Only JavaScript, /],
+  ["get_structure", { path: "gone" }, /^Cannot look at 'gone': no such file or folder\./],
+  ["get_structure", {}, /\[Not looked at: 1 file in other languages \(\.py\)/],
+  ["get_complexity", { path: "gone" }, /^Cannot look at 'gone': no such file or folder\./],
+  ["get_complexity", {}, /\[Not looked at: 1 file in other languages/],
+  ["find_symbols", { query: "here", path: "gone" }, /^Cannot look at 'gone': no such file or folder\./],
+  ["get_function", { name: "here", path: "gone.ts" }, /^Cannot look at 'gone\.ts': no such file or folder\./],
+  ["check_types", { paths: ["a.ts", "gone.ts"] }, /^Cannot look at 'gone\.ts': no such file or folder\./],
+  ["get_dependencies", { path: "gone.ts" }, /^Cannot list what 'gone\.ts' imports: no such file or folder\./],
+  ["get_dependencies", { path: "ignored/c.ts" }, /the project ignores it/],
+  ["get_dependents", { path: "gone.ts" }, /^Cannot list what imports 'gone\.ts': no such file or folder\./],
+  ["find_references", { symbol: "here", path: "gone.ts" }, /^Cannot look for 'here' in 'gone\.ts': no such file or folder\./],
+  ["find_references", { symbol: "here", path: "tool.py" }, /^Cannot look for 'here' in 'tool\.py': only JavaScript, /],
+  ["rename_symbol", { symbol: "here", to: "there", path: "gone.ts" }, /^Cannot look for 'here' in 'gone\.ts': no such file/],
+  ["repo_map", { focus: ["gone.ts"] }, /\[Nothing here is called 'gone\.ts': no file, no folder, no symbol\]$/],
+  ["repo_map", { focus: ["a.ts", "here", "docs/"] }, /^[^[]*$/],
+] as const)
+  test(`${tool} ${JSON.stringify(args)} does not say "nothing" of what it did not look at`, async () =>
+    match((await call(mixed, tool, args)).text, says));
+
+const many = project({
+  "a.ts": "export const first = 1; // TODO one\n",
+  "b.ts": "import { first } from './a.ts';\nfirst;\n",
+  "c.ts": "import { first } from './a.ts';\nexport const late = first;\n",
+});
+const PART =
+  "\n[Of 3 code files only the first 2 are indexed, so this is about a part of the code. grep searches all of it.]";
+for (const [tool, args] of [
+  ["find_definition", { symbol: "first" }],
+  ["find_definition", { symbol: "late" }],
+  ["find_references", { symbol: "first" }],
+  ["find_references", { symbol: "nowhere" }],
+  ["find_symbols", { query: "first" }],
+  ["get_structure", {}],
+  ["get_function", { name: "late" }],
+  ["get_dependencies", {}],
+  ["get_dependents", { path: "a.ts" }],
+  ["get_complexity", {}],
+  ["get_todos", {}],
+  ["check_types", { paths: ["a.ts"] }],
+  ["rename_symbol", { symbol: "first", to: "second" }],
+  ["repo_map", {}],
+] as const)
+  test(`${tool} ${JSON.stringify(args)} says that only a part of the code is indexed, each time`, async () => {
+    const twice: [string, object][] = [
+      [tool, args],
+      [tool, args],
+    ];
+    const results = await play(many, twice, { options: { settings: { symbols: { most: 2 } } } });
+    for (const { text } of results) ok(text.endsWith(PART), text);
+    if (tool === "find_references" && args.symbol === "first") match(results[0]!.text, /^c\.ts:2: /m);
+    if (tool === "rename_symbol") match(results[0]!.text, /^Cannot rename 'first' to 'second': uses in the rest/);
+  });
+
+test("the symbol tools say which folder alone is indexed", async () => {
+  const where = project({ "lib/a.ts": "export const a = 1;\n", "b.ts": "export const b = 1;\n" });
+  const { text } = await call(where, "get_todos", {}, { options: { settings: { symbols: { folder: "lib" } } } });
+  match(text, /^No TODO.*\n\[Of 2 code files only the 1 in 'lib' are indexed, /);
+});
+
+test("the symbol tools count a file once that a link leads to as well, and one that only a link leads to", async () => {
+  const where = project({ "a.ts": "export const once = 1; // TODO one\n", "outer/b.ts": "" });
+  symlinkSync("a.ts", join(where.cwd, "link.ts"));
+  equal((await call(where, "find_definition", { symbol: "once" })).text, "a.ts:1: export const once = 1");
+  equal((await call(where, "get_todos", {})).text, "a.ts:1: TODO one");
+  rmSync(join(where.cwd, "a.ts"));
+  writeFileSync(join(where.cwd, "c.ts"), "export const once = 1;\n");
+  equal((await call(where, "find_definition", { symbol: "once" })).text, "c.ts:1: export const once = 1");
+});
 
 test("the symbol tools see a file as it is now, not as it was", async () => {
   const where = project({ "a.ts": "export const before = 1;\n" });
@@ -868,4 +953,19 @@ describe("zz --call", { concurrency: 3 }, () => {
     equal(stdout, "three.ts\ntwo.ts\n");
     ok(!stdout.includes("\x1b"));
   });
+});
+
+test("read_file: the line of a picture says its size, not lines", async () => {
+  const png = Buffer.from(
+    "iVBORw0KGgoAAAANSUhEUgAAAAIAAAADCAYAAAC56t6BAAAAEklEQVR4nGP8z8Dwn4GBgYEBAA0GAQFPGdxwAAAAAElFTkSuQmCC",
+    "base64",
+  );
+  const it = await harness({ own: true, files: { "a.png": png, "b.gif": "GIF89a" }, script: [] });
+  await it.call("read_file", { path: "a.png" });
+  await it.call("read_file", { path: "b.gif" });
+  deepEqual(
+    it.events.flatMap((event) => (event.type === "called" ? [event.shown] : [])),
+    ["picture, 2 × 3", "picture"],
+  );
+  await it.close();
 });

@@ -4,7 +4,18 @@ import { plural } from "zz/text";
 import { bestFor, fuzzy } from "../match.ts";
 import { defining } from "../rows.ts";
 import type { Facts, Sym } from "../scan/facts.ts";
-import { capped, filesUnder, foundIn, lastName, MAX_ROWS, nameIn, relative, row } from "./rows.ts";
+import {
+  capped,
+  filesUnder,
+  foundIn,
+  lastName,
+  MAX_ROWS,
+  NO_CODE,
+  nameIn,
+  notLookedAt,
+  relative,
+  row,
+} from "./rows.ts";
 import { freshIndex, type State } from "./state.ts";
 
 export const MAX_NAMES_PER_FILE = 12; // per file
@@ -43,7 +54,7 @@ export async function structure(
 ): Promise<Result | string> {
   const index = await freshIndex(state, ctx);
   const files = filesUnder(index, under, ctx);
-  if (!files.length) return `No code under '${under}'.`;
+  if (!files.length) return [NO_CODE, ...notLookedAt(index, under, files, ctx)].join("\n");
   if (files.length === 1 && files[0] === relative(under, ctx)) return outline(files[0], index.facts(files[0])!, depth);
   const rows = files.map((file) => {
     const { symbols, unread } = index.facts(file)!;
@@ -55,7 +66,8 @@ export async function structure(
       ? `${file} (not read: ${unread})`
       : `${file} (${symbols.length}) ${names.slice(0, MAX_NAMES_PER_FILE).join(" ")}${more}`.trimEnd();
   });
-  return { text: capped(rows, 2 * MAX_ROWS, "files"), data: files };
+  const text = [capped(rows, 2 * MAX_ROWS, "files"), ...notLookedAt(index, under, [], ctx)].join("\n");
+  return { text, data: files };
 }
 
 function outline(file: string, { symbols, unread, parseError, loc }: Facts, depth: number): Result {

@@ -3,20 +3,18 @@ import type { CompilerGate, Ctx, MakeCompilerGate, Result } from "zz";
 import { type Index, mayRead } from "../project.ts";
 import type { Graph, Resolver } from "../resolve.ts";
 import { MAX_NAMES_PER_FILE } from "./definitions.ts";
-import { capped, MAX_ROWS, relative } from "./rows.ts";
+import { capped, MAX_ROWS, relative, whyUnread } from "./rows.ts";
 import { freshIndex, type State } from "./state.ts";
 
 const ENTRY_REASONS = { package: "named by package.json", name: "by its name", alone: "nothing imports it" };
 
 export async function dependencies(state: State, { path: name }: { path?: string }, ctx: Ctx): Promise<Result> {
-  const graph = await importGraph(state, await freshIndex(state, ctx), ctx);
+  const index = await freshIndex(state, ctx);
+  const graph = await importGraph(state, index, ctx);
   if (name === undefined) return overview(graph, ctx);
   const file = relative(name, ctx);
   const all = graph.imports.get(file);
-  if (!all)
-    throw new Error(
-      `Cannot list what '${name}' imports: it is not a code file of this project. get_structure lists them.`,
-    );
+  if (!all) throw new Error(`Cannot list what '${name}' imports: ${whyUnread(index, name, ctx)}`);
   const rows = all.map(
     ({ spec, line, to, kind, how }) =>
       `${file}:${line}: ${spec} → ${kind === "internal" ? to : kind}${how === "import" ? "" : ` (${how})`}`,
@@ -50,12 +48,10 @@ async function overview(graph: Graph & { resolver: Resolver }, ctx: Ctx): Promis
 }
 
 export async function dependents(state: State, { path: name }: { path: string }, ctx: Ctx): Promise<Result> {
-  const { imports, dependents } = await importGraph(state, await freshIndex(state, ctx), ctx);
+  const index = await freshIndex(state, ctx);
+  const { imports, dependents } = await importGraph(state, index, ctx);
   const file = relative(name, ctx);
-  if (!imports.has(file))
-    throw new Error(
-      `Cannot list what imports '${name}': it is not a code file of this project. get_structure lists them.`,
-    );
+  if (!imports.has(file)) throw new Error(`Cannot list what imports '${name}': ${whyUnread(index, name, ctx)}`);
   const users = (dependents.get(file) ?? []).filter((one) => mayRead(ctx, one));
   const rows = users.map((one) => {
     const at = imports.get(one)!.filter(({ to }) => to === file);

@@ -2,8 +2,9 @@
 import type { Ctx, Result } from "zz";
 import { type Index, mayRead } from "../project.ts";
 import type { MapRequest, RepoMap } from "../rank.ts";
+import { defining } from "../rows.ts";
 import { importGraph } from "./imports.ts";
-import { SCRIPT } from "./rows.ts";
+import { lastName, SCRIPT } from "./rows.ts";
 import { freshIndex, type State, unattended } from "./state.ts";
 
 const MAP_TOKENS = 2_000;
@@ -19,7 +20,16 @@ export async function map(
 ): Promise<Result> {
   const index = await freshIndex(state, ctx);
   const made = await mapFor(state, index, { ...(query && { query }), ...(focus && { focus }), tokens }, ctx);
-  return { text: made.text || "There is no code here to map.", data: made };
+  const unknown = (focus ?? []).filter((one) => !isKnown(index, one));
+  const missing = unknown.map((one) => `[Nothing here is called '${one}': no file, no folder, no symbol]`);
+  return { text: [made.text || "There is no code here to map.", ...missing].join("\n"), data: made };
+}
+
+function isKnown(index: Index, focus: string): boolean {
+  const name = focus.trim().replace(/^\.\/|\/+$|\(\)$/g, "");
+  if (!name || name === ".") return true;
+  const isThere = index.names.some((file) => `/${file}/`.includes(`/${name}/`));
+  return isThere || defining(index.pageIndexes, lastName(name)).length > 0;
 }
 
 async function mapFor(state: State, index: Index, request: MapRequest, ctx: Ctx): Promise<RepoMap> {
@@ -60,7 +70,7 @@ async function updateMap(state: State, ctx: Ctx): Promise<void> {
   );
   const { text } = await mapFor(state, index, { query: words.slice(-3).join("\n"), tokens: state.config.tokens }, ctx);
   const sentMap = ctx.chat.messages.length > 1 ? state.shownMap?.text : undefined; // the one that the model has
-  const shown = text && `${text}\n${VERIFY_NOTE}`;
+  const shown = text && [text, VERIFY_NOTE, state.partial].filter(Boolean).join("\n");
   state.shownMap = { version: index.version, text: sentMap && !hasEnoughNew(sentMap, shown) ? sentMap : shown };
 }
 

@@ -4,7 +4,7 @@ import { plural } from "zz/text";
 import { type Index, mayRead } from "../project.ts";
 import type { Place } from "../refs/contract.ts";
 import { defining, using } from "../rows.ts";
-import { capped, filesUnder, foundIn, lastName, MAX_ROWS, nameIn, relative, SCRIPT } from "./rows.ts";
+import { capped, filesUnder, foundIn, lastName, MAX_ROWS, nameIn, relative, SCRIPT, whyUnread } from "./rows.ts";
 import { freshIndex, type State, type SymbolQuery } from "./state.ts";
 
 const MAX_DEFINITIONS = 12; // definitions of one name
@@ -25,7 +25,7 @@ export async function references(state: State, args: SymbolQuery, ctx: Ctx): Pro
     const places = groups.flatMap(({ places }) => places).filter(({ path: file }) => mayRead(ctx, file));
     if (places.length) found.push({ symbol: groups[0]!.symbol, places });
   }
-  const said = await textHits(wanted, ctx);
+  const said = await textHits(wanted, index, ctx);
   const shown = found.flatMap(({ places }) => places).slice(0, 2 * MAX_ROWS);
   for (const [file, places] of Map.groupBy(shown, ({ path: file }) => file))
     ctx.files.shown(
@@ -51,6 +51,8 @@ function definitionsOf(index: Index, { symbol, path: at, line }: SymbolQuery, ct
   const wanted = nameIn(symbol);
   const name = lastName(wanted);
   const file = at && relative(at, ctx);
+  if (file && !index.facts(file))
+    throw new Error(`Cannot look for '${symbol}' in '${at}': ${whyUnread(index, at, ctx)}`);
   const named = foundIn(index, defining(index.pageIndexes, name), ctx)
     .filter(({ kind }) => kind !== "key")
     .filter((found) => found.name === wanted || found.name.endsWith(`.${wanted}`))
@@ -64,15 +66,16 @@ function definitionsOf(index: Index, { symbol, path: at, line }: SymbolQuery, ct
   return { wanted: name, all: places.slice(0, MAX_DEFINITIONS), left: Math.max(places.length - MAX_DEFINITIONS, 0) };
 }
 
-async function textHits(name: string, ctx: Ctx): Promise<string[]> {
+/** Where it stands in files that the index does not know. */
+async function textHits(name: string, { files }: Index, ctx: Ctx): Promise<string[]> {
   if (!/^[\w$#]+$/.test(name)) return [];
   const query = `(?<![\\w$])${name.replaceAll("$", "\\$")}(?![\\w$])`;
   const { text, failed } = await ctx.call("grep", { query, regex: true });
   if (failed) return [];
-  return text
-    .split("\n")
-    .filter((row) => /^[^":]+:\d+:/.test(row) && !SCRIPT.test(row.split(":")[0]!))
-    .slice(0, MAX_TEXT_HITS);
+  const known = new Set(files.filter((file) => SCRIPT.test(file)));
+  const rows = text.split("\n").filter((row) => /^[^":]+:\d+:/.test(row) && !known.has(row.split(":")[0]!));
+  const more = rows.length > MAX_TEXT_HITS || /^\[\d+ more hit/m.test(text);
+  return [...rows.slice(0, MAX_TEXT_HITS), ...(more && rows.length ? ["[there is more; grep shows all of it]"] : [])];
 }
 
 export async function check(state: State, { paths }: { paths: string[] }, ctx: Ctx): Promise<Result> {
@@ -98,6 +101,7 @@ export async function rename(state: State, args: SymbolQuery & { to: string }, c
   const index = await freshIndex(state, ctx);
   const { all, left } = definitionsOf(index, args, ctx);
   const cannot = (why: string) => new Error(`Cannot rename '${args.symbol}' to '${args.to}': ${why}`);
+  if (state.partial) throw cannot("uses in the rest of the code would be missed. Edit each place instead.");
   if (!all.length) throw cannot("nothing is named like that. find_definition suggests names.");
   const [at] = all;
   const first = await state.remote.ask("references", [at!], index, ctx);

@@ -1,16 +1,18 @@
 // get_todos and get_complexity.
 import type { Ctx, Result } from "zz";
+import { plural } from "zz/text";
 import type { Facts } from "../scan/facts.ts";
-import { capped, filesUnder, MAX_ROWS, nameOf } from "./rows.ts";
+import { capped, filesUnder, MAX_ROWS, NO_CODE, nameOf, notLookedAt } from "./rows.ts";
 import { freshIndex, type State } from "./state.ts";
 
 export async function todos(state: State, { path: under = "." }: { path?: string }, ctx: Ctx): Promise<Result> {
   const index = await freshIndex(state, ctx);
-  const found = filesUnder(index, under, ctx).flatMap((file) =>
-    index.facts(file)!.todos.map((todo) => ({ path: file, ...todo })),
-  );
+  const files = filesUnder(index, under, ctx);
+  const found = files.flatMap((file) => index.facts(file)!.todos.map((todo) => ({ path: file, ...todo })));
   const rows = found.map(({ path: file, line, text }) => `${file}:${line}: ${text}`);
-  return { text: capped(rows, MAX_ROWS, "") || "No TODO, FIXME or HACK in comments.", data: found };
+  const none = `No TODO, FIXME or HACK in the comments of ${plural(files.length, "file")}.`;
+  const text = [capped(rows, MAX_ROWS, "") || none, ...notLookedAt(index, under, files, ctx)].join("\n");
+  return { text, data: found };
 }
 
 export async function complexity(
@@ -20,14 +22,15 @@ export async function complexity(
 ): Promise<Result | string> {
   const index = await freshIndex(state, ctx);
   const files = filesUnder(index, under, ctx);
-  if (!files.length) return `No code under '${under}'.`;
+  const others = notLookedAt(index, under, files, ctx);
+  if (!files.length) return [NO_CODE, ...others].join("\n");
   const scores = files.map((file) => scoreOf(file, index.facts(file)!)).sort((a, b) => b.score - a.score);
   if (scores.length > 1) {
     const rows = scores.map(
       ({ path: file, score, loc, nesting, imports, branches }) =>
         `${file}: score ${score} (${branches} branches, nesting ${nesting}, ${imports} imports, ${loc} lines)`,
     );
-    return { text: capped(rows, MAX_ROWS, "files"), data: scores };
+    return { text: [capped(rows, MAX_ROWS, "files"), ...others].join("\n"), data: scores };
   }
   const [one] = scores;
   const functions = index.facts(one!.path)!.symbols.filter(({ kind }) => kind === "function" || kind === "method");
@@ -38,7 +41,10 @@ export async function complexity(
   );
   const { path: file, score, loc, nesting, imports, branches } = one!;
   const head = `${file}: score ${score} = ${branches} branches + 2 × ${nesting} nesting + ${imports} imports + ${loc} lines / 20`;
-  return { text: [head, capped(rows, MAX_ROWS, "functions")].filter(Boolean).join("\n"), data: { ...one, functions } };
+  return {
+    text: [head, capped(rows, MAX_ROWS, "functions"), ...others].filter(Boolean).join("\n"),
+    data: { ...one, functions },
+  };
 }
 
 function scoreOf(file: string, { loc, nesting, imports, decisions }: Facts) {

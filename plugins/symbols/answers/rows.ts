@@ -1,6 +1,8 @@
 // From names and paths to their entries in the index, and from those to the rows of an answer.
+import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
+import { plural } from "zz/text";
 import type { Found } from "../match.ts";
 import { CODE, type Index, mayRead } from "../project.ts";
 import type { Sym } from "../scan/facts.ts";
@@ -25,11 +27,53 @@ export function relative(name: string, { root, files }: Ctx): string {
   return path.relative(root, files.path(name)).split(path.sep).join("/");
 }
 
+/** Throws where none can be: "nothing" would be taken for an answer. */
 export function filesUnder(index: Index, under: string, ctx: Ctx): string[] {
   const folder = relative(under, ctx);
-  const inside = index.files.filter((file) => !folder || file === folder || file.startsWith(`${folder}/`));
-  return inside.filter((file) => CODE.test(file) && mayRead(ctx, file));
+  const inside = index.files.filter((file) => isUnder(file, folder));
+  const found = inside.filter((file) => CODE.test(file) && mayRead(ctx, file));
+  const why = !found.length && folder && whyUnread(index, under, ctx);
+  if (why) throw new Error(`Cannot look at '${under}': ${why}`);
+  return found;
 }
+
+const isUnder = (file: string, folder: string): boolean => !folder || file === folder || file.startsWith(`${folder}/`);
+
+/** Why no code is known of a path. */
+export function whyUnread(index: Index, name: string, ctx: Ctx): string {
+  const stat = fs.statSync(ctx.files.path(name), { throwIfNoEntry: false });
+  if (!stat) return "no such file or folder. Check the path.";
+  if (stat.isDirectory()) return `it holds no such code. ${READ_HERE}`;
+  if (!CODE.test(name)) return READ_HERE.replace(/^O/, "o");
+  const file = relative(name, ctx);
+  if (!index.names.includes(file)) return "the project ignores it, as .gitignore says. read_file shows it.";
+  return mayRead(ctx, file) ? "it is not in the index. read_file shows it." : "reading it is not allowed.";
+}
+
+const READ_HERE =
+  "Only JavaScript, TypeScript, JSON and YAML are looked at; list_dir, grep and read_file show the rest.";
+
+export const NO_CODE = "There is no JavaScript, TypeScript, JSON or YAML here.";
+
+/** What an answer about these files leaves out: other languages, and what could not be read. */
+export function notLookedAt(index: Index, under: string, files: string[], ctx: Ctx): string[] {
+  const folder = relative(under, ctx);
+  const others = index.names.filter((file) => isUnder(file, folder) && OTHER_CODE.test(file));
+  const kinds = [...new Set(others.map((file) => path.extname(file)))].sort();
+  const unread = files.filter((file) => index.facts(file)!.unread);
+  return [
+    ...(others.length
+      ? [
+          `[Not looked at: ${plural(others.length, "file")} in other languages (${kinds.join(", ")}); grep searches them]`,
+        ]
+      : []),
+    ...unread.slice(0, 5).map((file) => `[Not looked at: ${file}: ${index.facts(file)!.unread}]`),
+    ...(unread.length > 5 ? [`[Not looked at: ${plural(unread.length - 5, "more file")}]`] : []),
+  ];
+}
+
+const OTHER_CODE =
+  /\.(?:py|go|rs|java|kts?|swift|rb|php|c|h|cc|cpp|cxx|hpp|cs|scala|dart|lua|ex|exs|erl|hs|clj|vue|svelte|astro|sh|bash|sql)$/i;
 
 /** The first rows, and how many more there are. */
 export function capped(rows: string[], most: number, what: string): string {

@@ -13,6 +13,7 @@ export interface State {
   project: Project;
   remote: Remote;
   watch: Watch;
+  partial?: string; // why answers are about a part of the code only, for the model
   lastCtx?: Ctx; // of the last turn that had the map
   shownMap?: { version: object; text: string }; // in the prompt
 }
@@ -26,8 +27,15 @@ export interface SymbolQuery {
 /** The up-to-date index. In a conversation of several turns, files are watched from then on. */
 export async function freshIndex(state: State, ctx: Ctx): Promise<Index> {
   const index = await state.project.fresh(ctx);
+  state.partial = partialIndex(index);
   if (state.isOngoing()) state.watch.on(index.files, () => void state.project.fresh(unattended(ctx)).catch(() => {}));
   return index;
+}
+
+function partialIndex({ files, left, beyond, scope }: Index): string {
+  if (!left && !beyond) return "";
+  const what = left ? `the first ${files.length}` : `the ${files.length} in '${scope}'`;
+  return `[Of ${files.length + left + beyond} code files only ${what} are indexed, so this is about a part of the code. grep searches all of it.]`;
 }
 
 /** For work outside of a turn: it asks nothing, says nothing and is not cancelled with the turn. */

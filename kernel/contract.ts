@@ -197,6 +197,7 @@ export interface Command {
   name: string; // what follows the slash
   description: string;
   usage?: string; // what may follow the name: "[n]"
+  examples?: Record<string, string>; // lines to type, and what each does: { "/back 2": "take back the last two" }
   offer?: "model" | "trust"; // a dialog begins with it where no model is found, or where a project waits for trust
   group?: string; // where /help lists it
   complete?(typed: string, ctx: Ctx): Awaitable<(string | Choice)[]>;
@@ -255,9 +256,8 @@ export interface Key {
   press(line: Line, ctx: Ctx): Awaitable<unknown>; // false: what it does anyway
 }
 export type Press = { name: string; text: string }; // the key's name, and what it types
-/** The line being typed. */
 export interface Line {
-  readonly text: string;
+  readonly text: string; // the line being typed
   readonly cursor: number;
   readonly history: readonly string[]; // newest first
   set(text: string, cursor?: number): void;
@@ -320,8 +320,7 @@ export type Message =
   | (AnswerMeta & { role: "assistant"; text: string; thinking?: string; calls?: Call[]; cut?: boolean }) // cut: it is not finished
   | { role: "tool"; id: string; name: string; text: string; failed?: boolean; images?: Image[] };
 
-/** aside: zz tells what the person did meanwhile; news: what is new in the layers, by their keys. */
-export type UserMeta = { aside?: true; news?: Record<string, string> };
+export type UserMeta = { aside?: true; news?: Record<string, string> }; // aside: what the person did meanwhile; news: of the layers, by key
 /** Who gave an answer, what it cost, and how long after the person's message it was there. */
 export type AnswerMeta = { model?: string; usage?: Usage; ms?: number };
 export interface Chat {
@@ -438,6 +437,7 @@ export interface Flag {
   alone?: boolean; // with it, only zz's own plugins are loaded
   traces?: boolean; // with it, errors show where they come from
   variable?: string; // of the environment, that stands for it
+  group?: string; // where --help lists it
   description: string;
   set?(value: string | boolean): Awaitable<void>; // hands its value over, before anything runs
   run?(value: string | boolean, ctx: Ctx): Awaitable<Result>; // instead of a turn; what it gives is printed

@@ -5,8 +5,8 @@ import { type Core, valuesOf } from "./core.ts";
 import { usage } from "./faults.ts";
 import flags from "./flags.json" with { type: "json" };
 
-/** The kernel's own: rows of flags.json. */
-export const FLAGS: Flag[] = flags;
+/** The kernel's own: rows of flags.json, by group. */
+export const FLAGS = Object.entries<Flag[]>(flags).flatMap(([group, rows]) => rows.map((row): Flag => ({ group, ...row })));
 export const allFlags = (core: Core): Flag[] => [...FLAGS, ...valuesOf(core.flags)];
 
 /** What was typed; `unknown` are the flags that nobody has. */

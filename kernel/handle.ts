@@ -18,11 +18,11 @@ const KEY_NAME = /^((ctrl|meta|shift)\+)*[a-z0-9]+$/;
 /** Field by field what may be registered; "!" marks what must be there. */
 const SHAPES = {
   tool: "name! description! run! aliases also params needs changes preview render timeout",
-  command: "name! description! run! usage group complete offer",
+  command: "name! description! run! usage examples group complete offer",
   layer: "name! slot! text! budget",
   provider: "name! models! chat! auto model key url role",
   dialog: "name! talk! person",
-  flag: "name! description! short value optional many alone traces variable set run",
+  flag: "name! description! short value optional many alone traces variable group set run",
   key: "name! description! press!",
 } as const;
 

@@ -59,13 +59,13 @@ function readPrompts(files: string[]): PromptFile[] {
 /** Markdown in prompts/ whose front matter describes it, but names no slot, is a command that sends it. The home's go before zz's. */
 function addTemplates(core: Core, prompts: PromptFile[]): void {
   for (const { file, name, head, body } of prompts) {
-    const { slot, description, usage } = head;
+    const { slot, description, usage, example } = head;
     if (slot || !description) continue;
     const owner = core.commands.get(name)?.owner;
     const why = IDENTIFIER.test(name) ? owner && owner !== TEMPLATES && `'${owner}' has it already` : "no command has such a name";
     if (why) say(core.io, `Cannot make '/${name}' of '${file}': ${why}. Give it another name.`);
     const run = (rest: string, { chat }: Ctx) => chat.send(fillTemplate(body, rest));
-    const value = { name, description, group: TEMPLATES, ...(usage && { usage }), run };
+    const value = { name, description, usage, examples: example ? { [example]: description } : {}, group: TEMPLATES, run };
     if (!why) core.commands.set(name, { owner: TEMPLATES, value });
   }
 }

@@ -12,6 +12,12 @@ export default (zz: Zz) => {
     name: "copy",
     usage: "[N | code [N]]",
     description: "copy the last answer, the Nth last, or its code",
+    examples: {
+      "/copy": "copy the last answer",
+      "/copy 2": "copy the one before it",
+      "/copy code": "copy its block of code",
+      "/copy code 2": "copy the second block",
+    },
     group,
     complete: (typed) => ["code"].filter((word) => word.startsWith(typed)),
     run: copy,
@@ -20,11 +26,22 @@ export default (zz: Zz) => {
     name: "save",
     usage: "FILE [all]",
     description: "write the last answer, or all, to a file",
+    examples: {
+      "/save notes.md": "write the last answer to a file",
+      "/save talk.md all": "write the whole conversation",
+    },
     complete: (typed) => (/^\S+\s/.test(typed) ? [`${typed.trimEnd().replace(/\s+a?l?$/, "")} all`] : []),
     group,
     run: (rest, ctx) => save(zz, rest, ctx),
   });
-  zz.command({ name: "edit", usage: "[TEXT]", description: "write a message in your own editor", group, run: edit });
+  zz.command({
+    name: "edit",
+    usage: "[TEXT]",
+    description: "write a message in your own editor",
+    examples: { "/edit": "edit your last message, and send it", "/edit Rewrite this:": "begin with these words" },
+    group,
+    run: edit,
+  });
 };
 
 const answersOf = (messages: readonly Message[]): string[] =>

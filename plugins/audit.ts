@@ -17,7 +17,8 @@ export default (zz: Zz) => {
   zz.flag({
     name: "audit",
     value: "FILE",
-    description: "append every permission decision to it, a line of JSON each",
+    group: "what tools may do",
+    description: "append a line of JSON to it for every permission decision",
     set: (value) => {
       file = value === "" ? "" : path.resolve(zz.io.cwd(), String(value));
       try {

@@ -10,13 +10,21 @@ const SCHEMA = "./zz.config.schema.json"; // the kernel writes it next to settin
 export default (zz: Zz) => {
   zz.flag({
     name: "config-schema",
+    group: "folders and settings",
     description: "print the JSON Schema of the settings, for editors",
     run: (_, { settings }) => ({ text: JSON.stringify(settings.schema(), null, 2), data: settings.schema() }),
   });
   zz.command({
     name: "config",
-    usage: "[NAME [VALUE]]",
-    description: "the settings: show, set, take back (--reset); schema: for editors",
+    usage: "[NAME [VALUE | --reset] | schema]",
+    description: "show the settings, set one, or take it back",
+    examples: {
+      "/config": "list the settings and who set each",
+      "/config display.theme": "show one",
+      "/config display.theme light": "set one",
+      "/config display.theme --reset": "go back to its default",
+      "/config schema": "write a schema for your editor",
+    },
     group: "settings",
     complete,
     async run(rest, ctx) {

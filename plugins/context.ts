@@ -19,6 +19,7 @@ export default (zz: Zz) => {
     name: "context",
     value: "TEXT|@FILE",
     many: true,
+    group: "asking",
     description: "tell the model this too, or what the file holds",
     set: (value) => void texts.push(textOf(String(value), zz.io.cwd())),
   });

@@ -11,6 +11,11 @@ export default (zz: Zz) => {
     name: "back",
     usage: "[N | #ID]",
     description: "take back your last N messages, or go to #ID",
+    examples: {
+      "/back": "take back your last message",
+      "/back 3": "take back the last three",
+      "/back #12": "go to message 12 of /tree, also on another branch",
+    },
     group,
     complete: (typed, { chat }) =>
       chat

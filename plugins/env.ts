@@ -52,7 +52,13 @@ export default (zz: Zz) => {
   zz.command({
     name: "env",
     usage: "[set NAME [VALUE] | unset NAME | list]",
-    description: "variables for commands: set, unset, list; the model is told only their names",
+    description: "variables for commands; the model is told only their names",
+    examples: {
+      "/env set GH_TOKEN": "enter a value, unseen",
+      "/env set STAGE test": "set a plain value",
+      "/env unset GH_TOKEN": "forget it",
+      "/env list": "list their names",
+    },
     group: "settings",
     complete,
     async run(rest, ctx) {

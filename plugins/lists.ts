@@ -2,9 +2,14 @@
 import type { About, Choice, Ctx, Flag, Reloaded, Result, Zz } from "zz";
 import { clip, oneLine, terminalColumns, usage, width, wrap } from "zz/text";
 
-const LISTS: Record<string, { description: string; list(ctx: Ctx): Result }> = {
-  tools: { description: "list the tools", list: ({ about }) => ({ text: toolRows(about), data: about.tools }) },
+const LISTS: Record<string, { group: string; description: string; list(ctx: Ctx): Result }> = {
+  tools: {
+    group: "the model's tools",
+    description: "list the tools",
+    list: ({ about }) => ({ text: toolRows(about), data: about.tools }),
+  },
   plugins: {
+    group: "your plugins",
     description: "list the plugins",
     list: ({ about: { plugins } }) => ({
       text: table(plugins.map((plugin) => [plugin.name, plugin.from, stateOf(plugin, "failed"), plugin.file])),
@@ -15,6 +20,12 @@ const LISTS: Record<string, { description: string; list(ctx: Ctx): Result }> = {
 /** In the order of /help. Other groups follow; commands without a group come last. */
 const GROUPS = ["conversation", "sessions and model", "files and undo", "code", "settings", "templates"];
 const [OTHER, TYPING] = ["other", "typing"];
+/** In the order of --help. */
+const FLAG_GROUPS = [
+  ...["asking", "model", "the conversation", "output", "the model's tools", "what tools may do", "files and undo"],
+  ...["your plugins", "folders and settings", "about zz"],
+];
+const MAX_COLUMNS = 80; // of --help, however wide the terminal is
 /** Signs that mean something in a line, with the plugin that handles each. */
 const SIGNS: [plugin: string, sign: string, does: string][] = [
   ["bang", "!COMMAND", "run a command of your own, as in your shell"],
@@ -22,13 +33,19 @@ const SIGNS: [plugin: string, sign: string, does: string][] = [
 ];
 
 export default (zz: Zz) => {
-  zz.flag({ name: "help", short: "h", description: "this page", run: (_, { about }) => ({ text: help(about.flags) }) });
-  for (const [name, { description, list }] of Object.entries(LISTS))
-    zz.flag({ name, description, run: (_, ctx) => list(ctx) });
+  zz.flag({
+    name: "help",
+    short: "h",
+    group: "about zz",
+    description: "this page",
+    run: (_, { about }) => ({ text: help(about.flags, Math.min(terminalColumns(), MAX_COLUMNS)) }),
+  });
+  for (const [name, { list, ...row }] of Object.entries(LISTS)) zz.flag({ name, ...row, run: (_, ctx) => list(ctx) });
   zz.command({
     name: "tools",
     usage: "[NAME]",
-    description: "list the tools, or all about one",
+    description: "list the tools, or describe one",
+    examples: { "/tools": "list them", "/tools grep": "show what grep does and takes" },
     group: "settings",
     complete: (typed, { about }) => about.tools.filter(({ name }) => name.includes(typed)),
     run: (rest, { about, note }) => note(rest ? tool(rest, about) : narrow(toolRows(about), availableColumns())),
@@ -36,7 +53,13 @@ export default (zz: Zz) => {
   zz.command({
     name: "plugins",
     usage: "[NAME | enable NAME | disable NAME]",
-    description: "list the plugins, tell all about one, or switch one on or off",
+    description: "list the plugins, describe one, or switch one on or off",
+    examples: {
+      "/plugins": "list them",
+      "/plugins openai": "show what one adds",
+      "/plugins disable openai": "leave one out, now and later",
+      "/plugins enable openai": "load it again",
+    },
     group: "settings",
     complete: (typed, { about }) => choices(typed, about),
     async run(rest, ctx) {
@@ -58,8 +81,13 @@ export default (zz: Zz) => {
   });
   zz.command({
     name: "help",
-    usage: "[NAME | all]",
-    description: "what can be typed; of one command, of one group, all",
+    usage: "[COMMAND | GROUP | all]",
+    description: "list what can be typed, or explain a command",
+    examples: {
+      "/help back": "explain a command, with examples",
+      "/help files": "list a group of commands",
+      "/help all": "list everything",
+    },
     group: "conversation",
     complete: (typed, { about }) => [
       ...about.commands.filter(({ name }) => name.startsWith(typed.replace(/^\//, ""))),
@@ -69,6 +97,7 @@ export default (zz: Zz) => {
   });
   zz.flag({
     name: "completion",
+    group: "about zz",
     value: "SHELL",
     description: "print completions for bash, zsh or fish",
     run: (shell, { about }) => ({ text: completion(String(shell), about.flags) }),
@@ -136,12 +165,12 @@ export function overview(about: Known, room: number): string {
 }
 
 /** Names, with texts next to them if there is room, otherwise below. */
-function columns(rows: Row[], room: number): string[] {
-  const left = room < 60 ? 0 : 27;
+function columns(rows: Row[], room: number, beside = 27): string[] {
+  const left = room < 60 ? 0 : beside;
   return rows.flatMap(([name, text]) => {
-    const beside = left > 0 && name.length <= left - 4;
+    const fits = left > 0 && name.length <= left - 4;
     const lines = wrapped(text, room - Math.max(left, 4)).map((line) => " ".repeat(Math.max(left, 4)) + line);
-    if (beside) return [`  ${name}`.padEnd(left) + lines[0]!.slice(left), ...lines.slice(1)];
+    if (fits) return [`  ${name}`.padEnd(left) + lines[0]!.slice(left), ...lines.slice(1)];
     return [...wrapped(name, room - 6).map((line, i) => (i ? `      ${line}` : `  ${line}`)), ...lines];
   });
 }
@@ -161,14 +190,15 @@ function one(given: string, { commands, plugins }: About): string {
       .filter(({ name }) => name.includes(given) || given.includes(name))
       .map(({ name }) => `/${name}`);
     throw new Error(
-      `Cannot tell of '/${given}': there is no such command. ${near.length ? `There is: ${near.join(", ")}.` : "/help lists them."}`,
+      `There is no command '/${given}'. ${near.length ? `There is: ${near.join(", ")}.` : "/help lists them."}`,
     );
   }
-  const { name, usage = "", description, group = OTHER, owner } = command;
+  const { name, usage = "", examples = {}, description, group = OTHER, owner } = command;
   const file = plugins.find((plugin) => plugin.name === owner && plugin.from !== "zz")?.file;
   return [
     `/${name} ${usage}`.trimEnd(),
     ...wrapped(description, availableColumns() - 2).map((line) => `  ${line}`),
+    ...columns(Object.entries(examples), availableColumns()),
     `  ${group}; from ${owner}${file ? ` (${file})` : ""}`,
   ].join("\n");
 }
@@ -181,7 +211,7 @@ function tool(given: string, { tools }: About): string {
   if (!found) {
     const near = tools.filter(({ name }) => name.includes(given)).map(({ name }) => name);
     throw new Error(
-      `Cannot tell of '${given}': there is no such tool. ${near.length ? `There is: ${near.join(", ")}.` : "/tools lists them."}`,
+      `There is no tool '${given}'. ${near.length ? `There is: ${near.join(", ")}.` : "/tools lists them."}`,
     );
   }
   const { name, description, schema, owner } = found;
@@ -279,21 +309,28 @@ async function switchPlugin(name: string, on: boolean, { about, settings, plugin
   noteReloads(await plugins.refresh(), note);
 }
 
-function help(flags: Flag[]): string {
-  const rows = flags.map(({ name, short, value, optional, description }) => {
-    const shown = value ? (optional ? `[=${value}]` : ` ${value}`) : "";
-    return `  ${short ? `-${short}, ` : "    "}--${name}${shown}`.padEnd(34) + ` ${description}`;
-  });
-  return `zz: a terminal agent that you can read in one sitting.
+function help(flags: Flag[], room: number): string {
+  const groups = Map.groupBy(flags, ({ group = OTHER }) => group);
+  const names = [...new Set([...FLAG_GROUPS, ...groups.keys()])].filter((name) => groups.has(name));
+  const uses: Row[] = [
+    ["zz [flags] [words]", "open a conversation; with words, answer those first"],
+    ["echo words | zz --once", "print one answer and exit"],
+    ["zz words < data", "send the data, then the words"],
+  ];
+  return [
+    ...wrapped("zz: a terminal agent that you can read in one sitting.", room),
+    ...["", ...columns(uses, room, FLAG_COLUMNS)],
+    ...names.flatMap((name) => ["", `${name}:`, ...columns(groups.get(name)!.map(flagRow), room, FLAG_COLUMNS)]),
+    ...["", ...wrapped(EXIT_CODES, room)],
+  ].join("\n");
+}
+const FLAG_COLUMNS = 30;
+const EXIT_CODES =
+  "Exit codes: 0 answered, 1 the provider or zz failed, 2 wrong usage, 3 stopped by a limit, 4 answered but something was refused, 130 and 143 interrupted.";
 
-  zz [flags] [words]           talk; with words, answer those first
-  echo words | zz --once       one answer on stdout, and out
-  zz words < data              data first, then the words
-
-${rows.join("\n")}
-
-Exit codes: 0 answered, 1 the provider or zz failed, 2 wrong usage, 3 stopped by a limit,
-4 answered but something was refused, 130 and 143 interrupted.`;
+function flagRow({ name, short, value, optional, description }: Flag): Row {
+  const shown = value ? (optional ? `[=${value}]` : ` ${value}`) : "";
+  return [`${short ? `-${short}, ` : "    "}--${name}${shown}`, description];
 }
 
 /** Rows with aligned columns; the last column is not padded. */

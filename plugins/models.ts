@@ -6,7 +6,12 @@ const MAX_AGE = 60_000; // ms; until then completion does not ask the providers 
 export default (zz: Zz) => {
   const group = "sessions and model";
   let known: { models: Model[]; at: number } | undefined;
-  zz.flag({ name: "models", description: "list the models that the providers offer", run: (_, ctx) => listed(ctx) });
+  zz.flag({
+    name: "models",
+    group: "model",
+    description: "list the models that the providers offer",
+    run: (_, ctx) => listed(ctx),
+  });
   zz.command({
     name: "models",
     description: "list the models that the providers offer",
@@ -22,6 +27,7 @@ export default (zz: Zz) => {
     name: "model",
     usage: "[NAME]",
     description: "ask another model from now on",
+    examples: { "/model": "choose from a list", "/model ollama/qwen3": "ask that one" },
     group,
     async complete(typed, { about }) {
       if (!known || performance.now() - known.at > MAX_AGE)

@@ -21,7 +21,14 @@ export default (zz: Zz) => {
   zz.command({
     name: "permissions",
     usage: "[WHAT …]",
-    description: "what tools may do: allow, deny KIND; keep, drop N",
+    description: "what tools may do: list the rules, add one, drop one",
+    examples: {
+      "/permissions": "list the rules in force",
+      "/permissions allow run npm test": "let tools run it without asking, in this session",
+      "/permissions deny read *.pem": "never let tools read such files",
+      "/permissions keep 3": "keep answer 3 for this project",
+      "/permissions drop 3": "take rule 3 back",
+    },
     group: "settings",
     complete,
     run: (rest, ctx) => ctx.note(obey(rest, ctx)),
@@ -29,14 +36,16 @@ export default (zz: Zz) => {
   zz.command({
     name: "auto-apply",
     usage: "[on | off]",
-    description: "make edits without asking; never commands",
+    description: "make edits in the project without asking; never commands",
+    examples: { "/auto-apply on": "make edits in the project without asking", "/auto-apply off": "ask again" },
     group: "settings",
     complete: (typed) => ["on", "off"].filter((word) => word.startsWith(typed)),
     run: (rest, ctx) => ctx.note(autoApply(rest, ctx)),
   });
   zz.flag({
     name: "permissions",
-    description: "what tools may do here, and why",
+    group: "what tools may do",
+    description: "list what tools may do here, and why",
     run: (_, { permissions }) => ({ text: table(permissions.rules), data: permissions.rules }),
   });
 };

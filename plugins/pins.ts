@@ -25,7 +25,8 @@ export default (zz: Zz) => {
 
   zz.command({
     name: "add",
-    description: "pin files: the model has their present text before it in every turn",
+    description: "pin files: the model gets their current text in every turn",
+    examples: { "/add src/a.ts docs/b.md": "keep both files before the model", "/add": "list the pinned files" },
     usage: "[FILE …]",
     group: "conversation",
     complete: async (typed, { files }) => choices(typed, await files.list()),
@@ -51,6 +52,7 @@ export default (zz: Zz) => {
   zz.command({
     name: "drop",
     description: "unpin files",
+    examples: { "/drop src/a.ts": "unpin a file", "/drop all": "unpin all" },
     usage: "FILE … | all",
     group: "conversation",
     complete: (typed) => choices(typed, [...pinned.files, ...(typed.includes(" ") ? [] : ["all"])]),

@@ -23,13 +23,23 @@ const MAX_ROWS = 20; // of a list
 export default (zz: Zz) => {
   zz.flag({
     name: "sessions",
+    group: "the conversation",
     description: "list the sessions, newest first",
     run: (_, { sessions }) => table(sessions.list()),
   });
   zz.command({
     name: "sessions",
     usage: "[WHAT …]",
-    description: "the saved conversations: list, load, search …",
+    description: "the saved conversations",
+    examples: {
+      "/sessions": "list this folder's conversations",
+      "/sessions all": "list those of every folder",
+      "/sessions search price": "find those that mention a word",
+      "/sessions load 4f2a": "go on with one, by its id",
+      "/sessions rename price fix": "give this one a title",
+      "/sessions delete 4f2a": "delete one",
+      "/sessions export notes.md": "write this one to a file",
+    },
     group: "sessions and model",
     complete,
     async run(rest, ctx) {

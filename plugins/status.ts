@@ -26,7 +26,8 @@ export default (zz: Zz) => {
   zz.command({
     name: "prompt",
     usage: "[LAYER]",
-    description: "the system prompt, layer by layer, or one of them",
+    description: "the system prompt, layer by layer",
+    examples: { "/prompt": "show all of them", "/prompt base": "show one" },
     group,
     complete: async (typed, { about }) =>
       (await about.prompt())
@@ -34,7 +35,12 @@ export default (zz: Zz) => {
         .map(({ name, text }) => ({ name, description: plural(tokensOf(text), "token") })),
     run: async (rest, ctx) => ctx.note((await prompt(ctx, rest)).text),
   });
-  zz.flag({ name: "prompt", description: "print the system prompt, layer by layer", run: (_, ctx) => prompt(ctx) });
+  zz.flag({
+    name: "prompt",
+    group: "about zz",
+    description: "print the system prompt, layer by layer",
+    run: (_, ctx) => prompt(ctx),
+  });
 };
 
 /** Two columns: names, and texts wrapped next to them; in a narrow terminal below them. */

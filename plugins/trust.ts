@@ -10,6 +10,7 @@ export default (zz: Zz) => {
     name: "trust",
     value: "no",
     optional: true,
+    group: "what tools may do",
     description: "trust what this folder brings in .zz/; =no takes it back",
     async run(value, ctx) {
       if (value !== true && value !== "no") throw usage(`Cannot use --trust '${value}': give 'no', or nothing.`);
@@ -25,7 +26,8 @@ export default (zz: Zz) => {
     name: "trust",
     offer: "trust",
     usage: "[no]",
-    description: "show what this folder brings in .zz/, and load it or not",
+    description: "show what this folder brings in .zz/, and ask whether to load it",
+    examples: { "/trust": "show what this folder brings, and ask whether to load it", "/trust no": "stop trusting it" },
     group: "settings",
     async run(rest, ctx) {
       const { plugins, ask, note } = ctx;

@@ -1,17 +1,25 @@
 // /undo, /redo and /changes; --undo and --redo after a one-shot.
 import type { Choice, Ctx, Result, Zz } from "zz";
 
+const UNDO = {
+  "/undo": "take back the last change",
+  "/undo 3": "take back the last three",
+  "/undo turn": "take back all that the last turn did",
+  "/undo src/a.ts": "take back the last change to one file",
+};
+
 export default (zz: Zz) => {
   const group = "files and undo";
-  for (const [name, usage, does] of [
-    ["undo", "[N | turn | FILE]", "take back the last change to files, or more of them"],
-    ["redo", "[N]", "make again what was undone"],
+  for (const [name, usage, does, examples] of [
+    ["undo", "[N | turn | FILE]", "take back the last change to files, or more", UNDO],
+    ["redo", "[N]", "redo what was undone", { "/redo": "redo the last one", "/redo 2": "redo the last two" }],
   ] as const) {
     const undoOrRedo = (what: string, { files }: Ctx) => files[name](what || "1");
     zz.command({
       name,
       usage,
       description: does,
+      examples,
       group,
       ...(name === "undo" && { complete: (typed, ctx) => undoable(ctx).filter((one) => one.name.includes(typed)) }),
       run: async (rest, ctx) => ctx.note((await undoOrRedo(rest, ctx)).text),
@@ -20,7 +28,8 @@ export default (zz: Zz) => {
       name,
       value: "N",
       optional: true,
-      description: `${does}: ${usage}, of this folder's last session`,
+      group: "files and undo",
+      description: `${does}, in this folder's last session (${usage})`,
       run: (value, ctx) => undoOrRedo(value === true ? "1" : String(value), ctx),
     });
   }
@@ -30,7 +39,12 @@ export default (zz: Zz) => {
     group,
     run: (_, ctx) => ctx.note(list(ctx).text),
   });
-  zz.flag({ name: "changes", description: "what this folder's last session changed", run: (_, ctx) => list(ctx) });
+  zz.flag({
+    name: "changes",
+    group: "files and undo",
+    description: "list what this folder's last session changed",
+    run: (_, ctx) => list(ctx),
+  });
 };
 
 /** The last change of each file, latest first. */

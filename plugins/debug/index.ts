@@ -36,7 +36,8 @@ export default (zz: Zz) => {
     variable: "ZZ_DEBUG",
     value: "FILE",
     optional: true,
-    description: `log what is sent and what comes of it (in the home's ${NAME}), and show where errors come from`,
+    group: "output",
+    description: `log what is sent and what comes back, in ${NAME} of the home or in FILE; show where errors come from`,
     set(value) {
       if (value === "") throw usage(NAMELESS);
       switchTo(state, value === true ? state.named || "1" : String(value));
@@ -45,7 +46,8 @@ export default (zz: Zz) => {
   zz.command({
     name: "debug",
     usage: "[on | off]",
-    description: "a log of what is sent to the model and of what comes of it",
+    description: "a log of what is sent to the model and what comes back",
+    examples: { "/debug": "say whether there is a log, and where", "/debug on": "start it", "/debug off": "stop it" },
     group: "settings",
     complete: (typed) => ["on", "off"].filter((word) => word.startsWith(typed)),
     run: (rest, ctx) => ctx.note(runCommand(state, rest, ctx)),

@@ -25,7 +25,12 @@ export default (zz: Zz) =>
   zz.command({
     name: "eval",
     usage: "[N] [fast]",
-    description: "check the last answer: what it names against the disk, then by the model",
+    description: "check the last answer against the disk, then by the model",
+    examples: {
+      "/eval": "check the last answer",
+      "/eval 2": "check the one before it",
+      "/eval fast": "check it without asking the model",
+    },
     group: "conversation",
     complete: (typed) => ["fast"].filter((word) => word.startsWith(typed)),
     run: check,

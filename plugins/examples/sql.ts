@@ -53,6 +53,7 @@ export default (zz: Zz<typeof defaults>) => {
   zz.command({
     name: "sql",
     description: "the tables of a SQLite file",
+    examples: { "/sql data/shop.db": "list its tables" },
     usage: "FILE",
     complete: async (_, { files }) => (await files.list()).filter((name) => /\.(db|sqlite3?)$/i.test(name)),
     async run(file, { call, note }) {

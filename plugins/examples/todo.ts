@@ -43,6 +43,11 @@ export default (zz: Zz) => {
   zz.command({
     name: "todo",
     description: "the model's list of steps",
+    examples: {
+      "/todo add write the tests": "add a step",
+      "/todo done 2": "tick off step 2",
+      "/todo clear": "empty the list",
+    },
     usage: "[add TEXT | done N | clear]",
     complete: () => ["add", "done", "clear"],
     run(rest, { note }) {

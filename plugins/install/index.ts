@@ -9,19 +9,22 @@ export default (zz: Zz) => {
     name: "install",
     value: "SPEC",
     optional: true,
-    description: `install a plugin: ${SPEC}; alone: all of the lock file`,
+    group: "your plugins",
+    description: `install a plugin (${SPEC}); without SPEC, all of the lock file`,
     run: async (spec, ctx) => (await commands()).install(given(spec), ctx),
   });
   zz.flag({
     name: "update",
     value: "NAME",
     optional: true,
+    group: "your plugins",
     description: "look for newer versions of installed plugins, or of one",
     run: async (name, ctx) => (await commands()).update(given(name), ctx),
   });
   zz.flag({
     name: "uninstall",
     value: "NAME",
+    group: "your plugins",
     description: "remove a plugin that was installed",
     run: async (name, ctx) => (await commands()).uninstall(String(name), ctx),
   });
@@ -29,7 +32,13 @@ export default (zz: Zz) => {
   zz.command({
     name: "install",
     usage: "[SPEC]",
-    description: `install a plugin: ${SPEC}; alone: all of the lock file`,
+    description: `install a plugin (${SPEC}); without SPEC, all of the lock file`,
+    examples: {
+      "/install zz/todo": "install an example that zz brings",
+      "/install zz-weather@1.2.0": "install an npm package",
+      "/install git+https://example.com/it.git#v1": "install from git, at a tag",
+      "/install": "install what plugins.lock.json lists",
+    },
     group,
     complete: async (typed) =>
       [...(typed.startsWith("zz/") ? (await commands()).examples() : ["zz/"]), "git+https://", "./"].filter((word) =>
@@ -41,6 +50,7 @@ export default (zz: Zz) => {
     name: "update",
     usage: "[NAME]",
     description: "look for newer versions of installed plugins, or of one",
+    examples: { "/update": "look for newer versions of all", "/update weather": "look for one of them" },
     group,
     complete,
     run: (rest, ctx) => runAndReload(ctx, async () => (await commands()).update(rest || undefined, ctx)),
@@ -49,6 +59,7 @@ export default (zz: Zz) => {
     name: "uninstall",
     usage: "NAME",
     description: "remove a plugin that was installed",
+    examples: { "/uninstall weather": "remove that plugin" },
     group,
     complete,
     run: (rest, ctx) => runAndReload(ctx, async () => (await commands()).uninstall(rest, ctx)),

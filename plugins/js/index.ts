@@ -14,7 +14,12 @@ export default (zz: Zz<typeof defaults>) => {
   zz.command({
     name: "js",
     usage: "EXPRESSION",
-    description: "evaluate TypeScript, with chat, ctx and zz at hand; _ is what the last one gave",
+    description: "evaluate TypeScript, with chat, ctx and zz; _ is the last value",
+    examples: {
+      "/js 2 ** 10": "evaluate an expression",
+      "/js chat.messages.length": "look at this conversation",
+      "/js _ / 2": "use the last value",
+    },
     group: "code",
     async run(code, ctx) {
       if (!code) return ctx.note("Cannot evaluate nothing: /js chat.messages.length");

@@ -66,7 +66,8 @@ export default (zz: Zz<typeof defaults>) => {
   zz.command({
     name: "memory",
     usage: "[WORDS]",
-    description: "what is remembered; with words, where they stand",
+    description: "what the model remembers; with words, where they stand",
+    examples: { "/memory": "list what is remembered", "/memory deploy": "find where a word stands" },
     group: "conversation",
     async run(rest, ctx) {
       if (rest.trim()) return ctx.note((await ctx.call("recall", { query: rest })).text);

@@ -27,7 +27,12 @@ export default (zz: Zz) => {
   zz.command({
     name: "keys",
     usage: "[[drop] PROVIDER]",
-    description: "the keys of providers: enter one hidden, or drop it",
+    description: "the keys of providers: enter one, unseen, or drop it",
+    examples: {
+      "/keys": "list the providers, and where each key comes from",
+      "/keys openai": "enter one, unseen",
+      "/keys drop openai": "forget it",
+    },
     group: "settings",
     complete: (_, ctx) =>
       [...new Set([...Object.keys(variables(ctx)), ...Object.keys(endpoints(ctx))])].flatMap((name) => [

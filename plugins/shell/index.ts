@@ -56,7 +56,9 @@ export default (zz: Zz<typeof defaults>) => {
   zz.flag({
     name: "judge",
     value: "COMMAND",
-    description: "say whether a command would run unasked, and what would really run; '-' judges a JSON string a line",
+    group: "what tools may do",
+    description:
+      "say whether a command would run without a question, and what would really run; - reads a JSON string per line",
     run: async (given, ctx) => {
       if (given !== "-") return verdictOf(String(given), ctx, zz.config);
       for await (const line of createInterface({ input: zz.io.stdin }))

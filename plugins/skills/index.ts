@@ -61,7 +61,11 @@ export default (zz: Zz<typeof defaults>) => {
   zz.command({
     name: "skill",
     usage: "NAME [off]",
-    description: "put a skill in force for this conversation, or end that",
+    description: "use a skill in this conversation, or stop using it",
+    examples: {
+      "/skill release-notes": "use that skill in this conversation",
+      "/skill release-notes off": "stop using it",
+    },
     group,
     complete: (typed, ctx) => usable(all, ctx).skills.filter(({ name }) => name.startsWith(typed)),
     run: (rest, ctx) => ctx.note(force(all, rest, ctx)),

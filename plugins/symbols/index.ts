@@ -178,7 +178,11 @@ export default (zz: Zz<typeof defaults>) => {
   zz.command({
     name: "map",
     usage: "[WORDS]",
-    description: "the map of the repository, or what WORDS are about",
+    description: "the map of the code, or of what WORDS are about",
+    examples: {
+      "/map": "the files that matter most",
+      "/map undo after restart": "the files that are about these words",
+    },
     group: "code",
     run: async (rest, ctx) => {
       const { text } = await ctx.call("repo_map", rest ? { query: rest } : {});

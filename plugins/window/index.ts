@@ -51,7 +51,8 @@ export default (zz: Zz<typeof defaults>) => {
   zz.command({
     name: "compact",
     usage: "[HINT]",
-    description: "make room: notes instead of the earlier turns; the hint says what they must keep",
+    description: "make room in the window: notes replace the earlier turns",
+    examples: { "/compact": "make room now", "/compact keep the API decisions": "say what the notes must keep" },
     group: "conversation",
     async run(hint, ctx) {
       const before = tokensOf(state, ctx);

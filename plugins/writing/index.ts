@@ -14,7 +14,8 @@ export default (zz: Zz) => {
     name: "check-plugin",
     alone: true,
     value: "FILE",
-    description: "check a plugin by its types, and what it registers",
+    group: "your plugins",
+    description: "check a plugin's types, and what it registers",
     run: async (file, { root, permissions }) => {
       const [{ fileOf }, { check }] = await Promise.all([import("./checker.ts"), import("./check.ts")]);
       const found = fileOf(String(file), root);
@@ -24,20 +25,26 @@ export default (zz: Zz) => {
   zz.flag({
     name: "new-plugin",
     value: "NAME",
-    description: "write a plugin to begin with, and its test, into the home",
+    group: "your plugins",
+    description: "write a plugin to start from, and its test, into the home",
     run: async (name, ctx) => (await import("./scaffold.ts")).create(String(name), ctx),
   });
   zz.flag({
     name: "functions",
     value: "CODE|FILE",
     many: true,
+    group: "the model's tools",
     description: "make each exported TypeScript function a tool, for this run",
     set: async (given) => (await import("./functions.ts")).addFunctions(zz, String(given)),
   });
   zz.command({
     name: "plugin",
     usage: "new NAME | check NAME|FILE",
-    description: "write a plugin to begin with; check one by its types",
+    description: "write a plugin to start from; check the types of one",
+    examples: {
+      "/plugin new weather": "write a plugin and its test into the home",
+      "/plugin check weather": "check its types",
+    },
     group: "settings",
     complete,
     run: runCommand,

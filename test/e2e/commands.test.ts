@@ -603,7 +603,24 @@ describe("help and templates", { concurrency: 2 }, () => {
     );
     await gives("/help /dance", /\/dance \[HOW\]\n {2}a dance\n {2}other; from mine \(.*\n?.*mine\.js\)/);
     await gives("/help other", /other:\n {2}\/dance \[HOW\] +a dance \(mine\)\n\n?.*›/);
-    await gives("/help danc", "Cannot tell of '/danc': there is no such command. There is: /dance.");
+    await gives("/help danc", "There is no command '/danc'. There is: /dance.");
+  });
+
+  test("/help COMMAND tells its arguments with examples", async (t) => {
+    const { gives } = await talk(t, []);
+    await gives("/help back", /\/back \[N \| #ID\]\n.*\n {2}\/back {2,}take back your last message\n {2}\/back 3 /);
+    await gives("/help tests", /\/tests WHAT\n.*\n {2}\/tests parsePrice +write tests/);
+  });
+
+  test("every command of zz's own that takes something has an example that it takes", async (t) => {
+    const { core } = await harness({ own: true }, t);
+    const commands = [...core.commands.values()].map(({ value }) => value).filter(({ usage }) => usage);
+    ok(commands.length > 25, `${commands.length} commands`);
+    for (const { name, examples = {} } of commands) {
+      ok(Object.keys(examples).length, `/${name}`);
+      for (const [line, does] of Object.entries(examples))
+        ok(new RegExp(`^/${name}( |$)`).test(line) && /^[a-z].*[^.]$/.test(does), line);
+    }
   });
 
   test("/help gives the names alone where the window is too low for more; a group and a command tell more", async (t) => {

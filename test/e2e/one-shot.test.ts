@@ -673,10 +673,23 @@ describe("lists", { concurrency: 3 }, () => {
     const { stdout, stderr, code } = await zz(place(), ["--help"]);
     deepEqual([stderr, code], ["", 0]);
     for (const { name, short, description } of FLAGS) {
-      const line = stdout.split("\n").find((row) => new RegExp(`^ +(-\\w, )?--${name}(?![\\w-])`).test(row));
-      ok(line?.includes(description) && line.includes(short ? `-${short}, ` : ""), name);
+      const row = new RegExp(`^ +${short ? `-${short}, ` : ""}--${name}(?![\\w-])(.*\\n)( {20}.*\\n)*`, "m").exec(
+        stdout,
+      );
+      ok(row?.[0].replace(/\s+/g, " ").includes(description), name);
     }
     for (const exit of [0, 1, 2, 3, 4, 130, 143]) match(stdout, new RegExp(`\\b${exit}\\b`));
+  });
+
+  test("--help fits 80 columns, with every flag in a group", async () => {
+    const { stdout } = await zz(place(), ["--help"]);
+    deepEqual(
+      stdout.split("\n").filter((line) => line.length > 80),
+      [],
+    );
+    const groups = [...stdout.matchAll(/^(\w[\w ]+):$/gm)].map(([, name]) => name!);
+    deepEqual(groups.slice(0, 3), ["asking", "model", "the conversation"]);
+    ok(!groups.includes("other"), "a flag of zz's own without a group");
   });
 
   test("--version is that of package.json", async () => {

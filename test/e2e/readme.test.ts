@@ -1,50 +1,107 @@
-// Every snippet of the README, run as it is printed.
+// README.md and the pages of docs/: every sample is run as it is printed, and every table that lists something lists all of it.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
-import type { Script } from "../support/fake/http.ts";
+import { EVENTS, STEPS } from "../../kernel/contract.ts";
+import { type Script, serve } from "../support/fake/http.ts";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
 import { needs } from "../support/needs.ts";
+import { picture } from "../support/pictures.ts";
 import { type How, place, ROOT, WAYS, zz } from "../support/run.ts";
-import { transcript } from "../support/transcript.ts";
 
-const readme = readFileSync(join(ROOT, "README.md"), "utf8");
-const snippets = [...readme.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, kind, text]) => ({ kind, text: text! }));
+const inRoot = (name: string) => readFileSync(join(ROOT, name), "utf8");
+const DOCS = readdirSync(join(ROOT, "docs")).filter((name) => name.endsWith(".md"));
+const PAGES = new Map(["README.md", ...DOCS.map((name) => `docs/${name}`)].map((name) => [name, inRoot(name)]));
+const page = (name: string) => PAGES.get(name)!;
+/** A sample that stands on two pages is the same there. */
+const snippets = [...PAGES].flatMap(([name, text]) =>
+  [...text.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, kind, text]) => ({ page: name, kind, text: text! })),
+);
 const snippet = (holds: string) => {
-  const found = snippets.filter(({ text }) => text.includes(holds));
-  equal(found.length, 1, `one snippet with ${holds}`);
-  return found[0]!.text;
+  const found = new Set(snippets.filter(({ text }) => text.includes(holds)).map(({ text }) => text));
+  equal(found.size, 1, `one snippet with ${holds}`);
+  return [...found][0]!;
 };
 const checkout = () => ({ ...place(), cwd: ROOT });
 
-test("README: every snippet is covered by a test here", () => {
+test("README.md fits one sitting, and pages have no long lines but in tables and samples", () => {
+  ok(page("README.md").split("\n").length <= 250, "at most 250 lines");
+  const long = [...PAGES].flatMap(([name, text]) =>
+    text
+      .replace(/^```.*?^```$/gms, "")
+      .split("\n")
+      .filter((line) => line.length > 180 && !/^(\||\d\. \[| *<img)/.test(line))
+      .map((line) => `${name}: ${line.slice(0, 60)}`),
+  );
+  deepEqual(long, []);
+});
+
+test("README.md leads to every page, and links of all pages lead somewhere, to a heading too", () => {
+  for (const name of DOCS) ok(page("README.md").includes(`](docs/${name})`), name);
+  const anchor = (heading: string) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, "")
+      .replaceAll(" ", "-");
+  for (const [name, text] of [...PAGES, ["CONTRIBUTING.md", inRoot("CONTRIBUTING.md")] as const])
+    for (const [, link = "", heading] of text.matchAll(/\]\(([\w./-]*)(?:#([\w-]+))?\)/g)) {
+      const file = link ? join(ROOT, dirname(name), link) : join(ROOT, name);
+      ok(existsSync(file), `'${link}' of ${name}`);
+      if (!heading) continue;
+      const headings = [...readFileSync(file, "utf8").matchAll(/^#+ (.*)$/gm)].map(([, text]) => anchor(text!));
+      ok(headings.includes(heading), `'${link}#${heading}' of ${name}`);
+    }
+  for (const [, image = ""] of page("README.md").matchAll(/(?:src|srcset)="([^"]+)"/g))
+    ok(existsSync(join(ROOT, image)), image);
+});
+
+test("Pages: every snippet is covered by a test here", () => {
   const covered = [
     '"--cached"',
     "You read server logs",
     "List what is left",
     "npm ci &&",
+    "npm pack",
     "$ npx zz --model",
     "$ npx zz --call",
-    "$ npx zz\n",
+    "$ zz\n",
     'name: "now"',
     "zz/test",
-    "zz/text",
+    "plural, tokensOf",
     "Say hi",
     "weather",
+    "acme/large",
+    "overloaded",
+    "zz-plugin",
     '"rounds": 30',
     '"projects"',
     "createZz",
     "Translate the comments",
-    "prepare-commit-msg",
-    "You read server logs",
-    "List what is left",
+    " 19  sdk/testing.ts", // test/kernel/floors.test.ts
   ];
   deepEqual(
     snippets.filter(({ text }) => !covered.some((word) => text.includes(word))),
     [],
   );
+});
+
+test("README.md and docs/install.md install what test/e2e/packages.test.ts tries", () => {
+  for (const { text, page } of snippets.filter(({ text }) => text.includes("npm pack")))
+    match(text, /npm pack( && |\n)npm install -g \.\/zz-\*\.tgz/, page);
+  const { name, private: isPrivate } = JSON.parse(inRoot("package.json"));
+  deepEqual([name, isPrivate], ["zz", true], "CONTRIBUTING.md says how it would be published");
+  equal(inRoot(".node-version").trim(), JSON.parse(inRoot("package.json")).devDependencies.node);
 });
 
 test("README: the two commands are what .ci/run runs, and npm test runs everything", () => {
@@ -76,10 +133,13 @@ test("README: the references are what zz prints, but for line numbers", async ()
   equal(even(ran.stdout.split("\n").slice(0, expected.length).join("\n")), even(expected.join("\n")));
 });
 
-test("README: the transcript is what the screen shows, but for times", async () => {
-  const even = (text: string) => text.trimEnd().replace(/\d+\.\d s\b/g, "N s");
-  equal(even(await transcript()), even(snippet("$ npx zz\n")));
-});
+for (const theme of ["dark", "light"] as const)
+  test(`README.md: the picture for a ${theme} page is what the screen shows, but for times`, async () => {
+    const { file, svg, text } = await picture(theme);
+    const remedy = "Does it look as it should? Then `npm run pictures` makes it again.";
+    equal(readFileSync(file, "utf8"), svg, remedy);
+    equal(`${text}\n`, snippet("$ zz\n"), remedy);
+  });
 
 test("README: the five-line plugin works as printed", async () => {
   const where = place();
@@ -92,7 +152,7 @@ test("README: the five-line plugin works as printed", async () => {
 test("README: the test of a plugin passes as printed, by plain node", () => {
   const { cwd } = place();
   writeFileSync(join(cwd, "now.ts"), snippet('name: "now"'));
-  writeFileSync(join(cwd, "now.test.ts"), snippet("zz/test"));
+  writeFileSync(join(cwd, "now.test.ts"), snippet('from "zz/test"'));
   mkdirSync(join(cwd, "node_modules"));
   symlinkSync(ROOT, join(cwd, "node_modules", "zz"));
   const { NODE_TEST_CONTEXT, ...env } = process.env;
@@ -101,10 +161,10 @@ test("README: the test of a plugin passes as printed, by plain node", () => {
 
 test("README: the plugin with words of zz/text works as printed, and the table has all of them", async () => {
   const where = place();
-  writeFileSync(join(where.cwd, "count.ts"), snippet("zz/text"));
+  writeFileSync(join(where.cwd, "count.ts"), snippet("plural, tokensOf"));
   const ran = await zz(where, ["--plugin", "count.ts", "--call", "count", '{"text":"a line\\nand another"}']);
   equal(ran.stdout, "2 lines, about 5 tokens\n");
-  const section = readme.slice(readme.indexOf("### Words for plugins")).split("\n### ")[0]!;
+  const section = sectionOf("docs/plugins.md", "Words for plugins");
   const names = Object.keys(await import("../../sdk/text.ts"));
   deepEqual(namesIn(section), names.sort());
 });
@@ -114,15 +174,39 @@ test("README: the table of what a plugin may register has every verb of its hand
     readFileSync(join(ROOT, "kernel/contract.ts"), "utf8"),
   )!;
   const verbs = [...handle.matchAll(/^ {2}(\w+)(?:<[^(]*)?\(/gm)].map(([, name]) => name!);
-  const section = readme.slice(readme.indexOf("## Writing a plugin")).split("\n### ")[0]!;
+  const section = sectionOf("docs/plugins.md", "The handle");
   const others = ["fetch", "secret", "veil"].filter((name) => section.includes(`\`zz.${name}\``));
   deepEqual([...namesIn(section), ...others].sort(), verbs.sort());
 });
 
+test("docs/plugins.md has every event and every step", () => {
+  deepEqual(namesIn(sectionOf("docs/plugins.md", "Events")), [...EVENTS].sort());
+  deepEqual(namesIn(sectionOf("docs/plugins.md", "Steps")), [...STEPS].sort());
+});
+
+test("docs/settings.md has every setting", async () => {
+  const { stdout } = await zz(place(), ["--config-schema"]);
+  const settings = namesIn(sectionOf("docs/settings.md", "All settings"), /`([\w.$-]+)`/g);
+  deepEqual(settings, leavesOf(JSON.parse(stdout)).sort());
+
+  function leavesOf({ properties = {} }: { properties?: Record<string, any> }, above = ""): string[] {
+    return Object.entries(properties).flatMap(([name, shape]) =>
+      Object.keys(shape.properties ?? {}).length && !["providers", "permissions"].includes(name)
+        ? leavesOf(shape, `${above}${name}.`)
+        : `${above}${name}`,
+    );
+  }
+});
+
+const sectionOf = (name: string, heading: string): string =>
+  page(name)
+    .split(/^## /m)
+    .find((text) => text.startsWith(`${heading}\n`))!;
+
 /** Of the first column of the tables in a section: what stands before a parenthesis or alone. */
-const namesIn = (section: string): string[] =>
+const namesIn = (section: string, name = /`(\w+)[^`]*`/g): string[] =>
   [...section.matchAll(/^\| (`.*?) \|/gm)]
-    .flatMap(([, cell]) => [...cell!.matchAll(/`(\w+)[^`]*`/g)].map(([, name]) => name!))
+    .flatMap(([, cell]) => [...cell!.matchAll(name)].map(([, name]) => name!))
     .filter((name) => name !== "zz")
     .sort();
 
@@ -134,7 +218,7 @@ test("README: every command is in its table, and the template is a command", asy
   const names = [...ran.stderr.matchAll(/^ *\/([\w-]+)/gm)].map(([, name]) => name!);
   ok(names.length > 30, ran.stderr);
   deepEqual(
-    names.filter((name) => !readme.includes(`/${name}`)),
+    names.filter((name) => !page("docs/prompt.md").includes(`/${name}`)),
     [],
   );
   ok(names.includes("translate"));
@@ -218,7 +302,7 @@ test("README: the batch over files gives a line of JSON for each thing to do", a
 
 test("README: the weather plugin works as printed, asks for the network, and takes its settings", async () => {
   const where = place();
-  writeFileSync(join(where.cwd, "weather.ts"), snippet("weather"));
+  writeFileSync(join(where.cwd, "weather.ts"), snippet("export const defaults = { unit"));
   writeFileSync(join(where.cwd, "zz.json"), '{"weather": {"unit": "F"}}');
   const words = ["--plugin", "weather.ts", "--config", "zz.json", "--call", "weather", '{"city":"Oslo","days":2}'];
   const refused = await zz(where, words);
@@ -228,7 +312,44 @@ test("README: the weather plugin works as printed, asks for the network, and tak
   equal(ran.stdout, "Oslo in 2 days: 20 F\n");
 });
 
-test("README: the snippets are right by their types", () => {
+test("docs/plugins.md: the provider works as printed: key, models, pieces, calls, an error that may pass", async (t) => {
+  const lines = (...all: object[]) => ({ body: all.map((line) => `${JSON.stringify(line)}\n`) });
+  const answers = [
+    lines({ call: { id: "1", name: "now", input: {} } }, { end: "calls" }),
+    { status: 503, headers: { "retry-after-ms": "1" }, body: ['{"error": "overloaded"}'] },
+    lines({ thought: "Easy." }, { text: "It is " }, { text: "late." }, { tokens: { in: 7, out: 3 } }, { end: "stop" }),
+  ];
+  const fake = await serve(answers, { "GET /v1/models": () => ({ body: ['[{"name": "large", "window": 9000}]'] }) });
+  t.after(fake.close);
+  const where = place();
+  writeFileSync(join(where.cwd, "acme.ts"), snippet("acme/large"));
+  writeFileSync(join(where.cwd, "now.ts"), snippet('name: "now"'));
+  const env = { ACME_URL: `${fake.url}/v1`, ACME_API_KEY: "sesame-sesame" };
+  const plugins = ["--plugin", "acme.ts", "--plugin", "now.ts"];
+  match((await zz(where, [...plugins, "--models"], { env })).stdout, /acme\/large +9000/);
+  const ran = await zz(where, [...plugins, "--once", "--json", "What time is it?"], { env });
+  const { text, thinking, model, usage, calls } = JSON.parse(ran.stdout);
+  deepEqual([text, thinking, model], ["It is late.", "Easy.", "acme/large"]);
+  deepEqual([usage, calls], [{ input: 7, output: 3 }, [{ name: "now", args: {}, ok: true }]]);
+  equal(fake.requests[0]!.headers.authorization, "Bearer sesame-sesame");
+  deepEqual(
+    fake.requests[2]!.body.messages.map(({ role }: { role: string }) => role),
+    ["user", "model", "result"],
+  );
+});
+
+test("docs/plugins.md: a package as printed is installed as a plugin", async () => {
+  const where = place();
+  const folder = join(where.cwd, "weather");
+  mkdirSync(folder);
+  writeFileSync(join(folder, "package.json"), snippet('"zz-plugin"'));
+  writeFileSync(join(folder, "weather.ts"), snippet("export const defaults = { unit"));
+  const ran = await zz(where, ["-A", "--install=./weather"]);
+  equal(ran.code, 0, ran.stderr);
+  match((await zz(where, ["--plugins"])).stdout, /zz-weather +home/);
+});
+
+test("README: the snippets have no type errors", () => {
   const folder = join(ROOT, "dist", "readme");
   mkdirSync(folder, { recursive: true });
   for (const [i, { kind, text }] of snippets.entries()) if (kind === "ts") writeFileSync(join(folder, `${i}.ts`), text);
@@ -281,7 +402,7 @@ test("README: the settings are accepted as printed", async () => {
 test("README: the other projects are reached as printed", async () => {
   const where = place();
   writeFileSync(join(where.cwd, "zz.json"), snippet('"projects"'));
-  const [file] = /lib:src\/a\.ts/.exec(readme)!;
+  const [file] = /lib:src\/a\.ts/.exec(page("docs/permissions.md"))!;
   mkdirSync(join(where.cwd, "work", "lib", "src"), { recursive: true });
   writeFileSync(join(where.cwd, "work", "lib", "src", "a.ts"), "x\n");
   const args = ["--config", "zz.json", "--call", "read_file", JSON.stringify({ path: file })];
@@ -290,7 +411,7 @@ test("README: the other projects are reached as printed", async () => {
 
 test("README: the program runs as printed", async () => {
   const file = join(ROOT, "dist", "readme-program.ts");
-  writeFileSync(file, snippet("createZz"));
+  writeFileSync(file, snippet("openChat(zz"));
   try {
     const out = execFileSync(process.execPath, [file], { cwd: ROOT, encoding: "utf8" });
     match(out, /zz\.ts:\d+: export async function runTurn/);

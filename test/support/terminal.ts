@@ -9,6 +9,8 @@ export interface Terminal {
   pty: IPty;
   /** The screen as a person sees it, trailing blanks cut. */
   screen(): string;
+  /** The screen with its colours. */
+  view: xterm.Terminal;
   type(keys: string): void;
   resize(cols: number, rows: number): void;
   /** Every byte that was written, as it came. */
@@ -62,6 +64,7 @@ export function terminal(
   return {
     pty,
     screen,
+    view,
     exited,
     type: (keys) => pty.write(keys),
     raw: () => bytes,

@@ -1,0 +1,216 @@
+// The pictures in README.md and the transcript in docs/prompt.md: a conversation at the real prompt, in a pseudo-terminal, with
+// a model that says what it is told. `npm run pictures` makes them again; test/e2e/readme.test.ts compares.
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type xterm from "@xterm/headless";
+import { call, fakeOpenAI, say } from "./fake/openai.ts";
+import { place, ROOT } from "./run.ts";
+import { KEY, terminal } from "./terminal.ts";
+
+const BEFORE =
+  "export function total(prices: number[]) {\n  return prices.reduce((sum, price) => sum - price, 0);\n}\n";
+const EDIT = { path: "src/price.ts", old_string: "sum - price", new_string: "sum + price" };
+const SCRIPT = [
+  call(["read_file", { path: "src/price.ts" }]),
+  say("It is meant to add prices up:\n\n- `total([2, 3])` should be **5**\n- it gives **-5**: line 2 subtracts"),
+  call(["edit_file", EDIT]),
+  say("Fixed: `total()` adds the prices up."),
+];
+
+export type Theme = "dark" | "light";
+export interface Picture {
+  file: string; // where the picture is kept
+  svg: string;
+  text: string; // what a person reads there
+}
+
+/** Open, ask, edit after a question, undo, leave: what the screen shows at the end. */
+export async function picture(theme: Theme): Promise<Picture> {
+  const fake = await fakeOpenAI(SCRIPT);
+  const { home, cwd, sessions } = place();
+  const where = { home, cwd: join(cwd, "shop"), sessions };
+  const file = join(where.cwd, EDIT.path);
+  for (const folder of [home, join(where.cwd, "src"), join(where.cwd, ".git")]) mkdirSync(folder, { recursive: true });
+  const providers = { openai: { url: fake.url, key: "x" } };
+  const settings = { model: "openai/gpt-4o-mini", providers, display: { theme } };
+  writeFileSync(join(home, "zz.config.json"), JSON.stringify(settings));
+  writeFileSync(join(where.cwd, ".git", "HEAD"), "ref: refs/heads/main\n");
+  writeFileSync(file, BEFORE);
+  const term = terminal(where, [], { cols: 110, rows: 60 });
+  const ready = () => term.sees(/›\s*$/);
+  await term.sees("shop · main ›");
+  term.type(`what does src/price.ts do?${KEY.enter}`);
+  await term.sees("subtracts");
+  await ready();
+  term.type(`fix it${KEY.enter}`);
+  await term.sees("Allow?");
+  await sleep(300); // keys pressed before a question was there do not answer it
+  term.type("y");
+  await term.sees("adds the prices up");
+  await ready();
+  term.type(`/undo${KEY.enter}`);
+  await term.sees("Undone");
+  await ready();
+  const rows = rowsOf(term.view);
+  term.type(KEY.ctrlD);
+  await term.exited;
+  await fake.close();
+  if (readFileSync(file, "utf8") !== BEFORE) throw new Error("The file is not as it was.");
+  const text = ["$ zz", ...rows.map((row) => textOf(row).trimEnd())].join("\n");
+  return { file: join(ROOT, "docs", `conversation-${theme}.svg`), svg: svgOf(rows, theme, term.view.cols), text };
+}
+
+/** How a cell looks. Colours are those of the palette, or of the theme where there is none. */
+interface Cell {
+  text: string; // "": the second half of a wide one
+  color: string | undefined;
+  back: string | undefined;
+  style: string;
+}
+
+/** What the terminal's sixteen colours look like, as GitHub shows code. */
+const PALETTES: Record<Theme, { back: string; text: string; frame: string; colors: string[] }> = {
+  dark: {
+    back: "#0d1117",
+    text: "#e6edf3",
+    frame: "#30363d",
+    colors: (
+      "#484f58 #ff7b72 #3fb950 #d29922 #58a6ff #bc8cff #39c5cf #b1bac4 " +
+      "#6e7681 #ffa198 #56d364 #e3b341 #79c0ff #d2a8ff #56d4dd #ffffff"
+    ).split(" "),
+  },
+  light: {
+    back: "#ffffff",
+    text: "#1f2328",
+    frame: "#d1d9e0",
+    colors: (
+      "#24292f #cf222e #116329 #4d2d00 #0969da #8250df #1b7c83 #6e7781 " +
+      "#57606a #a40e26 #1a7f37 #633c01 #218bff #a475f9 #3192aa #8c959f"
+    ).split(" "),
+  },
+};
+
+/** Every row that holds something. What differs from run to run, the times, is made the same. */
+function rowsOf({ buffer: { active }, cols }: xterm.Terminal): Cell[][] {
+  const rows = Array.from({ length: active.length }, (_, y) => {
+    const line = active.getLine(y)!;
+    return Array.from({ length: cols }, (_, x): Cell => {
+      const cell = line.getCell(x)!;
+      const on = (flag: number, style: string) => (flag ? [style] : []);
+      const style = [
+        ...on(cell.isBold(), "bold"),
+        ...on(cell.isItalic(), "italic"),
+        ...on(cell.isUnderline(), "underline"),
+        ...on(cell.isDim(), "dim"),
+      ].join(" ");
+      const [front, behind] = [
+        colorOf(cell.getFgColor(), mode(cell, "Fg")),
+        colorOf(cell.getBgColor(), mode(cell, "Bg")),
+      ];
+      const [color, back] = cell.isInverse() ? [behind ?? "back", front ?? "text"] : [front, behind];
+      return { text: cell.getWidth() ? cell.getChars() || " " : "", color, back, style };
+    });
+  });
+  while (rows.length && !textOf(rows.at(-1)!).trim()) rows.pop();
+  return rows.map(withoutTimes);
+}
+
+const mode = (cell: xterm.IBufferCell, which: "Fg" | "Bg"): "palette" | "rgb" | undefined =>
+  cell[`is${which}Palette`]() ? "palette" : cell[`is${which}RGB`]() ? "rgb" : undefined;
+
+function colorOf(value: number, mode: "palette" | "rgb" | undefined): string | undefined {
+  if (!mode) return undefined;
+  if (mode === "rgb") return `#${value.toString(16).padStart(6, "0")}`;
+  if (value < 16) return String(value);
+  const level = (n: number) => (n ? 55 + n * 40 : 0);
+  const cube = value - 16;
+  const parts =
+    value > 231
+      ? Array(3).fill(8 + (value - 232) * 10)
+      : [Math.floor(cube / 36), Math.floor(cube / 6) % 6, cube % 6].map(level);
+  return `#${parts.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
+}
+
+const textOf = (row: Cell[]): string => row.map(({ text }) => text).join("");
+
+/** Cells and characters are the same here: nothing on this screen is wide. */
+function withoutTimes(row: Cell[]): Cell[] {
+  const found = [...textOf(row).matchAll(/\d+\.\d s\b/g)];
+  for (const { index, 0: time } of found.reverse()) {
+    const first = row[index]!;
+    row.splice(index, time.length, ...[..."0.4 s"].map((text) => ({ ...first, text })));
+  }
+  return row;
+}
+
+const [WIDTH, HEIGHT, MARGIN] = [8.4, 19, 16];
+
+/** Runs of cells that look alike are one text each, fitted to its columns whatever font is there. */
+function svgOf(rows: Cell[][], theme: Theme, columns: number): string {
+  const { back, text, frame, colors } = PALETTES[theme];
+  const named = (color: string) =>
+    color === "back" ? back : color === "text" ? text : (colors[Number(color)] ?? color);
+  const [width, height] = [round(columns * WIDTH + 2 * MARGIN), rows.length * HEIGHT + 2 * MARGIN];
+  const drawn = rows.flatMap((row, y) => runsOf(row).flatMap((run) => draw(run, y)));
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img">`,
+    "<title>A conversation at the prompt of zz</title>",
+    `<rect x="0.5" y="0.5" width="${width - 1}" height="${height - 1}" rx="8" fill="${back}" stroke="${frame}"/>`,
+    `<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="14" fill="${text}" xml:space="preserve">`,
+    ...drawn,
+    "</g>",
+    "</svg>",
+    "",
+  ].join("\n");
+
+  function draw({ at, cells }: Run, y: number): string[] {
+    const { color, back: behind, style } = cells[0]!;
+    const [x, top, wide] = [round(MARGIN + at * WIDTH), MARGIN + y * HEIGHT, round(cells.length * WIDTH)];
+    const box = behind
+      ? [`<rect x="${x}" y="${top}" width="${wide}" height="${HEIGHT}" fill="${named(behind)}"/>`]
+      : [];
+    const said = textOf(cells);
+    if (!said.trim()) return box;
+    const [before, word] = [said.length - said.trimStart().length, said.trim()]; // blanks at an end are no part of a length everywhere
+    const look = [
+      ...(color ? [`fill="${named(color)}"`] : []),
+      ...(style.includes("bold") ? ['font-weight="bold"'] : []),
+      ...(style.includes("italic") ? ['font-style="italic"'] : []),
+      ...(style.includes("underline") ? ['text-decoration="underline"'] : []),
+      ...(style.includes("dim") ? ['opacity="0.65"'] : []),
+    ].map((one) => ` ${one}`);
+    const [from, length] = [round(x + before * WIDTH), round(word.length * WIDTH)];
+    const place = `x="${from}" y="${top + 14}" textLength="${length}" lengthAdjust="spacingAndGlyphs"`;
+    return [...box, `<text ${place}${look.join("")}>${escaped(word)}</text>`];
+  }
+}
+
+type Run = { at: number; cells: Cell[] };
+function runsOf(row: Cell[]): Run[] {
+  const runs: Run[] = [];
+  const filled = row.slice(0, row.findLastIndex(({ text, back }) => text.trim() || back) + 1);
+  for (const [at, cell] of filled.entries()) {
+    const open = runs.at(-1);
+    const one = open?.cells[0];
+    if (one && one.color === cell.color && one.back === cell.back && one.style === cell.style) open.cells.push(cell);
+    else runs.push({ at, cells: [cell] });
+  }
+  return runs;
+}
+
+const round = (value: number): number => Math.round(value * 10) / 10;
+const escaped = (text: string): string => text.replace(/&/g, "&amp;").replace(/</g, "&lt;");
+
+if (process.argv[1] === import.meta.filename) {
+  const pictures = [await picture("dark"), await picture("light")];
+  for (const { file, svg } of pictures) writeFileSync(file, svg);
+  const page = join(ROOT, "docs", "prompt.md");
+  const { text } = pictures[0]!;
+  writeFileSync(
+    page,
+    readFileSync(page, "utf8").replace(/\$ zz\n[\s\S]*?(?=```)/, () => `${text}\n`),
+  );
+  console.log(text);
+  process.exit();
+}

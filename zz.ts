@@ -18,7 +18,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { keepStates, openChat, remember, save } from "./kernel/chat.ts";
+import { closeChat, keepStates, openChat, remember, save } from "./kernel/chat.ts";
 import type { Format } from "./kernel/cli.ts";
 import {
   checkFlags,
@@ -186,6 +186,7 @@ export async function runTurn(core: Core, chat: LiveChat, text: string, ways: Wa
     await endTurn(turn);
   }
   await emit(core, "answered", turn.answer);
+  keepStates(core, chat);
   return turn.answer;
 }
 
@@ -416,7 +417,7 @@ async function obeyFlags(argv: string[], io: Io, stop: Stop): Promise<number> {
         `Cannot use '${cli.words.join(" ")}': --${flag.name} takes ${flag.value ? "one value. Quote it" : "no value. Leave it out"}.`,
       );
     const result = await flag.run(apart || value, context(core, chat));
-    chat.session?.close();
+    closeChat(core, chat);
     return show(io, cli, result);
   }
   if (cli.values.has("call")) return callTool(core, cli, stop);
@@ -436,7 +437,7 @@ async function obeyFlags(argv: string[], io: Io, stop: Stop): Promise<number> {
   try {
     return await once(core, chat, prompt, format);
   } finally {
-    chat.session?.close();
+    closeChat(core, chat);
   }
 }
 
@@ -529,7 +530,7 @@ async function callTool(core: Core, cli: Cli, stop: Stop): Promise<number> {
   await validate(tool, normalizeArgs(tool, args), "zz --tools --json shows its parameters.");
   const call: Call = { id: newId("call_"), name: tool.name, args };
   const { text, data, failed, refused } = await runCall({ core, chat, ctx: context(core, chat) }, call);
-  chat.session?.close();
+  closeChat(core, chat);
   if (isJson(cli)) await print(core.io, veiledJson({ ok: !failed, text, data }));
   else if (!failed) await print(core.io, text);
   else if (!refused) say(core.io, text);

@@ -7,6 +7,7 @@ import { fileFault } from "./disk.ts";
 import { fault, usage } from "./faults.ts";
 import { firstModel, learnWindow, modelOf, providerNamed } from "./models.ts";
 import * as saved from "./sessions.ts";
+import { notPlain } from "./shape.ts";
 import { shorten } from "./text.ts";
 
 /** Opens a conversation: a new one, or a session's, or a copy of what was saved. A new one is saved from its first message on. */
@@ -82,6 +83,7 @@ function goBack(core: Core, chat: LiveChat, to: number | null, keep = false): vo
   if (chat.phase !== "idle") throw fault("Cannot go back while an answer is under way. Stop it first, with Ctrl+C.");
   if (to !== null && !chat.session?.entries.some(({ id }) => id === to))
     throw fault(`Cannot go back to ${to}: there is nothing of that number. /tree lists what there is.`);
+  keepStates(core, chat);
   chat.session?.append("back", {}, to);
   delete chat.used;
   const kept = [...core.states.values()].map(({ live }) => ({ live, was: structuredClone(live) }));
@@ -112,7 +114,7 @@ export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Se
       const found = id === undefined ? undefined : saved.findSession(home, id);
       if (found === chat.id && found !== undefined && !copy) return;
       const from = found === undefined ? undefined : copy ? saved.readSession(home, found) : saved.openSession(home, found, warn);
-      chat.session?.close();
+      closeChat(core, chat);
       restore(core, chat, from);
       const model = from && modelOf(from);
       if (!model || !core.providers.has(model.split("/")[0]!) || model === chat.model) return;
@@ -198,10 +200,18 @@ function without(message: Message, field: "news" | "images"): Message {
 export function keepStates(core: Core, chat: LiveChat): void {
   if (!chat.session) return; // with the first message
   for (const [plugin, state] of core.states) {
-    const now = JSON.stringify(state.live);
-    if (now !== state.saved) save(core, chat, "state", { plugin, value: state.live });
+    const wrong = notPlain(state.live);
+    const now = wrong ?? JSON.stringify(state.live);
+    if (now === state.saved) continue;
     state.saved = now;
+    if (wrong) note(core, `Cannot keep the state of plugin '${plugin}': ${wrong}`);
+    else save(core, chat, "state", { plugin, value: JSON.parse(now) }); // it goes on changing
   }
+}
+
+export function closeChat(core: Core, chat: LiveChat): void {
+  keepStates(core, chat);
+  chat.session?.close();
 }
 
 export function keepLog(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void {

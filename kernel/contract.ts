@@ -11,7 +11,7 @@ export type Plugin<C = {}> = (zz: Zz<C>) => Awaitable<void>;
 export interface Zz<C = {}> {
   readonly config: Readonly<C>; // defaults, then the person's settings under the plugin's name
   readonly signal: AbortSignal; // aborts on unload
-  state<T extends object>(initial: T): T; // plain JSON, kept in the session
+  state<T extends object>(initial: T & Plain<T>): T; // plain JSON, kept in the session; called once
   tool<const S extends Schema = {}>(tool: Tool<S>): void; // one per name
   command(command: Command): void; // one per name
   layer(layer: Layer): void; // all, by slot, then by plugin name
@@ -31,13 +31,12 @@ export interface Zz<C = {}> {
   veil(text: string, instead?: string): string; // without known secrets; with `instead`, for logs, without short ones too
 }
 
+/** What comes back from JSON as it went in. */
+export type Plain<T> = T extends Date | Map<any, any> | Set<any> | Function | bigint | symbol ? never : { [K in keyof T]: Plain<T[K]> };
+
 /** The part of the built-in fetch that providers need; it loads in a tenth of the time. */
-export interface HttpRequest {
-  method?: string;
-  headers?: Record<string, string>;
-  body?: string | Uint8Array | undefined;
-  signal?: AbortSignal | undefined;
-}
+type Maybe<T> = { [K in keyof T]?: T[K] | undefined };
+export type HttpRequest = Maybe<{ method: string; headers: Record<string, string>; body: string | Uint8Array; signal: AbortSignal }>;
 export interface HttpAnswer {
   readonly ok: boolean;
   readonly status: number;

@@ -1,7 +1,7 @@
 // What a dialog has of zz: a conversation that is being opened, and one way to obey what the person says in it.
 import fs from "node:fs";
 import path from "node:path";
-import { openChat, retractLastMessage } from "./chat.ts";
+import { closeChat, openChat, retractLastMessage } from "./chat.ts";
 import { commandFor, isUntrusted, notePlace, type Prompt, settleTrust, start } from "./cli.ts";
 import { context } from "./context.ts";
 import type { Ask, Ctx, Dialog, DialogHost, Fault, Person } from "./contract.ts";
@@ -69,7 +69,7 @@ export async function converse(core: Core, dialog: Dialog, setting: Setting): Pr
     return await dialog.talk(hostOf(talk));
   } finally {
     plugins.close();
-    await talk.opening?.finally(() => talk.chat?.session?.close());
+    await talk.opening?.finally(() => talk.chat && closeChat(core, talk.chat));
   }
 }
 

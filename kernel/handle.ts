@@ -9,6 +9,7 @@ import { programs } from "./programs.ts";
 import { toJsonSchema } from "./schema.ts";
 import { reason, secret, veil } from "./secrets.ts";
 import { configOf } from "./settings.ts";
+import { notPlain } from "./shape.ts";
 import { request } from "./stream.ts";
 import { compare, lazily } from "./text.ts";
 
@@ -120,6 +121,7 @@ interface Owner {
   plugin: Loaded;
   stage: Stage;
   names: Map<string, Set<string>>; // by kind
+  hasState?: true;
   unload?: AbortController;
 }
 
@@ -142,6 +144,11 @@ function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<an
     veil: (text, instead) => veil(String(text), instead),
     defer: (cleanup) => void plugin.undo.push(cleanup),
     state: (initial) => {
+      if (own.hasState) throw fault("zz.state() was called twice, and a plugin has one state. Put both into one object.");
+      if (Array.isArray(initial)) throw fault("zz.state() takes an object. Put the array into one: { list: [] }.");
+      const wrong = notPlain(initial);
+      if (wrong) throw fault(wrong);
+      own.hasState = true;
       const had = core.states.get(owner)?.live ?? {}; // it outlives a version of the plugin
       const live = Object.assign(had, { ...structuredClone(initial), ...had }) as typeof initial;
       const saved = core.states.get(owner)?.saved ?? JSON.stringify(live);

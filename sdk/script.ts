@@ -1,5 +1,5 @@
 // Scripts and programs that ask through zz: one handle, on the same turn loop and behind the same gate.
-import { openChat } from "../kernel/chat.ts";
+import { closeChat, openChat } from "../kernel/chat.ts";
 import { attachment, exitCode, start } from "../kernel/cli.ts";
 import { context } from "../kernel/context.ts";
 import type { Answer, Image, Infer, Message, Result, Schema, Tool } from "../kernel/contract.ts";
@@ -100,9 +100,9 @@ function kept({ chats }: Running, chat: LiveChat): LiveChat {
   chats.add(chat);
   return chat;
 }
-function close({ chats }: Running, chat: LiveChat): void {
+function close({ core, chats }: Running, chat: LiveChat): void {
   chats.delete(chat);
-  chat.session?.close();
+  closeChat(core, chat);
 }
 
 async function open(script: Running, how: How): Promise<{ talk: Talk; chat: LiveChat }> {

@@ -4,7 +4,7 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { openChat } from "../kernel/chat.ts";
+import { closeChat, openChat } from "../kernel/chat.ts";
 import { context } from "../kernel/context.ts";
 import {
   type About,
@@ -235,7 +235,7 @@ async function close(kit: Kit): Promise<void> {
 async function end({ core, chat, underWay }: Kit): Promise<void> {
   chat?.stop.abort();
   await underWay;
-  chat?.session?.close();
+  if (chat) closeChat(core, chat);
   const failures = core ? await closeInstance(core) : [];
   if (failures.length) throw fault(failures.join("\n"));
 }

@@ -1,0 +1,80 @@
+// What plugins keep in a conversation, and what they send: it goes back, on and into another one with it.
+import { deepEqual, equal, match, rejects } from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Zz } from "zz";
+import { harness } from "zz/test";
+
+/** Counts the person's messages, when they are answered. */
+const counter = (zz: Zz) => {
+  const kept = zz.state({ count: 0, words: [] as string[] });
+  zz.wrap("line", (line, next) => {
+    if (!line.startsWith("/")) kept.words.push(line);
+    return next(line);
+  });
+  zz.on("answered", () => void kept.count++);
+  zz.command({ name: "kept", description: "what is kept", run: (_, { note }) => note(JSON.stringify(kept)) });
+  zz.command({ name: "back", description: "goes back", run: (to, { chat }) => chat.back(Number(to)) });
+};
+
+describe("zz.state()", () => {
+  test("after going back it is what it was there, and not empty", async (t) => {
+    const zz = await harness({ plugins: [counter] }, t);
+    for (const line of ["one", "two", "three"]) await zz.ask(line);
+    const { branch } = zz.chat.tree();
+    const messages = branch.filter(({ message }) => message?.role === "user");
+    await zz.command(`back ${messages[2]!.parent}`);
+    deepEqual(await zz.command("kept"), ['{"count":2,"words":["one","two"]}']);
+    await zz.command(`back ${branch.at(-1)!.id}`);
+    deepEqual(await zz.command("kept"), ['{"count":3,"words":["one","two","three"]}']);
+    await zz.restart();
+    deepEqual(await zz.command("kept"), ['{"count":3,"words":["one","two","three"]}']);
+  });
+
+  test("what changes when a turn was answered is saved with it", async (t) => {
+    const zz = await harness({ plugins: [counter] }, t);
+    await zz.ask("one");
+    await zz.restart();
+    deepEqual(await zz.command("kept"), ['{"count":1,"words":["one"]}']);
+  });
+
+  test("what a timer changes after the last turn is saved when the conversation ends", async (t) => {
+    const late = (zz: Zz) => {
+      const kept = zz.state({ ticks: 0 });
+      zz.on("answered", () => void setTimeout(() => kept.ticks++, 10));
+      zz.command({ name: "ticks", description: "how many", run: (_, { note }) => note(String(kept.ticks)) });
+    };
+    const zz = await harness({ plugins: [late] }, t);
+    await zz.ask("one");
+    await new Promise((done) => setTimeout(done, 50));
+    await zz.restart();
+    deepEqual(await zz.command("ticks"), ["1"]);
+  });
+
+  const REFUSED: [what: string, plugin: (zz: Zz) => unknown, why: RegExp][] = [
+    ["a Map", (zz) => zz.state({ seen: new Map() as any }), /zz\.state\(\) keeps plain JSON, and 'seen' is a Map\. Use an object or an array\./],
+    ["a Date, deep within", (zz) => zz.state({ a: [{ at: new Date() as any }] }), /'a\.0\.at' is a Date\./],
+    ["a function", (zz) => zz.state({ run: (() => 1) as any }), /'run' is a function\./],
+    ["a BigInt", (zz) => zz.state({ big: 1n as any }), /'big' is a bigint\./],
+    ["an array as a whole", (zz) => zz.state([1] as any), /zz\.state\(\) takes an object\. Put the array into one: \{ list: \[\] \}\./],
+    ["a second state", (zz) => [zz.state({ a: 1 }), zz.state({ b: 2 })], /zz\.state\(\) was called twice, and a plugin has one state\. Put both into one object\./],
+  ]; // biome-ignore format: a table
+  for (const [what, plugin, why] of REFUSED)
+    test(`${what} is refused at load`, async () => {
+      await rejects(
+        harness({ plugins: [(zz: Zz) => void plugin(zz)] }),
+        (error: Error) => why.test(error.message) || Promise.reject(error),
+      );
+    });
+
+  test("what cannot be saved later is told, and the turn goes on", async (t) => {
+    const plugin = (zz: Zz) => {
+      const kept = zz.state({ it: null as unknown as string });
+      zz.tool({ name: "spoils", description: "d", run: () => Object.assign(kept, { it: new Map() }) && "done" });
+    };
+    const zz = await harness({ plugins: [{ name: "spoiler", default: plugin }], script: [{ call: ["spoils"] }] }, t);
+    const { text, notes } = await zz.ask("hi");
+    equal(text, "done");
+    equal(notes.length, 1);
+    match(notes[0]!, /^Cannot keep the state of plugin 'spoiler': .*'it' is a Map\. Use an object or an array\.$/);
+  });
+});

@@ -94,11 +94,8 @@ export function openProject(root: string, home: string, limit: Limit): Project {
     const inScope = data.scope ? code.filter((name) => name.startsWith(`${data.scope}/`)) : code;
     const isDenied = ctx.permissions.rules.some(({ kind, verdict }) => kind === "read" && verdict === "deny");
     const readable = inScope.filter((name) => (data.files.has(name) && !isDenied) || mayRead(ctx, name));
-    const listed = new Set(readable);
     const wanted = new Set(readable.slice(0, data.most));
-    const touched = new Set(changed);
-    const links = [...wanted].filter((name) => (touched.has(name) || !data.files.has(name)) && leadsToListed(name));
-    for (const name of links) wanted.delete(name);
+    const links = dropLinks(look, wanted, readable, changed);
     const missing = [...wanted]
       .filter((name) => !data.files.has(name))
       .concat(changed.filter((name) => wanted.has(name)));
@@ -121,7 +118,7 @@ export function openProject(root: string, home: string, limit: Limit): Project {
     cached = data;
     if (stored.size > MANY_FILES || data.files.size > 5 * MANY_FILES) freeMemorySoon();
     const ms = performance.now() - started;
-    const [left, beyond] = [readable.length - links.length - wanted.size, code.length - inScope.length];
+    const [left, beyond] = [readable.length - links - wanted.size, code.length - inScope.length];
     const counts = { ms, read: fresh.size + stored.size, left, beyond, scope: data.scope };
     return indexOf(data, names, counts, (resolved) => {
       if (JSON.stringify(resolved) === JSON.stringify(data.resolved)) return;
@@ -129,15 +126,21 @@ export function openProject(root: string, home: string, limit: Limit): Project {
       data.change = { rows: [], gone: [] };
       save(db, ctx);
     });
-
-    /** A link to a file that is indexed anyway: its names would count twice. */
-    function leadsToListed(name: string): boolean {
-      const file = path.join(root, name);
-      if (!fs.lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink()) return false;
-      const target = tryTo(() => path.relative(root, fs.realpathSync(file)).split(path.sep).join("/"));
-      return target !== undefined && listed.has(target);
-    }
   }
+}
+
+/** Drops links to files that are indexed anyway: their names would count twice. Returns how many there were. */
+function dropLinks({ root, data }: Look, wanted: Set<string>, readable: string[], changed: string[]): number {
+  const [listed, touched] = [new Set(readable), new Set(changed)];
+  const before = wanted.size;
+  for (const name of wanted) {
+    const file = path.join(root, name);
+    const isKnown = data.files.has(name) && !touched.has(name); // and so is not one
+    if (isKnown || !fs.lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink()) continue;
+    const target = tryTo(() => path.relative(root, fs.realpathSync(file)).split(path.sep).join("/"));
+    if (target !== undefined && listed.has(target)) wanted.delete(name);
+  }
+  return before - wanted.size;
 }
 
 /** What is read of a project: here, and in other threads. */

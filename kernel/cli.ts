@@ -88,7 +88,7 @@ export function optionsOf(cli: Cli, io: Io): Options & { home: string; io: Io } 
     ...(config && { config }),
     plugins: all(cli, "plugin"),
     own: !has("no-plugins"),
-    model: one(cli, "model"),
+    model: modelOfFlags(cli),
     baseUrl: one(cli, "base-url"),
     key: one(cli, "key"),
     options: Object.fromEntries(all(cli, "option").map(pair)),
@@ -118,6 +118,13 @@ export function optionsOf(cli: Cli, io: Io): Options & { home: string; io: Io } 
     }
     return found;
   }
+}
+
+/** `--provider NAME` says where `--model` is; alone, that its first one is meant. */
+function modelOfFlags(cli: Cli): string | undefined {
+  const [model, provider] = [one(cli, "model"), one(cli, "provider")];
+  if (!provider || model?.startsWith(`${provider}/`)) return model;
+  return model ? `${provider}/${model}` : provider;
 }
 
 /** Flags that nobody has. */

@@ -63,6 +63,16 @@ export const FLAGS: Flag[] = [
   { name: "config", value: "FILE", description: "settings, instead of the home's zz.config.json" },
   { name: "version", short: "V", description: "the version" },
 ];
+/** What other tools call them: taken, and told nowhere. */
+export const QUIET_FLAGS: (Flag & { as?: string })[] = [
+  { name: "max-rounds", as: "rounds", value: "N", description: "" },
+  { name: "yes", as: "allow-all", description: "" },
+  { name: "resume", as: "session", value: "ID", description: "" },
+  { name: "api-key", as: "key", value: "KEY", description: "" },
+  { name: "provider", value: "NAME", description: "" }, // of the model
+  { name: "new", description: "" }, // as it is without --continue
+];
+
 export const allFlags = (core: Core): Flag[] => [...FLAGS, ...valuesOf(core.flags)];
 
 /** What was typed; `unknown` are the flags that nobody has. */
@@ -70,6 +80,7 @@ export type Cli = { values: Map<string, (string | true)[]>; words: string[]; unk
 
 /** Splits the command line by a table of flags. Whether an unknown flag is an error is known once the plugins are there. */
 export function parseFlags(argv: string[], flags: Flag[]): Cli {
+  flags = [...flags, ...QUIET_FLAGS];
   const byName = new Map(flags.map((flag) => [flag.name, flag]));
   const option = ({ name, short, value, optional }: Flag) =>
     [name, { type: value && !optional ? "string" : "boolean", ...(short && { short }) }] as const;
@@ -85,9 +96,13 @@ export function parseFlags(argv: string[], flags: Flag[]): Cli {
     else if (flag.value && !flag.optional && (value === undefined || (!inlineValue && isFlag(value))))
       throw usage(`Flag ${rawName} needs a value: ${rawName} ${flag.value}.`);
     else if (!flag.value && value !== undefined) throw usage(`Flag ${rawName} takes no value. Leave out '=${value}'.`);
-    else cli.values.set(name, [...(flag.many ? (cli.values.get(name) ?? []) : []), value ?? true]);
+    else cli.values.set(nameOf(flag), [...(flag.many ? (cli.values.get(name) ?? []) : []), value ?? true]);
   }
   return cli;
+
+  function nameOf({ name, as }: Flag & { as?: string }): string {
+    return as ?? name;
+  }
 
   function isFlag(value: string): boolean {
     return value.startsWith("--") && byName.has(value.slice(2));

@@ -2,7 +2,7 @@
 import { type Awaitable, EVENTS, type PluginIo, SLOTS, STEPS, words, type Zz } from "./contract.ts";
 import { type Core, HOOK_LIMIT, IDENTIFIER, known, type Owned, showsTraces } from "./core.ts";
 import { fault } from "./faults.ts";
-import { FLAGS } from "./flags.ts";
+import { FLAGS, QUIET_FLAGS } from "./flags.ts";
 import { type Loaded, stampsOf, treesOf, urlOf, whereFrom } from "./imports.ts";
 import { within } from "./limits.ts";
 import { programs } from "./programs.ts";
@@ -200,7 +200,7 @@ function handle(
     const mine = names.get(kind) ?? new Set();
     if (mine.has(name)) throw taken(kind, name, owner);
     names.set(kind, mine.add(name));
-    const kernels: { name: string }[] = kind === "flag" ? FLAGS : [];
+    const kernels: { name: string }[] = kind === "flag" ? [...FLAGS, ...QUIET_FLAGS] : [];
     const other = kernels.some((own) => own.name === name) ? "zz" : all.get(name)?.owner;
     if (other && other !== owner) throw taken(kind, name, other);
     stage.add(() => {

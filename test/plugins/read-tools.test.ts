@@ -6,6 +6,7 @@ import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Ask, Needs } from "../../kernel/contract.ts";
 import type { Core, Options } from "../../kernel/core.ts";
+import { findTool } from "../../kernel/tools.ts";
 import { harness } from "../../sdk/testing.ts";
 import { createZz } from "../../zz.ts";
 import { needs } from "../support/needs.ts";
@@ -969,3 +970,49 @@ test("read_file: the line of a picture says its size, not lines", async () => {
   );
   await it.close();
 });
+
+// ── Names and parameters as other tools have them ──
+
+const spelt = project({ "a.ts": "export const one = 1;\n\n// TODO now\none;\nlast;\n" });
+// biome-ignore format: one case a row.
+for (const [tool, args, says] of [
+  ["get_file", { filePath: "a.ts", startLine: 4, endLine: 4 }, "4\tone;"],
+  ["readFile", { FilePath: "a.ts", "start-line": "4", end_line: "4" }, /^4\tone;/],
+  ["read_file", { path: "a.ts", offset: 3, limit: 2 }, /^3\t.*\n4\tone;/],
+  ["read_file", { path: "a.ts", offset: 4 }, "4\tone;\n5\tlast;"],
+  ["read_file", { path: "a.ts", start: 5, colour: "red" }, "5\tlast;\n[Ignored: colour. 'read_file' has no such parameter; it takes path, start, end, limit.]"],
+  ["definition", { name: "one" }, /^a\.ts:1: /],
+  ["get_definition", { symbolName: "one" }, /^a\.ts:1: /],
+  ["references", { symbol: "one", filePath: "a.ts", line: "1" }, /^a\.ts:1: /],
+  ["find_symbol", { query: "one" }, /^a\.ts:1: /],
+  ["dependencies", { filePath: "a.ts" }, "'a.ts' imports nothing."],
+  ["dependents", { path: "a.ts" }, "Nothing imports 'a.ts'."],
+  ["todos", {}, "a.ts:3: TODO now"],
+  ["getComplexity", {}, /^a\.ts: score/],
+  ["structure", { filePath: "a.ts" }, /^a\.ts · /],
+  ["check_types", { filePath: "a.ts" }, /TS2304/],
+  ["list-dir", { dirPath: "." }, /a\.ts/],
+  ["grep", { pattern: "last", ignoreCase: "true" }, "a.ts:5: last;"],
+] as [string, object, string | RegExp][])
+  test(`${tool} ${JSON.stringify(args)} is understood`, async () => {
+    const { text } = await call(spelt, tool, args);
+    if (typeof says === "string") equal(text, says.replace("", ""));
+    else match(text, says);
+  });
+
+for (const name of [
+  "status",
+  "diff",
+  "log",
+  "commit",
+  "execute",
+  "run",
+  "get_todos",
+  "getTodos",
+  "editLines",
+  "repoMap",
+])
+  test(`'${name}' is the name of one tool`, async () => {
+    const core = await createZz({ root: spelt.cwd, home: spelt.home, save: false });
+    ok(findTool(core, name), name);
+  });

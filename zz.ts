@@ -71,7 +71,7 @@ import { closeInstance } from "./kernel/handle.ts";
 import { explainError, importScript, whereFrom } from "./kernel/imports.ts";
 import { print, printAnswer, processIo, say } from "./kernel/io.ts";
 import { loadPlugins } from "./kernel/loader.ts";
-import { NO_MODEL, providerNamed, wantedModel } from "./kernel/models.ts";
+import { NO_MODEL, providerNamed, wantedModel, withProvider } from "./kernel/models.ts";
 import { catchConsole, follow, statistics } from "./kernel/narration.ts";
 import { obey } from "./kernel/obey.ts";
 import { unknownSettings } from "./kernel/preferences.ts";
@@ -427,7 +427,10 @@ async function obeyFlags(argv: string[], io: Io, stop: Stop): Promise<number> {
   const format = cli.values.has("json-lines") ? "json-lines" : cli.values.has("json") ? "json" : "text";
   const single = format !== "text" || cli.values.has("once") || cli.values.has("dry-run");
   const named = core.options.model || io.env.ZZ_MODEL;
-  if (named && !core.options.baseUrl) providerNamed(core, named); // refused before a prompt is there
+  if (named && !core.options.baseUrl) {
+    core.options.model = await withProvider(core, named);
+    providerNamed(core, core.options.model); // refused before a prompt is there
+  }
   const dialog = single || !io.stdin.isTTY || !io.stdout.isTTY ? undefined : dialogOf(core);
   if (dialog) return converse(core, dialog, { open: () => open(core, cli), first: prompt, stop, run: runTurn });
   if (!prompt.words && !prompt.attached.length) throw usage(`Nothing to ask: the prompt is empty. ${WAYS_TO_ASK}`);

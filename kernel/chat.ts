@@ -5,7 +5,7 @@ import type { AnswerMeta, Compaction, Entry, Header, Message, Part, Saved, Sessi
 import { type Core, emit, type LiveChat, note, type TurnContext } from "./core.ts";
 import { fileFault } from "./disk.ts";
 import { fault, usage } from "./faults.ts";
-import { firstModel, learnWindow, modelOf, providerNamed } from "./models.ts";
+import { firstModel, learnWindow, modelOf, providerNamed, withProvider } from "./models.ts";
 import * as saved from "./sessions.ts";
 import { notPlain } from "./shape.ts";
 import { shorten } from "./text.ts";
@@ -93,7 +93,8 @@ function goBack(core: Core, chat: LiveChat, to: number | null, keep = false): vo
   keepStates(core, chat);
 }
 
-async function useModel(core: Core, chat: LiveChat, given: string): Promise<void> {
+async function useModel(core: Core, chat: LiveChat, named: string): Promise<void> {
+  const given = await withProvider(core, named);
   const { name } = providerNamed(core, given);
   const model = given === name ? await firstModel(core, name) : given;
   if (model === `${name}/`) throw usage(`Cannot use model '${given}': it has no name. /models lists them.`);

@@ -70,7 +70,7 @@ export function optionsOf(cli: Cli, io: Io): Options & { home: string; io: Io } 
     ...{ io, home, ...(root && { root }), ...(config && { config }) },
     ...settings({ home, root, config, brought }),
     ...{ plugins: all(cli, "plugin"), own: !has("no-plugins"), given: cli.unknown },
-    ...{ model: one(cli, "model"), baseUrl: one(cli, "base-url"), key: one(cli, "key"), system: one(cli, "system") },
+    ...{ model: modelOfFlags(cli), baseUrl: one(cli, "base-url"), key: one(cli, "key"), system: one(cli, "system") },
     options: Object.fromEntries(all(cli, "option").map(pair)),
     tools: has("no-tools") ? false : all(cli, "tool"),
     rounds: one(cli, "rounds") ? number("rounds", one(cli, "rounds")!) : undefined,
@@ -91,6 +91,13 @@ export function optionsOf(cli: Cli, io: Io): Options & { home: string; io: Io } 
     }
     return found;
   }
+}
+
+/** `--provider NAME` says where `--model` is; alone, that its first one is meant. */
+function modelOfFlags(cli: Cli): string | undefined {
+  const [model, provider] = [one(cli, "model"), one(cli, "provider")];
+  if (!provider || model?.startsWith(`${provider}/`)) return model;
+  return model ? `${provider}/${model}` : provider;
 }
 
 /** Flags that nobody has. */

@@ -5,15 +5,21 @@ import { type Core, valuesOf } from "./core.ts";
 import { usage } from "./faults.ts";
 import flags from "./flags.json" with { type: "json" };
 
+const { unlisted, ...listed } = flags;
 /** The kernel's own: rows of flags.json, by group. */
-export const FLAGS = Object.entries<Flag[]>(flags).flatMap(([group, rows]) => rows.map((row): Flag => ({ group, ...row })));
+export const FLAGS = Object.entries<Flag[]>(listed).flatMap(([group, rows]) => rows.map((row): Flag => ({ group, ...row })));
+/** As other tools call them: taken, and told nowhere. */
+export const UNLISTED: (Flag & { as?: string })[] = unlisted;
+
 export const allFlags = (core: Core): Flag[] => [...FLAGS, ...valuesOf(core.flags)];
 
+const asOf = ({ name, as }: Flag & { as?: string }): string => as ?? name;
 /** What was typed; `unknown` are the flags that nobody has. */
 export type Cli = { values: Map<string, (string | true)[]>; words: string[]; unknown: string[] };
 
 /** Splits the command line by a table of flags. Whether an unknown flag is an error is known once the plugins are there. */
 export function parseFlags(argv: string[], flags: Flag[]): Cli {
+  flags = [...flags, ...UNLISTED];
   const byName = new Map(flags.map((flag) => [flag.name, flag]));
   const option = ({ name, short, value, optional }: Flag) =>
     [name, { type: value && !optional ? "string" : "boolean", ...(short && { short }) }] as const;
@@ -29,7 +35,7 @@ export function parseFlags(argv: string[], flags: Flag[]): Cli {
     else if (flag.value && !flag.optional && (value === undefined || (!inlineValue && isFlag(value))))
       throw usage(`Flag ${rawName} needs a value: ${rawName} ${flag.value}.`);
     else if (!flag.value && value !== undefined) throw usage(`Flag ${rawName} takes no value. Leave out '=${value}'.`);
-    else cli.values.set(name, [...(flag.many ? (cli.values.get(name) ?? []) : []), value ?? true]);
+    else cli.values.set(asOf(flag), [...(flag.many ? (cli.values.get(name) ?? []) : []), value ?? true]);
   }
   return cli;
 

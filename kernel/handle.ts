@@ -2,7 +2,7 @@
 import { type Awaitable, EVENTS, type PluginIo, SLOTS, STEPS, words, type Zz } from "./contract.ts";
 import { type Core, HOOK_LIMIT, IDENTIFIER, known, type Owned, showsTraces } from "./core.ts";
 import { fault } from "./faults.ts";
-import { FLAGS } from "./flags.ts";
+import { FLAGS, UNLISTED } from "./flags.ts";
 import { type Loaded, stampsOf, treesOf, urlOf, whereFrom } from "./imports.ts";
 import { within } from "./limits.ts";
 import { programs } from "./programs.ts";
@@ -204,7 +204,7 @@ function one<T extends { name: string }>(own: Owner, kind: keyof typeof SHAPES, 
   if (kind === "key" && !KEY_NAME.test(name))
     throw fault(`key '${name}' has a name that no key has. Write it like ctrl+r, meta+return or tab.`);
   const mine = names.get(kind) ?? new Set();
-  const kernels: { name: string }[] = kind === "flag" ? FLAGS : [];
+  const kernels: { name: string }[] = kind === "flag" ? [...FLAGS, ...UNLISTED] : [];
   const other = kernels.some((one) => one.name === name) ? "zz" : all.get(name)?.owner;
   const holder = mine.has(name) ? owner : other !== owner && other;
   if (holder) {

@@ -54,9 +54,17 @@ export function wantedModel(core: Core, earlier?: string): string | undefined {
   return first ? `${first}/${named}` : named;
 }
 
+/** A model's name alone, as in `gpt-4o`: with its provider, where just one offers it. */
+export async function withProvider(core: Core, given: string): Promise<string> {
+  if (given.includes("/") || core.providers.has(given)) return given;
+  const fits = (await listModels(core, true)).models.filter(({ id }) => id.slice(id.indexOf("/") + 1) === given);
+  return fits.length === 1 ? fits[0]!.id : given;
+}
+
 export async function chooseModel(core: Core, earlier?: string): Promise<string | undefined> {
   const { baseUrl } = core.options;
-  const named = wantedModel(core, earlier);
+  const wanted = wantedModel(core, earlier);
+  const named = wanted && (await withProvider(core, wanted));
   if (named) return providerNamed(core, named) && named.includes("/") ? named : firstModel(core, named);
   const first = baseUrl && defaultProvider(core);
   if (first) return firstModel(core, first);

@@ -9,6 +9,7 @@ import { deadline, until } from "./limits.ts";
 import { check, toJsonSchema } from "./schema.ts";
 import { reason, veil, veilData } from "./secrets.ts";
 import { showLines } from "./seen.ts";
+import { isObject } from "./shape.ts";
 import { byName, tryTo, unknown } from "./text.ts";
 
 /** The arguments as the tool will see them; a sentence that says what is wrong with them, and what to do, is thrown. */
@@ -59,7 +60,8 @@ async function runTool(place: TurnContext, call: Call): Promise<Result> {
   const { core, ctx } = place;
   const tool = toolNamed(core, call.name);
   if (call.broken) throw fault(call.broken);
-  const asked = await validate(tool, normalizeArgs(tool, call.args), "Send the call again with valid arguments.");
+  const named = normalizeArgs(tool, call.args);
+  const asked = await validate(tool, named, "Send the call again with valid arguments.");
   const { args, granted, edited } = await passGate(place, tool, asked);
   if (typeof granted === "string") return { text: granted, failed: true, refused: true };
   const held: Held | undefined = tool.changes ? new Map() : undefined;
@@ -75,8 +77,9 @@ async function runTool(place: TurnContext, call: Call): Promise<Result> {
   };
   const own: Ctx = Object.create(ctx, { files: { value: files }, signal: { value: signal }, call: { value: nested } });
   const given = await until(signal, (async () => tool.run(args, own))()).finally(limit.lift);
-  const said = typeof given === "string" ? { text: given } : given;
-  if (typeof said?.text !== "string") throw fault(`'${tool.name}' gave no result. Its run() must return text or { text }.`);
+  const plain = typeof given === "string" ? { text: given } : given;
+  if (typeof plain?.text !== "string") throw fault(`'${tool.name}' gave no result. Its run() must return text or { text }.`);
+  const said = withIgnored(plain, tool, named);
   for (const [file, hash] of reads) showLines(place.chat, file, hash);
   const result = edited ? { ...said, text: edited + said.text } : said;
   return held && !result.failed ? settleChanges(held, result, granted) : result;
@@ -110,17 +113,44 @@ function assertNeeds(tool: Tool, needs: Needs): Needs {
   return needs;
 }
 
-/** A model's own spelling of a parameter, as the tool knows it. */
-export function normalizeArgs({ also = {} }: Tool, args: Call["args"]): Call["args"] {
-  if (typeof args !== "object" || args === null || Array.isArray(args)) return args; // validation tells
+/** Parameters as the tool knows them: a model may spell them its own way, and write numbers as text. */
+export function normalizeArgs({ also = {}, params }: Tool, args: Call["args"]): Call["args"] {
+  if (!isObject(args)) return args; // validation tells
   const known = { ...args };
-  for (const [name, others] of Object.entries(also))
-    for (const other of others)
-      if (!(name in known) && other in known) {
+  const properties = propertiesOf(params);
+  for (const name of new Set([...Object.keys(also), ...Object.keys(properties)])) {
+    const others = [name, ...(also[name] ?? [])];
+    for (const other of others.flatMap((one) => [one, ...Object.keys(known).filter((key) => bare(key) === bare(one))]))
+      if (!(name in known) && other in known && !(other in properties)) {
         known[name] = known[other];
         delete known[other];
       }
+    if (name in known) known[name] = typed(known[name], properties[name]);
+  }
   return known;
+}
+
+const bare = (name: string): string => name.replace(/[-_]/g, "").toLowerCase();
+type Property = { type?: string; items?: { type?: string } };
+const propertiesOf = (params: Tool["params"]) => (toJsonSchema(params).properties ?? {}) as Record<string, Property>;
+
+/** "12" where a number is wanted, "true" where a boolean is, one text where there may be several. */
+function typed(value: unknown, { type, items }: Property = {}): unknown {
+  if (typeof value !== "string") return value;
+  if (type === "array" && items?.type === "string" && !/^\s*\[/.test(value)) return [value];
+  const text = value.trim();
+  if (/^(integer|number)$/.test(type ?? "") && /^-?\d+(\.\d+)?$/.test(text)) return Number(text);
+  return type === "boolean" && /^(true|false)$/.test(text) ? text === "true" : value;
+}
+
+/** What nobody looks at is not left out in silence. */
+function withIgnored(result: Result, { name, params }: Tool, args: Call["args"]): Result {
+  const { properties = {}, additionalProperties } = toJsonSchema(params);
+  const all = Object.keys(properties as object);
+  const ignored = additionalProperties ? [] : Object.keys(args).filter((key) => !all.includes(key));
+  if (!ignored.length) return result;
+  const known = all.length ? `it takes ${all.join(", ")}` : "it takes none";
+  return { ...result, text: `${result.text}\n[Ignored: ${ignored.join(", ")}. '${name}' has no such parameter; ${known}.]` };
 }
 
 /** What was asked is what runs. */
@@ -143,7 +173,7 @@ export function findTool(core: Pick<Core, "tools">, given: string): Tool | undef
   const plain = bare.replace(/^[\s'`]+|[\s'`]+$/g, "");
   const cut = plain.replace(/^(functions?[._]|tools\.|default_api\.)/, "").replace(/:\d+$/, "");
   const half = cut.slice(0, cut.length / 2);
-  const loose = (name: string) => name.replace(/[-.]/g, "_").toLowerCase();
+  const loose = (name: string) => name.replace(/[-._]/g, "").toLowerCase(); // readFile, read-file
   const names = [given, cut, cut.split(".").at(-1)!, ...(half + half === cut ? [half] : [])];
   const own = core.tools.get(given)?.value;
   if (own) return own;

@@ -8,7 +8,7 @@ export default (zz: Zz) =>
     name: "edit_lines",
     description:
       "Replace lines start to end (inclusive) of a file that was read by content; empty content deletes them. With end = start - 1, content is inserted before line start.",
-    aliases: ["editLines", "replace_lines"],
+    aliases: ["replace_lines"],
     also: {
       path: ["file_path", "filePath", "file", "filepath", "filename"],
       start: ["start_line", "startLine", "from", "line"],

@@ -13,27 +13,29 @@ export default (zz: Zz) =>
     name: "read_file",
     description:
       "Read a text file, with line numbers, or look at a picture (png, jpg, gif, webp). Use start and end for a part of a long text.",
-    aliases: ["readFile", "get_lines", "file_read", "read", "cat", "view"],
+    aliases: ["get_file", "get_lines", "file_read", "read", "cat", "view", "open"],
     params: {
       path: "string relative to the project",
       start: "integer? first line, from 1",
       end: "integer? last line, inclusive",
+      limit: "integer? how many lines, instead of end",
     },
-    // Not offset and limit: those would count lines from 0, or their number.
     ...{
       also: {
         path: ["file", "file_path", "filename", "filepath", "target_file"],
-        start: ["start_line", "line_start", "from_line", "from"],
+        start: ["start_line", "line_start", "from_line", "from", "offset"],
         end: ["end_line", "line_end", "to_line", "to"],
+        limit: ["max_lines", "line_count", "num_lines"],
       },
     },
     needs: ({ path }) => ({ read: [path] }),
-    async run({ path, start = 1, end }, { files }) {
+    async run({ path, start = 1, end: last, limit }, { files }) {
       const { text, bytes, hash } = await files.read(path);
       const picture = /^\.(png|jpe?g|gif|webp)$/i.test(extname(path)) && pictureResult(path, Buffer.from(bytes));
       if (picture) return picture;
       if (bytes.subarray(0, 8_192).includes(0))
         throw new Error(`Cannot read '${path}': it is not text. Choose a text file.`);
+      const end = last ?? (limit === undefined ? undefined : Math.max(1, start) + limit - 1);
       if (start < 0 || (end !== undefined && end < 1))
         throw new Error(
           `Cannot read '${path}' ${lineRange(start, end)}: lines count from 1. Leave out what you do not know.`,

@@ -36,7 +36,7 @@ function addStatus(zz: GitZz): void {
   zz.tool({
     name: "git_status",
     description: "Show the git branch and the files that were changed, added or are not tracked.",
-    aliases: ["gitStatus"],
+    aliases: ["status"],
     params: { path: "string? only under this file or folder" },
     also: { path: PATH },
     needs: ({ path = "." }, ctx) => needsToLook("git status", path, ctx, seconds),
@@ -61,7 +61,7 @@ function addDiff(zz: GitZz): void {
   zz.tool({
     name: "git_diff",
     description: "Show what changed in the files: not yet staged, or staged, or since a commit or between two (a..b).",
-    aliases: ["gitDiff"],
+    aliases: ["diff"],
     params: {
       path: "string? only under this file or folder",
       staged: "boolean? what is staged for the next commit",
@@ -96,7 +96,7 @@ function addLog(zz: GitZz): void {
   zz.tool({
     name: "git_log",
     description: "Show the latest commits: short hash, date, author, subject.",
-    aliases: ["gitLog"],
+    aliases: ["log"],
     params: {
       path: "string? only commits that changed this file or folder",
       count: "integer? how many; 20 if left out",
@@ -144,7 +144,7 @@ function addCommit(zz: GitZz): void {
     name: "git_commit",
     description:
       "Commit: with files, these as they are now, new ones too; without, what is staged. The person is asked. Never amends or pushes.",
-    aliases: ["gitCommit"],
+    aliases: ["commit"],
     params: { message: "string a subject line; a body after an empty line", files: "string[]? only these" },
     also: { message: ["msg", "commit_message"], files: ["paths"] },
     async needs(_, ctx) {

@@ -29,7 +29,7 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
   {
     name: "find_definition",
     description: "Find where a function, class, type or constant is defined, by its name or by words for it.",
-    aliases: ["findDefinition", "goto_definition", "go_to_definition"],
+    aliases: ["definition", "get_definition", "goto_definition", "go_to_definition"],
     also: { symbol: ["name", "query", "symbol_name"] },
     params: { symbol: "string a name, Class.method, or a few words such as 'turn loop'" },
     say: (all, { symbol }, ctx) => all.definition(symbol, ctx),
@@ -38,7 +38,7 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
     name: "find_references",
     description:
       "Find every use of a function, class, type, property or constant: by meaning, so that aliases count and others of the same name do not.",
-    aliases: ["findReferences", "find_usages", "find_callers"],
+    aliases: ["references", "get_references", "find_usages", "usages", "find_callers"],
     also: { symbol: ["name", "symbol_name"], path: ["file", "file_path"] },
     params: {
       symbol: "string a name or Class.method",
@@ -52,8 +52,8 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
     name: "find_symbols",
     description:
       "Find symbols whose names are like the query, in all code, JSON and YAML (top-level keys). Misspelling is fine.",
-    aliases: ["search_symbols", "workspace_symbols"],
-    also: { query: ["symbol", "name", "pattern"] },
+    aliases: ["find_symbol", "symbols", "search_symbols", "workspace_symbols"],
+    also: { query: ["symbol", "name", "pattern"], path: ["file", "file_path", "folder"] },
     params: {
       query: "string",
       kind: "string? function, class, method, property, interface, type, enum, const …",
@@ -65,7 +65,7 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
     name: "get_structure",
     description:
       "Show what code files define: the outline of one file with line numbers, or a line for each file of a folder.",
-    aliases: ["getStructure", "outline", "document_symbols"],
+    aliases: ["structure", "outline", "document_symbols"],
     also: { path: ["file", "file_path", "folder", "dir"] },
     params: { path: PATH, depth: "integer? of the outline: 1 top level, 2 with members (default), 3 all" },
     say: (all, args, ctx) => all.structure(args, ctx),
@@ -73,7 +73,7 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
   {
     name: "get_function",
     description: "Show the whole text of a function or method, with line numbers, by its name.",
-    aliases: ["getFunction", "read_function"],
+    aliases: ["read_function", "find_function"],
     also: { name: ["function", "symbol", "function_name"], path: ["file", "file_path"] },
     params: { name: "string a function, arrow function, or Class.method", path: "string? the file it is in" },
     say: (all, args, ctx) => all.part("function", args, ctx),
@@ -81,7 +81,7 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
   {
     name: "get_class",
     description: "Show the whole text of a class, interface, type, enum or namespace, with line numbers, by its name.",
-    aliases: ["getClass", "read_class"],
+    aliases: ["read_class", "find_class"],
     also: { name: ["class", "symbol", "class_name"], path: ["file", "file_path"] },
     params: { name: "string", path: "string? the file it is in" },
     say: (all, args, ctx) => all.part("class", args, ctx),
@@ -90,7 +90,7 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
     name: "get_dependencies",
     description:
       "List what a file imports: files of the project, packages, Node's own modules, and what cannot be found. Without a path: the project's entry points, its most imported files and import cycles.",
-    aliases: ["getDependencies", "get_imports"],
+    aliases: ["dependencies", "find_dependencies", "get_imports"],
     also: { path: ["file", "file_path"] },
     params: { path: "string?" },
     say: (all, args, ctx) => all.dependencies(args, ctx),
@@ -98,7 +98,7 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
   {
     name: "get_dependents",
     description: "List the files that import a file.",
-    aliases: ["getDependents", "get_importers"],
+    aliases: ["dependents", "find_dependents", "get_importers"],
     also: { path: ["file", "file_path"] },
     params: { path: "string" },
     say: (all, args, ctx) => all.dependents(args, ctx),
@@ -107,7 +107,7 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
     name: "get_complexity",
     description:
       "How complex code is: of a file each function's branches, of a folder the most complex files. score = branches + 2 × nesting + imports + lines / 20.",
-    aliases: ["getComplexity"],
+    aliases: ["complexity"],
     also: { path: ["file", "file_path"] },
     params: { path: PATH },
     say: (all, args, ctx) => all.complexity(args, ctx),
@@ -115,7 +115,7 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
   {
     name: "get_todos",
     description: "List TODO, FIXME and HACK comments in the code.",
-    aliases: ["getTodos"],
+    aliases: ["todos", "find_todos"],
     also: { path: ["file", "file_path"] },
     params: { path: PATH },
     say: (all, args, ctx) => all.todos(args, ctx),
@@ -123,8 +123,8 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
   {
     name: "check_types",
     description: "Check TypeScript or JavaScript files for syntax and type errors, by the project's tsconfig.json.",
-    aliases: ["checkTypes", "get_diagnostics", "diagnostics", "typecheck"],
-    also: { paths: ["path", "files", "file"] },
+    aliases: ["get_diagnostics", "diagnostics", "typecheck"],
+    also: { paths: ["path", "files", "file", "file_path", "file_paths"] },
     params: { paths: "string[]" },
     needs: ({ paths }) => ({ read: paths }),
     say: (all, args, ctx) => all.check(args, ctx),
@@ -133,7 +133,7 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
     name: "rename_symbol",
     description:
       "Rename a function, class, type, property, variable or constant everywhere it is used, by meaning. The changes are shown and asked for.",
-    aliases: ["renameSymbol", "rename"],
+    aliases: ["rename"],
     also: { symbol: ["name", "from", "old_name"], to: ["new_name", "newName"], path: ["file", "file_path"] },
     params: {
       symbol: "string its name now, or Class.method",
@@ -149,7 +149,7 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
     name: "repo_map",
     description:
       "A map of the repository: the files and signatures that matter most, or most for a query (words, names, paths). Verify with grep or read_file before you rely on it.",
-    aliases: ["repoMap", "codebase_map"],
+    aliases: ["codebase_map"],
     also: { query: ["question", "task"], focus: ["paths", "files"], tokens: ["max_tokens", "budget"] },
     params: {
       query: "string? what it is about, in any words",

@@ -895,3 +895,30 @@ test("usage is counted over every request of a turn", async () => {
   const { stdout } = await ask([counted("a", 10, 1), counted("b", 20, 2), counted("c", 30, 3)], ["--json"]);
   deepEqual(JSON.parse(stdout).usage, { input: 60, output: 6 });
 });
+
+// biome-ignore format: one case a row.
+for (const [args, model] of [
+  [["--provider", "openai", "-m", "m"], "m"],
+  [["--provider", "openai", "-m", "openai/m"], "m"],
+  [["--provider", "openai"], "gpt-4o-mini"],
+  [["-m", "m"], "m"],
+  [["-m", "m", "--new", "--max-rounds", "3", "--yes"], "m"],
+] as const)
+  test(`zz ${args.join(" ")}: the model is found`, async (t) => {
+    const fake = await fakeOpenAI([say("Hello.")]);
+    t.after(fake.close);
+    const env = { OPENAI_API_KEY: "x", OPENAI_BASE_URL: fake.url };
+    const ran = await zz(place(), [...args, "--once", "hi"], { env });
+    deepEqual([ran.stdout, ran.code], ["Hello.\n", 0], ran.stderr);
+    equal(fake.requests.at(-1)!.body.model, model);
+  });
+
+test("zz -m with a name that no provider offers says how models are named", async (t) => {
+  const fake = await fakeOpenAI([]);
+  t.after(fake.close);
+  const ran = await zz(place(), ["-m", "gtp", "--once", "hi"], {
+    env: { OPENAI_API_KEY: "x", OPENAI_BASE_URL: fake.url },
+  });
+  equal(ran.code, 2);
+  match(ran.stderr, /^Cannot use model 'gtp': a model is named provider\/model/);
+});

@@ -48,6 +48,10 @@ const parsed: [argv: string[], values: Record<string, unknown[]>, words?: string
   [["--", "--once", "-x"], {}, ["--once", "-x"]],
   [["--once", "--", "-o", "a", "b"], { once: [true] }, ["-o", "a", "b"]],
   [["--onse"], {}, [], ["--onse"]],
+  [["--max-rounds", "5"], { rounds: ["5"] }],
+  [["--yes", "--new"], { "allow-all": [true], new: [true] }],
+  [["--resume=abc", "--api-key", "k"], { session: ["abc"], key: ["k"] }],
+  [["--provider", "openai"], { provider: ["openai"] }],
   [["-x", "hi"], {}, ["hi"], ["-x"]],
   [["--onse=3", "--modle", "m"], {}, ["m"], ["--onse", "--modle"]],
 ];

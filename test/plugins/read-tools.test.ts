@@ -6,6 +6,7 @@ import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Ask, Needs } from "../../kernel/contract.ts";
 import type { Core, Options } from "../../kernel/core.ts";
+import { findTool } from "../../kernel/tools.ts";
 import { harness } from "../../sdk/testing.ts";
 import { createZz } from "../../zz.ts";
 import { needs } from "../support/needs.ts";
@@ -614,7 +615,7 @@ rows("get_complexity", coded, [
   ],
 ]);
 rows("get_dependencies", coded, [
-  ["with where they lead", { path: "src/uses.ts" }, "src/uses.ts:1: ./code.ts → src/code.ts"],
+  ["with where they lead", { path: "src/uses.ts" }, /^src\/uses\.ts:1: \.\/code\.ts → src\/code\.ts \{.+\}$/],
   ["none", { path: "src/todo.ts" }, "'src/todo.ts' imports nothing."],
   ["of the whole project", {}, /^Entry points:\n(src\/\w+\.(ts|tsx|js) \(nothing imports it\)\n?)+$/],
   ["no code", { path: "notes.md" }, `Cannot list what 'notes.md' imports: ${NO_CODE}`, "fails"],
@@ -729,6 +730,39 @@ test("the symbol tools count a file once that a link leads to as well, and one t
   writeFileSync(join(where.cwd, "c.ts"), "export const once = 1;\n");
   equal((await call(where, "find_definition", { symbol: "once" })).text, "c.ts:1: export const once = 1");
 });
+
+const shaped = project({
+  "index.ts": 'export * from "./a.ts";\nexport { b, c as d } from "./b.ts";\nexport const own = 1;\n',
+  "a.ts":
+    'import def, { b as bee } from "./b.ts";\nimport * as all from "./b.ts";\nexport const a = [def, bee, all];\n',
+  "b.ts": "export const b = 1;\nexport const c = 2;\nexport default 3;\n",
+  "view.tsx":
+    "export const Card = React.memo(() => {\n  return null;\n});\nconst Input = forwardRef<A, B>((props, ref) => null);\n",
+  "package-lock.json": `{\n${'"a": 1,\n'.repeat(500)}"b": 2\n}\n`,
+});
+const large = project(
+  Object.fromEntries(
+    Array.from({ length: 90 }, (_, i) => [`${i < 60 ? "lib" : "app/ui"}/f${i}.ts`, `export const f${i} = 1;\n`]),
+  ),
+);
+// biome-ignore format: one case a row.
+for (const [where, tool, args, says] of [
+  [shaped, "get_structure", { path: "index.ts" }, 'index.ts · 3 lines of code\n3-3: export const own = 1\nexports {*} from ./a.ts\nexports {b, c as d} from ./b.ts'],
+  [shaped, "get_structure", {}, /^index\.ts \(1\) own:3 \{\*\} from \.\/a\.ts \{b, c as d\} from \.\/b\.ts$/m],
+  [shaped, "get_function", { name: "Card" }, /^view\.tsx:1-3\n1\texport const Card = React\.memo/],
+  [shaped, "get_function", { name: "Input", path: "view.tsx" }, /^view\.tsx:4-4/],
+  [shaped, "get_function", { name: "own" }, /^Cannot show function 'own'/],
+  [shaped, "get_dependencies", { path: "a.ts" }, "a.ts:1: ./b.ts → b.ts {default as def, b as bee}\na.ts:2: ./b.ts → b.ts {* as all}"],
+  [shaped, "get_complexity", {}, /^(?!.*package-lock)/s],
+  [shaped, "get_complexity", { path: "package-lock.json" }, /^package-lock\.json: score/],
+  [large, "get_structure", {}, /^lib\/ 60 files\napp\/ 30 files\nFiles and what they export:\napp\/ui\/f60\.ts \(1\) f60:1\n/],
+  [large, "get_structure", { path: "lib" }, /^lib\/f0\.ts/],
+] as [Place, string, object, string | RegExp][])
+  test(`${tool} ${JSON.stringify(args)} shows what matters`, async () => {
+    const { text } = await call(where, tool, args);
+    if (typeof says === "string") equal(text, says);
+    else match(text, says);
+  });
 
 test("the symbol tools see a file as it is now, not as it was", async () => {
   const where = project({ "a.ts": "export const before = 1;\n" });
@@ -969,3 +1003,49 @@ test("read_file: the line of a picture says its size, not lines", async () => {
   );
   await it.close();
 });
+
+// ── Names and parameters as other tools have them ──
+
+const spelt = project({ "a.ts": "export const one = 1;\n\n// TODO now\none;\nlast;\n" });
+// biome-ignore format: one case a row.
+for (const [tool, args, says] of [
+  ["get_file", { filePath: "a.ts", startLine: 4, endLine: 4 }, "4\tone;"],
+  ["readFile", { FilePath: "a.ts", "start-line": "4", end_line: "4" }, /^4\tone;/],
+  ["read_file", { path: "a.ts", offset: 3, limit: 2 }, /^3\t.*\n4\tone;/],
+  ["read_file", { path: "a.ts", offset: 4 }, "4\tone;\n5\tlast;"],
+  ["read_file", { path: "a.ts", start: 5, colour: "red" }, "5\tlast;\n[Ignored: colour. 'read_file' has no such parameter; it takes path, start, end, limit.]"],
+  ["definition", { name: "one" }, /^a\.ts:1: /],
+  ["get_definition", { symbolName: "one" }, /^a\.ts:1: /],
+  ["references", { symbol: "one", filePath: "a.ts", line: "1" }, /^a\.ts:1: /],
+  ["find_symbol", { query: "one" }, /^a\.ts:1: /],
+  ["dependencies", { filePath: "a.ts" }, "'a.ts' imports nothing."],
+  ["dependents", { path: "a.ts" }, "Nothing imports 'a.ts'."],
+  ["todos", {}, "a.ts:3: TODO now"],
+  ["getComplexity", {}, /^a\.ts: score/],
+  ["structure", { filePath: "a.ts" }, /^a\.ts · /],
+  ["check_types", { filePath: "a.ts" }, /TS2304/],
+  ["list-dir", { dirPath: "." }, /a\.ts/],
+  ["grep", { pattern: "last", ignoreCase: "true" }, "a.ts:5: last;"],
+] as [string, object, string | RegExp][])
+  test(`${tool} ${JSON.stringify(args)} is understood`, async () => {
+    const { text } = await call(spelt, tool, args);
+    if (typeof says === "string") equal(text, says.replace("", ""));
+    else match(text, says);
+  });
+
+for (const name of [
+  "status",
+  "diff",
+  "log",
+  "commit",
+  "execute",
+  "run",
+  "get_todos",
+  "getTodos",
+  "editLines",
+  "repoMap",
+])
+  test(`'${name}' is the name of one tool`, async () => {
+    const core = await createZz({ root: spelt.cwd, home: spelt.home, save: false });
+    ok(findTool(core, name), name);
+  });

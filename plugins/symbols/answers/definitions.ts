@@ -1,7 +1,7 @@
 // find_definition, find_symbols, get_structure, get_function and get_class.
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
-import { bestFor, fuzzy } from "../match.ts";
+import { bestFor, type Found, fuzzy } from "../match.ts";
 import { defining } from "../rows.ts";
 import type { Facts, Sym } from "../scan/facts.ts";
 import {
@@ -57,26 +57,54 @@ export async function structure(
   if (!files.length) return [NO_CODE, ...notLookedAt(index, under, files, ctx)].join("\n");
   if (files.length === 1 && files[0] === relative(under, ctx)) return outline(files[0], index.facts(files[0])!, depth);
   const rows = files.map((file) => {
-    const { symbols, unread } = index.facts(file)!;
-    const names = symbols
-      .filter(({ exported, owner }) => exported && !owner)
-      .map(({ name, line }) => `${name}:${line}`);
+    const { symbols, unread, exports } = index.facts(file)!;
+    const own = symbols.filter(({ exported, owner }) => exported && !owner).map(({ name, line }) => `${name}:${line}`);
+    const names = [...own, ...reexports(exports).map(([from, all]) => `{${all.join(", ")}} from ${from}`)];
     const more = names.length > MAX_NAMES_PER_FILE ? " …" : "";
     return unread
       ? `${file} (not read: ${unread})`
       : `${file} (${symbols.length}) ${names.slice(0, MAX_NAMES_PER_FILE).join(" ")}${more}`.trimEnd();
   });
-  const text = [capped(rows, 2 * MAX_ROWS, "files"), ...notLookedAt(index, under, [], ctx)].join("\n");
+  const folders = files.length > 2 * MAX_ROWS ? foldersOf(files, relative(under, ctx)) : [];
+  const shown = folders.length ? [...folders, "Files and what they export:"] : [];
+  const text = [...shown, capped(rows, 2 * MAX_ROWS, "files"), ...notLookedAt(index, under, [], ctx)].join("\n");
   return { text, data: files };
 }
 
-function outline(file: string, { symbols, unread, parseError, loc }: Facts, depth: number): Result {
+const isMadeByCall = ({ kind, signature }: Found): boolean =>
+  /^(const|variable|property)$/.test(kind) && /=\s*[\w$.]+\s*(<.*>)?\(/.test(signature);
+
+/** What a file passes on, by where it comes from. */
+function reexports(exports: Facts["exports"]): [from: string, names: string[]][] {
+  const passed = exports.filter(({ from }) => from !== undefined);
+  const nameOf = ({ name, local }: Facts["exports"][number]) =>
+    local === undefined || name === "*" ? name : `${local} as ${name}`;
+  return [...Map.groupBy(passed, ({ from }) => from!)].map(([from, all]) => [from, all.map(nameOf)]);
+}
+
+/** Each folder right below, with how many files of code it has. */
+function foldersOf(files: string[], under: string): string[] {
+  const below = files.map((file) => file.slice(under ? under.length + 1 : 0).split("/"));
+  const all = Map.groupBy(below, (parts) => (parts.length > 1 ? `${parts[0]}/` : "./"));
+  const rows = [...all].map(([folder, { length }]) => ({ folder, length })).sort((a, b) => b.length - a.length);
+  return [
+    capped(
+      rows.map(({ folder, length }) => `${folder} ${plural(length, "file")}`),
+      MAX_ROWS,
+      "folders",
+    ),
+  ];
+}
+
+function outline(file: string, { symbols, unread, parseError, loc, exports }: Facts, depth: number): Result {
   if (unread) return { text: `${file}: not read: ${unread}.` };
   const level = ({ owner }: Sym) => (owner ? owner.split(".").length : 0);
   const deep = symbols.filter((sym) => level(sym) < depth && (depth > 2 || !sym.local));
   const rows = deep.map((sym) => `${"  ".repeat(level(sym))}${sym.line}-${sym.end}: ${sym.signature}`);
   const head = [`${file} · ${plural(loc, "line")} of code`, ...(parseError ? [`[syntax error: ${parseError}]`] : [])];
-  return { text: [...head, capped(rows, 5 * MAX_ROWS, "symbols; a smaller depth shows fewer")].join("\n"), data: deep };
+  const passed = reexports(exports).map(([from, names]) => `exports {${names.join(", ")}} from ${from}`);
+  const shown = [capped(rows, 5 * MAX_ROWS, "symbols; a smaller depth shows fewer"), capped(passed, MAX_ROWS, "")];
+  return { text: [...head, ...shown].filter(Boolean).join("\n"), data: deep };
 }
 
 export async function showPart(
@@ -92,8 +120,11 @@ export async function showPart(
       : ["class", "interface", "type", "enum", "namespace", "const", "variable"];
   const wanted = nameIn(name);
   const files = at ? filesUnder(index, at, ctx) : defining(index.pageIndexes, lastName(wanted));
-  const all = foundIn(index, files, ctx).filter(({ kind }) => kinds.includes(kind));
-  const fits = all.filter((found) => found.name === wanted || found.name.endsWith(`.${wanted}`));
+  const named = foundIn(index, files, ctx);
+  const all = named.filter(({ kind }) => kinds.includes(kind));
+  const isWanted = (found: Found) => found.name === wanted || found.name.endsWith(`.${wanted}`);
+  const own = all.filter(isWanted);
+  const fits = own.length ? own : named.filter((one) => isWanted(one) && isMadeByCall(one)); // memo(() => …)
   if (!fits.length) {
     const known = at
       ? all

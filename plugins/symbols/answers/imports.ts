@@ -15,11 +15,13 @@ export async function dependencies(state: State, { path: name }: { path?: string
   const file = relative(name, ctx);
   const all = graph.imports.get(file);
   if (!all) throw new Error(`Cannot list what '${name}' imports: ${whyUnread(index, name, ctx)}`);
-  const rows = all.map(
-    ({ spec, line, to, kind, how }) =>
-      `${file}:${line}: ${spec} → ${kind === "internal" ? to : kind}${how === "import" ? "" : ` (${how})`}`,
-  );
-  return { text: capped(rows, 2 * MAX_ROWS, "imports") || `'${name}' imports nothing.`, data: all };
+  const { imports } = index.facts(file)!; // in the same order
+  const data = all.map((edge, i) => ({ ...edge, names: imports[i]?.names ?? [] }));
+  const rows = data.map(({ spec, line, to, kind, how, names }) => {
+    const taken = names.length ? ` {${names.join(", ")}}` : "";
+    return `${file}:${line}: ${spec} → ${kind === "internal" ? to : kind}${how === "import" ? "" : ` (${how})`}${taken}`;
+  });
+  return { text: capped(rows, 2 * MAX_ROWS, "imports") || `'${name}' imports nothing.`, data };
 }
 
 /** The whole project: where to start reading, what most files depend on, and circular imports. */

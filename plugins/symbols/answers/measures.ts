@@ -2,7 +2,7 @@
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
 import type { Facts } from "../scan/facts.ts";
-import { capped, filesUnder, MAX_ROWS, NO_CODE, nameOf, notLookedAt } from "./rows.ts";
+import { capped, filesUnder, MAX_ROWS, NO_CODE, nameOf, notLookedAt, SCRIPT } from "./rows.ts";
 import { freshIndex, type State } from "./state.ts";
 
 export async function todos(state: State, { path: under = "." }: { path?: string }, ctx: Ctx): Promise<Result> {
@@ -21,7 +21,9 @@ export async function complexity(
   ctx: Ctx,
 ): Promise<Result | string> {
   const index = await freshIndex(state, ctx);
-  const files = filesUnder(index, under, ctx);
+  const all = filesUnder(index, under, ctx);
+  const scripts = all.filter((file) => SCRIPT.test(file)); // data has no branches, but many lines
+  const files = scripts.length ? scripts : all.filter((file) => all.length === 1 || !LOCK_FILE.test(file));
   const others = notLookedAt(index, under, files, ctx);
   if (!files.length) return [NO_CODE, ...others].join("\n");
   const scores = files.map((file) => scoreOf(file, index.facts(file)!)).sort((a, b) => b.score - a.score);
@@ -46,6 +48,8 @@ export async function complexity(
     data: { ...one, functions },
   };
 }
+
+const LOCK_FILE = /(^|\/)(package-lock|npm-shrinkwrap|pnpm-lock|bun\.lock|[\w.-]+\.lock)\.(json|ya?ml)$/i;
 
 function scoreOf(file: string, { loc, nesting, imports, decisions }: Facts) {
   const score = Math.round(decisions + 2 * nesting + imports.length + loc / 20);

@@ -426,6 +426,7 @@ export interface Files {
   remove(name: string): Promise<void>;
   move(from: string, to: string): Promise<void>;
   changes(): Changed[]; // what this conversation did to files, oldest first
+  diff(id: number): Promise<string>; // one of them, as a question shows it
   undo(what?: string): Promise<Result>; // the last one; or a count, "turn", a path
   redo(what?: string): Promise<Result>;
 }
@@ -518,7 +519,7 @@ export interface Events {
   thought: { text: string; ms: number }; // what the model thought before a reply
   planned: { calls: readonly Call[]; text: string };
   decided: { tool: string; kind: Kind; name: string; allowed: boolean; why: string };
-  changed: { tool: string; paths: string[] };
+  changed: { tool: string; paths: string[]; shown?: string }; // shown: as a diff, where the person was not asked
   reloaded: { plugins: Reloaded[] }; // those whose files had changed, come or gone
   called: { call: Call; result: Result; ms: number; shown?: string; inner?: true }; // shown: by its tool; inner: by a tool or a command, not by the model
   progressed: { text: string };

@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { didOf, history } from "./changes.ts";
-import { commit, type Held } from "./commit.ts";
+import { commit, type Held, showChange } from "./commit.ts";
 import type { Fault, FileRead, Files, Kind } from "./contract.ts";
 import { type TurnContext, ZZ } from "./core.ts";
 import {
@@ -65,6 +65,12 @@ export function openFiles(place: TurnContext, { tool, granted = [], held, change
         const { change: id, turn, at, tool, path: file, undone } = one;
         return { id, turn, at, tool, path: shortName(core.options, file), did: didOf(one), undone };
       }),
+    async diff(id) {
+      const all = history(sessionWithChanges(place).log).changes;
+      const change = all.find((one) => one.change === id);
+      if (!change) throw fault(`Cannot show change ${id}: there is none of that number. /changes lists them.`);
+      return showChange(place, all, change);
+    },
     undo: (what = "1") => undoOrRedo(forPerson("undo"), "undo", what),
     redo: (what = "1") => undoOrRedo(forPerson("redo"), "redo", what),
   };

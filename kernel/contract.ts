@@ -247,6 +247,7 @@ export interface DialogHost {
   stop(): boolean; // what is under way; false: nothing is
   retract(): void; // takes the last message back, and all that came of it
   prompt(mark: string): Promise<string>; // what stands before the line
+  typed(text: string): void; // what stands in the line that waits while a turn is under way
   onEnd(leave: (code: number) => unknown): void; // a signal came; false: go on all the same
 }
 /** Where zz reads and writes. */
@@ -266,7 +267,7 @@ export interface PluginIo extends Pick<Io, "stdin" | "stdout" | "stderr" | "cwd"
 
 /** What a key does while a line is typed. */
 export interface Key {
-  name: string; // as in "ctrl+r", "meta+return", "tab", "f1"
+  name: string; // as in "ctrl+r", "meta+return", "tab", "f1"; "typing" is called after each key that changed the line
   description: string;
   press(line: Line, ctx: Ctx): Awaitable<unknown>; // false: what it does anyway
 }
@@ -523,6 +524,7 @@ export interface Events {
   reloaded: { plugins: Reloaded[] }; // those whose files had changed, come or gone
   called: { call: Call; result: Result; ms: number; shown?: string; inner?: true }; // shown: by its tool; inner: by a tool or a command, not by the model
   progressed: { text: string };
+  typed: { text: string }; // by the person, while a turn is under way; it waits for the next prompt
   asked: { question: string };
   noted: { text: string };
   answered: Answer;
@@ -583,7 +585,7 @@ export interface Settings {
 export const words = <Word extends string>(text: string): Word[] => text.split(" ") as Word[];
 
 export const EVENTS = words<keyof Events>(
-  "started phase requested received replied compacted retried thought planned decided changed reloaded called progressed asked noted answered failed",
+  "started phase requested received replied compacted retried thought planned decided changed reloaded called progressed typed asked noted answered failed",
 );
 export const STEPS = words<keyof Steps>("line request call preview render prompt");
 

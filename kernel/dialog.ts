@@ -90,6 +90,7 @@ export async function converse(
       if (busy) chat?.stop.abort();
       return busy;
     },
+    typed: (text) => void emit(core, "typed", { text }),
     onEnd: (leave) => void (stop.leave = leave),
     async prompt(mark) {
       const now = ctx();

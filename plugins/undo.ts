@@ -29,7 +29,7 @@ export default (zz: Zz) => {
   zz.command({
     name: "changes",
     usage: "[N]",
-    description: "what was changed in this conversation, or change N as a diff",
+    description: "what was changed here; N: that change as a diff",
     group,
     complete: (typed, { files }) =>
       files

@@ -61,6 +61,7 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
     for (const one of foldedDiff(shown)) print(screen, one);
   });
   zz.on("progressed", ({ text }) => (text || !screen.idle ? line.progress(text) : line.stop()));
+  zz.on("typed", ({ text }) => line.typed(text));
   zz.on("retried", line.wipe);
   zz.on("noted", line.wipe);
   zz.on("answered", (answer) => {

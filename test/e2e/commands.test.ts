@@ -571,7 +571,7 @@ describe("help and templates", { concurrency: 2 }, () => {
     ok(shown.split("\n").length <= 24, shown);
     await gives(
       "/help files",
-      /files and undo:\n {2}\/changes +what .*\n[\s\S]*\/undo \[N \| turn \| FILE\] +take back/,
+      /files and undo:\n {2}\/changes \[N\] +what .*\n[\s\S]*\/undo \[N \| turn \| FILE\] +take back/,
     );
     await gives("/help sessions", "/sessions [WHAT …]\n  the saved conversations");
     term.resize(80, 100);

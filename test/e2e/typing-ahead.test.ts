@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { call, delta, say, stream } from "../support/fake/openai.ts";
-import { ESC, repl, TAB } from "../support/repl.ts";
+import { ESC, repl, TAB, UP } from "../support/repl.ts";
 import { place } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
 
@@ -100,4 +100,50 @@ test("Tab completes a path in a line of one's own shell, and no word that is non
   await zz.sees("› !cat ./unique-name.md");
   zz.type(`\x15a uniform${TAB} word`);
   await zz.sees("› a uniform word");
+});
+
+test("After Ctrl+C on a recalled line Up begins at the newest again", async (t) => {
+  const zz = await repl(t);
+  await zz.say("first", /Good\.[\s\S]*›\s*$/);
+  await zz.say("second", /second[\s\S]*Good\.[\s\S]*›\s*$/);
+  zz.type(UP);
+  await zz.sees(/› second$/);
+  zz.type(UP);
+  await zz.sees(/› first$/);
+  zz.type(KEY.ctrlC);
+  await zz.sees(/\^C\n.*›\s*$/);
+  zz.type(UP);
+  await zz.sees(/› second$/);
+});
+
+test("Escape in the picker of /model and of /sessions load is a no", async (t) => {
+  const where = place();
+  const one = await repl(t, { where });
+  await one.say("an earlier talk", /Good\.[\s\S]*›\s*$/);
+  await one.leave();
+  const zz = await repl(t, { where });
+  zz.type(`/model${KEY.enter}`);
+  await zz.sees("navigate");
+  zz.type(ESC);
+  await zz.sees(/Still openai\/m[\s\S]*›\s*$/);
+  zz.type(`/sessions load${KEY.enter}`);
+  await zz.sees(/Conversation[\s\S]*an earlier talk[\s\S]*navigate/);
+  zz.type(ESC);
+  await zz.sees(/select\n[^\n]*›\s*$/);
+  await zz.leave();
+});
+
+test("A window made narrower in a turn keeps no rows of the live line", async (t) => {
+  const said = "a rather long thought that takes the whole of a row of the screen, up to its very end";
+  const thoughts = Array.from({ length: 20 }, () => [delta({ reasoning_content: `${said} ` }), 100]).flat();
+  const script = [stream(...thoughts, ...say("Thought over.").body!)];
+  const zz = await repl(t, { script, args: [] });
+  zz.type(`go${KEY.enter}`);
+  await zz.sees(/thinking · \d\.\d s · \d+ tokens/);
+  for (const cols of [60, 45, 30]) {
+    zz.resize(cols, 24);
+    await sleep(350);
+  }
+  const shown = await zz.sees("Thought over.");
+  doesNotMatch(shown, /thinking · /);
 });

@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { StructuredPatch } from "diff";
-import { record } from "./changes.ts";
+import { bytesAfter, bytesBefore, record } from "./changes.ts";
 import type { Difference } from "./contract.ts";
 import { around, emit, type TurnContext, ZZ } from "./core.ts";
 import { alike, FILE, hashOfState, LINK, type State, stateOf, TYPE } from "./disk.ts";
@@ -10,6 +10,7 @@ import { fault } from "./faults.ts";
 import { confirm, judgeAndCollect, type Open, oneLine } from "./gate.ts";
 import { shortName } from "./paths.ts";
 import { followChanges } from "./seen.ts";
+import type { Change } from "./sessions.ts";
 import { clean, tryTo } from "./text.ts";
 
 export type Held = Map<string, { before: State; after: State }>; // what is to become of files, by real path
@@ -51,10 +52,12 @@ export async function commit(place: TurnContext, tool: string, held: Held, grant
     }
     news = `${names} changed meanwhile; the change still applies.`;
   }
+  const unasked = held.size && !open.size && core.ask; // nobody has seen it yet
+  const shown = unasked ? await preview(place, tool, "", held) : "";
   const said = told.length ? `The person edited the proposal before it was written:\n${told.join("\n")}` : "";
   await record(place, tool, held);
   if (tool !== ZZ) followChanges(chat, held);
-  if (held.size) await emit(core, "changed", { tool, paths: [...held.keys()].map(named) });
+  if (held.size) await emit(core, "changed", { tool, paths: [...held.keys()].map(named), ...(shown && { shown }) });
   return { said };
 
   function editable(): [file: string, before: State, after: NonNullable<State>][] {
@@ -88,6 +91,15 @@ export async function rebase(now: State, before: State, after: State): Promise<{
   const patch = structuredPatch("", "", from, to, "", "", { timeout: DIFF_LIMIT }) as StructuredPatch | undefined;
   const merged = patch && applyPatch(on, patch, { autoConvertLineEndings: false });
   return merged === undefined || merged === false ? undefined : { before: now, after: { ...after, bytes: Buffer.from(merged) } };
+}
+
+/** A change that was made, as a question shows it. */
+export function showChange(place: TurnContext, all: readonly Change[], change: Change): Promise<string> {
+  const { path, tool, was, is, modes } = change;
+  const old = was === null ? Buffer.alloc(0) : bytesBefore(all, change);
+  const before = was === null ? undefined : { bytes: old, mode: modes[0] };
+  const after = is === null ? undefined : { bytes: bytesAfter(old, change), mode: modes[1] };
+  return preview(place, tool, "", new Map([[path, { before, after }]]));
 }
 
 async function preview(place: TurnContext, tool: string, about: string, held: Held): Promise<string> {

@@ -64,7 +64,7 @@ export interface Ctx {
   terminal?<T>(act: () => Promise<T>): Promise<T>; // lent to what draws and reads keys by itself
   call(tool: string, args: unknown): Promise<Result>; // through the same gate as the model's calls
   command(name: string, rest?: string): Promise<void>; // as if the person had typed it
-  request(what: SideRequest): Promise<Reply>; // asks a model beside the conversation, without tools; only its usage is kept: an entry "spent"
+  request(what: SideRequest): Promise<Reply>; // asks a model beside the conversation, without tools; its usage is kept: an entry "spent"
   note(text: string): void; // to the person, never to the model
   keep(name: string, change: (text: string) => string): void; // a private file of the home: no other zz writes it meanwhile
   progress(text: string): void; // a live line while a tool runs
@@ -231,6 +231,7 @@ export interface DialogHost {
   stop(): boolean; // what is under way; false: nothing is
   retract(): void; // takes the last message back, and all that came of it
   prompt(mark: string): Promise<string>; // what stands before the line
+  typed(text: string): void; // what stands in the line that waits while a turn is under way
   onEnd(leave: (code: number) => unknown): void; // a signal came; false: go on all the same
 }
 /** Where zz reads and writes. */
@@ -250,7 +251,7 @@ export interface PluginIo extends Pick<Io, "stdin" | "stdout" | "stderr" | "cwd"
 
 /** What a key does while a line is typed. */
 export interface Key {
-  name: string; // as in "ctrl+r", "meta+return", "tab", "f1"
+  name: string; // as in "ctrl+r", "meta+return", "tab", "f1"; "typing" is called after each key that changed the line
   description: string;
   press(line: Line, ctx: Ctx): Awaitable<unknown>; // false: what it does anyway
 }
@@ -330,7 +331,7 @@ export interface Chat {
   readonly used?: number; // tokens of the window that the last request and its answer took
   readonly window?: number; // tokens that the model takes in, where its provider tells
   tree(): { entries: readonly Entry[]; branch: readonly Entry[] }; // all that was ever said; of it what is in force
-  back(to: number | null, keep?: boolean): void; // goes on from that entry, or from nothing; the rest stays in the file. keep: so do plugins' states
+  back(to: number | null, keep?: boolean): void; // goes on from that entry, or from nothing; the file keeps the rest. keep: plugins' states stay
   use(model: string): Promise<void>; // another model, from now on
   send(text: string): void; // as the person's next message
   attach(what: Image | string): void; // goes with the person's next message; a text before it
@@ -342,7 +343,6 @@ export interface Compaction {
   texts?: Record<number, string | number>; // what a message says now; a number: of each of its texts so many characters
 }
 
-/** The conversations that were saved, for commands. */
 export interface Sessions {
   list(): Header[]; // newest first
   read(id: string): Saved;
@@ -351,7 +351,6 @@ export interface Sessions {
   remove(id: string): void;
 }
 
-/** The settings, for commands. */
 export interface Preferences {
   list(): Setting[];
   set(name: string, value: unknown): Promise<void>; // checked, kept in the home, in force at once; undefined takes it back
@@ -379,6 +378,7 @@ export interface Files {
   remove(name: string): Promise<void>;
   move(from: string, to: string): Promise<void>;
   changes(): Changed[]; // what this conversation did to files, oldest first
+  diff(id: number): Promise<string>; // one of them, as a question shows it
   undo(what?: string): Promise<Result>; // the last one; or a count, "turn", a path
   redo(what?: string): Promise<Result>;
 }
@@ -454,10 +454,11 @@ export interface Events {
   thought: { text: string; ms: number }; // what the model thought before a reply
   planned: { calls: readonly Call[]; text: string };
   decided: { tool: string; kind: Kind; name: string; allowed: boolean; why: string };
-  changed: { tool: string; paths: string[] };
+  changed: { tool: string; paths: string[]; shown?: string }; // shown: as a diff, where the person was not asked
   reloaded: { plugins: Reloaded[] }; // those whose files had changed, come or gone
   called: { call: Call; result: Result; ms: number; shown?: string; inner?: true }; // shown: by its tool; inner: not by the model
   progressed: { text: string };
+  typed: { text: string }; // by the person, while a turn is under way; it waits for the next prompt
   asked: { question: string };
   noted: { text: string };
   answered: Answer;
@@ -517,7 +518,7 @@ export interface Settings {
 export const words = <Word extends string>(text: string): Word[] => text.split(" ") as Word[];
 export const EVENTS = words<keyof Events>(
   "started phase requested received replied compacted retried thought planned " +
-    "decided changed reloaded called progressed asked noted answered failed",
+    "decided changed reloaded called progressed typed asked noted answered failed",
 );
 export const STEPS = words<keyof Steps>("line request call preview render prompt");
 /** What may follow what; `error` and `aborted` may follow anything. Thinking is shown only in `thinking` and `planning_tools`, tools run

@@ -99,7 +99,7 @@ export async function emit<K extends keyof Events>(core: Core, event: K, fact: E
 
 /** What is told of these is looked through here; of the others before, or there is nothing to veil. */
 const VEILED_EVENTS = words<keyof Events>(
-  "replied retried thought planned decided called progressed asked noted answered failed compacted",
+  "replied retried thought planned decided called progressed typed asked noted answered failed compacted",
 );
 
 export const note = (core: Core, text: string): void => void emit(core, "noted", { text });

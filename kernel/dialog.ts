@@ -100,6 +100,7 @@ function hostOf(talk: Talk): DialogHost {
       if (talk.busy) talk.chat?.stop.abort();
       return talk.busy;
     },
+    typed: (text) => void emit(core, "typed", { text }),
     onEnd: (leave) => void (stop.leave = leave),
     async prompt(mark) {
       const { chat } = talk;

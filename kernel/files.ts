@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { didOf, history } from "./changes.ts";
-import { commit, type Held } from "./commit.ts";
+import { commit, type Held, showChange } from "./commit.ts";
 import type { Fault, FileRead, Files, Kind } from "./contract.ts";
 import { type TurnContext, ZZ } from "./core.ts";
 import { checkPlace, FILE, fileFault, hashOf, hashOfState, MAX_READ_BYTES, openReal, SAFELY, type State, stateOf, TYPE } from "./disk.ts";
@@ -57,6 +57,12 @@ export function openFiles(place: TurnContext, reach: Reach): Files {
         const { change: id, turn, at, tool, path: file, undone } = one;
         return { id, turn, at, tool, path: shortName(options, file), did: didOf(one), undone };
       }),
+    async diff(id) {
+      const all = history(sessionWithChanges(place).log).changes;
+      const change = all.find((one) => one.change === id);
+      if (!change) throw fault(`Cannot show change ${id}: there is none of that number. /changes lists them.`);
+      return showChange(place, all, change);
+    },
     undo: (what = "1") => undoOrRedo(forPerson(hand, "undo"), "undo", what),
     redo: (what = "1") => undoOrRedo(forPerson(hand, "redo"), "redo", what),
   };

@@ -1,9 +1,20 @@
-// Tab: completes commands and their values, @files and #symbols, with fuzzy search, in a menu below the line.
+// Tab: completes commands and their values, @files, paths and #symbols, with fuzzy search, in a menu below the line. The
+// menu of commands and @files opens by itself while one is typed.
+import timers from "node:timers/promises";
 import type { Choice, Ctx, Line, Zz } from "zz";
 import { width } from "zz/text";
 
 const MENU_ROWS = 8;
 const MAX_CHOICES = 200;
+const PAUSE_MS = 60; // of typing, before files are listed
+
+export const defaults = { menu: true };
+export const settings = {
+  schema: {
+    type: "object",
+    properties: { menu: { type: "boolean", description: "a menu opens while a /command or an @file is typed" } },
+  },
+};
 
 /** What the text before the cursor can become: everything from `start` on is replaced. */
 interface Found {
@@ -12,10 +23,15 @@ interface Found {
   choices: Choice[]; // their names are inserted
 }
 
-export default (zz: Zz) => {
+export default (zz: Zz<typeof defaults>) => {
+  zz.key({
+    name: "typing",
+    description: "a menu opens while a /command or an @file is typed; Tab goes through it",
+    press: (line, ctx) => (zz.config.menu ? suggest(line, ctx) : undefined),
+  });
   zz.key({
     name: "tab",
-    description: "complete a command, its value, an @file or a #symbol",
+    description: "complete a command, its value, an @file, a path or a #symbol",
     async press(line, ctx) {
       const found = await find(line.text.slice(0, line.cursor), ctx);
       if (!found) return;
@@ -25,6 +41,18 @@ export default (zz: Zz) => {
     },
   });
 };
+
+/** Shows what there is, and leaves the line alone. */
+async function suggest(line: Line, ctx: Ctx): Promise<void> {
+  const { text, cursor } = line;
+  const isCommand = /^\/[\w-]*$/.test(text);
+  if (cursor < text.length || !(isCommand || /(?:^|\s)@[^\s"]*$/.test(text))) return;
+  if (!isCommand) await timers.setTimeout(PAUSE_MS);
+  if (line.text !== text) return;
+  const found = await find(text, ctx);
+  const choices = found ? await best(found.typed, found.choices) : [];
+  if (choices.length) line.below(menu(choices, 0));
+}
 
 /** A single choice is inserted at once; Tab goes through several. */
 async function choose(line: Line, { start, typed, choices }: Found): Promise<void> {
@@ -51,7 +79,7 @@ async function find(before: string, ctx: Ctx): Promise<Found | undefined> {
   const [, symbol] = /(?:^|\s)#([\w$.]+)$/.exec(before) ?? [];
   if (symbol) return { start: before.length - symbol.length - 1, typed: symbol, choices: await symbols(symbol, ctx) };
   const [, name, rest] = /^\/([\w-]*)(?:\s+(.*))?$/s.exec(before) ?? [];
-  if (name === undefined) return undefined;
+  if (name === undefined) return paths(before, ctx);
   if (rest === undefined && !/\s$/.test(before)) {
     const choices = ctx.about.commands.map(({ name, description }) => ({ name: `/${name} `, description }));
     return { start: 0, typed: before, choices };
@@ -59,7 +87,17 @@ async function find(before: string, ctx: Ctx): Promise<Found | undefined> {
   const typed = rest ?? "";
   const offered = await ctx.about.complete(name, typed);
   const choices = offered.length ? offered : await ctx.about.complete(name, "");
-  return choices.length ? { start: before.length - typed.length, typed, choices } : undefined;
+  return choices.length ? { start: before.length - typed.length, typed, choices } : paths(before, ctx);
+}
+
+/** A path without an @, as in a command for the shell. Only what begins so: other words are not meant for paths. */
+async function paths(before: string, ctx: Ctx): Promise<Found | undefined> {
+  const [word = ""] = /[^\s"'`(]+$/.exec(before) ?? [];
+  const bare = word.replace(/^\.\//, "");
+  if (!bare) return undefined;
+  const { choices } = await files(bare, ctx);
+  const fits = choices.filter(({ name }) => name.replace(/^"/, "").startsWith(bare));
+  return fits.length ? { start: before.length - bare.length, typed: bare, choices: fits } : undefined;
 }
 
 /** Files, and the folders that contain them. A name with a space is quoted. */

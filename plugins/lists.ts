@@ -140,7 +140,7 @@ function sections({ commands, keys, plugins = [] }: Known): Map<string, Row[]> {
       [
         ["//TEXT", "send text that begins with a slash"],
         ...signs.map(([, sign, does]): Row => [sign, does]),
-        ...keys.map(({ name, description }): Row => [name, description]),
+        ...keys.filter(({ name }) => name !== "typing").map(({ name, description }): Row => [name, description]),
       ],
     ],
   ]);

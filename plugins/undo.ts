@@ -1,5 +1,7 @@
 // /undo, /redo and /changes; --undo and --redo after a one-shot.
+import { stripVTControlCharacters } from "node:util";
 import type { Choice, Ctx, Result, Zz } from "zz";
+import { terminalColumns, width } from "zz/text";
 
 const UNDO = {
   "/undo": "take back the last change",
@@ -35,9 +37,16 @@ export default (zz: Zz) => {
   }
   zz.command({
     name: "changes",
-    description: "what was changed in this conversation",
+    usage: "[N]",
+    description: "what was changed here; N: that change as a diff",
     group,
-    run: (_, ctx) => ctx.note(list(ctx).text),
+    complete: (typed, { files }) =>
+      files
+        .changes()
+        .map(({ id, did, path }) => ({ name: String(id), description: `${did} ${path}` }))
+        .filter(({ name }) => name.startsWith(typed))
+        .reverse(),
+    run: (rest, ctx) => (rest ? showDiff(zz, rest, ctx) : ctx.note(list(ctx).text)),
   });
   zz.flag({
     name: "changes",
@@ -53,6 +62,19 @@ function undoable({ files }: Ctx): Choice[] {
   const last = new Map(open.map(({ path, did, turn }) => [path, `${did} in turn ${turn}`]));
   const whole = { name: "turn", description: "all that the last turn did" };
   return open.length ? [whole, ...[...last].map(([name, description]) => ({ name, description })).reverse()] : [];
+}
+
+/** In colours, or page by page where it is longer than the screen. */
+async function showDiff(zz: Zz, rest: string, { files, ask, note }: Ctx): Promise<void> {
+  const diff = await files.diff(/^\d+$/.test(rest) ? Number(rest) : Number.NaN).catch((error: Error) => {
+    throw new Error(error.message.replace("NaN", `'${rest}'`));
+  });
+  const plain = stripVTControlCharacters(diff);
+  if (!ask) return note(plain);
+  const columns = terminalColumns();
+  const rows = diff.split("\n").reduce((sum, row) => sum + Math.max(1, Math.ceil(width(row) / columns)), 0);
+  if (rows < (process.stderr.rows || 24) - 2) zz.io.stderr.write(`${zz.veil(diff)}\n`);
+  else await ask(`${plain}\n── Enter goes back `, "q");
 }
 
 function list({ files }: Ctx): Result {

@@ -172,6 +172,7 @@ export function interrupt(keyboard: Keyboard): void {
     discard(draft);
     keyboard.held.length = 0;
     startNewLine(keyboard);
+    Object.assign(editor, { historyIndex: -1 }); // Up begins at the newest again
   } else if (performance.now() - keyboard.lastInterrupt < LEAVE_MS) return void keyboard.onLeave(130);
   else {
     keyboard.lastInterrupt = performance.now();
@@ -193,6 +194,11 @@ function suspend(keyboard: Keyboard): void {
   process.kill(process.pid, "SIGTSTP");
 }
 
+/** A picker that reads keys knows Ctrl+C alone; Escape is that to it. An editor reads its keys by itself. */
+function leaveAtEscape(_: unknown, key?: { name?: string; meta?: boolean }): void {
+  if (key?.name === "escape") setImmediate(() => process.stdin.emit("keypress", "\x03", { name: "c", ctrl: true }));
+}
+
 /** Leaves the terminal to what runs in `act`, such as an editor. */
 export async function lendTerminal<T>(keyboard: Keyboard, act: () => Promise<T>): Promise<T> {
   const { onInput, isDumb } = keyboard;
@@ -203,9 +209,11 @@ export async function lendTerminal<T>(keyboard: Keyboard, act: () => Promise<T>)
     if (!isDumb) stdout.write(HIDE_PASTES);
     if (!keyboard.isMuted) stdout.write("\n");
   }
+  stdin.on("keypress", leaveAtEscape);
   try {
     return await act();
   } finally {
+    stdin.off("keypress", leaveAtEscape);
     if (--keyboard.terminalUsers === 0 && !keyboard.isClosed) {
       stdin.on("data", onInput).resume();
       setRaw(keyboard, true);

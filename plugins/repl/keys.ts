@@ -53,11 +53,43 @@ function receive(keys: PluginKeys, key: Pressed): void {
   if (onNext) return void onNext(key);
   if (keys.isWorking && key.name === "ctrl+c") keys.isWorking = false; // it hangs: go on without it
   if (keys.isWorking) return void waiting.push(key);
+  if (isMuted && !question.onLine) return void typeAhead(keys, key);
   const bound = host.keys.get(key.name);
-  if (bound)
-    isMuted || question.onLine || void runKey(keys, bound, key); // in a turn it means nothing: no tab, no stop
+  if (bound) question.onLine || void runKey(keys, bound, key);
   else if (/^(return|enter)$/.test(key.name) && editor.line.includes("\n")) sendLines(keyboard);
+  else {
+    const before = editor.line;
+    key.doDefault?.();
+    if (editor.line !== before && !question.onLine) void followTyping(keys);
+  }
+}
+
+/** In a turn: Escape stops it, and what is typed waits for the next prompt. Keys of plugins mean nothing. */
+function typeAhead({ keyboard }: PluginKeys, key: Pressed): void {
+  const { editor, host } = keyboard;
+  if (key.name === "escape") {
+    if (host.stop()) keyboard.isCutShort = true;
+    return;
+  }
+  if (host.keys.has(key.name)) return;
+  if (/^(return|enter)$/.test(key.name) && editor.line.includes("\n")) sendLines(keyboard);
   else key.doDefault?.();
+  host.typed(editor.line);
+}
+
+/** The plugin that looks on while a line is typed. What it shows for a line that has changed since is dropped. */
+async function followTyping(keys: PluginKeys): Promise<void> {
+  const { host, editor } = keys.keyboard;
+  const bound = host.keys.get("typing");
+  const { line } = editor;
+  if (!bound) return;
+  const below = (text: string, chosen?: number) => {
+    if (editor.line === line && !keys.isWorking) showRows(keys, text, chosen);
+  };
+  const ctx = await host.open();
+  await (async () => bound.value.press(Object.create(lineFor(keys), { below: { value: below } }), ctx))().catch(
+    () => {},
+  );
 }
 
 /** Sends a message of several lines itself: readline would reverse them. */

@@ -71,6 +71,7 @@ export function redraw(keyboard: Keyboard): void {
 export function mute(keyboard: Keyboard, on: boolean): void {
   if (on) keyboard.isPromptDue = false;
   if (keyboard.isMuted && !on) forgetDrawn(keyboard);
+  keyboard.host.typed(on ? keyboard.editor.line : "");
   keyboard.isMuted = on;
 }
 

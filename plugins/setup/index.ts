@@ -1,6 +1,8 @@
 // /setup: chooses the model; zz runs it by itself if it found none. /keys: the keys of providers.
+import fs from "node:fs";
 import path from "node:path";
 import type { Choice, Ctx, Endpoint, Model, Secret, Zz } from "zz";
+import { tryTo } from "zz/text";
 import type { Person } from "./person.ts";
 import { ollamaAt, pull, SMALL } from "./pull.ts";
 
@@ -230,11 +232,36 @@ const endpointOf = (provider: string, { about }: Ctx): Endpoint =>
 const addressOf = (provider: string, ctx: Ctx): string | undefined => endpointOf(provider, ctx).url;
 const keyOf = (provider: string, ctx: Ctx): Secret | undefined => endpointOf(provider, ctx).key;
 
-/** Where a provider's key comes from; never the key. */
+/** Where a provider's key comes from, and where else one is; never the key. */
 function keyFrom(provider: string, ctx: Ctx): string {
   const variable = variables(ctx)[provider];
-  const places = [endpoints(ctx)[provider]?.key && "keys.json", variable && process.env[variable] && variable];
-  return places.filter(Boolean).join(" and ");
+  const isKept = provider in inHome(ctx, KEYS);
+  const isSet = Boolean(settingsOf(provider, ctx)?.key);
+  const isElsewhere = !isKept && !isSet && endpoints(ctx)[provider]?.key; // in the file that --config names
+  const places = [
+    isSet && SETTINGS,
+    isElsewhere && "the settings",
+    variable && process.env[variable] && variable,
+    isKept && KEYS,
+  ];
+  return places.filter(Boolean).join(", then ");
+}
+
+const [KEYS, SETTINGS] = ["keys.json", "zz.config.json"];
+const inHome = ({ about }: Ctx, name: string): Record<string, unknown> =>
+  tryTo(() => JSON.parse(fs.readFileSync(path.join(about.home, name), "utf8")) as Record<string, unknown>) ?? {};
+const settingsOf = (provider: string, ctx: Ctx) =>
+  (inHome(ctx, SETTINGS).providers as Record<string, { key?: string } | undefined> | undefined)?.[provider];
+
+/** From wherever zz itself keeps it; a variable and another file are the person's. */
+async function dropKey(provider: string, ctx: Ctx): Promise<string> {
+  const { key, ...rest } = settingsOf(provider, ctx) ?? {};
+  const from = [...(key ? [SETTINGS] : []), ...(provider in inHome(ctx, KEYS) ? [KEYS] : [])];
+  if (key) await ctx.settings.set(`providers.${provider}`, Object.keys(rest).length ? rest : undefined);
+  if (from.includes(KEYS)) await ctx.settings.set(`providers.${provider}.key`, undefined);
+  const left = keyFrom(provider, ctx);
+  if (!from.length) return `No key is kept for '${provider}'.${left ? ` The one in use is in ${left}.` : ""}`;
+  return `The key for '${provider}' is dropped from ${from.join(" and ")}.${left ? ` There is still one in ${left}.` : ""}`;
 }
 
 async function runKeys(zz: Zz, rest: string, ctx: Ctx): Promise<void> {
@@ -251,16 +278,16 @@ async function runKeys(zz: Zz, rest: string, ctx: Ctx): Promise<void> {
     return ctx.note(
       `Cannot find provider '${provider}'. There are: ${[...new Set([...known, ...others])].join(", ")}.`,
     );
-  if (drops && !endpoints(ctx)[provider]?.key) return ctx.note(`No key is kept for '${provider}'.`);
-  if (drops) {
-    await ctx.settings.set(`providers.${provider}.key`, undefined);
-    return ctx.note(`The key for '${provider}' is dropped.`);
-  }
+  if (drops) return ctx.note(await dropKey(provider, ctx));
   if (!ctx.ask) return ctx.note(NO_TERMINAL);
   const key = (await withPerson(ctx, (person) => person.secret(`Key for ${provider}:`)))?.trim();
   if (!key) return ctx.note("Nothing was changed.");
   await ctx.settings.set(`providers.${provider}.key`, zz.secret(key));
-  ctx.note(`The key for '${provider}' is kept in ${path.join(ctx.about.home, "keys.json")}, which only you can read.`);
+  const before = keyFrom(provider, ctx).split(", then ")[0];
+  const hidden = before === KEYS ? "" : ` The one in ${before} goes before it.`;
+  ctx.note(
+    `The key for '${provider}' is kept in ${path.join(ctx.about.home, KEYS)}, which only you can read.${hidden}`,
+  );
 
   function missing(name: string): string {
     return `not set (/keys ${name} enters one${variables(ctx)[name] ? `, or set ${variables(ctx)[name]}` : ""})`;

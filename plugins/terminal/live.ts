@@ -14,8 +14,9 @@ type Where = { on(): boolean; look(): Theme; columns(): number; height(): number
 export function liveLine({ on, look, columns, height }: Where) {
   let shown: string[] = [];
   let [what, tokens, said, since, frame] = ["", 0, "", 0, 0];
+  let ahead = ""; // typed for the next prompt
   let clock: NodeJS.Timeout | undefined; // so that the time advances when nothing arrives
-  return { begin, resume, thinks, progress, wipe, stop };
+  return { begin, resume, thinks, progress, typed, wipe, stop };
 
   function begin(doing: string): void {
     stop();
@@ -36,6 +37,10 @@ export function liveLine({ on, look, columns, height }: Where) {
     said = text;
     if (!clock) show([short(text, Math.min(60, columns() - 1))]);
   }
+  function typed(text: string): void {
+    ahead = text;
+    if (clock) tick();
+  }
   function tick(): void {
     const seconds = ((performance.now() - since) / 1000).toFixed(1);
     const head = [
@@ -48,7 +53,8 @@ export function liveLine({ on, look, columns, height }: Where) {
     const room = columns() - width(text) - 5;
     const rest = lines.length > 1 ? "" : tail(said.slice(-500), Math.max(room, 1));
     const rows = lines.length > 1 ? lines.slice(-tailRows()).map((line) => look().dim(cell(line))) : [];
-    show([room > 10 && rest ? `${text} · ${look().dim(rest)}` : text, ...rows]);
+    const mine = ahead ? [`› ${tail(ahead, columns() - 3)}`] : [];
+    show([room > 10 && rest ? `${text} · ${look().dim(rest)}` : text, ...rows, ...mine]);
   }
   function cell(line: string): string {
     return `  ${short(line, columns() - 3)}`;

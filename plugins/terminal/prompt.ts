@@ -1,4 +1,5 @@
-// The prompt: the project, its git branch, how full the model's window is, and how long zz has been running.
+// The prompt: the project, its git branch, how full the model's window is, how long zz has been running, and whether edits
+// are made unasked.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
@@ -7,14 +8,15 @@ import { short } from "./format.ts";
 
 const [NARROW, VERY_NARROW] = [60, 40]; // columns below which it shows less, and nothing
 
-export async function promptOf({ root, chat }: Ctx, since: number): Promise<string> {
+export async function promptOf({ root, chat, permissions }: Ctx, since: number): Promise<string> {
   const columns = terminalColumns();
-  if (columns < VERY_NARROW) return "";
+  const unasked = permissions.judge("write", ".").verdict === "allow" ? ["auto-apply"] : []; // also where there is little room
+  if (columns < VERY_NARROW) return unasked.map((word) => `${word} `).join("");
   const minutes = Math.floor((Date.now() - since) / 60_000);
   const context = chat.window && chat.used ? [`${Math.round((100 * chat.used) / chat.window)} %`] : [];
   const folder = columns < NARROW ? [] : [short(path.basename(root), 20), await branchOf(root)];
   const time = minutes && columns >= NARROW ? [`${minutes} min`] : [];
-  const parts = [...folder, ...context, ...time].filter(Boolean);
+  const parts = [...folder, ...context, ...time, ...unasked].filter(Boolean);
   return parts.length ? `${parts.join(" · ")} ` : "";
 }
 

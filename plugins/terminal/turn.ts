@@ -57,7 +57,11 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
     const next = screen.calls.find(({ result }) => result === undefined);
     if (next) line.begin(next.name);
   });
+  zz.on("changed", ({ shown = "" }) => {
+    for (const one of foldedDiff(shown)) print(screen, one);
+  });
   zz.on("progressed", ({ text }) => (text || !screen.idle ? line.progress(text) : line.stop()));
+  zz.on("typed", ({ text }) => line.typed(text));
   zz.on("retried", line.wipe);
   zz.on("noted", line.wipe);
   zz.on("answered", (answer) => {
@@ -80,6 +84,27 @@ function rowOf(screen: Screen, { name, args }: Call, result: Result, ms: number,
   return result.refused
     ? `${head} · ${short(result.text, MAX_REFUSAL_COLUMNS)}${time}`
     : row(screen, `${head} ·`, came, time);
+}
+
+const MAX_DIFF_ROWS = 12;
+
+/** A change that was made unasked: its head, and as much of it as does not push all else off the screen. */
+function foldedDiff(diff: string): string[] {
+  const rows = diff ? diff.split("\n").map((row) => clipStyled(row, terminalColumns() - 1)) : [];
+  if (rows.length <= MAX_DIFF_ROWS + 1) return rows;
+  const rest = `  … ${plural(rows.length - MAX_DIFF_ROWS, "more row")}: /changes N shows all`;
+  return [...rows.slice(0, MAX_DIFF_ROWS), rest];
+}
+
+/** Colours take no room, and end with the row. */
+function clipStyled(row: string, columns: number): string {
+  if (width(row) <= columns) return row;
+  let [shown, taken] = ["", 0];
+  for (const [piece, style] of row.matchAll(/(\x1b\[[\d;]*m)|./gsu)) {
+    taken += style ? 0 : width(piece);
+    if (taken < columns || style) shown += piece;
+  }
+  return `${shown}…`;
 }
 
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;

@@ -111,7 +111,7 @@ test("README: the two commands are what .ci/run runs, and npm test runs everythi
     .trim()
     .split(/\n| && /))
     ok(ci.includes(command), command);
-  match(scripts.test, /npm run build && npm run check && node --test/);
+  match(scripts.test, /npm run build && npm run check && node .*--test /);
   match(scripts.check, /tsc && biome check/);
 });
 

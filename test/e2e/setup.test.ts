@@ -1,6 +1,6 @@
 // /setup and /keys in a real pseudo-terminal: by what the screen shows, what the files hold, what the servers were asked.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -252,7 +252,7 @@ test("/keys tells which are set and shows none; PROVIDER enters one hidden, drop
   await at(term, PROMPT, `/keys${ENTER}`);
   await term.sees(/openai {4}keys\.json\n/);
   await at(term, PROMPT, `/keys drop openai${ENTER}`);
-  await term.sees("The key for 'openai' is dropped.");
+  await term.sees("The key for 'openai' is dropped from keys.json.");
   equal(kept(where, "keys.json").openai, undefined);
   await at(term, PROMPT, `/keys opnai${ENTER}`);
   await term.sees("Cannot find provider 'opnai'. There are: ollama, openai.");
@@ -261,6 +261,30 @@ test("/keys tells which are set and shows none; PROVIDER enters one hidden, drop
   await term.sees("Cannot take a key from the line");
   equal(kept(where, "keys.json").openai, undefined);
   doesNotMatch(rest(where), /sk-/);
+  await leave(term);
+});
+
+test("/keys names where a key is, drops it from there, and says where another is", async () => {
+  const where = place();
+  mkdirSync(where.home, { recursive: true });
+  const settings = { providers: { openai: { url: "http://127.0.0.1:49/v1", key: SECRET } } };
+  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
+  const env = { OLLAMA_API_KEY: "from-outside" };
+  const term = terminal(where, ["-m", "offline/router"], { env });
+  await at(term, PROMPT, `/keys${ENTER}`);
+  await term.sees(/ollama {4}OLLAMA_API_KEY\nopenai {4}zz\.config\.json\n/);
+  await at(term, PROMPT, `/keys openai${ENTER}`);
+  await at(term, "Key for openai:", "sk-another-one-99", ENTER);
+  await term.sees(/The one in\s+zz\.config\.json\s+goes\s+before\s+it\./);
+  await at(term, PROMPT, `/keys${ENTER}`);
+  await term.sees("openai    zz.config.json, then keys.json");
+  await at(term, PROMPT, `/keys drop openai${ENTER}`);
+  await term.sees("The key for 'openai' is dropped from zz.config.json and keys.json.");
+  equal(kept(where, "keys.json").openai, undefined);
+  equal(kept(where, "zz.config.json").providers.openai.key, undefined);
+  equal(kept(where, "zz.config.json").providers.openai.url, "http://127.0.0.1:49/v1");
+  await at(term, PROMPT, `/keys drop ollama${ENTER}`);
+  await term.sees("No key is kept for 'ollama'. The one in use is in OLLAMA_API_KEY.");
   await leave(term);
 });
 

@@ -59,6 +59,7 @@ test("A failure in a later round: the other model gets what the tools gave, and 
 
 for (const [how, keys] of [
   ["Ctrl+C", KEY.ctrlC],
+  ["Escape", "\x1b"],
   ["Enter on the model in use", KEY.enter],
 ] as const)
   test(`${how} in the picker keeps the model, and the question comes back`, async (t) => {

@@ -821,7 +821,7 @@ for (const [said, allowed] of [
     const { text } = await call(guarded, "read_file", { path: ".env" }, { ask });
     match(asked[0]![0], /^┏ read_file requests read access to "\.env"\.\n┠ it may hold secrets\.\n/);
     match(asked[0]![0], /┠ --allow-read=\.env skips this question\.\n┗ Allow\? \[y\/N\/A\/\?\] /);
-    equal(asked[0]![1], "ynA");
+    equal(asked[0]![1], "ynA?");
     equal(text, allowed ? "1\tTOKEN=open-sesame" : 'Refused: the person said no to read access to ".env".');
   });
 

@@ -65,7 +65,7 @@ import {
   watch,
 } from "./kernel/core.ts";
 import { converse, dialogOf, meetPerson } from "./kernel/dialog.ts";
-import { codeOf, fault, usage } from "./kernel/faults.ts";
+import { asFault, codeOf, fault, usage } from "./kernel/faults.ts";
 import { allFlags, type Cli, FLAGS, isJson, one, parseFlags, scriptAt } from "./kernel/flags.ts";
 import { closeInstance } from "./kernel/handle.ts";
 import { explainError, importScript, whereFrom } from "./kernel/imports.ts";
@@ -180,7 +180,7 @@ export async function runTurn(core: Core, chat: LiveChat, text: string, ways: Wa
       enter(core, chat, "thinking");
     }
   } catch (error) {
-    throw await endFailedTurn(turn, error as Fault);
+    throw await endFailedTurn(turn, asFault(error));
   } finally {
     await endTurn(turn);
   }
@@ -230,7 +230,7 @@ async function ask(turn: Turn, messages: Message[], tools: ChatRequest["tools"])
       turn.answer.model = reply.model ?? chat.model;
       return reply;
     } catch (error) {
-      const failed = error as Fault;
+      const failed = asFault(error);
       if (chat.stop.signal.aborted || failed.dry || !(await core.tryAgain?.(failed, turn.ctx))) throw failed;
     }
   }
@@ -282,7 +282,7 @@ async function respond(turn: Turn, { text, finish }: Reply): Promise<void> {
   const { core, chat, answer } = turn;
   enter(core, chat, "responding");
   const safe = turn.show && core.io.stdout.isTTY ? clean(text) : text;
-  const shown = core.options.raw ? safe : await around(turn, "render", safe);
+  const shown = core.options.raw ? safe : await around(turn, "render", safe).catch(asItCame);
   answer.text = turn.show ? text : shown; // for programs: as it is rendered where nobody looks
   if (answer.finish === "stop") answer.finish = finish;
   if (finish === "filter" && !text) throw fault("The provider's content filter withheld the answer. Put the question differently.");
@@ -290,6 +290,11 @@ async function respond(turn: Turn, { text, finish }: Reply): Promise<void> {
   if (!text) note(core, "The model answered with nothing.");
   await turn.show?.(shown);
   enter(core, chat, "done");
+
+  function asItCame(error: unknown): string {
+    note(core, `The answer is shown as it came: ${explainError(error)}`);
+    return safe;
+  }
 }
 
 /** Ends a turn that failed or was stopped. What had come of an answer is kept in the file. */
@@ -297,7 +302,7 @@ async function endFailedTurn({ core, chat }: Turn, error: Fault): Promise<Fault>
   const { aborted } = chat.stop.signal;
   const failed = aborted ? fault("Stopped.", { exit: 130 }) : error;
   enter(core, chat, aborted ? "aborted" : "error");
-  if (error?.partial?.text || error?.partial?.thinking) save(core, chat, "draft", error.partial);
+  if (error.partial?.text || error.partial?.thinking) save(core, chat, "draft", error.partial);
   await emit(core, "failed", { message: reason(failed), exit: failed.exit ?? 1 });
   return failed;
 }
@@ -361,7 +366,7 @@ export async function run(argv: string[], io: Io, stop: Stop = { why: "Stopped."
     const code = await obeyFlags(argv, io, stop);
     return stop.code ?? code;
   } catch (error) {
-    const failed = error as Fault;
+    const failed = asFault(error);
     if (stop.code === 0) return 0;
     if (failed.dry) return print(io, veiledJson(failed.dry, 2)).then(() => 0);
     const exit = stop.code ?? failed.exit ?? 1;

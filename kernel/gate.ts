@@ -26,7 +26,7 @@ export async function gate(place: TurnContext, tool: Tool, args: unknown, needs:
       granted[kind].push(target);
     }
   if (!open.size) return granted;
-  const text = (await tool.preview?.(args, place.ctx)) ?? "";
+  const text = (await until(place.ctx.signal, (async () => tool.preview?.(args, place.ctx))())) ?? "";
   return (await confirm(place, tool.name, [...open.values()], clean(text))).refusal ?? granted;
 }
 

@@ -1,8 +1,9 @@
 // A line that a person typed, wherever they typed it: a command, or the next message.
 import { keepStates } from "./chat.ts";
-import type { Answer, Command } from "./contract.ts";
-import { around, type Core, type LiveChat, type TurnContext } from "./core.ts";
-import { usage } from "./faults.ts";
+import type { Answer, Command, Fault } from "./contract.ts";
+import { around, type Core, type LiveChat, note, type TurnContext } from "./core.ts";
+import { asFault, fault, usage } from "./faults.ts";
+import { orLeave } from "./limits.ts";
 import { TEMPLATES } from "./prompt.ts";
 import { unknown } from "./text.ts";
 
@@ -25,10 +26,18 @@ export async function obey(place: TurnContext, typed: string, runTurn: (text: st
 
 async function runCommand({ core, chat, ctx }: TurnContext, command: Command, rest: string): Promise<void> {
   try {
-    await command.run(rest, ctx);
+    await orLeave(ctx.signal, (async () => command.run(rest, ctx))(), left);
+  } catch (error) {
+    throw asFault(error);
   } finally {
     keepStates(core, chat);
     ctx.progress(""); // what it showed of its progress goes
+  }
+
+  function left(): Fault {
+    const { name } = command;
+    note(core, `'/${name}' of plugin '${core.commands.get(name)?.owner}' did not stop, and was left behind.`);
+    return fault("Stopped.", { exit: 130 });
   }
 }
 

@@ -1,7 +1,7 @@
 // One request to a model: sent, tried again, and received whole.
-import type { ChatRequest, Fault, Message, Provider, Reply, SideRequest } from "./contract.ts";
+import type { ChatRequest, Message, Provider, Reply, SideRequest } from "./contract.ts";
 import { around, emit, TRIES, type TurnContext } from "./core.ts";
-import { fault } from "./faults.ts";
+import { asFault, fault } from "./faults.ts";
 import { deadline, until } from "./limits.ts";
 import { endpointOf, providerNamed } from "./models.ts";
 import { isVeiled, reason, veil, veilData } from "./secrets.ts";
@@ -40,7 +40,7 @@ async function attempt(place: TurnContext, { model, messages, ...asked }: ChatRe
       await emit(core, "replied", { ...reply, task: asked.task, ms: Math.round(performance.now() - started) });
       return reply;
     } catch (error) {
-      const failed = error as Fault;
+      const failed = asFault(error);
       if (chat.stop.signal.aborted || failed.dry) throw failed;
       const wait = failed.after ?? 500 * 2 ** (tried - 1) * (1 + Math.random() / 4);
       if (failed.transient && wait > MAX_RETRY_WAIT_MS) failed.message += ` Try again in ${Math.ceil(wait / 1000)} s.`;
@@ -66,7 +66,7 @@ async function receive({ core, chat }: TurnContext, provider: Provider, request:
     const reply = await until(signal, collect(provider.chat(request, signal), see));
     return { ...reply, text: veil(reply.text), thinking: veil(reply.thinking) };
   } catch (error) {
-    const failed = silence.signal.aborted && !chat.stop.signal.aborted ? silence.signal.reason : error;
+    const failed = asFault(silence.signal.aborted && !chat.stop.signal.aborted ? silence.signal.reason : error);
     throw Object.assign(failed, { partial: veilData(partial) });
   } finally {
     silence.lift();

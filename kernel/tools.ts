@@ -1,7 +1,7 @@
 // One call of a tool: find it, validate, pass the gate, run it, and commit what it changed.
 import { commit, type Held } from "./commit.ts";
 import { type Call, type ChatRequest, type Ctx, KINDS, type Kind, type Needs, type Result, type Tool } from "./contract.ts";
-import { around, type Core, emit, note, showsTraces, type TurnContext, valuesOf } from "./core.ts";
+import { around, type Core, emit, note, showsTraces, type TurnContext, uncounted, valuesOf } from "./core.ts";
 import { fault, usage } from "./faults.ts";
 import { openFiles } from "./files.ts";
 import { type Granted, gate } from "./gate.ts";
@@ -23,7 +23,7 @@ export async function onlyReads({ core, ctx }: TurnContext, call: Call): Promise
   const tool = findTool(core, call.name);
   if (!tool || call.broken || tool.changes) return false;
   const asked = async () => tool.needs?.(normalizeArgs(tool, call.args), ctx) ?? {};
-  const needs = await asked().catch(() => undefined); // validation comes later
+  const needs = await until(ctx.signal, asked()).catch(() => undefined); // validation comes later
   return needs !== undefined && Object.keys(needs).every((kind) => kind === "read");
 }
 
@@ -57,7 +57,7 @@ async function runTool(place: TurnContext, call: Call): Promise<Result> {
   const tool = toolNamed(core, call.name);
   if (call.broken) throw fault(call.broken);
   const args = deepFreeze(await validate(tool, normalizeArgs(tool, call.args), "Send the call again with valid arguments."));
-  const needs = assertNeeds(tool, (await tool.needs?.(args, ctx)) ?? {});
+  const needs = assertNeeds(tool, (await until(ctx.signal, (async () => tool.needs?.(args, ctx))())) ?? {});
   const granted = await gate(place, tool, args, needs);
   ctx.signal.throwIfAborted();
   if (typeof granted === "string") return { text: granted, failed: true, refused: true };
@@ -66,11 +66,7 @@ async function runTool(place: TurnContext, call: Call): Promise<Result> {
   const seconds = (tool.timeout ?? TOOL_LIMIT) / 1000;
   const limit = deadline(seconds * 1000, fault(`'${tool.name}' took longer than ${seconds} s and was given up.`));
   const signal = AbortSignal.any([ctx.signal, limit.signal]);
-  const nested: Ctx["call"] = (name, args) => {
-    limit.lift(); // another tool has a limit of its own, and the person takes their time
-    return ctx.call(name, args).finally(limit.putOff);
-  };
-  const own: Ctx = Object.create(ctx, { files: { value: files }, signal: { value: signal }, call: { value: nested } });
+  const own: Ctx = Object.create(uncounted(ctx, limit), { files: { value: files }, signal: { value: signal } });
   const given = await until(signal, (async () => tool.run(args, own))()).finally(limit.lift);
   const result = typeof given === "string" ? { text: given } : given;
   if (typeof result?.text === "string") return held && !result.failed ? settleChanges(held, result, granted) : result;

@@ -73,7 +73,7 @@ import { print, printAnswer, processIo, say } from "./kernel/io.ts";
 import { loadPlugins } from "./kernel/loader.ts";
 import { NO_MODEL, providerNamed, wantedModel } from "./kernel/models.ts";
 import { catchConsole, follow, statistics } from "./kernel/narration.ts";
-import { obey } from "./kernel/obey.ts";
+import { obey, sendQueued } from "./kernel/obey.ts";
 import { unknownSettings } from "./kernel/preferences.ts";
 import { lastWord, runAsProcess, type Stop } from "./kernel/process.ts";
 import { loadPrompts, sendUpdates, toolGuide } from "./kernel/prompt.ts";
@@ -343,7 +343,8 @@ async function once(core: Core, chat: LiveChat, prompt: Prompt, format: Format):
   const show = format === "text" ? (text: string) => printAnswer(io, text) : undefined;
   const answerTo = (text: string) => runTurn(core, chat, text, { show });
   const place = { core, chat, ctx: context(core, chat) };
-  const answered = await (prompt.typed ? obey(place, prompt.words, answerTo) : answerTo(prompt.words));
+  if (!prompt.typed) chat.send(prompt.words);
+  const answered = await (prompt.typed ? obey(place, prompt.words, answerTo) : sendQueued(core, chat, answerTo));
   const answer = answered ?? newTurn(core, chat).answer; // of a command that asked for no turn
   const { used, window, ...told } = answer;
   const shown = { ...told, calls: answer.calls.map(({ name, args, ok }) => ({ name, args, ok })) };

@@ -336,7 +336,7 @@ export interface Chat {
   tree(): { entries: readonly Entry[]; branch: readonly Entry[] }; // all that was ever said; of it what is in force
   back(to: number | null): void; // goes on from that entry, or from nothing; what came after it stays in the file
   use(model: string): Promise<void>; // another model, from now on
-  send(text: string): void; // as the person's next message
+  send(text: string): void; // as the person's next message, once the turn under way has ended
   attach(what: Image | string): void; // goes with the person's next message; a text before it
   compact(what: Compaction): void; // from now on the model sees less; all of it stays in the session's file
 }

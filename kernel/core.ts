@@ -160,7 +160,7 @@ export interface LiveChat extends Writable<contract.Chat> {
   messages: contract.Message[];
   prompt?: contract.Part[] | undefined; // as it was first sent
   session?: Session;
-  next?: string | undefined; // what a command sends
+  queue: string[]; // what was sent, until its turn
   attached: (contract.Image | string)[]; // for the person's next message
   stop: AbortController; // of the turn under way
   turn: number;

@@ -19,9 +19,19 @@ export async function obey(place: TurnContext, typed: string, runTurn: (text: st
   if (name && !command) throw usage(`Cannot obey '/${name}': ${unknown("command", name, core.commands.keys())}`);
   if (command) await runCommand(place, command, rest);
   else if (line) chat.send(line.replace(/^\/\//, "/"));
-  const { next } = chat; // a command may send something
-  chat.next = undefined;
-  return next === undefined ? undefined : runTurn(next);
+  return sendQueued(core, chat, runTurn);
+}
+
+/** Each message as a turn of its own; what is sent meanwhile comes after it. The last one's answer. */
+export async function sendQueued(core: Core, chat: LiveChat, runTurn: (text: string) => Promise<Answer>): Promise<Answer | undefined> {
+  let answer: Answer | undefined;
+  try {
+    for (let text = chat.queue.shift(); text !== undefined; text = chat.queue.shift()) answer = await runTurn(text);
+  } finally {
+    const left = chat.queue.splice(0).map((text) => `'${text.slice(0, 60)}'`);
+    if (left.length) note(core, `Not sent, since the turn before did not end: ${left.join(", ")}.`);
+  }
+  return answer;
 }
 
 async function runCommand({ core, chat, ctx }: TurnContext, command: Command, rest: string): Promise<void> {

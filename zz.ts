@@ -283,7 +283,7 @@ async function respond(turn: Turn, { text, finish }: Reply): Promise<void> {
   enter(core, chat, "responding");
   const safe = turn.show && core.io.stdout.isTTY ? clean(text) : text;
   const shown = core.options.raw ? safe : await around(turn, "render", safe).catch(asItCame);
-  answer.text = turn.show ? text : shown; // for programs: as it is rendered where nobody looks
+  Object.assign(answer, { text, ...(shown !== text && { rendered: shown }) });
   if (answer.finish === "stop") answer.finish = finish;
   if (finish === "filter" && !text) throw fault("The provider's content filter withheld the answer. Put the question differently.");
   if (finish === "filter") note(core, "The provider's content filter cut the answer short.");
@@ -346,8 +346,9 @@ async function once(core: Core, chat: LiveChat, prompt: Prompt, format: Format):
   if (!prompt.typed) chat.send(prompt.words);
   const answered = await (prompt.typed ? obey(place, prompt.words, answerTo) : sendQueued(core, chat, answerTo));
   const answer = answered ?? newTurn(core, chat).answer; // of a command that asked for no turn
-  const { used, window, ...told } = answer;
-  const shown = { ...told, calls: answer.calls.map(({ name, args, ok }) => ({ name, args, ok })) };
+  const { used, window, rendered = answer.text, ...told } = answer;
+  const calls = answer.calls.map(({ name, args, ok }) => ({ name, args, ok }));
+  const shown = { ...told, calls, ...(options.rendered && { rendered }) };
   if (format === "json") await json(shown);
   if (format === "json-lines") await json({ type: "done", ...shown });
   if (options.usage) say(io, statistics(answer));

@@ -478,7 +478,8 @@ export type Around<IO> = IO extends [infer In, infer Out]
   : never;
 
 export interface Answer {
-  text: string;
+  text: string; // the model's own
+  rendered?: string; // as the wrappers of "render" made it, where that is something else
   thinking?: string;
   model: string;
   session: string | null;

@@ -31,6 +31,7 @@ export interface Options {
   rounds?: number; // 0: no limit
   save?: boolean;
   raw?: boolean; // the answer as it came, without the render step
+  rendered?: boolean; // with JSON, also as it would be shown
   usage?: boolean; // tokens, calls and time on stderr
   quiet?: boolean; // no notes on stderr
   prompt?: boolean; // false: never ask the person

@@ -65,7 +65,7 @@ import {
   watch,
 } from "./kernel/core.ts";
 import { converse, dialogOf, meetPerson } from "./kernel/dialog.ts";
-import { codeOf, fault, usage } from "./kernel/faults.ts";
+import { asFault, codeOf, fault, usage } from "./kernel/faults.ts";
 import { allFlags, type Cli, FLAGS, isJson, one, parseFlags, scriptAt } from "./kernel/flags.ts";
 import { closeInstance } from "./kernel/handle.ts";
 import { explainError, importScript, whereFrom } from "./kernel/imports.ts";
@@ -73,7 +73,7 @@ import { print, printAnswer, processIo, say } from "./kernel/io.ts";
 import { loadPlugins } from "./kernel/loader.ts";
 import { NO_MODEL, providerNamed, wantedModel, withProvider } from "./kernel/models.ts";
 import { catchConsole, follow, statistics } from "./kernel/narration.ts";
-import { obey } from "./kernel/obey.ts";
+import { obey, sendQueued } from "./kernel/obey.ts";
 import { unknownSettings } from "./kernel/preferences.ts";
 import { lastWord, runAsProcess, type Stop } from "./kernel/process.ts";
 import { loadPrompts, sendUpdates, toolGuide } from "./kernel/prompt.ts";
@@ -181,7 +181,7 @@ export async function runTurn(core: Core, chat: LiveChat, text: string, ways: Wa
       enter(core, chat, "thinking");
     }
   } catch (error) {
-    throw await endFailedTurn(turn, error as Fault);
+    throw await endFailedTurn(turn, asFault(error));
   } finally {
     await endTurn(turn);
   }
@@ -234,7 +234,7 @@ async function ask(turn: Turn, messages: Message[], tools: ChatRequest["tools"])
       turn.answer.model = reply.model ?? chat.model;
       return reply;
     } catch (error) {
-      const failed = error as Fault;
+      const failed = asFault(error);
       if (chat.stop.signal.aborted || failed.dry || !(await core.tryAgain?.(failed, turn.ctx))) throw failed;
     }
   }
@@ -286,8 +286,8 @@ async function respond(turn: Turn, { text, finish }: Reply): Promise<void> {
   const { core, chat, answer } = turn;
   enter(core, chat, "responding");
   const safe = turn.show && core.io.stdout.isTTY ? clean(text) : text;
-  const shown = core.options.raw ? safe : await around(turn, "render", safe);
-  answer.text = turn.show ? text : shown; // for programs: as it is rendered where nobody looks
+  const shown = core.options.raw ? safe : await around(turn, "render", safe).catch(asItCame);
+  Object.assign(answer, { text, ...(shown !== text && { rendered: shown }) });
   if (answer.finish === "stop") answer.finish = finish;
   if (finish === "filter" && !text) throw fault("The provider's content filter withheld the answer. Put the question differently.");
   if (finish === "filter") note(core, "The provider's content filter cut the answer short.");
@@ -295,6 +295,11 @@ async function respond(turn: Turn, { text, finish }: Reply): Promise<void> {
   await turn.show?.(shown);
   if (finish === "length" && core.showNote) note(core, `${CUT_OFF} /continue goes on from there.`);
   enter(core, chat, "done");
+
+  function asItCame(error: unknown): string {
+    note(core, `The answer is shown as it came: ${explainError(error)}`);
+    return safe;
+  }
 }
 
 /** Ends a turn that failed or was stopped. What had come of an answer is shown and kept. */
@@ -356,10 +361,12 @@ async function once(core: Core, chat: LiveChat, prompt: Prompt, format: Format):
   const show = format === "text" ? (text: string) => printAnswer(io, text) : undefined;
   const answerTo = (text: string) => runTurn(core, chat, text, { show });
   const place = { core, chat, ctx: context(core, chat) };
-  const answered = await (prompt.typed ? obey(place, prompt.words, answerTo) : answerTo(prompt.words));
+  if (!prompt.typed) chat.send(prompt.words);
+  const answered = await (prompt.typed ? obey(place, prompt.words, answerTo) : sendQueued(core, chat, answerTo));
   const answer = answered ?? newTurn(core, chat).answer; // of a command that asked for no turn
-  const { used, window, ...told } = answer;
-  const shown = { ...told, calls: answer.calls.map(({ name, args, ok }) => ({ name, args, ok })) };
+  const { used, window, rendered = answer.text, ...told } = answer;
+  const calls = answer.calls.map(({ name, args, ok }) => ({ name, args, ok }));
+  const shown = { ...told, calls, ...(options.rendered && { rendered }) };
   if (format === "json") await json(shown);
   if (format === "json-lines") await json({ type: "done", ...shown });
   if (options.usage) say(io, statistics(answer));
@@ -379,7 +386,7 @@ export async function run(argv: string[], io: Io, stop: Stop = { why: "Stopped."
     const code = await obeyFlags(argv, io, stop);
     return stop.code ?? code;
   } catch (error) {
-    const failed = error as Fault;
+    const failed = asFault(error);
     if (stop.code === 0) return 0;
     if (failed.dry) return print(io, veiledJson(failed.dry, 2)).then(() => 0);
     const exit = stop.code ?? failed.exit ?? 1;

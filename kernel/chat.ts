@@ -18,6 +18,7 @@ export function openChat(core: Core, model: string, from?: saved.Session | Saved
     phase: "idle",
     messages: [],
     attached: [],
+    queue: [],
     turn: 0,
     log: [],
     seen: new Map(),
@@ -25,7 +26,7 @@ export function openChat(core: Core, model: string, from?: saved.Session | Saved
     tree: () => ({ entries: chat.session?.entries ?? [], branch: chat.session?.branch() ?? [] }),
     back: (to, keep) => goBack(core, chat, to, keep),
     use: (given) => useModel(core, chat, given),
-    send: (text) => void (chat.next = text),
+    send: (text) => void chat.queue.push(text),
     attach: (what) => void chat.attached.push(what),
     compact(what) {
       const before = chat.messages.length;

@@ -75,7 +75,8 @@ export function optionsOf(cli: Cli, io: Io): Options & { home: string; io: Io } 
     tools: has("no-tools") ? false : all(cli, "tool"),
     rounds: one(cli, "rounds") ? number("rounds", one(cli, "rounds")!) : undefined,
     save: !has("no-session") && !has("dry-run"),
-    ...{ raw: has("raw"), usage: has("usage"), quiet: has("quiet"), prompt: !has("no-prompt"), dry: has("dry-run") },
+    ...{ raw: has("raw"), rendered: has("rendered"), usage: has("usage"), quiet: has("quiet") },
+    ...{ prompt: !has("no-prompt"), dry: has("dry-run") },
     ...{ allow: rules("allow"), deny: rules("deny") },
   };
 

@@ -2,11 +2,24 @@
 import path from "node:path";
 import { sessions } from "./chat.ts";
 import type { About, Added, Call, Ctx, Plugins, SideRequest } from "./contract.ts";
-import { type Core, emit, type LiveChat, newId, note, type Owned, type ProjectExtras, type TurnContext, ZZ } from "./core.ts";
-import { usage } from "./faults.ts";
+import {
+  type Core,
+  emit,
+  HOOK_LIMIT,
+  type LiveChat,
+  newId,
+  note,
+  type Owned,
+  type ProjectExtras,
+  type TurnContext,
+  tooLong,
+  ZZ,
+} from "./core.ts";
+import { fault, usage } from "./faults.ts";
 import { openFiles } from "./files.ts";
 import { allFlags } from "./flags.ts";
 import { gitOf } from "./git.ts";
+import { within } from "./limits.ts";
 import { refreshPlugins } from "./loader.ts";
 import { updatePrivate } from "./locks.ts";
 import { endpointOf, listModels, modelNamed } from "./models.ts";
@@ -15,6 +28,7 @@ import { preferences } from "./preferences.ts";
 import { programs } from "./programs.ts";
 import { composePrompt, partOf } from "./prompt.ts";
 import { sideRequest } from "./request.ts";
+import { reason } from "./secrets.ts";
 import { version } from "./self.ts";
 import { agreement, rereadSettings } from "./settings.ts";
 import { byName, clean, lazily, unknown } from "./text.ts";
@@ -101,7 +115,10 @@ function about(place: TurnContext): About {
     },
     model: (name: string, quick?: boolean) => modelNamed(core, name, quick),
     async complete(command: string, typed: string) {
-      const given = (await core.commands.get(command)?.value.complete?.(typed, ctx)) ?? [];
+      const { owner, value } = core.commands.get(command) ?? {};
+      const named = (error: unknown) => fault(`Cannot complete '/${command}' of plugin '${owner}': ${reason(error)}`);
+      const completed = within((async () => value?.complete?.(typed, ctx))(), HOOK_LIMIT, tooLong(HOOK_LIMIT));
+      const given = (await completed.catch((error) => Promise.reject(named(error)))) ?? [];
       return given.map((one) => (typeof one === "string" ? { name: one } : one));
     },
   });

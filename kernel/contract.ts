@@ -311,8 +311,7 @@ export type Delta = { text: string } | { thinking: string } | { call: CallDelta 
 export type CallDelta = { index?: number; id?: string | null; name?: string | null; args?: unknown; extra?: unknown };
 export type Usage = { input: number; output: number };
 export type Finish = "stop" | "calls" | "length" | "filter";
-/** broken: why the arguments cannot be used. */
-export type Call = { id: string; name: string; args: Record<string, unknown>; broken?: string; extra?: unknown };
+export type Call = { id: string; name: string; args: Record<string, unknown>; broken?: string; extra?: unknown }; // broken: why not
 export type Reply = { text: string; thinking: string; calls: Call[]; finish: Finish; usage?: Usage; model?: string };
 
 export type Message =
@@ -331,9 +330,9 @@ export interface Chat {
   readonly used?: number; // tokens of the window that the last request and its answer took
   readonly window?: number; // tokens that the model takes in, where its provider tells
   tree(): { entries: readonly Entry[]; branch: readonly Entry[] }; // all that was ever said; of it what is in force
-  back(to: number | null, keep?: boolean): void; // goes on from that entry, or from nothing; the file keeps the rest. keep: plugins' states stay
+  back(to: number | null, keep?: boolean): void; // goes on from that entry, or from nothing; the file keeps all. keep: plugins' states stay
   use(model: string): Promise<void>; // another model, from now on
-  send(text: string): void; // as the person's next message
+  send(text: string): void; // as the person's next message, once the turn under way has ended
   attach(what: Image | string): void; // goes with the person's next message; a text before it
   compact(what: Compaction): void; // from now on the model sees less; all of it stays in the session's file
 }
@@ -389,7 +388,6 @@ export type Span = [from: number, to: number]; // lines, from 1, both included
 export type Moved = { from: number; to: number; by: number }; // those lines were replaced; the ones after them moved by so many
 /** One file of the project, before and after (absent: not there). note: what the texts do not show, such as a mode or a move. */
 export type Difference = { path: string; before?: string; after?: string; note?: string };
-/** A difference that was made. Those of one turn are one group. */
 export type Changed = { id: number; turn: number; at: string; tool: string; path: string; did: Did; undone: boolean };
 export type Did = "created" | "edited" | "deleted";
 
@@ -479,7 +477,8 @@ export type Around<IO> = IO extends [infer In, infer Out]
   : never;
 
 export interface Answer {
-  text: string;
+  text: string; // the model's own
+  rendered?: string; // as the wrappers of "render" made it, where that is something else
   thinking?: string;
   model: string;
   session: string | null;

@@ -1,9 +1,9 @@
 // One instance of zz, and how its plugins hear of what happens: emit() tells observers, around() runs a step through its wrappers.
 import type * as contract from "./contract.ts";
 import { type Awaitable, type Events, PHASES, type Phase, type Steps, words } from "./contract.ts";
-import { fault } from "./faults.ts";
+import { asFault, fault } from "./faults.ts";
 import type { Loaded } from "./imports.ts";
-import { deadline, until, within } from "./limits.ts";
+import { type Deadline, deadline, orLeave, until, within } from "./limits.ts";
 import { reason, veilData } from "./secrets.ts";
 import type { Seen } from "./seen.ts";
 import type { Session } from "./sessions.ts";
@@ -32,6 +32,7 @@ export interface Options {
   rounds?: number; // 0: no limit
   save?: boolean;
   raw?: boolean; // the answer as it came, without the render step
+  rendered?: boolean; // with JSON, also as it would be shown
   usage?: boolean; // tokens, calls and time on stderr
   quiet?: boolean; // no notes on stderr
   prompt?: boolean; // false: never ask the person
@@ -120,15 +121,25 @@ export function around<K extends keyof Steps>(
     const { owner, value } = wrap;
     const late = `Plugin '${owner}' was cut off in '${step}': ${tooLong(value.limit)}. Its own limit can be raised.`;
     const limit = deadline(value.limit, fault(late));
-    const next = async (passed: Steps[K][0]) => {
-      limit.lift();
-      return pass(at + 1, passed).finally(limit.putOff);
-    };
-    const out = await until(limit.signal, (async () => value.around(given, next, ctx))()).finally(limit.lift);
+    const next = (passed: Steps[K][0]) => limit.wait(pass(at + 1, passed));
+    const ran = until(limit.signal, (async () => value.around(given, next, uncounted(ctx, limit)))()).finally(limit.lift);
+    const out = await orLeave(ctx.signal, ran, () => fault(`Plugin '${owner}' did not stop in '${step}', and was left behind.`)).catch(
+      (error) => Promise.reject(asFault(error, `Plugin '${owner}' threw in '${step}', and did not say what.`)),
+    );
     if (out !== undefined && out !== null) return out;
     throw fault(`Plugin '${owner}' gave nothing back in '${step}'. Its wrapper must return what next() gave.`);
   }
 }
+const UNCOUNTED = words<"ask">("ask edit terminal call command request");
+/** What somebody waits for in it, the person or another with a limit of its own, is not their own time. */
+export function uncounted(ctx: contract.Ctx, { wait }: Deadline): contract.Ctx {
+  const waits = UNCOUNTED.flatMap((name) => {
+    const { [name]: act } = ctx as Required<contract.Ctx>;
+    return act ? [[name, { value: (...given: Parameters<typeof act>) => wait(act(...given)) }]] : [];
+  });
+  return Object.create(ctx, Object.fromEntries(waits));
+}
+
 /** Where a step is taken: in this instance, with what its plugins reach there. */
 export type TurnContext = { core: Core; chat: LiveChat; ctx: contract.Ctx };
 
@@ -152,7 +163,7 @@ export interface LiveChat extends Writable<contract.Chat> {
   messages: contract.Message[];
   prompt?: contract.Part[] | undefined; // as it was first sent
   session?: Session;
-  next?: string | undefined; // what a command sends
+  queue: string[]; // what was sent, until its turn
   attached: (contract.Image | string)[]; // for the person's next message
   stop: AbortController; // of the turn under way
   past?: string | true; // of a flag: the session whose changes it is about; true: the last one that changed anything

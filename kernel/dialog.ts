@@ -4,8 +4,9 @@ import path from "node:path";
 import { closeChat, openChat, retractLastMessage } from "./chat.ts";
 import { commandFor, isUntrusted, notePlace, type Prompt, settleTrust, start } from "./cli.ts";
 import { context } from "./context.ts";
-import type { Ask, Ctx, Dialog, DialogHost, Fault, Person } from "./contract.ts";
+import type { Ask, Ctx, Dialog, DialogHost, Person } from "./contract.ts";
 import { around, type Core, emit, type LiveChat, note } from "./core.ts";
+import { asFault } from "./faults.ts";
 import { explainError } from "./imports.ts";
 import { printAnswer, say, wrapForTerminal } from "./io.ts";
 import { refreshPlugins, watchPlugins } from "./loader.ts";
@@ -138,8 +139,9 @@ async function obeyLine(talk: Talk, line: string, expand = (text: string) => tex
     const chat = talk.chat!;
     const show = (text: string) => printAnswer(core.io, text);
     await obey({ core, chat, ctx: context(core, chat) }, line, (text) => run(core, chat, expand(text), { show }));
-  } catch (error) {
-    say(core.io, (error as Fault).exit === 130 ? "Stopped." : wrapForTerminal(core.io, explainError(error)));
+  } catch (thrown) {
+    const error = asFault(thrown);
+    say(core.io, error.exit === 130 ? "Stopped." : wrapForTerminal(core.io, explainError(error)));
   } finally {
     talk.busy = false;
     if (talk.chat?.stop.signal.aborted) talk.chat.stop = new AbortController(); // a command was stopped, not a turn

@@ -1,8 +1,16 @@
 // Errors as sentences: what could not be done, why, and what to do next.
+import { inspect } from "node:util";
 import type { Fault } from "./contract.ts";
 
 export const fault = (message: string, more: Partial<Fault> = {}): Fault => Object.assign(new Error(message), more);
 export const usage = (message: string): Fault => fault(message, { exit: 2 }); // wrong usage: the program ends with exit code 2
+
+/** Whatever was thrown, as an error of which more can be said. */
+export function asFault(thrown: unknown, nothing = "It threw, and did not say what."): Fault {
+  if (thrown instanceof Error && Object.isExtensible(thrown)) return thrown;
+  const said = (thrown as Partial<Error> | undefined)?.message ?? thrown ?? nothing;
+  return fault(typeof said === "string" ? said : inspect(said));
+}
 
 /** The code of a system error: ENOENT and so on; "" for other errors. */
 export const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException)?.code ?? "";

@@ -29,7 +29,7 @@ export async function gate(place: TurnContext, tool: Tool, args: Call["args"], n
       granted[kind].push(target);
     }
   if (!open.size) return granted;
-  const text = (await tool.preview?.(args, place.ctx)) ?? "";
+  const text = (await until(place.ctx.signal, (async () => tool.preview?.(args, place.ctx))())) ?? "";
   const { editable = "" } = tool;
   const rules = familyRules(core, tool, [...open.values()]);
   const more = { ...(core.edit && typeof args[editable] === "string" && { e: "edit it first" }), ...(rules && { F: lasting(rules) }) };

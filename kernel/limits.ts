@@ -7,17 +7,36 @@ export function within<T>(promise: Promise<T>, ms: number, late: string): Promis
   return until(limit.signal, promise).finally(limit.lift);
 }
 
-/** A signal that aborts after so many ms, unless it is put off or lifted. */
-export function deadline(ms: number, late: Fault): { signal: AbortSignal; putOff(): void; lift(): void } {
+/** `putOff` begins again; while wait() waits for something it stands still; `lift` ends it. */
+export interface Deadline {
+  signal: AbortSignal;
+  putOff(): void;
+  lift(): void;
+  wait<T>(promise: Promise<T>): Promise<T>;
+}
+/** A signal that aborts after so many ms. */
+export function deadline(ms: number, late: Fault): Deadline {
   const end = new AbortController();
   let timer: NodeJS.Timeout | undefined;
-  const lift = () => clearTimeout(timer);
+  let [waits, isLifted] = [0, false];
+  const lift = () => {
+    isLifted = true;
+    clearTimeout(timer);
+  };
   const putOff = () => {
-    lift();
-    timer = setTimeout(() => end.abort(late), Math.min(ms, 2 ** 31 - 1));
+    clearTimeout(timer);
+    if (!waits && !isLifted) timer = setTimeout(() => end.abort(late), Math.min(ms, 2 ** 31 - 1));
+  };
+  const wait = <T>(promise: Promise<T>) => {
+    waits++;
+    putOff();
+    return promise.finally(() => {
+      waits--;
+      putOff();
+    });
   };
   putOff();
-  return { signal: end.signal, putOff, lift };
+  return { signal: end.signal, putOff, lift, wait };
 }
 
 /** The promise, or the signal's reason, whichever comes first: for code that does not heed the signal itself. */
@@ -29,5 +48,19 @@ export function until<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
     promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
   });
 }
+
+/** As until(), but what is stopped has a moment to end in its own way; then it is left behind. */
+export function orLeave<T>(signal: AbortSignal, promise: Promise<T>, left: () => Fault): Promise<T> {
+  const gone = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const stop = () => void (timer = setTimeout(() => gone.abort(left()), GRACE_MS));
+  if (signal.aborted) stop();
+  signal.addEventListener("abort", stop, { once: true });
+  return until(gone.signal, promise).finally(() => {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", stop);
+  });
+}
+const GRACE_MS = 2_000;
 
 export const PATIENCE = 10_000;

@@ -1,8 +1,9 @@
 // A line that a person typed, wherever they typed it: a command, or the next message.
 import { keepStates } from "./chat.ts";
-import type { Answer, Command } from "./contract.ts";
-import { around, type Core, type LiveChat, type TurnContext } from "./core.ts";
-import { usage } from "./faults.ts";
+import type { Answer, Command, Fault } from "./contract.ts";
+import { around, type Core, type LiveChat, note, type TurnContext } from "./core.ts";
+import { asFault, fault, usage } from "./faults.ts";
+import { orLeave } from "./limits.ts";
 import { TEMPLATES } from "./prompt.ts";
 import { unknown } from "./text.ts";
 
@@ -18,17 +19,35 @@ export async function obey(place: TurnContext, typed: string, runTurn: (text: st
   if (name && !command) throw usage(`Cannot obey '/${name}': ${unknown("command", name, core.commands.keys())}`);
   if (command) await runCommand(place, command, rest);
   else if (line) chat.send(line.replace(/^\/\//, "/"));
-  const { next } = chat; // a command may send something
-  chat.next = undefined;
-  return next === undefined ? undefined : runTurn(next);
+  return sendQueued(core, chat, runTurn);
+}
+
+/** Each message as a turn of its own; what is sent meanwhile comes after it. The last one's answer. */
+export async function sendQueued(core: Core, chat: LiveChat, runTurn: (text: string) => Promise<Answer>): Promise<Answer | undefined> {
+  let answer: Answer | undefined;
+  try {
+    for (let text = chat.queue.shift(); text !== undefined; text = chat.queue.shift()) answer = await runTurn(text);
+  } finally {
+    const left = chat.queue.splice(0).map((text) => `'${text.slice(0, 60)}'`);
+    if (left.length) note(core, `Not sent, since the turn before did not end: ${left.join(", ")}.`);
+  }
+  return answer;
 }
 
 async function runCommand({ core, chat, ctx }: TurnContext, command: Command, rest: string): Promise<void> {
   try {
-    await command.run(rest, ctx);
+    await orLeave(ctx.signal, (async () => command.run(rest, ctx))(), left);
+  } catch (error) {
+    throw asFault(error);
   } finally {
     keepStates(core, chat);
     ctx.progress(""); // what it showed of its progress goes
+  }
+
+  function left(): Fault {
+    const { name } = command;
+    note(core, `'/${name}' of plugin '${core.commands.get(name)?.owner}' did not stop, and was left behind.`);
+    return fault("Stopped.", { exit: 130 });
   }
 }
 

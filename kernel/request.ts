@@ -2,7 +2,7 @@
 import { save } from "./chat.ts";
 import type { ChatRequest, Fault, Message, Provider, Reply, SideRequest } from "./contract.ts";
 import { around, emit, TRIES, type TurnContext } from "./core.ts";
-import { fault } from "./faults.ts";
+import { asFault, fault } from "./faults.ts";
 import { deadline, until } from "./limits.ts";
 import { endpointOf, providerNamed } from "./models.ts";
 import { reason, secretFinder, veil, veilData } from "./secrets.ts";
@@ -45,7 +45,7 @@ async function attempt(place: TurnContext, { model, messages, ...asked }: ChatRe
       await emit(core, "replied", { ...reply, task: asked.task, ms: Math.round(performance.now() - started) });
       return reply;
     } catch (error) {
-      const failed = error as Fault;
+      const failed = asFault(error);
       if ((failed.partial?.text.length ?? -1) >= (partial?.text.length ?? 0)) partial = failed.partial;
       if (partial) failed.partial = partial;
       if (chat.stop.signal.aborted || failed.dry) throw failed;
@@ -75,7 +75,7 @@ async function receive({ core, chat }: TurnContext, provider: Provider, request:
     const reply = await until(signal, collect(provider.chat(request, signal), see));
     return { ...reply, text: veil(reply.text), thinking: veil(reply.thinking) };
   } catch (error) {
-    const failed = silence.signal.aborted && !chat.stop.signal.aborted ? silence.signal.reason : error;
+    const failed = asFault(silence.signal.aborted && !chat.stop.signal.aborted ? silence.signal.reason : error);
     throw Object.assign(failed, { partial: veilData(partial) });
   } finally {
     silence.lift();

@@ -1,10 +1,11 @@
 import fs from "node:fs";
 import path from "node:path";
+import { asFault } from "./faults.ts";
 import { textOf, tryTo } from "./text.ts";
 
 /** An error's own words, without a stack, and without the two lines that tsx puts around a syntax error. */
 export const reason = (error: unknown): string =>
-  veil(error instanceof Error ? error.message : String(error))
+  veil(asFault(error).message)
     .split(/\n {4}at |\nRequire stack:/)[0]!
     .replace(/^Transform failed with \d+ errors?:\n.*?ERROR: ([^\n]*)[\s\S]*/, "$1");
 

@@ -1,6 +1,6 @@
 import type { Call, CallDelta, Delta, Fault, Finish, HttpAnswer, HttpRequest, Reply, Usage } from "./contract.ts";
 import { type Core, newId } from "./core.ts";
-import { fault, usage } from "./faults.ts";
+import { asFault, fault, usage } from "./faults.ts";
 import { follow, outgoing } from "./http.ts";
 import { reason, sealUrl, veil } from "./secrets.ts";
 import { jsonOrText, tryTo } from "./text.ts";
@@ -32,7 +32,7 @@ export async function collect(stream: AsyncIterable<Delta>, see?: See): Promise<
     if (!finish) throw fault(CUT_OFF, { transient: true });
   } catch (error) {
     const cut = /^(ECONN|EPIPE|ETIMEDOUT|HPE_|Z_)/.test((error as NodeJS.ErrnoException)?.code ?? "");
-    throw Object.assign(cut ? fault(CUT_OFF, { transient: true }) : (error as Fault), { partial: { text, thinking } });
+    throw Object.assign(cut ? fault(CUT_OFF, { transient: true }) : asFault(error), { partial: { text, thinking } });
   }
   const calls = drafts.filter(({ name, args }) => name || args).map((draft) => finished(draft, finish === "length"));
   if (calls.length > MAX_CALLS) calls[MAX_CALLS]!.broken = tooMany(calls[MAX_CALLS]!, unrun);

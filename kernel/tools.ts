@@ -1,7 +1,7 @@
 // One call of a tool: find it, validate, pass the gate, run it, and commit what it changed.
 import { commit, type Held } from "./commit.ts";
 import { type Call, type ChatRequest, type Ctx, KINDS, type Kind, type Needs, type Result, type Tool } from "./contract.ts";
-import { around, type Core, emit, note, showsTraces, type TurnContext, valuesOf } from "./core.ts";
+import { around, type Core, emit, note, showsTraces, type TurnContext, uncounted, valuesOf } from "./core.ts";
 import { fault, usage } from "./faults.ts";
 import { openFiles } from "./files.ts";
 import { type Granted, gate } from "./gate.ts";
@@ -25,7 +25,7 @@ export async function onlyReads({ core, ctx }: TurnContext, call: Call): Promise
   const tool = findTool(core, call.name);
   if (!tool || call.broken || tool.changes) return false;
   const asked = async () => tool.needs?.(normalizeArgs(tool, call.args), ctx) ?? {};
-  const needs = await asked().catch(() => undefined); // validation comes later
+  const needs = await until(ctx.signal, asked()).catch(() => undefined); // validation comes later
   return needs !== undefined && Object.keys(needs).every((kind) => kind === "read");
 }
 
@@ -71,11 +71,7 @@ async function runTool(place: TurnContext, call: Call): Promise<Result> {
   const seconds = (tool.timeout ?? TOOL_LIMIT) / 1000;
   const limit = deadline(seconds * 1000, fault(`'${tool.name}' took longer than ${seconds} s and was given up.`));
   const signal = AbortSignal.any([ctx.signal, limit.signal]);
-  const nested: Ctx["call"] = (name, args) => {
-    limit.lift(); // another tool has a limit of its own, and the person takes their time
-    return ctx.call(name, args).finally(limit.putOff);
-  };
-  const own: Ctx = Object.create(ctx, { files: { value: files }, signal: { value: signal }, call: { value: nested } });
+  const own: Ctx = Object.create(uncounted(ctx, limit), { files: { value: files }, signal: { value: signal } });
   const given = await until(signal, (async () => tool.run(args, own))()).finally(limit.lift);
   const plain = typeof given === "string" ? { text: given } : given;
   if (typeof plain?.text !== "string") throw fault(`'${tool.name}' gave no result. Its run() must return text or { text }.`);
@@ -95,7 +91,7 @@ async function runTool(place: TurnContext, call: Call): Promise<Result> {
 async function passGate(place: TurnContext, tool: Tool, asked: Call["args"]) {
   let [args, edited] = [deepFreeze(asked), ""];
   for (;;) {
-    const needs = assertNeeds(tool, (await tool.needs?.(args, place.ctx)) ?? {});
+    const needs = assertNeeds(tool, (await until(place.ctx.signal, (async () => tool.needs?.(args, place.ctx))())) ?? {});
     const granted = await gate(place, tool, args, needs);
     place.ctx.signal.throwIfAborted();
     if (typeof granted === "string" || !("edited" in granted)) return { args, granted, edited };

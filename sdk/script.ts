@@ -6,7 +6,7 @@ import type { Answer, Image, Infer, Message, Result, Schema, Tool } from "../ker
 import { type Core, IDENTIFIER, type LiveChat, NO_ONE, newId } from "../kernel/core.ts";
 import { fault, usage } from "../kernel/faults.ts";
 import { chooseModel, NO_MODEL } from "../kernel/models.ts";
-import type { RunTurn } from "../kernel/obey.ts";
+import { type RunTurn, sendQueued } from "../kernel/obey.ts";
 import { toolGuide } from "../kernel/prompt.ts";
 import { check, toJsonSchema } from "../kernel/schema.ts";
 import { tryTo, unknown } from "../kernel/text.ts";
@@ -145,6 +145,7 @@ async function answer(script: Running, own: Core, chat: LiveChat, text: string, 
       const answered = await script.run(own, chat, words);
       const exit = exitCode(answered);
       if (exit === 3 || !script.code) script.code = exit || script.code;
+      await sendQueued(own, chat, (text) => script.run(own, chat, text));
       if (!schema) return answered.text;
       const { value, wrong } = await parsed(answered, schema);
       if (!wrong) return value;

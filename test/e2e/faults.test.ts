@@ -207,7 +207,7 @@ for (const [what, code, exit, words] of [
   [
     "gives nothing back from a wrapper",
     'export default (zz) => zz.wrap("render", () => undefined);',
-    1,
+    0,
     /gave nothing back in 'render'/,
   ],
 ] as const)

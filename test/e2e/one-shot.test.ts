@@ -922,3 +922,25 @@ test("zz -m with a name that no provider offers says how models are named", asyn
   equal(ran.code, 2);
   match(ran.stderr, /^Cannot use model 'gtp': a model is named provider\/model/);
 });
+
+describe("--json and --json-lines give the model's own text", () => {
+  const COLOURS = `export default (zz) => zz.wrap("render", async (text, next) => "\\x1b[31m" + (await next(text)) + "\\x1b[39m");`;
+  const given = async (...flags: string[]) => {
+    const where = place();
+    put(where, "red.ts", COLOURS);
+    return ask([say("**Good.**")], ["--plugin", "red.ts", ...flags], {}, where);
+  };
+  for (const format of ["--json", "--json-lines"]) {
+    test(`${format}: not what a plugin made of it to be seen`, async () => {
+      const answer = lines((await given(format)).stdout).at(-1);
+      deepEqual([answer.text, "rendered" in answer], ["**Good.**", false]);
+    });
+    test(`${format} --rendered: that beside it`, async () => {
+      const answer = lines((await given(format, "--rendered")).stdout).at(-1);
+      deepEqual([answer.text, answer.rendered], ["**Good.**", "\x1b[31m**Good.**\x1b[39m"]);
+    });
+  }
+  test("without them it is shown as it is rendered", async () => {
+    equal((await given()).stdout, "\x1b[31m**Good.**\x1b[39m\n");
+  });
+});

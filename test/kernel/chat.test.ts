@@ -1,8 +1,12 @@
 // What plugins keep in a conversation, and what they send: it goes back, on and into another one with it.
 import { deepEqual, equal, match, rejects } from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { Zz } from "zz";
-import { harness } from "zz/test";
+import { harness, type Step } from "zz/test";
+import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
+import { place, zz as run } from "../support/run.ts";
 
 /** Counts the person's messages, when they are answered. */
 const counter = (zz: Zz) => {
@@ -78,3 +82,65 @@ describe("zz.state()", () => {
     match(notes[0]!, /^Cannot keep the state of plugin 'spoiler': .*'it' is a Map\. Use an object or an array\.$/);
   });
 });
+
+describe("chat.send() during a turn", () => {
+  const sent = (requests: { messages: { role: string; text: string }[] }[]) =>
+    requests.map(({ messages }) => messages.findLast(({ role }) => role === "user")!.text);
+  /** Sends from within: once each. */
+  const sender = (zz: Zz) => {
+    const said = new Set<string>();
+    const once = (text: string, send: (text: string) => void) => {
+      if (!said.has(text)) send(text);
+      said.add(text);
+    };
+    zz.tool({
+      name: "sends",
+      description: "d",
+      run(_, { chat }) {
+        once("from a tool", chat.send);
+        once("and another", chat.send);
+        return "sent";
+      },
+    });
+    zz.command({ name: "send", description: "d", run: (text, { chat }) => chat.send(text) });
+    zz.wrap("render", (text, next, { chat }) => {
+      once("from a wrapper", chat.send);
+      return next(text);
+    });
+  };
+
+  test("goes when the turn has ended, each message as a turn of its own, in its order", async (t) => {
+    const zz = await harness({ plugins: [sender], script: [{ call: ["sends"] }, "ok"] }, t);
+    await zz.ask("hi");
+    deepEqual(sent(zz.requests), ["hi", "hi", "from a tool", "and another", "from a wrapper"]);
+    await zz.ask("next");
+    deepEqual(sent(zz.requests).slice(5), ["next"]);
+  });
+
+  test("what a command sends goes as before", async (t) => {
+    const zz = await harness({ plugins: [sender] }, t);
+    await zz.ask("/send hello");
+    deepEqual(sent(zz.requests), ["hello", "from a wrapper"]);
+  });
+
+  test("what waits when a turn fails is not sent later instead of something else, and is told", async (t) => {
+    const script = [{ call: ["sends"] }, { fail: "The key is wrong.", status: 401 }, "ok"] as Step[];
+    const zz = await harness({ plugins: [sender], script }, t);
+    await rejects(zz.ask("hi"), { message: "The key is wrong." });
+    deepEqual(zz.notes, ["Not sent, since the turn before did not end: 'from a tool', 'and another'."]);
+    await zz.ask("next");
+    deepEqual(sent(zz.requests).slice(2), ["next", "from a wrapper"]);
+  });
+
+  test("goes in a single answer from a pipe too", async (t) => {
+    const fake = await fakeOpenAI([call(["sends", {}]), say("One."), say("Two."), say("Three."), say("Four.")]);
+    t.after(fake.close);
+    const where = place();
+    const file = join(where.cwd, "sends.ts");
+    writeFileSync(file, SENDS);
+    const args = ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--plugin", file];
+    const { stdout, code } = await run(where, args, { input: "hi" });
+    deepEqual([stdout, code], ["One.\nTwo.\n", 0]);
+  });
+});
+const SENDS = `export default (zz) => zz.tool({ name: "sends", description: "d", run(_, { chat }) { chat.send("more"); return "sent"; } });`;

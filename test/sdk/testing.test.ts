@@ -292,7 +292,8 @@ describe("what there is to see", () => {
       zz.wrap("line", (line, next) => next(`${line}!`));
       zz.wrap("render", async (text, next) => `<${await next(text)}>`);
     });
-    equal((await zz.ask("hi")).text, "<ok>");
+    const { text, rendered } = await zz.ask("hi");
+    deepEqual([text, rendered], ["ok", "<ok>"]);
     equal(zz.requests[0]!.messages[0]!.text, "hi!");
   });
 

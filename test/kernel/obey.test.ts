@@ -1,0 +1,131 @@
+// What a plugin does never holds zz up for good and never ends it: it is stopped or cut off, named, and zz goes on.
+import { deepEqual, doesNotMatch, equal, match, rejects } from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import type { Zz } from "zz";
+import { harness } from "zz/test";
+import { fakeOpenAI, say } from "../support/fake/openai.ts";
+import { repl } from "../support/repl.ts";
+import { place, zz as run } from "../support/run.ts";
+import { KEY } from "../support/terminal.ts";
+
+const never = () => new Promise<never>(() => {});
+const command = (run: () => unknown, more = {}) => ({
+  name: "odd",
+  default: (zz: Zz) => zz.command({ name: "it", description: "d", run: run as () => void, ...more }),
+});
+
+describe("a command", () => {
+  test("that never settles is left behind when it is stopped, and named", async (t) => {
+    const zz = await harness({ plugins: [command(never)] }, t);
+    const obeyed = zz.command("it");
+    setTimeout(zz.stop, 20);
+    await rejects(obeyed, { message: "Stopped.", exit: 130 } as object);
+    deepEqual(zz.notes, ["'/it' of plugin 'odd' did not stop, and was left behind."]);
+    equal((await zz.ask("hi")).text, "ok");
+  });
+
+  test("that heeds the signal has a moment to end in its own way", async (t) => {
+    const plugin = (zz: Zz) =>
+      zz.command({
+        name: "it",
+        description: "d",
+        run: (_, { signal, note }) =>
+          new Promise<void>((done) =>
+            signal.addEventListener("abort", () => setTimeout(() => done(note("Tidied up.")), 30)),
+          ),
+      });
+    const zz = await harness({ plugins: [plugin] }, t);
+    const obeyed = zz.command("it");
+    setTimeout(zz.stop, 20);
+    deepEqual(await obeyed, ["Tidied up."]);
+  });
+
+  for (const thrown of ["undefined", "null", '"words"', "Object.freeze(new Error('frozen'))", "{}"])
+    test(`that throws ${thrown} is told of, and the conversation goes on`, async (t) => {
+      const where = place();
+      const file = join(where.cwd, "odd.ts");
+      writeFileSync(
+        file,
+        `export default (zz) => zz.command({ name: "it", description: "d", run() { throw ${thrown}; } });`,
+      );
+      const it = await repl(t, { where, args: ["--plugin", file] });
+      it.type(`/it${KEY.enter}`);
+      await it.sees(/words|frozen|It threw, and did not say what|\{\}/);
+      await it.say("hello");
+      await it.leave();
+    });
+});
+
+describe("a completion", () => {
+  for (const [what, complete, why] of [
+    ["that throws", () => Promise.reject(new Error("no list")), "Cannot complete '/it' of plugin 'odd': no list"],
+    ["that never settles", never, "Cannot complete '/it' of plugin 'odd': it took longer than 5 s"],
+  ] as const)
+    test(`${what} is named`, async (t) => {
+      const zz = await harness({ plugins: [command(() => {}, { complete })] }, t);
+      await rejects(zz.ctx.about.complete("it", ""), { message: why });
+    });
+});
+
+describe("an answer whose wrapper of 'render'", () => {
+  const WRAPPERS: [what: string, body: string, told: RegExp][] = [
+    ["throws", `throw new TypeError("no colours")`, /^The answer is shown as it came: Plugin 'odd' failed \(.*odd\.ts:1\): no colours$/m],
+    ["throws undefined", "throw undefined", /^The answer is shown as it came: Plugin 'odd' threw in 'render', and did not say what\.$/m],
+    ["is late", "return new Promise(() => {})", /^The answer is shown as it came: Plugin 'odd' was cut off in 'render': it took longer than 0\.1 s\./m],
+  ]; // biome-ignore format: a table
+  for (const [what, body, told] of WRAPPERS)
+    test(`${what} is shown as it came`, async (t) => {
+      const fake = await fakeOpenAI([say("The answer.")]);
+      t.after(fake.close);
+      const where = place();
+      const file = join(where.cwd, "odd.ts");
+      writeFileSync(file, `export default (zz) => zz.wrap("render", async () => { ${body}; }, "first", 100);`);
+      const args = ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--once", "--plugin", file, "hi"];
+      const { stdout, stderr, code } = await run(where, args);
+      deepEqual([stdout, code], ["The answer.\n", 0]);
+      match(stderr, told);
+    });
+});
+
+describe("a provider's stream", () => {
+  for (const thrown of [undefined, "words", Object.freeze(new Error("frozen"))])
+    test(`that throws ${thrown} is a failure with a sentence`, async (t) => {
+      const plugin = (zz: Zz) =>
+        zz.provider({
+          name: "odd",
+          models: async () => [],
+          // biome-ignore lint/correctness/useYield: it throws
+          async *chat() {
+            throw thrown;
+          },
+        });
+      const zz = await harness({ plugins: [plugin] }, t);
+      await zz.chat.use("odd/m");
+      await rejects(
+        zz.ask("hi"),
+        (error: Error) => error instanceof Error && !/undefined|TypeError/.test(error.message),
+      );
+      equal(zz.chat.phase, "idle");
+      await zz.chat.use("script/model");
+      equal((await zz.ask("hi")).text, "ok");
+    });
+});
+
+describe("a tool whose needs() or preview()", () => {
+  for (const part of ["needs", "preview"])
+    test(`never settles: ${part}() is stopped like a tool`, async (t) => {
+      const plugin = (zz: Zz) =>
+        zz.tool({
+          ...{ name: "it", description: "d", run: () => "ran" },
+          needs: part === "needs" ? never : () => ({ net: ["x.example"] }),
+          preview: never,
+        });
+      const zz = await harness({ plugins: [plugin], script: [{ call: ["it"] }, "done"], answer: "yes" }, t);
+      const asked = zz.ask("hi");
+      setTimeout(zz.stop, 30);
+      await rejects(asked, { message: "Stopped." });
+      doesNotMatch(zz.events.map(({ type }) => type).join(" "), /answered/);
+    });
+});

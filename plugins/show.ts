@@ -16,6 +16,7 @@ export default (zz: Zz) => {
     name: "show",
     usage: "[N]",
     description: "what the last call gave, in full, or the Nth last",
+    examples: { "/show": "page through what the last call gave", "/show 3": "what the third last one gave" },
     group: "conversation",
     complete: (_, ctx): Choice[] =>
       resultsOf(ctx)

@@ -39,6 +39,7 @@ export default (zz: Zz) => {
     name: "changes",
     usage: "[N]",
     description: "what was changed here; N: that change as a diff",
+    examples: { "/changes": "list the changes", "/changes 3": "show the change with that number" },
     group,
     complete: (typed, { files }) =>
       files

@@ -9,7 +9,7 @@ import { absolute, diskOf, OPEN_GATE } from "./refs/disk.ts";
 import { close, forgetModules } from "./refs/programs.ts";
 import { references } from "./refs/references.ts";
 import { renameThoroughly } from "./refs/rename.ts";
-import { LIB, type State } from "./refs/state.ts";
+import { LIB, type Sources, type State } from "./refs/state.ts";
 import { warm } from "./refs/warm.ts";
 
 export type { At, Edit, Place, Renaming, Service } from "./refs/contract.ts";
@@ -32,7 +32,7 @@ export function openService(
     rename: shallow(state, (at, to) => renameThoroughly(state, at, to)),
     check: shallow(state, (paths) => check(state, paths)),
     unread: gate.unread,
-    update: (list) => update(state, list),
+    update: (list, sources = new Map()) => update(state, list, sources),
     warm: () => warm(state),
     close: () => close(state),
   };
@@ -44,7 +44,7 @@ function newState(project: string, index: State["index"], gate: CompilerGate): S
     ...{ root, index, gate, libs: new Map(getLibFiles().map(({ fileName, text }) => [LIB + fileName, text])) },
     ...{ stats: new Map(), importers: new Map(), links: new WeakMap(), tables: new WeakMap(), specifiers: new Map() },
     ...{ configs: new Map(), settings: new Map(), installed: new Map() },
-    ...{ names: new Set(), slices: [], isThorough: false },
+    ...{ names: new Set(), sources: new Map(), slices: [], isThorough: false },
   };
   return Object.assign(state, { disk: diskOf(state as State) });
 }
@@ -62,9 +62,12 @@ function shallow<A extends unknown[], T>(state: State, ask: (...args: A) => T): 
   };
 }
 
-function update(state: State, list: string[]): void {
+function update(state: State, list: string[], sources: Sources): void {
   const next = new Set(list.map((path) => absolute(state, path)));
-  if (next.size === state.names.size && [...next].every((file) => state.names.has(file))) return;
+  const isSameMap = [...sources].every(([key, to]) => state.sources.get(key) === to);
+  const isSame = next.size === state.names.size && [...next].every((file) => state.names.has(file));
+  if (isSame && isSameMap && sources.size === state.sources.size) return;
   state.names = next;
+  state.sources = sources;
   forgetModules(state);
 }

@@ -16,6 +16,7 @@ export interface Remote {
     args: Parameters<Service[K]>,
     index: Index,
     ctx: Pick<Ctx, "permissions" | "signal">,
+    sources?: ReadonlyMap<string, string>, // see refs/state.ts
   ): Promise<ReturnType<Service[K]>>;
   close(): void;
 }
@@ -47,6 +48,7 @@ export function openRemote(root: string, isOngoing: () => boolean): Remote {
     args: unknown[],
     index: Index,
     ctx: Pick<Ctx, "permissions" | "signal">,
+    sources: ReadonlyMap<string, string> = new Map(),
   ): Promise<any> {
     const { permissions, signal } = ctx;
     start();
@@ -65,7 +67,7 @@ export function openRemote(root: string, isOngoing: () => boolean): Remote {
           ...pageIndex,
           rows: page.read(0, pageIndex.end),
         }));
-        question.index = { names: index.names.filter((name) => CODE.test(name)), pageIndexes };
+        question.index = { names: index.names.filter((name) => CODE.test(name)), sources, pageIndexes };
       }
       thread.ref();
       thread.postMessage(question);

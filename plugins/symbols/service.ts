@@ -12,7 +12,11 @@ export interface Question {
   ask: "references" | "rename" | "check" | "unread";
   args: unknown[];
   rules: CompilerRules; // the current rules on what may be read
-  index?: { names: string[]; pageIndexes: (Omit<PageIndex, "page"> & { rows: Uint8Array })[] };
+  index?: {
+    names: string[];
+    sources: ReadonlyMap<string, string>;
+    pageIndexes: (Omit<PageIndex, "page"> & { rows: Uint8Array })[];
+  };
 }
 export type Answer = { id: number; value?: unknown; error?: string };
 
@@ -24,6 +28,7 @@ module.flushCompileCache();
 
 let pageIndexes: PageIndex[] = [];
 let names: string[] = [];
+let sources: ReadonlyMap<string, string> = new Map();
 let idle: NodeJS.Timeout | undefined;
 let rulesInForce = ""; // the rules in force, as JSON
 let service: Service;
@@ -42,7 +47,7 @@ async function applyRules(rules: CompilerRules): Promise<void> {
     undefined,
     compilerGate(rules),
   );
-  service.update(names);
+  service.update(names, sources);
   rulesInForce = text;
 }
 
@@ -57,8 +62,8 @@ async function handleQuestion({ id, ask, args, index, rules }: Question): Promis
         ...leaf,
         page: memoryPage(Buffer.from(rows.buffer, rows.byteOffset, rows.byteLength)),
       }));
-      names = index.names;
-      service?.update(names);
+      ({ names, sources } = index);
+      service?.update(names, sources);
     }
     await applyRules(rules);
     answer.value = (service[ask] as (...args: unknown[]) => unknown)(...args);

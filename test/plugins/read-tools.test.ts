@@ -1,6 +1,6 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -763,6 +763,76 @@ for (const [where, tool, args, says] of [
     if (typeof says === "string") equal(text, says);
     else match(text, says);
   });
+
+const WORKSPACE = {
+  "package.json": '{ "name": "all", "private": true, "workspaces": ["packages/*"] }',
+  "packages/core/package.json": '{ "name": "core", "main": "./dist/index.js", "types": "./dist/index.d.ts" }',
+  "packages/core/src/index.ts": 'export * from "./config.ts";\n',
+  "packages/core/src/config.ts":
+    "export function makeConfig() {}\nexport interface Base { cacheDir: string }\nexport interface More extends Base {}\n",
+  "packages/app/package.json": '{ "name": "app", "dependencies": { "core": "*" } }',
+  "packages/app/a.ts": 'import { makeConfig } from "core";\nmakeConfig();\n',
+  "packages/app/b.ts":
+    'export async function b() {\n  const { makeConfig } = await import("core");\n  makeConfig();\n}\n',
+  "packages/app/c.ts": 'import * as core from "core";\ncore.makeConfig();\n',
+};
+test("find_references and rename_symbol follow the project's own packages, which are not built", async () => {
+  const where = project(WORKSPACE);
+  const { text } = await call(where, "find_references", { symbol: "makeConfig" });
+  deepEqual(
+    text
+      .split("\n")
+      .map((row) => row.split(": ")[0])
+      .sort(),
+    [
+      "packages/app/a.ts:1",
+      "packages/app/a.ts:2",
+      "packages/app/b.ts:2",
+      "packages/app/b.ts:3",
+      "packages/app/c.ts:2",
+      "packages/core/src/config.ts:1",
+    ],
+  );
+  const renamed = await call(
+    where,
+    "rename_symbol",
+    { symbol: "makeConfig", to: "define" },
+    { options: { allow: { write: true } } },
+  );
+  match(renamed.text, /^Renamed 'makeConfig' to 'define' in 5 places:\n/);
+  equal(readFileSync(join(where.cwd, "packages/app/a.ts"), "utf8"), 'import { define } from "core";\ndefine();\n');
+  equal(readFileSync(join(where.cwd, "packages/app/c.ts"), "utf8"), 'import * as core from "core";\ncore.define();\n');
+  match(readFileSync(join(where.cwd, "packages/app/b.ts"), "utf8"), /const \{ define: makeConfig \} = await/);
+});
+
+// biome-ignore format: one case a row.
+for (const [what, file, isUse] of [
+  ["a package that is not there", 'import { makeConfig } from "gone";\nmakeConfig();\n', true],
+  ["all of a package that is not there", 'import * as gone from "gone";\ngone.makeConfig();\n', true],
+  ["a require() in TypeScript", 'const { makeConfig } = require("../core/src/config.ts");\nmakeConfig();\nexport {};\n', true],
+  ["a package that is not there, for something else", 'import { other } from "gone";\nconst makeConfig = other;\nexport { makeConfig };\n', false],
+  ["all of a package that is not there, for something else", 'import * as gone from "gone";\nexport const x = { makeConfig: gone.other };\n', false],
+] as const)
+  test(`find_references tells of ${what}, and rename_symbol refuses: ${isUse}`, async () => {
+    const where = project({ ...WORKSPACE, "packages/app/d.ts": file });
+    const args = { symbol: "makeConfig", path: "packages/core/src/config.ts" };
+    const { text } = await call(where, "find_references", args);
+    equal(/^Perhaps used here too, .*\npackages\/app\/d\.ts:1: from "/m.test(text), isUse, text);
+    const renamed = await call(where, "rename_symbol", { ...args, to: "define" }, { options: { allow: { write: true } } });
+    equal(/^Cannot rename 'makeConfig' to 'define': it would miss places .*\npackages\/app\/d\.ts:1: from "/.test(renamed.text), isUse, renamed.text);
+    equal(readFileSync(join(where.cwd, "packages/app/d.ts"), "utf8"), file);
+  });
+
+test("find_references of a member that its owner does not declare, or of nothing, says so, and what there is", async () => {
+  const where = project({ ...WORKSPACE, "packages/app/e.ts": "// Array\nexport const all: Array<string> = [];\n" });
+  const said = async (symbol: string) => (await call(where, "find_references", { symbol })).text;
+  equal(
+    await said("More.cacheDir"),
+    "Cannot look for 'More.cacheDir': nothing is named like that. There are: Base.cacheDir (packages/core/src/config.ts:2).",
+  );
+  equal(await said("Nope.x"), "Cannot look for 'Nope.x': nothing is named like that. find_symbols suggests names.");
+  match(await said("Array"), /^packages\/app\/e\.ts:2: /);
+});
 
 test("the symbol tools see a file as it is now, not as it was", async () => {
   const where = project({ "a.ts": "export const before = 1;\n" });

@@ -67,11 +67,16 @@ export async function dependents(state: State, { path: name }: { path: string },
 }
 
 /** Made for every call: where an import leads may change when a package is installed. */
-export async function importGraph(state: State, index: Index, ctx: Ctx): Promise<Graph & { resolver: Resolver }> {
+export async function importGraph(
+  state: State,
+  index: Index,
+  ctx: Ctx,
+  files = index.files,
+): Promise<Graph & { resolver: Resolver }> {
   const { openResolver, graphOf } = await import("../resolve.ts");
   const resolver = openResolver(state.root, index.names, index.resolved, await gateOf(ctx));
   const graph = await graphOf(
-    index.files.map((file) => [file, index.facts(file)!] as const),
+    files.map((file) => [file, index.facts(file)!] as const),
     resolver,
   );
   index.keep(resolver.kept());

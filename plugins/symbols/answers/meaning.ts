@@ -4,6 +4,7 @@ import { plural } from "zz/text";
 import { type Index, mayRead } from "../project.ts";
 import type { Place } from "../refs/contract.ts";
 import { defining, using } from "../rows.ts";
+import { importGraph } from "./imports.ts";
 import { capped, filesUnder, foundIn, lastName, MAX_ROWS, nameIn, relative, SCRIPT, whyUnread } from "./rows.ts";
 import { freshIndex, type State, type SymbolQuery } from "./state.ts";
 
@@ -16,12 +17,13 @@ const LABELLED_KINDS = new Set(["definition", "import", "export", "write"]);
 export async function references(state: State, args: SymbolQuery, ctx: Ctx): Promise<Result> {
   state.remote.start();
   const index = await freshIndex(state, ctx);
-  const { wanted, all, left } = definitionsOf(index, args, ctx);
+  const { wanted, all, left } = await definitionsOf(index, args, ctx);
+  const sources = await sourcesOf(state, index, ctx);
   const found: { symbol: string; places: Place[] }[] = [];
   for (const at of all) {
     const isSame = ({ path: file, line }: Place) => file === at.path && line === at.line;
     if (found.some(({ places }) => places.some(isSame))) continue;
-    const groups = await state.remote.ask("references", [at], index, ctx); // under another name it is a separate group
+    const groups = await state.remote.ask("references", [at], index, ctx, sources); // under another name it is a separate group
     const places = groups.flatMap(({ places }) => places).filter(({ path: file }) => mayRead(ctx, file));
     if (places.length) found.push({ symbol: groups[0]!.symbol, places });
   }
@@ -32,7 +34,9 @@ export async function references(state: State, args: SymbolQuery, ctx: Ctx): Pro
       file,
       places.filter(({ text }) => text.length < MAX_PLACE_CHARS).map(({ line }) => [line, line]),
     );
-  if (!found.length && !said.length)
+  const known = new Set(found.flatMap(({ places }) => places.map(({ path: file }) => file)));
+  const unsure = await unresolvedUses(state, index, wanted, known, ctx);
+  if (!found.length && !said.length && !unsure.length)
     throw new Error(`Cannot find a use of '${args.symbol}': no code names it. find_definition suggests names.`);
   const rows = found.flatMap(({ symbol, places }) => {
     const lines = new Map(places.map((place) => [`${place.path}:${place.line}`, place]));
@@ -43,27 +47,91 @@ export async function references(state: State, args: SymbolQuery, ctx: Ctx): Pro
   });
   const others = said.length ? ["In other files, as text:", ...said] : [];
   const more = left ? [`[${left} more definitions of that name; path and line choose one]`] : [];
-  return { text: [capped(rows, 2 * MAX_ROWS, "places"), ...more, ...others].filter(Boolean).join("\n"), data: found };
+  const maybe = unsure.length ? ["Perhaps used here too, by an import that leads nowhere known:", ...unsure] : [];
+  const text = [capped(rows, 2 * MAX_ROWS, "places"), ...more, ...maybe, ...others].filter(Boolean).join("\n");
+  return { text, data: found };
 }
 
 /** The definitions that a name may refer to; if the project has none, the first place that mentions it. */
-function definitionsOf(index: Index, { symbol, path: at, line }: SymbolQuery, ctx: Ctx) {
+async function definitionsOf(index: Index, { symbol, path: at, line }: SymbolQuery, ctx: Ctx) {
   const wanted = nameIn(symbol);
   const name = lastName(wanted);
   const file = at && relative(at, ctx);
   if (file && !index.facts(file))
     throw new Error(`Cannot look for '${symbol}' in '${at}': ${whyUnread(index, at, ctx)}`);
-  const named = foundIn(index, defining(index.pageIndexes, name), ctx)
-    .filter(({ kind }) => kind !== "key")
-    .filter((found) => found.name === wanted || found.name.endsWith(`.${wanted}`))
+  const alike = foundIn(index, defining(index.pageIndexes, name), ctx)
+    .filter((found) => found.kind !== "key" && lastName(found.name) === name)
     .filter((found) => (!file || found.path === file) && (!line || found.line === line));
+  const exact = alike.filter((found) => found.name === wanted || found.name.endsWith(`.${wanted}`));
+  const made = exact.filter(({ signature }) => !TAKEN.test(signature));
+  const named = made.length && !line ? made : exact; // what an import is taken apart into is defined elsewhere
+  if (!named.length && wanted !== name) {
+    const others = [...new Set(alike.map((found) => `${found.name} (${found.path}:${found.line})`))].slice(0, 10);
+    const next = others.length ? `There are: ${others.join(", ")}.` : "find_symbols suggests names.";
+    throw new Error(`Cannot look for '${symbol}': nothing is named like that. ${next}`);
+  }
   const users = named.length
     ? []
     : using(index.pageIndexes, name).filter((one) => (!file || one === file) && mayRead(ctx, one));
   const places = named
     .map(({ path, line }) => ({ path, line, name }))
-    .concat(users.slice(0, 1).map((path) => ({ path, line: line ?? 1, name })));
+    .concat(
+      await Promise.all(users.slice(0, 1).map(async (path) => ({ path, line: line ?? (await lineWith(path)), name }))),
+    );
   return { wanted: name, all: places.slice(0, MAX_DEFINITIONS), left: Math.max(places.length - MAX_DEFINITIONS, 0) };
+
+  async function lineWith(path: string): Promise<number> {
+    const lines = (await ctx.files.read(path)).text.split(/\r?\n/);
+    const isUse = (row: string) => row.split(/[^\w$#]+/).includes(name) && !/^\s*(\/\/|\/?\*)/.test(row);
+    return lines.findIndex(isUse) + 1 || 1;
+  }
+}
+
+/** `const { a } = await import("x")` */
+const TAKEN = /^(?:export )?(?:const|let|var) \{.*\} = (?:await|require)\b/;
+
+/** Where the project's own packages lead, since their builds may not be there. */
+async function sourcesOf(state: State, index: Index, ctx: Ctx): Promise<ReadonlyMap<string, string>> {
+  if (state.sources?.version === index.version) return state.sources.all;
+  const all = new Map<string, string>();
+  if (index.names.filter((name) => /(?:^|\/)package\.json$/.test(name)).length > 1)
+    for (const [file, edges] of (await importGraph(state, index, ctx)).imports)
+      for (const { spec, to } of edges) if (to && !/^[./]/.test(spec)) all.set(`${file}\n${spec}`, to);
+  state.sources = { version: index.version, all };
+  return all;
+}
+
+/** Rows of files that take a thing of that name from where nobody knows, besides those that are known to use it. */
+async function unresolvedUses(state: State, index: Index, name: string, known: Set<string>, ctx: Ctx) {
+  const users = using(index.pageIndexes, name).filter(
+    (file) => !known.has(file) && SCRIPT.test(file) && mayRead(ctx, file),
+  );
+  if (!users.length) return [];
+  const { imports } = await importGraph(state, index, ctx, users);
+  const rows: string[] = [];
+  for (const file of users) {
+    const own = index.facts(file)!.imports; // in the order of the edges
+    const doubtful = (imports.get(file) ?? []).flatMap(({ kind, how, line, spec }, i) => {
+      const isUnseen = how === "require" && !/\.[cm]?jsx?$/.test(file); // TypeScript does not follow it
+      return kind === "missing" || (isUnseen && kind === "internal")
+        ? [{ line, spec, names: own[i]?.names ?? [] }]
+        : [];
+    });
+    if (!doubtful.length) continue;
+    const { text } = await ctx.files.read(file);
+    const hit = doubtful.find(({ names }) => names.some((one) => takesName(one, name, text)));
+    if (hit) rows.push(`${file}:${hit.line}: from "${hit.spec}"`);
+  }
+  return rows;
+}
+
+/** Whether an import of `taken` ("a", "a as b", "* as all", "*") brings the name into the file. */
+function takesName(taken: string, name: string, text: string): boolean {
+  const [from = "", as = ""] = taken.split(" as ");
+  if (from !== "*") return from === name;
+  const escaped = name.replace(/[$#]/g, "\\$&");
+  const owner = as ? `\\b${as.replaceAll("$", "\\$")}\\s*\\??` : "\\)?\\s*\\??";
+  return new RegExp(`${owner}\\.\\s*${escaped}(?![\\w$])`).test(text);
 }
 
 /** Where it stands in files that the index does not know. */
@@ -99,19 +167,26 @@ export async function check(state: State, { paths }: { paths: string[] }, ctx: C
 export async function rename(state: State, args: SymbolQuery & { to: string }, ctx: Ctx): Promise<Result> {
   state.remote.start();
   const index = await freshIndex(state, ctx);
-  const { all, left } = definitionsOf(index, args, ctx);
+  const { wanted, all, left } = await definitionsOf(index, args, ctx);
+  const sources = await sourcesOf(state, index, ctx);
   const cannot = (why: string) => new Error(`Cannot rename '${args.symbol}' to '${args.to}': ${why}`);
   if (state.partial) throw cannot("uses in the rest of the code would be missed. Edit each place instead.");
   if (!all.length) throw cannot("nothing is named like that. find_definition suggests names.");
   const [at] = all;
-  const first = await state.remote.ask("references", [at!], index, ctx);
+  const first = await state.remote.ask("references", [at!], index, ctx, sources);
   const covered = first.flatMap(({ places }) => places.map(({ path, line }) => `${path}:${line}`));
   const others = all.filter(({ path, line }) => !covered.includes(`${path}:${line}`));
   if (others.length)
     throw cannot(
       `${others.length + left + 1} things are: ${all.map(({ path, line }) => `${path}:${line}`).join(", ")}. Choose one by path and line.`,
     );
-  const { edits, refused } = await state.remote.ask("rename", [at!, args.to], index, ctx);
+  const known = new Set(first.flatMap(({ places }) => places.map(({ path: file }) => file)));
+  const unsure = await unresolvedUses(state, index, wanted, known, ctx);
+  if (unsure.length)
+    throw cannot(
+      `it would miss places whose imports lead nowhere known:\n${capped(unsure, MAX_TEXT_HITS, "places")}\nInstall or build what they import, or edit each place.`,
+    );
+  const { edits, refused } = await state.remote.ask("rename", [at!, args.to], index, ctx, sources);
   if (refused) throw new Error(refused);
   const byFile = Map.groupBy(edits, (edit) => edit.path);
   for (const [file, own] of byFile) {

@@ -44,8 +44,8 @@ export interface Service {
   check(paths: string[]): Problem[];
   /** What could not be read since the last question, as sentences. */
   unread(): string[];
-  /** All code files: before the first question, and whenever one was added or removed. */
-  update(names: string[]): void;
+  /** All code files: before the first question, and whenever one was added or removed. `sources`: see Sources. */
+  update(names: string[], sources?: ReadonlyMap<string, string>): void;
   /** For idle time: one step, of about 50 ms except the first, towards faster answers. False: nothing is left to do. */
   warm(): boolean;
   close(): void;

@@ -2,7 +2,7 @@
 import { ts } from "ts-morph";
 import { internals } from "./compiler.ts";
 import { configFor } from "./configs.ts";
-import { isInProject, relative, textOf, versionOf } from "./disk.ts";
+import { absolute, isInProject, relative, textOf, versionOf } from "./disk.ts";
 import { docVersion } from "./documents.ts";
 import type { Slice, State } from "./state.ts";
 
@@ -47,8 +47,14 @@ export function lookUp(
     ...[name: string, file: string, options: ts.CompilerOptions],
     ...[cache: ts.ModuleResolutionCache, mode: ts.ResolutionMode],
   ]
-): ts.ResolvedModuleWithFailedLookupLocations {
+): { readonly resolvedModule: ts.ResolvedModuleFull | undefined } {
   const found = ts.resolveModuleName(name, file, options, state.disk, cache, undefined, mode);
+  const source = state.sources.get(`${relative(state, file)}\n${name}`);
+  if (source !== undefined && !state.names.has(found.resolvedModule?.resolvedFileName ?? "")) {
+    const resolvedFileName = absolute(state, source);
+    const extension = /(?:\.d)?\.[cm]?[jt]sx?$/.exec(source)?.[0];
+    if (extension) return { resolvedModule: { resolvedFileName, extension, isExternalLibraryImport: false } };
+  }
   const { failedLookupLocations = [] } = found as { failedLookupLocations?: string[] };
   if (!found.resolvedModule && isInProject(state, file))
     for (const place of failedLookupLocations) if (!place.endsWith("/package.json")) state.gate.leadsOut(name, place);

@@ -3,7 +3,7 @@ import { ts } from "ts-morph";
 import { linksOf, load, type Target } from "./candidates.ts";
 import { internals } from "./compiler.ts";
 import type { At, Group, Place } from "./contract.ts";
-import { isInProject, isScript, relative } from "./disk.ts";
+import { absolute, isInProject, isScript, relative } from "./disk.ts";
 import type { State } from "./state.ts";
 
 const MAX_LINE_CHARS = 120; // characters
@@ -18,18 +18,46 @@ export function references(state: State, at: At): Group[] {
       .map((one) => placeOf(state, program!, one));
     return { symbol: short(definition.name), places };
   });
+  for (const own of groups.slice()) {
+    const places = usesOfBindings(state, target, own.places);
+    if (places.length) groups.push({ symbol: own.symbol, places });
+  }
   const known = new Set(groups.flatMap(({ places }) => places.map(({ path, start }) => `${path}:${start}`)));
   const more = usesInScripts(state, target).filter(({ path, start }) => !known.has(`${path}:${start}`));
   if (more.length) groups.push({ symbol: groups[0]?.symbol ?? at.name, places: more });
   return groups.filter(({ places }) => places.length);
 }
 
-/** Uses of a script's name through require(): TypeScript does not search there, but knows what a name refers to. */
-function usesInScripts(state: State, { slice, file, position, files, words }: Target): Place[] {
+/** What `const { name } = require("x")` takes is used under a variable's name from there on. */
+function usesOfBindings(state: State, { slice }: Target, places: Place[]): Place[] {
+  const { service } = slice;
+  const program = slice.program!;
+  return places.flatMap(({ path, start }) => {
+    const file = absolute(state, path);
+    const { parent } = internals.getTouchingPropertyName(program.getSourceFile(file)!, start);
+    if (!ts.isBindingElement(parent) || !ts.isIdentifier(parent.name) || !isOfModule(parent)) return [];
+    const uses = service.findReferences(file, parent.name.getStart())?.flatMap(({ references }) => references) ?? [];
+    return uses.filter(({ fileName }) => fileName === file).map((one) => placeOf(state, program, one));
+  });
+}
+
+/** Whether it takes apart what import() or require() gives. */
+function isOfModule({ parent: { parent } }: ts.BindingElement): boolean {
+  let value = ts.isVariableDeclaration(parent) ? parent.initializer : undefined;
+  while (value && (ts.isAwaitExpression(value) || ts.isParenthesizedExpression(value))) value = value.expression;
+  if (!value || !ts.isCallExpression(value)) return false;
+  const { expression } = value;
+  return (
+    expression.kind === ts.SyntaxKind.ImportKeyword || (ts.isIdentifier(expression) && expression.text === "require")
+  );
+}
+
+/** Uses through require() in scripts: TypeScript does not search there, but knows what a name refers to. */
+export function usesInScripts(state: State, { slice, file, position, files, words }: Target): Place[] {
   const program = slice.program!;
   const checker = program.getTypeChecker();
   const source = program.getSourceFile(file)!;
-  if (!words.size || !isScript(file) || ts.isExternalModule(source)) return [];
+  if (!words.size) return [];
   const target = resolvedSymbol(internals.getTouchingPropertyName(source, position));
   const places: Place[] = [];
   for (const one of target ? files.filter(isScript) : []) {

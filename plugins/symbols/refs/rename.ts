@@ -7,6 +7,7 @@ import { internals } from "./compiler.ts";
 import type { At, Edit, Renaming } from "./contract.ts";
 import { absolute, pathAndLine, relative, textOf } from "./disk.ts";
 import { newService } from "./programs.ts";
+import { usesInScripts } from "./references.ts";
 import type { State } from "./state.ts";
 import { compare } from "./words.ts";
 
@@ -33,6 +34,11 @@ function rename(state: State, at: At, to: string): Renaming {
   const outside = spans.find(({ fileName }) => !state.names.has(fileName));
   if (outside) return refuse(`it also stands in '${relative(state, outside.fileName)}', outside the project's code.`);
   const edits = spans.map((span) => editOf(span, to)).sort(byPlace);
+  const renamed = new Set(edits.map(({ path, start }) => `${relative(state, path)}:${start}`));
+  const missed = usesInScripts(state, target).find(({ path, start }) => !renamed.has(`${path}:${start}`));
+  const isMissed = missed && textOf(state, absolute(state, missed.path)).slice(missed.start, missed.end) === at.name;
+  if (isMissed)
+    return refuse(`it is also used at ${missed.path}:${missed.line}, by a require() that cannot be followed.`);
   const why = collision(state, target, edits, at.name, to);
   return why
     ? refuse(why)

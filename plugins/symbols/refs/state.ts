@@ -34,6 +34,9 @@ export interface Link {
   isAmbient?: boolean; // inside `declare module "name"`
 }
 
+/** Where imports of the project's own packages lead, which may not be built: by the importing file and, after \n, what it names. */
+export type Sources = ReadonlyMap<string, string>;
+
 export const LIB = "/zz-typescript-lib/";
 export const MAX_WHOLE_PROJECT_FILES = 2_000; // files: in a larger project only what a question needs is loaded
 
@@ -53,6 +56,7 @@ export interface State {
   settings: Map<string, string>; // files that a config came from or could have come from, with their stamps
   installed: Map<string, string>; // what changes when packages are installed
   names: Set<string>; // every code file of the project
+  sources: Sources;
   slices: Slice[]; // the most recently used first
   isThorough: boolean;
 }

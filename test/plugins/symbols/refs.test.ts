@@ -542,6 +542,22 @@ const REFERENCES: [title: string, files: Files, links?: Record<string, string>][
     "names that begin with underscores",
     { "a.ts": "export const ⟦!__foo⟧ = 1;", "b.ts": 'import { ⟦__foo⟧ } from "./a";\n⟦__foo⟧;' },
   ],
+  [
+    "what a script takes apart of a module",
+    {
+      "a.ts": "export function ⟦!foo⟧() {}",
+      "b.cjs": 'const { ⟦foo⟧ } = require("./a.ts");\n⟦foo⟧();',
+      "c.js": 'const { ⟦foo⟧: ⟦bar⟧ } = require("./a");\n⟦bar⟧();',
+    },
+  ],
+  [
+    "what is taken apart of an awaited import",
+    {
+      "a.ts": "export function ⟦!foo⟧() {}",
+      "b.ts": 'const { ⟦foo⟧ } = await import("./a");\n⟦foo⟧();\nexport {};',
+      "c.ts": 'export async function f() {\n  const { ⟦foo⟧: ⟦bar⟧ } = await import("./a");\n  ⟦bar⟧();\n}',
+    },
+  ],
   ["a label", { "a.ts": "export function f() {\n  ⟦!outer⟧: for (;;) break ⟦outer⟧;\n}" }],
   ["a type parameter", { "a.ts": "export type A<\n  ⟦!T⟧,\n> = ⟦T⟧[];\nexport type B<T> = T;" }],
 ];
@@ -1012,6 +1028,12 @@ const REFUSED: [title: string, to: string, files: Files, why: RegExp][] = [
     "two",
     { ...LIB, "a.ts": 'import { ⟦!one⟧ } from "lib";\none;' },
     /in a package|outside the project's code/,
+  ],
+  [
+    "what a script takes from a module, which would be left behind",
+    "bar",
+    { "a.ts": "export function ⟦!foo⟧() {}", "b.cjs": 'const { foo } = require("./a.ts");\nfoo();' },
+    /it is also used at b\.cjs:\d, by a require\(\) that cannot be followed\.$/,
   ],
   [
     "what the standard library demands",

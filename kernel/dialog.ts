@@ -8,7 +8,7 @@ import { context } from "./context.ts";
 import type { Ask, Ctx, Dialog, DialogHost, Fault, Person } from "./contract.ts";
 import { around, type Core, emit, type LiveChat, note } from "./core.ts";
 import { explainError } from "./imports.ts";
-import { printAnswer, say, sayWrapped } from "./io.ts";
+import { printAnswer, say } from "./io.ts";
 import { refreshPlugins, watchPlugins } from "./loader.ts";
 import { updatePrivate } from "./locks.ts";
 import { fallbackModel, learnWindow, NO_MODEL } from "./models.ts";
@@ -129,7 +129,7 @@ export async function converse(
       await obey({ core, chat: chat!, ctx: ctx()! }, line, (text) => runTurn(core, chat!, expand(text), { show }));
     } catch (error) {
       if ((error as Fault).exit === 130) say(core.io, "Stopped.");
-      else sayWrapped(core.io, explainError(error));
+      else say(core.io, explainError(error));
     } finally {
       busy = false;
       if (chat?.stop.signal.aborted) chat.stop = new AbortController(); // a command was stopped, not a turn

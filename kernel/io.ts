@@ -18,13 +18,8 @@ export const processIo = (): Io => ({
   console,
 });
 
-/** To the person, on stderr. */
-export const say = ({ stderr }: Io, text: string): void => void stderr.write(`${clean(veil(text))}\n`);
-
-/** The same with lines that end between words, where it is a terminal. */
-export function sayWrapped(io: Io, text: string): void {
-  say(io, wrapForTerminal(io, text));
-}
+/** To the person, on stderr; on a terminal lines end between words. */
+export const say = (io: Io, text: string): void => void io.stderr.write(`${wrapForTerminal(io, clean(veil(text)))}\n`);
 
 export function wrapForTerminal({ stderr }: Io, text: string): string {
   const width = stderr.isTTY ? (stderr.columns ?? 80) : Number.POSITIVE_INFINITY;

@@ -8,7 +8,7 @@ import type { Ask, Ctx, Dialog, DialogHost, Person } from "./contract.ts";
 import { around, type Core, emit, type LiveChat, note } from "./core.ts";
 import { asFault } from "./faults.ts";
 import { explainError } from "./imports.ts";
-import { printAnswer, say, wrapForTerminal } from "./io.ts";
+import { printAnswer, say } from "./io.ts";
 import { refreshPlugins, watchPlugins } from "./loader.ts";
 import { updatePrivate } from "./locks.ts";
 import { fallbackModel, learnWindow, NO_MODEL } from "./models.ts";
@@ -141,7 +141,7 @@ async function obeyLine(talk: Talk, line: string, expand = (text: string) => tex
     await obey({ core, chat, ctx: context(core, chat) }, line, (text) => run(core, chat, expand(text), { show }));
   } catch (thrown) {
     const error = asFault(thrown);
-    say(core.io, error.exit === 130 ? "Stopped." : wrapForTerminal(core.io, explainError(error)));
+    say(core.io, error.exit === 130 ? "Stopped." : explainError(error));
   } finally {
     talk.busy = false;
     if (talk.chat?.stop.signal.aborted) talk.chat.stop = new AbortController(); // a command was stopped, not a turn

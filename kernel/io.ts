@@ -18,7 +18,8 @@ export const processIo = (): Io => ({
   console,
 });
 
-export const say = ({ stderr }: Io, text: string): void => void stderr.write(`${clean(veil(text))}\n`); // to the person, on stderr
+/** To the person, on stderr; on a terminal lines end between words. */
+export const say = (io: Io, text: string): void => void io.stderr.write(`${wrapForTerminal(io, clean(veil(text)))}\n`);
 
 /** With lines that end between words, where it is a terminal. */
 export function wrapForTerminal({ stderr }: Io, text: string): string {

@@ -55,7 +55,9 @@ export async function putQuestion(text: string, keys: string | undefined, screen
 
 function statusBar(shown: number, all: number, keys: string, columns: number): string {
   const no = keys.includes("n") ? "n = no" : "Esc leaves";
-  return `── line ${shown} of ${all} · space goes on · ${no} · b = back `.slice(0, Math.max(columns - 1, 10));
+  const parts = [`── line ${shown} of ${all}`, "space goes on", no, "b = back"];
+  while (parts.length > 1 && parts.join(" · ").length > columns - 2) parts.pop();
+  return `${parts.join(" · ")} `.slice(0, Math.max(columns - 1, 10));
 }
 
 /** A row of the screen, and the number of the line that it shows. */
@@ -74,19 +76,25 @@ export function rowsOf(text: string, columns: number): Row[] {
   });
 }
 
+/** At the last space, unless that would leave most of the row empty: then within a word. */
 function breakLine(line: string, room: number): string[] {
   if (line.length <= room && ASCII.test(line)) return [line];
   const rows: string[] = [];
   let [row, width, styles] = ["", 0, ""];
+  let space = { end: 0, width: 0, styles: "" }; // behind the last one in this row
   for (const [piece, style] of line.matchAll(PIECE)) {
     if (style) styles = /^\x1b\[0?m$/.test(style) ? "" : styles + style;
-    const columns = style ? 0 : piece === "\t" ? 8 - (width % 8) : widthOfCharacter(piece);
+    const columns = Math.min(style ? 0 : piece === "\t" ? 8 - (width % 8) : widthOfCharacter(piece), room);
     if (width + columns > room) {
-      rows.push(styles ? `${row}\x1b[0m` : row);
-      [row, width] = [styles, 0];
+      const at = piece !== " " && space.width > room / 3 ? space : { end: row.length, width, styles };
+      const shown = row.slice(0, at.end);
+      rows.push(at.styles ? `${shown}\x1b[0m` : shown);
+      [row, width] = [at.styles + row.slice(at.end), width - at.width];
+      space = { end: 0, width: 0, styles: "" };
     }
-    row += piece === "\t" ? " ".repeat(Math.min(columns, room)) : piece;
-    width += Math.min(columns, room);
+    row += piece === "\t" ? " ".repeat(columns) : piece;
+    width += columns;
+    if (piece === " " || piece === "\t") space = { end: row.length, width, styles };
   }
   return [...rows, row];
 }

@@ -1,9 +1,16 @@
 // What questions and notes need of the screen and of single keys.
 import timers from "node:timers/promises";
 import type { Zz } from "zz";
-import { clean } from "zz/text";
+import { clean, terminalColumns, wrap } from "zz/text";
 
-export const say = (zz: Zz, text: string): void => void zz.io.stderr.write(`${clean(zz.veil(text))}\n`);
+/** To the person; lines end between words. */
+export function say(zz: Zz, text: string): void {
+  const columns = terminalColumns();
+  const shown = clean(zz.veil(text))
+    .split("\n")
+    .flatMap((line) => wrap(line, columns));
+  zz.io.stderr.write(`${shown.join("\n")}\n`);
+}
 
 /** The key, if it is one of those offered, with or without Enter, also as its capital; else "". */
 export function keyOf(typed: string, keys: string): string {

@@ -153,8 +153,14 @@ function renderer(look: Look, parse: Parse): RendererObject {
   const decode = decoder();
   return {
     paragraph: ({ tokens }) => wrap(parse.inline(tokens), page.room).join("\n"),
-    heading: ({ depth, tokens }) =>
-      wrap((depth === 1 ? theme.heading1 : theme.heading)(parse.inline(tokens)), page.room).join("\n"),
+    heading({ depth, tokens }) {
+      const mark = "#".repeat(depth);
+      const paint = depth === 1 ? theme.heading1 : theme.heading;
+      return within(page, depth + 1, (flat) => {
+        const lines = wrap(paint(parse.inline(tokens)), page.room).join("\n");
+        return flat ? lines : indent(lines, `${theme.dim(mark)} `, " ".repeat(depth + 1));
+      });
+    },
     hr: () => theme.rule("─".repeat(page.room)),
     space: () => "",
     def: () => "",
@@ -185,8 +191,9 @@ function renderer(look: Look, parse: Parse): RendererObject {
       const shown = page.colouring > 0 ? codeBlock(code, name, theme) : code;
       page.colouring -= performance.now() - began;
       const head = `─── ${language}`.trim();
-      const rule = theme.dim(width(head) <= columns ? head : "─".repeat(Math.min(3, columns)));
-      return [rule, ...(shown ? shown.split("\n") : [])].map((line) => FLUSH + line).join("\n");
+      const end = theme.dim("─".repeat(Math.min(3, columns)));
+      const rule = width(head) <= columns ? theme.dim(head) : end;
+      return [rule, ...(shown ? shown.split("\n") : []), end].map((line) => FLUSH + line).join("\n");
     },
     html({ text, block }) {
       if (!block && /^<br\s*\/?>$/i.test(text)) return "\n";

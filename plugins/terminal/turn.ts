@@ -1,7 +1,7 @@
 // What a person sees of a turn: thinking, calls as they are announced and as they end, and a line of figures at its
 // end.
 import type { Answer, Call, Result, Zz } from "zz";
-import { plural, terminalColumns, width } from "zz/text";
+import { plural, terminalColumns, width, wrap } from "zz/text";
 import { argumentsOf, folded, short, subjectOf, summary } from "./format.ts";
 import { isPlain, isRich, look, print, row, type Screen, signs } from "./screen.ts";
 
@@ -82,7 +82,7 @@ function rowOf(screen: Screen, { name, args }: Call, result: Result, ms: number,
   const what = short(subjectOf(args), Math.max(room - Math.min(width(came), Math.ceil(room * 0.6)), 4));
   const head = `${sign} ${short(name)}${what && ` ${what}`}`;
   return result.refused
-    ? `${head} · ${short(result.text, MAX_REFUSAL_COLUMNS)}${time}`
+    ? wrap(`${head} · ${short(result.text, MAX_REFUSAL_COLUMNS)}${time}`, terminalColumns()).join("\n")
     : row(screen, `${head} ·`, came, time);
 }
 

@@ -95,7 +95,7 @@ const ANSWER = [
 test("The answer is rendered: headings, lists with styles inside, tables that fit, code as it is, links", async (t) => {
   const term = await repl(t, { script: [say(ANSWER)], cols: 40 });
   const screen = await term.say("go", "more.");
-  match(screen, /^Result$/m);
+  match(screen, /^# Result$/m);
   match(screen, /• a bold word and code/);
   match(screen, /^ {2,}1\. inner/m);
   ok(screen.split("\n").every((row) => row.length <= 40));

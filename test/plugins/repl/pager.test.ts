@@ -32,6 +32,15 @@ for (const [what, line] of [
       if (own) for (const row of rows.slice(1)) ok(/^(┃ | {2})/.test(row), row);
     });
 
+test("Rows end between words, and within one that is longer than a row", () => {
+  const rows = rowsOf("┃ one two three four\n┃ \x1b[31mfive sixseveneightnine\x1b[0m ten\n┗ Go on? [y/N] ", 12);
+  deepEqual(
+    rows.map(({ text }) => bare(text).trimEnd()),
+    ["┃ one two", "┃ three four", "┃ five", "┃ sixsevenei", "┃ ghtnine", "┃ ten", "┗ Go on?", "  [y/N]"],
+  );
+  for (const { text } of rows.slice(2, 5)) ok(!text.includes("\x1b[31m") || text.includes("\x1b[0m"), text);
+});
+
 /** A screen of so many rows, and somebody who presses these keys. */
 async function put(text: string, keys: string | undefined, typed: string[], size = { columns: 40, rows: 6 }) {
   const pages: string[] = [""];

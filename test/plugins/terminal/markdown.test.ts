@@ -92,7 +92,7 @@ describe("every example of a specification shows all of its text, at every width
 // biome-ignore format: one case a row.
 const SHOWN: [string, string, number, string][] = [
   ["nothing is nothing", "\n \n", 80, ""],
-  ["one empty line between blocks, however many there were", "# A\nb\n\n\n\n---\n***\nc\n\n\n", 5, lines("A", "", "b", "", "─────", "", "─────", "", "c")],
+  ["one empty line between blocks, however many there were", "# A\nb\n\n\n\n---\n***\nc\n\n\n", 5, lines("# A", "", "b", "", "─────", "", "─────", "", "c")],
   ["the line ends of Windows", "a\r\nb\r\n\r\n- c\r\n- d\r\n", 80, lines("a b", "", "• c", "• d")],
   ["a paragraph is broken between words", "one two  three\nfour five", 10, lines("one two", "three four", "five")],
   ["a word that does not fit stays whole", "a https://example.com/long b", 10, lines("a", "https://example.com/long", "b")],
@@ -112,14 +112,14 @@ const SHOWN: [string, string, number, string][] = [
   ["loose tasks", "- [ ] a\n\n- [x] b", 80, lines("[ ] a", "", "[x] b")],
   ["a quote in a list in a quote", "> a\n> - b\n>   > c", 80, lines("│ a", "│", "│ • b", "│   │ c")],
   ["a quote's lines", "> one two three", 9, lines("│ one two", "│ three")],
-  ["code is neither indented nor broken nor changed", "```ts\n  const  a = `x`;\n\n\tb &amp; c\n```", 10, lines("─── ts", "  const  a = `x`;", "", "\tb &amp; c")],
-  ["code in a list is set apart, at the left edge", "1. a\n   ```\n   b\n     c\n   ```\n2. d", 80, lines("1. a", "", "───", "b", "  c", "", "2. d")],
-  ["an item that begins with code", "- ```sh\n  a\n  ```", 80, lines("•", "─── sh", "a")],
-  ["code in a quote has the quote's bar", "> ```\n> a\n> ```", 80, lines("│ ───", "│ a")],
-  ["indented code", "a\n\n    b\n      c\n", 80, lines("a", "", "───", "b", "  c")],
-  ["a fence that does not end", "```js\nlet a;\n\n# b", 80, lines("─── js", "let a;", "", "# b")],
-  ["code without text", "a\n\n```\n```\n\nb", 80, lines("a", "", "───", "", "b")],
-  ["what is said after the language", "```ts title=a.ts\nb\n```", 80, lines("─── ts title=a.ts", "b")],
+  ["code is neither indented nor broken nor changed", "```ts\n  const  a = `x`;\n\n\tb &amp; c\n```", 10, lines("─── ts", "  const  a = `x`;", "", "\tb &amp; c", "───")],
+  ["code in a list is set apart, at the left edge", "1. a\n   ```\n   b\n     c\n   ```\n2. d", 80, lines("1. a", "", "───", "b", "  c", "───", "", "2. d")],
+  ["an item that begins with code", "- ```sh\n  a\n  ```", 80, lines("•", "─── sh", "a", "───")],
+  ["code in a quote has the quote's bar", "> ```\n> a\n> ```", 80, lines("│ ───", "│ a", "│ ───")],
+  ["indented code", "a\n\n    b\n      c\n", 80, lines("a", "", "───", "b", "  c", "───")],
+  ["a fence that does not end", "```js\nlet a;\n\n# b", 80, lines("─── js", "let a;", "", "# b", "───")],
+  ["code without text", "a\n\n```\n```\n\nb", 80, lines("a", "", "───", "───", "", "b")],
+  ["what is said after the language", "```ts title=a.ts\nb\n```", 80, lines("─── ts title=a.ts", "b", "───")],
   ["a table, with the sides of its columns", "| a | b | c |\n|---|:-:|--:|\n| 123 | 1234 | 12345 |\n| x | y | z |", 80, lines("a   │  b   │     c", "────┼──────┼──────", "123 │ 1234 │ 12345", "x   │  y   │     z")],
   ["a table of wide characters", "| 日本 | b |\n|-|-|\n| c | d |", 80, lines("日本 │ b", "─────┼──", "c    │ d")],
   ["a table that shrinks, its rows apart", "| a | what it means |\n|---|---|\n| 1 | one two three |\n| 2 | four |", 12, lines("a │ what it", "  │ means", "──┼─────────", "1 │ one two", "  │ three", "──┼─────────", "2 │ four")],
@@ -139,7 +139,7 @@ const SHOWN: [string, string, number, string][] = [
   ["spaces in code stay", "`a  b`", 80, "a  b"],
   ["inline styles in a tight item", "- **a** `b` *c* ~~d~~ [e](f)", 80, "• a b c d e (f)"],
   ["what would be commands in text", "a&#27;[31m&#x9d;&#8238;b `c` [d](http://e&#27;f)", 80, "a\ufffd[31m\ufffd\ufffdb c d (http://e&#27;f)"],
-  ["control bytes", "a\x1b[31mb\x07\x9bc\n\n```\nd\x1be\n```", 80, lines("a[31mbc", "", "───", "de")],
+  ["control bytes", "a\x1b[31mb\x07\x9bc\n\n```\nd\x1be\n```", 80, lines("a[31mbc", "", "───", "de", "───")],
 ];
 describe("what is shown", () => {
   for (const [what, markdown, columns, shown] of SHOWN) test(what, () => equal(plain(markdown, columns), shown));
@@ -161,13 +161,13 @@ const STYLED: [string, string, number, boolean, string][] = [
   ["styles inside a tight item", "- **a** `b`", 80, false, "<cyan>•</c> <b>a</b> <yellow>b</c>"],
   ["a style over a line's end ends there and begins again", "**aa bb** c", 4, false, lines("<b>aa</b>", "<b>bb</b> c")],
   ["several of them", "***aa bb***", 4, false, lines("<i><b>aa</b></i>", "<i><b>bb</b></i>")],
-  ["a style around another of its kind goes on after it", "# a `b` c", 80, false, "<b><u><cyan>a <yellow>b<cyan> c</c></u></b>"],
-  ["the same over a line's end", "# aa `bb` cc", 5, false, lines("<b><u><cyan>aa <yellow>bb<cyan></c></u></b>", "<b><u><cyan>cc</c></u></b>")],
+  ["a style around another of its kind goes on after it", "# a `b` c", 80, false, "<dim>#</b> <b><u><cyan>a <yellow>b<cyan> c</c></u></b>"],
+  ["the same over a line's end", "# aa `bb` cc", 7, false, lines("<dim>#</b> <b><u><cyan>aa <yellow>bb<cyan></c></u></b>", "  <b><u><cyan>cc</c></u></b>")],
   ["none of it in a margin", "> **aa bb**", 5, false, lines("<dim>│</b> <b>aa</b>", "<dim>│</b> <b>bb</b>")],
   ["none of it in a border", "| a | b |\n|-|-|\n| **c d** | e |", 5, false, lines("<b>a</b> <dim>│</b> <b>b</b>", "<dim>──┼──</b>", "<b>c</b> <dim>│</b> e", "<b>d</b> <dim>│</b>")],
-  ["code in colours, each line by itself", "```js\n/* a\n\nb */ 1\n```", 80, false, lines("<dim>─── js</b>", "<dim>/* a</b>", "", "<dim>b */</b> <yellow>1</c>")],
-  ["code in no known language", "```nosuch\nlet a\n```", 80, false, lines("<dim>─── nosuch</b>", "let a")],
-  ["code in a language of another case and with more said", "```JS {1,2}\nlet\n```", 80, false, lines("<dim>─── JS {1,2}</b>", "<magenta>let</c>")],
+  ["code in colours, each line by itself", "```js\n/* a\n\nb */ 1\n```", 80, false, lines("<dim>─── js</b>", "<dim>/* a</b>", "", "<dim>b */</b> <yellow>1</c>", "<dim>───</b>")],
+  ["code in no known language", "```nosuch\nlet a\n```", 80, false, lines("<dim>─── nosuch</b>", "let a", "<dim>───</b>")],
+  ["code in a language of another case and with more said", "```JS {1,2}\nlet\n```", 80, false, lines("<dim>─── JS {1,2}</b>", "<magenta>let</c>", "<dim>───</b>")],
   ["a link for terminals that have links", "[a b](https://x.y/ü?q)", 80, true, "<a https://x.y/%C3%BC?q><u><blue>a b</c></u></a>"],
   ["such a link over a line's end", "[aa bb](https://x)", 4, true, lines("<a https://x><u><blue>aa</c></u></a>", "<a https://x><u><blue>bb</c></u></a>")],
   ["a text that hides another address", "[https://a.b](https://c.d)", 80, true, "<u><blue>https://a.b</c></u> <dim>(https://c.d)</b>"],
@@ -338,7 +338,7 @@ describe("what nobody writes neither throws nor hangs, and is still shown", () =
 
   test("a run of text that is too much leaves the others alone", () => {
     const output = dark(`# Head\n\n${"**a ".repeat(5_000)}${"b** ".repeat(5_000)}\n\n- item`, 40);
-    ok(named(output).startsWith("<b><u><cyan>Head</c></u></b>\n\n"), output.slice(0, 100));
+    ok(named(output).startsWith("<dim>#</b> <b><u><cyan>Head</c></u></b>\n\n"), output.slice(0, 100));
     ok(named(output).endsWith("\n\n<cyan>•</c> item"), output.slice(-100));
   });
 });

@@ -6,8 +6,9 @@ import { type Core, emit, type LiveChat, note, type TurnContext } from "./core.t
 import { fileFault } from "./disk.ts";
 import { fault, usage } from "./faults.ts";
 import { firstModel, learnWindow, modelOf, providerNamed, withProvider } from "./models.ts";
+import { reason } from "./secrets.ts";
 import * as saved from "./sessions.ts";
-import { notPlain } from "./shape.ts";
+import { plainJson } from "./shape.ts";
 import { shorten } from "./text.ts";
 
 /** Opens a conversation: a new one, or a session's, or a copy of what was saved. A new one is saved from its first message on. */
@@ -202,12 +203,13 @@ function without(message: Message, field: "news" | "images"): Message {
 export function keepStates(core: Core, chat: LiveChat): void {
   if (!chat.session) return; // with the first message
   for (const [plugin, state] of core.states) {
-    const wrong = notPlain(state.live);
-    const now = wrong ?? JSON.stringify(state.live);
-    if (now === state.saved) continue;
-    state.saved = now;
-    if (wrong) note(core, `Cannot keep the state of plugin '${plugin}': ${wrong}`);
-    else save(core, chat, "state", { plugin, value: JSON.parse(now) }); // it goes on changing
+    try {
+      const now = plainJson(state.live);
+      if (now !== state.saved) save(core, chat, "state", { plugin, value: JSON.parse(now) }); // it goes on changing
+      state.saved = now;
+    } catch (error) {
+      if (state.saved !== reason(error)) note(core, `Cannot keep the state of plugin '${plugin}': ${(state.saved = reason(error))}`);
+    }
   }
 }
 

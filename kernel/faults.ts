@@ -1,6 +1,7 @@
 // Errors as sentences: what could not be done, why, and what to do next.
 import { inspect } from "node:util";
 import type { Fault } from "./contract.ts";
+import errors from "./errors.json" with { type: "json" };
 
 export const fault = (message: string, more: Partial<Fault> = {}): Fault => Object.assign(new Error(message), more);
 export const usage = (message: string): Fault => fault(message, { exit: 2 }); // wrong usage: the program ends with exit code 2
@@ -16,15 +17,4 @@ export function asFault(thrown: unknown, nothing = "It threw, and did not say wh
 export const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException)?.code ?? "";
 
 /** Why the disk refused and what to do next; "" for an error that is not of the disk. */
-export const errnoSentence = (error: unknown): string => SENTENCES[codeOf(error)] ?? "";
-const SENTENCES: Record<string, string> = {
-  ENOENT: "no such file or folder. Check the path.",
-  EACCES: "permission denied. Check its mode.",
-  EPERM: "permission denied. Check its mode.",
-  EROFS: "the file system is read-only. Choose another place.",
-  ENOSPC: "the disk is full. Make room.",
-  EDQUOT: "the disk quota is used up. Make room.",
-  ELOOP: "its symbolic links lead round in circles, or one was swapped in just now. Look at what happens there.",
-  EISDIR: "it is a folder. Name a file.",
-  ENOTDIR: "a part of the path is not a folder. Check the path.",
-};
+export const errnoSentence = (error: unknown): string => (errors.disk as Record<string, string>)[codeOf(error)] ?? "";

@@ -6,10 +6,10 @@ import { FLAGS, UNLISTED } from "./flags.ts";
 import { type Loaded, stampsOf, treesOf, urlOf, whereFrom } from "./imports.ts";
 import { within } from "./limits.ts";
 import { programs } from "./programs.ts";
-import { toJsonSchema } from "./schema.ts";
+import { parametersOf } from "./schema.ts";
 import { reason, secret, veil } from "./secrets.ts";
 import { configOf } from "./settings.ts";
-import { notPlain } from "./shape.ts";
+import { plainJson } from "./shape.ts";
 import { request } from "./stream.ts";
 import { compare, lazily } from "./text.ts";
 
@@ -146,13 +146,12 @@ function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<an
     state: (initial) => {
       if (own.hasState) throw fault("zz.state() was called twice, and a plugin has one state. Put both into one object.");
       if (Array.isArray(initial)) throw fault("zz.state() takes an object. Put the array into one: { list: [] }.");
-      const wrong = notPlain(initial);
-      if (wrong) throw fault(wrong);
+      const initially = plainJson(initial);
       own.hasState = true;
       const had = core.states.get(owner)?.live ?? {}; // it outlives a version of the plugin
       const live = Object.assign(had, { ...structuredClone(initial), ...had }) as typeof initial;
       const saved = core.states.get(owner)?.saved ?? JSON.stringify(live);
-      const value = { live, saved, initial: JSON.stringify(initial) };
+      const value = { live, saved, initial: initially };
       stage.add(
         () => core.states.set(owner, value),
         () => core.states.delete(owner),
@@ -160,7 +159,7 @@ function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<an
       return live;
     },
     tool: (tool) => {
-      const schema = toJsonSchema(tool.params); // refused now rather than at the first call
+      const schema = parametersOf(tool); // refused now rather than at the first call
       one(own, "tool", core.tools, tool);
       stage.add(
         () => core.schemas.set(tool.name, schema),

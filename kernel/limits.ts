@@ -7,36 +7,23 @@ export function within<T>(promise: Promise<T>, ms: number, late: string): Promis
   return until(limit.signal, promise).finally(limit.lift);
 }
 
-/** `putOff` begins again; while wait() waits for something it stands still; `lift` ends it. */
-export interface Deadline {
-  signal: AbortSignal;
-  putOff(): void;
-  lift(): void;
-  wait<T>(promise: Promise<T>): Promise<T>;
-}
-/** A signal that aborts after so many ms. */
-export function deadline(ms: number, late: Fault): Deadline {
+export type Deadline = ReturnType<typeof deadline>;
+/** A signal that aborts after so many ms. `putOff` begins again; while `wait` waits for something it stands still; `lift` ends it. */
+export function deadline(ms: number, late: Fault) {
   const end = new AbortController();
   let timer: NodeJS.Timeout | undefined;
-  let [waits, isLifted] = [0, false];
-  const lift = () => {
-    isLifted = true;
+  let holds = 0; // whatever it waits for; and the end
+  const putOff = (more = 0) => {
+    holds += more;
     clearTimeout(timer);
+    if (!holds) timer = setTimeout(() => end.abort(late), Math.min(ms, 2 ** 31 - 1));
   };
-  const putOff = () => {
-    clearTimeout(timer);
-    if (!waits && !isLifted) timer = setTimeout(() => end.abort(late), Math.min(ms, 2 ** 31 - 1));
-  };
-  const wait = <T>(promise: Promise<T>) => {
-    waits++;
-    putOff();
-    return promise.finally(() => {
-      waits--;
-      putOff();
-    });
+  const wait = <T>(promise: Promise<T>): Promise<T> => {
+    putOff(1);
+    return promise.finally(() => putOff(-1));
   };
   putOff();
-  return { signal: end.signal, putOff, lift, wait };
+  return { signal: end.signal, putOff: () => putOff(), lift: () => putOff(1), wait };
 }
 
 /** The promise, or the signal's reason, whichever comes first: for code that does not heed the signal itself. */
@@ -51,12 +38,12 @@ export function until<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
 
 /** As until(), but what is stopped has a moment to end in its own way; then it is left behind. */
 export function orLeave<T>(signal: AbortSignal, promise: Promise<T>, left: () => Fault): Promise<T> {
-  const gone = new AbortController();
+  const { promise: gone, reject } = Promise.withResolvers<T>();
   let timer: NodeJS.Timeout | undefined;
-  const stop = () => void (timer = setTimeout(() => gone.abort(left()), GRACE_MS));
+  const stop = () => void (timer = setTimeout(() => reject(left()), GRACE_MS));
   if (signal.aborted) stop();
   signal.addEventListener("abort", stop, { once: true });
-  return until(gone.signal, promise).finally(() => {
+  return Promise.race([promise, gone]).finally(() => {
     clearTimeout(timer);
     signal.removeEventListener("abort", stop);
   });

@@ -1,8 +1,8 @@
 // A line that a person typed, wherever they typed it: a command, or the next message.
 import { keepStates } from "./chat.ts";
-import type { Answer, Command, Fault } from "./contract.ts";
+import type { Answer, Command } from "./contract.ts";
 import { around, type Core, type LiveChat, note, type TurnContext } from "./core.ts";
-import { asFault, fault, usage } from "./faults.ts";
+import { fault, usage } from "./faults.ts";
 import { orLeave } from "./limits.ts";
 import { TEMPLATES } from "./prompt.ts";
 import { unknown } from "./text.ts";
@@ -35,19 +35,15 @@ export async function sendQueued(core: Core, chat: LiveChat, runTurn: (text: str
 }
 
 async function runCommand({ core, chat, ctx }: TurnContext, command: Command, rest: string): Promise<void> {
+  const left = () => {
+    note(core, `'/${command.name}' of plugin '${core.commands.get(command.name)?.owner}' did not stop, and was left behind.`);
+    return fault("Stopped.", { exit: 130 });
+  };
   try {
     await orLeave(ctx.signal, (async () => command.run(rest, ctx))(), left);
-  } catch (error) {
-    throw asFault(error);
   } finally {
     keepStates(core, chat);
     ctx.progress(""); // what it showed of its progress goes
-  }
-
-  function left(): Fault {
-    const { name } = command;
-    note(core, `'/${name}' of plugin '${core.commands.get(name)?.owner}' did not stop, and was left behind.`);
-    return fault("Stopped.", { exit: 130 });
   }
 }
 

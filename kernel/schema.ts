@@ -1,6 +1,7 @@
 // The parameters of tools: JSON Schema and its short form, and whether arguments fit.
-import type { Schema, StandardSchema } from "./contract.ts";
+import type { Schema, SchemaIssue, StandardSchema, Tool } from "./contract.ts";
 import { fault } from "./faults.ts";
+import { tryTo } from "./text.ts";
 
 /** The JSON Schema that a tool's parameters stand for. */
 export function toJsonSchema(params: Schema | undefined): Record<string, unknown> {
@@ -12,6 +13,8 @@ export function toJsonSchema(params: Schema | undefined): Record<string, unknown
   }
   const given: Record<string, unknown> = { ...params };
   if (given.type === "object" || given.properties) return { properties: {}, ...given };
+  const isWord = ([key, value]: [string, unknown]) => SCHEMA_WORD.test(key) && !SHORTHAND.test(String(value));
+  if (params && ("~kind" in params || Object.entries(given).some(isWord))) return given;
   const required: string[] = [];
   const property = ([name, word]: [string, unknown]) => {
     const [, type, list, optional, description] = SHORTHAND.exec(String(word)) ?? [];
@@ -22,23 +25,55 @@ export function toJsonSchema(params: Schema | undefined): Record<string, unknown
   const properties = Object.fromEntries(Object.entries(given).map(property));
   return { type: "object", properties, ...(params && { required }) };
 }
+const SCHEMA_WORD = /^((any|one|all)Of|items|prefixItems|enum|const|not|pattern|format|default|m(in|ax)\w*|\$\w+)$/; // also typebox's
 const SHORTHAND = /^(string|number|integer|boolean)(\[\])?(\?)?(?: (.*))?$/s;
 const SHORTHAND_WORDS = "Use string, number, integer or boolean, with [] and ? as needed.";
 
+/** The same for a tool: its arguments are an object, or either of several. */
+export function parametersOf({ name, params }: Pick<Tool, "name" | "params">): Record<string, unknown> {
+  const schema = /^(object|undefined|function)$/.test(typeof params) && !Array.isArray(params) ? toJsonSchema(params) : {};
+  if (takesObject(schema)) return { type: "object", ...schema };
+  throw fault(`tool '${name}' has parameters that are not an object. Write them as { name: … }.`);
+}
+const takesObject = ({ type, properties, $ref, anyOf, oneOf, allOf }: any): boolean =>
+  type === "object" || Boolean(properties ?? $ref ?? [anyOf, oneOf, allOf].find((all) => all?.every(takesObject)));
+
 /** The value as a schema lets it through, or what is wrong with it, in the schema's own words. */
 export async function check(schema: Schema | undefined, given: unknown): Promise<{ value?: any; wrong?: string }> {
+  const json = tryTo(() => toJsonSchema(schema)) ?? {};
   if (schema && "~standard" in schema) {
     const checked = await (schema as StandardSchema)["~standard"].validate(given);
     if ("value" in checked) return checked;
-    return { wrong: checked.issues.map(({ path, message }) => `${path?.join(".") || "arguments"}: ${message}`).join("; ") };
+    const told = ({ path = [], message }: SchemaIssue) => {
+      const words = wordsAt(json, path);
+      return `${path.join(".") || "arguments"}: ${message}${words?.every((word) => message.includes(word)) ? "" : named(words)}`;
+    };
+    return { wrong: checked.issues.map(told).join("; ") };
   }
   const { Errors } = await import("typebox/schema");
-  const [ok, errors] = Errors(toJsonSchema(schema), given);
-  if (ok) return { value: given };
-  const told = ({ instancePath, message, params }: (typeof errors)[number]): string => {
-    const { allowedValues } = params as { allowedValues?: unknown[] };
-    const must = allowedValues ? `must be one of ${allowedValues.join(", ")}` : message;
-    return `${instancePath.slice(1) || "arguments"} ${must}`;
+  const value = withDefaults(toJsonSchema(schema), given);
+  const [ok, errors] = Errors(json, value);
+  if (ok) return { value };
+  const told = ({ instancePath, message }: (typeof errors)[number]): string => {
+    const words = wordsAt(json, instancePath.split("/").slice(1));
+    return `${instancePath.slice(1) || "arguments"} ${words ? named(words).slice(2) : message}`;
   };
-  return { wrong: errors.map(told).join("; ") };
+  return { wrong: [...new Set(errors.map(told))].join("; ") };
+}
+
+const named = (words: string[] = []): string => (words.length ? `, must be one of ${words.join(", ")}` : "");
+/** The words that a schema allows at a place, where it names them. */
+function wordsAt(schema: any, path: readonly unknown[]): string[] | undefined {
+  const at = path.reduce<any>((inner, key) => inner?.properties?.[key as string] ?? inner?.items, schema);
+  const values: unknown[] = at?.enum ?? (at?.anyOf ?? at?.oneOf)?.map((one: any) => one.const) ?? [];
+  return values.length && !values.includes(undefined) ? values.map(String) : undefined;
+}
+
+/** What a schema says stands where nothing was said. */
+function withDefaults({ default: otherwise, properties = {}, items }: any, given: unknown): any {
+  const value = given === undefined ? structuredClone(otherwise) : given;
+  if (Array.isArray(value)) return items ? value.map((one) => withDefaults(items, one)) : value;
+  if (typeof value !== "object" || !value) return value;
+  const filled = Object.entries(properties).map(([key, inner]) => [key, withDefaults(inner, value[key])]);
+  return { ...value, ...Object.fromEntries(filled.filter(([, one]) => one !== undefined)) };
 }

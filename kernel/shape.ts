@@ -1,5 +1,6 @@
 // What the settings must be: the part of JSON Schema that zz checks by itself, for a library takes longer to load than zz to start.
 import { words } from "./contract.ts";
+import { fault } from "./faults.ts";
 import { nearest } from "./text.ts";
 
 /** A schema as far as it can be checked here. */
@@ -26,21 +27,15 @@ const KEYWORDS = words<keyof Shape>(
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Why it would not come back from JSON as it went in; undefined: it would. */
-export function notPlain(value: unknown, at = ""): string | undefined {
-  const isOdd = /^(function|bigint|symbol)$/.test(typeof value);
-  const { name = typeof value } = (isOdd ? {} : (Object(value).constructor ?? Object)) as { name?: string };
-  const isInstance = typeof value === "object" && value && !/^(Object|Array)$/.test(name);
-  if (isOdd || isInstance) return `zz.state() keeps plain JSON, and '${at}' is a ${name}. Use an object or an array.`;
-  if (at.length > MAX_PLAIN_PATH) return `zz.state() keeps plain JSON, and '${at.slice(0, 60)}…' is nested too deep. Make it flat.`;
-  if (typeof value !== "object" || !value) return undefined;
-  for (const [key, inner] of Object.entries(value)) {
-    const wrong = notPlain(inner, at ? `${at}.${key}` : key);
-    if (wrong) return wrong;
-  }
-  return undefined;
+/** As JSON; what would not come back from it as it went in is refused. */
+export function plainJson(state: object): string {
+  return JSON.stringify(state, function (this: any, key, value) {
+    const raw = this[key]; // a Date is a text by now
+    const type = typeof raw === "object" ? (raw?.constructor?.name ?? "Object") : typeof raw;
+    if (/^(Object|Array|string|number|boolean|undefined)$/.test(type)) return value;
+    throw fault(`zz.state() keeps plain JSON, and '${key}' is a ${type}. Use an object or an array.`);
+  });
 }
-const MAX_PLAIN_PATH = 10_000; // what refers to itself gets there
 
 /** Each type: what it is called, and what is of it. */
 const TYPES: Record<string, [words: string, is: (value: unknown) => boolean]> = {

@@ -1,5 +1,6 @@
 import type { Call, CallDelta, Delta, Fault, Finish, HttpAnswer, HttpRequest, Reply, Usage } from "./contract.ts";
 import { type Core, newId } from "./core.ts";
+import errors from "./errors.json" with { type: "json" };
 import { asFault, fault, usage } from "./faults.ts";
 import { follow, outgoing } from "./http.ts";
 import { reason, sealUrl, veil } from "./secrets.ts";
@@ -260,18 +261,11 @@ async function beginning({ body }: HttpAnswer): Promise<string> {
 
 const MAX_ERROR_BYTES = 65_536;
 
-const NETWORK: Record<string, string> = {
-  ECONNREFUSED: "connection refused. Is the server running there?",
-  ENOTFOUND: "no such host. Check --base-url and the network.",
-  EAI_AGAIN: "its name could not be looked up. Check the network.",
-  ECONNRESET: "the connection was closed. Try again.",
-  EPIPE: "the connection was closed. Try again.",
-  ETIMEDOUT: "no answer in time. Try again.",
-};
-
 function networkFault(error: unknown, where: string, check: string, hide: (text: string) => string): Fault {
   const { code = "", message } = error as NodeJS.ErrnoException;
-  const why = NETWORK[code]?.replace("--base-url", check) ?? `${message || reason(error)}. Check ${check} and the network.`;
+  const why =
+    (errors.network as Record<string, string>)[code]?.replace("--base-url", check) ??
+    `${message || reason(error)}. Check ${check} and the network.`;
   return fault(`Cannot reach '${where}': ${hide(why)}`, { transient: code !== "" && !/CERT|SSL|TLS|ERR_INVALID/.test(code) });
 }
 

@@ -6,7 +6,7 @@ import { fault, usage } from "./faults.ts";
 import { openFiles } from "./files.ts";
 import { type Granted, gate } from "./gate.ts";
 import { deadline, until } from "./limits.ts";
-import { check, toJsonSchema } from "./schema.ts";
+import { check, parametersOf } from "./schema.ts";
 import { reason, veil, veilData } from "./secrets.ts";
 import { showLines } from "./seen.ts";
 import { isObject } from "./shape.ts";
@@ -151,7 +151,7 @@ function withIgnored(result: Result, { name, params }: Tool, args: Call["args"])
 
 /** What was asked is what runs. */
 function deepFreeze<T>(value: T): T {
-  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  if (typeof value !== "object" || value === null || Object.isFrozen(value) || ArrayBuffer.isView(value)) return value;
   for (const inner of Object.values(value)) deepFreeze(inner);
   return Object.freeze(value);
 }
@@ -188,5 +188,5 @@ export function offered({ tools, schemas, options: { tools: only } }: Core): Cha
   return valuesOf(tools)
     .filter(({ name }) => only !== false && (!only?.length || only.includes(name)))
     .sort(byName)
-    .map(({ name, description, params }) => ({ name, description, schema: schemas.get(name) ?? toJsonSchema(params) }));
+    .map((tool) => ({ name: tool.name, description: tool.description, schema: schemas.get(tool.name) ?? parametersOf(tool) }));
 }

@@ -8,7 +8,7 @@ import { fault, usage } from "../kernel/faults.ts";
 import { chooseModel, NO_MODEL } from "../kernel/models.ts";
 import { type RunTurn, sendQueued } from "../kernel/obey.ts";
 import { toolGuide } from "../kernel/prompt.ts";
-import { check, toJsonSchema } from "../kernel/schema.ts";
+import { check, parametersOf, toJsonSchema } from "../kernel/schema.ts";
 import { tryTo, unknown } from "../kernel/text.ts";
 import { runCall } from "../kernel/tools.ts";
 
@@ -188,7 +188,7 @@ function coreFor(core: Core, { model, system, tools }: How): Core {
       ...(tools !== undefined && { tools: names.length ? names : (false as const) }),
     },
     tools: new Map([...core.tools, ...given.map((tool) => [tool.name, { owner: "", value: tool }] as const)]),
-    schemas: new Map([...core.schemas, ...given.map(({ name, params }) => [name, toJsonSchema(params)] as const)]),
+    schemas: new Map([...core.schemas, ...given.map((tool) => [tool.name, parametersOf(tool)] as const)]),
   };
   for (const name of names) if (!own.tools.has(name)) throw usage(`Cannot offer '${name}': ${unknown("tool", name, own.tools.keys())}`);
   const others = core.layers.filter(({ owner, value }) => owner || value.name !== "tools");

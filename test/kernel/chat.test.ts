@@ -56,7 +56,7 @@ describe("zz.state()", () => {
 
   const REFUSED: [what: string, plugin: (zz: Zz) => unknown, why: RegExp][] = [
     ["a Map", (zz) => zz.state({ seen: new Map() as any }), /zz\.state\(\) keeps plain JSON, and 'seen' is a Map\. Use an object or an array\./],
-    ["a Date, deep within", (zz) => zz.state({ a: [{ at: new Date() as any }] }), /'a\.0\.at' is a Date\./],
+    ["a Date, deep within", (zz) => zz.state({ a: [{ at: new Date() as any }] }), /'at' is a Date\./],
     ["a function", (zz) => zz.state({ run: (() => 1) as any }), /'run' is a function\./],
     ["a BigInt", (zz) => zz.state({ big: 1n as any }), /'big' is a bigint\./],
     ["an array as a whole", (zz) => zz.state([1] as any), /zz\.state\(\) takes an object\. Put the array into one: \{ list: \[\] \}\./],

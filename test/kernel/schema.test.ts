@@ -1,0 +1,116 @@
+// Parameters of tools, in whatever a plugin writes them: what the model is told, what is let through, what is said otherwise.
+import { deepEqual, equal, match, rejects } from "node:assert/strict";
+import { describe, test } from "node:test";
+import { Type } from "typebox";
+import { z } from "zod";
+import type { Zz } from "zz";
+import { harness } from "zz/test";
+import { check, toJsonSchema } from "../../kernel/schema.ts";
+
+const tool = (params: any, run: (args: any) => unknown = JSON.stringify) =>
+  ({ name: "odd", default: (zz: Zz) => zz.tool({ name: "it", description: "d", params, run: (args) => String(run(args)) }) }); // biome-ignore format: one line
+
+describe("JSON Schema is told from the short form", () => {
+  const KINDS: [what: string, params: any, type: string | undefined][] = [
+    ["a typebox string", Type.String(), "string"],
+    ["a typebox array", Type.Array(Type.String()), "array"],
+    ["a typebox union", Type.Union([Type.Literal("a"), Type.Literal("b")]), undefined],
+    ["an array", { type: "array", items: { type: "string" } }, "array"],
+    ["words of an enum", { type: "string", enum: ["a"] }, "string"],
+    ["a number with a limit", { type: "number", minimum: 3 }, "number"],
+    ["an object without properties", { type: "object" }, "object"],
+    ["a parameter called type", { type: "string" }, "object"],
+    ["parameters called items and max", { items: "string[]", max: "number?" }, "object"],
+  ];
+  for (const [what, params, type] of KINDS) test(what, () => equal(toJsonSchema(params).type, type));
+
+  test("an answer that is no object fits its schema", async () => {
+    deepEqual(await check(Type.Array(Type.Number()), [1]), { value: [1] });
+    match((await check(Type.Array(Type.Number()), ["a"])).wrong!, /^0 must be number$/);
+  });
+});
+
+describe("parameters that are not an object are refused at load, with the tool's name", () => {
+  for (const [what, params] of [
+    ["zod", z.string()],
+    ["typebox", Type.Array(Type.String())],
+    ["JSON Schema", { anyOf: [{ type: "string" }, { type: "number" }] }],
+    ["a text", "string"],
+    ["a list", [{ path: "string" }]],
+  ] as const)
+    test(what, async () => {
+      await rejects(
+        harness({ plugins: [tool(params)] }),
+        /Cannot load plugin 'odd' \(.*\): tool 'it' has parameters that are not an object\. Write them as \{ name: … \}\./,
+      );
+    });
+
+  test("either of several objects is one", async (t) => {
+    const either = z.discriminatedUnion("by", [
+      z.object({ by: z.literal("id"), id: z.number() }),
+      z.object({ by: z.literal("name"), name: z.string() }),
+    ]);
+    const zz = await harness({ plugins: [tool(either)] }, t);
+    await zz.ask("hi");
+    equal(zz.requests[0]!.tools[0]!.schema.type, "object");
+    equal((await zz.call("it", { by: "id", id: 3 })).text, '{"by":"id","id":3}');
+  });
+});
+
+describe("defaults stand where nothing was said", () => {
+  const inner = {
+    n: Type.Number({ default: 3 }),
+    deep: Type.Object({ word: Type.String({ default: "w" }) }, { default: {} }),
+  };
+  const list = Type.Array(Type.Object({ n: Type.Number({ default: 1 }) }), { default: [] });
+  for (const [what, params, args, gives] of [
+    ["typebox", Type.Object(inner), {}, '{"n":3,"deep":{"word":"w"}}'],
+    [
+      "typebox: what was said goes before",
+      Type.Object(inner),
+      { n: 0, deep: { word: "" } },
+      '{"n":0,"deep":{"word":""}}',
+    ],
+    ["typebox: in a list", Type.Object({ list }), { list: [{}, { n: 2 }] }, '{"list":[{"n":1},{"n":2}]}'],
+    [
+      "JSON Schema",
+      { type: "object", properties: { n: { type: "number", default: 3 } }, required: ["n"] },
+      {},
+      '{"n":3}',
+    ],
+    ["zod", z.object({ n: z.number().default(3) }), {}, '{"n":3}'],
+  ] as const)
+    test(what, async (t) => {
+      const zz = await harness({ plugins: [tool(params)] }, t);
+      equal((await zz.call("it", args)).text, gives);
+    });
+});
+
+test("A schema may make bytes of what it is given", async (t) => {
+  const params = z.object({ data: z.base64().transform((text) => Buffer.from(text, "base64")) });
+  const zz = await harness({ plugins: [tool(params, ({ data }) => data.toString("utf8"))] }, t);
+  equal((await zz.call("it", { data: "aGVsbG8=" })).text, "hello");
+});
+
+describe("a word that is none of those allowed: they are named", () => {
+  const literals = (values: string[]) => values.map((value) => ({ const: value }));
+  for (const [what, params] of [
+    ["zod, literals", z.object({ mode: z.union([z.literal("fast"), z.literal("slow")]) })],
+    ["zod, an enum", z.object({ mode: z.enum(["fast", "slow"]) })],
+    ["typebox, literals", Type.Object({ mode: Type.Union([Type.Literal("fast"), Type.Literal("slow")]) })],
+    ["JSON Schema, anyOf", { type: "object", properties: { mode: { anyOf: literals(["fast", "slow"]) } } }],
+    ["JSON Schema, an enum", { type: "object", properties: { mode: { enum: ["fast", "slow"] } } }],
+  ] as const)
+    test(what, async (t) => {
+      const zz = await harness({ plugins: [tool(params)] }, t);
+      const { text } = await zz.call("it", { mode: "quick" });
+      match(text, /^Cannot call 'it': mode:? .*one of "?fast"?(, |\|)"?slow"?\. Send/);
+    });
+
+  test("in a list, too", async () => {
+    const { wrong } = await check(Type.Object({ all: Type.Array(Type.Union([Type.Literal(1), Type.Literal(2)])) }), {
+      all: [1, 3],
+    });
+    equal(wrong, "all/1 must be one of 1, 2");
+  });
+});

@@ -91,7 +91,7 @@ export async function rename(state: State, args: SymbolQuery & { to: string }, c
   const index = await freshIndex(state, ctx);
   const { all, left } = definitionsOf(index, args, ctx);
   const cannot = (why: string) => new Error(`Cannot rename '${args.symbol}' to '${args.to}': ${why}`);
-  if (!all.length) throw cannot("nothing is named like that. find_definition suggests names.");
+  if (!all.length) throw cannot("nothing has that name. find_definition suggests names.");
   const [at] = all;
   const first = await state.remote.ask("references", [at!], index, ctx);
   const covered = first.flatMap(({ places }) => places.map(({ path, line }) => `${path}:${line}`));

@@ -66,7 +66,7 @@ export async function record({ core, chat, ctx }: TurnContext, tool: string, hel
   /** What could not be undone later is made only when the person says so. */
   async function mayGoWithout({ message }: Error, made: number): Promise<void> {
     const name = shortName(core.options, steps[0]!.file);
-    const question = `${message} The change to '${name}' could not be undone later. Make it all the same? [y/N] `;
+    const question = `${message} The change to '${name}' could not be undone later. Make it anyway? [y/N] `;
     if (core.ask && (await until(ctx.signal, core.ask(question, "yn"))) === "y") return;
     if (made) keepLog(core, chat, "undone", { changes: steps.slice(0, made).map((_, i) => first + i), never: true });
     const why = `what would undo it cannot be saved. ${message}`;
@@ -97,7 +97,7 @@ export function bytesBefore(changes: readonly Change[], change: Change): Buffer 
   let from = change;
   while (!from.base && from.was !== null) {
     const earlier = changes.findLast((one) => one.path === from.path && one.change < from.change);
-    if (!earlier) throw fault(`Cannot restore '${change.path}': the session no longer holds what it was.`);
+    if (!earlier) throw fault(`Cannot restore '${change.path}': the session no longer has its earlier content.`);
     chain.unshift(earlier);
     from = earlier;
   }

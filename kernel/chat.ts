@@ -84,7 +84,7 @@ function replay(core: Core, chat: LiveChat, branch: Entry[]): void {
 function goBack(core: Core, chat: LiveChat, to: number | null, keep = false): void {
   if (chat.phase !== "idle") throw fault("Cannot go back while an answer is under way. Stop it first, with Ctrl+C.");
   if (to !== null && !chat.session?.entries.some(({ id }) => id === to))
-    throw fault(`Cannot go back to ${to}: there is nothing of that number. /tree lists what there is.`);
+    throw fault(`Cannot go back to ${to}: there is no entry with that number. /tree lists them.`);
   keepStates(core, chat);
   chat.session?.append("back", {}, to);
   delete chat.used;
@@ -135,7 +135,7 @@ export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Se
     },
     remove(id) {
       const found = saved.findSession(home, id);
-      if (found === chat.id) throw fault("Cannot delete the conversation under way. /new begins another; then delete this one.");
+      if (found === chat.id) throw fault("Cannot delete the current conversation. Start another with /new, then delete this one.");
       saved.openSession(home, found, warn).close(); // nobody else has it open
       fs.rmSync(saved.sessionFile(home, found));
       saved.keepTitle(home, found, "");

@@ -52,7 +52,7 @@ export async function settleTrust(core: Core, chat: LiveChat): Promise<void> {
 export function notePlace(core: Core): void {
   const { root, quiet } = core.options;
   const wide = quiet ? undefined : wideness(root);
-  if (wide) note(core, `'${root}' is ${wide}, no project: reading asks here too. Name a project's folder with --cwd.`);
+  if (wide) note(core, `'${root}' is ${wide}, not a project: zz asks here before it reads, too. Name a project's folder with --cwd.`);
 }
 
 /** The person's words, what goes with them, and whether they typed the words: a slash is a command then, and an @ a file. */
@@ -225,7 +225,7 @@ export function readStdin(cli: Cli, io: Io): () => Promise<string> {
 
   function giveUp(seconds: number): void {
     io.stdin.destroy?.();
-    const remedy = "Close it, add </dev/null, or use --no-stdin; ZZ_STDIN_WAIT=SECONDS waits longer, 0 for ever";
+    const remedy = "Close it, add </dev/null, or use --no-stdin; ZZ_STDIN_WAIT=SECONDS waits longer (0: no limit)";
     reject(usage(`Nothing came on stdin for ${seconds} s, and it is still open. ${remedy}.`));
   }
 }

@@ -504,7 +504,7 @@ export interface Fault extends Error {
 export interface Settings {
   model?: string;
   models?: Record<string, string>; // by task
-  window?: number; // tokens that the model takes in, where its provider does not tell
+  window?: number; // tokens that the model takes in, where its provider does not say
   rounds?: number;
   disabled?: string[]; // plugins, by name
   timeout?: number; // seconds without a byte from the provider

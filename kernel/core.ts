@@ -147,7 +147,7 @@ export const newId = (prefix = ""): string => prefix + Math.random().toString(36
 
 export function checkMove(from: Phase, to: Phase): void {
   const next: readonly Phase[] = [...PHASES[from], "error", "aborted"];
-  if (!next.includes(to)) throw fault(`Cannot go from '${from}' to '${to}': no phase goes so. This is a bug in zz.`);
+  if (!next.includes(to)) throw fault(`Cannot go from '${from}' to '${to}': there is no such step. This is a bug in zz.`);
 }
 
 export function enter(core: Core, chat: LiveChat, to: Phase): void {

@@ -102,7 +102,7 @@ export async function confirm(place: TurnContext, tool: string, open: Open[], te
   const long = tooLongToShow(text) ?? tooLongToShow(accesses);
   if (long && core.ask) {
     await decide(false, "it is too long to be shown");
-    const what = `${tool} asks for more than anybody reads before a yes (${long})`;
+    const what = `${tool} asks for more than anyone can review at once (${long})`;
     const remedy = `Do it in smaller parts, or run again with ${tooLongToShow(flags) ? flagsOf(open, true) : flags}.`;
     return { key: "n", refusal: `Refused: ${what}. ${remedy}` };
   }

@@ -56,7 +56,7 @@ export async function follow({ url, request, hide }: Outgoing, moves = 0): Promi
     answer.destroy();
     const moved = new URL(to, at.href);
     const reads = /^(GET|HEAD)$/i.test(request.method ?? "GET");
-    if (moves >= MAX_REDIRECTS) throw usage(`Cannot reach '${at.host}': it sends from one address to the next without end.`);
+    if (moves >= MAX_REDIRECTS) throw usage(`Cannot reach '${at.host}': it redirects without end.`);
     // What was sent is not sent elsewhere unless the server says to: it would arrive as a GET without a body.
     if (!reads && status < 303) throw usage(`Cannot reach '${shown(url)}': it has moved to '${shown(moved)}'. Give that address.`);
     const kept = status === 303 && !reads ? { ...request, method: "GET", body: undefined } : request;
@@ -93,7 +93,7 @@ function connect(at: URL, { method = "GET", headers, body, signal }: HttpRequest
     sent.on("close", () => signal?.removeEventListener("abort", abort));
     sent.on("upgrade", ({ statusCode }, socket) => {
       socket.destroy();
-      reject(usage(`Cannot talk to '${at.host}': it answered ${statusCode}, and wants another protocol than HTTP.`));
+      reject(usage(`Cannot talk to '${at.host}': it answered ${statusCode}, and wants a protocol other than HTTP.`));
     });
     sent.on("timeout", () => sent.destroy(Object.assign(new Error("no answer in time"), { code: "ETIMEDOUT" })));
     sent.on("error", (error: NodeJS.ErrnoException) =>

@@ -159,7 +159,7 @@ export async function importScript(file: string): Promise<void> {
 /** Nothing is left to do, and yet it waits: Node would end with a trace of zz's own. */
 async function settled(imported: Promise<unknown>): Promise<void> {
   const { promise: idle, reject } = Promise.withResolvers<never>();
-  const stuck = () => reject(fault("The script awaits what never comes: nothing is left that could settle it."));
+  const stuck = () => reject(fault("The script waits for something that can no longer happen: a promise in it is never settled."));
   process.once("beforeExit", stuck);
   await Promise.race([imported, idle]).finally(() => process.off("beforeExit", stuck));
 }

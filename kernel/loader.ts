@@ -130,7 +130,7 @@ async function guarded<T>(core: Core, plugin: Loaded, act: () => Promise<T>): Pr
   } catch {
     plugin.stamps = stampsOf(plugin);
     await teardown(plugin);
-    plugin.failure = `Cannot load plugin '${plugin.name}' (${plugin.file}): it ran for ${loadLimit(core)} s without end. Fix its loop.`;
+    plugin.failure = `Cannot load plugin '${plugin.name}' (${plugin.file}): it ran for ${loadLimit(core)} s without an end. Fix its loop.`;
     return undefined;
   } finally {
     rest();
@@ -177,7 +177,7 @@ function rescan(core: Core): boolean {
   const { given, changed = [], hashes = {} } = core.extras ?? {};
   const isNew = JSON.stringify(hashes) !== JSON.stringify(before?.hashes ?? {});
   if (isNew && !given && changed.length)
-    note(core, `${changed.join(", ")} changed since you trusted it. What was loaded goes on; /trust shows and loads it.`);
+    note(core, `${changed.join(", ")} changed since you trusted it. What was loaded stays in use; /trust shows and loads it.`);
   return !changed.length || given === true;
 }
 const isFrozen = ({ extras: brought }: Core, { from }: Loaded): boolean =>
@@ -213,7 +213,7 @@ async function reloadPlugin(core: Core, found: Loaded, old?: Loaded): Promise<Re
   const was = old?.disabled ? undefined : old;
   if (!stage) {
     const end = /[.!?]$/.test(next.failure!) ? "" : ".";
-    const why = was && !was.failure ? `${next.failure}${end} What it was before goes on.` : next.failure!;
+    const why = was && !was.failure ? `${next.failure}${end} Its previous version stays in use.` : next.failure!;
     if (was) Object.assign(was, { stamps: next.stamps, [was.failure ? "failure" : "outdated"]: why });
     else put(next);
     return { name: next.name, did: "failed", ms, why };

@@ -66,7 +66,7 @@ export function neverMatches(kind: Kind, name: string, exists: (name: string) =>
   if (name.includes("\0")) return "it holds a NUL byte";
   if (kind === "run") return undefined;
   if (kind === "net") return wrongHost(name);
-  if (kind === "env") return /[\s=$]/.test(name) ? "no variable has such a name. Write its name alone, such as AWS_* or HOME" : undefined;
+  if (kind === "env") return /[\s=$]/.test(name) ? "it is not a variable's name. Write its name alone, such as AWS_* or HOME" : undefined;
   return exists(name) ? undefined : wrongPath(name);
 }
 
@@ -74,8 +74,8 @@ function wrongHost(name: string): string | undefined {
   const like = "Write a host alone, such as example.com, *.example.com or example.com:443";
   if (/^[a-z][\w+.-]*:\/\//i.test(name)) return `it is an address. ${like}`;
   const [, host = "", port] = /^(\[[\da-f:.]+\]|[^:[\]]*|[\da-f:]*:[\da-f:.]*)(?::([^:]*))?$/i.exec(name) ?? [];
-  if (!host || /[^\p{L}\p{N}.*?:_[\]-]/u.test(host) || /\.\./.test(host) || host.startsWith(".")) return `no host has such a name. ${like}`;
-  if (port !== undefined && !(/^[\d*?]+$/.test(port) && !(Number(port) > 65_535))) return `'${port}' is no port. ${like}`;
+  if (!host || /[^\p{L}\p{N}.*?:_[\]-]/u.test(host) || /\.\./.test(host) || host.startsWith(".")) return `it is not a host's name. ${like}`;
+  if (port !== undefined && !(/^[\d*?]+$/.test(port) && !(Number(port) > 65_535))) return `'${port}' is not a port. ${like}`;
   return undefined;
 }
 
@@ -84,8 +84,8 @@ const MAX_PATH_CHARS = 4_096; // that a system takes
 function wrongPath(name: string): string | undefined {
   if (name !== name.trim()) return "it begins or ends with a blank. Leave that out";
   if (/^[a-z][\w+.-]*:\/\//i.test(name)) return "it is an address. Write a path";
-  if (name.replace(/\*+/g, "*").length > MAX_PATH_CHARS) return "no path is as long. Make it shorter";
-  if (/^~[^/]/.test(name)) return "the home of another is not looked up. Write the whole path";
+  if (name.replace(/\*+/g, "*").length > MAX_PATH_CHARS) return "it is too long for a path. Make it shorter";
+  if (/^~[^/]/.test(name)) return "homes of other users are not looked up. Write the whole path";
   if (/^\$\{?[A-Z_]\w*\}?(\/|$)/.test(name)) return "variables are not looked up. Write the path itself";
   if (/\[([!^][^\]]|[^\]]*\w-\w|:\w)[^\]]*\]/.test(name))
     return "it holds a class of letters, and only *, ** and ? stand for others. Use those, or write one rule for each";

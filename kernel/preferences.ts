@@ -108,7 +108,7 @@ function write(core: Core, file: string, keys: string[], value: unknown): void {
   let $schema: unknown;
   updatePrivate(file, (text) => {
     const kept = text && tryTo(() => JSON.parse(text));
-    if (text && !isObject(kept)) throw usage(`Cannot change '${file}': it is no JSON object any more. Fix it first, or move it away.`);
+    if (text && !isObject(kept)) throw usage(`Cannot change '${file}': it is not a JSON object any more. Fix it first, or move it away.`);
     const { $schema: named, ...rest } = changed(kept || {}, keys, value);
     $schema = named;
     return JSON.stringify(named === undefined ? rest : { $schema: named, ...rest }, null, 2);
@@ -164,7 +164,7 @@ export function unknownSettings(core: Core): string[] {
   return [
     ...said,
     ...theirs.slice(0, MAX_NOTES),
-    ...(more > 0 ? [`There are ${more} more such faults in '${project.file}'.`] : []),
+    ...(more > 0 ? [`There are ${more} more such problems in '${project.file}'.`] : []),
     ...(left.length ? [refusal(project.file, left.sort())] : []),
     ...project.sends.map(redirectNote(project.file)),
   ];
@@ -216,7 +216,7 @@ const redirectNote =
   (file: string) =>
   ({ setting, from, to }: Send): string =>
     `Left out ${short(setting)} of '${file}': it would send what you say and your files to ${short(to)} instead of ${short(from)}. ` +
-    "/trust asks for that by itself; --base-url, --model or your own settings say it for you.";
+    "/trust asks for that by itself; --base-url, --model and your own settings can say it too.";
 
 function refusal(file: string, left: string[]): string {
   const names = left.slice(0, MAX_NAMES).map(short).join(", ");

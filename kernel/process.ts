@@ -69,7 +69,7 @@ export async function runAsProcess(argv: string[], run: Run): Promise<number> {
 /** What a program reads that asked for JSON. */
 export const lastWord = (message: string, exit: number): string => `${veiledJson({ type: "error", message, exit })}\n`;
 
-const FROM_WITHIN = "zz was ended from within before it had an answer, most likely by a plugin. --no-plugins leaves them out.";
+const FROM_WITHIN = "Something inside zz ended it before there was an answer, most likely a plugin. --no-plugins leaves them out.";
 const strayErrorMessage = (error: unknown): string => `Something failed outside of any turn, most likely in a plugin: ${reason(error)}`;
 
 function isTooOld(io: Io): boolean {

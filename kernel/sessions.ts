@@ -228,7 +228,7 @@ export function findSession(home: string, start: string): string {
   const ids = sessionIds(home);
   const fits = ids.includes(start) ? [start] : ids.filter((id) => id.startsWith(start));
   if (fits.length === 1 && fs.statSync(sessionFile(home, fits[0]!)).isFile()) return fits[0]!;
-  const why = fits.length ? `${fits.length} start so. Give more of it` : "there is none. `zz --sessions` lists them";
+  const why = fits.length ? `${fits.length} begin like that. Give more of it` : "there is none. `zz --sessions` lists them";
   throw usage(`Cannot open session '${start}': ${why}.`);
 }
 

@@ -19,7 +19,7 @@ type Say = true | ((given: any, own: Settings) => unknown);
 
 /** The kernel's own: what they are checked by, what /config tells of them, and what an editor is told. The others are the plugins'. */
 export const SETTINGS: Record<string, Shape & { description: string; project?: Say }> = {
-  $schema: { ...TEXT, description: "what an editor completes by", project: true },
+  $schema: { ...TEXT, description: "the schema that an editor completes from", project: true },
   model: {
     ...TEXT,
     description: "the model to ask, as provider/model",
@@ -37,7 +37,7 @@ export const SETTINGS: Record<string, Shape & { description: string; project?: S
   },
   window: {
     ...{ type: "number", exclusiveMinimum: 0, maximum: 100_000_000 },
-    description: "tokens that the model takes in, where its provider does not tell",
+    description: "tokens that the model takes in, where its provider does not say",
     project: (given: number, { window }) => (given <= (window ?? given) ? given : undefined),
   },
   disabled: { type: "array", items: { type: "string", minLength: 1 }, description: "plugins to leave out, by name" },
@@ -58,7 +58,7 @@ export const SETTINGS: Record<string, Shape & { description: string; project?: S
     type: "object",
     properties: { allow: RULES, deny: RULES },
     additionalProperties: false,
-    description: "what tools may do unasked, and never",
+    description: "what tools may do without asking, and what never",
     project: (given: object) => only(given, (key) => key === "deny"),
   },
 };

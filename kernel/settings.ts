@@ -117,7 +117,7 @@ function projectSettings(root: string, homes: string[], own: Settings, yes: Yes)
     const real = fs.realpathSync(file);
     if (homes.some((home) => tryTo(() => fs.realpathSync(home)) === real)) return undefined;
     if (!isInside(fs.realpathSync(root), real)) return passOver(`they lead out of the project, to '${real}'`);
-    if (!stat.isFile()) return passOver(stat.isDirectory() ? "it is a folder" : "it is no regular file");
+    if (!stat.isFile()) return passOver(stat.isDirectory() ? "it is a folder" : "it is not a regular file");
     if (stat.size > MAX_PROJECT_FILE_BYTES) return passOver(`${stat.size} bytes are too many`);
     const given = JSON.parse(fs.readFileSync(file, "utf8"));
     if (!isObject(given)) return passOver("they must be a JSON object");

@@ -297,12 +297,12 @@ function answerFault(what: string, body: unknown, response?: HttpAnswer, isModel
 
   function spoken(words: unknown): string {
     if (typeof words === "string") return words.slice(0, MAX_ERROR_BYTES);
-    return isDeep(words, MAX_JSON_DEPTH) ? "something nested too deep to be told" : (JSON.stringify(words) ?? "");
+    return isDeep(words, MAX_JSON_DEPTH) ? "something nested too deeply to show" : (JSON.stringify(words) ?? "");
   }
 }
 
 const CHECK_KEY = " Check the key: --key, or the provider's variable.";
-const CHECK_PLACE = " Check --model (zz --models lists what there is) and --base-url, which mostly ends in /v1.";
+const CHECK_PLACE = " Check --model (zz --models lists what there is) and --base-url, which usually ends in /v1.";
 
 /** In ms; NaN when the server names no time. */
 function retryAfter(headers?: HttpAnswer["headers"]): number {

@@ -6,7 +6,7 @@ import { fault, usage } from "./faults.ts";
 import { openFiles } from "./files.ts";
 import { type Granted, gate } from "./gate.ts";
 import { deadline, until } from "./limits.ts";
-import { check, parametersOf } from "./schema.ts";
+import { check, parametersOf, toJsonSchema } from "./schema.ts";
 import { reason, veil, veilData } from "./secrets.ts";
 import { showLines } from "./seen.ts";
 import { isObject } from "./shape.ts";
@@ -141,9 +141,9 @@ function typed(value: unknown, { type, items }: Property = {}): unknown {
 
 /** What nobody looks at is not left out in silence. */
 function withIgnored(result: Result, { name, params }: Tool, args: Call["args"]): Result {
-  const { properties = {}, additionalProperties } = toJsonSchema(params);
-  const all = Object.keys(properties as object);
-  const ignored = additionalProperties ? [] : Object.keys(args).filter((key) => !all.includes(key));
+  const { properties, additionalProperties } = toJsonSchema(params);
+  const all = Object.keys(properties ?? {});
+  const ignored = additionalProperties || !properties ? [] : Object.keys(args).filter((key) => !all.includes(key));
   if (!ignored.length) return result;
   const known = all.length ? `it takes ${all.join(", ")}` : "it takes none";
   return { ...result, text: `${result.text}\n[Ignored: ${ignored.join(", ")}. '${name}' has no such parameter; ${known}.]` };

@@ -44,7 +44,7 @@ export function projectExtras({ root, home }: Where, before?: ProjectExtras): Pr
   function look(at: string): void {
     const stat = fs.lstatSync(at, { throwIfNoEntry: false });
     const name = nameIn(root, at);
-    if (UNSEEN.test(name)) throw fault(`the name ${JSON.stringify(name)} holds characters that nobody sees`);
+    if (UNSEEN.test(name)) throw fault(`the name ${JSON.stringify(name)} holds invisible characters`);
     if (stat?.isDirectory()) for (const entry of entriesOf(at).sort(compare)) look(path.join(at, entry));
     if (!stat?.isFile()) return; // a link leads to what is looked at, or out of .zz/, where nothing is loaded from
     bytes += stat.size;

@@ -67,7 +67,7 @@ export function codeBlocks(markdown: string): string[] {
 async function copy(rest: string, ctx: Ctx): Promise<void> {
   const { chat, note } = ctx;
   const [, code, digits = "1"] = /^(code)?\s*([1-9]\d*)?$/.exec(rest) ?? [undefined, undefined, ""];
-  if (!digits) throw new Error(`Cannot copy '${rest}': say /copy, /copy N, /copy code or /copy code N.`);
+  if (!digits) throw new Error(`Cannot copy '${rest}': use /copy, /copy N, /copy code or /copy code N.`);
   const answers = answersOf(chat.messages);
   if (!answers.length) throw new Error("Cannot copy: there is no answer yet.");
   const from = code ? codeBlocks(answers.at(-1)!) : answers.toReversed();
@@ -161,11 +161,11 @@ async function writeOutside(file: string, text: string, { ask, note }: Ctx): Pro
   if (fs.statSync(file, { throwIfNoEntry: false })?.isDirectory())
     throw new Error(`Cannot write '${file}': it is a folder. Name a file in it.`);
   if (!fs.existsSync(path.dirname(file)))
-    throw new Error(`Cannot write '${file}': its folder is not there. Make it first.`);
+    throw new Error(`Cannot write '${file}': its folder does not exist. Make it first.`);
   if (fs.existsSync(file)) {
-    if (!ask) throw new Error(`Cannot write '${file}': it is there already. Name another.`);
-    if ((await ask(`${file} is there already. Overwrite it? [y/N] `, "yn")) !== "y")
-      return void note("It stays as it is.");
+    if (!ask) throw new Error(`Cannot write '${file}': it already exists. Choose another name.`);
+    if ((await ask(`${file} already exists. Overwrite it? [y/N] `, "yn")) !== "y")
+      return void note("Nothing was written.");
   }
   fs.writeFileSync(file, text);
   return "outside";
@@ -175,7 +175,7 @@ async function writeOutside(file: string, text: string, { ask, note }: Ctx): Pro
 
 async function edit(rest: string, ctx: Ctx): Promise<void> {
   const { chat, note } = ctx;
-  if (!ctx.edit) throw new Error("Cannot open an editor: nobody is at a terminal here. Give the words themselves.");
+  if (!ctx.edit) throw new Error("Cannot open an editor: there is no terminal here. Type the message instead.");
   const last = chat.messages.findLast((message) => message.role === "user" && !message.aside);
   const saved = await ctx.edit(rest || last?.text || "", "message.md");
   if (!saved?.trim()) return note("Nothing was sent.");

@@ -61,7 +61,7 @@ function commandOf(line: string): Command | undefined {
 }
 
 function refusal(line: string): Error {
-  const message = `Cannot run '${line.split("\n")[0]}': commands of yours run only in a conversation at a terminal. Run it in the shell, and pipe its output in: … | zz "words".`;
+  const message = `Cannot run '${line.split("\n")[0]}': your own commands run only in a conversation at a terminal. Run it in the shell, and pipe its output in: … | zz "words".`;
   return usage(message);
 }
 

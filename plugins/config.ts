@@ -63,7 +63,7 @@ function table(settings: Setting[]): string {
     clip(`${cell(name, first)}  ${cell(value, second)}  ${room < 60 ? "" : about}`.trimEnd(), room),
   );
   const theirs = settings.some((setting) => signOf(setting) === "+") ? ", + changed by the project" : "";
-  return [...lines, `* changed${theirs}; /config NAME tells of one.`].join("\n");
+  return [...lines, `* changed${theirs}; /config NAME shows one.`].join("\n");
 }
 
 const signOf = (setting: Setting): string => (setting.from?.includes("project") ? "+" : isChanged(setting) ? "*" : " ");
@@ -101,7 +101,7 @@ function parseValue(text: string, setting: Setting | undefined): unknown {
 }
 
 async function set(ctx: Ctx, name: string, value: unknown): Promise<void> {
-  if (!name) throw new Error("Cannot take back nothing: give a name, /config unset NAME.");
+  if (!name) throw new Error("Cannot reset nothing: give a name, /config NAME --reset.");
   const before = find(ctx, name);
   const file = path.join(ctx.about.home, FILE);
   const isFirst = !fs.existsSync(file);
@@ -110,7 +110,7 @@ async function set(ctx: Ctx, name: string, value: unknown): Promise<void> {
   const now = find(ctx, name)?.value ?? within(ctx, name);
   const safe = (given: unknown) => (isSecret(now) ? shown(now) : shown(given)); // the typed value is not known as a secret yet
   if (before?.from?.includes("project"))
-    return ctx.note(`Kept in your own settings: ${name} is ${value === undefined ? "not set" : safe(value)}.`);
+    return ctx.note(`Saved in your own settings: ${name} is ${value === undefined ? "not set" : safe(value)}.`);
   const was = before && shown(before.value) !== shown(now) ? ` (was ${shown(before.value)})` : "";
   ctx.note(`${name} is ${safe(value ?? now)} now${was}.`);
 }
@@ -120,7 +120,7 @@ const isSecret = (value: unknown): boolean => Object(value) === value && typeof 
 
 async function schema(ctx: Ctx): Promise<void> {
   await ctx.settings.set("$schema", SCHEMA);
-  ctx.note(`Wrote ${path.basename(SCHEMA)} beside your settings, which name it: an editor knows what may be set.`);
+  ctx.note(`Wrote ${path.basename(SCHEMA)} beside your settings, which name it: editors complete settings from it.`);
 }
 
 function complete(typed: string, ctx: Ctx): Choice[] {

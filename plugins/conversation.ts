@@ -4,8 +4,13 @@ import { clip, oneLine, plural, terminalColumns, width } from "zz/text";
 
 export default (zz: Zz) => {
   const group = "conversation";
-  zz.command({ name: "clear", description: "empty the model's memory; /undo still works", group, run: clear });
-  zz.command({ name: "new", description: "begin a new conversation; this one stays saved", group, run: begin });
+  zz.command({
+    name: "clear",
+    description: "forget this conversation and start over; /undo still works",
+    group,
+    run: clear,
+  });
+  zz.command({ name: "new", description: "start a new conversation; this one stays saved", group, run: begin });
   zz.command({ name: "fork", description: "go on in a copy of this conversation", group, run: fork });
   zz.command({
     name: "back",
@@ -28,7 +33,12 @@ export default (zz: Zz) => {
   });
   zz.command({ name: "retry", description: "take back your last message and send it again", group, run: retry });
   zz.command({ name: "continue", description: "go on with an answer that was stopped or cut off", group, run: goOn });
-  zz.command({ name: "tree", description: "all that you said, also what was taken back", group, run: tree });
+  zz.command({
+    name: "tree",
+    description: "list everything you said, including what was taken back",
+    group,
+    run: tree,
+  });
 };
 
 type UserEntry = Entry & { message: { role: "user"; text: string; images?: Image[] } };
@@ -44,7 +54,7 @@ function clear(_: string, { chat, note }: Ctx): void {
   if (had) chat.back(null, true); // pinned files stay
   note(
     had
-      ? "The model starts from nothing. What was said is kept (/tree shows it), and /undo still works."
+      ? "The conversation starts over. What was said is kept (/tree shows it), and /undo still works."
       : "There is nothing to clear.",
   );
 }
@@ -79,11 +89,11 @@ function back(rest: string, { chat, note }: Ctx): void {
     throw new Error(`Cannot go back ${digits}: ${plural(userEntries.length, "message")} of yours can be taken back.`);
   chat.back(first!.parent);
   const what = Number(digits) > 1 ? `${plural(Number(digits), "message")}, from ${quoted(first!)} on` : quoted(first!);
-  note(`Took back ${what}. /back #${userEntries.at(-1)!.id} brings it again.${stillChanged(branch, first!)}`);
+  note(`Took back ${what}. /back #${userEntries.at(-1)!.id} brings it back.${stillChanged(branch, first!)}`);
 
   function jump(id: number): void {
     const place = entries.find((entry) => entry.id === id);
-    if (!place) throw new Error(`Cannot go to #${id}: there is nothing of that number. /tree lists what there is.`);
+    if (!place) throw new Error(`Cannot go to #${id}: there is no entry with that number. /tree lists them.`);
     chat.back(endOfTurn(entries, place).id);
     note(isUserEntry(place) ? `Back at #${id}, ${quoted(place)}, after its answer.` : `Back at #${id}.`);
   }
@@ -130,7 +140,7 @@ function goOn(_: string, { chat }: Ctx): void {
 function tree(_: string, { chat, note }: Ctx): void {
   const { entries, branch } = chat.tree();
   const lines = drawTree(entries, branch, terminalColumns());
-  const here = branch.some(isUserEntry) ? "● in force" : "None in force";
+  const here = branch.some(isUserEntry) ? "● this branch" : "No branch is in use";
   note(lines.length ? [...lines, `${here}; /back #ID goes there.`].join("\n") : "Nothing was said yet.");
 }
 

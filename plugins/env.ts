@@ -300,7 +300,7 @@ async function runCommand(rest: string, ctx: Ctx): Promise<void> {
   if (verb === "set") return set(given, ctx);
   if (verb === "unset" && given) return unset(given.trim(), ctx);
   if (!verb || verb === "list") return ctx.note(list(ctx));
-  throw usage(`Cannot obey '/env ${verb}': it is /env set NAME [VALUE], /env unset NAME or /env list.`);
+  throw usage(`Cannot run '/env ${verb}': use /env set NAME [VALUE], /env unset NAME or /env list.`);
 }
 
 /** The value is the rest of the line, verbatim. */

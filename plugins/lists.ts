@@ -64,14 +64,14 @@ export default (zz: Zz) => {
     complete: (typed, { about }) => choices(typed, about),
     async run(rest, ctx) {
       const [, verb, name] = /^(enable|disable)(?:\s+(\S+))?$/.exec(rest) ?? [];
-      if (verb && !name) ctx.note(`Say which: /plugins ${verb} NAME. /plugins lists them.`);
+      if (verb && !name) ctx.note(`Name a plugin: /plugins ${verb} NAME. /plugins lists them.`);
       else if (name) await switchPlugin(name, verb === "enable", ctx);
       else ctx.note(rest ? plugin(rest, ctx.about, availableColumns()) : plugins(ctx.about, availableColumns()));
     },
   });
   zz.command({
     name: "reload",
-    description: "load plugins whose files changed; it also happens by itself, before each turn",
+    description: "load plugins whose files changed; zz also does this before each turn",
     group: "settings",
     async run(_, { plugins, note }) {
       const done = await plugins.refresh();
@@ -160,7 +160,7 @@ export function overview(about: Known, room: number): string {
     const under = wrap(names, room - left).map((line) => " ".repeat(left) + line);
     return room < 60 ? [`${group}:`, ...under] : [group.padEnd(left) + under[0]!.slice(left), ...under.slice(1)];
   });
-  const more = "/help COMMAND or GROUP tells more, /help all everything; Tab completes.";
+  const more = "/help COMMAND or GROUP explains it, /help all lists it all; Tab completes.";
   return [...lines, ...wrapped(more, room)].join("\n");
 }
 
@@ -253,7 +253,7 @@ export function plugins({ plugins }: Pick<About, "plugins">, room: number): stri
   return [
     ...lines,
     ...wrapped(`zz's own, ${own.length} in ${ms.toFixed(1)} ms: ${names}.`, room),
-    ...wrapped("/plugins NAME tells what one adds; /plugins disable NAME leaves it out.", room),
+    ...wrapped("/plugins NAME shows what one adds; /plugins disable NAME leaves it out.", room),
   ].join("\n");
 }
 

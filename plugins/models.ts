@@ -26,7 +26,7 @@ export default (zz: Zz) => {
   zz.command({
     name: "model",
     usage: "[NAME]",
-    description: "ask another model from now on",
+    description: "switch to another model",
     examples: { "/model": "choose from a list", "/model ollama/qwen3": "ask that one" },
     group,
     async complete(typed, { about }) {
@@ -63,7 +63,7 @@ async function choose(rest: string, ctx: Ctx): Promise<void> {
 }
 
 const inForce = ({ chat: { model, window } }: Ctx): string =>
-  `${model}, ${window ? `with a window of ${window} tokens` : "whose window its provider does not tell"}.`;
+  `${model}, ${window ? `with a window of ${window} tokens` : "with a window that its provider does not report"}.`;
 
 /** A picker needs a terminal that can move its cursor. */
 const canPick = ({ terminal }: Ctx): boolean => Boolean(terminal) && process.env.TERM !== "dumb";
@@ -113,7 +113,7 @@ async function named(given: string, { about, ask, note }: Ctx): Promise<string |
   const near = (await finder(models))(given).map(({ id }) => id);
   const hint = near.length ? `The nearest: ${near.slice(0, 5).join(", ")}.` : "/models lists them.";
   if (isProvider && given.includes("/")) {
-    const question = `${provider} does not list '${given}'. ${hint} Use it all the same? [y/N] `;
+    const question = `${provider} does not list '${given}'. ${hint} Use it anyway? [y/N] `;
     if (ask) return (await ask(question, "yn")) === "y" ? given : undefined;
     note(`${provider} does not list '${given}'. ${hint}`);
     return given;

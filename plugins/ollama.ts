@@ -117,7 +117,7 @@ function bodyOf({ model, system, messages, tools, options }: ChatRequest, info: 
   const { think, format, keep_alive, ...rest } = options;
   const can = capabilities(info);
   if (can.vision === false && messages.some((message) => "images" in message && message.images?.length))
-    throw usage(`Cannot send an image to '${model}': it does not see. Choose a model that does.`);
+    throw usage(`Cannot send an image to '${model}': it does not take images. Choose a model that does.`);
   return {
     model,
     messages: [...(system ? [{ role: "system", content: system }] : []), ...messages.map(toWire)],

@@ -61,8 +61,8 @@ function obey(rest: string, { permissions }: Ctx): string {
     return table(permissions.rules);
   }
   const rule = permissions.rules[Number(what) - 1];
-  if (word !== "keep" && word !== "drop") return `Cannot obey '${word}': ${USAGE}.`;
-  if (!rule) return `Cannot ${word} '${what}': there is no rule of that number. /permissions lists them.`;
+  if (word !== "keep" && word !== "drop") return `Cannot run '/permissions ${word}': use ${USAGE}.`;
+  if (!rule) return `Cannot ${word} '${what}': there is no rule with that number. /permissions lists them.`;
   if (word === "keep" && rule.from !== "answer") return `Cannot keep rule ${what}: it comes from ${FROM[rule.from]}.`;
   permissions.drop(rule);
   if (word === "keep") permissions.add({ ...rule, from: "project" });
@@ -96,9 +96,10 @@ function autoApply(rest: string, { permissions }: Ctx): string {
   if (rest === "on" && verdict === "deny") return `Edits in the project are denied${other}`;
   if (rest === "on")
     return "Edits in the project are now made without asking. Commands still ask. /undo takes edits back.";
-  if (rest === "off") return verdict === "allow" ? `Edits are still made without asking${other}` : "Edits ask again.";
+  if (rest === "off")
+    return verdict === "allow" ? `Edits are still made without asking${other}` : "Edits are asked for again.";
   const on = given.length || verdict !== "allow" ? "" : other.slice(0, -1);
-  return `/auto-apply is ${verdict === "allow" ? "on" : "off"}${on}; say on or off.`;
+  return `/auto-apply is ${verdict === "allow" ? "on" : "off"}${on}; use on or off.`;
 }
 
 /** Deny wins, then allow; everything else is fixed. */
@@ -112,6 +113,6 @@ function table(rules: readonly Rule[]): string {
     "  ·  allow  read   the project, but for files that hold secrets  (zz)",
     "  ·  allow  run    commands that only read: git status, ls, cat, grep …  (zz)",
     "  ·  deny   run    rm -r, sudo, chmod, git push --force …  (zz)",
-    "  ·  ask           all else; without a terminal: no  (zz)",
+    "  ·  ask           everything else; without a terminal: no  (zz)",
   ].join("\n");
 }

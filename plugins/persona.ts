@@ -54,7 +54,7 @@ export default (zz: Zz) => {
   });
   zz.tool({
     name: "update_soul",
-    description: "Write your soul again: all of how you are and behave, as the person wants it.",
+    description: "Rewrite your soul: who you are and how you behave, as the person wants it.",
     aliases: ["self_update_soul"],
     also: { text: ["content", "soul"] },
     params: { text: `string all of it, at most ${MAX_SOUL_CHARS} characters` },
@@ -105,7 +105,7 @@ function nearest(name: string, home: string, { root }: Pick<Ctx, "root">): File 
 /** The home's file may always be read; a project's may be a link to anywhere. */
 function reads({ at, own }: File): Needs {
   if (!fs.existsSync(at)) return {};
-  return { read: [own ? at : { name: at, verdict: "allow", why: "it is who zz is" }] };
+  return { read: [own ? at : { name: at, verdict: "allow", why: "it says who zz is" }] };
 }
 
 function textIn(file: string, bytes: Uint8Array): string {
@@ -126,7 +126,7 @@ function checkName(name: string): void {
     new Error(`Cannot take the name '${[...name].slice(0, MAX_NAME_CHARS).join("")}': ${why}`);
   if (!name) throw refuse("it is empty. Give one.");
   if ([...name].length > MAX_NAME_CHARS) throw refuse(`it has more than ${MAX_NAME_CHARS} characters. Shorten it.`);
-  if (/[\p{C}\p{Zl}\p{Zp}]/u.test(name)) throw refuse("a name is one line of letters and signs that are seen.");
+  if (/[\p{C}\p{Zl}\p{Zp}]/u.test(name)) throw refuse("a name is one line of visible characters.");
   if (/\.(\s|$)/.test(name)) throw refuse("a full stop in it would end the sentence that tells it. Leave it out.");
 }
 

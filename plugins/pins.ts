@@ -79,7 +79,7 @@ async function pinnable(name: string, ctx: Ctx): Promise<string> {
   const stat = fs.statSync(path.resolve(ctx.root, name), { throwIfNoEntry: false });
   if (stat?.isDirectory()) throw refuse("it is a folder. Name its files.");
   if (stat && stat.size > MAX_FILE_BYTES)
-    throw refuse(`${stat.size} bytes are too many (1 MB). Let it be searched instead.`);
+    throw refuse(`${stat.size} bytes are too many (1 MB). Let the model search it instead.`);
   const { failed, text } = await ctx.call("read_file", { path: name });
   if (failed) throw new Error(text.replace(/^Cannot read /, "Cannot pin "));
   try {

@@ -6,7 +6,7 @@ import { clip, oneLine, plural, terminalColumns, width } from "zz/text";
 
 type Subcommand = { usage: string; about: string; run(rest: string, ctx: Ctx): unknown };
 const SUBCOMMANDS: Record<string, Subcommand> = {
-  new: { usage: "", about: "begin a new one, as /new does", run: begin },
+  new: { usage: "", about: "start a new one, as /new does", run: begin },
   all: { usage: "", about: "those of every folder", run: (_, ctx) => list(ctx, true) },
   search: { usage: "WORDS", about: "find a conversation by what was said in it", run: search },
   load: { usage: "[ID]", about: "go on with another conversation", run: load },
@@ -46,7 +46,8 @@ export default (zz: Zz) => {
       const [, word = "", more = ""] = /^(\S*)\s*(.*)$/s.exec(rest) ?? [];
       if (!word || word === "list") return list(ctx);
       const subcommand = Object.hasOwn(SUBCOMMANDS, word) && SUBCOMMANDS[word];
-      if (!subcommand) throw new Error(`Cannot obey '/sessions ${word}': say ${Object.keys(SUBCOMMANDS).join(", ")}.`);
+      if (!subcommand)
+        throw new Error(`Cannot run '/sessions ${word}': use one of ${Object.keys(SUBCOMMANDS).join(", ")}.`);
       await subcommand.run(more.trim(), ctx);
     },
   });
@@ -97,7 +98,7 @@ function found(given: string, { sessions }: Ctx): Header {
   const headers = sessions.list();
   const id = idOf(given, headers);
   if (id !== undefined) return headers.find((header) => header.id === id)!;
-  throw new Error(`Cannot find a session '${given}': none begins so, or several do. /sessions all lists them.`);
+  throw new Error(`Cannot find a session '${given}': no id begins like that, or several do. /sessions all lists them.`);
 }
 
 // Lists
@@ -299,12 +300,12 @@ async function write(rest: string, ctx: Ctx): Promise<void> {
   const format = kind ?? (/\.(jsonl?|md)$/i.exec(name)?.[0].toLowerCase() || ".md");
   const lines = format === ".jsonl";
   if (fs.statSync(path.dirname(file), { throwIfNoEntry: false })?.isDirectory() !== true)
-    throw new Error(`Cannot write '${file}': its folder is not there. Make it first.`);
+    throw new Error(`Cannot write '${file}': its folder does not exist. Make it first.`);
   if (fs.statSync(file, { throwIfNoEntry: false })?.isDirectory())
     throw new Error(`Cannot write '${file}': it is a folder. Name a file in it.`);
   if (fs.existsSync(file)) {
-    if (!ask) throw new Error(`Cannot write '${file}': it is there already. Name another.`);
-    if ((await ask(`${file} is there already. Overwrite it? [y/N] `, "yn")) !== "y") return note("It stays as it is.");
+    if (!ask) throw new Error(`Cannot write '${file}': it already exists. Choose another name.`);
+    if ((await ask(`${file} already exists. Overwrite it? [y/N] `, "yn")) !== "y") return note("Nothing was written.");
   }
   const text = lines
     ? [saved.header, ...saved.entries].map((one) => `${JSON.stringify(one)}\n`).join("")

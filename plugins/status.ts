@@ -87,7 +87,7 @@ const same = (one: unknown, two: unknown): boolean => JSON.stringify(one) === JS
 const names = (broken: About["plugins"]): string => broken.map(({ name }) => `; ${name}`).join("");
 
 function storeOf({ chat, about }: Ctx): string {
-  if (!chat.id) return chat.id === "" ? "memory alone: it could not be written" : "nothing yet";
+  if (!chat.id) return chat.id === "" ? "in memory only: it could not be written" : "nothing yet";
   const file = path.join(about.home, "sessions", `${chat.id}.jsonl`);
   const size = fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   return `${file} (${size < 10_000 ? `${size} bytes` : `${Math.round(size / 1_000)} kB`})`;
@@ -102,8 +102,7 @@ function urlOf({ settings }: Ctx, provider: string): string {
 async function windowOf(ctx: Ctx): Promise<string> {
   const { used } = ctx.chat;
   const window = await knownWindow(ctx);
-  if (!window)
-    return `${used === undefined ? "" : `${used} tokens used; `}its provider does not tell how many it takes`;
+  if (!window) return `${used === undefined ? "" : `${used} tokens used; `}its provider does not say how many it takes`;
   return `${window} tokens, ${used === undefined ? "nothing of it used yet" : `${percent(used, window)} used (${used})`}`;
 }
 
@@ -159,7 +158,7 @@ async function contextOf(ctx: Ctx): Promise<string> {
   const parts = [...layers, ...(about.tools.length ? [tools] : []), ...groups(chat.messages)];
   const all = parts.reduce((sum, { tokens }) => sum + tokens, 0);
   const window = await knownWindow(ctx);
-  const noWindow = window ? "" : " The provider does not tell how many its model takes; per cent are of all this.";
+  const noWindow = window ? "" : " The provider does not say how many its model takes; percentages are of this total.";
   const real = chat.used === undefined ? "" : ` The last request and its answer took ${chat.used}.`;
   const sum = `About ${all} tokens${window ? ` of ${window} (${percent(all, window)})` : ""}.${real}${noWindow}`;
   const files = filesRead(chat.messages);

@@ -19,7 +19,7 @@ export default (zz: Zz) => {
       const { files = [] } = plugins.brought ?? {};
       const state = value === true ? `Trusted, as they are now: ${files.join(", ")}.` : "This folder is not trusted.";
       const { sends = [] } = plugins.brought ?? {};
-      return { text: [state, ...sends.map((one) => `Not with it: ${describe(one)}. ${HOW_TO_REDIRECT}`)].join("\n") };
+      return { text: [state, ...sends.map((one) => `Not included: ${describe(one)}. ${HOW_TO_REDIRECT}`)].join("\n") };
     },
   });
   zz.command({
@@ -47,7 +47,7 @@ export default (zz: Zz) => {
   });
 };
 
-const HOW_TO_REDIRECT = "--base-url, --model or your own settings say it for you.";
+const HOW_TO_REDIRECT = "--base-url, --model and your own settings can say it too.";
 type Send = NonNullable<Trust["sends"]>[number];
 
 const describe = ({ setting, from, to }: Send): string => {
@@ -60,14 +60,14 @@ async function askWhere(ctx: Ctx): Promise<void> {
   const { sends = [] } = ctx.plugins.brought ?? {};
   if (!sends.length || !ctx.ask) return;
   const rows = sends.map((one) => `  ${describe(one)}.`).join("\n");
-  const key = await ctx.ask(`Its settings say where things go, too:\n${rows}\nSend them there? [y/N] `, "yn");
+  const key = await ctx.ask(`Its settings would also send things elsewhere:\n${rows}\nAllow that? [y/N] `, "yn");
   if (key === "y") await ctx.plugins.trust(true, sends);
-  else ctx.note(`Left out: they go where they went. ${HOW_TO_REDIRECT}`);
+  else ctx.note(`Left out: nothing is sent elsewhere. ${HOW_TO_REDIRECT}`);
 }
 
 async function confirmTrust({ root, ask }: Ctx, brought: Trust): Promise<boolean> {
   const since = brought.changed ? ", and it changed since you trusted it" : "";
-  for (let shown = `This folder brings code or words of its own for zz${since}:\n${list(brought)}`; ; ) {
+  for (let shown = `This folder brings plugins, prompts or settings of its own${since}:\n${list(brought)}`; ; ) {
     const key = await ask!(`${shown}\nIt would run with all your rights. Load it? [y]es, [n]o, [s]how it: `, "yns");
     if (key !== "s") return key === "y";
     shown = brought.files.map((name) => `--- ${name} ---\n${text(join(root, name)).trimEnd()}\n`).join("\n");

@@ -6,7 +6,7 @@ import { terminalColumns, width } from "zz/text";
 const UNDO = {
   "/undo": "take back the last change",
   "/undo 3": "take back the last three",
-  "/undo turn": "take back all that the last turn did",
+  "/undo turn": "take back everything that the last turn did",
   "/undo src/a.ts": "take back the last change to one file",
 };
 
@@ -61,7 +61,7 @@ export default (zz: Zz) => {
 function undoable({ files }: Ctx): Choice[] {
   const open = files.changes().filter(({ undone }) => !undone);
   const last = new Map(open.map(({ path, did, turn }) => [path, `${did} in turn ${turn}`]));
-  const whole = { name: "turn", description: "all that the last turn did" };
+  const whole = { name: "turn", description: "everything that the last turn did" };
   return open.length ? [whole, ...[...last].map(([name, description]) => ({ name, description })).reverse()] : [];
 }
 

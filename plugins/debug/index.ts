@@ -11,7 +11,7 @@ import { startWatching } from "./watch.ts";
 const ON = /^(1|on|true|yes)$/i;
 const OFF = /^(0|off|false|no)?$/i;
 const NAME = "debug.log";
-const NAMELESS = `Cannot write the debug log: --debug= has no name. Name a file, or say --debug for the home's ${NAME}.`;
+const NAMELESS = `Cannot write the debug log: --debug= has no name. Name a file, or use --debug for the home's ${NAME}.`;
 
 interface State {
   zz: Zz;
@@ -72,7 +72,7 @@ function begin(state: State): void {
 
 function runCommand(state: State, rest: string, ctx: Ctx): string {
   const { file } = placeFor(state, ctx);
-  if (rest && rest !== "on" && rest !== "off") return `Cannot obey '/debug ${rest}': say /debug on or /debug off.`;
+  if (rest && rest !== "on" && rest !== "off") return `Cannot run '/debug ${rest}': use /debug on or /debug off.`;
   if (!rest) return state.on ? `The debug log is on: ${file}` : `The debug log is off; /debug on writes to ${file}`;
   if (rest === "off") {
     state.on = false;
@@ -110,6 +110,6 @@ function write(state: State, entry: Entry): void {
     append(file, file.endsWith(".jsonl") ? toJson(shown) : toText(shown), folderToMake(state));
   } catch (error) {
     state.on = false;
-    ctx.note(`${sentenceFor(file, error)} The run goes on without a log.`);
+    ctx.note(`${sentenceFor(file, error)} zz continues without a log.`);
   }
 }

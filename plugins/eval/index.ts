@@ -4,7 +4,7 @@ import type { Ctx, Message, Reply, Zz } from "zz";
 import { plural } from "zz/text";
 import type { Finding } from "./evidence.ts";
 
-const USAGE = "say /eval, /eval N for the Nth last answer, /eval fast to do without the model";
+const USAGE = "use /eval, /eval N for the Nth last answer, /eval fast to do without the model";
 const MAX_ROWS = { bad: 60, open: 25, good: 25 };
 const SIGNS = { bad: "✗", open: "?", good: "✓" };
 const WORDS = { bad: "wrong:", open: "unknown:", good: "holds:" }; // instead of the signs, for plain output

@@ -178,8 +178,7 @@ function sumOf(names: string[], text: string, grouped: boolean): Sum | undefined
   const kind = verb.toLowerCase();
   if (!kind || (names.includes(text.trim()) && !(grouped && kind === "count"))) return undefined;
   const name = of && of !== "*" ? columnIn(names, of).name : "";
-  if (!name && kind !== "count")
-    throw new Error(`Cannot tell the ${kind} of what: name a column, as in "${kind} price".`);
+  if (!name && kind !== "count") throw new Error(`Cannot compute '${kind}': name a column, as in "${kind} price".`);
   return { label: name ? `${kind} ${name}` : kind, of: count };
 
   function count(rows: Row[]): unknown {

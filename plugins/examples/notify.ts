@@ -60,7 +60,7 @@ export default (zz: Zz<typeof defaults>) => {
     const text = question.replace(/^[┏┠┃┗] /gm, "");
     clearTimeout(waits);
     waits = setTimeout(
-      () => void notify("zz waits for you", text).catch(() => {}),
+      () => void notify("zz is waiting for you", text).catch(() => {}),
       isLong() ? 0 : config.after * 1000,
     ).unref();
   });

@@ -57,7 +57,7 @@ export default (zz: Zz<typeof defaults>) => {
     usage: "FILE",
     complete: async (_, { files }) => (await files.list()).filter((name) => /\.(db|sqlite3?)$/i.test(name)),
     async run(file, { call, note }) {
-      if (!file) throw new Error("Cannot tell what to look into: /sql FILE.");
+      if (!file) throw new Error("Name a file: /sql FILE.");
       const { text, data, failed } = await call("query_sql", { file, sql: TABLES });
       const tables = failed ? [] : (data as Found).rows.map(([name, type, columns]) => `${name} (${type}): ${columns}`);
       note(failed ? text : tables.join("\n") || `There are no tables in '${file}'.`);

@@ -22,7 +22,7 @@ export default (zz: Zz) => {
       const next = [...(set ? [] : kept.todos), ...given.map((text) => ({ text, done: false }))];
       if (given.includes("")) throw new Error("Cannot add an empty step. Say what is to be done.");
       if (next.length > MAX_STEPS)
-        throw new Error(`Cannot keep ${next.length} steps: ${MAX_STEPS} are the most. Sum them up.`);
+        throw new Error(`Cannot keep ${next.length} steps: ${MAX_STEPS} is the limit. Combine some.`);
       for (const number of [...done, ...undo])
         if (!next[number - 1]) throw new Error(`There is no step ${number}. ${list(next) || "The list is empty."}`);
       kept.todos = next.map((todo, i) => ({

@@ -154,8 +154,7 @@ function addCommit(zz: GitZz): void {
     timeout: commitSeconds * 1_000 + SPARE_MS,
     async preview(args, ctx) {
       const { why } = await check(ctx, seconds);
-      if (why)
-        return `What it would commit is not looked at before you say yes: ${why}.\nWith the message:\n${args.message}`;
+      if (why) return `zz cannot show what it would commit: ${why}.\nWith the message:\n${args.message}`;
       return describe(args, await plan(args, await repository(ctx, seconds), ctx));
     },
     async run(args, ctx) {

@@ -41,10 +41,10 @@ export async function checkLoads(name: string, stage: Stage, ctx: Ctx): Promise<
       `zz did not start with it: ${own(err.trim().split("\n").at(-1) || `exit code ${code}`)}. Nothing was changed`,
     );
   const found = listed.find((one) => one.from === "home" && one.name === name);
-  if (!found) throw fault("zz does not find it where it would be. Nothing was changed");
+  if (!found) throw fault("zz does not find it in its place. Nothing was changed");
   if (found.failure) throw fault(`it does not load: ${own(found.failure)}. Nothing was changed`);
   const broken = listed.find(({ file, failure }) => failure && others.some((one) => one.file === file));
-  if (broken) throw fault(`it does not go together with what is there: ${own(broken.failure!)}. Nothing was changed`);
+  if (broken) throw fault(`it conflicts with what is installed: ${own(broken.failure!)}. Nothing was changed`);
 }
 
 /** Plugins may have printed something before. */

@@ -139,7 +139,7 @@ async function place(found: Candidate, stage: Stage, ctx: Ctx, exact?: Entry): P
     ...{ integrity, entry: single ? top : `${top}/${about.entry}`, files },
     ...(scripts && { dependencies: scripts.dependencies }),
   };
-  ctx.progress(`Trying whether '${name}' loads`);
+  ctx.progress(`Checking that '${name}' loads`);
   await checkLoads(name, stage, ctx);
   if (old) copyExtras(home, stage, extrasOf(home, old));
   putInPlace(home, stage, name, entry, top, old);
@@ -186,7 +186,8 @@ async function restore(ctx: Ctx): Promise<Result> {
     const lock = readLock(home);
     const missing = [...lock].filter(([, entry]) => !isWhole(ctx, entry));
     if (!lock.size) return { text: "No plugin was installed yet: there is nothing to restore.", data: [] };
-    if (!missing.length) return { text: `All is there as it was installed: ${[...lock.keys()].join(", ")}.`, data: [] };
+    if (!missing.length)
+      return { text: `Everything is as it was installed: ${[...lock.keys()].join(", ")}.`, data: [] };
     const found: { candidate: Candidate; entry: Entry; stage: Stage }[] = [];
     for (const [name, entry] of missing) {
       const stage = stages.open();
@@ -240,7 +241,7 @@ export async function update(given: string | undefined, ctx: Ctx): Promise<Resul
 async function updateOne(name: string, entry: Entry, stage: Stage, ctx: Ctx): Promise<Result> {
   const found = await fetchCandidate(specOf(entry.spec, "/"), stage, ctx, {}, name);
   if (found.integrity === entry.integrity && isWhole(ctx, entry))
-    return { text: `${called(name, entry)} is as new as its source.`, data: dataOf(name, entry) };
+    return { text: `${called(name, entry)} is up to date.`, data: dataOf(name, entry) };
   await confirmCandidates(ctx, "update", [found]);
   return place(found, stage, ctx);
 }
@@ -264,11 +265,7 @@ export async function uninstall(name: string, ctx: Ctx): Promise<Result> {
     assertAllowed(ctx, "write", at);
     const changed = changedOf(home, entry).filter((file) => fs.existsSync(path.join(pluginsOf(home), file)));
     if (changed.length)
-      await confirm(
-        ctx,
-        `These files of '${name}' were changed since: ${listed(changed)}.`,
-        "Remove them all the same?",
-      );
+      await confirm(ctx, `These files of '${name}' were changed since: ${listed(changed)}.`, "Remove them anyway?");
     const extras = extrasOf(home, entry);
     const stage = stages.open();
     copyExtras(home, stage, extras);

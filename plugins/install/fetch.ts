@@ -107,8 +107,7 @@ function npmFault({ out, err, code }: ProgramResult): string {
   if (name === "E404") return `there is no such package${missing(error)} (npm: E404). Check the name`;
   if (name === "ETARGET") return "it has no such version (npm: ETARGET). Check the version";
   if (NETWORK.test(name)) return `npm cannot reach its registry (${name}). Check the network, and npm's settings`;
-  if (/^(E401|E403|ENEEDAUTH)$/.test(name))
-    return `the registry wants to know who asks (npm: ${name}). Use npm login first`;
+  if (/^(E401|E403|ENEEDAUTH)$/.test(name)) return `the registry requires a login (npm: ${name}). Use npm login first`;
   if (name === "EINTEGRITY") return "what came is not what the registry announced (npm: EINTEGRITY). Try again";
   const line = err.split("\n").find((one) => one.trim() && !/^npm (error|ERR!) code/.test(one)) ?? `exit code ${code}`;
   return `npm failed: ${plain(error.summary || line.replace(/^npm (error|ERR!) /, ""))}`;

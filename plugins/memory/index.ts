@@ -71,7 +71,7 @@ export default (zz: Zz<typeof defaults>) => {
     group: "conversation",
     async run(rest, ctx) {
       if (rest.trim()) return ctx.note((await ctx.call("recall", { query: rest })).text);
-      ctx.note(overview(ctx, zz.config.tokens) ?? `Nothing is remembered yet. It would lie in ${places(ctx)}.`);
+      ctx.note(overview(ctx, zz.config.tokens) ?? `Nothing is remembered yet. Notes would be kept in ${places(ctx)}.`);
     },
   });
 };
@@ -127,7 +127,7 @@ function targetOf({ text, topic, where }: Noted, ctx: Ctx): Target {
   if (text.length > MAX_NOTE_CHARS)
     throw refuse(`${text.length} characters are too many for a note (${MAX_NOTE_CHARS}). Say it in a sentence.`);
   if (where !== undefined && where !== "home" && where !== "project")
-    throw refuse(`'${where}' is not a place. Say home or project.`);
+    throw refuse(`'${where}' is not a place. Use home or project.`);
   const trees = tree.treesOf(ctx);
   const found = where ? trees.find(({ from }) => from === where) : trees.find((one) => tree.promptFileOf(one));
   const { base, folder } = found ?? trees.at(-1)!;
@@ -191,7 +191,7 @@ async function recall({ query }: { query: string }, ctx: Ctx): Promise<Result> {
   const shown = hits.slice(0, MAX_PLACES).map((hit) => around(hit, pages, root));
   const more = hits.length - shown.length;
   const none = `Nothing like '${query}' in ${plural(pages.length, "file")} of memory.`;
-  const head = hits.length ? (exact.length ? [] : ["Not these words, but like them:"]) : [none];
+  const head = hits.length ? (exact.length ? [] : ["No exact match. The nearest:"]) : [none];
   const rest = more > 0 ? [`[${exact.length ? more : "There are"} more; use more words]`] : [];
   const data = hits
     .slice(0, MAX_PLACES)

@@ -22,7 +22,7 @@ export default (zz: Zz) => {
   zz.command({
     name: "setup",
     offer: "model",
-    description: "choose who answers: a model, a key, or none",
+    description: "choose the model that answers, or none; enter a key",
     group: "settings",
     run: (_, ctx) => setUp(zz, ctx),
   });
@@ -86,11 +86,11 @@ async function decide(zz: Zz, person: Person, ctx: Ctx): Promise<Plan> {
     ...(canPull && { "Pull a model with Ollama": () => pullOne(zz, person, ctx) }),
     "Enter a key for OpenAI": () => enterKey(zz, person, ctx, undefined),
     "Enter another server's address": () => enterServer(zz, person, ctx),
-    "Go on offline, without a model": async () => ({ model: OFFLINE }),
+    "Continue offline, without a model": async () => ({ model: OFFLINE }),
   };
   for (;;) {
     const way = await person.pick(
-      "Who shall answer?",
+      "Which model should answer?",
       Object.keys(ways).map((name) => ({ name })),
     );
     const plan = await ways[way]!();
@@ -141,7 +141,7 @@ async function enterServer(zz: Zz, person: Person, ctx: Ctx): Promise<Plan> {
 
 /** Undefined if the address is wrong, not the key. */
 async function enterKey(zz: Zz, person: Person, ctx: Ctx, url: string | undefined): Promise<Plan | undefined> {
-  const hint = url ? "Its key (none: a dash):" : "OpenAI key:";
+  const hint = url ? "Its key (a dash for none):" : "OpenAI key:";
   for (;;) {
     const typed = (await person.secret(hint)).trim();
     const key = typed === "-" ? "" : typed;
@@ -198,7 +198,7 @@ async function listAt(zz: Zz, base: string, key: Secret | undefined, signal: Abo
 }
 
 async function pullOne(zz: Zz, person: Person, ctx: Ctx): Promise<Plan | undefined> {
-  const other = "another, by its name";
+  const other = "another one, by name";
   const at = ollamaAt(addressOf("ollama", ctx));
   const picked = await person.pick("Which one?", [
     ...SMALL,
@@ -272,7 +272,7 @@ async function runKeys(zz: Zz, rest: string, ctx: Ctx): Promise<void> {
   const drops = first === "drop";
   const provider = drops ? second : first;
   if (third || (!drops && second))
-    return ctx.note("Cannot take a key from the line, where it can be seen. /keys PROVIDER asks for it, hidden.");
+    return ctx.note("Cannot take a key from the line, where it can be seen. /keys PROVIDER asks for it, unseen.");
   const others = known.includes(provider) ? [] : await providers(ctx);
   if (!known.includes(provider) && !others.includes(provider))
     return ctx.note(

@@ -389,7 +389,7 @@ function describeEnd(
   const elapsed = ms < 10_000 ? `${(ms / 1_000).toFixed(1)} s` : `${Math.round(ms / 1_000)} s`;
   if (stopReason === "abort") return "interrupted";
   if (stopReason === "timeout")
-    return `killed after ${Number((job.timeoutMs / 1_000).toFixed(1))} s: it did not end by itself. Give it a longer timeout_ms (up to 600000), or let it do less; what runs for ever must be stopped within the command`;
+    return `killed after ${Number((job.timeoutMs / 1_000).toFixed(1))} s: it did not end by itself. Give it a longer timeout_ms (up to 600000), or let it do less; what runs forever must be stopped within the command`;
   if (typeof stopReason === "object") return `killed after ${elapsed}: it ${stopReason.exceeded}`;
   if (stopReason === "flood")
     return `killed after ${elapsed}: it printed more than ${MAX_FILE_BYTES / 1024 / 1024} MB. Let it print less, by head, grep or a file`;

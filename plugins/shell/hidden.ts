@@ -46,7 +46,7 @@ export async function closedFiles(ctx: Ctx): Promise<ClosedFiles> {
   const many = closed.pin.length + found.secret.length + found.matching.length;
   if (many > MAX_PLACES)
     throw new Error(
-      `Cannot run it: ${many} files here may not be read or written, more than a sandbox can be told of. ` +
+      `Cannot run it: ${many} files here may not be read or written, more than a sandbox can hide. ` +
         "Name their folders in the rules, or work in a part of the project.",
     );
   return closed;

@@ -163,7 +163,7 @@ async function decide(
     ...(argv && { argv }),
   };
 }
-const NO_SANDBOX = "there is no sandbox here, so only one plain command that reads goes unasked";
+const NO_SANDBOX = "there is no sandbox here, so only one plain command that reads runs without a question";
 
 /**
  * A command whose words do not show what it does depends on the rest of the line, so the whole line is asked for and
@@ -199,7 +199,7 @@ async function verdictOf(command: string, ctx: Ctx, config: Config): Promise<Res
             ? `it needs ${kind} access to '${name}'`
             : judgement.simple[i]?.why === NO_SANDBOX
               ? NO_SANDBOX
-              : `'${name}' is on no list`),
+              : `'${name}' is not on any list`),
       };
     }),
   );
@@ -280,9 +280,7 @@ async function run(
     if (file) ctx.permissions.add({ verdict: "allow", kind: "read", name: file, from: "answer" });
     const unwanted = sandbox ? await (await import("./hidden.ts")).unwantedFiles(ctx, sandbox.keep) : [];
     const failed = exit !== 0 || unwanted.length > 0;
-    const made = unwanted
-      .map((one) => `\n[It made '${one}', which the rules do not let be written. Look at it.]`)
-      .join("");
+    const made = unwanted.map((one) => `\n[It made '${one}', which the rules forbid. Look at it.]`).join("");
     const limits = (failed && name ? `\n[${sandboxLine(name, net, strict)}]` : "") + made;
     return { text: text + limits, data: { exit, signal, timedOut, stdout, stderr, file }, failed };
   } finally {

@@ -35,7 +35,7 @@ export default (zz: Zz<typeof defaults>) => {
   });
   zz.tool({
     name: "list_skills",
-    description: "List the skills: names, what each is for, and which are in force.",
+    description: "List the skills: names, what each is for, and which are in use.",
     aliases: ["self_list_skills"],
     run: (_, ctx) => list(all, ctx),
   });
@@ -54,7 +54,7 @@ export default (zz: Zz<typeof defaults>) => {
   install(zz, all.known);
   zz.command({
     name: "skills",
-    description: "list the skills, where they come from and which are in force",
+    description: "list the skills, where they come from and which are in use",
     group,
     run: async (_, ctx) => ctx.note((await list(all, ctx)).text),
   });
@@ -81,7 +81,7 @@ async function list(all: Skills, ctx: Ctx): Promise<Result> {
   }));
   const lines = skills.map(({ name, description, from, folder }) => {
     const why = active.get(name);
-    return `${why ? "*" : " "} ${name}: ${description} (${from}, ${folder}${why ? `; in force: ${why}` : ""})`;
+    return `${why ? "*" : " "} ${name}: ${description} (${from}, ${folder}${why ? `; in use: ${why}` : ""})`;
   });
   const wrong = broken.map(({ name, file, why }) => `! ${name}: left out, since ${why} (${file})`);
   return { text: [...lines, ...wrong].join("\n") || "There are no skills.", data };
@@ -90,18 +90,17 @@ async function list(all: Skills, ctx: Ctx): Promise<Result> {
 /** `NAME` puts a skill in force, `NAME off` ends that. */
 function force(all: Skills, rest: string, ctx: Ctx): string {
   const [name = "", word] = rest.trim().split(/\s+/);
-  if (!name)
-    return "Cannot tell which skill: /skill NAME puts one in force, /skill NAME off ends that. /skills lists them.";
+  if (!name) return "Name a skill: /skill NAME uses one, /skill NAME off stops it. /skills lists them.";
   const others = all.state.on.filter((one) => one !== name);
   if (word === "off") {
     const was = others.length < all.state.on.length;
     all.state.on = others;
-    return was ? `Skill '${name}' is no longer in force.` : `Skill '${name}' was not in force.`;
+    return was ? `Skill '${name}' is no longer in use.` : `Skill '${name}' was not in use.`;
   }
-  if (word) throw new Error(`Cannot obey '${word}': /skill NAME, or /skill NAME off.`);
+  if (word) throw new Error(`Cannot run '/skill ${word}': use /skill NAME, or /skill NAME off.`);
   skillNamed(all, name, ctx);
   all.state.on = [...others, name];
-  return `Skill '${name}' is in force for this conversation. /skill ${name} off ends that.`;
+  return `Skill '${name}' is in use for this conversation. /skill ${name} off stops it.`;
 }
 
 /** The home's skills may always be read; the gate is asked about files that may contain secrets. */

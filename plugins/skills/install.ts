@@ -50,7 +50,7 @@ export function install(zz: Zz, known: Known): void {
 async function add({ name, content, path: given, where = "home" }: Args, ctx: Ctx, known: Known): Promise<string> {
   const refuse = (why: string) => new Error(`Cannot install skill '${name}': ${why}`);
   if (!NAME.test(name)) throw refuse("letters, digits, - and _ make a name, at most 64. Choose another.");
-  if (where !== "home" && where !== "project") throw refuse(`'${where}' is not a place. Say home or project.`);
+  if (where !== "home" && where !== "project") throw refuse(`'${where}' is not a place. Use home or project.`);
   if ((content === undefined) === (given === undefined)) throw refuse("it needs either content or path. Give one.");
   const texts = new Map<string, string>(content === undefined ? [] : [[FILE, content]]);
   const left: string[] = [];

@@ -58,7 +58,7 @@ export async function activeSkills(all: Skills, ctx: Ctx): Promise<Active[]> {
   const said = ctx.chat.messages.findLast((message) => message.role === "user" && !message.aside)?.text ?? "";
   const matched = (await calledSkills(rest, said)).slice(0, MAX_CALLED);
   return [
-    ...on.map((skill) => ({ skill, why: "the person put it in force" })),
+    ...on.map((skill) => ({ skill, why: "the person asked for it" })),
     ...matched.map((skill) => ({ skill, why: "the person's message calls for it" })),
   ];
 }

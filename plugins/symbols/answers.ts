@@ -75,7 +75,7 @@ async function limit(config: typeof defaults, count: number, { ask, note }: Ctx,
   );
   if (key === "a") return { scope: "", most: Number.MAX_SAFE_INTEGER };
   const folder = key === "f" ? (await ask("Which folder? ")).trim().replace(/^\.\/|\/+$/g, "") : "";
-  if (!folder) throw new Error("Cannot index this project: it was called off. /reindex asks again.");
+  if (!folder) throw new Error("Cannot index this project: it was cancelled. /reindex asks again.");
   return { scope: folder, most: Number.MAX_SAFE_INTEGER };
 }
 

@@ -191,7 +191,7 @@ export default (zz: Zz<typeof defaults>) => {
   });
   zz.command({
     name: "reindex",
-    description: "make the index of this project's code again",
+    description: "build the index of this project's code again",
     group: "code",
     run: async (_, ctx) => ctx.note(await (await ready(ctx)).reindex(ctx)),
   });

@@ -127,7 +127,7 @@ function beyondTypes({ checker }: Opened, source: ts.SourceFile): Problem[] {
     if (!ts.isCallExpression(node) || !isPromise(checker.getTypeAtLocation(node))) return;
     const last = ts.isPropertyAccessExpression(node.expression) ? node.expression.name.text : "";
     if (last === "catch" || (last === "then" && node.arguments.length > 1)) return;
-    report(node, "Nobody waits for this promise. Put 'await' before it, or 'void' if that is meant.");
+    report(node, "This promise is not awaited. Put 'await' before it, or 'void' if that is intended.");
   }
 
   function isPromise(type: ts.Type): boolean {

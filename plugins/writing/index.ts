@@ -57,7 +57,7 @@ export default (zz: Zz) => {
     const what = words.join(" ");
     if (verb === "new" && what) return ctx.note((await (await import("./scaffold.ts")).create(what, ctx)).text);
     if (verb !== "check" || !what)
-      throw usage(`Cannot obey '/plugin${rest && ` ${rest}`}': /plugin new NAME, or /plugin check NAME|FILE.`);
+      throw usage(`Cannot run '/plugin${rest && ` ${rest}`}': use /plugin new NAME, or /plugin check NAME|FILE.`);
     const { fileOf } = await import("./checker.ts");
     const plugin = ctx.about.plugins.find(({ name }) => name === what);
     if (plugin?.from === "zz") throw usage(`Cannot check '${what}': it is zz's own.`);
@@ -68,7 +68,7 @@ export default (zz: Zz) => {
 
   function complete(typed: string, { about }: Ctx): Choice[] {
     const verbs = [
-      { name: "new ", description: "write one to begin with" },
+      { name: "new ", description: "write one to start from" },
       { name: "check ", description: "by its types" },
     ];
     const own = about.plugins.filter(({ from }) => from !== "zz");
@@ -86,7 +86,7 @@ async function checkResult(
 ): Promise<Result> {
   const { formatProblems } = await import("./checker.ts");
   const data = { file, problems };
-  if (!problems.length) return { text: [`'${given}' is right by its types.`, ...unread].join("\n"), data };
+  if (!problems.length) return { text: [`'${given}' has no type errors.`, ...unread].join("\n"), data };
   const end = `${plural(problems.length, "error")} in '${given}'.`;
   return { text: [...formatProblems(problems, root), ...unread, end].join("\n"), data, failed: true };
 }

@@ -43,7 +43,7 @@ export function create(name: string, ctx: Ctx): Result {
     throw refuse(diskReason(error));
   }
   const text = [
-    `Plugin '${name}' is made:`,
+    `Plugin '${name}' was created:`,
     ...made.map((one) => `  ${one}`),
     "Next:",
     `  edit ${path.basename(file)}: at the prompt of zz, what you save is live before your next message`,

@@ -37,7 +37,7 @@ export async function tryOut(name: string, code: string, file: string, ctx: Ctx,
     if (own?.failure) throw refuse(withRealName(own.failure.replace(/^Cannot load plugin '.*?' \((.*?)\)/, "$1")));
     if (own) throw refuse(`with it another one fails. ${withRealName(failed!.failure!)}`);
     if (ended === "late") throw refuse(`loading it took longer than ${seconds} s. Move slow work into the tool.`);
-    if (errors.includes("was ended from within")) throw refuse("it ended the process (process.exit).");
+    if (errors.includes("inside zz ended it")) throw refuse("it ended the process (process.exit).");
     const last = ended.startsWith("exit") ? (errors.trim().split("\n").at(-1) ?? "") : "";
     throw refuse(`the process that tried it ended (${ended})${last ? `: ${withRealName(last)}` : "."}`);
   } finally {

@@ -127,7 +127,7 @@ async function load(file: string, result: Result, { plugins, about }: Ctx): Prom
   const done = await plugins.refresh().catch((error) => [{ name, did: "failed" as const, ms: 0, why: why(error) }]);
   const own = done.find((one) => one.name === name);
   if (own?.did === "failed")
-    return { ...result, failed: true, text: `${result.text}\nIt is there, but is not in force. ${own.why}` };
+    return { ...result, failed: true, text: `${result.text}\nIt was written, but is not in use. ${own.why}` };
   if (!about.plugins.some((plugin) => plugin.file === file))
     return { ...result, text: `${result.text} It is loaded when zz starts again.` };
   const tools = about.tools.filter(({ owner }) => owner === name).map((tool) => tool.name);
@@ -137,7 +137,7 @@ async function load(file: string, result: Result, { plugins, about }: Ctx): Prom
     ...list(tools.length > 1 ? "the tools" : "the tool", tools),
     ...list(commands.length > 1 ? "the commands" : "the command", commands),
   ];
-  const text = `${result.text} It is in force${adds.length ? `, and adds ${adds.join(" and ")}` : ""}.`;
+  const text = `${result.text} It is in use${adds.length ? `, and adds ${adds.join(" and ")}` : ""}.`;
   return { ...result, text, data: { name, file, tools, commands } };
 }
 

@@ -175,7 +175,7 @@ test("In a one-shot !command is refused with a sentence; piped data that begins 
   const where = place();
   const refused = await zz(where, [...asks, "!touch made"]);
   equal(refused.code, 2);
-  match(refused.stderr, /^Cannot run '!touch made': commands of yours run only in a conversation at a terminal\./);
+  match(refused.stderr, /^Cannot run '!touch made': your own commands run only in a conversation at a terminal\./);
   const data = await zz(where, asks, { input: "!touch made\n" });
   equal(data.stdout, "Seen.\n");
   equal(fake.requests[0]!.body.messages.at(-1).content, "!touch made");

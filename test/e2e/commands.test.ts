@@ -58,7 +58,7 @@ describe("the conversation", { concurrency: 2 }, () => {
       { args: ["--allow-write"] },
     );
     await gives("write it", "Written.");
-    await gives("/clear", "The model starts from nothing.");
+    await gives("/clear", "The conversation starts over.");
     await gives("hello", "Afresh.");
     deepEqual(sent(), ["hello"]);
     await gives("/undo", "Undone");
@@ -131,7 +131,7 @@ describe("the conversation", { concurrency: 2 }, () => {
       ["three", "C."],
     ] as const)
       await gives(said, answer);
-    await gives("/back", "Took back “three”. /back #6 brings it again.");
+    await gives("/back", "Took back “three”. /back #6 brings it back.");
     await gives("four", "D.");
     deepEqual(sent(), ["one", "A.", "two", "B.", "four"]);
     await gives("/back 2", "Took back 2 messages, from “two” on.");
@@ -142,7 +142,7 @@ describe("the conversation", { concurrency: 2 }, () => {
   test("/back #ID goes on after that message and its answer, also on another branch", async (t) => {
     const { gives, sent } = await talk(t, [say("A."), say("B."), say("C.")]);
     await gives("one", "A.");
-    await gives("/clear", "starts from nothing");
+    await gives("/clear", "starts over");
     await gives("two", "B.");
     await gives("/back #1", "Back at #1, “one”, after its answer.");
     await gives("three", "C.");
@@ -153,7 +153,7 @@ describe("the conversation", { concurrency: 2 }, () => {
     ["/back 9", "Cannot go back 9: 1 message of yours can be taken back."],
     ["/back 0", "Cannot go back 0: 1 message"],
     ["/back soon", "Cannot go back 'soon': give how many messages, or #ID as /tree shows it."],
-    ["/back #77", "Cannot go to #77: there is nothing of that number."],
+    ["/back #77", "Cannot go to #77: there is no entry with that number."],
   ];
   test("/back refuses what it cannot do, and the conversation stays", async (t) => {
     const { gives, sent } = await talk(t, [say("A."), say("B.")]);
@@ -205,15 +205,15 @@ describe("the conversation", { concurrency: 2 }, () => {
     await gives("one", "A.");
     await gives("two", "B.");
     await gives("/retry", "C.");
-    await gives("/tree", /● #1 one → A\.\n {2}○ #4 two → B\.\n● #7 two → C\.\n● in force; \/back #ID goes there\./);
-    await gives("/clear", "starts from nothing");
-    await gives("/tree", /○ #1 one → A\.[\s\S]*None in force/);
+    await gives("/tree", /● #1 one → A\.\n {2}○ #4 two → B\.\n● #7 two → C\.\n● this branch; \/back #ID goes there\./);
+    await gives("/clear", "starts over");
+    await gives("/tree", /○ #1 one → A\.[\s\S]*No branch is in use/);
   });
 
   test("/tree cuts to a narrow window, wide letters too", async (t) => {
     const { gives, term } = await talk(t, [say("日本語".repeat(20))], { cols: 40 });
     await gives("a question that is much too long for so narrow a window 日本語", "日本語日本語");
-    await gives("/tree", "in force");
+    await gives("/tree", "this branch");
     const row = term
       .screen()
       .split("\n")
@@ -277,7 +277,7 @@ describe("models", { concurrency: 2 }, () => {
     const fake = await fakeOpenAI([]);
     t.after(fake.close);
     const ran = await zz(place(), asks(fake.url, "/model"));
-    deepEqual([ran.code, ran.stderr], [0, "openai/m, whose window its provider does not tell.\n"]);
+    deepEqual([ran.code, ran.stderr], [0, "openai/m, with a window that its provider does not report.\n"]);
     const where = place();
     const env = { ...process.env, ZZ_HOME: where.home, OLLAMA_HOST: "http://127.0.0.1:49" };
     const pty = spawn(process.execPath, [join(ROOT, "dist/zz.js"), ...asks(fake.url)], {
@@ -288,10 +288,10 @@ describe("models", { concurrency: 2 }, () => {
     t.after(() => pty.kill("SIGKILL"));
     const seen = new Promise<string>((resolve) => {
       let raw = "";
-      pty.onData((data) => (raw += data).includes("does not tell") && resolve(raw));
+      pty.onData((data) => (raw += data).includes("does not report") && resolve(raw));
     });
     pty.write("/model\r");
-    match(await seen, /openai\/m, whose window its provider does not tell\./);
+    match(await seen, /openai\/m, with a window that its provider does not report\./);
   });
 });
 
@@ -514,7 +514,7 @@ describe("answers", { concurrency: 2 }, () => {
     await gives("/copy code 2", "Copied 1 character (");
     ok(raw().includes(osc("b")));
     await gives("/copy code 3", "Cannot copy code 3: there are 2.");
-    await gives("/copy that", "Cannot copy 'that': say /copy,");
+    await gives("/copy that", "Cannot copy 'that': use /copy,");
   });
 
   test("/copy uses xclip where there is a display", async (t) => {
@@ -558,9 +558,9 @@ describe("answers", { concurrency: 2 }, () => {
     writeFileSync(file, "mine");
     await gives("/save ../out.md", "Overwrite it? [y/N]");
     term.type("n");
-    await term.sees("It stays as it is.");
+    await term.sees("Nothing was written.");
     equal(readFileSync(file, "utf8"), "mine");
-    await gives("/save ../no/out.md", "its folder is not there. Make it first.");
+    await gives("/save ../no/out.md", "its folder does not exist. Make it first.");
   });
 
   test("/edit opens the editor with the last message, or with what was typed, and sends what was saved", async (t) => {
@@ -625,7 +625,7 @@ describe("help and templates", { concurrency: 2 }, () => {
 
   test("/help gives the names alone where the window is too low for more; a group and a command tell more", async (t) => {
     const { gives, term } = await talk(t, [], { rows: 24 });
-    const shown = await gives("/help", /typing .*\/\/TEXT {2}!COMMAND {2}@FILE[\s\S]*\/help all everything.*\n.*›$/);
+    const shown = await gives("/help", /typing .*\/\/TEXT {2}!COMMAND {2}@FILE[\s\S]*\/help all lists it all.*\n.*›$/);
     match(shown, /^files and undo {6}\/changes {2}\/redo {2}\/undo$/m);
     ok(shown.split("\n").length <= 24, shown);
     await gives(
@@ -674,7 +674,7 @@ describe("help and templates", { concurrency: 2 }, () => {
 
   test("/plugins disable without a name asks for one", async (t) => {
     const { gives } = await talk(t, []);
-    await gives("/plugins disable", "Say which: /plugins disable NAME. /plugins lists them.");
+    await gives("/plugins disable", "Name a plugin: /plugins disable NAME. /plugins lists them.");
   });
 
   for (const [line, menu] of [
@@ -684,7 +684,7 @@ describe("help and templates", { concurrency: 2 }, () => {
     ["/permissions deny ", /deny read\n.*deny write\n.*deny run/],
     ["/install zz/", /zz\/data\n.*zz\/notify\n.*zz\/sql/],
     ["/tools edit", /edit_file +Replace text.*\n.*edit_lines/],
-    ["/undo ", /turn +all that the last turn did\n.*a\.txt +created in turn 1/],
+    ["/undo ", /turn +everything that the last turn did\n.*a\.txt +created in turn 1/],
   ] as const)
     test(`Tab after ${line}offers its values`, async (t) => {
       const { gives, term } = await talk(t, [call(["create_file", { path: "a.txt", content: "x\n" }]), say("Made.")], {

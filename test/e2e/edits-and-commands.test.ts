@@ -173,7 +173,7 @@ test("/auto-apply on makes edits without asking, off asks again", async (t) => {
   doesNotMatch(term.screen(), /Allow\?/);
   equal(where.read(), AFTER);
   term.type(`/auto-apply off${KEY.enter}`);
-  await term.sees("Edits ask again.");
+  await term.sees("Edits are asked for again.");
   term.type(`remove it${KEY.enter}`);
   await term.sees("Allow?");
   term.type(KEY.enter);

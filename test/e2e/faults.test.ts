@@ -203,7 +203,7 @@ for (const [what, code, exit, words] of [
     1,
     /outside of any turn.*stray/,
   ],
-  ["leaves", "export default () => process.exit(0);", 1, /ended from within/],
+  ["leaves", "export default () => process.exit(0);", 1, /ended it before there was an answer/],
   [
     "gives nothing back from a wrapper",
     'export default (zz) => zz.wrap("render", () => undefined);',
@@ -421,7 +421,7 @@ for (const [args, input, sent, exit] of [
     const ran = await zz(place(), asks(fake.url, "--once", ...args), { ...(input && { input }) });
     deepEqual([ran.code, fake.requests[0]?.body.messages.at(-1).content], [exit, sent]);
     if (args[0] === "/tools") match(ran.stderr, /^grep /m);
-    if (exit === 2) match(ran.stderr, /^Cannot obey '\/toolz': there is no command 'toolz'\. Did you mean 'tools'\?$/m);
+    if (exit === 2) match(ran.stderr, /^Cannot run '\/toolz': there is no command 'toolz'\. Did you mean 'tools'\?$/m);
   });
 
 test("What an answer cost is kept with it", async (t) => {

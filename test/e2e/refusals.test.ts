@@ -316,7 +316,7 @@ test("/auto-apply does not say that edits ask while a flag allows them", async (
   const term = terminal(place(), ["-m", "offline", "--allow-write"]);
   await term.sees("›");
   term.type(`/auto-apply${KEY.enter}`);
-  await term.sees("/auto-apply is on by --allow-write; /permissions lists it; say on or off.");
+  await term.sees("/auto-apply is on by --allow-write; /permissions lists it; use on or off.");
   term.type(`/auto-apply off${KEY.enter}`);
   await term.sees("Edits are still made without asking by --allow-write");
   term.type(KEY.ctrlD);

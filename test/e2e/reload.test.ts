@@ -41,10 +41,12 @@ test("A plugin is written, called in the next turn, changed, broken and taken aw
   await sees("Plugin 'lamp' reloaded in");
   await say("three", "It is off.");
   put("lamp.ts", tool("torn").replace("run:", "run"));
-  const shown = await sees(/Cannot load plugin 'lamp' \([^)]*lamp\.ts(:\d+)?\): [\s\S]*What it was before goes\s+on\./);
+  const shown = await sees(
+    /Cannot load plugin 'lamp' \([^)]*lamp\.ts(:\d+)?\): [\s\S]*Its\s+previous\s+version\s+stays\s+in\s+use\./,
+  );
   ok(!/^\s+at |node:internal/m.test(shown), "no trace");
   await say("four", /four[\s\S]*It is off\./);
-  await say("/plugins", /lamp +home +older +[\s\S]*What it was before\s+goes on\.[\s\S]*tool lamp/);
+  await say("/plugins", /lamp +home +older +[\s\S]*Its\s+previous\s+version\s+stays\s+in\s+use\.[\s\S]*tool lamp/);
   put("lamp.ts", tool("mended"));
   await say("five", "It is mended.");
   drop("lamp.ts");
@@ -106,7 +108,7 @@ test("What a plugin added goes without a trace: listeners, timers, layers, comma
   deepEqual([body.seed], [undefined]);
   await sees(/›$/);
   type("/lamp\r");
-  await sees("Cannot obey '/lamp'");
+  await sees("Cannot run '/lamp'");
   put("lamp.ts", tool("back"));
   await say("three", "It is back.");
   await leave();
@@ -139,7 +141,7 @@ test("A project's plugin is asked for at the prompt, shown, loaded, and asked fo
   await sees("Plugin 'lamp' loaded");
   await say("one", "It is on.");
   write(where, "evil");
-  await sees(/\.zz\/plugins\/lamp\.ts changed since you trusted it\. What was loaded goes on/);
+  await sees(/\.zz\/plugins\/lamp\.ts changed since you trusted it\. What was loaded stays in use/);
   await say("two", /two[\s\S]*It is on\./);
   type("/trust\r");
   await sees(/\.zz\/plugins\/lamp\.ts {2}\(new or changed\)[\s\S]*Load it\?/);

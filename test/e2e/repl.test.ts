@@ -153,7 +153,7 @@ test("At the cap the person is asked whether to go on", async (t) => {
 
 test("Without a model the REPL opens offline and says how to get one", async () => {
   const term = terminal(place(), []);
-  await term.sees(/openai {2}no key is set \(OPENAI_API_KEY\)[\s\S]*Who shall answer\?[\s\S]*navigate/);
+  await term.sees(/openai {2}no key is set \(OPENAI_API_KEY\)[\s\S]*Which model should answer\?[\s\S]*navigate/);
   term.type("\x1b");
   await term.sees(/Nothing was changed: zz is offline[\s\S]*›$/);
   term.type(`todos${KEY.enter}`);

@@ -119,9 +119,9 @@ describe("/sessions", { concurrency: 2 }, () => {
   });
 
   const wrong: [line: string, says: string][] = [
-    ["/sessions laod", "Cannot obey '/sessions laod': say new, all, search, load, rename, delete, export."],
-    ["/sessions load nope", "Cannot find a session 'nope': none begins so, or several do."],
-    ["/sessions load beta", "Cannot find a session 'beta': none begins so, or several do."],
+    ["/sessions laod", "Cannot run '/sessions laod': use one of new, all, search, load, rename, delete, export."],
+    ["/sessions load nope", "Cannot find a session 'nope': no id begins like that, or several do."],
+    ["/sessions load beta", "Cannot find a session 'beta': no id begins like that, or several do."],
     ["/sessions rename", "Cannot rename to nothing"],
     ["/sessions rename Fine", "Cannot rename this conversation: nothing of it is saved yet."],
     ["/sessions delete", "Cannot delete nothing: give an id"],
@@ -263,7 +263,7 @@ describe("/sessions rename and delete", { concurrency: 2 }, () => {
     await gives("/sessions load alpha", "Now in");
     await gives("/sessions delete alpha", "for good?");
     term.type("y");
-    await term.sees("Cannot delete the conversation under way. /new begins another");
+    await term.sees("Cannot delete the current conversation. Start another with /new");
     const ran = await zz(where, [...asks(fake.url), "/sessions delete beta2"]);
     match(ran.stderr, /^Cannot delete 'what is a monad': there is no terminal to ask on\./);
     deepEqual(
@@ -313,17 +313,17 @@ describe("/sessions export", { concurrency: 2 }, () => {
     const { where } = some();
     writeFileSync(join(where.cwd, "m.md"), "mine");
     const { gives, term, fake } = await talk(t, where, [], 160);
-    await gives("/sessions export alpha m.md", "m.md is there already. Overwrite it? [y/N]");
+    await gives("/sessions export alpha m.md", "m.md already exists. Overwrite it? [y/N]");
     term.type("n");
-    await term.sees("It stays as it is.");
+    await term.sees("Nothing was written.");
     const ran = await zz(where, [...asks(fake.url), "/sessions export alpha m.md"]);
-    match(ran.stderr, /^Cannot write '.*m\.md': it is there already\. Name another\.\n$/);
+    match(ran.stderr, /^Cannot write '.*m\.md': it already exists\. Choose another name\.\n$/);
     deepEqual([ran.code, readFileSync(join(where.cwd, "m.md"), "utf8")], [1, "mine"]);
     await gives("/sessions export alpha m.md", /Overwrite[\s\S]*Overwrite/);
     term.type("y");
     await term.sees("Wrote ");
     ok(readFileSync(join(where.cwd, "m.md"), "utf8").startsWith("# mend the parser"));
-    await gives("/sessions export alpha no/m.md", "its folder is not there. Make it first.");
+    await gives("/sessions export alpha no/m.md", "its folder does not exist. Make it first.");
   });
 });
 

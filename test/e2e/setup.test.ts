@@ -74,7 +74,7 @@ test("Going on offline is kept: the next start does not ask", async () => {
   await leave(term);
   const again = terminal(where, []);
   await at(again, PROMPT, "todos", ENTER);
-  doesNotMatch(await again.sees(/zz is offline|No TODO|todo/i), /Who shall answer/);
+  doesNotMatch(await again.sees(/zz is offline|No TODO|todo/i), /Which model should answer/);
   await leave(again);
 });
 
@@ -192,10 +192,10 @@ test("A model that there is not is told in the registry's words, and the choice 
   const fake = await ollama(t, [], 0, notInRegistry);
   const term = terminal(place(), [], { env: { OLLAMA_HOST: fake.url } });
   await at(term, SELECT, ENTER);
-  await at(term, "another, by its name", DOWN, DOWN, DOWN, DOWN, ENTER);
+  await at(term, "another one, by name", DOWN, DOWN, DOWN, DOWN, ENTER);
   await at(term, "Its name:", "no-such:1b", ENTER);
   await term.sees("Cannot pull 'no-such:1b': pull model manifest: file does not exist");
-  await at(term, /file does not exist[\s\S]*Who shall answer\?[\s\S]*navigate/, ESCAPE);
+  await at(term, /file does not exist[\s\S]*Which model should answer\?[\s\S]*navigate/, ESCAPE);
   await term.sees("Nothing was changed");
   ok(fake.asked.includes("POST /api/pull no-such:1b"));
   await leave(term);
@@ -232,7 +232,7 @@ test("At 40 columns no line of the first picker is broken", async () => {
   const shown = await term.sees(SELECT);
   match(
     shown,
-    /\? Who shall answer\?\n❯ Enter a key for OpenAI\n {2}Enter another server's address\n {2}Go on offline, without a model\n/,
+    /\? Which model should answer\?\n❯ Enter a key for OpenAI\n {2}Enter another server's address\n {2}Continue offline, without a model\n/,
   );
   await at(term, SELECT, ESCAPE);
   await term.sees("Nothing was changed");
@@ -321,7 +321,10 @@ test("Without pickers (TERM=dumb) it asks in plain lines, and the key is not ech
   const server = await keyed(t);
   const where = place();
   const all = await shell(where, "TERM=dumb exec zz", { OPENAI_BASE_URL: `${server.url}/v1` }, [
-    [/ 1 {2}Enter a key for OpenAI[\s\S]* 3 {2}Go on offline, without a model[\s\S]*A number \(Enter leaves\):/, "7\n"],
+    [
+      / 1 {2}Enter a key for OpenAI[\s\S]* 3 {2}Continue offline, without a model[\s\S]*A number \(Enter leaves\):/,
+      "7\n",
+    ],
     [/the numbers go from 1 to 3\.[\s\S]*A number/, "1\n"],
     ["OpenAI key: (hidden)", `${SECRET}\n`],
     [/2 {2}gpt-4o-mini[\s\S]*A number/, "2\n"],

@@ -74,7 +74,7 @@ for (const [what, args, told] of [
     /2 things are: src\/lamp\.ts:2, src\/other\.ts:1\. Choose one by path and line/,
   ],
   ["to a keyword", { symbol: "room", to: "class" }, /^Cannot rename 'room' to 'class': /],
-  ["of nothing", { symbol: "nothing", to: "x" }, /^Cannot rename 'nothing' to 'x': nothing is named like that/],
+  ["of nothing", { symbol: "nothing", to: "x" }, /^Cannot rename 'nothing' to 'x': nothing has that name/],
 ] as const)
   test(`a rename ${what} is refused with a sentence`, async () => {
     const where = project();

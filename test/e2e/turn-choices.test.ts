@@ -105,7 +105,7 @@ test("Where the cursor cannot be moved [m] opens no picker, and names the model 
   const zz = await repl(t, { script: [broken, broken], env: { TERM: "dumb" } });
   await zz.say("go", QUESTION);
   zz.type(`m${KEY.enter}`);
-  await zz.sees(/openai\/m, whose window its provider does not tell\.[\s\S]*\[m\]odel\?$/);
+  await zz.sees(/openai\/m, with a window that its provider does not report\.[\s\S]*\[m\]odel\?$/);
   doesNotMatch(zz.screen(), /\? Model/);
   zz.type(`s${KEY.enter}`);
   await zz.sees(ready);

@@ -46,7 +46,7 @@ test("Another plugin whose file is broken by now does not keep the model from wr
   const script = [call(["write_plugin", { name: "lamp", code: ON }]), call(["lamp", {}]), say("It is on.")];
   const { type, sees, leave } = await repl(t, { where, script, cols: 120, rows: 40 });
   writeFileSync(torn, "export default (zz) => {");
-  await sees(/Cannot load plugin 'torn'[\s\S]*What it was before\s+goes\s+on\./);
+  await sees(/Cannot load plugin 'torn'[\s\S]*Its\s+previous\s+version\s+stays\s+in\s+use\./);
   type(`light${KEY.enter}`);
   await sees("Allow? [y/N/A/?]");
   type("y");
@@ -101,12 +101,12 @@ test("A plugin whose types do not fit is loaded all the same, and told once for 
 test("/plugin new makes one that is live before the next message", async (t) => {
   const { type, sees, say, leave } = await repl(t, { cols: 120, rows: 40 });
   type(`/plugin new lamp${KEY.enter}`);
-  await sees("Plugin 'lamp' is made:");
+  await sees("Plugin 'lamp' was created:");
   await sees(/›$/);
   await say("/lamp", "Nobody yet.");
   type(`/plugin new lamp${KEY.enter}`);
   await sees("is already there");
   type(`/plugin chek lamp${KEY.enter}`);
-  await sees("Cannot obey '/plugin chek lamp'");
+  await sees("Cannot run '/plugin chek lamp'");
   await leave();
 });

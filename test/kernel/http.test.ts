@@ -94,7 +94,7 @@ test("A key is not sent on to another server, only to the same one", async () =>
 
 test("An address that moves for ever is given up with a sentence", async () => {
   const url = await serve((_, response) => response.writeHead(302, { location: "/again" }).end());
-  await rejects(send(url), /from one address to the next without end/);
+  await rejects(send(url), /it redirects without end/);
 });
 
 test("A connection that was kept and is closed by then is made anew", async () => {

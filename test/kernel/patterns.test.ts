@@ -227,16 +227,16 @@ describe("An allowance", () => {
 
 const NEVER: [kind: Kind, name: string, why: RegExp][] = [
   ["net", "https://x.com", /it is an address\. Write a host alone/],
-  ["net", "example.com/path", /no host has such a name/],
-  ["net", "exa mple.com", /no host has such a name/],
-  ["net", "me@example.com", /no host has such a name/],
-  ["net", "example.com:http", /'http' is no port/],
-  ["net", "example.com:99999", /'99999' is no port/],
-  ["net", "a..b", /no host has such a name/],
-  ["net", "[a-z].com", /no host has such a name/],
-  ["env", "A B", /no variable has such a name/],
-  ["env", "A=1", /no variable has such a name/],
-  ["env", "$HOME", /no variable has such a name/],
+  ["net", "example.com/path", /it is not a host's name/],
+  ["net", "exa mple.com", /it is not a host's name/],
+  ["net", "me@example.com", /it is not a host's name/],
+  ["net", "example.com:http", /'http' is not a port/],
+  ["net", "example.com:99999", /'99999' is not a port/],
+  ["net", "a..b", /it is not a host's name/],
+  ["net", "[a-z].com", /it is not a host's name/],
+  ["env", "A B", /it is not a variable's name/],
+  ["env", "A=1", /it is not a variable's name/],
+  ["env", "$HOME", /it is not a variable's name/],
   ["run", "  ", /it names nothing/],
   ["read", " ", /it names nothing/],
   ["read", " src", /begins or ends with a blank/],
@@ -244,10 +244,10 @@ const NEVER: [kind: Kind, name: string, why: RegExp][] = [
   ["read", "[a-z]*.ts", /a class of letters/],
   ["read", "[!a]*", /a class of letters/],
   ["read", "*.{pem,key}", /braces are not taken apart/],
-  ["read", "~bob/x", /the home of another/],
+  ["read", "~bob/x", /homes of other users/],
   ["read", "$HOME/x", /variables are not looked up/],
   ["write", "a\0b", /NUL byte/],
-  ["write", "a/".repeat(3_000), /no path is as long/],
+  ["write", "a/".repeat(3_000), /too long for a path/],
 ];
 describe("A rule that can never match is refused", () => {
   for (const [kind, name, why] of NEVER)
@@ -278,7 +278,7 @@ describe("A rule that can never match is refused", () => {
     const set = await zz(where, ["--config", config, "--permissions"]);
     equal(set.code, 2);
     match(set.stderr, /^Cannot use deny read "\*\.\{pem,key\}" in the settings: braces are not taken apart.*\n$/);
-    await rejects(() => embed({ root, home: where.home, deny: { env: ["A B"] } }), /no variable has such a name/);
+    await rejects(() => embed({ root, home: where.home, deny: { env: ["A B"] } }), /it is not a variable's name/);
   });
 
   test("but not one that names a file that there is", async () => {
@@ -341,7 +341,7 @@ describe("What a pattern denies is read through no tool", () => {
       ["old\n", []],
     );
     const said = await call("run_command", { command: "bash -c 'touch new.lock'" });
-    match(said.stdout + said.stderr, /It made '.*new\.lock', which the rules do not let be written/);
+    match(said.stdout + said.stderr, /It made '.*new\.lock', which the rules forbid/);
   });
 });
 

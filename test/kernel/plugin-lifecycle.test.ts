@@ -47,7 +47,7 @@ describe("an endless loop at load is cut off, named, and the others load", { con
       match(stdout, /^after /m);
       equal(
         stderr,
-        `Cannot load plugin 'loop' (${join(where.home, "plugins", "loop.ts")}): it ran for 1 s without end. Fix its loop.\n`,
+        `Cannot load plugin 'loop' (${join(where.home, "plugins", "loop.ts")}): it ran for 1 s without an end. Fix its loop.\n`,
       );
     });
 

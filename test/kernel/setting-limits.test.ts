@@ -189,7 +189,7 @@ test("--trust says what it does not cover, and a later run sends nothing there",
   const { stdout } = await zz(where, ["--trust"]);
   match(
     stdout,
-    /^Not with it: providers\.openai\.url would send what you say and your files to http:\/\/127\.0\.0\.1:9\/evil \(host 127\.0\.0\.1:9\) instead of http:\/\/mine\/v1\. --base-url/m,
+    /^Not included: providers\.openai\.url would send what you say and your files to http:\/\/127\.0\.0\.1:9\/evil \(host 127\.0\.0\.1:9\) instead of http:\/\/mine\/v1\. --base-url/m,
   );
   const later = await zz(where, ["--call", "list_dir", "{}"]);
   match(

@@ -164,7 +164,7 @@ describe("a project's file that is of no use is named and passed over:", { concu
     ["null", (file) => writeFileSync(file, "null"), /: they must be a JSON object\. They/],
     ["5 MB", (file) => writeFileSync(file, big), /: 50\d+ bytes are too many\. They/],
     ["a folder", (file) => mkdirSync(file), /: it is a folder\. They/],
-    ["a pipe", (file) => execFileSync("mkfifo", [file]), /: it is no regular file\. They/],
+    ["a pipe", (file) => execFileSync("mkfifo", [file]), /: it is not a regular file\. They/],
     ["a device", (file) => symlinkSync("/dev/zero", file), /: they lead out of the project, to '\/dev\/zero'\. They/],
     ["a link in a circle", (file) => symlinkSync("zz.config.json", file), /: .*(ELOOP|symbolic links).*\. They/],
     [
@@ -204,7 +204,7 @@ describe("a project's file that is of no use is named and passed over:", { concu
     const { notes } = await inForce(having({}, { [`b${"o".repeat(50_000)}k`]: 1, ...many }));
     equal(notes.length, 6);
     ok(notes.every((note) => note.length < 1000 && !note.startsWith("All is well.")));
-    match(notes.at(-1)!, /^There are 996 more such faults in '/);
+    match(notes.at(-1)!, /^There are 996 more such problems in '/);
   });
 
   test("__proto__ changes nothing", async () => {
@@ -390,7 +390,7 @@ describe("/config", { concurrency: 2 }, () => {
     );
     await gives("/config rounds", /rounds = 2\n.*\nof zz; set in the project's \.zz\/zz\.config\.json$/m);
     await gives("/config timeout", /of zz; set in your own settings$/m);
-    const screen = await gives("/config display.theme none", 'Kept in your own settings: display.theme is "none".');
+    const screen = await gives("/config display.theme none", 'Saved in your own settings: display.theme is "none".');
     match(screen, /What the project says goes before it: display\.theme is "light" in '.*\.zz\/zz\.config\.json'\./);
     deepEqual(JSON.parse(written(where)).display, { theme: "none" });
     await gives("/config display.theme", /display\.theme = "light"[\s\S]*your own settings and the project's/);
@@ -402,7 +402,10 @@ describe("/config", { concurrency: 2 }, () => {
     const { gives } = await sitting(t, where);
     await gives("/config display.theme drak", `it is one of "dark", "light", "none". Did you mean "dark"?`);
     writeFileSync(homeFile(where), '{ "rounds": 3,');
-    await gives("/config rounds 4", /Cannot change '.*zz\.config\.json': it is no JSON object any more\. Fix it first/);
+    await gives(
+      "/config rounds 4",
+      /Cannot change '.*zz\.config\.json': it is not a JSON object any more\. Fix it first/,
+    );
     equal(written(where), '{ "rounds": 3,');
   });
 });

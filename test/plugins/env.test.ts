@@ -100,8 +100,8 @@ describe("/env", { concurrency: 2 }, () => {
     ["set A", /^Cannot ask for 'A': there is no terminal to ask on\. Give it: \/env set A VALUE\./],
     ["set A [paste 1: 20 lines]", /^Cannot set 'A': of a paste that long only its size stands/],
     ["unset NOPE", /^Cannot unset 'NOPE': it is not kept\. \/env list/],
-    ["unset", /^Cannot obey '\/env unset': it is \/env set NAME/],
-    ["sot A b", /^Cannot obey '\/env sot': it is \/env set NAME/],
+    ["unset", /^Cannot run '\/env unset': use \/env set NAME/],
+    ["sot A b", /^Cannot run '\/env sot': use \/env set NAME/],
   ];
   for (const [rest, words] of wrong)
     test(`${rest} is refused, and nothing is written`, async () => {

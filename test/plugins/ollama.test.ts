@@ -251,7 +251,7 @@ describe("Ollama", { concurrency: 3 }, () => {
     const models = [{ name: "blind:1b", trained: 8_192, capabilities: ["completion"] }];
     const ran = await ask([say("?")], ["-m", "ollama/blind:1b", "-f", "lamp.png", "what is it?"], { where, models });
     deepEqual([ran.code, ran.bodies.length], [2, 0]);
-    match(ran.stderr, /^Cannot send an image to 'blind:1b': it does not see\. Choose a model that does\.$/m);
+    match(ran.stderr, /^Cannot send an image to 'blind:1b': it does not take images\. Choose a model that does\.$/m);
   });
 
   test("OLLAMA_API_KEY goes out as a bearer token; without it no authorization does", async () => {

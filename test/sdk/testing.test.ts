@@ -275,7 +275,7 @@ describe("what there is to see", () => {
     const zz = await having(t, counter);
     deepEqual(await zz.command("/count so far:"), ["so far: 1"]);
     deepEqual(await zz.command("count now:"), ["now: 2"]);
-    await rejects(zz.command("/cuont"), /Cannot obey '\/cuont': there is no command 'cuont'\. Did you mean 'count'\?/);
+    await rejects(zz.command("/cuont"), /Cannot run '\/cuont': there is no command 'cuont'\. Did you mean 'count'\?/);
   });
 
   test("a command that sends something begins a turn", async (t) => {
@@ -387,7 +387,7 @@ describe("files of plugins", () => {
     );
     equal((await zz.call("lamp")).text, "was once on2");
     writeFileSync(at("lamp.ts"), "export default (zz => {");
-    match((await zz.reload())[0]!.why!, /What it was before goes on\./);
+    match((await zz.reload())[0]!.why!, /Its previous version stays in use\./);
     equal((await zz.call("lamp")).text, "was once on3");
   });
 

@@ -222,7 +222,7 @@ test("a refusal, headers and a list of models without end are sentences", LIMIT,
   const listed = await zz(place(), ["--models", "--base-url", fake.url, "--key", "k"]);
   match(listed.stderr, /larger than 32 MB/);
   const deepOne = await openai(t, [refuse(400, `{"error":{"message":${deep(5_000)}}}`)]);
-  match(deepOne.stderr, /answered 400: something nested too deep to be told/);
+  match(deepOne.stderr, /answered 400: something nested too deeply to show/);
 });
 
 for (const [what, step] of [

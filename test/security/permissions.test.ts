@@ -410,7 +410,7 @@ test("A question for 50,000 other lines is refused, since nobody reads that befo
   deepEqual([asked.length, refused], [0, true]);
   match(
     text,
-    /more than anybody reads before a yes \(100001 lines\)\. Do it in smaller parts, or run again with --allow-write=a\./,
+    /more than anyone can review at once \(100001 lines\)\. Do it in smaller parts, or run again with --allow-write=a\./,
   );
 });
 
@@ -495,6 +495,6 @@ for (const [what, content] of [
     equal(asked.length, 0);
     match(
       text,
-      /^Refused: write_file asks for more than anybody reads before a yes \(\d+ (lines|characters)\)\. Do it in/,
+      /^Refused: write_file asks for more than anyone can review at once \(\d+ (lines|characters)\)\. Do it in/,
     );
   });

@@ -117,7 +117,7 @@ for (const name of ["b\x1b[2K.ts", "b\n  harmless.ts", "b\u202est.ts"])
     const where = project({ ".zz/plugins/hello.ts": hello('"hi"'), [`.zz/plugins/${name}`]: "" });
     const { stdout, stderr, code } = await zz(where, ["--trust"]);
     deepEqual([code, stdout], [2, ""]);
-    match(stderr, /^Cannot trust this folder: the name ".*" holds characters that nobody sees\.\n$/);
+    match(stderr, /^Cannot trust this folder: the name ".*" holds invisible characters\.\n$/);
     equal((await zz(where, ["--call", "hello"])).code, 2);
   });
 
@@ -272,7 +272,7 @@ async function raw(t: TestContext, bytes: string | Buffer): Promise<string> {
 
 test("A server that wants another protocol is named, not waited for without end", async (t) => {
   const url = await raw(t, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n");
-  await rejects(send(url), /it answered 101, and wants another protocol than HTTP/);
+  await rejects(send(url), /it answered 101, and wants a protocol other than HTTP/);
 });
 
 for (const name of ["constructor", "__proto__", "gzip, br", "x-x-gzip"])
@@ -291,7 +291,12 @@ test("A body that unpacks to more than anybody can read is given up", async (t) 
 // ── scripts ──
 
 const SCRIPTS: [name: string, source: string, code: number, stderr: RegExp][] = [
-  ["awaits what never comes", "await new Promise(() => {});", 1, /^The script awaits what never comes: .*\n$/],
+  [
+    "awaits what never comes",
+    "await new Promise(() => {});",
+    1,
+    /^The script waits for something that can no longer happen: .*\n$/,
+  ],
   ["throws nothing", "throw undefined;", 1, /^The script threw, and did not say what\.\n$/],
   [
     "was refused something and says 5",

@@ -94,7 +94,7 @@ function checkShown(
 ): Doubt | undefined {
   if (!showsUnnamed) return undefined;
   const past = operands.length > 0 || name !== "diff" || values.has("--cached") || values.has("--staged");
-  if (git?.index ?? true) return ask("the repository holds files that may hold secrets");
+  if (git?.index ?? true) return ask("the repository has files that may hold secrets");
   if (past && (git?.history ?? true)) return ask("the repository's history holds files that may hold secrets");
   const names = operands.flatMap(({ text = "" }) =>
     text.split(/\.{2,3}/).map((one) => one.replace(/^\^|[~^@:].*$/gs, "")),

@@ -58,7 +58,7 @@ export const WRAPPERS: Record<string, Wrapper> = {
   watch: {
     options: "-bcdegtxwr -n: --interval= --differences? --color --no-title --exec",
     joinsOperands: true,
-    askReason: "watch runs it for ever",
+    askReason: "watch runs it forever",
   },
   script: {
     options: "-aefqr -c: -E: -O: -T: --command= --append --quiet --flush",

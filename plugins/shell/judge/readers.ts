@@ -82,7 +82,7 @@ function readsOfSed([flag, script, ...files]: Words): Read {
   const plain = flag === "-n" && /^(\d+|\$)(,(\d+|\$))?p$/.test(script ?? "");
   return plain && !files.some((file) => file?.startsWith("-"))
     ? { reads: files.map((file) => file ?? "") }
-    : { doubt: ask("sed can write and run; only sed -n 'N,Mp' goes unasked"), reads: [] };
+    : { doubt: ask("sed can write and run; only sed -n 'N,Mp' runs without a question"), reads: [] };
 }
 
 // ── The table ──────────────────────────────────────────────────────────────────────────────────────────

@@ -30,7 +30,7 @@ export async function definition(state: State, symbol: string, ctx: Ctx): Promis
   const all = () => foundIn(index, index.files, ctx).filter(({ kind }) => kind !== "key");
   const { exact: sure, near } = exact.length ? { exact, near: [] } : bestFor(wanted, all());
   if (sure.length) return { text: capped(sure.map(row), MAX_ROWS, "definitions"), data: sure };
-  if (!near.length) throw new Error(`Cannot find a definition of '${symbol}': nothing is named like that. Try grep.`);
+  if (!near.length) throw new Error(`Cannot find a definition of '${symbol}': nothing has that name. Try grep.`);
   return { text: [`No definition is named '${symbol}'. Nearest:`, ...near.map(row)].join("\n"), data: near };
 }
 

@@ -171,7 +171,7 @@ export async function rename(state: State, args: SymbolQuery & { to: string }, c
   const sources = await sourcesOf(state, index, ctx);
   const cannot = (why: string) => new Error(`Cannot rename '${args.symbol}' to '${args.to}': ${why}`);
   if (state.partial) throw cannot("uses in the rest of the code would be missed. Edit each place instead.");
-  if (!all.length) throw cannot("nothing is named like that. find_definition suggests names.");
+  if (!all.length) throw cannot("nothing has that name. find_definition suggests names.");
   const [at] = all;
   const first = await state.remote.ask("references", [at!], index, ctx, sources);
   const covered = first.flatMap(({ places }) => places.map(({ path, line }) => `${path}:${line}`));

@@ -439,7 +439,7 @@ describe("where it goes", { concurrency: 3 }, () => {
       deepEqual([ran.code, ran.stdout], [0, "Yes.\n"]);
       match(
         ran.stderr,
-        new RegExp(`^Cannot write the debug log '.*${name}': ${why.source}.*The run goes on without a log\\.\\n$`),
+        new RegExp(`^Cannot write the debug log '.*${name}': ${why.source}.*zz continues without a log\\.\\n$`),
       );
       equal(readFileSync(join(where.cwd, "a.txt"), "utf8"), "one\ntwo\n");
       ok(!existsSync(join(where.cwd, "b.txt")) && !existsSync(join(where.cwd, "none")));
@@ -620,7 +620,7 @@ test("/debug on and off, at the prompt", async (t) => {
   await says("third", /(Good\.[\s\S]*){3}/);
   await sees(/›$/);
   equal(readFileSync(file, "utf8"), log);
-  await says("/debug onn", "Cannot obey '/debug onn': say /debug on or /debug off.");
+  await says("/debug onn", "Cannot run '/debug onn': use /debug on or /debug off.");
   rmSync(file);
   mkdirSync(file);
   await says("/debug on", `Cannot write the debug log '${file}': it is a folder. Name a file.`);

@@ -365,8 +365,8 @@ describe("/eval", { concurrency: 2 }, () => {
 
   for (const [about, answers, command, sentence, requests] of [
     ["without an answer", [], "/eval", /Cannot check an answer: there is none yet\./, 0],
-    ["of an answer that there is not", ["One."], "/eval 3", /Cannot check answer 3: there is 1\. Say \/eval/, 1],
-    ["of what it does not know", ["One."], "/eval all", /Cannot check 'all': say \/eval, \/eval N/, 1],
+    ["of an answer that there is not", ["One."], "/eval 3", /Cannot check answer 3: there is 1\. Use \/eval/, 1],
+    ["of what it does not know", ["One."], "/eval all", /Cannot check 'all': use \/eval, \/eval N/, 1],
     [
       "of an answer that names nothing",
       ["It is so."],

@@ -272,7 +272,7 @@ describe("sql", { concurrency: 3 }, () => {
       "cheap (view): name TEXT\nitems (table): id INTEGER, name TEXT, price REAL, photo BLOB",
     ]);
     deepEqual(await zz.command("/sql gone.db"), ["Cannot query 'gone.db': there is no such file. Check the path."]);
-    await rejects(zz.command("/sql"), { message: "Cannot tell what to look into: /sql FILE." });
+    await rejects(zz.command("/sql"), { message: "Name a file: /sql FILE." });
     deepEqual(await zz.ctx.about.complete("sql", ""), [{ name: "shop.db" }]);
   });
 });
@@ -336,7 +336,7 @@ describe("data", { concurrency: 4 }, () => {
     [{ select: ["cost"] }, /There is no column in 'cost'/],
     [{ group: ["cost"] }, /There is no column in 'cost'/],
     [{ sort: "cost" }, /There is no column in 'cost'/],
-    [{ select: ["sum"] }, /^Cannot tell the sum of what: name a column, as in "sum price"\.$/],
+    [{ select: ["sum"] }, /^Cannot compute 'sum': name a column, as in "sum price"\.$/],
     [{ file: "bad.json" }, /^Cannot read 'bad\.json': it is not JSON \(.*\)\. Fix the file\.$/],
     [{ file: "bad.jsonl" }, /^Cannot read 'bad\.jsonl' at line 2: it is not JSON/],
     [{ file: "gone.csv" }, /^Cannot read 'gone\.csv': /],
@@ -370,7 +370,7 @@ describe("todo", { concurrency: 4 }, () => {
     [{ done: [3] }, "There is no step 3. 1. [x] look\n2. [ ] mend"],
     [{ done: [0] }, "There is no step 0. 1. [x] look\n2. [ ] mend"],
     [{ add: [" "] }, "Cannot add an empty step. Say what is to be done."],
-    [{ set: Array(51).fill("x") }, "Cannot keep 51 steps: 50 are the most. Sum them up."],
+    [{ set: Array(51).fill("x") }, "Cannot keep 51 steps: 50 is the limit. Combine some."],
   ];
   for (const [args, text] of rows)
     test(JSON.stringify(args).slice(0, 60), async (t) => {
@@ -489,7 +489,7 @@ describe("notify", () => {
     const { zz, told } = await notified(t, setup);
     await zz.ask("ring");
     const [[title, text] = []] = await told(1);
-    equal(title, "zz waits for you");
+    equal(title, "zz is waiting for you");
     match(text!, /^rings requests net access to "x\.example"\. --allow-net=x\.example skips this question\. Allow\?/);
     wait = 0;
     await zz.ask("ring");

@@ -328,7 +328,7 @@ describe("recall", { concurrency: 2 }, () => {
     ["uses MAKE", /build\.md:4/],
     ["make", /person\.md:3[\s\S]*build\.md:4/],
     ["部署", /^\.zz\/memory\/topics\/部署\.md:1\n/],
-    ["kubernets", /^Not these words, but like them:\n\/.*core\/person\.md:3/],
+    ["kubernets", /^No exact match. The nearest:\n\/.*core\/person\.md:3/],
     ["zebra crossing", /^Nothing like 'zebra crossing' in 4 files of memory\./],
     ["?!", /^Nothing like/],
     ["topics/build.md", /^# Build\n\n- 2026-01-02/],
@@ -456,7 +456,7 @@ for (const [line, expected] of [
 test("/memory without any says where it would lie", async (t) =>
   match(
     (await told(t, place(), "/memory")).stderr,
-    /Nothing is remembered yet\. It would lie in \.zz\/memory and \/.*home\/memory/,
+    /Nothing is remembered yet\. Notes would be kept in \.zz\/memory and \/.*home\/memory/,
   ));
 
 test("at the prompt: remembered on a y, recalled, undone; the prompt stays as it was", async (t) => {

@@ -518,7 +518,7 @@ test("/skill in one-shot: none of that name, and none named", async (t) => {
   const wrong = await zz(tools, [...asks(fake.url), "--once", "/skill pfd"]);
   match(wrong.stderr, /Cannot use skill 'pfd'/);
   equal(wrong.code, 1);
-  match((await zz(tools, [...asks(fake.url), "--once", "/skill"])).stderr, /Cannot tell which skill/);
+  match((await zz(tools, [...asks(fake.url), "--once", "/skill"])).stderr, /Name a skill/);
 });
 
 test("/skill puts one in force until it is off; /context shows it; the prefix stays; a resumed session has it", async (t) => {
@@ -526,7 +526,7 @@ test("/skill puts one in force until it is off; /context shows it; the prefix st
   const { say: says, term, fake, type, sees, leave } = await sitting(t, where);
   await says("one");
   type(`/skill pdf${KEY.enter}`);
-  await sees("is in force for this conversation");
+  await sees("is in use for this conversation");
   await says("two", /two[\s\S]*Good\./);
   type(`/context${KEY.enter}`);
   await sees("prompt: active-skills");
@@ -534,7 +534,7 @@ test("/skill puts one in force until it is off; /context shows it; the prefix st
   await leave();
   const [first, second] = fake.requests.map(({ body }) => body.messages);
   equal(second[0].content, first[0].content);
-  match(second.at(-1).content, /^--- ACTIVE SKILLS ---\n# pdf \(the person put it in force[\s\S]*\n\ntwo$/);
+  match(second.at(-1).content, /^--- ACTIVE SKILLS ---\n# pdf \(the person asked for it[\s\S]*\n\ntwo$/);
   const again = await fakeOpenAI([say("Good.")]);
   t.after(again.close);
   await zz(where, [...asks(again.url), "-c", "--once", "three"]);

@@ -88,7 +88,7 @@ for (const [i, [what]] of RIGHT.entries())
   test(`--check-plugin takes ${what}`, async () => {
     const ran = await (right ??= checkRows(RIGHT));
     ok(!ran.stderr.includes(`row${i}.ts`), ran.stderr);
-    deepEqual([ran.stdout, ran.code], ["'a.ts' is right by its types.\n", 0]);
+    deepEqual([ran.stdout, ran.code], ["'a.ts' has no type errors.\n", 0]);
   });
 
 const WRONG: [what: string, code: string, message: RegExp][] = [
@@ -111,7 +111,7 @@ const WRONG: [what: string, code: string, message: RegExp][] = [
   [
     "a promise that nobody waits for",
     tool('changes: true, run: (_, { files }) => { files.write("x", "y"); return "done"; }'),
-    /^a\.ts:2:\d+: Nobody waits for this promise\./m,
+    /^a\.ts:2:\d+: This promise is not awaited\./m,
   ],
   [
     "a wrong argument",
@@ -210,11 +210,11 @@ for (const [name, reason] of [
 test("--check-plugin checks a folder's index, and one of zz's own from source", async () => {
   const where = place();
   put(where, "lamp/index.ts", LAMP);
-  equal((await zz(where, ["--check-plugin", "lamp"])).stdout, "'lamp' is right by its types.\n");
+  equal((await zz(where, ["--check-plugin", "lamp"])).stdout, "'lamp' has no type errors.\n");
   equal((await zz(where, ["--check-plugin", join(ROOT, "plugins", "git")], { way: "node" })).code, 0);
 });
 
-test("--new-plugin writes one that works, is right by its types, and passes its own test", async () => {
+test("--new-plugin writes one that works, has no type errors, and passes its own test", async () => {
   const where = place();
   const ran = await zz(where, ["--new-plugin", "my-greeter"]);
   const [file, own] = ["my-greeter.ts", "my-greeter.test.ts"].map((name) => join(where.home, "plugins", name));
@@ -289,7 +289,7 @@ test("write_plugin adds a tool that the model has in the next round of the same 
   equal(ran.stdout, "Done.\n", ran.stderr);
   const told = (at: number) => fake.requests[at]!.body.messages.at(-1).content;
   const file = join(where.home, "plugins", "lamp.ts");
-  equal(told(1), `Wrote ${file}. It is in force, and adds the tool lamp.`);
+  equal(told(1), `Wrote ${file}. It is in use, and adds the tool lamp.`);
   equal(told(2), "on");
   ok(fake.requests[1]!.body.tools.some((one: any) => one.function.name === "lamp"));
   deepEqual(inHome(where), ["lamp.ts"]);
@@ -309,7 +309,7 @@ test("write_plugin replaces a plugin of the home, also one that was loaded at th
   ]);
   await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "-A", "light"]);
   await fake.close();
-  match(fake.requests[1]!.body.messages.at(-1).content, /It is in force, and adds the tool torch\.$/);
+  match(fake.requests[1]!.body.messages.at(-1).content, /It is in use, and adds the tool torch\.$/);
   equal(fake.requests[2]!.body.messages.at(-1).content, "lit");
 });
 
@@ -517,6 +517,6 @@ test("--check-plugin runs nothing: neither the file, where it lies in the home, 
   writeFileSync(join(folder, "lamp.ts"), `console.log("it ran");\n${LAMP}`);
   writeFileSync(join(folder, "torn.ts"), "export default (zz) => {");
   const ran = await zz(where, ["--check-plugin", join(folder, "lamp.ts")]);
-  const told = `'${join(folder, "lamp.ts")}' is right by its types.\n`;
+  const told = `'${join(folder, "lamp.ts")}' has no type errors.\n`;
   deepEqual([ran.stdout, ran.stderr, ran.code], [told, "", 0]);
 });

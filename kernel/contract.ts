@@ -70,7 +70,7 @@ export interface Ctx {
   terminal?<T>(act: () => Promise<T>): Promise<T>; // lent to what draws and reads keys by itself
   call(tool: string, args: unknown): Promise<Result>; // through the same gate as the model's calls
   command(name: string, rest?: string): Promise<void>; // as if the person had typed it
-  request(what: SideRequest): Promise<Reply>; // asks a model beside the conversation: without tools, and nothing of it is kept but, as an entry "spent", its usage
+  request(what: SideRequest): Promise<Reply>; // beside the conversation: no tools, and only its usage is kept, as an entry "spent"
   note(text: string): void; // to the person, never to the model
   keep(name: string, change: (text: string) => string): void; // a file of the home, the person's alone: read, changed and written while no other zz does
   progress(text: string): void; // a live line while a tool runs
@@ -373,7 +373,8 @@ export interface Chat {
   readonly used?: number; // tokens of the window that the last request and its answer took
   readonly window?: number; // tokens that the model takes in, where its provider tells
   tree(): { entries: readonly Entry[]; branch: readonly Entry[] }; // all that was ever said; of it what is in force
-  back(to: number | null, keep?: boolean): void; // goes on from that entry, or from nothing; what came after it stays in the file. keep: what plugins keep stays as it is
+  /** Goes on from that entry, or from nothing; what came after it stays in the file. `keep`: what plugins keep stays as it is. */
+  back(to: number | null, keep?: boolean): void;
   use(model: string): Promise<void>; // another model, from now on
   send(text: string): void; // as the person's next message
   attach(what: Image | string): void; // goes with the person's next message; a text before it

@@ -100,7 +100,7 @@ function kindOfPlace(node: ts.Node, is: { isDefinition?: boolean; isWriteAccess?
   const { parent } = node;
   if (internals.isInJSDoc(node)) return "comment";
   if (ts.isImportSpecifier(parent) || ts.isImportClause(parent) || ts.isNamespaceImport(parent)) return "import";
-  if (ts.isImportEqualsDeclaration(parent)) return "import";
+  if (ts.isImportEqualsDeclaration(parent) || (ts.isBindingElement(parent) && isOfModule(parent))) return "import";
   if (ts.isExportSpecifier(parent) || ts.isExportAssignment(parent)) return "export";
   if (is.isDefinition) return "definition";
   if (internals.isPartOfTypeNode(node)) return "type";

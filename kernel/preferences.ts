@@ -134,12 +134,11 @@ function schemaOf(core: Core): Record<string, unknown> {
   const own = Object.entries(SETTINGS).map(([name, { project, ...shape }]) => [name, closed(shape)]);
   const added = [...sectionsOf(core)].map(([name, { shape }]) => [name, shape] as const);
   const all = Object.fromEntries([...own, ...added.sort(([a], [b]) => compare(a, b))]);
-  const endpoint = closed(ENDPOINT);
-  const names = [...core.providers.keys()].map((name) => [name, endpoint]);
-  all.providers = { ...all.providers, properties: Object.fromEntries(names), additionalProperties: endpoint };
+  all.providers = { ...all.providers, properties: providersOf(core), additionalProperties: closed(ENDPOINT) };
   return { $schema: DRAFT, title: `zz: ${NAME}`, type: "object", properties: all, additionalProperties: false };
 }
 
+const providersOf = ({ providers }: Core) => Object.fromEntries([...providers.keys()].map((name) => [name, closed(ENDPOINT)]));
 function closed(shape: Shape): Shape {
   const { type, properties, additionalProperties = !properties } = shape;
   return type === "object" ? { ...shape, additionalProperties } : shape;
@@ -153,8 +152,7 @@ function amongWords(values: unknown[], value: unknown): string {
 
 /** Settings that count for nothing stay as they are, and are named; first the home's. */
 export function unknownSettings(core: Core): string[] {
-  const { options } = core;
-  const { home, project } = sourcesOf(options);
+  const { home, project } = sourcesOf(core.options);
   let all: Sections | undefined;
   const said = strange(home, "", []);
   if (!project) return said;
@@ -172,11 +170,13 @@ export function unknownSettings(core: Core): string[] {
   /** What a project may not say goes to `left`. */
   function strange(given: Settings, where: string, left: string[]): string[] {
     return Object.keys(given).flatMap((name) => {
-      if (isOwn(name)) return OPEN.includes(name) ? [] : unknownKeys(SETTINGS[name]!, given[name], `${name}.`, where);
+      const isPartial = core.options.own === false || core.plugins.some(({ disabled, failure }) => disabled || failure) || mayCome(core);
+      const shape = name === "providers" && !isPartial ? { properties: providersOf(core) } : SETTINGS[name]!;
+      if (isOwn(name)) return OPEN.includes(name) ? [] : unknownKeys(shape, given[name], `${name}.`, where);
       all ??= sectionsOf(core);
       const section = all.get(name);
       const isOff = core.plugins.some((plugin) => plugin.name === name && (plugin.disabled || plugin.failure));
-      const isNobodys = isOff || options.own === false || (where && mayCome(core)); // its plugin may come yet
+      const isNobodys = isOff || core.options.own === false || (where && mayCome(core)); // its plugin may come yet
       if (!section) return isNobodys ? [] : unknownSetting(name, [...Object.keys(SETTINGS), ...all.keys()], "", where);
       if (!isObject(given[name])) return [`Cannot use the setting "${name}"${where}: it must be an object.`];
       if (where && !project!.trusted) left.push(...notTaken(name, section, given[name]));

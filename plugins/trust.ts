@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Ctx, Trust, Zz } from "zz";
-import { usage } from "zz/text";
+import { clean, clip, oneLine, tryTo, usage } from "zz/text";
 
 export default (zz: Zz) => {
   zz.flag({
@@ -67,7 +67,10 @@ async function askWhere(ctx: Ctx): Promise<void> {
 
 async function confirmTrust({ root, ask }: Ctx, brought: Trust): Promise<boolean> {
   const since = brought.changed ? ", and it changed since you trusted it" : "";
-  for (let shown = `This folder brings plugins, prompts or settings of its own${since}:\n${list(brought)}`; ; ) {
+  for (
+    let shown = `This folder brings plugins, prompts or settings of its own${since}:\n${list(brought)}${settingsOf(root, brought)}`;
+    ;
+  ) {
     const key = await ask!(`${shown}\nIt would run with all your rights. Load it? [y]es, [n]o, [s]how it: `, "yns");
     if (key !== "s") return key === "y";
     shown = brought.files.map((name) => `--- ${name} ---\n${text(join(root, name)).trimEnd()}\n`).join("\n");
@@ -79,6 +82,25 @@ function list({ files, changed }: Trust): string {
   const row = (name: string) =>
     `  ${name}${changed?.includes(name) ? (gone.includes(name) ? "  (gone)" : "  (new or changed)") : ""}`;
   return [...files, ...gone].map(row).join("\n");
+}
+
+const SETTINGS = ".zz/zz.config.json";
+const MAX_SETTINGS = 12;
+const MAX_SETTING_COLUMNS = 70;
+
+/** What the project's settings would change, a row each. Where they would send things is asked for by itself. */
+function settingsOf(root: string, { files }: Trust): string {
+  if (!files.includes(SETTINGS)) return "";
+  const rows = leavesOf(tryTo(() => JSON.parse(text(join(root, SETTINGS)))));
+  const shown = rows.slice(0, MAX_SETTINGS).map((row) => `    ${clip(oneLine(clean(row)), MAX_SETTING_COLUMNS)}`);
+  const more = rows.length - shown.length;
+  return [...shown, ...(more > 0 ? [`    and ${more} more`] : [])].map((row) => `\n${row}`).join("");
+}
+
+function leavesOf(value: unknown, name = ""): string[] {
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    return name ? [`${name}: ${/\bkey$/.test(name) ? "[key]" : JSON.stringify(value)}`] : [];
+  return Object.entries(value).flatMap(([key, inner]) => leavesOf(inner, name ? `${name}.${key}` : key));
 }
 
 function text(file: string): string {

@@ -17,7 +17,8 @@ const [DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS] = [120_000, 600_000];
 const GIT_TIMEOUT_MS = 10_000; // for git to list what a repository's configuration would run
 
 export default (zz: Zz<typeof defaults>) => {
-  checkSettings(zz.config);
+  const wrong = wrongSetting(zz.config);
+  if (wrong) zz.io.stderr.write(`${zz.veil(wrong)}\n`);
   const decisions = new WeakMap<object, Decision>();
   zz.tool({
     name: "run_command",
@@ -69,19 +70,19 @@ export default (zz: Zz<typeof defaults>) => {
   });
 };
 
-/** A misspelt setting would leave the person without the protection they asked for. */
-function checkSettings(config: object): void {
-  const refuse = (why: string) => new Error(`its settings cannot be used: ${why}.`);
+/** A misspelt setting would leave the person without the protection they asked for, so no command runs until it is right. */
+function wrongSetting(config: object): string | undefined {
   const { sandbox, except, ...others } = config as Record<string, unknown>;
   const [other] = Object.keys(others);
-  if (other !== undefined)
-    throw refuse(
-      `there is no "${other}". There are: sandbox, except; allowed and denied commands go into "permissions"`,
-    );
-  if (!["auto", "required", "off"].includes(String(sandbox)))
-    throw refuse(`"sandbox" is ${JSON.stringify(sandbox)}. It is "auto", "required" or "off"`);
-  if (!Array.isArray(except) || except.some((entry) => typeof entry !== "string"))
-    throw refuse(`"except" must be a list of texts, such as ["chmod"]`);
+  const why =
+    other !== undefined
+      ? `there is no "${other}". There are: sandbox, except; allowed and denied commands go into "permissions"`
+      : !["auto", "required", "off"].includes(String(sandbox))
+        ? `"sandbox" is ${JSON.stringify(sandbox)}. It is "auto", "required" or "off"`
+        : !Array.isArray(except) || except.some((entry) => typeof entry !== "string")
+          ? `"except" must be a list of texts, such as ["chmod"]`
+          : undefined;
+  return why && `Cannot run commands: in the settings under "shell", ${why}. Fix it.`;
 }
 
 /** The whole line: what feeds a command matters as much as its own words. */
@@ -147,6 +148,8 @@ async function decide(
   ctx: Ctx,
   config: Config,
 ): Promise<Decision & { needs: Needs; judgement: Judged }> {
+  const wrong = wrongSetting(config);
+  if (wrong) throw new Error(wrong);
   const [judgement, sandbox] = await Promise.all([judgeCommand(command, ctx, config), sandboxName(config, ctx)]);
   const unasked = judgement.verdict === "allow";
   const chosen = judgement.simple.every(({ text }) => ctx.permissions.judge("run", text).verdict === "allow");

@@ -178,6 +178,15 @@ for (const [settings, why] of [
     equal(ran.stdout, "");
   });
 
+test("A misspelt setting of 'shell' leaves the plugin loaded, and says at the start what is wrong", async () => {
+  const ran = await withSettings(place(), { shell: { sandbx: "off" } }, ["--plugins"]);
+  match(
+    ran.stderr,
+    /^Cannot run commands: in the settings under "shell", there is no "sandbx"\. There are: sandbox, except; /,
+  );
+  match(ran.stdout, /^shell +zz +[\d.]+ ms /m);
+});
+
 for (const flag of ["--deny-run=", "--allow-write=", "--deny-read=,"])
   test(`A list that is empty is refused: ${flag}`, async () => {
     const ran = await zz(place(), [flag, "--call", "run_command", '{"command":"ls"}']);

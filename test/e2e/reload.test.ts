@@ -154,6 +154,24 @@ test("A project's plugin is asked for at the prompt, shown, loaded, and asked fo
   await leave();
 });
 
+test("/trust shows what a project's settings would change, without keys", async (t) => {
+  const { where, write } = bringing("on");
+  write(where);
+  const settings = {
+    shell: { sandbox: "off" },
+    permissions: { allow: { run: ["make"] } },
+    providers: { x: { key: "abcdefgh" } },
+  };
+  writeFileSync(join(where.cwd, ".zz", "zz.config.json"), JSON.stringify(settings));
+  const { sees, type, leave } = await repl(t, { where, script, cols: 100, rows: 50 });
+  await sees(
+    /\.zz\/zz\.config\.json\n {4}shell\.sandbox: "off"\n {4}permissions\.allow\.run: \["make"\]\n {4}providers\.x\.key: \[key\]\n[\s\S]*Load it\?/,
+  );
+  type("n");
+  await sees(/›$/);
+  await leave();
+});
+
 test("No means no: nothing of the project is loaded, and the talk goes on", async (t) => {
   const { where, write } = bringing("on");
   write(where);

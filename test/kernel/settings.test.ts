@@ -219,6 +219,7 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
     [{ rouds: 3 }, `Unknown setting "rouds": there is no setting 'rouds'. Did you mean 'rounds'?`, `Unknown setting "rouds" in FILE: there is no setting 'rouds'. Did you mean 'rounds'?`],
     [{ display: { thme: "dark" } }, `Unknown setting "display.thme": there is no setting 'thme'. Did you mean 'theme'?`, `Unknown setting "display.thme" in FILE: there is no setting 'thme'. Did you mean 'theme'?`],
     [{ models: { sumary: "x/y" } }, `Unknown setting "models.sumary": there is no setting 'sumary'. Did you mean 'summary'?`, ""],
+    [{ providers: { opnai: { url: "u" } } }, `Unknown setting "providers.opnai": there is no setting 'opnai'. Did you mean 'openai'?`, ""],
     [{ providers: { openai: { ulr: "u" } } }, `Unknown setting "providers.openai.ulr": there is no setting 'ulr'. Did you mean 'url'?`, ""],
     [{ display: { theme: "drak" } }, `Cannot use the settings under "display": theme must be one of dark, light, none; nearest to "drak" is "dark". Its defaults are used; fix them.`, `Cannot use the settings under "display" in FILE: theme must be one of dark, light, none; nearest to "drak" is "dark". They are ignored.`],
     [{ git: { seconds: "long" } }, `Cannot use the settings under "git": seconds must be number. Its defaults are used; fix them.`, `Cannot use the settings under "git" in FILE: seconds must be number. They are ignored.`],

@@ -391,7 +391,7 @@ export interface Compaction {
 
 /** The conversations that were saved, for commands. */
 export interface Sessions {
-  list(): Header[]; // newest first
+  list(): Listed[]; // newest first
   read(id: string): Saved;
   open(id?: string, copy?: boolean): void; // this conversation goes on as that one, or as a copy of it; without an id as a new one
   rename(id: string, title: string): void;
@@ -609,6 +609,8 @@ export const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
 
 /** A session file's first line. */
 export type Header = { zz: 1; id: string; at: string; root: string; model: string; title: string };
+/** A session in a list: when it was written to last, and how long its file is. */
+export type Listed = Header & { used: string; bytes: number };
 /** Every later line. `parent` makes a tree of it: nothing is ever rewritten. Unknown types are kept. */
 export interface Entry {
   id: number;

@@ -18,7 +18,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { closeChat, keepStates, openChat, remember, save } from "./kernel/chat.ts";
+import { closeChat, dropUnanswered, keepStates, openChat, remember, save } from "./kernel/chat.ts";
 import type { Format } from "./kernel/cli.ts";
 import {
   checkFlags,
@@ -444,8 +444,12 @@ async function obeyFlags(argv: string[], io: Io, stop: Stop): Promise<number> {
   const chat = await open(core, cli);
   if (!chat) throw usage(NO_MODEL);
   stop.leave = () => chat.stop.abort();
+  const isNew = !chat.session;
   try {
     return await once(core, chat, prompt, format);
+  } catch (error) {
+    if (isNew && !stop.code) dropUnanswered(core, chat);
+    throw error;
   } finally {
     closeChat(core, chat);
   }

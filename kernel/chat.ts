@@ -143,6 +143,15 @@ export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Se
   };
 }
 
+/** A conversation in which nothing was answered and nothing was done leaves no file. */
+export function dropUnanswered({ options }: Core, chat: LiveChat): void {
+  const { session } = chat;
+  if (!session || session.entries.some((entry) => saved.isChange(entry) || entry.message?.role === "assistant")) return;
+  session.close();
+  delete chat.session;
+  fs.rmSync(saved.sessionFile(options.home, session.header.id), { force: true });
+}
+
 /** Into the history and onto the disk, before anything is done about it. */
 export function remember(core: Core, chat: LiveChat, message: Message): void {
   chat.messages.push(message);

@@ -343,7 +343,7 @@ export interface Compaction {
 }
 
 export interface Sessions {
-  list(): Header[]; // newest first
+  list(): Listed[]; // newest first
   read(id: string): Saved;
   open(id?: string, copy?: boolean): void; // this conversation goes on as that one, as a copy of it, or (no id) as a new one
   rename(id: string, title: string): void;
@@ -536,6 +536,7 @@ export type Phase = keyof typeof PHASES;
 export const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
 
 export type Header = { zz: 1; id: string; at: string; root: string; model: string; title: string }; // a session file's first line
+export type Listed = Header & { used: string; bytes: number }; // in a list: when it was written to last, and how long its file is
 /** Every later line. `parent` makes a tree of it: nothing is ever rewritten. Unknown types are kept. */
 export interface Entry {
   id: number;

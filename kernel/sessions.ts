@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { LowSync } from "lowdb";
-import type { Call, Entry, Header, Message, Saved } from "./contract.ts";
+import type { Call, Entry, Header, Listed, Message, Saved } from "./contract.ts";
 import { newId } from "./core.ts";
 import { makePrivate } from "./disk.ts";
 import { fault, usage } from "./faults.ts";
@@ -180,10 +180,17 @@ export const sessionIds = (home: string): string[] =>
   entriesOf(sessionsFolder(home)).flatMap((name) => (name.endsWith(".jsonl") ? [name.slice(0, -".jsonl".length)] : []));
 
 /** Every session's header, newest first, by its file's first line alone. */
-export function listSessions(home: string): Header[] {
-  const [titles, buffer] = [titlesOf(home), Buffer.allocUnsafe(8192)];
+export function listSessions(home: string): Listed[] {
+  const buffer = Buffer.allocUnsafe(8192);
+  const titles = titlesOf(home);
   const headers = sessionIds(home).flatMap((id) => headerOf(sessionFile(home, id), buffer) ?? []);
-  return headers.map((header) => ({ ...header, title: clean(titles[header.id] || header.title) })).sort((a, b) => compare(b.id, a.id));
+  return headers
+    .map((header) => {
+      const stat = fs.statSync(sessionFile(home, header.id), { throwIfNoEntry: false });
+      const used = stat ? { used: stat.mtime.toISOString(), bytes: stat.size } : { used: header.at, bytes: 0 };
+      return { ...header, ...used, title: clean(titles[header.id] || header.title) };
+    })
+    .sort((a, b) => compare(b.id, a.id));
 }
 
 /** New names of sessions. Each session's file holds its own as well; here they are found without reading it. */

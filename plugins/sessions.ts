@@ -1,8 +1,8 @@
-// Saved conversations: /sessions with list, search, load, rename, delete and export; --sessions.
+// Saved conversations: /sessions with list, search, load, rename, delete and export; /rename and /export; --sessions.
 import fs from "node:fs";
 import path from "node:path";
-import type { Ctx, Entry, Header, Message, Result, Saved, Zz } from "zz";
-import { clip, oneLine, plural, terminalColumns, width } from "zz/text";
+import type { Ctx, Entry, Header, Listed, Message, Result, Saved, Zz } from "zz";
+import { clip, compare, oneLine, plural, terminalColumns, width } from "zz/text";
 
 type Subcommand = { usage: string; about: string; run(rest: string, ctx: Ctx): unknown };
 const SUBCOMMANDS: Record<string, Subcommand> = {
@@ -51,13 +51,34 @@ export default (zz: Zz) => {
       await subcommand.run(more.trim(), ctx);
     },
   });
+  for (const [name, usage, description] of [
+    ["rename", "TITLE", "give this conversation another title"],
+    ["export", "[FILE] [--jsonl]", "write this conversation to a file, as Markdown or JSON lines"],
+  ] as const)
+    zz.command({
+      name,
+      usage,
+      description,
+      group: "sessions and model",
+      run: async (rest, ctx) => void (await SUBCOMMANDS[name]!.run(rest, ctx)),
+    });
 };
 
-function table(headers: Header[]): Result {
-  const rows = headers.map(({ id, at, title }) => [id, at.slice(0, 16).replace("T", " "), title] as const);
-  const widest = Math.max(0, ...rows.map(([id]) => id.length));
-  return { text: rows.map(([id, at, title]) => `${id.padEnd(widest)}  ${at}  ${title}`).join("\n"), data: headers };
+/** With the last use, in the time of the world as the ids have it, the size, and the folder. */
+function table(headers: Listed[]): Result {
+  const rows = headers.map(({ id, used, bytes, root, title }) => [
+    id,
+    used.slice(0, 16).replace("T", " "),
+    sizeOf(bytes),
+    root,
+    title,
+  ]);
+  const widths = [0, 1, 2, 3].map((i) => Math.max(0, ...rows.map((row) => width(row[i]!))));
+  const cell = (text: string, i: number) => text + " ".repeat(Math.max(0, (widths[i] ?? 0) - width(text)));
+  return { text: rows.map((row) => row.map(cell).join("  ")).join("\n"), data: headers };
 }
+
+const sizeOf = (bytes: number): string => `${Math.ceil(bytes / 1024)} KB`.padStart(7);
 
 function complete(typed: string, { sessions, chat }: Ctx) {
   const [, word = "", given] = /^(\S*)(?:\s+(.*))?$/s.exec(typed) ?? [];
@@ -94,7 +115,7 @@ function idOf(given: string, headers: readonly Header[]): string | undefined {
   return fits.find(({ id }) => id === given)?.id ?? (fits.length === 1 ? fits[0]!.id : undefined);
 }
 
-function found(given: string, { sessions }: Ctx): Header {
+function found(given: string, { sessions }: Ctx): Listed {
   const headers = sessions.list();
   const id = idOf(given, headers);
   if (id !== undefined) return headers.find((header) => header.id === id)!;
@@ -105,11 +126,13 @@ function found(given: string, { sessions }: Ctx): Header {
 
 function list({ sessions, chat, root, note }: Ctx, everywhere = false): void {
   const headers = sessions.list();
-  const here = headers.filter((header) => header.root === root);
-  const away = headers.filter((header) => header.root !== root);
+  const byUse = headers.toSorted((a, b) => compare(b.used, a.used));
+  const here = byUse.filter((header) => header.root === root);
+  const away = byUse.filter((header) => header.root !== root);
   const short = shortIds(headers);
   const columns = terminalColumns() - 1;
   const lines = (everywhere ? here : here.slice(0, MAX_ROWS)).map((header) => lineOf(header, short, chat.id, columns));
+  if (lines.length) lines.unshift(`${root}:`);
   if (everywhere)
     for (const [folder, some] of Map.groupBy(away, (header) => header.root))
       lines.push(`${folder}:`, ...some.map((header) => lineOf(header, short, chat.id, columns)));
@@ -123,12 +146,13 @@ function list({ sessions, chat, root, note }: Ctx, everywhere = false): void {
 
 /** In a narrow terminal it shows less. */
 function lineOf(
-  { id, at, title, model }: Header,
+  { id, used, bytes, title, model }: Listed,
   short: Map<string, string>,
   current: string | null,
   columns: number,
 ): string {
-  const head = `${id === current ? "*" : " "} ${short.get(id)}  ${timeOf(at, columns)}  `;
+  const size = columns < 60 ? "" : `${sizeOf(bytes)}  `;
+  const head = `${id === current ? "*" : " "} ${short.get(id)}  ${timeOf(used, columns)}  ${size}`;
   const name = columns < 60 ? "" : `  ${model.slice(0, 24)}`;
   const room = Math.max(8, columns - head.length - name.length);
   const shown = clip(title || "(no title)", room);
@@ -147,7 +171,7 @@ function timeOf(at: string, columns = 80): string {
 
 // Search
 
-type Line = { header: Header; id: number; text: string };
+type Line = { header: Listed; id: number; text: string };
 const MAX_FOUND = 12; // sessions
 const MAX_FUZZY_CHARS = 200; // of a line that is searched for something similar
 
@@ -172,7 +196,7 @@ async function search(words: string, { sessions, note }: Ctx): Promise<void> {
 }
 
 /** A session's title, and every line that was said in it. */
-function linesOf(header: Header, sessions: Ctx["sessions"]): Line[] {
+function linesOf(header: Listed, sessions: Ctx["sessions"]): Line[] {
   let saved: Saved;
   try {
     saved = sessions.read(header.id);
@@ -234,7 +258,7 @@ async function load(given: string, ctx: Ctx): Promise<void> {
 }
 const MAX_QUOTED_CHARS = 4_000; // of a message: measuring all of a long one takes time
 
-async function pick({ sessions, chat, root, terminal, signal, note }: Ctx): Promise<Header | undefined> {
+async function pick({ sessions, chat, root, terminal, signal, note }: Ctx): Promise<Listed | undefined> {
   const all = sessions.list().filter(({ id }) => id !== chat.id);
   const headers = [...all.filter((one) => one.root === root), ...all.filter((one) => one.root !== root)];
   if (!headers.length) return void note("There is no other conversation.");
@@ -316,7 +340,8 @@ async function write(rest: string, ctx: Ctx): Promise<void> {
   note(`Wrote ${file} (${lines ? `${saved.entries.length + 1} lines` : `${text.length} characters`}).`);
 
   function savedOf(id: string | undefined): Saved {
-    const known = sessions.list().find((one) => one.id === (id ?? chat.id));
+    const listed = sessions.list().find((one) => one.id === (id ?? chat.id));
+    const known = listed && headerOf(listed);
     if (id !== undefined) return { ...sessions.read(id), header: known! };
     const { entries, branch } = chat.tree();
     if (!chat.messages.length) throw new Error("Cannot export this conversation: nothing was said in it.");
@@ -332,6 +357,9 @@ async function write(rest: string, ctx: Ctx): Promise<void> {
     return { header: known ?? unsaved, entries, branch: () => [...branch] };
   }
 }
+
+/** Without what a list says of its file. */
+const headerOf = ({ used, bytes, ...header }: Listed): Header => header;
 
 const expandHome = (name: string): string => name.replace(/^~(?=\/|$)/, process.env.HOME ?? "~");
 

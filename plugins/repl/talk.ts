@@ -1,6 +1,6 @@
 // The conversation at a prompt: line after line, until the person leaves.
 import type { Chat, Ctx, DialogHost, Fault, Zz } from "zz";
-import { clean, plural, terminalColumns, wrap } from "zz/text";
+import { clean, clip, oneLine, plural, terminalColumns } from "zz/text";
 import {
   close,
   holdQueue,
@@ -63,7 +63,14 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
     close(keyboard);
     if (code === 0) zz.io.stdout.write("\n");
     await opened;
+    if (code === 0 || code === 130) sayHowToComeBack();
     return code;
+  }
+
+  function sayHowToComeBack(): void {
+    const { id, messages } = host.ctx()?.chat ?? {};
+    if (id && messages?.length && !host.quiet)
+      say(zz, `To come back: zz -c (the last one here), or zz --session ${id}`);
   }
 
   /** Chooses the model, greets, and begins with a command if zz asks for one. */
@@ -71,7 +78,7 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
     const { chat } = await host.open();
     if (!startsAtPrompt) return;
     const command = host.begins();
-    if (!host.quiet) showNote(keyboard, wrap(greeting(host.ctx()!, chat), terminalColumns()).join("\n"));
+    if (!host.quiet) showNote(keyboard, [greeting(host.ctx()!, chat), ...lastExchange(chat)].join("\n"));
     if (command) sendMessage(keyboard, `/${command}`);
     else if (!keyboard.isMuted) await promptForMessage(keyboard);
   }
@@ -98,6 +105,16 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
       if (ctx.chat.model !== before) return true; // otherwise nothing was picked: ask again
     }
   }
+}
+
+const MAX_QUOTED_CHARS = 4_000; // of a message: measuring all of a long one takes time
+
+/** What was said last, in two rows each at most; nothing in a conversation that begins. */
+function lastExchange({ messages }: Chat): string[] {
+  const asked = messages.findLast((message) => message.role === "user" && !message.aside);
+  const answered = messages.findLast(({ role, text }) => role === "assistant" && text);
+  const start = (text: string) => clip(oneLine(text.slice(0, MAX_QUOTED_CHARS)), (terminalColumns() - 5) * 2);
+  return [...(asked ? [`You: ${start(asked.text)}`] : []), ...(answered ? [`zz: ${start(answered.text)}`] : [])];
 }
 
 const greeting = ({ about }: Ctx, { model, messages }: Chat): string =>

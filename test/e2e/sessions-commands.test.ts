@@ -1,6 +1,6 @@
 // /sessions, in a real pseudo-terminal: by what the screen shows, the session files hold and the server is asked.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import type { Entry, Header, Message } from "../../kernel/contract.ts";
@@ -28,6 +28,7 @@ function stored(
   const entries = said.map((message, i) => ({ id: i + 1, parent: i || null, at, type: "message", message }));
   mkdirSync(join(where.home, "sessions"), { recursive: true });
   writeFileSync(fileOf(where, id), [first, ...entries].map((line) => `${JSON.stringify(line)}\n`).join(""));
+  utimesSync(fileOf(where, id), new Date(at), new Date(at));
   return id;
 }
 const fileOf = (where: Place, id: string) => join(where.home, "sessions", `${id}.jsonl`);
@@ -72,9 +73,9 @@ describe("/sessions", { concurrency: 2 }, () => {
     const { gives } = await talk(t, where);
     await gives(
       "/sessions",
-      /\n {2}alpha {2}2026-01-29 \d\d:\d\d {2}mend the parser +openai\/n\n {2}beta2 {2}2026-01-28 \d\d:\d\d {2}what is a monad +openai\/n\n {2}beta3 {2}2026-01-27 \d\d:\d\d {2}日本語の質問 about wide letters +openai\/n\n1 in other folders: \/sessions all\n/,
+      /\n {2}alpha {2}2026-01-29 \d\d:\d\d +1 KB {2}mend the parser +openai\/n\n {2}beta2 {2}2026-01-28 \d\d:\d\d +1 KB {2}what is a monad +openai\/n\n {2}beta3 {2}2026-01-27 \d\d:\d\d +1 KB {2}日本語の質問 about wide letters +openai\/n\n1 in other folders: \/sessions all\n/,
     );
-    await gives("/sessions all", /\/tmp\/other:\n {2}gamma {2}2026-01-26 \d\d:\d\d {2}elsewhere/);
+    await gives("/sessions all", /\/tmp\/other:\n {2}gamma {2}2026-01-26 \d\d:\d\d +1 KB {2}elsewhere/);
   });
 
   test("new begins another, as /new does", async (t) => {
@@ -240,7 +241,7 @@ describe("/sessions rename and delete", { concurrency: 2 }, () => {
     await leaves();
     match(
       (await zz(where, ["--sessions"])).stdout,
-      /^\S+ {2}\S+ \S+ {2}A fine title\n\S+ {2}2026-01-29 12:00 {2}mend the parser\n\S+ {2}2026-01-28 12:00 {2}Monads at last\n/,
+      /^\S+ {2}\S+ \S+ +\d KB {2}\S+ +A fine title\n\S+ {2}2026-01-29 12:00 +1 KB {2}\S+ +mend the parser\n\S+ {2}\S+ \S+ +1 KB {2}\S+ +Monads at last\n/,
     );
   });
 

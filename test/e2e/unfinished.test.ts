@@ -39,7 +39,7 @@ for (const [how, ending] of [
       term.type(`/tree${KEY.enter}`);
       await term.sees("→ (unfinished) The first");
       await term.say("/copy", /Copied 14 characters/);
-      await term.say("/sessions export talk.md", "Wrote ");
+      await term.say("/sessions export talk.md", /Wrote\s/);
       match(readFileSync(join(term.where.cwd, "talk.md"), "utf8"), /The first half\n\n\*\(unfinished\)\*/);
       await term.say("/continue", "and the second.");
       const { body } = term.fake.requests.at(-1)!;

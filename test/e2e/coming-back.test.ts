@@ -1,0 +1,64 @@
+// Leaving a conversation and coming back to it: what leaving says, what the start shows, what the list tells of each.
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fakeOpenAI, refuse, say } from "../support/fake/openai.ts";
+import { repl } from "../support/repl.ts";
+import { place, zz } from "../support/run.ts";
+import { KEY } from "../support/terminal.ts";
+
+for (const [cols, rows] of [
+  [80, 24],
+  [40, 15],
+] as const)
+  test(`At ${cols}×${rows} leaving says how to come back, and -c shows the last exchange`, async (t) => {
+    const where = place();
+    const first = await repl(t, { where, cols, rows, script: [say("The capital is Paris.")] });
+    await first.say("what is the capital of France?", /Paris\.[\s\S]*›\s*$/);
+    first.type(KEY.ctrlD);
+    const left = await first.sees(/To come back: zz -c/);
+    equal(await first.exited, 0);
+    const [, id] =
+      /--session\s+(\S+)/.exec(left.replaceAll("\n", cols === 40 ? "" : "\n").replace("--session", "--session ")) ?? [];
+    equal(id, where.sessions()[0]![0].id);
+    const again = await repl(t, { where, cols, rows, args: ["-c"] });
+    await again.sees(/goes on\s+after 2\s+messages/);
+    match(again.screen(), /\nYou: what is the capital of France\?\nzz: The capital is Paris\./);
+    for (const row of again.screen().split("\n")) ok(row.length <= cols, row);
+    await again.say("/rename France", /This conversation is called “France”\s+now\./);
+    const listed = await again.say("/sessions", /\* \w+ .* {2}France/);
+    match(
+      listed,
+      cols === 80
+        ? /project:\n\* \w+ {2}\d{4}-\d\d-\d\d \d\d:\d\d +\d KB {2}France +openai\/m/
+        : /\* \w+ {2}\d\d-\d\d {2}France/,
+    );
+    await again.say("/export talk.md", /Wrote\s/);
+    match(readFileSync(join(where.cwd, "talk.md"), "utf8"), /^# France\n/);
+    await again.leave();
+  });
+
+test("Leaving without a word said says nothing of coming back", async (t) => {
+  const term = await repl(t);
+  term.type(KEY.ctrlD);
+  equal(await term.exited, 0);
+  ok(!term.screen().includes("come back"), term.screen());
+});
+
+test("A one-shot that failed leaves no entry, one that goes on with a session leaves that alone", async (t) => {
+  const fake = await fakeOpenAI([refuse(400, "no"), say("Yes."), refuse(400, "no")]);
+  t.after(fake.close);
+  const where = place();
+  const ask = (...words: string[]) => zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...words]);
+  equal((await ask("one")).code, 1);
+  equal((await zz(where, ["--sessions"])).stdout, "");
+  equal((await ask("two")).code, 0);
+  equal((await ask("-c", "three")).code, 1);
+  deepEqual(
+    where.sessions().map((lines) => lines.filter(({ type }) => type === "message").length),
+    [3],
+  );
+  match((await zz(where, ["--sessions"])).stdout, /^\S+ {2}\S+ \S+ +\d KB {2}\S+project {2}two\n$/);
+  ok(existsSync(where.home));
+});

@@ -82,7 +82,7 @@ import { firstRules } from "./kernel/rules.ts";
 import { joinHalves } from "./kernel/seam.ts";
 import { learn, learnData, learnEnvironment, learnHome, reason, veiledJson } from "./kernel/secrets.ts";
 import { BUILT, homeFolder, version } from "./kernel/self.ts";
-import { settings } from "./kernel/settings.ts";
+import { renewSettings, settings } from "./kernel/settings.ts";
 import { clean, plural, unknown } from "./kernel/text.ts";
 import { findTool, normalizeArgs, offered, onlyReads, runCall, toolNamed, validate } from "./kernel/tools.ts";
 import { projectExtras } from "./kernel/trust.ts";
@@ -118,6 +118,7 @@ export async function createZz(options: Options = {}, ready?: (core: Core) => vo
     wraps: [],
     states: new Map(),
     rules: [],
+    ctx: () => context(core, core.chat ?? openChat(core, NO_ONE)),
   };
   core.rules.push(...firstRules(core.options));
   learnEnvironment(io.env);
@@ -127,6 +128,7 @@ export async function createZz(options: Options = {}, ready?: (core: Core) => vo
   if (options.own !== false) core.extras = projectExtras(core.options);
   core.layers.push(toolGuide(core));
   ready?.(core);
+  await renewSettings(core);
   await loadPlugins(core);
   loadPrompts(core);
   return core;
@@ -396,6 +398,8 @@ async function obeyFlags(argv: string[], io: Io, stop: Stop): Promise<number> {
   for (const flag of added) {
     const value = cli.values.get(flag.name)?.at(-1);
     if (!flag.run || value === undefined) continue;
+    const other = ["call", "once"].find((name) => cli.values.has(name));
+    if (other) throw usage(`Cannot use --${other} with --${flag.name}: either is all that zz does in a run. Run one after the other.`);
     meetPerson(core);
     const model = wantedModel(core) ?? "";
     const chat = openChat(core, model.includes("/") ? model : "");

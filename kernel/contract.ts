@@ -20,9 +20,9 @@ export interface Zz<C = {}> {
   key(key: Key): void; // one per key; while a line is typed
   dialog(dialog: Dialog): void; // one chosen: the last
   /** Sees what happens, cannot change it. `limit` is how many ms it may take: 5,000 unless it asks for more. */
-  on<K extends keyof Events>(event: K, see: (fact: Readonly<Events[K]>) => Awaitable<void>, limit?: number): void;
-  /** Changes what passes; a throw refuses. `limit` is for its own time, without what it waits for in next(). */
-  wrap<K extends keyof Steps>(step: K, around: Around<Steps[K]>, order?: "first" | "last", limit?: number): void;
+  on<K extends keyof Events>(event: K, see: (fact: Readonly<Events[K]>, ctx: Ctx) => Awaitable<void>, how?: { limit?: number }): void;
+  /** Changes what passes; a throw refuses. `limit` is for its own time, without what it waits for in next() and through ctx. */
+  wrap<K extends keyof Steps>(step: K, around: Around<Steps[K]>, how?: Order | { order?: Order; limit?: number }): void;
   defer(cleanup: () => Awaitable<void>): void; // on unload, last in first out
   readonly io: PluginIo;
   readonly programs: Programs;
@@ -31,6 +31,7 @@ export interface Zz<C = {}> {
   veil(text: string, instead?: string): string; // without known secrets; with `instead`, for logs, without short ones too
 }
 
+export type Order = "first" | "last"; // in which wrappers stand around a step: "last" unless it says otherwise
 /** What comes back from JSON as it went in. */
 export type Plain<T> = T extends Date | Map<any, any> | Set<any> | Function | bigint | symbol ? never : { [K in keyof T]: Plain<T[K]> };
 
@@ -455,6 +456,7 @@ export interface Events {
   planned: { calls: readonly Call[]; text: string };
   decided: { tool: string; kind: Kind; name: string; allowed: boolean; why: string };
   changed: { tool: string; paths: string[] };
+  configured: { names: string[] }; // settings that are otherwise now, by their first word
   reloaded: { plugins: Reloaded[] }; // those whose files had changed, come or gone
   called: { call: Call; result: Result; ms: number; shown?: string; inner?: true }; // shown: by its tool; inner: not by the model
   progressed: { text: string };
@@ -518,7 +520,7 @@ export interface Settings {
 export const words = <Word extends string>(text: string): Word[] => text.split(" ") as Word[];
 export const EVENTS = words<keyof Events>(
   "started phase requested received replied compacted retried thought planned " +
-    "decided changed reloaded called progressed asked noted answered failed",
+    "decided changed configured reloaded called progressed asked noted answered failed",
 );
 export const STEPS = words<keyof Steps>("line request call preview render prompt");
 /** What may follow what; `error` and `aborted` may follow anything. Thinking is shown only in `thinking` and `planning_tools`, tools run

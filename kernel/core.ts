@@ -3,7 +3,7 @@ import type * as contract from "./contract.ts";
 import { type Awaitable, type Events, PHASES, type Phase, type Steps, words } from "./contract.ts";
 import { asFault, fault } from "./faults.ts";
 import type { Loaded } from "./imports.ts";
-import { type Deadline, deadline, orLeave, until, within } from "./limits.ts";
+import { type Deadline, deadline, orLeave, until } from "./limits.ts";
 import { reason, veilData } from "./secrets.ts";
 import type { Session } from "./sessions.ts";
 import type { Config, Sources } from "./settings.ts";
@@ -50,6 +50,7 @@ export interface Core extends Omit<contract.Person, "note"> {
   extras?: ProjectExtras | undefined; // by the project
   watchdog?: Watchdog; // while plugins load
   prompts: { stamps: string; layers: Owned<contract.Layer>[] }; // of the files that are in force
+  settingsStamps?: string; // of their files, as they are in force
   refreshing?: Promise<unknown>; // one refresh at a time
   tools: Map<string, Owned<contract.Tool>>;
   commands: Map<string, Owned<contract.Command>>;
@@ -61,9 +62,11 @@ export interface Core extends Omit<contract.Person, "note"> {
   dialogs: Owned<contract.Dialog>[];
   layers: Owned<contract.Layer>[];
   configs: Owned<Config>[]; // of the plugins
-  observers: Owned<{ event: keyof Events; see: (fact: any) => Awaitable<void>; limit: number }>[];
-  wraps: Owned<{ step: keyof Steps; around: contract.Around<[any, any]>; order: "first" | "last"; limit: number }>[];
+  observers: Owned<{ event: keyof Events; see: (fact: any, ctx: contract.Ctx) => Awaitable<void>; limit: number }>[];
+  wraps: Owned<{ step: keyof Steps; around: contract.Around<[any, any]>; order: contract.Order; limit: number }>[];
   states: Map<string, { live: object; saved: string; initial: string }>;
+  ctx(): contract.Ctx; // of the conversation that was opened last
+  chat?: LiveChat; // that one
   showNote?: (text: string) => void; // shows a note while a line is being typed
   namedProvider?: string; // the provider that --base-url and --key are for
   asking?: Promise<unknown>; // one question at a time
@@ -87,11 +90,14 @@ export async function emit<K extends keyof Events>(core: Core, event: K, fact: E
   if (VEILED_EVENTS.includes(event)) fact = veilData(fact);
   for (const { owner, value } of core.observers) {
     if (value.event !== event) continue;
+    const limit = deadline(value.limit, fault(tooLong(value.limit)));
     try {
-      const seen = value.see(fact);
-      if (seen instanceof Promise) await within(seen, value.limit, tooLong(value.limit));
+      const seen = value.see(fact, owner ? uncounted(core.ctx(), limit) : (undefined as never));
+      if (seen instanceof Promise) await until(limit.signal, seen);
     } catch (error) {
       if (event !== "noted") note(core, `Plugin '${owner}' failed on '${event}': ${reason(error)}`);
+    } finally {
+      limit.lift();
     }
   }
 }

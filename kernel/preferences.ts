@@ -8,6 +8,7 @@ import { updatePrivate } from "./locks.ts";
 import { learnData, reveal, sealed, sealUrl, secret } from "./secrets.ts";
 import {
   type Config,
+  configure,
   filled,
   inForce,
   keysFile,
@@ -29,7 +30,7 @@ const SCHEMA = "zz.config.schema.json";
 
 export const preferences = (core: Core): Preferences => ({
   list: () => list(core),
-  set: (name, value) => set(core, name, value),
+  set: (name, value) => configure(core, () => set(core, name, value)),
   schema: () => schemaOf(core),
 });
 

@@ -120,7 +120,7 @@ export interface About {
   readonly keys: { name: string; description: string; owner: string }[];
   readonly plugins: {
     name: string;
-    from: "zz" | "home" | "project" | "flag";
+    from: "zz" | "home" | "project" | "flag" | "program";
     file: string;
     ms: number;
     failure?: string;
@@ -200,7 +200,6 @@ export interface Command {
   complete?(typed: string, ctx: Ctx): Awaitable<(string | Choice)[]>;
   run(rest: string, ctx: Ctx): Awaitable<void>;
 }
-
 /** How zz and a person talk for longer than one turn. */
 export interface Dialog {
   name: string;
@@ -242,10 +241,7 @@ export interface Io {
   console?: Console; // what plugins print by themselves is taken from it
 }
 /** The part of it that a plugin has. It holds no environment, so that logging a plugin's handle shows no key. */
-export interface PluginIo extends Pick<Io, "stdin" | "stdout" | "stderr" | "cwd"> {
-  variable(name: string): string | undefined; // of the environment
-}
-
+export type PluginIo = Pick<Io, "stdin" | "stdout" | "stderr" | "cwd"> & { variable(name: string): string | undefined };
 /** What a key does while a line is typed. */
 export interface Key {
   name: string; // as in "ctrl+r", "meta+return", "tab", "f1"
@@ -341,13 +337,11 @@ export interface Chat {
   attach(what: Image | string): void; // goes with the person's next message; a text before it
   compact(what: Compaction): void; // from now on the model sees less; all of it stays in the session's file
 }
-/** Indices are those of `messages`. */
 export interface Compaction {
-  upTo?: number; // the messages before it are gone; it begins a turn
+  upTo?: number; // `messages` before that index are gone; it begins a turn
   summary?: string; // stands for them
-  texts?: Record<number, string | number>; // what a message says now; a number: of each of its texts so many characters
+  texts?: Record<number, string | number>; // by index, what a message says now; a number: of each of its texts so many characters
 }
-
 /** The conversations that were saved, for commands. */
 export interface Sessions {
   list(): Header[]; // newest first
@@ -356,7 +350,6 @@ export interface Sessions {
   rename(id: string, title: string): void;
   remove(id: string): void;
 }
-
 /** The settings, for commands. */
 export interface Preferences {
   list(): Setting[];

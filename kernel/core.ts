@@ -3,7 +3,7 @@ import type * as contract from "./contract.ts";
 import { type Awaitable, type Events, PHASES, type Phase, type Steps, words } from "./contract.ts";
 import { asFault, fault } from "./faults.ts";
 import type { Loaded } from "./imports.ts";
-import { type Deadline, deadline, orLeave, until } from "./limits.ts";
+import { type Deadline, deadline, orLeave, until, within } from "./limits.ts";
 import { reason, veilData } from "./secrets.ts";
 import type { Session } from "./sessions.ts";
 import type { Config, Sources } from "./settings.ts";
@@ -77,6 +77,7 @@ export type Owned<T> = { owner: string; value: T };
 export const valuesOf = <T>(all: Map<string, Owned<T>>): T[] => [...all.values()].map(({ value }) => value);
 
 export const HOOK_LIMIT = 5_000;
+export const inTime = <T>(promise: Promise<T>): Promise<T> => within(promise, HOOK_LIMIT, tooLong(HOOK_LIMIT));
 export const tooLong = (limit: number): string => `it took longer than ${limit / 1000} s`;
 
 export const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;

@@ -128,7 +128,7 @@ interface Owner {
 
 /** The verbs that one plugin has. Each remembers how to take back what it adds. */
 function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<any> {
-  const { core, plugin, stage } = own;
+  const { core, plugin } = own;
   const owner = plugin.name;
   const provides = () => [...core.providers.values()].some((provider) => provider.owner === owner);
   many(own, core.configs, config);
@@ -153,19 +153,13 @@ function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<an
       const live = Object.assign(had, { ...structuredClone(initial), ...had }) as typeof initial;
       const saved = core.states.get(owner)?.saved ?? JSON.stringify(live);
       const value = { live, saved, initial: initially };
-      stage.add(
-        () => core.states.set(owner, value),
-        () => core.states.delete(owner),
-      );
+      entry(own, core.states, owner, value);
       return live;
     },
     tool: (tool) => {
       const schema = parametersOf(tool); // refused now rather than at the first call
       one(own, "tool", core.tools, tool);
-      stage.add(
-        () => core.schemas.set(tool.name, schema),
-        () => core.schemas.delete(tool.name),
-      );
+      entry(own, core.schemas, tool.name, schema);
     },
     command: (command) => one(own, "command", core.commands, command),
     provider: (provider) => one(own, "provider", core.providers, provider),
@@ -211,7 +205,7 @@ function hook(verb: "on" | "wrap", how: unknown = {}, limit?: unknown): { order?
 
 /** What there is one of by a name. */
 function one<T extends { name: string }>(own: Owner, kind: keyof typeof SHAPES, all: Map<string, Owned<T>>, value: T): void {
-  const { core, plugin, stage, names } = own;
+  const { core, plugin, names } = own;
   const owner = plugin.name;
   const { name } = value;
   shaped(own, kind, value);
@@ -228,10 +222,12 @@ function one<T extends { name: string }>(own: Owner, kind: keyof typeof SHAPES, 
     throw fault(`${kind} '${name}' is already there, from '${holder}' (${file}). Rename one of them.`);
   }
   names.set(kind, mine.add(name));
-  stage.add(
-    () => all.set(name, { owner, value }),
-    () => all.get(name)?.value === value && all.delete(name),
-  );
+  entry(own, all, name, { owner, value });
+}
+
+function entry<T>({ stage }: Owner, all: Map<string, T>, name: string, value: T): void {
+  const undo = () => all.get(name) === value && all.delete(name);
+  stage.add(() => all.set(name, value), undo);
 }
 
 function many<T>({ plugin, stage }: Owner, all: Owned<T>[], value: T, then: () => unknown = () => {}): void {

@@ -157,7 +157,7 @@ async function refresh(core: Core): Promise<Reloaded[]> {
   if (rescan(core)) loadPrompts(core);
   await renewSettings(core);
   const done: Reloaded[] = await switched(core);
-  const own = core.plugins.filter(({ from }) => from === "zz");
+  const own = core.plugins.filter(({ from }) => from === "zz" || from === "program");
   const present = othersBesides(core, own);
   if (present.length) providePackages();
   for (const plugin of core.plugins.filter((one) => !own.includes(one) && !isFrozen(core, one))) {
@@ -252,11 +252,8 @@ export function watchPlugins(core: Core, saved: () => void): { aim(): void; clos
   }
   function watch(folder: string): void {
     const watcher = tryTo(() => fs.watch(folder, { persistent: false }, hear)); // there may be too many already
-    if (watcher)
-      watched.set(
-        folder,
-        watcher.on("error", () => stop(folder, watcher)),
-      );
+    watcher?.on("error", () => stop(folder, watcher));
+    if (watcher) watched.set(folder, watcher);
   }
   function hear(): void {
     clearTimeout(soon);

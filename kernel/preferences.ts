@@ -6,15 +6,14 @@ import { writePrivate } from "./disk.ts";
 import { usage } from "./faults.ts";
 import { updatePrivate } from "./locks.ts";
 import { learnData, reveal, sealed, sealUrl, secret } from "./secrets.ts";
+import type { Config, Send } from "./settings.ts";
 import {
-  type Config,
   configure,
   filled,
   inForce,
   keysFile,
   merge,
   NAME,
-  type Send,
   sectionOf,
   shapeOf,
   sourcesOf,

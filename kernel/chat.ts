@@ -37,6 +37,7 @@ export function openChat(core: Core, model: string, from?: saved.Session | Saved
       void emit(core, "compacted", { before, after: chat.messages.length, ...(summary && { summary }) });
     },
   };
+  core.chat = chat;
   restore(core, chat, from);
   return chat;
 }

@@ -2,24 +2,11 @@
 import path from "node:path";
 import { sessions } from "./chat.ts";
 import type { About, Added, Call, Ctx, Plugins, SideRequest } from "./contract.ts";
-import {
-  type Core,
-  emit,
-  HOOK_LIMIT,
-  type LiveChat,
-  newId,
-  note,
-  type Owned,
-  type ProjectExtras,
-  type TurnContext,
-  tooLong,
-  ZZ,
-} from "./core.ts";
+import { type Core, emit, inTime, type LiveChat, newId, note, type Owned, type ProjectExtras, type TurnContext, ZZ } from "./core.ts";
 import { fault, usage } from "./faults.ts";
 import { openFiles } from "./files.ts";
 import { allFlags } from "./flags.ts";
 import { gitOf } from "./git.ts";
-import { within } from "./limits.ts";
 import { refreshPlugins } from "./loader.ts";
 import { updatePrivate } from "./locks.ts";
 import { endpointOf, listModels, modelNamed } from "./models.ts";
@@ -117,7 +104,7 @@ function about(place: TurnContext): About {
     async complete(command: string, typed: string) {
       const { owner, value } = core.commands.get(command) ?? {};
       const named = (error: unknown) => fault(`Cannot complete '/${command}' of plugin '${owner}': ${reason(error)}`);
-      const completed = within((async () => value?.complete?.(typed, ctx))(), HOOK_LIMIT, tooLong(HOOK_LIMIT));
+      const completed = inTime((async () => value?.complete?.(typed, ctx))());
       const given = (await completed.catch((error) => Promise.reject(named(error)))) ?? [];
       return given.map((one) => (typeof one === "string" ? { name: one } : one));
     },

@@ -20,9 +20,9 @@ export interface Zz<C = {}> {
   key(key: Key): void; // one per key; while a line is typed
   dialog(dialog: Dialog): void; // one chosen: the last
   /** Sees what happens, cannot change it. `limit` is how many ms it may take: 5,000 unless it asks for more. */
-  on<K extends keyof Events>(event: K, see: (fact: Readonly<Events[K]>) => Awaitable<void>, limit?: number): void;
-  /** Changes what passes; a throw refuses. `limit` is for its own time, without what it waits for in next(). */
-  wrap<K extends keyof Steps>(step: K, around: Around<Steps[K]>, order?: "first" | "last", limit?: number): void;
+  on<K extends keyof Events>(event: K, see: (fact: Readonly<Events[K]>, ctx: Ctx) => Awaitable<void>, how?: { limit?: number }): void;
+  /** Changes what passes; a throw refuses. `limit` is for its own time, without what it waits for in next() and through ctx. */
+  wrap<K extends keyof Steps>(step: K, around: Around<Steps[K]>, how?: Order | { order?: Order; limit?: number }): void;
   defer(cleanup: () => Awaitable<void>): void; // on unload, last in first out
   readonly io: PluginIo;
   readonly programs: Programs;
@@ -31,6 +31,7 @@ export interface Zz<C = {}> {
   veil(text: string, instead?: string): string; // without known secrets; with `instead`, for logs, without short ones too
 }
 
+export type Order = "first" | "last"; // in which wrappers stand around a step: "last" unless it says otherwise
 /** What comes back from JSON as it went in. */
 export type Plain<T> = T extends Date | Map<any, any> | Set<any> | Function | bigint | symbol ? never : { [K in keyof T]: Plain<T[K]> };
 
@@ -119,7 +120,7 @@ export interface About {
   readonly keys: { name: string; description: string; owner: string }[];
   readonly plugins: {
     name: string;
-    from: "zz" | "home" | "project" | "flag";
+    from: "zz" | "home" | "project" | "flag" | "program";
     file: string;
     ms: number;
     failure?: string;
@@ -202,7 +203,6 @@ export interface Command {
   complete?(typed: string, ctx: Ctx): Awaitable<(string | Choice)[]>;
   run(rest: string, ctx: Ctx): Awaitable<void>;
 }
-
 /** How zz and a person talk for longer than one turn. */
 export interface Dialog {
   name: string;
@@ -245,10 +245,7 @@ export interface Io {
   console?: Console; // what plugins print by themselves is taken from it
 }
 /** The part of it that a plugin has. It holds no environment, so that logging a plugin's handle shows no key. */
-export interface PluginIo extends Pick<Io, "stdin" | "stdout" | "stderr" | "cwd"> {
-  variable(name: string): string | undefined; // of the environment
-}
-
+export type PluginIo = Pick<Io, "stdin" | "stdout" | "stderr" | "cwd"> & { variable(name: string): string | undefined };
 /** What a key does while a line is typed. */
 export interface Key {
   name: string; // as in "ctrl+r", "meta+return", "tab", "f1"; "typing" is called after each key that changed the line
@@ -337,9 +334,9 @@ export interface Chat {
   compact(what: Compaction): void; // from now on the model sees less; all of it stays in the session's file
 }
 export interface Compaction {
-  upTo?: number; // the messages before it (an index of `messages`) are gone; it begins a turn
+  upTo?: number; // `messages` before that index are gone; it begins a turn
   summary?: string; // stands for them
-  texts?: Record<number, string | number>; // what a message says now; a number: of each of its texts so many characters
+  texts?: Record<number, string | number>; // by index, what a message says now; a number: of each of its texts so many characters
 }
 
 export interface Sessions {
@@ -453,6 +450,7 @@ export interface Events {
   planned: { calls: readonly Call[]; text: string };
   decided: { tool: string; kind: Kind; name: string; allowed: boolean; why: string };
   changed: { tool: string; paths: string[]; shown?: string }; // shown: as a diff, where the person was not asked
+  configured: { names: string[] }; // settings that are otherwise now, by their first word
   reloaded: { plugins: Reloaded[] }; // those whose files had changed, come or gone
   called: { call: Call; result: Result; ms: number; shown?: string; inner?: true }; // shown: by its tool; inner: not by the model
   progressed: { text: string };
@@ -517,7 +515,7 @@ export interface Settings {
 export const words = <Word extends string>(text: string): Word[] => text.split(" ") as Word[];
 export const EVENTS = words<keyof Events>(
   "started phase requested received replied compacted retried thought planned " +
-    "decided changed reloaded called progressed typed asked noted answered failed",
+    "decided changed configured reloaded called progressed typed asked noted answered failed",
 );
 export const STEPS = words<keyof Steps>("line request call preview render prompt");
 /** What may follow what; `error` and `aborted` may follow anything. Thinking is shown only in `thinking` and `planning_tools`, tools run

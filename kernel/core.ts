@@ -51,6 +51,7 @@ export interface Core extends Omit<contract.Person, "note"> {
   extras?: ProjectExtras | undefined; // by the project
   watchdog?: Watchdog; // while plugins load
   prompts: { stamps: string; layers: Owned<contract.Layer>[] }; // of the files that are in force
+  settingsStamps?: string; // of their files, as they are in force
   refreshing?: Promise<unknown>; // one refresh at a time
   tools: Map<string, Owned<contract.Tool>>;
   commands: Map<string, Owned<contract.Command>>;
@@ -62,9 +63,11 @@ export interface Core extends Omit<contract.Person, "note"> {
   dialogs: Owned<contract.Dialog>[];
   layers: Owned<contract.Layer>[];
   configs: Owned<Config>[]; // of the plugins
-  observers: Owned<{ event: keyof Events; see: (fact: any) => Awaitable<void>; limit: number }>[];
-  wraps: Owned<{ step: keyof Steps; around: contract.Around<[any, any]>; order: "first" | "last"; limit: number }>[];
+  observers: Owned<{ event: keyof Events; see: (fact: any, ctx: contract.Ctx) => Awaitable<void>; limit: number }>[];
+  wraps: Owned<{ step: keyof Steps; around: contract.Around<[any, any]>; order: contract.Order; limit: number }>[];
   states: Map<string, { live: object; saved: string; initial: string }>;
+  ctx(): contract.Ctx; // of the conversation that was opened last
+  chat?: LiveChat; // that one
   showNote?: (text: string) => void; // shows a note while a line is being typed
   namedProvider?: string; // the provider that --base-url and --key are for
   asking?: Promise<unknown>; // one question at a time
@@ -76,6 +79,7 @@ export type Owned<T> = { owner: string; value: T };
 export const valuesOf = <T>(all: Map<string, Owned<T>>): T[] => [...all.values()].map(({ value }) => value);
 
 export const HOOK_LIMIT = 5_000;
+export const inTime = <T>(promise: Promise<T>): Promise<T> => within(promise, HOOK_LIMIT, tooLong(HOOK_LIMIT));
 export const tooLong = (limit: number): string => `it took longer than ${limit / 1000} s`;
 
 export const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
@@ -89,11 +93,14 @@ export async function emit<K extends keyof Events>(core: Core, event: K, fact: E
   if (VEILED_EVENTS.includes(event)) fact = veilData(fact);
   for (const { owner, value } of core.observers) {
     if (value.event !== event) continue;
+    const limit = deadline(value.limit, fault(tooLong(value.limit)));
     try {
-      const seen = value.see(fact);
-      if (seen instanceof Promise) await within(seen, value.limit, tooLong(value.limit));
+      const seen = value.see(fact, owner ? uncounted(core.ctx(), limit) : (undefined as never));
+      if (seen instanceof Promise) await until(limit.signal, seen);
     } catch (error) {
       if (event !== "noted") note(core, `Plugin '${owner}' failed on '${event}': ${reason(error)}`);
+    } finally {
+      limit.lift();
     }
   }
 }

@@ -30,7 +30,7 @@ export function meetPerson(core: Core): void {
 }
 
 /** From now on this is how the person is reached. */
-function meet(core: Core, { ask, edit, terminal, note, tryAgain, goOn }: Person): void {
+export function meet(core: Core, { ask, edit, terminal, note, tryAgain, goOn }: Person): void {
   if (ask && core.options.prompt !== false) core.ask = (question, keys) => announce(core, ask, question, keys);
   if (edit) core.edit = (text, name) => timed(core, edit(text, name));
   if (terminal) core.terminal = terminal;

@@ -1,5 +1,5 @@
 // The handle that a plugin gets: what it registers is its own, and goes with it.
-import { type Awaitable, EVENTS, type PluginIo, SLOTS, STEPS, words, type Zz } from "./contract.ts";
+import { type Awaitable, EVENTS, type Flag, type Order, type PluginIo, SLOTS, STEPS, words, type Zz } from "./contract.ts";
 import { type Core, HOOK_LIMIT, IDENTIFIER, known, type Owned, showsTraces } from "./core.ts";
 import { fault } from "./faults.ts";
 import { FLAGS, UNLISTED } from "./flags.ts";
@@ -31,7 +31,7 @@ const SHAPES = {
 export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>): Promise<Stage | undefined> {
   let start = performance.now();
   const stage = openStage(plugin);
-  const own: Owner = { core, plugin, stage, names: new Map() };
+  const own: Owner = { core, plugin, stage, names: new Map(), flags: [] };
   const limit = loadLimit(core);
   const loading = <T>(promise: Promise<T>) => within(promise, limit * 1_000, tooSlow(limit));
   plugin.undo = [stage.end, () => own.unload?.abort()];
@@ -121,13 +121,14 @@ interface Owner {
   plugin: Loaded;
   stage: Stage;
   names: Map<string, Set<string>>; // by kind
+  flags: Flag[];
   hasState?: true;
   unload?: AbortController;
 }
 
 /** The verbs that one plugin has. Each remembers how to take back what it adds. */
 function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<any> {
-  const { core, plugin, stage } = own;
+  const { core, plugin } = own;
   const owner = plugin.name;
   const provides = () => [...core.providers.values()].some((provider) => provider.owner === owner);
   many(own, core.configs, config);
@@ -152,39 +153,41 @@ function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<an
       const live = Object.assign(had, { ...structuredClone(initial), ...had }) as typeof initial;
       const saved = core.states.get(owner)?.saved ?? JSON.stringify(live);
       const value = { live, saved, initial: initially };
-      stage.add(
-        () => core.states.set(owner, value),
-        () => core.states.delete(owner),
-      );
+      entry(own, core.states, owner, value);
       return live;
     },
     tool: (tool) => {
       const schema = parametersOf(tool); // refused now rather than at the first call
       one(own, "tool", core.tools, tool);
-      stage.add(
-        () => core.schemas.set(tool.name, schema),
-        () => core.schemas.delete(tool.name),
-      );
+      entry(own, core.schemas, tool.name, schema);
     },
     command: (command) => one(own, "command", core.commands, command),
     provider: (provider) => one(own, "provider", core.providers, provider),
-    flag: (flag) => one(own, "flag", core.flags, flag),
+    flag: (flag) => {
+      const others = [...core.flags.values()].flatMap((other) => (other.owner === owner ? [] : other.value));
+      const taken = flag.short && [...FLAGS, ...others, ...own.flags].find(({ short, name }) => short === flag.short && name !== flag.name);
+      if (taken) throw fault(`flag '${flag.name}' has the short form -${flag.short} of --${taken.name}. Choose another.`);
+      one(own, "flag", core.flags, flag);
+      own.flags.push(flag);
+    },
     key: (key) => one(own, "key", core.keys, key),
     layer: (layer) => {
       shaped(own, "layer", layer);
       known("slot", layer.slot, SLOTS);
       many(own, core.layers, layer);
     },
-    on: (event, see, limit = HOOK_LIMIT) => {
+    on: (event, see, how) => {
       known("event", event, EVENTS);
+      const { limit = HOOK_LIMIT } = hook("on", how);
       many(own, core.observers, { event, see, limit });
     },
     dialog: (dialog) => {
       shaped(own, "dialog", dialog);
       many(own, core.dialogs, dialog);
     },
-    wrap: (step, around, order = "last", limit = HOOK_LIMIT) => {
+    wrap: (step, around, how, ...more: unknown[]) => {
       known("step", step, STEPS);
+      const { order = "last", limit = HOOK_LIMIT } = hook("wrap", how, more[0]);
       known("order", order, ["first", "last"]); // in the order of the alphabet as well
       const sort = () => core.wraps.sort((a, b) => compare(a.value.order, b.value.order) || compare(a.owner, b.owner));
       many(own, core.wraps, { step, around, order, limit }, sort);
@@ -192,9 +195,17 @@ function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<an
   };
 }
 
+/** Plugins of before gave the order and the limit one after the other. */
+function hook(verb: "on" | "wrap", how: unknown = {}, limit?: unknown): { order?: Order; limit?: number } {
+  const given: any = typeof how === "object" && how ? how : verb === "on" ? { limit: how } : { order: how ?? undefined, limit };
+  for (const key of Object.keys(given)) known(`option of ${verb}()`, key, verb === "on" ? ["limit"] : ["order", "limit"]);
+  if (given.limit === undefined || given.limit > 0) return given;
+  throw fault(`the limit of ${verb}() is '${given.limit}'. Give it in milliseconds: { limit: 30_000 }.`);
+}
+
 /** What there is one of by a name. */
 function one<T extends { name: string }>(own: Owner, kind: keyof typeof SHAPES, all: Map<string, Owned<T>>, value: T): void {
-  const { core, plugin, stage, names } = own;
+  const { core, plugin, names } = own;
   const owner = plugin.name;
   const { name } = value;
   shaped(own, kind, value);
@@ -211,10 +222,12 @@ function one<T extends { name: string }>(own: Owner, kind: keyof typeof SHAPES, 
     throw fault(`${kind} '${name}' is already there, from '${holder}' (${file}). Rename one of them.`);
   }
   names.set(kind, mine.add(name));
-  stage.add(
-    () => all.set(name, { owner, value }),
-    () => all.get(name)?.value === value && all.delete(name),
-  );
+  entry(own, all, name, { owner, value });
+}
+
+function entry<T>({ stage }: Owner, all: Map<string, T>, name: string, value: T): void {
+  const undo = () => all.get(name) === value && all.delete(name);
+  stage.add(() => all.set(name, value), undo);
 }
 
 function many<T>({ plugin, stage }: Owner, all: Owned<T>[], value: T, then: () => unknown = () => {}): void {

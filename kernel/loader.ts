@@ -10,6 +10,7 @@ import { until } from "./limits.ts";
 import { updatePrivate } from "./locks.ts";
 import { loadPrompts } from "./prompt.ts";
 import { BUILT, PACKAGE, SELF, SELF_URL } from "./self.ts";
+import { renewSettings } from "./settings.ts";
 import { byName, entriesOf, stampOf, textOf, tryTo } from "./text.ts";
 import { isTrusted, projectExtras, trusts } from "./trust.ts";
 
@@ -78,8 +79,10 @@ function othersBesides(core: Core, found: Loaded[]): Loaded[] {
     throw usage(`Cannot load plugin '${file}': no such file. Check the path.`);
   });
   const trusted = pluginsIn(path.join(root, ".zz", "plugins"), "project").filter(({ file }) => isTrusted(core, file));
-  const all = [...others, ...trusted.map((plugin) => ({ ...plugin, trusts: trusts(core) })), ...named.sort(byName)];
-  return all.filter(({ file }, at) => all.findIndex((one) => one.file === file) === at); // --plugin may name one of the home
+  const all = [...others, ...trusted.map((plugin) => ({ ...plugin, trusts: trusts(core) }))];
+  const isNamed = ({ name, file }: Loaded) => named.some((one) => one.name === name && one.file !== file); // --plugin goes before it
+  const rest = named.filter(({ file }, at) => ![...all, ...named.slice(0, at)].some((one) => one.file === file));
+  return [...all.filter((one) => !isNamed(one)), ...rest.sort(byName)];
 }
 
 /** A plugin is a file, or a folder with an index, or with a package.json that names its file. */
@@ -152,8 +155,9 @@ export function refreshPlugins(core: Core): Promise<Reloaded[]> {
 
 async function refresh(core: Core): Promise<Reloaded[]> {
   if (rescan(core)) loadPrompts(core);
+  await renewSettings(core);
   const done: Reloaded[] = await switched(core);
-  const own = core.plugins.filter(({ from }) => from === "zz");
+  const own = core.plugins.filter(({ from }) => from === "zz" || from === "program");
   const present = othersBesides(core, own);
   if (present.length) providePackages();
   for (const plugin of core.plugins.filter((one) => !own.includes(one) && !isFrozen(core, one))) {
@@ -248,11 +252,8 @@ export function watchPlugins(core: Core, saved: () => void): { aim(): void; clos
   }
   function watch(folder: string): void {
     const watcher = tryTo(() => fs.watch(folder, { persistent: false }, hear)); // there may be too many already
-    if (watcher)
-      watched.set(
-        folder,
-        watcher.on("error", () => stop(folder, watcher)),
-      );
+    watcher?.on("error", () => stop(folder, watcher));
+    if (watcher) watched.set(folder, watcher);
   }
   function hear(): void {
     clearTimeout(soon);

@@ -6,14 +6,14 @@ import { writePrivate } from "./disk.ts";
 import { usage } from "./faults.ts";
 import { updatePrivate } from "./locks.ts";
 import { learnData, reveal, sealed, sealUrl, secret } from "./secrets.ts";
+import type { Config, Send } from "./settings.ts";
 import {
-  type Config,
+  configure,
   filled,
   inForce,
   keysFile,
   merge,
   NAME,
-  type Send,
   sectionOf,
   shapeOf,
   sourcesOf,
@@ -29,7 +29,7 @@ const SCHEMA = "zz.config.schema.json";
 
 export const preferences = (core: Core): Preferences => ({
   list: () => list(core),
-  set: (name, value) => set(core, name, value),
+  set: (name, value) => configure(core, () => set(core, name, value)),
   schema: () => schemaOf(core),
 });
 

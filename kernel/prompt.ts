@@ -2,9 +2,8 @@
 import path from "node:path";
 import { keepPrompt, keepUpdates } from "./chat.ts";
 import { type Ctx, type Layer, type Part, SLOTS, type UserMeta } from "./contract.ts";
-import { type Core, HOOK_LIMIT, IDENTIFIER, note, type Owned, type TurnContext, tooLong, ZZ } from "./core.ts";
+import { type Core, IDENTIFIER, inTime, note, type Owned, type TurnContext, ZZ } from "./core.ts";
 import { say } from "./io.ts";
-import { within } from "./limits.ts";
 import { reason } from "./secrets.ts";
 import { PACKAGE } from "./self.ts";
 import { CHARS_PER_TOKEN, compare, entriesOf, shorten, stampOf, textOf } from "./text.ts";
@@ -116,7 +115,7 @@ async function layersNow({ core, chat, ctx }: TurnContext): Promise<Part[]> {
     if (typeof text === "string") return fit(text.trim(), room);
     try {
       const made = text(ctx);
-      const body = made instanceof Promise ? await within(made, HOOK_LIMIT, tooLong(HOOK_LIMIT)) : made;
+      const body = made instanceof Promise ? await inTime(made) : made;
       return fit((body ?? "").trim(), room);
     } catch (error) {
       note(core, `Layer '${name}' of '${owner}' was left out: ${reason(error)}`);

@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { type Awaitable, type Io, KINDS, type Rules, type Schema, type Settings } from "./contract.ts";
-import type { Core, Options } from "./core.ts";
+import { type Core, emit, note, type Options } from "./core.ts";
 import { fileFault } from "./disk.ts";
 import { codeOf, usage } from "./faults.ts";
 import { say } from "./io.ts";
@@ -11,7 +11,7 @@ import { check, toJsonSchema } from "./schema.ts";
 import { learn, learnData, reason } from "./secrets.ts";
 import { isKnown, isOwn, only, SETTINGS } from "./settings-table.ts";
 import { fits, isObject, isPlain, misspelt, type Shape, short, wrongIn } from "./shape.ts";
-import { isInside, textOf, tryTo } from "./text.ts";
+import { isInside, stampOf, textOf, tryTo } from "./text.ts";
 
 /** What a trusted project's settings would change of where the person's words and files go: that is asked for by itself. */
 export type Send = { setting: string; from: string; to: string };
@@ -247,12 +247,32 @@ function fill(config: Config, { home, project }: Sources, io: Io): Awaitable<Con
   }
 }
 
-/** After the person said yes or no to what the project brings: its settings count in full, or no longer. */
-export async function rereadSettings(core: Core): Promise<void> {
-  const { io, options, rules, configs, extras: brought } = core;
-  Object.assign(options, settings({ ...options, brought }));
-  for (const { value } of configs) await fill(value, sourcesOf(options), io);
-  rules.splice(0, rules.length, ...firstRules(options), ...rules.filter(({ from }) => from === "answer"));
+/** Does what may change settings, and tells plugins which are otherwise now. */
+export async function configure(core: Core, act: () => Promise<void>): Promise<void> {
+  const all = ({ settings, sources }: Core["options"]) => Object.entries({ ...sources?.project?.settings, ...settings });
+  const told = () => new Map(all(core.options).map(([name, value]) => [name, JSON.stringify(value)]));
+  const before = told();
+  await act();
+  const names = [...new Set([...before.keys(), ...told().keys()])].filter((name) => before.get(name) !== told().get(name));
+  if (names.length) await emit(core, "configured", { names: names.sort() });
+}
+
+/** After the person said yes or no to what the project brings (its settings count in full, or no longer), or edited a file. */
+export const rereadSettings = (core: Core): Promise<void> =>
+  configure(core, async () => {
+    const { io, options, rules, configs, extras: brought } = core;
+    Object.assign(options, settings({ ...options, brought }));
+    for (const { value } of configs) await fill(value, sourcesOf(options), io);
+    rules.splice(0, rules.length, ...firstRules(options), ...rules.filter(({ from }) => from === "answer"));
+  });
+
+/** Where a file changed since. What cannot be used is told, and what was before goes on. */
+export async function renewSettings(core: Core): Promise<void> {
+  const { home, root, config = path.join(home, NAME), sources } = core.options;
+  const before = core.settingsStamps;
+  core.settingsStamps = [config, keysFile(home), path.join(root, ".zz", NAME)].map((file) => tryTo(() => stampOf(file))).join();
+  if (sources && before !== undefined && before !== core.settingsStamps)
+    await rereadSettings(core).catch((error) => note(core, reason(error)));
 }
 
 export function filled(config: Config, home: Config["home"], theirs: Config["theirs"]): Config {

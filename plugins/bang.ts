@@ -32,8 +32,7 @@ export default (zz: Zz) => {
       if (command) throw refusal(line);
       return next(line.startsWith("\\!") ? line.slice(1) : line);
     },
-    "first", // no other plugin needs to see it
-    NO_TIMEOUT,
+    { order: "first", limit: NO_TIMEOUT }, // no other plugin needs to see it
   );
 
   async function runAndOffer({ words, whole }: Command, ctx: Ctx): Promise<void> {

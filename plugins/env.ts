@@ -75,8 +75,7 @@ export default (zz: Zz) => {
       await runCommand(rest.trim(), ctx);
       return "";
     },
-    "first",
-    NO_TIMEOUT,
+    { order: "first", limit: NO_TIMEOUT },
   );
   addTools(zz);
   hideValues(zz, kept);

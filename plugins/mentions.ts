@@ -41,12 +41,10 @@ interface Attached {
 }
 
 export default (zz: Zz) => {
-  zz.wrap(
-    "line",
-    async (line, next, ctx) => next(isMessage(line, ctx) ? await expand(line, ctx) : line),
-    "last",
-    NO_TIMEOUT_MS,
-  );
+  zz.wrap("line", async (line, next, ctx) => next(isMessage(line, ctx) ? await expand(line, ctx) : line), {
+    order: "last",
+    limit: NO_TIMEOUT_MS,
+  });
 };
 
 /** Whether the line is a message; a command of a prompt template is one too. */

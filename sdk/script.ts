@@ -180,6 +180,7 @@ function coreFor(core: Core, { model, system, tools }: How): Core {
   const names = wanted.map((tool) => (typeof tool === "string" ? tool : tool.name));
   const own: Core = {
     ...core,
+    ctx: () => context(own, own.chat ?? openChat(own, NO_ONE)),
     options: {
       ...core.options,
       raw: true,

@@ -46,8 +46,7 @@ export default (zz: Zz<typeof defaults>) => {
       const shown = renderMarkdown(answer, { width: process.stdout.columns ?? 80, theme: look(screen) });
       return zz.config.reveal === "words" ? reveal(shown, zz.config.wordsPerSecond, ctx.signal) : shown;
     },
-    "first",
-    600_000,
+    { order: "first", limit: 600_000 },
   );
   zz.wrap(
     "prompt",

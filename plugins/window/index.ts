@@ -44,8 +44,7 @@ export default (zz: Zz<typeof defaults>) => {
         return retryShorter(state, sent, window, error as Error, next, ctx);
       }
     },
-    "first", // every other wrapper changes what this one made of the request; a router with an earlier name runs before it
-    MAX_SUMMARY_MS,
+    { order: "first", limit: MAX_SUMMARY_MS }, // every other wrapper changes what this one made of the request; a router with an earlier name runs before it
   );
 
   zz.command({

@@ -53,8 +53,7 @@ export function addWriteTool(zz: Zz, checker: () => Promise<Checker>): void {
       written = undefined;
       return file && !result.failed ? load(file, result, ctx) : result;
     },
-    "last",
-    LOAD_TIMEOUT_MS,
+    { order: "last", limit: LOAD_TIMEOUT_MS },
   );
 
   /** Refuses mistakes before the person is asked. */

@@ -43,7 +43,7 @@ describe("what is waited for does not count", { concurrency: 4 }, () => {
         await wait(ctx);
         return next(line);
       };
-      const zz = await open(t, (zz) => zz.wrap("line", around, "first", LIMIT));
+      const zz = await open(t, (zz) => zz.wrap("line", around, { order: "first", limit: LIMIT }));
       equal((await zz.ask("hi")).text, "ok");
     });
   }

@@ -631,3 +631,57 @@ test('A plugin that imports a function from "zz", as earlier ones could, is refu
   writeFileSync(file, plugin("zz/text"));
   equal((await zz(where, ["--plugin", file, "--call", "old"], { way: "dist" })).stdout, "So it is.\n");
 });
+
+describe("what two plugins claim", () => {
+  const flag = (name: string, short: string) =>
+    `export default (zz) => zz.flag({ name: "${name}", short: "${short}", description: "d", run: () => ({ text: "${name}" }) });`;
+  const files = (all: Record<string, string>) => {
+    const where = place();
+    for (const [name, source] of Object.entries(all)) {
+      mkdirSync(dirname(join(where.home, name)), { recursive: true });
+      writeFileSync(join(where.home, name), source);
+    }
+    return where;
+  };
+
+  test("the short form of another plugin's flag is refused", async () => {
+    const where = files({ "plugins/a.ts": flag("alpha", "y"), "plugins/b.ts": flag("beta", "y") });
+    const { stdout, stderr } = await zz(where, ["-y"]);
+    equal(stdout, "alpha\n");
+    match(
+      stderr,
+      /^Cannot load plugin 'b' \(.*b\.ts:1\): flag 'beta' has the short form -y of --alpha\. Choose another\.$/m,
+    );
+  });
+  test("the short form of one of zz's own flags is refused", async () => {
+    const { stderr } = await zz(files({ "plugins/a.ts": flag("alpha", "m") }), ["--tools"]);
+    match(stderr, /flag 'alpha' has the short form -m of --model\. Choose another\./);
+  });
+  test("a plugin may not give two of its flags one short form", async () => {
+    const both = `export default (zz) => { for (const name of ["one", "two"]) zz.flag({ name, short: "y", description: "d", run: () => "" }); };`;
+    const { stderr } = await zz(files({ "plugins/a.ts": both }), ["--tools"]);
+    match(stderr, /flag 'two' has the short form -y of --one\. Choose another\./);
+  });
+
+  test("--plugin goes before the home's plugin of that name", async () => {
+    const says = (word: string) =>
+      `export default (zz) => zz.tool({ name: "says", description: "d", run: () => "${word}" });`;
+    const where = files({ "plugins/mine.ts": says("home"), "work/mine.ts": says("work") });
+    const { stdout, stderr } = await zz(where, ["--plugin", join(where.home, "work", "mine.ts"), "--call", "says"]);
+    deepEqual([stdout, stderr], ["work\n", ""]);
+  });
+});
+
+describe("a flag that runs instead of a turn", () => {
+  for (const [flag, more] of [
+    ["--trust", "--call"],
+    ["--tools", "--once"],
+  ] as const)
+    test(`${flag} with ${more} drops nothing in silence: it is refused`, async () => {
+      const ran = await zz(place(), [flag, more, ...(more === "--call" ? ["list_dir"] : [])], { input: "words" });
+      deepEqual(
+        [ran.code, ran.stdout, ran.stderr],
+        [2, "", `Cannot use ${more} with ${flag}: either is all that zz does in a run. Run one after the other.\n`],
+      );
+    });
+});

@@ -410,3 +410,42 @@ describe("/config", { concurrency: 2 }, () => {
     equal(written(where), '{ "rounds": 3,');
   });
 });
+
+describe("a settings file that is edited by hand while zz runs", () => {
+  const SHOWS = `export const defaults = { word: "old" };
+    export default (zz) => {
+      zz.command({ name: "word", description: "d", run: (_, { note, settings }) => note("word " + zz.config.word + ", rounds " + settings.list().find(({ name }) => name === "rounds").value) });
+      zz.on("configured", ({ names }, { note }) => note("configured " + names.join(" ")));
+    };`;
+  const edited = async (t: TestContext) => {
+    const where = having({ rounds: 3 });
+    writeFileSync(join(where.home, "plugins", "shows.ts"), SHOWS);
+    const it = await repl(t, { where });
+    await it.say("/word", "word old, rounds 3");
+    return { ...it, where };
+  };
+
+  test("is read again before the next line, and plugins hear which settings changed", async (t) => {
+    const { say, where, sees, leave } = await edited(t);
+    writeFileSync(homeFile(where), text({ rounds: 7, shows: { word: "new" } }));
+    await say("/word", "word new, rounds 7");
+    await sees("configured rounds shows");
+    await leave();
+  });
+
+  test("is told of when it cannot be used; what was before goes on", async (t) => {
+    const { say, where, sees, leave } = await edited(t);
+    writeFileSync(homeFile(where), '{ "rounds": ');
+    await say("/word", "word old, rounds 3");
+    await sees(/Cannot use the settings '[^']*': not JSON/);
+    writeFileSync(homeFile(where), text({ rounds: 9 }));
+    await say("/word", "word old, rounds 9");
+    await leave();
+  });
+
+  test("/set tells plugins, too", async (t) => {
+    const { say, leave } = await edited(t);
+    await say("/config rounds 5", "configured rounds");
+    await leave();
+  });
+});

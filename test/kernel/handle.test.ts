@@ -1,0 +1,80 @@
+// The two verbs by which plugins reach in: on() sees, wrap() changes. Each has what is around it, and a limit.
+import { deepEqual, equal, match, rejects } from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Zz } from "zz";
+import { harness } from "zz/test";
+
+const tool = (zz: Zz) => zz.tool({ name: "it", description: "d", run: () => "ran" });
+
+describe("zz.on()", () => {
+  test("hears what happens, with the conversation that it happens in", async (t) => {
+    const heard: string[] = [];
+    const plugin = (zz: Zz) => {
+      tool(zz);
+      zz.on("called", async ({ call }, { call: again, chat, root, note }) => {
+        if (call.args.again) return;
+        const { text } = await again("it", { again: true });
+        heard.push(text, chat.model, String(root.length > 1));
+        note("heard");
+      });
+    };
+    const zz = await harness({ plugins: [plugin], script: [{ call: ["it"] }, "done"] }, t);
+    const { notes } = await zz.ask("hi");
+    deepEqual(heard, ["ran", "script/model", "true"]);
+    deepEqual(notes, ["heard"]);
+  });
+
+  test("what it waits for through ctx does not count", async (t) => {
+    const plugin = (zz: Zz) => {
+      zz.tool({ name: "slow", description: "d", run: () => new Promise((done) => setTimeout(done, 150, "slept")) });
+      zz.on("answered", async (_, { call, note }) => note((await call("slow", {})).text), { limit: 50 });
+    };
+    const zz = await harness({ plugins: [plugin] }, t);
+    deepEqual((await zz.ask("hi")).notes, ["slept"]);
+  });
+
+  test("before a conversation is open it has one that nothing is saved of", async (t) => {
+    const plugin = (zz: Zz) => {
+      zz.on("configured", (_, { chat, note }) => note(`${chat.id} ${chat.messages.length}`));
+    };
+    const zz = await harness({ plugins: [plugin] }, t);
+    equal(zz.chat.id, null);
+  });
+});
+
+describe("plugins that were written for positions load as they are", () => {
+  const never = () => new Promise<never>(() => {});
+  const OLD: [what: string, plugin: (zz: any) => void, told: RegExp][] = [
+    ["a limit of on()", (zz) => zz.on("answered", never, 40), /^Plugin 'old' failed on 'answered': it took longer than 0\.04 s$/],
+    ["an order and a limit of wrap()", (zz) => zz.wrap("line", never, "first", 40), /^Plugin 'old' was cut off in 'line': it took longer than 0\.04 s\./],
+    ["a limit of wrap() alone", (zz) => zz.wrap("line", never, undefined, 40), /^Plugin 'old' was cut off in 'line'/],
+  ]; // biome-ignore format: a table
+  for (const [what, plugin, told] of OLD)
+    test(what, async (t) => {
+      const zz = await harness({ plugins: [{ name: "old", default: plugin }] }, t);
+      const said = await zz.ask("hi").catch(({ message }) => ({ notes: [message] }));
+      match(said.notes[0]!, told);
+    });
+
+  test("the order counts", async (t) => {
+    const mark = (word: string) => async (text: string, next: (text: string) => Promise<string>) =>
+      `${word}(${await next(text)})`;
+    const plugin = (zz: any) => {
+      zz.wrap("render", mark("late"), "last");
+      zz.wrap("render", mark("early"), { order: "first" });
+    };
+    const zz = await harness({ plugins: [plugin] }, t);
+    equal((await zz.ask("hi")).rendered, "early(late(ok))");
+  });
+
+  const REFUSED: [what: string, plugin: (zz: any) => void, why: RegExp][] = [
+    ["a misspelt option", (zz) => zz.on("answered", () => {}, { limits: 3 }), /there is no option of on\(\) 'limits'\. Did you mean 'limit'\?/],
+    ["an order for on()", (zz) => zz.on("answered", () => {}, { order: "first" }), /there is no option of on\(\) 'order'/],
+    ["an order that is none", (zz) => zz.wrap("line", () => "", { order: "early" }), /there is no order 'early'/],
+    ["a limit that is none", (zz) => zz.wrap("line", () => "", { limit: "5 s" }), /the limit of wrap\(\) is '5 s'\. Give it in milliseconds: \{ limit: 30_000 \}\./],
+  ]; // biome-ignore format: a table
+  for (const [what, plugin, why] of REFUSED)
+    test(`${what} is refused`, async () => {
+      await rejects(harness({ plugins: [plugin] }), why);
+    });
+});

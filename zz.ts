@@ -37,7 +37,6 @@ import {
   takeForkId,
 } from "./kernel/cli.ts";
 import { context } from "./kernel/context.ts";
-import type { Ask, Awaitable, Ctx, Events, Io, Plugin } from "./kernel/contract.ts";
 import {
   type Answer,
   type Call,
@@ -45,6 +44,7 @@ import {
   EVENTS,
   type Fault,
   type Image,
+  type Io,
   type Message,
   type Reply,
   type Result,
@@ -54,8 +54,6 @@ import {
   type Core,
   emit,
   enter,
-  HOOK_LIMIT,
-  known,
   type LiveChat,
   NO_ONE,
   newId,
@@ -66,11 +64,11 @@ import {
   valuesOf,
   watch,
 } from "./kernel/core.ts";
-import { converse, dialogOf, meet, meetPerson } from "./kernel/dialog.ts";
+import { converse, dialogOf, meetPerson } from "./kernel/dialog.ts";
 import { asFault, codeOf, fault, usage } from "./kernel/faults.ts";
 import { allFlags, type Cli, FLAGS, isJson, one, parseFlags, scriptAt } from "./kernel/flags.ts";
-import { closeInstance, setUp } from "./kernel/handle.ts";
-import { explainError, importScript, pluginAt, whereFrom } from "./kernel/imports.ts";
+import { closeInstance } from "./kernel/handle.ts";
+import { explainError, importScript, whereFrom } from "./kernel/imports.ts";
 import { print, printAnswer, processIo, say } from "./kernel/io.ts";
 import { loadPlugins } from "./kernel/loader.ts";
 import { NO_MODEL, providerNamed, wantedModel, withProvider } from "./kernel/models.ts";
@@ -84,19 +82,21 @@ import { firstRules } from "./kernel/rules.ts";
 import { joinHalves } from "./kernel/seam.ts";
 import { learn, learnData, learnEnvironment, learnHome, reason, veiledJson } from "./kernel/secrets.ts";
 import { BUILT, homeFolder, version } from "./kernel/self.ts";
-import { renewSettings, settings } from "./kernel/settings.ts";
+import { renewSettings } from "./kernel/settings.ts";
 import { clean, plural, unknown } from "./kernel/text.ts";
 import { findTool, normalizeArgs, offered, onlyReads, runCall, toolNamed, validate } from "./kernel/tools.ts";
 import { projectExtras } from "./kernel/trust.ts";
+import type { Embedded, Embedding } from "./sdk/embed.ts";
 import type { Script } from "./sdk/script.ts";
 
 export { openChat } from "./kernel/chat.ts";
 export type * from "./kernel/contract.ts";
 export type { Core, LiveChat, Options } from "./kernel/core.ts";
 export type { Secret } from "./kernel/secrets.ts";
+export type { Embedded, Embedding } from "./sdk/embed.ts";
 export type { How, Script, Talk } from "./sdk/script.ts";
 
-/** Makes an instance: loads the plugins and returns all there is. Many can live side by side. */
+/** Makes an instance: loads the plugins and returns all there is. Instances are independent. */
 export async function createZz(options: Options = {}, ready?: (core: Core) => void): Promise<Core> {
   const { io = processIo(), settings = {} } = options;
   const { home = homeFolder(io.env) } = options;
@@ -512,55 +512,9 @@ const scriptNow = async (): Promise<Script> => {
   return (all[SCRIPT] ??= embed());
 };
 
-/** What a program says to embed() instead of flags: plugins may be functions, and it may answer questions and hear events itself. */
-export type Embedding = Omit<Options, "plugins"> & { plugins?: (string | Plugin<any>)[]; ask?: Ask; on?: Hears };
-type Hears = { [K in keyof Events]?: (fact: Readonly<Events[K]>, ctx: Ctx) => Awaitable<void> };
-/** Closed, its plugins are unloaded and nothing of it stays: `await using zz = await embed()`. */
-export type Embedded = Script & { close(): Promise<void>; [Symbol.asyncDispose](): Promise<void> };
-
 /** A handle for a program of one's own. */
-export async function embed({ ask, on = {}, plugins = [], ...options }: Embedding = {}): Promise<Embedded> {
-  const { io = processIo() } = options;
-  const home = path.resolve(options.home ?? homeFolder(io.env));
-  const root = rootOf(options, io);
-  const config = options.config && path.resolve(options.config);
-  const brought = options.own !== false && projectExtras({ root, home });
-  const read = options.settings ? {} : settings({ home, root, config, brought });
-  const files = plugins.filter((one) => typeof one === "string");
-  const core = await createZz({ ...read, ...options, plugins: files, home, root, ...(config && { config }) });
-  const { openScript } = await import("./sdk/script.ts");
-  const script = openScript(core, process.argv.slice(2), runTurn);
-  try {
-    await takeOver();
-  } catch (error) {
-    await close().catch(() => {}); // the first fault is the one to tell
-    throw error;
-  }
-  return Object.assign(script, { close, [Symbol.asyncDispose]: close });
-
-  async function takeOver(): Promise<void> {
-    for (const [i, own] of plugins.filter((one) => typeof one !== "string").entries()) {
-      const plugin = pluginAt(path.join(root, own.name || `embedded-${i + 1}`), "program");
-      core.plugins.push(plugin);
-      (await setUp(core, plugin, { default: own }))?.commit();
-    }
-    const failed = core.plugins.flatMap(({ from, failure = "" }) => (/^(flag|program)$/.test(from) && failure ? failure : []));
-    if (failed.length) throw fault(failed.join("\n"));
-    if (ask) meet(core, { ask });
-    for (const [event, see] of Object.entries(on)) {
-      known("event", event, EVENTS);
-      core.observers.push({
-        owner: "program",
-        value: { event: event as keyof Events, see: see as Hears["noted"] & {}, limit: HOOK_LIMIT },
-      });
-    }
-  }
-  async function close(): Promise<void> {
-    script.end();
-    const failures = await closeInstance(core);
-    if (failures.length) throw fault(failures.join("\n"));
-  }
-}
+export const embed = async (options: Embedding = {}): Promise<Embedded> =>
+  (await import("./sdk/embed.ts")).embedWith({ createZz, runTurn }, options);
 
 /** The handle of this process. */
 export const zz: Script = {

@@ -1,0 +1,64 @@
+// zz in a program of one's own: what it says instead of flags, and how it is closed.
+import path from "node:path";
+import { rootOf } from "../kernel/cli.ts";
+import { type Ask, type Awaitable, type Ctx, EVENTS, type Events, type Plugin } from "../kernel/contract.ts";
+import { type Core, HOOK_LIMIT, known, type Options } from "../kernel/core.ts";
+import { meet } from "../kernel/dialog.ts";
+import { fault } from "../kernel/faults.ts";
+import { closeInstance, setUp } from "../kernel/handle.ts";
+import { pluginAt } from "../kernel/imports.ts";
+import { processIo } from "../kernel/io.ts";
+import { homeFolder } from "../kernel/self.ts";
+import { settings } from "../kernel/settings.ts";
+import { projectExtras } from "../kernel/trust.ts";
+import { openScript, type Script } from "./script.ts";
+
+/** What a program says to embed() instead of flags: plugins may be functions, and it may answer questions and hear events itself. */
+export type Embedding = Omit<Options, "plugins"> & { plugins?: (string | Plugin<any>)[]; ask?: Ask; on?: Hears };
+type Hears = { [K in keyof Events]?: (fact: Readonly<Events[K]>, ctx: Ctx) => Awaitable<void> };
+/** Closed, its plugins are unloaded and nothing of it stays: `await using zz = await embed()`. */
+export type Embedded = Script & { close(): Promise<void>; [Symbol.asyncDispose](): Promise<void> };
+
+/** What zz.ts hands down. */
+type Story = { createZz(options: Options): Promise<Core>; runTurn: Parameters<typeof openScript>[2] };
+export async function embedWith({ createZz, runTurn }: Story, { ask, on = {}, plugins = [], ...options }: Embedding): Promise<Embedded> {
+  const { io = processIo() } = options;
+  const home = path.resolve(options.home ?? homeFolder(io.env));
+  const root = rootOf(options, io);
+  const config = options.config && path.resolve(options.config);
+  const brought = options.own !== false && projectExtras({ root, home });
+  const read = options.settings ? {} : settings({ home, root, config, brought });
+  const files = plugins.filter((one) => typeof one === "string");
+  const core = await createZz({ ...read, ...options, plugins: files, home, root, ...(config && { config }) });
+  const script = openScript(core, process.argv.slice(2), runTurn);
+  try {
+    await takeOver();
+  } catch (error) {
+    await close().catch(() => {}); // the first fault is the one to tell
+    throw error;
+  }
+  return Object.assign(script, { close, [Symbol.asyncDispose]: close });
+
+  async function takeOver(): Promise<void> {
+    for (const [i, own] of plugins.filter((one) => typeof one !== "string").entries()) {
+      const plugin = pluginAt(path.join(root, own.name || `embedded-${i + 1}`), "program");
+      core.plugins.push(plugin);
+      (await setUp(core, plugin, { default: own }))?.commit();
+    }
+    const failed = core.plugins.flatMap(({ from, failure = "" }) => (/^(flag|program)$/.test(from) && failure ? failure : []));
+    if (failed.length) throw fault(failed.join("\n"));
+    if (ask) meet(core, { ask });
+    for (const [event, see] of Object.entries(on)) {
+      known("event", event, EVENTS);
+      core.observers.push({
+        owner: "program",
+        value: { event: event as keyof Events, see: see as Hears["noted"] & {}, limit: HOOK_LIMIT },
+      });
+    }
+  }
+  async function close(): Promise<void> {
+    script.end();
+    const failures = await closeInstance(core);
+    if (failures.length) throw fault(failures.join("\n"));
+  }
+}

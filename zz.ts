@@ -18,7 +18,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { closeChat, dropUnanswered, keepStates, openChat, remember, save } from "./kernel/chat.ts";
+import { closeChat, keepStates, markFailed, openChat, remember, save } from "./kernel/chat.ts";
 import type { Format } from "./kernel/cli.ts";
 import {
   checkFlags,
@@ -450,11 +450,10 @@ async function obeyFlags(argv: string[], io: Io, stop: Stop): Promise<number> {
   const chat = await open(core, cli);
   if (!chat) throw usage(NO_MODEL);
   stop.leave = () => chat.stop.abort();
-  const isNew = !chat.session;
   try {
     return await once(core, chat, prompt, format);
   } catch (error) {
-    if (isNew && !stop.code) dropUnanswered(core, chat);
+    if (!stop.code) markFailed(core, chat);
     throw error;
   } finally {
     closeChat(core, chat);

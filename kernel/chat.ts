@@ -144,13 +144,11 @@ export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Se
   };
 }
 
-/** A conversation in which nothing was answered and nothing was done leaves no file. */
-export function dropUnanswered({ options }: Core, chat: LiveChat): void {
-  const { session } = chat;
-  if (!session || session.entries.some((entry) => saved.isChange(entry) || entry.message?.role === "assistant")) return;
-  session.close();
-  delete chat.session;
-  fs.rmSync(saved.sessionFile(options.home, session.header.id), { force: true });
+/** A single answer that failed: where nothing was answered and nothing done, lists leave it out until it goes on. */
+export function markFailed(core: Core, chat: LiveChat): void {
+  const { entries = [] } = chat.session ?? {};
+  const isDone = entries.some((entry) => saved.isChange(entry) || entry.message?.role === "assistant");
+  if (entries.length && !isDone) save(core, chat, "failed", {});
 }
 
 /** Into the history and onto the disk, before anything is done about it. */

@@ -183,7 +183,8 @@ export const sessionIds = (home: string): string[] =>
 export function listSessions(home: string): Listed[] {
   const buffer = Buffer.allocUnsafe(8192);
   const titles = titlesOf(home);
-  const headers = sessionIds(home).flatMap((id) => headerOf(sessionFile(home, id), buffer) ?? []);
+  const ids = sessionIds(home).filter((id) => !endsFailed(sessionFile(home, id), buffer));
+  const headers = ids.flatMap((id) => headerOf(sessionFile(home, id), buffer) ?? []);
   return headers
     .map((header) => {
       const stat = fs.statSync(sessionFile(home, header.id), { throwIfNoEntry: false });
@@ -192,6 +193,20 @@ export function listSessions(home: string): Listed[] {
     })
     .sort((a, b) => compare(b.id, a.id));
 }
+
+/** By its last line: a single answer that failed, and that nobody went on with. */
+function endsFailed(file: string, buffer: Buffer): boolean {
+  return (
+    tryTo(() => {
+      const fd = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
+      const { size } = fs.fstatSync(fd);
+      const read = tryTo(() => fs.readSync(fd, buffer, 0, MAX_MARK_BYTES, Math.max(0, size - MAX_MARK_BYTES))) ?? 0;
+      fs.closeSync(fd);
+      return /"type":"failed"\}\n$/.test(buffer.toString("utf8", 0, read));
+    }) ?? false
+  );
+}
+const MAX_MARK_BYTES = 100;
 
 /** New names of sessions. Each session's file holds its own as well; here they are found without reading it. */
 const titlesFile = (home: string): string => path.join(sessionsFolder(home), "titles.json");

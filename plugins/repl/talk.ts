@@ -63,14 +63,8 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
     close(keyboard);
     if (code === 0) zz.io.stdout.write("\n");
     await opened;
-    if (code === 0 || code === 130) sayHowToComeBack();
+    if (code === 0 || code === 130) sayHowToComeBack(zz, host);
     return code;
-  }
-
-  function sayHowToComeBack(): void {
-    const { id, messages } = host.ctx()?.chat ?? {};
-    if (id && messages?.length && !host.quiet)
-      say(zz, `To come back: zz -c (the last one here), or zz --session ${id}`);
   }
 
   /** Chooses the model, greets, and begins with a command if zz asks for one. */
@@ -105,6 +99,11 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
       if (ctx.chat.model !== before) return true; // otherwise nothing was picked: ask again
     }
   }
+}
+
+function sayHowToComeBack(zz: Zz, host: DialogHost): void {
+  const { id, messages } = host.ctx()?.chat ?? {};
+  if (id && messages?.length && !host.quiet) say(zz, `To come back: zz -c (the last one here), or zz --session ${id}`);
 }
 
 const MAX_QUOTED_CHARS = 4_000; // of a message: measuring all of a long one takes time

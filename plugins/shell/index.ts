@@ -292,10 +292,9 @@ async function run(
 }
 
 function inOneRow({ exit, stdout, stderr }: { exit: number | null; stdout: string; stderr: string }): string {
-  const lines = [stdout, stderr]
-    .join("\n")
-    .split("\n")
-    .filter((line) => line.trim()).length;
+  const shown = [stdout, stderr].join("\n");
+  const left = [...shown.matchAll(/^\[… (\d+) lines?, /gm)].reduce((sum, [, count]) => sum + Number(count) - 2, 0);
+  const lines = shown.split("\n").filter((line) => line.trim()).length + left;
   const end = exit === null ? "killed" : exit ? `exit ${exit}` : "";
   return [end, lines ? plural(lines, "line") : "no output"].filter(Boolean).join(" · ");
 }

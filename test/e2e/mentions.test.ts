@@ -188,7 +188,7 @@ test("A template's words may mention a file, a command's words may not", async (
   await term.sees("Seen.");
   equal(fake.requests[0]!.body.messages.at(-1).content, `${A}\n\nLook closely.\n\n@a.ts`);
   term.type(`/changes @src/app.ts${KEY.enter}`);
-  doesNotMatch(await term.sees("Nothing was changed."), /app\.ts \(/);
+  doesNotMatch(await term.sees("Cannot show change '@src/app.ts'"), /app\.ts \(/);
   term.type(KEY.ctrlD);
   equal(await term.exited, 0);
 });

@@ -63,7 +63,7 @@ async function receive({ core, chat }: TurnContext, provider: Provider, request:
   let partial = { text: "", thinking: "" };
   let looked = 0; // so much of the thinking holds no secret
   try {
-    const reply = await until(signal, collect(provider.chat(request, signal), see));
+    const reply = await until(signal, collect(provider.chat(request, signal), see, provider.name));
     return { ...reply, text: veil(reply.text), thinking: veil(reply.thinking) };
   } catch (error) {
     const failed = asFault(silence.signal.aborted && !chat.stop.signal.aborted ? silence.signal.reason : error);

@@ -72,7 +72,7 @@ async function receive({ core, chat }: TurnContext, provider: Provider, request:
   let partial = { text: "", thinking: "" };
   const secret = secretFinder();
   try {
-    const reply = await until(signal, collect(provider.chat(request, signal), see));
+    const reply = await until(signal, collect(provider.chat(request, signal), see, provider.name));
     return { ...reply, text: veil(reply.text), thinking: veil(reply.thinking) };
   } catch (error) {
     const failed = asFault(silence.signal.aborted && !chat.stop.signal.aborted ? silence.signal.reason : error);

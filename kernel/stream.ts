@@ -10,7 +10,7 @@ type See = (text: string, thinking: string, thought: string) => void; // so far,
 /** Drains one provider stream into a whole reply. Servers differ in all that matters here: indexes missing or from 1, ids late, repeated or
  * empty, names resent, arguments in one piece or fifty, finish reasons that contradict what came. Throws when the stream was cut off or
  * carried an error; what had come is `partial`. */
-export async function collect(stream: AsyncIterable<Delta>, see?: See): Promise<Reply> {
+export async function collect(stream: AsyncIterable<Delta>, see?: See, from = ""): Promise<Reply> {
   let [text, thinking] = ["", ""];
   let finish: Finish | undefined;
   let usage: Usage | undefined;
@@ -19,6 +19,7 @@ export async function collect(stream: AsyncIterable<Delta>, see?: See): Promise<
   let size = 0;
   try {
     for await (const delta of stream) {
+      if (!isDelta(delta)) throw fault(`Cannot read the answer of provider '${from}': ${JSON.stringify(delta)?.slice(0, 60)} ${NO_DELTA}`);
       if ("text" in delta) text += delta.text ?? "";
       else if ("thinking" in delta) thinking += delta.thinking ?? "";
       else if ("call" in delta) gather(drafts, delta.call, unrun);
@@ -46,6 +47,14 @@ export async function collect(stream: AsyncIterable<Delta>, see?: See): Promise<
   const parts = splitThinking(text);
   const thought = [...new Set([thinking.trim(), parts.thinking])].filter(Boolean).join("\n");
   return { text: parts.text, thinking: thought, calls, finish, ...(usage && { usage }) };
+}
+
+const NO_DELTA = "is not a delta. It yields { text }, { thinking }, { call }, { usage }, { finish } or { error }: see Delta.";
+const DELTAS = { text: "string", thinking: "string", call: "object", usage: "object", finish: "string", error: "" };
+function isDelta(delta: any): boolean {
+  const [name, type] = Object.entries(DELTAS).find(([name]) => name in Object(delta)) ?? [];
+  const value = name && delta[name];
+  return name !== undefined && (!type || (typeof value === type && value !== null) || (value == null && name !== "call"));
 }
 
 const MAX_REPLY_CHARS = 64 * 1024 * 1024;

@@ -418,7 +418,7 @@ async function obeyFlags(argv: string[], io: Io, stop: Stop): Promise<number> {
   for (const flag of added) {
     const value = cli.values.get(flag.name)?.at(-1);
     if (!flag.run || value === undefined) continue;
-    const other = ["call", "once"].find((name) => cli.values.has(name));
+    const other = flag.group !== "about zz" && ["call", "once"].find((name) => cli.values.has(name)); // --help tells in any case
     if (other) throw usage(`Cannot use --${other} with --${flag.name}: either is all that zz does in a run. Run one after the other.`);
     meetPerson(core);
     const model = wantedModel(core) ?? "";

@@ -51,14 +51,20 @@ export default (zz: Zz) => {
       await subcommand.run(more.trim(), ctx);
     },
   });
-  for (const [name, usage, description] of [
-    ["rename", "TITLE", "give this conversation another title"],
-    ["export", "[FILE] [--jsonl]", "write this conversation to a file, as Markdown or JSON lines"],
+  const renames = { "/rename price fix": "call this conversation that" };
+  const exports = {
+    "/export notes.md": "write it as Markdown",
+    "/export all.jsonl --jsonl": "write all of it, line by line",
+  };
+  for (const [name, usage, description, examples] of [
+    ["rename", "TITLE", "give this conversation another title", renames],
+    ["export", "[FILE] [--jsonl]", "write this conversation to a file, as Markdown or JSON lines", exports],
   ] as const)
     zz.command({
       name,
       usage,
       description,
+      examples,
       group: "sessions and model",
       run: async (rest, ctx) => void (await SUBCOMMANDS[name]!.run(rest, ctx)),
     });

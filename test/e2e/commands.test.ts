@@ -633,7 +633,7 @@ describe("help and templates", { concurrency: 2 }, () => {
       /files and undo:\n {2}\/changes \[N\] +what .*\n[\s\S]*\/undo \[N \| turn \| FILE\] +take back/,
     );
     await gives("/help sessions", "/sessions [WHAT …]\n  the saved conversations");
-    term.resize(80, 100);
+    term.resize(80, 120);
     await sleep(300); // zz hears of it by a signal
     await gives("/help", /\/retry +take back your last message[\s\S]*ctrl\+z +undo/);
   });

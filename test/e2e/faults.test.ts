@@ -166,7 +166,8 @@ test("One bad file among the sessions does not take out the listing", async () =
   execFileSync("mkfifo", [join(where.home, "sessions", "pipe.jsonl")]);
   mkdirSync(join(where.home, "sessions", "folder.jsonl"));
   const ran = await zz(where, ["--sessions"]);
-  deepEqual([ran.stdout, ran.stderr, ran.code], ["good  2026-01-01 00:00  t\n", "", 0]);
+  match(ran.stdout, /^good {2}[\d-]{10} [\d:]{5} +1 KB +t\n$/);
+  deepEqual([ran.stderr, ran.code], ["", 0]);
   for (const id of ["pipe", "folder"])
     equal((await zz(where, ["--session", id, "--once", "-m", "offline", "hi"])).code, 2);
 });

@@ -242,11 +242,16 @@ describe("the prompt", { concurrency: 3 }, () => {
     deepEqual([ran.stdout, ran.code, last(ran.sent[0]).content], ["x\n", 0, "late words"]);
   });
 
-  for (const args of [["--no-stdin", "hi"], ["--tools"], ["--version"], ["--help"], ["--call", "list_dir"]])
+  for (const args of [["--no-stdin", "hi"], ["--version"], ["--help"], ["--call", "list_dir"]])
     test(`does not wait for an open pipe with ${args.join(" ")}`, async () => {
       const ran = await ask([say("x")], args, { input: null, env: { ZZ_STDIN_WAIT: "600" } });
       equal(ran.code, 0, ran.stderr);
     });
+});
+
+test("--tools does not wait for an open pipe", async () => {
+  const ran = await zz(place(), ["--tools"], { input: null, env: { ZZ_STDIN_WAIT: "600" } });
+  equal(ran.code, 0, ran.stderr);
 });
 
 describe("the request", { concurrency: 3 }, () => {

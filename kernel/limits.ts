@@ -7,9 +7,9 @@ export function within<T>(promise: Promise<T>, ms: number, late: string): Promis
   return until(limit.signal, promise).finally(limit.lift);
 }
 
-export type Deadline = ReturnType<typeof deadline>;
+export type Deadline = { signal: AbortSignal; putOff(): void; lift(): void; wait<T>(promise: Promise<T>): Promise<T> };
 /** A signal that aborts after so many ms. `putOff` begins again; while `wait` waits for something it stands still; `lift` ends it. */
-export function deadline(ms: number, late: Fault) {
+export function deadline(ms: number, late: Fault): Deadline {
   const end = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   let holds = 0; // whatever it waits for; and the end

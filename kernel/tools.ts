@@ -40,7 +40,7 @@ export async function runCall(place: TurnContext, call: Call, inner = false): Pr
   const result = withoutSecrets(given);
   const tool = findTool(core, call.name);
   const width = core.io.stderr.columns ?? 80;
-  const shown = result.failed ? undefined : tryTo(() => tool?.render?.(result, width));
+  const shown = result.failed ? undefined : tryTo(() => tool?.render?.(result, width, call.args));
   const ms = Math.round(performance.now() - started);
   await emit(core, "called", { call, result, ms, ...(shown && { shown }), ...(inner && { inner }) });
   return result;

@@ -87,6 +87,7 @@ import { clean, plural, unknown } from "./kernel/text.ts";
 import { findTool, normalizeArgs, offered, onlyReads, runCall, toolNamed, validate } from "./kernel/tools.ts";
 import { projectExtras } from "./kernel/trust.ts";
 import type { Embedded, Embedding } from "./sdk/embed.ts";
+import { events } from "./sdk/events.ts";
 import type { Script } from "./sdk/script.ts";
 
 export { openChat } from "./kernel/chat.ts";
@@ -120,6 +121,7 @@ export async function createZz(options: Options = {}, ready?: (core: Core) => vo
     wraps: [],
     states: new Map(),
     rules: [],
+    events,
     ctx: () => context(core, core.chat ?? openChat(core, NO_ONE)),
   };
   core.rules.push(...firstRules(core.options));

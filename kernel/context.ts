@@ -111,13 +111,15 @@ function about(place: TurnContext): About {
   });
 }
 
+type Named = { name: string; override?: boolean };
+const nameOf = ({ name, override }: Named): string => (override ? `${name} (instead of the one of that name)` : name);
 /** Everything that a plugin owns. */
 function addedBy(core: Core, owner: string): Added[] {
   const { tools, commands, flags, keys, providers, layers, wraps, observers, configs } = core;
   const set = configs.filter(({ value }) => Object.keys(value.defaults).length > 0);
   const named = { tool: tools, command: commands, flag: flags, key: keys, provider: providers, layer: layers };
   return [
-    ...Object.entries(named).flatMap(([kind, all]) => list(kind, [...all.values()] as Owned<{ name: string }>[], ({ name }) => name)),
+    ...Object.entries(named).flatMap(([kind, all]) => list(kind, [...all.values()] as Owned<Named>[], nameOf)),
     ...list("wrapper", wraps, ({ step }) => step),
     ...list("event", observers, ({ event }) => event),
     ...list("settings", set, ({ section }) => section),

@@ -27,6 +27,7 @@ export interface Zz<C = {}> {
   readonly io: PluginIo;
   readonly programs: Programs;
   fetch(url: string, request?: HttpRequest): Promise<HttpAnswer>; // what is not 2xx throws, in the server's own words
+  events(answer: HttpAnswer): AsyncIterable<{ event?: string; data: string }>; // server-sent, as fetch() gave them
   secret(value: string, instead?: string): Secret; // from now on shown nowhere; `instead` is, or [key]
   veil(text: string, instead?: string): string; // without known secrets; with `instead`, for logs, without short ones too
 }
@@ -150,7 +151,8 @@ export interface Tool<S extends Schema = any> {
   editable?: string; // the parameter whose text the person may edit at the question; what they saved is judged again
   family?(need: string): string | undefined; // of a command, what the person may allow beside those very words: "npm run"
   run(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<Result | string>; // a throw becomes a failed result that the model reads
-  render?(result: Result, width: number): string; // in a row: also of one that failed, where it has data
+  override?: boolean; // stands instead of the tool that has its name already
+  render?(result: Result, width: number, args: Call["args"]): string; // in a row: also of one that failed, where it has data
   timeout?: number; // ms; two minutes unless it says otherwise
 }
 export type Kind = "read" | "write" | "run" | "net" | "env";
@@ -419,6 +421,7 @@ export interface Rule {
   kind: Kind;
   name?: string; // absent: all of that kind
   exact?: boolean; // that very name, and nothing that lies in it or begins so
+  why?: string; // told with its verdict
   from: "flag" | "settings" | "project" | "answer";
 }
 

@@ -66,6 +66,7 @@ export interface Core extends Omit<contract.Person, "note"> {
   observers: Owned<{ event: keyof Events; see: (fact: any, ctx: contract.Ctx) => Awaitable<void>; limit: number }>[];
   wraps: Owned<{ step: keyof Steps; around: contract.Around<[any, any]>; order: contract.Order; limit: number }>[];
   states: Map<string, { live: object; saved: string; initial: string }>;
+  events: contract.Zz["events"];
   ctx(): contract.Ctx; // of the conversation that was opened last
   chat?: LiveChat; // that one
   showNote?: (text: string) => void; // shows a note while a line is being typed
@@ -77,13 +78,10 @@ export interface Core extends Omit<contract.Person, "note"> {
 }
 export type Owned<T> = { owner: string; value: T };
 export const valuesOf = <T>(all: Map<string, Owned<T>>): T[] => [...all.values()].map(({ value }) => value);
-
 export const HOOK_LIMIT = 5_000;
 export const inTime = <T>(promise: Promise<T>): Promise<T> => within(promise, HOOK_LIMIT, tooLong(HOOK_LIMIT));
 export const tooLong = (limit: number): string => `it took longer than ${limit / 1000} s`;
-
 export const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
-
 export function known(what: string, word: string, all: readonly string[]): void {
   if (!all.includes(word)) throw fault(unknown(what, word, all));
 }
@@ -109,7 +107,6 @@ export async function emit<K extends keyof Events>(core: Core, event: K, fact: E
 const VEILED_EVENTS = words<keyof Events>(
   "replied retried thought planned decided called progressed typed asked noted answered failed compacted",
 );
-
 export const note = (core: Core, text: string): void => void emit(core, "noted", { text });
 
 /** Runs a step through everything wrapped around it. A wrapper's own time is limited; what it waits for inside is not. */

@@ -1,5 +1,5 @@
 // The handle that a plugin gets: what it registers is its own, and goes with it.
-import { type Awaitable, EVENTS, type Flag, type Order, type PluginIo, SLOTS, STEPS, words, type Zz } from "./contract.ts";
+import { type Awaitable, EVENTS, type Flag, type Order, type PluginIo, SLOTS, STEPS, type Tool, words, type Zz } from "./contract.ts";
 import { type Core, HOOK_LIMIT, IDENTIFIER, known, type Owned, showsTraces } from "./core.ts";
 import { fault } from "./faults.ts";
 import { FLAGS, UNLISTED } from "./flags.ts";
@@ -18,7 +18,7 @@ const tooSlow = (seconds: number): string => `loading took longer than ${seconds
 const KEY_NAME = /^((ctrl|meta|shift)\+)*[a-z0-9]+$/;
 /** Field by field what may be registered; "!" marks what must be there. */
 const SHAPES = {
-  tool: "name! description! run! aliases also params needs changes preview render timeout",
+  tool: "name! description! run! aliases also params needs changes preview render timeout override editable family",
   command: "name! description! run! usage examples group complete offer",
   layer: "name! slot! text! budget",
   provider: "name! models! chat! auto model key url role",
@@ -140,6 +140,7 @@ function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<an
     },
     io: ioOf(core),
     programs: programs(core.options.root, core.io.env),
+    events: core.events,
     fetch: (url, init) => request(core, url, init, plugin.from === "zz" || provides()),
     secret: (value, instead) => secret(String(value), instead),
     veil: (text, instead) => veil(String(text), instead),
@@ -205,9 +206,8 @@ function hook(verb: "on" | "wrap", how: unknown, limit?: unknown): { order?: Ord
 
 /** What there is one of by a name. */
 function one<T extends { name: string }>(own: Owner, kind: keyof typeof SHAPES, all: Map<string, Owned<T>>, value: T): void {
-  const { core, plugin, names } = own;
-  const owner = plugin.name;
-  const { name } = value;
+  const { core, names } = own;
+  const [owner, name] = [own.plugin.name, value.name];
   shaped(own, kind, value);
   if (!IDENTIFIER.test(name) && kind !== "key")
     throw fault(`${kind} '${name}' has a name that providers refuse. Use letters, digits, _ and -.`);
@@ -216,18 +216,23 @@ function one<T extends { name: string }>(own: Owner, kind: keyof typeof SHAPES, 
   const mine = names.get(kind) ?? new Set();
   const kernels: { name: string }[] = kind === "flag" ? [...FLAGS, ...UNLISTED] : [];
   const other = kernels.some((one) => one.name === name) ? "zz" : all.get(name)?.owner;
-  const holder = mine.has(name) ? owner : other !== owner && other;
+  const holder = mine.has(name) ? owner : other !== owner && !(value as Partial<Tool>).override && other;
   if (holder) {
     const file = core.plugins.find((plugin) => plugin.name === holder)?.file ?? "the kernel";
-    throw fault(`${kind} '${name}' is already there, from '${holder}' (${file}). Rename one of them.`);
+    const more = kind === "tool" ? ", or say override: true" : "";
+    throw fault(`${kind} '${name}' is already there, from '${holder}' (${file}). Rename one of them${more}.`);
   }
   names.set(kind, mine.add(name));
   entry(own, all, name, { owner, value });
 }
 
 function entry<T>({ stage }: Owner, all: Map<string, T>, name: string, value: T): void {
-  const undo = () => all.get(name) === value && all.delete(name);
-  stage.add(() => all.set(name, value), undo);
+  let before: T | undefined; // what it stands instead of
+  const undo = () => all.get(name) === value && (before ? all.set(name, before) : all.delete(name));
+  stage.add(() => {
+    before = all.get(name);
+    all.set(name, value);
+  }, undo);
 }
 
 function many<T>({ plugin, stage }: Owner, all: Owned<T>[], value: T, then: () => unknown = () => {}): void {

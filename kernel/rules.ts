@@ -74,7 +74,7 @@ export function judge(
     rules.find((rule) => rule.kind === kind && rule.verdict === by && covers(options, rule, asked, exactly));
   const exactly = verdict === "ask" || asked.guard === "itself";
   const rule = ruled("deny", false) ?? (verdict === "deny" ? undefined : ruled("allow", exactly));
-  if (rule) return { verdict: rule.verdict, why: `by ${nameOfRule(rule)}` };
+  if (rule) return { verdict: rule.verdict, why: `by ${nameOfRule(rule)}${rule.why ? ` (${rule.why})` : ""}` };
   if (verdict) return { verdict, why };
   const led = asked.target !== asked.named ? `it leads to '${asked.target}'` : "";
   return kind === "read" ? judgeRead(options, asked, led) : { verdict: "ask" as const, why: led };

@@ -41,27 +41,25 @@ const takesObject = ({ type, properties, $ref, anyOf, oneOf, allOf }: any): bool
 /** The value as a schema lets it through, or what is wrong with it, in the schema's own words. */
 export async function check(schema: Schema | undefined, given: unknown): Promise<{ value?: any; wrong?: string }> {
   const json = tryTo(() => toJsonSchema(schema)) ?? {};
+  const naming = (message: string, path: readonly unknown[]) => {
+    const words = wordsAt(json, path);
+    return words && !words.every((word) => message.includes(word)) ? `must be one of ${words.join(", ")}` : message;
+  };
   if (schema && "~standard" in schema) {
     const checked = await (schema as StandardSchema)["~standard"].validate(given);
     if ("value" in checked) return checked;
-    const told = ({ path = [], message }: SchemaIssue) => {
-      const words = wordsAt(json, path);
-      return `${path.join(".") || "arguments"}: ${message}${words?.every((word) => message.includes(word)) ? "" : named(words)}`;
-    };
+    const told = ({ path = [], message }: SchemaIssue) => `${path.join(".") || "arguments"}: ${naming(message, path)}`;
     return { wrong: checked.issues.map(told).join("; ") };
   }
   const { Errors } = await import("typebox/schema");
   const value = withDefaults(toJsonSchema(schema), given);
   const [ok, errors] = Errors(json, value);
   if (ok) return { value };
-  const told = ({ instancePath, message }: (typeof errors)[number]): string => {
-    const words = wordsAt(json, instancePath.split("/").slice(1));
-    return `${instancePath.slice(1) || "arguments"} ${words ? named(words).slice(2) : message}`;
-  };
+  const told = ({ instancePath: at, message }: (typeof errors)[number]) =>
+    `${at.slice(1) || "arguments"} ${naming(message, at.split("/").slice(1))}`;
   return { wrong: [...new Set(errors.map(told))].join("; ") };
 }
 
-const named = (words: string[] = []): string => (words.length ? `, must be one of ${words.join(", ")}` : "");
 /** The words that a schema allows at a place, where it names them. */
 function wordsAt(schema: any, path: readonly unknown[]): string[] | undefined {
   const at = path.reduce<any>((inner, key) => inner?.properties?.[key as string] ?? inner?.items, schema);

@@ -7,9 +7,8 @@ import { reason, sealUrl, veil } from "./secrets.ts";
 import { jsonOrText, tryTo } from "./text.ts";
 
 type See = (text: string, thinking: string, thought: string) => void; // so far, and what was thought since
-/** Drains one provider stream into a whole reply. Servers differ in all that matters here: indexes missing or from 1, ids late, repeated or
- * empty, names resent, arguments in one piece or fifty, finish reasons that contradict what came. Throws when the stream was cut off or
- * carried an error; what had come is `partial`. */
+/** Drains one provider stream into a whole reply. Servers differ in all that matters here: in indexes, ids, names that are resent, pieces
+ * of arguments, finish reasons that contradict what came. Throws when it was cut off or carried an error; what had come is `partial`. */
 export async function collect(stream: AsyncIterable<Delta>, see?: See, from = ""): Promise<Reply> {
   let [text, thinking] = ["", ""];
   let finish: Finish | undefined;
@@ -51,11 +50,8 @@ export async function collect(stream: AsyncIterable<Delta>, see?: See, from = ""
 
 const NO_DELTA = "is not a delta. It yields { text }, { thinking }, { call }, { usage }, { finish } or { error }: see Delta.";
 const DELTAS = { text: "string", thinking: "string", call: "object", usage: "object", finish: "string", error: "" };
-function isDelta(delta: any): boolean {
-  const [name, type] = Object.entries(DELTAS).find(([name]) => name in Object(delta)) ?? [];
-  const value = name && delta[name];
-  return name !== undefined && (!type || (typeof value === type && value !== null) || (value == null && name !== "call"));
-}
+const fits = (value: unknown, [name, type]: string[]) => !type || (value == null ? name !== "call" : typeof value === type);
+const isDelta = (delta: any): boolean => Object.entries(DELTAS).some((one) => one[0] in Object(delta) && fits(delta[one[0]], one));
 
 const MAX_REPLY_CHARS = 64 * 1024 * 1024;
 const CHARS_PER_DELTA = 32; // what an empty delta counts: they must not come without end either
@@ -81,7 +77,6 @@ function counted({ input, output }: Partial<Usage>): Usage {
 }
 
 const CUT_OFF = "The connection ended before the answer was complete. Try again.";
-
 interface Draft {
   index: number | undefined;
   id: string;
@@ -178,10 +173,8 @@ function parseArguments(text: string): { args: Record<string, unknown> } | { wro
   if (typeof value === "object" && !Array.isArray(value)) return { args: { ...value } };
   return { wrong: `expected an object, got ${text.trim().slice(0, 40)}` };
 }
-
 const MAX_JSON_DEPTH = 100;
 const TOO_DEEP = `its arguments are nested more than ${MAX_JSON_DEPTH} deep`;
-
 function isDeep(value: unknown, left: number): boolean {
   if (typeof value !== "object" || value === null) return false;
   return left === 0 || Object.values(value).some((inner) => isDeep(inner, left - 1));

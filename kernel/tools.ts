@@ -44,7 +44,7 @@ export async function runCall(place: TurnContext, call: Call, inner = false): Pr
   const tool = findTool(core, call.name);
   const width = core.io.stderr.columns ?? 80;
   const isShown = !result.failed || (!result.refused && result.data !== undefined);
-  const shown = isShown ? tryTo(() => tool?.render?.(result, width)) : undefined;
+  const shown = isShown ? tryTo(() => tool?.render?.(result, width, call.args)) : undefined;
   const ms = Math.round(now() - started);
   await emit(core, "called", { call, result, ms, ...(shown && { shown }), ...(inner && { inner }) });
   return result;

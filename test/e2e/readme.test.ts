@@ -175,7 +175,7 @@ test("README: the table of what a plugin may register has every verb of its hand
   )!;
   const verbs = [...handle.matchAll(/^ {2}(\w+)(?:<[^(]*)?\(/gm)].map(([, name]) => name!);
   const section = sectionOf("docs/plugins.md", "The handle");
-  const others = ["fetch", "secret", "veil"].filter((name) => section.includes(`\`zz.${name}\``));
+  const others = ["events", "fetch", "secret", "veil"].filter((name) => section.includes(`\`zz.${name}\``));
   deepEqual([...namesIn(section), ...others].sort(), verbs.sort());
 });
 

@@ -78,3 +78,65 @@ describe("plugins that were written for positions load as they are", () => {
       await rejects(harness({ plugins: [plugin] }), why);
     });
 });
+
+describe("a tool that overrides another", () => {
+  const says = (word: string, more = {}) => ({
+    name: word,
+    default: (zz: Zz) =>
+      zz.tool({ name: "read_file", description: word, params: { n: "number?" }, run: () => word, ...more }),
+  });
+
+  test("stands instead of it, and /plugins says so", async (t) => {
+    const zz = await harness({ plugins: [says("first"), says("mine", { override: true, params: {} })] }, t);
+    equal((await zz.call("read_file")).text, "mine");
+    const mine = zz.ctx.about.plugins.find(({ name }) => name === "mine")!;
+    deepEqual(mine.adds, [{ kind: "tool", name: "read_file (instead of the one of that name)" }]);
+    await zz.ask("hi");
+    deepEqual(
+      zz.requests[0]!.tools.map(({ description, schema }) => [description, schema.properties]),
+      [["mine", {}]],
+    );
+  });
+
+  test("gives it back when its plugin goes", async (t) => {
+    const zz = await harness({ plugins: [says("first"), says("mine", { override: true })] }, t);
+    zz.core.options.settings.disabled = ["mine"];
+    await zz.reload();
+    equal((await zz.call("read_file")).text, "first");
+    equal(zz.ctx.about.tools[0]!.owner, "first");
+  });
+
+  test("without the word it is refused, and the word is told", async () => {
+    await rejects(
+      harness({ plugins: [says("first"), says("mine")] }),
+      /tool 'read_file' is already there, from 'first' \(.*\)\. Rename one of them, or say override: true\./,
+    );
+  });
+});
+
+test("A tool's render() sees the arguments", async (t) => {
+  const plugin = (zz: Zz) =>
+    zz.tool({
+      ...{ name: "it", description: "d", params: { word: "string" }, run: () => "ran" },
+      render: ({ text }, width, { word }) => `${text} ${word} ${typeof width}`,
+    });
+  const zz = await harness({ plugins: [plugin] }, t);
+  await zz.call("it", { word: "now" });
+  const called = zz.events.find(({ type }) => type === "called");
+  equal(called?.type === "called" && called.shown, "ran now number");
+});
+
+test("A rule says why", async (t) => {
+  const plugin = (zz: Zz) => {
+    zz.tool({ name: "it", description: "d", needs: () => ({ net: ["x.example"] }), run: () => "ran" });
+    zz.command({
+      name: "plan",
+      description: "d",
+      run: (_, { permissions }) =>
+        permissions.add({ verdict: "deny", kind: "net", from: "answer", why: "this is only a plan" }),
+    });
+  };
+  const zz = await harness({ plugins: [plugin] }, t);
+  await zz.command("plan");
+  match((await zz.call("it")).text, /^Refused: net access to "x\.example" is denied by .*\(this is only a plan\)\.$/);
+});

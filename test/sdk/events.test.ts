@@ -1,0 +1,56 @@
+// zz.events(): the events of a server's answer, in whatever pieces they come.
+import { deepEqual, equal, rejects } from "node:assert/strict";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, type TestContext, test } from "node:test";
+import type { Zz } from "zz";
+import { harness } from "zz/test";
+
+/** What a plugin hears from a server that writes these pieces. */
+async function heard(t: TestContext, pieces: (string | Buffer)[]): Promise<unknown[]> {
+  const server = createServer(async (_, response) => {
+    for (const piece of pieces) {
+      response.write(piece);
+      await new Promise((soon) => setTimeout(soon, 5));
+    }
+    response.end();
+  });
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  t.after(() => server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const plugin = (zz: Zz) =>
+    zz.tool({
+      ...{ name: "it", description: "d" },
+      async run() {
+        const all: unknown[] = [];
+        for await (const one of zz.events(await zz.fetch(url))) all.push(one);
+        return { text: "", data: all };
+      },
+    });
+  const zz = await harness({ plugins: [plugin] }, t);
+  const { data, text, failed } = await zz.call("it");
+  if (failed) throw new Error(text);
+  return data as unknown[];
+}
+
+describe("zz.events()", { concurrency: 4 }, () => {
+  const euro = Buffer.from("data: 3 €\n\n");
+  const ROWS: [what: string, pieces: (string | Buffer)[], events: unknown[]][] = [
+    ["one after the other", ["data: a\n\ndata: b\n\n"], [{ data: "a" }, { data: "b" }]],
+    ["with a name", ["event: ping\ndata: {}\n\n"], [{ event: "ping", data: "{}" }]],
+    ["of several lines", ["data: a\ndata: b\n\n"], [{ data: "a\nb" }]],
+    ["in pieces", ["da", "ta: a\n", "\ndat", "a: b", "\n\n"], [{ data: "a" }, { data: "b" }]],
+    ["cut in a letter", [euro.subarray(0, 9), euro.subarray(9)], [{ data: "3 €" }]],
+    ["with Windows line ends", ["data: a\r\n\r\ndata: b\r\n\r\n"], [{ data: "a" }, { data: "b" }]],
+    ["comments are passed over", [": alive\n\ndata: a\n\n"], [{ data: "a" }]],
+    ["the last without its empty line", ["data: a\n\ndata: b"], [{ data: "a" }, { data: "b" }]],
+    ["nothing", [""], []],
+  ];
+  for (const [what, pieces, events] of ROWS) test(what, async (t) => deepEqual(await heard(t, pieces), events));
+
+  test("one that never ends is given up", async (t) => {
+    const piece = "data: ".padEnd(1024 * 1024, "x");
+    await rejects(heard(t, Array(10).fill(piece)), /The server sent an event of more than 8 MB, and was given up\./);
+  });
+  test("what was heard before stays", async (t) => equal((await heard(t, ["data: a\n\n", "dat"])).length, 1));
+});

@@ -75,7 +75,7 @@ export interface Ctx {
   keep(name: string, change: (text: string) => string): void; // a file of the home, the person's alone: read, changed and written while no other zz does
   progress(text: string): void; // a live line while a tool runs
 }
-/** A line; with keys ("yn"), one of them as it stands there, also for its capital. Enter and Escape are the empty text, other keys do nothing. */
+/** A line; with keys ("yn"), one of them, also for its capital. Enter and Escape are the empty text, other keys do nothing. */
 export type Ask = (question: string, keys?: string) => Promise<string>;
 
 /** Other programs: the only way to start one. Each is found by its absolute path, and never in or above the project or in a node_modules. */

@@ -76,8 +76,12 @@ test("README: the references are what zz prints, but for line numbers", async ()
   equal(even(ran.stdout.split("\n").slice(0, expected.length).join("\n")), even(expected.join("\n")));
 });
 
-test("README: the transcript is what the screen shows, but for times", async () => {
-  const even = (text: string) => text.trimEnd().replace(/\d+\.\d s\b/g, "N s");
+test("README: the transcript is what the screen shows, but for times and ids", async () => {
+  const even = (text: string) =>
+    text
+      .trimEnd()
+      .replace(/\d+\.\d s\b/g, "N s")
+      .replace(/\b\d{8}-\d{6}-\w{8}\b/, "ID");
   equal(even(await transcript()), even(snippet("$ npx zz\n")));
 });
 

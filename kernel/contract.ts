@@ -71,7 +71,7 @@ export interface Ctx {
   keep(name: string, change: (text: string) => string): void; // a private file of the home: no other zz writes it meanwhile
   progress(text: string): void; // a live line while a tool runs
 }
-/** A line; with keys ("yn"), one of them as it stands there, also for its capital: Enter and Escape are the empty text. */
+/** A line; with keys ("yn"), one of them, also for its capital. Enter and Escape are the empty text, other keys do nothing. */
 export type Ask = (question: string, keys?: string) => Promise<string>;
 /** Other programs: the only way to start one. Found by its absolute path, and never in or above the project or in a node_modules. */
 export interface Programs {
@@ -218,7 +218,6 @@ export interface Person extends Pick<Ctx, "edit" | "terminal"> {
   tryAgain?(failed: Fault, ctx: Ctx): Promise<boolean>; // after a failed request
   goOn?(why: string): Promise<boolean>; // at a limit
 }
-/** What a dialog has of zz. */
 export interface DialogHost {
   readonly text: string; // the first message, from the command line; "": the person types it
   readonly quiet: boolean;

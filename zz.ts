@@ -515,7 +515,7 @@ const scriptNow = async (): Promise<Script> => {
 
 /** A handle for a program of one's own. */
 export const embed = async (options: Embedding = {}): Promise<Embedded> =>
-  (await import("./sdk/embed.ts")).embedWith({ createZz, runTurn }, options);
+  (await import("./sdk/embed.ts")).embedWith({ createZz, run: runTurn }, options);
 
 /** The handle of this process. */
 export const zz: Script = {

@@ -20,8 +20,8 @@ type Hears = { [K in keyof Events]?: (fact: Readonly<Events[K]>, ctx: Ctx) => Aw
 export type Embedded = Script & { close(): Promise<void>; [Symbol.asyncDispose](): Promise<void> };
 
 /** What zz.ts hands down. */
-type Story = { createZz(options: Options): Promise<Core>; runTurn: Parameters<typeof openScript>[2] };
-export async function embedWith({ createZz, runTurn }: Story, { ask, on = {}, plugins = [], ...options }: Embedding): Promise<Embedded> {
+type Story = { createZz(options: Options): Promise<Core>; run: Parameters<typeof openScript>[2] };
+export async function embedWith({ createZz, run }: Story, { ask, on = {}, plugins = [], ...options }: Embedding): Promise<Embedded> {
   const { io = processIo() } = options;
   const home = path.resolve(options.home ?? homeFolder(io.env));
   const root = rootOf(options, io);
@@ -30,7 +30,7 @@ export async function embedWith({ createZz, runTurn }: Story, { ask, on = {}, pl
   const read = options.settings ? {} : settings({ home, root, config, brought });
   const files = plugins.filter((one) => typeof one === "string");
   const core = await createZz({ ...read, ...options, plugins: files, home, root, ...(config && { config }) });
-  const script = openScript(core, process.argv.slice(2), runTurn);
+  const script = openScript(core, process.argv.slice(2), run);
   try {
     await takeOver();
   } catch (error) {

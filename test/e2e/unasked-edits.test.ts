@@ -27,7 +27,7 @@ for (const [cols, rows] of [
       shown,
       /create long\.txt · lines 1–40[\s\S]* 11 \+ line 11\n {2}… 30 more rows: \/changes N shows all\n✓ create_file/,
     );
-    await zz.say("/auto-apply off", /Edits ask again\.[\s\S]*project ›\s*$|Edits ask again\.\n›\s*$/);
+    await zz.say("/auto-apply off", /Edits are asked for again\.[\s\S]*›\s*$/);
     doesNotMatch(zz.screen().split("\n").at(-1)!, /auto-apply/);
     await zz.say("/changes 1", /changes 1\ncreate a\.txt · lines 1–2 · \+2 −0\n {4}1 \+ one\n {4}2 \+ two\n/);
     zz.type(`/changes 2${KEY.enter}`);

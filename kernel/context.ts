@@ -23,7 +23,7 @@ import { offered, runCall } from "./tools.ts";
 import { keepTrust, projectExtras } from "./trust.ts";
 
 export function context(core: Core, chat: LiveChat): Ctx {
-  const { edit, terminal } = core;
+  const { edit, terminal, pick } = core;
   const { root, home } = core.options;
   const made = lazily({
     signal: () => chat.stop.signal,
@@ -33,12 +33,12 @@ export function context(core: Core, chat: LiveChat): Ctx {
     about: () => about(place),
   });
   const ctx: Ctx = Object.assign(made, {
-    ...{ root, chat, ...(edit && { edit }), ...(terminal && { terminal }) },
+    ...{ root, chat, ...(edit && { edit }), ...(terminal && { terminal }), ...(pick && { pick }) },
     permissions: permissions(core),
     programs: programs(root, core.io.env),
     sessions: sessions({ core, chat }),
     settings: preferences(core),
-    ...(core.ask && { ask: (question: string, keys?: string) => core.ask!(clean(question), keys) }), // names in it may hold anything
+    ...(core.ask && { ask: (question: string, how?: any) => (how?.secret ? core.secret : core.ask)!(clean(question), how) }),
     request: (what: SideRequest) => sideRequest(place, what),
     call: (name: string, args: unknown) => runCall(place, { id: newId("call_"), name, args: args as Call["args"] }, true),
     async command(name: string, rest = "") {
@@ -111,15 +111,15 @@ function about(place: TurnContext): About {
   });
 }
 
-type Named = { name: string; override?: boolean };
-const nameOf = ({ name, override }: Named): string => (override ? `${name} (instead of the one of that name)` : name);
+const nameOf = ({ name, override }: { name: string; override?: boolean }): string =>
+  override ? `${name} (instead of the one of that name)` : name;
 /** Everything that a plugin owns. */
 function addedBy(core: Core, owner: string): Added[] {
   const { tools, commands, flags, keys, providers, layers, wraps, observers, configs } = core;
   const set = configs.filter(({ value }) => Object.keys(value.defaults).length > 0);
   const named = { tool: tools, command: commands, flag: flags, key: keys, provider: providers, layer: layers };
   return [
-    ...Object.entries(named).flatMap(([kind, all]) => list(kind, [...all.values()] as Owned<Named>[], nameOf)),
+    ...Object.entries(named).flatMap(([kind, all]) => list(kind, [...all.values()] as Owned<any>[], nameOf)),
     ...list("wrapper", wraps, ({ step }) => step),
     ...list("event", observers, ({ event }) => event),
     ...list("settings", set, ({ section }) => section),

@@ -61,7 +61,8 @@ export interface Ctx {
   readonly settings: Preferences;
   readonly about: About;
   readonly plugins: Plugins;
-  readonly ask?: Ask; // absent, as the next two, when nobody is there
+  readonly ask?: Ask & ((question: string, how: { secret: true }) => Promise<string>); // absent, as the next three, when nobody is there
+  pick?(question: string, choices: readonly (string | Choice)[]): Promise<string | undefined>; // its name; undefined: none of them
   edit?(text: string, name: string): Promise<string | undefined>; // in the person's own editor; undefined: not saved
   terminal?<T>(act: () => Promise<T>): Promise<T>; // lent to what draws and reads keys by itself
   call(tool: string, args: unknown): Promise<Result>; // through the same gate as the model's calls
@@ -212,8 +213,9 @@ export interface Dialog {
   person?(): Person; // how to reach somebody at the terminal while a single answer is made
 }
 /** How a person is reached. What is missing cannot be done. */
-export interface Person extends Pick<Ctx, "edit" | "terminal"> {
+export interface Person extends Pick<Ctx, "edit" | "terminal" | "pick"> {
   ask?: Ask;
+  secret?(question: string): Promise<string>; // a line that is not shown while it is typed; "": none
   note?(text: string): void; // shows it, also while a line is being typed
   tryAgain?(failed: Fault, ctx: Ctx): Promise<boolean>; // after a failed request
   goOn?(why: string): Promise<boolean>; // at a limit

@@ -134,7 +134,7 @@ export function around<K extends keyof Steps>(
     throw fault(`Plugin '${owner}' gave nothing back in '${step}'. Its wrapper must return what next() gave.`);
   }
 }
-const UNCOUNTED = words<"ask">("ask edit terminal call command request");
+const UNCOUNTED = words<"ask">("ask pick edit terminal call command request");
 /** What somebody waits for in it, the person or another with a limit of its own, is not their own time. */
 export function uncounted(ctx: contract.Ctx, { wait }: Deadline): contract.Ctx {
   const waits = UNCOUNTED.flatMap((name) => {
@@ -148,7 +148,6 @@ export function uncounted(ctx: contract.Ctx, { wait }: Deadline): contract.Ctx {
 export type TurnContext = { core: Core; chat: LiveChat; ctx: contract.Ctx };
 
 export const newId = (prefix = ""): string => prefix + Math.random().toString(36).slice(2, 10).padEnd(8, "0");
-
 export function checkMove(from: Phase, to: Phase): void {
   const next: readonly Phase[] = [...PHASES[from], "error", "aborted"];
   if (!next.includes(to)) throw fault(`Cannot go from '${from}' to '${to}': there is no such step. This is a bug in zz.`);

@@ -6,7 +6,7 @@ import { commandFor, isUntrusted, notePlace, type Prompt, settleTrust, start } f
 import { context } from "./context.ts";
 import type { Ask, Ctx, Dialog, DialogHost, Person } from "./contract.ts";
 import { around, type Core, emit, type LiveChat, note } from "./core.ts";
-import { asFault } from "./faults.ts";
+import { asFault, usage } from "./faults.ts";
 import { explainError } from "./imports.ts";
 import { printAnswer, say } from "./io.ts";
 import { refreshPlugins, watchPlugins } from "./loader.ts";
@@ -14,11 +14,10 @@ import { updatePrivate } from "./locks.ts";
 import { fallbackModel, learnWindow, NO_MODEL } from "./models.ts";
 import { obey, type RunTurn } from "./obey.ts";
 import type { Stop } from "./process.ts";
-import { veil } from "./secrets.ts";
+import { secret as markSecret, veil } from "./secrets.ts";
 import { cleanRendered, textOf, tryTo } from "./text.ts";
 
 type Opening = () => Promise<LiveChat | undefined>; // a conversation, once its model is chosen; undefined when there is none
-
 export const dialogOf = (core: Core): Dialog | undefined => core.dialogs.at(-1)?.value; // the dialog that was registered last
 
 /** Somebody may sit at the terminal while a single answer is made: then they can be asked. */
@@ -30,14 +29,20 @@ export function meetPerson(core: Core): void {
 }
 
 /** From now on this is how the person is reached. */
-export function meet(core: Core, { ask, edit, terminal, note, tryAgain, goOn }: Person): void {
-  if (ask && core.options.prompt !== false) core.ask = (question, keys) => announce(core, ask, question, keys);
+export function meet(core: Core, { ask, secret = refuseSecret, pick, edit, terminal, note, tryAgain, goOn }: Person): void {
+  Object.assign(core, Object.fromEntries(Object.entries({ terminal, tryAgain, goOn }).filter(([, act]) => act)));
   if (edit) core.edit = (text, name) => timed(core, edit(text, name));
-  if (terminal) core.terminal = terminal;
   if (note) core.showNote = (text) => note(veil(text));
-  if (tryAgain) core.tryAgain = tryAgain;
-  if (goOn) core.goOn = goOn;
+  if (core.options.prompt === false) return;
+  if (ask) core.ask = (question, keys) => announce(core, ask, question, keys);
+  core.secret = async (question) => {
+    const said = await announce(core, secret, question);
+    if (said) markSecret(said); // shown nowhere from now on
+    return said;
+  };
+  if (pick) core.pick = (question, choices) => timed(core, pick(cleanRendered(veil(question)), choices));
 }
+const refuseSecret: Ask = async () => Promise.reject(usage("Cannot ask for a secret: it would be shown. Take it from the environment."));
 
 async function announce(core: Core, ask: Ask, question: string, keys?: string): Promise<string> {
   await emit(core, "asked", { question });

@@ -49,5 +49,4 @@ export function orLeave<T>(signal: AbortSignal, promise: Promise<T>, left: () =>
   });
 }
 const GRACE_MS = 2_000;
-
 export const PATIENCE = 10_000;

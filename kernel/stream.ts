@@ -52,7 +52,6 @@ const NO_DELTA = "is not a delta. It yields { text }, { thinking }, { call }, { 
 const DELTAS = { text: "string", thinking: "string", call: "object", usage: "object", finish: "string", error: "" };
 const fits = (value: unknown, [name, type]: string[]) => !type || (value == null ? name !== "call" : typeof value === type);
 const isDelta = (delta: any): boolean => Object.entries(DELTAS).some((one) => one[0] in Object(delta) && fits(delta[one[0]], one));
-
 const MAX_REPLY_CHARS = 64 * 1024 * 1024;
 const CHARS_PER_DELTA = 32; // what an empty delta counts: they must not come without end either
 const MAX_CALLS = 128; // that run; what comes after them is named to the model
@@ -60,7 +59,6 @@ const MAX_NAME_CHARS = 200; // characters of a tool's name
 const MAX_ID_CHARS = 100_000; // some gateways put signatures into it
 const MAX_ARGS_CHARS = 4 * 1024 * 1024; // characters of one call's arguments
 const MAX_PARSED_CHARS = 8 * 1024 * 1024; // characters that are parsed to see whether a call's arguments are whole
-
 function sizeOf(delta: Delta): number {
   if ("call" in delta) {
     const { id, name, args } = delta.call;

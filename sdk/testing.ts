@@ -181,18 +181,30 @@ async function start(kit: Kit, session?: string): Promise<void> {
   core.providers.set("script", { owner: "test", value: provider });
   for (const event of RECORDED) watch(core, event, (fact) => void events.push({ type: event, ...fact } as Happened));
   watch(core, "noted", ({ text }) => void notes.push(text));
-  if (answer !== "nobody") core.ask = person(kit, answer);
+  if (answer !== "nobody") Object.assign(core, person(kit, answer));
   const chat = openChat(core, MODEL, session ? openSession(home, session, (text) => notes.push(text)) : undefined);
   kit.chat = chat;
   await emit(core, "started", { session: chat.id, model: MODEL, root, live, stays: live });
 }
 
-function person(kit: Kit, answer: "yes" | "no" | Ask): Ask {
-  return async (question, keys) => {
+/** Who answers as told: with a key, a line (also where it would be hidden), or the name of a choice; "yes" takes the first. */
+function person(kit: Kit, answer: "yes" | "no" | Ask): Pick<Core, "ask" | "secret" | "pick"> {
+  const asked = async (question: string, keys?: string) => {
     kit.questions.push(question);
     await emit(kit.core, "asked", { question });
-    const said = typeof answer === "function" ? await answer(question, keys) : keys === undefined ? "" : answer;
-    return keys === undefined ? said : keys.includes(said.slice(0, 1)) ? said.slice(0, 1) : "";
+    return typeof answer === "function" ? answer(question, keys) : keys === undefined ? "" : answer;
+  };
+  return {
+    async ask(question, keys) {
+      const said = await asked(question, keys);
+      return keys === undefined ? said : keys.includes(said.slice(0, 1)) ? said.slice(0, 1) : "";
+    },
+    secret: (question) => asked(question),
+    async pick(question, choices) {
+      const names = choices.map((one) => (typeof one === "string" ? one : one.name));
+      const said = await asked(question);
+      return answer === "yes" ? names[0] : names.find((name) => name === said);
+    },
   };
 }
 

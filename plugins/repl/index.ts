@@ -8,6 +8,10 @@ export default (zz: Zz) => {
     name: "prompt",
     person: () => ({
       ask: async (question, keys) => (await import("./terminal.ts")).ask(zz, question, keys),
+      ...(process.env.TERM !== "dumb" && {
+        secret: async (question) => (await import("./choose.ts")).secret(question),
+        pick: async (question, choices) => (await import("./choose.ts")).pick(question, choices),
+      }),
       edit: async (text, name) => (await import("./editor.ts")).edit(zz, text, name),
     }),
     async talk(host) {

@@ -1,6 +1,7 @@
 // The conversation at a prompt: line after line, until the person leaves.
 import type { Chat, Ctx, DialogHost, Fault, Zz } from "zz";
 import { clean, clip, oneLine, plural, terminalColumns } from "zz/text";
+import { canChoose, pick, secret } from "./choose.ts";
 import {
   close,
   holdQueue,
@@ -43,6 +44,10 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
     });
     host.meet({
       ask: (question, keys) => ask(keyboard, question, keys),
+      ...(canChoose() && {
+        secret: (question) => lendTerminal(keyboard, () => secret(question, host.ctx()?.signal)),
+        pick: (question, choices) => lendTerminal(keyboard, () => pick(question, choices, host.ctx()?.signal)),
+      }),
       terminal: (act) => lendTerminal(keyboard, act),
       edit: async (text, name) =>
         lendTerminal(keyboard, async () => (await import("./editor.ts")).edit(zz, text, name)),

@@ -96,7 +96,6 @@ export type GitDoubt = { why?: string; reads: string[]; top?: string }; // top: 
 
 /** What a model is asked beside the conversation. For its task the settings may name a model of its own: models.TASK. */
 export type SideRequest = { task: string; messages: Message[]; system?: string; model?: string };
-/** The plugins, for commands and tools. */
 export interface Plugins {
   refresh(): Promise<Reloaded[]>; // loads those whose files changed or came, and takes away those that went
   readonly brought?: Trust; // what the project's .zz/ brings
@@ -210,9 +209,8 @@ export interface Command {
 export interface Dialog {
   name: string;
   talk(host: DialogHost): Promise<number>; // until the person leaves: the exit code
-  person?(): Person; // how to reach somebody at the terminal while a single answer is made
+  person?(): Person; // how somebody at the terminal is reached while a single answer is made; what is missing cannot be done
 }
-/** How a person is reached. What is missing cannot be done. */
 export interface Person extends Pick<Ctx, "edit" | "terminal" | "pick"> {
   ask?: Ask;
   secret?(question: string): Promise<string>; // a line that is not shown while it is typed; "": none

@@ -34,14 +34,11 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
   };
   const keyboard = openKeyboard(zz, host, leave);
   zz.on("failed", () => void (keyboard.isCutShort = true));
+  const end = (exit: number) => (exit === 130 ? stopInstead(keyboard) : leave(exit));
   return { run, leave: (exit) => void ([code, hasLeft] = [exit, true]) };
 
   async function run(): Promise<number> {
-    host.onEnd((exit) => {
-      if (exit !== 130) return leave(exit);
-      if (!keyboard.terminalUsers) interrupt(keyboard);
-      return false;
-    });
+    host.onEnd(end);
     host.meet({
       ask: (question, keys) => ask(keyboard, question, keys),
       ...(canChoose() && {
@@ -104,6 +101,12 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
       if (ctx.chat.model !== before) return true; // otherwise nothing was picked: ask again
     }
   }
+}
+
+/** Ctrl+C ends what is under way, not the conversation. */
+function stopInstead(keyboard: Keyboard): false {
+  if (!keyboard.terminalUsers) interrupt(keyboard);
+  return false;
 }
 
 function sayHowToComeBack(zz: Zz, host: DialogHost): void {

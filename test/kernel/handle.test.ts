@@ -11,9 +11,11 @@ describe("zz.on()", () => {
     const heard: string[] = [];
     const plugin = (zz: Zz) => {
       tool(zz);
-      zz.on("called", async ({ call }, { call: again, chat, root, note }) => {
-        if (call.args.again) return;
-        const { text } = await again("it", { again: true });
+      let isAgain = false; // its own call is heard of, too
+      zz.on("called", async (_, { call: again, chat, root, note }) => {
+        if (isAgain) return;
+        isAgain = true;
+        const { text } = await again("it", {});
         heard.push(text, chat.model, String(root.length > 1));
         note("heard");
       });

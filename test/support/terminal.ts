@@ -51,9 +51,10 @@ export function terminal(
   let alive = true;
   after(() => alive && pty.kill("SIGKILL"));
   const exited = new Promise<number>((resolve) =>
-    pty.onExit(({ exitCode }) => {
+    pty.onExit(async ({ exitCode }) => {
       alive = false;
-      resolve(exitCode);
+      for (let before = -1; before !== bytes.length; await sleep(20)) before = bytes.length; // its last words may come later
+      view.write("", () => resolve(exitCode)); // once they are drawn
     }),
   );
   const screen = () => {

@@ -197,7 +197,7 @@ function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<an
 }
 
 /** Plugins of before gave the order and the limit one after the other. */
-function hook(verb: "on" | "wrap", how: unknown = {}, limit?: unknown): { order?: Order; limit?: number } {
+function hook(verb: "on" | "wrap", how: unknown, limit?: unknown): { order?: Order; limit?: number } {
   const given: any = typeof how === "object" && how ? how : verb === "on" ? { limit: how } : { order: how ?? undefined, limit };
   for (const key of Object.keys(given)) known(`option of ${verb}()`, key, verb === "on" ? ["limit"] : ["order", "limit"]);
   if (given.limit === undefined || given.limit > 0) return given;

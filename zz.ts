@@ -420,8 +420,9 @@ async function obeyFlags(argv: string[], io: Io, stop: Stop): Promise<number> {
   for (const flag of added) {
     const value = cli.values.get(flag.name)?.at(-1);
     if (!flag.run || value === undefined) continue;
-    const other = flag.group !== "about zz" && ["call", "once"].find((name) => cli.values.has(name)); // --help tells in any case
-    if (other) throw usage(`Cannot use --${other} with --${flag.name}: either is all that zz does in a run. Run one after the other.`);
+    const alone = `--${flag.name} is all that zz does in a run`;
+    if (cli.values.has("call")) throw usage(`Cannot use --call with --${flag.name}: ${alone}. Run one after the other.`);
+    if (cli.values.has("once")) say(io, `${alone}: --once was left out.`);
     meetPerson(core);
     const model = wantedModel(core) ?? "";
     const chat = openChat(core, model.includes("/") ? model : "");

@@ -28,8 +28,7 @@ async function ask(
 ): Promise<Ran & { fake: FakeOllama; bodies: any[]; where: Place }> {
   const fake = await fakeOllama(script, models);
   try {
-    const once = args.includes("--models") ? [] : ["--once"];
-    const ran = await zz(where, [...once, ...args], { env: { OLLAMA_HOST: fake.url, ...env } });
+    const ran = await zz(where, ["--once", ...args], { env: { OLLAMA_HOST: fake.url, ...env } });
     return { ...ran, fake, bodies: fake.requests.map(({ body }) => body), where };
   } finally {
     await fake.close();

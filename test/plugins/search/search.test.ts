@@ -277,6 +277,7 @@ for (const [what, script] of [
   ["fails", "exit 2"],
   ["says nothing", "exit 0"],
   ["dies half-way", "printf './a.txt\\0'; kill -9 $$"],
+  ["cannot look at a file", 'case "$*" in *--files-with-matches*) exit 2 ;; esac; printf "./a.txt\\0"'],
 ] as const)
   test(`grep: a ripgrep that ${what} changes nothing`, async () => {
     const where = project({ "a.txt": "needle\n" });

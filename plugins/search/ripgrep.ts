@@ -10,7 +10,7 @@ import type { Programs } from "zz";
 import { isPlain, type Query } from "./lines.ts";
 
 const WALK = "--no-config --no-messages --hidden --no-require-git --no-ignore-dot --null --color never".split(" ");
-const FILES = [...WALK, "--files"];
+const FILES = [...WALK, "--files", "--threads=1"]; // fast enough; the other one needs the cores
 const MATCHES = [...WALK, ..."--files-with-matches --encoding none --text --case-sensitive".split(" ")];
 const MAX_QUERY_CHARS = 1_000; // longer queries are rare
 /** Seldom part of a project and often large; if they are, their files are searched here. */

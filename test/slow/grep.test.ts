@@ -10,7 +10,7 @@ import { slowness } from "../support/machine.ts";
 import { ROOT } from "../support/run.ts";
 import { play } from "../support/script.ts";
 
-const RUNS = process.env.ZZ_SHORT ? 9 : 21;
+const RUNS = 21;
 const FILES = 10_000;
 const WORDS =
   "const let function return import export from the value list file path error result await async string number".split(

@@ -2,7 +2,7 @@
 // itself into the person's cache once, and starts from there: loading 14 MB of text at each start would take longer than zz.
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { gzipSync } from "node:zlib";
+import { brotliCompressSync, constants } from "node:zlib";
 
 /** What plugins import. */
 const LENT = ["zod", "typebox"];
@@ -22,7 +22,9 @@ function pack() {
   ].sort();
   const bodies = names.map((name) => readFileSync(name));
   const index = Buffer.from(JSON.stringify(names.map((name, i) => [name, bodies[i].length])));
-  const packed = gzipSync(Buffer.concat([index, Buffer.from("\n"), ...bodies]));
+  const packed = brotliCompressSync(Buffer.concat([index, Buffer.from("\n"), ...bodies]), {
+    params: { [constants.BROTLI_PARAM_QUALITY]: 9, [constants.BROTLI_PARAM_LGWIN]: constants.BROTLI_MAX_WINDOW_BITS },
+  });
   const id = createHash("sha256").update(packed).digest("hex").slice(0, 16);
   writeFileSync("dist/zz.mjs", `${START.replace("$ID", id)}\n/*${packed.toString("base64")}*/\n`, { mode: 0o755 });
 }
@@ -72,7 +74,7 @@ function unpack(folder) {
   const text = fs.readFileSync(fileURLToPath(import.meta.url), "latin1");
   const at = text.lastIndexOf("/*") + 2;
   const packed = Buffer.from(text.slice(at, text.lastIndexOf("*/")), "base64");
-  const bytes = process.getBuiltinModule("zlib").gunzipSync(packed);
+  const bytes = process.getBuiltinModule("zlib").brotliDecompressSync(packed);
   let start = bytes.indexOf("\\n") + 1;
   for (const [name, length] of JSON.parse(bytes.subarray(0, start).toString())) {
     fs.mkdirSync(path.join(folder, path.dirname(name)), { recursive: true });

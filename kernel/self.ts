@@ -18,4 +18,5 @@ export function homeFolder(env: NodeJS.ProcessEnv): string {
   return fs.existsSync(path.join(PACKAGE, "sessions")) ? PACKAGE : path.join(os.homedir(), ".zz");
 }
 
-export const version = (): string => JSON.parse(textOf(path.join(PACKAGE, "package.json"))).version;
+let known: string | undefined;
+export const version = (): string => (known ??= JSON.parse(textOf(path.join(PACKAGE, "package.json"))).version as string);

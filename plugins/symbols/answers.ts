@@ -3,7 +3,7 @@ import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
 import { definition, showPart, structure, symbols } from "./answers/definitions.ts";
 import { dependencies, dependents } from "./answers/imports.ts";
-import { layer, map, refreshMap } from "./answers/map.ts";
+import { layer, map, scheduleMap } from "./answers/map.ts";
 import { check, references, rename } from "./answers/meaning.ts";
 import { complexity, todos } from "./answers/measures.ts";
 import { freshIndex, type State, type SymbolQuery } from "./answers/state.ts";
@@ -49,9 +49,10 @@ export function openAnswers({ root, about: { home } }: Ctx, config: typeof defau
     rename: (args: SymbolQuery & { to: string }, ctx: Ctx) => told(rename(state, args, ctx)),
     map: (args: { query?: string; focus?: string[]; tokens?: number }, ctx: Ctx) => told(map(state, args, ctx)),
     layer: (ctx: Ctx) => layer(state, ctx),
-    refreshMap: () => refreshMap(state),
+    scheduleMap: () => scheduleMap(state),
     reindex: (ctx: Ctx) => reindex(state, ctx),
     close(): void {
+      clearTimeout(state.mapTimer);
       state.watch.close();
       state.remote.close();
     },

@@ -197,7 +197,7 @@ export default (zz: Zz<typeof defaults>) => {
   });
 
   zz.on("started", (fact) => void (isOngoing = fact.stays));
-  zz.on("answered", () => void (isOngoing && answers?.then(({ refreshMap }) => refreshMap())));
+  zz.on("answered", () => void (isOngoing && answers?.then(({ scheduleMap }) => scheduleMap())));
   zz.layer({
     name: "repo-map",
     slot: "turn",

@@ -9,7 +9,7 @@ import { freshIndex, type State, unattended } from "./state.ts";
 
 const MAP_TOKENS = 2_000;
 const MIN_NEW_SHARE = 0.1; // of the map's lines must be new before the model gets it again
-const REMAP_DELAY_MS = 200; // ms; by then the request has been sent
+const REMAP_DELAY_MS = 200; // ms; by then the request has been sent, and no further line comes at once
 const FIRST_MAP_WAIT_MS = 2_000; // ms that the first message waits for the map
 const VERIFY_NOTE = "Lines may have moved since: verify with grep or read_file.";
 
@@ -51,14 +51,19 @@ async function mapFor(state: State, index: Index, request: MapRequest, ctx: Ctx)
 export async function layer(state: State, ctx: Ctx): Promise<string | undefined> {
   state.lastCtx = unattended(ctx);
   if (state.shownMap)
-    setTimeout(() => refreshMap(state), REMAP_DELAY_MS).unref(); // changes made meanwhile appear with the next message
+    scheduleMap(state); // changes made meanwhile appear with the next message
   else
     await Promise.race([refreshMap(state), new Promise((resolve) => setTimeout(resolve, FIRST_MAP_WAIT_MS).unref())]);
   return state.shownMap?.text;
 }
 
-/** The map for the next turn. */
-export async function refreshMap(state: State): Promise<void> {
+/** The map for the next turn, when nothing happens for a moment. */
+export function scheduleMap(state: State): void {
+  clearTimeout(state.mapTimer);
+  state.mapTimer = setTimeout(() => refreshMap(state), REMAP_DELAY_MS).unref();
+}
+
+async function refreshMap(state: State): Promise<void> {
   if (state.lastCtx) await updateMap(state, state.lastCtx).catch(() => undefined);
 }
 

@@ -15,6 +15,7 @@ export interface State {
   watch: Watch;
   partial?: string; // why answers are about a part of the code only, for the model
   sources?: { version: object; all: ReadonlyMap<string, string> }; // of the project's own packages
+  mapTimer?: NodeJS.Timeout; // until the map is made again
   lastCtx?: Ctx; // of the last turn that had the map
   shownMap?: { version: object; text: string }; // in the prompt
 }

@@ -20,7 +20,8 @@ function put(where: Place, name: string, content: string | Buffer): void {
   fs.writeFileSync(join(where.cwd, name), content);
 }
 const index = ({ home }: Place): string => {
-  const [name, ...others] = fs.readdirSync(join(home, "index"));
+  const written = (name: string) => !name.endsWith(".tmp"); // the others are just being written
+  const [name, ...others] = fs.readdirSync(join(home, "index")).filter(written);
   equal(others.length, 0, `one file in ${home}/index: ${[name, ...others].join(" ")}`);
   return join(home, "index", name!);
 };

@@ -5,10 +5,8 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { createZz } from "../../zz.ts";
 import { slowness } from "../support/machine.ts";
 import { ROOT } from "../support/run.ts";
-import { play } from "../support/script.ts";
 
 const RUNS = 21;
 const FILES = 10_000;
@@ -53,15 +51,20 @@ function generate(root: string): void {
 
 const median = (times: number[]) => times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)]!;
 
-/** The tool as a turn calls it, in one process; the time is that of the `called` event. */
+/** The tool as the program calls it that people install, in one process; the time is that of the `called` event. */
 async function caller(root: string, ripgrep: string) {
+  const { embed }: typeof import("../../zz.ts") = await import(join(ROOT, "dist", "kernel.js"));
+  let ms = 0;
   const settings = { search: { ripgrep } };
-  const core = await createZz({ root, home: join(base, "home"), save: false, settings });
-  let [ms, text] = [0, ""];
-  const see = async (fact: any) => void ([ms, text] = [fact.ms, fact.result.text]);
-  core.observers.push({ owner: "test", value: { event: "called", see, limit: 5_000 } });
+  const zz = await embed({
+    root,
+    home: join(base, "home"),
+    save: false,
+    settings,
+    on: { called: (fact) => void (ms = fact.ms) },
+  });
   return async (given: object): Promise<{ ms: number; text: string }> => {
-    await play(core, [["grep", given]]);
+    const { text } = await zz.call("grep", given);
     return { ms, text };
   };
 }

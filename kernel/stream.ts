@@ -102,7 +102,8 @@ function gather(drafts: Draft[], piece: CallDelta, unrun: Unrun): void {
   }
   draft.id ||= id;
   draft.name = name.slice(0, MAX_NAME_CHARS + 1) || draft.name; // resent whole by some gateways: never append
-  if (name.length > MAX_NAME_CHARS) draft.wrong = `its name has ${name.length} characters, and ${MAX_NAME_CHARS} are the most`;
+  if (name.length > MAX_NAME_CHARS)
+    draft.wrong = `its name has ${name.length} characters, more than the ${MAX_NAME_CHARS} that a tool's may have`;
   if (wrong) draft.wrong = wrong;
   if (draft.args.length + args.length <= MAX_ARGS_CHARS) draft.args += args;
   else draft.wrong = `its arguments have more than ${MAX_ARGS_CHARS / 1024 / 1024} MB`;

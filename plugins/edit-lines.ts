@@ -44,7 +44,7 @@ export default (zz: Zz) =>
       if (unread) throw cannot(`line ${unread} was not read in this conversation. Read it first.`);
       const changed = bom + withLines(lines, from, to, content);
       const data = { path, start: from, end: to };
-      if (changed === text) return { text: `Already so: '${path}' reads like that. Nothing was changed.`, data };
+      if (changed === text) return { text: `Nothing to change: '${path}' reads like that already.`, data };
       await files.write(path, Buffer.from(changed));
       return { text: resultText(path, start, end, by, linesOf(content).length), data };
     },

@@ -29,7 +29,7 @@ export default (zz: Zz) =>
           `Cannot write '${path}': line ${unread} of it was not read in this conversation. Read all of it first, or use edit_file.`,
         );
       if (there && normalized(there.text) === normalized(content))
-        return { text: `Already so: '${path}' holds that. Nothing was changed.`, data };
+        return { text: `Nothing to change: '${path}' holds exactly that already.`, data };
       await files.write(path, content);
       const lines = normalized(content).split("\n").length;
       return { text: `${there ? "Wrote" : "Created"} ${path} (${plural(lines, "line")}).`, data };

@@ -102,7 +102,8 @@ function resultText(did: Applied[], changes: FileChange[]): string {
   const modes = changes.flatMap(({ path, to, mode }) => (mode ? [`${to ?? path} (${mode})`] : []));
   return [
     made.length && `Applied: ${listed(made.map(phrase))}.`,
-    kept.length && `Already so: ${listed(kept)}.${made.length ? "" : " Nothing was changed."}`,
+    kept.length &&
+      `${made.length ? "Unchanged, since it was there already" : "Nothing to change: it is there already"}: ${listed(kept)}.`,
     modes.length && `Modes were not set: ${listed(modes)}.`,
   ]
     .filter(Boolean)

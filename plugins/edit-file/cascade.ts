@@ -63,7 +63,7 @@ function changesOf(body: string, edit: Edit, first: string): Change[] {
   if (old === "" && body === "") return [{ from: 0, to: 0, text: fresh, how: "exact" }];
   if (old.length > MAX_OLD_STRING_CHARS)
     throw new Error(
-      `old_string has ${old.length} characters, and ${MAX_OLD_STRING_CHARS} are the most. Name less, or write_file.`,
+      `old_string has ${old.length} characters; at most ${MAX_OLD_STRING_CHARS} are looked for. Name less, or write_file.`,
     );
   if (old === "")
     throw new Error(

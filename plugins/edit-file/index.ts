@@ -119,7 +119,7 @@ function resultText(
   words: Record<How, string>,
 ): string {
   const made = places.filter(({ how }) => how !== "already");
-  if (!made.length) return `Already so: '${path}' has the new text at ${listPlaces(places)}. Nothing was changed.`;
+  if (!made.length) return `Nothing to change: '${path}' has the new text already, at ${listPlaces(places)}.`;
   const many = new Set(places.map(({ edit }) => edit)).size;
   const lines = text.split(/\r?\n/);
   const loose = made.filter(({ how, end, start }) => how !== "exact" && how !== "line ends" && end >= start);

@@ -159,7 +159,7 @@ async function remember({ text, topic, where }: Noted, ctx: Ctx): Promise<Result
   const old = await noteText(file, ctx);
   const place = tree.placeOf(ctx.root, file);
   if (old !== undefined && linesOf(old).some((line) => line.endsWith(`: ${said}`)))
-    return { text: `Already so: '${place}' says that.`, data: { place } };
+    return { text: `Nothing to add: '${place}' says that already.`, data: { place } };
   const next = withNote(old, title, `- ${today()}: ${said}`);
   await ctx.files.write(file, next);
   if (index) await ctx.files.write(index, withIndexed(await noteText(index, ctx), name, next));

@@ -89,7 +89,7 @@ function checkedArgs({ query, glob }: Args): ((name: string) => boolean) | undef
   if (!query) throw new Error("Cannot search for nothing. Say what to find.");
   if (query.length > MAX_QUERY_CHARS)
     throw new Error(
-      `Cannot search for ${query.length} characters: ${MAX_QUERY_CHARS} are the most. Search for a part of them.`,
+      `Cannot search for ${query.length} characters: at most ${MAX_QUERY_CHARS} are allowed. Search for a part of them.`,
     );
   const matches = glob === undefined ? undefined : matcher(glob.includes("/") ? glob : `**/${glob}`);
   if (query.includes("\n"))

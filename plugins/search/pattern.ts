@@ -13,7 +13,7 @@ type Token = string | ((char: string) => boolean);
 export function matcher(pattern: string): (name: string) => boolean {
   if (pattern.length > MAX_PATTERN_CHARS)
     throw new Error(
-      `Cannot use a pattern of ${pattern.length} characters: ${MAX_PATTERN_CHARS} are the most. Make it shorter.`,
+      `Cannot use a pattern of ${pattern.length} characters: at most ${MAX_PATTERN_CHARS} are allowed. Make it shorter.`,
     );
   const plain = pattern.replace(/^(\.?\/)+/, "").replace(/\/$/, "/**");
   const readings = [true, false].slice(plain.includes("[") ? 0 : 1);

@@ -61,5 +61,5 @@ function mayHideDenied({ lists }: Run, args: Arg[]): Ruling | undefined {
   const words = args.map((arg) => (arg.text === undefined && safe(arg) ? "./…" : arg.text));
   const at = words.indexOf(undefined, 1);
   if (at < 0 || !mayBeDenied(words, lists)) return undefined;
-  return unknown(`${args[at]!.why ?? "one of its words is not known"}, and it may be what never runs`);
+  return unknown(`${args[at]!.why ?? "one of its words is not known"}, so this may be a command that is denied`);
 }

@@ -241,7 +241,7 @@ describe("remember", { concurrency: 2 }, () => {
     const where = place();
     await freely(where, "remember", { text: "Likes tea.", topic: "x" });
     const again = await freely(where, "remember", { text: "Likes  tea.", topic: "x" });
-    match(again.stdout, /^Already so/);
+    match(again.stdout, /^Nothing to add/);
     await freely(where, "remember", { text: "And cake.", topic: "x" });
     equal(read(where, "~/memory/topics/x.md"), `# x\n\n- ${day}: Likes tea.\n- ${day}: And cake.\n`);
     match(read(where, "~/memory/INDEX.md"), /: 2 notes, last .*: And cake\.\n$/);

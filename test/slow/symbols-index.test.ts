@@ -14,7 +14,7 @@ import { KEY, terminal } from "../support/terminal.ts";
 
 const SHORT = Boolean(process.env.ZZ_SHORT);
 const RUNS = SHORT ? 3 : 11;
-const MANY = SHORT ? 4_000 : 10_000;
+const MANY = SHORT ? 2_000 : 10_000;
 const SMALL = ["effect@4.1.0", "rxjs@7.8.2", "zod@4.6.7", "openai@7.55.0"]; // 1,664 files
 const LARGE = [...SMALL, "viem@2.57.20"]; // 3,158
 
@@ -123,7 +123,7 @@ function memoryOf(pid: number): number {
 
 test("a repository of very many empty files: an answer, and a sentence", (t) => {
   const root = join(base, "empty");
-  const count = SHORT ? 100_000 : 1_000_000;
+  const count = SHORT ? 30_000 : 1_000_000;
   const folders = count / 1_000;
   for (let i = 0; i < folders; i++) {
     fs.mkdirSync(join(root, `d${i}`), { recursive: true });

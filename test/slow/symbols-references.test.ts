@@ -24,7 +24,7 @@ const OPTIONS = {
   ...{ target: "esnext", module: "esnext", moduleResolution: "bundler", strict: true, types: [] },
   ...{ lib: ["esnext", "dom"], allowImportingTsExtensions: true, noEmit: true, skipLibCheck: true, allowJs: true },
 };
-const PACKAGES = SHORT ? [["rxjs", "zod"]] : [["viem"], ["rxjs", "zod", "openai", "effect"]];
+const PACKAGES = SHORT ? [["rxjs"]] : [["viem"], ["rxjs", "zod", "openai", "effect"]];
 const CODE = /(?<!\.d)\.[cm]?tsx?$/;
 
 interface Project {
@@ -192,9 +192,10 @@ for (const packages of PACKAGES)
   });
 
 const RENAMED = SHORT ? 2 : 30;
+const RENAMED_IN = SHORT ? ["rxjs"] : ["rxjs", "zod"];
 
-test(`rename() of ${RENAMED} symbols of rxjs, zod to fresh names makes nothing wrong in the whole program`, () => {
-  const own = project(["rxjs", "zod"]);
+test(`rename() of ${RENAMED} symbols of ${RENAMED_IN.join(", ")} to fresh names makes nothing wrong in the whole program`, () => {
+  const own = project(RENAMED_IN);
   const service = own.open();
   const before = problems(own);
   const refused: string[] = [];

@@ -91,12 +91,13 @@ function breakLine(line: string, room: number): string[] {
       rows.push(at.styles ? `${shown}\x1b[0m` : shown);
       [row, width] = [at.styles + row.slice(at.end), width - at.width];
       space = { end: 0, width: 0, styles: "" };
+      if (piece === " ") continue; // it would stand behind the last column
     }
     row += piece === "\t" ? " ".repeat(columns) : piece;
     width += columns;
     if (piece === " " || piece === "\t") space = { end: row.length, width, styles };
   }
-  return [...rows, row];
+  return row || !rows.length ? [...rows, row] : rows;
 }
 const ASCII = /^[ -~]*$/;
 const PIECE = /(\x1b\[[\d;]*m|\x1b\]8;;[!-~]*\x1b\\)|./gsu;

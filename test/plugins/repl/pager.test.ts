@@ -41,6 +41,12 @@ test("Rows end between words, and within one that is longer than a row", () => {
   for (const { text } of rows.slice(2, 5)) ok(!text.includes("\x1b[31m") || text.includes("\x1b[0m"), text);
 });
 
+test("No row begins or ends with the space behind a word that fills a row", () => {
+  const rows = (line: string) => rowsOf(line, 12).map(({ text }) => text);
+  deepEqual(rows("┃ tenletters more"), ["┃ tenletters", "┃ more"]);
+  deepEqual(rows("┃ tenletters "), ["┃ tenletters"]);
+});
+
 /** A screen of so many rows, and somebody who presses these keys. */
 async function put(text: string, keys: string | undefined, typed: string[], size = { columns: 40, rows: 6 }) {
   const pages: string[] = [""];

@@ -249,13 +249,13 @@ async function fitting(schema: Schema, config: Config, given: object, under: unk
   const wrongWith = (more: object) => wrongSection(schema, merge(under, more));
   const remedy = (own: string, are: string) => (where ? `${are} ignored.` : own);
   if (!(await wrongWith(given))) return given as Record<string, unknown>;
-  const before = await wrongWith({});
+  const [{ properties, additionalProperties: others }, before] = [shapeOf(config), await wrongWith({})];
   let fit: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(given)) {
     const why = await wrongWith({ ...fit, [key]: value });
     const words = why?.startsWith(`${key} `) ? `it${why.slice(key.length)}` : why;
     if (!why || why === before) fit = { ...fit, [key]: value };
-    else if (Object.hasOwn(shapeOf(config).properties!, key))
+    else if (others || Object.hasOwn(properties!, key))
       tell(`Cannot use the setting "${config.section}.${key}"${where}: ${words}. ${remedy("Its default is used; fix it.", "It is")}`);
   }
   const wrong = await wrongWith(fit);

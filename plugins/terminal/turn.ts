@@ -70,8 +70,8 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
   zz.on("answered", (answer) => {
     if (!screen.live || !screen.stays) return;
     const { stats, bell, bellAfter } = config();
-    if (stats) print(screen, `${look(screen).dim(short(figures(answer), terminalColumns() - 1))}\n`);
     if (bell && answer.ms > bellAfter * 1000) process.stderr.write("\x07");
+    if (stats) print(screen, `${look(screen).dim(short(figures(answer), terminalColumns() - 1))}\n`);
   });
 }
 

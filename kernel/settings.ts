@@ -90,7 +90,7 @@ function ownSettings(file: string, named: string | undefined): Settings {
   }
   if (!isObject(parsed)) throw refuse("they must be a JSON object");
   learnData(parsed);
-  const wrong = wrongSetting(parsed);
+  const wrong = wrongOwn(parsed);
   if (wrong) throw refuse(wrong);
   return parsed;
 }
@@ -98,7 +98,7 @@ function ownSettings(file: string, named: string | undefined): Settings {
 /** What JSON.parse says, without what stands there: it may be a key. */
 const whereNot = (error: unknown): string => reason(error).replace(/,? ?\.{0,3}".*" is not valid JSON$/s, "");
 
-export const wrongSetting = (given: Settings): string | undefined =>
+export const wrongOwn = (given: Settings): string | undefined =>
   Object.entries(SETTINGS)
     .filter(([name]) => Object.hasOwn(given, name))
     .flatMap(([name, shape]) => wrongIn(shape, given[name], name) ?? [])[0];

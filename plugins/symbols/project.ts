@@ -6,7 +6,7 @@ import vm from "node:vm";
 import type { LowSync } from "lowdb";
 import type { Ctx } from "zz";
 import { tryTo } from "zz/text";
-import { ignoredAmong } from "./ignored.ts";
+import { codeAmong } from "./code.ts";
 import type { Kept } from "./resolve.ts";
 import { type Entry, type PageIndex, type Row, unpack } from "./rows.ts";
 import type { Facts } from "./scan/facts.ts";
@@ -21,7 +21,6 @@ import {
   storeFile,
 } from "./store.ts";
 
-export const CODE = /\.(?:[cm]?[jt]sx?|json|ya?ml)$/i;
 const CONTROL = /[\x00-\x1f\x7f-\x9f]/; // such a name could look like a row of an answer, or control the terminal
 const MAX_LOCAL_FILES = 24; // files read in this process, since a worker takes longer to start
 const MAX_LOCAL_BYTES = 400_000;
@@ -91,9 +90,7 @@ export function openProject(root: string, home: string, limit: Limit, patterns: 
       .map(([name]) => name);
     if (fitsLocally(root, changed)) await readHere(look, changed); // while the files are listed
     const names = (await listing).filter((name) => !CONTROL.test(name));
-    const all = names.filter((name) => CODE.test(name));
-    const ignored = await ignoredAmong(all, patterns(), ctx.note);
-    const code = all.filter((name) => !ignored.has(name));
+    const { code, ignored } = await codeAmong(names, patterns(), ctx.note);
     Object.assign(data, await limit(code.length, ctx, data));
     const inScope = data.scope ? code.filter((name) => name.startsWith(`${data.scope}/`)) : code;
     const isDenied = ctx.permissions.rules.some(({ kind, verdict }) => kind === "read" && verdict === "deny");

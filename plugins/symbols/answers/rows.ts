@@ -3,8 +3,9 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
 import { plural } from "zz/text";
+import { CODE } from "../code.ts";
 import type { Found } from "../match.ts";
-import { CODE, type Index, mayRead } from "../project.ts";
+import { type Index, mayRead } from "../project.ts";
 import type { Sym } from "../scan/facts.ts";
 
 export const MAX_ROWS = 40; // rows per answer

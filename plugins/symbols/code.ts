@@ -1,16 +1,20 @@
-// symbols.ignore: the files that the index and the map leave out, by patterns as in a .gitignore.
+// Which files are code, and symbols.ignore: those of them that the index and the map leave out, by patterns as in a .gitignore.
 const [MAX_STARS, MAX_PATTERN_CHARS] = [3, 500]; // in one name; with more a regular expression can run for ever
 
-/** The files that the patterns name. A pattern that would take too long is left out, and told. */
-export async function ignoredAmong(
+export const CODE = /\.(?:[cm]?[jt]sx?|json|ya?ml)$/i;
+
+/** The code among these files, and what of it the patterns name. A pattern that would take too long is left out, and told. */
+export async function codeAmong(
   names: readonly string[],
   patterns: readonly string[],
   note: (text: string) => void,
-): Promise<ReadonlySet<string>> {
-  if (!patterns.length) return new Set();
+): Promise<{ code: string[]; ignored: ReadonlySet<string> }> {
+  const all = names.filter((name) => CODE.test(name));
+  if (!patterns.length) return { code: all, ignored: new Set() };
   const { default: ignore } = await import("ignore");
   const rules = ignore().add(patterns.filter((pattern) => isQuick(pattern, note)));
-  return new Set(names.filter((name) => rules.ignores(name)));
+  const ignored = new Set(all.filter((name) => rules.ignores(name)));
+  return { code: all.filter((name) => !ignored.has(name)), ignored };
 }
 
 function isQuick(pattern: string, note: (text: string) => void): boolean {

@@ -7,19 +7,7 @@ import { usage } from "./faults.ts";
 import { updatePrivate } from "./locks.ts";
 import { learnData, reveal, sealed, sealUrl, secret } from "./secrets.ts";
 import type { Config, Send } from "./settings.ts";
-import {
-  configure,
-  filled,
-  inForce,
-  keysFile,
-  merge,
-  NAME,
-  sectionOf,
-  shapeOf,
-  sourcesOf,
-  wrongSection,
-  wrongSetting,
-} from "./settings.ts";
+import { configure, filled, inForce, keysFile, merge, NAME, sectionOf, shapeOf, sourcesOf, wrongOwn, wrongSection } from "./settings.ts";
 import { ENDPOINT, isOwn, OPEN, SETTINGS } from "./settings-table.ts";
 import { isObject, type Shape, short } from "./shape.ts";
 import { byName, compare, nearest, tryTo, unknown } from "./text.ts";
@@ -86,7 +74,7 @@ async function set(core: Core, name: string, given: unknown): Promise<void> {
   }
   if (values && value !== undefined && !values.includes(value)) throw refuse(amongWords(values, value));
   const next = { ...sources, home: changed(sources.home, keys, value) as Settings };
-  const wrong = wrongSetting(next.home);
+  const wrong = wrongOwn(next.home);
   if (wrong) throw refuse(`${wrong}.`);
   for (const { defaults, schema } of own) {
     const given = merge(defaults, sectionOf(next.home, section));

@@ -90,7 +90,7 @@ function ownSettings(file: string, named: string | undefined): Settings {
   }
   if (!isObject(parsed)) throw refuse("they must be a JSON object");
   learnData(parsed);
-  const wrong = wrongSetting(parsed);
+  const wrong = wrongOwn(parsed);
   if (wrong) throw refuse(wrong);
   return parsed;
 }
@@ -98,7 +98,7 @@ function ownSettings(file: string, named: string | undefined): Settings {
 /** What JSON.parse says, without what stands there: it may be a key. */
 const whereNot = (error: unknown): string => reason(error).replace(/,? ?\.{0,3}".*" is not valid JSON$/s, "");
 
-export const wrongSetting = (given: Settings): string | undefined =>
+export const wrongOwn = (given: Settings): string | undefined =>
   Object.entries(SETTINGS)
     .filter(([name]) => Object.hasOwn(given, name))
     .flatMap(([name, shape]) => wrongIn(shape, given[name], name) ?? [])[0];
@@ -238,13 +238,30 @@ function fill(config: Config, { home, project }: Sources, io: Io): Awaitable<Con
   }
 
   async function checked(schema: Schema): Promise<Config> {
-    const wrong = mine && (await wrongSection(schema, both));
-    if (wrong) say(io, `Cannot use the settings under "${section}": ${wrong}. Its defaults are used; fix them.`);
-    const own = wrong ? undefined : mine;
-    const wrongToo = theirs && (await wrongSection(schema, merge(merge(defaults, own), theirs)));
-    if (wrongToo) project!.faults.push(`Cannot use the settings under "${section}" in '${project!.file}': ${wrongToo}. They are ignored.`);
-    return filled(config, own, wrongToo ? undefined : theirs);
+    const own = mine && (await fitting(schema, config, mine, defaults, (fault) => say(io, fault)));
+    const tell = (fault: string) => project!.faults.push(fault);
+    return filled(config, own, theirs && (await fitting(schema, config, theirs, merge(defaults, own), tell, ` in '${project!.file}'`)));
   }
+}
+
+/** What a schema takes of it, key by key: one that is wrong leaves the others in force. Unknown names are told of with all others. */
+async function fitting(schema: Schema, config: Config, given: object, under: unknown, tell: (fault: string) => void, where = "") {
+  const wrongWith = (more: object) => wrongSection(schema, merge(under, more));
+  const remedy = (own: string, are: string) => (where ? `${are} ignored.` : own);
+  if (!(await wrongWith(given))) return given as Record<string, unknown>;
+  const [{ properties, additionalProperties: others }, before] = [shapeOf(config), await wrongWith({})];
+  let fit: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(given)) {
+    const why = await wrongWith({ ...fit, [key]: value });
+    const words = why?.startsWith(`${key} `) ? `it${why.slice(key.length)}` : why;
+    if (!why || why === before) fit = { ...fit, [key]: value };
+    else if (others || Object.hasOwn(properties!, key))
+      tell(`Cannot use the setting "${config.section}.${key}"${where}: ${words}. ${remedy("Its default is used; fix it.", "It is")}`);
+  }
+  const wrong = await wrongWith(fit);
+  if (!wrong) return fit;
+  tell(`Cannot use the settings under "${config.section}"${where}: ${wrong}. ${remedy("Its defaults are used; fix them.", "They are")}`);
+  return undefined;
 }
 
 /** Does what may change settings, and tells plugins which are otherwise now. */

@@ -1,6 +1,7 @@
 // The small words of the language here: about texts, names and files that are read whole. Plugins have them as "zz/text".
 import fs from "node:fs";
 import path from "node:path";
+import { distance } from "fastest-levenshtein";
 
 export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 export const byName = (a: { name: string }, b: { name: string }): number => compare(a.name, b.name);
@@ -84,20 +85,11 @@ export function unknown(what: string, name: string, all: Iterable<string>): stri
 }
 const MAX_NAME_CHARS = 100; // nobody means a known name by a longer one
 
-/** The known name that a misspelt one most likely stands for, by edit distance: fuse.js takes longer to load than this to run. */
+/** The known name that a misspelt one most likely stands for, by edit distance; fuse.js takes too long to load at each start. */
 export function nearest(name: string, known: Iterable<string>): string | undefined {
-  let best: string | undefined;
-  let least = Math.max(2, Math.ceil(name.length / 3)) + 1;
-  for (const candidate of known) {
-    const [a, b] = [name.toLowerCase(), candidate.toLowerCase()];
-    let row = Array.from({ length: b.length + 1 }, (_, j) => j);
-    for (let i = 1; i <= a.length; i++) {
-      const next = [i];
-      for (let j = 1; j <= b.length; j++) next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1));
-      row = next;
-    }
-    const distance = b.startsWith(a) && a.length > 1 ? 1 : row[b.length]!;
-    if (distance < least) [best, least] = [candidate, distance];
-  }
-  return best;
+  const meant = name.toLowerCase();
+  const farFrom = (word: string) => (word.startsWith(meant) && meant.length > 1 ? 1 : distance(meant, word));
+  const all = [...known].map((word) => ({ word, far: farFrom(word.toLowerCase()) }));
+  const [best] = all.sort((one, other) => one.far - other.far); // of two that are as near, the first
+  return best && best.far <= Math.max(2, Math.ceil(name.length / 3)) ? best.word : undefined;
 }

@@ -17,7 +17,19 @@ const FROM: Record<Rule["from"], string> = {
 };
 const EDITS: Rule = { verdict: "allow", kind: "write", name: ".", from: "answer" };
 
-export default (zz: Zz) => {
+export const defaults = { auto: false };
+export const settings = {
+  name: "edit",
+  schema: {
+    type: "object",
+    properties: {
+      auto: { type: "boolean", description: "edits in the project are made without asking, from the start" },
+    },
+  },
+};
+
+export default (zz: Zz<typeof defaults>) => {
+  applySetting(zz);
   zz.command({
     name: "permissions",
     usage: "[WHAT …]",
@@ -49,6 +61,27 @@ export default (zz: Zz) => {
     run: (_, { permissions }) => ({ text: table(permissions.rules), data: permissions.rules }),
   });
 };
+
+/** edit.auto is /auto-apply on from the start, and whenever it changes; what is typed later goes before it. */
+function applySetting(zz: Zz<typeof defaults>): void {
+  let applied = false; // what was made of the setting last
+  const apply = (ctx: Ctx) => {
+    if (applied === zz.config.auto) return;
+    applied = zz.config.auto;
+    autoApply(applied ? "on" : "off", ctx);
+  };
+  zz.on("started", (_, ctx) => apply(ctx));
+  zz.on("configured", (_, ctx) => apply(ctx));
+  zz.wrap(
+    "call",
+    (call, next, ctx) => {
+      // --call starts no conversation
+      apply(ctx);
+      return next(call);
+    },
+    "first",
+  );
+}
 
 /** WHAT may contain *, ** and ?; a name that could never match is refused when it is added. */
 function obey(rest: string, { permissions }: Ctx): string {

@@ -21,6 +21,7 @@ export interface Job {
   cwd: string;
   env: NodeJS.ProcessEnv;
   timeoutMs: number; // 0 or Infinity: none
+  maxTimeoutMs?: number; // what the model may ask for; 600,000 unless it says otherwise
   signal: AbortSignal;
   sandbox?: Sandbox;
   shell?: string;
@@ -388,8 +389,13 @@ function describeEnd(
 ): string {
   const elapsed = ms < 10_000 ? `${(ms / 1_000).toFixed(1)} s` : `${Math.round(ms / 1_000)} s`;
   if (stopReason === "abort") return "interrupted";
-  if (stopReason === "timeout")
-    return `killed after ${Number((job.timeoutMs / 1_000).toFixed(1))} s: it did not end by itself. Give it a longer timeout_ms (up to 600000), or let it do less; what runs forever must be stopped within the command`;
+  if (stopReason === "timeout") {
+    const { timeoutMs, maxTimeoutMs = 600_000 } = job;
+    const upTo = Number.isFinite(maxTimeoutMs) ? ` (up to ${maxTimeoutMs})` : "";
+    const longer =
+      timeoutMs < maxTimeoutMs ? `Give it a longer timeout_ms${upTo}, or let it do less` : "Let it do less";
+    return `killed after ${Number((timeoutMs / 1_000).toFixed(1))} s: it did not end by itself. ${longer}; what runs forever must be stopped within the command`;
+  }
   if (typeof stopReason === "object") return `killed after ${elapsed}: it ${stopReason.exceeded}`;
   if (stopReason === "flood")
     return `killed after ${elapsed}: it printed more than ${MAX_FILE_BYTES / 1024 / 1024} MB. Let it print less, by head, grep or a file`;

@@ -10,10 +10,11 @@ import { type Variables, variables, withoutValues } from "./variables.ts";
 export const defaults = {
   sandbox: "auto" as "auto" | "required" | "off",
   except: [] as string[], // entries of the deny list that ask instead
+  seconds: 120, // that a command may take unless the call says otherwise; 0: no limit
+  maxSeconds: 600, // that a call may give it; 0: no limit
 };
 type Config = Readonly<typeof defaults>;
 
-const [DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS] = [120_000, 600_000];
 const GIT_TIMEOUT_MS = 10_000; // for git to list what a repository's configuration would run
 
 export default (zz: Zz<typeof defaults>) => {
@@ -29,12 +30,14 @@ export default (zz: Zz<typeof defaults>) => {
     also: { command: ["cmd", "script", "code"], timeout_ms: ["timeout"], hosts: ["net", "network"] },
     params: {
       command: "string what to run, as bash reads it",
-      timeout_ms: "integer? 120000 unless it says otherwise, at most 600000",
+      timeout_ms: `integer? ${limitWords(zz.config)}`,
       hosts: "string[]? hosts that it has to reach",
     },
     editable: "command",
     family: familyOf,
-    timeout: MAX_TIMEOUT_MS + 10_000,
+    get timeout() {
+      return limits(zz.config).maxMs + 10_000;
+    },
     needs: async (args, ctx) => {
       const { needs, ...decision } = await decide(args.command, args.hosts, ctx, zz.config);
       decisions.set(args, decision);
@@ -70,19 +73,47 @@ export default (zz: Zz<typeof defaults>) => {
   });
 };
 
+/** What each setting must be; undefined if it is. */
+const MUST_BE: { [K in keyof Config]: (value: unknown) => string | undefined } = {
+  sandbox: (value) =>
+    ["auto", "required", "off"].includes(String(value))
+      ? undefined
+      : `is ${JSON.stringify(value)}. It is "auto", "required" or "off"`,
+  except: (value) =>
+    Array.isArray(value) && value.every((entry) => typeof entry === "string")
+      ? undefined
+      : `must be a list of texts, such as ["chmod"]`,
+  seconds: wrongSeconds,
+  maxSeconds: wrongSeconds,
+};
+function wrongSeconds(value: unknown): string | undefined {
+  const isRight = typeof value === "number" && value >= 0 && value <= 1_000_000;
+  return isRight ? undefined : `is ${JSON.stringify(value)}. It is a number of seconds up to 1000000; 0: no limit`;
+}
+
 /** A misspelt setting would leave the person without the protection they asked for, so no command runs until it is right. */
 function wrongSetting(config: object): string | undefined {
-  const { sandbox, except, ...others } = config as Record<string, unknown>;
-  const [other] = Object.keys(others);
-  const why =
-    other !== undefined
-      ? `there is no "${other}". There are: sandbox, except; allowed and denied commands go into "permissions"`
-      : !["auto", "required", "off"].includes(String(sandbox))
-        ? `"sandbox" is ${JSON.stringify(sandbox)}. It is "auto", "required" or "off"`
-        : !Array.isArray(except) || except.some((entry) => typeof entry !== "string")
-          ? `"except" must be a list of texts, such as ["chmod"]`
-          : undefined;
-  return why && `Cannot run commands: in the settings under "shell", ${why}. Fix it.`;
+  const names = Object.keys(MUST_BE);
+  const all = `There are: ${names.join(", ")}; allowed and denied commands go into "permissions"`;
+  const wrong = Object.entries(config).flatMap(([name, value]) => {
+    if (!Object.hasOwn(MUST_BE, name)) return `there is no "${name}". ${all}`;
+    const why = MUST_BE[name as keyof Config](value);
+    return why ? `"${name}" ${why}` : [];
+  });
+  return wrong.length ? `Cannot run commands: in the settings under "shell", ${wrong[0]}. Fix it.` : undefined;
+}
+
+/** How long a command may take by itself, and how long the call may say at most. */
+function limits({ seconds, maxSeconds }: Config): { ms: number; maxMs: number } {
+  const [ms, maxMs] = [seconds, maxSeconds].map((most) => (most > 0 ? most * 1_000 : Number.POSITIVE_INFINITY));
+  return { ms: ms!, maxMs: Math.max(ms!, maxMs!) };
+}
+
+/** The same for the model. */
+function limitWords(config: Config): string {
+  const { ms, maxMs } = limits(config);
+  const most = Number.isFinite(maxMs) ? `, at most ${maxMs}` : "";
+  return `${Number.isFinite(ms) ? ms : "no limit"} unless it says otherwise${most}`;
 }
 
 /** The whole line: what feeds a command matters as much as its own words. */
@@ -244,14 +275,17 @@ const GIT = {
 };
 
 async function run(
-  { command, timeout_ms = DEFAULT_TIMEOUT_MS, hosts = [] }: { command: string; timeout_ms?: number; hosts?: string[] },
+  { command, timeout_ms, hosts = [] }: { command: string; timeout_ms?: number; hosts?: string[] },
   ctx: Ctx,
   config: Config,
   decision?: Decision,
 ): Promise<Result> {
   if (!command.trim()) throw new Error("Cannot run '': there is no command. Give one.");
-  if (timeout_ms < 1)
-    throw new Error(`Cannot run it for ${timeout_ms} ms. Give a timeout_ms from 1 to ${MAX_TIMEOUT_MS}.`);
+  const { ms, maxMs } = limits(config);
+  if (timeout_ms !== undefined && timeout_ms < 1)
+    throw new Error(
+      `Cannot run it for ${timeout_ms} ms. Give a timeout_ms from 1${Number.isFinite(maxMs) ? ` to ${maxMs}` : ""}.`,
+    );
   const { cleanEnv, runJob } = await import("./exec.ts");
   const { sandbox: name, strict, argv } = decision ?? { sandbox: await sandboxName(config, ctx), strict: true };
   if (!decision && !name) throw new Error("Cannot run it: nothing was decided about this call. Call the tool again.");
@@ -269,7 +303,8 @@ async function run(
       command,
       cwd: ctx.root,
       env: strict ? ctx.git.env(env) : env,
-      timeoutMs: Math.min(timeout_ms, MAX_TIMEOUT_MS),
+      timeoutMs: Math.min(timeout_ms ?? ms, maxMs),
+      maxTimeoutMs: maxMs,
       signal: ctx.signal,
       ...(sandbox && { sandbox }),
       ...(argv && { argv }),

@@ -16,14 +16,19 @@ import { openWatch } from "./watch.ts";
 export type Answers = ReturnType<typeof openAnswers>;
 
 export function openAnswers({ root, about: { home } }: Ctx, config: typeof defaults, isOngoing: () => boolean) {
-  const project = openProject(root, home, (count, ctx, now) => limit(config, count, ctx, now));
+  const project = openProject(
+    root,
+    home,
+    (count, ctx, now) => limit(config, count, ctx, now),
+    () => config.ignore,
+  );
   const state: State = {
     root,
     config,
     isOngoing,
     project,
     remote: openRemote(root, isOngoing),
-    watch: openWatch(root),
+    watch: openWatch(root, () => config.debounce),
   };
   /** What is about a part of the code says so, also when it fails. */
   const told = async (answer: Promise<Result | string>): Promise<Result> => {

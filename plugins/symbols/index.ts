@@ -8,6 +8,8 @@ export const defaults = {
   tokens: 2_560, // of the map in the prompt: 8 % of a window of 32,000
   most: 10_000, // files, above which it asks
   folder: "", // to index alone
+  ignore: [] as string[], // files that the index and the map leave out, as in a .gitignore
+  debounce: 500, // ms without a further change to a file, before the index is updated
 };
 const count = { type: "integer", minimum: 0, maximum: 10_000_000 };
 export const settings = {
@@ -19,6 +21,15 @@ export const settings = {
       tokens: { ...count, description: "of the map in the prompt" },
       most: { ...count, description: "files, above which it asks before it indexes them" },
       folder: { type: "string", description: "the only folder to index" },
+      ignore: {
+        type: "array",
+        items: { type: "string", minLength: 1 },
+        description: "files that the index and the map leave out, by patterns as in a .gitignore",
+      },
+      debounce: {
+        ...{ type: "number", minimum: 0, maximum: 60_000 },
+        description: "milliseconds without a further change to a file, before the index is updated",
+      },
     },
   },
 };

@@ -6,6 +6,7 @@ import vm from "node:vm";
 import type { LowSync } from "lowdb";
 import type { Ctx } from "zz";
 import { tryTo } from "zz/text";
+import { codeAmong } from "./code.ts";
 import type { Kept } from "./resolve.ts";
 import { type Entry, type PageIndex, type Row, unpack } from "./rows.ts";
 import type { Facts } from "./scan/facts.ts";
@@ -20,7 +21,6 @@ import {
   storeFile,
 } from "./store.ts";
 
-export const CODE = /\.(?:[cm]?[jt]sx?|json|ya?ml)$/i;
 const CONTROL = /[\x00-\x1f\x7f-\x9f]/; // such a name could look like a row of an answer, or control the terminal
 const MAX_LOCAL_FILES = 24; // files read in this process, since a worker takes longer to start
 const MAX_LOCAL_BYTES = 400_000;
@@ -36,6 +36,7 @@ export interface Index {
   readonly left: number; // how many files are beyond the limit
   readonly scope: string; // the indexed folder; "": everything
   readonly beyond: number; // how many code files are outside of it
+  readonly ignored: ReadonlySet<string>; // code files that the settings leave out
   facts(name: string): Facts | undefined;
   readonly pageIndexes: PageIndex[]; // for searching
   resolved?: Kept | undefined;
@@ -49,7 +50,7 @@ export interface Project {
 /** Decides what to do with a project of very many files. */
 export type Limit = (count: number, ctx: Ctx, now: Scope) => Promise<Scope>;
 
-export function openProject(root: string, home: string, limit: Limit): Project {
+export function openProject(root: string, home: string, limit: Limit, patterns: () => readonly string[]): Project {
   const file = storeFile(root, home);
   let cached: Data | undefined;
   let running: Promise<Index> | undefined;
@@ -89,7 +90,7 @@ export function openProject(root: string, home: string, limit: Limit): Project {
       .map(([name]) => name);
     if (fitsLocally(root, changed)) await readHere(look, changed); // while the files are listed
     const names = (await listing).filter((name) => !CONTROL.test(name));
-    const code = names.filter((name) => CODE.test(name));
+    const { code, ignored } = await codeAmong(names, patterns(), ctx.note);
     Object.assign(data, await limit(code.length, ctx, data));
     const inScope = data.scope ? code.filter((name) => name.startsWith(`${data.scope}/`)) : code;
     const isDenied = ctx.permissions.rules.some(({ kind, verdict }) => kind === "read" && verdict === "deny");
@@ -119,7 +120,7 @@ export function openProject(root: string, home: string, limit: Limit): Project {
     if (stored.size > MANY_FILES || data.files.size > 5 * MANY_FILES) freeMemorySoon();
     const ms = performance.now() - started;
     const [left, beyond] = [readable.length - links - wanted.size, code.length - inScope.length];
-    const counts = { ms, read: fresh.size + stored.size, left, beyond, scope: data.scope };
+    const counts = { ms, read: fresh.size + stored.size, left, beyond, scope: data.scope, ignored };
     return indexOf(data, names, counts, (resolved) => {
       if (JSON.stringify(resolved) === JSON.stringify(data.resolved)) return;
       data.resolved = resolved;
@@ -208,7 +209,7 @@ function rowOf({ files }: Pick<Data, "files">, name: string): Buffer {
   return page.read(at, length);
 }
 
-type Counts = Pick<Index, "ms" | "read" | "left" | "beyond" | "scope">;
+type Counts = Pick<Index, "ms" | "read" | "left" | "beyond" | "scope" | "ignored">;
 function indexOf(data: Data, names: string[], counts: Counts, keep: Index["keep"]): Index {
   const { files, resolved } = data; // as they are now: later updates replace them
   return {

@@ -2,7 +2,6 @@
 import fs from "node:fs";
 import path from "node:path";
 
-const DEBOUNCE_MS = 500; // ms without a further change before the index is updated
 const MAX_FOLDERS = 5_000; // watched; each costs the system some resources
 
 export interface Watch {
@@ -10,7 +9,8 @@ export interface Watch {
   close(): void;
 }
 
-export function openWatch(root: string): Watch {
+/** `debounce`: ms without a further change, before it tells of one. */
+export function openWatch(root: string, debounce: () => number): Watch {
   const watchers = new Map<string, fs.FSWatcher>();
   let timer: NodeJS.Timeout | undefined;
   let onChange = () => {};
@@ -32,7 +32,7 @@ export function openWatch(root: string): Watch {
   }
   function scheduleUpdate(): void {
     clearTimeout(timer);
-    timer = setTimeout(onChange, DEBOUNCE_MS).unref();
+    timer = setTimeout(onChange, debounce()).unref();
   }
   function forget(folder: string, watcher: fs.FSWatcher): void {
     watcher.close();

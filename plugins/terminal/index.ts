@@ -8,12 +8,24 @@ import { showTurns } from "./turn.ts";
 export { defaults };
 export const settings = {
   name: "display",
-  project: true,
+  project: Object.keys(defaults).filter((name) => !["calls", "diffRows"].includes(name)), // a project hides nothing
   schema: {
     type: "object",
     properties: {
       theme: { enum: ["dark", "light", "none"], description: "colours for a dark or a light terminal, or none" },
       thinking: { enum: ["off", "summary", "full"], description: "how much of the model's thinking is shown" },
+      calls: {
+        enum: ["all", "results", "failed", "off"],
+        description: "calls as they begin and end, as they end, only those that failed, or none",
+      },
+      resultLines: {
+        ...{ type: "integer", minimum: 0, maximum: 1_000 },
+        description: "lines of what a call gave, shown under its row",
+      },
+      diffRows: {
+        ...{ type: "integer", minimum: 1, maximum: 10_000 },
+        description: "rows of the diff of an edit that nobody was asked about",
+      },
       stats: { type: "boolean", description: "time, tokens and calls after each answer" },
       reveal: {
         enum: ["instant", "words"],

@@ -7,6 +7,9 @@ import { type Theme, type ThemeName, theme } from "./theme.ts";
 export const defaults = {
   theme: "dark" as ThemeName,
   thinking: "summary",
+  calls: "all" as "all" | "results" | "failed" | "off",
+  resultLines: 0, // under the row of each result
+  diffRows: 12, // of an edit that nobody was asked about
   stats: true,
   reveal: "instant",
   wordsPerSecond: 40,

@@ -3,7 +3,7 @@
 import type { Answer, Call, Result, Zz } from "zz";
 import { plural, terminalColumns, width, wrap } from "zz/text";
 import { argumentsOf, folded, short, subjectOf, summary } from "./format.ts";
-import { isPlain, isRich, look, print, row, type Screen, signs } from "./screen.ts";
+import { type Announced, isPlain, isRich, look, print, row, type Screen, signs } from "./screen.ts";
 
 const MAX_REFUSAL_COLUMNS = 1_000; // a refusal says what would allow the call, so it is not cut to a row
 
@@ -21,9 +21,11 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
   });
   /** In call order: one that waits for an earlier one is shown with it, or when all is over. */
   function showResults(all = false): void {
-    while (screen.calls[0]?.result !== undefined) print(screen, screen.calls.shift()!.result!);
-    if (!all) return;
-    for (const { result } of screen.calls.splice(0)) if (result) print(screen, result);
+    while (screen.calls[0]?.result !== undefined) printResult(screen.calls.shift()!);
+    if (all) screen.calls.splice(0).forEach(printResult);
+  }
+  function printResult({ result }: Announced): void {
+    if (result) print(screen, result);
   }
   zz.on("received", ({ tokens, thinking }) => line.thinks(tokens, thinking));
   zz.on("thought", ({ text, ms }) => {
@@ -41,7 +43,8 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
   zz.on("planned", ({ calls, text }) => {
     if (text) print(screen, look(screen).dim(short(text, terminalColumns() - 1)));
     const sign = look(screen).accent(signs(screen).call);
-    for (const { name, args } of calls) print(screen, row(screen, `${sign} ${short(name)}`, argumentsOf(args)));
+    const announced = config().calls === "all" ? calls : [];
+    for (const { name, args } of announced) print(screen, row(screen, `${sign} ${short(name)}`, argumentsOf(args)));
     screen.calls = calls.map(({ id, name }) => ({ id, name: short(name) }));
   });
   zz.on("decided", ({ allowed, tool }) => {
@@ -50,15 +53,15 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
   zz.on("called", ({ call, result, ms, shown, inner }) => {
     if (inner) return;
     const announced = screen.calls.find(({ id, result }) => id === call.id && result === undefined);
-    const text = rowOf(screen, call, result, ms, shown);
-    if (!announced) return print(screen, text);
+    const text = isShown(screen, result) ? rowsOf(screen, call, result, ms, shown) : "";
+    if (!announced) return text ? print(screen, text) : undefined;
     announced.result = text;
     showResults();
     const next = screen.calls.find(({ result }) => result === undefined);
     if (next) line.begin(next.name);
   });
   zz.on("changed", ({ shown = "" }) => {
-    for (const one of foldedDiff(shown)) print(screen, one);
+    for (const one of foldedDiff(shown, config().diffRows)) print(screen, one);
   });
   zz.on("progressed", ({ text }) => (text || !screen.idle ? line.progress(text) : line.stop()));
   zz.on("typed", ({ text }) => line.typed(text));
@@ -67,9 +70,25 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
   zz.on("answered", (answer) => {
     if (!screen.live || !screen.stays) return;
     const { stats, bell, bellAfter } = config();
-    if (stats) print(screen, `${look(screen).dim(short(figures(answer), terminalColumns() - 1))}\n`);
     if (bell && answer.ms > bellAfter * 1000) process.stderr.write("\x07");
+    if (stats) print(screen, `${look(screen).dim(short(figures(answer), terminalColumns() - 1))}\n`);
   });
+}
+
+function isShown({ config }: Screen, { failed }: Result): boolean {
+  const { calls } = config();
+  return calls === "all" || calls === "results" || (calls === "failed" && failed === true);
+}
+
+/** A result's row, and under it as many of its lines as the settings say. */
+function rowsOf(screen: Screen, call: Call, result: Result, ms: number, shown?: string): string {
+  const first = rowOf(screen, call, result, ms, shown);
+  const most = screen.config().resultLines;
+  if (!most || result.refused) return first;
+  const lines = result.text.split("\n").filter((line) => line.trim());
+  const rest = lines.length > most + 1 ? [`… ${plural(lines.length - most, "more line")}: /show shows all`] : [];
+  const under = [...(rest.length ? lines.slice(0, most) : lines), ...rest];
+  return [first, ...under.map((line) => look(screen).dim(`  ${short(line, terminalColumns() - 3)}`))].join("\n");
 }
 
 /** What a result belongs to, what came of it, and how long it took. */
@@ -86,14 +105,12 @@ function rowOf(screen: Screen, { name, args }: Call, result: Result, ms: number,
     : row(screen, `${head} ·`, came, time);
 }
 
-const MAX_DIFF_ROWS = 12;
-
 /** A change that was made unasked: its head, and as much of it as does not push all else off the screen. */
-function foldedDiff(diff: string): string[] {
+function foldedDiff(diff: string, most: number): string[] {
   const rows = diff ? diff.split("\n").map((row) => clipStyled(row, terminalColumns() - 1)) : [];
-  if (rows.length <= MAX_DIFF_ROWS + 1) return rows;
-  const rest = `  … ${plural(rows.length - MAX_DIFF_ROWS, "more row")}: /changes N shows all`;
-  return [...rows.slice(0, MAX_DIFF_ROWS), rest];
+  if (rows.length <= most + 1) return rows;
+  const rest = `  … ${plural(rows.length - most, "more row")}: /changes N shows all`;
+  return [...rows.slice(0, most), rest];
 }
 
 /** Colours take no room, and end with the row. */

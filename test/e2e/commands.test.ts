@@ -455,7 +455,10 @@ describe("cost", { concurrency: 2 }, () => {
     const where = place();
     mkdirSync(where.home);
     writeFileSync(join(where.home, "zz.config.json"), `{ "prices": { "openai/m": { "input": "much" } } }`);
-    match((await zz(where, ["--tools"])).stderr, /^Cannot use the settings under "prices": .*openai~?1?.*m/m);
+    match(
+      (await zz(where, ["--tools"])).stderr,
+      /^Cannot use the setting "prices\.openai\/m": .*input must be number/m,
+    );
   });
 });
 

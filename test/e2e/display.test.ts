@@ -75,6 +75,54 @@ test("All calls of a round are announced before any runs; each tells what came o
   match(late, /✓ dig sand · found a coin! · \d+\.\d s\n✗ dig rock · Cannot dig 'rock': too hard\. · \d+\.\d s\n/);
 });
 
+for (const [display, sees, not] of [
+  [{ calls: "results" }, /go\n✓ dig sand · found a coin! · \d+\.\d s\n✗ dig rock · Cannot dig 'rock': too hard\./, /■/],
+  [{ calls: "failed" }, /go\n✗ dig rock · Cannot dig 'rock': too hard\. · \d+\.\d s\nDug\./, /■|✓/],
+  [{ calls: "off" }, /go\nDug\./, /■|✓|✗/],
+  [{ calls: "results", resultLines: 1 }, /✓ dig sand · found a coin! .* s\n {2}found a coin\n {2}and more\n✗ dig rock .*\n {2}Cannot dig 'rock'/, /more line/],
+] as const) // biome-ignore format: a table
+  test(`What is shown of calls: ${JSON.stringify(display)}`, async (t) => {
+    const where = having({ display });
+    const script = [call(["dig", { where: "sand" }], ["dig", { where: "rock" }]), say("Dug.")];
+    const term = await repl(t, { where, script, args: plugin(where, SLOW_TOOL) });
+    const screen = await term.say("go", "Dug.");
+    match(screen, sees);
+    doesNotMatch(screen, not);
+  });
+
+for (const [cols, rows] of [
+  [80, 24],
+  [40, 15],
+] as const)
+  test(`At ${cols}×${rows} display.resultLines and display.diffRows say how much is shown, and no row is too long`, async (t) => {
+    const where = having({ display: { resultLines: 2, diffRows: 3 }, edit: { auto: true } });
+    const content = Array.from({ length: 9 }, (_, i) => `line ${i + 1} ${"of many words ".repeat(9)}`).join("\n");
+    writeFileSync(join(where.cwd, "a.txt"), content);
+    const script = [
+      call(["read_file", { path: "a.txt" }]),
+      call(["create_file", { path: "b.txt", content: "1\n2\n3\n4\n5\n6\n" }]),
+      say("Done."),
+    ];
+    const term = await repl(t, { where, cols, rows, script });
+    const screen = await term.say("go", "Done.");
+    match(screen, /✓ read_file .*\n {2}1 line 1 of .*…\n {2}2 line 2 of .*…\n {2}… 7 more lines: \/show shows all\n/);
+    match(screen, /create b\.txt.*\n {4}1 \+ 1\n {4}2 \+ 2\n {2}… 4 more rows: \/changes N shows all\n✓ create_file/);
+    for (const row of screen.split("\n")) ok(row.length <= cols, row);
+  });
+
+test("A project may not hide calls, nor the diffs of edits", async (t) => {
+  const where = place();
+  mkdirSync(join(where.cwd, ".zz"));
+  const display = { calls: "off", diffRows: 1, resultLines: 0 };
+  writeFileSync(join(where.cwd, ".zz", "zz.config.json"), JSON.stringify({ display }));
+  const script = [call(["dig", { where: "sand" }]), say("Dug.")];
+  const term = await repl(t, { where, script, args: plugin(where, SLOW_TOOL), cols: 200 });
+  match(
+    await term.say("go", "Dug."),
+    /Cannot take display\.calls, display\.diffRows from '[\s\S]*■ dig sand\n✓ dig sand/,
+  );
+});
+
 const ANSWER = [
   "# Result",
   "",

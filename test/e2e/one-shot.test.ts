@@ -856,7 +856,7 @@ describe("the model is", { concurrency: 3 }, () => {
     ],
     [
       { display: { theme: "pink" } },
-      `Cannot use the settings under "display": theme must be one of dark, light, none. Its defaults are used; fix them.\n`,
+      `Cannot use the setting "display.theme": it must be one of dark, light, none. Its default is used; fix it.\n`,
     ],
     [{ prices: { "openai/m": { input: 1, output: 2 } }, keys: { ctrlZ: "off" } }, ""],
   ] as const)

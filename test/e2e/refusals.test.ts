@@ -163,6 +163,8 @@ for (const permissions of [
 for (const [settings, why] of [
   [{ sandbox: "requird" }, /"sandbox" is "requird"\. It is "auto", "required" or "off"/],
   [{ except: "chmod" }, /"except" must be a list/],
+  [{ seconds: -1 }, /"seconds" is -1\. It is a number of seconds up to 1000000; 0: no limit\. Fix it\./],
+  [{ maxSeconds: "long" }, /"maxSeconds" is "long"\. It is a number of seconds/],
   [{ allow: ["make"] }, /there is no "allow"/],
   ["off", /there is no "0"/],
 ] as const)
@@ -182,7 +184,7 @@ test("A misspelt setting of 'shell' leaves the plugin loaded, and says at the st
   const ran = await withSettings(place(), { shell: { sandbx: "off" } }, ["--plugins"]);
   match(
     ran.stderr,
-    /^Cannot run commands: in the settings under "shell", there is no "sandbx"\. There are: sandbox, except; /,
+    /^Cannot run commands: in the settings under "shell", there is no "sandbx"\. There are: sandbox, except, seconds, maxSeconds; /,
   );
   match(ran.stdout, /^shell +zz +[\d.]+ ms /m);
 });
@@ -314,6 +316,31 @@ for (const timeout_ms of [0, -1])
     equal(ran.code, 1);
     match(ran.stderr, /^Cannot run it for .* ms\. Give a timeout_ms from 1 to 600000\.\n$/);
   });
+
+for (const [shell, timeout_ms, ends] of [
+  [{ seconds: 0.3 }, undefined, "killed after 0.3 s: it did not end by itself. Give it a longer timeout_ms (up to 600000), or"],
+  [{ maxSeconds: 0.3, seconds: 0.2 }, 9_000, "killed after 0.3 s: it did not end by itself. Let it do less;"],
+  [{ maxSeconds: 0 }, 200, "killed after 0.2 s: it did not end by itself. Give it a longer timeout_ms, or let it do less;"],
+  [{ maxSeconds: 0.3, seconds: 0 }, undefined, "exit code 0 "],
+  [{ maxSeconds: 0.3, seconds: 0 }, 9_000, "exit code 0 "],
+] as const) // biome-ignore format: a table
+  test(`How long a command may take: shell ${JSON.stringify(shell)}, timeout_ms ${timeout_ms}`, async () => {
+    const seconds = ends.startsWith("exit") ? 0.6 : 20;
+    const call = JSON.stringify({ command: `sleep ${seconds}`, timeout_ms });
+    const ran = await withSettings(place(), { shell }, ["--call", "run_command", call, "-A"]);
+    ok(`${ran.stdout}${ran.stderr}`.includes(`[${ends}`), ran.stdout + ran.stderr);
+  });
+
+test("The model is told how long a command may take", async () => {
+  const told = async (shell: object) => {
+    const { stdout } = await withSettings(place(), { shell }, ["--tools", "--json"]);
+    const { schema } = JSON.parse(stdout).find(({ name }: Tool) => name === "run_command");
+    return schema.properties.timeout_ms.description;
+  };
+  equal(await told({}), "120000 unless it says otherwise, at most 600000");
+  equal(await told({ seconds: 900 }), "900000 unless it says otherwise, at most 900000");
+  equal(await told({ seconds: 0 }), "no limit unless it says otherwise");
+});
 
 test("The question about a command shows all of it", async () => {
   const command = "touch x; ls";

@@ -1,12 +1,12 @@
 // Edits that nobody asks about are seen all the same: their diff is shown, the prompt says so, and /changes N shows any again.
-import { doesNotMatch, match, ok } from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { deepEqual, doesNotMatch, match, ok } from "node:assert/strict";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { call, say } from "../support/fake/openai.ts";
 import { repl } from "../support/repl.ts";
-import { place } from "../support/run.ts";
+import { place, zz as run } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
 
 const LONG = Array.from({ length: 40 }, (_, i) => `line ${i + 1}`).join("\n");
@@ -43,6 +43,54 @@ for (const [cols, rows] of [
     for (const row of zz.screen().split("\n")) ok(row.length <= cols, row);
   });
 }
+
+function having(home: object, project?: object) {
+  const where = place();
+  mkdirSync(where.home, { recursive: true });
+  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(home));
+  if (project) mkdirSync(join(where.cwd, ".zz"));
+  if (project) writeFileSync(join(where.cwd, ".zz", "zz.config.json"), JSON.stringify(project));
+  return where;
+}
+
+test("With edit.auto edits are made unasked from the start, the prompt says so, and /auto-apply off ends it", async (t) => {
+  const touch = call(["run_command", { command: "touch x" }]);
+  const second = call(["create_file", { path: "b.txt", content: "b\n" }]);
+  const script = [EDIT, touch, say("Done."), second, say("Well.")];
+  const zz = await repl(t, { where: having({ edit: { auto: true } }), script });
+  await zz.sees(/auto-apply ›\s*$/);
+  zz.type(`go${KEY.enter}`);
+  const shown = await zz.sees("Allow?");
+  match(shown, /create a\.txt · lines 1–2 · \+2 −0\n {4}1 \+ one\n {4}2 \+ two\n✓ create_file a\.txt/);
+  match(shown, /\$ touch x/);
+  zz.type(KEY.enter);
+  await zz.sees(/Done\.[\s\S]*auto-apply ›\s*$/);
+  await zz.say("/auto-apply off", /Edits are asked for again\.[\s\S]*›\s*$/);
+  zz.type(`go${KEY.enter}`);
+  await zz.sees(/create b\.txt[\s\S]*Allow\?/);
+  zz.type(KEY.enter);
+  await zz.sees("Well.");
+});
+
+test("/config edit.auto counts at once, both ways", async (t) => {
+  const zz = await repl(t, { where: having({}) });
+  await zz.say("/config edit.auto true", /auto-apply ›\s*$/);
+  await zz.say("/config edit.auto false", /edit\.auto is false now[^›]*›\s*$/);
+  doesNotMatch(zz.screen().split("\n").at(-1)!, /auto-apply/);
+});
+
+for (const [what, home, project, code, says] of [
+  ["counts without a conversation", { edit: { auto: true } }, undefined, 0, /^$/],
+  ["goes after a denial", { edit: { auto: true }, permissions: { deny: { write: ["a.txt"] } } }, undefined, 4, /denied/],
+  ["is not for a project to say", {}, { edit: { auto: true } }, 4, /^Cannot take edit from '/],
+  ["is true or false", { edit: { auto: "yes" } }, undefined, 4, /^Cannot use the setting "edit\.auto": it must be boolean\. /],
+] as const) // biome-ignore format: a table
+  test(`edit.auto ${what}`, async () => {
+    const where = having(home, project);
+    const ran = await run(where, ["--call", "create_file", '{"path":"a.txt","content":"one"}']);
+    deepEqual([ran.code, existsSync(join(where.cwd, "a.txt"))], [code, code === 0], ran.stderr);
+    match(ran.stderr, says);
+  });
 
 test("After A the next edit shows its diff, and one that was asked for is not shown twice", async (t) => {
   const where = place();

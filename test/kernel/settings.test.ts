@@ -221,8 +221,8 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
     [{ models: { sumary: "x/y" } }, `Unknown setting "models.sumary": there is no setting 'sumary'. Did you mean 'summary'?`, ""],
     [{ providers: { opnai: { url: "u" } } }, `Unknown setting "providers.opnai": there is no setting 'opnai'. Did you mean 'openai'?`, ""],
     [{ providers: { openai: { ulr: "u" } } }, `Unknown setting "providers.openai.ulr": there is no setting 'ulr'. Did you mean 'url'?`, ""],
-    [{ display: { theme: "drak" } }, `Cannot use the settings under "display": theme must be one of dark, light, none; nearest to "drak" is "dark". Its defaults are used; fix them.`, `Cannot use the settings under "display" in FILE: theme must be one of dark, light, none; nearest to "drak" is "dark". They are ignored.`],
-    [{ git: { seconds: "long" } }, `Cannot use the settings under "git": seconds must be number. Its defaults are used; fix them.`, `Cannot use the settings under "git" in FILE: seconds must be number. They are ignored.`],
+    [{ display: { theme: "drak" } }, `Cannot use the setting "display.theme": it must be one of dark, light, none; nearest to "drak" is "dark". Its default is used; fix it.`, `Cannot use the setting "display.theme" in FILE: it must be one of dark, light, none; nearest to "drak" is "dark". It is ignored.`],
+    [{ git: { seconds: "long" } }, `Cannot use the setting "git.seconds": it must be number. Its default is used; fix it.`, `Cannot use the setting "git.seconds" in FILE: it must be number. It is ignored.`],
     [{ display: 3 }, `Cannot use the setting "display": it must be an object.`, `Cannot use the setting "display" in FILE: it must be an object.`],
     [{ rounds: "x" }, "", `Cannot use the setting "rounds" in FILE: "rounds" must be a positive number up to 1000000000. It is ignored.`],
     [{ permissions: { dney: { read: true } } }, "", `Cannot use the setting "permissions.dney" in FILE: there is no "permissions.dney"; nearest is "deny". It is ignored.`],
@@ -265,11 +265,64 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
       match((await zz(where, ["--permissions"])).stderr, notes);
     });
 
-  test("A wrong value in the project's file leaves the home's in force", async () => {
+  test("A wrong value in the project's file leaves the home's in force, and the values beside it count", async () => {
     const { value } = await inForce(
       having({ display: { theme: "light" } }, { display: { theme: "drak", stats: false } }),
     );
-    deepEqual([value("display.theme"), value("display.stats")], ["light", true]);
+    deepEqual([value("display.theme"), value("display.stats")], ["light", false]);
+  });
+
+  test("A wrong value leaves the others of its section in force", async () => {
+    const display = { bell: false, theme: "drak", stats: false, wordsPerSecond: "fast" };
+    const { value, notes } = await inForce(having({ display, git: { second: 5, commitSeconds: 5 } }));
+    const names = ["display.theme", "display.bell", "display.stats", "display.wordsPerSecond", "git.commitSeconds"];
+    deepEqual(names.map(value), ["dark", false, false, 40, 5]);
+    equal(notes.length, 3, notes.join("\n"));
+  });
+
+  test("Of a schema that takes no other keys, a misspelt one leaves the rest in force; what is missing is named", async () => {
+    const where = having({ lamp: { unti: "F", watts: 40 }, lock: { tires: 3 } });
+    const shape = (more: object) => JSON.stringify({ type: "object", additionalProperties: false, ...more });
+    const [unit, watts] = [{ type: "string" }, { type: "number" }];
+    const tries = { tires: watts, code: unit };
+    for (const [name, schema, defaults] of [
+      ["lamp", shape({ properties: { unit, watts } }), '{ unit: "C", watts: 60 }'],
+      ["lock", shape({ properties: tries, required: ["code"] }), "{ tires: 1 }"],
+    ])
+      writeFileSync(
+        join(where.home, "plugins", `${name}.js`),
+        `export const defaults = ${defaults}; export const settings = { schema: ${schema} }; export default () => {};`,
+      );
+    const { value, notes } = await inForce(where);
+    deepEqual([value("lamp.unit"), value("lamp.watts"), value("lock.tires")], ["C", 40, 1]);
+    deepEqual(notes, [
+      `Cannot use the settings under "lock": arguments must have required properties code. Its defaults are used; fix them.`,
+      `Unknown setting "lamp.unti": there is no setting 'unti'. Did you mean 'unit'?`,
+    ]);
+  });
+
+  test("A misspelt and a wrong value in every section unload no plugin, and each is named", async () => {
+    const { properties } = JSON.parse((await zz(having(), ["--config-schema"])).stdout);
+    const others = ["models", "permissions", "probe", "providers"]; // the kernel's own, and the test's
+    const sections = Object.entries<any>(properties).filter(
+      ([name, { properties = {} }]) => !others.includes(name) && Object.keys(properties).length,
+    );
+    ok(sections.length > 12, String(sections.length));
+    const wrong = (shape: any) => (shape.type === "string" ? 3 : shape.enum ? "zzz" : "wrong");
+    const given = sections.map(([name, { properties }]) => {
+      const [[key, shape]] = Object.entries<any>(properties) as [[string, any]];
+      return [name, { [key]: wrong(shape), [`${key}x`]: 1 }];
+    });
+    const { stdout, stderr, code } = await zz(having(Object.fromEntries(given)), ["--plugins", "--json"]);
+    equal(code, 0, stderr);
+    deepEqual(
+      JSON.parse(stdout).filter(({ failure }: any) => failure),
+      [],
+    );
+    for (const [name] of sections)
+      for (const words of [`Cannot use the setting "${name}.`, `Unknown setting "${name}.`])
+        if (name === "shell") match(stderr, /in the settings under "shell"/);
+        else ok(stderr.includes(words), `${words} in\n${stderr}`);
   });
 });
 

@@ -40,7 +40,7 @@ async function mapFor(state: State, index: Index, request: MapRequest, ctx: Ctx)
     return { path: file, facts: index.facts(file)!, imports: targets };
   });
   const mapped = new Set(visible);
-  const others = index.names.filter((name) => !mapped.has(name) && mayRead(ctx, name));
+  const others = index.names.filter((name) => !mapped.has(name) && !index.ignored.has(name) && mayRead(ctx, name));
   return mapOf(sources, others, { seen: filesSeen(ctx, mapped), ...request });
 }
 

@@ -3,8 +3,9 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
 import { plural } from "zz/text";
+import { CODE } from "../code.ts";
 import type { Found } from "../match.ts";
-import { CODE, type Index, mayRead } from "../project.ts";
+import { type Index, mayRead } from "../project.ts";
 import type { Sym } from "../scan/facts.ts";
 
 export const MAX_ROWS = 40; // rows per answer
@@ -47,6 +48,7 @@ export function whyUnread(index: Index, name: string, ctx: Ctx): string {
   if (!CODE.test(name)) return READ_HERE.replace(/^O/, "o");
   const file = relative(name, ctx);
   if (!index.names.includes(file)) return "the project ignores it, as .gitignore says. read_file shows it.";
+  if (index.ignored.has(file)) return "symbols.ignore leaves it out of the index. read_file shows it.";
   return mayRead(ctx, file) ? "it is not in the index. read_file shows it." : "reading it is not allowed.";
 }
 

@@ -34,10 +34,12 @@ export async function freshIndex(state: State, ctx: Ctx): Promise<Index> {
   return index;
 }
 
-function partialIndex({ files, left, beyond, scope }: Index): string {
-  if (!left && !beyond) return "";
-  const what = left ? `the first ${files.length}` : `the ${files.length} in '${scope}'`;
-  return `[Of ${files.length + left + beyond} code files only ${what} are indexed, so this is about a part of the code. grep searches all of it.]`;
+function partialIndex({ files, left, beyond, scope, ignored }: Index): string {
+  if (!left && !beyond && !ignored.size) return "";
+  const place = beyond ? ` in '${scope}'` : "";
+  const rest = ignored.size ? ` that symbols.ignore does not name` : "";
+  const what = left ? `the first ${files.length}${rest}` : `the ${files.length}${place}${rest}`;
+  return `[Of ${files.length + left + beyond + ignored.size} code files only ${what} are indexed, so this is about a part of the code. grep searches all of it.]`;
 }
 
 /** For work outside of a turn: it asks nothing, says nothing and is not cancelled with the turn. */

@@ -360,6 +360,83 @@ test("in the readline loop a saved file is indexed, with no question asked", asy
   equal(await t.exited, 0);
 });
 
+test("symbols.debounce: with a long one a saved file is not indexed by itself, but a question finds it all the same", async () => {
+  const where = project({ "package.json": "{}", "src/a.ts": "export const first = 1;\n" });
+  setting(where, { symbols: { debounce: 60_000 } });
+  const t = terminal(where, ["-m", "offline/router"]);
+  await t.sees("›");
+  t.type("where is first defined?\r");
+  await t.sees("src/a.ts:1");
+  await sleep(1_000); // the map is made after an answer
+  put(where, "src/a.ts", "export const second = 1;\n");
+  await sleep(1_500);
+  ok(!fs.readFileSync(index(where), "utf8").includes("second"));
+  t.type("where is second defined?\r");
+  await t.sees("src/a.ts:1: export const second");
+  t.type(KEY.ctrlD);
+  equal(await t.exited, 0);
+});
+
+const setting = (where: Place, settings: object): void => {
+  fs.mkdirSync(where.home, { recursive: true });
+  fs.writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
+};
+
+test("symbols.ignore: what it names, as in a .gitignore, is neither in the index nor on the map, and answers say so", async () => {
+  const where = project({
+    "package.json": "{}",
+    "src/a.ts": 'import { made } from "./gen/made.ts";\nexport const first = made;\n',
+    "src/gen/made.ts": "export const made = 1;\n",
+    "src/gen/kept.ts": "export const kept = 1;\n",
+    "tools/x.gen.js": "export const small = 1;\n",
+  });
+  await finds(where, "small", "tools/x.gen.js:1: export const small = 1");
+  setting(where, { symbols: { ignore: ["**/gen/*", "!kept.ts", "/tools/*.gen.js"] } });
+  const call = async (tool: string, args: object) => {
+    const { stdout, stderr } = await zz(where, ["--call", tool, JSON.stringify(args)]);
+    return stdout + stderr;
+  };
+  const PART =
+    "[Of 5 code files only the 3 that symbols.ignore does not name are indexed, so this is about a part of the code. grep searches all of it.]";
+  await finds(where, "first", `src/a.ts:2: export const first = made\n${PART}`);
+  await finds(where, "kept", `src/gen/kept.ts:1: export const kept = 1\n${PART}`);
+  await lacks(where, "small");
+  const map = await call("repo_map", {});
+  match(map, /src\/a\.ts/);
+  ok(!/made\.ts|gen\.js/.test(map), map);
+  match(
+    await call("get_structure", { path: "tools/x.gen.js" }),
+    /symbols\.ignore leaves it out of the index\. read_file/,
+  );
+  match(await call("find_references", { symbol: "made" }), /In other files, as text:\nsrc\/gen\/made\.ts:1:/);
+  match(
+    await call("rename_symbol", { symbol: "first", to: "one" }),
+    /Cannot rename 'first' to 'one': uses in the rest/,
+  );
+  fs.rmSync(join(where.home, "zz.config.json"));
+  await finds(where, "small", "tools/x.gen.js:1: export const small = 1");
+});
+
+test("symbols.ignore: a pattern that could take for ever is left out and named, and the others count", async () => {
+  const where = project({ "a.ts": "export const first = 1;\n", "b.ts": "export const other = 1;\n" });
+  setting(where, { symbols: { ignore: [`${"*a".repeat(30)}c`, "b.ts"] } });
+  const { stdout, stderr } = await find(where, "first");
+  match(stdout, /^a\.ts:1: .*\n\[Of 2 code files only the 1 that symbols\.ignore/);
+  match(stderr, /^Cannot use '\*a\*a.*' of symbols\.ignore: at most 3 stars .*\. Shorten it\.\n$/);
+});
+
+for (const [symbols, why] of [
+  [{ ignore: "gen" }, /^Cannot use the setting "symbols\.ignore": it must be array\. Its default is used; fix it\.\n/],
+  [{ debounce: -1 }, /^Cannot use the setting "symbols\.debounce": it must be >= 0\. Its default/],
+] as const)
+  test(`A wrong setting is a sentence, and the index works: ${JSON.stringify(symbols)}`, async () => {
+    const where = project({ "a.ts": "export const first = 1;\n" });
+    setting(where, { symbols });
+    const { stdout, stderr } = await find(where, "first");
+    match(stderr, why);
+    equal(stdout, "a.ts:1: export const first = 1\n");
+  });
+
 test("a progress bar on a terminal, none in a pipe", async () => {
   const where = project(many(900));
   const { stderr } = await find(where, "c1");

@@ -1,0 +1,27 @@
+// Which files are code, and symbols.ignore: those of them that the index and the map leave out, by patterns as in a .gitignore.
+const [MAX_STARS, MAX_PATTERN_CHARS] = [3, 500]; // in one name; with more a regular expression can run for ever
+
+export const CODE = /\.(?:[cm]?[jt]sx?|json|ya?ml)$/i;
+
+/** The code among these files, and what of it the patterns name. A pattern that would take too long is left out, and told. */
+export async function codeAmong(
+  names: readonly string[],
+  patterns: readonly string[],
+  note: (text: string) => void,
+): Promise<{ code: string[]; ignored: ReadonlySet<string> }> {
+  const all = names.filter((name) => CODE.test(name));
+  if (!patterns.length) return { code: all, ignored: new Set() };
+  const { default: ignore } = await import("ignore");
+  const rules = ignore().add(patterns.filter((pattern) => isQuick(pattern, note)));
+  const ignored = new Set(all.filter((name) => rules.ignores(name)));
+  return { code: all.filter((name) => !ignored.has(name)), ignored };
+}
+
+function isQuick(pattern: string, note: (text: string) => void): boolean {
+  const stars = pattern.split("/").map((part) => part.split(/\*+/).length - 1);
+  if (pattern.length <= MAX_PATTERN_CHARS && Math.max(...stars) <= MAX_STARS) return true;
+  note(
+    `Cannot use '${pattern.slice(0, 60)}' of symbols.ignore: at most ${MAX_STARS} stars between slashes and ${MAX_PATTERN_CHARS} letters can be. Shorten it.`,
+  );
+  return false;
+}

@@ -84,18 +84,21 @@ export const UNSAVED = "It goes on unsaved; --home or ZZ_HOME names another plac
 /** The header and all entries; `end` is where the last whole line ends, `spoilt` counts the lines that are neither. */
 function parseLines(bytes: Buffer, file: string): { lines: [Header, ...Entry[]]; end: number; spoilt: number } {
   const lines: Row[] = [];
-  let [end, spoilt] = [0, 0];
+  let [end, spoilt, newer] = [0, 0, false];
   for (let stop = bytes.indexOf(10); stop >= 0; stop = bytes.indexOf(10, end)) {
     const line = tryTo(() => JSON.parse(bytes.toString("utf8", end, stop)));
     if (lines.length ? typeof line?.id === "number" : isHeader(line)) lines.push(line);
     else spoilt++;
+    newer ||= !lines.length && isNewer(line);
     end = stop + 1;
   }
   if (lines.length) return { lines: lines as [Header, ...Entry[]], end, spoilt };
-  const why = bytes.length ? "it holds no readable header" : "it is empty";
-  throw fault(`Cannot open session file '${file}': ${why}. It was left as it is; move it away, or start without it.`);
+  const why = newer ? "a newer zz made it" : bytes.length ? "it holds no readable header" : "it is empty";
+  const next = newer ? "Open it with that one" : "Move it away";
+  throw fault(`Cannot open session file '${file}': ${why}. It was left as it is. ${next}, or start without it.`);
 }
 
+const isNewer = (line: unknown): boolean => Number((line as Header | undefined)?.zz) > 1; // what a later zz wrote
 const isHeader = (line: unknown): line is Header =>
   (line as Header)?.zz === 1 && (["id", "at", "root", "model", "title"] as const).every((key) => typeof (line as Header)[key] === "string");
 
@@ -223,13 +226,16 @@ export function keepTitle(home: string, id: string, title: string): void {
 }
 
 /** By the file's own name, whatever the header says of it. */
-function headerOf(file: string, buffer = Buffer.allocUnsafe(8192)): Header | undefined {
+function headerOf(file: string, buffer?: Buffer): Header | undefined {
+  const header = startOf(file, buffer);
+  return isHeader(header) ? { ...header, id: path.basename(file, ".jsonl") } : undefined;
+}
+function startOf(file: string, buffer: Buffer = Buffer.allocUnsafe(8192)): unknown {
   return tryTo(() => {
     const fd = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK); // a FIFO holds nobody up
     const size = tryTo(() => fs.readSync(fd, buffer, 0, buffer.length, 0)) ?? 0;
     fs.closeSync(fd);
-    const header = JSON.parse(buffer.toString("utf8", 0, size).split("\n", 1)[0]!);
-    return isHeader(header) ? { ...header, id: path.basename(file, ".jsonl") } : undefined;
+    return JSON.parse(buffer.toString("utf8", 0, size).split("\n", 1)[0]!);
   });
 }
 
@@ -238,9 +244,11 @@ export function lastSession(home: string, root: string, warn: (text: string) => 
   const files = sessionIds(home).map((id) => sessionFile(home, id));
   const used = files.map((file) => ({ file, at: fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0 }));
   for (const { file } of used.sort((a, b) => b.at - a.at)) {
-    const header = headerOf(file);
-    if (header?.root === root && fits(header.id)) return header.id;
-    if (!header) warn(`Session file '${file}' holds no readable header; it was ignored and left as it is.`);
+    const start = startOf(file);
+    const id = path.basename(file, ".jsonl");
+    if (isHeader(start) && start.root === root && fits(id)) return id;
+    const why = isNewer(start) ? "is of a newer zz" : "holds no readable header";
+    if (!isHeader(start)) warn(`Session file '${file}' ${why}; it was ignored and left as it is.`);
   }
   return undefined;
 }

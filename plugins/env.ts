@@ -88,7 +88,7 @@ function addTools(zz: Zz): void {
       "Keep an environment variable for commands, from now on and in every project. Values of others are never shown to you.",
     aliases: ["self_set_env"],
     also: { name: ["key", "variable"] },
-    params: { name: "string letters, digits and _", value: "string" },
+    params: { name: "string letters, digits and _", value: "string what commands get" },
     needs: ({ name, value }) => {
       checkSet(name, value);
       return asks(`set ${name}`);
@@ -104,7 +104,7 @@ function addTools(zz: Zz): void {
     description: "Forget an environment variable that was kept for commands.",
     aliases: ["self_delete_env", "unset_env"],
     also: { name: ["key", "variable"] },
-    params: { name: "string" },
+    params: { name: "string the variable" },
     needs: ({ name }, ctx) => {
       if (steers(name)) throw refuse("delete", name, ONLY_PERSON);
       if (!read(fileOf(ctx)).has(name)) throw refuse("delete", name, NOT_KEPT);

@@ -34,7 +34,7 @@ export default (zz: Zz) =>
     name: "open_file",
     description: "Open a file or folder with the person's own program for it: an image, a PDF, a web page.",
     aliases: ["openFile"],
-    params: { path: "string" },
+    params: { path: "string the file" },
     also: { path: ["file", "file_path", "filepath"] },
     needs(args, ctx) {
       const file = checkedFile(args.path, ctx); // refuses before the person is asked

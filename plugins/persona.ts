@@ -38,7 +38,7 @@ export default (zz: Zz) => {
     name: "rename_self",
     description: "Take another name, when the person gives you one.",
     aliases: ["self_rename"],
-    params: { name: "string" },
+    params: { name: "string the new name" },
     changes: true,
     needs: ({ name }, ctx) => {
       checkName(name.trim());

@@ -2,12 +2,14 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { About, Changed, Ctx, Entry, Message, Result, Usage, Zz } from "zz";
-import { clip, plural, terminalColumns, tokensOf, width, wrap } from "zz/text";
+import { clip, oneLine, plural, terminalColumns, tokensOf, width, wrap } from "zz/text";
 
 const WINDOW_TIMEOUT = 1_000; // ms for a provider to list its models' windows
 
 export default (zz: Zz) => {
   const refused = zz.state({ count: 0 });
+  const errors: string[] = [];
+  zz.on("failed", ({ message }) => void errors.push(message));
   const since = Date.now();
   const group = "sessions and model";
   zz.on("decided", ({ kind, allowed }) => void (kind === "write" && !allowed && refused.count++));
@@ -15,7 +17,7 @@ export default (zz: Zz) => {
     name: "status",
     description: "the session, the model, and what was done so far",
     group,
-    run: async (_, ctx) => ctx.note(aligned(await status(ctx, since, refused.count))),
+    run: async (_, ctx) => ctx.note(aligned(await status(ctx, since, refused.count, errors))),
   });
   zz.command({
     name: "context",
@@ -56,7 +58,7 @@ export function aligned(rows: [name: string, text: string][], room = terminalCol
 
 // /status
 
-async function status(ctx: Ctx, since: number, refused: number): Promise<[string, string][]> {
+async function status(ctx: Ctx, since: number, refused: number, errors: string[]): Promise<[string, string][]> {
   const { chat, about, files, permissions, settings, sessions, root } = ctx;
   const [provider = ""] = chat.model.split("/");
   const turns = chat.messages.filter((message) => message.role === "user" && !message.aside).length;
@@ -76,6 +78,9 @@ async function status(ctx: Ctx, since: number, refused: number): Promise<[string
     ["since start", `${minutes(Date.now() - since)}; ${plural(turns, "turn")} in this conversation`],
     ["tokens", spent(chat.tree().entries)],
     ["tools", `${plural(results.length, "call")}${failed ? `, ${failed} of them failed` : ""}`],
+    ...(errors.length
+      ? [["errors", `${errors.length}, the last: ${oneLine(errors.at(-1)!)}`] as [string, string]]
+      : []),
     ["edits", edits(files.changes(), refused)],
     ["plugins", `${about.plugins.length - broken.length} loaded, ${broken.length} failed${names(broken)}`],
     ["permissions", `${plural(permissions.rules.length, "rule")} beside zz's own (/permissions)`],

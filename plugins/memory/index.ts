@@ -36,7 +36,7 @@ export default (zz: Zz<typeof defaults>) => {
     aliases: ["save_memory", "add_memory"],
     also: { text: ["content", "fact", "memory", "note"] },
     params: {
-      text: "string",
+      text: "string what to remember, in a sentence",
       topic: `string? a word or two, or ${tree.PARTS[0]}/… or ${tree.PARTS[1]}/…; without it the note goes under today`,
       where: "string? home (for every project) or project; home unless the project has a memory",
     },
@@ -49,7 +49,7 @@ export default (zz: Zz<typeof defaults>) => {
     description:
       "Find notes of earlier conversations by their words; or give the path of a file of memory to read all of it.",
     aliases: ["search_memory"],
-    params: { query: "string" },
+    params: { query: "string words of what is looked for" },
     needs: (_, ctx) => ({ read: tree.filesOf(ctx).files.map(tree.allowed) }),
     run: recall,
   });

@@ -43,7 +43,7 @@ export default (zz: Zz<typeof defaults>) => {
     name: "read_skill",
     description: "Read a skill's instructions, or another file of its folder.",
     aliases: ["use_skill", "load_skill", "skill"],
-    params: { name: "string", file: "string? relative to the skill's folder" },
+    params: { name: "string the skill", file: "string? relative to the skill's folder" },
     needs: ({ name, file }, ctx) => {
       const skill = skillNamed(all, name, ctx);
       const at = realOf(path.resolve(skill.folder, file ?? FILE));

@@ -19,7 +19,7 @@ export function install(zz: Zz, known: Known): void {
       "Install a skill, or replace one: from the text of its SKILL.md (front matter with name and description, triggers if you like, then the instructions), or from a folder or file.",
     aliases: ["self_install_skill"],
     params: {
-      name: "string",
+      name: "string what the skill is called",
       content: "string? all of its SKILL.md",
       path: "string? instead: a folder with a SKILL.md, or the file",
       where: "string? home (for every project; unless you say otherwise) or project",
@@ -32,7 +32,7 @@ export function install(zz: Zz, known: Known): void {
     name: "uninstall_skill",
     description: "Remove a skill: every file of its folder.",
     aliases: ["self_uninstall_skill"],
-    params: { name: "string" },
+    params: { name: "string the skill" },
     changes: true,
     run: ({ name }, ctx) => remove(name, ctx, known),
   });

@@ -66,7 +66,7 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
     aliases: ["find_symbol", "symbols", "search_symbols", "workspace_symbols"],
     also: { query: ["symbol", "name", "pattern"], path: ["file", "file_path", "folder"] },
     params: {
-      query: "string",
+      query: "string a part of the name",
       kind: "string? function, class, method, property, interface, type, enum, const …",
       path: PATH,
     },
@@ -94,7 +94,7 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
     description: "Show the whole text of a class, interface, type, enum or namespace, with line numbers, by its name.",
     aliases: ["read_class", "find_class"],
     also: { name: ["class", "symbol", "class_name"], path: ["file", "file_path"] },
-    params: { name: "string", path: "string? the file it is in" },
+    params: { name: "string the class", path: "string? the file it is in" },
     say: (all, args, ctx) => all.part("class", args, ctx),
   },
   {
@@ -103,7 +103,7 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
       "List what a file imports: files of the project, packages, Node's own modules, and what cannot be found. Without a path: the project's entry points, its most imported files and import cycles.",
     aliases: ["dependencies", "find_dependencies", "get_imports"],
     also: { path: ["file", "file_path"] },
-    params: { path: "string?" },
+    params: { path: "string? the file" },
     say: (all, args, ctx) => all.dependencies(args, ctx),
   },
   {
@@ -111,7 +111,7 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
     description: "List the files that import a file.",
     aliases: ["dependents", "find_dependents", "get_importers"],
     also: { path: ["file", "file_path"] },
-    params: { path: "string" },
+    params: { path: "string the file" },
     say: (all, args, ctx) => all.dependents(args, ctx),
   },
   {
@@ -136,7 +136,7 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
     description: "Check TypeScript or JavaScript files for syntax and type errors, by the project's tsconfig.json.",
     aliases: ["get_diagnostics", "diagnostics", "typecheck"],
     also: { paths: ["path", "files", "file", "file_path", "file_paths"] },
-    params: { paths: "string[]" },
+    params: { paths: "string[] files to check" },
     needs: ({ paths }) => ({ read: paths }),
     say: (all, args, ctx) => all.check(args, ctx),
   },

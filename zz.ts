@@ -83,7 +83,7 @@ import { joinHalves } from "./kernel/seam.ts";
 import { learn, learnData, learnEnvironment, learnHome, reason, veiledJson } from "./kernel/secrets.ts";
 import { BUILT, homeFolder, version } from "./kernel/self.ts";
 import { renewSettings } from "./kernel/settings.ts";
-import { clean, plural, unknown } from "./kernel/text.ts";
+import { clean, plural, sumUsage, unknown } from "./kernel/text.ts";
 import { findTool, normalizeArgs, offered, onlyReads, runCall, toolNamed, validate } from "./kernel/tools.ts";
 import { projectExtras } from "./kernel/trust.ts";
 import type { Embedded, Embedding } from "./sdk/embed.ts";
@@ -220,8 +220,7 @@ async function think(turn: Turn): Promise<Reply> {
     if (reply.usage) answer.used = chat.used = reply.usage.input + reply.usage.output;
     if (chat.window) answer.window = chat.window;
     if (reply.thinking) await emit(core, "thought", { text: reply.thinking, ms: Math.round(performance.now() - started) });
-    answer.usage.input += reply.usage?.input ?? 0;
-    answer.usage.output += reply.usage?.output ?? 0;
+    answer.usage = sumUsage([answer.usage, reply.usage]);
     const before = whole;
     whole = before ? { ...reply, text: joinHalves(before.text, reply.text), thinking: before.thinking || reply.thinking } : reply;
     if (reply.finish !== "length" || reply.calls.length || !reply.text || more === CONTINUATIONS)

@@ -307,7 +307,8 @@ type Sign = { usage: Usage } | { finish: string } | { error: unknown };
 export type Delta = { text: string } | { thinking: string } | { call: CallDelta } | Sign;
 /** args: a piece of JSON text, or the whole object; extra: whatever must be sent back with the call. */
 export type CallDelta = { index?: number; id?: string | null; name?: string | null; args?: unknown; extra?: unknown };
-export type Usage = { input: number; output: number };
+/** Tokens. Of those that went in: cached came from the provider's cache, written went into it; both absent where there are none. */
+export type Usage = { input: number; output: number; cached?: number; written?: number };
 export type Finish = "stop" | "calls" | "length" | "filter";
 export type Call = { id: string; name: string; args: Record<string, unknown>; broken?: string; extra?: unknown }; // broken: why not
 export type Reply = { text: string; thinking: string; calls: Call[]; finish: Finish; usage?: Usage; model?: string };

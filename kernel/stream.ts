@@ -69,9 +69,10 @@ function sizeOf(delta: Delta): number {
 }
 
 /** A server's own numbers, if they are some. */
-function counted({ input, output }: Partial<Usage>): Usage {
+function counted({ input, output, cached, written }: Partial<Usage>): Usage {
   const number = (value: unknown) => (Number.isFinite(value) ? (value as number) : 0);
-  return { input: number(input), output: number(output) };
+  const more = Object.entries({ cached, written }).filter(([, count]) => number(count) > 0);
+  return { input: number(input), output: number(output), ...Object.fromEntries(more) };
 }
 
 const CUT_OFF = "The connection ended before the answer was complete. Try again.";

@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { About, Changed, Ctx, Entry, Message, Result, Usage, Zz } from "zz";
-import { clip, plural, terminalColumns, tokensOf, width, wrap } from "zz/text";
+import { clip, plural, sumUsage, terminalColumns, tokensOf, width, wrap } from "zz/text";
 
 const WINDOW_TIMEOUT = 1_000; // ms for a provider to list its models' windows
 
@@ -133,9 +133,9 @@ function spent(entries: readonly Entry[]): string {
     if (entry.type === "spent") return [{ usage: entry.usage as Usage | undefined }];
     return entry.message?.role === "assistant" ? [entry.message] : [];
   });
-  const sum = (what: "input" | "output") => made.reduce((all, { usage }) => all + (usage?.[what] ?? 0), 0);
+  const { input, output, cached } = sumUsage(made.map(({ usage }) => usage));
   const silent = made.filter(({ usage }) => !usage).length;
-  return `${sum("input")} in, ${sum("output")} out${silent ? `; of ${plural(silent, "answer")} unknown` : ""}`;
+  return `${input} in${cached ? ` (${cached} cached)` : ""}, ${output} out${silent ? `; of ${plural(silent, "answer")} unknown` : ""}`;
 }
 
 function edits(changes: Changed[], refused: number): string {

@@ -16,6 +16,7 @@ export {
   plural,
   shorten,
   stampOf,
+  sumUsage,
   textOf,
   tryTo,
   unknown,

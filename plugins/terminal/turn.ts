@@ -112,8 +112,11 @@ const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
 /** Tokens are left out if the server did not report them. */
 function figures({ usage, calls, ms, used, window }: Answer): string {
   const number = (count: number) => count.toLocaleString("en");
-  const { input, output } = usage;
-  const tokens = input || output ? [`${number(input)} tokens in, ${number(output)} out`] : [];
+  const { input, output, cached } = usage;
+  const tokens =
+    input || output
+      ? [`${number(input)} tokens in${cached ? ` (${number(cached)} cached)` : ""}, ${number(output)} out`]
+      : [];
   const context = used && window ? [`context ${Math.round((100 * used) / window)} % of ${number(window)}`] : [];
   return [seconds(ms), ...tokens, plural(calls.length, "call"), ...context].join(" · ");
 }

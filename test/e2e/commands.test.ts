@@ -414,6 +414,29 @@ describe("cost", { concurrency: 2 }, () => {
     );
   });
 
+  test("/cost, /status and the answer tell what came from a cache, where anything did", async (t) => {
+    const prices = {
+      "script/model": { input: 1000, output: 10_000, cached: 100, written: 2000 },
+      "script/other": { input: 1000, output: 0 },
+    };
+    const usages = [
+      { input: 100, output: 10, cached: 60, written: 20 },
+      { input: 50, output: 5 },
+    ];
+    const script = [...usages.map((usage) => ({ text: "A.", usage })), { text: "B.", usage: usages[0]! }];
+    const it = await harness({ own: true, settings: { prices }, script }, t);
+    deepEqual((await it.ask("one")).usage, usages[0]);
+    await it.ask("two");
+    const cost = async () => (await it.command("/cost")).join("\n");
+    equal(await cost(), "script/model  150 in  60 cached  15 out  0.2660");
+    match((await it.command("/status")).join("\n"), /^tokens +150 in \(60 cached\), 15 out$/m);
+    await it.chat.use("script/other");
+    await it.ask("three");
+    match(await cost(), /^script\/other {2}100 in {2}60 cached {2}10 out {2}0\.1000\nin all +0\.3660$/m);
+    await it.restart();
+    match(await cost(), /^script\/model {2}150 in {2}60 cached/);
+  });
+
   for (const line of ["/compact", "/eval"])
     test(`/cost and /status count what ${line} used`, async (t) => {
       const usage = { input: 100, output: 10 };

@@ -222,11 +222,17 @@ async function think(turn: Turn): Promise<Reply> {
     if (reply.thinking) await emit(core, "thought", { text: reply.thinking, ms: Math.round(performance.now() - started) });
     answer.usage = sumUsage([answer.usage, reply.usage]);
     const before = whole;
-    whole = before ? { ...reply, text: joinHalves(before.text, reply.text), thinking: before.thinking || reply.thinking } : reply;
+    whole = before ? joined(before, reply) : reply;
     if (reply.finish !== "length" || reply.calls.length || !reply.text || more === CONTINUATIONS)
       return last ? { ...whole, calls: [] } : whole;
     note(core, "The answer was cut off by the output limit; asking for the rest.");
-    messages.push({ role: "assistant", text: reply.text }, { role: "user", text: CONTINUE });
+    messages.push(messageOf(turn, { ...reply, thinking: "" }), { role: "user", text: CONTINUE });
+  }
+
+  function joined(one: Reply, two: Reply): Reply {
+    const extra = [...(one.extra ?? []), ...(two.extra ?? [])];
+    const more = { thinking: one.thinking || two.thinking, ...(extra.length && { extra }) };
+    return { ...two, text: joinHalves(one.text, two.text), ...more };
   }
 }
 
@@ -340,13 +346,14 @@ async function endTurn({ core, chat, answer, started }: Turn): Promise<void> {
 }
 
 /** A reply as it is kept: with who gave it, and what it cost. */
-function messageOf({ core, answer, started }: Turn, { text, thinking, calls, finish, usage }: Reply): Message {
+function messageOf({ core, answer, started }: Turn, { text, thinking, calls, finish, usage, extra }: Reply): Message {
   if (thinking) answer.thinking = [answer.thinking, thinking].filter(Boolean).join("\n");
   const more = {
     ...(thinking && { thinking }),
     ...(calls.length && { calls }),
     ...(finish === "length" && { cut: true }),
     ...(usage && { usage }),
+    ...(extra && { extra }),
   };
   return { role: "assistant", text, ...more, model: answer.model, ms: Math.round(performance.now() - (core.waited ?? 0) - started) };
 }

@@ -302,16 +302,17 @@ export interface ChatRequest {
   options: Record<string, unknown>; // what the person set, in the provider's own words
   endpoint: Endpoint;
 }
-/** What a provider yields. A stream without a `finish` was cut off. An `error` is the server's own body, as it came. */
-type Sign = { usage: Usage } | { finish: string } | { error: unknown };
-export type Delta = { text: string } | { thinking: string } | { call: CallDelta } | Sign;
+/** What a provider yields. A stream without a `finish` was cut off. An `error` is the server's own body, as it came. `extra` may stand
+ * beside any of it: whatever must be sent back with the answer. */
+type Sign = { usage: Usage } | { finish: string } | { error: unknown } | { extra: unknown };
+export type Delta = ({ text: string } | { thinking: string } | { call: CallDelta } | Sign) & { extra?: unknown };
 /** args: a piece of JSON text, or the whole object; extra: whatever must be sent back with the call. */
 export type CallDelta = { index?: number; id?: string | null; name?: string | null; args?: unknown; extra?: unknown };
 /** Tokens. Of those that went in: cached came from the provider's cache, written went into it; both absent where there are none. */
 export type Usage = { input: number; output: number; cached?: number; written?: number };
 export type Finish = "stop" | "calls" | "length" | "filter";
 export type Call = { id: string; name: string; args: Record<string, unknown>; broken?: string; extra?: unknown }; // broken: why not
-export type Reply = { text: string; thinking: string; calls: Call[]; finish: Finish; usage?: Usage; model?: string };
+export type Reply = { text: string; thinking: string; calls: Call[]; finish: Finish } & Omit<AnswerMeta, "ms">;
 
 export type Message =
   | (UserMeta & { role: "user"; text: string; images?: Image[] })
@@ -319,8 +320,8 @@ export type Message =
   | { role: "tool"; id: string; name: string; text: string; failed?: boolean; images?: Image[] };
 
 export type UserMeta = { aside?: true; news?: Record<string, string> }; // aside: what the person did meanwhile; news: of the layers, by key
-/** Who gave an answer, what it cost, and how long after the person's message it was there. */
-export type AnswerMeta = { model?: string; usage?: Usage; ms?: number };
+/** Who gave an answer, what it cost, how long after the person's message it was there, and what only its provider gets back, in order. */
+export type AnswerMeta = { model?: string; usage?: Usage; ms?: number; extra?: unknown[] };
 export interface Chat {
   readonly id: string | null; // null: not saved
   readonly model: string; // provider/model

@@ -34,7 +34,12 @@ async function attempt(place: TurnContext, { model, messages, ...asked }: ChatRe
   const { core, chat } = place;
   const provider = providerNamed(core, model);
   const endpoint = endpointOf(core, provider.name);
-  const request = { ...asked, model: model.slice(provider.name.length + 1), messages: repair(messages), endpoint };
+  const request = {
+    ...asked,
+    model: model.slice(provider.name.length + 1),
+    messages: repair(messages.map((one) => ownExtras(one, provider.name))),
+    endpoint,
+  };
   const told = veilData(request);
   let partial: Fault["partial"]; // the most that came in any of the tries
   for (let tried = 1; ; tried++) {
@@ -92,6 +97,13 @@ async function receive({ core, chat }: TurnContext, provider: Provider, request:
   }
 }
 
+/** What must be sent back goes only to the provider that it is from. */
+function ownExtras(message: Message, provider: string): Message {
+  if (message.role !== "assistant" || !message.model || message.model.startsWith(`${provider}/`)) return message;
+  const { extra: _, calls, ...rest } = message;
+  return { ...rest, ...(calls && { calls: calls.map(({ extra: _, ...call }) => call) }) };
+}
+
 /** What every provider accepts: each call has exactly one result, straight after it and in call order; results without a call are gone;
  * neighbours of one role are merged; nothing is empty. Run before every request. */
 export function repair(history: readonly Message[]): Message[] {
@@ -126,5 +138,7 @@ function withUpdates(message: Message): Message {
 
 function joined(one: Message, two: Message): Message {
   const images = [one, two].flatMap((message) => ("images" in message && message.images) || []);
-  return { ...two, text: [one.text, two.text].filter(Boolean).join("\n\n"), ...(images.length && { images }) };
+  const extra = [one, two].flatMap((message) => ("extra" in message && message.extra) || []);
+  const both = { ...(images.length && { images }), ...(extra.length && { extra }) };
+  return { ...two, text: [one.text, two.text].filter(Boolean).join("\n\n"), ...both };
 }

@@ -194,10 +194,13 @@ function toWire(message: Message): ChatCompletionMessageParam[] {
   if (message.role === "tool") {
     return [{ role: "tool", tool_call_id: message.id, content: message.text }];
   }
-  if (!message.calls?.length) return [{ role: "assistant", content: message.text }];
+  const extra = message.extra?.at(-1); // Gemini's signature
+  const signed = extra ? { extra_content: extra } : {};
+  if (!message.calls?.length) return [{ role: "assistant", content: message.text, ...signed }];
   return [
     {
       role: "assistant",
+      ...signed,
       content: message.text || null,
       tool_calls: message.calls.map(({ id, name, args, extra }) => ({
         id,
@@ -303,6 +306,7 @@ function* deltas(given: any): Generator<Delta> {
   yield* content(delta?.content);
   const thinking = delta?.reasoning_content || delta?.reasoning || delta?.reasoning_text || delta?.thinking;
   if (typeof thinking === "string" && thinking) yield { thinking };
+  if (delta?.extra_content) yield { extra: delta.extra_content };
   if (delta?.refusal) yield { text: delta.refusal };
   for (const call of Array.isArray(delta?.tool_calls) ? delta.tool_calls : [])
     yield {

@@ -6,6 +6,7 @@ import { type Core, emit, inTime, type LiveChat, newId, note, type Owned, type P
 import { fault, usage } from "./faults.ts";
 import { openFiles } from "./files.ts";
 import { allFlags } from "./flags.ts";
+import { effectOf } from "./gate.ts";
 import { gitOf } from "./git.ts";
 import { refreshPlugins } from "./loader.ts";
 import { updatePrivate } from "./locks.ts";
@@ -78,7 +79,11 @@ function about(place: TurnContext): About {
   const { core, ctx } = place;
   const { home } = core.options;
   const made = lazily({
-    tools: () => offered(core).map((tool) => ({ ...tool, owner: core.tools.get(tool.name)!.owner })),
+    tools: () =>
+      offered(core).map((tool) => {
+        const { owner, value } = core.tools.get(tool.name)!;
+        return { ...tool, owner, kind: effectOf(value) };
+      }),
     commands: () => [...core.commands.values()].map(({ owner, value: { run, complete, ...rest } }) => ({ ...rest, owner })).sort(byName),
     keys: () => [...core.keys.values()].map(({ owner, value: { name, description } }) => ({ name, description, owner })),
     plugins: () =>

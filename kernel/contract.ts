@@ -116,7 +116,7 @@ export type Reloaded = { name: string; did: "loaded" | "reloaded" | "unloaded" |
 export interface About {
   readonly home: string;
   readonly version: string;
-  readonly tools: (ChatRequest["tools"][number] & { owner: string })[];
+  readonly tools: (ChatRequest["tools"][number] & { owner: string; kind: Effect })[];
   readonly commands: (Omit<Command, "run" | "complete"> & { owner: string })[];
   readonly keys: { name: string; description: string; owner: string }[];
   readonly plugins: {
@@ -146,6 +146,7 @@ export interface Tool<S extends Schema = any> {
   also?: Record<string, string[]>; // the same for its parameters: { path: ["file_path"] }
   params?: S;
   needs?(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<Needs>; // for the gate, before it runs; absent: pure
+  kind?: Effect; // what its calls do at most, where needs and changes do not tell: sending a letter is "run"
   changes?: boolean; // of files, through ctx.files: held until it returns, shown, asked for unless needs() named them, made all or none
   preview?(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<string>; // what else to show with the question
   editable?: string; // the parameter whose text the person may edit at the question; what they saved is judged again
@@ -157,6 +158,8 @@ export interface Tool<S extends Schema = any> {
 }
 export type Kind = "read" | "write" | "run" | "net" | "env";
 export type Needs = { [K in Kind]?: Need[] };
+/** What a call does at most: it looks at things, changes files, or anything else. */
+export type Effect = "read" | "change" | "run";
 /** A path, a command's words, a host, a variable. "ask" asks whatever a list allows; "exact" until a rule has that very name. */
 export type Need = string | { name: string; verdict: Verdict; why: string; exact?: boolean };
 export type Verdict = "allow" | "ask" | "deny";
@@ -469,10 +472,13 @@ export interface Steps {
   line: [string, string]; // what the person typed
   request: [ChatRequest, Reply];
   call: [Call, Result];
+  gate: [Judged, Ruling]; // what the rules do not deny: only a stricter verdict counts
   preview: [Preview, string]; // what a tool would do, as it is shown with the question
   render: [string, string]; // the answer, as it is shown
   prompt: [string, string]; // what stands before the line that is typed
 }
+export type Judged = { call: Omit<Call, "id">; kind: Effect; needs: Needs };
+export type Ruling = { verdict: Verdict; why?: string }; // why: told to the person who is asked, or to the model
 export type Preview = { tool: string; about: string; changes: Difference[] };
 export type Around<IO> = IO extends [infer In, infer Out]
   ? (input: In, next: (input: In) => Promise<Out>, ctx: Ctx) => Awaitable<Out>
@@ -521,7 +527,7 @@ export const EVENTS = words<keyof Events>(
   "started phase requested received replied compacted retried thought planned " +
     "decided changed configured reloaded called progressed typed asked noted answered failed",
 );
-export const STEPS = words<keyof Steps>("line request call preview render prompt");
+export const STEPS = words<keyof Steps>("line request call gate preview render prompt");
 /** What may follow what; `error` and `aborted` may follow anything. Thinking is shown only in `thinking` and `planning_tools`, tools run
  * only in `executing_tools`, and text is shown only in `responding`. */
 export const PHASES = {
@@ -536,6 +542,7 @@ export const PHASES = {
 } as const;
 export type Phase = keyof typeof PHASES;
 export const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
+export const EFFECTS: Effect[] = ["read", "change", "run"];
 
 export type Header = { zz: 1; id: string; at: string; root: string; model: string; title: string }; // a session file's first line
 export type Listed = Header & { used: string; bytes: number }; // in a list: when it was written to last, and how long its file is

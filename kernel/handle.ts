@@ -1,5 +1,17 @@
 // The handle that a plugin gets: what it registers is its own, and goes with it.
-import { type Awaitable, EVENTS, type Flag, type Order, type PluginIo, SLOTS, STEPS, type Tool, words, type Zz } from "./contract.ts";
+import {
+  type Awaitable,
+  EFFECTS,
+  EVENTS,
+  type Flag,
+  type Order,
+  type PluginIo,
+  SLOTS,
+  STEPS,
+  type Tool,
+  words,
+  type Zz,
+} from "./contract.ts";
 import { type Core, HOOK_LIMIT, IDENTIFIER, known, type Owned, showsTraces } from "./core.ts";
 import { fault } from "./faults.ts";
 import { FLAGS, UNLISTED } from "./flags.ts";
@@ -18,7 +30,7 @@ const tooSlow = (seconds: number): string => `loading took longer than ${seconds
 const KEY_NAME = /^((ctrl|meta|shift)\+)*[a-z0-9]+$/;
 /** Field by field what may be registered; "!" marks what must be there. */
 const SHAPES = {
-  tool: "name! description! run! aliases also params needs changes preview render timeout override editable family",
+  tool: "name! description! run! aliases also params needs changes preview render timeout override editable family kind describe",
   command: "name! description! run! usage examples group complete offer",
   layer: "name! slot! text! budget",
   provider: "name! models! chat! auto model key url role",
@@ -158,6 +170,7 @@ function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<an
       return live;
     },
     tool: (tool) => {
+      if (tool.kind !== undefined) known("kind of tool", tool.kind, EFFECTS);
       const schema = parametersOf(tool); // refused now rather than at the first call
       one(own, "tool", core.tools, tool);
       entry(own, core.schemas, tool.name, schema);

@@ -153,7 +153,7 @@ async function contextOf(ctx: Ctx): Promise<string> {
   const layers = (await about.prompt()).flatMap(({ name, text, sent }) =>
     sent === "system" ? [{ name: `prompt: ${name}`, tokens: tokensOf(text) }] : [],
   );
-  const schemas = about.tools.map(({ owner, ...sent }) => JSON.stringify(sent)).join("");
+  const schemas = about.tools.map(({ owner, kind, ...sent }) => JSON.stringify(sent)).join("");
   const tools = { name: `what ${plural(about.tools.length, "tool")} take`, tokens: tokensOf(schemas) };
   const parts = [...layers, ...(about.tools.length ? [tools] : []), ...groups(chat.messages)];
   const all = parts.reduce((sum, { tokens }) => sum + tokens, 0);

@@ -20,7 +20,7 @@ import { reason } from "./secrets.ts";
 import { version } from "./self.ts";
 import { agreement, rereadSettings } from "./settings.ts";
 import { byName, clean, lazily, unknown } from "./text.ts";
-import { offered, runCall } from "./tools.ts";
+import { lineOf, offered, runCall } from "./tools.ts";
 import { keepTrust, projectExtras } from "./trust.ts";
 
 export function context(core: Core, chat: LiveChat): Ctx {
@@ -106,6 +106,7 @@ function about(place: TurnContext): About {
       return Object.entries(sent).flatMap(([when, parts]) => parts.map((part) => ({ ...part, sent: when as keyof typeof sent })));
     },
     model: (name: string, quick?: boolean) => modelNamed(core, name, quick),
+    line: (call: Pick<Call, "name" | "args">) => lineOf(core, call),
     async complete(command: string, typed: string) {
       const { owner, value } = core.commands.get(command) ?? {};
       const named = (error: unknown) => fault(`Cannot complete '/${command}' of plugin '${owner}': ${reason(error)}`);

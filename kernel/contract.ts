@@ -134,6 +134,7 @@ export interface About {
   models(all?: boolean): Promise<{ models: Model[]; failures: string[] }>; // of every provider, or of the one that --model names
   prompt(): Promise<(Part & { sent: "system" | "earlier" | "next" })[]>; // by layer; then what was news in an earlier message, or will be
   model(name: string, quick?: boolean): Promise<Model | undefined>; // what its provider tells; quick: without asking for all
+  line(call: Pick<Call, "name" | "args">): string | undefined; // as its tool describes it
   complete(command: string, typed: string): Promise<Choice[]>; // what may stand after a command
 }
 export type Added = { kind: string; name: string }; // what a plugin adds: a tool, a command, a wrapper of a step …
@@ -152,6 +153,7 @@ export interface Tool<S extends Schema = any> {
   editable?: string; // the parameter whose text the person may edit at the question; what they saved is judged again
   family?(need: string): string | undefined; // of a command, what the person may allow beside those very words: "npm run"
   run(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<Result | string>; // a throw becomes a failed result that the model reads
+  describe?(args: NoInfer<Infer<S>>): string; // a call in a few words, shown in place of its arguments; they may not fit yet
   override?: boolean; // stands instead of the tool that has its name already
   render?(result: Result, width: number, args: Call["args"]): string; // in a row: also of one that failed, where it has data
   timeout?: number; // ms; two minutes unless it says otherwise

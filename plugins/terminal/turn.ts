@@ -1,6 +1,6 @@
 // What a person sees of a turn: thinking, calls as they are announced and as they end, and a line of figures at its
 // end.
-import type { Answer, Call, Result, Zz } from "zz";
+import type { Answer, Events, Zz } from "zz";
 import { plural, terminalColumns, width, wrap } from "zz/text";
 import { argumentsOf, folded, short, subjectOf, summary } from "./format.ts";
 import { isPlain, isRich, look, print, row, type Screen, signs } from "./screen.ts";
@@ -38,19 +38,21 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
     for (const one of rows) print(screen, look(screen).dim(one));
   });
   zz.on("asked", line.stop);
-  zz.on("planned", ({ calls, text }) => {
+  zz.on("planned", ({ calls, text }, { about }) => {
     if (text) print(screen, look(screen).dim(short(text, terminalColumns() - 1)));
     const sign = look(screen).accent(signs(screen).call);
-    for (const { name, args } of calls) print(screen, row(screen, `${sign} ${short(name)}`, argumentsOf(args)));
+    for (const call of calls)
+      print(screen, row(screen, `${sign} ${short(call.name)}`, about.line(call) ?? argumentsOf(call.args)));
     screen.calls = calls.map(({ id, name }) => ({ id, name: short(name) }));
   });
   zz.on("decided", ({ allowed, tool }) => {
     if (allowed && screen.calls.length && !screen.idle) line.resume(short(tool)); // a question ended it
   });
-  zz.on("called", ({ call, result, ms, shown, inner }) => {
+  zz.on("called", (fact, { about }) => {
+    const { call, inner } = fact;
     if (inner) return;
     const announced = screen.calls.find(({ id, result }) => id === call.id && result === undefined);
-    const text = rowOf(screen, call, result, ms, shown);
+    const text = rowOf(screen, fact, about.line(call) ?? subjectOf(call.args));
     if (!announced) return print(screen, text);
     announced.result = text;
     showResults();
@@ -73,13 +75,13 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
 }
 
 /** What a result belongs to, what came of it, and how long it took. */
-function rowOf(screen: Screen, { name, args }: Call, result: Result, ms: number, shown?: string): string {
+function rowOf(screen: Screen, { call: { name }, result, ms, shown }: Events["called"], subject: string): string {
   const { ok, bad } = signs(screen);
   const sign = result.failed ? look(screen).bad(bad) : look(screen).ok(ok);
   const time = ` · ${seconds(ms)}`;
   const came = short(shown ?? summary(result.text), terminalColumns());
   const room = terminalColumns() - 1 - width(`✓ ${short(name)}  · ${time}`);
-  const what = short(subjectOf(args), Math.max(room - Math.min(width(came), Math.ceil(room * 0.6)), 4));
+  const what = short(subject, Math.max(room - Math.min(width(came), Math.ceil(room * 0.6)), 4));
   const head = `${sign} ${short(name)}${what && ` ${what}`}`;
   return result.refused
     ? wrap(`${head} · ${short(result.text, MAX_REFUSAL_COLUMNS)}${time}`, terminalColumns()).join("\n")

@@ -18,7 +18,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { closeChat, keepStates, markFailed, openChat, remember, save } from "./kernel/chat.ts";
+import { closeChat, keepStates, markFailed, openChat, remember, rememberTold, save } from "./kernel/chat.ts";
 import type { Format } from "./kernel/cli.ts";
 import {
   checkFlags,
@@ -83,12 +83,14 @@ import { joinHalves } from "./kernel/seam.ts";
 import { learn, learnData, learnEnvironment, learnHome, reason, veiledJson } from "./kernel/secrets.ts";
 import { BUILT, homeFolder, version } from "./kernel/self.ts";
 import { renewSettings } from "./kernel/settings.ts";
-import { clean, plural, sumUsage, unknown } from "./kernel/text.ts";
+import { clean, plural, unknown } from "./kernel/text.ts";
 import { findTool, normalizeArgs, offered, onlyReads, runCall, toolNamed, validate } from "./kernel/tools.ts";
 import { projectExtras } from "./kernel/trust.ts";
 import type { Embedded, Embedding } from "./sdk/embed.ts";
 import { events } from "./sdk/events.ts";
 import type { Script } from "./sdk/script.ts";
+import { sideRequest } from "./sdk/side.ts";
+import { sumUsage } from "./sdk/text.ts";
 
 export { openChat } from "./kernel/chat.ts";
 export type * from "./kernel/contract.ts";
@@ -122,6 +124,7 @@ export async function createZz(options: Options = {}, ready?: (core: Core) => vo
     states: new Map(),
     rules: [],
     events,
+    side: sideRequest,
     ctx: () => context(core, core.chat ?? openChat(core, NO_ONE)),
   };
   core.rules.push(...firstRules(core.options));
@@ -176,6 +179,7 @@ export async function runTurn(core: Core, chat: LiveChat, text: string, ways: Wa
     turn.answer.session = chat.id || null;
     turn.system = await sendUpdates(turn);
     for (;;) {
+      rememberTold(core, chat);
       const reply = await think(turn);
       remember(core, chat, messageOf(turn, reply));
       if (!reply.calls.length) {
@@ -338,6 +342,7 @@ async function keepUnfinished(turn: Turn, { text, thinking }: NonNullable<Fault[
 
 /** However a turn ended: what plugins keep is saved, and the next one may begin. */
 async function endTurn({ core, chat, answer, started }: Turn): Promise<void> {
+  rememberTold(core, chat);
   answer.ms = Math.round(performance.now() - (core.waited ?? 0) - started);
   keepStates(core, chat);
   await chat.session?.sync();

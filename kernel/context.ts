@@ -15,12 +15,11 @@ import { permissions } from "./permissions.ts";
 import { preferences } from "./preferences.ts";
 import { programs } from "./programs.ts";
 import { composePrompt, partOf } from "./prompt.ts";
-import { sideRequest } from "./request.ts";
 import { reason } from "./secrets.ts";
 import { version } from "./self.ts";
 import { agreement, rereadSettings } from "./settings.ts";
 import { byName, clean, lazily, unknown } from "./text.ts";
-import { lineOf, offered, runCall } from "./tools.ts";
+import { lineOf, offered, runCall, toolNamed } from "./tools.ts";
 import { keepTrust, projectExtras } from "./trust.ts";
 
 export function context(core: Core, chat: LiveChat): Ctx {
@@ -40,7 +39,7 @@ export function context(core: Core, chat: LiveChat): Ctx {
     sessions: sessions({ core, chat }),
     settings: preferences(core),
     ...(core.ask && { ask: (question: string, how?: any) => (how?.secret ? core.secret : core.ask)!(clean(question), how) }),
-    request: (what: SideRequest) => sideRequest(place, what),
+    request: (what: SideRequest) => core.side(place, what),
     call: (name: string, args: unknown) => runCall(place, { id: newId("call_"), name, args: args as Call["args"] }, true),
     async command(name: string, rest = "") {
       const command = core.commands.get(name)?.value;
@@ -78,12 +77,9 @@ function pluginsOf(core: Core): Plugins {
 function about(place: TurnContext): About {
   const { core, ctx } = place;
   const { home } = core.options;
+  const ownerOf = (name: string) => core.tools.get(name)!.owner;
   const made = lazily({
-    tools: () =>
-      offered(core).map((tool) => {
-        const { owner, value } = core.tools.get(tool.name)!;
-        return { ...tool, owner, kind: effectOf(value) };
-      }),
+    tools: () => offered(core).map((tool) => ({ ...tool, owner: ownerOf(tool.name), kind: effectOf(toolNamed(core, tool.name)) })),
     commands: () => [...core.commands.values()].map(({ owner, value: { run, complete, ...rest } }) => ({ ...rest, owner })).sort(byName),
     keys: () => [...core.keys.values()].map(({ owner, value: { name, description } }) => ({ name, description, owner })),
     plugins: () =>

@@ -39,10 +39,7 @@ export type Plain<T> = T extends Date | Map<any, any> | Set<any> | Function | bi
 /** The part of the built-in fetch that providers need; it loads in a tenth of the time. */
 type Maybe<T> = { [K in keyof T]?: T[K] | undefined };
 export type HttpRequest = Maybe<{ method: string; headers: Record<string, string>; body: string | Uint8Array; signal: AbortSignal }>;
-export interface HttpAnswer {
-  readonly ok: boolean;
-  readonly status: number;
-  readonly headers: { get(name: string): string | null };
+export interface HttpAnswer extends Readonly<{ ok: boolean; status: number; headers: { get(name: string): string | null } }> {
   readonly body: AsyncIterable<Uint8Array>;
   text(): Promise<string>;
   json(): Promise<unknown>;
@@ -67,7 +64,7 @@ export interface Ctx {
   terminal?<T>(act: () => Promise<T>): Promise<T>; // lent to what draws and reads keys by itself
   call(tool: string, args: unknown): Promise<Result>; // through the same gate as the model's calls
   command(name: string, rest?: string): Promise<void>; // as if the person had typed it
-  request(what: SideRequest): Promise<Reply>; // asks a model beside the conversation, without tools; its usage is kept: an entry "spent"
+  request(what: SideRequest): Promise<Reply>; // asks a model beside the conversation; its usage is kept: an entry "spent"
   note(text: string): void; // to the person, never to the model
   keep(name: string, change: (text: string) => string): void; // a private file of the home: no other zz writes it meanwhile
   progress(text: string): void; // a live line while a tool runs
@@ -94,8 +91,9 @@ export interface Git {
 /** Why git would run something, by the name of the setting; and folders outside of the project whose contents it would show. */
 export type GitDoubt = { why?: string; reads: string[]; top?: string }; // top: of its files, where there is a repository
 
-/** What a model is asked beside the conversation. For its task the settings may name a model of its own: models.TASK. */
-export type SideRequest = { task: string; messages: Message[]; system?: string; model?: string };
+/** What a model is asked beside the conversation. For its task the settings may name a model of its own: models.TASK. It may use these
+ * tools, through the same gate, for so many rounds (10); then it must answer. Tools that this run leaves out it has not. */
+export type SideRequest = { task: string; messages: Message[]; system?: string; model?: string; tools?: string[]; rounds?: number };
 export interface Plugins {
   refresh(): Promise<Reloaded[]>; // loads those whose files changed or came, and takes away those that went
   readonly brought?: Trust; // what the project's .zz/ brings
@@ -160,8 +158,7 @@ export interface Tool<S extends Schema = any> {
 }
 export type Kind = "read" | "write" | "run" | "net" | "env";
 export type Needs = { [K in Kind]?: Need[] };
-/** What a call does at most: it looks at things, changes files, or anything else. */
-export type Effect = "read" | "change" | "run";
+export type Effect = "read" | "change" | "run"; // what a call does at most: it looks at things, changes files, or anything else
 /** A path, a command's words, a host, a variable. "ask" asks whatever a list allows; "exact" until a rule has that very name. */
 export type Need = string | { name: string; verdict: Verdict; why: string; exact?: boolean };
 export type Verdict = "allow" | "ask" | "deny";
@@ -324,20 +321,21 @@ export type Message =
   | (AnswerMeta & { role: "assistant"; text: string; thinking?: string; calls?: Call[]; cut?: boolean }) // cut: it is not finished
   | { role: "tool"; id: string; name: string; text: string; failed?: boolean; images?: Image[] };
 
-export type UserMeta = { aside?: true; news?: Record<string, string> }; // aside: what the person did meanwhile; news: of the layers, by key
+export type UserMeta = { aside?: true; news?: Record<string, string> }; // aside: what zz or a plugin says; news: of the layers, by key
 /** Who gave an answer, what it cost, how long after the person's message it was there, and what only its provider gets back, in order. */
 export type AnswerMeta = { model?: string; usage?: Usage; ms?: number; extra?: unknown[] };
-export interface Chat {
+/** Tokens: what the last request and its answer took of the window, and what the model takes in, where its provider tells. */
+type Filled = { used?: number; window?: number };
+export interface Chat extends Readonly<Filled> {
   readonly id: string | null; // null: not saved
   readonly model: string; // provider/model
   readonly phase: Phase;
   readonly messages: readonly Message[]; // the branch in force, oldest first
-  readonly used?: number; // tokens of the window that the last request and its answer took
-  readonly window?: number; // tokens that the model takes in, where its provider tells
   tree(): { entries: readonly Entry[]; branch: readonly Entry[] }; // all that was ever said; of it what is in force
   back(to: number | null, keep?: boolean): void; // goes on from that entry, or from nothing; the file keeps all. keep: plugins' states stay
   use(model: string): Promise<void>; // another model, from now on
   send(text: string): void; // as the person's next message, once the turn under way has ended
+  tell(text: string): void; // to the model, for good: an aside that goes with the next request
   attach(what: Image | string): void; // goes with the person's next message; a text before it
   compact(what: Compaction): void; // from now on the model sees less; all of it stays in the session's file
 }
@@ -360,15 +358,9 @@ export interface Preferences {
   set(name: string, value: unknown): Promise<void>; // checked, kept in the home, in force at once; undefined takes it back
   schema(): Record<string, unknown>; // of all there is to set, in JSON Schema
 }
-export type Setting = {
-  name: string;
-  value: unknown;
-  default?: unknown;
-  values?: unknown[];
-  about?: string;
-  from?: ("home" | "project")[]; // who set it; absent: nobody
-  owner: string;
-};
+/** from: who set it; absent: nobody. */
+export type Setting = { name: string; owner: string; value: unknown; default?: unknown; values?: unknown[] } & SetBy;
+type SetBy = { about?: string; from?: ("home" | "project")[] };
 
 /** The disk, for tools. Paths are relative to the project, or absolute inside it. What a tool writes, removes and moves is held until it
  * returns; it sees its own changes meanwhile. */
@@ -486,7 +478,7 @@ export type Around<IO> = IO extends [infer In, infer Out]
   ? (input: In, next: (input: In) => Promise<Out>, ctx: Ctx) => Awaitable<Out>
   : never;
 
-export interface Answer {
+export interface Answer extends Filled {
   text: string; // the model's own
   rendered?: string; // as the wrappers of "render" made it, where that is something else
   thinking?: string;
@@ -497,8 +489,6 @@ export interface Answer {
   calls: { name: string; args: Record<string, unknown>; ok: boolean; refused?: boolean }[];
   usage: Usage;
   ms: number;
-  used?: number; // tokens of the window that the last request and its answer took
-  window?: number; // tokens that the model takes in, where its provider tells
 }
 export type Rules = { [K in Kind]?: true | string[] }; // true: whatever it is
 
@@ -544,7 +534,6 @@ export const PHASES = {
 } as const;
 export type Phase = keyof typeof PHASES;
 export const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
-export const EFFECTS: Effect[] = ["read", "change", "run"];
 
 export type Header = { zz: 1; id: string; at: string; root: string; model: string; title: string }; // a session file's first line
 export type Listed = Header & { used: string; bytes: number }; // in a list: when it was written to last, and how long its file is

@@ -57,19 +57,17 @@ export function effectOf({ kind, changes, needs: asks }: Tool, needs?: Needs): E
 /** What plugins say of it. The rules were held against it before, so what they pass on or allow changes nothing; a throw refuses. */
 async function passRuling(place: TurnContext, tool: Tool, args: Call["args"], needs: Needs, open: Map<string, Open>) {
   const { core, ctx } = place;
-  const own = (): Ruling => ({ verdict: open.size ? "ask" : "allow" });
   const asked = { call: { name: tool.name, args }, kind: effectOf(tool, needs), needs: structuredClone(needs) };
-  const ruled = await around(place, "gate", asked, async () => own()).catch((error): Ruling => ({ verdict: "deny", why: reason(error) }));
+  const ruled = around(place, "gate", asked, async () => ({ verdict: open.size ? "ask" : "allow" }));
+  const { verdict, why = "" } = await ruled.catch((error): Ruling => ({ verdict: "deny", why: reason(error) }));
   ctx.signal.throwIfAborted();
-  const { verdict, why = "" } = ruled;
   if (verdict === "allow" || (verdict === "ask" && !why && open.size)) return undefined;
   const named = KINDS.flatMap((kind) => (needs[kind] ?? []).map((need) => ({ kind, name: nameOf(need) })));
   if (!named.length) named.push({ kind: "run", name: tool.name });
   for (const { kind, name } of named) {
     const key = `${kind} ${name}`;
-    const because = why || open.get(key)?.why || "";
-    const target = targetOf(core.options, kind, name);
-    if (verdict === "ask") open.set(key, { kind, name, target, why: because, whole: true, exact: true, anyway: true });
+    const more = { target: targetOf(core.options, kind, name), why: why || open.get(key)?.why || "", whole: true, exact: true };
+    if (verdict === "ask") open.set(key, { kind, name, ...more, anyway: true });
     else await emit(core, "decided", { tool: tool.name, kind, name, allowed: false, why });
   }
   const said = why || (verdict === "deny" ? "a plugin denied it" : `a plugin's verdict was '${verdict}', and not allow, ask or deny`);
@@ -146,18 +144,18 @@ export async function confirm(place: TurnContext, tool: string, open: Open[], te
     const why = exact && `${accessTo(exact.kind, exact.name)} ${NOT_BY_ALL} ${exact.why}.`;
     return { key: "n", refusal: `Refused: ${why ?? `requires ${accesses}; run again with ${flags}.`}` };
   }
-  const rules = new Map(open.map((one) => always(core, one)).map((rule) => [`${rule.kind} ${rule.name}`, rule]));
+  const rules = [...new Map(open.map((one) => always(core, one)).map((rule) => [`${rule.kind} ${rule.name}`, rule])).values()];
   const { F, ...others } = more;
-  const keys: Keys = { y: "yes", n: "no", ...others, ...(!anyway && { A: lasting([...rules.values()]) }), ...(F && { F }) };
+  const keys: Keys = { y: "yes", n: "no", ...others, ...(!anyway && { A: lasting(rules) }), ...(F && { F }) };
   const put = (question: string) => until(ctx.signal, core.ask!(question, `${Object.keys(keys).join("")}?`));
   const { key, because } = await inTurn(core, async () => {
-    const granted = !anyway && open.every((one) => judge(core, one.kind, needOf(one), one.target).verdict === "allow"); // by an answer meanwhile
+    const granted = !anyway && open.every((one) => judge(core, one.kind, needOf(one), one.target).verdict === "allow"); // by now
     let key = granted && !text ? "y" : await put(question());
     while (key === "?") key = await put(explanation());
     const because = key === "n" && tool !== ZZ ? (await until(ctx.signal, core.ask!("Why not? (Enter: no reason) "))).trim() : "";
     return { key, because };
   });
-  if (key === "A") core.rules.push(...rules.values());
+  if (key === "A") core.rules.push(...rules);
   if (key === "r") await decide(false, "the person sent it back");
   else if (key in keys && key !== "n") await decide(true, key === "e" ? "the person edited it" : "the person said yes");
   if (key in keys && key !== "n") return { key };

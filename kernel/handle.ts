@@ -1,17 +1,5 @@
 // The handle that a plugin gets: what it registers is its own, and goes with it.
-import {
-  type Awaitable,
-  EFFECTS,
-  EVENTS,
-  type Flag,
-  type Order,
-  type PluginIo,
-  SLOTS,
-  STEPS,
-  type Tool,
-  words,
-  type Zz,
-} from "./contract.ts";
+import { type Awaitable, EVENTS, type Flag, type Order, type PluginIo, SLOTS, STEPS, type Tool, words, type Zz } from "./contract.ts";
 import { type Core, HOOK_LIMIT, IDENTIFIER, known, type Owned, showsTraces } from "./core.ts";
 import { fault } from "./faults.ts";
 import { FLAGS, UNLISTED } from "./flags.ts";
@@ -170,7 +158,7 @@ function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<an
       return live;
     },
     tool: (tool) => {
-      if (tool.kind !== undefined) known("kind of tool", tool.kind, EFFECTS);
+      if (tool.kind !== undefined) known("kind of tool", tool.kind, ["read", "change", "run"]);
       const schema = parametersOf(tool); // refused now rather than at the first call
       one(own, "tool", core.tools, tool);
       entry(own, core.schemas, tool.name, schema);

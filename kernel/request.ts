@@ -1,6 +1,5 @@
 // One request to a model: sent, tried again, and received whole.
-import { save } from "./chat.ts";
-import type { ChatRequest, Fault, Message, Provider, Reply, SideRequest } from "./contract.ts";
+import type { ChatRequest, Fault, Message, Provider, Reply } from "./contract.ts";
 import { around, emit, TRIES, type TurnContext } from "./core.ts";
 import { asFault, fault } from "./faults.ts";
 import { deadline, until } from "./limits.ts";
@@ -11,15 +10,6 @@ import { CHARS_PER_TOKEN } from "./text.ts";
 
 const MAX_RETRY_WAIT_MS = 60_000;
 const SILENCE_LIMIT_SECONDS = 300; // seconds
-
-/** Beside the conversation: no tools, and nothing of it is kept but what it cost. */
-export async function sideRequest(place: TurnContext, asked: SideRequest): Promise<Reply> {
-  const { core, chat } = place;
-  const { task, messages, system = "", model = core.options.settings.models?.[task] ?? chat.model } = asked;
-  const reply = await send(place, { task, model, system, messages, tools: [] });
-  save(core, chat, "spent", { task, model: reply.model ?? model, ...(reply.usage && { usage: reply.usage }) });
-  return reply;
-}
 
 /** Through what is wrapped around a request, then to the provider that its model names. */
 export async function send(place: TurnContext, asked: Omit<ChatRequest, "options" | "endpoint">): Promise<Reply> {
@@ -139,6 +129,6 @@ function withUpdates(message: Message): Message {
 function joined(one: Message, two: Message): Message {
   const images = [one, two].flatMap((message) => ("images" in message && message.images) || []);
   const extra = [one, two].flatMap((message) => ("extra" in message && message.extra) || []);
-  const both = { ...(images.length && { images }), ...(extra.length && { extra }) };
-  return { ...two, text: [one.text, two.text].filter(Boolean).join("\n\n"), ...both };
+  const text = [one.text, two.text].filter(Boolean).join("\n\n");
+  return { ...two, text, ...(images.length && { images }), ...(extra.length && { extra }) };
 }

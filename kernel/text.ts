@@ -1,7 +1,6 @@
 // The small words of the language here: about texts, names and files that are read whole. Plugins have them as "zz/text".
 import fs from "node:fs";
 import path from "node:path";
-import type { Usage } from "./contract.ts";
 
 export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 export const byName = (a: { name: string }, b: { name: string }): number => compare(a.name, b.name);
@@ -10,14 +9,6 @@ export const byName = (a: { name: string }, b: { name: string }): number => comp
 export const plural = (count: number, noun: string, nouns = `${noun}s`): string => `${count} ${count === 1 ? noun : nouns}`;
 
 export const CHARS_PER_TOKEN = 4; // about
-
-/** What several answers took. */
-export function sumUsage(all: readonly (Usage | undefined)[]): Usage {
-  const sum: Usage = { input: 0, output: 0 };
-  for (const one of all)
-    for (const kind of ["input", "output", "cached", "written"] as const) if (one?.[kind]) sum[kind] = (sum[kind] ?? 0) + one[kind];
-  return sum;
-}
 
 /** The head and the tail of a text that is too long, with a marker between. */
 export function shorten(text: string, maxChars: number): string {

@@ -770,7 +770,22 @@ describe("tables", () => {
         entry(3, 2, "user"),
       ],
       [1, 2, 3],
-      ["● #1 m1", "● #3 m3"],
+      ["● #1 m1", "    told: undone", "● #3 m3"],
+    ],
+    [
+      "what plugins told, in a turn and on another branch",
+      [
+        entry(1, null, "user"),
+        entry(2, 1, "assistant", ""),
+        ...[3, 4].map((id) => ({
+          ...entry(id, id - 1, "user"),
+          message: { role: "user" as const, text: `lint\n${id}`, aside: true as const },
+        })),
+        entry(5, 4, "assistant"),
+        entry(6, null, "user"),
+      ],
+      [6],
+      ["  ○ #1 m1 → m5", "      told: lint 4 (and 1 more)", "● #6 m6"],
     ],
   ];
   for (const [what, entries, branch, lines] of trees)
@@ -809,6 +824,19 @@ describe("tables", () => {
       [1, 2, 5].map((id) => endOfTurn(entries, entries[id - 1]!).id),
       [3, 2, 5],
     );
+  });
+
+  test("endOfTurn() takes along what was told in the midst of a turn, and not what was undone after it", () => {
+    const aside = (id: number): Entry => ({
+      ...entry(id, id - 1, "user"),
+      message: { role: "user", text: "t", aside: true },
+    });
+    const entries = [
+      ...[entry(1, null, "user"), entry(2, 1, "assistant"), entry(3, 2, "tool"), aside(4), aside(5)],
+      ...[entry(6, 5, "assistant"), { id: 7, parent: 6, at: "", type: "state" }, aside(8)],
+      { id: 9, parent: 8, at: "", type: "undone" },
+    ];
+    equal(endOfTurn(entries, entries[0]!).id, 7);
   });
 
   const markdown: [text: string, blocks: string[]][] = [

@@ -80,6 +80,8 @@ test("Pages: every snippet is covered by a test here", () => {
     'name: "now"',
     "zz/test",
     "plural, tokensOf",
+    "check_types says",
+    "look_into",
     "Say hi",
     "weather",
     "acme/large",

@@ -21,7 +21,7 @@ export async function sideRequest(place: TurnContext, asked: SideRequest): Promi
     const { text, calls, usage, extra } = reply;
     const by = reply.model ?? model;
     save(core, chat, "spent", { task, model: by, ...(usage && { usage }) });
-    if (!calls.length || left <= 0) return { ...reply, calls: [] };
+    if (!calls.length || left <= 0) return reply;
     messages.push({ role: "assistant", text, calls, model: by, ...(extra && { extra }) });
     for (const call of calls) messages.push(await resultOf(call));
     if (left === 1) messages.push({ role: "user", text: NO_MORE_TOOLS });

@@ -705,7 +705,7 @@ describe("help and templates", { concurrency: 2 }, () => {
     ["/config symbols.map ", /symbols\.map sessions\n.*symbols\.map always\n.*symbols\.map never/],
     ["/permissions ", /allow +do it without asking.*\n.*deny/],
     ["/permissions deny ", /deny read\n.*deny write\n.*deny run/],
-    ["/install zz/", /zz\/data\n.*zz\/notify\n.*zz\/sql/],
+    ["/install zz/", /zz\/attach\n.*zz\/budget\n.*zz\/data\n/],
     ["/tools edit", /edit_file +Replace text.*\n.*edit_lines/],
     ["/undo ", /turn +everything that the last turn did\n.*a\.txt +created in turn 1/],
   ] as const)

@@ -1,7 +1,7 @@
 // ctx.request(): a model beside the conversation, with tools that pass the same gate.
 import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import { describe, type TestContext, test } from "node:test";
-import type { Ctx, Message, SideRequest, Zz } from "zz";
+import type { Ctx, Message, Reply, SideRequest, Zz } from "zz";
 import { harness, type Setup, type Step } from "zz/test";
 
 const SYSTEM = "You help.";
@@ -111,12 +111,17 @@ describe("a side request with tools", () => {
     deepEqual([said.results[0]!.text, said.text], ["At noon.", "Done."]);
   });
 
-  test("gives no calls to the plugin, though the model makes some without having tools", async (t) => {
-    const { reply, asked } = await helping(t, { tools: ["now"], rounds: 0 }, [
+  test("gives the plugin the calls that it did not run, such as those of a model that had no tools", async (t) => {
+    const { reply, asked, zz } = await helping(t, { tools: ["now"], rounds: 0 }, [
       { text: "I try.", call: ["now"] },
       "Done.",
     ]);
-    deepEqual([(reply as { calls: unknown[] }).calls, asked.length, asked[0]!.tools], [[], 1, []]);
+    const { text, calls } = reply as Reply;
+    deepEqual([text, calls.map(({ name }) => name), asked.length, asked[0]!.tools], ["I try.", ["now"], 1, []]);
+    deepEqual(
+      zz.events.flatMap((fact) => (fact.type === "called" ? fact.call.name : [])),
+      ["help"],
+    );
   });
 
   test("without tools is asked once, as ever", async (t) => {

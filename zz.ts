@@ -18,7 +18,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { closeChat, keepStates, markFailed, openChat, remember, save } from "./kernel/chat.ts";
+import { closeChat, keepStates, markFailed, openChat, remember, rememberTold, save } from "./kernel/chat.ts";
 import type { Format } from "./kernel/cli.ts";
 import {
   checkFlags,
@@ -89,6 +89,8 @@ import { projectExtras } from "./kernel/trust.ts";
 import type { Embedded, Embedding } from "./sdk/embed.ts";
 import { events } from "./sdk/events.ts";
 import type { Script } from "./sdk/script.ts";
+import { sideRequest } from "./sdk/side.ts";
+import { sumUsage } from "./sdk/text.ts";
 
 export { openChat } from "./kernel/chat.ts";
 export type * from "./kernel/contract.ts";
@@ -122,6 +124,7 @@ export async function createZz(options: Options = {}, ready?: (core: Core) => vo
     states: new Map(),
     rules: [],
     events,
+    side: sideRequest,
     ctx: () => context(core, core.chat ?? openChat(core, NO_ONE)),
   };
   core.rules.push(...firstRules(core.options));
@@ -176,6 +179,7 @@ export async function runTurn(core: Core, chat: LiveChat, text: string, ways: Wa
     turn.answer.session = chat.id || null;
     turn.system = await sendUpdates(turn);
     for (;;) {
+      rememberTold(core, chat);
       const reply = await think(turn);
       remember(core, chat, messageOf(turn, reply));
       if (!reply.calls.length) {
@@ -220,14 +224,19 @@ async function think(turn: Turn): Promise<Reply> {
     if (reply.usage) answer.used = chat.used = reply.usage.input + reply.usage.output;
     if (chat.window) answer.window = chat.window;
     if (reply.thinking) await emit(core, "thought", { text: reply.thinking, ms: Math.round(performance.now() - started) });
-    answer.usage.input += reply.usage?.input ?? 0;
-    answer.usage.output += reply.usage?.output ?? 0;
+    answer.usage = sumUsage([answer.usage, reply.usage]);
     const before = whole;
-    whole = before ? { ...reply, text: joinHalves(before.text, reply.text), thinking: before.thinking || reply.thinking } : reply;
+    whole = before ? joined(before, reply) : reply;
     if (reply.finish !== "length" || reply.calls.length || !reply.text || more === CONTINUATIONS)
       return last ? { ...whole, calls: [] } : whole;
     note(core, "The answer was cut off by the output limit; asking for the rest.");
-    messages.push({ role: "assistant", text: reply.text }, { role: "user", text: CONTINUE });
+    messages.push(messageOf(turn, { ...reply, thinking: "" }), { role: "user", text: CONTINUE });
+  }
+
+  function joined(one: Reply, two: Reply): Reply {
+    const extra = [...(one.extra ?? []), ...(two.extra ?? [])];
+    const more = { thinking: one.thinking || two.thinking, ...(extra.length && { extra }) };
+    return { ...two, text: joinHalves(one.text, two.text), ...more };
   }
 }
 
@@ -333,6 +342,7 @@ async function keepUnfinished(turn: Turn, { text, thinking }: NonNullable<Fault[
 
 /** However a turn ended: what plugins keep is saved, and the next one may begin. */
 async function endTurn({ core, chat, answer, started }: Turn): Promise<void> {
+  rememberTold(core, chat);
   answer.ms = Math.round(performance.now() - (core.waited ?? 0) - started);
   keepStates(core, chat);
   await chat.session?.sync();
@@ -341,13 +351,14 @@ async function endTurn({ core, chat, answer, started }: Turn): Promise<void> {
 }
 
 /** A reply as it is kept: with who gave it, and what it cost. */
-function messageOf({ core, answer, started }: Turn, { text, thinking, calls, finish, usage }: Reply): Message {
+function messageOf({ core, answer, started }: Turn, { text, thinking, calls, finish, usage, extra }: Reply): Message {
   if (thinking) answer.thinking = [answer.thinking, thinking].filter(Boolean).join("\n");
   const more = {
     ...(thinking && { thinking }),
     ...(calls.length && { calls }),
     ...(finish === "length" && { cut: true }),
     ...(usage && { usage }),
+    ...(extra && { extra }),
   };
   return { role: "assistant", text, ...more, model: answer.model, ms: Math.round(performance.now() - (core.waited ?? 0) - started) };
 }

@@ -6,7 +6,7 @@ import { type Core, emit, type LiveChat, note, type TurnContext } from "./core.t
 import { fileFault } from "./disk.ts";
 import { fault, usage } from "./faults.ts";
 import { firstModel, learnWindow, modelOf, providerNamed, withProvider } from "./models.ts";
-import { reason } from "./secrets.ts";
+import { reason, veil } from "./secrets.ts";
 import * as saved from "./sessions.ts";
 import { plainJson } from "./shape.ts";
 import { shorten } from "./text.ts";
@@ -20,6 +20,7 @@ export function openChat(core: Core, model: string, from?: saved.Session | Saved
     messages: [],
     attached: [],
     queue: [],
+    told: [],
     turn: 0,
     log: [],
     seen: new Map(),
@@ -28,6 +29,10 @@ export function openChat(core: Core, model: string, from?: saved.Session | Saved
     back: (to, keep) => goBack(core, chat, to, keep),
     use: (given) => useModel(core, chat, given),
     send: (text) => void chat.queue.push(text),
+    tell(text) {
+      chat.told.push(veil(text));
+      if (chat.phase === "idle" && chat.messages.length) rememberTold(core, chat);
+    },
     attach: (what) => void chat.attached.push(what),
     compact(what) {
       const before = chat.messages.length;
@@ -155,6 +160,10 @@ export function markFailed(core: Core, chat: LiveChat): void {
 export function remember(core: Core, chat: LiveChat, message: Message): void {
   chat.messages.push(message);
   save(core, chat, "message", { message });
+}
+
+export function rememberTold(core: Core, chat: LiveChat): void {
+  for (const text of chat.told.splice(0)) if (text.trim()) remember(core, chat, { role: "user", text, aside: true });
 }
 
 /** The system prompt from now on. One that is wholly new says all that was news. */

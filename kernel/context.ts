@@ -6,6 +6,7 @@ import { type Core, emit, inTime, type LiveChat, newId, note, type Owned, type P
 import { fault, usage } from "./faults.ts";
 import { openFiles } from "./files.ts";
 import { allFlags } from "./flags.ts";
+import { effectOf } from "./gate.ts";
 import { gitOf } from "./git.ts";
 import { refreshPlugins } from "./loader.ts";
 import { updatePrivate } from "./locks.ts";
@@ -14,12 +15,11 @@ import { permissions } from "./permissions.ts";
 import { preferences } from "./preferences.ts";
 import { programs } from "./programs.ts";
 import { composePrompt, partOf } from "./prompt.ts";
-import { sideRequest } from "./request.ts";
 import { reason } from "./secrets.ts";
 import { version } from "./self.ts";
 import { agreement, rereadSettings } from "./settings.ts";
 import { byName, clean, lazily, unknown } from "./text.ts";
-import { offered, runCall } from "./tools.ts";
+import { lineOf, offered, runCall, toolNamed } from "./tools.ts";
 import { keepTrust, projectExtras } from "./trust.ts";
 
 export function context(core: Core, chat: LiveChat): Ctx {
@@ -39,7 +39,7 @@ export function context(core: Core, chat: LiveChat): Ctx {
     sessions: sessions({ core, chat }),
     settings: preferences(core),
     ...(core.ask && { ask: (question: string, how?: any) => (how?.secret ? core.secret : core.ask)!(clean(question), how) }),
-    request: (what: SideRequest) => sideRequest(place, what),
+    request: (what: SideRequest) => core.side(place, what),
     call: (name: string, args: unknown) => runCall(place, { id: newId("call_"), name, args: args as Call["args"] }, true),
     async command(name: string, rest = "") {
       const command = core.commands.get(name)?.value;
@@ -77,8 +77,9 @@ function pluginsOf(core: Core): Plugins {
 function about(place: TurnContext): About {
   const { core, ctx } = place;
   const { home } = core.options;
+  const ownerOf = (name: string) => core.tools.get(name)!.owner;
   const made = lazily({
-    tools: () => offered(core).map((tool) => ({ ...tool, owner: core.tools.get(tool.name)!.owner })),
+    tools: () => offered(core).map((tool) => ({ ...tool, owner: ownerOf(tool.name), kind: effectOf(toolNamed(core, tool.name)) })),
     commands: () => [...core.commands.values()].map(({ owner, value: { run, complete, ...rest } }) => ({ ...rest, owner })).sort(byName),
     keys: () => [...core.keys.values()].map(({ owner, value: { name, description } }) => ({ name, description, owner })),
     plugins: () =>
@@ -101,6 +102,7 @@ function about(place: TurnContext): About {
       return Object.entries(sent).flatMap(([when, parts]) => parts.map((part) => ({ ...part, sent: when as keyof typeof sent })));
     },
     model: (name: string, quick?: boolean) => modelNamed(core, name, quick),
+    line: (call: Pick<Call, "name" | "args">) => lineOf(core, call),
     async complete(command: string, typed: string) {
       const { owner, value } = core.commands.get(command) ?? {};
       const named = (error: unknown) => fault(`Cannot complete '/${command}' of plugin '${owner}': ${reason(error)}`);

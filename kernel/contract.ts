@@ -39,10 +39,7 @@ export type Plain<T> = T extends Date | Map<any, any> | Set<any> | Function | bi
 /** The part of the built-in fetch that providers need; it loads in a tenth of the time. */
 type Maybe<T> = { [K in keyof T]?: T[K] | undefined };
 export type HttpRequest = Maybe<{ method: string; headers: Record<string, string>; body: string | Uint8Array; signal: AbortSignal }>;
-export interface HttpAnswer {
-  readonly ok: boolean;
-  readonly status: number;
-  readonly headers: { get(name: string): string | null };
+export interface HttpAnswer extends Readonly<{ ok: boolean; status: number; headers: { get(name: string): string | null } }> {
   readonly body: AsyncIterable<Uint8Array>;
   text(): Promise<string>;
   json(): Promise<unknown>;
@@ -67,7 +64,7 @@ export interface Ctx {
   terminal?<T>(act: () => Promise<T>): Promise<T>; // lent to what draws and reads keys by itself
   call(tool: string, args: unknown): Promise<Result>; // through the same gate as the model's calls
   command(name: string, rest?: string): Promise<void>; // as if the person had typed it
-  request(what: SideRequest): Promise<Reply>; // asks a model beside the conversation, without tools; its usage is kept: an entry "spent"
+  request(what: SideRequest): Promise<Reply>; // asks a model beside the conversation; its usage is kept: an entry "spent"
   note(text: string): void; // to the person, never to the model
   keep(name: string, change: (text: string) => string): void; // a private file of the home: no other zz writes it meanwhile
   progress(text: string): void; // a live line while a tool runs
@@ -94,8 +91,9 @@ export interface Git {
 /** Why git would run something, by the name of the setting; and folders outside of the project whose contents it would show. */
 export type GitDoubt = { why?: string; reads: string[]; top?: string }; // top: of its files, where there is a repository
 
-/** What a model is asked beside the conversation. For its task the settings may name a model of its own: models.TASK. */
-export type SideRequest = { task: string; messages: Message[]; system?: string; model?: string };
+/** What a model is asked beside the conversation. For its task the settings may name a model of its own: models.TASK. It may use these
+ * tools, through the same gate, for so many rounds (10); then it must answer. Tools that this run leaves out it has not. */
+export type SideRequest = { task: string; messages: Message[]; system?: string; model?: string; tools?: string[]; rounds?: number };
 export interface Plugins {
   refresh(): Promise<Reloaded[]>; // loads those whose files changed or came, and takes away those that went
   readonly brought?: Trust; // what the project's .zz/ brings
@@ -116,7 +114,7 @@ export type Reloaded = { name: string; did: "loaded" | "reloaded" | "unloaded" |
 export interface About {
   readonly home: string;
   readonly version: string;
-  readonly tools: (ChatRequest["tools"][number] & { owner: string })[];
+  readonly tools: (ChatRequest["tools"][number] & { owner: string; kind: Effect })[];
   readonly commands: (Omit<Command, "run" | "complete"> & { owner: string })[];
   readonly keys: { name: string; description: string; owner: string }[];
   readonly plugins: {
@@ -134,6 +132,7 @@ export interface About {
   models(all?: boolean): Promise<{ models: Model[]; failures: string[] }>; // of every provider, or of the one that --model names
   prompt(): Promise<(Part & { sent: "system" | "earlier" | "next" })[]>; // by layer; then what was news in an earlier message, or will be
   model(name: string, quick?: boolean): Promise<Model | undefined>; // what its provider tells; quick: without asking for all
+  line(call: Pick<Call, "name" | "args">): string | undefined; // as its tool describes it
   complete(command: string, typed: string): Promise<Choice[]>; // what may stand after a command
 }
 export type Added = { kind: string; name: string }; // what a plugin adds: a tool, a command, a wrapper of a step …
@@ -146,17 +145,20 @@ export interface Tool<S extends Schema = any> {
   also?: Record<string, string[]>; // the same for its parameters: { path: ["file_path"] }
   params?: S;
   needs?(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<Needs>; // for the gate, before it runs; absent: pure
+  kind?: Effect; // what its calls do at most, where needs and changes do not tell: sending a letter is "run"
   changes?: boolean; // of files, through ctx.files: held until it returns, shown, asked for unless needs() named them, made all or none
   preview?(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<string>; // what else to show with the question
   editable?: string; // the parameter whose text the person may edit at the question; what they saved is judged again
   family?(need: string): string | undefined; // of a command, what the person may allow beside those very words: "npm run"
   run(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<Result | string>; // a throw becomes a failed result that the model reads
+  describe?(args: NoInfer<Infer<S>>): string; // a call in a few words, shown in place of its arguments; they may not fit yet
   override?: boolean; // stands instead of the tool that has its name already
   render?(result: Result, width: number, args: Call["args"]): string; // in a row: also of one that failed, where it has data
   timeout?: number; // ms; two minutes unless it says otherwise
 }
 export type Kind = "read" | "write" | "run" | "net" | "env";
 export type Needs = { [K in Kind]?: Need[] };
+export type Effect = "read" | "change" | "run"; // what a call does at most: it looks at things, changes files, or anything else
 /** A path, a command's words, a host, a variable. "ask" asks whatever a list allows; "exact" until a rule has that very name. */
 export type Need = string | { name: string; verdict: Verdict; why: string; exact?: boolean };
 export type Verdict = "allow" | "ask" | "deny";
@@ -302,35 +304,38 @@ export interface ChatRequest {
   options: Record<string, unknown>; // what the person set, in the provider's own words
   endpoint: Endpoint;
 }
-/** What a provider yields. A stream without a `finish` was cut off. An `error` is the server's own body, as it came. */
-type Sign = { usage: Usage } | { finish: string } | { error: unknown };
-export type Delta = { text: string } | { thinking: string } | { call: CallDelta } | Sign;
+/** What a provider yields. A stream without a `finish` was cut off. An `error` is the server's own body, as it came. `extra` may stand
+ * beside any of it: whatever must be sent back with the answer. */
+type Sign = { usage: Usage } | { finish: string } | { error: unknown } | { extra: unknown };
+export type Delta = ({ text: string } | { thinking: string } | { call: CallDelta } | Sign) & { extra?: unknown };
 /** args: a piece of JSON text, or the whole object; extra: whatever must be sent back with the call. */
 export type CallDelta = { index?: number; id?: string | null; name?: string | null; args?: unknown; extra?: unknown };
-export type Usage = { input: number; output: number };
+/** Tokens. Of those that went in: cached came from the provider's cache, written went into it; both absent where there are none. */
+export type Usage = { input: number; output: number; cached?: number; written?: number };
 export type Finish = "stop" | "calls" | "length" | "filter";
 export type Call = { id: string; name: string; args: Record<string, unknown>; broken?: string; extra?: unknown }; // broken: why not
-export type Reply = { text: string; thinking: string; calls: Call[]; finish: Finish; usage?: Usage; model?: string };
+export type Reply = { text: string; thinking: string; calls: Call[]; finish: Finish } & Omit<AnswerMeta, "ms">;
 
 export type Message =
   | (UserMeta & { role: "user"; text: string; images?: Image[] })
   | (AnswerMeta & { role: "assistant"; text: string; thinking?: string; calls?: Call[]; cut?: boolean }) // cut: it is not finished
   | { role: "tool"; id: string; name: string; text: string; failed?: boolean; images?: Image[] };
 
-export type UserMeta = { aside?: true; news?: Record<string, string> }; // aside: what the person did meanwhile; news: of the layers, by key
-/** Who gave an answer, what it cost, and how long after the person's message it was there. */
-export type AnswerMeta = { model?: string; usage?: Usage; ms?: number };
-export interface Chat {
+export type UserMeta = { aside?: true; news?: Record<string, string> }; // aside: what zz or a plugin says; news: of the layers, by key
+/** Who gave an answer, what it cost, how long after the person's message it was there, and what only its provider gets back, in order. */
+export type AnswerMeta = { model?: string; usage?: Usage; ms?: number; extra?: unknown[] };
+/** Tokens: what the last request and its answer took of the window, and what the model takes in, where its provider tells. */
+type Filled = { used?: number; window?: number };
+export interface Chat extends Readonly<Filled> {
   readonly id: string | null; // null: not saved
   readonly model: string; // provider/model
   readonly phase: Phase;
   readonly messages: readonly Message[]; // the branch in force, oldest first
-  readonly used?: number; // tokens of the window that the last request and its answer took
-  readonly window?: number; // tokens that the model takes in, where its provider tells
   tree(): { entries: readonly Entry[]; branch: readonly Entry[] }; // all that was ever said; of it what is in force
   back(to: number | null, keep?: boolean): void; // goes on from that entry, or from nothing; the file keeps all. keep: plugins' states stay
   use(model: string): Promise<void>; // another model, from now on
   send(text: string): void; // as the person's next message, once the turn under way has ended
+  tell(text: string): void; // to the model, for good: an aside that goes with the next request
   attach(what: Image | string): void; // goes with the person's next message; a text before it
   compact(what: Compaction): void; // from now on the model sees less; all of it stays in the session's file
 }
@@ -353,15 +358,9 @@ export interface Preferences {
   set(name: string, value: unknown): Promise<void>; // checked, kept in the home, in force at once; undefined takes it back
   schema(): Record<string, unknown>; // of all there is to set, in JSON Schema
 }
-export type Setting = {
-  name: string;
-  value: unknown;
-  default?: unknown;
-  values?: unknown[];
-  about?: string;
-  from?: ("home" | "project")[]; // who set it; absent: nobody
-  owner: string;
-};
+/** from: who set it; absent: nobody. */
+export type Setting = { name: string; owner: string; value: unknown; default?: unknown; values?: unknown[] } & SetBy;
+type SetBy = { about?: string; from?: ("home" | "project")[] };
 
 /** The disk, for tools. Paths are relative to the project, or absolute inside it. What a tool writes, removes and moves is held until it
  * returns; it sees its own changes meanwhile. */
@@ -467,16 +466,19 @@ export interface Steps {
   line: [string, string]; // what the person typed
   request: [ChatRequest, Reply];
   call: [Call, Result];
+  gate: [Judged, Ruling]; // what the rules do not deny: only a stricter verdict counts
   preview: [Preview, string]; // what a tool would do, as it is shown with the question
   render: [string, string]; // the answer, as it is shown
   prompt: [string, string]; // what stands before the line that is typed
 }
+export type Judged = { call: Omit<Call, "id">; kind: Effect; needs: Needs };
+export type Ruling = { verdict: Verdict; why?: string }; // why: told to the person who is asked, or to the model
 export type Preview = { tool: string; about: string; changes: Difference[] };
 export type Around<IO> = IO extends [infer In, infer Out]
   ? (input: In, next: (input: In) => Promise<Out>, ctx: Ctx) => Awaitable<Out>
   : never;
 
-export interface Answer {
+export interface Answer extends Filled {
   text: string; // the model's own
   rendered?: string; // as the wrappers of "render" made it, where that is something else
   thinking?: string;
@@ -487,8 +489,6 @@ export interface Answer {
   calls: { name: string; args: Record<string, unknown>; ok: boolean; refused?: boolean }[];
   usage: Usage;
   ms: number;
-  used?: number; // tokens of the window that the last request and its answer took
-  window?: number; // tokens that the model takes in, where its provider tells
 }
 export type Rules = { [K in Kind]?: true | string[] }; // true: whatever it is
 
@@ -519,7 +519,7 @@ export const EVENTS = words<keyof Events>(
   "started phase requested received replied compacted retried thought planned " +
     "decided changed configured reloaded called progressed typed asked noted answered failed",
 );
-export const STEPS = words<keyof Steps>("line request call preview render prompt");
+export const STEPS = words<keyof Steps>("line request call gate preview render prompt");
 /** What may follow what; `error` and `aborted` may follow anything. Thinking is shown only in `thinking` and `planning_tools`, tools run
  * only in `executing_tools`, and text is shown only in `responding`. */
 export const PHASES = {

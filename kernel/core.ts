@@ -67,6 +67,7 @@ export interface Core extends Omit<contract.Person, "note"> {
   wraps: Owned<{ step: keyof Steps; around: contract.Around<[any, any]>; order: contract.Order; limit: number }>[];
   states: Map<string, { live: object; saved: string; initial: string }>;
   events: contract.Zz["events"];
+  side(place: TurnContext, asked: contract.SideRequest): Promise<contract.Reply>; // asks a model beside the conversation
   ctx(): contract.Ctx; // of the conversation that was opened last
   chat?: LiveChat; // that one
   showNote?: (text: string) => void; // shows a note while a line is being typed
@@ -167,6 +168,7 @@ export interface LiveChat extends Writable<contract.Chat> {
   prompt?: contract.Part[] | undefined; // as it was first sent
   session?: Session;
   queue: string[]; // what was sent, until its turn
+  told: string[]; // by plugins, until its place: before a request, or after the answer
   attached: (contract.Image | string)[]; // for the person's next message
   stop: AbortController; // of the turn under way
   past?: string | true; // of a flag: the session whose changes it is about; true: the last one that changed anything

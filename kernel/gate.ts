@@ -1,16 +1,17 @@
 // The gate: what a call needs is judged, and the person is asked for what the rules leave open.
-import { type Call, KINDS, type Kind, type Need, type Needs, type Rule, type Tool } from "./contract.ts";
-import { type Core, emit, type TurnContext, ZZ } from "./core.ts";
+import { type Call, type Effect, KINDS, type Kind, type Need, type Needs, type Rule, type Ruling, type Tool } from "./contract.ts";
+import { around, type Core, emit, type TurnContext, ZZ } from "./core.ts";
 import { until } from "./limits.ts";
 import { realPath } from "./paths.ts";
 import { wideness } from "./places.ts";
 import { flagOf, guardOf, judge, nameOf, PLUGIN, targetOf } from "./rules.ts";
+import { reason } from "./secrets.ts";
 import { clean, isInside } from "./text.ts";
 
 const accessTo = (kind: Kind, name: string): string => `${kind} access to "${name}"`;
 
-/** What the rules leave open. whole: no list may allow it; exact: its own name alone. */
-export type Open = { kind: Kind; name: string; target: string; why: string; whole: boolean; exact?: boolean };
+/** What the rules leave open. whole: no list may allow it; exact: its own name alone; anyway: a plugin wants the person asked each time. */
+export type Open = { kind: Kind; name: string; target: string; why: string; whole: boolean; exact?: boolean; anyway?: true };
 export type Granted = { [K in Kind]: string[] }; // what a call may touch, by what was judged: its names may lead elsewhere by now
 
 /** The person edited an argument at the question: it is judged again. */
@@ -28,6 +29,8 @@ export async function gate(place: TurnContext, tool: Tool, args: Call["args"], n
       if (refusal) return refusal;
       granted[kind].push(target);
     }
+  const refusal = await passRuling(place, tool, args, needs, open);
+  if (refusal) return refusal;
   if (!open.size) return granted;
   const text = (await until(place.ctx.signal, (async () => tool.preview?.(args, place.ctx))())) ?? "";
   const { editable = "" } = tool;
@@ -41,6 +44,34 @@ export async function gate(place: TurnContext, tool: Tool, args: Call["args"], n
     const edited = await core.edit!(args[editable] as string, `${editable}.txt`);
     if (edited?.trim()) return { edited: edited.trim() }; // else nothing was saved: ask again
   }
+}
+
+/** What a call does at most; without its needs, what the tool's calls do. A command that is known to only read is none that runs. */
+export function effectOf({ kind, changes, needs: asks }: Tool, needs?: Needs): Effect {
+  const acts = needs?.run?.some((need) => typeof need === "string" || need.verdict !== "allow");
+  if (acts || kind === "run") return "run";
+  if (changes || kind === "change" || needs?.write?.length) return "change";
+  return kind ?? ((needs ? needs.net?.length : asks) ? "run" : "read");
+}
+
+/** What plugins say of it. The rules were held against it before, so what they pass on or allow changes nothing; a throw refuses. */
+async function passRuling(place: TurnContext, tool: Tool, args: Call["args"], needs: Needs, open: Map<string, Open>) {
+  const { core, ctx } = place;
+  const asked = { call: { name: tool.name, args }, kind: effectOf(tool, needs), needs: structuredClone(needs) };
+  const ruled = around(place, "gate", asked, async () => ({ verdict: open.size ? "ask" : "allow" }));
+  const { verdict, why = "" } = await ruled.catch((error): Ruling => ({ verdict: "deny", why: reason(error) }));
+  ctx.signal.throwIfAborted();
+  if (verdict === "allow" || (verdict === "ask" && !why && open.size)) return undefined;
+  const named = KINDS.flatMap((kind) => (needs[kind] ?? []).map((need) => ({ kind, name: nameOf(need) })));
+  if (!named.length) named.push({ kind: "run", name: tool.name });
+  for (const { kind, name } of named) {
+    const key = `${kind} ${name}`;
+    const more = { target: targetOf(core.options, kind, name), why: why || open.get(key)?.why || "", whole: true, exact: true };
+    if (verdict === "ask") open.set(key, { kind, name, ...more, anyway: true });
+    else await emit(core, "decided", { tool: tool.name, kind, name, allowed: false, why });
+  }
+  const said = why || (verdict === "deny" ? "a plugin denied it" : `a plugin's verdict was '${verdict}', and not allow, ask or deny`);
+  return verdict === "ask" ? undefined : `Refused: ${said}${/[.!?]$/.test(said) ? "" : "."}`;
 }
 
 /** With the family of each command in place of its very words; undefined: none has one. */
@@ -98,7 +129,8 @@ type Confirmed = { key: string; refusal?: string };
 export async function confirm(place: TurnContext, tool: string, open: Open[], text: string, more: Keys = {}): Promise<Confirmed> {
   const { core, ctx } = place;
   const accesses = open.map(({ kind, name }) => accessTo(kind, name)).join(" and ");
-  const flags = flagsOf(open);
+  const anyway = open.some((one) => one.anyway);
+  const flags = anyway ? "" : flagsOf(open);
   const long = tooLongToShow(text) ?? tooLongToShow(accesses);
   if (long && core.ask) {
     await decide(false, "it is too long to be shown");
@@ -112,18 +144,18 @@ export async function confirm(place: TurnContext, tool: string, open: Open[], te
     const why = exact && `${accessTo(exact.kind, exact.name)} ${NOT_BY_ALL} ${exact.why}.`;
     return { key: "n", refusal: `Refused: ${why ?? `requires ${accesses}; run again with ${flags}.`}` };
   }
-  const rules = new Map(open.map((one) => always(core, one)).map((rule) => [`${rule.kind} ${rule.name}`, rule]));
+  const rules = [...new Map(open.map((one) => always(core, one)).map((rule) => [`${rule.kind} ${rule.name}`, rule])).values()];
   const { F, ...others } = more;
-  const keys: Keys = { y: "yes", n: "no", ...others, A: lasting([...rules.values()]), ...(F && { F }) };
+  const keys: Keys = { y: "yes", n: "no", ...others, ...(!anyway && { A: lasting(rules) }), ...(F && { F }) };
   const put = (question: string) => until(ctx.signal, core.ask!(question, `${Object.keys(keys).join("")}?`));
   const { key, because } = await inTurn(core, async () => {
-    const granted = open.every((one) => judge(core, one.kind, needOf(one), one.target).verdict === "allow"); // by an answer meanwhile
+    const granted = !anyway && open.every((one) => judge(core, one.kind, needOf(one), one.target).verdict === "allow"); // by now
     let key = granted && !text ? "y" : await put(question());
     while (key === "?") key = await put(explanation());
     const because = key === "n" && tool !== ZZ ? (await until(ctx.signal, core.ask!("Why not? (Enter: no reason) "))).trim() : "";
     return { key, because };
   });
-  if (key === "A") core.rules.push(...rules.values());
+  if (key === "A") core.rules.push(...rules);
   if (key === "r") await decide(false, "the person sent it back");
   else if (key in keys && key !== "n") await decide(true, key === "e" ? "the person edited it" : "the person said yes");
   if (key in keys && key !== "n") return { key };

@@ -18,7 +18,7 @@ const tooSlow = (seconds: number): string => `loading took longer than ${seconds
 const KEY_NAME = /^((ctrl|meta|shift)\+)*[a-z0-9]+$/;
 /** Field by field what may be registered; "!" marks what must be there. */
 const SHAPES = {
-  tool: "name! description! run! aliases also params needs changes preview render timeout override editable family",
+  tool: "name! description! run! aliases also params needs changes preview render timeout override editable family kind describe",
   command: "name! description! run! usage examples group complete offer",
   layer: "name! slot! text! budget",
   provider: "name! models! chat! auto model key url role",
@@ -158,6 +158,7 @@ function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<an
       return live;
     },
     tool: (tool) => {
+      if (tool.kind !== undefined) known("kind of tool", tool.kind, ["read", "change", "run"]);
       const schema = parametersOf(tool); // refused now rather than at the first call
       one(own, "tool", core.tools, tool);
       entry(own, core.schemas, tool.name, schema);

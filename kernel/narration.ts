@@ -42,8 +42,8 @@ export function catchConsole(core: Core, isScript: boolean): void {
 }
 
 /** Tokens are left out where the server did not tell. */
-export function statistics({ model, usage: { input, output }, calls, ms }: Answer): string {
-  const tokens = input || output ? [`${input} tokens in, ${output} out`] : [];
+export function statistics({ model, usage: { input, output, cached }, calls, ms }: Answer): string {
+  const tokens = input || output ? [`${input} tokens in${cached ? ` (${cached} cached)` : ""}, ${output} out`] : [];
   return [model, ...tokens, plural(calls.length, "call"), `${(ms / 1000).toFixed(1)} s`].join(" · ");
 }
 

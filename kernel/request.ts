@@ -1,6 +1,5 @@
 // One request to a model: sent, tried again, and received whole.
-import { save } from "./chat.ts";
-import type { ChatRequest, Fault, Message, Provider, Reply, SideRequest } from "./contract.ts";
+import type { ChatRequest, Fault, Message, Provider, Reply } from "./contract.ts";
 import { around, emit, TRIES, type TurnContext } from "./core.ts";
 import { asFault, fault } from "./faults.ts";
 import { deadline, until } from "./limits.ts";
@@ -11,15 +10,6 @@ import { CHARS_PER_TOKEN } from "./text.ts";
 
 const MAX_RETRY_WAIT_MS = 60_000;
 const SILENCE_LIMIT_SECONDS = 300; // seconds
-
-/** Beside the conversation: no tools, and nothing of it is kept but what it cost. */
-export async function sideRequest(place: TurnContext, asked: SideRequest): Promise<Reply> {
-  const { core, chat } = place;
-  const { task, messages, system = "", model = core.options.settings.models?.[task] ?? chat.model } = asked;
-  const reply = await send(place, { task, model, system, messages, tools: [] });
-  save(core, chat, "spent", { task, model: reply.model ?? model, ...(reply.usage && { usage: reply.usage }) });
-  return reply;
-}
 
 /** Through what is wrapped around a request, then to the provider that its model names. */
 export async function send(place: TurnContext, asked: Omit<ChatRequest, "options" | "endpoint">): Promise<Reply> {
@@ -34,7 +24,12 @@ async function attempt(place: TurnContext, { model, messages, ...asked }: ChatRe
   const { core, chat } = place;
   const provider = providerNamed(core, model);
   const endpoint = endpointOf(core, provider.name);
-  const request = { ...asked, model: model.slice(provider.name.length + 1), messages: repair(messages), endpoint };
+  const request = {
+    ...asked,
+    model: model.slice(provider.name.length + 1),
+    messages: repair(messages.map((one) => ownExtras(one, provider.name))),
+    endpoint,
+  };
   const told = veilData(request);
   let partial: Fault["partial"]; // the most that came in any of the tries
   for (let tried = 1; ; tried++) {
@@ -92,6 +87,13 @@ async function receive({ core, chat }: TurnContext, provider: Provider, request:
   }
 }
 
+/** What must be sent back goes only to the provider that it is from. */
+function ownExtras(message: Message, provider: string): Message {
+  if (message.role !== "assistant" || !message.model || message.model.startsWith(`${provider}/`)) return message;
+  const { extra: _, calls, ...rest } = message;
+  return { ...rest, ...(calls && { calls: calls.map(({ extra: _, ...call }) => call) }) };
+}
+
 /** What every provider accepts: each call has exactly one result, straight after it and in call order; results without a call are gone;
  * neighbours of one role are merged; nothing is empty. Run before every request. */
 export function repair(history: readonly Message[]): Message[] {
@@ -126,5 +128,7 @@ function withUpdates(message: Message): Message {
 
 function joined(one: Message, two: Message): Message {
   const images = [one, two].flatMap((message) => ("images" in message && message.images) || []);
-  return { ...two, text: [one.text, two.text].filter(Boolean).join("\n\n"), ...(images.length && { images }) };
+  const extra = [one, two].flatMap((message) => ("extra" in message && message.extra) || []);
+  const text = [one.text, two.text].filter(Boolean).join("\n\n");
+  return { ...two, text, ...(images.length && { images }), ...(extra.length && { extra }) };
 }

@@ -14,6 +14,7 @@ export async function collect(stream: AsyncIterable<Delta>, see?: See, from = ""
   let finish: Finish | undefined;
   let usage: Usage | undefined;
   const drafts: Draft[] = [];
+  const extra: unknown[] = [];
   const unrun: Unrun = { count: 0, names: new Set() };
   let size = 0;
   try {
@@ -25,6 +26,7 @@ export async function collect(stream: AsyncIterable<Delta>, see?: See, from = ""
       else if ("usage" in delta) usage = counted({ ...usage, ...delta.usage });
       else if ("finish" in delta) finish = finishOf(delta.finish) ?? finish;
       else if ("error" in delta) throw answerFault("The model's server failed in mid-stream", delta.error);
+      if (delta.extra !== undefined && !isDeep(delta.extra, MAX_JSON_DEPTH)) extra.push(delta.extra);
       see?.(text, thinking, ("thinking" in delta && delta.thinking) || "");
       size += sizeOf(delta) + CHARS_PER_DELTA;
       if (size > MAX_REPLY_CHARS) throw fault("The answer is larger than 64 MB and was given up. Ask for less.");
@@ -45,13 +47,16 @@ export async function collect(stream: AsyncIterable<Delta>, see?: See, from = ""
   }
   const parts = splitThinking(text);
   const thought = [...new Set([thinking.trim(), parts.thinking])].filter(Boolean).join("\n");
-  return { text: parts.text, thinking: thought, calls, finish, ...(usage && { usage }) };
+  return { text: parts.text, thinking: thought, calls, finish, ...(usage && { usage }), ...(extra.length && { extra }) };
 }
 
-const NO_DELTA = "is not a delta. It yields { text }, { thinking }, { call }, { usage }, { finish } or { error }: see Delta.";
-const DELTAS = { text: "string", thinking: "string", call: "object", usage: "object", finish: "string", error: "" };
+const NO_DELTA = "is not a delta. It yields { text }, { thinking }, { call }, { usage }, { extra }, { finish } or { error }: see Delta.";
+const DELTAS = { text: "string", thinking: "string", call: "object", usage: "object", finish: "string", error: "", extra: "" };
 const fits = (value: unknown, [name, type]: string[]) => !type || (value == null ? name !== "call" : typeof value === type);
-const isDelta = (delta: any): boolean => Object.entries(DELTAS).some((one) => one[0] in Object(delta) && fits(delta[one[0]], one));
+function isDelta(delta: any): boolean {
+  const given = Object.entries(DELTAS).filter(([name]) => name in Object(delta));
+  return given.length > 0 && given.every((one) => fits(delta[one[0]!], one));
+}
 const MAX_REPLY_CHARS = 64 * 1024 * 1024;
 const CHARS_PER_DELTA = 32; // what an empty delta counts: they must not come without end either
 const MAX_CALLS = 128; // that run; what comes after them is named to the model
@@ -60,18 +65,16 @@ const MAX_ID_CHARS = 100_000; // some gateways put signatures into it
 const MAX_ARGS_CHARS = 4 * 1024 * 1024; // characters of one call's arguments
 const MAX_PARSED_CHARS = 8 * 1024 * 1024; // characters that are parsed to see whether a call's arguments are whole
 function sizeOf(delta: Delta): number {
-  if ("call" in delta) {
-    const { id, name, args } = delta.call;
-    return [id, name, args].reduce<number>((sum, text) => sum + (typeof text === "string" ? text.length : 0), 0);
-  }
-  const text = "text" in delta ? delta.text : "thinking" in delta ? delta.thinking : "";
-  return typeof text === "string" ? text.length : 0;
+  const { text, thinking, call: { id, name, args, extra } = {} } = delta as { text?: string; thinking?: string; call?: CallDelta };
+  const extras = [delta.extra, extra].map((one) => (isDeep(one, MAX_JSON_DEPTH) ? "" : JSON.stringify(one)));
+  return [text, thinking, id, name, args, ...extras].reduce<number>((sum, one) => sum + (typeof one === "string" ? one.length : 0), 0);
 }
 
 /** A server's own numbers, if they are some. */
-function counted({ input, output }: Partial<Usage>): Usage {
+function counted({ input, output, cached, written }: Partial<Usage>): Usage {
   const number = (value: unknown) => (Number.isFinite(value) ? (value as number) : 0);
-  return { input: number(input), output: number(output) };
+  const more = Object.entries({ cached, written }).filter(([, count]) => number(count) > 0);
+  return { input: number(input), output: number(output), ...Object.fromEntries(more) };
 }
 
 const CUT_OFF = "The connection ended before the answer was complete. Try again.";

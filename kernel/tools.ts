@@ -50,6 +50,13 @@ export async function runCall(place: TurnContext, call: Call, inner = false): Pr
   return result;
 }
 
+/** A call in its tool's own words; undefined: it has none for it. */
+export function lineOf(core: Core, { name, args }: Pick<Call, "name" | "args">): string | undefined {
+  const tool = findTool(core, name);
+  const line: unknown = tool?.describe && tryTo(() => tool.describe!(normalizeArgs(tool, args)));
+  return typeof line === "string" && line.trim() ? line : undefined;
+}
+
 /** What a tool gives is for the model, for plugins and for the session's file. */
 function withoutSecrets(result: Result): Result {
   const { text, data } = result;

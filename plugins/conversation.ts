@@ -105,13 +105,19 @@ function stillChanged(branch: readonly Entry[], from: Entry): string {
   return count ? ` ${plural(count, "change")} to files stay${count === 1 ? "s" : ""}: /undo takes back the last.` : "";
 }
 
-/** Going back to a message of the person takes its consequences along. */
+/**
+ * Going back to a message of the person takes its consequences along, and what the model was told in the midst of them.
+ */
 export function endOfTurn(entries: readonly Entry[], from: Entry): Entry {
   if (!isUserEntry(from)) return from;
   let end: Entry = from;
-  for (const entry of entries)
-    if (entry.parent === end.id && entry.type !== "back" && entry.id > end.id && !isUserEntry(entry) && !isAside(entry))
-      end = entry;
+  let last: Entry = from;
+  for (const entry of entries) {
+    if (entry.parent !== last.id || entry.type === "back" || entry.id <= last.id || isUserEntry(entry)) continue;
+    const goesOn = last === end || entry.message?.role === "assistant";
+    last = entry;
+    if (goesOn && !isAside(entry)) end = entry;
+  }
   return end;
 }
 const isAside = ({ message }: Entry): boolean => message?.role === "user" && message.aside === true;
@@ -154,7 +160,7 @@ function answerIn({ type, message, text }: Entry): string {
 const MAX_INDENTS = 6;
 
 /**
- * One line for each of the person's messages. A message without alternatives stays at its parent's depth, however long
+ * One line for each of the person's messages, and one for what the model was told after it. A message without alternatives stays at its parent's depth, however long
  * the chain is. Of several alternatives the one in force (or else the latest) stays at that depth, and the others come
  * before it, indented.
  */
@@ -163,12 +169,14 @@ export function drawTree(entries: readonly Entry[], branch: readonly Entry[], co
   const owners = new Map<number, number>(); // by entry, the person's message that it belongs to; 0: none
   const next = new Map<number, UserEntry[]>();
   const answers = new Map<number, string>();
+  const told = new Map<number, string[]>();
   let before = 0;
   for (const entry of entries) {
     const above = entry.parent === null ? 0 : (owners.get(entry.parent) ?? before);
     before = isUserEntry(entry) ? entry.id : above;
     owners.set(entry.id, before);
     if (isUserEntry(entry)) next.set(above, [...(next.get(above) ?? []), entry]);
+    else if (isAside(entry)) told.set(above, [...(told.get(above) ?? []), shown(entry.message!.text)]);
     else answers.set(above, answerIn(entry) || (answers.get(above) ?? ""));
   }
   const lines: string[] = [];
@@ -179,9 +187,18 @@ export function drawTree(entries: readonly Entry[], branch: readonly Entry[], co
     for (let level = alternatives; level.length; ) {
       const main = level.find(({ id }) => inForce.has(id)) ?? level.at(-1)!;
       for (const other of level) if (other !== main) walk([other], depth + 1);
-      lines.push(lineOf(main, depth));
+      lines.push(lineOf(main, depth), ...toldTo(main, depth));
       level = next.get(main.id) ?? [];
     }
+  }
+
+  function toldTo({ id }: UserEntry, depth: number): string[] {
+    const texts = told.get(id) ?? [];
+    const more = texts.length > 1 ? ` (and ${texts.length - 1} more)` : "";
+    const head = `${"  ".repeat(Math.min(depth, MAX_INDENTS))}    told: `;
+    return texts
+      .slice(-1)
+      .map((text) => head + clip(text, Math.max(8, columns - 1 - head.length - more.length)) + more);
   }
 
   function lineOf({ id, message }: UserEntry, depth: number): string {

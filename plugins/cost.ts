@@ -1,7 +1,9 @@
 // /cost: the cost of a conversation, by the prices in the settings, per million tokens.
 import type { Ctx, Entry, Usage, Zz } from "zz";
+import { sumUsage } from "zz/text";
 
-type Prices = Record<string, { input: number; output: number }>;
+/** What no price is given for, of the tokens that went in, costs what the others do. */
+type Prices = Record<string, Usage>;
 const price = { type: "number", minimum: 0 };
 export const settings = {
   name: "prices",
@@ -9,7 +11,7 @@ export const settings = {
     type: "object",
     additionalProperties: {
       type: "object",
-      properties: { input: price, output: price },
+      properties: { input: price, output: price, cached: price, written: price },
       required: ["input", "output"],
       additionalProperties: false,
     },
@@ -39,19 +41,28 @@ export function costs(entries: readonly Entry[], prices: Readonly<Prices>): stri
   for (const entry of entries) {
     const { model, usage } = (entry.type === "spent" ? entry : (entry.message ?? {})) as Spent;
     if (!usage || !model) continue;
-    const { input, output } = spent.get(model) ?? { input: 0, output: 0 };
-    spent.set(model, { input: input + usage.input, output: output + usage.output });
+    spent.set(model, sumUsage([spent.get(model), usage]));
   }
   let sum = 0;
-  const rows = [...spent].map(([model, { input, output }]) => {
+  const someCached = [...spent.values()].some(({ cached }) => cached);
+  const rows = [...spent].map(([model, usage]) => {
+    const { input, output, cached = 0 } = usage;
     const rate = Object.hasOwn(prices, model) ? prices[model] : undefined;
-    const cost = rate && (input * rate.input + output * rate.output) / 1e6;
+    const cost = rate && costOf(usage, rate);
     sum += cost ?? 0;
-    return [model, `${input} in`, `${output} out`, cost === undefined ? "no price" : cost.toFixed(4)];
+    const shown = cost === undefined ? "no price" : cost.toFixed(4);
+    return [model, `${input} in`, ...(someCached ? [cached ? `${cached} cached` : ""] : []), `${output} out`, shown];
   });
-  if (rows.length > 1) rows.push(["in all", "", "", sum.toFixed(4)]);
-  const widths = [0, 1, 2, 3].map((i) => Math.max(0, ...rows.map((row) => row[i]!.length)));
+  if (rows.length > 1) rows.push(["in all", ...rows[0]!.slice(2).map(() => ""), sum.toFixed(4)]);
+  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]!.length)));
   return rows.map(([model, ...more]) =>
     [model!.padEnd(widths[0]!), ...more.map((cell, i) => cell.padStart(widths[i + 1]!))].join("  "),
   );
+}
+
+/** Per million tokens. */
+function costOf({ input, output, cached = 0, written = 0 }: Usage, rate: Usage): number {
+  const plain = Math.max(input - cached - written, 0);
+  const taken = plain * rate.input + cached * (rate.cached ?? rate.input) + written * (rate.written ?? rate.input);
+  return (taken + output * rate.output) / 1e6;
 }

@@ -84,6 +84,7 @@ export default (zz: Zz) => {
 function addTools(zz: Zz): void {
   zz.tool({
     name: "set_env",
+    kind: "change",
     description:
       "Keep an environment variable for commands, from now on and in every project. Values of others are never shown to you.",
     aliases: ["self_set_env"],
@@ -101,6 +102,7 @@ function addTools(zz: Zz): void {
   });
   zz.tool({
     name: "delete_env",
+    kind: "change",
     description: "Forget an environment variable that was kept for commands.",
     aliases: ["self_delete_env", "unset_env"],
     also: { name: ["key", "variable"] },

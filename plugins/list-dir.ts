@@ -10,6 +10,7 @@ const MAX_ROWS = 200;
 export default (zz: Zz) =>
   zz.tool({
     name: "list_dir",
+    kind: "read",
     description: "List the files and folders in a folder of the project; ignored ones are left out.",
     aliases: ["listDir", "ls", "list_files", "list_directory"],
     params: { path: "string? a folder; the project itself if left out" },

@@ -2,7 +2,7 @@
 // package, which discards error bodies other than `{"error": …}`, ends silently when a stream is cut off, and stops at
 // the first line that is not JSON. Only its types are used.
 import type { ChatCompletionMessageParam } from "openai/resources/chat/completions";
-import type { ChatRequest, Delta, Endpoint, HttpAnswer, Image, Message, Zz } from "zz";
+import type { ChatRequest, Delta, Endpoint, HttpAnswer, Image, Message, Usage, Zz } from "zz";
 import { tryTo, usage } from "zz/text";
 
 const OFFICIAL = "https://api.openai.com/v1";
@@ -194,10 +194,13 @@ function toWire(message: Message): ChatCompletionMessageParam[] {
   if (message.role === "tool") {
     return [{ role: "tool", tool_call_id: message.id, content: message.text }];
   }
-  if (!message.calls?.length) return [{ role: "assistant", content: message.text }];
+  const extra = message.extra?.at(-1); // Gemini's signature
+  const signed = extra ? { extra_content: extra } : {};
+  if (!message.calls?.length) return [{ role: "assistant", content: message.text, ...signed }];
   return [
     {
       role: "assistant",
+      ...signed,
       content: message.text || null,
       tool_calls: message.calls.map(({ id, name, args, extra }) => ({
         id,
@@ -303,6 +306,7 @@ function* deltas(given: any): Generator<Delta> {
   yield* content(delta?.content);
   const thinking = delta?.reasoning_content || delta?.reasoning || delta?.reasoning_text || delta?.thinking;
   if (typeof thinking === "string" && thinking) yield { thinking };
+  if (delta?.extra_content) yield { extra: delta.extra_content };
   if (delta?.refusal) yield { text: delta.refusal };
   for (const call of Array.isArray(delta?.tool_calls) ? delta.tool_calls : [])
     yield {
@@ -317,10 +321,19 @@ function* deltas(given: any): Generator<Delta> {
   if (delta?.function_call)
     yield { call: { index: 0, name: delta.function_call.name, args: delta.function_call.arguments } };
   const usage = chunk?.usage ?? choice?.usage ?? chunk?.x_groq?.usage;
-  if (usage) yield { usage: { input: usage.prompt_tokens ?? 0, output: usage.completion_tokens ?? 0 } };
+  if (usage) yield { usage: usageOf(usage) };
   if (chunk?.error) yield { error: chunk };
   if (choice?.finish_reason) yield { finish: choice.finish_reason };
   else if (chunk?.detail || (chunk?.object === "error" && chunk.message)) yield { error: chunk };
+}
+
+/** Servers tell in their own words what came from their cache, and what went into it. */
+function usageOf(said: any): Usage {
+  const { prompt_tokens: input = 0, completion_tokens: output = 0, prompt_tokens_details: details } = said;
+  const cached =
+    details?.cached_tokens ?? said.prompt_cache_hit_tokens ?? said.cache_read_input_tokens ?? said.cached_tokens;
+  const written = details?.cache_write_tokens ?? said.cache_creation_input_tokens;
+  return { input, output, ...(cached && { cached }), ...(written && { written }) };
 }
 
 /** Text, or parts of text and thinking. */

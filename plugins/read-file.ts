@@ -11,6 +11,7 @@ const MAX_PICTURE_BYTES = 5 * 1024 * 1024;
 export default (zz: Zz) =>
   zz.tool({
     name: "read_file",
+    kind: "read",
     description:
       "Read a text file, with line numbers, or look at a picture (png, jpg, gif, webp). Use start and end for a part of a long text.",
     aliases: ["get_file", "get_lines", "file_read", "read", "cat", "view", "open"],

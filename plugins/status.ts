@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { About, Changed, Ctx, Entry, Message, Result, Usage, Zz } from "zz";
-import { clip, oneLine, plural, terminalColumns, tokensOf, width, wrap } from "zz/text";
+import { clip, oneLine, plural, sumUsage, terminalColumns, tokensOf, width, wrap } from "zz/text";
 
 const WINDOW_TIMEOUT = 1_000; // ms for a provider to list its models' windows
 
@@ -138,9 +138,9 @@ function spent(entries: readonly Entry[]): string {
     if (entry.type === "spent") return [{ usage: entry.usage as Usage | undefined }];
     return entry.message?.role === "assistant" ? [entry.message] : [];
   });
-  const sum = (what: "input" | "output") => made.reduce((all, { usage }) => all + (usage?.[what] ?? 0), 0);
+  const { input, output, cached } = sumUsage(made.map(({ usage }) => usage));
   const silent = made.filter(({ usage }) => !usage).length;
-  return `${sum("input")} in, ${sum("output")} out${silent ? `; of ${plural(silent, "answer")} unknown` : ""}`;
+  return `${input} in${cached ? ` (${cached} cached)` : ""}, ${output} out${silent ? `; of ${plural(silent, "answer")} unknown` : ""}`;
 }
 
 function edits(changes: Changed[], refused: number): string {
@@ -158,7 +158,7 @@ async function contextOf(ctx: Ctx): Promise<string> {
   const layers = (await about.prompt()).flatMap(({ name, text, sent }) =>
     sent === "system" ? [{ name: `prompt: ${name}`, tokens: tokensOf(text) }] : [],
   );
-  const schemas = about.tools.map(({ owner, ...sent }) => JSON.stringify(sent)).join("");
+  const schemas = about.tools.map(({ owner, kind, ...sent }) => JSON.stringify(sent)).join("");
   const tools = { name: `what ${plural(about.tools.length, "tool")} take`, tokens: tokensOf(schemas) };
   const parts = [...layers, ...(about.tools.length ? [tools] : []), ...groups(chat.messages)];
   const all = parts.reduce((sum, { tokens }) => sum + tokens, 0);

@@ -1,3 +1,4 @@
+import type { Usage } from "../kernel/contract.ts";
 import { CHARS_PER_TOKEN } from "../kernel/text.ts";
 
 /** `import { plural, clip } from "zz/text"`: the words that zz itself uses, for plugins. They depend on nothing but Node, and on
@@ -27,3 +28,11 @@ export const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim(
 
 /** About how many tokens a text is. */
 export const tokensOf = (text: string): number => Math.ceil(text.length / CHARS_PER_TOKEN);
+
+/** What several answers took. */
+export function sumUsage(all: readonly (Usage | undefined)[]): Usage {
+  const sum: Usage = { input: 0, output: 0 };
+  for (const one of all)
+    for (const kind of ["input", "output", "cached", "written"] as const) if (one?.[kind]) sum[kind] = (sum[kind] ?? 0) + one[kind];
+  return sum;
+}

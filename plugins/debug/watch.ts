@@ -2,6 +2,7 @@
 // later ones, then what happens. A step is a request of the conversation with the calls it led to; retries belong to
 // their step.
 import type { ChatRequest, Ctx, Events, Message, Steps, Usage, Zz } from "zz";
+import { sumUsage } from "zz/text";
 import { describeCall, describeMessage, describePrompt, sizeOf, version } from "./describe.ts";
 import type { Entry } from "./entries.ts";
 
@@ -193,7 +194,7 @@ function putReply(
   if (thinking) put(watch, "THINKING", { ...other, chars: thinking.length, text: thinking });
   if (text) put(watch, "TEXT-DELTA", { ...other, chars: text.length, text });
   for (const call of calls) put(watch, "TOOL-CALL", { ...other, ...describeCall(call) });
-  watch.total = { input: watch.total.input + (usage?.input ?? 0), output: watch.total.output + (usage?.output ?? 0) };
+  watch.total = sumUsage([watch.total, usage]);
   if (watch.inTurn && text) watch.written.add(text);
   if (task !== "chat") put(watch, "STEP-FINISH", { ...other, ...end });
   else {

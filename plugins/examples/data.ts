@@ -18,6 +18,7 @@ type Test = (row: Row) => boolean;
 export default (zz: Zz<typeof defaults>) =>
   zz.tool({
     name: "query_data",
+    kind: "read",
     description:
       "Filter, sort, group and count rows of a CSV, TSV, JSON or JSON Lines file. Without more: its first rows.",
     params: {

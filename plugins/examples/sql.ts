@@ -24,6 +24,7 @@ const TABLES = `SELECT m.name, m.type, group_concat(p.name || ' ' || p.type, ', 
 export default (zz: Zz<typeof defaults>) => {
   zz.tool({
     name: "query_sql",
+    kind: "read",
     description: "Query a SQLite file, reading only. Its tables: SELECT sql FROM sqlite_schema.",
     params: {
       type: "object",

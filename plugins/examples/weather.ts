@@ -36,6 +36,7 @@ export default (zz: Zz<typeof defaults>) => {
 
   zz.tool({
     name: "get_weather",
+    kind: "read",
     description: "The weather in a city: now, and the next days.",
     params: { city: "string with its region where it needs one: Paris, Texas", days: "integer? 1 to 7; 3" },
     needs: () => ({ net: [...new Set([config.geocoding, config.forecast].map((url) => new URL(url).host))] }),

@@ -35,6 +35,7 @@ function addStatus(zz: GitZz): void {
   const { seconds } = zz.config;
   zz.tool({
     name: "git_status",
+    kind: "read",
     description: "Show the git branch and the files that were changed, added or are not tracked.",
     aliases: ["status"],
     params: { path: "string? only under this file or folder" },
@@ -60,6 +61,7 @@ function addDiff(zz: GitZz): void {
   const { seconds } = zz.config;
   zz.tool({
     name: "git_diff",
+    kind: "read",
     description: "Show what changed in the files: not yet staged, or staged, or since a commit or between two (a..b).",
     aliases: ["diff"],
     params: {
@@ -95,6 +97,7 @@ function addLog(zz: GitZz): void {
   const { seconds } = zz.config;
   zz.tool({
     name: "git_log",
+    kind: "read",
     description: "Show the latest commits: short hash, date, author, subject.",
     aliases: ["log"],
     params: {

@@ -46,6 +46,7 @@ export default (zz: Zz<typeof defaults>) => {
   });
   zz.tool({
     name: "recall",
+    kind: "read",
     description:
       "Find notes of earlier conversations by their words; or give the path of a file of memory to read all of it.",
     aliases: ["search_memory"],

@@ -27,6 +27,7 @@ interface Ran {
 export default ({ config: { seconds }, tool }: Zz<typeof defaults>) =>
   tool({
     name: "run_tests",
+    kind: "run",
     description: "Run the project's tests (node:test, vitest, jest, mocha, or its test script): all, or some of them.",
     aliases: ["runTests", "test"],
     params: {

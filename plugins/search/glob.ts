@@ -10,6 +10,7 @@ const MAX_PATHS = 100;
 export const glob = (zz: Zz<any>) =>
   zz.tool({
     name: "glob",
+    kind: "read",
     description:
       "Find files of the project by name: * and ? within a name, ** for any folders, {a,b}, [a-z], as in src/**/*.{ts,tsx}. Ignored files are left out.",
     aliases: ["find_files", "file_search", "glob_search", "search_file_names"],

@@ -35,6 +35,7 @@ interface Search {
 export const grep = (zz: Zz<{ ripgrep: string }>) =>
   zz.tool({
     name: "grep",
+    kind: "read",
     description:
       "Find the lines that hold a text, in all files of the project or under one path. Literal unless regex is true. Ignored and binary files are left out.",
     aliases: ["search", "search_files", "rg", "grep_search", "ripgrep", "search_text"],

@@ -181,6 +181,7 @@ export default (zz: Zz<typeof defaults>) => {
 
   for (const { say, ...about } of TOOLS)
     zz.tool({
+      kind: "read",
       needs: ({ path = "." }) => ({ read: [path] }),
       ...about,
       run: async (args, ctx) => say(await ready(ctx), args, ctx),

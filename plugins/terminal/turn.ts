@@ -1,6 +1,6 @@
 // What a person sees of a turn: thinking, calls as they are announced and as they end, and a line of figures at its
 // end.
-import type { Answer, Call, Result, Zz } from "zz";
+import type { Answer, Events, Zz } from "zz";
 import { plural, terminalColumns, width, wrap } from "zz/text";
 import { argumentsOf, folded, short, subjectOf, summary } from "./format.ts";
 import { type Announced, isPlain, isRich, look, print, row, type Screen, signs } from "./screen.ts";
@@ -40,20 +40,22 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
     for (const one of rows) print(screen, look(screen).dim(one));
   });
   zz.on("asked", line.stop);
-  zz.on("planned", ({ calls, text }) => {
+  zz.on("planned", ({ calls, text }, { about }) => {
     if (text) print(screen, look(screen).dim(short(text, terminalColumns() - 1)));
     const sign = look(screen).accent(signs(screen).call);
     const announced = config().calls === "all" ? calls : [];
-    for (const { name, args } of announced) print(screen, row(screen, `${sign} ${short(name)}`, argumentsOf(args)));
+    for (const call of announced)
+      print(screen, row(screen, `${sign} ${short(call.name)}`, about.line(call) ?? argumentsOf(call.args)));
     screen.calls = calls.map(({ id, name }) => ({ id, name: short(name) }));
   });
   zz.on("decided", ({ allowed, tool }) => {
     if (allowed && screen.calls.length && !screen.idle) line.resume(short(tool)); // a question ended it
   });
-  zz.on("called", ({ call, result, ms, shown, inner }) => {
+  zz.on("called", (fact, { about }) => {
+    const { call, inner } = fact;
     if (inner) return;
     const announced = screen.calls.find(({ id, result }) => id === call.id && result === undefined);
-    const text = isShown(screen, result) ? rowsOf(screen, call, result, ms, shown) : "";
+    const text = isShown(screen, fact.result) ? rowsOf(screen, fact, about.line(call) ?? subjectOf(call.args)) : "";
     if (!announced) return text ? print(screen, text) : undefined;
     announced.result = text;
     showResults();
@@ -75,14 +77,15 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
   });
 }
 
-function isShown({ config }: Screen, { failed }: Result): boolean {
+function isShown({ config }: Screen, { failed }: Events["called"]["result"]): boolean {
   const { calls } = config();
   return calls === "all" || calls === "results" || (calls === "failed" && failed === true);
 }
 
 /** A result's row, and under it as many of its lines as the settings say. */
-function rowsOf(screen: Screen, call: Call, result: Result, ms: number, shown?: string): string {
-  const first = rowOf(screen, call, result, ms, shown);
+function rowsOf(screen: Screen, fact: Events["called"], subject: string): string {
+  const first = rowOf(screen, fact, subject);
+  const { result } = fact;
   const most = screen.config().resultLines;
   if (!most || result.refused) return first;
   const lines = result.text.split("\n").filter((line) => line.trim());
@@ -92,13 +95,13 @@ function rowsOf(screen: Screen, call: Call, result: Result, ms: number, shown?: 
 }
 
 /** What a result belongs to, what came of it, and how long it took. */
-function rowOf(screen: Screen, { name, args }: Call, result: Result, ms: number, shown?: string): string {
+function rowOf(screen: Screen, { call: { name }, result, ms, shown }: Events["called"], subject: string): string {
   const { ok, bad } = signs(screen);
   const sign = result.failed ? look(screen).bad(bad) : look(screen).ok(ok);
   const time = ` · ${seconds(ms)}`;
   const came = short(shown ?? summary(result.text), terminalColumns());
   const room = terminalColumns() - 1 - width(`✓ ${short(name)}  · ${time}`);
-  const what = short(subjectOf(args), Math.max(room - Math.min(width(came), Math.ceil(room * 0.6)), 4));
+  const what = short(subject, Math.max(room - Math.min(width(came), Math.ceil(room * 0.6)), 4));
   const head = `${sign} ${short(name)}${what && ` ${what}`}`;
   return result.refused
     ? wrap(`${head} · ${short(result.text, MAX_REFUSAL_COLUMNS)}${time}`, terminalColumns()).join("\n")
@@ -129,8 +132,11 @@ const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
 /** Tokens are left out if the server did not report them. */
 function figures({ usage, calls, ms, used, window }: Answer): string {
   const number = (count: number) => count.toLocaleString("en");
-  const { input, output } = usage;
-  const tokens = input || output ? [`${number(input)} tokens in, ${number(output)} out`] : [];
+  const { input, output, cached } = usage;
+  const tokens =
+    input || output
+      ? [`${number(input)} tokens in${cached ? ` (${number(cached)} cached)` : ""}, ${number(output)} out`]
+      : [];
   const context = used && window ? [`context ${Math.round((100 * used) / window)} % of ${number(window)}`] : [];
   return [seconds(ms), ...tokens, plural(calls.length, "call"), ...context].join(" · ");
 }

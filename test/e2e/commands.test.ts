@@ -414,6 +414,29 @@ describe("cost", { concurrency: 2 }, () => {
     );
   });
 
+  test("/cost, /status and the answer tell what came from a cache, where anything did", async (t) => {
+    const prices = {
+      "script/model": { input: 1000, output: 10_000, cached: 100, written: 2000 },
+      "script/other": { input: 1000, output: 0 },
+    };
+    const usages = [
+      { input: 100, output: 10, cached: 60, written: 20 },
+      { input: 50, output: 5 },
+    ];
+    const script = [...usages.map((usage) => ({ text: "A.", usage })), { text: "B.", usage: usages[0]! }];
+    const it = await harness({ own: true, settings: { prices }, script }, t);
+    deepEqual((await it.ask("one")).usage, usages[0]);
+    await it.ask("two");
+    const cost = async () => (await it.command("/cost")).join("\n");
+    equal(await cost(), "script/model  150 in  60 cached  15 out  0.2660");
+    match((await it.command("/status")).join("\n"), /^tokens +150 in \(60 cached\), 15 out$/m);
+    await it.chat.use("script/other");
+    await it.ask("three");
+    match(await cost(), /^script\/other {2}100 in {2}60 cached {2}10 out {2}0\.1000\nin all +0\.3660$/m);
+    await it.restart();
+    match(await cost(), /^script\/model {2}150 in {2}60 cached/);
+  });
+
   for (const line of ["/compact", "/eval"])
     test(`/cost and /status count what ${line} used`, async (t) => {
       const usage = { input: 100, output: 10 };
@@ -685,7 +708,7 @@ describe("help and templates", { concurrency: 2 }, () => {
     ["/config symbols.map ", /symbols\.map sessions\n.*symbols\.map always\n.*symbols\.map never/],
     ["/permissions ", /allow +do it without asking.*\n.*deny/],
     ["/permissions deny ", /deny read\n.*deny write\n.*deny run/],
-    ["/install zz/", /zz\/data\n.*zz\/notify\n.*zz\/sql/],
+    ["/install zz/", /zz\/attach\n.*zz\/budget\n.*zz\/data\n/],
     ["/tools edit", /edit_file +Replace text.*\n.*edit_lines/],
     ["/undo ", /turn +everything that the last turn did\n.*a\.txt +created in turn 1/],
   ] as const)
@@ -750,7 +773,22 @@ describe("tables", () => {
         entry(3, 2, "user"),
       ],
       [1, 2, 3],
-      ["● #1 m1", "● #3 m3"],
+      ["● #1 m1", "    told: undone", "● #3 m3"],
+    ],
+    [
+      "what plugins told, in a turn and on another branch",
+      [
+        entry(1, null, "user"),
+        entry(2, 1, "assistant", ""),
+        ...[3, 4].map((id) => ({
+          ...entry(id, id - 1, "user"),
+          message: { role: "user" as const, text: `lint\n${id}`, aside: true as const },
+        })),
+        entry(5, 4, "assistant"),
+        entry(6, null, "user"),
+      ],
+      [6],
+      ["  ○ #1 m1 → m5", "      told: lint 4 (and 1 more)", "● #6 m6"],
     ],
   ];
   for (const [what, entries, branch, lines] of trees)
@@ -789,6 +827,19 @@ describe("tables", () => {
       [1, 2, 5].map((id) => endOfTurn(entries, entries[id - 1]!).id),
       [3, 2, 5],
     );
+  });
+
+  test("endOfTurn() takes along what was told in the midst of a turn, and not what was undone after it", () => {
+    const aside = (id: number): Entry => ({
+      ...entry(id, id - 1, "user"),
+      message: { role: "user", text: "t", aside: true },
+    });
+    const entries = [
+      ...[entry(1, null, "user"), entry(2, 1, "assistant"), entry(3, 2, "tool"), aside(4), aside(5)],
+      ...[entry(6, 5, "assistant"), { id: 7, parent: 6, at: "", type: "state" }, aside(8)],
+      { id: 9, parent: 8, at: "", type: "undone" },
+    ];
+    equal(endOfTurn(entries, entries[0]!).id, 7);
   });
 
   const markdown: [text: string, blocks: string[]][] = [

@@ -151,6 +151,13 @@ describe("the answer", { concurrency: 3 }, () => {
     match(stderr, /^openai\/m · 61 tokens in, 9 out · 0 calls · \d+\.\d s\n$/);
   });
 
+  test("-u and --json tell what came from the server's cache", async () => {
+    const told = { prompt_tokens: 61, completion_tokens: 9, prompt_tokens_details: { cached_tokens: 40 } };
+    const answer = stream(delta({ content: "x" }, "stop"), data({ choices: [], usage: told }), DONE);
+    match((await ask([answer], ["-u"])).stderr, /^openai\/m · 61 tokens in \(40 cached\), 9 out · 0 calls/);
+    deepEqual(JSON.parse((await ask([answer], ["--json"])).stdout).usage, { input: 61, output: 9, cached: 40 });
+  });
+
   test("finish 'length' three times is joined without the repeated seams, exit 3", async () => {
     const ran = await ask([
       say("one two three", "length"),

@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
+import { harness } from "zz/test";
 import { EVENTS, STEPS } from "../../kernel/contract.ts";
 import { type Script, serve } from "../support/fake/http.ts";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
@@ -79,6 +80,8 @@ test("Pages: every snippet is covered by a test here", () => {
     'name: "now"',
     "zz/test",
     "plural, tokensOf",
+    "check_types says",
+    "look_into",
     "Say hi",
     "weather",
     "acme/large",
@@ -419,4 +422,30 @@ test("README: the program runs as printed", async () => {
     rmSync(file);
   }
   ok(existsSync(join(ROOT, "dist", "types", "zz.d.ts")));
+});
+
+test("docs/plugins.md: the linter tells the model of its mistakes, and the helper reads for it, as printed", async (t) => {
+  const { cwd } = place();
+  writeFileSync(join(cwd, "linter.ts"), snippet("check_types says"));
+  writeFileSync(join(cwd, "helper.ts"), snippet("look_into"));
+  const kit = await harness(
+    {
+      own: true,
+      plugins: ["linter", "helper"].map((name) => join(cwd, `${name}.ts`)),
+      files: { "b.ts": "export const b = 1;\n" },
+      allow: { write: ["."] },
+      script: [
+        { call: ["write_file", { path: "a.ts", content: 'export const a: number = "1";\n' }] },
+        { call: ["look_into", { question: "Where is b?" }] },
+        { call: ["read_file", { path: "b.ts" }] },
+        "In b.ts.",
+        "Done.",
+      ],
+    },
+    t,
+  );
+  const { results } = await kit.ask("go");
+  match(results.at(-1)!.text, /^In b\.ts\.$/);
+  const [told] = kit.chat.messages.filter((message) => message.role === "user" && message.aside);
+  match(told!.text, /^After your change, check_types says:\n.*a\.ts.*not assignable to type 'number'/s);
 });

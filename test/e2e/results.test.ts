@@ -35,6 +35,32 @@ for (const [cols, rows] of SIZES)
     for (const row of shown.split("\n")) ok(row.length <= cols, row);
   });
 
+const PARCEL = `export default (zz) => zz.tool({ name: "send_parcel", description: "sends", params: { to: "string", grams: "number" },
+  also: { grams: ["weight"] },
+  describe: ({ to, grams }) => \`\${grams} g to\\n\${to.toUpperCase()}\\x1b[31m\\u202e\`,
+  run: () => "sent" });`;
+
+for (const [cols, rows] of SIZES)
+  test(`At ${cols}×${rows} a call is told in its tool's own words, cleaned and cut, and else by its arguments`, async (t) => {
+    const where = place();
+    writeFileSync(join(where.cwd, "own.ts"), PARCEL);
+    const script = [
+      call(["send_parcel", { to: "Bo", weight: 20 }]),
+      call(["send_parcel", { to: "Anna ".repeat(30), grams: 5 }]),
+      call(["send_parcel", { grams: 5 }]),
+      say("Done."),
+    ];
+    const zz = await repl(t, { where, cols, rows, script, args: ["--plugin", join(where.cwd, "own.ts")] });
+    zz.type(`go${KEY.enter}`);
+    const shown = await zz.sees("Done.");
+    match(shown, /^■ send_parcel 20 g to BO ?\[?3?1?m?$/m);
+    match(shown, /^✓ send_parcel 20 g to B(O.*|…) · sent · \d\.\d s$/m);
+    match(shown, /^■ send_parcel 5 g to ANNA ANNA.*…$/m);
+    match(shown, /^✗ send_parcel 5 · .*/m);
+    match(shown, /^■ send_parcel 5$/m);
+    for (const row of shown.split("\n")) ok(row.length <= cols, row);
+  });
+
 const SLOW = `export default (zz) => zz.tool({ name: "wait", description: "waits", params: { ms: "number" },
   needs: () => ({ read: ["."] }),
   async run({ ms }) { await new Promise((soon) => setTimeout(soon, ms)); return "waited " + ms; } });`;

@@ -170,6 +170,9 @@ for (const [sentence, deltas, expected] of FINISHES)
 const USAGES: [string, Delta[], unknown][] = [
   ["after the finish is taken", [text("hi"), stop, usage(61, 9)], { input: 61, output: 9 }],
   ["before the finish is taken", [usage(61, 9), text("hi"), stop], { input: 61, output: 9 }],
+  ["with what a cache gave and took", [{ usage: { input: 61, output: 9, cached: 40, written: 10 } }, stop], { input: 61, output: 9, cached: 40, written: 10 }],
+  ["without it where it is none", [{ usage: { input: 61, output: 9, cached: 0, written: null as never } }, stop], { input: 61, output: 9 }],
+  ["of a cache, told before the rest, stays", [{ usage: { input: 61, output: 0, cached: 40 } }, usage(61, 9), stop], { input: 61, output: 9, cached: 40 }],
   ["on every delta is the last one, not the sum", [usage(61, 1), usage(61, 5), stop, usage(61, 9)], { input: 61, output: 9 }],
   ["that nobody sent is absent", [text("hi"), stop], undefined],
 ];

@@ -13,7 +13,7 @@ const provider = (deltas: unknown[]) => (zz: Zz) =>
     },
   });
 
-const FIELDS = "It yields { text }, { thinking }, { call }, { usage }, { finish } or { error }: see Delta.";
+const FIELDS = "It yields { text }, { thinking }, { call }, { usage }, { extra }, { finish } or { error }: see Delta.";
 
 describe("a provider that yields", () => {
   const WRONG: [what: string, delta: unknown, why: string][] = [
@@ -27,6 +27,11 @@ describe("a provider that yields", () => {
     ["thinking that is none", { thinking: {} }, `{"thinking":{}} is not a delta. ${FIELDS}`],
     ["a call that is none", { call: "now" }, `{"call":"now"} is not a delta. ${FIELDS}`],
     ["usage that is none", { usage: 3 }, `{"usage":3} is not a delta. ${FIELDS}`],
+    [
+      "a text that is none beside something else",
+      { text: 3, extra: 1 },
+      `{"text":3,"extra":1} is not a delta. ${FIELDS}`,
+    ],
     ["a finish that is none", { finish: true }, `{"finish":true} is not a delta. ${FIELDS}`],
   ];
   for (const [what, delta, why] of WRONG)

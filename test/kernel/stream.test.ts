@@ -97,6 +97,24 @@ const UPSTREAM = trace(
   `data: {"id":"g1","error":{"code":502,"message":"upstream closed"},"choices":[{"delta":{"content":""},"finish_reason":"error"}]}`,
 );
 
+/** What a server says of its cache, in its own words, and what zz makes of it. */
+// biome-ignore format: one case a row.
+const CACHED: [server: string, usage: object, expected: object][] = [
+  ["OpenAI", { prompt_tokens_details: { cached_tokens: 40 } }, { cached: 40 }],
+  ["OpenAI, with nothing in its cache", { prompt_tokens_details: { cached_tokens: 0, audio_tokens: 0 } }, {}],
+  ["OpenRouter", { prompt_tokens_details: { cached_tokens: 40, cache_write_tokens: 10 } }, { cached: 40, written: 10 }],
+  ["DeepSeek", { prompt_cache_hit_tokens: 40, prompt_cache_miss_tokens: 21 }, { cached: 40 }],
+  ["Moonshot", { cached_tokens: 40 }, { cached: 40 }],
+  ["a gateway to Anthropic", { cache_read_input_tokens: 40, cache_creation_input_tokens: 10 }, { cached: 40, written: 10 }],
+  ["a server that says null", { prompt_tokens_details: null }, {}],
+];
+for (const [server, said, expected] of CACHED)
+  test(`tokens from a cache, as ${server} tells them`, async () => {
+    const end = data({ choices: [], usage: { prompt_tokens: 61, completion_tokens: 9, ...said } });
+    const { answer } = await turn([sse(hi, stop, end, DONE)]);
+    deepEqual(answer!.usage, { input: 61, output: 9, ...expected });
+  });
+
 interface Told {
   text?: string;
   thinking?: string;

@@ -6,7 +6,7 @@ import type { Ctx, Zz } from "zz";
 
 const EVENTS =
   "started phase requested received replied compacted retried thought planned decided changed reloaded called progressed asked noted answered failed";
-const STEPS = "line request call preview render prompt";
+const STEPS = "line request call gate preview render prompt";
 
 export default (zz: Zz<any>) => {
   let looked = false;

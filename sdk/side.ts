@@ -1,0 +1,51 @@
+// ctx.request(): a model asked beside the conversation, with tools if it is given some.
+import { save } from "../kernel/chat.ts";
+import type { Call, Message, Reply, SideRequest } from "../kernel/contract.ts";
+import type { Core, LiveChat, TurnContext } from "../kernel/core.ts";
+import { send } from "../kernel/request.ts";
+import { unknown } from "../kernel/text.ts";
+import { findTool, offered, runCall, toolNamed } from "../kernel/tools.ts";
+
+const ROUNDS = 10;
+const NO_MORE_TOOLS = "No more tools can be used now. Answer with what you know.";
+
+/** Nothing of it is kept but what it cost, and what its calls did to files. */
+export async function sideRequest(place: TurnContext, asked: SideRequest): Promise<Reply> {
+  const { core, chat, ctx } = place;
+  const { task, system = "", model = core.options.settings.models?.[task] ?? chat.model, rounds = ROUNDS } = asked;
+  const messages = [...asked.messages];
+  const tools = toolsFor(core, asked.tools ?? []);
+  const own = { core, chat: withOwnView(chat, messages), ctx };
+  for (let left = tools.length ? rounds : 0; ; left--) {
+    const reply = await send(place, { task, model, system, messages, tools: left > 0 ? tools : [] });
+    const { text, calls, usage, extra } = reply;
+    const by = reply.model ?? model;
+    save(core, chat, "spent", { task, model: by, ...(usage && { usage }) });
+    if (!calls.length || left <= 0) return reply;
+    messages.push({ role: "assistant", text, calls, model: by, ...(extra && { extra }) });
+    for (const call of calls) messages.push(await resultOf(call));
+    if (left === 1) messages.push({ role: "user", text: NO_MORE_TOOLS });
+  }
+
+  async function resultOf(call: Call): Promise<Message> {
+    const { id, name } = call;
+    const names = tools.map((tool) => tool.name);
+    if (!names.includes(findTool(core, name)?.name ?? "")) call.broken = `Cannot call '${name}': ${unknown("tool", name, names)}`;
+    const { text, failed, images } = await runCall(own, call, true);
+    ctx.signal.throwIfAborted();
+    return { role: "tool", id, name, text, ...(failed && { failed }), ...(images && { images }) };
+  }
+}
+
+/** Those that it may use: of this run's own, by their names. A name that no tool has is refused. */
+function toolsFor(core: Core, given: string[]): ReturnType<typeof offered> {
+  const names = given.map((name) => toolNamed(core, name).name);
+  return offered(core).filter(({ name }) => names.includes(name));
+}
+
+/** It has seen of files what it read itself, and the conversation has not seen that. Its rounds are its own, too. */
+function withOwnView(chat: LiveChat, messages: Message[]): LiveChat {
+  if (!chat.session) return chat; // it would begin in the copy
+  const view = { seen: new Map(), messages, phase: "executing_tools" };
+  return Object.create(chat, Object.fromEntries(Object.entries(view).map(([name, value]) => [name, { value }])));
+}

@@ -1,0 +1,240 @@
+// The step "gate": a plugin's word on each call, after the rules'. It can only be stricter.
+import { deepEqual, equal, match, rejects } from "node:assert/strict";
+import { describe, type TestContext, test } from "node:test";
+import type { Judged, Needs, Ruling, Tool, Verdict, Zz } from "zz";
+import { harness, type Setup } from "zz/test";
+
+type Wrap = Parameters<Zz["wrap"]>[1];
+const NEEDS: Record<string, Needs> = {
+  pure: {},
+  free: { read: ["a.txt"] },
+  open: { run: ["make"] },
+  shut: { read: ["a.txt"], run: ["secret"] },
+};
+
+/** A tool whose calls need what they are told to, and a wrapper around its judging. */
+async function gated(t: TestContext, around: unknown, more: Setup = {}) {
+  let ran = 0;
+  const plugin = (zz: Zz) => {
+    zz.tool({
+      name: "act",
+      description: "d",
+      params: { what: "string" },
+      needs: ({ what }) => NEEDS[what]!,
+      run: () => `ran ${++ran}`,
+    });
+    zz.wrap("gate", around as Wrap as never);
+  };
+  const setup: Setup = { files: { "a.txt": "a" }, deny: { run: ["secret"] }, ...more };
+  const zz = await harness({ ...setup, plugins: [{ name: "strict", default: plugin }] }, t);
+  const act = async (what: string) => {
+    const { text, refused = false } = await zz.call("act", { what });
+    return { text, refused, asked: zz.questions.splice(0).filter((question) => question.startsWith("┏")) };
+  };
+  return { zz, act };
+}
+const saying = (ruling: unknown) => () => ruling;
+
+describe("nothing that a wrapper does loosens a verdict", () => {
+  const LOOSE: [what: string, around: unknown][] = [
+    ["allows without asking further", saying({ verdict: "allow", why: "I say so" })],
+    ["allows what next() gave", async (asked: Judged, next: (asked: Judged) => Promise<Ruling>) => ({ ...(await next(asked)), verdict: "allow" })],
+    ["passes another call on", (asked: Judged, next: (asked: object) => Promise<Ruling>) => next({ ...asked, call: { name: "act", args: { what: "pure" } }, needs: {} })],
+    ["empties the needs", (asked: Judged, next: (asked: object) => Promise<Ruling>) => {
+      for (const list of Object.values(asked.needs)) list.length = 0;
+      asked.needs.run = [{ name: "make", verdict: "allow", why: "" }];
+      return next(asked);
+    }],
+    ["says that it only reads", (asked: Judged, next: (asked: object) => Promise<Ruling>) => next(Object.assign(asked, { kind: "read" }))],
+  ]; // biome-ignore format: a table
+  for (const [what, around] of LOOSE)
+    test(`one that ${what}`, async (t) => {
+      const { act } = await gated(t, around);
+      for (const _ of [1, 2]) {
+        match((await act("shut")).text, /^Refused: run access to "secret" is denied by --deny-run=secret\.$/);
+        const open = await act("open");
+        deepEqual(
+          [open.text, open.refused, open.asked.length],
+          ['Refused: the person said no to run access to "make".', true, 1],
+        );
+      }
+    });
+
+  test("the arguments cannot be changed there", async (t) => {
+    const { act } = await gated(t, (asked: any) => {
+      asked.call.args.what = "pure";
+      return { verdict: "allow" };
+    });
+    match((await act("free")).text, /^Refused: Cannot assign to read only property/);
+  });
+
+  const VERDICTS: Verdict[] = ["allow", "ask", "deny"];
+  const OWN: [what: string, own: Verdict][] = [
+    ["pure", "allow"],
+    ["free", "allow"],
+    ["open", "ask"],
+    ["shut", "deny"],
+  ];
+  for (const [what, own] of OWN)
+    for (const verdict of VERDICTS)
+      test(`'${own}' of the rules and '${verdict}' of a plugin, for what is ${what}, come to the stricter`, async (t) => {
+        const { act } = await gated(t, saying({ verdict }), { answer: "yes" });
+        const { refused, asked } = await act(what);
+        const stricter = VERDICTS[Math.max(VERDICTS.indexOf(own), VERDICTS.indexOf(verdict))];
+        deepEqual(
+          { refused, asked: asked.length },
+          { refused: stricter === "deny", asked: stricter === "ask" ? 1 : 0 },
+        );
+      });
+});
+
+describe("a stricter word", () => {
+  const REFUSED: [what: string, around: unknown, text: string][] = [
+    ["deny, with its reason", saying({ verdict: "deny", why: "Plan first." }), "Refused: Plan first."],
+    ["deny, with a reason without its full stop", saying({ verdict: "deny", why: "plan first" }), "Refused: plan first."],
+    ["deny, without a reason", saying({ verdict: "deny" }), "Refused: a plugin denied it."],
+    ["a throw", () => Promise.reject(new Error("it broke")), "Refused: it broke."],
+    ["nothing given back", () => undefined, "Refused: Plugin 'strict' gave nothing back in 'gate'. Its wrapper must return what next() gave."],
+    ["a verdict that is none", saying({ verdict: "allowed" }), "Refused: a plugin's verdict was 'allowed', and not allow, ask or deny."],
+    ["something else", saying("allow"), "Refused: a plugin's verdict was 'undefined', and not allow, ask or deny."],
+  ]; // biome-ignore format: a table
+  for (const [what, around, text] of REFUSED)
+    test(`${what}, refuses the call, and the decision is told of`, async (t) => {
+      const { zz, act } = await gated(t, around, { allow: { run: true } });
+      deepEqual(await act("open"), { text, refused: true, asked: [] });
+      const decided = zz.events.flatMap((fact) =>
+        fact.type === "decided" ? [[fact.kind, fact.name, fact.allowed]] : [],
+      );
+      deepEqual(decided.at(-1), ["run", "make", false]);
+    });
+
+  test("a wrapper that hangs is cut off, and the call refused", async (t) => {
+    const { zz } = await gated(t, saying({ verdict: "allow" }));
+    await zz.close();
+    const plugin = (zz: Zz) => {
+      zz.tool({ name: "it", description: "d", run: () => "ran" });
+      zz.wrap("gate", () => new Promise<never>(() => {}), { limit: 30 });
+    };
+    const other = await harness({ plugins: [{ name: "slow", default: plugin }] }, t);
+    match(
+      (await other.call("it")).text,
+      /^Refused: Plugin 'slow' was cut off in 'gate': it took longer than 0\.03 s\./,
+    );
+  });
+
+  test("ask puts it to the person each time, whatever is allowed, with the reason and without a lasting yes", async (t) => {
+    const around = saying({ verdict: "ask", why: "it costs money" });
+    const { act } = await gated(t, around, { answer: async (_, keys) => (keys ? "y" : ""), allow: { run: ["make"] } });
+    for (const [what, access] of [
+      ["open", 'run access to "make"'],
+      ["free", 'read access to "a.txt"'],
+      ["pure", 'run access to "act"'],
+    ] as const)
+      for (const time of [1, 2]) {
+        const { text, asked } = await act(what);
+        match(text, /^ran/);
+        deepEqual(
+          asked,
+          [`┏ act requests ${access}.\n┠ it costs money.\n┗ Allow? [y/N/?] (? explains) `],
+          `${what} ${time}`,
+        );
+      }
+  });
+
+  test("ask where nobody is there refuses, and no flag is named that would not help", async (t) => {
+    const { act } = await gated(t, saying({ verdict: "ask", why: "it costs money" }), {
+      answer: "nobody",
+      allow: { read: true, write: true, run: true, net: true, env: true },
+    });
+    const { text } = await act("open");
+    equal(
+      text,
+      'Refused: run access to "make" is asked for even where all is allowed, and there is no terminal to ask on: it costs money.',
+    );
+  });
+
+  test("a call of a plugin's own is judged as well", async (t) => {
+    const plugin = (zz: Zz) => {
+      zz.tool({ name: "inner", description: "d", run: () => "ran" });
+      zz.tool({ name: "outer", description: "d", run: (_, ctx) => ctx.call("inner", {}) });
+      zz.wrap("gate", (asked, next) =>
+        asked.call.name === "inner" ? { verdict: "deny", why: "not now" } : next(asked),
+      );
+    };
+    const zz = await harness({ plugins: [plugin] }, t);
+    deepEqual(await zz.call("outer"), { text: "Refused: not now.", failed: true, refused: true });
+  });
+});
+
+describe("what a call does at most", () => {
+  const tool = (more: Partial<Tool>): Tool => ({ name: "it", description: "d", run: () => "ran", ...more });
+  const needing = (needs: Needs) => tool({ needs: () => needs });
+  const looks = { name: "ls", verdict: "allow", why: "only reads" } as const;
+  const KINDS: [what: string, tool: Tool, ofTool: string, ofCall: string][] = [
+    ["a tool that needs nothing", tool({}), "read", "read"],
+    ["one that says so", tool({ kind: "run" }), "run", "run"],
+    ["a change of files", tool({ changes: true }), "change", "change"],
+    ["a change of files that says that it only reads", tool({ changes: true, kind: "read" }), "change", "change"],
+    ["reading", needing({ read: ["."] }), "run", "read"],
+    ["reading, said", tool({ kind: "read", needs: () => ({ read: ["."] }) }), "read", "read"],
+    ["writing", needing({ write: ["x"] }), "run", "change"],
+    ["writing, of one that says that it only reads", tool({ kind: "read", needs: () => ({ write: ["x"] }) }), "read", "change"],
+    ["a command", needing({ run: ["make"] }), "run", "run"],
+    ["a command that only reads", needing({ run: [looks] }), "run", "read"],
+    ["two commands, one of which only reads", needing({ run: [looks, "make"] }), "run", "run"],
+    ["a command, of one that says that it only reads", tool({ kind: "read", needs: () => ({ run: ["make"] }) }), "read", "run"],
+    ["a host", needing({ net: ["x.example"] }), "run", "run"],
+    ["a host, of one that says that it only reads", tool({ kind: "read", needs: () => ({ net: ["x.example"] }) }), "read", "read"],
+    ["a change that is not of files", tool({ kind: "change", needs: () => ({ env: ["X"] }) }), "change", "change"],
+  ]; // biome-ignore format: a table
+  for (const [what, tool, ofTool, ofCall] of KINDS)
+    test(`${what} is '${ofCall}'`, async (t) => {
+      const seen: string[] = [];
+      const plugin = (zz: Zz) => {
+        zz.tool(tool);
+        zz.wrap("gate", (asked) => {
+          seen.push(asked.kind);
+          return { verdict: "deny" };
+        });
+      };
+      const zz = await harness({ plugins: [plugin] }, t);
+      await zz.call("it");
+      deepEqual([zz.ctx.about.tools.map(({ kind }) => kind), seen], [[ofTool], [ofCall]]);
+    });
+
+  test("a kind that there is not is refused when the plugin loads", async (t) => {
+    const plugin = (zz: Zz) => zz.tool(tool({ kind: "write" as never }));
+    await rejects(harness({ plugins: [plugin] }, t), /There is no kind of tool 'write'|kind of tool 'write'/);
+  });
+
+  test("zz's own tools tell theirs, and a command its own", async (t) => {
+    const seen: string[] = [];
+    const plugin = (zz: Zz) =>
+      zz.wrap("gate", (asked) => {
+        seen.push(`${Object.values(asked.call.args)[0]}: ${asked.kind}`);
+        return { verdict: "deny" };
+      });
+    const zz = await harness({ own: true, plugins: [plugin], files: { "a.txt": "a" } }, t);
+    const of = (kind: string) => zz.ctx.about.tools.flatMap((one) => (one.kind === kind ? [one.name] : []));
+    deepEqual(of("run"), ["git_commit", "open_file", "run_command", "run_tests"]);
+    deepEqual(
+      of("change"),
+      [
+        "apply_patch",
+        "create_file",
+        "delete_env",
+        "delete_file",
+        "edit_file",
+        "edit_lines",
+        "forget",
+        "install_skill",
+      ].concat(
+        ["move_file", "remember", "rename_self", "rename_symbol", "set_env", "uninstall_skill", "update_soul"],
+        ["write_file", "write_plugin"],
+      ),
+    );
+    for (const command of ["ls -l", "cat a.txt", "npm install", "ls && make", "touch b"])
+      await zz.call("run_command", { command });
+    deepEqual(seen, ["ls -l: read", "cat a.txt: read", "npm install: run", "ls && make: run", "touch b: run"]);
+  });
+});

@@ -1,0 +1,183 @@
+// The examples that reach into a turn: plan mode, a cost guard, a helper, a linter, a picker. Each written from docs/plugins.md.
+import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { join } from "node:path";
+import { describe, type TestContext, test } from "node:test";
+import { harness, type Setup } from "zz/test";
+import { ROOT } from "../../support/run.ts";
+
+const having = (t: TestContext, name: string, setup: Setup = {}) =>
+  harness({ own: true, ...setup, plugins: [join(ROOT, "plugins", "examples", `${name}.ts`)] }, t);
+
+describe("plan", () => {
+  const files = { "a.txt": "one\n" };
+  const edit = (content: string) => ["write_file", { path: "a.txt", content }] as [string, object];
+
+  test("lets the model look, and neither change nor run, whatever is allowed; then /plan go carries it out", async (t) => {
+    const zz = await having(t, "plan", {
+      files,
+      allow: { read: true, write: true, run: true, net: true, env: true },
+      script: [
+        {
+          calls: [
+            ["read_file", { path: "a.txt" }],
+            ["run_command", { command: "ls" }],
+            edit("two\n"),
+            ["run_command", { command: "touch b.txt" }],
+            ["rename_self", { name: "Bo" }],
+          ],
+        },
+        "1. Change a.txt.",
+        { calls: [["read_file", { path: "a.txt" }]] },
+        { calls: [edit("two\n")] },
+        "Done.",
+      ],
+    });
+    deepEqual(await zz.command("/plan"), ["Plan mode is on. /plan go carries the plan out."]);
+    const { results } = await zz.ask("change it");
+    deepEqual(
+      results.map(({ refused = false }) => refused),
+      [false, false, true, true, true],
+    );
+    equal(results[2]!.text, "Refused: plan mode is on, and this call would change files. Put it into the plan.");
+    match(zz.requests[0]!.system, /Plan mode is on\. Only look/);
+    equal(zz.read("a.txt"), "one\n");
+    await zz.command("/plan go");
+    equal(zz.read("a.txt"), "two\n");
+    ok(zz.chat.messages.some(({ text }) => text.startsWith("The plan is agreed.")));
+  });
+
+  test("is of the conversation: it lasts over a restart, and /plan off ends it", async (t) => {
+    const zz = await having(t, "plan", { files, script: ["A plan.", { calls: [edit("two\n")] }, "Well."] });
+    await zz.command("/plan");
+    await zz.ask("plan");
+    await zz.restart();
+    equal((await zz.ask("change it")).results[0]!.refused, true);
+    deepEqual(await zz.command("/plan off"), ["Plan mode is off."]);
+    await rejects(zz.command("/plan now"), /Cannot do '\/plan now'/);
+  });
+});
+
+describe("budget", () => {
+  const script = [{ text: "A.", usage: { input: 100, output: 10, cached: 50 } }];
+  const settings = { budget: { tokens: 100, cached: 0.2 } };
+
+  test("asks once the tokens are used up, with those of a cache counted less, and then for the next share", async (t) => {
+    const zz = await having(t, "budget", { settings, script, answer: "yes" });
+    for (const line of ["one", "two"]) await zz.ask(line);
+    deepEqual(zz.questions, []);
+    await zz.ask("three");
+    deepEqual(zz.questions, ["This conversation took about 140 tokens. Go on for 100 more? [y/N] "]);
+    await zz.ask("four");
+    equal(zz.questions.length, 2);
+  });
+
+  test("a no keeps the request back, and so does that nobody is there", async (t) => {
+    for (const answer of ["no", "nobody"] as const) {
+      const zz = await having(t, "budget", { settings, script, answer });
+      for (const line of ["one", "two"]) await zz.ask(line);
+      await rejects(
+        zz.ask("three"),
+        /^Error: This conversation took about 140 tokens, and (you said|100 are its budget)/,
+      );
+      equal(zz.requests.length, 2);
+    }
+  });
+
+  test("what was taken back was paid for", async (t) => {
+    const zz = await having(t, "budget", { settings, script, answer: "no" });
+    await zz.ask("one");
+    await zz.ask("/retry");
+    await rejects(zz.ask("/retry"), /took about 140 tokens/);
+  });
+});
+
+describe("helper", () => {
+  test("reads with tools of its own, and the conversation has its answer alone", async (t) => {
+    const zz = await having(t, "helper", {
+      files: { "a.ts": "export const a = 1;\n" },
+      script: [
+        { call: ["look_into", { prompt: "Where is a?" }] },
+        {
+          calls: [
+            ["grep", { pattern: "const a" }],
+            ["write_file", { path: "a.ts", content: "" }],
+          ],
+        },
+        "In a.ts, line 1.",
+        "There it is.",
+      ],
+    });
+    const { results } = await zz.ask("where is a?");
+    equal(results[0]!.text, "In a.ts, line 1.");
+    const [, asked, again] = zz.requests;
+    deepEqual(
+      [asked!.task, asked!.tools.map(({ name }) => name).sort()],
+      ["helper", ["find_definition", "glob", "grep", "list_dir", "read_file"]],
+    );
+    match(again!.messages.at(-2)!.text, /a\.ts/);
+    match(again!.messages.at(-1)!.text, /^Cannot call 'write_file'/);
+    equal(zz.chat.messages.length, 4);
+    equal(zz.ctx.about.line({ name: "look_into", args: { question: "Where is a?" } }), "Where is a?");
+  });
+
+  test("a helper that says nothing is told of as a failure", async (t) => {
+    const zz = await having(t, "helper", {
+      script: [{ call: ["look_into", { question: "Where?" }] }, { thinking: "hm" }, "I do not know."],
+    });
+    match((await zz.ask("where?")).results[0]!.text, /^The helper answered with nothing\./);
+  });
+});
+
+describe("lint", () => {
+  const files = { "lint.sh": 'grep -nH TODO "$@" && exit 1; exit 0\n' };
+  const write = (path: string, content: string) => ({ call: ["write_file", { path, content }] as [string, object] });
+  const allow = { write: true, run: true } as const;
+
+  test("tells the model what it says of files that changed, and nothing where all is well", async (t) => {
+    const zz = await having(t, "lint", {
+      ...{ files, allow, settings: { lint: { command: "sh lint.sh" } } },
+      script: [write("it's a.ts", "// TODO: all\n"), write("b.ts", "b\n"), write("c.md", "TODO\n"), "Done."],
+    });
+    await zz.ask("go");
+    const told = zz.chat.messages.filter((message) => message.role === "user" && message.aside);
+    equal(told.length, 1);
+    match(
+      told[0]!.text,
+      /^\[The linter ran after your change: sh lint\.sh 'it'\\''s a\.ts'\]\n[\s\S]*it's a\.ts:1:\/\/ TODO: all/,
+    );
+    match(zz.requests[1]!.messages.at(-1)!.text, /^\[The linter ran/);
+  });
+
+  test("runs only what the person allows, and nothing where no command is set", async (t) => {
+    const zz = await having(t, "lint", {
+      ...{ files, allow: { write: true }, settings: { lint: { command: "sh lint.sh" } } },
+      script: [write("a.ts", "// TODO\n"), "Done."],
+    });
+    const { notes } = await zz.ask("go");
+    match(notes.join("\n"), /^lint: Refused: the person said no to run access to "sh lint\.sh a\.ts"/m);
+    const bare = await having(t, "lint", { files, allow, script: [write("a.ts", "// TODO\n"), "Done."] });
+    await bare.ask("go");
+    ok(!bare.events.some((fact) => fact.type === "called" && fact.call.name === "run_command"));
+  });
+});
+
+describe("attach", () => {
+  const files = { "a.txt": "one\n", "b.txt": "two\n", "c.md": "three\n" };
+
+  test("the chosen file goes with the next message", async (t) => {
+    const zz = await having(t, "attach", { files, answer: async () => "b.txt" });
+    deepEqual(await zz.command("/attach txt"), ["'b.txt' goes with your next message."]);
+    match(zz.questions[0]!, /^Which file\?$/);
+    await zz.ask("what is it?");
+    equal(zz.chat.messages[0]!.text, "--- FILE b.txt ---\ntwo\n--- END ---\n\nwhat is it?");
+  });
+
+  test("one that fits needs no choice; none is attached where none is chosen, none fits, or nobody is there", async (t) => {
+    const zz = await having(t, "attach", { files, answer: async () => "" });
+    deepEqual(await zz.command("/attach md"), ["'c.md' goes with your next message."]);
+    deepEqual(await zz.command("/attach"), ["Nothing was attached."]);
+    await rejects(zz.command("/attach zip"), /Cannot attach 'zip': no file has that in its name/);
+    const alone = await having(t, "attach", { files, answer: "nobody" });
+    await rejects(alone.command("/attach"), /there is no terminal to choose on/);
+  });
+});

@@ -1,11 +1,12 @@
 // list_dir: the contents of a folder, without what git ignores.
-import { readlinkSync } from "node:fs";
+import { closeSync, fstatSync, readlinkSync, readSync } from "node:fs";
 import { opendir } from "node:fs/promises";
 import { relative } from "node:path";
-import type { Zz } from "zz";
+import type { Ctx, Zz } from "zz";
 import { compare, plural, tryTo } from "zz/text";
 
 const MAX_ROWS = 200;
+const CHECKED_BYTES = 8_000; // of a file: text holds no zero byte
 
 export default (zz: Zz) =>
   zz.tool({
@@ -26,7 +27,7 @@ export default (zz: Zz) =>
         found.set(name, (found.get(name) ?? 0) + 1);
       }
       const all = [...found].sort(([a], [b]) => compare(a, b));
-      const rows = all.slice(0, MAX_ROWS).map(([name, count]) => row(folder, name, count));
+      const rows = all.slice(0, MAX_ROWS).map(([name, count]) => row(files, folder, name, count));
       if (all.length > MAX_ROWS) rows.push(`[${all.length - MAX_ROWS} more; list a folder in it]`);
       if (!rows.length) rows.push(`'${path}' holds ${(await holdsFiles(folder)) ? "only ignored" : "no"} files.`);
       return { text: rows.join("\n"), data: [...found.keys()] };
@@ -34,10 +35,21 @@ export default (zz: Zz) =>
     render: ({ data }) => plural((data as string[]).length, "entry", "entries"),
   });
 
-function row(folder: string, name: string, count: number): string {
+function row(files: Ctx["files"], folder: string, name: string, count: number): string {
   if (name.endsWith("/")) return `${shownName(name)} (${plural(count, "file")})`;
   const target = tryTo(() => readlinkSync(`${folder}/${name}`)); // undefined if it is not a link
-  return target === undefined ? shownName(name) : `${shownName(name)} -> ${shownName(target)}`;
+  if (target !== undefined) return `${shownName(name)} -> ${shownName(target)}`;
+  return shownName(name) + (tryTo(() => aboutBinary(files.open(`${folder}/${name}`))) ?? ""); // one that cannot be read is named
+}
+
+function aboutBinary(file: number): string {
+  try {
+    const bytes = Buffer.alloc(CHECKED_BYTES);
+    const read = readSync(file, bytes, 0, bytes.length, 0);
+    return bytes.subarray(0, read).includes(0) ? ` (binary, ${fstatSync(file).size} bytes)` : "";
+  } finally {
+    closeSync(file);
+  }
 }
 
 /** A name that contains a line break must not look like two names. */

@@ -84,7 +84,13 @@ function table(headers: Listed[]): Result {
   return { text: rows.map((row) => row.map(cell).join("  ")).join("\n"), data: headers };
 }
 
-const sizeOf = (bytes: number): string => `${Math.ceil(bytes / 1024)} KB`.padStart(7);
+const BYTES_PER_TOKEN = 5; // of a session's file, with all that it holds beside the words
+/** About how much there is in it: for that nobody reads them all. */
+function sizeOf(bytes: number): string {
+  const tokens = bytes / BYTES_PER_TOKEN;
+  const few = tokens < 950 ? `${Math.max(1, Math.round(tokens / 100)) * 100}` : `${Math.round(tokens / 1_000)}k`;
+  return `~${few} tokens`.padStart(12);
+}
 
 function complete(typed: string, { sessions, chat }: Ctx) {
   const [, word = "", given] = /^(\S*)(?:\s+(.*))?$/s.exec(typed) ?? [];

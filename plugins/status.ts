@@ -155,10 +155,9 @@ const BAR_COLUMNS = 12;
 
 async function contextOf(ctx: Ctx): Promise<string> {
   const { chat, about } = ctx;
-  const layers = (await about.prompt()).flatMap(({ name, text, sent }) =>
-    sent === "system" ? [{ name: `prompt: ${name}`, tokens: tokensOf(text) }] : [],
-  );
-  const schemas = about.tools.map(({ owner, kind, ...sent }) => JSON.stringify(sent)).join("");
+  const sent = (await about.prompt()).filter((layer) => layer.sent === "system");
+  const layers = sent.map(({ name, text }) => ({ name: `prompt: ${name}`, tokens: tokensOf(text) }));
+  const schemas = about.tools.map(({ owner, kind, ...tool }) => JSON.stringify(tool)).join("");
   const tools = { name: `what ${plural(about.tools.length, "tool")} take`, tokens: tokensOf(schemas) };
   const parts = [...layers, ...(about.tools.length ? [tools] : []), ...groups(chat.messages)];
   const all = parts.reduce((sum, { tokens }) => sum + tokens, 0);
@@ -168,9 +167,18 @@ async function contextOf(ctx: Ctx): Promise<string> {
   const sum = `About ${all} tokens${window ? ` of ${window} (${percent(all, window)})` : ""}.${real}${noWindow}`;
   const files = filesRead(chat.messages);
   const columns = terminalColumns() - 1;
-  const read = files.length ? wrap(`Files read: ${files.join(", ")}.`, columns) : [];
-  return [...chart(parts, window ?? all, columns), ...wrap(sum, columns), ...read].join("\n");
+  const drawn = sent.flatMap(({ text }) => drawnIn(text));
+  const named = (what: string, all: string[]) => (all.length ? wrap(`${what}: ${all.join(", ")}.`, columns) : []);
+  const lists = [...named("Drawn into the prompt", drawn), ...named("Files read", files)];
+  return [...chart(parts, window ?? all, columns), ...wrap(sum, columns), ...lists].join("\n");
 }
+
+/** The files and the skills that a layer says it holds. */
+const drawnIn = (layer: string): string[] =>
+  Array.from(
+    layer.matchAll(/^(?:--- FILE (.+?)(?:, named in .+)? ---|# (\S+) \(.+; its files are in .+\))$/gm),
+    ([, file, skill]) => file ?? `the skill ${skill}`,
+  );
 
 /** The files whose text is still in the messages, latest first. */
 export function filesRead(messages: readonly Message[]): string[] {

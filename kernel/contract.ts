@@ -97,7 +97,7 @@ export type GitDoubt = { why?: string; reads: string[]; top?: string }; // top: 
 /** What a model is asked beside the conversation. For its task the settings may name a model of its own: models.TASK. */
 export type SideRequest = { task: string; messages: Message[]; system?: string; model?: string };
 export interface Plugins {
-  refresh(): Promise<Reloaded[]>; // loads those whose files changed or came, and takes away those that went
+  refresh(again?: boolean): Promise<Reloaded[]>; // loads what changed or came, takes away what went; again: loads what failed, too
   readonly brought?: Trust; // what the project's .zz/ brings
   trust(yes: boolean, sends?: Trust["sends"]): Promise<Reloaded[]>; // to what was looked at last; and to where its settings send things
 }

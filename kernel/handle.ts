@@ -47,6 +47,7 @@ export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>
     if (setup instanceof Promise) await loading(setup);
   } catch (error) {
     plugin.stamps = stampsOf(plugin);
+    plugin.late = reason(error) === tooSlow(limit);
     await teardown(plugin);
     plugin.failure = `Cannot load plugin '${plugin.name}' (${whereFrom(error, plugin.file)}): ${movedExport(error) ?? reason(error)}`;
     if (showsTraces(core)) plugin.failure += `\n${(error as Error)?.stack}`;

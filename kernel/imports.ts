@@ -15,6 +15,7 @@ export interface Loaded extends PluginAt {
   undo: (() => unknown)[]; // takes back what it added, last in first out
   version: number; // how often it was loaded anew
   stamps: Map<string, string>; // its own files, as they were when it was loaded
+  late?: boolean; // it used up its time
   trusts?: Within["trusts"]; // a project's
 }
 type PluginAt = Omit<About["plugins"][number], "adds">;

@@ -65,6 +65,61 @@ describe("an endless loop at load is cut off, named, and the others load", { con
   });
 });
 
+describe("what used up its time to load is not waited for again", { concurrency: 2 }, () => {
+  const count = 'import { appendFileSync } from "node:fs";\nappendFileSync(process.env.ZZ_HOME + "/tries.txt", "x");';
+  const how = { env: { ZZ_LOAD_LIMIT: "1" } };
+  const rows: [what: string, source: string][] = [
+    ["a promise that is never settled", `${count}\nawait new Promise(() => {});\nexport default () => {};`],
+    ["a set-up that never ends", `${count}\nexport default () => new Promise(() => {});`],
+    ["an endless loop", `${count}\nfor (;;);\nexport default () => {};`],
+    ["in a file that it imports", 'import "./lib/part.ts";\nexport default () => {};'],
+  ];
+  for (const [what, source] of rows)
+    test(`${what}: until a file of it changes, or /reload`, async () => {
+      const part = "lib/part.ts";
+      const inPart = source.includes(part);
+      const { where, put } = home({
+        "stuck.ts": source,
+        [part]: `${count}\nawait new Promise(() => {});`,
+        "z.ts": tool("after"),
+      });
+      const tries = () => readFileSync(join(where.home, "tries.txt"), "utf8").length;
+      const start = (more: typeof how = how) => zzProcess(where, ["--call", "after"], more);
+      match((await start()).stderr, /longer than 1 s|ran for 1 s/);
+      const again = await start();
+      deepEqual([again.stdout, again.code, tries()], ["on\n", 0, 1]);
+      const file = join(where.home, "plugins", "stuck.ts");
+      const why =
+        "its files are those with which loading took longer than 1 s before. Fix it, or try it again: /reload";
+      equal(again.stderr, `Cannot load plugin 'stuck' (${file}): ${why}\n`);
+
+      const reloaded = await zzProcess(where, ["-m", "offline", "/reload"], how);
+      match(reloaded.stderr, /longer than 1 s before[\s\S]*(loading took longer than 1 s|ran for 1 s)/);
+      equal(tries(), 2);
+      await start({ env: { ZZ_LOAD_LIMIT: "2" } }); // more time than it had
+      equal(tries(), 3);
+
+      put(inPart ? part : "stuck.ts", inPart ? "export {};" : tool("stuck"));
+      deepEqual((await start()).stderr, "");
+      equal((await start()).stderr, "");
+    });
+
+  test("one that was known to load, too", async () => {
+    const { where } = home({
+      "stuck.ts": `${count}\nif (process.env.STUCK) await new Promise(() => {});\n${tool("stuck")}`,
+      "z.ts": tool("after"),
+    });
+    const start = (env: Record<string, string>) =>
+      zzProcess(where, ["--call", "after"], { env: { ZZ_LOAD_LIMIT: "1", ...env } });
+    equal((await start({})).stderr, "");
+    match((await start({ STUCK: "1" })).stderr, /took longer than 1 s\. Move/);
+    match((await start({ STUCK: "1" })).stderr, /took longer than 1 s before/);
+    equal(readFileSync(join(where.home, "tries.txt"), "utf8"), "xx");
+    match((await zzProcess(where, ["-m", "offline", "/reload"], how)).stderr, /before[\s\S]*Plugin 'stuck' reloaded/);
+    equal((await start({})).stderr, "");
+  });
+});
+
 test("What was seen to load needs no watchdog: known-plugins.json holds it, until the file changes", async () => {
   const { where, put, gives } = home({ "lamp.ts": tool("lamp") });
   equal(await gives("lamp"), "on");

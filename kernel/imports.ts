@@ -3,6 +3,7 @@ import fs from "node:fs";
 import module from "node:module";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { getCallSites } from "node:util";
 import type { About, Awaitable } from "./contract.ts";
 import { followLinks } from "./disk.ts";
 import { codeOf, fault } from "./faults.ts";
@@ -74,6 +75,24 @@ export function providePackages(): void {
     },
   });
 }
+/** While plugins load, one that ends the process fails. A signal still ends it, and so does a program that embeds zz. */
+export async function withoutExit<T>(act: () => Promise<T>): Promise<T> {
+  const { exit } = process;
+  let isLoading = true;
+  const leave: typeof exit = (code) => {
+    const stack = getCallSites(MAX_FRAMES).map(({ scriptName }) => `${scriptName}:`);
+    const isPlugins = stack.some((at) => at.startsWith("node:internal/modules/")) || pluginAmong(stack.join("\n"));
+    if (!isLoading || !isPlugins) return exit.call(process, code);
+    throw fault(`it called process.exit(${code ?? ""}), which would end zz. Throw an error instead.`);
+  };
+  process.exit = leave;
+  return act().finally(() => {
+    isLoading = false;
+    if (process.exit === leave) process.exit = exit;
+  });
+}
+const MAX_FRAMES = 200; // that Node gives
+
 /** With links followed, as Node does it: to ask Node takes a tenth of loading a plugin. */
 const realUrl = (url: string): string => pathToFileURL(fs.realpathSync.native(fileURLToPath(url))).href + new URL(url).search;
 const TYPED = /\.ts($|\?)|\/[^./]+$/;
@@ -128,9 +147,9 @@ function importTree(plugin: Loaded, compiled: boolean): Promise<any> {
 }
 
 /** Enums, JSX and the like: what Node cannot leave out of the text is compiled, by the compiler that ts-morph has. */
-const NOT_ERASABLE = /^ERR_(UNSUPPORTED_TYPESCRIPT_SYNTAX|UNKNOWN_FILE_EXTENSION)$/;
+export const NOT_ERASABLE = /^ERR_(UNSUPPORTED_TYPESCRIPT_SYNTAX|UNKNOWN_FILE_EXTENSION)$/;
 
-const readyCompiler = async (): Promise<void> =>
+export const readyCompiler = async (): Promise<void> =>
   (await import("./compiler.ts")).installCompiler((url) => treesOf().get(url)?.compiled === true);
 
 async function compiled(plugin: Loaded): Promise<any> {
@@ -139,30 +158,6 @@ async function compiled(plugin: Loaded): Promise<any> {
   for (const [url, tree] of treesOf()) if (tree.plugin === own) treesOf().delete(url);
   plugin.version = newVersion(); // Node remembers what it could not load
   return importTree(plugin, true);
-}
-
-/** A person's own program, which imports zz as a plugin does. */
-export async function importScript(file: string): Promise<void> {
-  providePackages();
-  const plugin = pathToFileURL(file).href;
-  treesOf().set(plugin, { plugin, script: true });
-  try {
-    await settled(import(plugin));
-  } catch (error) {
-    if (!NOT_ERASABLE.test(codeOf(error))) throw error ?? fault("The script threw, and did not say what.");
-    await readyCompiler();
-    const again = `${plugin}?zz=1`;
-    treesOf().set(again, { plugin: again, script: true, compiled: true });
-    await settled(import(again));
-  }
-}
-
-/** Nothing is left to do, and yet it waits: Node would end with a trace of zz's own. */
-async function settled(imported: Promise<unknown>): Promise<void> {
-  const { promise: idle, reject } = Promise.withResolvers<never>();
-  const stuck = () => reject(fault("The script waits for something that can no longer happen: a promise in it is never settled."));
-  process.once("beforeExit", stuck);
-  await Promise.race([imported, idle]).finally(() => process.off("beforeExit", stuck));
 }
 
 /** A project's .zz/plugins: all that a yes to it is for. */

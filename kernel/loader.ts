@@ -5,7 +5,7 @@ import type { Awaitable, Reloaded } from "./contract.ts";
 import { type Core, emit, isGiven, note } from "./core.ts";
 import { usage } from "./faults.ts";
 import { loadLimit, setUp, teardown } from "./handle.ts";
-import { type Loaded, newVersion, pluginAt, providePackages, stampsOf, startImport } from "./imports.ts";
+import { type Loaded, newVersion, pluginAt, providePackages, stampsOf, startImport, withoutExit } from "./imports.ts";
 import { until } from "./limits.ts";
 import { updatePrivate } from "./locks.ts";
 import { loadPrompts } from "./prompt.ts";
@@ -225,7 +225,7 @@ async function reloadPlugin(core: Core, found: Loaded, old?: Loaded): Promise<Re
   const version = isOwn ? 0 : newVersion();
   const next: Loaded = { ...rest, undo: [], stamps: new Map(), version, ms: 0 };
   const own = await bundle(core);
-  const act = () => setUp(core, next, startImport(next, own));
+  const act = () => withoutExit(() => setUp(core, next, startImport(next, own)));
   const stage = isOwn ? await act() : await guarded(core, next, act);
   if (!isOwn && (stage || next.late)) keepKnown(core, [next]);
   const ms = Math.round(next.ms * 10) / 10;

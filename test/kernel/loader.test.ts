@@ -160,6 +160,9 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
     ["params of no type", tool('name: "a", description: "d", params: { n: "numbr" }, run: () => ""'), /param 'n' has type 'numbr'/, 3],
     ["a tool that is already there", tool('name: "read_file", description: "d", run: () => ""'), /tool 'read_file' is already there, from 'read-file' \(.*plugins(\.js|\/read-file\.ts)\)/, 3],
     ["a flag that is already there", '\nexport default (zz: any) =>\n  zz.flag({ name: "model", description: "d" });', /flag 'model' is already there, from 'zz'/, 3],
+    ["an end of the process at load", "\nprocess.exit(0);\nexport default () => {};", /it called process\.exit\(0\), which would end zz\. Throw/, 2],
+    ["an end of the process at set-up", "\nexport default () => {\n  process.exit(3);\n};", /it called process\.exit\(3\)/, 3],
+    ["an end of the process while it is awaited", "\nawait null;\nexport default async () => {\n  await null;\n  process.exit();\n};", /it called process\.exit\(\)/, 5],
     ["an import that is not there", 'import "./none.ts";\nexport default () => {};', /none\.ts/],
     ["a package that is not there", 'import "zzz-none";\nexport default () => {};', /zzz-none/],
   ]; // biome-ignore format: a table
@@ -174,6 +177,15 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
       noTrace(ran.stderr);
       ok(ran.sent[0].tools.some((one: any) => one.function.description.startsWith("Read a text file")));
     });
+
+  test("an end of the process in a package that it imports", async () => {
+    const where = place();
+    plugin(where, "node_modules/leaver/package.json", '{ "name": "leaver", "main": "main.js" }');
+    plugin(where, "node_modules/leaver/main.js", "(() => process.exit(4))();");
+    const ran = await ask(where, [say("pong")], ["--plugin", plugin(where, "own.ts", 'import "leaver";'), "hi"], APART);
+    deepEqual([ran.stdout, ran.code], ["pong\n", 0]);
+    match(ran.stderr, /^Cannot load plugin 'own' \(.*\): it called process\.exit\(4\)/);
+  });
 
   for (const way of ways)
     test(`${way}: a syntax error has its file and line, in one line`, async () => {

@@ -341,7 +341,11 @@ for (const [what, code, reason] of [
   ["that is torn", LAMP.replace("run:", "run"), /lamp\.ts:2:\d+: .*expected\.\n/],
   ["that throws", plugin('{ throw new Error("no luck"); }'), /nothing was written: .*lamp\.ts:2: no luck\. Fix it/],
   ["that fails a moment later", plugin('{ setTimeout(() => { throw new Error("no luck"); }, 5); }'), /no luck/],
-  ["that ends the process", plugin("{ process.exit(0); }"), /it ended the process \(process\.exit\)\./],
+  [
+    "that ends the process",
+    plugin("{ process.exit(0); }"),
+    /lamp\.ts:2: it called process\.exit\(0\), which would end zz\./,
+  ],
   ["that crashes", plugin("{ process.abort(); }"), /the process that tried it ended \(SIGABRT\)/],
   [
     "that takes another's name",

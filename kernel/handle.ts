@@ -49,7 +49,7 @@ export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>
     plugin.stamps = stampsOf(plugin);
     plugin.late = reason(error) === tooSlow(limit);
     await teardown(plugin);
-    plugin.failure = `Cannot load plugin '${plugin.name}' (${whereFrom(error, plugin.file)}): ${movedExport(error) ?? reason(error)}`;
+    plugin.failure = `Cannot load plugin '${plugin.name}' (${whereFrom(error, plugin.file, plugin.stamps.keys())}): ${movedExport(error) ?? reason(error)}`;
     if (showsTraces(core)) plugin.failure += `\n${(error as Error)?.stack}`;
   }
   plugin.ms += performance.now() - start;

@@ -9,7 +9,7 @@ import { followLinks } from "./disk.ts";
 import { codeOf, fault } from "./faults.ts";
 import { reason } from "./secrets.ts";
 import { BUILT, SELF_URL } from "./self.ts";
-import { stampOf } from "./text.ts";
+import { stampOf, textOf } from "./text.ts";
 import type { trusts } from "./trust.ts";
 
 export interface Loaded extends PluginAt {
@@ -177,13 +177,29 @@ export function stampsOf(plugin: Loaded): Map<string, string> {
   return new Map([plugin.file, ...files].map((file) => [file, stampOf(file)]));
 }
 
-/** As a stack or a message tells the place: the name may stand there as a URL has it, and with its version. */
-export function whereFrom(error: unknown, file: string): string {
+const filesOfAll = (): string[] => [...treesOf().keys()].map((url) => fileURLToPath(url));
+
+/** As a stack or a message tells the place: the first of its own files there, else of a package that it imports. */
+export function whereFrom(error: unknown, file: string, own: Iterable<string> = filesOfAll()): string {
   const text = `${(error as Error)?.stack ?? ""}\n${reason(error)}`;
-  const name = path.basename(file);
-  const after = [name, encodeURIComponent(name)].flatMap((spelt) => text.split(spelt).slice(1));
-  const [line] = after.flatMap((rest) => /^(?:\?zz=\d+)?:(\d+)/.exec(rest)?.[1] ?? []);
-  return line ? `${file}:${line}` : file;
+  const files = [file, ...own].flatMap((one) => [one, pathToFileURL(one).href].map((spelt) => ({ one, spelt })));
+  const placeIn = (row: string) =>
+    files.flatMap(({ one, spelt }) => {
+      const [, line] = /^(?:\?zz=\d+)?:(\d+)/.exec(row.split(spelt)[1] ?? "") ?? [];
+      return line ? `${one}:${line}` : [];
+    });
+  const [place] = text.split("\n").flatMap(placeIn);
+  const [, package_] = /(?:file:\/\/)?(\/[^()]*\/node_modules\/[^()]*?:\d+):\d+\)?$/m.exec(text) ?? [];
+  return place ?? whereImported(text) ?? package_ ?? file;
+}
+function whereImported(text: string): string | undefined {
+  const [, missing = "", from] = /Cannot find \w+ '(.+)' imported from (.+)$/m.exec(text) ?? [];
+  if (!from) return undefined;
+  const line =
+    textOf(from)
+      .split("\n")
+      .findIndex((one) => one.includes(path.basename(missing))) + 1;
+  return line ? `${from}:${line}` : from;
 }
 
 /** The name of the one whose file is the first that a stack tells of. */
@@ -198,6 +214,5 @@ export function pluginAmong(stack: string): string | undefined {
 export function explainError(error: unknown): string {
   const { name = "Error", stack = "" } = Object(error) as Error;
   const owner = name !== "Error" && pluginAmong(stack);
-  const url = owner && [...treesOf().keys()].find((url) => stack.includes(url));
-  return owner && url ? `Plugin '${owner}' failed (${whereFrom(error, fileURLToPath(url))}): ${reason(error)}` : reason(error);
+  return owner ? `Plugin '${owner}' failed (${whereFrom(error, filesOfAll()[0]!)}): ${reason(error)}` : reason(error);
 }

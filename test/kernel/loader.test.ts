@@ -178,6 +178,29 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
       ok(ran.sent[0].tools.some((one: any) => one.function.description.startsWith("Read a text file")));
     });
 
+  const parts: [what: string, part: string, source: string, reason: RegExp, line: number, imports?: string][] = [
+    ["a throw", "lib/part.ts", '\n\nthrow new Error("part");', /part/, 3],
+    ["a fault in its syntax", "lib/part.ts", "\nconst a = ;\n", /xpression expected/, 2],
+    ["a fault in its syntax, of JavaScript", "lib/part.js", "\nconst a = ;\n", /nexpected token/, 2],
+    ["an import that is not there", "lib/part.ts", '\nimport "./gone.ts";\n', /gone\.ts/, 2],
+    ["a package that is not there", "lib/part.ts", '\nimport "zzz-none";\n', /zzz-none/, 2],
+    ["a name that is not exported", "lib/part.ts", '\nimport { gone } from "./part.ts";\n', /'gone'/, 2],
+    ["a throw in what is compiled", "lib/part.ts", 'enum A { B }\n\nthrow new Error("part " + A.B);', /part 0/, 3],
+    ["a strange name", "lib/a part é.ts", '\nthrow new Error("part");', /part/, 2],
+    ["a wrong registration", "lib/part.ts", "\nexport default (zz: any) => zz.tol({});", /tol/, 2, "export { default } from"],
+    ["a package", "node_modules/part/index.js", '\nthrow new Error("part");', /part/, 2, 'import "part";'],
+  ]; // biome-ignore format: a table
+  for (const [what, part, source, reason, line, imports = "import"] of parts)
+    test(`${what}, in a file that it imports: that file is named`, async () => {
+      const where = place();
+      const at = plugin(where, part, source);
+      const head = imports.endsWith(";") ? imports : `${imports} "./${part}";`;
+      const file = plugin(where, "own.ts", imports.startsWith("export") ? head : `${head}\nexport default () => {};`);
+      const ran = await zz(where, ["--plugin", file, "--tools"]);
+      ok(ran.stderr.startsWith(`Cannot load plugin 'own' (${at}:${line}): `), ran.stderr);
+      match(ran.stderr, reason);
+    });
+
   test("an end of the process in a package that it imports", async () => {
     const where = place();
     plugin(where, "node_modules/leaver/package.json", '{ "name": "leaver", "main": "main.js" }');

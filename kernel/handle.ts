@@ -36,7 +36,8 @@ export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>
   const loading = <T>(promise: Promise<T>) => within(promise, limit * 1_000, tooSlow(limit));
   plugin.undo = [stage.end, () => own.unload?.abort()];
   try {
-    const exports = imported instanceof Promise ? await loading(imported) : imported;
+    const loaded = imported instanceof Promise ? await loading(imported) : imported;
+    const exports = loaded.default?.__esModule ? loaded.default : loaded; // compiled to CommonJS
     start = performance.now();
     const twin = core.plugins.find((one) => one.name === plugin.name && one.file !== plugin.file && !one.disabled && !one.failure);
     if (twin) throw fault(`a plugin '${twin.name}' is already there (${twin.file}). Rename one of them.`);

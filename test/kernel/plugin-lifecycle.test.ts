@@ -144,6 +144,7 @@ const WRITTEN: [name: string, file: string, source: string, gives: string][] = [
   ["JavaScript", "it.js", tool("it"), "on"],
   ["a module of JavaScript", "it.mjs", tool("it"), "on"],
   ["CommonJS", "it.cjs", 'module.exports = (zz) => zz.tool({ name: "it", description: "d", run: () => "common" });', "common"],
+  ["CommonJS with an ES module's default", "it.cjs", 'Object.defineProperty(exports, "__esModule", { value: true });\nexports.defaults = { word: "default" };\nexports.default = (zz) => zz.tool({ name: "it", description: "d", run: () => zz.config.word });', "default"],
   ["a name with spaces & ünïcode", "file with spaces & ünïcode #1%.ts", tool("it"), "on"],
   ["Windows line ends and a BOM", "it.ts", `\ufeff${tool("it").replaceAll("\n", "\r\n")}`, "on"],
   ["files that import one another", "it.ts", tool("it", "a() + b()", 'import { a } from "./lib/a.ts"; import { b } from "./lib/b.ts";'), "ab"],

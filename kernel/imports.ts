@@ -193,7 +193,7 @@ export function whereFrom(error: unknown, file: string, own: Iterable<string> = 
   return place ?? whereImported(text) ?? package_ ?? file;
 }
 function whereImported(text: string): string | undefined {
-  const [, missing = "", from] = /Cannot find \w+ '(.+)' imported from (.+)$/m.exec(text) ?? [];
+  const [, missing = "", from] = /'([^']+)'.* imported from (.+)$/m.exec(text) ?? [];
   if (!from) return undefined;
   const line =
     textOf(from)

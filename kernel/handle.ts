@@ -50,7 +50,7 @@ export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>
     plugin.stamps = stampsOf(plugin);
     plugin.late = reason(error) === tooSlow(limit);
     await teardown(plugin);
-    plugin.failure = `Cannot load plugin '${plugin.name}' (${whereFrom(error, plugin.file, plugin.stamps.keys())}): ${movedExport(error) ?? reason(error)}`;
+    plugin.failure = `Cannot load plugin '${plugin.name}' (${whereFrom(error, plugin.file, plugin.stamps.keys())}): ${reasonFor(error)}`;
     if (showsTraces(core)) plugin.failure += `\n${(error as Error)?.stack}`;
   }
   plugin.ms += performance.now() - start;
@@ -59,9 +59,9 @@ export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>
 }
 
 /** A plugin written for an earlier zz may import what "zz" no longer has at run time. */
-function movedExport(error: unknown): string | undefined {
+function reasonFor(error: unknown): string {
   const [, from, name] = /module '(zz|.*[/\\](?:kernel\.js|zz\.ts))' does not provide an export named '(\w+)'/.exec(reason(error)) ?? [];
-  if (!from) return undefined;
+  if (!from) return reason(error);
   return `it imports '${name}' from "zz", which gives plugins its types alone. Import it from "zz/text" if it is there, or copy it.`;
 }
 

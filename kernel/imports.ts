@@ -80,7 +80,7 @@ export async function withoutExit<T>(act: () => Promise<T>): Promise<T> {
   const { exit } = process;
   let isLoading = true;
   const leave: typeof exit = (code) => {
-    const stack = getCallSites(MAX_FRAMES).map(({ scriptName }) => `${scriptName}:`);
+    const stack = getCallSites(200).map(({ scriptName }) => `${scriptName}:`);
     const isPlugins = stack.some((at) => at.startsWith("node:internal/modules/")) || pluginAmong(stack.join("\n"));
     if (!isLoading || !isPlugins) return exit.call(process, code);
     throw fault(`it called process.exit(${code ?? ""}), which would end zz. Throw an error instead.`);
@@ -91,7 +91,6 @@ export async function withoutExit<T>(act: () => Promise<T>): Promise<T> {
     if (process.exit === leave) process.exit = exit;
   });
 }
-const MAX_FRAMES = 200; // that Node gives
 
 /** With links followed, as Node does it: to ask Node takes a tenth of loading a plugin. */
 const realUrl = (url: string): string => pathToFileURL(fs.realpathSync.native(fileURLToPath(url))).href + new URL(url).search;
@@ -121,8 +120,8 @@ export function startImport(plugin: Loaded, bundled: Record<string, unknown>): A
   if (BUILT && plugin.from === "zz") return bundled[plugin.name];
   const start = performance.now();
   if (plugin.from !== "zz" && !plugin.version) plugin.version = versionNow(plugin);
-  const imported = importTree(plugin, false)
-    .catch((error) => (NOT_ERASABLE.test(codeOf(error)) ? compiled(plugin) : Promise.reject(error)))
+  const plain = () => importTree(plugin, false).catch((error) => (isForCompiler(error) ? compiled(plugin) : Promise.reject(error)));
+  const imported = (plugin.file.endsWith(".cts") ? compiled(plugin) : plain()) // Node would warn of what it cannot run
     .finally(() => {
       plugin.ms += performance.now() - start;
       if (plugin.from === "zz") return;
@@ -146,8 +145,9 @@ function importTree(plugin: Loaded, compiled: boolean): Promise<any> {
   return import(url);
 }
 
-/** Enums, JSX and the like: what Node cannot leave out of the text is compiled, by the compiler that ts-morph has. */
-export const NOT_ERASABLE = /^ERR_(UNSUPPORTED_TYPESCRIPT_SYNTAX|UNKNOWN_FILE_EXTENSION)$/;
+/** Enums, JSX, decorators: what Node cannot leave out of the text is compiled, by the compiler that ts-morph has. */
+const NOT_ERASABLE = /^(ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX|ERR_UNKNOWN_FILE_EXTENSION|Invalid or unexpected token)$/;
+export const isForCompiler = (error: any): boolean => NOT_ERASABLE.test(codeOf(error) || error?.message);
 
 export const readyCompiler = async (): Promise<void> =>
   (await import("./compiler.ts")).installCompiler((url) => treesOf().get(url)?.compiled === true);
@@ -177,12 +177,11 @@ export function stampsOf(plugin: Loaded): Map<string, string> {
   return new Map([plugin.file, ...files].map((file) => [file, stampOf(file)]));
 }
 
-const filesOfAll = (): string[] => [...treesOf().keys()].map((url) => fileURLToPath(url));
-
 /** As a stack or a message tells the place: the first of its own files there, else of a package that it imports. */
-export function whereFrom(error: unknown, file: string, own: Iterable<string> = filesOfAll()): string {
+export function whereFrom(error: unknown, file: string, own?: Iterable<string>): string {
   const text = `${(error as Error)?.stack ?? ""}\n${reason(error)}`;
-  const files = [file, ...own].flatMap((one) => [one, pathToFileURL(one).href].map((spelt) => ({ one, spelt })));
+  const all = own ?? [...treesOf().keys()].map((url) => fileURLToPath(url));
+  const files = [file, ...all].flatMap((one) => [one, pathToFileURL(one).href].map((spelt) => ({ one, spelt })));
   const placeIn = (row: string) =>
     files.flatMap(({ one, spelt }) => {
       const [, line] = /^(?:\?zz=\d+)?:(\d+)/.exec(row.split(spelt)[1] ?? "") ?? [];
@@ -190,16 +189,15 @@ export function whereFrom(error: unknown, file: string, own: Iterable<string> = 
     });
   const [place] = text.split("\n").flatMap(placeIn);
   const [, package_] = /(?:file:\/\/)?(\/[^()]*\/node_modules\/[^()]*?:\d+):\d+\)?$/m.exec(text) ?? [];
-  return place ?? whereImported(text) ?? package_ ?? file;
+  return place ?? (whereImported(text) || (package_ ?? file));
 }
-function whereImported(text: string): string | undefined {
-  const [, missing = "", from] = /'([^']+)'.* imported from (.+)$/m.exec(text) ?? [];
-  if (!from) return undefined;
+function whereImported(text: string): string {
+  const [, missing = "", from = ""] = /'([^']+)'.* imported from (.+)$/m.exec(text) ?? [];
   const line =
     textOf(from)
       .split("\n")
       .findIndex((one) => one.includes(path.basename(missing))) + 1;
-  return line ? `${from}:${line}` : from;
+  return from && line ? `${from}:${line}` : from;
 }
 
 /** The name of the one whose file is the first that a stack tells of. */
@@ -214,5 +212,5 @@ export function pluginAmong(stack: string): string | undefined {
 export function explainError(error: unknown): string {
   const { name = "Error", stack = "" } = Object(error) as Error;
   const owner = name !== "Error" && pluginAmong(stack);
-  return owner ? `Plugin '${owner}' failed (${whereFrom(error, filesOfAll()[0]!)}): ${reason(error)}` : reason(error);
+  return owner ? `Plugin '${owner}' failed (${whereFrom(error, "")}): ${reason(error)}` : reason(error);
 }

@@ -34,7 +34,7 @@ export async function loadPlugins(core: Core): Promise<void> {
     else if (wanted.includes(plugin)) await load(core, plugin, imports.get(plugin));
   }
   const news = others.filter((plugin) => plugin.late || strange.includes(plugin));
-  if (news.length) keepKnown(core, news);
+  keepKnown(core, news);
 }
 
 /** First zz's own: one of their flags may leave out all others, so that none of them runs. Gives those that are still to be loaded. */
@@ -109,8 +109,7 @@ function named(folder: string): string | undefined {
   return typeof found === "string" ? found : undefined;
 }
 
-/** By each plugin's file, its own files as they were. Such a one needs no watchdog; with "", it did not load in that many seconds. */
-type Known = Record<string, Record<string, string>>;
+type Known = Record<string, Record<string, string>>; // by each plugin's file its own, as they were; as "" the seconds that were not enough
 const knownFile = ({ options }: Core): string => path.join(options.home, "known-plugins.json");
 const knownIn = (core: Core): Known => tryTo(() => JSON.parse(textOf(knownFile(core)))) ?? {};
 
@@ -128,7 +127,7 @@ function leaveStuck(core: Core, plugin: Loaded, { "": seconds, ...stamps }: Know
 }
 
 function keepKnown(core: Core, plugins: Loaded[]): void {
-  if (!fs.existsSync(core.options.home)) return; // it is not made for that, nor made again where it was just removed
+  if (!plugins.length || !fs.existsSync(core.options.home)) return; // it is not made for that, nor made again where it was just removed
   const stamps = (one: Loaded) => Object.fromEntries(one.late ? [...one.stamps, ["", `${loadLimit(core)}`]] : stampsOf(one));
   const seen = plugins.flatMap((plugin) => (plugin.failure && !plugin.late ? [] : [[plugin.file, stamps(plugin)] as const]));
   const kept = () => Object.entries(knownIn(core)).filter(([file]) => fs.existsSync(file));
@@ -181,8 +180,7 @@ async function refresh(core: Core, again: boolean): Promise<Reloaded[]> {
   for (const found of present) {
     const old = core.plugins.find(({ file }) => file === found.file);
     if (old && !old.stamps.size) old.stamps = stampsOf(old);
-    const isSame = old && [...old.stamps].every(([file, stamp]) => stampOf(file) === stamp);
-    if (old?.disabled || (isSame && !(again && old.failure))) continue;
+    if (old?.disabled || (old && !(again && old.failure) && [...old.stamps].every(([file, stamp]) => stampOf(file) === stamp))) continue;
     done.push(await reloadPlugin(core, found, old));
   }
   return done;

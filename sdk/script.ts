@@ -5,8 +5,8 @@ import { attachment, exitCode, start } from "../kernel/cli.ts";
 import { context } from "../kernel/context.ts";
 import type { Answer, Image, Infer, Message, Result, Schema, Tool } from "../kernel/contract.ts";
 import { type Core, IDENTIFIER, type LiveChat, NO_ONE, newId } from "../kernel/core.ts";
-import { codeOf, fault, usage } from "../kernel/faults.ts";
-import { NOT_ERASABLE, providePackages, readyCompiler, treesOf } from "../kernel/imports.ts";
+import { fault, usage } from "../kernel/faults.ts";
+import { isForCompiler, providePackages, readyCompiler, treesOf } from "../kernel/imports.ts";
 import { chooseModel, NO_MODEL } from "../kernel/models.ts";
 import { type RunTurn, sendQueued } from "../kernel/obey.ts";
 import { toolGuide } from "../kernel/prompt.ts";
@@ -216,7 +216,7 @@ export async function importScript(file: string): Promise<void> {
   try {
     await settled(import(plugin));
   } catch (error) {
-    if (!NOT_ERASABLE.test(codeOf(error))) throw error ?? fault("The script threw, and did not say what.");
+    if (!isForCompiler(error)) throw error ?? fault("The script threw, and did not say what.");
     await readyCompiler();
     const again = `${plugin}?zz=1`;
     treesOf().set(again, { plugin: again, script: true, compiled: true });

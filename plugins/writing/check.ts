@@ -19,6 +19,7 @@ const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 const SHORTHAND = /^(string|number|integer|boolean)(\[\])?(\?)?( .*)?$/s;
 /** A package without types, and JSX without a library for it: both load nevertheless. */
 const LOADS_ANYWAY = [7016, 7026];
+const OF_COMMONJS = [1286, 1287, 1295]; // imports and exports in a .cts file, which is compiled
 const NOT_FOUND = 2307; // a module
 const WITHOUT_NODE = [2503, 2694, 2709]; // a type from an unknown module
 const UNTYPED = (code: number): boolean => code >= 7005 && code <= 7053;
@@ -76,6 +77,7 @@ function exported({ program }: Opened, probe: ts.SourceFile, file: string): Prob
   const [first] = program.getSemanticDiagnostics(probe);
   if (!first) return [];
   const lacks = isScript || first.code === 2339 || first.code === 2306;
+  if (lacks && file.endsWith(".cts")) return []; // perhaps module.exports: loading it tells
   const statement = source?.statements.find(ts.isExportAssignment);
   const message = lacks ? NO_DEFAULT : `The default export cannot be called with zz. ${messageOf(first.messageText)}`;
   return [problemAt(source!, statement?.expression.getStart() ?? 0, message)];
@@ -87,7 +89,10 @@ function problemsIn(opened: Opened, source: ts.SourceFile): Problem[] {
   const found = syntaxErrors.length ? syntaxErrors : program.getSemanticDiagnostics(source);
   const problems = found
     .filter(({ category }) => category === ts.DiagnosticCategory.Error)
-    .filter(({ code }) => !LOADS_ANYWAY.includes(code) && (knowsNode || !WITHOUT_NODE.includes(code)))
+    .filter(
+      ({ code }) =>
+        !LOADS_ANYWAY.includes(code) && !OF_COMMONJS.includes(code) && (knowsNode || !WITHOUT_NODE.includes(code)),
+    )
     .filter(({ code, start = 0, length = 0 }) => {
       const name = source.text.slice(start, start + length).replace(/^["'`]|["'`]$/g, "");
       return code !== NOT_FOUND || !opened.unread.has(`${source.fileName}\n${name}`);

@@ -145,6 +145,11 @@ const WRITTEN: [name: string, file: string, source: string, gives: string][] = [
   ["a module of JavaScript", "it.mjs", tool("it"), "on"],
   ["CommonJS", "it.cjs", 'module.exports = (zz) => zz.tool({ name: "it", description: "d", run: () => "common" });', "common"],
   ["CommonJS with an ES module's default", "it.cjs", 'Object.defineProperty(exports, "__esModule", { value: true });\nexports.defaults = { word: "default" };\nexports.default = (zz) => zz.tool({ name: "it", description: "d", run: () => zz.config.word });', "default"],
+  ["decorators", "it.ts", tool("it", "new Lamp().say()", 'const loud = (say: () => string, _: ClassMethodDecoratorContext) => () => say() + "!";\nclass Lamp { @loud say() { return "on"; } }'), "on!"],
+  ["decorators in a file that it imports", "it.ts", tool("it", "new Lamp().say()", 'import { Lamp } from "./lib/lamp.ts";'), "on!"],
+  ["TypeScript of CommonJS", "it.cts", 'import type { Zz } from "zz";\nmodule.exports = (zz: Zz) => zz.tool({ name: "it", description: "d", run: () => "common" });', "common"],
+  ["TypeScript of CommonJS with a default", "it.cts", 'import path = require("node:path");\nimport { plural } from "zz/text";\nexport default (zz: any) => zz.tool({ name: "it", description: "d", run: () => path.join("word", plural(2, "x")) });', "word/2 xs"],
+  ["TypeScript of CommonJS that is assigned", "it.cts", 'const it = (zz: any) => zz.tool({ name: "it", description: "d", run: () => "common" });\nexport = it;', "common"],
   ["a name with spaces & ünïcode", "file with spaces & ünïcode #1%.ts", tool("it"), "on"],
   ["Windows line ends and a BOM", "it.ts", `\ufeff${tool("it").replaceAll("\n", "\r\n")}`, "on"],
   ["files that import one another", "it.ts", tool("it", "a() + b()", 'import { a } from "./lib/a.ts"; import { b } from "./lib/b.ts";'), "ab"],
@@ -156,6 +161,8 @@ describe("a plugin may be written in", { concurrency: 2 }, () => {
   const lib = {
     "lib/a.ts": 'import { b } from "./b.ts";\nexport const a = () => "a"; export const c = () => b();',
     "lib/b.ts": 'import { a } from "./a.ts";\nexport const b = () => "b"; export const c = () => a();',
+    "lib/lamp.ts":
+      'const loud = (say: () => string, _: unknown) => () => say() + "!";\nexport class Lamp { @loud say() { return "on"; } }',
     "lib/color.ts": 'export enum Color { Blue = "blue" }',
   };
   for (const [name, file, source, given] of WRITTEN)

@@ -559,6 +559,9 @@ const SAYS: [what: string, name: string, said: string, files: Record<string, str
   ["JavaScript that TypeScript imports", "a.ts", "'a.ts' has no type errors, and loads.\nThe types of JavaScript are not checked: b.js.\n", { "a.ts": `import "./b.js";\n${LAMP}`, "b.js": "" }],
   ["an import of a type alone", "a.ts", "'a.ts' has no type errors, and loads.\n", { ...LIB, "a.ts": `import type { Word } from "./lib/word";\nexport const w: Word = "";\n${LAMP}` }],
   ["a folder whose package.json names the file", "red", "'red' has no type errors, and loads.\n", { "red/package.json": '{ "zz": "src/main.ts" }', "red/src/main.ts": LAMP, "red/index.ts": "export {};" }],
+  ["decorators", "a.ts", "'a.ts' has no type errors, and loads.\n", { "a.ts": `const loud = (say: () => string, _: ClassMethodDecoratorContext) => () => say();\nexport class Lamp { @loud say() { return "on"; } }\n${LAMP}` }],
+  ["TypeScript of CommonJS", "a.cts", "'a.cts' has no type errors, and loads.\n", { "a.cts": LAMP }],
+  ["TypeScript of CommonJS without an export", "a.cts", "'a.cts' has no type errors, and loads.\n", { "a.cts": "module.exports = () => {};" }],
   ["a test", "a.test.ts", "'a.test.ts' has no type errors.\nIt was not loaded: it is a test.\n", { "a.test.ts": "throw new Error();" }],
 ]; // biome-ignore format: a table
 for (const [what, name, said, files] of SAYS)

@@ -95,10 +95,9 @@ export function openProgram(
     const found = ts.resolveModuleName(name, isProvided ? path.join(own, "zz.ts") : from, options, host, cache);
     const source = SOURCES[name];
     const file = found.resolvedModule?.resolvedFileName;
-    if (file && /^\.\.?(\/|$)/.test(name)) {
-      const meant = path.resolve(path.dirname(from), name);
-      if (!given(meant) && !isThere(meant)) misnamed.set(`${from}\n${name}`, file);
-    }
+    const isNear = /^\.\.?(\/|$)/.test(name) && !/\/node_modules\/|\.d\.[cm]?ts$/.test(from);
+    if (file && isNear && !host.fileExists(path.resolve(path.dirname(from), name)))
+      misnamed.set(`${from}\n${name}`, file);
     if (!found.resolvedModule) leadsOut(name, from, found);
     if (!isProvided || !source || found.resolvedModule?.resolvedFileName.endsWith(".d.ts")) return found;
     const resolvedFileName = path.join(own, source); // a checkout that was not built

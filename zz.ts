@@ -68,7 +68,7 @@ import { converse, dialogOf, meetPerson } from "./kernel/dialog.ts";
 import { asFault, codeOf, fault, usage } from "./kernel/faults.ts";
 import { allFlags, type Cli, FLAGS, isJson, one, parseFlags, scriptAt } from "./kernel/flags.ts";
 import { closeInstance } from "./kernel/handle.ts";
-import { explainError, importScript, whereFrom } from "./kernel/imports.ts";
+import { explainError, whereFrom, withoutExit } from "./kernel/imports.ts";
 import { print, printAnswer, processIo, say } from "./kernel/io.ts";
 import { loadPlugins } from "./kernel/loader.ts";
 import { NO_MODEL, providerNamed, wantedModel, withProvider } from "./kernel/models.ts";
@@ -136,7 +136,7 @@ export async function createZz(options: Options = {}, ready?: (core: Core) => vo
   core.layers.push(toolGuide(core));
   ready?.(core);
   await renewSettings(core);
-  await loadPlugins(core);
+  await withoutExit(() => loadPlugins(core));
   loadPrompts(core);
   return core;
 }
@@ -503,7 +503,7 @@ async function runScript(flags: string[], [run = "", ...rest]: string[], io: Io,
   const { core } = await prepare(flags, early, io, stop, true);
   meetPerson(core);
   notePlace(core);
-  const { openScript } = await import("./sdk/script.ts");
+  const { importScript, openScript } = await import("./sdk/script.ts");
   const handle = openScript(core, args, runTurn);
   stop.leave = handle.stop;
   Object.defineProperty(globalThis, SCRIPT, { value: handle, configurable: true });

@@ -4,7 +4,8 @@ import module from "node:module";
 import { fileURLToPath } from "node:url";
 import { ts } from "ts-morph";
 
-const COMPILED = /\.(ts|mts|tsx|jsx)$/;
+const COMPILED = /\.([cm]?ts|tsx|jsx)$/;
+const COMMON = /\.cts$/; // CommonJS
 const INSTALLED = Symbol.for("zz.compiler"); // hooks hold for the whole process
 
 /** For the files that are asked for from now on, and wanted. A fault in them is told with its place, as by the compiler. */
@@ -16,16 +17,17 @@ export function installCompiler(wants: (url: string) => boolean): void {
     load(url, context, next) {
       const file = wants(url) ? fileURLToPath(url) : "";
       if (!COMPILED.test(file)) return next(url, context);
-      return { format: "module", source: compile(file), shortCircuit: true };
+      return { format: COMMON.test(file) ? "commonjs" : "module", source: compile(file), shortCircuit: true };
     },
   });
 }
 
 function compile(fileName: string): string {
   const text = fs.readFileSync(fileName, "utf8");
+  const { CommonJS, ESNext } = ts.ModuleKind;
   const compilerOptions = {
-    ...{ module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022, jsx: ts.JsxEmit.ReactJSX },
-    ...{ experimentalDecorators: true, inlineSourceMap: true, inlineSources: true },
+    ...{ module: COMMON.test(fileName) ? CommonJS : ESNext, target: ts.ScriptTarget.ES2022 },
+    ...{ jsx: ts.JsxEmit.ReactJSX, inlineSourceMap: true, inlineSources: true },
   };
   const { outputText, diagnostics = [] } = ts.transpileModule(text, { fileName, reportDiagnostics: true, compilerOptions });
   const [wrong] = diagnostics;

@@ -55,7 +55,7 @@ export function context(core: Core, chat: LiveChat): Ctx {
 }
 
 function pluginsOf(core: Core): Plugins {
-  const refresh = () => refreshPlugins(core);
+  const refresh = (again?: boolean) => refreshPlugins(core, again);
   const { extras: brought } = core;
   const { hashes, agreed, stamps, ...told } = brought ?? ({} as ProjectExtras);
   const sends = core.options.sources?.project?.sends ?? [];

@@ -95,7 +95,7 @@ export type GitDoubt = { why?: string; reads: string[]; top?: string }; // top: 
  * tools, through the same gate, for so many rounds (10); then it must answer. Tools that this run leaves out it has not. */
 export type SideRequest = { task: string; messages: Message[]; system?: string; model?: string; tools?: string[]; rounds?: number };
 export interface Plugins {
-  refresh(): Promise<Reloaded[]>; // loads those whose files changed or came, and takes away those that went
+  refresh(again?: boolean): Promise<Reloaded[]>; // loads what changed or came, takes away what went; again: loads what failed, too
   readonly brought?: Trust; // what the project's .zz/ brings
   trust(yes: boolean, sends?: Trust["sends"]): Promise<Reloaded[]>; // to what was looked at last; and to where its settings send things
 }

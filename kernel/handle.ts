@@ -36,7 +36,8 @@ export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>
   const loading = <T>(promise: Promise<T>) => within(promise, limit * 1_000, tooSlow(limit));
   plugin.undo = [stage.end, () => own.unload?.abort()];
   try {
-    const exports = imported instanceof Promise ? await loading(imported) : imported;
+    const loaded = imported instanceof Promise ? await loading(imported) : imported;
+    const exports = loaded.default?.__esModule ? loaded.default : loaded; // compiled to CommonJS
     start = performance.now();
     const twin = core.plugins.find((one) => one.name === plugin.name && one.file !== plugin.file && !one.disabled && !one.failure);
     if (twin) throw fault(`a plugin '${twin.name}' is already there (${twin.file}). Rename one of them.`);
@@ -47,8 +48,9 @@ export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>
     if (setup instanceof Promise) await loading(setup);
   } catch (error) {
     plugin.stamps = stampsOf(plugin);
+    plugin.late = reason(error) === tooSlow(limit);
     await teardown(plugin);
-    plugin.failure = `Cannot load plugin '${plugin.name}' (${whereFrom(error, plugin.file)}): ${movedExport(error) ?? reason(error)}`;
+    plugin.failure = `Cannot load plugin '${plugin.name}' (${whereFrom(error, plugin.file, plugin.stamps.keys())}): ${reasonFor(error)}`;
     if (showsTraces(core)) plugin.failure += `\n${(error as Error)?.stack}`;
   }
   plugin.ms += performance.now() - start;
@@ -57,9 +59,9 @@ export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>
 }
 
 /** A plugin written for an earlier zz may import what "zz" no longer has at run time. */
-function movedExport(error: unknown): string | undefined {
+function reasonFor(error: unknown): string {
   const [, from, name] = /module '(zz|.*[/\\](?:kernel\.js|zz\.ts))' does not provide an export named '(\w+)'/.exec(reason(error)) ?? [];
-  if (!from) return undefined;
+  if (!from) return reason(error);
   return `it imports '${name}' from "zz", which gives plugins its types alone. Import it from "zz/text" if it is there, or copy it.`;
 }
 

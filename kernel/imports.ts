@@ -3,18 +3,20 @@ import fs from "node:fs";
 import module from "node:module";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { getCallSites } from "node:util";
 import type { About, Awaitable } from "./contract.ts";
 import { followLinks } from "./disk.ts";
 import { codeOf, fault } from "./faults.ts";
 import { reason } from "./secrets.ts";
 import { BUILT, SELF_URL } from "./self.ts";
-import { stampOf } from "./text.ts";
+import { stampOf, textOf } from "./text.ts";
 import type { trusts } from "./trust.ts";
 
 export interface Loaded extends PluginAt {
   undo: (() => unknown)[]; // takes back what it added, last in first out
   version: number; // how often it was loaded anew
   stamps: Map<string, string>; // its own files, as they were when it was loaded
+  late?: boolean; // it used up its time
   trusts?: Within["trusts"]; // a project's
 }
 type PluginAt = Omit<About["plugins"][number], "adds">;
@@ -73,6 +75,23 @@ export function providePackages(): void {
     },
   });
 }
+/** While plugins load, one that ends the process fails. A signal still ends it, and so does a program that embeds zz. */
+export async function withoutExit<T>(act: () => Promise<T>): Promise<T> {
+  const { exit } = process;
+  let isLoading = true;
+  const leave: typeof exit = (code) => {
+    const stack = getCallSites(200).map(({ scriptName }) => `${scriptName}:`);
+    const isPlugins = stack.some((at) => at.startsWith("node:internal/modules/")) || pluginAmong(stack.join("\n"));
+    if (!isLoading || !isPlugins) return exit.call(process, code);
+    throw fault(`it called process.exit(${code ?? ""}), which would end zz. Throw an error instead.`);
+  };
+  process.exit = leave;
+  return act().finally(() => {
+    isLoading = false;
+    if (process.exit === leave) process.exit = exit;
+  });
+}
+
 /** With links followed, as Node does it: to ask Node takes a tenth of loading a plugin. */
 const realUrl = (url: string): string => pathToFileURL(fs.realpathSync.native(fileURLToPath(url))).href + new URL(url).search;
 const TYPED = /\.ts($|\?)|\/[^./]+$/;
@@ -101,8 +120,8 @@ export function startImport(plugin: Loaded, bundled: Record<string, unknown>): A
   if (BUILT && plugin.from === "zz") return bundled[plugin.name];
   const start = performance.now();
   if (plugin.from !== "zz" && !plugin.version) plugin.version = versionNow(plugin);
-  const imported = importTree(plugin, false)
-    .catch((error) => (NOT_ERASABLE.test(codeOf(error)) ? compiled(plugin) : Promise.reject(error)))
+  const plain = () => importTree(plugin, false).catch((error) => (isForCompiler(error) ? compiled(plugin) : Promise.reject(error)));
+  const imported = (plugin.file.endsWith(".cts") ? compiled(plugin) : plain()) // Node would warn of what it cannot run
     .finally(() => {
       plugin.ms += performance.now() - start;
       if (plugin.from === "zz") return;
@@ -126,10 +145,11 @@ function importTree(plugin: Loaded, compiled: boolean): Promise<any> {
   return import(url);
 }
 
-/** Enums, JSX and the like: what Node cannot leave out of the text is compiled, by the compiler that ts-morph has. */
-const NOT_ERASABLE = /^ERR_(UNSUPPORTED_TYPESCRIPT_SYNTAX|UNKNOWN_FILE_EXTENSION)$/;
+/** Enums, JSX, decorators: what Node cannot leave out of the text is compiled, by the compiler that ts-morph has. */
+const NOT_ERASABLE = /^(ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX|ERR_UNKNOWN_FILE_EXTENSION|Invalid or unexpected token)$/;
+export const isForCompiler = (error: any): boolean => NOT_ERASABLE.test(codeOf(error) || error?.message);
 
-const readyCompiler = async (): Promise<void> =>
+export const readyCompiler = async (): Promise<void> =>
   (await import("./compiler.ts")).installCompiler((url) => treesOf().get(url)?.compiled === true);
 
 async function compiled(plugin: Loaded): Promise<any> {
@@ -138,30 +158,6 @@ async function compiled(plugin: Loaded): Promise<any> {
   for (const [url, tree] of treesOf()) if (tree.plugin === own) treesOf().delete(url);
   plugin.version = newVersion(); // Node remembers what it could not load
   return importTree(plugin, true);
-}
-
-/** A person's own program, which imports zz as a plugin does. */
-export async function importScript(file: string): Promise<void> {
-  providePackages();
-  const plugin = pathToFileURL(file).href;
-  treesOf().set(plugin, { plugin, script: true });
-  try {
-    await settled(import(plugin));
-  } catch (error) {
-    if (!NOT_ERASABLE.test(codeOf(error))) throw error ?? fault("The script threw, and did not say what.");
-    await readyCompiler();
-    const again = `${plugin}?zz=1`;
-    treesOf().set(again, { plugin: again, script: true, compiled: true });
-    await settled(import(again));
-  }
-}
-
-/** Nothing is left to do, and yet it waits: Node would end with a trace of zz's own. */
-async function settled(imported: Promise<unknown>): Promise<void> {
-  const { promise: idle, reject } = Promise.withResolvers<never>();
-  const stuck = () => reject(fault("The script waits for something that can no longer happen: a promise in it is never settled."));
-  process.once("beforeExit", stuck);
-  await Promise.race([imported, idle]).finally(() => process.off("beforeExit", stuck));
 }
 
 /** A project's .zz/plugins: all that a yes to it is for. */
@@ -181,13 +177,27 @@ export function stampsOf(plugin: Loaded): Map<string, string> {
   return new Map([plugin.file, ...files].map((file) => [file, stampOf(file)]));
 }
 
-/** As a stack or a message tells the place: the name may stand there as a URL has it, and with its version. */
-export function whereFrom(error: unknown, file: string): string {
+/** As a stack or a message tells the place: the first of its own files there, else of a package that it imports. */
+export function whereFrom(error: unknown, file: string, own?: Iterable<string>): string {
   const text = `${(error as Error)?.stack ?? ""}\n${reason(error)}`;
-  const name = path.basename(file);
-  const after = [name, encodeURIComponent(name)].flatMap((spelt) => text.split(spelt).slice(1));
-  const [line] = after.flatMap((rest) => /^(?:\?zz=\d+)?:(\d+)/.exec(rest)?.[1] ?? []);
-  return line ? `${file}:${line}` : file;
+  const all = own ?? [...treesOf().keys()].map((url) => fileURLToPath(url));
+  const files = [file, ...all].flatMap((one) => [one, pathToFileURL(one).href].map((spelt) => ({ one, spelt })));
+  const placeIn = (row: string) =>
+    files.flatMap(({ one, spelt }) => {
+      const [, line] = /^(?:\?zz=\d+)?:(\d+)/.exec(row.split(spelt)[1] ?? "") ?? [];
+      return line ? `${one}:${line}` : [];
+    });
+  const [place] = text.split("\n").flatMap(placeIn);
+  const [, package_] = /(?:file:\/\/)?(\/[^()]*\/node_modules\/[^()]*?:\d+):\d+\)?$/m.exec(text) ?? [];
+  return place ?? (whereImported(text) || (package_ ?? file));
+}
+function whereImported(text: string): string {
+  const [, missing = "", from = ""] = /'([^']+)'.* imported from (.+)$/m.exec(text) ?? [];
+  const line =
+    textOf(from)
+      .split("\n")
+      .findIndex((one) => one.includes(path.basename(missing))) + 1;
+  return from && line ? `${from}:${line}` : from;
 }
 
 /** The name of the one whose file is the first that a stack tells of. */
@@ -202,6 +212,5 @@ export function pluginAmong(stack: string): string | undefined {
 export function explainError(error: unknown): string {
   const { name = "Error", stack = "" } = Object(error) as Error;
   const owner = name !== "Error" && pluginAmong(stack);
-  const url = owner && [...treesOf().keys()].find((url) => stack.includes(url));
-  return owner && url ? `Plugin '${owner}' failed (${whereFrom(error, fileURLToPath(url))}): ${reason(error)}` : reason(error);
+  return owner ? `Plugin '${owner}' failed (${whereFrom(error, "")}): ${reason(error)}` : reason(error);
 }

@@ -5,7 +5,7 @@ import type { Awaitable, Reloaded } from "./contract.ts";
 import { type Core, emit, isGiven, note } from "./core.ts";
 import { usage } from "./faults.ts";
 import { loadLimit, setUp, teardown } from "./handle.ts";
-import { type Loaded, newVersion, pluginAt, providePackages, stampsOf, startImport } from "./imports.ts";
+import { type Loaded, newVersion, pluginAt, providePackages, stampsOf, startImport, withoutExit } from "./imports.ts";
 import { until } from "./limits.ts";
 import { updatePrivate } from "./locks.ts";
 import { loadPrompts } from "./prompt.ts";
@@ -19,10 +19,11 @@ export async function loadPlugins(core: Core): Promise<void> {
   const own = await bundle(core);
   const all = findPlugins(core, own);
   const found = core.options.given?.length ? await loadOwn(core, all, own) : all;
-  const wanted = found.filter(({ disabled }) => !disabled);
+  const known = found.some(({ from }) => from !== "zz") ? knownIn(core) : {};
+  for (const plugin of found) leaveStuck(core, plugin, known[plugin.file]);
+  const wanted = found.filter(({ disabled, failure }) => !disabled && !failure);
   const others = wanted.filter(({ from }) => from !== "zz");
   if (others.length || !BUILT) providePackages(); // from source zz's own import "zz/text" too
-  const known = others.length ? knownIn(core) : {};
   const strange = others.filter((plugin) => !isKnown(known, plugin));
   const imports = new Map<Loaded, Awaitable<any>>();
   for (const plugin of wanted) if (!strange.includes(plugin)) imports.set(plugin, startImport(plugin, own));
@@ -30,9 +31,10 @@ export async function loadPlugins(core: Core): Promise<void> {
   for (const plugin of found) {
     core.plugins.push(plugin);
     if (strange.includes(plugin)) await guarded(core, plugin, () => load(core, plugin, startImport(plugin, own)));
-    else if (!plugin.disabled) await load(core, plugin, imports.get(plugin));
+    else if (wanted.includes(plugin)) await load(core, plugin, imports.get(plugin));
   }
-  if (strange.length) keepKnown(core, strange);
+  const news = others.filter((plugin) => plugin.late || strange.includes(plugin));
+  keepKnown(core, news);
 }
 
 /** First zz's own: one of their flags may leave out all others, so that none of them runs. Gives those that are still to be loaded. */
@@ -107,7 +109,7 @@ function named(folder: string): string | undefined {
   return typeof found === "string" ? found : undefined;
 }
 
-type Known = Record<string, Record<string, string>>; // by each plugin's file, its own files as they were. Such a one needs no watchdog.
+type Known = Record<string, Record<string, string>>; // by each plugin's file its own, as they were; as "" the seconds that were not enough
 const knownFile = ({ options }: Core): string => path.join(options.home, "known-plugins.json");
 const knownIn = (core: Core): Known => tryTo(() => JSON.parse(textOf(knownFile(core)))) ?? {};
 
@@ -116,9 +118,18 @@ function isKnown(known: Known, { file }: Loaded): boolean {
   return stamps.length > 0 && stamps.every(([file, stamp]) => stampOf(file) === stamp);
 }
 
+/** What used up its time once would do so at every start. */
+function leaveStuck(core: Core, plugin: Loaded, { "": seconds, ...stamps }: Known[string] = {}): void {
+  if (plugin.disabled || !(Number(seconds) >= loadLimit(core)) || !isKnown({ [plugin.file]: stamps }, plugin)) return;
+  plugin.stamps = new Map(Object.entries(stamps));
+  const why = `its files are those with which loading took longer than ${seconds} s before. Fix it, or try it again: /reload`;
+  plugin.failure = `Cannot load plugin '${plugin.name}' (${plugin.file}): ${why}`;
+}
+
 function keepKnown(core: Core, plugins: Loaded[]): void {
-  if (!fs.existsSync(core.options.home)) return; // it is not made for that, nor made again where it was just removed
-  const seen = plugins.flatMap((plugin) => (plugin.failure ? [] : [[plugin.file, Object.fromEntries(stampsOf(plugin))] as const]));
+  if (!plugins.length || !fs.existsSync(core.options.home)) return; // it is not made for that, nor made again where it was just removed
+  const stamps = (one: Loaded) => Object.fromEntries(one.late ? [...one.stamps, ["", `${loadLimit(core)}`]] : stampsOf(one));
+  const seen = plugins.flatMap((plugin) => (plugin.failure && !plugin.late ? [] : [[plugin.file, stamps(plugin)] as const]));
   const kept = () => Object.entries(knownIn(core)).filter(([file]) => fs.existsSync(file));
   tryTo(() => updatePrivate(knownFile(core), () => JSON.stringify(Object.fromEntries([...kept(), ...seen]))));
 }
@@ -132,6 +143,7 @@ async function guarded<T>(core: Core, plugin: Loaded, act: () => Promise<T>): Pr
     return await until(watch(), act());
   } catch {
     plugin.stamps = stampsOf(plugin);
+    plugin.late = true;
     await teardown(plugin);
     plugin.failure = `Cannot load plugin '${plugin.name}' (${plugin.file}): it ran for ${loadLimit(core)} s without an end. Fix its loop.`;
     return undefined;
@@ -143,9 +155,9 @@ async function guarded<T>(core: Core, plugin: Loaded, act: () => Promise<T>): Pr
 /** Sets one plugin up. If that fails, what it had added is taken back, and the failure is a sentence that names it. */
 const load = async (core: Core, plugin: Loaded, imported: Awaitable<any>) => (await setUp(core, plugin, imported))?.commit();
 
-/** Plugins whose files changed, came or went since. One call after the other. */
-export function refreshPlugins(core: Core): Promise<Reloaded[]> {
-  const done = Promise.resolve(core.refreshing).then(() => refresh(core));
+/** Plugins whose files changed, came or went since; `again`: those that failed, too. One call after the other. */
+export function refreshPlugins(core: Core, again = false): Promise<Reloaded[]> {
+  const done = Promise.resolve(core.refreshing).then(() => refresh(core, again));
   core.refreshing = done.catch(() => {});
   return done.then(async (plugins) => {
     if (plugins.length) await emit(core, "reloaded", { plugins });
@@ -153,7 +165,7 @@ export function refreshPlugins(core: Core): Promise<Reloaded[]> {
   });
 }
 
-async function refresh(core: Core): Promise<Reloaded[]> {
+async function refresh(core: Core, again: boolean): Promise<Reloaded[]> {
   if (rescan(core)) loadPrompts(core);
   await renewSettings(core);
   const done: Reloaded[] = await switched(core);
@@ -168,7 +180,7 @@ async function refresh(core: Core): Promise<Reloaded[]> {
   for (const found of present) {
     const old = core.plugins.find(({ file }) => file === found.file);
     if (old && !old.stamps.size) old.stamps = stampsOf(old);
-    if (old?.disabled || (old && [...old.stamps].every(([file, stamp]) => stampOf(file) === stamp))) continue;
+    if (old?.disabled || (old && !(again && old.failure) && [...old.stamps].every(([file, stamp]) => stampOf(file) === stamp))) continue;
     done.push(await reloadPlugin(core, found, old));
   }
   return done;
@@ -206,13 +218,14 @@ async function unload(plugin: Loaded): Promise<Reloaded> {
 }
 
 async function reloadPlugin(core: Core, found: Loaded, old?: Loaded): Promise<Reloaded> {
-  const { disabled, failure, ...rest } = found;
+  const { disabled, failure, late, ...rest } = found;
   const isOwn = found.from === "zz";
   const version = isOwn ? 0 : newVersion();
   const next: Loaded = { ...rest, undo: [], stamps: new Map(), version, ms: 0 };
   const own = await bundle(core);
-  const act = () => setUp(core, next, startImport(next, own));
+  const act = () => withoutExit(() => setUp(core, next, startImport(next, own)));
   const stage = isOwn ? await act() : await guarded(core, next, act);
+  if (!isOwn && (stage || next.late)) keepKnown(core, [next]);
   const ms = Math.round(next.ms * 10) / 10;
   const was = old?.disabled ? undefined : old;
   if (!stage) {
@@ -225,7 +238,6 @@ async function reloadPlugin(core: Core, found: Loaded, old?: Loaded): Promise<Re
   if (was) await teardown(was);
   stage.commit();
   put(next);
-  if (!isOwn) keepKnown(core, [next]);
   return { name: next.name, did: was ? "reloaded" : "loaded", ms };
 
   function put(plugin: Loaded): void {

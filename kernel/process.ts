@@ -47,10 +47,10 @@ export async function runAsProcess(argv: string[], run: Run): Promise<number> {
     stop.leave(1);
   });
   process.on("exit", (code) => {
-    if (!running || code !== 0 || isScript) return;
+    if (!running || isScript) return;
     say(io, FROM_WITHIN);
-    if (json) process.stdout.write(lastWord(FROM_WITHIN, 1));
-    process.exitCode = 1;
+    process.exitCode = code || 1;
+    if (json) process.stdout.write(lastWord(FROM_WITHIN, code || 1));
   });
   return run(argv, io, stop).finally(() => (running = false));
 

@@ -71,10 +71,10 @@ export default (zz: Zz) => {
   });
   zz.command({
     name: "reload",
-    description: "load plugins whose files changed; zz also does this before each turn",
+    description: "load plugins whose files changed, which zz also does before each turn, and those that failed",
     group: "settings",
     async run(_, { plugins, note }) {
-      const done = await plugins.refresh();
+      const done = await plugins.refresh(true);
       if (!done.length) note("No plugin has changed.");
       noteReloads(done, note);
     },

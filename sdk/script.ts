@@ -1,10 +1,12 @@
 // Scripts and programs that ask through zz: one handle, on the same turn loop and behind the same gate.
+import { pathToFileURL } from "node:url";
 import { closeChat, openChat } from "../kernel/chat.ts";
 import { attachment, exitCode, start } from "../kernel/cli.ts";
 import { context } from "../kernel/context.ts";
 import type { Answer, Image, Infer, Message, Result, Schema, Tool } from "../kernel/contract.ts";
 import { type Core, IDENTIFIER, type LiveChat, NO_ONE, newId } from "../kernel/core.ts";
 import { fault, usage } from "../kernel/faults.ts";
+import { isForCompiler, providePackages, readyCompiler, treesOf } from "../kernel/imports.ts";
 import { chooseModel, NO_MODEL } from "../kernel/models.ts";
 import { type RunTurn, sendQueued } from "../kernel/obey.ts";
 import { toolGuide } from "../kernel/prompt.ts";
@@ -204,4 +206,28 @@ async function textOf(stream: NodeJS.ReadableStream): Promise<string> {
   let text = "";
   for await (const piece of stream.setEncoding("utf8")) text += piece;
   return text;
+}
+
+/** A person's own program, which imports zz as a plugin does. */
+export async function importScript(file: string): Promise<void> {
+  providePackages();
+  const plugin = pathToFileURL(file).href;
+  treesOf().set(plugin, { plugin, script: true });
+  try {
+    await settled(import(plugin));
+  } catch (error) {
+    if (!isForCompiler(error)) throw error ?? fault("The script threw, and did not say what.");
+    await readyCompiler();
+    const again = `${plugin}?zz=1`;
+    treesOf().set(again, { plugin: again, script: true, compiled: true });
+    await settled(import(again));
+  }
+}
+
+/** Nothing is left to do, and yet it waits: Node would end with a trace of zz's own. */
+async function settled(imported: Promise<unknown>): Promise<void> {
+  const { promise: idle, reject } = Promise.withResolvers<never>();
+  const stuck = () => reject(fault("The script waits for something that can no longer happen: a promise in it is never settled."));
+  process.once("beforeExit", stuck);
+  await Promise.race([imported, idle]).finally(() => process.off("beforeExit", stuck));
 }

@@ -1,5 +1,5 @@
 // Checks a plugin's file without running it: TypeScript's errors against zz's contract, and mistakes that types do not
-// show. Slow to load; made to run in a separate process.
+// show, such as imports that Node does not find. Slow to load; made to run in a separate process.
 import path from "node:path";
 import type { CompilerGate, CompilerRules, MakeCompilerGate } from "zz";
 import { usage } from "zz/text";
@@ -19,6 +19,7 @@ const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 const SHORTHAND = /^(string|number|integer|boolean)(\[\])?(\?)?( .*)?$/s;
 /** A package without types, and JSX without a library for it: both load nevertheless. */
 const LOADS_ANYWAY = [7016, 7026];
+const OF_COMMONJS = [1286, 1287, 1295]; // imports and exports in a .cts file, which is compiled
 const NOT_FOUND = 2307; // a module
 const WITHOUT_NODE = [2503, 2694, 2709]; // a type from an unknown module
 const UNTYPED = (code: number): boolean => code >= 7005 && code <= 7053;
@@ -28,6 +29,7 @@ const WITH_NAME = ["tool", "command", "layer", "flag", "provider", "key"];
 export interface Checked {
   problems: Problem[];
   unread: string[]; // sentences about what was not read
+  untyped: string[]; // its files whose types were not checked
 }
 
 /**
@@ -38,21 +40,29 @@ export async function check(file: string, rules: CompilerRules, text?: string): 
   const { compilerGate } = (await import(rules.module)) as { compilerGate: MakeCompilerGate };
   const near = text === undefined ? [path.dirname(file)] : [];
   const gate = compilerGate(rules, { own: contractFiles(), near });
-  return { problems: problemsOf(file, text, gate), unread: gate.unread() };
+  return { ...look(file, text, gate), unread: gate.unread() };
 }
 
-function problemsOf(file: string, text: string | undefined, gate: CompilerGate): Problem[] {
+function look(file: string, text: string | undefined, gate: CompilerGate): Omit<Checked, "unread"> {
   const probe = path.join(path.dirname(file), `.zz-check-${path.basename(file).replace(/[cm]?[jt]sx?$/, "ts")}`);
   const isTest = TEST.test(file);
   const texts = new Map(isTest ? [] : [[probe, probeOf(file)]]);
   if (text !== undefined) texts.set(file, text);
   const opened = openProgram([file, ...(isTest ? [] : [probe])], texts, gate);
   if (!opened.program.getSourceFile(file)) throw usage(`Cannot check '${file}': ${gate.unread()[0] ?? "it is gone."}`);
-  const problems = ownFiles(opened).flatMap((source) =>
+  const sources = ownFiles(opened);
+  const problems = sources.flatMap((source) =>
     source.fileName === probe ? exported(opened, source, file) : problemsIn(opened, source),
   );
-  return problems.sort((a, b) => Number(b.file === file) - Number(a.file === file));
+  return {
+    problems: problems.sort((a, b) => Number(b.file === file) - Number(a.file === file)),
+    untyped: sources.flatMap(({ fileName, text }) => (isUntyped(fileName, text) ? fileName : [])),
+  };
 }
+
+/** TypeScript checks JavaScript only where that is asked for. */
+const isUntyped = (file: string, text: string): boolean =>
+  /\.[cm]?jsx?$/.test(file) && !/^\s*\/\/ *@ts-check/m.test(text);
 
 /** zz calls the default export with the plugin's handle. */
 const probeOf = (file: string): string => `import type { Zz } from "zz";
@@ -67,6 +77,7 @@ function exported({ program }: Opened, probe: ts.SourceFile, file: string): Prob
   const [first] = program.getSemanticDiagnostics(probe);
   if (!first) return [];
   const lacks = isScript || first.code === 2339 || first.code === 2306;
+  if (lacks && file.endsWith(".cts")) return []; // perhaps module.exports: loading it tells
   const statement = source?.statements.find(ts.isExportAssignment);
   const message = lacks ? NO_DEFAULT : `The default export cannot be called with zz. ${messageOf(first.messageText)}`;
   return [problemAt(source!, statement?.expression.getStart() ?? 0, message)];
@@ -78,7 +89,10 @@ function problemsIn(opened: Opened, source: ts.SourceFile): Problem[] {
   const found = syntaxErrors.length ? syntaxErrors : program.getSemanticDiagnostics(source);
   const problems = found
     .filter(({ category }) => category === ts.DiagnosticCategory.Error)
-    .filter(({ code }) => !LOADS_ANYWAY.includes(code) && (knowsNode || !WITHOUT_NODE.includes(code)))
+    .filter(
+      ({ code }) =>
+        !LOADS_ANYWAY.includes(code) && !OF_COMMONJS.includes(code) && (knowsNode || !WITHOUT_NODE.includes(code)),
+    )
     .filter(({ code, start = 0, length = 0 }) => {
       const name = source.text.slice(start, start + length).replace(/^["'`]|["'`]$/g, "");
       return code !== NOT_FOUND || !opened.unread.has(`${source.fileName}\n${name}`);
@@ -91,8 +105,35 @@ function problemsIn(opened: Opened, source: ts.SourceFile): Problem[] {
       ),
       ...(UNTYPED(code) && { untyped: true as const }),
     }));
+  if (!syntaxErrors.length) problems.push(...misnamedImports(opened, source));
   if (!syntaxErrors.length && /\.[cm]?tsx?$/.test(source.fileName)) problems.push(...beyondTypes(opened, source));
   return problems.sort((a, b) => a.line - b.line || a.column - b.column);
+}
+
+/** Node takes the name of a file as it stands; TypeScript adds its ending, or takes .js for .ts. Imports of types are gone by then. */
+function misnamedImports({ misnamed }: Opened, source: ts.SourceFile): Problem[] {
+  const problems: Problem[] = [];
+  visit(source);
+  return problems;
+
+  function visit(node: ts.Node): void {
+    const name = importedBy(node);
+    const file = name && misnamed.get(`${source.fileName}\n${name.text}`);
+    if (file) {
+      const near = path.relative(path.dirname(source.fileName), file);
+      const message = `Node does not find '${name.text}'. Write '${near.startsWith(".") ? near : `./${near}`}'.`;
+      problems.push(problemAt(source, name.getStart(source), message));
+    }
+    ts.forEachChild(node, visit);
+  }
+}
+
+function importedBy(node: ts.Node): ts.StringLiteralLike | undefined {
+  let name: ts.Expression | undefined;
+  if (ts.isImportDeclaration(node) && !node.importClause?.isTypeOnly) name = node.moduleSpecifier;
+  if (ts.isExportDeclaration(node) && !node.isTypeOnly) name = node.moduleSpecifier;
+  if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) name = node.arguments[0];
+  return name && ts.isStringLiteralLike(name) ? name : undefined;
 }
 
 /** The compiler's suggestions, such as "Did you forget to use 'await'?" */

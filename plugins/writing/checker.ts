@@ -96,9 +96,12 @@ export function fileOf(given: string, root: string): string {
   const stat = tryTo(() => fs.statSync(file));
   if (!stat) throw refuse("no such file. Check the path.");
   if (stat.isDirectory()) {
-    const index = ["index.ts", "index.js"].map((name) => path.join(file, name)).find((one) => fs.existsSync(one));
-    if (!index) throw refuse("it is a folder without an index.ts. Name a file.");
-    return index;
+    const index = [declared(file) ?? [], "index.ts", "index.js", "index.tsx"]
+      .flat()
+      .map((name) => path.join(file, name));
+    const found = index.find((one) => fs.existsSync(one));
+    if (!found) throw refuse("it is a folder without an index.ts. Name a file.");
+    return found;
   }
   if (!stat.isFile()) throw refuse("it is not a regular file. Choose another.");
   if (!/\.[cm]?[jt]sx?$/.test(file)) throw refuse("it is not TypeScript. Name a file that ends in .ts.");
@@ -107,13 +110,24 @@ export function fileOf(given: string, root: string): string {
     throw refuse("permission denied. Check its mode.");
   return file;
 }
+
+/** The file that its package.json names, as zz's loader finds it. */
+function declared(folder: string): string | undefined {
+  const { zz, keywords, exports, main } = Object(
+    tryTo(() => JSON.parse(fs.readFileSync(path.join(folder, "package.json"), "utf8"))),
+  );
+  const pick = (way: any): unknown => (Object(way) === way ? pick(way["."] ?? way.import ?? way.default) : way);
+  const found = zz ?? (keywords?.includes?.("zz-plugin") ? (pick(exports) ?? main) : undefined);
+  return typeof found === "string" ? found : undefined;
+}
 const MAX_FILE_BYTES = 1024 * 1024;
 
 /** In the format of compilers: file:line:column: message. */
 export function formatProblems(problems: Problem[], root: string): string[] {
-  const shown = (file: string) => {
-    const near = path.relative(root, file);
-    return near.startsWith("..") || path.isAbsolute(near) ? file : near;
-  };
-  return problems.map(({ file, line, column, message }) => `${shown(file)}:${line}:${column}: ${message}`);
+  return problems.map(({ file, line, column, message }) => `${nearName(file, root)}:${line}:${column}: ${message}`);
+}
+
+export function nearName(file: string, root: string): string {
+  const near = path.relative(root, file);
+  return near.startsWith("..") || path.isAbsolute(near) ? file : near;
 }

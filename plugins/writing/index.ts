@@ -1,7 +1,8 @@
 // Writing plugins: --check-plugin and /plugin check, --new-plugin and /plugin new, the tool write_plugin, --functions.
 import type { Choice, Ctx, Result, Zz } from "zz";
-import { plural, usage } from "zz/text";
+import { usage } from "zz/text";
 import { watchTypes } from "./background.ts";
+import type { Checked } from "./check.ts";
 import type { Checker } from "./checker.ts";
 import { addWriteTool } from "./write.ts";
 
@@ -15,11 +16,11 @@ export default (zz: Zz) => {
     alone: true,
     value: "FILE",
     group: "your plugins",
-    description: "check a plugin's types, and what it registers",
-    run: async (file, { root, permissions }) => {
+    description: "check a plugin's types, and load it in a process of its own",
+    run: async (file, ctx) => {
       const [{ fileOf }, { check }] = await Promise.all([import("./checker.ts"), import("./check.ts")]);
-      const found = fileOf(String(file), root);
-      return checkResult(String(file), found, await check(found, permissions.compiler()), root);
+      const found = fileOf(String(file), ctx.root);
+      return checkResult(String(file), found, await check(found, ctx.permissions.compiler()), ctx);
     },
   });
   zz.flag({
@@ -40,10 +41,10 @@ export default (zz: Zz) => {
   zz.command({
     name: "plugin",
     usage: "new NAME | check NAME|FILE",
-    description: "write a plugin to start from; check the types of one",
+    description: "write a plugin to start from; check one",
     examples: {
       "/plugin new weather": "write a plugin and its test into the home",
-      "/plugin check weather": "check its types",
+      "/plugin check weather": "check its types, and whether it loads",
     },
     group: "settings",
     complete,
@@ -63,30 +64,22 @@ export default (zz: Zz) => {
     if (plugin?.from === "zz") throw usage(`Cannot check '${what}': it is zz's own.`);
     const file = fileOf(plugin?.file ?? what, ctx.root);
     const checked = await (await checker()).check(file, ctx);
-    ctx.note((await checkResult(what, file, checked, ctx.root)).text);
+    ctx.note((await checkResult(what, file, checked, ctx)).text);
   }
 
   function complete(typed: string, { about }: Ctx): Choice[] {
     const verbs = [
       { name: "new ", description: "write one to start from" },
-      { name: "check ", description: "by its types" },
+      { name: "check ", description: "its types, and whether it loads" },
     ];
     const own = about.plugins.filter(({ from }) => from !== "zz");
     return [...verbs, ...(typed.startsWith("check ") ? own.map(({ name }) => ({ name: `check ${name}` })) : [])].filter(
       ({ name }) => name.startsWith(typed) && name !== typed,
     );
   }
-};
 
-async function checkResult(
-  given: string,
-  file: string,
-  { problems, unread }: import("./check.ts").Checked,
-  root: string,
-): Promise<Result> {
-  const { formatProblems } = await import("./checker.ts");
-  const data = { file, problems };
-  if (!problems.length) return { text: [`'${given}' has no type errors.`, ...unread].join("\n"), data };
-  const end = `${plural(problems.length, "error")} in '${given}'.`;
-  return { text: [...formatProblems(problems, root), ...unread, end].join("\n"), data, failed: true };
-}
+  async function checkResult(given: string, file: string, checked: Checked, ctx: Ctx): Promise<Result> {
+    const { resultOf } = await import("./result.ts");
+    return resultOf(given, file, checked, ctx, Number(zz.io.variable("ZZ_LOAD_LIMIT")) || 10); // like the loader
+  }
+};

@@ -29,6 +29,7 @@ export interface Opened {
   checker: ts.TypeChecker;
   knowsNode: boolean; // Node's types are available
   unread: Set<string>; // imports of what may not be read, as "file\nname"
+  misnamed: Map<string, string>; // imports that TypeScript finds and Node does not, as "file\nname": the file that is meant
 }
 
 /**
@@ -47,6 +48,7 @@ export function openProgram(
   const options = optionsFor(node);
   const folders = new Set([...texts.keys()].map((file) => path.dirname(file)));
   const unread = new Set<string>();
+  const misnamed = new Map<string, string>();
   const given = (file: string) => texts.get(file) ?? libs.get(file);
   const fromDisk = (file: string) => tryTo(() => fs.readFileSync(file, "utf8"));
   const textAt = (file: string) => given(file) ?? (isThere(file) && gate.mayRead(file) ? fromDisk(file) : undefined);
@@ -86,12 +88,16 @@ export function openProgram(
   };
   const cache = ts.createModuleResolutionCache(path.dirname(files[0]!), (file) => file, options);
   const program = ts.createProgram({ rootNames: [...(node ? [] : [NODE_FILE]), ...files], options, host });
-  return { program, checker: program.getTypeChecker(), knowsNode: Boolean(node), unread };
+  return { program, checker: program.getTypeChecker(), knowsNode: Boolean(node), unread, misnamed };
 
   function resolve(name: string, from: string): ts.ResolvedModuleWithFailedLookupLocations {
     const isProvided = PROVIDED.test(name) && !from.includes("/node_modules/");
     const found = ts.resolveModuleName(name, isProvided ? path.join(own, "zz.ts") : from, options, host, cache);
     const source = SOURCES[name];
+    const file = found.resolvedModule?.resolvedFileName;
+    const isNear = /^\.\.?(\/|$)/.test(name) && !/\/node_modules\/|\.d\.[cm]?ts$/.test(from);
+    if (file && isNear && !host.fileExists(path.resolve(path.dirname(from), name)))
+      misnamed.set(`${from}\n${name}`, file);
     if (!found.resolvedModule) leadsOut(name, from, found);
     if (!isProvided || !source || found.resolvedModule?.resolvedFileName.endsWith(".d.ts")) return found;
     const resolvedFileName = path.join(own, source); // a checkout that was not built

@@ -30,7 +30,7 @@ export async function tryOut(name: string, code: string, file: string, ctx: Ctx,
     const { out, errors, ended } = await loadIn([trialFile, pauseFile, ...others.map((one) => one.file)], ctx, seconds);
     const withRealName = (text: string) =>
       text.replaceAll(trialFile, file).replaceAll(path.basename(trialFile, ".ts"), name).replace(/\.?$/, ".");
-    const plugins = out.split("\n").map(jsonOrText).findLast(Array.isArray) as About["plugins"] | undefined;
+    const plugins = pluginsIn(out);
     const own = plugins?.find((plugin) => path.resolve(plugin.file) === trialFile);
     const [failed] = [own, ...(plugins ?? [])].filter((one) => one?.failure);
     if (own && !failed) return;
@@ -38,7 +38,7 @@ export async function tryOut(name: string, code: string, file: string, ctx: Ctx,
     if (own) throw refuse(`with it another one fails. ${withRealName(failed!.failure!)}`);
     if (ended === "late") throw refuse(`loading it took longer than ${seconds} s. Move slow work into the tool.`);
     if (errors.includes("inside zz ended it")) throw refuse("it ended the process (process.exit).");
-    const last = ended.startsWith("exit") ? (errors.trim().split("\n").at(-1) ?? "") : "";
+    const last = lastOf(errors, ended);
     throw refuse(`the process that tried it ended (${ended})${last ? `: ${withRealName(last)}` : "."}`);
   } finally {
     for (const one of [trialFile, pauseFile]) fs.rmSync(one, { force: true });
@@ -46,14 +46,35 @@ export async function tryOut(name: string, code: string, file: string, ctx: Ctx,
   }
 }
 
+/** Why zz does not load the file as it stands, as zz says it; undefined: it loads. */
+export async function failureOf(file: string, ctx: Ctx, seconds: number): Promise<string | undefined> {
+  const { out, errors, ended } = await loadIn([file], ctx, seconds + START_SECONDS, { ZZ_LOAD_LIMIT: String(seconds) });
+  const own = pluginsIn(out)?.find((plugin) => path.resolve(plugin.file) === file);
+  if (own) return own.failure;
+  const last = lastOf(errors, ended);
+  return `Cannot load '${file}': the process that tried it ended (${ended})${last ? `: ${last}` : "."}`;
+}
+/** What it said last, unless it was ended. */
+const lastOf = (errors: string, ended: string) =>
+  ended.startsWith("exit") ? (errors.trim().split("\n").at(-1) ?? "") : "";
+const START_SECONDS = 10; // for zz itself, on a slow machine
+
+const pluginsIn = (out: string) =>
+  out.split("\n").map(jsonOrText).findLast(Array.isArray) as About["plugins"] | undefined;
+
 /** The output of `zz --plugins` with these plugins. */
-async function loadIn(files: string[], { about, root, signal, programs }: Ctx, seconds: number) {
+async function loadIn(
+  files: string[],
+  { about, root, signal, programs }: Ctx,
+  seconds: number,
+  more: NodeJS.ProcessEnv = {},
+) {
   const given = files.flatMap((file) => ["--plugin", file]);
   const words = ["--home", about.home, "--no-plugins", ...given, ..."--plugins --json --quiet --no-prompt".split(" ")];
   const { ZZ_DEBUG, ...env } = process.env;
   const child = programs.start(process.execPath, [...process.execArgv, programFile(), ...words], {
     cwd: root,
-    env,
+    env: { ...env, ...more },
     stdio: ["ignore", "pipe", "pipe"],
     detached: process.platform !== "win32", // its own process group, so that what it starts ends with it
   });

@@ -204,7 +204,19 @@ for (const [what, code, exit, words] of [
     1,
     /outside of any turn.*stray/,
   ],
-  ["leaves", "export default () => process.exit(0);", 1, /ended it before there was an answer/],
+  ["leaves as it loads", "export default () => process.exit(0);", 0, /^Cannot load plugin 'bad' .* process\.exit\(0\)/],
+  [
+    "leaves later",
+    "export default () => void setTimeout(() => process.exit(0), 1);",
+    1,
+    /ended it before there was an answer/,
+  ],
+  [
+    "leaves later with an exit code",
+    "export default () => void setTimeout(() => process.exit(3), 1);",
+    3,
+    /ended it before there was an answer/,
+  ],
   [
     "gives nothing back from a wrapper",
     'export default (zz) => zz.wrap("render", () => undefined);',
@@ -355,7 +367,7 @@ for (const [what, args, how, exit] of [
 ] as const)
   test(`--json ends in an error object after ${what}`, async () => {
     const where = place();
-    writeFileSync(join(where.cwd, "leave.ts"), "export default () => process.exit(0);");
+    writeFileSync(join(where.cwd, "leave.ts"), 'export default (zz) => zz.on("started", () => process.exit(0));');
     for (const json of ["--json", "--json-lines"]) {
       const ran = await zz(where, [...args, json, "-m", "offline"], {
         ...how,

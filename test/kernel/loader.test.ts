@@ -160,6 +160,9 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
     ["params of no type", tool('name: "a", description: "d", params: { n: "numbr" }, run: () => ""'), /param 'n' has type 'numbr'/, 3],
     ["a tool that is already there", tool('name: "read_file", description: "d", run: () => ""'), /tool 'read_file' is already there, from 'read-file' \(.*plugins(\.js|\/read-file\.ts)\)/, 3],
     ["a flag that is already there", '\nexport default (zz: any) =>\n  zz.flag({ name: "model", description: "d" });', /flag 'model' is already there, from 'zz'/, 3],
+    ["an end of the process at load", "\nprocess.exit(0);\nexport default () => {};", /it called process\.exit\(0\), which would end zz\. Throw/, 2],
+    ["an end of the process at set-up", "\nexport default () => {\n  process.exit(3);\n};", /it called process\.exit\(3\)/, 3],
+    ["an end of the process while it is awaited", "\nawait null;\nexport default async () => {\n  await null;\n  process.exit();\n};", /it called process\.exit\(\)/, 5],
     ["an import that is not there", 'import "./none.ts";\nexport default () => {};', /none\.ts/],
     ["a package that is not there", 'import "zzz-none";\nexport default () => {};', /zzz-none/],
   ]; // biome-ignore format: a table
@@ -174,6 +177,38 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
       noTrace(ran.stderr);
       ok(ran.sent[0].tools.some((one: any) => one.function.description.startsWith("Read a text file")));
     });
+
+  const parts: [what: string, part: string, source: string, reason: RegExp, line: number, imports?: string][] = [
+    ["a throw", "lib/part.ts", '\n\nthrow new Error("part");', /part/, 3],
+    ["a fault in its syntax", "lib/part.ts", "\nconst a = ;\n", /xpression expected/, 2],
+    ["a fault in its syntax, of JavaScript", "lib/part.js", "\nconst a = ;\n", /nexpected token/, 2],
+    ["an import that is not there", "lib/part.ts", '\nimport "./gone.ts";\n', /gone\.ts/, 2],
+    ["a package that is not there", "lib/part.ts", '\nimport "zzz-none";\n', /zzz-none/, 2],
+    ["a name that is not exported", "lib/part.ts", '\nimport { gone } from "./part.ts";\n', /'gone'/, 2],
+    ["a throw in what is compiled", "lib/part.ts", 'enum A { B }\n\nthrow new Error("part " + A.B);', /part 0/, 3],
+    ["a strange name", "lib/a part é.ts", '\nthrow new Error("part");', /part/, 2],
+    ["a wrong registration", "lib/part.ts", "\nexport default (zz: any) => zz.tol({});", /tol/, 2, "export { default } from"],
+    ["a package", "node_modules/part/index.js", '\nthrow new Error("part");', /part/, 2, 'import "part";'],
+  ]; // biome-ignore format: a table
+  for (const [what, part, source, reason, line, imports = "import"] of parts)
+    test(`${what}, in a file that it imports: that file is named`, async () => {
+      const where = place();
+      const at = plugin(where, part, source);
+      const head = imports.endsWith(";") ? imports : `${imports} "./${part}";`;
+      const file = plugin(where, "own.ts", imports.startsWith("export") ? head : `${head}\nexport default () => {};`);
+      const ran = await zz(where, ["--plugin", file, "--tools"]);
+      ok(ran.stderr.startsWith(`Cannot load plugin 'own' (${at}:${line}): `), ran.stderr);
+      match(ran.stderr, reason);
+    });
+
+  test("an end of the process in a package that it imports", async () => {
+    const where = place();
+    plugin(where, "node_modules/leaver/package.json", '{ "name": "leaver", "main": "main.js" }');
+    plugin(where, "node_modules/leaver/main.js", "(() => process.exit(4))();");
+    const ran = await ask(where, [say("pong")], ["--plugin", plugin(where, "own.ts", 'import "leaver";'), "hi"], APART);
+    deepEqual([ran.stdout, ran.code], ["pong\n", 0]);
+    match(ran.stderr, /^Cannot load plugin 'own' \(.*\): it called process\.exit\(4\)/);
+  });
 
   for (const way of ways)
     test(`${way}: a syntax error has its file and line, in one line`, async () => {

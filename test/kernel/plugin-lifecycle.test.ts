@@ -65,6 +65,61 @@ describe("an endless loop at load is cut off, named, and the others load", { con
   });
 });
 
+describe("what used up its time to load is not waited for again", { concurrency: 2 }, () => {
+  const count = 'import { appendFileSync } from "node:fs";\nappendFileSync(process.env.ZZ_HOME + "/tries.txt", "x");';
+  const how = { env: { ZZ_LOAD_LIMIT: "1" } };
+  const rows: [what: string, source: string][] = [
+    ["a promise that is never settled", `${count}\nawait new Promise(() => {});\nexport default () => {};`],
+    ["a set-up that never ends", `${count}\nexport default () => new Promise(() => {});`],
+    ["an endless loop", `${count}\nfor (;;);\nexport default () => {};`],
+    ["in a file that it imports", 'import "./lib/part.ts";\nexport default () => {};'],
+  ];
+  for (const [what, source] of rows)
+    test(`${what}: until a file of it changes, or /reload`, async () => {
+      const part = "lib/part.ts";
+      const inPart = source.includes(part);
+      const { where, put } = home({
+        "stuck.ts": source,
+        [part]: `${count}\nawait new Promise(() => {});`,
+        "z.ts": tool("after"),
+      });
+      const tries = () => readFileSync(join(where.home, "tries.txt"), "utf8").length;
+      const start = (more: typeof how = how) => zzProcess(where, ["--call", "after"], more);
+      match((await start()).stderr, /longer than 1 s|ran for 1 s/);
+      const again = await start();
+      deepEqual([again.stdout, again.code, tries()], ["on\n", 0, 1]);
+      const file = join(where.home, "plugins", "stuck.ts");
+      const why =
+        "its files are those with which loading took longer than 1 s before. Fix it, or try it again: /reload";
+      equal(again.stderr, `Cannot load plugin 'stuck' (${file}): ${why}\n`);
+
+      const reloaded = await zzProcess(where, ["-m", "offline", "/reload"], how);
+      match(reloaded.stderr, /longer than 1 s before[\s\S]*(loading took longer than 1 s|ran for 1 s)/);
+      equal(tries(), 2);
+      await start({ env: { ZZ_LOAD_LIMIT: "2" } }); // more time than it had
+      equal(tries(), 3);
+
+      put(inPart ? part : "stuck.ts", inPart ? "export {};" : tool("stuck"));
+      deepEqual((await start()).stderr, "");
+      equal((await start()).stderr, "");
+    });
+
+  test("one that was known to load, too", async () => {
+    const { where } = home({
+      "stuck.ts": `${count}\nif (process.env.STUCK) await new Promise(() => {});\n${tool("stuck")}`,
+      "z.ts": tool("after"),
+    });
+    const start = (env: Record<string, string>) =>
+      zzProcess(where, ["--call", "after"], { env: { ZZ_LOAD_LIMIT: "1", ...env } });
+    equal((await start({})).stderr, "");
+    match((await start({ STUCK: "1" })).stderr, /took longer than 1 s\. Move/);
+    match((await start({ STUCK: "1" })).stderr, /took longer than 1 s before/);
+    equal(readFileSync(join(where.home, "tries.txt"), "utf8"), "xx");
+    match((await zzProcess(where, ["-m", "offline", "/reload"], how)).stderr, /before[\s\S]*Plugin 'stuck' reloaded/);
+    equal((await start({})).stderr, "");
+  });
+});
+
 test("What was seen to load needs no watchdog: known-plugins.json holds it, until the file changes", async () => {
   const { where, put, gives } = home({ "lamp.ts": tool("lamp") });
   equal(await gives("lamp"), "on");
@@ -89,6 +144,12 @@ const WRITTEN: [name: string, file: string, source: string, gives: string][] = [
   ["JavaScript", "it.js", tool("it"), "on"],
   ["a module of JavaScript", "it.mjs", tool("it"), "on"],
   ["CommonJS", "it.cjs", 'module.exports = (zz) => zz.tool({ name: "it", description: "d", run: () => "common" });', "common"],
+  ["CommonJS with an ES module's default", "it.cjs", 'Object.defineProperty(exports, "__esModule", { value: true });\nexports.defaults = { word: "default" };\nexports.default = (zz) => zz.tool({ name: "it", description: "d", run: () => zz.config.word });', "default"],
+  ["decorators", "it.ts", tool("it", "new Lamp().say()", 'const loud = (say: () => string, _: ClassMethodDecoratorContext) => () => say() + "!";\nclass Lamp { @loud say() { return "on"; } }'), "on!"],
+  ["decorators in a file that it imports", "it.ts", tool("it", "new Lamp().say()", 'import { Lamp } from "./lib/lamp.ts";'), "on!"],
+  ["TypeScript of CommonJS", "it.cts", 'import type { Zz } from "zz";\nmodule.exports = (zz: Zz) => zz.tool({ name: "it", description: "d", run: () => "common" });', "common"],
+  ["TypeScript of CommonJS with a default", "it.cts", 'import path = require("node:path");\nimport { plural } from "zz/text";\nexport default (zz: any) => zz.tool({ name: "it", description: "d", run: () => path.join("word", plural(2, "x")) });', "word/2 xs"],
+  ["TypeScript of CommonJS that is assigned", "it.cts", 'const it = (zz: any) => zz.tool({ name: "it", description: "d", run: () => "common" });\nexport = it;', "common"],
   ["a name with spaces & ünïcode", "file with spaces & ünïcode #1%.ts", tool("it"), "on"],
   ["Windows line ends and a BOM", "it.ts", `\ufeff${tool("it").replaceAll("\n", "\r\n")}`, "on"],
   ["files that import one another", "it.ts", tool("it", "a() + b()", 'import { a } from "./lib/a.ts"; import { b } from "./lib/b.ts";'), "ab"],
@@ -100,6 +161,8 @@ describe("a plugin may be written in", { concurrency: 2 }, () => {
   const lib = {
     "lib/a.ts": 'import { b } from "./b.ts";\nexport const a = () => "a"; export const c = () => b();',
     "lib/b.ts": 'import { a } from "./a.ts";\nexport const b = () => "b"; export const c = () => a();',
+    "lib/lamp.ts":
+      'const loud = (say: () => string, _: unknown) => () => say() + "!";\nexport class Lamp { @loud say() { return "on"; } }',
     "lib/color.ts": 'export enum Color { Blue = "blue" }',
   };
   for (const [name, file, source, given] of WRITTEN)

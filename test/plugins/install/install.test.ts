@@ -423,7 +423,16 @@ describe("the program", { concurrency: 2 }, () => {
         /it does not load: Cannot load plugin 'x' \(x\.ts:1\)/,
       ],
       ["a throw", { "x.ts": "throw new Error('no luck')" }, ["./x.ts"], /no luck\. Nothing was changed\./],
-      ["an exit", { "x.ts": "process.exit(0)" }, ["./x.ts"], /zz did not start with it/],
+      ["an exit", { "x.ts": "process.exit(0)" }, ["./x.ts"], /it does not load: .*it called process\.exit\(0\)/],
+      [
+        "an exit a moment later",
+        {
+          "x.ts":
+            "setTimeout(() => process.exit(0)); await new Promise((soon) => setTimeout(soon, 500)); export default () => {};",
+        },
+        ["./x.ts"],
+        /it called process\.exit\(0\)|zz did not start with it/,
+      ],
       ["no export", { "x.ts": "export const a = 1" }, ["./x.ts"], /no default export/],
       [
         "a missing module",

@@ -88,7 +88,7 @@ for (const [i, [what]] of RIGHT.entries())
   test(`--check-plugin takes ${what}`, async () => {
     const ran = await (right ??= checkRows(RIGHT));
     ok(!ran.stderr.includes(`row${i}.ts`), ran.stderr);
-    deepEqual([ran.stdout, ran.code], ["'a.ts' has no type errors.\n", 0]);
+    deepEqual([ran.stdout, ran.code], ["'a.ts' has no type errors, and loads.\n", 0]);
   });
 
 const WRONG: [what: string, code: string, message: RegExp][] = [
@@ -210,7 +210,7 @@ for (const [name, reason] of [
 test("--check-plugin checks a folder's index, and one of zz's own from source", async () => {
   const where = place();
   put(where, "lamp/index.ts", LAMP);
-  equal((await zz(where, ["--check-plugin", "lamp"])).stdout, "'lamp' has no type errors.\n");
+  equal((await zz(where, ["--check-plugin", "lamp"])).stdout, "'lamp' has no type errors, and loads.\n");
   equal((await zz(where, ["--check-plugin", join(ROOT, "plugins", "git")], { way: "node" })).code, 0);
 });
 
@@ -341,7 +341,11 @@ for (const [what, code, reason] of [
   ["that is torn", LAMP.replace("run:", "run"), /lamp\.ts:2:\d+: .*expected\.\n/],
   ["that throws", plugin('{ throw new Error("no luck"); }'), /nothing was written: .*lamp\.ts:2: no luck\. Fix it/],
   ["that fails a moment later", plugin('{ setTimeout(() => { throw new Error("no luck"); }, 5); }'), /no luck/],
-  ["that ends the process", plugin("{ process.exit(0); }"), /it ended the process \(process\.exit\)\./],
+  [
+    "that ends the process",
+    plugin("{ process.exit(0); }"),
+    /lamp\.ts:2: it called process\.exit\(0\), which would end zz\./,
+  ],
   ["that crashes", plugin("{ process.abort(); }"), /the process that tried it ended \(SIGABRT\)/],
   [
     "that takes another's name",
@@ -510,13 +514,61 @@ test("A function that fails is a failed call", async () => {
   deepEqual([ran.stderr, ran.code], ["no luck\n", 1]);
 });
 
-test("--check-plugin runs nothing: neither the file, where it lies in the home, nor a broken one beside it", async () => {
+test("--check-plugin loads the file in a process of its own, and nothing else: neither twice, nor a broken one beside it", async () => {
   const where = place();
   const folder = join(where.home, "plugins");
   mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, "lamp.ts"), `console.log("it ran");\n${LAMP}`);
+  const counts = 'import { appendFileSync } from "node:fs";\nappendFileSync(import.meta.dirname + "/../loads", "x");';
+  writeFileSync(join(folder, "lamp.ts"), `${counts}\nconsole.log("it ran");\n${LAMP}`);
   writeFileSync(join(folder, "torn.ts"), "export default (zz) => {");
   const ran = await zz(where, ["--check-plugin", join(folder, "lamp.ts")]);
-  const told = `'${join(folder, "lamp.ts")}' has no type errors.\n`;
+  const told = `'${join(folder, "lamp.ts")}' has no type errors, and loads.\n`;
   deepEqual([ran.stdout, ran.stderr, ran.code], [told, "", 0]);
+  equal(readFileSync(join(where.home, "loads"), "utf8"), "x");
 });
+
+const LIB = { "lib/word.ts": 'export const word = "on";\nexport type Word = string;', "lib/index.ts": "export {};" };
+const RED = 'export default (zz) => zz.tool({ name: "red", description: "d", run: () => "" });\n';
+const UNLOADABLE: [what: string, name: string, code: string, said: RegExp, more?: Record<string, string>][] = [
+  ["a .js that is a .ts", "a.ts", `import { word } from "./lib/word.js";\n${tool("run: () => word")}`, /^a\.ts:1:22: Node does not find '\.\/lib\/word\.js'\. Write '\.\/lib\/word\.ts'\.\n1 error in/],
+  ["a name without its ending", "a.ts", `export * from "./lib/word";\n${LAMP}`, /^a\.ts:1:15: .* Write '\.\/lib\/word\.ts'\.\n1 error in/],
+  ["a folder", "a.ts", `import "./lib";\n${LAMP}`, /^a\.ts:1:8: .* Write '\.\/lib\/index\.ts'\.\n1 error in/],
+  ["such a name, late", "a.ts", plugin('{ void import("./lib/word"); }'), /^a\.ts:2:\d+: Node does not find '\.\/lib\/word'/],
+  ["such a name in a file that it imports", "a.ts", `import "./b.ts";\n${LAMP}`, /^b\.ts:1:8: Node does not find/, { "b.ts": 'import "./lib/word";' }],
+  ["JSX without its library", "a.tsx", `${HEAD}export const b = <b>x</b>;\n${LAMP.replace(HEAD, "")}`, /^Cannot load plugin 'a' \(.*'react'.*\n1 error in/],
+  ["JavaScript that fails as it is set up", "a.js", RED.replace("tool", "tol"), /^Cannot load plugin 'a' \(.*a\.js:1\): zz\.tol is not a function\nThe types of JavaScript are not checked: a\.js\.\n1 error in/],
+  ["a throw, beside a wrong type", "a.ts", `${LAMP}\nthrow new Error("no luck");\nexport const n: number = "x";`, /^a\.ts:\d+:14: Type 'string'.*\n(.*\n)*Cannot load plugin 'a' \(.*a\.ts:\d+\): no luck\n\d errors in/],
+  ["a promise that is never settled", "a.ts", `await new Promise(() => {});\n${LAMP}`, /loading took longer than 1 s/],
+  ["an end of the process", "a.ts", plugin("process.exit(0)"), /it called process\.exit\(0\)/],
+  ["an end of the process, hard", "a.ts", plugin("process.abort()"), /^Cannot load '.*a\.ts': the process that tried it ended \(SIGABRT\)/],
+  ["the file that a folder's package.json names", "red", "", /^red\/src\/main\.ts:1:1: .*no default export/, { "red/package.json": '{ "zz": "src/main.ts" }', "red/src/main.ts": "export {};", "red/index.ts": LAMP }],
+]; // biome-ignore format: a table
+for (const [what, name, code, said, more = {}] of UNLOADABLE)
+  test(`--check-plugin finds what does not load: ${what}`, async () => {
+    const where = place();
+    for (const [other, text] of Object.entries({ ...LIB, ...more, ...(code && { [name]: code }) }))
+      put(where, other, text);
+    const env = what.includes("never settled") ? { ZZ_LOAD_LIMIT: "1" } : {};
+    const ran = await zz(where, ["--check-plugin", name], { env });
+    match(ran.stderr, said);
+    deepEqual([ran.stdout, ran.code], ["", 1]);
+  });
+
+const SAYS: [what: string, name: string, said: string, files: Record<string, string>][] = [
+  ["JavaScript", "a.js", "'a.js' loads.\nThe types of JavaScript are not checked: a.js.\n", { "a.js": RED }],
+  ["JavaScript that asks for it", "a.js", "'a.js' has no type errors, and loads.\n", { "a.js": `// @ts-check\n${RED.replace("(zz)", '(/** @type {import("zz").Zz} */ zz)')}` }],
+  ["JavaScript that TypeScript imports", "a.ts", "'a.ts' has no type errors, and loads.\nThe types of JavaScript are not checked: b.js.\n", { "a.ts": `import "./b.js";\n${LAMP}`, "b.js": "" }],
+  ["an import of a type alone", "a.ts", "'a.ts' has no type errors, and loads.\n", { ...LIB, "a.ts": `import type { Word } from "./lib/word";\nexport const w: Word = "";\n${LAMP}` }],
+  ["a folder whose package.json names the file", "red", "'red' has no type errors, and loads.\n", { "red/package.json": '{ "zz": "src/main.ts" }', "red/src/main.ts": LAMP, "red/index.ts": "export {};" }],
+  ["decorators", "a.ts", "'a.ts' has no type errors, and loads.\n", { "a.ts": `const loud = (say: () => string, _: ClassMethodDecoratorContext) => () => say();\nexport class Lamp { @loud say() { return "on"; } }\n${LAMP}` }],
+  ["TypeScript of CommonJS", "a.cts", "'a.cts' has no type errors, and loads.\n", { "a.cts": LAMP }],
+  ["TypeScript of CommonJS without an export", "a.cts", "'a.cts' has no type errors, and loads.\n", { "a.cts": "module.exports = () => {};" }],
+  ["a test", "a.test.ts", "'a.test.ts' has no type errors.\nIt was not loaded: it is a test.\n", { "a.test.ts": "throw new Error();" }],
+]; // biome-ignore format: a table
+for (const [what, name, said, files] of SAYS)
+  test(`--check-plugin says what it looked at: ${what}`, async () => {
+    const where = place();
+    for (const [other, text] of Object.entries(files)) put(where, other, text);
+    const ran = await zz(where, ["--check-plugin", name]);
+    deepEqual([ran.stdout, ran.stderr, ran.code], [said, "", 0]);
+  });

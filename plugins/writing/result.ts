@@ -1,0 +1,44 @@
+// What --check-plugin and /plugin check say: errors of types, whether zz loads the file, and what was not looked at.
+import path from "node:path";
+import type { Ctx, Result } from "zz";
+import { isInside, plural } from "zz/text";
+import type { Checked, Problem } from "./check.ts";
+import { formatProblems, nearName } from "./checker.ts";
+import { failureOf } from "./trial.ts";
+import { packageFolder } from "./where.ts";
+
+export async function resultOf(
+  given: string,
+  file: string,
+  { problems, unread, untyped }: Checked,
+  ctx: Ctx,
+  seconds: number,
+): Promise<Result> {
+  const unloaded = whyUnloaded(file, unread);
+  const failure = unloaded ? undefined : await failureOf(file, ctx, seconds);
+  const isNew = failure && !problems.some((one) => isSame(one, failure));
+  const names = untyped.map((one) => nearName(one, ctx.root)).join(", ");
+  const notes = [
+    ...unread,
+    ...(names ? [`The types of JavaScript are not checked: ${names}.`] : []),
+    ...(unloaded ? [`It was not loaded: ${unloaded}.`] : []),
+  ];
+  const data = { file, problems, ...(notes.length && { notes }) };
+  if (!problems.length && !failure) {
+    const is = [untyped.includes(file) ? [] : "has no type errors", unloaded ? [] : "loads"].flat();
+    return { text: [`'${given}' ${is.join(", and ") || "has no errors of syntax"}.`, ...notes].join("\n"), data };
+  }
+  const lines = [...formatProblems(problems, ctx.root), ...(isNew ? [failure] : []), ...notes];
+  const end = `${plural(problems.length + Number(Boolean(isNew)), "error")} in '${given}'.`;
+  return { text: [...lines, end].join("\n"), data, failed: true };
+}
+
+/** What the types say, said again by loading it. */
+const isSame = ({ file, line, message }: Problem, failure: string): boolean =>
+  failure.includes(`(${file}:${line})`) || [message, failure].every((one) => one.includes("default export"));
+
+function whyUnloaded(file: string, unread: string[]): string | undefined {
+  if (unread.length) return "not all of it may be read";
+  if (/\.test\.\w+$/.test(file)) return "it is a test";
+  return isInside(path.join(packageFolder(), "plugins"), file) ? "it is one of zz's own" : undefined;
+}

@@ -14,8 +14,11 @@ export async function resultOf(
   ctx: Ctx,
   seconds: number,
 ): Promise<Result> {
-  const unloaded = whyUnloaded(file, unread);
-  const failure = unloaded ? undefined : await failureOf(file, ctx, seconds);
+  const reason = whyUnloaded(file, unread);
+  const found = reason ? undefined : await failureOf(file, ctx, seconds);
+  const unloaded =
+    found === "needs more" ? "as it loads it writes files or starts programs, which a check may not" : reason;
+  const failure = unloaded ? undefined : found;
   const isNew = failure && !problems.some((one) => isSame(one, failure));
   const names = untyped.map((one) => nearName(one, ctx.root)).join(", ");
   const notes = [

@@ -46,9 +46,17 @@ export async function tryOut(name: string, code: string, file: string, ctx: Ctx,
   }
 }
 
-/** Why zz does not load the file as it stands, as zz says it; undefined: it loads. */
+/** Whoever checks a file may not trust it: there it has no keys, and can neither write nor start a program. Zz's watchdog is a worker. */
+const PLAIN = /^(PATH|HOME|USERPROFILE|SystemRoot|TMPDIR|TEMP|TMP|LANG|NODE_COMPILE_CACHE)$/i;
+const HARMLESS = ["--permission", "--allow-fs-read=*", "--allow-worker"];
+const NEEDS_MORE = /Access to this API has been restricted/;
+
+/** Why zz does not load the file as it stands, as zz says it; undefined: it loads; "needs more": it does what a check may not. */
 export async function failureOf(file: string, ctx: Ctx, seconds: number): Promise<string | undefined> {
-  const { out, errors, ended } = await loadIn([file], ctx, seconds + START_SECONDS, { ZZ_LOAD_LIMIT: String(seconds) });
+  const plain = Object.entries(process.env).filter(([name]) => PLAIN.test(name));
+  const env = { ...Object.fromEntries(plain), ZZ_LOAD_LIMIT: String(seconds), NODE_NO_WARNINGS: "1" };
+  const { out, errors, ended } = await loadIn([file], ctx, seconds + START_SECONDS, env, HARMLESS);
+  if (NEEDS_MORE.test(out + errors)) return "needs more";
   const own = pluginsIn(out)?.find((plugin) => path.resolve(plugin.file) === file);
   if (own) return own.failure;
   const last = lastOf(errors, ended);
@@ -67,14 +75,14 @@ async function loadIn(
   files: string[],
   { about, root, signal, programs }: Ctx,
   seconds: number,
-  more: NodeJS.ProcessEnv = {},
+  env: NodeJS.ProcessEnv = process.env,
+  flags: string[] = [],
 ) {
   const given = files.flatMap((file) => ["--plugin", file]);
   const words = ["--home", about.home, "--no-plugins", ...given, ..."--plugins --json --quiet --no-prompt".split(" ")];
-  const { ZZ_DEBUG, ...env } = process.env;
-  const child = programs.start(process.execPath, [...process.execArgv, programFile(), ...words], {
+  const child = programs.start(process.execPath, [...process.execArgv, ...flags, programFile(), ...words], {
     cwd: root,
-    env: { ...env, ...more },
+    env: { ...env, ZZ_DEBUG: undefined },
     stdio: ["ignore", "pipe", "pipe"],
     detached: process.platform !== "win32", // its own process group, so that what it starts ends with it
   });

@@ -31,7 +31,7 @@ for (const [cols, rows] of [
     match(
       listed,
       cols === 80
-        ? /project:\n\* \w+ {2}\d{4}-\d\d-\d\d \d\d:\d\d +\d KB {2}France +openai\/m/
+        ? /project:\n\* \w+ {2}\d{4}-\d\d-\d\d \d\d:\d\d +~\d+k? tokens {2}France +openai\/m/
         : /\* \w+ {2}\d\d-\d\d {2}France/,
     );
     await again.say("/export talk.md", /Wrote\s/);

@@ -1,7 +1,7 @@
 // The slash commands, in a real pseudo-terminal: by what the screen shows, the session files hold and the server is asked.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { spawn } from "@lydell/node-pty";
@@ -13,8 +13,9 @@ import { costs } from "../../plugins/cost.ts";
 import { page } from "../../plugins/lists.ts";
 import { aligned, chart, filesRead, groups } from "../../plugins/status.ts";
 import { harness } from "../../sdk/testing.ts";
-import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
+import { call, fakeOpenAI, refuse, say } from "../support/fake/openai.ts";
 import { needs } from "../support/needs.ts";
+import { repl } from "../support/repl.ts";
 import { type Place, place, ROOT, zz } from "../support/run.ts";
 import { KEY, terminal } from "../support/terminal.ts";
 
@@ -328,6 +329,26 @@ describe("status", { concurrency: 2 }, () => {
     doesNotMatch(term.screen(), /^\S+ {2,}\S/m);
   });
 
+  test("/status counts answers that failed, /context names what was drawn into the prompt", async (t) => {
+    const where = place();
+    for (const [name, text] of Object.entries({
+      "project/AGENTS.md": "Rules.\n@docs/more.md",
+      "project/docs/more.md": "more",
+      "home/skills/knots/SKILL.md": "---\nname: knots\ndescription: ties\ntriggers: rope\n---\nPull.",
+    })) {
+      mkdirSync(dirname(join(where.cwd, "..", name)), { recursive: true });
+      writeFileSync(join(where.cwd, "..", name), text);
+    }
+    const script = [refuse(400, { error: { message: "no such model" } }), say("Good.")];
+    const zz = await repl(t, { where, script, cols: 120, rows: 60 });
+    await zz.say("tie a rope", /\[a\]bort/);
+    zz.type("a");
+    await zz.sees(/›\s*$/);
+    await zz.say("tie another rope", /Good\.[\s\S]*›\s*$/);
+    await zz.say("/status", /errors +1, the last: .*no such model[\s\S]*settings/);
+    await zz.say("/context", /Drawn into the prompt: AGENTS\.md, docs\/more\.md, the skill knots\./);
+    await zz.leave();
+  });
   needs("git")("/status and /context in one go, in a git repository", async () => {
     const where = place();
     mkdirSync(join(where.cwd, ".git"));

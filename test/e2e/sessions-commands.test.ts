@@ -73,9 +73,9 @@ describe("/sessions", { concurrency: 2 }, () => {
     const { gives } = await talk(t, where);
     await gives(
       "/sessions",
-      /\n {2}alpha {2}2026-01-29 \d\d:\d\d +1 KB {2}mend the parser +openai\/n\n {2}beta2 {2}2026-01-28 \d\d:\d\d +1 KB {2}what is a monad +openai\/n\n {2}beta3 {2}2026-01-27 \d\d:\d\d +1 KB {2}日本語の質問 about wide letters +openai\/n\n1 in other folders: \/sessions all\n/,
+      /\n {2}alpha {2}2026-01-29 \d\d:\d\d +~\d+k? tokens {2}mend the parser +openai\/n\n {2}beta2 {2}2026-01-28 \d\d:\d\d +~\d+k? tokens {2}what is a monad +openai\/n\n {2}beta3 {2}2026-01-27 \d\d:\d\d +~\d+k? tokens {2}日本語の質問 about wide letters +openai\/n\n1 in other folders: \/sessions all\n/,
     );
-    await gives("/sessions all", /\/tmp\/other:\n {2}gamma {2}2026-01-26 \d\d:\d\d +1 KB {2}elsewhere/);
+    await gives("/sessions all", /\/tmp\/other:\n {2}gamma {2}2026-01-26 \d\d:\d\d +~\d+k? tokens {2}elsewhere/);
   });
 
   test("new begins another, as /new does", async (t) => {
@@ -241,7 +241,7 @@ describe("/sessions rename and delete", { concurrency: 2 }, () => {
     await leaves();
     match(
       (await zz(where, ["--sessions"])).stdout,
-      /^\S+ {2}\S+ \S+ +\d KB {2}\S+ +A fine title\n\S+ {2}2026-01-29 12:00 +1 KB {2}\S+ +mend the parser\n\S+ {2}\S+ \S+ +1 KB {2}\S+ +Monads at last\n/,
+      /^\S+ {2}\S+ \S+ +~\d+k? tokens {2}\S+ +A fine title\n\S+ {2}2026-01-29 12:00 +~\d+k? tokens {2}\S+ +mend the parser\n\S+ {2}\S+ \S+ +~\d+k? tokens {2}\S+ +Monads at last\n/,
     );
   });
 

@@ -1,12 +1,12 @@
 // Nothing breaks in mid-word at the edge of the terminal: questions, notes, results, failures.
-import { match, ok } from "node:assert/strict";
+import { deepEqual, match, ok } from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { call, refuse, say } from "../support/fake/openai.ts";
 import { repl } from "../support/repl.ts";
-import { place } from "../support/run.ts";
+import { place, zz as run } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
 
 const PLUGIN = `export default (zz) => {
@@ -51,3 +51,15 @@ for (const cols of [80, 40, 33])
     }
     match(shown, /\[a\]bort/);
   });
+
+test("Every parameter of zz's own tools says what it is", async () => {
+  const { stdout } = await run(place(), ["--dry-run", "-m", "openai/m", "--key", "x", "hi"]);
+  const { tools } = JSON.parse(stdout.slice(stdout.indexOf("{")));
+  const silent = tools.flatMap(({ function: { name, parameters } }: any) =>
+    Object.entries<any>(parameters.properties).flatMap(([key, { description }]) =>
+      description ? [] : `${name}.${key}`,
+    ),
+  );
+  ok(tools.length > 30, stdout);
+  deepEqual(silent, []);
+});

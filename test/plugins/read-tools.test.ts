@@ -224,13 +224,16 @@ const tree = project({
   "dist/out.js": "",
   pipe: "|",
   ".env": "KEY=1\n",
+  "pictures/a.bin": Buffer.from("GIF89a\0\0"),
+  "pictures/b.txt": "a",
 });
 rows("list_dir", tree, [
   [
     "the project: files, and folders with how many files are in them",
     {},
-    ".env\nB.txt\na.txt\nsrc/ (3 files)\nwith space/ (1 file)",
+    ".env\nB.txt\na.txt\npictures/ (2 files)\nsrc/ (3 files)\nwith space/ (1 file)",
   ],
+  ["a file that is not text, with its size", { path: "pictures" }, "a.bin (binary, 8 bytes)\nb.txt"],
   ["a folder", { path: "src" }, "deep/ (2 files)\none.ts"],
   ["a folder with a slash at its end", { path: "src/" }, "deep/ (2 files)\none.ts"],
   ["a folder from ./", { path: "./src/deep" }, "three.ts\ntwo.ts"],

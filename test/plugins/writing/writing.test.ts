@@ -445,6 +445,7 @@ test("--functions makes a tool of each exported function, by its types and its J
   const own = (name: string) => tools.find((one: any) => one.name === name);
   deepEqual(own("add_numbers"), {
     name: "add_numbers",
+    kind: "read",
     description: "Adds two numbers.",
     schema: {
       type: "object",
@@ -514,17 +515,28 @@ test("A function that fails is a failed call", async () => {
   deepEqual([ran.stderr, ran.code], ["no luck\n", 1]);
 });
 
-test("--check-plugin loads the file in a process of its own, and nothing else: neither twice, nor a broken one beside it", async () => {
+test("--check-plugin loads the file once, without keys, where it can neither write nor start a program, and no plugin beside it", async () => {
   const where = place();
   const folder = join(where.home, "plugins");
   mkdirSync(folder, { recursive: true });
-  const counts = 'import { appendFileSync } from "node:fs";\nappendFileSync(import.meta.dirname + "/../loads", "x");';
-  writeFileSync(join(folder, "lamp.ts"), `${counts}\nconsole.log("it ran");\n${LAMP}`);
   writeFileSync(join(folder, "torn.ts"), "export default (zz) => {");
-  const ran = await zz(where, ["--check-plugin", join(folder, "lamp.ts")]);
-  const told = `'${join(folder, "lamp.ts")}' has no type errors, and loads.\n`;
-  deepEqual([ran.stdout, ran.stderr, ran.code], [told, "", 0]);
-  equal(readFileSync(join(where.home, "loads"), "utf8"), "x");
+  const file = join(folder, "lamp.ts");
+  const check = async (first: string) => {
+    writeFileSync(file, `${first}\nconsole.log("it ran");\n${LAMP}`);
+    return zz(where, ["--check-plugin", file], { env: { OPENAI_API_KEY: "sk-not-for-a-check" } });
+  };
+  const plain = await check('if (process.env.OPENAI_API_KEY) throw new Error("it has the key");');
+  deepEqual([plain.stdout, plain.stderr, plain.code], [`'${file}' has no type errors, and loads.\n`, "", 0]);
+  const mark = join(where.home, "ran");
+  for (const code of [
+    `import { writeFileSync } from "node:fs";\nwriteFileSync(${JSON.stringify(mark)}, "x");`,
+    `import { execFileSync } from "node:child_process";\nexecFileSync("touch", [${JSON.stringify(mark)}]);`,
+    `import { Worker } from "node:worker_threads";\nnew Worker('require("fs").writeFileSync(${JSON.stringify(mark)}, "x")', { eval: true });\nawait new Promise((done) => setTimeout(done, 200));`,
+  ]) {
+    const ran = await check(code);
+    match(ran.stdout, /It was not loaded: as it loads it writes files|restricted/);
+    ok(!existsSync(mark), code);
+  }
 });
 
 const LIB = { "lib/word.ts": 'export const word = "on";\nexport type Word = string;', "lib/index.ts": "export {};" };

@@ -494,6 +494,52 @@ for (const [key, after, says] of [
     equal(fs.readFileSync(file("a"), "utf8"), after);
   });
 
+test("Redo of a file that somebody changed since merges as well", async () => {
+  const { file, ctx } = await doing(() => "", { allow: { write: true }, ask: async () => "m" });
+  const text = (...changed: [at: number, to: string][]) =>
+    Array.from({ length: 20 }, (_, i) => `${changed.find(([at]) => at === i)?.[1] ?? i}\n`).join("");
+  fs.writeFileSync(file("a"), text());
+  await ctx.files.write("a", text([1, "ONE"]));
+  await ctx.files.write("a", text([1, "ONE"], [8, "EIGHT"]));
+  await ctx.files.undo("2");
+  fs.writeFileSync(file("a"), text([16, "mine"]));
+  match((await ctx.files.redo("2")).text, /^Redone/);
+  equal(fs.readFileSync(file("a"), "utf8"), text([1, "ONE"], [8, "EIGHT"], [16, "mine"]));
+  match((await ctx.files.redo("turn")).text, /^Nothing to redo/);
+});
+
+test("What was sent back is told as not allowed, and no edit that shows a change is taken as allowed by an answer to another", async () => {
+  const decided: [boolean, string][] = [];
+  let asked = 0;
+  let changed = false;
+  const { file, go } = await doing(
+    async (_, { files }) => {
+      await files.write("t", (await files.read("t")).text.replace("1", "ONE"));
+      return "done";
+    },
+    {
+      ask: async (_, keys) => {
+        if (!keys) return "";
+        asked++;
+        if (asked > 1) return "r";
+        if (!changed) fs.writeFileSync(file("t"), "1\n2\n3\n4\n5\n6\n7\n8\nNEW\n");
+        changed = true;
+        return "y";
+      },
+      setup: (core) => {
+        const see = async ({ allowed, why }: any) => void decided.push([allowed, why]);
+        core.observers.push({ owner: "test", value: { event: "decided", see, limit: 5_000 } });
+      },
+    },
+  );
+  fs.writeFileSync(file("t"), "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+  match((await go()).text, /sent it back/);
+  deepEqual(decided.slice(-2), [
+    [true, "the person said yes"],
+    [false, "the person sent it back"],
+  ]);
+});
+
 // ── bad input ──
 
 const tools = place();
@@ -589,3 +635,29 @@ for (const [what, mount, says] of [
     match(stderr, says);
     equal(stdout, "exit 1\nt\nbefore\n");
   });
+
+needs("bwrap")("Undo on a read-only disk says which file and why, and touches nothing", () => {
+  const { cwd, home } = place();
+  const file = join(cwd, "t");
+  fs.writeFileSync(file, "before\n");
+  const zz = [process.execPath, join(ROOT, "dist", "zz.js")];
+  const run = (...words: string[]) =>
+    spawnSync(words[0]!, words.slice(1), { cwd, env: { ...process.env, ZZ_HOME: home }, encoding: "utf8" });
+  const args = JSON.stringify({ path: "t", content: "after\n" });
+  equal(run(...zz, "--call", "write_file", args, "--allow-write").status, 0);
+  const { stderr, status } = run(
+    "bwrap",
+    "--dev-bind",
+    "/",
+    "/",
+    "--ro-bind",
+    cwd,
+    cwd,
+    "--chdir",
+    cwd,
+    ...zz,
+    "--undo",
+  );
+  match(stderr, /Cannot undo 't': the file system is read-only/);
+  deepEqual([status, fs.readFileSync(file, "utf8")], [1, "after\n"]);
+});

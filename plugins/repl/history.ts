@@ -24,12 +24,14 @@ export function openHistory({ history: file }: DialogHost): History {
   return { entries, file };
 }
 
-/** What looks like a secret, or begins with a space, is not saved. */
+/** What looks like a secret, or begins with a space, is not saved; nothing is, if the settings say so. */
 export function addEntry({ entries, file }: History, text: string, zz: Zz): void {
   if (!text.trim() || text === entries[0]) return;
   entries.unshift(text);
   entries.length = Math.min(entries.length, MAX_ENTRIES);
-  if (SECRET.test(text) || zz.veil(text) !== text || text.length > MAX_ENTRY_CHARS) return;
+  const { history: isKept } = zz.config as { history?: boolean };
+  if (isKept === false || SECRET.test(text) || zz.veil(text) !== text || text.length > MAX_ENTRY_CHARS)
+    return;
   tryTo(() => file.update((kept) => [...linesOf(kept).slice(1 - MAX_ENTRIES), JSON.stringify(text)].join("\n")));
 }
 

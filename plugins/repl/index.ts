@@ -2,7 +2,15 @@
 import type { Zz } from "zz";
 import type { Talk } from "./talk.ts";
 
-export default (zz: Zz) => {
+export const defaults = { history: true };
+export const settings = {
+  schema: {
+    type: "object",
+    properties: { history: { type: "boolean", description: "what you type is kept for the next conversation" } },
+  },
+};
+
+export default (zz: Zz<typeof defaults>) => {
   let talk: Talk | undefined; // while it runs
   zz.dialog({
     name: "prompt",

@@ -29,6 +29,12 @@ const lines = (text: string): any[] => text.trimEnd().split("\n").map((line) => 
 const last = (body: any) => body.messages.at(-1);
 const results = (body: any): string[] => body.messages.filter((m: any) => m.role === "tool").map((m: any) => m.content);
 
+test("Count to 3!", async () => {
+  const { stdout, stderr, code, sent } = await ask([say("1, 2, 3")], [], { input: "Count to 3!\n" });
+  deepEqual([stdout, stderr, code], ["1, 2, 3\n", "", 0]);
+  equal(last(sent[0]).content, "Count to 3!");
+});
+
 /** A failure as a person should see it: one line on stderr, a sentence, no stack trace; nothing on stdout. */
 function sentence({ stdout, stderr, code }: Ran, exit: number, words: RegExp): void {
   deepEqual({ stdout, code }, { stdout: "", code: exit }, stderr);

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { Zz } from "zz";
 import { addEntry, MAX_ENTRIES, MAX_ENTRY_CHARS, openHistory } from "../../../plugins/repl/history.ts";
 
-const zz = { veil: (text: string) => text.replaceAll("hidden", "[key]") } as Zz;
+const zz = { veil: (text: string) => text.replaceAll("hidden", "[key]"), config: { history: true } } as unknown as Zz;
 
 function historyOf(text: string) {
   const file = {
@@ -30,6 +30,12 @@ for (const [what, typed, kept] of [
     for (const text of typed) addEntry(history, text, zz);
     deepEqual(file.text.split("\n").filter(Boolean), kept);
   });
+
+test("addEntry() keeps nothing where the settings say so", () => {
+  const { file, history } = historyOf("");
+  addEntry(history, "a", { ...zz, config: { history: false } } as unknown as Zz);
+  deepEqual([file.text, history.entries], ["", ["a"]]);
+});
 
 test("addEntry() remembers in this conversation what it does not keep", () => {
   const { history } = historyOf("");

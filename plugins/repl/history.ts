@@ -30,8 +30,7 @@ export function addEntry({ entries, file }: History, text: string, zz: Zz): void
   entries.unshift(text);
   entries.length = Math.min(entries.length, MAX_ENTRIES);
   const { history: isKept } = zz.config as { history?: boolean };
-  if (isKept === false || SECRET.test(text) || zz.veil(text) !== text || text.length > MAX_ENTRY_CHARS)
-    return;
+  if (isKept === false || SECRET.test(text) || zz.veil(text) !== text || text.length > MAX_ENTRY_CHARS) return;
   tryTo(() => file.update((kept) => [...linesOf(kept).slice(1 - MAX_ENTRIES), JSON.stringify(text)].join("\n")));
 }
 

@@ -166,7 +166,7 @@ test("One bad file among the sessions does not take out the listing", async () =
   execFileSync("mkfifo", [join(where.home, "sessions", "pipe.jsonl")]);
   mkdirSync(join(where.home, "sessions", "folder.jsonl"));
   const ran = await zz(where, ["--sessions"]);
-  match(ran.stdout, /^good {2}[\d-]{10} [\d:]{5} +1 KB +t\n$/);
+  match(ran.stdout, /^good {2}[\d-]{10} [\d:]{5} +~100 tokens +t\n$/);
   deepEqual([ran.stderr, ran.code], ["", 0]);
   for (const id of ["pipe", "folder"])
     equal((await zz(where, ["--session", id, "--once", "-m", "offline", "hi"])).code, 2);

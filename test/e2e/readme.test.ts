@@ -114,7 +114,10 @@ test("README: the two commands are what .ci/run runs, and npm test runs everythi
     .trim()
     .split(/\n| && /))
     ok(ci.includes(command), command);
-  match(scripts.test, /npm run build && npm run check && node .*--test /);
+  equal(scripts.test, "npm run build && npm run check && node test/support/all.ts");
+  const [, folders = ""] =
+    /test\/\{([\w,]+)\}\/\*\*\/\*\.test\.ts/.exec(readFileSync(join(ROOT, "test/support/all.ts"), "utf8")) ?? [];
+  deepEqual([...folders.split(","), "slow", "support"].sort(), readdirSync(join(ROOT, "test")).sort());
   match(scripts.check, /tsc && biome check/);
 });
 

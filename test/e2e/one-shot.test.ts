@@ -682,7 +682,7 @@ describe("lists", { concurrency: 3 }, () => {
     const { stdout } = await zz(where, ["--sessions"]);
     match(
       stdout,
-      /^\S+ {2}\d{4}-\d\d-\d\d \d\d:\d\d +\d KB {2}\S+project {2}the second\n\S+ {2}.* {2}the first question\n$/,
+      /^\S+ {2}\d{4}-\d\d-\d\d \d\d:\d\d +~\d+k? tokens {2}\S+project {2}the second\n\S+ {2}.* {2}the first question\n$/,
     );
     const rows = JSON.parse((await zz(where, ["--sessions", "--json"])).stdout);
     deepEqual(

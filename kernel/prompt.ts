@@ -106,7 +106,7 @@ async function layersNow({ core, chat, ctx }: TurnContext): Promise<Part[]> {
     const { name, slot } = value;
     if (system !== undefined && slot === "identity" && owner) continue; // the person said who it is
     const body = await render(layer);
-    if (body) parts.push({ name, slot, owner: owner || ZZ, text: slot === "identity" ? body : block(titleOf(name), body) });
+    if (body) parts.push({ name, slot, owner: owner || ZZ, text: slot === "identity" && !owner ? body : block(titleOf(name), body) });
   }
   return parts;
 

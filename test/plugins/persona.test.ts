@@ -183,3 +183,10 @@ test("At the prompt: asked with the whole text, told from then on, and taken bac
   equal(read(where, "~/SOUL.md"), "Be dry.\n");
   await it.leave();
 });
+
+test("Who zz is stands between marks in the prompt, as every layer that is not zz's own beginning", async () => {
+  const where = having({ "~/IDENTITY.md": "I am Bo.", "~/SOUL.md": "Dry." });
+  const { stdout } = await zz(where, ["-m", "offline", "--prompt"]);
+  match(stdout, /^--- IDENTITY ---\nI am Bo\.\n--- END IDENTITY ---$/m);
+  match(stdout, /^--- SOUL ---\nDry\.\n--- END SOUL ---$/m);
+});

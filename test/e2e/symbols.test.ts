@@ -1,12 +1,13 @@
 // What the code tools show: to a model in a conversation, to a person at the prompt, in a pipe.
-import { doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { countTokens } from "../../plugins/symbols/rank.ts";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { has } from "../support/needs.ts";
+import { repl } from "../support/repl.ts";
 import { type Place, place, ROOT, zz } from "../support/run.ts";
 import { KEY, terminal } from "../support/terminal.ts";
 
@@ -141,6 +142,75 @@ test("at the prompt the model is told the map; when code has changed it is told 
   const said = fake.requests.map(({ body }) => body.messages.at(-1).content);
   match(said.at(-1), /^--- REPO MAP ---\n[\s\S]*export const bright[\s\S]*\n\nand now$/);
   equal(said[1], "more about the lamp");
+});
+
+const numbered = (from: number, to: number): string[] =>
+  Array.from({ length: to - from + 1 }, (_, i) => `src/part${from + i}.ts`);
+/** A conversation in a project of so many files, where something is done between its two messages: what the model was told. */
+async function toldOf(t: TestContext, count: number, act: (where: Place) => void, script = [say("Good.")], more = {}) {
+  const where = place();
+  const make = (name: string) => {
+    mkdirSync(dirname(join(where.cwd, name)), { recursive: true });
+    writeFileSync(join(where.cwd, name), `export const of${name.replace(/\W/g, "_")} = 1;\n`);
+  };
+  for (const name of numbered(1, count)) make(name);
+  writeFileSync(join(where.cwd, "package.json"), "{}");
+  mkdirSync(where.home, { recursive: true });
+  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(more));
+  if (has("git")) execFileSync("git", ["init", "-q"], { cwd: where.cwd });
+  const zz = await repl(t, { where, script, args: ["--allow-write"] });
+  await zz.say("/model openai/m", "openai/m, with a window"); // from here on its window is known
+  await zz.say("begin");
+  await zz.sees(/›$/);
+  await settled();
+  act({ ...where });
+  await settled();
+  await zz.say("go on", /go on[\s\S]*Good\./);
+  const [first] = systems(zz.fake).map(mapIn);
+  return { first: first!, next: mapIn(zz.sent().at(-1)) };
+}
+/** Until saved files were noticed and the map was made of them. */
+const settled = () => new Promise((resolve) => setTimeout(resolve, 2_000));
+const add = (names: string[]) => (where: Place) => {
+  for (const name of names) writeFileSync(join(where.cwd, name), `export const of${name.replace(/\W/g, "_")} = 1;\n`);
+};
+const drop = (names: string[]) => (where: Place) => {
+  for (const name of names) rmSync(join(where.cwd, name));
+};
+
+for (const [what, count, act, shown, gone] of [
+  ["one file more than eleven", 11, add(["src/new.ts"]), ["src/new.ts"], []],
+  ["one of eleven files less", 11, drop(["src/part3.ts"]), ["src/part4.ts"], ["src/part3.ts"]],
+  ["eight files more than ten", 10, add(numbered(11, 18)), numbered(1, 18), []],
+  ["eight of eighteen files less", 18, drop(numbered(11, 18)), numbered(1, 10), numbered(11, 18)],
+  ["one file more than five hundred", 500, add(["src/new.ts"]), ["src/new.ts"], []],
+] as const)
+  test(`${what}, and the next message has the map as it is now`, async (t) => {
+    const { next = "" } = await toldOf(t, count, act);
+    deepEqual(
+      [...shown, ...gone].filter((name) => new RegExp(`^${name}:`, "m").test(next)),
+      shown,
+    );
+  });
+
+test("a file that the model itself makes or deletes, or one that is merely saved again, leaves the map as it was", async (t) => {
+  const make = call(["create_file", { path: "src/made.ts", content: "export const made = 1;\n" }]);
+  const script = [make, call(["delete_file", { path: "src/part2.ts" }]), say("Good.")];
+  const { first, next } = await toldOf(t, 11, add(["src/part1.ts"]), script);
+  match(first, /src\/part2\.ts/);
+  equal(next, undefined);
+});
+
+test("the map takes 8 % of the model's window, unless the settings say how much", async (t) => {
+  const sizes: number[] = [];
+  for (const more of [{}, { window: 20_000 }, { window: 1_000_000 }, { window: 20_000, symbols: { tokens: 300 } }])
+    sizes.push(countTokens((await toldOf(t, 600, () => {}, undefined, more)).first));
+  const limits = [2_560, 1_600, 8_000, 300];
+  deepEqual(
+    sizes.map((size, i) => size > 0.85 * limits[i]! && size < limits[i]! + 50), // beside the rows it says to verify
+    limits.map(() => true),
+    `${sizes}`,
+  );
 });
 
 test("one answer in a pipe is not told the map, unless the settings say so", async (t) => {

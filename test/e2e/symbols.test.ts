@@ -104,6 +104,32 @@ test("a link in a comment is a reference, also where the name stands nowhere els
   match(stdout, /^src\/doc\.ts:2: \/\*\* As \{@link Lamp\.dim\} has it\. \*\/$/m);
 });
 
+const PASSED_ON = {
+  "src/made.ts": "function original(a: number) {\n  return a;\n}\nexport { original as aliased };\n",
+  "src/main.ts": 'const x = 1;\nexport { x as default };\nexport * as lamps from "./lamp.js";\n',
+  "src/far.ts": 'export { aliased as further } from "./made.js";\nexport { it as outside } from "elsewhere";\n',
+};
+for (const [symbol, row] of [
+  ["aliased", "src/made.ts:1: function original(a: number)  [exported as aliased by src/made.ts]"],
+  ["further", "src/made.ts:1: function original(a: number)  [exported as further by src/far.ts]"],
+  ["default", "src/main.ts:1: const x = 1  [exported as default by src/main.ts]"],
+  ["lamps", 'src/main.ts:3: export * as lamps from "./lamp.js"'],
+  ["outside", 'src/far.ts:2: export { it as outside } from "elsewhere"'],
+] as const)
+  test(`what is exported as '${symbol}' is found by that name`, async () => {
+    const where = project();
+    for (const [name, content] of Object.entries(PASSED_ON)) writeFileSync(join(where.cwd, name), content);
+    const { stdout } = await zz(where, ["--call", "find_definition", JSON.stringify({ symbol })]);
+    equal(stdout, `${row}\n`);
+  });
+
+test("get_function shows a function by the name under which it is exported", async () => {
+  const where = project();
+  for (const [name, content] of Object.entries(PASSED_ON)) writeFileSync(join(where.cwd, name), content);
+  const { stdout } = await zz(where, ["--call", "get_function", '{"name":"further"}']);
+  match(stdout, /^src\/made\.ts:1-3\n1\tfunction original/);
+});
+
 /** The system prompts that a fake server was sent. */
 const systems = (fake: { requests: { body: any }[] }): string[] =>
   fake.requests.map(({ body }) => body.messages.find(({ role }: { role: string }) => role === "system").content);

@@ -130,6 +130,18 @@ test("get_function shows a function by the name under which it is exported", asy
   match(stdout, /^src\/made\.ts:1-3\n1\tfunction original/);
 });
 
+for (const [tool, args, told] of [
+  ["find_references", { symbol: "Lampp" }, "Cannot find a use of 'Lampp': no code names it. Nearest: Lamp ("],
+  ["find_references", { symbol: "Lamp.dmi" }, "Cannot look for 'Lamp.dmi': nothing is named like that. Nearest: "],
+  ["find_references", { symbol: "zzzzzz" }, "Cannot find a use of 'zzzzzz': no code names it. Try grep."],
+  ["rename_symbol", { symbol: "Lampp", to: "x" }, "Cannot rename 'Lampp' to 'x': nothing has that name. Nearest: Lamp ("],
+] as const)
+  test(`${tool} of the misspelt ${args.symbol} says what is near`, async () => {
+    const { code, stderr } = await zz(project(), ["-A", "--call", tool, JSON.stringify(args)]);
+    equal(code, 1);
+    ok(stderr.startsWith(told), stderr);
+  });
+
 /** The system prompts that a fake server was sent. */
 const systems = (fake: { requests: { body: any }[] }): string[] =>
   fake.requests.map(({ body }) => body.messages.find(({ role }: { role: string }) => role === "system").content);

@@ -1,6 +1,7 @@
 // find_references, check_types and rename_symbol, from the language service.
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
+import { bestFor } from "../match.ts";
 import { type Index, mayRead } from "../project.ts";
 import type { Place } from "../refs/contract.ts";
 import { defining, using } from "../rows.ts";
@@ -10,6 +11,7 @@ import { freshIndex, type State, type SymbolQuery } from "./state.ts";
 
 const MAX_DEFINITIONS = 12; // definitions of one name
 const MAX_TEXT_HITS = 10;
+const MAX_NEAR = 8; // names that may have been meant
 const MAX_SYMBOL_CHARS = 120; // characters
 const MAX_PLACE_CHARS = 120; // of the text of a place: a longer line is cut
 const LABELLED_KINDS = new Set(["definition", "import", "export", "write"]);
@@ -37,7 +39,7 @@ export async function references(state: State, args: SymbolQuery, ctx: Ctx): Pro
   const known = new Set(found.flatMap(({ places }) => places.map(({ path: file }) => file)));
   const unsure = await unresolvedUses(state, index, wanted, known, ctx);
   if (!found.length && !said.length && !unsure.length)
-    throw new Error(`Cannot find a use of '${args.symbol}': no code names it. find_definition suggests names.`);
+    throw new Error(`Cannot find a use of '${args.symbol}': no code names it. ${nearestTo(index, wanted, ctx)}`);
   const rows = found.flatMap(({ symbol, places }) => {
     const lines = new Map(places.map((place) => [`${place.path}:${place.line}`, place]));
     const rows = [...lines].map(
@@ -50,6 +52,14 @@ export async function references(state: State, args: SymbolQuery, ctx: Ctx): Pro
   const maybe = unsure.length ? ["Perhaps used here too, by an import that leads nowhere known:", ...unsure] : [];
   const text = [capped(rows, 2 * MAX_ROWS, "places"), ...more, ...maybe, ...others].filter(Boolean).join("\n");
   return { text, data: found };
+}
+
+/** What else may have been meant by a name that nothing has. */
+function nearestTo(index: Index, name: string, ctx: Ctx): string {
+  const all = foundIn(index, index.files, ctx).filter(({ kind }) => kind !== "key");
+  const { exact, near } = bestFor(name, all);
+  const names = [...exact, ...near].slice(0, MAX_NEAR).map((found) => `${found.name} (${found.path}:${found.line})`);
+  return names.length ? `Nearest: ${names.join(", ")}.` : "Try grep.";
 }
 
 /** The definitions that a name may refer to; if the project has none, the first place that mentions it. */
@@ -67,7 +77,7 @@ async function definitionsOf(index: Index, { symbol, path: at, line }: SymbolQue
   const named = made.length && !line ? made : exact; // what an import is taken apart into is defined elsewhere
   if (!named.length && wanted !== name) {
     const others = [...new Set(alike.map((found) => `${found.name} (${found.path}:${found.line})`))].slice(0, 10);
-    const next = others.length ? `There are: ${others.join(", ")}.` : "find_symbols suggests names.";
+    const next = others.length ? `There are: ${others.join(", ")}.` : nearestTo(index, wanted, ctx);
     throw new Error(`Cannot look for '${symbol}': nothing is named like that. ${next}`);
   }
   const users = named.length
@@ -171,7 +181,7 @@ export async function rename(state: State, args: SymbolQuery & { to: string }, c
   const sources = await sourcesOf(state, index, ctx);
   const cannot = (why: string) => new Error(`Cannot rename '${args.symbol}' to '${args.to}': ${why}`);
   if (state.partial) throw cannot("uses in the rest of the code would be missed. Edit each place instead.");
-  if (!all.length) throw cannot("nothing has that name. find_definition suggests names.");
+  if (!all.length) throw cannot(`nothing has that name. ${nearestTo(index, wanted, ctx)}`);
   const [at] = all;
   const first = await state.remote.ask("references", [at!], index, ctx, sources);
   const covered = first.flatMap(({ places }) => places.map(({ path, line }) => `${path}:${line}`));

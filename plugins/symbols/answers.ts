@@ -43,7 +43,7 @@ export function openAnswers({ root, about: { home } }: Ctx, config: Config, isOn
   };
   return {
     definition: (symbol: string, ctx: Ctx) => told(definition(state, symbol, ctx)),
-    references: (args: SymbolQuery, ctx: Ctx) => told(references(state, args, ctx)),
+    references: (args: SymbolQuery & { start?: number }, ctx: Ctx) => told(references(state, args, ctx)),
     symbols: (args: { query: string; kind?: string; path?: string }, ctx: Ctx) => told(symbols(state, args, ctx)),
     structure: (args: { path?: string; depth?: number }, ctx: Ctx) => told(structure(state, args, ctx)),
     part: (what: "function" | "class", args: { name: string; path?: string }, ctx: Ctx) =>

@@ -56,6 +56,7 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
       symbol: "string a name or Class.method",
       path: "string? the file that defines it, where several do",
       line: "integer? the line of its definition, where several are in that file",
+      start: "integer? the place to begin with, where there are more than one answer shows",
     },
     needs: () => ({ read: ["."] }),
     say: (all, args, ctx) => all.references(args, ctx),

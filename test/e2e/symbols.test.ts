@@ -134,13 +134,38 @@ for (const [tool, args, told] of [
   ["find_references", { symbol: "Lampp" }, "Cannot find a use of 'Lampp': no code names it. Nearest: Lamp ("],
   ["find_references", { symbol: "Lamp.dmi" }, "Cannot look for 'Lamp.dmi': nothing is named like that. Nearest: "],
   ["find_references", { symbol: "zzzzzz" }, "Cannot find a use of 'zzzzzz': no code names it. Try grep."],
-  ["rename_symbol", { symbol: "Lampp", to: "x" }, "Cannot rename 'Lampp' to 'x': nothing has that name. Nearest: Lamp ("],
+  [
+    "rename_symbol",
+    { symbol: "Lampp", to: "x" },
+    "Cannot rename 'Lampp' to 'x': nothing has that name. Nearest: Lamp (",
+  ],
 ] as const)
   test(`${tool} of the misspelt ${args.symbol} says what is near`, async () => {
     const { code, stderr } = await zz(project(), ["-A", "--call", tool, JSON.stringify(args)]);
     equal(code, 1);
     ok(stderr.startsWith(told), stderr);
   });
+
+test("more uses than one answer shows are shown by the next ones, each once", async () => {
+  const where = project();
+  const uses = Array.from({ length: 200 }, (_, i) => `new Lamp().dim(${i});`);
+  writeFileSync(join(where.cwd, "src/many.ts"), `import { Lamp } from "./lamp.js";\n${uses.join("\n")}\n`);
+  const ask = async (start?: number) =>
+    zz(where, ["--call", "find_references", JSON.stringify({ symbol: "dim", path: "src/lamp.ts", start })]);
+  const rows: string[] = [];
+  for (let start: number | undefined = 1, asked = 0; start && asked < 9; asked++) {
+    const { stdout } = await ask(start === 1 ? undefined : start);
+    const [, left, next] = /^\[(\d+) more places?; start: (\d+) shows more\]$/m.exec(stdout) ?? [];
+    rows.push(...stdout.split("\n").filter((row) => /^src\//.test(row)));
+    equal(Number(left ?? 0), 202 - rows.length);
+    start = next ? Number(next) : undefined;
+  }
+  equal(rows.length, 202); // with the definition, and the one of room.ts
+  equal(new Set(rows).size, 202);
+  const { code, stderr } = await ask(203);
+  equal(code, 1);
+  equal(stderr, "Cannot show the uses of 'dim' from place 203 on: there are 202. Begin with an earlier one.\n");
+});
 
 /** The system prompts that a fake server was sent. */
 const systems = (fake: { requests: { body: any }[] }): string[] =>

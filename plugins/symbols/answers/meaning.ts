@@ -16,7 +16,7 @@ const MAX_SYMBOL_CHARS = 120; // characters
 const MAX_PLACE_CHARS = 120; // of the text of a place: a longer line is cut
 const LABELLED_KINDS = new Set(["definition", "import", "export", "write"]);
 
-export async function references(state: State, args: SymbolQuery, ctx: Ctx): Promise<Result> {
+export async function references(state: State, args: SymbolQuery & { start?: number }, ctx: Ctx): Promise<Result> {
   state.remote.start();
   const index = await freshIndex(state, ctx);
   const { wanted, all, left } = await definitionsOf(index, args, ctx);
@@ -30,28 +30,52 @@ export async function references(state: State, args: SymbolQuery, ctx: Ctx): Pro
     if (places.length) found.push({ symbol: groups[0]!.symbol, places });
   }
   const said = await textHits(wanted, index, ctx);
-  const shown = found.flatMap(({ places }) => places).slice(0, 2 * MAX_ROWS);
+  const known = new Set(found.flatMap(({ places }) => places.map(({ path: file }) => file)));
+  const unsure = await unresolvedUses(state, index, wanted, known, ctx);
+  if (!found.length && !said.length && !unsure.length)
+    throw new Error(`Cannot find a use of '${args.symbol}': no code names it. ${nearestTo(index, wanted, ctx)}`);
+  const first = Math.max(args.start ?? 1, 1) - 1;
+  const { shown, rows } = pageOf(found, first, args.symbol);
+  noteShown(shown, ctx);
+  if (first) return { text: rows.join("\n"), data: found };
+  const others = said.length ? ["In other files, as text:", ...said] : [];
+  const more = left ? [`[${left} more definitions of that name; path and line choose one]`] : [];
+  const maybe = unsure.length ? ["Perhaps used here too, by an import that leads nowhere known:", ...unsure] : [];
+  const text = [...rows, ...more, ...maybe, ...others].filter(Boolean).join("\n");
+  return { text, data: found };
+}
+
+/** The places that one answer shows, a line each, and how to ask for the next ones. */
+function pageOf(found: { symbol: string; places: Place[] }[], first: number, name: string) {
+  const all = found.flatMap(({ symbol, places }) => {
+    const lines = [...new Map(places.map((place) => [`${place.path}:${place.line}`, place])).values()];
+    const group = { title: `${symbol.slice(0, MAX_SYMBOL_CHARS)}: ${plural(lines.length, "place")}` };
+    return lines.map((place) => ({ ...place, group }));
+  });
+  if (first && first >= all.length)
+    throw new Error(
+      `Cannot show the uses of '${name}' from place ${first + 1} on: there are ${all.length}. Begin with an earlier one.`,
+    );
+  const shown = all.slice(first, first + 2 * MAX_ROWS);
+  const rows = shown.flatMap(({ path: file, line, text, kind, group }, i) => {
+    const isHeaded = found.length > 1 && group !== shown[i - 1]?.group;
+    return [
+      ...(isHeaded ? [group.title] : []),
+      `${file}:${line}: ${text}${LABELLED_KINDS.has(kind) ? `  [${kind}]` : ""}`,
+    ];
+  });
+  const next = first + shown.length;
+  const rest = next < all.length ? [`[${plural(all.length - next, "more place")}; start: ${next + 1} shows more]`] : [];
+  return { shown, rows: [...rows, ...rest] };
+}
+
+/** The lines of these places count as shown to the model. */
+function noteShown(shown: Place[], ctx: Ctx): void {
   for (const [file, places] of Map.groupBy(shown, ({ path: file }) => file))
     ctx.files.shown(
       file,
       places.filter(({ text }) => text.length < MAX_PLACE_CHARS).map(({ line }) => [line, line]),
     );
-  const known = new Set(found.flatMap(({ places }) => places.map(({ path: file }) => file)));
-  const unsure = await unresolvedUses(state, index, wanted, known, ctx);
-  if (!found.length && !said.length && !unsure.length)
-    throw new Error(`Cannot find a use of '${args.symbol}': no code names it. ${nearestTo(index, wanted, ctx)}`);
-  const rows = found.flatMap(({ symbol, places }) => {
-    const lines = new Map(places.map((place) => [`${place.path}:${place.line}`, place]));
-    const rows = [...lines].map(
-      ([at, { text, kind }]) => `${at}: ${text}${LABELLED_KINDS.has(kind) ? `  [${kind}]` : ""}`,
-    );
-    return [...(found.length > 1 ? [`${symbol.slice(0, MAX_SYMBOL_CHARS)}: ${rows.length} places`] : []), ...rows];
-  });
-  const others = said.length ? ["In other files, as text:", ...said] : [];
-  const more = left ? [`[${left} more definitions of that name; path and line choose one]`] : [];
-  const maybe = unsure.length ? ["Perhaps used here too, by an import that leads nowhere known:", ...unsure] : [];
-  const text = [capped(rows, 2 * MAX_ROWS, "places"), ...more, ...maybe, ...others].filter(Boolean).join("\n");
-  return { text, data: found };
 }
 
 /** What else may have been meant by a name that nothing has. */

@@ -114,10 +114,11 @@ function budgetOf({ config }: State, { chat: { window } }: Ctx): number {
   return Math.round(Math.min(share, MAX_WINDOW_SHARE * window));
 }
 
-/** Files of code that came and, of those on the map, files that went, though this conversation's edits did neither. */
+/** Files of code that came and, of those on the map, files that went, though no edit of the model that is in force did so. */
 function changesByOthers(sent: ShownMap | undefined, index: Index, { files }: Ctx): { came: string[]; went: string[] } {
   if (!sent) return { came: [], went: [] };
-  const own = new Set(files.changes().map(({ path: file }) => file));
+  const edits = files.changes().filter(({ undone }) => !undone);
+  const own = new Set(edits.map(({ path: file }) => file));
   const [before, now] = [new Set(sent.indexed), new Set(index.files)];
   const isOfOthers = (file: string) => !own.has(file);
   return {

@@ -95,12 +95,18 @@ export default (zz: Zz) =>
         yield { finish: "stop" };
         return;
       }
-      const call = await route(last?.text ?? "", tools);
+      const call = await route(withoutNews(last?.text ?? ""), tools);
       if (call) yield { call };
       else yield { text: abilities(tools) };
       yield { finish: call ? "calls" : "stop" };
     },
   });
+
+/** What the person said, without what zz tells a model before it, such as a map of the code. */
+function withoutNews(text: string): string {
+  const rest = text.replace(/^--- (.+) ---\n[\s\S]*?\n--- END \1 ---(?:\n\n|$)/, "");
+  return rest === text ? text : withoutNews(rest);
+}
 
 /** The tool whose words match the prompt best, with the rest of the prompt as its argument. */
 async function route(prompt: string, tools: ChatRequest["tools"]) {

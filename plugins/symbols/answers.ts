@@ -3,11 +3,11 @@ import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
 import { definition, showPart, structure, symbols } from "./answers/definitions.ts";
 import { dependencies, dependents } from "./answers/imports.ts";
-import { layer, map, scheduleMap } from "./answers/map.ts";
+import { layer, map, noticeChange, scheduleMap } from "./answers/map.ts";
 import { check, references, rename } from "./answers/meaning.ts";
 import { complexity, todos } from "./answers/measures.ts";
 import { freshIndex, type State, type SymbolQuery } from "./answers/state.ts";
-import type { defaults } from "./index.ts";
+import type { Config } from "./index.ts";
 import { openProject } from "./project.ts";
 import { openRemote } from "./remote.ts";
 import type { Scope } from "./store.ts";
@@ -15,7 +15,7 @@ import { openWatch } from "./watch.ts";
 
 export type Answers = ReturnType<typeof openAnswers>;
 
-export function openAnswers({ root, about: { home } }: Ctx, config: typeof defaults, isOngoing: () => boolean) {
+export function openAnswers({ root, about: { home } }: Ctx, config: Config, isOngoing: () => boolean) {
   const project = openProject(
     root,
     home,
@@ -29,6 +29,8 @@ export function openAnswers({ root, about: { home } }: Ctx, config: typeof defau
     project,
     remote: openRemote(root, isOngoing),
     watch: openWatch(root, () => config.debounce),
+    arrived: new Set(),
+    noticeChange: (ctx) => noticeChange(state, ctx),
   };
   /** What is about a part of the code says so, also when it fails. */
   const told = async (answer: Promise<Result | string>): Promise<Result> => {
@@ -41,7 +43,7 @@ export function openAnswers({ root, about: { home } }: Ctx, config: typeof defau
   };
   return {
     definition: (symbol: string, ctx: Ctx) => told(definition(state, symbol, ctx)),
-    references: (args: SymbolQuery, ctx: Ctx) => told(references(state, args, ctx)),
+    references: (args: SymbolQuery & { start?: number }, ctx: Ctx) => told(references(state, args, ctx)),
     symbols: (args: { query: string; kind?: string; path?: string }, ctx: Ctx) => told(symbols(state, args, ctx)),
     structure: (args: { path?: string; depth?: number }, ctx: Ctx) => told(structure(state, args, ctx)),
     part: (what: "function" | "class", args: { name: string; path?: string }, ctx: Ctx) =>
@@ -64,7 +66,7 @@ export function openAnswers({ root, about: { home } }: Ctx, config: typeof defau
   };
 }
 
-async function limit(config: typeof defaults, count: number, { ask, note }: Ctx, now: Scope): Promise<Scope> {
+async function limit(config: Config, count: number, { ask, note }: Ctx, now: Scope): Promise<Scope> {
   if (config.folder) return { scope: config.folder.replace(/\/+$/, ""), most: Number.MAX_SAFE_INTEGER };
   if (count <= config.most) return { scope: "", most: config.most };
   if (now.scope || now.most > config.most) return now; // already asked

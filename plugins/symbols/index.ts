@@ -3,14 +3,15 @@
 import type { Ctx, Result, Tool, Zz } from "zz";
 import type { Answers } from "./answers.ts";
 
-export const defaults = {
-  map: "sessions", // where the map is in the prompt: "sessions" that a person watches, "always", "never"
-  tokens: 2_560, // of the map in the prompt: 8 % of a window of 32,000
-  most: 10_000, // files, above which it asks
-  folder: "", // to index alone
-  ignore: [] as string[], // files that the index and the map leave out, as in a .gitignore
-  debounce: 500, // ms without a further change to a file, before the index is updated
-};
+export interface Config {
+  map: "sessions" | "always" | "never"; // where the map is in the prompt: sessions are those that a person watches
+  tokens?: number; // of the map in the prompt; 8 % of the model's window where it is not set
+  most: number; // files, above which it asks
+  folder: string; // to index alone
+  ignore: string[]; // files that the index and the map leave out, as in a .gitignore
+  debounce: number; // ms without a further change to a file, before the index is updated
+}
+export const defaults: Config = { map: "sessions", most: 10_000, folder: "", ignore: [], debounce: 500 };
 const count = { type: "integer", minimum: 0, maximum: 10_000_000 };
 export const settings = {
   project: true,
@@ -18,7 +19,7 @@ export const settings = {
     type: "object",
     properties: {
       map: { enum: ["sessions", "always", "never"], description: "when the model is given the map of the repository" },
-      tokens: { ...count, description: "of the map in the prompt" },
+      tokens: { ...count, description: "of the map in the prompt; 8 % of the model's window where it is not set" },
       most: { ...count, description: "files, above which it asks before it indexes them" },
       folder: { type: "string", description: "the only folder to index" },
       ignore: {
@@ -55,6 +56,7 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
       symbol: "string a name or Class.method",
       path: "string? the file that defines it, where several do",
       line: "integer? the line of its definition, where several are in that file",
+      start: "integer? the place to begin with, where there are more than one answer shows",
     },
     needs: () => ({ read: ["."] }),
     say: (all, args, ctx) => all.references(args, ctx),
@@ -172,7 +174,7 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
   },
 ];
 
-export default (zz: Zz<typeof defaults>) => {
+export default (zz: Zz<Config>) => {
   let isOngoing = false; // the conversation has more than one turn
   let answers: Promise<Answers> | undefined;
   const ready = (ctx: Ctx) =>

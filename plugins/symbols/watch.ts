@@ -6,6 +6,7 @@ const MAX_FOLDERS = 5_000; // watched; each costs the system some resources
 
 export interface Watch {
   on(files: readonly string[], onChange: () => void): void; // watches these files' folders, and calls this on a change
+  changes(): number; // how many it saw so far
   close(): void;
 }
 
@@ -14,7 +15,8 @@ export function openWatch(root: string, debounce: () => number): Watch {
   const watchers = new Map<string, fs.FSWatcher>();
   let timer: NodeJS.Timeout | undefined;
   let onChange = () => {};
-  return { on, close };
+  let seen = 0;
+  return { on, changes: () => seen, close };
 
   function on(files: readonly string[], act: () => void): void {
     onChange = act;
@@ -31,6 +33,7 @@ export function openWatch(root: string, debounce: () => number): Watch {
     } catch {} // it is gone, or the system has no watchers left: each question checks for itself
   }
   function scheduleUpdate(): void {
+    seen++;
     clearTimeout(timer);
     timer = setTimeout(onChange, debounce()).unref();
   }

@@ -1,12 +1,13 @@
 // What the code tools show: to a model in a conversation, to a person at the prompt, in a pipe.
-import { doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { countTokens } from "../../plugins/symbols/rank.ts";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { has } from "../support/needs.ts";
+import { repl } from "../support/repl.ts";
 import { type Place, place, ROOT, zz } from "../support/run.ts";
 import { KEY, terminal } from "../support/terminal.ts";
 
@@ -103,6 +104,69 @@ test("a link in a comment is a reference, also where the name stands nowhere els
   match(stdout, /^src\/doc\.ts:2: \/\*\* As \{@link Lamp\.dim\} has it\. \*\/$/m);
 });
 
+const PASSED_ON = {
+  "src/made.ts": "function original(a: number) {\n  return a;\n}\nexport { original as aliased };\n",
+  "src/main.ts": 'const x = 1;\nexport { x as default };\nexport * as lamps from "./lamp.js";\n',
+  "src/far.ts": 'export { aliased as further } from "./made.js";\nexport { it as outside } from "elsewhere";\n',
+};
+for (const [symbol, row] of [
+  ["aliased", "src/made.ts:1: function original(a: number)  [exported as aliased by src/made.ts]"],
+  ["further", "src/made.ts:1: function original(a: number)  [exported as further by src/far.ts]"],
+  ["default", "src/main.ts:1: const x = 1  [exported as default by src/main.ts]"],
+  ["lamps", 'src/main.ts:3: export * as lamps from "./lamp.js"'],
+  ["outside", 'src/far.ts:2: export { it as outside } from "elsewhere"'],
+] as const)
+  test(`what is exported as '${symbol}' is found by that name`, async () => {
+    const where = project();
+    for (const [name, content] of Object.entries(PASSED_ON)) writeFileSync(join(where.cwd, name), content);
+    const { stdout } = await zz(where, ["--call", "find_definition", JSON.stringify({ symbol })]);
+    equal(stdout, `${row}\n`);
+  });
+
+test("get_function shows a function by the name under which it is exported", async () => {
+  const where = project();
+  for (const [name, content] of Object.entries(PASSED_ON)) writeFileSync(join(where.cwd, name), content);
+  const { stdout } = await zz(where, ["--call", "get_function", '{"name":"further"}']);
+  match(stdout, /^src\/made\.ts:1-3\n1\tfunction original/);
+});
+
+for (const [tool, args, told] of [
+  ["find_references", { symbol: "Lampp" }, "Cannot find a use of 'Lampp': no code names it. Nearest: Lamp ("],
+  ["find_references", { symbol: "Lamp.dmi" }, "Cannot look for 'Lamp.dmi': nothing is named like that. Nearest: "],
+  ["find_references", { symbol: "zzzzzz" }, "Cannot find a use of 'zzzzzz': no code names it. Try grep."],
+  [
+    "rename_symbol",
+    { symbol: "Lampp", to: "x" },
+    "Cannot rename 'Lampp' to 'x': nothing has that name. Nearest: Lamp (",
+  ],
+] as const)
+  test(`${tool} of the misspelt ${args.symbol} says what is near`, async () => {
+    const { code, stderr } = await zz(project(), ["-A", "--call", tool, JSON.stringify(args)]);
+    equal(code, 1);
+    ok(stderr.startsWith(told), stderr);
+  });
+
+test("more uses than one answer shows are shown by the next ones, each once", async () => {
+  const where = project();
+  const uses = Array.from({ length: 200 }, (_, i) => `new Lamp().dim(${i});`);
+  writeFileSync(join(where.cwd, "src/many.ts"), `import { Lamp } from "./lamp.js";\n${uses.join("\n")}\n`);
+  const ask = async (start?: number) =>
+    zz(where, ["--call", "find_references", JSON.stringify({ symbol: "dim", path: "src/lamp.ts", start })]);
+  const rows: string[] = [];
+  for (let start: number | undefined = 1, asked = 0; start && asked < 9; asked++) {
+    const { stdout } = await ask(start === 1 ? undefined : start);
+    const [, left, next] = /^\[(\d+) more places?; start: (\d+) shows more\]$/m.exec(stdout) ?? [];
+    rows.push(...stdout.split("\n").filter((row) => /^src\//.test(row)));
+    equal(Number(left ?? 0), 202 - rows.length);
+    start = next ? Number(next) : undefined;
+  }
+  equal(rows.length, 202); // with the definition, and the one of room.ts
+  equal(new Set(rows).size, 202);
+  const { code, stderr } = await ask(203);
+  equal(code, 1);
+  equal(stderr, "Cannot show the uses of 'dim' from place 203 on: there are 202. Begin with an earlier one.\n");
+});
+
 /** The system prompts that a fake server was sent. */
 const systems = (fake: { requests: { body: any }[] }): string[] =>
   fake.requests.map(({ body }) => body.messages.find(({ role }: { role: string }) => role === "system").content);
@@ -141,6 +205,75 @@ test("at the prompt the model is told the map; when code has changed it is told 
   const said = fake.requests.map(({ body }) => body.messages.at(-1).content);
   match(said.at(-1), /^--- REPO MAP ---\n[\s\S]*export const bright[\s\S]*\n\nand now$/);
   equal(said[1], "more about the lamp");
+});
+
+const numbered = (from: number, to: number): string[] =>
+  Array.from({ length: to - from + 1 }, (_, i) => `src/part${from + i}.ts`);
+/** A conversation in a project of so many files, where something is done between its two messages: what the model was told. */
+async function toldOf(t: TestContext, count: number, act: (where: Place) => void, script = [say("Good.")], more = {}) {
+  const where = place();
+  const make = (name: string) => {
+    mkdirSync(dirname(join(where.cwd, name)), { recursive: true });
+    writeFileSync(join(where.cwd, name), `export const of${name.replace(/\W/g, "_")} = 1;\n`);
+  };
+  for (const name of numbered(1, count)) make(name);
+  writeFileSync(join(where.cwd, "package.json"), "{}");
+  mkdirSync(where.home, { recursive: true });
+  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(more));
+  if (has("git")) execFileSync("git", ["init", "-q"], { cwd: where.cwd });
+  const zz = await repl(t, { where, script, args: ["--allow-write"] });
+  await zz.say("/model openai/m", "openai/m, with a window"); // from here on its window is known
+  await zz.say("begin");
+  await zz.sees(/›$/);
+  await settled();
+  act({ ...where });
+  await settled();
+  await zz.say("go on", /go on[\s\S]*Good\./);
+  const [first] = systems(zz.fake).map(mapIn);
+  return { first: first!, next: mapIn(zz.sent().at(-1)) };
+}
+/** Until saved files were noticed and the map was made of them. */
+const settled = () => new Promise((resolve) => setTimeout(resolve, 2_000));
+const add = (names: string[]) => (where: Place) => {
+  for (const name of names) writeFileSync(join(where.cwd, name), `export const of${name.replace(/\W/g, "_")} = 1;\n`);
+};
+const drop = (names: string[]) => (where: Place) => {
+  for (const name of names) rmSync(join(where.cwd, name));
+};
+
+for (const [what, count, act, shown, gone] of [
+  ["one file more than eleven", 11, add(["src/new.ts"]), ["src/new.ts"], []],
+  ["one of eleven files less", 11, drop(["src/part3.ts"]), ["src/part4.ts"], ["src/part3.ts"]],
+  ["eight files more than ten", 10, add(numbered(11, 18)), numbered(1, 18), []],
+  ["eight of eighteen files less", 18, drop(numbered(11, 18)), numbered(1, 10), numbered(11, 18)],
+  ["one file more than five hundred", 500, add(["src/new.ts"]), ["src/new.ts"], []],
+] as const)
+  test(`${what}, and the next message has the map as it is now`, async (t) => {
+    const { next = "" } = await toldOf(t, count, act);
+    deepEqual(
+      [...shown, ...gone].filter((name) => new RegExp(`^${name}:`, "m").test(next)),
+      shown,
+    );
+  });
+
+test("a file that the model itself makes or deletes, or one that is merely saved again, leaves the map as it was", async (t) => {
+  const make = call(["create_file", { path: "src/made.ts", content: "export const made = 1;\n" }]);
+  const script = [make, call(["delete_file", { path: "src/part2.ts" }]), say("Good.")];
+  const { first, next } = await toldOf(t, 11, add(["src/part1.ts"]), script);
+  match(first, /src\/part2\.ts/);
+  equal(next, undefined);
+});
+
+test("the map takes 8 % of the model's window, unless the settings say how much", async (t) => {
+  const sizes: number[] = [];
+  for (const more of [{}, { window: 20_000 }, { window: 1_000_000 }, { window: 20_000, symbols: { tokens: 300 } }])
+    sizes.push(countTokens((await toldOf(t, 600, () => {}, undefined, more)).first));
+  const limits = [2_560, 1_600, 8_000, 300];
+  deepEqual(
+    sizes.map((size, i) => size > 0.85 * limits[i]! && size < limits[i]! + 50), // beside the rows it says to verify
+    limits.map(() => true),
+    `${sizes}`,
+  );
 });
 
 test("one answer in a pipe is not told the map, unless the settings say so", async (t) => {

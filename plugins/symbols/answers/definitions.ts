@@ -4,11 +4,13 @@ import { plural } from "zz/text";
 import { bestFor, type Found, fuzzy } from "../match.ts";
 import { defining } from "../rows.ts";
 import type { Facts, Sym } from "../scan/facts.ts";
+import { type Alias, aliasesOf } from "./aliases.ts";
 import {
   capped,
   filesUnder,
   foundIn,
   lastName,
+  MAX_NAMES_PER_FILE,
   MAX_ROWS,
   NO_CODE,
   nameIn,
@@ -18,21 +20,30 @@ import {
 } from "./rows.ts";
 import { freshIndex, type State } from "./state.ts";
 
-export const MAX_NAMES_PER_FILE = 12; // per file
 const MAX_PART_LINES = 400; // lines
 
 export async function definition(state: State, symbol: string, ctx: Ctx): Promise<Result> {
   const index = await freshIndex(state, ctx);
   const wanted = nameIn(symbol);
-  const named = foundIn(index, defining(index.pageIndexes, lastName(wanted)), ctx);
+  const files = defining(index.pageIndexes, lastName(wanted));
+  const named = foundIn(index, files, ctx);
+  const aliases = await aliasesOf(state, index, files, wanted, ctx);
   const code = named.filter(({ kind }) => kind !== "key");
-  const exact = (code.length ? code : named).filter(({ name }) => name === wanted || name.endsWith(`.${wanted}`));
+  const own = (code.length || aliases.length ? code : named).filter(
+    ({ name }) => name === wanted || name.endsWith(`.${wanted}`),
+  );
+  const known = new Set(own.map(placeOf));
+  const exact = [...own, ...aliases.filter((found) => !known.has(placeOf(found)))];
   const all = () => foundIn(index, index.files, ctx).filter(({ kind }) => kind !== "key");
   const { exact: sure, near } = exact.length ? { exact, near: [] } : bestFor(wanted, all());
-  if (sure.length) return { text: capped(sure.map(row), MAX_ROWS, "definitions"), data: sure };
+  if (sure.length) return { text: capped(sure.map(rowWithAlias), MAX_ROWS, "definitions"), data: sure };
   if (!near.length) throw new Error(`Cannot find a definition of '${symbol}': nothing has that name. Try grep.`);
   return { text: [`No definition is named '${symbol}'. Nearest:`, ...near.map(row)].join("\n"), data: near };
 }
+
+const placeOf = ({ path: file, line }: Found): string => `${file}:${line}`;
+const rowWithAlias = (found: Found | Alias): string =>
+  "exporter" in found ? `${row(found)}  [exported as ${found.alias} by ${found.exporter}]` : row(found);
 
 export async function symbols(
   state: State,
@@ -124,7 +135,9 @@ export async function showPart(
   const all = named.filter(({ kind }) => kinds.includes(kind));
   const isWanted = (found: Found) => found.name === wanted || found.name.endsWith(`.${wanted}`);
   const own = all.filter(isWanted);
-  const fits = own.length ? own : named.filter((one) => isWanted(one) && isMadeByCall(one)); // memo(() => …)
+  const made = own.length ? own : named.filter((one) => isWanted(one) && isMadeByCall(one)); // memo(() => …)
+  const aliases = made.length ? [] : await aliasesOf(state, index, files, wanted, ctx);
+  const fits = made.length ? made : aliases.filter(({ kind }) => kinds.includes(kind));
   if (!fits.length) {
     const known = at
       ? all

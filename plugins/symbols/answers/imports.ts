@@ -2,8 +2,7 @@
 import type { CompilerGate, Ctx, MakeCompilerGate, Result } from "zz";
 import { type Index, mayRead } from "../project.ts";
 import type { Graph, Resolver } from "../resolve.ts";
-import { MAX_NAMES_PER_FILE } from "./definitions.ts";
-import { capped, MAX_ROWS, relative, whyUnread } from "./rows.ts";
+import { capped, MAX_NAMES_PER_FILE, MAX_ROWS, relative, whyUnread } from "./rows.ts";
 import { freshIndex, type State } from "./state.ts";
 
 const ENTRY_REASONS = { package: "named by package.json", name: "by its name", alone: "nothing imports it" };

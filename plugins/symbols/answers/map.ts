@@ -5,12 +5,17 @@ import type { MapRequest, RepoMap } from "../rank.ts";
 import { defining } from "../rows.ts";
 import { importGraph } from "./imports.ts";
 import { lastName, SCRIPT } from "./rows.ts";
-import { freshIndex, type State, unattended } from "./state.ts";
+import { freshIndex, type ShownMap, type State, unattended } from "./state.ts";
 
 const MAP_TOKENS = 2_000;
-const MIN_NEW_SHARE = 0.1; // of the map's lines must be new before the model gets it again
+const [WINDOW_SHARE, MIN_TOKENS, MAX_TOKENS] = [0.08, 1_000, 8_000]; // of the map in the prompt: a part of the model's window
+const MAX_WINDOW_SHARE = 0.1; // also of a small window, which could not hold MIN_TOKENS
+const UNKNOWN_WINDOW_TOKENS = 2_560; // 8 % of a window of 32,000
+const MIN_NEW_SHARE = 0.1; // of the map's lines must be new or gone before the model gets it again
+const MAX_NEW_FOCUS = 10; // files that came at once and are put first; with more, a branch was switched
 const REMAP_DELAY_MS = 200; // ms; by then the request has been sent, and no further line comes at once
 const FIRST_MAP_WAIT_MS = 2_000; // ms that the first message waits for the map
+const REMAP_WAIT_MS = 300; // ms that a later one waits, when files were saved since the map was made
 const VERIFY_NOTE = "Lines may have moved since: verify with grep or read_file.";
 
 export async function map(
@@ -32,7 +37,9 @@ function isKnown(index: Index, focus: string): boolean {
   return isThere || defining(index.pageIndexes, lastName(name)).length > 0;
 }
 
-async function mapFor(state: State, index: Index, request: MapRequest, ctx: Ctx): Promise<RepoMap> {
+async function mapFor(
+  ...[state, index, request, ctx, arrived]: [State, Index, MapRequest, Ctx, Iterable<string>?]
+): Promise<RepoMap> {
   const [{ mapOf }, { imports }] = await Promise.all([import("../rank.ts"), importGraph(state, index, ctx)]);
   const visible = index.files.filter((file) => SCRIPT.test(file) && mayRead(ctx, file));
   const sources = visible.map((file) => {
@@ -41,21 +48,24 @@ async function mapFor(state: State, index: Index, request: MapRequest, ctx: Ctx)
   });
   const mapped = new Set(visible);
   const others = index.names.filter((name) => !mapped.has(name) && !index.ignored.has(name) && mayRead(ctx, name));
-  return mapOf(sources, others, { seen: filesSeen(ctx, mapped), ...request });
+  return mapOf(sources, others, { seen: filesSeen(ctx, mapped, arrived), ...request });
 }
 
 /**
  * The map in the prompt, of what the conversation has been about so far. It stays the same to the letter until code
- * changes, so that a provider's prompt cache stays valid. Only the first map is waited for.
+ * changes, so that a provider's prompt cache stays valid. Waited for is the first map, and a moment for what was just saved.
  */
 export async function layer(state: State, ctx: Ctx): Promise<string | undefined> {
   state.lastCtx = unattended(ctx);
-  if (state.shownMap)
-    scheduleMap(state); // changes made meanwhile appear with the next message
-  else
-    await Promise.race([refreshMap(state), new Promise((resolve) => setTimeout(resolve, FIRST_MAP_WAIT_MS).unref())]);
-  return state.shownMap?.text;
+  const { shownMap, mapLook } = state;
+  const isCurrent = mapLook && mapLook.changes === state.watch.changes() && budgetOf(state, ctx) >= mapLook.tokens;
+  if (shownMap && isCurrent)
+    scheduleMap(state); // for what the watcher does not see: it appears with the next message
+  else await Promise.race([refreshMap(state), sleep(shownMap ? REMAP_WAIT_MS : FIRST_MAP_WAIT_MS)]);
+  state.sentMap = state.shownMap;
+  return state.sentMap?.text;
 }
+const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref());
 
 /** The map for the next turn, when nothing happens for a moment. */
 export function scheduleMap(state: State): void {
@@ -63,34 +73,75 @@ export function scheduleMap(state: State): void {
   state.mapTimer = setTimeout(() => refreshMap(state), REMAP_DELAY_MS).unref();
 }
 
-async function refreshMap(state: State): Promise<void> {
-  if (state.lastCtx) await updateMap(state, state.lastCtx).catch(() => undefined);
+/** Saved files are indexed at once, and between two turns the map is made of them. */
+export function noticeChange(state: State, ctx: Ctx): void {
+  if (state.shownMap && state.lastCtx?.chat.phase === "idle") void refreshMap(state);
+  else state.project.fresh(ctx).catch(() => {});
+}
+
+/** One after the other, so that an earlier look does not replace a later one. */
+function refreshMap(state: State): Promise<void> {
+  const refresh = async () => state.lastCtx && updateMap(state, state.lastCtx).catch(() => undefined);
+  state.mapRun = (state.mapRun ?? Promise.resolve()).then(refresh);
+  return state.mapRun;
 }
 
 async function updateMap(state: State, ctx: Ctx): Promise<void> {
+  const changes = state.watch.changes();
   const index = await freshIndex(state, ctx);
-  if (state.shownMap?.version === index.version) return;
+  const [{ version }, tokens] = [index, budgetOf(state, ctx)];
+  const { mapLook: look } = state;
+  if (state.shownMap && look?.version === version && tokens >= look.tokens) return void (look.changes = changes);
   const words = ctx.chat.messages.flatMap((message) =>
     message.role === "user" && !message.aside ? [message.text] : [],
   );
-  const { text } = await mapFor(state, index, { query: words.slice(-3).join("\n"), tokens: state.config.tokens }, ctx);
-  const sentMap = ctx.chat.messages.length > 1 ? state.shownMap?.text : undefined; // the one that the model has
+  const sent = ctx.chat.messages.length > 1 ? state.sentMap : undefined; // the one that the model has
+  const { came, went } = changesByOthers(sent, index, ctx);
+  if (came.length <= MAX_NEW_FOCUS) for (const file of came) state.arrived.add(file);
+  const query = words.slice(-3).join("\n");
+  const { text, files } = await mapFor(state, index, { query, tokens }, ctx, state.arrived);
   const shown = text && [text, VERIFY_NOTE, state.partial].filter(Boolean).join("\n");
-  state.shownMap = { version: index.version, text: sentMap && !hasEnoughNew(sentMap, shown) ? sentMap : shown };
+  const isNews = !sent || went.length || came.some((file) => files.includes(file)) || isOutdated(sent.text, shown);
+  state.mapLook = { version, tokens, changes };
+  state.shownMap = isNews ? { text: shown, files, indexed: index.files } : sent;
 }
 
-/** Whether enough is new to send it again: the model knows its own edits. */
-function hasEnoughNew(old: string, text: string): boolean {
-  const oldLines = new Set(old.split("\n"));
-  const lines = text.split("\n");
-  return lines.filter((line) => !oldLines.has(line)).length > lines.length * MIN_NEW_SHARE;
+/** A share of what the model takes in, unless the settings say how much. */
+function budgetOf({ config }: State, { chat: { window } }: Ctx): number {
+  if (config.tokens !== undefined) return config.tokens;
+  if (!window) return UNKNOWN_WINDOW_TOKENS;
+  const share = Math.min(Math.max(WINDOW_SHARE * window, MIN_TOKENS), MAX_TOKENS);
+  return Math.round(Math.min(share, MAX_WINDOW_SHARE * window));
 }
 
-/** The files that the conversation has read or changed. */
-function filesSeen({ chat, files }: Ctx, known: Set<string>): MapRequest["seen"] {
+/** Files of code that came and, of those on the map, files that went, though no edit of the model that is in force did so. */
+function changesByOthers(sent: ShownMap | undefined, index: Index, { files }: Ctx): { came: string[]; went: string[] } {
+  if (!sent) return { came: [], went: [] };
+  const edits = files.changes().filter(({ undone }) => !undone);
+  const own = new Set(edits.map(({ path: file }) => file));
+  const [before, now] = [new Set(sent.indexed), new Set(index.files)];
+  const isOfOthers = (file: string) => !own.has(file);
+  return {
+    came: index.files.filter((file) => !before.has(file) && isOfOthers(file)),
+    went: sent.files.filter((file) => before.has(file) && !now.has(file) && isOfOthers(file)),
+  };
+}
+
+/** Whether so many lines are new or gone that the model needs it again: it knows its own edits. */
+function isOutdated(old: string, text: string): boolean {
+  const [before, now] = [old.split("\n"), text.split("\n")];
+  return shareOutside(now, before) > MIN_NEW_SHARE || shareOutside(before, now) > MIN_NEW_SHARE;
+}
+function shareOutside(lines: string[], others: string[]): number {
+  const known = new Set(others);
+  return lines.filter((line) => !known.has(line)).length / lines.length;
+}
+
+/** The files that the conversation has read or changed, and those that came meanwhile. */
+function filesSeen({ chat, files }: Ctx, known: Set<string>, arrived: Iterable<string> = []): MapRequest["seen"] {
   const edited = new Set(files.changes().map(({ path: file }) => file));
   const words = chat.messages.flatMap((message) => (message.role === "assistant" ? (message.calls ?? []) : []));
   const named = words.flatMap(({ args }) => Object.values(args)).filter((value) => typeof value === "string");
-  const seen = new Set([...edited, ...named.map((name) => name.replace(/^\.\//, ""))]);
+  const seen = new Set([...edited, ...named.map((name) => name.replace(/^\.\//, "")), ...arrived]);
   return [...seen].filter((file) => known.has(file)).map((file) => ({ path: file, edited: edited.has(file) }));
 }

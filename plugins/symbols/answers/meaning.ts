@@ -1,6 +1,7 @@
 // find_references, check_types and rename_symbol, from the language service.
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
+import { bestFor } from "../match.ts";
 import { type Index, mayRead } from "../project.ts";
 import type { Place } from "../refs/contract.ts";
 import { defining, using } from "../rows.ts";
@@ -10,11 +11,12 @@ import { freshIndex, type State, type SymbolQuery } from "./state.ts";
 
 const MAX_DEFINITIONS = 12; // definitions of one name
 const MAX_TEXT_HITS = 10;
+const MAX_NEAR = 8; // names that may have been meant
 const MAX_SYMBOL_CHARS = 120; // characters
 const MAX_PLACE_CHARS = 120; // of the text of a place: a longer line is cut
 const LABELLED_KINDS = new Set(["definition", "import", "export", "write"]);
 
-export async function references(state: State, args: SymbolQuery, ctx: Ctx): Promise<Result> {
+export async function references(state: State, args: SymbolQuery & { start?: number }, ctx: Ctx): Promise<Result> {
   state.remote.start();
   const index = await freshIndex(state, ctx);
   const { wanted, all, left } = await definitionsOf(index, args, ctx);
@@ -28,28 +30,60 @@ export async function references(state: State, args: SymbolQuery, ctx: Ctx): Pro
     if (places.length) found.push({ symbol: groups[0]!.symbol, places });
   }
   const said = await textHits(wanted, index, ctx);
-  const shown = found.flatMap(({ places }) => places).slice(0, 2 * MAX_ROWS);
+  const known = new Set(found.flatMap(({ places }) => places.map(({ path: file }) => file)));
+  const unsure = await unresolvedUses(state, index, wanted, known, ctx);
+  if (!found.length && !said.length && !unsure.length)
+    throw new Error(`Cannot find a use of '${args.symbol}': no code names it. ${nearestTo(index, wanted, ctx)}`);
+  const first = Math.max(args.start ?? 1, 1) - 1;
+  const { shown, rows } = pageOf(found, first, args.symbol);
+  noteShown(shown, ctx);
+  if (first) return { text: rows.join("\n"), data: found };
+  const others = said.length ? ["In other files, as text:", ...said] : [];
+  const more = left ? [`[${left} more definitions of that name; path and line choose one]`] : [];
+  const maybe = unsure.length ? ["Perhaps used here too, by an import that leads nowhere known:", ...unsure] : [];
+  const text = [...rows, ...more, ...maybe, ...others].filter(Boolean).join("\n");
+  return { text, data: found };
+}
+
+/** The places that one answer shows, a line each, and how to ask for the next ones. */
+function pageOf(found: { symbol: string; places: Place[] }[], first: number, name: string) {
+  const all = found.flatMap(({ symbol, places }) => {
+    const lines = [...new Map(places.map((place) => [`${place.path}:${place.line}`, place])).values()];
+    const group = { title: `${symbol.slice(0, MAX_SYMBOL_CHARS)}: ${plural(lines.length, "place")}` };
+    return lines.map((place) => ({ ...place, group }));
+  });
+  if (first && first >= all.length)
+    throw new Error(
+      `Cannot show the uses of '${name}' from place ${first + 1} on: there are ${all.length}. Begin with an earlier one.`,
+    );
+  const shown = all.slice(first, first + 2 * MAX_ROWS);
+  const rows = shown.flatMap(({ path: file, line, text, kind, group }, i) => {
+    const isHeaded = found.length > 1 && group !== shown[i - 1]?.group;
+    return [
+      ...(isHeaded ? [group.title] : []),
+      `${file}:${line}: ${text}${LABELLED_KINDS.has(kind) ? `  [${kind}]` : ""}`,
+    ];
+  });
+  const next = first + shown.length;
+  const rest = next < all.length ? [`[${plural(all.length - next, "more place")}; start: ${next + 1} shows more]`] : [];
+  return { shown, rows: [...rows, ...rest] };
+}
+
+/** The lines of these places count as shown to the model. */
+function noteShown(shown: Place[], ctx: Ctx): void {
   for (const [file, places] of Map.groupBy(shown, ({ path: file }) => file))
     ctx.files.shown(
       file,
       places.filter(({ text }) => text.length < MAX_PLACE_CHARS).map(({ line }) => [line, line]),
     );
-  const known = new Set(found.flatMap(({ places }) => places.map(({ path: file }) => file)));
-  const unsure = await unresolvedUses(state, index, wanted, known, ctx);
-  if (!found.length && !said.length && !unsure.length)
-    throw new Error(`Cannot find a use of '${args.symbol}': no code names it. find_definition suggests names.`);
-  const rows = found.flatMap(({ symbol, places }) => {
-    const lines = new Map(places.map((place) => [`${place.path}:${place.line}`, place]));
-    const rows = [...lines].map(
-      ([at, { text, kind }]) => `${at}: ${text}${LABELLED_KINDS.has(kind) ? `  [${kind}]` : ""}`,
-    );
-    return [...(found.length > 1 ? [`${symbol.slice(0, MAX_SYMBOL_CHARS)}: ${rows.length} places`] : []), ...rows];
-  });
-  const others = said.length ? ["In other files, as text:", ...said] : [];
-  const more = left ? [`[${left} more definitions of that name; path and line choose one]`] : [];
-  const maybe = unsure.length ? ["Perhaps used here too, by an import that leads nowhere known:", ...unsure] : [];
-  const text = [capped(rows, 2 * MAX_ROWS, "places"), ...more, ...maybe, ...others].filter(Boolean).join("\n");
-  return { text, data: found };
+}
+
+/** What else may have been meant by a name that nothing has. */
+function nearestTo(index: Index, name: string, ctx: Ctx): string {
+  const all = foundIn(index, index.files, ctx).filter(({ kind }) => kind !== "key");
+  const { exact, near } = bestFor(name, all);
+  const names = [...exact, ...near].slice(0, MAX_NEAR).map((found) => `${found.name} (${found.path}:${found.line})`);
+  return names.length ? `Nearest: ${names.join(", ")}.` : "Try grep.";
 }
 
 /** The definitions that a name may refer to; if the project has none, the first place that mentions it. */
@@ -67,7 +101,7 @@ async function definitionsOf(index: Index, { symbol, path: at, line }: SymbolQue
   const named = made.length && !line ? made : exact; // what an import is taken apart into is defined elsewhere
   if (!named.length && wanted !== name) {
     const others = [...new Set(alike.map((found) => `${found.name} (${found.path}:${found.line})`))].slice(0, 10);
-    const next = others.length ? `There are: ${others.join(", ")}.` : "find_symbols suggests names.";
+    const next = others.length ? `There are: ${others.join(", ")}.` : nearestTo(index, wanted, ctx);
     throw new Error(`Cannot look for '${symbol}': nothing is named like that. ${next}`);
   }
   const users = named.length
@@ -171,7 +205,7 @@ export async function rename(state: State, args: SymbolQuery & { to: string }, c
   const sources = await sourcesOf(state, index, ctx);
   const cannot = (why: string) => new Error(`Cannot rename '${args.symbol}' to '${args.to}': ${why}`);
   if (state.partial) throw cannot("uses in the rest of the code would be missed. Edit each place instead.");
-  if (!all.length) throw cannot("nothing has that name. find_definition suggests names.");
+  if (!all.length) throw cannot(`nothing has that name. ${nearestTo(index, wanted, ctx)}`);
   const [at] = all;
   const first = await state.remote.ask("references", [at!], index, ctx, sources);
   const covered = first.flatMap(({ places }) => places.map(({ path, line }) => `${path}:${line}`));

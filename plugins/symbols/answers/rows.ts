@@ -9,6 +9,7 @@ import { type Index, mayRead } from "../project.ts";
 import type { Sym } from "../scan/facts.ts";
 
 export const MAX_ROWS = 40; // rows per answer
+export const MAX_NAMES_PER_FILE = 12;
 export const SCRIPT = /\.[cm]?[jt]sx?$/i;
 
 export const nameIn = (symbol: string): string => symbol.trim().replace(/\(\)$/, "");

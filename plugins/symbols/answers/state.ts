@@ -1,14 +1,14 @@
 // What the tools share while a project is open.
 
 import type { Ctx } from "zz";
-import type { defaults } from "../index.ts";
+import type { Config } from "../index.ts";
 import type { Index, Project } from "../project.ts";
 import type { Remote } from "../remote.ts";
 import type { Watch } from "../watch.ts";
 
 export interface State {
   root: string;
-  config: typeof defaults;
+  config: Config;
   isOngoing(): boolean; // whether the conversation has more than one turn
   project: Project;
   remote: Remote;
@@ -17,7 +17,18 @@ export interface State {
   sources?: { version: object; all: ReadonlyMap<string, string> }; // of the project's own packages
   mapTimer?: NodeJS.Timeout; // until the map is made again
   lastCtx?: Ctx; // of the last turn that had the map
-  shownMap?: { version: object; text: string }; // in the prompt
+  mapRun?: Promise<void>; // until the map that is being made is there
+  mapLook?: { version: object; tokens: number; changes: number }; // when the map was last made or found to be current
+  shownMap?: ShownMap; // for the next message
+  sentMap?: ShownMap | undefined; // what the model was told last
+  arrived: Set<string>; // files that came during the conversation, and not by its edits
+  noticeChange(ctx: Ctx): void; // of files that are watched
+}
+/** The map as it is in the prompt. */
+export interface ShownMap {
+  text: string;
+  files: readonly string[]; // on it
+  indexed: readonly string[]; // all that there were
 }
 /** A symbol as given to a tool; path and line choose one of several. */
 export interface SymbolQuery {
@@ -30,7 +41,7 @@ export interface SymbolQuery {
 export async function freshIndex(state: State, ctx: Ctx): Promise<Index> {
   const index = await state.project.fresh(ctx);
   state.partial = partialIndex(index);
-  if (state.isOngoing()) state.watch.on(index.files, () => void state.project.fresh(unattended(ctx)).catch(() => {}));
+  if (state.isOngoing()) state.watch.on(index.files, () => state.noticeChange(unattended(ctx)));
   return index;
 }
 

@@ -63,8 +63,15 @@ export function readLinks(source: ts.SourceFile): Link[] {
         targets.push(value.left);
       const from = lastWord(value) ?? wordOf((value as { name?: ts.Node }).name);
       for (const target of targets) add("export", from, exportedAs(target));
+      if (targets.some((target) => exportedAs(target) === "default") && ts.isObjectLiteralExpression(value))
+        for (const property of value.properties) add("export", localOf(property), wordOf(property.name));
     }
   }
+}
+/** What a property of `module.exports = { a, b: c }` passes on: a, c. */
+function localOf(property: ts.ObjectLiteralElementLike): string | undefined {
+  if (ts.isShorthandPropertyAssignment(property)) return property.name.text;
+  return ts.isPropertyAssignment(property) ? lastWord(property.initializer) : undefined;
 }
 /** The c of `a.b.c`. */
 function lastWord(node: ts.Node): string | undefined {
@@ -78,7 +85,8 @@ function required(value: ts.Expression): string | undefined {
     return undefined;
   return wordOf(value.arguments[0]);
 }
-function exportedAs(target: ts.Expression): string | undefined {
+/** The name that an assignment to `exports.a`, or to `module.exports`, exports. */
+export function exportedAs(target: ts.Expression): string | undefined {
   const text = ts.isPropertyAccessExpression(target) ? target.name.text : undefined;
   const owner = text !== undefined && (target as ts.PropertyAccessExpression).expression;
   if (!owner) return undefined;

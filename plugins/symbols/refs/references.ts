@@ -4,6 +4,7 @@ import { linksOf, load, type Target } from "./candidates.ts";
 import { internals } from "./compiler.ts";
 import type { At, Group, Place } from "./contract.ts";
 import { absolute, isInProject, isScript, relative } from "./disk.ts";
+import { exportedAs } from "./links.ts";
 import type { State } from "./state.ts";
 
 const MAX_LINE_CHARS = 120; // characters
@@ -19,13 +20,42 @@ export function references(state: State, at: At): Group[] {
     return { symbol: short(definition.name), places };
   });
   for (const own of groups.slice()) {
+    const known = new Set(own.places.map(keyOf));
+    const places = usesOfExports(state, target, own.places).filter((place) => !known.has(keyOf(place)));
+    if (places.length) groups.push({ symbol: own.symbol, places });
+  }
+  for (const own of groups.slice()) {
     const places = usesOfBindings(state, target, own.places);
     if (places.length) groups.push({ symbol: own.symbol, places });
   }
-  const known = new Set(groups.flatMap(({ places }) => places.map(({ path, start }) => `${path}:${start}`)));
-  const more = usesInScripts(state, target).filter(({ path, start }) => !known.has(`${path}:${start}`));
+  const known = new Set(groups.flatMap(({ places }) => places.map(keyOf)));
+  const more = usesInScripts(state, target).filter((place) => !known.has(keyOf(place)));
   if (more.length) groups.push({ symbol: groups[0]?.symbol ?? at.name, places: more });
   return groups.filter(({ places }) => places.length);
+}
+
+const keyOf = ({ path, start }: Place): string => `${path}:${start}`;
+
+/** What `module.exports = { name, other: name }` passes on is, elsewhere, a property of that object. */
+function usesOfExports(state: State, { slice }: Target, places: Place[]): Place[] {
+  const { service } = slice;
+  const program = slice.program!;
+  return places.flatMap(({ path, start }) => {
+    const file = absolute(state, path);
+    const node = internals.getTouchingPropertyName(program.getSourceFile(file)!, start);
+    const { parent } = node;
+    const isPassed =
+      ts.isShorthandPropertyAssignment(parent) || (ts.isPropertyAssignment(parent) && parent.initializer === node);
+    if (!isScript(file) || !isPassed || !isExported(parent.parent)) return [];
+    const uses = service.findReferences(file, parent.name.getStart())?.flatMap(({ references }) => references) ?? [];
+    return uses.filter(({ fileName }) => isInProject(state, fileName)).map((one) => placeOf(state, program, one));
+  });
+}
+
+/** Whether an object is all that a script exports. */
+function isExported({ parent }: ts.Node): boolean {
+  for (; ts.isBinaryExpression(parent); parent = parent.parent) if (exportedAs(parent.left) === "default") return true;
+  return false;
 }
 
 /** What `const { name } = require("x")` takes is used under a variable's name from there on. */
@@ -52,7 +82,7 @@ function isOfModule({ parent: { parent } }: ts.BindingElement): boolean {
   );
 }
 
-/** Uses through require() in scripts: TypeScript does not search there, but knows what a name refers to. */
+/** Uses in scripts through require(), and of what a script exports: TypeScript does not search for them, but knows what a name refers to. */
 export function usesInScripts(state: State, { slice, file, position, files, words }: Target): Place[] {
   const program = slice.program!;
   const checker = program.getTypeChecker();
@@ -60,7 +90,7 @@ export function usesInScripts(state: State, { slice, file, position, files, word
   if (!words.size) return [];
   const target = resolvedSymbol(internals.getTouchingPropertyName(source, position));
   const places: Place[] = [];
-  for (const one of target ? files.filter(isScript) : []) {
+  for (const one of target ? files.filter((one) => isScript(one) || isScript(file)) : []) {
     const aliases = linksOf(state, slice, one).filter(({ from }) => words.has(from));
     const aliasNames = new Set([...words, ...aliases.map(({ to }) => to)]);
     const visit = (node: ts.Node): void => {

@@ -366,6 +366,37 @@ const REFERENCES: [title: string, files: Files, links?: Record<string, string>][
     },
   ],
   [
+    "the exports of a .cjs file and what requires them",
+    {
+      "a.cjs": "function ⟦!foo⟧() {}\nmodule.exports = { ⟦foo⟧ };",
+      "b.js": 'const { ⟦foo⟧ } = require("./a.cjs");\n⟦foo⟧();',
+      "c.cjs": 'const a = require("./a.cjs");\na.⟦foo⟧();\nrequire("./a.cjs").⟦foo⟧();',
+      "d.mjs": 'import { ⟦foo⟧ } from "./a.cjs";\nimport a from "./a.cjs";\n⟦foo⟧(a.⟦foo⟧);',
+      "e.ts": 'import { ⟦foo⟧ } from "./a.cjs";\n⟦foo⟧();',
+    },
+  ],
+  [
+    "what a .cjs file exports under another name",
+    {
+      "a.cjs": "const ⟦!foo⟧ = 1;\nmodule.exports = { ⟦bar⟧: ⟦foo⟧ };",
+      "b.cjs": 'const { ⟦bar⟧ } = require("./a.cjs");\n⟦bar⟧.toFixed();',
+    },
+  ],
+  [
+    "what a script exports beside other things",
+    {
+      "a.js": "function ⟦!foo⟧() {}\nmodule.exports = { ⟦foo⟧, other: 1 };",
+      "b.js": 'const { ⟦foo⟧ } = require("./a");\nconst a = require("./a");\na.⟦foo⟧(⟦foo⟧);',
+    },
+  ],
+  [
+    "a class that a .cjs file exports with others",
+    {
+      "a.cjs": "class ⟦!Foo⟧ {}\nexports = module.exports = { ⟦Foo⟧, other: 1 };",
+      "b.cjs": 'const a = require("./a.cjs");\nnew a.⟦Foo⟧();',
+    },
+  ],
+  [
     "a script's exports under another name",
     { "a.js": "function ⟦!foo⟧() {}\nexports.⟦bar⟧ = ⟦foo⟧;", "b.js": 'const { ⟦bar⟧ } = require("./a");\n⟦bar⟧();' },
   ],

@@ -80,6 +80,68 @@ function partOf(text, end) {
   return `${helpers}\n${part}\n${NAMED}\nexport { ${kept.join(", ")} };`;
 }
 
+/**
+ * Each chunk that a start loads takes it half a millisecond, and there are a dozen, since so many others share a part of
+ * them. They become one file; what they were gives what others import from it.
+ */
+async function joinStart() {
+  const importsOf = (name) =>
+    Array.from(textOf(name).matchAll(/(?:from|import)"\.\/(?:chunks\/)?([\w-]+\.js)"/g), ([, to]) => to);
+  const textOf = (name) => readFileSync(existsSync(`dist/${name}`) ? `dist/${name}` : `dist/chunks/${name}`, "utf8");
+  const joined = new Set();
+  const add = (name) => {
+    for (const to of importsOf(name)) if (!joined.has(to)) add(joined.add(to) && to);
+  };
+  for (const entry of ["kernel.js", "plugins.js"]) add(entry);
+  const given = [...joined].map((name, i) => {
+    const [, list = ""] = /export\{([^}]*)\};?\s*$/.exec(textOf(name)) ?? [];
+    const names = list.split(",").flatMap((one) => one.split(" as ").at(-1) || []);
+    return { name, exported: names.map((one) => [one, `${one}${i}`]) };
+  });
+  const list = (pairs) => pairs.map(([from, to]) => `${from} as ${to}`).join(",");
+  await build({
+    ...OUTPUT,
+    stdin: {
+      contents: given.map(({ name, exported }) => `export{${list(exported)}}from"./${name}";`).join("\n"),
+      resolveDir: "dist/chunks",
+    },
+    outdir: undefined,
+    outfile: "dist/chunks/start.js",
+    treeShaking: false,
+    plugins: [
+      {
+        name: "others",
+        setup: (build) =>
+          build.onResolve({ filter: /./ }, ({ path, kind }) => ({
+            external: kind === "dynamic-import" || !joined.has(basename(path)),
+            path:
+              kind === "dynamic-import" || !joined.has(basename(path))
+                ? path
+                : `${import.meta.dirname}/dist/chunks/${basename(path)}`,
+          })),
+      },
+    ],
+  });
+  for (const { name, exported } of given)
+    writeFileSync(
+      `dist/chunks/${name}`,
+      `export{${list(exported.map(([one, own]) => [own, one]))}}from"./start.js";\n`,
+    );
+  for (const entry of ["kernel.js", "plugins.js"]) {
+    let text = textOf(entry);
+    for (const { name, exported } of given)
+      text = text.replace(new RegExp(`import(?:\\{([^}]*)\\}from)?"\\./chunks/${name}";`), (_, taken) => {
+        const own = new Map(exported);
+        const each = (taken ?? "")
+          .split(",")
+          .filter(Boolean)
+          .map((one) => one.split(" as "));
+        return `import${taken ? `{${list(each.map(([from, to = from]) => [own.get(from), to]))}}from` : ""}"./chunks/start.js";`;
+      });
+    writeFileSync(`dist/${entry}`, text);
+  }
+}
+
 rmSync("dist", { recursive: true, force: true });
 const names = readdirSync("plugins")
   .filter((name) => name.endsWith(".ts") || existsSync(`plugins/${name}/index.ts`))
@@ -99,31 +161,35 @@ const own = {
   },
 };
 
+const OUTPUT = {
+  outdir: "dist",
+  bundle: true,
+  format: "esm",
+  platform: "node",
+  target: "node22.18",
+  minifySyntax: true,
+  minifyIdentifiers: true,
+  minifyWhitespace: true,
+  logLevel: "warning",
+};
 await build({
+  ...OUTPUT,
   entryPoints: {
     ...{ kernel: "zz.ts", plugins: "own-plugins", test: "sdk/testing.ts", text: "sdk/text.ts" },
     compilers: "kernel/compilers.ts",
     ...{ "symbols-worker": "plugins/symbols/worker.ts", "symbols-service": "plugins/symbols/service.ts" },
     "writing-worker": "plugins/writing/worker.ts",
   },
-  outdir: "dist",
-  bundle: true,
   plugins: [parser, builtins, own],
   splitting: true,
-  format: "esm",
-  platform: "node",
-  target: "node22.18",
   chunkNames: "chunks/[name]-[hash]",
-  minifySyntax: true,
-  minifyIdentifiers: true,
-  minifyWhitespace: true,
   legalComments: "linked",
-  logLevel: "warning",
   logOverride: { "import-is-undefined": "error" }, // a function of TypeScript that its parser does not have
   // CommonJS libraries ask for these three; an ES module has to make its own.
   define: { __filename: "import.meta.filename", __dirname: "import.meta.dirname" },
   banner: { js: 'const require = process.getBuiltinModule("node:module").createRequire(import.meta.url);' },
 });
+await joinStart();
 writeFileSync("dist/plugins.json", JSON.stringify(names)); // what is zz's own, for a checkout that runs from source
 // The shell's grammar and what runs it: an installed zz has neither package.
 const { resolve } = createRequire(import.meta.url);

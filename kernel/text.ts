@@ -81,8 +81,9 @@ export function unknown(what: string, name: string, all: Iterable<string>): stri
   const names = [...all];
   const near = name.length > MAX_NAME_CHARS ? undefined : nearest(name, names);
   const shown = name.length > MAX_NAME_CHARS ? `${name.slice(0, MAX_NAME_CHARS)}…` : name;
-  return `there is no ${what} '${shown}'. ${near ? `Did you mean '${near}'?` : `There are: ${names.join(", ")}.`}`;
+  return `there is no ${what} '${shown}'. ${near ? `Did you mean '${near}'?` : names.length > MAX_LISTED ? `There are ${names.length}.` : `There are: ${names.join(", ")}.`}`;
 }
+const MAX_LISTED = 30; // names in a sentence
 const MAX_NAME_CHARS = 100; // nobody means a known name by a longer one
 
 /** The known name that a misspelt one most likely stands for, by edit distance; fuse.js takes too long to load at each start. */

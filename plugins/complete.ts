@@ -142,5 +142,5 @@ function menu(choices: Choice[], first: number): string {
     `  ${name}${" ".repeat(Math.max(0, columns - width(name)))}  ${description}`.trimEnd().replaceAll("\n", "␊"),
   );
   const more = choices.length - shown.length;
-  return [...rows, ...(more > 0 ? [`  … ${more} more`] : [])].join("\n");
+  return [...rows, ...(more > 0 ? [`  … ${more} more; Tab goes through them`] : [])].join("\n");
 }

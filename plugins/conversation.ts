@@ -74,7 +74,7 @@ function fork(_: string, { chat, sessions, note }: Ctx): void {
   note(`${where} The other stays as it is: ${id}. What it changed in files is undone there.`);
 }
 
-function back(rest: string, { chat, note }: Ctx): void {
+function back(rest: string, { chat, files, note }: Ctx): void {
   const { entries, branch } = chat.tree();
   const [, sign, digits] = /^(#?)(\d+)$/.exec(rest || "1") ?? [];
   if (!digits) throw new Error(`Cannot go back '${rest}': give how many messages, or #ID as /tree shows it.`);
@@ -89,7 +89,7 @@ function back(rest: string, { chat, note }: Ctx): void {
     throw new Error(`Cannot go back ${digits}: ${plural(userEntries.length, "message")} of yours can be taken back.`);
   chat.back(first!.parent);
   const what = Number(digits) > 1 ? `${plural(Number(digits), "message")}, from ${quoted(first!)} on` : quoted(first!);
-  note(`Took back ${what}. /back #${userEntries.at(-1)!.id} brings it back.${stillChanged(branch, first!)}`);
+  note(`Took back ${what}. /back #${userEntries.at(-1)!.id} brings it back.${stillChanged(branch, first!, files)}`);
 
   function jump(id: number): void {
     const place = entries.find((entry) => entry.id === id);
@@ -100,8 +100,9 @@ function back(rest: string, { chat, note }: Ctx): void {
 }
 
 /** Files are not undone with the messages. */
-function stillChanged(branch: readonly Entry[], from: Entry): string {
-  const count = branch.slice(branch.indexOf(from)).filter(({ type }) => type === "change").length;
+function stillChanged(branch: readonly Entry[], from: Entry, files: Ctx["files"]): string {
+  const made = new Set(branch.slice(branch.indexOf(from)).map(({ change }) => change));
+  const count = files.changes().filter(({ id, undone }) => !undone && made.has(id)).length;
   return count ? ` ${plural(count, "change")} to files stay${count === 1 ? "s" : ""}: /undo takes back the last.` : "";
 }
 
@@ -122,7 +123,7 @@ export function endOfTurn(entries: readonly Entry[], from: Entry): Entry {
 }
 const isAside = ({ message }: Entry): boolean => message?.role === "user" && message.aside === true;
 
-function retry(_: string, { chat, note }: Ctx): void {
+function retry(_: string, { chat, files, note }: Ctx): void {
   const { branch } = chat.tree();
   const last = branch.findLast(isUserEntry);
   if (!last) throw new Error("Cannot try again: nothing was said yet.");
@@ -130,7 +131,7 @@ function retry(_: string, { chat, note }: Ctx): void {
   chat.back(last.parent);
   images.forEach(chat.attach);
   chat.send(text);
-  note(`Again: ${quoted(last)}.${stillChanged(branch, last)}`);
+  note(`Again: ${quoted(last)}.${stillChanged(branch, last, files)}`);
 }
 
 const REST_OF_ANSWER = "Your last answer was cut off. Continue exactly where it stopped; repeat nothing.";

@@ -4,12 +4,13 @@ import path from "node:path";
 import type { About, Changed, Ctx, Entry, Message, Result, Usage, Zz } from "zz";
 import { clip, oneLine, plural, sumUsage, terminalColumns, tokensOf, width, wrap } from "zz/text";
 
+const STOPPED = 130; // by the person
 const WINDOW_TIMEOUT = 1_000; // ms for a provider to list its models' windows
 
 export default (zz: Zz) => {
   const refused = zz.state({ count: 0 });
   const errors: string[] = [];
-  zz.on("failed", ({ message }) => void errors.push(message));
+  zz.on("failed", ({ message, exit }) => void (exit !== STOPPED && errors.push(message)));
   const since = Date.now();
   const group = "sessions and model";
   zz.on("decided", ({ kind, allowed }) => void (kind === "write" && !allowed && refused.count++));

@@ -89,9 +89,11 @@ function workerFile(): URL {
   return places.find((place) => fs.existsSync(place))!;
 }
 
-/** The plugin's file for a path; for a folder, its index. */
-export function fileOf(given: string, root: string): string {
-  const file = path.resolve(root, given);
+/** The plugin's file for a path, or for the name of one in the home; for a folder, its index. */
+export function fileOf(given: string, { root, about }: Pick<Ctx, "root" | "about">): string {
+  const named = [".ts", ".js", ""].map((end) => path.join(about.home, "plugins", given + end));
+  const isName = /^[\w-]+$/.test(given) && !fs.existsSync(path.resolve(root, given));
+  const file = (isName && named.find((one) => fs.existsSync(one))) || path.resolve(root, given);
   const refuse = (reason: string) => usage(`Cannot check '${given}': ${reason}`);
   const stat = tryTo(() => fs.statSync(file));
   if (!stat) throw refuse("no such file. Check the path.");

@@ -19,7 +19,7 @@ export default (zz: Zz) => {
     description: "check a plugin's types, and load it in a process of its own",
     run: async (file, ctx) => {
       const [{ fileOf }, { check }] = await Promise.all([import("./checker.ts"), import("./check.ts")]);
-      const found = fileOf(String(file), ctx.root);
+      const found = fileOf(String(file), ctx);
       return checkResult(String(file), found, await check(found, ctx.permissions.compiler()), ctx);
     },
   });
@@ -62,7 +62,7 @@ export default (zz: Zz) => {
     const { fileOf } = await import("./checker.ts");
     const plugin = ctx.about.plugins.find(({ name }) => name === what);
     if (plugin?.from === "zz") throw usage(`Cannot check '${what}': it is zz's own.`);
-    const file = fileOf(plugin?.file ?? what, ctx.root);
+    const file = fileOf(plugin?.file ?? what, ctx);
     const checked = await (await checker()).check(file, ctx);
     ctx.note((await checkResult(what, file, checked, ctx)).text);
   }

@@ -43,7 +43,7 @@ export function context(core: Core, chat: LiveChat): Ctx {
     call: (name: string, args: unknown) => runCall(place, { id: newId("call_"), name, args: args as Call["args"] }, true),
     async command(name: string, rest = "") {
       const command = core.commands.get(name)?.value;
-      if (!command) throw usage(`Cannot run '/${name}': ${unknown("command", name, core.commands.keys())} /help lists them.`);
+      if (!command) throw usage(`Cannot run '/${name}': ${unknown("command", name, core.commands.keys(), "/help lists them.")}`);
       await command.run(rest, ctx);
     },
     note: (text: string) => note(core, text),

@@ -119,7 +119,8 @@ function isKnown(known: Known, { file }: Loaded): boolean {
 }
 
 /** What used up its time once would do so at every start. */
-function leaveStuck(core: Core, plugin: Loaded, { "": seconds, ...stamps }: Known[string] = {}): void {
+function leaveStuck(core: Core, plugin: Loaded, known: unknown): void {
+  const { "": seconds, ...stamps } = Object(known) as Known[string];
   if (plugin.disabled || !(Number(seconds) >= loadLimit(core)) || !isKnown({ [plugin.file]: stamps }, plugin)) return;
   plugin.stamps = new Map(Object.entries(stamps));
   const why = `its files are those with which loading took longer than ${seconds} s before. Fix it, or try it again: /reload`;

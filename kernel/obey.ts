@@ -16,7 +16,7 @@ export async function obey(place: TurnContext, typed: string, runTurn: (text: st
   const line = await around(place, "line", typed);
   const { name, rest } = commandIn(core, line);
   const command = core.commands.get(name)?.value;
-  if (name && !command) throw usage(`Cannot run '/${name}': ${unknown("command", name, core.commands.keys())} /help lists them.`);
+  if (name && !command) throw usage(`Cannot run '/${name}': ${unknown("command", name, core.commands.keys(), "/help lists them.")}`);
   if (command) await runCommand(place, command, rest);
   else if (line) chat.send(line.replace(/^\/\//, "/"));
   return sendQueued(core, chat, runTurn);

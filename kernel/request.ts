@@ -89,7 +89,7 @@ async function receive({ core, chat }: TurnContext, provider: Provider, request:
 
 /** What must be sent back goes only to the provider that it is from. */
 function ownExtras(message: Message, provider: string): Message {
-  if (message.role !== "assistant" || !message.model || message.model.startsWith(`${provider}/`)) return message;
+  if (message.role !== "assistant" || message.model?.startsWith(`${provider}/`)) return message;
   const { extra: _, calls, ...rest } = message;
   return { ...rest, ...(calls && { calls: calls.map(({ extra: _, ...call }) => call) }) };
 }

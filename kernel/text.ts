@@ -43,13 +43,14 @@ export function jsonOrText(text: string): unknown {
 }
 
 /** The text of a file, or "" when it cannot be read. */
-export const textOf = (file: string): string => tryTo(() => fs.readFileSync(file, "utf8")) ?? "";
+export const textOf = (file: string): string => tryTo(() => fs.readFileSync(file, { encoding: "utf8", flag: WITHOUT_WAITING })) ?? "";
+const WITHOUT_WAITING = fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0); // a FIFO holds nobody up
 /** The names in a folder; none when it cannot be read. */
 export const entriesOf = (folder: string): string[] => tryTo(() => fs.readdirSync(folder)) ?? [];
 
 /** Changes whenever the file does; "" when it is not there. */
 export function stampOf(file: string): string {
-  const stat = fs.statSync(file, { throwIfNoEntry: false });
+  const stat = tryTo(() => fs.statSync(file, { throwIfNoEntry: false }));
   return stat ? `${stat.mtimeMs} ${stat.size} ${stat.ino}` : "";
 }
 
@@ -77,13 +78,12 @@ const PAINT_OR_UNSAFE = new RegExp(`${PAINT}|${UNSAFE.source}`, "gu");
 const UNSAFE_BUT_PAINT = new RegExp(`\r\n|(?!${PAINT}|\\x1b\\\\)${UNSAFE.source}`, "u");
 
 /** Why a name is not known: the name that was probably meant, or all there are. */
-export function unknown(what: string, name: string, all: Iterable<string>): string {
+export function unknown(what: string, name: string, all: Iterable<string>, instead?: string): string {
   const names = [...all];
   const near = name.length > MAX_NAME_CHARS ? undefined : nearest(name, names);
   const shown = name.length > MAX_NAME_CHARS ? `${name.slice(0, MAX_NAME_CHARS)}…` : name;
-  return `there is no ${what} '${shown}'. ${near ? `Did you mean '${near}'?` : names.length > MAX_LISTED ? `There are ${names.length}.` : `There are: ${names.join(", ")}.`}`;
+  return `there is no ${what} '${shown}'. ${near ? `Did you mean '${near}'?` : (instead ?? `There are: ${names.join(", ")}.`)}`;
 }
-const MAX_LISTED = 30; // names in a sentence
 const MAX_NAME_CHARS = 100; // nobody means a known name by a longer one
 
 /** The known name that a misspelt one most likely stands for, by edit distance; fuse.js takes too long to load at each start. */

@@ -42,7 +42,7 @@ export const grep = (zz: Zz<{ ripgrep: string }>) =>
     params: {
       query: "string what to find, within one line",
       path: "string? only under this file or folder",
-      regex: "boolean? read query as a JavaScript regular expression",
+      regex: "boolean? read query as a JavaScript regular expression; files that may hold secrets are left out then",
       glob: "string? only in files of these names, such as *.ts or src/**",
       ignore_case: "boolean? take a for A",
     },
@@ -118,7 +118,7 @@ async function searchFolder(
   const names = matches ? listed.filter((name) => matches(name) || (below > 1 && matches(name.slice(below)))) : listed;
   const bytesOf = reader(files.open);
   for (const name of names) {
-    if (canMatch.get(name) === false) continue;
+    if (canMatch.get(name) === false || (asked.regex && !mayTry(search, name))) continue;
     const bytes = bytesOf(resolve(root, name));
     if (bytes) await addToBatch(search, name, bytes);
     await yieldIfDue();
@@ -162,6 +162,9 @@ async function searchBatch(search: Search): Promise<void> {
   search.batch = [];
   search.batchChars = 0;
 }
+
+/** How long a regular expression takes tells what is in a file, also when no hit is shown. */
+const mayTry = ({ ctx }: Search, name: string): boolean => ctx.permissions.judge("read", name).verdict === "allow";
 
 /** A search finds files that nobody named, and some of them contain secrets. */
 async function mayShow({ ctx: { permissions, files }, isFolder }: Search, name: string): Promise<boolean> {

@@ -16,7 +16,7 @@ export default (zz: Zz) => {
     alone: true,
     value: "FILE",
     group: "your plugins",
-    description: "check a plugin's types, and load it in a process of its own",
+    description: "check a plugin's types; one of the home's is loaded as well",
     run: async (file, ctx) => {
       const [{ fileOf }, { check }] = await Promise.all([import("./checker.ts"), import("./check.ts")]);
       const found = fileOf(String(file), ctx);

@@ -14,11 +14,8 @@ export async function resultOf(
   ctx: Ctx,
   seconds: number,
 ): Promise<Result> {
-  const reason = whyUnloaded(file, unread);
-  const found = reason ? undefined : await failureOf(file, ctx, seconds);
-  const unloaded =
-    found === "needs more" ? "as it loads it writes files or starts programs, which a check may not" : reason;
-  const failure = unloaded ? undefined : found;
+  const unloaded = whyUnloaded(file, unread, ctx);
+  const failure = unloaded ? undefined : await failureOf(file, ctx, seconds);
   const isNew = failure && !problems.some((one) => isSame(one, failure));
   const names = untyped.map((one) => nearName(one, ctx.root)).join(", ");
   const notes = [
@@ -40,8 +37,11 @@ export async function resultOf(
 const isSame = ({ file, line, message }: Problem, failure: string): boolean =>
   failure.includes(`(${file}:${line})`) || [message, failure].every((one) => one.includes("default export"));
 
-function whyUnloaded(file: string, unread: string[]): string | undefined {
+/** Loading runs it, and whoever checks a file may not trust it yet: only what zz loads by itself is loaded here. */
+function whyUnloaded(file: string, unread: string[], { about }: Ctx): string | undefined {
   if (unread.length) return "not all of it may be read";
   if (/\.test\.\w+$/.test(file)) return "it is a test";
-  return isInside(path.join(packageFolder(), "plugins"), file) ? "it is one of zz's own" : undefined;
+  if (isInside(path.join(packageFolder(), "plugins"), file)) return "it is one of zz's own";
+  const folder = path.join(about.home, "plugins");
+  return isInside(folder, file) ? undefined : `that would run it, and it is not in ${folder}`;
 }

@@ -46,17 +46,10 @@ export async function tryOut(name: string, code: string, file: string, ctx: Ctx,
   }
 }
 
-/** Whoever checks a file may not trust it: there it has no keys, and can neither write nor start a program. Zz's watchdog is a worker. */
-const PLAIN = /^(PATH|HOME|USERPROFILE|SystemRoot|TMPDIR|TEMP|TMP|LANG|NODE_COMPILE_CACHE)$/i;
-const HARMLESS = ["--permission", "--allow-fs-read=*", "--allow-worker"];
-const NEEDS_MORE = /Access to this API has been restricted/;
-
-/** Why zz does not load the file as it stands, as zz says it; undefined: it loads; "needs more": it does what a check may not. */
+/** Why zz does not load the file as it stands, as zz says it; undefined: it loads. */
 export async function failureOf(file: string, ctx: Ctx, seconds: number): Promise<string | undefined> {
-  const plain = Object.entries(process.env).filter(([name]) => PLAIN.test(name));
-  const env = { ...Object.fromEntries(plain), ZZ_LOAD_LIMIT: String(seconds), NODE_NO_WARNINGS: "1" };
-  const { out, errors, ended } = await loadIn([file], ctx, seconds + START_SECONDS, env, HARMLESS);
-  if (NEEDS_MORE.test(out + errors)) return "needs more";
+  const env = { ...process.env, ZZ_LOAD_LIMIT: String(seconds) };
+  const { out, errors, ended } = await loadIn([file], ctx, seconds + START_SECONDS, env);
   const own = pluginsIn(out)?.find((plugin) => path.resolve(plugin.file) === file);
   if (own) return own.failure;
   const last = lastOf(errors, ended);
@@ -76,11 +69,10 @@ async function loadIn(
   { about, root, signal, programs }: Ctx,
   seconds: number,
   env: NodeJS.ProcessEnv = process.env,
-  flags: string[] = [],
 ) {
   const given = files.flatMap((file) => ["--plugin", file]);
   const words = ["--home", about.home, "--no-plugins", ...given, ..."--plugins --json --quiet --no-prompt".split(" ")];
-  const child = programs.start(process.execPath, [...process.execArgv, ...flags, programFile(), ...words], {
+  const child = programs.start(process.execPath, [...process.execArgv, programFile(), ...words], {
     cwd: root,
     env: { ...env, ZZ_DEBUG: undefined },
     stdio: ["ignore", "pipe", "pipe"],

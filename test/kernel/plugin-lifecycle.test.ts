@@ -1,5 +1,6 @@
 // The life of a plugin: what it may be written in, what is cut off, how it is switched off, how strange its file may be.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
@@ -387,3 +388,21 @@ test("A mistake in a command is told with whose it is and where", async () => {
   equal(await told("/lamp now"), `Plugin 'lamp' failed (${file}:3): ctx.notte is not a function\n`);
   equal(await told("/lamp"), "Cannot light it: no oil.\n");
 });
+
+for (const [what, content] of [
+  ["nothing for a plugin", (file: string) => JSON.stringify({ [file]: null })],
+  ["a name with a NUL", (file: string) => JSON.stringify({ [file]: { "a\0b": "x" } })],
+  ["no file, but a FIFO", undefined],
+] as const)
+  test(`What zz remembers of its plugins may be damaged: ${what}`, { timeout: 30_000 }, async () => {
+    const where = place();
+    const file = join(where.home, "plugins", "lamp.ts");
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, "export default () => {};\n");
+    const known = join(where.home, "known-plugins.json");
+    if (content) writeFileSync(known, content(file));
+    else execFileSync("mkfifo", [known]);
+    const ran = await zz(where, ["--plugins"]);
+    match(ran.stdout, /^lamp +home/m);
+    equal(ran.code, 0);
+  });

@@ -263,6 +263,19 @@ for (const rg of WAYS)
     equal(lines[100], "[1 more hit in 1 file; narrow the query, the path or the glob]");
   });
 
+for (const rg of WAYS)
+  test(`grep ${named(rg)}: how long a regular expression takes tells nothing of what may not be read`, async () => {
+    const secret = `TOKEN=h${"a".repeat(40)}`;
+    const where = project({ ".env": secret, "private/a.txt": secret, "b.txt": "TOKEN is set elsewhere\n" });
+    const options = { ...using(rg), deny: { read: ["private"] } };
+    for (const query of ["^TOKEN=h(([a-z]+)+)+!", "^TOKEN=h", "^TOKEN=x"])
+      equal((await call(where, "grep", { query, regex: true }, options)).text, `Nothing holds '${query}'.`);
+    equal(
+      (await call(where, "grep", { query: "^TOKEN", regex: true }, options)).text,
+      "b.txt:1: TOKEN is set elsewhere",
+    );
+  });
+
 test("grep: ripgrep is used, whatever its own settings say", async () => {
   const where = project({ "a.txt": "needle\n", "b.txt": "\n", config: "--invert-match\n" });
   const tools = project({ rg: '#!/bin/sh\necho "$@" >> "$0.log"\nRIPGREP_CONFIG_PATH="$PWD/config" exec rg "$@"\n' });

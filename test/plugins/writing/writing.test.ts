@@ -22,8 +22,16 @@ function put(where: Place, name: string, text: string, at: "cwd" | "home" = "cwd
   return file;
 }
 
-async function check(text: string, name = "a.ts", more: Record<string, string> = {}) {
+/** A place whose folder is where the home's plugins are: what is checked there is loaded as well. */
+function atHome(): Place {
   const where = place();
+  const cwd = join(where.home, "plugins");
+  mkdirSync(cwd, { recursive: true });
+  return { ...where, cwd };
+}
+
+async function check(text: string, name = "a.ts", more: Record<string, string> = {}) {
+  const where = atHome();
   for (const [other, its] of Object.entries(more)) put(where, other, its);
   put(where, name, text);
   return zz(where, ["--check-plugin", name]);
@@ -187,7 +195,7 @@ test("--check-plugin finds what is wrong in a file that the plugin imports, and 
     "word.ts": "export const word: string = 1;",
   });
   match(ran.stderr, /^word\.ts:1:14: Type 'number' is not assignable to type 'string'\.$/m);
-  const where = place();
+  const where = atHome();
   const file = put(where, "a.ts", LAMP);
   const told = await zz(where, ["--check-plugin", "a.ts", "--json"]);
   deepEqual(JSON.parse(told.stdout), { file, problems: [] });
@@ -208,7 +216,7 @@ for (const [name, reason] of [
   });
 
 test("--check-plugin checks a folder's index, and one of zz's own from source", async () => {
-  const where = place();
+  const where = atHome();
   put(where, "lamp/index.ts", LAMP);
   equal((await zz(where, ["--check-plugin", "lamp"])).stdout, "'lamp' has no type errors, and loads.\n");
   equal((await zz(where, ["--check-plugin", join(ROOT, "plugins", "git")], { way: "node" })).code, 0);
@@ -515,28 +523,22 @@ test("A function that fails is a failed call", async () => {
   deepEqual([ran.stderr, ran.code], ["no luck\n", 1]);
 });
 
-test("--check-plugin loads the file once, without keys, where it can neither write nor start a program, and no plugin beside it", async () => {
-  const where = place();
-  const folder = join(where.home, "plugins");
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, "torn.ts"), "export default (zz) => {");
-  const file = join(folder, "lamp.ts");
-  const check = async (first: string) => {
-    writeFileSync(file, `${first}\nconsole.log("it ran");\n${LAMP}`);
-    return zz(where, ["--check-plugin", file], { env: { OPENAI_API_KEY: "sk-not-for-a-check" } });
-  };
-  const plain = await check('if (process.env.OPENAI_API_KEY) throw new Error("it has the key");');
-  deepEqual([plain.stdout, plain.stderr, plain.code], [`'${file}' has no type errors, and loads.\n`, "", 0]);
-  const mark = join(where.home, "ran");
-  for (const code of [
-    `import { writeFileSync } from "node:fs";\nwriteFileSync(${JSON.stringify(mark)}, "x");`,
-    `import { execFileSync } from "node:child_process";\nexecFileSync("touch", [${JSON.stringify(mark)}]);`,
-    `import { Worker } from "node:worker_threads";\nnew Worker('require("fs").writeFileSync(${JSON.stringify(mark)}, "x")', { eval: true });\nawait new Promise((done) => setTimeout(done, 200));`,
-  ]) {
-    const ran = await check(code);
-    match(ran.stdout, /It was not loaded: as it loads it writes files|restricted/);
-    ok(!existsSync(mark), code);
-  }
+test("--check-plugin runs nothing but what zz loads by itself, that once, and no plugin beside it", async () => {
+  const where = atHome();
+  const code = `import { appendFileSync } from "node:fs";\nappendFileSync(import.meta.dirname + "/../loads", "x");\n${LAMP}`;
+  put(where, "torn.ts", "export default (zz) => {");
+  put(where, "lamp.ts", code);
+  const own = await zz(where, ["--check-plugin", "lamp.ts"]);
+  deepEqual([own.stdout, own.stderr, own.code], ["'lamp.ts' has no type errors, and loads.\n", "", 0]);
+  equal(readFileSync(join(where.home, "loads"), "utf8"), "x");
+  const other = place();
+  put(other, "in/lamp.ts", code);
+  const { stdout, code: exit } = await zz(other, ["--check-plugin", "in/lamp.ts"]);
+  match(
+    stdout,
+    /^'in\/lamp\.ts' has no type errors\.\nIt was not loaded: that would run it, and it is not in .*plugins\.\n$/,
+  );
+  deepEqual([exit, existsSync(join(other.cwd, "loads"))], [0, false]);
 });
 
 const LIB = { "lib/word.ts": 'export const word = "on";\nexport type Word = string;', "lib/index.ts": "export {};" };
@@ -557,7 +559,7 @@ const UNLOADABLE: [what: string, name: string, code: string, said: RegExp, more?
 ]; // biome-ignore format: a table
 for (const [what, name, code, said, more = {}] of UNLOADABLE)
   test(`--check-plugin finds what does not load: ${what}`, async () => {
-    const where = place();
+    const where = atHome();
     for (const [other, text] of Object.entries({ ...LIB, ...more, ...(code && { [name]: code }) }))
       put(where, other, text);
     const env = what.includes("never settled") ? { ZZ_LOAD_LIMIT: "1" } : {};
@@ -579,7 +581,7 @@ const SAYS: [what: string, name: string, said: string, files: Record<string, str
 ]; // biome-ignore format: a table
 for (const [what, name, said, files] of SAYS)
   test(`--check-plugin says what it looked at: ${what}`, async () => {
-    const where = place();
+    const where = atHome();
     for (const [other, text] of Object.entries(files)) put(where, other, text);
     const ran = await zz(where, ["--check-plugin", name]);
     deepEqual([ran.stdout, ran.stderr, ran.code], [said, "", 0]);

@@ -145,7 +145,10 @@ test("What is typed and pasted while a question is about to show is kept for the
 });
 
 test("Ctrl+C while a question is about to show stops the turn, and nothing is asked", async (t) => {
-  const term = await repl(t, { script: asks() });
+  const where = place();
+  const slow = "(shown, next) => new Promise((done) => setTimeout(() => done(next(shown)), 1_000))";
+  writeFileSync(join(where.cwd, "slow.ts"), `export default (zz) => zz.wrap("preview", ${slow});\n`);
+  const term = await repl(t, { where, script: asks(), args: ["--plugin", "slow.ts"] });
   term.type(`go${KEY.enter}`);
   await term.sees("■ write_file");
   term.type(KEY.ctrlC);

@@ -833,7 +833,7 @@ test("find_references of a member that its owner does not declare, or of nothing
     await said("More.cacheDir"),
     "Cannot look for 'More.cacheDir': nothing is named like that. There are: Base.cacheDir (packages/core/src/config.ts:2).",
   );
-  equal(await said("Nope.x"), "Cannot look for 'Nope.x': nothing is named like that. find_symbols suggests names.");
+  equal(await said("Nope.x"), "Cannot look for 'Nope.x': nothing is named like that. Try grep.");
   match(await said("Array"), /^packages\/app\/e\.ts:2: /);
 });
 

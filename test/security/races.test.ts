@@ -68,7 +68,8 @@ for (const [what, how, name, times, read] of ROWS)
     await new Promise((resolve) => swapper.once("message", resolve));
     const told: string[] = [];
     try {
-      for (let i = 0; i < times; i++) {
+      const wasRead = () => times <= 500 || told.some((text) => text.includes("harmless"));
+      for (let i = 0; i < times || (i < 20 * times && !wasRead()); i++) {
         if (what.startsWith("the prompt")) Object.assign(ctx.chat, { prompt: undefined });
         const given = await read(ctx).catch((error) => String(error));
         told.push(JSON.stringify(given) ?? "");

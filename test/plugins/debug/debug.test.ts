@@ -38,8 +38,8 @@ async function run(script: Script, args: string[], how: How & { where?: Place } 
 const text = (where: Place, name = "../home/debug.log"): string => readFileSync(join(where.cwd, name), "utf8");
 const entries = (where: Place, name = "log.jsonl"): any[] =>
   text(where, name)
-    .trimEnd()
     .split("\n")
+    .slice(0, -1) // what has no line end is just being written
     .map((line) => JSON.parse(line));
 const types = (all: any[]): string[] =>
   all.map(({ type, task }) => (task && task !== "chat" ? `${type} ${task}` : type));

@@ -8,7 +8,7 @@ import { spawn as spawnPty } from "@lydell/node-pty";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
 import { place, ROOT, zzProcess } from "../support/run.ts";
 
-const RUNS = process.env.ZZ_SHORT ? 15 : 40;
+const RUNS = process.env.ZZ_SHORT ? 25 : 40;
 const where = place();
 const bare = join(where.cwd, "bare.mjs");
 let fake: Awaited<ReturnType<typeof fakeOpenAI>>;

@@ -12,7 +12,6 @@ import { ROOT } from "../support/run.ts";
 
 const REPO = process.env.ZZ_MAP_REPO ?? ROOT;
 const LAST = 300;
-const EACH = process.env.ZZ_SHORT ? 5 : 1; // so that the short form is about as many kinds of commit
 const BUDGETS = [1_000, 2_000, 4_000];
 const MOST_CHANGED = 20;
 /** In a smaller project the map shows nearly every file in any order. */
@@ -34,8 +33,7 @@ const list = (args: string[]): string[] => git(args).toString().split("\0").filt
 
 function* commits(): Generator<Commit> {
   const known = new Map<string, Facts | undefined>(); // by path and blob
-  for (const [at, row] of list(["log", "--no-merges", "-z", "--format=%H%x1f%P%x1f%B", `-n${LAST}`]).entries()) {
-    if (at % EACH) continue;
+  for (const row of list(["log", "--no-merges", "-z", "--format=%H%x1f%P%x1f%B", `-n${LAST}`])) {
     const [hash, parent, message] = row.split("\x1f") as [string, string, string];
     if (!parent) continue;
     const tree = treeOf(parent);

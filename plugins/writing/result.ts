@@ -37,7 +37,7 @@ export async function resultOf(
 const isSame = ({ file, line, message }: Problem, failure: string): boolean =>
   failure.includes(`(${file}:${line})`) || [message, failure].every((one) => one.includes("default export"));
 
-/** Loading runs it, and whoever checks a file may not trust it yet: only what zz loads by itself is loaded here. */
+/** Loading a file runs it, and a person who checks one may not trust it yet: only what zz would load anyway is loaded. */
 function whyUnloaded(file: string, unread: string[], { about }: Ctx): string | undefined {
   if (unread.length) return "not all of it may be read";
   if (/\.test\.\w+$/.test(file)) return "it is a test";

@@ -450,9 +450,9 @@ needs("git")(
           rmSync(where.cwd, { recursive: true });
         },
       ),
-      { numRuns: RUNS ?? 30 },
+      { numRuns: RUNS ?? 80 },
     );
-    ok(hits > 0, "no answer had a hit");
+    ok(hits > 20, `${hits} answers with hits`);
   },
 );
 

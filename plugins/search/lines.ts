@@ -90,8 +90,8 @@ export function finder({ query, regex, ignoreCase }: Query, signal: AbortSignal)
         for (const stop = performance.now() + SLICE_MS; i < lines.length && performance.now() < stop; i++)
           at[i] = lines[i]!.search(pattern);
       };
-      if (within?.(work) === false) at[i] = await searchSlowLine(lines[i++]!);
-      else if (!within) work();
+      if (!within) work();
+      else if (!within(work) && i < lines.length) at[i] = await searchSlowLine(lines[i++]!); // or stopped at the very end
       await yieldIfDue();
     }
     let start = 0;

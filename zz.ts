@@ -304,7 +304,8 @@ async function respond(turn: Turn, { text, finish }: Reply): Promise<void> {
   const shown = core.options.raw ? safe : await around(turn, "render", safe).catch(asItCame);
   Object.assign(answer, { text, ...(shown !== text && { rendered: shown }) });
   if (answer.finish === "stop") answer.finish = finish;
-  if (finish === "filter" && !text) throw fault("The provider's content filter withheld the answer. Put the question differently.");
+  if (finish === "filter" && !text)
+    throw fault("The provider's content filter withheld the answer. Put the question differently.", { exit: 3 });
   if (finish === "filter") note(core, "The provider's content filter cut the answer short.");
   if (!text) note(core, "The model answered with nothing.");
   await turn.show?.(shown);
@@ -382,8 +383,7 @@ async function once(core: Core, chat: LiveChat, prompt: Prompt, format: Format):
   const answered = await (prompt.typed ? obey(place, prompt.words, answerTo) : sendQueued(core, chat, answerTo));
   const answer = answered ?? newTurn(core, chat).answer; // of a command that asked for no turn
   const { used, window, rendered = answer.text, ...told } = answer;
-  const calls = answer.calls.map(({ name, args, ok }) => ({ name, args, ok }));
-  const shown = { ...told, calls, ...(options.rendered && { rendered }) };
+  const shown = { ...told, ...(options.rendered && { rendered }) };
   if (format === "json") await json(shown);
   if (format === "json-lines") await json({ type: "done", ...shown });
   if (options.usage) say(io, statistics(answer));
@@ -391,7 +391,7 @@ async function once(core: Core, chat: LiveChat, prompt: Prompt, format: Format):
   if (answer.finish === "rounds") say(io, `Stopped after ${rounds} of tools. --rounds N allows more.`);
   if (answer.finish === "repeat") say(io, `Stopped: the same call gave the same result ${SAME_CALLS} times.`);
   if (answer.finish === "length") say(io, CUT_OFF);
-  return exitCode(answer);
+  return exitCode(answered);
 }
 
 /** zz as a program of its own. */

@@ -10,7 +10,7 @@ import { effectOf } from "./gate.ts";
 import { gitOf } from "./git.ts";
 import { refreshPlugins } from "./loader.ts";
 import { updatePrivate } from "./locks.ts";
-import { endpointOf, listModels, modelNamed } from "./models.ts";
+import { allProviders, endpointOf, listModels, modelNamed } from "./models.ts";
 import { permissions } from "./permissions.ts";
 import { preferences } from "./preferences.ts";
 import { programs } from "./programs.ts";
@@ -88,7 +88,8 @@ function about(place: TurnContext): About {
       }),
     flags: () => allFlags(core),
     providers: () =>
-      [...core.providers.values()].map(({ owner, value: { name, key } }) => {
+      [...allProviders(core).values()].map(({ name, key }) => {
+        const owner = core.providers.get(name)?.owner ?? ZZ;
         return { name, owner, endpoint: endpointOf(core, name), ...(key && { variable: key.variable }) };
       }),
   });

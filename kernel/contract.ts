@@ -275,7 +275,7 @@ export const SLOTS = ["identity", "rules", "project", "memory", "turn"] as const
 
 export interface Provider {
   name: string;
-  role?: "default" | "fallback"; // default: --base-url alone means it; fallback: where there is no other
+  role?: "default" | "fallback" | "named"; // --base-url alone means it; where there is no other; of its models only with a key or address
   key?: { variable: string }; // where its key stands in the environment; it comes as endpoint.key
   url?: { variable: string }; // the same for its address
   models(signal: AbortSignal, endpoint: Endpoint): Promise<Model[]>;
@@ -286,8 +286,8 @@ export interface Provider {
   auto?(signal: AbortSignal, endpoint: Endpoint): Awaitable<string | undefined>;
 }
 /** Where a provider is, and its key: as the flags say, else the settings' providers.NAME, else the environment, else (the key) what /keys
- * keeps. A password or a key in the address is a placeholder as well. */
-export type Endpoint = { url?: string; key?: Secret }; // for fetch() write the key into a header or an address: `Bearer ${endpoint.key}`
+ * keeps. A password or a key in the address is a placeholder as well. `own`: what else the person's settings say of it. */
+export type Endpoint = { url?: string; key?: Secret; own?: Record<string, unknown> }; // for fetch(): `Bearer ${endpoint.key}`
 export type Model = { id: string; window?: number; tools?: boolean; vision?: boolean; takes?: string[]; price?: Price };
 export type Price = { input: number; output: number; cached?: number; written?: number }; // dollars for a million tokens
 export interface ChatRequest {
@@ -508,7 +508,8 @@ export interface Settings {
   disabled?: string[]; // plugins, by name
   timeout?: number; // seconds without a byte from the provider
   options?: Record<string, unknown>;
-  providers?: Record<string, { url?: string; key?: string; kept?: string }>; // kept: by /keys; the environment goes before it
+  /** kept: by /keys; the environment goes before it, and then what key_command prints. like: the provider that it is another of. */
+  providers?: Record<string, { url?: string; key?: string; kept?: string; key_command?: string; like?: string; [more: string]: unknown }>;
   permissions?: { allow?: Rules; deny?: Rules };
   [plugin: string]: unknown;
 }

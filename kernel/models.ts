@@ -1,15 +1,17 @@
 // Choosing a model, and what is known of it.
 import type { Endpoint, Model, Provider, Saved } from "./contract.ts";
 import { type Core, type LiveChat, NO_ONE, valuesOf } from "./core.ts";
-import { usage } from "./faults.ts";
+import { codeOf, usage } from "./faults.ts";
 import { PATIENCE } from "./limits.ts";
-import { reason, sealUrl, secret } from "./secrets.ts";
-import { clean, unknown } from "./text.ts";
+import { programs } from "./programs.ts";
+import { reason, Secret, sealed, sealUrl, secret } from "./secrets.ts";
+import { clean, tryTo, unknown } from "./text.ts";
 
 export async function listModels(core: Core, all: boolean): Promise<{ models: Model[]; failures: string[] }> {
   const { model, baseUrl } = core.options;
   const only = all ? undefined : (model?.split("/")[0] ?? (baseUrl ? defaultProvider(core) : undefined));
-  const asked = only ? [providerNamed(core, only)] : valuesOf(core.providers);
+  const said = ({ name, role }: Provider) => role !== "named" || endpointOf(core, name).key || endpointOf(core, name).url;
+  const asked = only ? [providerNamed(core, only)] : [...allProviders(core).values()].filter(said);
   const failures: string[] = [];
   const lists = asked.map(async ({ name, models }) => {
     const found = await models(AbortSignal.timeout(PATIENCE), endpointOf(core, name)).catch((error) => {
@@ -22,41 +24,94 @@ export async function listModels(core: Core, all: boolean): Promise<{ models: Mo
   return { models: (await Promise.all(lists)).flat(), failures };
 }
 
+/** Those of plugins, and the person's own, each like one of them. */
+export function allProviders(core: Core): Map<string, Provider> {
+  const all = new Map(valuesOf(core.providers).map((one) => [one.name, one]));
+  for (const [name, { like = "" }] of Object.entries(ownSettings(core))) {
+    const { url: _, key: __, ...model } = core.providers.get(like)?.value ?? { name: "" };
+    if (model.name && !all.has(name)) all.set(name, { ...(model as Provider), name, role: "named", key: { variable: variableOf(name) } });
+  }
+  return all;
+}
+const variableOf = (name: string): string => `${name.toUpperCase().replace(/\W/g, "_")}_API_KEY`;
+
+/** What the person says of providers, without what a project does. */
+const ownSettings = ({ options: { sources, settings } }: Core) => (sources?.home ?? settings).providers ?? {};
+
 /** The provider that a model's name names; the first slash splits. */
 export function providerNamed(core: Core, model: string): Provider {
   const [name = ""] = model.split("/");
-  const provider = core.providers.get(name)?.value;
+  const all = allProviders(core);
+  const provider = all.get(name);
   if (provider) return provider;
-  const why = unknown("provider", name, core.providers.keys());
+  const { like } = ownSettings(core)[name] ?? {};
+  if (like) throw usage(`Cannot use provider '${name}': it is said to be like '${like}', and ${unknown("provider", like, all.keys())}`);
+  const why = unknown("provider", name, all.keys());
   throw usage(`Cannot use model '${model}': a model is named provider/model, and ${why}`);
 }
 
 export function endpointOf(core: Core, provider: string): Endpoint {
-  const { options, providers } = core;
-  const own = options.settings.providers?.[provider];
-  const from = providers.get(provider)?.value;
+  const { options } = core;
+  const set = options.settings.providers?.[provider];
+  const { url: _, key: __, kept: ___, key_command: command, ...more } = ownSettings(core)[provider] ?? {};
+  const from = allProviders(core).get(provider);
   const meant = core.namedProvider || wantedModel(core)?.split("/")[0] || (defaultProvider(core) ?? provider);
   const isMeant = meant === provider; // else the flags speak of another, whose key is nobody else's
   const variable = (of?: { variable: string }) => of && core.io.env[of.variable];
-  const url = (isMeant && options.baseUrl) || own?.url || variable(from?.url);
-  const key = (isMeant && options.key) || own?.key || variable(from?.key) || own?.kept;
-  return { ...(url && { url: sealUrl(url) }), ...(key && { key: secret(key) }) };
+  const url = (isMeant && options.baseUrl) || set?.url || variable(from?.url);
+  const key = (isMeant && options.key) || set?.key || variable(from?.key) || (command && commandKey(core, provider, command)) || set?.kept;
+  const own = Object.keys(more).length ? { own: sealed("", more) as Record<string, unknown> } : {};
+  return { ...(url && { url: sealUrl(url) }), ...(key && { key: typeof key === "string" ? secret(key) : key }), ...own };
 }
+
+const commandKeys = new Map<string, Secret>(); // by the command: it runs once, when its key is first written anywhere
+function commandKey({ options, io }: Core, provider: string, command: string): Secret {
+  const known = commandKeys.get(command) ?? new Secret(() => fetchKey(options.home, io.env, provider, command));
+  commandKeys.set(command, known);
+  return known;
+}
+
+/** Its first line. It gets no stdin and no terminal, so that it cannot ask, and may take ten seconds. */
+function fetchKey(home: string, env: NodeJS.ProcessEnv, provider: string, command: string): string {
+  const refuse = (why: string) => usage(`Cannot get the key of '${provider}' by its key_command: ${why}. Run it yourself, and fix it.`);
+  const how = {
+    cwd: home,
+    timeout: 10_000,
+    killSignal: "SIGKILL",
+    maxBuffer: 1e6,
+    detached: true,
+    env,
+    stdio: ["ignore", "pipe", "ignore"],
+  };
+  const { pid, status, stdout, error } = programs(home, env).run("sh", ["-c", command], how as object);
+  if (error) tryTo(() => process.kill(-pid, "SIGKILL")); // what it started too
+  if (codeOf(error) === "ETIMEDOUT") throw refuse("it took longer than 10 s, or waits for somebody to answer");
+  if (error || status !== 0) throw refuse(error ? reason(error) : `it ended with exit code ${status}`);
+  const lines = stdout.toString().trimEnd().split("\n");
+  const key = lines[0]!.trim();
+  if (!key) throw refuse("its first line is empty");
+  if (lines.length > MAX_KEY_LINES || !/^[\x21-\x7e]{4,4096}$/.test(key))
+    throw refuse("what it printed is not a key, which is one word in one line");
+  return key;
+}
+const MAX_KEY_LINES = 20; // of what it prints: more is a file of something else
 
 /** Which model to talk to: --model, ZZ_MODEL, the session's, the settings', a provider whose key is set, a local server that answers within
  * 300 ms. Undefined when there is none. */
 /** As the person named it. */
 export function wantedModel(core: Core, earlier?: string): string | undefined {
-  const { options, providers, io } = core;
+  const { options, io } = core;
   const { model, baseUrl, settings } = options;
   const named = model || io.env.ZZ_MODEL || earlier || settings.model || settings.models?.chat;
-  const first = named && baseUrl && !providers.has(named.split("/")[0]!) && defaultProvider(core);
+  const first = named && baseUrl && !isProvider(core, named.split("/")[0]!) && defaultProvider(core);
   return first ? `${first}/${named}` : named;
 }
 
+const isProvider = (core: Core, name: string): boolean => core.providers.has(name) || Boolean(ownSettings(core)[name]?.like);
+
 /** A model's name alone, as in `gpt-4o`: with its provider, where just one offers it. */
 export async function withProvider(core: Core, given: string): Promise<string> {
-  if (given.includes("/") || core.providers.has(given)) return given;
+  if (given.includes("/") || isProvider(core, given)) return given;
   const fits = (await listModels(core, true)).models.filter(({ id }) => id.slice(id.indexOf("/") + 1) === given);
   return fits.length === 1 ? fits[0]!.id : given;
 }
@@ -69,7 +124,7 @@ export async function chooseModel(core: Core, earlier?: string): Promise<string 
   const first = baseUrl && defaultProvider(core);
   if (first) return firstModel(core, first);
   const signal = AbortSignal.timeout(LOCAL_LIMIT); // for the first word of a server; then it may take its time
-  const offers = valuesOf(core.providers).map((one) => [one.name, one.auto?.(signal, endpointOf(core, one.name))] as const);
+  const offers = [...allProviders(core).values()].map((one) => [one.name, one.auto?.(signal, endpointOf(core, one.name))] as const);
   const answers = offers.map(([name, model]) => [name, Promise.resolve(model).catch(() => undefined)] as const);
   for (const [name, model] of offers) if (typeof model === "string") return `${name}/${model}`;
   for (const [name, model] of answers) if (await model) return `${name}/${await model}`;

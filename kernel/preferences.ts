@@ -5,6 +5,7 @@ import { type Core, note } from "./core.ts";
 import { writePrivate } from "./disk.ts";
 import { usage } from "./faults.ts";
 import { updatePrivate } from "./locks.ts";
+import { allProviders } from "./models.ts";
 import { learnData, reveal, sealed, sealUrl, secret } from "./secrets.ts";
 import type { Config, Send } from "./settings.ts";
 import { configure, filled, inForce, keysFile, merge, NAME, sectionOf, shapeOf, sourcesOf, wrongOwn, wrongSection } from "./settings.ts";
@@ -126,7 +127,7 @@ function schemaOf(core: Core): Record<string, unknown> {
   return { $schema: DRAFT, title: `zz: ${NAME}`, type: "object", properties: all, additionalProperties: false };
 }
 
-const providersOf = ({ providers }: Core) => Object.fromEntries([...providers.keys()].map((name) => [name, closed(ENDPOINT)]));
+const providersOf = (core: Core) => Object.fromEntries([...allProviders(core).keys()].map((name) => [name, closed(ENDPOINT)]));
 function closed(shape: Shape): Shape {
   const { type, properties, additionalProperties = !properties } = shape;
   return type === "object" ? { ...shape, additionalProperties } : shape;

@@ -23,11 +23,11 @@ let longest = 0;
 
 /** A value that nothing shows. As a text it is a placeholder, legal in a header and in a URL, new in each process. */
 export class Secret {
-  constructor(value: string) {
+  constructor(value: string | (() => string)) {
     held.set(this, value);
   }
   toString(): string {
-    return tokenFor(held.get(this)!);
+    return tokenFor(valueIn(this));
   }
   toJSON(): string {
     return KEY;
@@ -36,10 +36,18 @@ export class Secret {
     return KEY;
   }
 }
-const held = new WeakMap<Secret, string>(); // no object of zz's leads to a value
+const held = new WeakMap<Secret, string | (() => string)>(); // no object of zz's leads to a value; a function: not fetched yet
+function valueIn(one: Secret): string {
+  const value = held.get(one)!;
+  if (typeof value === "string") return value;
+  const fetched = value();
+  learn(fetched);
+  held.set(one, fetched);
+  return fetched;
+}
 
 /** The value itself: for who keeps it. */
-export const reveal = (given: unknown): unknown => (given instanceof Secret ? held.get(given) : given);
+export const reveal = (given: unknown): unknown => (given instanceof Secret ? valueIn(given) : given);
 
 export function secret(value: string, instead = KEY): Secret {
   learn(value, instead, instead === KEY ? MIN_SECRET_CHARS : MIN_VARIABLE_CHARS);

@@ -11,6 +11,13 @@ export const ENDPOINT = {
   properties: {
     url: { ...TEXT, description: "where it is" },
     key: { ...TEXT, description: "its key; /keys keeps one apart from the settings" },
+    key_command: { ...TEXT, description: "a command that prints its key, run when it is first needed" },
+    like: { ...TEXT, description: "the provider that it is another of" },
+    model: { ...TEXT, description: "the model to ask when none is named" },
+    wire: { ...TEXT, description: "what it speaks, where there is a choice: chat or responses" },
+    organization: { ...TEXT, description: "whom it is billed to" },
+    project: { ...TEXT, description: "of that organization" },
+    headers: { type: "object", description: "what else goes with each request" },
   },
 };
 

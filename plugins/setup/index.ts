@@ -101,8 +101,7 @@ async function decide(zz: Zz, person: Person, ctx: Ctx): Promise<Plan> {
 /** One line per provider. */
 function stateOf(zz: Zz, found: Model[], failures: string[], ctx: Ctx): string {
   const names = [...found.map(({ id }) => id.split("/")[0]!), ...failures.map((failure) => failure.split(":")[0]!)];
-  const own = Object.keys(variables(ctx));
-  const all = [...new Set([...own, ...names])].sort();
+  const all = [...new Set([...USUAL, ...Object.keys(endpoints(ctx)), ...names])].sort();
   const width = Math.max(...all.map((name) => name.length));
   return all.map((name) => `${name.padEnd(width)}  ${state(name)}`).join("\n");
 
@@ -115,6 +114,7 @@ function stateOf(zz: Zz, found: Model[], failures: string[], ctx: Ctx): string {
     if (failure && name === "openai" && !key) return `no key is set (${variable})`;
     if (failure && where) return `does not answer${where}`;
     if (failure) return failure.split(". ")[0]!;
+    if (!names.includes(name) && !USUAL.includes(name)) return "was not asked: no key is set";
     return `answers${where}, ${count || "no"} ${count === 1 ? "model" : "models"}${key ? `, key from ${key}` : ""}`;
   }
 }
@@ -221,8 +221,11 @@ async function pullOne(zz: Zz, person: Person, ctx: Ctx): Promise<Plan | undefin
 
 // ── /keys ──
 
-const endpoints = (ctx: Ctx): Record<string, Endpoint> =>
-  (ctx.settings.list().find(({ name }) => name === "providers")?.value ?? {}) as Record<string, Endpoint>;
+type Said = Endpoint & { key_command?: string };
+const endpoints = (ctx: Ctx): Record<string, Said> =>
+  (ctx.settings.list().find(({ name }) => name === "providers")?.value ?? {}) as Record<string, Said>;
+
+const USUAL = ["ollama", "openai"]; // told of also where nothing is set
 
 /** By provider, the variable that its key may be in. */
 const variables = ({ about }: Ctx): Record<string, string> =>
@@ -242,6 +245,7 @@ function keyFrom(provider: string, ctx: Ctx): string {
     isSet && SETTINGS,
     isElsewhere && "the settings",
     variable && process.env[variable] && variable,
+    endpoints(ctx)[provider]?.key_command && "its key_command",
     isKept && KEYS,
   ];
   return places.filter(Boolean).join(", then ");
@@ -267,8 +271,7 @@ async function dropKey(provider: string, ctx: Ctx): Promise<string> {
 async function runKeys(zz: Zz, rest: string, ctx: Ctx): Promise<void> {
   const [first = "", second = "", third] = rest.split(/\s+/);
   const known = [...new Set([...Object.keys(variables(ctx)), ...Object.keys(endpoints(ctx))])].sort();
-  if (!first)
-    return ctx.note(known.map((name) => `${name.padEnd(8)}  ${keyFrom(name, ctx) || missing(name)}`).join("\n"));
+  if (!first) return ctx.note(listed());
   const drops = first === "drop";
   const provider = drops ? second : first;
   if (third || (!drops && second))
@@ -288,6 +291,15 @@ async function runKeys(zz: Zz, rest: string, ctx: Ctx): Promise<void> {
   ctx.note(
     `The key for '${provider}' is kept in ${path.join(ctx.about.home, KEYS)}, which only you can read.${hidden}`,
   );
+
+  /** Those that have a key or are mostly asked, a line each; the others by name. */
+  function listed(): string {
+    const some = known.filter((name) => USUAL.includes(name) || name in endpoints(ctx) || keyFrom(name, ctx));
+    const others = known.filter((name) => !some.includes(name));
+    const width = Math.max(8, ...some.map((name) => name.length));
+    const lines = some.map((name) => `${name.padEnd(width)}  ${keyFrom(name, ctx) || missing(name)}`);
+    return [...lines, ...(others.length ? [`No key, and so not asked: ${others.join(", ")}.`] : [])].join("\n");
+  }
 
   function missing(name: string): string {
     return `not set (/keys ${name} enters one${variables(ctx)[name] ? `, or set ${variables(ctx)[name]}` : ""})`;

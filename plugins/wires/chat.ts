@@ -1,10 +1,11 @@
-// Chat Completions, at OpenAI or any server that supports it. The stream is read here rather than by the official
-// package, which discards error bodies other than `{"error": …}`, ends silently when a stream is cut off, and stops at
-// the first line that is not JSON. Only its types are used.
-import type { ChatCompletionMessageParam } from "openai/resources/chat/completions";
-import type { ChatRequest, Delta, Endpoint, HttpAnswer, Image, Message, Usage } from "zz";
-import { tryTo, usage } from "zz/text";
-import { baseOf, type Preset, type Wire } from "./contract.ts";
+// Chat Completions, at OpenAI or any server that supports it. The official package's client sends the request; the
+// stream is read here, since the client discards error bodies other than `{"error": …}`, ends silently when a stream is
+// cut off, and stops at the first line that is not JSON.
+import type { ChatRequest, Delta, Endpoint, HttpAnswer, Model, Price, Usage, Zz } from "zz";
+import { headersOf, post } from "./client.ts";
+import { baseOf, type Preset, type Quirks, quirksOf, type Wire } from "./contract.ts";
+import { toMessages } from "./messages.ts";
+import { chunksOf, noStream, parse, pieces } from "./sse.ts";
 
 /** The windows of well-known models, in tokens, for servers that do not report them. The first match counts. */
 const WINDOWS: [names: RegExp, window: number][] = [
@@ -24,54 +25,72 @@ const WINDOWS: [names: RegExp, window: number][] = [
 
 const knownWindow = (id: string): number | undefined => WINDOWS.find(([names]) => names.test(id))?.[1];
 
-/** Fields that a server refused, by its address: omitted from then on. */
+const MAX_MODELS = 10_000;
+
+/** Fields that a server refused, by its address and the model: omitted from then on. */
 const refused = new Map<string, Set<string>>();
 
 export const chat: Wire = {
-  model(_preset, id) {
+  model({ quirks }, id) {
     const window = knownWindow(id);
-    return window ? { id, window } : undefined;
+    if (!window && quirks?.tools !== false) return undefined;
+    return { id, ...(window && { window }), ...(quirks?.tools === false && { tools: false }) };
   },
 
   async models(zz, preset, endpoint, signal) {
-    const response = await zz.fetch(`${base(preset, endpoint)}/models`, { headers: headers(preset, endpoint), signal });
+    const { models: listed } = quirksOf(preset, endpoint);
+    const headers = headersOf(zz, preset, endpoint);
+    if (Array.isArray(listed)) return listed.map((id) => ({ id }));
+    const response = await zz.fetch(listed ?? `${base(preset, endpoint)}/models`, { headers, signal });
     const body = (await response.json()) as any;
     const models: any[] = Array.isArray(body) ? body : (body.data ?? body.models ?? []);
-    return models.slice(0, MAX_MODELS).map((model) => {
-      const window = model.context_length ?? model.context_window ?? model.max_context_length ?? model.max_model_len;
-      const id = String(model.id ?? model.name);
-      const known = window ? Number(window) : knownWindow(id);
-      return { id, ...(known && { window: known }) };
-    });
+    return models.slice(0, MAX_MODELS).map(modelOf);
   },
 
   async *chat(zz, preset, request, signal) {
-    const url = base(preset, request.endpoint);
-    const without = refused.get(url) ?? new Set();
-    refused.set(url, without);
-    const response = await send();
-    yield* read(response);
-
-    async function send(): Promise<HttpAnswer> {
-      for (;;) {
-        const body = bodyOf(request, without);
-        try {
-          return await zz.fetch(`${url}/chat/completions`, {
-            method: "POST",
-            headers: headers(preset, request.endpoint),
-            body: JSON.stringify(body, (_, value) => (typeof value === "string" ? value.toWellFormed() : value)),
-            signal,
-          });
-        } catch (error) {
-          const { status, message } = error as Error & { status?: number };
-          const field = Object.keys(body).find((key) => OPTIONAL.includes(key) && message.includes(key));
-          if ((status !== 400 && status !== 422) || !field) throw error;
-          without.add(field);
-        }
-      }
-    }
+    const at = `${base(preset, request.endpoint)} ${request.model}`;
+    const without = refused.get(at) ?? new Set();
+    refused.set(at, without);
+    yield* read(await send(zz, preset, request, without, signal), preset.name);
   },
 };
+
+function modelOf(told: any): Model {
+  const window = told.context_length ?? told.context_window ?? told.max_context_length ?? told.max_model_len;
+  const id = String(told.id ?? told.name);
+  const known = window ? Number(window) : knownWindow(id);
+  const price = priceOf(told.pricing);
+  return { id, ...(known && { window: known }), ...(price && { price }) };
+}
+
+/** OpenRouter and those like it tell dollars a token, as text. */
+function priceOf(pricing: any): Price | undefined {
+  const dollars = (told: unknown) => (typeof told === "string" && told !== "" ? Number(told) * 1e6 : Number.NaN);
+  const [input, output] = [dollars(pricing?.prompt), dollars(pricing?.completion)];
+  if (!(input >= 0 && output >= 0)) return undefined;
+  const more = { cached: dollars(pricing.input_cache_read), written: dollars(pricing.input_cache_write) };
+  return { input, output, ...Object.fromEntries(Object.entries(more).filter(([, one]) => one >= 0)) };
+}
+
+async function send(
+  zz: Zz<any>,
+  preset: Preset,
+  request: ChatRequest,
+  without: Set<string>,
+  signal: AbortSignal,
+): Promise<HttpAnswer> {
+  for (;;) {
+    const body = bodyOf(request, quirksOf(preset, request.endpoint), without);
+    try {
+      return await post(zz, preset, request.endpoint, "chat", body, signal);
+    } catch (error) {
+      const { status, message } = error as Error & { status?: number };
+      const field = Object.keys(body).find((key) => OPTIONAL.includes(key) && isNamed(key, message));
+      if ((status !== 400 && status !== 422) || !field) throw error;
+      without.add(field);
+    }
+  }
+}
 
 /** Fields that a strict server may refuse, and that an answer does not depend on. */
 const OPTIONAL = [
@@ -81,214 +100,160 @@ const OPTIONAL = [
   "temperature",
   "top_p",
   "reasoning_effort",
+  "reasoning",
+  "thinking",
+  "enable_thinking",
   "response_format",
   "max_tokens",
   "max_completion_tokens",
 ];
 
+/** A plain word may stand in any sentence: it is the field's name where it is written as one. */
+const isNamed = (field: string, message: string): boolean =>
+  field.includes("_") ? message.includes(field) : new RegExp(`(['"\`.])${field}\\b|\\b${field}:`).test(message);
+
 const base = (preset: Preset, endpoint: Endpoint): string =>
   baseOf(preset, endpoint).replace(/\/chat\/completions$/, "");
 
-function headers(preset: Preset, endpoint: Endpoint): Record<string, string> {
-  const { key } = endpoint;
-  if (!key && preset.key && base(preset, endpoint) === preset.url)
-    throw usage(
-      `Cannot ask '${preset.name}': no key is set. Set ${preset.key}, or pass --key KEY (--base-url URL for another server).`,
-    );
-  // Local servers need no key, but some refuse a request without one.
-  return { authorization: `Bearer ${key ?? "none"}`, "content-type": "application/json", accept: "text/event-stream" };
-}
-
-function bodyOf({ model, system, messages, tools, options }: ChatRequest, without: Set<string>) {
+function bodyOf(request: ChatRequest, quirks: Quirks, without: Set<string>): Record<string, unknown> {
+  const { model, messages, tools, options, effort, schema } = request;
+  const system = schema && quirks.schema === "json_object" ? asksForJson(request.system, schema) : request.system;
+  const role = quirks.developer?.test(model) ? "developer" : "system";
   const body: Record<string, unknown> = {
     model,
-    messages: [
-      ...(system ? [{ role: "system", content: system }] : []),
-      ...afterResults(acceptedIds(messages, model)).flatMap(toWire),
-    ],
+    messages: [...(system ? [{ role, content: system }] : []), ...toMessages(messages, model, quirks)],
     stream: true,
     stream_options: { include_usage: true },
-    ...(tools.length && {
-      tools: tools.map(({ name, description, schema }) => ({
-        type: "function",
-        function: { name, description, parameters: schema },
-      })),
-    }),
+    ...(tools.length &&
+      quirks.tools !== false && {
+        tools: tools.map(({ name, description, schema }) => ({
+          type: "function",
+          function: { name, description, parameters: schema },
+        })),
+      }),
+    ...(effort && effortFields(effort, quirks)),
+    ...(schema && { response_format: formatOf(schema, quirks) }),
     ...options,
   };
   // Every server knows one of the two: swap rather than lose the limit.
-  for (const [one, other] of [
-    ["max_tokens", "max_completion_tokens"],
-    ["max_completion_tokens", "max_tokens"],
-  ] as const)
-    if (without.has(one) && body[one] !== undefined && !without.has(other)) body[other] = body[one];
-  for (const field of without) delete body[field];
+  const [limits, known] = [["max_tokens", "max_completion_tokens"], quirks.max];
+  for (const [one = "", other = ""] of [limits, limits.toReversed()]) {
+    const isOther = known ? known !== one : without.has(one) && !without.has(other);
+    if (body[one] === undefined || !isOther) continue;
+    body[other] ??= body[one];
+    delete body[one];
+  }
+  for (const field of [...without, ...(quirks.without ?? [])]) delete body[field];
   return body;
 }
 
-/**
- * Call ids from another model may be refused here: those that are not plain and short are replaced, in calls and
- * results.
- */
-function acceptedIds(messages: Message[], model: string): Message[] {
-  const ids = new Map<string, string>();
-  const own = (id: string) => ids.get(id) ?? id;
-  for (const message of messages)
-    if (message.role === "assistant" && !message.model?.endsWith(`/${model}`))
-      for (const { id } of message.calls ?? [])
-        if (!/^[\w-]{1,40}$/.test(id)) ids.set(id, `moved${String(ids.size).padStart(4, "0")}`); // every server accepts nine letters and digits
-  if (!ids.size) return messages;
-  return messages.map((message) => {
-    if (message.role === "tool") return { ...message, id: own(message.id) };
-    if (message.role !== "assistant" || !message.calls) return message;
-    return { ...message, calls: message.calls.map((call) => ({ ...call, id: own(call.id) })) };
-  });
+function effortFields(effort: NonNullable<ChatRequest["effort"]>, { effort: way }: Quirks): object {
+  const thinks = effort !== "none";
+  if (way === "thinking") return { thinking: { type: thinks ? "enabled" : "disabled" } };
+  if (way === "enable_thinking") return { enable_thinking: thinks };
+  if (way === "reasoning") return { reasoning: thinks ? { effort } : { enabled: false } };
+  return { reasoning_effort: way === "high" && thinks ? "high" : effort };
 }
 
-/** Tool results cannot contain images here: they move into a user message after the last result. */
-function afterResults(messages: Message[]): Message[] {
-  const moved: Message[] = [];
-  let images: Image[] = [];
-  for (const [i, message] of messages.entries()) {
-    if (message.role === "tool") images.push(...(message.images ?? []));
-    if (message.role === "user" && images.length) {
-      moved.push({
-        role: "user",
-        text: `The images of the results above.\n\n${message.text}`,
-        images: [...images, ...(message.images ?? [])],
-      });
-      images = [];
-      continue;
-    }
-    moved.push(message);
-    const next = messages[i + 1]?.role;
-    if (images.length && next !== "tool" && next !== "user") {
-      moved.push({ role: "user", text: "The images of the results above.", images });
-      images = [];
-    }
+function formatOf(schema: Record<string, unknown>, { schema: way }: Quirks): object {
+  if (way === "json_object") return { type: "json_object" };
+  const strict = way === "strict" && isClosed(schema);
+  return { type: "json_schema", json_schema: { name: "answer", schema, ...(strict && { strict }) } };
+}
+
+/** Where there is no mode for a schema, the words must tell it, and the word JSON must stand in them. */
+const asksForJson = (system: string, schema: object): string =>
+  `${system}\n\nAnswer with one JSON value that fits this JSON Schema, and nothing else:\n${JSON.stringify(schema)}`.trim();
+
+/** Whether a schema can be kept to by force: it says of each object all that may be in it, and demands it. */
+export function isClosed(schema: any): boolean {
+  if (Array.isArray(schema)) return schema.every(isClosed);
+  if (typeof schema !== "object" || !schema) return true;
+  const { type, properties, required = [], additionalProperties } = schema;
+  if (type === "object" || properties) {
+    const names = Object.keys(properties ?? {});
+    if (additionalProperties !== false || !names.every((name) => required.includes(name))) return false;
+    if (!Object.values(properties ?? {}).every(isClosed)) return false;
   }
-  return moved;
+  return ["items", "anyOf", "$defs"].every((key) =>
+    isClosed(key === "$defs" ? Object.values(schema.$defs ?? {}) : schema[key]),
+  );
 }
-
-function toWire(message: Message): ChatCompletionMessageParam[] {
-  if (message.role === "user") return [{ role: "user", content: withImages(message.text, message.images) }];
-  if (message.role === "tool") {
-    return [{ role: "tool", tool_call_id: message.id, content: message.text }];
-  }
-  const extra = message.extra?.at(-1); // Gemini's signature
-  const signed = extra ? { extra_content: extra } : {};
-  if (!message.calls?.length) return [{ role: "assistant", content: message.text, ...signed }];
-  return [
-    {
-      role: "assistant",
-      ...signed,
-      content: message.text || null,
-      tool_calls: message.calls.map(({ id, name, args, extra }) => ({
-        id,
-        type: "function" as const,
-        function: { name: name.replace(/[^\w-]/g, "_").slice(0, 64) || "unknown", arguments: JSON.stringify(args) },
-        ...(extra ? { extra_content: extra } : {}),
-      })),
-    },
-  ];
-}
-
-function withImages(text: string, images: { type: string; base64: string }[] = []) {
-  if (!images.length) return text;
-  const parts = images.map(({ type, base64 }) => ({
-    type: "image_url" as const,
-    image_url: { url: `data:${type};base64,${base64}` },
-  }));
-  return [{ type: "text" as const, text }, ...parts];
-}
-
-const MB = 1024 * 1024;
-const MAX_LINE_CHARS = 8 * MB; // also of an event, which may have several lines
-const MAX_ANSWER_CHARS = 512 * MB; // of the whole stream, most of which is not the answer itself
-const MAX_MODELS = 10_000;
 
 /** The stream as deltas: server-sent events, or one JSON body from servers that do not stream. */
-async function* read(response: HttpAnswer): AsyncGenerator<Delta> {
-  const { createParser } = await import("eventsource-parser");
-  const decoder = new TextDecoder();
-  let events: { event?: string | undefined; data: string }[] = [];
-  let rest = ""; // the parser drops an unfinished line that it does not know, so it gets whole lines only
-  let otherLines = "";
+async function* read(response: HttpAnswer, name: string): AsyncGenerator<Delta> {
   let seen = false;
   let finished = false;
+  let isWhole = false; // the usage came, as the last thing: nothing was cut off
   let isRefusal = false; // told by a field of its own, while the finish reason says "stop"
-  let [size, open] = [0, 0]; // characters: in all, and since the last event ended
-  const tooLong = (what: string, most: number) =>
-    new Error(`'openai' sent ${what} of more than ${most / MB} MB, and was given up. Check --base-url.`);
-  const parser = createParser({
-    onEvent: ({ event, data }) => events.push({ event, data }),
-    onComment: () => events.push({ event: "alive", data: "" }),
-    onError: (error) => (otherLines += `${error.line ?? ""}\n`),
-  });
-  for await (const bytes of response.body) {
-    const text = decoder.decode(bytes, { stream: true });
-    const end = Math.max(text.lastIndexOf("\n"), text.lastIndexOf("\r")) + 1; // only in new text, so that a long line is not searched repeatedly
-    if (end) parser.feed(rest + text.slice(0, end));
-    rest = end ? text.slice(end) : rest + text;
-    open = events.length ? 0 : open + text.length;
-    size += text.length;
-    if (rest.length > MAX_LINE_CHARS) throw tooLong("a line", MAX_LINE_CHARS);
-    if (open > MAX_LINE_CHARS || otherLines.length > MAX_LINE_CHARS) throw tooLong("an event", MAX_LINE_CHARS);
-    if (size > MAX_ANSWER_CHARS) throw tooLong("an answer", MAX_ANSWER_CHARS);
-    if (yield* drain()) return;
-  }
-  parser.feed(`${rest}${decoder.decode()}\n\n`);
-  parser.reset({ consume: true });
-  if (yield* drain()) return;
-  if (!otherLines.trim()) return;
-  // Not a stream: a whole answer, an error, or a web page.
-  const whole = parse(otherLines);
-  if (whole !== undefined) {
-    yield* deltas(whole);
-    if (refuses(whole)) yield { finish: "refusal" };
-  } else if (!seen)
-    yield {
-      error: /^\s*<(!doctype|html)/i.test(otherLines)
-        ? otherLines
-        : `not a stream but ${otherLines.trim().slice(0, 200)}`,
-    };
-
-  /** True at the end of the stream. */
-  async function* drain(): AsyncGenerator<Delta, boolean> {
-    const batch = events;
-    events = [];
-    for (const { event, data } of batch) {
-      if (event === "alive") yield { text: "" }; // a keep-alive: nothing to show, but a sign of life
-      if (event === "error") yield { error: parse(data) ?? data };
-      if (data.trim() === "[DONE]") {
-        if (seen && !finished) yield { finish: isRefusal ? "refusal" : "stop" };
-        return true;
-      }
-      // Some servers omit the blank line between events; then several lines come as one.
-      const chunks = parse(data) !== undefined ? [data] : data.split("\n");
-      for (const line of chunks) {
-        if (!line.trim() || line.trim() === "[DONE]") continue;
-        const chunk = parse(line);
-        if (chunk === undefined) yield { error: `a line that is not JSON: ${line.slice(0, 200)}` };
-        isRefusal ||= refuses(chunk);
-        for (const delta of deltas(chunk)) {
-          if ("finish" in delta) finished = true;
-          else if (!("usage" in delta)) seen = true;
-          yield "finish" in delta && delta.finish === "stop" && isRefusal ? { finish: "refusal" } : delta;
-        }
+  const details = new Map<unknown, any>(); // of the thinking, by index
+  const finish = (reason: string): Delta[] => {
+    finished = true;
+    const back = [...details.values()];
+    details.clear();
+    const extra = back.length ? [{ extra: { reasoning_details: back } }] : [];
+    return [...extra, { finish: reason === "stop" && isRefusal ? "refusal" : reason }];
+  };
+  for await (const piece of pieces(response, name)) {
+    if ("alive" in piece) {
+      yield { text: "" }; // a keep-alive: nothing to show, but a sign of life
+      continue;
+    }
+    if ("rest" in piece) {
+      // Not a stream: a whole answer, an error, or a web page.
+      const whole = parse(piece.rest);
+      if (whole === undefined && !seen) yield { error: noStream(piece.rest) };
+      if (whole === undefined) continue;
+      yield* deltas(whole);
+      if (refuses(whole)) yield { finish: "refusal" };
+      finished = true;
+      continue;
+    }
+    const { event, data } = piece;
+    if (event === "error") yield { error: parse(data) ?? data };
+    if (data.trim() === "[DONE]") {
+      if (seen && !finished) yield* finish("stop");
+      return;
+    }
+    for (const line of chunksOf(data)) {
+      if (!line.trim() || line.trim() === "[DONE]") continue;
+      const chunk = parse(line);
+      if (chunk === undefined) yield { error: `a line that is not JSON: ${line.slice(0, 200)}` };
+      isRefusal ||= refuses(chunk);
+      isWhole = Boolean(chunk?.usage && chunk.choices?.length === 0);
+      gather(details, choiceOf(chunk)?.delta?.reasoning_details);
+      for (const delta of deltas(chunk)) {
+        if (!("finish" in delta || "usage" in delta)) seen = true;
+        if ("finish" in delta) yield* finish(delta.finish);
+        else yield delta;
       }
     }
-    return false;
+  }
+  if (seen && !finished && isWhole) yield* finish("stop");
+}
+
+/** Pieces of what a gateway tells of the thinking: those with one index are one, and must go back as they were. */
+function gather(all: Map<unknown, any>, given: unknown): void {
+  for (const one of Array.isArray(given) ? given : []) {
+    if (typeof one !== "object" || !one) continue;
+    const before = all.get(one.index ?? all.size);
+    const joined = { ...before, ...one };
+    for (const field of ["text", "summary", "data"])
+      if (typeof before?.[field] === "string" && typeof one[field] === "string")
+        joined[field] = before[field] + one[field];
+    all.set(one.index ?? all.size, joined);
   }
 }
 
-const refuses = (chunk: any): boolean => Boolean((chunk?.choices?.[0]?.delta ?? chunk?.choices?.[0]?.message)?.refusal);
+/** Of several answers to one question the first is taken. */
+const choiceOf = (chunk: any): any =>
+  Array.isArray(chunk?.choices) ? chunk.choices.find((one: any) => !one?.index) : undefined;
 
-const parse = (text: string): any => tryTo(() => JSON.parse(text));
+const refuses = (chunk: any): boolean => Boolean((choiceOf(chunk)?.delta ?? choiceOf(chunk)?.message)?.refusal);
 
 function* deltas(given: any): Generator<Delta> {
   const chunk = Array.isArray(given) ? given[0] : given;
-  const choice = chunk?.choices?.[0];
+  const choice = choiceOf(chunk);
   const delta = choice?.delta ?? choice?.message;
   yield* content(delta?.content);
   const thinking = delta?.reasoning_content || delta?.reasoning || delta?.reasoning_text || delta?.thinking;

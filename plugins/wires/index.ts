@@ -1,6 +1,7 @@
 // The providers that are reached over the network, one for each line of presets.ts. What they speak is a wire's business.
-import type { Model, Zz } from "zz";
-import type { Preset, Wire, WireName } from "./contract.ts";
+import type { ChatRequest, Delta, Model, Zz } from "zz";
+import { usage } from "zz/text";
+import { baseOf, type Preset, type Wire, type WireName } from "./contract.ts";
 import { PRESETS } from "./presets.ts";
 
 export const defaults = { model: "" };
@@ -13,25 +14,55 @@ export const settings = {
   },
 };
 
-const WIRES: Partial<Record<WireName, () => Promise<Wire>>> = { chat: async () => (await import("./chat.ts")).chat };
+const WIRES: Partial<Record<WireName, () => Promise<Wire>>> = {
+  chat: async () => (await import("./chat.ts")).chat,
+  responses: async () => (await import("./responses.ts")).responses,
+};
 
+/** The one that is meant by an address alone comes first: it is asked before the others when no model is named. */
 export default (zz: Zz<typeof defaults>) => {
-  for (const preset of PRESETS) provide(zz, preset);
+  for (const preset of PRESETS) if (preset.is) provide(zz, preset);
+  for (const preset of PRESETS) if (!preset.is) provide(zz, preset);
 };
 
 function provide(zz: Zz<typeof defaults>, preset: Preset): void {
-  const { name, key, is, model: usual } = preset;
+  const { name, key, address, is, model: usual } = preset;
   const wire = WIRES[preset.wire]!;
   zz.provider({
     name,
-    ...(is && { role: is }),
+    role: is ?? "named",
     ...(key && { key: { variable: key } }),
-    ...(is && { url: { variable: "OPENAI_BASE_URL" } }),
-    auto: (_signal, endpoint) => (endpoint.key ? (is && zz.config.model) || usual : undefined),
+    ...(address && { url: { variable: address } }),
+    auto(_signal, { key, url, own }) {
+      if (typeof own?.model === "string" && (key || url)) return own.model;
+      return key && !preset.named ? (is && zz.config.model) || usual : undefined;
+    },
     model: async (id): Promise<Model | undefined> => (await wire()).model?.(preset, id),
     models: async (signal, endpoint) => (await wire()).models(zz, preset, endpoint, signal),
-    async *chat(request, signal) {
-      yield* (await wire()).chat(zz, preset, request, signal);
-    },
+    chat: (request, signal) => answer(zz, preset, request, signal),
   });
+}
+
+/** Over the wire that the person named, else the one that the model is made for. */
+async function* answer(
+  zz: Zz<typeof defaults>,
+  preset: Preset,
+  request: ChatRequest,
+  signal: AbortSignal,
+): AsyncGenerator<Delta> {
+  const { wire: asked = request.endpoint.own?.wire, ...options } = request.options;
+  const over = async (wire: WireName) => (await WIRES[wire]!()).chat(zz, preset, { ...request, options }, signal);
+  if (preset.wire !== "chat") return yield* await over(preset.wire);
+  if (asked !== undefined && asked !== "chat" && asked !== "responses")
+    throw usage(`Cannot ask '${preset.name}' over the wire '${asked}': there is none. Choose chat or responses.`);
+  if (asked) return yield* await over(asked);
+  if (!preset.quirks?.responses?.test(request.model)) return yield* await over("chat");
+  try {
+    yield* await over("responses");
+  } catch (error) {
+    const { status } = error as { status?: number };
+    const isElsewhere = baseOf(preset, request.endpoint) !== preset.url;
+    if (!isElsewhere || (status !== 404 && status !== 405 && status !== 501)) throw error;
+    yield* await over("chat"); // a server of another's that has a model of that name, and only that wire
+  }
 }

@@ -1,0 +1,135 @@
+// The messages of a conversation as Chat Completions have them, in the shape that a server takes.
+import type { ChatCompletionMessageParam } from "openai/resources/chat/completions";
+import type { Image, Message } from "zz";
+import type { Quirks } from "./contract.ts";
+
+export function toMessages(messages: Message[], model: string, quirks: Quirks): unknown[] {
+  const told = quirks.tools === false ? withoutCalls(messages) : messages;
+  return between(afterResults(acceptedIds(told, model, quirks.ids)), quirks).flatMap((one) =>
+    toWire(one, model, quirks),
+  );
+}
+
+/**
+ * Call ids from another model may be refused here: those that are not plain and short are replaced, in calls and
+ * results. Where a server has a form of its own, all others are, whoever made them.
+ */
+export function acceptedIds(messages: Message[], model: string, form?: RegExp): Message[] {
+  const ids = new Map<string, string>();
+  const own = (id: string) => ids.get(id) ?? id;
+  for (const message of messages)
+    if (message.role === "assistant" && (form || !message.model?.endsWith(`/${model}`)))
+      for (const { id } of message.calls ?? [])
+        if (!(form ?? /^[\w-]{1,40}$/).test(id)) ids.set(id, `moved${String(ids.size).padStart(4, "0")}`); // every server accepts nine letters and digits
+  if (!ids.size) return messages;
+  return messages.map((message) => {
+    if (message.role === "tool") return { ...message, id: own(message.id) };
+    if (message.role !== "assistant" || !message.calls) return message;
+    return { ...message, calls: message.calls.map((call) => ({ ...call, id: own(call.id) })) };
+  });
+}
+
+const OF_RESULTS = "The images of the results above.";
+
+/** Tool results cannot contain images here: they move into a user message after the last result. */
+function afterResults(messages: Message[]): Message[] {
+  const moved: Message[] = [];
+  let images: Image[] = [];
+  for (const [i, message] of messages.entries()) {
+    if (message.role === "tool") images.push(...(message.images ?? []));
+    if (message.role === "user" && images.length) {
+      const all = [...images, ...(message.images ?? [])];
+      moved.push({ role: "user", text: `${OF_RESULTS}\n\n${message.text}`, images: all });
+      images = [];
+      continue;
+    }
+    moved.push(message);
+    const next = messages[i + 1]?.role;
+    if (images.length && next !== "tool" && next !== "user") {
+      moved.push({ role: "user", text: OF_RESULTS, images });
+      images = [];
+    }
+  }
+  return moved;
+}
+
+/** Where a person may not speak straight after a result. */
+function between(messages: Message[], quirks: Quirks): Message[] {
+  if (!quirks.between) return messages;
+  const said: Message = { role: "assistant", text: "I have the results." };
+  return messages.flatMap((one, i) => (one.role === "user" && messages[i - 1]?.role === "tool" ? [said, one] : [one]));
+}
+
+/** For a server that has no tools: what was called before is told. Neighbours of one role become one message. */
+function withoutCalls(messages: Message[]): Message[] {
+  const told: Message[] = [];
+  for (const message of messages) {
+    const plain: Message =
+      message.role === "tool"
+        ? { role: "user", text: `The result of ${message.name}:\n${message.text}` }
+        : message.role === "assistant"
+          ? { ...message, text: message.text || `(called ${message.calls?.map(({ name }) => name).join(", ")})` }
+          : message;
+    if (plain.role === "assistant") delete plain.calls;
+    const last = told.at(-1);
+    if (plain.role === "user" && last?.role === "user") {
+      const images = [...(last.images ?? []), ...(plain.images ?? [])];
+      told[told.length - 1] = { role: "user", text: `${last.text}\n\n${plain.text}`, ...(images.length && { images }) };
+    } else told.push(plain);
+  }
+  return told;
+}
+
+function toWire(message: Message, model: string, { echo }: Quirks): unknown[] {
+  if (message.role === "user")
+    return [{ role: "user", content: withImages(message.text, message.images) } satisfies ChatCompletionMessageParam];
+  if (message.role === "tool") return [{ role: "tool", tool_call_id: message.id, content: message.text }];
+  const isOwn = message.model?.endsWith(`/${model}`);
+  const thinking = (isOwn && message.thinking) || "";
+  const text = message.text || null;
+  const content =
+    echo === "parts" && thinking
+      ? [{ type: "thinking", thinking: [{ type: "text", text: thinking }] }, ...(text ? [{ type: "text", text }] : [])]
+      : text;
+  const back = { role: "assistant", ...extraOf(message.extra), ...thoughtOf(echo, thinking) };
+  if (!message.calls?.length) return [{ ...back, content: content ?? message.text }];
+  return [
+    {
+      ...back,
+      content,
+      tool_calls: message.calls.map(({ id, name, args, extra }) => ({
+        id,
+        type: "function" as const,
+        function: { name: name.replace(/[^\w-]/g, "_").slice(0, 64) || "unknown", arguments: JSON.stringify(args) },
+        ...(extra ? { extra_content: extra } : {}),
+      })),
+    },
+  ];
+}
+
+/** Each of such a server's answers has the field, also where nothing was thought. */
+function thoughtOf(echo: Quirks["echo"], thinking: string): object {
+  if (echo === "reasoning_content") return { reasoning_content: thinking };
+  return echo === "reasoning" && thinking ? { reasoning: thinking } : {};
+}
+
+/** What a gateway told of the thinking, or Gemini's signature. */
+function extraOf(extra: unknown[] = []): object {
+  const details = extra.flatMap((one: any) => one?.reasoning_details ?? []);
+  if (details.length) return { reasoning_details: details };
+  const last: any = extra.at(-1);
+  return last ? { extra_content: last } : {};
+}
+
+function withImages(text: string, images: Image[] = []) {
+  if (!images.length) return text;
+  return [{ type: "text" as const, text }, ...images.map(partOf)];
+}
+
+function partOf({ type, base64 }: Image) {
+  const url = `data:${type};base64,${base64}`;
+  if (type === "application/pdf") return { type: "file" as const, file: { filename: "document.pdf", file_data: url } };
+  if (!type.startsWith("audio/")) return { type: "image_url" as const, image_url: { url } };
+  const format = type === "audio/wav" || type === "audio/x-wav" ? ("wav" as const) : ("mp3" as const);
+  return { type: "input_audio" as const, input_audio: { data: base64, format } };
+}

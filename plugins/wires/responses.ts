@@ -1,0 +1,237 @@
+// OpenAI's Responses API: what its reasoning and codex models are made for. Nothing is kept at the server (store: false),
+// so what a model thought comes encrypted, is kept beside the answer, and goes back with the next request.
+import type { ChatRequest, Delta, HttpAnswer, Image, Message, Usage, Zz } from "zz";
+import { chat, isClosed } from "./chat.ts";
+import { post } from "./client.ts";
+import { baseOf, type Preset, type Wire } from "./contract.ts";
+import { acceptedIds } from "./messages.ts";
+import { chunksOf, noStream, parse, pieces } from "./sse.ts";
+
+/** What a server refused, by its address and the model: omitted from then on. */
+const refused = new Map<string, Set<string>>();
+
+export const responses: Wire = {
+  ...chat,
+  async *chat(zz, preset, request, signal) {
+    const at = `${baseOf(preset, request.endpoint)} ${request.model}`;
+    const without = refused.get(at) ?? new Set();
+    refused.set(at, without);
+    yield* read(await send(zz, preset, request, without, signal), preset.name);
+  },
+};
+
+/** What an answer does not depend on, and what an error that refuses it says. */
+const OPTIONAL: [part: string, words: RegExp][] = [
+  ["include", /encrypted/i],
+  ["summary", /reasoning\.summary|reasoning summar/i],
+  ["effort", /reasoning\.effort/i],
+  ["reasoning", /['"`]reasoning['"`]|reasoning is not supported/i],
+  ["parallel_tool_calls", /parallel_tool_calls/],
+  ["max_output_tokens", /max_output_tokens/],
+  ["temperature", /temperature/],
+  ["top_p", /top_p/],
+  ["text", /text\.format/],
+];
+
+async function send(
+  zz: Zz<any>,
+  preset: Preset,
+  request: ChatRequest,
+  without: Set<string>,
+  signal: AbortSignal,
+): Promise<HttpAnswer> {
+  for (;;) {
+    try {
+      return await post(zz, preset, request.endpoint, "responses", bodyOf(request, without), signal);
+    } catch (error) {
+      const { status, message } = error as Error & { status?: number };
+      const part = OPTIONAL.find(([name, words]) => !without.has(name) && words.test(message))?.[0];
+      if ((status !== 400 && status !== 422) || !part) throw error;
+      without.add(part);
+    }
+  }
+}
+
+function bodyOf({ model, system, messages, tools, options, effort, schema }: ChatRequest, without: Set<string>) {
+  const { max_tokens, max_completion_tokens, max_output_tokens, reasoning_effort, reasoning, ...others } = options;
+  const limit = max_output_tokens ?? max_completion_tokens ?? max_tokens;
+  const how = reasoning_effort ?? effort;
+  const thinking = {
+    ...(!without.has("effort") && how !== undefined && { effort: how }),
+    ...(!without.has("summary") && { summary: "auto" }),
+    ...(reasoning as object),
+  };
+  const format = schema && { type: "json_schema", name: "answer", schema, strict: isClosed(schema) };
+  const body: Record<string, unknown> = {
+    model,
+    ...(system && { instructions: system }),
+    input: acceptedIds(messages, model, /^[\w-]{1,64}$/).flatMap((one) => toItems(one, model)),
+    stream: true,
+    store: false,
+    include: ["reasoning.encrypted_content"],
+    ...(tools.length && {
+      tools: tools.map(({ name, description, schema }) => ({
+        type: "function",
+        name,
+        description,
+        parameters: schema,
+        strict: false,
+      })),
+    }),
+    ...(Object.keys(thinking).length && { reasoning: thinking }),
+    ...(format && { text: { format } }),
+    ...(limit !== undefined && { max_output_tokens: limit }),
+    ...others,
+  };
+  for (const part of without) delete body[part];
+  return body;
+}
+
+/** What was thought, and where: before which of the calls, and before or after the text. */
+type Thought = { reasoning: object; calls: number; text: boolean };
+const isThought = (extra: any): extra is Thought => typeof extra?.reasoning === "object";
+
+function toItems(message: Message, model: string): object[] {
+  if (message.role === "user") return [{ role: "user", content: partsOf(message.text, message.images) }];
+  if (message.role === "tool") {
+    const output = message.images?.length ? partsOf(message.text, message.images) : message.text;
+    return [{ type: "function_call_output", call_id: message.id, output }];
+  }
+  const isOwn = message.model?.endsWith(`/${model}`); // another model cannot read it
+  const thoughts = isOwn ? (message.extra ?? []).filter(isThought) : [];
+  const at = (calls: number, text?: boolean) =>
+    thoughts.filter((one) => one.calls === calls && (text ?? one.text) === one.text).map(({ reasoning }) => reasoning);
+  const calls = message.calls ?? [];
+  return [
+    ...at(0, false),
+    ...(message.text ? [{ role: "assistant", content: message.text }] : []),
+    ...at(0, true),
+    ...calls.flatMap(({ id, name, args }, i) => [
+      ...(i ? at(i) : []),
+      {
+        type: "function_call",
+        call_id: id,
+        name: name.replace(/[^\w-]/g, "_").slice(0, 64) || "unknown",
+        arguments: JSON.stringify(args),
+      },
+    ]),
+  ];
+}
+
+const partsOf = (text: string, images: Image[] = []): object[] => [
+  ...(text || !images.length ? [{ type: "input_text", text }] : []),
+  ...images.map(({ type, base64 }) => {
+    const url = `data:${type};base64,${base64}`;
+    if (type.startsWith("image/")) return { type: "input_image", image_url: url, detail: "auto" };
+    return { type: "input_file", filename: `document.${type.split("/")[1]}`, file_data: url };
+  }),
+];
+
+/** The state of one answer, while its events come. */
+interface Open {
+  items: Map<number, { text: string; args: string; named: boolean }>; // by their place: what came of each
+  thoughts: Set<unknown>; // those that came, by their ids
+  calls: number;
+  text: boolean;
+  thought: boolean;
+  isRefusal: boolean;
+}
+
+async function* read(response: HttpAnswer, name: string): AsyncGenerator<Delta> {
+  const open: Open = { items: new Map(), thoughts: new Set(), calls: 0, text: false, thought: false, isRefusal: false };
+  for await (const piece of pieces(response, name)) {
+    if ("alive" in piece) yield { text: "" };
+    else if ("rest" in piece) {
+      const whole = parse(piece.rest);
+      if (whole === undefined) yield { error: noStream(piece.rest) };
+      else yield* ended(open, whole);
+    } else
+      for (const line of chunksOf(piece.data)) {
+        if (!line.trim() || line.trim() === "[DONE]") continue;
+        const event = parse(line);
+        if (event === undefined) yield { error: `a line that is not JSON: ${line.slice(0, 200)}` };
+        yield* deltas(open, event, event?.type ?? piece.event ?? "");
+      }
+  }
+}
+
+function* deltas(open: Open, event: any, type: string): Generator<Delta> {
+  const at = event?.output_index ?? 0;
+  const item = open.items.get(at) ?? { text: "", args: "", named: false };
+  open.items.set(at, item);
+  if (type === "response.output_text.delta" || type === "response.refusal.delta") {
+    open.isRefusal ||= type === "response.refusal.delta";
+    yield* say(open, item, String(event.delta ?? ""));
+  } else if (/^response\.reasoning(_summary)?_text\.delta$/.test(type)) {
+    open.thought = true;
+    yield { thinking: String(event.delta ?? "") };
+  } else if (type === "response.reasoning_summary_part.added") {
+    if (open.thought) yield { thinking: "\n\n" };
+  } else if (type === "response.output_item.added" && event.item?.type === "function_call") {
+    yield* call(open, item, at, event.item, event.item.arguments);
+  } else if (type === "response.function_call_arguments.delta") {
+    item.args += event.delta ?? "";
+    yield { call: { index: at, args: event.delta } };
+  } else if (type === "response.function_call_arguments.done") {
+    if (!item.args && event.arguments) yield { call: { index: at, args: (item.args = event.arguments) } };
+  } else if (type === "response.output_item.done") yield* whole(open, at, event.item);
+  else if (/^response\.(completed|incomplete|failed|cancelled)$/.test(type)) yield* ended(open, event.response ?? {});
+  else if (type === "error" || event?.error) yield { error: event?.error ? event : { error: event } };
+  else if (event?.choices)
+    yield { error: 'not a stream of Responses but of Chat Completions. Set "wire": "chat" for this provider' };
+  else yield { text: "" }; // what it is doing meanwhile
+}
+
+function* say(open: Open, item: { text: string }, text: string): Generator<Delta> {
+  item.text += text;
+  open.text ||= text !== "";
+  yield { text };
+}
+
+/** A call is begun once; its arguments follow, or come with it. */
+function* call(open: Open, item: { args: string; named: boolean }, index: number, told: any, args: unknown) {
+  if (!item.named) open.calls++;
+  const isNew = !item.named;
+  item.named = true;
+  const more = typeof args === "string" && args && !item.args ? args : undefined;
+  item.args += more ?? "";
+  if (isNew || more)
+    yield { call: { index, id: told.call_id ?? told.id, name: told.name, ...(more && { args: more }) } };
+}
+
+/** What is finished, as far as it did not come in pieces. */
+function* whole(open: Open, at: number, told: any): Generator<Delta> {
+  const item = open.items.get(at) ?? { text: "", args: "", named: false };
+  open.items.set(at, item);
+  if (told?.type === "function_call") yield* call(open, item, at, told, told.arguments);
+  else if (told?.type === "reasoning") {
+    const { status: _, ...reasoning } = told;
+    if (!open.thought) for (const { text } of told.summary ?? []) if (text) yield { thinking: `${text}\n` };
+    const isNew = !open.thoughts.has(told.id);
+    open.thoughts.add(told.id);
+    if (told.encrypted_content && isNew)
+      yield { extra: { reasoning, calls: open.calls, text: open.text } satisfies Thought };
+  } else if (told?.type === "message") {
+    const parts: any[] = Array.isArray(told.content) ? told.content : [];
+    open.isRefusal ||= parts.some(({ type }) => type === "refusal");
+    if (!item.text) for (const { text, refusal } of parts) yield* say(open, item, String(text ?? refusal ?? ""));
+  }
+}
+
+/** The answer itself, as it is told at its end; or all of it, from a server that does not stream. */
+function* ended(open: Open, answer: any): Generator<Delta> {
+  const { output, usage, status, error, incomplete_details: cut } = answer;
+  if (error || status === "failed") return yield { error: { error: error ?? "the answer failed" } };
+  if (!Array.isArray(output) && !status) return yield { error: answer };
+  const isNew = ![...open.items.values()].some(({ text, named }) => text || named);
+  if (isNew) for (const [at, item] of (output ?? []).entries()) yield* whole(open, at, item);
+  if (usage) yield { usage: usageOf(usage) };
+  if (status === "cancelled") return yield { error: { error: "the answer was cancelled" } };
+  if (status === "incomplete" || cut) yield { finish: cut?.reason === "content_filter" ? "content_filter" : "length" };
+  else yield { finish: open.isRefusal ? "refusal" : open.calls ? "tool_calls" : "stop" };
+}
+
+function usageOf({ input_tokens: input = 0, output_tokens: output = 0, input_tokens_details: details }: any): Usage {
+  const cached = details?.cached_tokens;
+  return { input, output, ...(cached && { cached }) };
+}

@@ -1,0 +1,255 @@
+// Every provider of the table, against a server that has its ways: what it refuses, how it calls and thinks, how it counts and fails.
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, test } from "node:test";
+import { openChat } from "../../../kernel/chat.ts";
+import type { Answer, Fault } from "../../../kernel/contract.ts";
+import type { Options } from "../../../kernel/core.ts";
+import { PRESETS } from "../../../plugins/wires/presets.ts";
+import { createZz, runTurn } from "../../../zz.ts";
+import type { Fake, Step } from "../../support/fake/http.ts";
+import { DONE, data, fakeOpenAI, problems, refuse, say, stream } from "../../support/fake/openai.ts";
+import { place, zz } from "../../support/run.ts";
+
+const base = mkdtempSync(join(tmpdir(), "zz-presets-"));
+after(() => rmSync(base, { recursive: true, force: true }));
+const lamps = join(base, "lamps.ts");
+writeFileSync(
+  lamps,
+  `export default (zz) => {
+    zz.tool({ name: "lamp_dim", description: "Dims.", params: { level: "number" }, run: (args) => "ok " + JSON.stringify(args) });
+  };\n`,
+);
+
+interface Ways {
+  refuses?: string[]; // fields of a request
+  limit?: "max_tokens" | "max_completion_tokens";
+  thinks?: object[]; // deltas
+  calls: "pieces" | "whole" | "no index" | "name first" | "object" | "no tools";
+  id?: string; // of its call, as it says it
+  counts: "extra" | "finish" | "every" | "choice" | "x_groq";
+  ends?: string; // its reason, after a call
+  echo?: object; // what the model's message must bring back
+  back?: RegExp; // what its call's id must look like when it comes back
+  error: [status: number, body: unknown, words: string];
+  says?: object; // the whole of what it tells about thinking, in the first request
+}
+const N = (message: string) => ({ error: { message, type: "invalid_request_error", param: null, code: null } });
+const THINKS = (field: string): object[] => [{ [field]: "dim " }, { [field]: "it" }];
+const STRICT = ["frequency_penalty", "presence_penalty"];
+
+// biome-ignore format: one provider a row.
+const WAYS: Record<string, Ways> = {
+  azure: { limit: "max_completion_tokens", refuses: ["max_tokens"], calls: "pieces", id: "call_a1", counts: "extra", error: [400, N("No such lamp"), "No such lamp."] },
+  cerebras: { limit: "max_completion_tokens", refuses: STRICT, thinks: THINKS("reasoning"), calls: "pieces", id: "a1b2c3d4e", counts: "extra", echo: { reasoning: "dim it" },
+    error: [422, { message: "No such lamp", type: "invalid_request_error", param: "model", code: "wrong_api_format" }, "No such lamp."] },
+  deepseek: { limit: "max_tokens", refuses: ["seed", "max_completion_tokens"], thinks: [{ content: null, reasoning_content: "dim it" }, { content: "", reasoning_content: null }], calls: "pieces", id: "call_00_x", counts: "finish", echo: { reasoning_content: "dim it" }, error: [402, N("Insufficient Balance"), "Insufficient Balance."] },
+  fireworks: { limit: "max_tokens", thinks: THINKS("reasoning_content"), calls: "pieces", id: "call_f1", counts: "extra", error: [400, { error: "No such lamp" }, "No such lamp."] },
+  github: { limit: "max_tokens", calls: "pieces", id: "call_g1", counts: "extra", error: [400, N("No such lamp"), "No such lamp."] },
+  groq: { limit: "max_completion_tokens", thinks: THINKS("reasoning"), calls: "whole", id: "fc_1", counts: "x_groq", error: [400, { error: { message: "Failed to call a function", code: "tool_use_failed", failed_generation: "lamp_dim{}" } }, "Failed to call a function."] },
+  huggingface: { limit: "max_tokens", calls: "whole", id: "call_h1", counts: "extra", error: [400, { error: "No such lamp" }, "No such lamp."] },
+  llamacpp: { limit: "max_tokens", thinks: THINKS("reasoning_content"), calls: "object", id: "Zb3kQ9vYw1xR5tN7mL2pJ4hG6fD8sA0c", counts: "extra", error: [400, { error: { code: 400, message: "request (9 tokens) exceeds the available context size (8 tokens), try increasing it", type: "exceed_context_size_error" } }, "request (9 tokens) exceeds the available context size (8 tokens), try increasing it."] },
+  lmstudio: { limit: "max_tokens", thinks: THINKS("reasoning_content"), calls: "pieces", id: "365174485", counts: "extra", error: [400, { error: "No such lamp" }, "No such lamp."] },
+  mistral: { limit: "max_tokens", refuses: ["stream_options", "max_completion_tokens"], thinks: [{ content: [{ type: "thinking", thinking: [{ type: "text", text: "dim it" }] }] }], calls: "no index", id: "a1B2c3D4e", counts: "finish",
+    echo: { content: [{ type: "thinking", thinking: [{ type: "text", text: "dim it" }] }] }, back: /^[A-Za-z0-9]{9}$/, error: [400, { object: "error", message: "No such lamp", type: "invalid_request_error", param: null, code: "1900" }, "No such lamp."] },
+  moonshot: { limit: "max_tokens", thinks: THINKS("reasoning_content"), calls: "pieces", id: "functions.lamp_dim:0", counts: "choice", echo: { reasoning_content: "dim it" }, back: /^functions\.lamp_dim:0$/, error: [400, N("Invalid request: exceeded model token limit: 8 (requested: 9)"), "Invalid request: exceeded model token limit: 8 (requested: 9)."] },
+  nvidia: { limit: "max_tokens", calls: "whole", id: "chatcmpl-tool-1", counts: "extra", error: [422, { detail: "No such lamp" }, "No such lamp."] },
+  openai: { calls: "pieces", id: "call_o1", counts: "extra", error: [400, N("No such lamp"), "No such lamp."] },
+  openrouter: { limit: "max_tokens", thinks: [{ reasoning: "dim ", reasoning_details: [{ type: "reasoning.text", text: "dim ", index: 0 }] }, { reasoning: "it", reasoning_details: [{ type: "reasoning.text", text: "it", signature: "sig", index: 0 }, { type: "reasoning.encrypted", data: "xyz", index: 1 }] }],
+    calls: "pieces", id: "tool_1", counts: "finish", ends: "tool_calls", echo: { reasoning_details: [{ type: "reasoning.text", text: "dim it", index: 0, signature: "sig" }, { type: "reasoning.encrypted", data: "xyz", index: 1 }] },
+    error: [400, { error: { code: 400, message: "Provider returned error", metadata: { provider_name: "p", raw: "no such lamp" } } }, "Provider returned error: no such lamp."] },
+  perplexity: { limit: "max_tokens", refuses: ["stream_options", "tools"], thinks: [{ content: "<think>dim it</think>" }], calls: "no tools", counts: "every", error: [400, { error: { code: 400, message: "After the (optional) system message(s) no lamp", type: "invalid_message" } }, "After the (optional) system message(s) no lamp."] },
+  qwen: { limit: "max_tokens", thinks: THINKS("reasoning_content"), calls: "pieces", id: "call_q1", counts: "extra", error: [400, N("<400> InternalError.Algo.InvalidParameter: no lamp"), "<400> InternalError.Algo.InvalidParameter: no lamp."] },
+  sglang: { limit: "max_tokens", thinks: THINKS("reasoning_content"), calls: "name first", id: "call_s1", counts: "extra", error: [400, { object: "error", message: "No such lamp", type: "BadRequestError", param: null, code: 400 }, "No such lamp."] },
+  together: { limit: "max_tokens", thinks: THINKS("reasoning"), calls: "name first", id: "call_t1", counts: "finish", error: [400, N("No such lamp"), "No such lamp."] },
+  vllm: { limit: "max_tokens", thinks: THINKS("reasoning"), calls: "pieces", id: "chatcmpl-tool-a1", counts: "every", error: [400, { error: { message: "No such lamp", type: "BadRequestError", param: null, code: 400 } }, "No such lamp."] },
+  xai: { limit: "max_completion_tokens", refuses: ["stop"], thinks: THINKS("reasoning_content"), calls: "whole", id: "call_x1", counts: "extra", error: [400, { code: "Client specified an invalid argument", error: "No such lamp" }, "No such lamp."] },
+  zai: { limit: "max_tokens", thinks: THINKS("reasoning_content"), calls: "whole", id: "call_-1", counts: "finish", echo: { reasoning_content: "dim it" }, error: [429, { error: { code: "1113", message: "Insufficient balance: no credit" } }, "Insufficient balance: no credit."] },
+};
+
+const COUNT = { prompt_tokens: 61, completion_tokens: 9, total_tokens: 70 };
+
+/** The deltas as that server sends them, what it counted where it says it. */
+function answer({ counts, ends }: Ways, deltas: object[], reason: string): Step {
+  const every = counts === "every" ? { usage: COUNT } : {};
+  const chunks = deltas.map((delta) => data({ choices: [{ index: 0, delta, finish_reason: null }], ...every }));
+  const last: Record<string, unknown> = {
+    index: 0,
+    delta: {},
+    finish_reason: reason === "stop" ? reason : (ends ?? reason),
+  };
+  if (counts === "choice") last.usage = COUNT;
+  const more =
+    counts === "finish" ? { usage: COUNT } : counts === "x_groq" ? { x_groq: { id: "r", usage: COUNT } } : every;
+  const extra = counts === "extra" ? [data({ choices: [], usage: COUNT })] : [];
+  return stream(...chunks, data({ choices: [last], ...more }), ...extra, DONE);
+}
+
+function callOf({ calls, id }: Ways): object[] {
+  const [name, args] = ["lamp_dim", '{"level":8}'];
+  const one = (more: object, own: object) => ({ tool_calls: [{ ...more, function: own }] });
+  const first = { index: 0, id, type: "function" };
+  if (calls === "whole") return [one(first, { name, arguments: args })];
+  if (calls === "no index") return [one({ id }, { name, arguments: args })];
+  if (calls === "object") return [one(first, { name, arguments: { level: 8 } })];
+  if (calls === "name first") return [one(first, { name, arguments: "" }), one({ index: 0 }, { arguments: args })];
+  return [
+    one(first, { name, arguments: "" }),
+    one({ index: 0, id: "" }, { name: "", arguments: args.slice(0, 5) }),
+    one({ index: 0 }, { arguments: args.slice(5) }),
+  ];
+}
+
+const OPTIONS = { max_tokens: 77, seed: 1, stop: ["x"], frequency_penalty: 0, presence_penalty: 0 };
+
+async function turn(name: string, script: (body: any, at: number) => Step, more: Options = {}) {
+  const fake = await fakeOpenAI(({ body }, at) => script(body, at));
+  const core = await createZz({
+    ...{ home: base, root: base, own: false, plugins: [lamps], tools: ["lamp_dim"], save: false, options: OPTIONS },
+    settings: { providers: { [name]: { url: fake.url, key: "key-of-them-1" } } },
+    ...more,
+  });
+  try {
+    return { fake, answer: await runTurn(core, openChat(core, `${name}/m`), "hi"), error: undefined };
+  } catch (error) {
+    return { fake, error: error as Fault, answer: undefined };
+  } finally {
+    await fake.close();
+  }
+}
+
+/** What such a server says of a field that it does not know. */
+const refusal = ({ refuses = [] }: Ways, body: any): Step | undefined => {
+  const field = refuses.find((one) => one in body);
+  return field === undefined ? undefined : refuse(422, N(`${field}: extra fields not permitted`));
+};
+
+test("Every preset has its row here", () => {
+  const rows = PRESETS.filter(({ wire }) => wire === "chat").map(({ name }) => name);
+  deepEqual(rows.sort(), Object.keys(WAYS).sort());
+});
+
+describe("a turn with a call, at", { concurrency: 8 }, () => {
+  for (const [name, ways] of Object.entries(WAYS))
+    test(name, async () => {
+      const {
+        fake,
+        answer: given,
+        error,
+      } = await turn(name, (body, at) => {
+        const wrong = refusal(ways, body);
+        if (wrong) return wrong;
+        if (ways.calls === "no tools") return answer(ways, [...(ways.thinks ?? []), { content: "Dimmed." }], "stop");
+        if (at === 0) return answer(ways, [...(ways.thinks ?? []), ...callOf(ways)], "tool_calls");
+        return answer(ways, [{ content: "Dim" }, { content: "med." }], "stop");
+      });
+      if (error) throw error;
+      equal(given!.text, "Dimmed.");
+      const rounds = ways.calls === "no tools" ? 1 : 2;
+      deepEqual(given!.usage, { input: 61 * rounds, output: 9 * rounds });
+      equal(fake.requests.length, rounds, "nothing was refused");
+      const [first, second] = fake.requests;
+      const { auth } = PRESETS.find((one) => one.name === name)!.quirks ?? {};
+      equal(first!.headers[auth ?? "authorization"], auth ? "key-of-them-1" : "Bearer key-of-them-1");
+      equal(first!.body[ways.limit ?? "max_tokens"], 77);
+      for (const { body } of fake.requests) deepEqual(problems(body), []);
+      if (rounds === 1) return equal(given!.thinking, "dim it");
+      deepEqual(given!.calls, [{ name: "lamp_dim", args: { level: 8 }, ok: true }]);
+      const [said, result] = second!.body.messages.slice(-2);
+      equal(said.tool_calls[0].id, result.tool_call_id);
+      match(said.tool_calls[0].id, ways.back ?? new RegExp(`^${ways.id}$`));
+      equal(said.tool_calls[0].function.arguments, '{"level":8}');
+      const { role, tool_calls, content, ...more } = said;
+      deepEqual({ ...(ways.echo && "content" in ways.echo && { content }), ...more }, ways.echo ?? {});
+    });
+});
+
+describe("an error, in the words of", { concurrency: 8 }, () => {
+  for (const [
+    name,
+    {
+      error: [status, body, words],
+    },
+  ] of Object.entries(WAYS)) // biome-ignore format: short
+    test(name, async () => {
+      const { error, fake } = await turn(name, () => refuse(status, body));
+      equal(error?.message, `127.0.0.1:${fake.port} answered ${status}: ${words}`);
+      equal(fake.requests.length, 1);
+    });
+});
+
+async function asks(
+  env: Record<string, string>,
+  args: string[],
+  settings: object = {},
+): Promise<{ out: string; fake: Fake; code: number | null }> {
+  const fake = await fakeOpenAI([say("Hi")]);
+  const where = place();
+  const { mkdirSync } = await import("node:fs");
+  mkdirSync(where.home, { recursive: true });
+  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings).replaceAll("FAKE", fake.url));
+  const ran = await zz(
+    where,
+    args.map((one) => one.replace("FAKE", fake.url)),
+    { env: { ZZ_LOAD_LIMIT: "10", ...env } },
+  );
+  await fake.close();
+  return { out: ran.stdout + ran.stderr, fake, code: ran.code };
+}
+
+const groq = { providers: { groq: { url: "FAKE" } } };
+describe("a provider by its name", { concurrency: 4 }, () => {
+  test("is asked with the key of its variable", async () => {
+    const { fake, out } = await asks(
+      { GROQ_API_KEY: "gsk_0123456789abcdef" },
+      ["--once", "-m", "groq/llama-3.3-70b", "hi"],
+      groq,
+    );
+    match(out, /^Hi/);
+    equal(fake.requests[0]!.headers.authorization, "Bearer gsk_0123456789abcdef");
+    equal(fake.requests[0]!.body.model, "llama-3.3-70b");
+  });
+  test("is the one that is asked where only its key is set, and takes its usual model", async () => {
+    const { fake } = await asks({ GROQ_API_KEY: "gsk_0123456789abcdef" }, ["--once", "hi"], groq);
+    equal(fake.requests[0]!.body.model, "llama-3.3-70b-versatile");
+  });
+  test("comes after OpenAI, whose key is set as well", async () => {
+    const env = { GROQ_API_KEY: "gsk_0123456789abcdef", OPENAI_API_KEY: "sk-0123456789abcdef" };
+    const { fake } = await asks(env, ["--once", "hi"], { providers: { openai: { url: "FAKE" } } });
+    equal(fake.requests[0]!.body.model, "gpt-4o-mini");
+  });
+  test("is not asked by itself where its key is there for something else", async () => {
+    const { code, out } = await asks({ GITHUB_TOKEN: "ghp_0123456789abcdef" }, ["--once", "hi"]);
+    equal(code, 2, out);
+    match(out, /No model to ask/);
+  });
+  test("says which key it wants", async () => {
+    const { code, out } = await asks({}, ["--once", "-m", "groq/x", "hi"]);
+    equal(code, 2);
+    match(out, /Cannot ask 'groq': no key is set\. Set GROQ_API_KEY, or/);
+  });
+  test("says that Azure has no address of its own", async () => {
+    const { out } = await asks({ AZURE_OPENAI_API_KEY: "0123456789abcdef" }, ["--once", "-m", "azure/x", "hi"]);
+    match(out, /Cannot ask 'azure': no address is set\. Set AZURE_OPENAI_ENDPOINT/);
+  });
+  test("is listed where it has a key or an address, and others are not asked", async () => {
+    const { out } = await asks({ GROQ_API_KEY: "gsk_0123456789abcdef" }, ["--models"], {
+      providers: { groq: { url: "FAKE" }, vllm: { url: "FAKE" } },
+    });
+    match(out, /groq\/m\n/);
+    match(out, /vllm\/m\n/);
+    ok(!/mistral|lmstudio|azure/.test(out), out);
+    match(out, /openai: Cannot ask 'openai': no key is set/);
+  });
+});
+
+/** A conversation that was held with another model: ids, and words straight after a result. */
+test("Mistral gets ids of nine letters, and no words of the person straight after a result", async () => {
+  const { fake, answer: given } = await turn("mistral", (_, at) =>
+    at ? say("done") : stream(data({ choices: [{ index: 0, delta: { tool_calls: [{ function: { name: "lamp_dim", arguments: '{"level":8}' } }] }, finish_reason: "tool_calls" }] }), DONE),
+  ); // biome-ignore format: short
+  equal((given as Answer).text, "done");
+  match(fake.requests[1]!.body.messages.at(-1).tool_call_id, /^[A-Za-z0-9]{9}$/);
+});

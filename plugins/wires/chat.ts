@@ -1,8 +1,8 @@
 // Chat Completions, at OpenAI or any server that supports it. The official package's client sends the request; the
 // stream is read here, since the client discards error bodies other than `{"error": …}`, ends silently when a stream is
 // cut off, and stops at the first line that is not JSON.
-import type { ChatRequest, Delta, Endpoint, HttpAnswer, Model, Price, Usage, Zz } from "zz";
-import { headersOf, post } from "./client.ts";
+import type { ChatRequest, Delta, HttpAnswer, Model, Price, Usage, Zz } from "zz";
+import { headersOf, placeOf, post } from "./client.ts";
 import { baseOf, type Preset, type Quirks, quirksOf, type Wire } from "./contract.ts";
 import { toMessages } from "./messages.ts";
 import { chunksOf, noStream, parse, pieces } from "./sse.ts";
@@ -41,14 +41,16 @@ export const chat: Wire = {
     const { models: listed } = quirksOf(preset, endpoint);
     const headers = headersOf(zz, preset, endpoint);
     if (Array.isArray(listed)) return listed.map((id) => ({ id }));
-    const response = await zz.fetch(listed ?? `${base(preset, endpoint)}/models`, { headers, signal });
+    const { base, version } = placeOf(zz, preset, endpoint);
+    const url = listed ?? `${base}/models${version ? `?api-version=${version}` : ""}`;
+    const response = await zz.fetch(url, { headers, signal });
     const body = (await response.json()) as any;
     const models: any[] = Array.isArray(body) ? body : (body.data ?? body.models ?? []);
     return models.slice(0, MAX_MODELS).map(modelOf);
   },
 
   async *chat(zz, preset, request, signal) {
-    const at = `${base(preset, request.endpoint)} ${request.model}`;
+    const at = `${baseOf(preset, request.endpoint)} ${request.model}`;
     const without = refused.get(at) ?? new Set();
     refused.set(at, without);
     yield* read(await send(zz, preset, request, without, signal), preset.name);
@@ -111,9 +113,6 @@ const OPTIONAL = [
 /** A plain word may stand in any sentence: it is the field's name where it is written as one. */
 const isNamed = (field: string, message: string): boolean =>
   field.includes("_") ? message.includes(field) : new RegExp(`(['"\`.])${field}\\b|\\b${field}:`).test(message);
-
-const base = (preset: Preset, endpoint: Endpoint): string =>
-  baseOf(preset, endpoint).replace(/\/chat\/completions$/, "");
 
 function bodyOf(request: ChatRequest, quirks: Quirks, without: Set<string>): Record<string, unknown> {
   const { model, messages, tools, options, effort, schema } = request;

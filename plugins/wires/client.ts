@@ -1,43 +1,121 @@
-// The official package's client, given zz's own transport: it makes the request, and its answer is handed on unread.
+// The official package's client makes the requests of Chat Completions and Responses. It is given zz's own transport, so
+// that no real key is in it, and its answers are handed on unread: what reads them bears more than the package does.
 import type { Endpoint, HttpAnswer, Zz } from "zz";
-import { usage } from "zz/text";
+import { tryTo, usage } from "zz/text";
 import { baseOf, type Preset, quirksOf } from "./contract.ts";
 
-const PATHS = { chat: "/chat/completions", responses: "/responses" } as const;
+const PATH = /\/(chat\/completions|responses)$/;
+const OFFICIAL = "https://api.openai.com/v1";
+
+/** Where requests go: at Azure by the name of a deployment, where a version of the API is said, else by its newer paths. */
+export function placeOf(zz: Zz<any>, preset: Preset, endpoint: Endpoint): { base: string; version?: string } {
+  const base = baseOf(preset, endpoint).replace(PATH, "");
+  if (!base)
+    throw usage(
+      `Cannot ask '${preset.name}': no address is set. Set ${preset.address}, or pass --base-url URL or "providers": {"${preset.name}": {"url": …}}.`,
+    );
+  if (quirksOf(preset, endpoint).auth !== "api-key") return { base };
+  const at = tryTo(() => new URL(base));
+  const version = at?.searchParams.get("api-version") ?? zz.io.variable("OPENAI_API_VERSION");
+  const plain = base.replace(/[?#].*$/, "").replace(/\/+$/, "");
+  const isBare = at ? /^\/(openai\/?)?$/.test(at.pathname) : false;
+  if (!version || /\/v1$/.test(plain)) return { base: isBare ? `${plain.replace(/\/openai$/, "")}/openai/v1` : plain };
+  return { base: isBare ? `${plain.replace(/\/openai$/, "")}/openai` : plain, version };
+}
+
+/** Its key's placeholder, and what else the person wants to go with each request. */
+export function headersOf(zz: Zz<any>, preset: Preset, endpoint: Endpoint): Record<string, string> {
+  const { key, own = {} } = endpoint;
+  const { auth } = quirksOf(preset, endpoint);
+  const { name, key: variable } = preset;
+  const { base } = placeOf(zz, preset, endpoint);
+  const isLocal = /^http:\/\/localhost[:/]/.test(preset.url); // needs none
+  if (!key && variable && !isLocal && base === preset.url)
+    throw usage(
+      `Cannot ask '${name}': no key is set. Set ${variable}, or pass --key KEY (--base-url URL for another server).`,
+    );
+  const isOfficial = base === OFFICIAL;
+  const organization = own.organization ?? (isOfficial ? zz.io.variable("OPENAI_ORG_ID") : undefined);
+  const project = own.project ?? (isOfficial ? zz.io.variable("OPENAI_PROJECT_ID") : undefined);
+  const more = Object.entries(Object(own.headers)).map(([header, value]) => [header.toLowerCase(), String(value)]);
+  return {
+    // Local servers need no key, but some refuse a request without one.
+    ...(auth ? { [auth]: `${key ?? "none"}` } : { authorization: `Bearer ${key ?? "none"}` }),
+    "content-type": "application/json",
+    accept: "text/event-stream",
+    ...(organization ? { "openai-organization": String(organization) } : {}),
+    ...(project ? { "openai-project": String(project) } : {}),
+    ...Object.fromEntries(more),
+  };
+}
 
 export async function post(
   zz: Zz<any>,
   preset: Preset,
   endpoint: Endpoint,
-  to: keyof typeof PATHS,
+  to: "chat" | "responses",
   body: object,
   signal: AbortSignal,
 ): Promise<HttpAnswer> {
-  const base = baseOf(preset, endpoint).replace(/\/(chat\/completions|responses)$/, "");
-  return zz.fetch(`${base}${PATHS[to]}`, {
-    method: "POST",
-    headers: headersOf(zz, preset, endpoint),
-    body: JSON.stringify(body, (_, value) => (typeof value === "string" ? value.toWellFormed() : value)),
-    signal,
-  });
+  const headers = headersOf(zz, preset, endpoint);
+  const { base, version } = placeOf(zz, preset, endpoint);
+  let failed: unknown;
+  const { authorization, ...others } = headers;
+  const how = {
+    ...{
+      apiKey: `${endpoint.key ?? "none"}`,
+      adminAPIKey: null,
+      organization: null,
+      project: null,
+      webhookSecret: null,
+    },
+    ...{ baseURL: base, maxRetries: 0, timeout: NO_LIMIT, logLevel: "off" as const },
+    defaultHeaders: { ...others, ...(!version && { authorization: authorization ?? null }) },
+    fetch: (async (url: string, init: RequestInit) => {
+      try {
+        return asResponse(
+          await zz.fetch(url, {
+            method: "POST",
+            headers: kept(init, headers),
+            body: wellFormed(init.body),
+            signal: init.signal!,
+          }),
+        );
+      } catch (error) {
+        failed = error; // in the server's own words
+        throw error;
+      }
+    }) as never,
+  };
+  const client = version
+    ? new (await import("openai/azure")).AzureOpenAI({ ...how, apiVersion: version })
+    : new (await import("openai/client")).OpenAI(how);
+  try {
+    const asked =
+      to === "chat"
+        ? client.chat.completions.create(body as never, { signal })
+        : client.responses.create(body as never, { signal });
+    return (await asked.asResponse()) as unknown as HttpAnswer;
+  } catch (error) {
+    throw signal.aborted ? signal.reason : (failed ?? error);
+  }
 }
 
-export function headersOf(_zz: Zz<any>, preset: Preset, endpoint: Endpoint): Record<string, string> {
-  const { key } = endpoint;
-  const { auth } = quirksOf(preset, endpoint);
-  const { name, key: variable } = preset;
-  if (!baseOf(preset, endpoint))
-    throw usage(
-      `Cannot ask '${name}': no address is set. Set ${preset.address}, or pass --base-url URL or "providers": {"${name}": {"url": …}}.`,
-    );
-  const isLocal = /^http:\/\/localhost[:/]/.test(preset.url); // needs none
-  if (!key && variable && !isLocal && baseOf(preset, endpoint) === preset.url)
-    throw usage(
-      `Cannot ask '${name}': no key is set. Set ${variable}, or pass --key KEY (--base-url URL for another server).`,
-    );
-  // Local servers need no key, but some refuse a request without one.
-  const said: Record<string, string> = auth
-    ? { [auth]: `${key ?? "none"}` }
-    : { authorization: `Bearer ${key ?? "none"}` };
-  return { ...said, "content-type": "application/json", accept: "text/event-stream" };
+const NO_LIMIT = 2 ** 31 - 1; // ms: how long a server may be silent is zz's business
+
+/** Of the client's headers those that a server needs; what tells of this machine stays here. */
+function kept(init: RequestInit, own: Record<string, string>): Record<string, string> {
+  const all = init.headers as unknown as Iterable<[string, string]>;
+  return Object.fromEntries([...all].filter(([name]) => name in own || name === "api-key"));
 }
+
+/** Half a character breaks some servers' decoders. */
+const wellFormed = (body: unknown): string => {
+  const text = String(body);
+  if (!/\\ud[89a-f]/i.test(text)) return text;
+  return JSON.stringify(JSON.parse(text), (_, value) => (typeof value === "string" ? value.toWellFormed() : value));
+};
+
+/** What the client looks at before it hands the answer on. */
+const asResponse = (answer: HttpAnswer) =>
+  Object.assign(answer, { headers: Object.assign(answer.headers, { entries: () => [] as [string, string][] }) });

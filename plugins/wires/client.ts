@@ -1,5 +1,6 @@
 // The official package's client makes the requests of Chat Completions and Responses. It is given zz's own transport, so
 // that no real key is in it, and its answers are handed on unread: what reads them bears more than the package does.
+import { OpenAI } from "openai/client";
 import type { Endpoint, HttpAnswer, Zz } from "zz";
 import { tryTo, usage } from "zz/text";
 import { baseOf, type Preset, quirksOf } from "./contract.ts";
@@ -89,7 +90,7 @@ export async function post(
   };
   const client = version
     ? new (await import("openai/azure")).AzureOpenAI({ ...how, apiVersion: version })
-    : new (await import("openai/client")).OpenAI(how);
+    : new OpenAI(how);
   try {
     const asked =
       to === "chat"

@@ -3,6 +3,7 @@ import type { ChatRequest, Delta, Model, Zz } from "zz";
 import { usage } from "zz/text";
 import { baseOf, type Preset, type Wire, type WireName } from "./contract.ts";
 import { PRESETS } from "./presets.ts";
+import { knownModel } from "./windows.ts";
 
 export const defaults = { model: "" };
 export const settings = {
@@ -15,8 +16,8 @@ export const settings = {
 };
 
 const WIRES: Partial<Record<WireName, () => Promise<Wire>>> = {
-  chat: async () => (await import("./chat.ts")).chat,
-  responses: async () => (await import("./responses.ts")).responses,
+  chat: async () => (await import("./openai.ts")).chat,
+  responses: async () => (await import("./openai.ts")).responses,
 };
 
 /** The one that is meant by an address alone comes first: it is asked before the others when no model is named. */
@@ -37,7 +38,8 @@ function provide(zz: Zz<typeof defaults>, preset: Preset): void {
       if (typeof own?.model === "string" && (key || url)) return own.model;
       return key && !preset.named ? (is && zz.config.model) || usual : undefined;
     },
-    model: async (id): Promise<Model | undefined> => (await wire()).model?.(preset, id),
+    model: async (id): Promise<Model | undefined> =>
+      preset.wire === "chat" ? knownModel(preset, id) : (await wire()).model?.(preset, id),
     models: async (signal, endpoint) => (await wire()).models(zz, preset, endpoint, signal),
     chat: (request, signal) => answer(zz, preset, request, signal),
   });

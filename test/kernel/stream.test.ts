@@ -156,6 +156,8 @@ const TOLD: [string, Step, Told][] = [
   ["an unknown field", sse("x-took: 7\n\n", hi, stop, DONE), { text: "Hi" }],
   ["one event over several data lines", sse('data: {"choices":[{"delta":{"content":"Hi"},\ndata: "finish_reason":"stop"}]}\n\n'), { text: "Hi" }],
   ["events without the blank line between", sse((hi + stop + DONE).replaceAll("\n\n", "\n")), { text: "Hi" }],
+  ["two answers at once, of which the first counts", sse(data({ choices: [{ index: 1, delta: { content: "No" } }] }), hi, data({ choices: [{ index: 1, delta: {}, finish_reason: "length" }, { index: 0, delta: {}, finish_reason: "stop" }] }), DONE), { text: "Hi" }],
+  ["no finish and no [DONE], but its usage as the last thing", sse(hi, usage(61, 9)), { text: "Hi", usage: [61, 9] }],
   ["a last line without its end", sse(hi, stop.trimEnd()), { text: "Hi" }],
   ["a last [DONE] without its end", sse(hi, stop, DONE.trimEnd()), { text: "Hi" }],
   ["data that is JSON but no chunk", sse("data: null\n\n", 'data: "ping"\n\n', "data: {}\n\n", "data: 1\n\n", hi, stop, DONE), { text: "Hi" }],

@@ -189,7 +189,10 @@ async function asks(
   const where = place();
   const { mkdirSync } = await import("node:fs");
   mkdirSync(where.home, { recursive: true });
-  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings).replaceAll("FAKE", fake.url));
+  writeFileSync(
+    join(where.home, "zz.config.json"),
+    JSON.stringify(settings).replaceAll("FAKE", fake.url).replaceAll("ROOT", new URL(fake.url).origin),
+  );
   const ran = await zz(
     where,
     args.map((one) => one.replace("FAKE", fake.url)),
@@ -252,4 +255,57 @@ test("Mistral gets ids of nine letters, and no words of the person straight afte
   ); // biome-ignore format: short
   equal((given as Answer).text, "done");
   match(fake.requests[1]!.body.messages.at(-1).tool_call_id, /^[A-Za-z0-9]{9}$/);
+});
+
+const asking = join(base, "asking.ts");
+writeFileSync(
+  asking,
+  `export default (zz) => zz.wrap("request", (request, next) => next({ ...request, effort: "low",
+    schema: { type: "object", properties: { due: { type: "string" } }, required: ["due"], additionalProperties: false } }));\n`,
+);
+// biome-ignore format: one case a row.
+const ASKED: [name: string, effort: object, format: "json_schema" | "json_object", strict?: true][] = [
+  ["openai", { reasoning_effort: "low" }, "json_schema"],
+  ["azure", { reasoning_effort: "low" }, "json_schema", true],
+  ["groq", { reasoning_effort: "low" }, "json_schema"],
+  ["mistral", { reasoning_effort: "high" }, "json_schema"],
+  ["deepseek", { thinking: { type: "enabled" } }, "json_object"],
+  ["qwen", { enable_thinking: true }, "json_object"],
+  ["openrouter", { reasoning: { effort: "low" } }, "json_schema"],
+];
+describe("how much to think and what the answer must fit, as it is told to", { concurrency: 8 }, () => {
+  for (const [name, effort, format, strict] of ASKED)
+    test(name, async () => {
+      const { fake, error } = await turn(name, () => say("{}"), { plugins: [lamps, asking] });
+      if (error) throw error;
+      const { body } = fake.requests[0]!;
+      for (const [field, value] of Object.entries(effort)) deepEqual(body[field], value);
+      equal(body.response_format.type, format);
+      equal(body.response_format.json_schema?.strict, strict);
+      if (format === "json_object")
+        match(body.messages[0].content, /JSON Schema, and nothing else:\n\{"type":"object"/);
+    });
+});
+
+// biome-ignore format: one case a row.
+const AZURE: [url: string, env: Record<string, string>, path: string][] = [
+  ["FAKE", {}, "/openai/v1/chat/completions"],
+  ["FAKE/openai", {}, "/openai/v1/chat/completions"],
+  ["FAKE/openai/v1/", {}, "/openai/v1/chat/completions"],
+  ["FAKE?api-version=2024-10-21", {}, "/openai/deployments/mine/chat/completions?api-version=2024-10-21"],
+  ["FAKE/", { OPENAI_API_VERSION: "2024-10-21" }, "/openai/deployments/mine/chat/completions?api-version=2024-10-21"],
+];
+describe("Azure, by its address", { concurrency: 4 }, () => {
+  for (const [url, env, path] of AZURE)
+    test(`${url} ${Object.values(env)}`, async () => {
+      const { fake, out } = await asks(
+        { AZURE_OPENAI_API_KEY: "0123456789abcdef", ...env },
+        ["--once", "-m", "azure/mine", "hi"],
+        { providers: { azure: { url: url.replace("FAKE", "ROOT") } } },
+      );
+      match(out, /^Hi/);
+      equal(fake.requests[0]!.path, path);
+      equal(fake.requests[0]!.headers["api-key"], "0123456789abcdef");
+      equal(fake.requests[0]!.headers.authorization, undefined);
+    });
 });

@@ -81,7 +81,7 @@ function partOf(text, end) {
 }
 
 /**
- * The official client of OpenAI without what zz does not ask it for, a ninth of its text, and with light stand-ins for the
+ * The official clients of OpenAI and Ollama without what zz does not ask it for, a ninth of its text, and with light stand-ins for the
  * platform's classes of fetch, whose loading takes 20 ms of every answer.
  */
 const client = {
@@ -93,7 +93,8 @@ const client = {
     const LEFT =
       /^lib\/.*(Runner|Stream)\.mjs$|^core\/(streaming|pagination)|(workload-identity-auth|internal\/(uploads|to-file))\.mjs$/;
     const light = JSON.stringify(`${import.meta.dirname}/plugins/wires/light.ts`);
-    build.onLoad({ filter: /node_modules\/openai\/.*\.mjs$/ }, ({ path }) => {
+    build.onLoad({ filter: /node_modules\/whatwg-fetch\// }, () => ({ contents: "" }));
+    build.onLoad({ filter: /node_modules\/(openai|ollama)\/.*\.mjs$/ }, ({ path }) => {
       const name = path.replace(/.*node_modules\/openai\//, "");
       const text = readFileSync(path, "utf8");
       if ((/^resources\//.test(name) && !KEPT.test(name)) || LEFT.test(name)) return { contents: emptied(text) };

@@ -1,5 +1,6 @@
-// Ollama's own API. `show` gives the window and the capabilities; num_ctx is sent, since without it Ollama uses a small
-// default and silently drops the oldest messages.
+// Ollama's own API, by its own client over zz's transport. `show` gives the window and the capabilities; num_ctx is sent,
+// since without it Ollama uses a small default and silently drops the oldest messages.
+import type { Ollama, ChatRequest as OllamaChat } from "ollama/browser";
 import type { ChatRequest, Delta, Endpoint, HttpAnswer, Message, Model, Zz } from "zz";
 import { usage } from "zz/text";
 
@@ -56,15 +57,11 @@ export default (zz: Zz<typeof defaults>) => {
           throw Object.assign(new Error(message), { status: 404 });
         },
       );
-      const response = await zz.fetch(`${base(request.endpoint)}/api/chat`, {
-        method: "POST",
-        headers: headers(request.endpoint),
-        body: JSON.stringify(bodyOf(request, info, zz.config.window), (_, value) =>
-          typeof value === "string" ? value.toWellFormed() : value,
-        ),
-        signal,
-      });
-      yield* read(response);
+      const body = bodyOf(request, info, zz.config.window);
+      const { answer } = await ask(zz, request.endpoint, signal, (ollama) =>
+        ollama.chat(body as OllamaChat & { stream: true }),
+      );
+      yield* read(answer);
     },
   });
 };
@@ -85,9 +82,8 @@ async function describe(
 }
 
 async function listModels(zz: Zz<typeof defaults>, signal: AbortSignal, endpoint: Endpoint): Promise<string[]> {
-  const response = await zz.fetch(`${base(endpoint)}/api/tags`, { headers: headers(endpoint), signal });
-  const { models = [] } = (await response.json()) as { models?: { name: string }[] };
-  return models.slice(0, MAX_MODELS).map(({ name }) => name);
+  const { given } = await ask(zz, endpoint, signal, (ollama) => ollama.list());
+  return (given.models ?? []).slice(0, MAX_MODELS).map(({ name }) => name);
 }
 
 async function show(
@@ -97,20 +93,50 @@ async function show(
   signal: AbortSignal,
   endpoint: Endpoint,
 ): Promise<Shown> {
-  const asked =
-    known.get(model) ??
-    zz
-      .fetch(`${base(endpoint)}/api/show`, {
-        method: "POST",
-        headers: headers(endpoint),
-        body: JSON.stringify({ model }),
-        signal,
-      })
-      .then((response) => response.json() as Promise<Shown>);
-  if (known.get(model)) return asked;
+  const before = known.get(model);
+  if (before) return before;
+  const asked = ask(zz, endpoint, signal, (ollama) => ollama.show({ model })).then(
+    ({ given }) => given as unknown as Shown,
+  );
   known.set(model, asked);
   asked.catch(() => known.delete(model));
   return asked;
+}
+
+/**
+ * Its client makes the request, and zz sends it; what came is given as the client understood it, and as it came. The
+ * client passes over lines that are not JSON and ends a stream that was cut in its own way, so a chat is read here.
+ */
+async function ask<T>(
+  zz: Zz<typeof defaults>,
+  endpoint: Endpoint,
+  signal: AbortSignal,
+  act: (ollama: Ollama) => Promise<T>,
+): Promise<{ given: T; answer: HttpAnswer }> {
+  const host = base(endpoint);
+  const { Ollama } = await import("ollama/browser");
+  let answer: HttpAnswer | undefined;
+  let failed: unknown;
+  const fetch = async (url: string, { method = "GET", body }: { method?: string; body?: string }) => {
+    try {
+      answer = await zz.fetch(url, { method, headers: headers(endpoint), body: body && wellFormed(body), signal });
+      return answer;
+    } catch (error) {
+      failed = error; // in the server's own words
+      throw error;
+    }
+  };
+  try {
+    return { given: await act(new Ollama({ host, fetch: fetch as never })), answer: answer! };
+  } catch (error) {
+    throw failed ?? error;
+  }
+}
+
+/** Half a character breaks the server's decoder. */
+function wellFormed(body: string): string {
+  if (!/\\ud[89a-f]/i.test(body)) return body;
+  return JSON.stringify(JSON.parse(body), (_, value) => (typeof value === "string" ? value.toWellFormed() : value));
 }
 
 function bodyOf({ model, system, messages, tools, options }: ChatRequest, info: Shown, maxWindow: number) {

@@ -1,5 +1,5 @@
 // Pulls a model for Ollama, with its progress on one line.
-import type { Choice, Secret, Zz } from "zz";
+import type { Choice, HttpAnswer, Secret, Zz } from "zz";
 import { clip } from "zz/text";
 
 /** Small models that call tools well, with their sizes. */
@@ -33,18 +33,24 @@ export async function pull(
   show: (text: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const response = await zz.fetch(`${at}/api/pull`, {
-    method: "POST",
-    headers: { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) },
-    body: JSON.stringify({ model, stream: true }),
-    signal,
+  const { Ollama } = await import("ollama/browser");
+  let response: HttpAnswer | undefined;
+  let failed: unknown;
+  const headers = { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) };
+  const fetch = (url: string, { body }: { body: string }) =>
+    zz.fetch(url, { method: "POST", headers, body, signal }).then(
+      (answer) => (response = answer),
+      (error) => Promise.reject((failed = error)),
+    );
+  await new Ollama({ host: at, fetch: fetch as never }).pull({ model, stream: true }).catch((error) => {
+    throw failed ?? error;
   });
   const layers = new Map<string, { total: number; completed: number }>();
   const decoder = new TextDecoder();
   let rest = "";
   let last: Line = {};
   let drawn = 0;
-  for await (const bytes of response.body) {
+  for await (const bytes of response!.body) {
     const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
     rest = lines.pop()!;
     for (const line of lines) if (line.trim()) take(JSON.parse(line));

@@ -103,7 +103,7 @@ export async function fakeOllama(
   let turn = 0;
   const find = (name: string) => installed.find((one) => one.name === name || one.name === `${name}:latest`);
   const route = (answer: (request: Seen) => Step) => (request: Seen) => {
-    asked.push([request.method, request.path, request.body?.model].filter(Boolean).join(" "));
+    asked.push([request.method, request.path, request.body?.model ?? request.body?.name].filter(Boolean).join(" "));
     return answer(request);
   };
   const fake = await serve(
@@ -123,7 +123,7 @@ export async function fakeOllama(
       ),
       "POST /api/pull": route(({ body, aborted }) => {
         void aborted.then(() => asked.push("closed /api/pull"));
-        if (pull !== notInRegistry) installed.push({ name: body.model });
+        if (pull !== notInRegistry) installed.push({ name: body.model ?? body.name });
         return pull;
       }),
       "POST /api/show": route(({ body }) => {

@@ -61,7 +61,8 @@ export function endpointOf(core: Core, provider: string): Endpoint {
   const url = (isMeant && options.baseUrl) || set?.url || variable(from?.url);
   const key = (isMeant && options.key) || set?.key || variable(from?.key) || (command && commandKey(core, provider, command)) || set?.kept;
   const own = Object.keys(more).length ? { own: sealed("", more) as Record<string, unknown> } : {};
-  return { ...(url && { url: sealUrl(url) }), ...(key && { key: typeof key === "string" ? secret(key) : key }), ...own };
+  const same = !url && more.like && core.providers.has(more.like) ? endpointOf(core, more.like) : {}; // another name for it
+  return { ...same, ...(url && { url: sealUrl(url) }), ...(key && { key: typeof key === "string" ? secret(key) : key }), ...own };
 }
 
 const commandKeys = new Map<string, Secret>(); // by the command: it runs once, when its key is first written anywhere
@@ -109,10 +110,13 @@ export function wantedModel(core: Core, earlier?: string): string | undefined {
 
 const isProvider = (core: Core, name: string): boolean => core.providers.has(name) || Boolean(ownSettings(core)[name]?.like);
 
-/** A model's name alone, as in `gpt-4o`: with its provider, where just one offers it. */
+/** A model's name alone, as in `gpt-4o`, or a part of it: with its provider, where just one offers it. */
 export async function withProvider(core: Core, given: string): Promise<string> {
   if (given.includes("/") || isProvider(core, given)) return given;
-  const fits = (await listModels(core, true)).models.filter(({ id }) => id.slice(id.indexOf("/") + 1) === given);
+  const { models } = await listModels(core, true);
+  const own = ({ id }: Model) => id.slice(id.indexOf("/") + 1).toLowerCase();
+  const same = models.filter((one) => own(one) === given.toLowerCase());
+  const fits = same.length ? same : models.filter((one) => own(one).includes(given.toLowerCase()));
   return fits.length === 1 ? fits[0]!.id : given;
 }
 

@@ -58,6 +58,7 @@ export const SETTINGS: Record<string, Shape & { description: string; project?: S
     description: "seconds that a provider may be silent (0: no limit)",
     project: (given, own) => within(given, own.timeout ?? 300),
   },
+  budget: { anyOf: [AMOUNT, { type: "object" }], description: "dollars that a conversation may cost before zz asks" },
   options: { type: "object", description: "for the provider, such as { temperature: 0 }" },
   providers: { type: "object", additionalProperties: ENDPOINT, description: "where each provider is: { name: { url } }" },
   projects: { description: 'other folders: { id: { path, rights: "read" or "write", about } }' }, // the gate is strict about it

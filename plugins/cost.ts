@@ -1,4 +1,5 @@
-// /cost: the cost of a conversation, by the prices in the settings, per million tokens.
+// /cost: the cost of a conversation, by the prices in the settings or as a provider tells them, per million tokens. At the
+// person's limit ("budget", in dollars) zz asks before it goes on.
 import type { Ctx, Entry, Usage, Zz } from "zz";
 import { sumUsage } from "zz/text";
 
@@ -19,30 +20,80 @@ export const settings = {
 };
 const EXAMPLE = '{"input": 0.15, "output": 0.6}';
 
-export default (zz: Zz<Prices>) =>
+export default (zz: Zz<Prices>) => {
+  const granted = new Map<string | null, number>(); // budgets, by conversation: what was paid for stays paid after /back
+  const told: Prices = {};
+  const asked = new Set<string>(); // models whose prices were looked for
+  const unpriced = new Set<string>(); // those of which the person was told that there is none
+
   zz.command({
     name: "cost",
     description: "what this conversation cost",
     group: "sessions and model",
-    run(_, { chat, note }: Ctx) {
-      const lines = costs(chat.tree().entries, zz.config);
-      if (Object.keys(zz.config).length) return note(lines.join("\n") || "Nothing was asked yet.");
-      const { model } = chat;
-      note(`No price is known. Give it per million tokens, such as\n/config prices {"${model}": ${EXAMPLE}}`);
+    async run(_, ctx) {
+      const { chat, note } = ctx;
+      const prices = await pricesFor(ctx);
+      if (Object.keys(prices).length)
+        return note(costs(chat.tree().entries, prices).join("\n") || "Nothing was asked yet.");
+      note(`No price is known. Give it per million tokens, such as\n/config prices {"${chat.model}": ${EXAMPLE}}`);
     },
   });
+
+  zz.wrap("request", async (request, next, ctx) => {
+    const budget = ctx.settings.list().find(({ name }) => name === "budget")?.value;
+    if (typeof budget !== "number" || budget <= 0) return next(request);
+    const prices = await pricesFor(ctx, request.model);
+    if (!prices[request.model] && !unpriced.has(request.model)) {
+      unpriced.add(request.model);
+      ctx.note(`No price of ${request.model} is known, so the budget does not count it. /config prices sets one.`);
+    }
+    const cost = sumOf(ctx.chat.tree().entries, prices);
+    const shares = granted.get(ctx.chat.id) ?? 1;
+    if (cost < shares * budget) return next(request);
+    const sum = `This conversation cost about $${cost.toFixed(2)}`;
+    const more = `$${budget.toFixed(2)}`;
+    if (!ctx.ask) throw new Error(`${sum}, and ${more} is its budget. Raise "budget" in the settings to go on.`);
+    if ((await ctx.ask(`${sum}. Go on for ${more} more? [y/N] `, "yn")) !== "y")
+      throw new Error(`${sum}, and you said that this is enough. Send the message again to go on after all.`);
+    granted.set(ctx.chat.id, Math.floor(cost / budget) + 1);
+    return next(request);
+  });
+
+  /** What the person says goes before what a provider tells, who is asked once, where something has no price yet. */
+  async function pricesFor({ about, chat }: Ctx, next = chat.model): Promise<Prices> {
+    const open = [next, ...spentOn(chat.tree().entries).keys()].filter(
+      (model) => !zz.config[model] && !asked.has(model),
+    );
+    for (const model of open) asked.add(model);
+    const late = new Promise<undefined>((done) => setTimeout(() => done(undefined), PATIENCE).unref());
+    const found = open.length ? await Promise.race([about.models(true).catch(() => undefined), late]) : undefined;
+    for (const { id, price } of found?.models ?? []) if (price) told[id] = price;
+    return { ...told, ...zz.config };
+  }
+};
+const PATIENCE = 3_000; // ms that a list of models may take
 
 /** An answer, or a request beside the conversation, such as a summary. */
 type Spent = { model?: string; usage?: Usage };
 
-/** Of all entries, since what was taken back was paid for too. */
-export function costs(entries: readonly Entry[], prices: Readonly<Prices>): string[] {
+/** By model. Of all entries, since what was taken back was paid for too. */
+function spentOn(entries: readonly Entry[]): Map<string, Usage> {
   const spent = new Map<string, Usage>();
   for (const entry of entries) {
     const { model, usage } = (entry.type === "spent" ? entry : (entry.message ?? {})) as Spent;
-    if (!usage || !model) continue;
-    spent.set(model, sumUsage([spent.get(model), usage]));
+    if (usage && model) spent.set(model, sumUsage([spent.get(model), usage]));
   }
+  return spent;
+}
+
+const sumOf = (entries: readonly Entry[], prices: Readonly<Prices>): number =>
+  [...spentOn(entries)].reduce((sum, [model, usage]) => {
+    const rate = Object.hasOwn(prices, model) ? prices[model] : undefined;
+    return sum + (rate ? costOf(usage, rate) : 0);
+  }, 0);
+
+export function costs(entries: readonly Entry[], prices: Readonly<Prices>): string[] {
+  const spent = spentOn(entries);
   let sum = 0;
   const someCached = [...spent.values()].some(({ cached }) => cached);
   const rows = [...spent].map(([model, usage]) => {

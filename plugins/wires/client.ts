@@ -60,6 +60,7 @@ export async function post(
 ): Promise<HttpAnswer> {
   const headers = headersOf(zz, preset, endpoint);
   const { base, version } = placeOf(zz, preset, endpoint);
+  if (!URL.canParse(base)) return zz.fetch(base); // which says what is wrong with it
   let failed: unknown;
   const { authorization, ...others } = headers;
   const how = {

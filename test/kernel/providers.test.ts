@@ -82,6 +82,20 @@ describe("a provider of one's own", { concurrency: 4 }, () => {
     equal(stdout, "Hi\n");
     equal(runs, 0);
   });
+  test("without an address is another name for the one that it is like, and a model of it", async () => {
+    const { fake, stdout } = await asks(
+      { providers: { groq: { url: "FAKE" }, fast: { like: "groq", model: "llama-x" } } },
+      ["--once", "-m", "fast", "hi"],
+      { GROQ_API_KEY: KEY },
+    );
+    equal(stdout, "Hi\n");
+    equal(fake.requests[0]!.headers.authorization, `Bearer ${KEY}`);
+    equal(fake.requests[0]!.body.model, "llama-x");
+  });
+  test("is found by a part of its model's name, where just one has it", async () => {
+    const { fake } = await asks(work({ key: KEY }), ["--once", "-m", "N", "hi"]);
+    equal(fake.requests[0]!.body.model, "n");
+  });
   test("that is like nobody is told of", async () => {
     const { stderr, code } = await asks({ providers: { work: { like: "opnai", url: "FAKE" } } }, once);
     match(stderr, /Cannot use provider 'work': it is said to be like 'opnai', and .*Did you mean '?openai/);

@@ -1,0 +1,68 @@
+// What a conversation costs, by the person's prices or those that a provider tells, and the limit at which zz asks.
+import { deepEqual, equal, match } from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { harness } from "zz/test";
+import { fakeOpenAI, say } from "../support/fake/openai.ts";
+import { place, zz } from "../support/run.ts";
+
+const TOLD = [
+  { id: "m", context_length: 8192, pricing: { prompt: "0.001", completion: "0.01", input_cache_read: "" } },
+];
+
+/** Lines to one zz, whose provider tells what its model costs. */
+async function session(lines: string[], settings: object = {}) {
+  const fake = await fakeOpenAI([say("Hi")], TOLD);
+  const where = place();
+  mkdirSync(where.home, { recursive: true });
+  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
+  const args = ["-m", "openai/m", "--base-url", fake.url, "--key", "k"];
+  const runs = [];
+  for (const line of lines)
+    runs.push(await zz(where, [...args, ...(runs.length ? ["--continue"] : []), "--once", line]));
+  await fake.close();
+  return { runs, fake };
+}
+const last = <T>(all: T[]): T => all.at(-1)!;
+
+test("/cost takes the price that the provider tells", async () => {
+  const { runs } = await session(["hi", "/cost"]);
+  match(last(runs).stdout + last(runs).stderr, /openai\/m +61 in +9 out +0\.1510/);
+});
+test("/cost takes the person's price before the provider's", async () => {
+  const { runs } = await session(["hi", "/cost"], { prices: { "openai/m": { input: 0, output: 0 } } });
+  match(last(runs).stdout + last(runs).stderr, /openai\/m +61 in +9 out +0\.0000/);
+});
+
+describe("a budget", { concurrency: 2 }, () => {
+  test("that is used up stops a script with a sentence", async () => {
+    const { runs, fake } = await session(["one", "two"], { budget: 0.1 });
+    equal(runs[0]!.stdout, "Hi\n");
+    equal(runs[1]!.stdout, "");
+    match(
+      runs[1]!.stderr,
+      /This conversation cost about \$0\.15, and \$0\.10 is its budget\. Raise "budget" in the settings to go on\./,
+    );
+    equal(runs[1]!.code, 1);
+    equal(fake.requests.length, 1);
+  });
+  test("that is not used up stops nothing", async () => {
+    const { runs } = await session(["one", "two"], { budget: 1.5 });
+    deepEqual(runs.map(({ stdout }) => stdout), ["Hi\n", "Hi\n"]); // biome-ignore format: short
+  });
+  for (const [said, sent] of [
+    ["y", 3],
+    ["n", 1],
+  ] as const)
+    test(`is asked about, and "${said}" is heeded for as much again`, async (t) => {
+      const usage = { input: 1000, output: 0 };
+      const script = ["one", "two", "three"].map((text) => ({ text, usage }));
+      const settings = { budget: 0.01, prices: { "script/model": { input: 10, output: 0 } } };
+      const it = await harness({ own: true, settings, script, answer: said === "y" ? "yes" : "no" }, t);
+      await it.ask("hi");
+      for (const line of ["again", "and again"]) await it.ask(line).catch(() => {});
+      match(it.questions.join("\n"), /This conversation cost about \$\d+\.\d\d\. Go on for \$0\.01 more\?/);
+      equal(it.requests.length, sent);
+    });
+});

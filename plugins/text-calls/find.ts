@@ -1,0 +1,222 @@
+// The calls in a text: first behind marks that say so, anywhere in it; then, where the whole text is one, without any.
+import type { Call } from "zz";
+import { argumentsFor, fits, toolFor } from "./coerce.ts";
+import { readJson, skipSpace } from "./json.ts";
+import { ANY_MARK, closerOf, isThinking, MARKS } from "./marks.ts";
+import { readCall, readPythonic } from "./pythonic.ts";
+import { argumentsIn, readObjects } from "./shapes.ts";
+import { matchAt, openSource, quotes } from "./source.ts";
+import { readBareHarmony } from "./special.ts";
+import { isTalk } from "./talk.ts";
+import type { Piece, Raw, Source, Tool } from "./types.ts";
+
+const MAX_CALLS = 128;
+export interface Found {
+  text: string; // what stood before the markup
+  thinking?: string;
+  calls: Call[];
+}
+/** worded: zz asked for calls in words, so that a call that does not fit is told to the model and not to the person. */
+type How = { worded: boolean };
+
+export async function findCalls(text: string, tools: readonly Tool[], how: How): Promise<Found | undefined> {
+  const source = openSource(text, tools);
+  return (await marked(source, how)) ?? (await unmarked(source, how));
+}
+
+/** Behind marks, from left to right. */
+async function marked(source: Source, { worded }: How): Promise<Found | undefined> {
+  const { text } = source;
+  const quoted = quotes(text);
+  const taken: Taken[] = [];
+  let [start, end, bad] = [-1, 0, -1]; // bad: where the first call stands that does not fit
+  let thought = false; // as ReAct calls what it says first
+  let wrapper = { at: -1, end: -1 };
+  const marks = new RegExp(ANY_MARK);
+  for (let found = marks.exec(text); found && source.work.left > 0; found = marks.exec(text)) {
+    const at = found.index;
+    const after = at + found[0].length;
+    if (marks.lastIndex === at) marks.lastIndex++;
+    if (start >= 0 && (source.next(INVENTED, end)?.at ?? text.length) < at) break;
+    if (quoted.isQuoted(at)) continue;
+    if (isThinking(found[0])) {
+      const close = source.next(closerOf(found[0]), after);
+      if (close) marks.lastIndex = close.end; // what was only thought of
+      continue;
+    }
+    const mark = MARKS[found.slice(1).findIndex((one) => one !== undefined)]!;
+    if (mark.worded && !worded) continue;
+    const opened = wrapper.at >= 0 && isNothing(text.slice(wrapper.end, at)) ? wrapper.at : at;
+    const piece =
+      mark.read?.(source, at, after, found[0]) ?? (mark.read && worded ? unreadable(source, after) : undefined);
+    if (!piece) {
+      wrapper = { at: opened, end: after };
+      continue;
+    }
+    const from = Math.min(piece.start ?? opened, opened);
+    if (start < 0 && isTalk(text, from, piece.end)) continue;
+    const all = await Promise.all(piece.calls.slice(0, MAX_CALLS + 1).map((raw) => take(source, raw)));
+    const isKnown = all.some(
+      ({ verdict }) => verdict === "fits" || verdict === "cut" || (verdict === "unfit" && worded),
+    );
+    if (!isKnown && start < 0) {
+      if (all.every(({ verdict }) => verdict === "unknown")) continue;
+      if (bad < 0) bad = from;
+      taken.push(...all);
+      continue;
+    }
+    if (start < 0) start = bad < 0 ? from : bad;
+    if (found[0] === "Action:") thought = true;
+    taken.push(...all);
+    end = marks.lastIndex = Math.max(piece.end, after);
+    quoted.skip(end);
+    if (taken.length > MAX_CALLS) break;
+  }
+  if (start < 0) return undefined;
+  const before = text.slice(0, start);
+  return { text: tidy(thought ? before.replace(/^\s{0,100}Thought:\s{0,20}/, "") : before), calls: asCalls(taken) };
+}
+
+/** Between a wrapper and what it wraps. */
+const isNothing = (text: string): boolean =>
+  text.length < 500 && /^\s*(?:function\s*<[｜|]tool[▁_ ]sep[｜|]>\s*)?$/.test(text);
+
+const INVENTED =
+  /<\|?tool_response|<tool_result|<function_results?>|\[TOOL_RESULTS\]|<[｜|]tool[▁_ ]outputs?[▁_ ]begin|\nObservation:/g;
+
+/** Where zz asked for a call and one was begun whose object cannot be read, but whose name can. */
+function unreadable({ text, tools }: Source, after: number): Piece | undefined {
+  const name = /^\s{0,20}[[{]{1,2}\s{0,20}["']name["']\s{0,5}:\s{0,5}["']([^"']{1,100})["']/.exec(
+    text.slice(after, after + 300),
+  )?.[1];
+  if (!name || !toolFor(name, tools)) return undefined;
+  return { calls: [{ name, args: {}, wrong: "they are not valid JSON" }], end: text.length };
+}
+
+type Taken = { raw: Raw; verdict: "fits" | "unfit" | "cut" | "unknown"; name: string; args: Call["args"] };
+
+async function take(source: Source, raw: Raw): Promise<Taken> {
+  const tool = toolFor(raw.name, source.tools);
+  const { name } = tool ?? raw;
+  if (!tool) return { raw, verdict: "unknown", name, args: raw.args };
+  if (raw.cut) return { raw, verdict: "cut", name, args: {} };
+  const args = argumentsFor(tool, raw.args, raw.raw ?? false, source.work);
+  const verdict = !raw.wrong && (await fits(tool, args)) ? "fits" : "unfit";
+  return { raw, verdict, name, args };
+}
+
+const CUT =
+  "The call was cut off before its arguments were complete and did not run. Send it again, shorter or in parts.";
+
+function asCalls(taken: readonly Taken[]): Call[] {
+  const ids = new Set<string>();
+  return taken.slice(0, MAX_CALLS + 1).map(({ raw, verdict, name, args }, i) => {
+    const id = raw.id && !ids.has(raw.id) ? raw.id : newId();
+    ids.add(id);
+    const many =
+      i === MAX_CALLS &&
+      `This reply had more than ${MAX_CALLS} calls. The rest did not run. Make those that are still needed next.`;
+    const wrong =
+      raw.wrong && `The arguments are not usable: ${raw.wrong}. Send the call again with a valid JSON object.`;
+    const broken = many || (verdict === "cut" && CUT) || wrong;
+    return { id, name, args, ...(broken && { broken }) };
+  });
+}
+
+const newId = (): string => `call_${Math.random().toString(36).slice(2, 12)}`;
+
+/** Without what opened a wrapper of the answer. */
+function tidy(text: string): string {
+  return text
+    .replace(/^\s{0,100}<(?:answer|response)>\s{0,100}/, "")
+    .replace(/(?:<(?:answer|response|tool_calls)>|助手：)\s{0,100}$/, "")
+    .trimEnd();
+}
+
+// ── Without marks: the whole text is calls ──
+
+async function unmarked(source: Source, how: How): Promise<Found | undefined> {
+  const { text, tools } = source;
+  const start = skipSpace(text, 0);
+  const fenced = insideOfFence(text.slice(start));
+  if (fenced) {
+    const inner = await findCalls(fenced.body, tools, how);
+    if (inner && !inner.text) return inner;
+    if (!fenced.isCode) return undefined;
+    const code = openSource(fenced.body, tools);
+    return all(code, readPythonic(code, 0, { list: false, many: true }));
+  }
+  const harmony = readBareHarmony(source);
+  if (harmony) return all(source, harmony, text.slice(0, harmony.start ?? 0), harmony.thinking);
+  const char = text[start];
+  if (char === "{" || char === "[") {
+    const objects = readObjects(source, start, false, /<\/(?:tool_call|function)>|<\|e(?:om|ot)_id\|>|<\|im_end\|>/y);
+    if (objects) return isAlone(source, objects.end) ? all(source, objects) : undefined;
+    const python = char === "[" ? readPythonic(source, start, { list: true }) : undefined;
+    return python && isAlone(source, python.end) ? all(source, python) : undefined;
+  }
+  const named = namedObjects(source, start);
+  if (named) return isAlone(source, named.end) ? all(source, named) : undefined;
+  if (!readCall(source, start)) return undefined;
+  const python = readPythonic(source, start, { list: false, many: true });
+  return python && isAlone(source, python.end) ? all(source, python) : undefined;
+}
+
+/** Every one of them must be a call that fits, or one that was cut off. */
+async function all(source: Source, piece: Piece | undefined, before = "", thinking = ""): Promise<Found | undefined> {
+  const taken = await Promise.all((piece?.calls ?? []).slice(0, MAX_CALLS + 1).map((raw) => take(source, raw)));
+  if (!taken.length || !taken.every(({ verdict }) => verdict === "fits" || verdict === "cut")) return undefined;
+  return { text: tidy(before), calls: asCalls(taken), ...(thinking && { thinking }) };
+}
+
+/** Nothing that speaks of the calls stands behind them on their line. */
+function isAlone({ text }: Source, end: number): boolean {
+  const rest = text.slice(end, end + 400);
+  const line = rest
+    .split("\n")[0]!
+    .replace(/<\|[a-z_]{1,30}\|>|<\/[a-z_]{1,30}>/g, "")
+    .trim();
+  return !line && !isTalk(text, 0, end);
+}
+
+/** The body of a text that is one fence. */
+function insideOfFence(text: string): { body: string; isCode: boolean } | undefined {
+  const head = /^```([\w-]{0,20})[ \t]{0,10}\r?\n/.exec(text.slice(0, 50));
+  if (!head) return undefined;
+  const rest = text.slice(head[0].length).trimEnd();
+  const close = rest.indexOf("\n```");
+  if (close >= 0 && close + 4 !== rest.length) return undefined; // text behind it, or another fence
+  const body = close < 0 ? rest : rest.slice(0, close);
+  return { body, isCode: /^(tool_code|python|py)$/.test(head[1]!) };
+}
+
+const NAMED =
+  /\s{0,20}(?:call:\s{0,5})?((?:functions?\.)?[A-Za-z_][\w.-]{0,99}(?::\d{1,6})?)\s{0,5}(?:\[ARGS\]\s{0,5}|<\|message\|>|<\|constrain\|>json<\|message\|>)?(?=\{)/y;
+/** `NAME{…}`, one or several: the marks of Mistral, Kimi or Gemma were lost on the way. */
+function namedObjects(source: Source, start: number): Piece | undefined {
+  const { text, tools } = source;
+  const calls: Raw[] = [];
+  let end = start;
+  for (let head = matchAt(NAMED, text, end); head && calls.length <= MAX_CALLS; head = matchAt(NAMED, text, end)) {
+    const name = head[1]!;
+    if (!toolFor(name, tools)) break;
+    const read = readNamedObject(source, end + head[0].length, /call:/.test(head[0]));
+    if (!read) break;
+    calls.push({ ...read.call, name, ...(/^functions\..*:\d+$/.test(name) && { id: name }) });
+    end = read.end;
+  }
+  return calls.length ? { calls, end } : undefined;
+}
+
+function readNamedObject(
+  source: Source,
+  at: number,
+  isGemma: boolean,
+): { call: Omit<Raw, "name">; end: number } | undefined {
+  const json = readJson(source.text, at, source.work, isGemma);
+  if (!json) return undefined;
+  const { args, wrong } = argumentsIn(json.value, source.work);
+  const closed = matchAt(/\s{0,20}(?:<\/function>|<\|tool_call_end\|>|<tool_call\|>)/y, source.text, json.end);
+  const call = { args, ...(json.cut && { cut: true }), ...(wrong && { wrong }) };
+  return { call, end: json.end + (closed?.[0].length ?? 0) };
+}

@@ -1,0 +1,59 @@
+// Calls that a model writes as text. Where its API has no tools for it, it is asked in words; where a reply that should
+// hold a call holds it as text, the text is read. All of it loads when it is first needed.
+import type { ChatRequest, Ctx, Reply, Zz } from "zz";
+
+type Format = "auto" | "native" | "text";
+export const defaults: { format: Format } = { format: "auto" };
+export const settings = {
+  name: "textCalls",
+  project: true,
+  schema: {
+    type: "object",
+    properties: {
+      format: {
+        enum: ["auto", "native", "text"],
+        description: "how tools are offered: natively where the model can, always natively, or always in words",
+      },
+    },
+  },
+};
+
+/** Without one of these no reply holds a call or a mark of thinking. */
+const MARKERS = /[<{[(]|Action:/;
+const NO_TOOLS =
+  /(not|n't) support (the )?(tools?|functions?)\b|(not|n't) support (tool|function)[- _](use|call)|support tool use|(tools?|functions?)( calling| use| calls)?['"`]? (is|are) not (supported|enabled|available)|requires --(enable-auto-tool-choice|jinja|tool-call-parser)/i;
+
+export default (zz: Zz<typeof defaults>) => {
+  const inWords = new Set<string>(); // models whose server refused tools
+
+  zz.wrap("request", async (request, next, ctx) => {
+    const { format } = zz.config;
+    if (!request.tools.length) return read(request, await next(request), false);
+    if (format === "text" || (format === "auto" && (await lacksTools(request, ctx)))) return ask(request);
+    try {
+      return await read(request, await next(request), false);
+    } catch (error) {
+      const { message = "", status = 0 } = error as Error & { status?: number };
+      const refused = format === "auto" && status >= 400 && NO_TOOLS.test(message.slice(0, 2_000));
+      if (!refused || ctx.signal.aborted) throw error;
+      inWords.add(request.model);
+      return ask(request);
+    }
+
+    async function ask(asked: ChatRequest): Promise<Reply> {
+      const { inWords: worded } = await import("./ask.ts");
+      return read(asked, await next(worded(asked)), true);
+    }
+  });
+
+  async function lacksTools({ model }: ChatRequest, { about }: Ctx): Promise<boolean> {
+    return inWords.has(model) || (await about.model(model, true))?.tools === false;
+  }
+};
+
+async function read({ tools, options }: ChatRequest, reply: Reply, worded: boolean): Promise<Reply> {
+  const { text, thinking, calls } = reply;
+  if (calls.length || !MARKERS.test(text || thinking)) return reply;
+  const { rescue } = await import("./rescue.ts");
+  return rescue(reply, { tools, options, worded });
+}

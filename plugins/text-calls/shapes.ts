@@ -104,10 +104,15 @@ export function readObjects(source: Source, at: number, strong: boolean, closers
   return { calls, end: skipClosers(text, end, closers) };
 }
 
-const TRAIL = /(?:\s|[;.}\]]|```){0,60}/y;
+const TRAIL = /(?:\s|[;.}\]]){0,60}/y;
+const FENCE_END = /```(?!\w)/y;
 /** Past stray brackets, the end of a fence, and closing marks. */
 export function skipClosers(text: string, at: number, closers?: RegExp): number {
-  const trail = at + matchAt(TRAIL, text, at)![0].length;
+  let trail = at + matchAt(TRAIL, text, at)![0].length;
+  if (matchAt(FENCE_END, text, trail)) {
+    at = trail + 3;
+    trail = at + matchAt(TRAIL, text, at)![0].length;
+  }
   const closed = closers && matchAt(closers, text, trail);
   if (closed) return trail + closed[0].length;
   return trail === text.length ? trail : at;

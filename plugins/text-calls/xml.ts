@@ -1,6 +1,6 @@
 // Calls in tags: Qwen3-Coder's <function=…>, <invoke name="…"> of many families, GLM's pairs of keys and values, MiniCPM's <param>.
 import { toolFor } from "./coerce.ts";
-import { put, readJson, skipSpace } from "./json.ts";
+import { put, readJson, skipSpace, wholeJson } from "./json.ts";
 import { argumentsIn, longestName, readObjects, skipFence } from "./shapes.ts";
 import { matchAt } from "./source.ts";
 import type { Piece, Raw, Reader, Source } from "./types.ts";
@@ -174,22 +174,30 @@ function readOneInvoke(source: Source, at: number): { call: Raw; end: number } |
   let next = skipSpace(text, at + head[0].length);
   if (text[next] === "{") return jsonBody(source, name, next, INVOKE_END_HERE);
   const args: Raw["args"] = {};
+  let raw = false; // without what says whether a value is a text
   for (;;) {
     const parameter = matchAt(INVOKED, text, next);
     if (!parameter) break;
     const key = (parameter[1] ?? parameter[2] ?? parameter[3])!;
-    const kind = /string\s{0,5}=\s{0,5}["'](true|false)["']/.exec(parameter[4]!)?.[1];
+    const kind: string | undefined = /string\s{0,5}=\s{0,5}["'](true|false)["']/.exec(parameter[4]!)?.[1];
     const from = next + parameter[0].length;
     const stop = source.next(INVOKE_END, from)?.at ?? Number.POSITIVE_INFINITY;
     const value = valueEnd(source, from, INVOKED_END, INVOKED_NEXT, stop, () => false);
     const held = text.slice(from, value.end);
-    put(args, key, kind === "true" ? held : trimmed(held));
-    if (!value.closed) return { call: { name, args, raw: true, cut: true }, end: text.length };
+    put(args, key, kind ? ofKind(kind, held, source) : trimmed(held));
+    if (!kind) raw = true;
+    if (!value.closed) return { call: { name, args, raw, cut: true }, end: text.length };
     next = skipSpace(text, value.next);
   }
   const close = matchAt(INVOKE_END_HERE, text, next);
   const isCut = !close && (isPartial(text, next) || (next >= text.length && !Object.keys(args).length));
-  return { call: { name, args, raw: true, ...(isCut && { cut: true }) }, end: close ? next + close[0].length : next };
+  return { call: { name, args, raw, ...(isCut && { cut: true }) }, end: close ? next + close[0].length : next };
+}
+
+/** DeepSeek says of each value whether it is a text as it stands, or JSON. */
+function ofKind(kind: string, held: string, { work }: Source): unknown {
+  const value = kind === "true" ? held : wholeJson(held, work);
+  return value === undefined ? trimmed(held) : value;
 }
 
 // ── GLM: <tool_call>NAME <arg_key>K</arg_key> <arg_value>V</arg_value> … ──

@@ -24,57 +24,91 @@ export async function findCalls(text: string, tools: readonly Tool[], how: How):
   return (await marked(source, how)) ?? (await unmarked(source, how));
 }
 
+/** One way through a text, from mark to mark. */
+interface Scan {
+  source: Source;
+  worded: boolean;
+  marks: RegExp;
+  quoted: ReturnType<typeof quotes>;
+  taken: Taken[];
+  start: number; // where the markup begins; -1: none was found
+  end: number; // of the last call
+  bad: number; // where the first call stands that does not fit
+  wrapper: { at: number; end: number }; // a mark that nothing could be read behind
+  muted: number; // where such a mark ends that is only spoken of
+  thought: boolean; // as ReAct calls what it says first
+}
+
 /** Behind marks, from left to right. */
 async function marked(source: Source, { worded }: How): Promise<Found | undefined> {
   const { text } = source;
-  const quoted = quotes(text);
-  const taken: Taken[] = [];
-  let [start, end, bad] = [-1, 0, -1]; // bad: where the first call stands that does not fit
-  let thought = false; // as ReAct calls what it says first
-  let wrapper = { at: -1, end: -1 };
   const marks = new RegExp(ANY_MARK);
+  const wrapper = { at: -1, end: -1 };
+  const none = { start: -1, end: 0, bad: -1, muted: -1, thought: false };
+  const scan: Scan = { source, worded, marks, quoted: quotes(text), taken: [], wrapper, ...none };
   for (let found = marks.exec(text); found && source.work.left > 0; found = marks.exec(text)) {
-    const at = found.index;
-    const after = at + found[0].length;
-    if (marks.lastIndex === at) marks.lastIndex++;
-    if (start >= 0 && (source.next(INVENTED, end)?.at ?? text.length) < at) break;
-    if (quoted.isQuoted(at)) continue;
-    if (isThinking(found[0])) {
-      const close = source.next(closerOf(found[0]), after);
-      if (close) marks.lastIndex = close.end; // what was only thought of
-      continue;
-    }
-    const mark = MARKS[found.slice(1).findIndex((one) => one !== undefined)]!;
-    if (mark.worded && !worded) continue;
-    const opened = wrapper.at >= 0 && isNothing(text.slice(wrapper.end, at)) ? wrapper.at : at;
-    const piece =
-      mark.read?.(source, at, after, found[0]) ?? (mark.read && worded ? unreadable(source, after) : undefined);
-    if (!piece) {
-      wrapper = { at: opened, end: after };
-      continue;
-    }
-    const from = Math.min(piece.start ?? opened, opened);
-    if (start < 0 && isTalk(text, from, piece.end)) continue;
-    const all = await Promise.all(piece.calls.slice(0, MAX_CALLS + 1).map((raw) => take(source, raw)));
-    const isKnown = all.some(
-      ({ verdict }) => verdict === "fits" || verdict === "cut" || (verdict === "unfit" && worded),
-    );
-    if (!isKnown && start < 0) {
-      if (all.every(({ verdict }) => verdict === "unknown")) continue;
-      if (bad < 0) bad = from;
-      taken.push(...all);
-      continue;
-    }
-    if (start < 0) start = bad < 0 ? from : bad;
-    if (found[0] === "Action:") thought = true;
-    taken.push(...all);
-    end = marks.lastIndex = Math.max(piece.end, after);
-    quoted.skip(end);
-    if (taken.length > MAX_CALLS) break;
+    if (scan.start >= 0 && (source.next(INVENTED, scan.end)?.at ?? text.length) < found.index) break;
+    if (!(await readMark(scan, found))) break;
   }
-  if (start < 0) return undefined;
-  const before = text.slice(0, start);
-  return { text: tidy(thought ? before.replace(/^\s{0,100}Thought:\s{0,20}/, "") : before), calls: asCalls(taken) };
+  if (scan.start < 0) return undefined;
+  const before = text.slice(0, scan.start);
+  const said = scan.thought ? before.replace(/^\s{0,100}Thought:\s{0,20}/, "") : before;
+  return { text: tidy(said), calls: asCalls(scan.taken) };
+}
+
+/** What stands behind one mark. False: nothing more is looked for. */
+async function readMark(scan: Scan, found: RegExpExecArray): Promise<boolean> {
+  const { source, marks, worded } = scan;
+  const { text } = source;
+  const at = found.index;
+  const after = at + found[0].length;
+  const how = scan.quoted.how(at);
+  if (how === "code") return true;
+  if (isThinking(found[0])) {
+    marks.lastIndex = source.next(closerOf(found[0]), after)?.end ?? after; // what was only thought of
+    return true;
+  }
+  const mark = MARKS[found.slice(1).findIndex((one) => one !== undefined)]!;
+  if (mark.worded && !worded) return true;
+  const { wrapper, muted } = scan;
+  const opened = wrapper.at >= 0 && isNothing(text.slice(wrapper.end, at)) ? wrapper.at : at;
+  const piece = mark.read?.(source, at, after, found[0]);
+  const from = Math.min(piece?.start ?? opened, opened);
+  scan.muted = -1;
+  if (how === "quoted" || (muted >= 0 && isNothing(text.slice(muted, at))) || (piece && isSpoken())) {
+    if (piece && !piece.calls.at(-1)?.cut) marks.lastIndex = Math.max(piece.end, after);
+    else scan.muted = after;
+    return true;
+  }
+  if (piece) return takePiece(scan, piece, from, after, found[0]);
+  scan.wrapper = { at: opened, end: after };
+  const lost = mark.read && unreadable(source, after);
+  if (!lost) return true;
+  if (worded || scan.start >= 0) await takePiece(scan, lost, from, after, found[0]);
+  return false; // what stands in it is part of a call
+
+  function isSpoken(): boolean {
+    return scan.start < 0 && isTalk(text, from, piece!.end);
+  }
+}
+
+async function takePiece(scan: Scan, piece: Piece, from: number, after: number, marker: string): Promise<boolean> {
+  const { source, worded, taken } = scan;
+  const all = await Promise.all(piece.calls.slice(0, MAX_CALLS + 1).map((raw) => take(source, raw)));
+  const counts = ({ verdict }: Taken) => verdict === "fits" || verdict === "cut" || (verdict === "unfit" && worded);
+  scan.marks.lastIndex = Math.max(piece.end, after);
+  if (scan.start < 0 && !all.some(counts)) {
+    if (all.every(({ verdict }) => verdict === "unknown")) return true;
+    if (scan.bad < 0) scan.bad = from;
+    taken.push(...all);
+    return true;
+  }
+  if (scan.start < 0) scan.start = scan.bad < 0 ? from : scan.bad;
+  if (marker === "Action:") scan.thought = true;
+  taken.push(...all);
+  scan.end = Math.max(piece.end, after);
+  scan.quoted.skip(scan.end);
+  return taken.length <= MAX_CALLS;
 }
 
 /** Between a wrapper and what it wraps. */
@@ -84,7 +118,7 @@ const isNothing = (text: string): boolean =>
 const INVENTED =
   /<\|?tool_response|<tool_result|<function_results?>|\[TOOL_RESULTS\]|<[｜|]tool[▁_ ]outputs?[▁_ ]begin|\nObservation:/g;
 
-/** Where zz asked for a call and one was begun whose object cannot be read, but whose name can. */
+/** A call that was begun, whose object cannot be read, but whose name can. */
 function unreadable({ text, tools }: Source, after: number): Piece | undefined {
   const name = /^\s{0,20}[[{]{1,2}\s{0,20}["']name["']\s{0,5}:\s{0,5}["']([^"']{1,100})["']/.exec(
     text.slice(after, after + 300),

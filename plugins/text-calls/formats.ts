@@ -205,20 +205,20 @@ export const FORMATS: Format[] = [
     how: "To call tools, write one list of this form, with nothing after it, arguments by name and values as Python writes them:\n%",
   },
   {
+    name: "hermes",
+    models: /qwen|qwq|hermes|granite|smollm|falcon|longcat|ernie|nemotron-(nano|h)|jamba|chatml|openchat|exaone/i,
+    calls: (calls) => calls.map(hermesCall).join("\n"),
+    result: response,
+    tools: jsonLines,
+    how: "For each call write a block of this form, one object in each, with nothing after the last one:\n%",
+  },
+  {
     name: "llama",
     models: /llama|functionary/i,
     calls: (calls) => calls.map(({ name, args }) => `<|python_tag|>${escaped({ name, parameters: args })}`).join("\n"),
     result: plainResult,
     tools: asTools,
     how: "For each call write a line of this form, with nothing after the last one:\n%",
-  },
-  {
-    name: "hermes",
-    models: /qwen|qwq|hermes|granite|smollm|falcon|longcat|ernie|nemotron|jamba|chatml|openchat|exaone/i,
-    calls: (calls) => calls.map(hermesCall).join("\n"),
-    result: response,
-    tools: jsonLines,
-    how: "For each call write a block of this form, one object in each, with nothing after the last one:\n%",
   },
   {
     name: "fenced",

@@ -90,7 +90,7 @@ export function put(object: Record<string, unknown>, key: string, value: unknown
   Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });
 }
 
-class Wrong extends Error {}
+const WRONG = new Error("not JSON"); // thrown at each of many marks: one that is made once costs nothing
 
 /** Trailing commas, other quotes, keys without quotes, Python's words, raw line breaks in strings, a comma left out. */
 class Reader {
@@ -113,7 +113,7 @@ class Reader {
       const value = this.value(0);
       return { value, end: this.at, cut: this.cut, open: this.open };
     } catch (error) {
-      if (!(error instanceof Wrong)) throw error;
+      if (error !== WRONG) throw error;
       return undefined;
     } finally {
       this.work.left -= this.at - start;
@@ -126,7 +126,7 @@ class Reader {
     if (this.at >= text.length) return this.ended();
     const char = text[this.at]!;
     if (char === "{" || char === "[") {
-      if (depth >= MAX_DEPTH) throw new Wrong();
+      if (depth >= MAX_DEPTH) throw WRONG;
       return char === "{" ? this.object(depth) : this.list(depth, "]");
     }
     if (char === "(") return this.list(depth, ")");
@@ -150,7 +150,7 @@ class Reader {
       this.at = text.length;
       return this.ended();
     }
-    throw new Wrong();
+    throw WRONG;
   }
 
   object(depth: number): Record<string, unknown> {
@@ -164,11 +164,11 @@ class Reader {
       if (text[this.at] === "}") break;
       const quote = this.quote();
       const key = quote ? this.string(quote) : this.match(KEY)?.[0];
-      if (key === undefined) throw new Wrong();
+      if (key === undefined) throw WRONG;
       if (!quote) this.at += key.length;
       this.at = skipSpace(text, this.at);
       if (this.at >= text.length || this.cut) return this.ended(made);
-      if (text[this.at] !== ":") throw new Wrong();
+      if (text[this.at] !== ":") throw WRONG;
       this.at++;
       const value = this.value(depth + 1);
       if (value !== undefined) put(made, key, value);
@@ -184,7 +184,7 @@ class Reader {
   list(depth: number, close: string): unknown[] {
     const { text } = this;
     const made: unknown[] = [];
-    if (depth >= MAX_DEPTH) throw new Wrong();
+    if (depth >= MAX_DEPTH) throw WRONG;
     this.open.add(made);
     this.at++;
     for (;;) {
@@ -206,7 +206,7 @@ class Reader {
     this.at = skipSpace(this.text, this.at);
     const char = this.text[this.at];
     if (char === undefined || char === "," || char === close || char === "{") return;
-    throw new Wrong();
+    throw WRONG;
   }
 
   /** A closing tag, where only the last brace is missing. */
@@ -251,7 +251,7 @@ class Reader {
     NEXT.lastIndex = this.at;
     const end = NEXT.exec(this.text)?.index ?? this.text.length;
     const made = this.text.slice(this.at, end).trim();
-    if (!made) throw new Wrong();
+    if (!made) throw WRONG;
     this.at = end;
     return made;
   }

@@ -43,7 +43,7 @@ export function quotes(text: string) {
       [at, fence, ticked] = [Math.max(at, to), "", false];
       line = text.lastIndexOf("\n", at - 1) + 1;
     },
-    isQuoted(to: number): boolean {
+    how(to: number): "code" | "quoted" | undefined {
       while (at < to) {
         const char = text[at]!;
         if (char === "\n") {
@@ -52,12 +52,12 @@ export function quotes(text: string) {
         } else if (char === "`" || char === "~") at = run(char);
         else at++;
       }
-      if (fence || ticked) return true;
+      if (fence || ticked) return "code";
       const before = text.slice(Math.max(line, to - 200), to);
       const isStart = Math.max(line, to - 200) === line;
-      if (isStart && line > 0 && /^(\s{0,3}>(?!>>)| {4,}$|\t+$)/.test(before)) return true;
-      if (isStart && /^\s{0,3}>(?!>>)/.test(before)) return true;
-      return /["'“‘«]$|<(code|pre|kbd|samp)>\s?$/i.test(before);
+      if (isStart && line > 0 && /^(\s{0,3}>(?!>>)| {4,}$|\t+$)/.test(before)) return "quoted";
+      if (isStart && /^\s{0,3}>(?!>>)/.test(before)) return "quoted";
+      return /["'“‘«]$|<(code|pre|kbd|samp)>\s?$/i.test(before) ? "quoted" : undefined;
     },
   };
 

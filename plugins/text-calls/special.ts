@@ -97,7 +97,7 @@ export const readDeepSeek: Reader = (source, at) => {
   let next = at;
   let end = at;
   for (let i = 0; i < 1_000; i++) {
-    for (let open = matchAt(DS_BEGIN, text, next); open; open = matchAt(DS_BEGIN, text, next)) next += open[0].length;
+    for (let begun = 0; begun < 3; begun++) next += matchAt(DS_BEGIN, text, next)?.[0].length ?? 0;
     const head = matchAt(DS_HEAD, text, next) ?? matchAt(DS_SHORT, text, next);
     if (!head) break;
     const json = readJson(text, skipFence(text, next + head[0].length), source.work);

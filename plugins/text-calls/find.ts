@@ -2,7 +2,7 @@
 import type { Call } from "zz";
 import { argumentsFor, fits, toolFor } from "./coerce.ts";
 import { readJson, skipSpace } from "./json.ts";
-import { ANY_MARK, closerOf, isThinking, MARKS } from "./marks.ts";
+import { closerOf, isThinking, type Mark, marksIn } from "./marks.ts";
 import { readCall, readPythonic } from "./pythonic.ts";
 import { argumentsIn, readObjects } from "./shapes.ts";
 import { matchAt, openSource, quotes } from "./source.ts";
@@ -29,6 +29,7 @@ interface Scan {
   source: Source;
   worded: boolean;
   marks: RegExp;
+  kinds: Mark[]; // by the number of its group
   quoted: ReturnType<typeof quotes>;
   taken: Taken[];
   start: number; // where the markup begins; -1: none was found
@@ -42,10 +43,12 @@ interface Scan {
 /** Behind marks, from left to right. */
 async function marked(source: Source, { worded }: How): Promise<Found | undefined> {
   const { text } = source;
-  const marks = new RegExp(ANY_MARK);
+  const known = marksIn(text);
+  if (!known) return undefined;
+  const { pattern: marks, marks: kinds } = known;
   const wrapper = { at: -1, end: -1 };
   const none = { start: -1, end: 0, bad: -1, muted: -1, thought: false };
-  const scan: Scan = { source, worded, marks, quoted: quotes(text), taken: [], wrapper, ...none };
+  const scan: Scan = { source, worded, marks, kinds, quoted: quotes(text), taken: [], wrapper, ...none };
   for (let found = marks.exec(text); found && source.work.left > 0; found = marks.exec(text)) {
     if (scan.start >= 0 && (source.next(INVENTED, scan.end)?.at ?? text.length) < found.index) break;
     if (!(await readMark(scan, found))) break;
@@ -62,13 +65,13 @@ async function readMark(scan: Scan, found: RegExpExecArray): Promise<boolean> {
   const { text } = source;
   const at = found.index;
   const after = at + found[0].length;
-  const how = scan.quoted.how(at);
-  if (how === "code") return true;
   if (isThinking(found[0])) {
     marks.lastIndex = source.next(closerOf(found[0]), after)?.end ?? after; // what was only thought of
     return true;
   }
-  const mark = MARKS[found.slice(1).findIndex((one) => one !== undefined)]!;
+  const how = scan.quoted.how(at);
+  if (how === "code") return true;
+  const mark = scan.kinds[found.slice(1).findIndex((one) => one !== undefined)]!;
   if (mark.worded && !worded) return true;
   const { wrapper, muted } = scan;
   const opened = wrapper.at >= 0 && isNothing(text.slice(wrapper.end, at)) ? wrapper.at : at;

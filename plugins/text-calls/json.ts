@@ -28,8 +28,7 @@ export function readJson(text: string, at: number, work: Work, bare = false): Js
   const end = bare ? -1 : balancedEnd(text, at, work);
   if (end > 0) {
     try {
-      const value = JSON.parse(text.slice(at, end));
-      if (!isDeeper(value, MAX_DEPTH)) return { value, end, cut: false, open: NOTHING };
+      return { value: JSON.parse(text.slice(at, end)), end, cut: false, open: NOTHING };
     } catch {} // it is read with more patience
   }
   return new Reader(text, at, work, bare).read();
@@ -229,13 +228,14 @@ class Reader {
     const { text } = this;
     let from = this.at + open.length;
     let made = "";
+    const last = close.charCodeAt(0);
     for (let i = from; i < text.length; i++) {
-      const char = text[i]!;
-      if (char === close[0] && text.startsWith(close, i)) {
+      const code = text.charCodeAt(i);
+      if (code === last && text.startsWith(close, i)) {
         this.at = i + close.length;
         return made + text.slice(from, i);
       }
-      if (char !== "\\" || raw) continue;
+      if (code !== BACKSLASH || raw) continue;
       made += text.slice(from, i);
       const [taken, char2] = unescaped(text, i);
       made += char2;
@@ -267,6 +267,7 @@ class Reader {
   }
 }
 
+const BACKSLASH = 92;
 const NUMBER = /[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y;
 const WORD = /[A-Za-z]{1,10}/y;
 const KEY = /[A-Za-z_$][\w$.-]{0,199}/y;

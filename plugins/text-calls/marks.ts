@@ -7,48 +7,68 @@ import { readBlock, readFunction, readInvoke, readMarked } from "./xml.ts";
 
 export interface Mark {
   marker: string; // a pattern without groups
+  hint: string; // a text with none of it does not match
   read?: Reader; // absent: it only opens a wrapper, or thinking
   worded?: true; // only where zz asked for it
-  weak?: true; // only at the beginning of a line
 }
 
 const PREFIX = "[^\\s<>=\"'/]{0,30}?";
+const DS_REST = "(?:[▁_ ]|\\\\_)calls?(?:(?:[▁_ ]|\\\\_)begin)?[｜|]>";
+const HINTS = ["<think", "<|"];
 const literal = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 
 export const MARKS: Mark[] = [
   // Hermes, Qwen, GLM, Granite 3.1, Hunyuan, Seed, LongCat: what follows the tag decides
-  { marker: "<(?:longcat_|seed:)?tool_call>", read: readBlock },
-  { marker: "<(?:tool_calls|TOOLCALL|function_call)>", read: readBlock },
-  { marker: "<function_calls>", read: special.readLines },
-  { marker: "<function(?:=|\\s{1,5}name\\s{0,5}=)", read: readFunction }, // Qwen3-Coder, Functionary 3.1, MiniCPM
-  { marker: `<${PREFIX}invoke\\s{1,5}name\\s{0,5}=`, read: readInvoke }, // MiniMax M2, DeepSeek V3.2, Anthropic's, Step-3
-  { marker: "^invoke name=", read: readInvoke },
-  { marker: literal("]<]minimax[>[<tool_call>"), read: readMarked },
+  { marker: "<(?:longcat_|seed:)?tool_call>", hint: "tool_call", read: readBlock },
+  { marker: "<tool_calls>", hint: "tool_call", read: readBlock },
+  { marker: "<TOOLCALL>", hint: "TOOL", read: readBlock },
+  { marker: "<function_call>", hint: "<function", read: readBlock },
+  { marker: "<function_calls>", hint: "<function", read: special.readLines },
+  { marker: "<function(?:=|\\s{1,5}name\\s{0,5}=)", hint: "<function", read: readFunction }, // Qwen3-Coder, Functionary 3.1, MiniCPM
+  { marker: `<${PREFIX}invoke\\s{1,5}name\\s{0,5}=`, hint: "invoke", read: readInvoke }, // MiniMax M2, DeepSeek V3.2, Anthropic's, Step-3
+  { marker: "^invoke name=", hint: "invoke", read: readInvoke },
+  { marker: literal("]<]minimax[>[<tool_call>"), hint: "minimax", read: readMarked },
   // special tokens
-  { marker: "<\\|python_(?:tag|start)\\|>", read: special.readPythonTag }, // Llama
-  { marker: "<\\|tool_call_start\\|>|<\\|START_ACTION\\|>|<\\|tools_prefix\\|>", read: special.readList }, // LFM2, Command, Apertus
-  { marker: "<\\|tool_calls?\\|>|<\\|action_start\\|>\\s{0,5}<\\|plugin\\|>", read: special.readList }, // Granite, Phi, InternLM
-  { marker: "function call<\\|role_sep\\|>", read: special.readList }, // GigaChat
-  { marker: "functools(?=\\s{0,5}\\[)", read: special.readList }, // Phi, Firefunction
-  { marker: "\\[TOOL_CALLS\\]", read: special.readMistral },
-  { marker: "\\[ARGS\\]", read: special.readArgs },
-  { marker: "<\\|tool_call_begin\\|>", read: special.readCallBegin }, // Kimi
-  { marker: "<[｜|]tool(?:[▁_ ]|\\\\_)calls?(?:(?:[▁_ ]|\\\\_)begin)?[｜|]>", read: special.readDeepSeek },
-  { marker: "<\\|tool_calls?_section_begin\\|>" }, // Kimi
-  { marker: "<\\|open\\|>tools<\\|sep\\|>" },
-  { marker: "<\\|open\\|>call tool=", read: special.readKimi3 },
-  { marker: "<\\|tool_call>|<start_function_call>", read: special.readGemma },
-  { marker: "<[^\\s<>/]{1,20}(?:function_calls|tool_calls?)>" }, // of <invoke>, with a prefix
-  { marker: "<\\|channel\\|>|<\\|start\\|>assistant", read: special.readHarmony }, // gpt-oss
+  { marker: "<\\|python_(?:tag|start)\\|>", hint: "<|", read: special.readPythonTag }, // Llama
+  { marker: "<\\|tool_call_start\\|>|<\\|START_ACTION\\|>|<\\|tools_prefix\\|>", hint: "<|", read: special.readList }, // LFM2, Command, Apertus
+  { marker: "<\\|tool_calls?\\|>|<\\|action_start\\|>\\s{0,5}<\\|plugin\\|>", hint: "<|", read: special.readList }, // Granite, Phi, InternLM
+  { marker: "function call<\\|role_sep\\|>", hint: "<|", read: special.readList }, // GigaChat
+  { marker: "functools(?=\\s{0,5}\\[)", hint: "functools", read: special.readList }, // Phi, Firefunction
+  { marker: "\\[TOOL_CALLS\\]", hint: "TOOL", read: special.readMistral },
+  { marker: "\\[ARGS\\]", hint: "[ARGS]", read: special.readArgs },
+  { marker: "<\\|tool_call_begin\\|>", hint: "<|", read: special.readCallBegin }, // Kimi
+  ...["｜", "|"].map((bar) => ({
+    marker: literal(`<${bar}tool`) + DS_REST,
+    hint: bar === "|" ? "<|" : `${bar}tool`,
+    read: special.readDeepSeek,
+  })),
+  { marker: "<\\|tool_calls?_section_begin\\|>", hint: "<|" }, // Kimi
+  { marker: "<\\|open\\|>tools<\\|sep\\|>", hint: "<|" },
+  { marker: "<\\|open\\|>call tool=", hint: "<|", read: special.readKimi3 },
+  { marker: "<\\|tool_call>|<start_function_call>", hint: "_call>", read: special.readGemma },
+  { marker: "<[^\\s<>/]{1,20}(?:function_calls|tool_calls?)>", hint: "invoke" }, // of <invoke>, with a prefix
+  { marker: "<\\|channel\\|>|<\\|start\\|>assistant", hint: "<|", read: special.readHarmony }, // gpt-oss
   // plain words, at the beginning of a line
-  { marker: "^>>>[A-Za-z_][\\w.-]{0,100}\\s{0,5}\\n", read: special.readFunctionary },
-  { marker: "^Action:", read: special.readAction },
-  { marker: "^```tool_call[ \\t]{0,10}\\r?\\n", read: special.readList, worded: true },
-  { marker: OPENERS.map(literal).join("|") },
+  { marker: "^>>>[A-Za-z_][\\w.-]{0,100}\\s{0,5}\\n", hint: ">>>", read: special.readFunctionary },
+  { marker: "^Action:", hint: "Action:", read: special.readAction },
+  { marker: "^```tool_call[ \\t]{0,10}\\r?\\n", hint: "tool_call", read: special.readList, worded: true },
+  ...OPENERS.map((opener) => ({
+    marker: literal(opener),
+    hint: HINTS.find((hint) => opener.startsWith(hint)) ?? opener,
+  })),
 ];
 
-/** Finds any of them; the number of the group says which. */
-export const ANY_MARK = new RegExp(MARKS.map(({ marker }) => `(${marker})`).join("|"), "gm");
-/** What no text without a call holds, to see in one go that nothing is to be done. */
+/** The marks that may stand in a text, and what finds them; the number of the group says which. */
+export function marksIn(text: string): { marks: Mark[]; pattern: RegExp } | undefined {
+  const known = new Map<string, boolean>();
+  const marks = MARKS.filter(({ hint }) => {
+    if (!known.has(hint)) known.set(hint, text.includes(hint));
+    return known.get(hint);
+  });
+  return marks.length
+    ? { marks, pattern: new RegExp(marks.map(({ marker }) => `(${marker})`).join("|"), "gm") }
+    : undefined;
+}
+
 export const isThinking = (marker: string): boolean => OPENERS.includes(marker);
 export { closerOf };

@@ -151,6 +151,8 @@ function readGroup(source: Source, at: number, depth: number): Value | undefined
   }
 }
 
+const BACKSLASH = 92;
+const HEX = /^[\da-fA-F]+$/;
 const ESCAPES: Record<string, string> = {
   n: "\n",
   t: "\t",
@@ -185,26 +187,26 @@ function readString(text: string, at: number, isRaw: boolean): { value: string; 
   const close = text.startsWith(quote.repeat(3), at) ? quote.repeat(3) : quote;
   let from = at + close.length;
   let value = "";
+  const last = quote.charCodeAt(0);
   for (let i = from; i < text.length; i++) {
-    const char = text[i];
-    if (char === quote && text.startsWith(close, i))
+    const code = text.charCodeAt(i);
+    if (code === last && text.startsWith(close, i))
       return { value: value + text.slice(from, i), end: i + close.length };
-    if (char !== "\\") continue;
+    if (code !== BACKSLASH) continue;
     if (isRaw) {
       i++;
       continue;
     }
     value += text.slice(from, i);
     const next = text[i + 1] ?? "";
-    const [, hex] = /^(?:x([\da-fA-F]{2})|u[\da-fA-F]{4}|U[\da-fA-F]{8})/.test(text.slice(i + 1, i + 10))
-      ? [0, { x: 2, u: 4, U: 8 }[next] ?? 0]
-      : [0, 0];
-    if (hex) {
-      const code = Number.parseInt(text.slice(i + 2, i + 2 + hex), 16);
-      value += hex === 4 ? String.fromCharCode(code) : code <= 0x10ffff ? String.fromCodePoint(code) : "\ufffd";
-      i += 1 + hex;
+    const digits = next === "u" ? 4 : next === "x" ? 2 : next === "U" ? 8 : 0;
+    const hex = digits ? text.slice(i + 2, i + 2 + digits) : "";
+    if (hex.length === digits && digits && HEX.test(hex)) {
+      const point = Number.parseInt(hex, 16);
+      value += digits < 8 ? String.fromCharCode(point) : point <= 0x10ffff ? String.fromCodePoint(point) : "\ufffd";
+      i += 1 + digits;
     } else {
-      value += ESCAPES[next] ?? (/["'\\]/.test(next) ? next : `\\${next}`);
+      value += ESCAPES[next] ?? (next === quote || next === "\\" || next === '"' || next === "'" ? next : `\\${next}`);
       i++;
     }
     from = i + 1;

@@ -80,12 +80,15 @@ export function skipFence(text: string, at: number): number {
   return fence ? skipSpace(text, start + fence[0].length) : start;
 }
 
+const PYTHON = /^\[\s{0,10}[A-Za-z_]/; // calls as Python writes them, which would be looked through in vain
+
 /** Objects and lists one after the other, and whatever closes them. */
 export function readObjects(source: Source, at: number, strong: boolean, closers?: RegExp): Piece | undefined {
   const { text, work } = source;
   const calls: Raw[] = [];
   let end = at;
   let next = skipFence(text, at);
+  if (PYTHON.test(text.slice(next, next + 20))) return undefined;
   for (let i = 0; i < MAX_CALLS; i++) {
     const json = readJson(text, next, work);
     if (!json) break;

@@ -45,11 +45,11 @@ export function quotes(text: string) {
     },
     how(to: number): "code" | "quoted" | undefined {
       while (at < to) {
-        const char = text[at]!;
-        if (char === "\n") {
+        const code = text.charCodeAt(at);
+        if (code === 10) {
           line = ++at;
           ticked = false;
-        } else if (char === "`" || char === "~") at = run(char);
+        } else if (code === 96 || code === 126) at = run(code === 96 ? "`" : "~");
         else at++;
       }
       if (fence || ticked) return "code";

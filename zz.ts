@@ -497,10 +497,9 @@ async function runScript(flags: string[], [run = "", ...rest]: string[], io: Io,
   const [file = "", ...args] = run.startsWith("--run=") ? [run.slice("--run=".length), ...rest] : rest;
   if (!file) throw usage("Flag --run needs a value: --run SCRIPT [ARGS].");
   const script = path.resolve(io.cwd(), file);
-  const early = parseFlags(flags, FLAGS);
-  if (early.words.length) throw usage(`Cannot use '${early.words.join(" ")}': words for a script stand after its name.`);
   if (!fs.existsSync(script)) throw usage(`Cannot run '${file}': no such file. Check the path.`);
-  const { core } = await prepare(flags, early, io, stop, true);
+  const { core, cli } = await prepare(flags, parseFlags(flags, FLAGS), io, stop, true);
+  if (cli.words.length) throw usage(`Cannot use '${cli.words.join(" ")}': words for a script stand after its name.`);
   meetPerson(core);
   notePlace(core);
   const { importScript, openScript } = await import("./sdk/script.ts");

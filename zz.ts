@@ -76,7 +76,7 @@ import { catchConsole, follow, statistics } from "./kernel/narration.ts";
 import { obey, sendQueued } from "./kernel/obey.ts";
 import { unknownSettings } from "./kernel/preferences.ts";
 import { lastWord, runAsProcess, type Stop } from "./kernel/process.ts";
-import { loadPrompts, sendUpdates, toolGuide } from "./kernel/prompt.ts";
+import { loadPrompts, sendUpdates } from "./kernel/prompt.ts";
 import { send } from "./kernel/request.ts";
 import { firstRules } from "./kernel/rules.ts";
 import { joinHalves } from "./kernel/seam.ts";
@@ -133,7 +133,6 @@ export async function createZz(options: Options = {}, ready?: (core: Core) => vo
   learnData([settings, options.options, options.baseUrl]);
   if (options.key) learn(options.key);
   if (options.own !== false) core.extras = projectExtras(core.options);
-  core.layers.push(toolGuide(core));
   ready?.(core);
   await renewSettings(core);
   await withoutExit(() => loadPlugins(core));
@@ -215,9 +214,10 @@ async function think(turn: Turn): Promise<Reply> {
   const messages: Message[] = last ? [...chat.messages, { role: "user", text: REPORT }] : [...chat.messages];
   let whole: Reply | undefined;
   answer.rounds++;
+  const tools = last ? [] : await around(turn, "offer", offered(core));
   const started = performance.now();
   for (let more = 0; ; more++) {
-    const reply = await ask(turn, messages, last ? [] : offered(core)).catch((error: Fault) => {
+    const reply = await ask(turn, messages, tools).catch((error: Fault) => {
       const { text = "", thinking = "" } = error.partial ?? {};
       throw whole ? Object.assign(error, { partial: { text: joinHalves(whole.text, text), thinking } }) : error;
     });
@@ -304,7 +304,8 @@ async function respond(turn: Turn, { text, finish }: Reply): Promise<void> {
   const shown = core.options.raw ? safe : await around(turn, "render", safe).catch(asItCame);
   Object.assign(answer, { text, ...(shown !== text && { rendered: shown }) });
   if (answer.finish === "stop") answer.finish = finish;
-  if (finish === "filter" && !text) throw fault("The provider's content filter withheld the answer. Put the question differently.");
+  if (finish === "filter" && !text)
+    throw fault("The provider's content filter withheld the answer. Put the question differently.", { exit: 3 });
   if (finish === "filter") note(core, "The provider's content filter cut the answer short.");
   if (!text) note(core, "The model answered with nothing.");
   await turn.show?.(shown);
@@ -382,8 +383,7 @@ async function once(core: Core, chat: LiveChat, prompt: Prompt, format: Format):
   const answered = await (prompt.typed ? obey(place, prompt.words, answerTo) : sendQueued(core, chat, answerTo));
   const answer = answered ?? newTurn(core, chat).answer; // of a command that asked for no turn
   const { used, window, rendered = answer.text, ...told } = answer;
-  const calls = answer.calls.map(({ name, args, ok }) => ({ name, args, ok }));
-  const shown = { ...told, calls, ...(options.rendered && { rendered }) };
+  const shown = { ...told, ...(options.rendered && { rendered }) };
   if (format === "json") await json(shown);
   if (format === "json-lines") await json({ type: "done", ...shown });
   if (options.usage) say(io, statistics(answer));
@@ -391,7 +391,7 @@ async function once(core: Core, chat: LiveChat, prompt: Prompt, format: Format):
   if (answer.finish === "rounds") say(io, `Stopped after ${rounds} of tools. --rounds N allows more.`);
   if (answer.finish === "repeat") say(io, `Stopped: the same call gave the same result ${SAME_CALLS} times.`);
   if (answer.finish === "length") say(io, CUT_OFF);
-  return exitCode(answer);
+  return exitCode(answered);
 }
 
 /** zz as a program of its own. */
@@ -497,10 +497,9 @@ async function runScript(flags: string[], [run = "", ...rest]: string[], io: Io,
   const [file = "", ...args] = run.startsWith("--run=") ? [run.slice("--run=".length), ...rest] : rest;
   if (!file) throw usage("Flag --run needs a value: --run SCRIPT [ARGS].");
   const script = path.resolve(io.cwd(), file);
-  const early = parseFlags(flags, FLAGS);
-  if (early.words.length) throw usage(`Cannot use '${early.words.join(" ")}': words for a script stand after its name.`);
   if (!fs.existsSync(script)) throw usage(`Cannot run '${file}': no such file. Check the path.`);
-  const { core } = await prepare(flags, early, io, stop, true);
+  const { core, cli } = await prepare(flags, parseFlags(flags, FLAGS), io, stop, true);
+  if (cli.words.length) throw usage(`Cannot use '${cli.words.join(" ")}': words for a script stand after its name.`);
   meetPerson(core);
   notePlace(core);
   const { importScript, openScript } = await import("./sdk/script.ts");

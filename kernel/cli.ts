@@ -232,8 +232,10 @@ export function readStdin(cli: Cli, io: Io): () => Promise<string> {
 
 export type Format = "text" | "json" | "json-lines";
 
-/** What the shell gets: 3 beats 4, since an answer that a limit cut is the worse surprise. */
-export function exitCode(answer: Answer): number {
-  if (answer.finish !== "stop" && answer.finish !== "filter") return 3;
+/** What the shell gets: 3 beats 4, since an answer that a limit cut is the worse surprise. Undefined: a command asked for no answer. */
+export function exitCode(answer: Answer | undefined): number {
+  if (!answer) return 0;
+  if (answer.finish === "refusal" || (answer.finish === "stop" && !answer.text.trim())) return 1;
+  if (answer.finish !== "stop") return 3;
   return answer.calls.some((call) => call.refused) ? 4 : 0;
 }

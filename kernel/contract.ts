@@ -117,24 +117,18 @@ export interface About {
   readonly tools: (ChatRequest["tools"][number] & { owner: string; kind: Effect })[];
   readonly commands: (Omit<Command, "run" | "complete"> & { owner: string })[];
   readonly keys: { name: string; description: string; owner: string }[];
-  readonly plugins: {
-    name: string;
-    from: "zz" | "home" | "project" | "flag" | "program";
-    file: string;
-    ms: number;
-    failure?: string;
-    outdated?: string; // why its file, as it is now, could not be loaded: what it was before goes on
-    disabled?: boolean;
-    adds: Added[];
-  }[];
+  readonly plugins: (PluginFile & PluginState)[];
   readonly flags: Flag[];
   readonly providers: { name: string; variable?: string; endpoint: Endpoint; owner: string }[]; // variable: of its key
   models(all?: boolean): Promise<{ models: Model[]; failures: string[] }>; // of every provider, or of the one that --model names
+  offered(): Promise<ChatRequest["tools"]>; // the tools that the model is told of
   prompt(): Promise<(Part & { sent: "system" | "earlier" | "next" })[]>; // by layer; then what was news in an earlier message, or will be
   model(name: string, quick?: boolean): Promise<Model | undefined>; // what its provider tells; quick: without asking for all
   line(call: Pick<Call, "name" | "args">): string | undefined; // as its tool describes it
   complete(command: string, typed: string): Promise<Choice[]>; // what may stand after a command
 }
+export type PluginFile = { name: string; from: "zz" | "home" | "project" | "flag" | "program"; file: string; ms: number; adds: Added[] };
+export type PluginState = { failure?: string; disabled?: boolean; outdated?: string }; // outdated: why its file could not be loaded again
 export type Added = { kind: string; name: string }; // what a plugin adds: a tool, a command, a wrapper of a step …
 export type Choice = { name: string; description?: string }; // something to choose from
 
@@ -169,7 +163,7 @@ export interface Result {
   refused?: boolean; // failed for want of permission
   images?: Image[];
 }
-export type Image = { type: string; base64: string }; // type: image/png …
+export type Image = { type: string; base64: string }; // type: image/png …; application/pdf or audio/mpeg where a model takes it
 
 /** zod (or any Standard Schema), typebox, JSON Schema, or the shorthand { path: "string", lines: "number? how many" }. */
 export type Schema = StandardSchema | TSchema | Shorthand;
@@ -294,7 +288,8 @@ export interface Provider {
 /** Where a provider is, and its key: as the flags say, else the settings' providers.NAME, else the environment, else (the key) what /keys
  * keeps. A password or a key in the address is a placeholder as well. */
 export type Endpoint = { url?: string; key?: Secret }; // for fetch() write the key into a header or an address: `Bearer ${endpoint.key}`
-export type Model = { id: string; window?: number; tools?: boolean; vision?: boolean };
+export type Model = { id: string; window?: number; tools?: boolean; vision?: boolean; takes?: string[]; price?: Price };
+export type Price = { input: number; output: number; cached?: number; written?: number }; // dollars for a million tokens
 export interface ChatRequest {
   task: string; // "chat", or what it is for beside the conversation
   model: string; // provider/model: a wrapper may route it to another. The provider sees it without its own name
@@ -302,8 +297,11 @@ export interface ChatRequest {
   messages: Message[]; // the provider sees them repaired: every call has its result, no two of a role in a row
   tools: { name: string; description: string; schema: Record<string, unknown> }[];
   options: Record<string, unknown>; // what the person set, in the provider's own words
+  effort?: Effort; // how much to think
+  schema?: Record<string, unknown>; // what the answer must fit, as JSON
   endpoint: Endpoint;
 }
+export type Effort = "none" | "low" | "medium" | "high";
 /** What a provider yields. A stream without a `finish` was cut off. An `error` is the server's own body, as it came. `extra` may stand
  * beside any of it: whatever must be sent back with the answer. */
 type Sign = { usage: Usage } | { finish: string } | { error: unknown } | { extra: unknown };
@@ -312,7 +310,7 @@ export type Delta = ({ text: string } | { thinking: string } | { call: CallDelta
 export type CallDelta = { index?: number; id?: string | null; name?: string | null; args?: unknown; extra?: unknown };
 /** Tokens. Of those that went in: cached came from the provider's cache, written went into it; both absent where there are none. */
 export type Usage = { input: number; output: number; cached?: number; written?: number };
-export type Finish = "stop" | "calls" | "length" | "filter";
+export type Finish = "stop" | "calls" | "length" | "filter" | "refusal"; // refusal: the model's own, its text says so
 export type Call = { id: string; name: string; args: Record<string, unknown>; broken?: string; extra?: unknown }; // broken: why not
 export type Reply = { text: string; thinking: string; calls: Call[]; finish: Finish } & Omit<AnswerMeta, "ms">;
 
@@ -464,7 +462,9 @@ export interface Events {
 /** Where a plugin can change what passes: what goes in, what comes out. */
 export interface Steps {
   line: [string, string]; // what the person typed
+  offer: [ChatRequest["tools"], ChatRequest["tools"]]; // those that the model is told of; it may call the others all the same
   request: [ChatRequest, Reply];
+  fetch: [HttpRequest & { url: string }, HttpAnswer]; // what plugins send: keys and passwords are placeholders in it
   call: [Call, Result];
   gate: [Judged, Ruling]; // what the rules do not deny: only a stricter verdict counts
   preview: [Preview, string]; // what a tool would do, as it is shown with the question
@@ -519,7 +519,7 @@ export const EVENTS = words<keyof Events>(
   "started phase requested received replied compacted retried thought planned " +
     "decided changed configured reloaded called progressed typed asked noted answered failed",
 );
-export const STEPS = words<keyof Steps>("line request call gate preview render prompt");
+export const STEPS = words<keyof Steps>("line offer request fetch call gate preview render prompt");
 /** What may follow what; `error` and `aborted` may follow anything. Thinking is shown only in `thinking` and `planning_tools`, tools run
  * only in `executing_tools`, and text is shown only in `responding`. */
 export const PHASES = {

@@ -112,7 +112,7 @@ export const note = (core: Core, text: string): void => void emit(core, "noted",
 
 /** Runs a step through everything wrapped around it. A wrapper's own time is limited; what it waits for inside is not. */
 export function around<K extends keyof Steps>(
-  { core, ctx }: TurnContext,
+  { core, ctx }: Omit<TurnContext, "chat"> & { chat?: LiveChat },
   step: K,
   input: Steps[K][0],
   inner: (input: Steps[K][0]) => Promise<Steps[K][1]> = async (given) => given as Steps[K][1],

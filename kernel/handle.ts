@@ -1,6 +1,18 @@
 // The handle that a plugin gets: what it registers is its own, and goes with it.
-import { type Awaitable, EVENTS, type Flag, type Order, type PluginIo, SLOTS, STEPS, type Tool, words, type Zz } from "./contract.ts";
-import { type Core, HOOK_LIMIT, IDENTIFIER, known, type Owned, showsTraces } from "./core.ts";
+import {
+  type Awaitable,
+  EVENTS,
+  type Flag,
+  type HttpRequest,
+  type Order,
+  type PluginIo,
+  SLOTS,
+  STEPS,
+  type Tool,
+  words,
+  type Zz,
+} from "./contract.ts";
+import { around, type Core, HOOK_LIMIT, IDENTIFIER, known, type Owned, showsTraces } from "./core.ts";
 import { fault } from "./faults.ts";
 import { FLAGS, UNLISTED } from "./flags.ts";
 import { type Loaded, stampsOf, treesOf, urlOf, whereFrom } from "./imports.ts";
@@ -143,7 +155,11 @@ function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<an
     io: ioOf(core),
     programs: programs(core.options.root, core.io.env),
     events: core.events,
-    fetch: (url, init) => request(core, url, init, plugin.from === "zz" || provides()),
+    fetch(url, init) {
+      const send = ({ url, ...init }: HttpRequest & { url: string }) => request(core, url, init, plugin.from === "zz" || provides());
+      const isWrapped = core.wraps.some(({ value }) => value.step === "fetch");
+      return isWrapped ? around({ core, ctx: core.ctx() }, "fetch", { ...init, url }, send) : send({ ...init, url });
+    },
     secret: (value, instead) => secret(String(value), instead),
     veil: (text, instead) => veil(String(text), instead),
     defer: (cleanup) => void plugin.undo.push(cleanup),

@@ -201,6 +201,7 @@ function finishOf(word: string): Finish | undefined {
   if (/^(tool_calls|tool_use|function_call|calls)$/.test(word)) return "calls";
   if (/length|max_tokens|window_exceeded/.test(word)) return "length";
   if (/content_filter|safety|^filter$/i.test(word)) return "filter";
+  if (word === "refusal") return "refusal";
   if (/^error$|insufficient_system_resource/.test(word))
     throw fault(`The model's server gave up in mid-stream (${word}). Try again.`, { transient: true });
   return "stop";

@@ -135,7 +135,7 @@ describe("the answer", { concurrency: 3 }, () => {
     const { stdout } = await ask(script, ["--json"]);
     deepEqual(JSON.parse(stdout).calls, [
       { name: "read_file", args: { path: "none" }, ok: false },
-      { name: "read_file", args: { path: "../x" }, ok: false },
+      { name: "read_file", args: { path: "../x" }, ok: false, refused: true },
     ]);
   });
 
@@ -667,7 +667,7 @@ describe("lists", { concurrency: 3 }, () => {
   test("--plugins lists every plugin and its file", async () => {
     const { stdout, stderr, code } = await zz(place(), ["--plugins"]);
     deepEqual([stderr, code], ["", 0]);
-    match(stdout, /^openai +zz +\d.* ms +\/.*plugins(\.js|\/openai\.ts)$/m);
+    match(stdout, /^wires +zz +\d.* ms +\/.*plugins(\.js|\/wires\/index\.ts)$/m);
     const rows = JSON.parse((await zz(place(), ["--plugins", "--json"])).stdout);
     for (const row of rows) ok(existsSync(row.file) && row.from === "zz" && !("failure" in row), row.file);
     equal(stdout.trimEnd().split("\n").length, rows.length);

@@ -194,22 +194,27 @@ for (const [text, shown] of [
 
 // ── exitCode ──
 
-for (const [finish, refused, code] of [
+for (const [finish, refused, code, text = "yes"] of [
   ["stop", false, 0],
-  ["filter", false, 0],
+  ["stop", false, 1, " \n"],
+  ["stop", true, 1, ""],
+  ["refusal", false, 1],
+  ["refusal", true, 1],
+  ["filter", false, 3],
+  ["length", false, 3, ""],
   ["stop", true, 4],
   ["length", false, 3],
   ["rounds", false, 3],
   ["repeat", false, 3],
   ["rounds", true, 3],
 ] as const)
-  test(`exitCode() is ${code} after '${finish}'${refused ? " with a refusal" : ""}`, () => {
+  test(`exitCode() is ${code} after '${finish}'${refused ? " with a refused call" : ""}${text.trim() ? "" : ", without words"}`, () => {
     const calls = [
       { name: "a", args: {}, ok: false },
       ...(refused ? [{ name: "b", args: {}, ok: false, refused }] : []),
       { name: "c", args: {}, ok: true },
     ];
-    equal(exitCode({ finish, calls } as unknown as Answer), code);
+    equal(exitCode({ finish, calls, text } as unknown as Answer), code);
   });
 
 // ── checkMove ──

@@ -192,7 +192,7 @@ const TOLD: [string, Step, Told][] = [
   ["<think> inside the content", sse(delta({ content: "<thi" }), delta({ content: "nk>hm</think>\n\nHi" }), stop), { text: "Hi", thinking: "hm" }],
   ["content in parts", sse(delta({ content: parts }), stop), { text: "Hi", thinking: "hm" }],
   ["content in parts of bare text", sse(delta({ content: [{ type: "text", text: "H" }, "i"] }), stop), { text: "Hi" }],
-  ["a refusal", sse(delta({ refusal: "I can" }), delta({ refusal: "not." }), stop), { text: "I cannot." }],
+  ["a refusal", sse(delta({ refusal: "I can" }), delta({ refusal: "not." }), stop), { text: "I cannot.", finish: "refusal" }],
   ["the old function_call", sse(delta({ function_call: { name: "lamp_dim", arguments: '{"level"' } }), delta({ function_call: { arguments: ":8}" } }, "function_call")), { calls: [["lamp_dim", { level: 8 }, "made"]] }],
   ["arguments as an object", sse(delta({ tool_calls: [{ ...lampCall, function: { name: "lamp_dim", arguments: { level: 8 } } }] }, "tool_calls")), { calls: dim }],
   ["indexes that count from 1", sse(delta({ tool_calls: [{ index: 1, ...lampCall }] }), delta({ tool_calls: [{ index: 2, id: "b2", function: { name: "kiln_status", arguments: "" } }] }, "tool_calls")), { calls: [...dim, ["kiln_status", {}, "b2"]] }],

@@ -2,19 +2,9 @@
 // package, which discards error bodies other than `{"error": …}`, ends silently when a stream is cut off, and stops at
 // the first line that is not JSON. Only its types are used.
 import type { ChatCompletionMessageParam } from "openai/resources/chat/completions";
-import type { ChatRequest, Delta, Endpoint, HttpAnswer, Image, Message, Usage, Zz } from "zz";
+import type { ChatRequest, Delta, Endpoint, HttpAnswer, Image, Message, Usage } from "zz";
 import { tryTo, usage } from "zz/text";
-
-const OFFICIAL = "https://api.openai.com/v1";
-
-export const defaults = { model: "gpt-4o-mini" };
-export const settings = {
-  project: true,
-  schema: {
-    type: "object",
-    properties: { model: { type: "string", minLength: 1, description: "the model to ask when none is named" } },
-  },
-};
+import { baseOf, type Preset, type Wire } from "./contract.ts";
 
 /** The windows of well-known models, in tokens, for servers that do not report them. The first match counts. */
 const WINDOWS: [names: RegExp, window: number][] = [
@@ -34,61 +24,53 @@ const WINDOWS: [names: RegExp, window: number][] = [
 
 const knownWindow = (id: string): number | undefined => WINDOWS.find(([names]) => names.test(id))?.[1];
 
-export default (zz: Zz<typeof defaults>) => {
-  /** Fields that a server refused, by its address: omitted from then on. */
-  const refused = new Map<string, Set<string>>();
+/** Fields that a server refused, by its address: omitted from then on. */
+const refused = new Map<string, Set<string>>();
 
-  zz.provider({
-    name: "openai",
-    role: "default",
-    key: { variable: "OPENAI_API_KEY" },
-    url: { variable: "OPENAI_BASE_URL" },
-    auto: (_signal, endpoint) => (endpoint.key ? zz.config.model : undefined),
+export const chat: Wire = {
+  model(_preset, id) {
+    const window = knownWindow(id);
+    return window ? { id, window } : undefined;
+  },
 
-    model: (id) => {
-      const window = knownWindow(id);
-      return window ? { id, window } : undefined;
-    },
+  async models(zz, preset, endpoint, signal) {
+    const response = await zz.fetch(`${base(preset, endpoint)}/models`, { headers: headers(preset, endpoint), signal });
+    const body = (await response.json()) as any;
+    const models: any[] = Array.isArray(body) ? body : (body.data ?? body.models ?? []);
+    return models.slice(0, MAX_MODELS).map((model) => {
+      const window = model.context_length ?? model.context_window ?? model.max_context_length ?? model.max_model_len;
+      const id = String(model.id ?? model.name);
+      const known = window ? Number(window) : knownWindow(id);
+      return { id, ...(known && { window: known }) };
+    });
+  },
 
-    async models(signal, endpoint) {
-      const response = await zz.fetch(`${base(endpoint)}/models`, { headers: headers(endpoint), signal });
-      const body = (await response.json()) as any;
-      const models: any[] = Array.isArray(body) ? body : (body.data ?? body.models ?? []);
-      return models.slice(0, MAX_MODELS).map((model) => {
-        const window = model.context_length ?? model.context_window ?? model.max_context_length ?? model.max_model_len;
-        const id = String(model.id ?? model.name);
-        const known = window ? Number(window) : knownWindow(id);
-        return { id, ...(known && { window: known }) };
-      });
-    },
+  async *chat(zz, preset, request, signal) {
+    const url = base(preset, request.endpoint);
+    const without = refused.get(url) ?? new Set();
+    refused.set(url, without);
+    const response = await send();
+    yield* read(response);
 
-    async *chat(request, signal) {
-      const url = base(request.endpoint);
-      const without = refused.get(url) ?? new Set();
-      refused.set(url, without);
-      const response = await send();
-      yield* read(response);
-
-      async function send(): Promise<HttpAnswer> {
-        for (;;) {
-          const body = bodyOf(request, without);
-          try {
-            return await zz.fetch(`${url}/chat/completions`, {
-              method: "POST",
-              headers: headers(request.endpoint),
-              body: JSON.stringify(body, (_, value) => (typeof value === "string" ? value.toWellFormed() : value)),
-              signal,
-            });
-          } catch (error) {
-            const { status, message } = error as Error & { status?: number };
-            const field = Object.keys(body).find((key) => OPTIONAL.includes(key) && message.includes(key));
-            if ((status !== 400 && status !== 422) || !field) throw error;
-            without.add(field);
-          }
+    async function send(): Promise<HttpAnswer> {
+      for (;;) {
+        const body = bodyOf(request, without);
+        try {
+          return await zz.fetch(`${url}/chat/completions`, {
+            method: "POST",
+            headers: headers(preset, request.endpoint),
+            body: JSON.stringify(body, (_, value) => (typeof value === "string" ? value.toWellFormed() : value)),
+            signal,
+          });
+        } catch (error) {
+          const { status, message } = error as Error & { status?: number };
+          const field = Object.keys(body).find((key) => OPTIONAL.includes(key) && message.includes(key));
+          if ((status !== 400 && status !== 422) || !field) throw error;
+          without.add(field);
         }
       }
-    },
-  });
+    }
+  },
 };
 
 /** Fields that a strict server may refuse, and that an answer does not depend on. */
@@ -104,21 +86,20 @@ const OPTIONAL = [
   "max_completion_tokens",
 ];
 
-const base = (endpoint: Endpoint): string =>
-  (endpoint.url ?? OFFICIAL).replace(/\/+$/, "").replace(/\/chat\/completions$/, "");
+const base = (preset: Preset, endpoint: Endpoint): string =>
+  baseOf(preset, endpoint).replace(/\/chat\/completions$/, "");
 
-function headers(endpoint: Endpoint): Record<string, string> {
+function headers(preset: Preset, endpoint: Endpoint): Record<string, string> {
   const { key } = endpoint;
-  if (!key && base(endpoint) === OFFICIAL) {
+  if (!key && preset.key && base(preset, endpoint) === preset.url)
     throw usage(
-      "Cannot ask 'openai': no key is set. Set OPENAI_API_KEY, or pass --key KEY (--base-url URL for another server).",
+      `Cannot ask '${preset.name}': no key is set. Set ${preset.key}, or pass --key KEY (--base-url URL for another server).`,
     );
-  }
   // Local servers need no key, but some refuse a request without one.
   return { authorization: `Bearer ${key ?? "none"}`, "content-type": "application/json", accept: "text/event-stream" };
 }
 
-function bodyOf({ model, system, messages, tools, options }: ChatRequest, without: Set<string>) {
+function bodyOf({ model, system, messages, tools, options, effort }: ChatRequest, without: Set<string>) {
   const body: Record<string, unknown> = {
     model,
     messages: [
@@ -133,6 +114,7 @@ function bodyOf({ model, system, messages, tools, options }: ChatRequest, withou
         function: { name, description, parameters: schema },
       })),
     }),
+    ...(effort && { reasoning_effort: effort }),
     ...options,
   };
   // Every server knows one of the two: swap rather than lose the limit.
@@ -235,6 +217,7 @@ async function* read(response: HttpAnswer): AsyncGenerator<Delta> {
   let otherLines = "";
   let seen = false;
   let finished = false;
+  let isRefusal = false; // told by a field of its own, while the finish reason says "stop"
   let [size, open] = [0, 0]; // characters: in all, and since the last event ended
   const tooLong = (what: string, most: number) =>
     new Error(`'openai' sent ${what} of more than ${most / MB} MB, and was given up. Check --base-url.`);
@@ -261,8 +244,10 @@ async function* read(response: HttpAnswer): AsyncGenerator<Delta> {
   if (!otherLines.trim()) return;
   // Not a stream: a whole answer, an error, or a web page.
   const whole = parse(otherLines);
-  if (whole !== undefined) yield* deltas(whole);
-  else if (!seen)
+  if (whole !== undefined) {
+    yield* deltas(whole);
+    if (refuses(whole)) yield { finish: "refusal" };
+  } else if (!seen)
     yield {
       error: /^\s*<(!doctype|html)/i.test(otherLines)
         ? otherLines
@@ -277,7 +262,7 @@ async function* read(response: HttpAnswer): AsyncGenerator<Delta> {
       if (event === "alive") yield { text: "" }; // a keep-alive: nothing to show, but a sign of life
       if (event === "error") yield { error: parse(data) ?? data };
       if (data.trim() === "[DONE]") {
-        if (seen && !finished) yield { finish: "stop" };
+        if (seen && !finished) yield { finish: isRefusal ? "refusal" : "stop" };
         return true;
       }
       // Some servers omit the blank line between events; then several lines come as one.
@@ -286,16 +271,19 @@ async function* read(response: HttpAnswer): AsyncGenerator<Delta> {
         if (!line.trim() || line.trim() === "[DONE]") continue;
         const chunk = parse(line);
         if (chunk === undefined) yield { error: `a line that is not JSON: ${line.slice(0, 200)}` };
+        isRefusal ||= refuses(chunk);
         for (const delta of deltas(chunk)) {
           if ("finish" in delta) finished = true;
           else if (!("usage" in delta)) seen = true;
-          yield delta;
+          yield "finish" in delta && delta.finish === "stop" && isRefusal ? { finish: "refusal" } : delta;
         }
       }
     }
     return false;
   }
 }
+
+const refuses = (chunk: any): boolean => Boolean((chunk?.choices?.[0]?.delta ?? chunk?.choices?.[0]?.message)?.refusal);
 
 const parse = (text: string): any => tryTo(() => JSON.parse(text));
 
@@ -307,7 +295,7 @@ function* deltas(given: any): Generator<Delta> {
   const thinking = delta?.reasoning_content || delta?.reasoning || delta?.reasoning_text || delta?.thinking;
   if (typeof thinking === "string" && thinking) yield { thinking };
   if (delta?.extra_content) yield { extra: delta.extra_content };
-  if (delta?.refusal) yield { text: delta.refusal };
+  if (delta?.refusal) yield { text: String(delta.refusal) };
   for (const call of Array.isArray(delta?.tool_calls) ? delta.tool_calls : [])
     yield {
       call: {

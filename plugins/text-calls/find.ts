@@ -9,6 +9,7 @@ import { matchAt, openSource, quotes } from "./source.ts";
 import { readBareHarmony } from "./special.ts";
 import { isTalk } from "./talk.ts";
 import type { Piece, Raw, Source, Tool } from "./types.ts";
+import { BLOCK_END } from "./xml.ts";
 
 const MAX_CALLS = 128;
 export interface Found {
@@ -17,11 +18,11 @@ export interface Found {
   calls: Call[];
 }
 /** worded: zz asked for calls in words, so that a call that does not fit is told to the model and not to the person. */
-type How = { worded: boolean };
+type How = { worded: boolean; bare?: boolean }; // bare: false where the answer is to be JSON, which is no call then
 
 export async function findCalls(text: string, tools: readonly Tool[], how: How): Promise<Found | undefined> {
   const source = openSource(text, tools);
-  return (await marked(source, how)) ?? (await unmarked(source, how));
+  return (await marked(source, how)) ?? (how.bare === false ? undefined : await unmarked(source, how));
 }
 
 /** One way through a text, from mark to mark. */
@@ -37,7 +38,7 @@ interface Scan {
   bad: number; // where the first call stands that does not fit
   wrapper: { at: number; end: number }; // a mark that nothing could be read behind
   muted: number; // where such a mark ends that is only spoken of
-  thought: boolean; // as ReAct calls what it says first
+  named: boolean; // what is said first has a name, as with ReAct and Functionary
 }
 
 /** Behind marks, from left to right. */
@@ -47,7 +48,7 @@ async function marked(source: Source, { worded }: How): Promise<Found | undefine
   if (!known) return undefined;
   const { pattern: marks, marks: kinds } = known;
   const wrapper = { at: -1, end: -1 };
-  const none = { start: -1, end: 0, bad: -1, muted: -1, thought: false };
+  const none = { start: -1, end: 0, bad: -1, muted: -1, named: false };
   const scan: Scan = { source, worded, marks, kinds, quoted: quotes(text), taken: [], wrapper, ...none };
   for (let found = marks.exec(text); found && source.work.left > 0; found = marks.exec(text)) {
     if (scan.start >= 0 && (source.next(INVENTED, scan.end)?.at ?? text.length) < found.index) break;
@@ -55,7 +56,7 @@ async function marked(source: Source, { worded }: How): Promise<Found | undefine
   }
   if (scan.start < 0) return undefined;
   const before = text.slice(0, scan.start);
-  const said = scan.thought ? before.replace(/^\s{0,100}Thought:\s{0,20}/, "") : before;
+  const said = scan.named ? before.replace(/^\s{0,100}(?:Thought:|(?:>>>)?all\n)\s{0,20}/, "") : before;
   return { text: tidy(said), calls: asCalls(scan.taken) };
 }
 
@@ -107,7 +108,7 @@ async function takePiece(scan: Scan, piece: Piece, from: number, after: number, 
     return true;
   }
   if (scan.start < 0) scan.start = scan.bad < 0 ? from : scan.bad;
-  if (marker === "Action:") scan.thought = true;
+  if (marker === "Action:" || marker.startsWith(">>>")) scan.named = true;
   taken.push(...all);
   scan.end = Math.max(piece.end, after);
   scan.quoted.skip(scan.end);
@@ -192,6 +193,9 @@ async function unmarked(source: Source, how: How): Promise<Found | undefined> {
     const python = char === "[" ? readPythonic(source, start, { list: true }) : undefined;
     return python && isAlone(source, python.end) ? all(source, python) : undefined;
   }
+  const tag = matchAt(/<(?:tools?|response|json|JSON|xml)>\s{0,20}(?=[{[])/y, text, start);
+  const tagged = tag ? readObjects(source, start + tag[0].length, true, BLOCK_END) : undefined;
+  if (tagged) return isAlone(source, tagged.end) ? all(source, tagged) : undefined;
   const named = namedObjects(source, start);
   if (named) return isAlone(source, named.end) ? all(source, named) : undefined;
   if (!readCall(source, start)) return undefined;

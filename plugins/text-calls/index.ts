@@ -28,10 +28,10 @@ export default (zz: Zz<typeof defaults>) => {
 
   zz.wrap("request", async (request, next, ctx) => {
     const { format } = zz.config;
-    if (!request.tools.length) return read(request, await next(request), false);
+    if (!request.tools.length) return read(request, await next(request), false, ctx);
     if (format === "text" || (format === "auto" && (await lacksTools(request, ctx)))) return ask(request);
     try {
-      return await read(request, await next(request), false);
+      return await read(request, await next(request), false, ctx);
     } catch (error) {
       const { message = "", status = 0 } = error as Error & { status?: number };
       const refused = format === "auto" && status >= 400 && NO_TOOLS.test(message.slice(0, 2_000));
@@ -42,7 +42,7 @@ export default (zz: Zz<typeof defaults>) => {
 
     async function ask(asked: ChatRequest): Promise<Reply> {
       const { inWords: worded } = await import("./ask.ts");
-      return read(asked, await next(worded(asked)), true);
+      return read(asked, await next(worded(asked)), true, ctx);
     }
   });
 
@@ -51,9 +51,12 @@ export default (zz: Zz<typeof defaults>) => {
   }
 };
 
-async function read({ tools, options }: ChatRequest, reply: Reply, worded: boolean): Promise<Reply> {
+async function read(request: ChatRequest, reply: Reply, worded: boolean, { about }: Ctx): Promise<Reply> {
   const { text, thinking, calls } = reply;
   if (calls.length || !MARKERS.test(text || thinking)) return reply;
   const { rescue } = await import("./rescue.ts");
-  return rescue(reply, { tools, options, worded });
+  const { tools, options, schema, task } = request;
+  const named = new Set(tools.map(({ name }) => name));
+  const others = tools.length && task === "chat" ? about.tools.filter(({ name }) => !named.has(name)) : []; // known, if not described
+  return rescue(reply, { tools: [...tools, ...others], options, schema, worded });
 }

@@ -22,6 +22,7 @@ export const MARKS: Mark[] = [
   { marker: "<(?:longcat_|seed:)?tool_call>", hint: "tool_call", read: readBlock },
   { marker: "<tool_calls>", hint: "tool_call", read: readBlock },
   { marker: "<TOOLCALL>", hint: "TOOL", read: readBlock },
+  { marker: "<toolcall>", hint: "<toolcall", read: readBlock },
   { marker: "<function_call>", hint: "<function", read: readBlock },
   { marker: "<function_calls>", hint: "<function", read: special.readLines },
   { marker: "<function(?:=|\\s{1,5}name\\s{0,5}=)", hint: "<function", read: readFunction }, // Qwen3-Coder, Functionary 3.1, MiniCPM
@@ -49,7 +50,7 @@ export const MARKS: Mark[] = [
   { marker: "<[^\\s<>/]{1,20}(?:function_calls|tool_calls?)>", hint: "invoke" }, // of <invoke>, with a prefix
   { marker: "<\\|channel\\|>|<\\|start\\|>assistant", hint: "<|", read: special.readHarmony }, // gpt-oss
   // plain words, at the beginning of a line
-  { marker: "^>>>[A-Za-z_][\\w.-]{0,100}\\s{0,5}\\n", hint: ">>>", read: special.readFunctionary },
+  { marker: ">>>[A-Za-z_][\\w.-]{0,100}\\s{0,5}\\n(?=\\s{0,5}\\{)", hint: ">>>", read: special.readFunctionary },
   { marker: "^Action:", hint: "Action:", read: special.readAction },
   { marker: "^```tool_call[ \\t]{0,10}\\r?\\n", hint: "tool_call", read: special.readList, worded: true },
   ...OPENERS.map((opener) => ({

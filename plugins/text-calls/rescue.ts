@@ -8,14 +8,15 @@ interface Asked {
   tools: readonly Tool[];
   worded: boolean; // in words, not natively
   options: Record<string, unknown>;
+  schema?: unknown; // what the answer must fit, as JSON
 }
 
-export async function rescue(reply: Reply, { tools, worded, options }: Asked): Promise<Reply> {
+export async function rescue(reply: Reply, { tools, worded, options, schema }: Asked): Promise<Reply> {
   const apart = takeThinking(reply.text);
   const whole = { ...reply, text: apart.text, thinking: joined(reply.thinking, apart.thinking) };
   if (!tools.length || options.tool_choice === "none" || reply.finish === "filter") return whole;
   const inThinking = !whole.text.trim();
-  const found = await findCalls(inThinking ? whole.thinking : whole.text, tools, { worded });
+  const found = await findCalls(inThinking ? whole.thinking : whole.text, tools, { worded, bare: !schema });
   if (!found) return whole;
   const thinking = inThinking ? found.text : joined(whole.thinking, found.thinking ?? "");
   return { ...whole, text: inThinking ? "" : found.text, thinking, calls: found.calls, finish: "calls" };

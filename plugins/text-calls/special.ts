@@ -14,9 +14,15 @@ const list =
     const found = readObjects(source, after, true, closers);
     if (found) return found;
     const start = skipSpace(text, after);
-    const python = text[start] === "[" ? readPythonic(source, start, { list: true }) : undefined;
+    const code = skipFence(text, start); // MiniCPM writes Python in a fence
+    const isCode = code > start && text[code] !== "[";
+    const python = isCode
+      ? readPythonic(source, code, { list: false, many: true })
+      : text[start] === "["
+        ? readPythonic(source, start, { list: true })
+        : undefined;
     if (!python) return undefined;
-    const rest = skipSpace(text, python.end);
+    const rest = isCode ? skipFence(text, python.end) : skipSpace(text, python.end);
     const closed = matchAt(closers, text, rest);
     return { ...python, end: closed ? rest + closed[0].length : python.end };
   };

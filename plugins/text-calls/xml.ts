@@ -21,8 +21,8 @@ export const readBlock: Reader = (source, _at, after) => {
   }
   return readNamed(source, start);
 };
-const BLOCK_END =
-  /<\/(?:longcat_tool_call|seed:tool_call|tool_calls?|TOOLCALL|function_calls?|tools?|json|JSON|xml|response)>|<tool_call>(?=\s{0,20}$)/y;
+export const BLOCK_END =
+  /<\/(?:longcat_tool_call|seed:tool_call|tool_calls?|toolcall|TOOLCALL|function_calls?|tools?|json|JSON|xml|response)>|<tool_call>(?=\s{0,20}$)/y;
 
 /** `<function=NAME>`, one after the other. */
 export const readFunction: Reader = (source, at) => readFunctions(source, at);

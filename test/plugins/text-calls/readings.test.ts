@@ -631,6 +631,29 @@ const TABLES: Record<string, Row[]> = {
     ],
   ],
   "Generic forms": [
+    ["other tags for the block", '<tools>\n{"name":"kiln_status","arguments":{}}\n</tools>', [STATUS]],
+    [
+      "one of them in a fence",
+      `${FENCE}xml\n<response>\n{"name":"kiln_status","arguments":{}}\n</response>\n${FENCE}`,
+      [STATUS],
+    ],
+    [
+      "a block in a fence",
+      `${FENCE}\n<tool_call>{"name":"kiln_status","arguments":{}}</tool_call>\n${FENCE}`,
+      [STATUS],
+    ],
+    ["lower case", '<toolcall>{"name":"kiln_status","arguments":{}}</toolcall>', [STATUS]],
+    [
+      "Functionary, words and a call",
+      'all\nI will look.>>>tide_lookup\n{"port": "Holm"}',
+      ['tide_lookup {"port":"Holm"}'],
+      "I will look.",
+    ],
+    [
+      "MiniCPM's Python in a fence",
+      `<|tool_call_start|>\n${FENCE}python\nlamp_dim(level=1)\n${FENCE}\n<|tool_call_end|>`,
+      ['lamp_dim {"level":1}'],
+    ],
     [
       "a fence that is the whole text",
       `${FENCE}json\n{"tool": "lamp_dim", "args": {'level': 40, "rooms": ["den",],}}\n${FENCE}`,

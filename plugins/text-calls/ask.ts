@@ -5,7 +5,8 @@ import { type Format, formatFor, wordsFor } from "./formats.ts";
 
 export function inWords(request: ChatRequest): ChatRequest {
   const format = formatFor(request.model);
-  const words = `--- TOOL CALLS ---\n${wordsFor(format, request.tools)}\n--- END TOOL CALLS ---`;
+  const words =
+    request.tools.length && `--- TOOL CALLS ---\n${wordsFor(format, request.tools)}\n--- END TOOL CALLS ---`;
   const { tool_choice, parallel_tool_calls, ...options } = request.options;
   const system = [request.system, words].filter(Boolean).join("\n\n");
   return { ...request, system, messages: history(request, format), tools: [], options };
@@ -31,11 +32,14 @@ function history({ messages, tools }: ChatRequest, format: Format): Message[] {
 function results(messages: readonly Message[], at: number, calls: readonly Call[], format: Format): Message[] {
   const next = messages.findIndex(({ role }, i) => i > at && role === "assistant");
   const until = messages.slice(at + 1, next < 0 ? undefined : next);
-  const all = calls.map(({ id, name }) => {
+  const all = calls.map(({ id, name }, index) => {
     const result = until.findLast((one) => one.role === "tool" && one.id === id) as
       | (Message & { role: "tool" })
       | undefined;
-    return { text: format.result({ name, id, text: result?.text ?? "[interrupted]" }), images: result?.images ?? [] };
+    return {
+      text: format.result({ name, id, index, text: result?.text ?? "[interrupted]" }),
+      images: result?.images ?? [],
+    };
   });
   const images = all.flatMap((one) => one.images);
   return [{ role: "user", text: all.map(({ text }) => text).join("\n"), ...(images.length && { images }) }];

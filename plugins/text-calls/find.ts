@@ -18,11 +18,13 @@ export interface Found {
   calls: Call[];
 }
 /** worded: zz asked for calls in words, so that a call that does not fit is told to the model and not to the person. */
-type How = { worded: boolean; bare?: boolean }; // bare: false where the answer is to be JSON, which is no call then
+type How = { worded: boolean; bare?: boolean; last?: boolean }; // last: nothing may follow; bare: false where the answer is to be JSON, which is no call then
 
 export async function findCalls(text: string, tools: readonly Tool[], how: How): Promise<Found | undefined> {
   const source = openSource(text, tools);
-  return (await marked(source, how)) ?? (how.bare === false ? undefined : await unmarked(source, how));
+  const found = await marked(source, how);
+  if (found || how.bare === false) return found;
+  return (await unmarked(source, how)) ?? (how.worded ? lastLines(source, how) : undefined);
 }
 
 /** One way through a text, from mark to mark. */
@@ -189,18 +191,36 @@ async function unmarked(source: Source, how: How): Promise<Found | undefined> {
   const char = text[start];
   if (char === "{" || char === "[") {
     const objects = readObjects(source, start, false, /<\/(?:tool_call|function)>|<\|e(?:om|ot)_id\|>|<\|im_end\|>/y);
-    if (objects) return isAlone(source, objects.end) ? all(source, objects) : undefined;
+    if (objects) return isAlone(source, objects.end, how) ? all(source, objects) : undefined;
     const python = char === "[" ? readPythonic(source, start, { list: true }) : undefined;
-    return python && isAlone(source, python.end) ? all(source, python) : undefined;
+    return python && isAlone(source, python.end, how) ? all(source, python) : undefined;
   }
   const tag = matchAt(/<(?:tools?|response|json|JSON|xml)>\s{0,20}(?=[{[])/y, text, start);
   const tagged = tag ? readObjects(source, start + tag[0].length, true, BLOCK_END) : undefined;
-  if (tagged) return isAlone(source, tagged.end) ? all(source, tagged) : undefined;
+  if (tagged) return isAlone(source, tagged.end, how) ? all(source, tagged) : undefined;
   const named = namedObjects(source, start);
-  if (named) return isAlone(source, named.end) ? all(source, named) : undefined;
+  if (named) return isAlone(source, named.end, how) ? all(source, named) : undefined;
   if (!readCall(source, start)) return undefined;
   const python = readPythonic(source, start, { list: false, many: true });
-  return python && isAlone(source, python.end) ? all(source, python) : undefined;
+  return python && isAlone(source, python.end, how) ? all(source, python) : undefined;
+}
+
+const MAX_BEGINNINGS = 8;
+const BEGINNING = /^(?=\{\s{0,20}["']|\[\s{0,20}(?:\{|[A-Za-z_]\w{0,60}\()|functions\.\w)/gm;
+
+/** Where zz asked for calls: words, and calls on lines of their own at the end. The marks are tokens that many servers leave out. */
+async function lastLines({ text, tools }: Source, how: How): Promise<Found | undefined> {
+  const quoted = quotes(text);
+  const lines = new RegExp(BEGINNING);
+  for (let tried = 0, found = lines.exec(text); found && tried < MAX_BEGINNINGS; tried++, found = lines.exec(text)) {
+    const at = found.index;
+    lines.lastIndex = at + 1;
+    if (!at || quoted.how(at) || isTalk(text, at, text.length)) continue;
+    const source = openSource(text.slice(at), tools);
+    const calls = await unmarked(source, { ...how, last: true });
+    if (calls && !calls.text) return { ...calls, text: tidy(text.slice(0, at)) };
+  }
+  return undefined;
 }
 
 /** Every one of them must be a call that fits, or one that was cut off. */
@@ -211,13 +231,10 @@ async function all(source: Source, piece: Piece | undefined, before = "", thinki
 }
 
 /** Nothing that speaks of the calls stands behind them on their line. */
-function isAlone({ text }: Source, end: number): boolean {
-  const rest = text.slice(end, end + 400);
-  const line = rest
-    .split("\n")[0]!
-    .replace(/<\|[a-z_]{1,30}\|>|<\/[a-z_]{1,30}>/g, "")
-    .trim();
-  return !line && !isTalk(text, 0, end);
+function isAlone({ text }: Source, end: number, { last }: How): boolean {
+  const rest = text.slice(end, end + 400).replace(/<\|[a-z_]{1,30}\|>|<\/[a-z_]{1,30}>/g, "");
+  const line = last ? rest : rest.split("\n")[0]!;
+  return !line.trim() && !isTalk(text, 0, end);
 }
 
 /** The body of a text that is one fence. */

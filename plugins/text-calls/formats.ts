@@ -7,7 +7,7 @@ export interface Format {
   name: string;
   models: RegExp; // by the model's name, without its provider's; the first format that fits counts
   calls(calls: readonly Written[], tools: readonly Tool[]): string;
-  result(result: { name: string; id: string; text: string }): string;
+  result(result: { name: string; id: string; index: number; text: string }): string; // index: of its call
   tools(tools: readonly Tool[]): string;
   how: string; // the model is told; `%` stands for a sample call
 }
@@ -176,7 +176,7 @@ export const FORMATS: Format[] = [
     models: /kimi|moonshot/i,
     calls: (calls) =>
       `<|tool_calls_section_begin|>${calls.map(({ id, name, args }, i) => `<|tool_call_begin|>${kimiId(id, name, i)}<|tool_call_argument_begin|>${escaped(args)}<|tool_call_end|>`).join("")}<|tool_calls_section_end|>`,
-    result: ({ name, id, text }) => `## Return of ${kimiId(id, name, 0)}\n${text}`,
+    result: ({ name, id, index, text }) => `## Return of ${kimiId(id, name, index)}\n${text}`,
     tools: asTools,
     how: "To call tools, write one section of this form, with nothing after it; the number counts the calls from 0:\n%",
   },

@@ -23,13 +23,18 @@ const MARKERS = /[<{[(]|Action:/;
 const NO_TOOLS =
   /(not|n't) support (the )?(tools?|functions?)\b|(not|n't) support (tool|function)[- _](use|call)|support tool use|(tools?|functions?)( calling| use| calls)?['"`]? (is|are) not (supported|enabled|available)|requires --(enable-auto-tool-choice|jinja|tool-call-parser)/i;
 
+const MAX_SHOW_MS = 30_000; // a busy server may take long to say what a model can
+
 export default (zz: Zz<typeof defaults>) => {
   const inWords = new Set<string>(); // models whose server refused tools
 
-  zz.wrap("request", async (request, next, ctx) => {
+  zz.wrap("request", offer, { limit: MAX_SHOW_MS });
+
+  async function offer(request: ChatRequest, next: (request: ChatRequest) => Promise<Reply>, ctx: Ctx): Promise<Reply> {
     const { format } = zz.config;
-    if (!request.tools.length) return read(request, await next(request), false, ctx);
-    if (format === "text" || (format === "auto" && (await lacksTools(request, ctx)))) return ask(request);
+    const isPlain = !request.tools.length && !request.messages.some(({ role }) => role === "tool");
+    if (isPlain) return read(request, await next(request), false, ctx);
+    if (format === "text" || (format === "auto" && (await lacksTools(request, ctx)))) return ask();
     try {
       return await read(request, await next(request), false, ctx);
     } catch (error) {
@@ -37,26 +42,31 @@ export default (zz: Zz<typeof defaults>) => {
       const refused = format === "auto" && status >= 400 && NO_TOOLS.test(message.slice(0, 2_000));
       if (!refused || ctx.signal.aborted) throw error;
       inWords.add(request.model);
-      return ask(request);
+      return ask();
     }
 
-    async function ask(asked: ChatRequest): Promise<Reply> {
-      const { inWords: worded } = await import("./ask.ts");
-      return read(asked, await next(worded(asked)), true, ctx);
+    async function ask(): Promise<Reply> {
+      const worded = await import("./ask.ts");
+      return read(request, await next(worded.inWords(request)), true, ctx);
     }
-  });
+  }
 
   async function lacksTools({ model }: ChatRequest, { about }: Ctx): Promise<boolean> {
     return inWords.has(model) || (await about.model(model, true))?.tools === false;
   }
 };
 
-async function read(request: ChatRequest, reply: Reply, worded: boolean, { about }: Ctx): Promise<Reply> {
+async function read(request: ChatRequest, reply: Reply, worded: boolean, { about, note }: Ctx): Promise<Reply> {
   const { text, thinking, calls } = reply;
   if (calls.length || !MARKERS.test(text || thinking)) return reply;
   const { rescue } = await import("./rescue.ts");
   const { tools, options, schema, task } = request;
   const named = new Set(tools.map(({ name }) => name));
   const others = tools.length && task === "chat" ? about.tools.filter(({ name }) => !named.has(name)) : []; // known, if not described
-  return rescue(reply, { tools: [...tools, ...others], options, schema, worded });
+  try {
+    return await rescue(reply, { tools: [...tools, ...others], options, schema, worded });
+  } catch (error) {
+    note(`The answer was not searched for calls: ${(error as Error)?.message}`);
+    return reply;
+  }
 }

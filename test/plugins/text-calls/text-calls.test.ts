@@ -223,6 +223,31 @@ describe("Tools offered in words", { concurrency: 3 }, () => {
     match(words(bodies[1]), /TOOL_RESULTS\]\{"content":"Cannot call 'read_file': .*path/);
   });
 
+  test("marks that the server leaves out are not missed", async () => {
+    for (const [model, text] of [
+      ["llama3.1", 'I look.\n{"name": "read_file", "parameters": {"path": "a.ts"}}'],
+      ["llama4", 'I look.\n\n[read_file(path="a.ts")]'],
+      ["mistral-nemo", 'I look.\n[{"name": "read_file", "arguments": {"path": "a.ts"}}]'],
+      ["kimi-k2", 'I look.\nfunctions.read_file:0{"path": "a.ts"}'],
+    ]) {
+      const where = project({ textCalls: { format: "text" } });
+      const { bodies } = await ask([say(text!), say("Done.")], { where, model: model! });
+      equal(bodies.length, 2, model);
+      match(bodies[1].messages.at(-2).content, /^I look\.\n/);
+      match(bodies[1].messages.at(-1).content, /one\(\);/);
+    }
+  });
+
+  test("the last request of a turn, without tools, has the calls so far as text too", async () => {
+    const models = [{ name: "qwen2.5:7b", capabilities: ["completion"] }];
+    const { bodies } = await askOllama([sayOllama(hermes("read_file", { path: "a.ts" })), sayOllama("Done.")], models, {
+      args: ["--rounds", "1"],
+    });
+    equal(bodies.length, 2);
+    ok(bodies[1].messages.every(({ role, tool_calls }: any) => role !== "tool" && !tool_calls));
+    doesNotMatch(words(bodies[1]), /TOOL CALLS/);
+  });
+
   test("several calls, one of which failed, and the images of a result", async () => {
     const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     const where = project({ textCalls: { format: "text" } });

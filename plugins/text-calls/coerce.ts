@@ -142,7 +142,9 @@ export async function fits({ schema }: Tool, args: Record<string, unknown>): Pro
     strange.some((key) => loose(key).includes(loose(name)) || loose(name).includes(loose(key))),
   );
   if (!stands) return false;
-  const relaxed = left.length ? { ...schema, required: required.filter((name) => name in args) } : schema;
+  const relaxed = left.length
+    ? { ...schema, required: required.filter((name) => name in args), additionalProperties: true }
+    : schema;
   try {
     return Errors(relaxed, args)[0];
   } catch {

@@ -57,7 +57,7 @@ export function quotes(text: string) {
       const isStart = Math.max(line, to - 200) === line;
       if (isStart && line > 0 && /^(\s{0,3}>(?!>>)| {4,}$|\t+$)/.test(before)) return "quoted";
       if (isStart && /^\s{0,3}>(?!>>)/.test(before)) return "quoted";
-      return /["'“‘«]$|<(code|pre|kbd|samp)>\s?$/i.test(before) ? "quoted" : undefined;
+      return /(?:^|[\s([{=:,>])["'“‘«]$|<(code|pre|kbd|samp)>\s?$/i.test(before) ? "quoted" : undefined;
     },
   };
 

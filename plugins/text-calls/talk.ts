@@ -8,6 +8,10 @@ const BEFORE =
 const AFTER =
   /^\s{0,20}[^\n]{0,160}\b((the|a|this|that) (model|server|parser|template|client|tokenizer|example|format|syntax|markup|snippet|harness|runtime|agent loop|markers?|tags?)|is (then )?(parsed|written|how|what|an example|called|the (format|syntax|form))|are (parsed|written)|where (\w+ ){1,4}(is|are|stands)|in this (example|format)|means that|looks like|would (be|look|run|call)|not (run|executed))\b/i;
 
+/** Whoever says what they are about to do makes the call. */
+const MEANT =
+  /\b(I will|I'll|I’ll|I am|I'm|I’m|I need|I should|I must|I have to|let me|let's|let’s|we need|we should|now I|so I|first I|then I)\b/i;
+
 export function isTalk(text: string, start: number, end: number): boolean {
   const before = text.slice(Math.max(0, start - LOOK), start);
   const after = text.slice(end, end + LOOK);
@@ -16,14 +20,12 @@ export function isTalk(text: string, start: number, end: number): boolean {
     .split("\n")[0]!
     .replace(/^\s{0,20}<\/?[|\w:]{1,40}>/, "")
     .trim();
+  const said = before.trimEnd().split("\n").at(-1)!; // the line that leads to it
+  if (MEANT.test(said)) return false;
   if (line.trim() && !/[.!?:;…。！？)\]}>*"”]\s{0,20}$/.test(line) && isWords(rest)) return true;
   if (/^[,;)]|^\.(\s|$)|^\?(\s|$)/.test(rest) && line.trim()) return true; // its sentence goes on behind it
-  const said = before
-    .trimEnd()
-    .split(/\n\s{0,20}\n/)
-    .at(-1)!; // the paragraph that it belongs to
-  if (BEFORE.test(said.split("\n").at(-1)!)) return true;
-  return AFTER.test(after.trimStart().slice(0, 200)) && /\w/.test(after);
+  if (BEFORE.test(said) && !/[.!?…。！？]$/.test(said)) return true;
+  return AFTER.test(after.trimStart().slice(0, 200));
 }
 
 const isWords = (text: string): boolean => /^[\p{L}\d,;(–—-]/u.test(text);

@@ -630,6 +630,33 @@ const TABLES: Record<string, Row[]> = {
       "light",
     ],
   ],
+  "Words that lead to a call": [
+    ...[
+      "The server returns 500, so I look at its log:",
+      "The parser expects a list. I'll check how the template is written:",
+      'It is "ok".',
+      'They call it "kiln"',
+      "The model returns nothing here.",
+      "For example the kiln. Let me look.",
+      "1. Look at the kiln:",
+      "**Looking:**",
+      "Let me see what the client sends and how the server is called",
+    ].map(
+      (left): Row => [left, `${left}\n<tool_call>{"name":"kiln_status","arguments":{}}</tool_call>`, [STATUS], left],
+    ),
+    [
+      "no line break",
+      'They call it "kiln"<tool_call>{"name":"kiln_status","arguments":{}}</tool_call>',
+      [STATUS],
+      'They call it "kiln"',
+    ],
+    [
+      "words behind it",
+      'Let me look: <tool_call>{"name":"kiln_status","arguments":{}}</tool_call> and then I will tell you.',
+      [STATUS],
+      "Let me look:",
+    ],
+  ],
   "Generic forms": [
     ["other tags for the block", '<tools>\n{"name":"kiln_status","arguments":{}}\n</tools>', [STATUS]],
     [

@@ -18,10 +18,10 @@ export interface Found {
   calls: Call[];
 }
 /** worded: zz asked for calls in words, so that a call that does not fit is told to the model and not to the person. */
-type How = { worded: boolean; bare?: boolean; last?: boolean }; // last: nothing may follow; bare: false where the answer is to be JSON, which is no call then
+type How = { worded: boolean; bare?: boolean; last?: boolean; ended?: boolean }; // last: nothing may follow; ended: by the output limit; bare: false where the answer is to be JSON, which is no call then
 
 export async function findCalls(text: string, tools: readonly Tool[], how: How): Promise<Found | undefined> {
-  const source = openSource(text, tools);
+  const source = openSource(text, tools, how.ended);
   const found = await marked(source, how);
   if (found || how.bare === false) return found;
   return (await unmarked(source, how)) ?? (how.worded ? lastLines(source, how) : undefined);
@@ -139,7 +139,7 @@ async function take(source: Source, raw: Raw): Promise<Taken> {
   const tool = toolFor(raw.name, source.tools);
   const { name } = tool ?? raw;
   if (!tool) return { raw, verdict: "unknown", name, args: raw.args };
-  if (raw.cut) return { raw, verdict: "cut", name, args: {} };
+  if (raw.cut || (raw.loose && source.ended)) return { raw, verdict: "cut", name, args: {} };
   const args = argumentsFor(tool, raw.args, raw.raw ?? false, source.work);
   const verdict = !raw.wrong && (await fits(tool, args)) ? "fits" : "unfit";
   return { raw, verdict, name, args };
@@ -183,7 +183,7 @@ async function unmarked(source: Source, how: How): Promise<Found | undefined> {
     const inner = await findCalls(fenced.body, tools, how);
     if (inner && !inner.text) return inner;
     if (!fenced.isCode) return undefined;
-    const code = openSource(fenced.body, tools);
+    const code = openSource(fenced.body, tools, how.ended);
     return all(code, readPythonic(code, 0, { list: false, many: true }));
   }
   const harmony = readBareHarmony(source);
@@ -216,7 +216,7 @@ async function lastLines({ text, tools }: Source, how: How): Promise<Found | und
     const at = found.index;
     lines.lastIndex = at + 1;
     if (!at || quoted.how(at) || isTalk(text, at, text.length)) continue;
-    const source = openSource(text.slice(at), tools);
+    const source = openSource(text.slice(at), tools, how.ended);
     const calls = await unmarked(source, { ...how, last: true });
     if (calls && !calls.text) return { ...calls, text: tidy(text.slice(0, at)) };
   }

@@ -16,7 +16,11 @@ export async function rescue(reply: Reply, { tools, worded, options, schema }: A
   const whole = { ...reply, text: apart.text, thinking: joined(reply.thinking, apart.thinking) };
   if (!tools.length || options.tool_choice === "none" || reply.finish === "filter") return whole;
   const inThinking = !whole.text.trim();
-  const found = await findCalls(inThinking ? whole.thinking : whole.text, tools, { worded, bare: !schema });
+  const found = await findCalls(inThinking ? whole.thinking : whole.text, tools, {
+    worded,
+    bare: !schema,
+    ended: reply.finish === "length",
+  });
   if (!found) return whole;
   const thinking = inThinking ? found.text : joined(whole.thinking, found.thinking ?? "");
   return { ...whole, text: inThinking ? "" : found.text, thinking, calls: found.calls, finish: "calls" };

@@ -3,10 +3,10 @@ import type { Source, Tool } from "./types.ts";
 
 const WORK_PER_CHAR = 6;
 
-export function openSource(text: string, tools: readonly Tool[]): Source {
+export function openSource(text: string, tools: readonly Tool[], ended = false): Source {
   const known = new Map<string, { from: number; found: { at: number; end: number } | undefined }>();
   const work = { left: text.length * WORK_PER_CHAR + 100_000 };
-  return { text, tools, work, next };
+  return { text, tools, work, ended, next };
 
   function next(what: string | RegExp, from: number): { at: number; end: number } | undefined {
     const key = typeof what === "string" ? what : what.source;

@@ -169,8 +169,12 @@ export const readKimi3: Reader = (source, at) => {
     next = close?.end ?? text.length;
     if (!close) cut = true;
   }
+  const behind = next;
   for (let close = matchAt(K3_END, text, next); close; close = matchAt(K3_END, text, next)) next += close[0].length;
-  return { calls: [{ name: entities(head[1]!), args, raw: true, ...(cut && { cut }) }], end: next };
+  return {
+    calls: [{ name: entities(head[1]!), args, raw: true, ...(cut && { cut }), loose: next === behind }],
+    end: next,
+  };
 };
 
 // ── Gemma ──

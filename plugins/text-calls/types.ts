@@ -11,6 +11,7 @@ export interface Raw {
   id?: string | undefined;
   raw?: boolean | undefined; // its values are texts without a type
   cut?: boolean | undefined; // the text ended inside of it
+  loose?: boolean | undefined; // the text ended behind one of its arguments: another might have come
   wrong?: string | undefined; // why its arguments cannot be used
 }
 /** Calls that stood together, and where what belongs to them ends. */
@@ -21,6 +22,7 @@ export interface Source {
   readonly text: string;
   readonly tools: readonly Tool[];
   readonly work: Work;
+  readonly ended: boolean; // by the output limit
   next(what: string | RegExp, from: number): { at: number; end: number } | undefined;
 }
 /** Reads what begins at a marker; undefined: it is no call. `after` is where the marker ends. */

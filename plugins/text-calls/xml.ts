@@ -79,7 +79,7 @@ function readOneFunction(source: Source, at: number): { call: Raw; end: number }
   const isCut = !close && next >= text.length && !Object.keys(args).length;
   const partial = !close && isPartial(text, next);
   return {
-    call: { name, args, raw: true, ...((isCut || partial) && { cut: true }) },
+    call: { name, args, raw: true, ...((isCut || partial) && { cut: true }), loose: !close && next >= text.length },
     end: close ? next + close[0].length : next,
   };
 }
@@ -191,7 +191,10 @@ function readOneInvoke(source: Source, at: number): { call: Raw; end: number } |
   }
   const close = matchAt(INVOKE_END_HERE, text, next);
   const isCut = !close && (isPartial(text, next) || (next >= text.length && !Object.keys(args).length));
-  return { call: { name, args, raw, ...(isCut && { cut: true }) }, end: close ? next + close[0].length : next };
+  return {
+    call: { name, args, raw, ...(isCut && { cut: true }), loose: !close && next >= text.length },
+    end: close ? next + close[0].length : next,
+  };
 }
 
 /** DeepSeek says of each value whether it is a text as it stands, or JSON. */
@@ -271,6 +274,7 @@ function readNamed(source: Source, at: number): Piece | undefined {
     if (rest < text.length && !isPartial(text, rest)) return undefined; // only a word behind the tag
     call.cut = rest < text.length;
   } else if (!end && isPartial(text, skipSpace(text, next))) call.cut = true;
+  call.loose = !end && skipSpace(text, next) >= text.length;
   return { calls: [call], end: end ? next + end[0].length : next };
 
   /** Whether a value has a closing tag of its own before the next key. */

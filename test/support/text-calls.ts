@@ -142,4 +142,18 @@ export async function roundTrip(format: Format, runs: number, seed?: number): Pr
     { numRuns: runs, ...(seed !== undefined && { seed }) },
   );
 }
+/** However early the output limit cuts it off: what runs is what was written, and nothing else. */
+export async function cutOff(format: Format, runs: number): Promise<void> {
+  await fc.assert(
+    fc.asyncProperty(calls, fc.double({ min: 0, max: 1, noNaN: true }), async (calls, part) => {
+      const given = calls.map((one, i) => ({ ...one, id: `functions.${one.name}:${i}` }));
+      const written = `So:\n${format.calls(given, RANDOM_TOOLS)}`;
+      const text = written.slice(0, Math.floor(written.length * part));
+      const found = await findCalls(text, RANDOM_TOOLS, { worded: true, ended: true });
+      const run = (found?.calls ?? []).filter(({ broken }) => !broken).map(({ name, args }) => ({ name, args }));
+      deepEqual(run, calls.slice(0, run.length));
+    }),
+    { numRuns: runs },
+  );
+}
 export { FORMATS };

@@ -3,12 +3,16 @@ import { equal, ok } from "node:assert/strict";
 import { describe, test } from "node:test";
 import { findCalls } from "../../../plugins/text-calls/find.ts";
 import { FORMATS, formatFor, wordsFor } from "../../../plugins/text-calls/formats.ts";
-import { RANDOM_TOOLS, roundTrip } from "../../support/text-calls.ts";
+import { cutOff, RANDOM_TOOLS, roundTrip } from "../../support/text-calls.ts";
 
 const RUNS = Number(process.env.ZZ_RUNS ?? 60);
 
 describe("What is written is read", () => {
   for (const format of FORMATS) test(`${format.name}: ${RUNS} random conversations`, () => roundTrip(format, RUNS));
+});
+
+describe("Of what is cut off, nothing else runs than was written", () => {
+  for (const format of FORMATS) test(`${format.name}: ${RUNS} random cuts`, () => cutOff(format, RUNS));
 });
 
 describe("A model's format", () => {

@@ -1,0 +1,73 @@
+// Applies the table of habits to the calls of a reply.
+import type { Call, ChatRequest, Ctx } from "zz";
+import { type Args, bare, bareWords, isArgs, isOf, renamed } from "./names.ts";
+import { EDITORS, HABITS } from "./table.ts";
+import { type Asked, VALUES } from "./values.ts";
+
+type Tools = ChatRequest["tools"];
+
+/** The same calls, as zz's own. What is nobody's habit, or zz's own already, stays as it is. */
+export async function ownCalls(calls: readonly Call[], tools: Tools, ctx: Ctx): Promise<Call[]> {
+  const own: Call[] = [];
+  for (const call of calls) own.push(...(await ownCall(call, tools, ctx)));
+  return own;
+}
+
+async function ownCall(call: Call, tools: Tools, ctx: Ctx): Promise<Call[]> {
+  const given = isArgs(call.args) ? call.args : {};
+  const name = bare(call.name.replace(/^(functions?[._]|tools\.|default_api\.)/, "").replace(/:\d+$/, ""));
+  if (name.length > MAX_NAME_CHARS) return [call];
+  const taken = tools.find((tool) => bare(tool.name) === name); // a tool that is offered goes by its own name
+  const isEditor = !taken && bareWords(EDITORS.names).includes(name);
+  const to = isEditor ? editorsTool(given) : undefined;
+  const habit = HABITS.find((one) => (isEditor ? one.to === to : bareWords(one.names).includes(name)));
+  const tool = tools.find((one) => one.name === habit?.to);
+  if (!habit || !tool || (taken && taken !== tool)) return [call];
+  if (tool.name === call.name && fits(tool, call.args)) return [call];
+  if (call.broken) return [{ ...call, name: tool.name }];
+  const { command, ...others } = given;
+  const args = renamed(isEditor ? others : given, habit, tool);
+  const made = (isEditor && wrongEditor(command)) || (await VALUES[tool.name]?.({ args, given, name, tools, ctx }));
+  if (typeof made === "string")
+    return [{ ...call, name: tool.name, args, broken: `Cannot call '${tool.name}': ${made}` }];
+  const all: Asked[] = made ?? [[tool.name, args]];
+  return all.map(([name, args], i) => {
+    const { extra, ...rest } = { ...call, name, args: withoutRoot(args, ctx.root) };
+    return i ? { ...rest, id: `${call.id}_${i + 1}` } : { ...rest, ...(extra !== undefined && { extra }) };
+  });
+}
+const MAX_NAME_CHARS = 100;
+
+/** What the command of an editor stands for; of one that is missing or unknown the tool that says so. */
+const editorsTool = ({ command }: Args): string =>
+  (typeof command === "string" && Object.hasOwn(EDITORS.to, command) && EDITORS.to[command]) || "edit_file";
+
+function wrongEditor(command: unknown): string | undefined {
+  if (command === "undo_edit") return EDITORS.undo;
+  const words = Object.keys(EDITORS.to);
+  if (typeof command === "string" && words.includes(command)) return undefined;
+  const said = typeof command === "string" ? `there is no command '${command}'` : "it has no command";
+  return `${said}. Give one of ${words.join(", ")}.`;
+}
+
+/** Whether the tool takes just that. */
+function fits({ schema }: Tools[number], args: unknown): boolean {
+  const { properties = {}, required = [] } = schema as { properties?: Record<string, Args>; required?: string[] };
+  if (!isArgs(args) || !required.every((name) => name in args)) return false;
+  return Object.entries(args).every(
+    ([name, value]) => Object.hasOwn(properties, name) && isOf(properties[name], value),
+  );
+}
+
+/** Paths are relative to the project here. */
+function withoutRoot(args: Args, root: string): Args {
+  const short = (value: unknown): unknown =>
+    typeof value !== "string" || (value !== root && !value.startsWith(`${root}/`))
+      ? value
+      : value.slice(root.length + 1).replace(/^\/+/, "") || ".";
+  const isPath = ([key]: [string, unknown]) => ["path", "from", "to", "paths"].includes(key);
+  const shortened = Object.entries(args)
+    .filter(isPath)
+    .map(([key, value]) => [key, Array.isArray(value) ? value.map(short) : short(value)]);
+  return { ...args, ...Object.fromEntries(shortened) };
+}

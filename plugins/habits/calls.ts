@@ -1,33 +1,46 @@
 // Applies the table of habits to the calls of a reply.
 import type { Call, ChatRequest, Ctx } from "zz";
 import { type Args, bare, bareWords, isArgs, isOf, renamed } from "./names.ts";
-import { EDITORS, HABITS } from "./table.ts";
-import { type Asked, VALUES } from "./values.ts";
+import { EDITORS, HABITS, type Habit } from "./table.ts";
+import { type Asked, type Given, VALUES } from "./values.ts";
 
 type Tools = ChatRequest["tools"];
+type Meant = Omit<Given, "args"> & { call: Call };
 
 /** The same calls, as zz's own. What is nobody's habit, or zz's own already, stays as it is. */
 export async function ownCalls(calls: readonly Call[], tools: Tools, ctx: Ctx): Promise<Call[]> {
   const own: Call[] = [];
-  for (const call of calls) own.push(...(await ownCall(call, tools, ctx)));
+  for (const call of calls) own.push(...(await ownCall(call, tools, ctx).catch(() => [call]))); // its own tool tells what is wrong
   return own;
 }
 
 async function ownCall(call: Call, tools: Tools, ctx: Ctx): Promise<Call[]> {
   const given = isArgs(call.args) ? call.args : {};
-  const name = bare(call.name.replace(/^(functions?[._]|tools\.|default_api\.)/, "").replace(/:\d+$/, ""));
-  if (name.length > MAX_NAME_CHARS) return [call];
-  const taken = tools.find((tool) => bare(tool.name) === name); // a tool that is offered goes by its own name
-  const isEditor = !taken && bareWords(EDITORS.names).includes(name);
-  const to = isEditor ? editorsTool(given) : undefined;
-  const habit = HABITS.find((one) => (isEditor ? one.to === to : bareWords(one.names).includes(name)));
-  const tool = tools.find((one) => one.name === habit?.to);
-  if (!habit || !tool || (taken && taken !== tool)) return [call];
+  if (call.name.length > MAX_NAME_CHARS) return [call];
+  const [whole = ""] = call.name.replace(PREFIX, "").split(/<\||[{(["<\n]/);
+  for (const written of new Set([whole, whole.split(".").at(-1)!])) {
+    const name = bare(written.replace(/:\d+$/, "").trim());
+    const taken = tools.find((tool) => bare(tool.name) === name); // a tool that is offered goes by its own name
+    const isEditor = !taken && bareWords(EDITORS.names).includes(name) && (name !== "fswrite" || "command" in given);
+    const to = isEditor ? editorsTool(given) : undefined;
+    const habit = HABITS.find((one) => (isEditor ? one.to === to : bareWords(one.names).includes(name)));
+    const tool = tools.find((one) => one.name === habit?.to);
+    if (habit && tool && (!taken || taken === tool))
+      return translated({ call, given, name, tool, tools, ctx }, habit, isEditor);
+    if (taken) break;
+  }
+  return [call];
+}
+const MAX_NAME_CHARS = 100;
+const PREFIX = /^[\s'`]*(functions?[._]|tools\.|default_api\.)?/;
+
+async function translated(meant: Meant, habit: Habit, isEditor: boolean): Promise<Call[]> {
+  const { call, given, tool, ctx } = meant;
   if (tool.name === call.name && fits(tool, call.args)) return [call];
   if (call.broken) return [{ ...call, name: tool.name }];
   const { command, ...others } = given;
   const args = renamed(isEditor ? others : given, habit, tool);
-  const made = (isEditor && wrongEditor(command)) || (await VALUES[tool.name]?.({ args, given, name, tools, ctx }));
+  const made = (isEditor && wrongEditor(command)) || (await VALUES[tool.name]?.({ ...meant, args }));
   if (typeof made === "string")
     return [{ ...call, name: tool.name, args, broken: `Cannot call '${tool.name}': ${made}` }];
   const all: Asked[] = made ?? [[tool.name, args]];
@@ -36,8 +49,6 @@ async function ownCall(call: Call, tools: Tools, ctx: Ctx): Promise<Call[]> {
     return i ? { ...rest, id: `${call.id}_${i + 1}` } : { ...rest, ...(extra !== undefined && { extra }) };
   });
 }
-const MAX_NAME_CHARS = 100;
-
 /** What the command of an editor stands for; of one that is missing or unknown the tool that says so. */
 const editorsTool = ({ command }: Args): string =>
   (typeof command === "string" && Object.hasOwn(EDITORS.to, command) && EDITORS.to[command]) || "edit_file";

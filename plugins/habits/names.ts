@@ -15,6 +15,10 @@ export function isOf(property: Args | undefined, value: unknown): boolean {
   return !property?.type || property.type === type || (property.type === "integer" && type === "number");
 }
 
+/** Whether the tool has just that parameter: somebody's own tool may stand instead of zz's. */
+export const hasOwnName = ({ schema }: Tools[number], name: string): boolean =>
+  Object.hasOwn((schema.properties ?? {}) as object, name);
+
 /** Their parameters under zz's names. What zz does not know stays, so that the result says what had no effect. */
 export function renamed(
   given: Args,
@@ -22,10 +26,12 @@ export function renamed(
   tool?: Tools[number],
 ): Args {
   const properties = (tool?.schema.properties ?? {}) as Record<string, Args>;
-  const rest = new Map(Object.entries(given).filter(([, value]) => value !== null && value !== undefined));
+  const rest = new Map(
+    Object.entries(given).filter(([key, value]) => key !== "__proto__" && value !== null && value !== undefined),
+  );
   const own: Args = {};
   for (const name of new Set([...Object.keys(params), ...Object.keys(properties)]))
-    for (const other of [name, ...(params[name]?.split(" ") ?? [])])
+    for (const other of [name, ...(Object.hasOwn(params, name) ? params[name]!.split(" ") : [])])
       for (const [key, value] of rest) {
         if (
           bare(key) !== bare(other) ||

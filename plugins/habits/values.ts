@@ -13,6 +13,7 @@ export interface Given {
   args: Args;
   given: Args;
   name: string;
+  tool: ChatRequest["tools"][number];
   tools: ChatRequest["tools"];
   ctx: Ctx;
 }
@@ -36,6 +37,7 @@ export const VALUES: Record<string, (given: Given) => Made | Promise<Made>> = {
 };
 
 const MAX_FILES = 20; // that one call reads
+const MAX_RANGE_CHARS = 100;
 
 async function readCalls({ args, given, name, tools, ctx }: Given): Promise<Made> {
   if (name.startsWith("readm") || name === "readfiles") return manyReads(args, tools, ctx);
@@ -55,13 +57,21 @@ async function readCalls({ args, given, name, tools, ctx }: Given): Promise<Made
     delete args[range];
     Object.assign(args, { start: Math.max(1, start), ...(end !== -1 && { end }) });
   }
-  if ("absolute_path" in given && Number.isInteger(args.start)) args.start = Number(args.start) + 1; // it counts from 0 there
-  return isFolder(args.path, ctx) && given.command === "view" ? [["list_dir", { path: args.path }]] : undefined;
+  if ("absolute_path" in given && /^\d+$/.test(String(args.start))) args.start = Number(args.start) + 1; // it counts from 0 there
+  return isFolder(args.path, ctx) && (given.command === "view" || name === "view")
+    ? [["list_dir", { path: args.path }]]
+    : undefined;
 }
 
 /** [1, 50], "1-50", "1:50" */
 function rangeOf(range: unknown): [number, number] | undefined {
-  const parts = typeof range === "string" ? range.split(/\s*[-:,]\s*(?=-?\d+\s*$)/) : Array.isArray(range) ? range : [];
+  if (String(range).length > MAX_RANGE_CHARS) return undefined;
+  const parts =
+    typeof range === "string"
+      ? range.replace(/^\s*\[|\]\s*$/g, "").split(/\s*[-:,]\s*(?=-?\d+\s*$)/)
+      : Array.isArray(range)
+        ? range
+        : [];
   const [start, end] = parts.map((one) =>
     typeof one === "number" || /^-?\d+$/.test(String(one).trim()) ? Number(one) : Number.NaN,
   );
@@ -72,9 +82,15 @@ function isFolder(path: unknown, { files }: Ctx): boolean {
   return typeof path === "string" && tryTo(() => statSync(files.path(path)).isDirectory()) === true;
 }
 
+/** One thing, a list, or a list as JSON. */
+function listOf(given: unknown): unknown[] {
+  const list = typeof given === "string" && /^\s*\[/.test(given) ? (tryTo(() => JSON.parse(given)) ?? given) : given;
+  return Array.isArray(list) ? list : list === undefined ? [] : [list];
+}
+
 /** [{ path, line_ranges: [[1, 50]] }] or { path }, as one read each. */
 function listedReads(listed: unknown): Made {
-  const files = Array.isArray(listed) ? listed : [listed];
+  const files = listOf(listed);
   const reads = files.flatMap((file): Asked[] | undefined => {
     const { path, line_range, line_ranges, lineRanges, ...more }: Args = isArgs(file) ? file : { path: file };
     if (typeof path !== "string") return [["read_file", { path, ...more }]];
@@ -91,7 +107,8 @@ function listedReads(listed: unknown): Made {
 
 /** Patterns and folders stand for the files in them, as glob finds them; of too many only the names are shown. */
 async function manyReads({ paths, include, files, ...more }: Args, tools: Given["tools"], ctx: Ctx): Promise<Made> {
-  const wanted = [paths ?? [], include ?? [], files ?? []].flat();
+  const wanted = [paths, include, files].flatMap((some) => listOf(some));
+  if (wanted.some(isArgs)) return listedReads(wanted);
   if (!wanted.length) return "it names no file. Give paths.";
   const patternOf = (path: unknown) =>
     isFolder(path, ctx)
@@ -237,11 +254,13 @@ function listCall({ args, tools }: Given): Made {
 
 function globCall({ args, name }: Given): Made {
   if (args.path === "") delete args.path;
-  onlyOne(args, "pattern");
+  const patterns = listOf(args.pattern);
+  if (patterns.length && patterns.every((one) => typeof one === "string"))
+    args.pattern = patterns.length === 1 ? patterns[0] : `{${patterns.join(",")}}`;
   const { pattern } = args;
   if (typeof pattern !== "string") return undefined;
   const isFuzzy = name === "filesearch" && !/[*?{[]/.test(pattern);
-  const isAnywhere = /^(find|filesearch|findbyname)$/.test(name) && !pattern.includes("/");
+  const isAnywhere = /^(find|findfile|filesearch|findbyname)$/.test(name) && !pattern.includes("/");
   args.pattern = isFuzzy ? `**/*${pattern}*` : isAnywhere ? `**/${pattern}` : pattern;
 }
 
@@ -266,7 +285,7 @@ function todoCall(args: Args): Made {
       const isDone = /^(completed|done|complete)$/i.test(String(status)) || done === true || completed === true;
       return { text: content ?? step ?? title ?? text ?? description ?? task, isDone };
     }
-    const [, mark, text] = /^\s*(?:[-*]|\d+\.)?\s*\[(.)\]\s*(.*)$/.exec(row) ?? [];
+    const [, mark, text] = /^(?:[-*]|\d+\.)?\s*\[(.)\]\s*(.*)$/.exec(row.trim()) ?? [];
     return { text: text ?? row, isDone: /x/i.test(mark ?? "") };
   });
   const done = steps.flatMap(({ isDone }, i) => (isDone ? i + 1 : []));

@@ -48,6 +48,7 @@ const refused = (to: string, says: RegExp): Expected => ({ to, says, failed: tru
 const BLOCKS = "<<<<<<< SEARCH\n  return 1;\n=======\n  return 2;\n>>>>>>> REPLACE";
 const PATCH = "*** Begin Patch\n*** Update File: a.ts\n@@\n-  return 1;\n+  return 2;\n*** End Patch";
 const PATCHED: Expected = { to: "apply_patch", says: /^Applied: edited a\.ts/, files: edited };
+const LONG = 50_000;
 const swap = { old_string: "return 1;", new_string: "return 2;" };
 const two = { "a.ts": A.replace("return 1;", "return 2;").replace("two()", "three()") };
 
@@ -224,6 +225,39 @@ export const CALLS: Row[] = [
   ["mcp", "edit_file", { path: "a.ts", edits: [{ oldText: "return 1;", newText: "return 2;" }], dryRun: true }, refused("edit_file", /dryRun/)],
   ["mcp", "move_file", { source: "my file.txt", destination: "new.txt" }, { to: "move_file", files: { "my file.txt": null, "new.txt": TEXT } }],
 
+  ["copilot-cli", "view", { path: "ROOT/my file.txt", view_range: "[2, 2]" }, read(/^2\tbeta$/)],
+  ["copilot-cli", "view", { path: "ROOT/src" }, listed(/b\.ts/)],
+  ["copilot-cli", "create", { path: "ROOT/new.txt", file_text: "x\n" }, { to: "create_file", files: made() }],
+  ["copilot-cli", "bash", { command: "echo hello", description: "x", mode: "sync", initial_wait: 30 }, RAN],
+  ["continue", "read_file_range", { filepath: "my file.txt", startLine: 2, endLine: 2 }, read(/^2\tbeta$/)],
+  ["continue", "single_find_and_replace", { filepath: "a.ts", old_string: "return 1;", new_string: "return 2;" }, EDITED],
+  ["continue", "run_terminal_command", { command: "echo hello", waitForCompletion: true }, RAN],
+  ["continue", "create_new_file", { filepath: "new.txt", contents: "x\n" }, { to: "create_file", files: made() }],
+  ["kiro", "strReplace", { path: "a.ts", oldStr: "return 1;", newStr: "return 2;" }, EDITED],
+  ["kiro", "fsWrite", { path: "new.txt", text: "x\n" }, { to: "write_file", files: made() }],
+  ["amazon-q", "fs_write", { command: "str_replace", path: "a.ts", old_str: "return 1;", new_str: "return 2;" }, EDITED],
+  ["warp", "read_files", { files: [{ path: "a.ts" }, { path: "my file.txt", line_ranges: ["2-2"] }] }, { to: "read_file read_file", says: /function one[\s\S]*2\tbeta$/ }],
+  ["augment", "str-replace-editor", { command: "str_replace", path: "a.ts", instruction_reminder: "x", old_str_1: "return 1;", new_str_1: "return 2;" }, EDITED],
+  ["augment", "save-file", { path: "new.txt", file_content: "x\n", instructions_reminder: "x" }, { to: "create_file", files: made() }],
+  ["augment", "launch-process", { command: "cat b.ts", wait: true, cwd: "ROOT/src" }, ran("needle")],
+  ["augment", "codebase-retrieval", { information_request: "needle" }, { to: "repo_map", says: /b\.ts/ }],
+  ["manus", "shell_exec", { exec_dir: "ROOT/src", command: "cat b.ts" }, ran("needle")],
+  ["manus", "file_read", { file: "ROOT/my file.txt", start_line: 2, end_line: 2, sudo: false }, read(/^2\tbeta$/)],
+  ["manus", "file_str_replace", { file: "ROOT/a.ts", old_str: "return 1;", new_str: "return 2;" }, EDITED],
+  ["swe-agent", "search_dir", { search_term: "needle", dir: "src" }, found(NEEDLES)],
+  ["swe-agent", "find_file", { file_name: "c.py", dir: "src" }, globbed(/c\.py/)],
+  ["factory", "Edit", { file_path: "a.ts", old_str: "one()", new_str: "uno()", change_all: true }, { to: "edit_file", files: { "a.ts": A.replaceAll("one()", "uno()") } }],
+  ["factory", "Glob", { folder: "ROOT", patterns: ["**/*.py", "*.ts"] }, globbed(/a\.ts[\s\S]*c\.py/)],
+  ["factory", "Execute", { command: "echo hello", summary: "x", riskLevel: "low", riskLevelReason: "x", timeout: 60 }, RAN],
+  ["factory", "Grep", { pattern: "return 1;", path: "a.ts", output_mode: "content", context_after: 1, context_before: 0 }, found(/^a\.ts:2: .*\na\.ts-3- }$/)],
+  ["gpt-oss", "repo_browser.open_file", { path: "my file.txt", line_start: 2, line_end: 2 }, read(/^2\tbeta$/)],
+  ["gpt-oss", "repo_browser.search", { path: "src", query: "needle", max_results: 50 }, found(NEEDLES)],
+  ["gpt-oss", "container.exec<|channel|>commentary", { cmd: ["bash", "-lc", "echo hello"] }, RAN],
+  ["gpt-oss", "functions.shell", { command: ["bash", "-lc", "echo hello"] }, RAN],
+  ["roo", "apply_diff", { path: "a.ts", operations: [{ search: "return 1;", replace: "return 2;" }] }, EDITED],
+  ["cline", "replace_in_file", { absolutePath: "ROOT/a.ts", diff: BLOCKS, task_progress: "- [ ] x" }, EDITED],
+  ["gemini-cli", "grep_search", { pattern: "NEEDLE", dir_path: "src", include_pattern: "*.py" }, found(/c\.py:1/, /b\.ts|Ignored/)],
+
   // zz's own calls stay as they are.
   ["zz", "read_file", { path: "my file.txt", start: 2, end: 2 }, read(/^2\tbeta$/)],
   ["zz", "grep", { query: "x(y" }, found(/b\.ts:4/)],
@@ -267,6 +301,17 @@ export const CALLS: Row[] = [
   ["hostile", "str_replace_editor", { command: ["view"], path: "a.ts" }, refused("edit_file", /command/)],
   ["hostile", "str_replace_editor", { command: "insert", path: "a.ts", insert_line: "x", new_str: "y" }, refused("edit_lines", /start/)],
   ["hostile", "str_replace_editor", { command: "view", path: "a.ts", view_range: ["a", {}] }, refused("read_file", /view_range|start/)],
+  ["hostile", "Read", JSON.parse('{"__proto__":{"path":"a.ts"}}'), refused("read_file", /path/)],
+  ["hostile", "Read", { path: "a.ts", constructor: 1, toString: 2 }, { to: "read_file", says: /\[Ignored: constructor, toString\./ }],
+  ["hostile", "Read", { file_path: "a.ts", view_range: " ".repeat(LONG) }, refused("read_file", /view_range/)],
+  ["hostile", "Read", { file_path: "a.ts", path: "src/b.ts" }, { to: "read_file", says: /needle[\s\S]*\[Ignored: file_path\./ }],
+  ["hostile", "Grep", { pattern: "x".repeat(LONG), glob: " ".repeat(LONG) }, refused("grep", /characters/)],
+  ["hostile", "Grep", { pattern: "needle", output_mode: "constructor" }, refused("grep", /constructor/)],
+  ["hostile", "Grep", { pattern: "[[:constructor:]]x", path: "a.ts" }, found(/^Nothing holds/)],
+  ["hostile", "shell", { command: ["bash", "-lc", `${" ".repeat(LONG)}x`] }, { to: "run_command", failed: true }],
+  ["hostile", "shell", { command: ["apply_patch", `${"*** Update File: ".repeat(1000)}`], workdir: "src" }, refused("apply_patch", /./)],
+  ["hostile", "replace_in_file", { path: "a.ts", diff: "<".repeat(LONG) }, refused("edit_file", /outside/)],
+  ["hostile", "replace_in_file", { path: "a.ts", diff: `<<<<<<< SEARCH\n${" ".repeat(LONG)}\n=======\nx\n>>>>>>> REPLACE` }, refused("edit_file", /./)],
   ["hostile", "TodoWrite", { todos: [{ content: "x", status: "pending" }] }, { to: "TodoWrite", says: /no tool|Cannot call 'TodoWrite'/, failed: true }],
   ["hostile", "NotebookEdit", { notebook_path: "a.ts", cell_id: "x", new_source: "y" }, refused("edit_file", /notebook/)],
   ["hostile", "WebSearch", { query: "x" }, { to: "WebSearch", says: /Cannot call 'WebSearch'/, failed: true }],

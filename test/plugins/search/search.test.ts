@@ -187,19 +187,19 @@ const ROWS: Row[] = [
     "plain.txt:1: one needle\nplain.txt-2- two\nplain.txt:3: needle three",
   ],
   [
+    "lines around, one after the other",
+    { query: "foo|price: 1", regex: true, path: "regex.txt", after: 1 },
+    "regex.txt:3: foo_bar-1\nregex.txt-4- \tindent\nregex.txt:5: price: 12\nregex.txt-6- price: x",
+  ],
+  [
     "lines around that are apart",
-    { query: "[bp]r", regex: true, path: "regex.txt", after: 1 },
-    "regex.txt:3: foo_bar-1\nregex.txt-4- \tindent\nregex.txt:5: price: 12\nregex.txt:6: price: x\nregex.txt-7- {a}",
+    { query: "axb|^.a", regex: true, path: "regex.txt", after: 1 },
+    "regex.txt:2: axb c\nregex.txt-3- foo_bar-1\n--\nregex.txt:7: {a}",
   ],
   [
     "hits apart",
     { query: "a", path: "regex.txt", before: 0, after: 0, limit: 2 },
     /^regex\.txt:1: .*\nregex\.txt:2: .*\n\[/,
-  ],
-  [
-    "a gap between lines around",
-    { query: "n[de][te]", regex: true, path: "sub", before: 1 },
-    /^sub\/a\.log:1: needle back in$/,
   ],
   ["too many lines around", { query: "two", after: 99 }, /^Cannot show 0 lines before and 99 after each hit: /],
   ["only files", { query: "needle", output: "files", path: "nested" }, "nested/a.txt"],

@@ -1,6 +1,6 @@
 // Applies the table of habits to the calls of a reply.
 import type { Call, ChatRequest, Ctx } from "zz";
-import { type Args, bare, bareWords, isArgs, isOf, renamed } from "./names.ts";
+import { type Args, bare, bareWords, isArgs, isOf, renamed, withoutFolder } from "./names.ts";
 import { EDITORS, HABITS, type Habit } from "./table.ts";
 import { type Asked, type Given, VALUES } from "./values.ts";
 
@@ -72,13 +72,12 @@ function fits({ schema }: Tools[number], args: unknown): boolean {
 
 /** Paths are relative to the project here. */
 function withoutRoot(args: Args, root: string): Args {
-  const short = (value: unknown): unknown =>
-    typeof value !== "string" || (value !== root && !value.startsWith(`${root}/`))
-      ? value
-      : value.slice(root.length + 1).replace(/^\/+/, "") || ".";
   const isPath = ([key]: [string, unknown]) => ["path", "from", "to", "paths"].includes(key);
   const shortened = Object.entries(args)
     .filter(isPath)
-    .map(([key, value]) => [key, Array.isArray(value) ? value.map(short) : short(value)]);
+    .map(([key, value]) => [
+      key,
+      Array.isArray(value) ? value.map((one) => withoutFolder(one, root)) : withoutFolder(value, root),
+    ]);
   return { ...args, ...Object.fromEntries(shortened) };
 }

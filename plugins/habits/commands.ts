@@ -1,7 +1,7 @@
 // Commands as other programs write them: a list of words, a folder to run in, a limit in seconds, a patch in a here-document.
 import { basename, posix } from "node:path";
 import { tryTo } from "zz/text";
-import { type Args, bare, hasOwnName } from "./names.ts";
+import { type Args, bare, hasOwnName, withoutFolder } from "./names.ts";
 import type { Asked, Given } from "./values.ts";
 
 const FOLDERS = [
@@ -20,13 +20,13 @@ const SECONDS = ["timeout_seconds", "timeout_secs", "timeout_sec", "timeout_s"].
 const IN_SECONDS = ["executebash", "executecommand", "terminal"]; // what their timeout is in
 const LEAST_MS = 1_000; // a smaller timeout is meant in seconds
 
-export function commandCall({ args, name, tool, tools }: Given): Asked[] | string | undefined {
+export function commandCall({ args, name, tool, tools, ctx }: Given): Asked[] | string | undefined {
   if (args.command === undefined && args.restart === true)
     return "there is nothing to restart, since each command runs in a shell of its own. Send a command.";
   const wrong = hasOwnName(tool, "timeout") ? undefined : setTimeLimit(args, name);
   if (wrong) return wrong;
   const key = Object.keys(args).find((one) => FOLDERS.includes(bare(one)) && !hasOwnName(tool, one));
-  const folder = key === undefined ? "" : args[key];
+  const folder = key === undefined ? "" : withoutFolder(args[key], ctx.root);
   if (typeof folder !== "string") return `${key} must be the name of a folder.`;
   if (key) delete args[key];
   const words = wordsOf(args.command);

@@ -55,3 +55,9 @@ function isIdle(key: string, value: unknown, idle: string): boolean {
     return bare(name) === bare(key) && (!equals.length || equals.join("=") === String(said).toLowerCase());
   });
 }
+
+/** A path relative to a folder that it lies in; anything else as it is. */
+export function withoutFolder<T>(value: T, folder: string): T | string {
+  if (typeof value !== "string" || (value !== folder && !value.startsWith(`${folder}/`))) return value;
+  return value.slice(folder.length + 1).replace(/^\/+/, "") || ".";
+}

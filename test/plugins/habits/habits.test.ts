@@ -1,11 +1,14 @@
 // Calls in the shapes of other programs, through the turn loop: each is shown, judged and saved as zz's own, and does what it says.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { existsSync, rmSync } from "node:fs";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { Zz } from "../../../kernel/contract.ts";
 import { type Asked, harness, type Setup } from "../../../sdk/testing.ts";
-import { ROOT } from "../../support/run.ts";
+import { call, say } from "../../support/fake/openai.ts";
+import { repl } from "../../support/repl.ts";
+import { place, ROOT } from "../../support/run.ts";
+import { KEY } from "../../support/terminal.ts";
 import { CALLS, FILES, READ, type Row } from "./calls.ts";
 
 const TODOS: Asked[] = [
@@ -135,6 +138,25 @@ describe("A call from another program", () => {
       equal(results[0]!.text, "1. [x] one\n2. [ ] two");
     });
 });
+
+for (const cols of [80, 40])
+  test(`At ${cols} columns a call from another program is shown as zz's own`, async (t) => {
+    const where = place();
+    writeFileSync(join(where.cwd, "a.ts"), FILES["a.ts"]!);
+    const script = [
+      call(["Read", { file_path: join(where.cwd, "a.ts"), offset: 1, limit: 2 }]),
+      call(["shell", { command: ["bash", "-lc", "echo hello"], workdir: where.cwd }]),
+      call(["Grep", { pattern: "one", output_mode: "count" }]),
+      say("Done."),
+    ];
+    const zz = await repl(t, { where, cols, rows: 24, script });
+    zz.type(`go${KEY.enter}`);
+    const shown = await zz.sees("Done.");
+    match(shown, /^✓ read_file a\.ts · lines 1–2 o/m);
+    match(shown, /^✓ run_command echo he.* · 1 line/m);
+    match(shown, /^✓ grep one/m);
+    for (const row of shown.split("\n")) ok(row.length <= cols, row);
+  });
 
 type Got = { name: string; args: unknown }[];
 async function looksRight(

@@ -73,7 +73,7 @@ function quoted(word: string, at: number): string {
 function inFolder(folder: string, command: string): string {
   if (!folder.trim() || /^\.\/*$/.test(folder)) return command;
   const enter = `cd ${quoted(folder.startsWith("-") ? `./${folder}` : folder, 1)}`;
-  return /[\n;&]|\|\|/.test(command) ? `${enter} || exit\n${command}` : `${enter} && ${command}`;
+  return /[\n;&]|\|\|/.test(command) ? `${enter} && {\n${command}\n}` : `${enter} && ${command}`;
 }
 
 const HEREDOC =

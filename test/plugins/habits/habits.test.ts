@@ -6,6 +6,7 @@ import { describe, test } from "node:test";
 import type { Zz } from "../../../kernel/contract.ts";
 import { type Asked, harness, type Setup } from "../../../sdk/testing.ts";
 import { call, say } from "../../support/fake/openai.ts";
+import { needs } from "../../support/needs.ts";
 import { repl } from "../../support/repl.ts";
 import { place, ROOT } from "../../support/run.ts";
 import { KEY } from "../../support/terminal.ts";
@@ -80,6 +81,13 @@ describe("A call from another program", () => {
     const { results } = await it.ask("go");
     match(results[0]!.text, /denied|forbid/i);
     ok(!existsSync(join(it.root, "src", "x")));
+  });
+
+  needs("bwrap")("that only reads in a folder runs without a question", async () => {
+    await using it = await project([["Bash", { command: "ls; cat b.ts", cwd: "src" }]], { answer: "no" });
+    const { results } = await it.ask("go");
+    match(results[0]!.text, /needle/);
+    deepEqual(it.questions, []);
   });
 
   test("that reads several files gives each a result of its own", async () => {

@@ -1,7 +1,7 @@
 // Where another name is not enough: values that say something else elsewhere, and calls that are several of zz's.
 import { existsSync, statSync } from "node:fs";
 import type { ChatRequest, Ctx } from "zz";
-import { tryTo } from "zz/text";
+import { plural, tryTo } from "zz/text";
 import { editsOfBlocks } from "./blocks.ts";
 import { commandCall } from "./commands.ts";
 import { type Args, bare, isArgs, renamed } from "./names.ts";
@@ -144,7 +144,7 @@ async function notebookCall({ args, ctx }: Given): Promise<Made> {
 const DRY = /^(dryrun|preview|previewonly)$/;
 const PATTERN = /^(useregex|isregex|regex)$/;
 
-function editCalls({ args, given, name, ctx }: Given): Made {
+async function editCalls({ args, given, name, ctx }: Given): Promise<Made> {
   for (const [key, value] of Object.entries(args)) {
     if (String(value) !== "true" || !(DRY.test(bare(key)) || PATTERN.test(bare(key)))) continue;
     const only = DRY.test(bare(key)) ? "it always makes the edit" : "it takes plain text, no patterns";
@@ -159,12 +159,27 @@ function editCalls({ args, given, name, ctx }: Given): Made {
   }
   if (name.startsWith("strreplace") || given.command === "str_replace")
     if (typeof args.old_string === "string") args.new_string ??= "";
-  const expected = Number(args.expected_replacements);
-  if (expected > 1) args.replace_all ??= true; // the result tells how many there were
+  const wrong = await unexpectedCount(args, ctx);
+  if (wrong) return wrong;
   const parsed = typeof args.edits === "string" ? tryTo(() => JSON.parse(args.edits as string)) : args.edits;
   const edits = isArgs(parsed) ? [parsed] : Array.isArray(parsed) ? parsed : undefined;
   if (edits) return listedEdits(args, edits);
   return created(args) ? [["create_file", { path: args.path, content: args.new_string }]] : undefined;
+}
+
+/** Some say how often a text stands in the file: all of them are meant, and no others. */
+async function unexpectedCount(args: Args, { files }: Ctx): Promise<string | undefined> {
+  const { path, old_string: old, expected_replacements } = args;
+  const expected = Number(expected_replacements);
+  if (!(expected > 1)) return undefined;
+  args.replace_all ??= true;
+  const file = await files.read(String(path)).catch(() => undefined); // the tool tells why not
+  const count = file && typeof old === "string" && old ? file.text.split(old).length - 1 : 0;
+  if (!count) return undefined;
+  if (count !== expected)
+    return `old_string stands in ${plural(count, "place")} of '${path}', not in ${expected}. Nothing was changed. Read the file again.`;
+  delete args.expected_replacements;
+  return undefined;
 }
 
 /** Nothing becomes a text: elsewhere that makes a new file. */
@@ -181,12 +196,12 @@ function listedEdits({ edits: _, ...args }: Args, edits: unknown[]): Made {
   const more: Args = {};
   for (const edit of edits) {
     const { path = args.path, ...rest } = isArgs(edit)
-      ? renamed(edit, { params: { ...EDIT, path: "file_path file" } })
+      ? renamed(edit, { params: { ...EDIT, path: "file_path file" }, idle: "expected_replacements=1" })
       : { edit };
     const plain = "edit" in rest ? rest.edit : { ...rest };
     if (isArgs(plain))
       for (const key of Object.keys(plain))
-        if (!(key in EDIT)) {
+        if (!Object.hasOwn(EDIT, key)) {
           if (!/^(startline|endline)$/.test(bare(key))) more[`edits.${key}`] = plain[key]; // no parameter, and told so
           delete plain[key];
         }

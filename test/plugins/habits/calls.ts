@@ -111,7 +111,7 @@ export const CALLS: Row[] = [
   ["codex", "grep_files", { pattern: "needle", include: "*.ts", path: "src", limit: 10 }, found(NEEDLES, /c\.py|Ignored/)],
 
   ["gemini-cli", "replace", { file_path: "ROOT/a.ts", ...swap, instruction: "Change it", expected_replacements: 1 }, EDITED],
-  ["gemini-cli", "replace", { file_path: "a.ts", old_string: "one()", new_string: "uno()", expected_replacements: 2 }, { to: "edit_file", files: { "a.ts": A.replaceAll("one()", "uno()") } }],
+  ["gemini-cli", "replace", { file_path: "a.ts", old_string: "one()", new_string: "uno()", expected_replacements: 2 }, { to: "edit_file", not: /Ignored/, files: { "a.ts": A.replaceAll("one()", "uno()") } }],
   ["gemini-cli", "run_shell_command", { command: "cat b.ts", description: "Reads", dir_path: "src" }, ran("needle")],
   ["gemini-cli", "run_shell_command", { command: "cat b.ts", directory: "src", is_background: false }, ran("needle")],
   ["gemini-cli", "search_file_content", { pattern: "NEEDLE", include: "*.ts" }, found(NEEDLES, /c\.py|Ignored/)],
@@ -298,6 +298,8 @@ export const CALLS: Row[] = [
   ["hostile", "replace_in_file", { path: "a.ts", diff: "just words" }, refused("edit_file", /SEARCH/)],
   ["hostile", "replace_in_file", { path: "a.ts", diff: 7 }, refused("edit_file", /diff/)],
   ["hostile", "replace_in_file", { path: "a.ts", diff: BLOCKS.replace("return 1", "return 8") }, refused("edit_file", /not found/)],
+  ["hostile", "replace", { file_path: "a.ts", old_string: "one()", new_string: "uno()", expected_replacements: 3 }, refused("edit_file", /2 places/)],
+  ["hostile", "replace", { file_path: "/etc/passwd", old_string: "root", new_string: "x", expected_replacements: 2 }, refused("edit_file", /passwd/)],
   ["hostile", "search_and_replace", { path: "a.ts", search: "o.e", replace: "x", use_regex: true }, refused("edit_file", /use_regex/)],
   ["hostile", "str_replace_editor", { path: "a.ts" }, refused("edit_file", /command/)],
   ["hostile", "str_replace_editor", { command: ["view"], path: "a.ts" }, refused("edit_file", /command/)],

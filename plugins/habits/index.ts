@@ -8,7 +8,8 @@ export default (zz: Zz) =>
       const reply = await next(request);
       if (!reply.calls.length || !request.tools.length) return reply;
       const { ownCalls } = await import("./calls.ts");
-      return { ...reply, calls: await ownCalls(reply.calls, request.tools, ctx) };
+      const tools = request.task === "chat" ? ctx.about.tools : request.tools; // there also those that it was not told of
+      return { ...reply, calls: await ownCalls(reply.calls, tools, ctx) };
     },
     "first", // outermost: also for calls that another plugin found in the text
   );

@@ -134,6 +134,16 @@ describe("A call from another program", () => {
     equal((await it.ask("go")).results[0]!.text, "ls in src");
   });
 
+  test("finds a tool that can be called though this request does not describe it", async () => {
+    const fewer = (zz: Zz) =>
+      zz.wrap("request", (one, next) => next({ ...one, tools: one.tools.slice(0, 1) }), "first");
+    await using it = await project([["Grep", { pattern: "needle", output_mode: "files_with_matches" }]], {
+      plugins: [{ name: "a-few", default: fewer }],
+    });
+    const { calls, results } = await it.ask("go");
+    deepEqual([calls[0]!.name, results[0]!.text], ["grep", "src/b.ts\nsrc/deep/c.py"]);
+  });
+
   test("is refused where its tool is not offered", async () => {
     await using it = await project([EDIT], { tools: ["read_file"] });
     match((await it.ask("go")).results[0]!.text, /^Cannot call 'Edit'/);

@@ -74,6 +74,12 @@ describe("Calls written as text", { concurrency: 3 }, () => {
     );
   });
 
+  test("a parameter by another program's name is the tool's own", async () => {
+    const { bodies, stdout } = await ask([say(coder("read_file", { absolute_path: "a.ts" })), say("Done.")]);
+    equal(stdout, "Done.\n");
+    match(bodies[1].messages.at(-1).content, /one\(\);/);
+  });
+
   test("numbers and lists in texts have the types of the schema", async () => {
     const { bodies, code } = await ask([say(coder("read_file", { path: "a.ts", start: "2" })), say("Done.")]);
     equal(code, 0);

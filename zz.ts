@@ -52,6 +52,7 @@ import {
 import {
   around,
   type Core,
+  during,
   emit,
   enter,
   type LiveChat,
@@ -76,7 +77,7 @@ import { catchConsole, follow, statistics } from "./kernel/narration.ts";
 import { obey, sendQueued } from "./kernel/obey.ts";
 import { unknownSettings } from "./kernel/preferences.ts";
 import { lastWord, runAsProcess, type Stop } from "./kernel/process.ts";
-import { loadPrompts, sendUpdates, toolGuide } from "./kernel/prompt.ts";
+import { loadPrompts, sendUpdates } from "./kernel/prompt.ts";
 import { send } from "./kernel/request.ts";
 import { firstRules } from "./kernel/rules.ts";
 import { joinHalves } from "./kernel/seam.ts";
@@ -133,7 +134,6 @@ export async function createZz(options: Options = {}, ready?: (core: Core) => vo
   learnData([settings, options.options, options.baseUrl]);
   if (options.key) learn(options.key);
   if (options.own !== false) core.extras = projectExtras(core.options);
-  core.layers.push(toolGuide(core));
   ready?.(core);
   await renewSettings(core);
   await withoutExit(() => loadPlugins(core));
@@ -215,14 +215,16 @@ async function think(turn: Turn): Promise<Reply> {
   const messages: Message[] = last ? [...chat.messages, { role: "user", text: REPORT }] : [...chat.messages];
   let whole: Reply | undefined;
   answer.rounds++;
+  const tools = last ? [] : await around(turn, "offer", offered(core));
   const started = performance.now();
   for (let more = 0; ; more++) {
-    const reply = await ask(turn, messages, last ? [] : offered(core)).catch((error: Fault) => {
+    const reply = await ask(turn, messages, tools).catch((error: Fault) => {
       const { text = "", thinking = "" } = error.partial ?? {};
       throw whole ? Object.assign(error, { partial: { text: joinHalves(whole.text, text), thinking } }) : error;
     });
     if (reply.usage) answer.used = chat.used = reply.usage.input + reply.usage.output;
     if (chat.window) answer.window = chat.window;
+    during(chat, "thinking", "planning_tools");
     if (reply.thinking) await emit(core, "thought", { text: reply.thinking, ms: Math.round(performance.now() - started) });
     answer.usage = sumUsage([answer.usage, reply.usage]);
     const before = whole;
@@ -269,6 +271,7 @@ async function perform(turn: Turn, { calls, text }: Reply): Promise<void> {
     const batch = [calls[i++]!];
     if (await onlyReads(turn, batch[0]!))
       while (i < calls.length && batch.length < SIDE_BY_SIDE && (await onlyReads(turn, calls[i]!))) batch.push(calls[i++]!);
+    during(chat, "executing_tools");
     const results = await Promise.all(batch.map((call) => runCall(turn, call)));
     for (const [j, { text, failed, refused, images }] of results.entries()) {
       const { id, name, args } = batch[j]!;
@@ -308,6 +311,7 @@ async function respond(turn: Turn, { text, finish }: Reply): Promise<void> {
     throw fault("The provider's content filter withheld the answer. Put the question differently.", { exit: 3 });
   if (finish === "filter") note(core, "The provider's content filter cut the answer short.");
   if (!text) note(core, "The model answered with nothing.");
+  during(chat, "responding");
   await turn.show?.(shown);
   if (finish === "length" && core.showNote) note(core, `${CUT_OFF} /continue goes on from there.`);
   enter(core, chat, "done");
@@ -497,10 +501,9 @@ async function runScript(flags: string[], [run = "", ...rest]: string[], io: Io,
   const [file = "", ...args] = run.startsWith("--run=") ? [run.slice("--run=".length), ...rest] : rest;
   if (!file) throw usage("Flag --run needs a value: --run SCRIPT [ARGS].");
   const script = path.resolve(io.cwd(), file);
-  const early = parseFlags(flags, FLAGS);
-  if (early.words.length) throw usage(`Cannot use '${early.words.join(" ")}': words for a script stand after its name.`);
   if (!fs.existsSync(script)) throw usage(`Cannot run '${file}': no such file. Check the path.`);
-  const { core } = await prepare(flags, early, io, stop, true);
+  const { core, cli } = await prepare(flags, parseFlags(flags, FLAGS), io, stop, true);
+  if (cli.words.length) throw usage(`Cannot use '${cli.words.join(" ")}': words for a script stand after its name.`);
   meetPerson(core);
   notePlace(core);
   const { importScript, openScript } = await import("./sdk/script.ts");

@@ -509,7 +509,6 @@ export interface Settings {
   disabled?: string[]; // plugins, by name
   timeout?: number; // seconds without a byte from the provider
   options?: Record<string, unknown>;
-  /** kept: by /keys; the environment goes before it, and then what key_command prints. like: the provider that it is another of. */
   providers?: Record<string, { url?: string; key?: string; kept?: string; key_command?: string; like?: string; [more: string]: unknown }>;
   permissions?: { allow?: Rules; deny?: Rules };
   [plugin: string]: unknown;

@@ -236,7 +236,7 @@ function isQuoted(before: string): boolean {
 export async function request(core: Core, url: string, init: HttpRequest = {}, isModels = true): Promise<HttpAnswer> {
   if (core.options.dry) {
     const body = typeof init.body === "string" ? JSON.parse(init.body) : undefined;
-    throw fault(`Nothing is sent to '${veil(sealUrl(url))}' in a dry run.`, body?.messages ? { dry: body } : {});
+    throw fault(`Nothing is sent to '${veil(sealUrl(url))}' in a dry run.`, (body?.messages ?? body?.contents) ? { dry: body } : {});
   }
   const check = isModels ? "--base-url" : "the address";
   const out = outgoing(url, init);

@@ -108,7 +108,7 @@ async function send(zz: Zz<any>, preset: Preset, request: ChatRequest, signal: A
 const REFUSED: [name: string, words: RegExp, sent: string][] = [
   ["parametersJsonSchema", /parameters_?json_?schema|function_declarations/i, '"parametersJsonSchema":'],
   ["signatures", /thought_?signature/i, '"functionCall":'],
-  ["format", /response_?mime_?type|response_?json_?schema|response_?schema|json mode/i, '"responseMimeType":'],
+  ["format", /response[_ ]?mime[_ ]?type|response_?(json_?)?schema|json mode/i, '"responseMimeType":'],
   ["thinkingLevel", /thinking_?level/i, '"thinkingLevel":'],
   ["thinkingBudget", /thinking_?budget|budget/i, '"thinkingBudget":'],
   ["thinkingConfig", /think|includeThoughts|include_thoughts/i, '"thinkingConfig":'],

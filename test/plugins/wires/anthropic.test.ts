@@ -1,5 +1,7 @@
 // Anthropic's Messages through the wire: the bytes that the server sends, what a turn makes of them, and what goes back.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { Answer, Message } from "../../../kernel/contract.ts";
 import {
@@ -21,7 +23,8 @@ import {
   use,
 } from "../../support/fake/anthropic.ts";
 import type { Script, Step } from "../../support/fake/http.ts";
-import { type How, PIXEL, type Turn, turnWith } from "../../support/wires.ts";
+import { place, ROOT, zz } from "../../support/run.ts";
+import { type How, lamps, PIXEL, type Turn, turnWith } from "../../support/wires.ts";
 
 const MODEL = "anthropic/claude-sonnet-4-5";
 const turn = async (script: Script, how: How = {}, model = MODEL): Promise<Turn> =>
@@ -534,5 +537,103 @@ describe("Anthropic: an answer", { concurrency: 16 }, () => {
     const { answer, bodies } = await turn([cut, done]);
     deepEqual(answer!.calls, [{ name: "lamp_dim", args: {}, ok: false }]);
     match(bodies[1].messages.at(-1).content[0].content[0].text, /cut off by the output limit/);
+  });
+});
+
+// ── The program itself ──
+
+const KEY = { ANTHROPIC_API_KEY: "sk-ant-api03-12345678" };
+const NAMED = ["--once", "-m", MODEL];
+describe("Anthropic: the built program", { concurrency: 2 }, () => {
+  test("thinks, runs a tool, and sends back the signature and the marks", async () => {
+    const first = stream(start(), thought, text(1, "I look."), use(2, "look", {}), end("tool_use"));
+    const fake = await fakeAnthropic([first, say("A lamp.")]);
+    const where = place();
+    const args = [...NAMED, "--plugin", lamps, "-o", "effort", "low", "--base-url", fake.url, "--json", "what is it?"];
+    const { code, stdout, stderr } = await zz(where, args, { env: KEY });
+    await fake.close();
+    equal(code, 0, stderr);
+    const answer = JSON.parse(stdout);
+    deepEqual([answer.text, answer.thinking, answer.calls[0].name], ["A lamp.", "how bright?", "look"]);
+    const [one, two] = fake.requests;
+    deepEqual([one!.headers["x-api-key"], one!.path], [KEY.ANTHROPIC_API_KEY, "/v1/messages"]);
+    const [asked, results] = two!.body.messages.slice(-2);
+    deepEqual(asked.content[0], signed);
+    const [, image] = results.content[0].content;
+    deepEqual(image.source, { type: "base64", media_type: "image/png", data: PIXEL });
+    for (const marked of [two!.body.system[0], two!.body.tools.at(-1), results.content.at(-1)])
+      deepEqual(marked.cache_control, CACHE);
+    deepEqual(two!.body.tools, one!.body.tools, "the prefix stays the same, so that the cache holds");
+    deepEqual(two!.body.system, one!.body.system);
+    equal(JSON.stringify(where.sessions()).includes(KEY.ANTHROPIC_API_KEY), false);
+  });
+
+  test("is reached by ANTHROPIC_BASE_URL, with a version or without, and chosen by its key alone", async () => {
+    const fake = await fakeAnthropic([say("Hi")]);
+    for (const url of [fake.url, `${fake.url}/`, `${fake.url}/v1`, `${fake.url}/v1/messages`])
+      equal((await zz(place(), ["--once", "hi"], { env: { ...KEY, ANTHROPIC_BASE_URL: url } })).stdout, "Hi\n");
+    await fake.close();
+    equal(fake.requests.at(-1)!.body.model, "claude-sonnet-4-5");
+  });
+
+  test("goes on with a session, in which each thought is where it was, for twenty turns", async () => {
+    const script: Script = (_, at) =>
+      at % 2
+        ? say(`done ${at}`)
+        : stream(start(), thinking(0, `round ${at}`, `sig ${at}`), use(1, "look", {}, `toolu_${at}`), end("tool_use"));
+    const fake = await fakeAnthropic(script);
+    const where = place();
+    for (let i = 0; i < 20; i++) {
+      const args = [...NAMED, "--plugin", lamps, "-o", "effort", "low", "--base-url", fake.url, ...(i ? ["-c"] : []), `turn ${i}`]; // biome-ignore format: one
+      const { code, stdout, stderr } = await zz(where, args, { env: KEY });
+      deepEqual([code, stdout], [0, `done ${i * 2 + 1}\n`], stderr);
+    }
+    await fake.close();
+    const { messages } = fake.requests.at(-1)!.body;
+    equal(fake.requests.length, 40);
+    for (let i = 0; i < 20; i++)
+      deepEqual(messages[i * 4 + 1].content[0], {
+        type: "thinking",
+        thinking: `round ${i * 2}`,
+        signature: `sig ${i * 2}`,
+      });
+  });
+
+  test("lists models page by page", async () => {
+    const fake = await fakeAnthropic([], [[{ id: "claude-opus-4-1" }, { id: "claude-next", max_input_tokens: 500_000 }], [{ id: "other" }]]); // biome-ignore format: one
+    const { stdout, code } = await zz(place(), ["--models", "-m", "anthropic/x", "--base-url", fake.url], { env: KEY });
+    await fake.close();
+    equal(code, 0);
+    deepEqual(stdout.trim().split(/\s*\n/).map((line) => line.replace(/ +/g, " ")), ["anthropic/claude-opus-4-1 200000 tokens", "anthropic/claude-next 500000 tokens", "anthropic/other"]); // biome-ignore format: one
+  });
+
+  test("says without a key what to set", async () => {
+    const { code, stderr } = await zz(place(), [...NAMED, "hi"], { env: { ANTHROPIC_API_KEY: "" } });
+    deepEqual([code, stderr], [2, "Cannot ask 'anthropic': no key is set. Set ANTHROPIC_API_KEY, or pass --key KEY (--base-url URL for another server).\n"]); // biome-ignore format: one
+  });
+
+  test("prints the request of a dry run", async () => {
+    const { code, stdout } = await zz(place(), [...NAMED, "--dry-run", "hi"], { env: KEY });
+    const { messages, max_tokens } = JSON.parse(stdout);
+    deepEqual([code, messages.length, max_tokens], [0, 1, 32_000]);
+  });
+
+  test("ends with 1 for a refusal, and 3 for an answer that stays too long", async () => {
+    for (const [step, expected] of [
+      [say("No.", "refusal"), 1],
+      [say("and ", "max_tokens"), 3],
+    ] as const) {
+      // biome-ignore format: one
+      const fake = await fakeAnthropic([step]);
+      const { code } = await zz(place(), [...NAMED, "--base-url", fake.url, "hi"], { env: KEY });
+      await fake.close();
+      equal(code, expected);
+    }
+  });
+
+  test("loads neither native wire until it is asked for", () => {
+    for (const words of ["anthropic-version", "functionDeclarations"])
+      for (const file of ["kernel.js", "plugins.js", "chunks/start.js"])
+        ok(!readFileSync(join(ROOT, "dist", file), "utf8").includes(words), `${words} in ${file}`);
   });
 });

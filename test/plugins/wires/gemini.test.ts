@@ -4,7 +4,8 @@ import { describe, test } from "node:test";
 import type { Answer, Message } from "../../../kernel/contract.ts";
 import { COUNTS, call, data, end, fakeGemini, json, parts, refuse, say, stream } from "../../support/fake/gemini.ts";
 import type { Script, Step } from "../../support/fake/http.ts";
-import { type How, PIXEL, type Turn, turnWith } from "../../support/wires.ts";
+import { place, zz } from "../../support/run.ts";
+import { type How, lamps, PIXEL, type Turn, turnWith } from "../../support/wires.ts";
 
 const MODEL = "gemini/gemini-2.5-flash";
 const turn = async (script: Script, how: How = {}, model = MODEL): Promise<Turn> =>
@@ -427,4 +428,81 @@ test("Gemini: a schema goes out as the format of the answer", async () => {
 test("Gemini: an answer that the limit cuts is continued", async () => {
   const { answer, bodies } = await turn([say("The lamp is at eig", "MAX_TOKENS"), say("ht.")]);
   deepEqual([answer?.text, bodies.length], ["The lamp is at eight.", 2]);
+});
+
+// ── The program itself ──
+
+const KEY = { GEMINI_API_KEY: "AIza-12345678-abcdefgh" };
+const NAMED = ["--once", "-m", MODEL];
+describe("Gemini: the built program", { concurrency: 2 }, () => {
+  test("thinks, runs a tool, and sends back the signature and the image", async () => {
+    const first = stream(parts({ text: "how bright?", thought: true }), parts({ text: "I look." }), parts({ functionCall: { name: "look", args: {} }, thoughtSignature: "s1" }), stop); // biome-ignore format: one
+    const fake = await fakeGemini([first, say("A lamp.")]);
+    const where = place();
+    const args = [...NAMED, "--plugin", lamps, "-o", "effort", "low", "--base-url", fake.url, "--json", "what is it?"];
+    const { code, stdout, stderr } = await zz(where, args, { env: KEY });
+    await fake.close();
+    equal(code, 0, stderr);
+    const answer = JSON.parse(stdout);
+    deepEqual([answer.text, answer.thinking, answer.calls[0].name], ["A lamp.", "how bright?", "look"]);
+    const [one, two] = fake.requests;
+    deepEqual(one!.headers["x-goog-api-key"], KEY.GEMINI_API_KEY);
+    const [asked, results] = two!.body.contents.slice(-2);
+    deepEqual(asked.parts.at(-1), { functionCall: { name: "look", args: {} }, thoughtSignature: "s1" });
+    deepEqual(results.parts.at(-1), file);
+    equal(JSON.stringify(where.sessions()).includes(KEY.GEMINI_API_KEY), false);
+  });
+
+  test("is reached with a version in the address or without, and by GOOGLE_API_KEY", async () => {
+    const fake = await fakeGemini([say("Hi")]);
+    const env = { GEMINI_API_KEY: undefined, GOOGLE_API_KEY: "AIza-other-12345678" };
+    for (const url of ["", "/", "/v1beta", "/v1beta/", "/v1beta/openai"])
+      equal((await zz(place(), [...NAMED, "--base-url", `${fake.url}${url}`, "hi"], { env })).stdout, "Hi\n");
+    await fake.close();
+    equal(fake.requests[0]!.headers["x-goog-api-key"], env.GOOGLE_API_KEY);
+  });
+
+  test("goes on with a session, in which each signature is where it was, for twenty turns", async () => {
+    const script: Script = (_, at) => (at % 2 ? say(`done ${at}`) : call(["look", {}, `sig ${at}`]));
+    const fake = await fakeGemini(script);
+    const where = place();
+    for (let i = 0; i < 20; i++) {
+      const args = ["--once", "-m", "gemini/gemini-3-pro-preview", "--plugin", lamps, "--base-url", fake.url, ...(i ? ["-c"] : []), `turn ${i}`]; // biome-ignore format: one
+      const { code, stdout, stderr } = await zz(where, args, { env: KEY });
+      deepEqual([code, stdout], [0, `done ${i * 2 + 1}\n`], stderr);
+    }
+    await fake.close();
+    const { contents } = fake.requests.at(-1)!.body;
+    for (let i = 0; i < 20; i++) equal(contents[i * 4 + 1].parts[0].thoughtSignature, `sig ${i * 2}`);
+  });
+
+  test("lists models page by page, those that answer", async () => {
+    const methods = { supportedGenerationMethods: ["generateContent"] };
+    const fake = await fakeGemini([], [
+      [{ name: "models/gemini-2.5-pro", inputTokenLimit: 1_048_576, ...methods }, { name: "models/embedding-001", supportedGenerationMethods: ["embedContent"] }],
+      [{ name: "models/gemma-3-1b-it", inputTokenLimit: 32_768, ...methods }],
+    ]); // biome-ignore format: one
+    const { stdout, code } = await zz(place(), ["--models", "-m", "gemini/x", "--base-url", fake.url], { env: KEY });
+    await fake.close();
+    equal(code, 0);
+    deepEqual(stdout.trim().split(/\s*\n/).map((line) => line.replace(/ +/g, " ")), ["gemini/gemini-2.5-pro 1048576 tokens", "gemini/gemma-3-1b-it 32768 tokens"]); // biome-ignore format: one
+  });
+
+  test("says without a key what to set", async () => {
+    const { code, stderr } = await zz(place(), [...NAMED, "hi"], { env: { GEMINI_API_KEY: "", GOOGLE_API_KEY: "" } });
+    deepEqual([code, stderr], [2, "Cannot ask 'gemini': no key is set. Set GEMINI_API_KEY or GOOGLE_API_KEY, or pass --key KEY (--base-url URL for another server).\n"]); // biome-ignore format: one
+  });
+
+  test("prints the request of a dry run", async () => {
+    const { code, stdout } = await zz(place(), [...NAMED, "--dry-run", "hi"], { env: KEY });
+    const { contents, tools } = JSON.parse(stdout);
+    deepEqual([code, contents.length, tools.length], [0, 1, 1]);
+  });
+
+  test("ends with 3 where the filter withheld the answer", async () => {
+    const fake = await fakeGemini([stream(end("SAFETY", []))]);
+    const { code, stderr } = await zz(place(), [...NAMED, "--base-url", fake.url, "hi"], { env: KEY });
+    await fake.close();
+    deepEqual([code, stderr.includes("content filter")], [3, true]);
+  });
 });

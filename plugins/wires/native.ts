@@ -64,13 +64,15 @@ const NO_JSON = "a line that is not JSON: ";
 const isNoJson = (value: unknown) => typeof value === "string" && value.startsWith(NO_JSON);
 
 /** Some servers omit the blank line between events; then several lines come as one. */
-const valuesIn = (data: string): unknown[] =>
-  (parsed(data) !== undefined ? [data] : data.split("\n"))
-    .filter((line) => line.trim() && line.trim() !== "[DONE]")
-    .map((line) => {
-      const value = parsed(line);
-      return value === undefined ? NO_JSON + line.slice(0, 200) : value;
-    });
+function valuesIn(data: string): unknown[] {
+  const whole = parsed(data);
+  if (whole !== undefined) return [whole];
+  const lines = data.split("\n").filter((line) => line.trim() && line.trim() !== "[DONE]");
+  return lines.map((line) => {
+    const value = parsed(line);
+    return value === undefined ? NO_JSON + line.slice(0, 200) : value;
+  });
+}
 
 const parsed = (text: string): any => tryTo(() => JSON.parse(text));
 

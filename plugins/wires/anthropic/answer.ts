@@ -78,17 +78,18 @@ function* grow(reading: Reading, index: unknown, delta: any): Generator<Delta> {
   if (text) reading.text = true;
   if (type === "text_delta") {
     block.text = (block.text ?? "") + text;
-    yield { text };
-  } else if (type === "thinking_delta") {
-    block.thinking = (block.thinking ?? "") + thinking;
-    yield { thinking };
-  } else if (type === "signature_delta") block.signature = (block.signature ?? "") + signature;
-  else if (type === "citations_delta") block.citations = [...(block.citations ?? []), citation];
-  else if (type === "input_json_delta") {
-    if (block.name === ANSWER_TOOL) yield { text: partial_json };
-    else if (block.type === "tool_use") yield { call: { index: place(reading, index), args: partial_json } };
-    else block.json = (block.json ?? "") + partial_json; // of a tool of the server's own
+    return yield { text };
   }
+  if (type === "thinking_delta") {
+    block.thinking = (block.thinking ?? "") + thinking;
+    return yield { thinking };
+  }
+  if (type === "input_json_delta" && block.name === ANSWER_TOOL) return yield { text: partial_json };
+  if (type === "input_json_delta" && block.type === "tool_use")
+    return yield { call: { index: place(reading, index), args: partial_json } };
+  if (type === "input_json_delta") block.json = (block.json ?? "") + partial_json; // of a tool of the server's own
+  if (type === "signature_delta") block.signature = (block.signature ?? "") + signature;
+  if (type === "citations_delta") block.citations = [...(block.citations ?? []), citation];
   yield { text: "" };
 }
 

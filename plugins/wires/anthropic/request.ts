@@ -64,8 +64,13 @@ export function bodyOf(request: ChatRequest, learnt: Learnt, once: Once, come: a
     })),
     ...(isForced ? [{ name: ANSWER_TOOL, description: "Gives the answer.", input_schema: schema }] : []),
   ];
-  if (offered.length) Object.assign(offered.at(-1), mark);
   const conversation = toWire(messages, model, Boolean(once.unsigned));
+  const isSilent = !offered.length && !more; // calls of before want their tools named all the same
+  if (isSilent) offered.push(...toolsIn(conversation));
+  const choice = isForced
+    ? { tool_choice: tools.length ? { type: "any" } : { type: "tool", name: ANSWER_TOOL } }
+    : isSilent && offered.length && { tool_choice: { type: "none" } };
+  if (offered.length) Object.assign(offered.at(-1), mark);
   if (come.length) conversation.push({ role: "assistant", content: come });
   const marked = conversation.filter(({ role }) => role === "user").slice(-2);
   for (const { content } of marked) Object.assign(content.at(-1)!, mark);
@@ -76,7 +81,7 @@ export function bodyOf(request: ChatRequest, learnt: Learnt, once: Once, come: a
     messages: conversation,
     stream: true,
     ...((offered.length || more) && { tools: [...offered, ...(more ?? [])] }),
-    ...(isForced && { tool_choice: tools.length ? { type: "any" } : { type: "tool", name: ANSWER_TOOL } }),
+    ...choice,
     ...(stop && { stop_sequences: [stop].flat() }),
     ...rest,
     ...(thinking && { thinking }),
@@ -85,6 +90,12 @@ export function bodyOf(request: ChatRequest, learnt: Learnt, once: Once, come: a
   if (["enabled", "adaptive"].includes(thinking?.type)) for (const name of SAMPLING) delete body[name];
   for (const name of without) delete body[name];
   return body;
+}
+
+function toolsIn(conversation: WireMessage[]): object[] {
+  const called = conversation.flatMap(({ content }) => content.filter(({ type }) => type === "tool_use"));
+  const names = [...new Set(called.map(({ name }) => name))];
+  return names.map((name) => ({ name, description: "Not offered now.", input_schema: { type: "object" } }));
 }
 
 export const SAMPLING = ["temperature", "top_p", "top_k"];
@@ -100,7 +111,11 @@ function thinkingOf(
   if (way === "none" || !effort) return {};
   if (way === "adaptive") {
     if (effort === "none" || isForced)
-      return without.has("disabled") ? { effort: "low" } : { thinking: { type: "disabled" } };
+      return !without.has("disabled")
+        ? { thinking: { type: "disabled" } }
+        : without.has("effort")
+          ? {}
+          : { effort: "low" };
     const display = without.has("display") ? {} : { display: "summarized" };
     return { thinking: { type: "adaptive", ...display }, ...(!without.has("effort") && { effort }) };
   }
@@ -111,10 +126,9 @@ function thinkingOf(
 
 /** Where it thinks by budget, the calls since the person's last words must come with what was thought before them. */
 function isSigned(messages: Message[], model: string): boolean {
-  const last = messages.findLastIndex(({ role }) => role === "user");
-  return messages
-    .slice(last + 1)
-    .every((one) => one.role !== "assistant" || !one.calls || thoughts(one, model).length > 0);
+  const last = messages.findLastIndex(({ role }, i) => role === "user" && messages[i - 1]?.role !== "tool");
+  const since = messages.slice(last + 1);
+  return since.every((one) => one.role !== "assistant" || !one.calls?.length || thoughts(one, model).length > 0);
 }
 
 /** Of the same model: another cannot read it. */

@@ -291,6 +291,12 @@ describe("Anthropic: a request", { concurrency: 16 }, () => {
     const { bodies, answer } = await turn([call(["kiln_status", {}]), done], { options: { rounds: 1 } });
     equal(answer!.finish, "rounds");
     deepEqual(bodies[1].messages.at(-1).content.map(({ type }: any) => type), ["tool_result", "text"]); // biome-ignore format: one
+    const { tools, tool_choice } = bodies[1];
+    deepEqual(
+      [tools.map(({ name }: any) => name), tool_choice],
+      [["kiln_status"], { type: "none" }],
+      "named, not offered",
+    );
   });
 
   test("takes over another provider's calls, whatever their ids, and nothing of its thinking", async () => {
@@ -390,10 +396,13 @@ describe("Anthropic: thinking", { concurrency: 16 }, () => {
       { role: "assistant", text: "", model, extra: [signed], calls: [call] },
       { role: "tool", id: "t1", name: "kiln_status", text: "cold" },
     ];
-    const other = await turn([say("Hi")], { before: before("anthropic/claude-opus-4-1") });
+    const how = (model: string) => set({ effort: "low" }, { before: before(model) });
+    const other = await turn([say("Hi")], how("anthropic/claude-opus-4-1"));
     equal(JSON.stringify(other.bodies[0]).includes("sig-abc"), false);
-    const same = await turn([say("Hi")], { before: before(MODEL) });
+    equal(other.bodies[0].thinking, undefined);
+    const same = await turn([say("Hi")], how(MODEL));
     deepEqual(same.bodies[0].messages[1].content[0], signed);
+    equal(same.bodies[0].thinking.type, "enabled");
   });
 
   test("with a signature that the server does not take is left out of that request", async () => {

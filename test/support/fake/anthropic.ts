@@ -132,6 +132,8 @@ export function problems({ body, headers }: Pick<Seen, "body" | "headers">): str
     if (role === "assistant" && content.slice(firstSaid).some(({ type }: any) => /thinking/.test(type)))
       found.push(`${where}: thinking after what was said`);
   }
+  if (!body.tools && /"type":"tool_(use|result)"/.test(JSON.stringify(messages)))
+    found.push("Requests which include `tool_use` or `tool_result` blocks must define tools");
   if (open.length) found.push("the last calls have no result");
   return found;
 }

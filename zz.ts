@@ -76,7 +76,7 @@ import { catchConsole, follow, statistics } from "./kernel/narration.ts";
 import { obey, sendQueued } from "./kernel/obey.ts";
 import { unknownSettings } from "./kernel/preferences.ts";
 import { lastWord, runAsProcess, type Stop } from "./kernel/process.ts";
-import { loadPrompts, sendUpdates, toolGuide } from "./kernel/prompt.ts";
+import { loadPrompts, sendUpdates } from "./kernel/prompt.ts";
 import { send } from "./kernel/request.ts";
 import { firstRules } from "./kernel/rules.ts";
 import { joinHalves } from "./kernel/seam.ts";
@@ -133,7 +133,6 @@ export async function createZz(options: Options = {}, ready?: (core: Core) => vo
   learnData([settings, options.options, options.baseUrl]);
   if (options.key) learn(options.key);
   if (options.own !== false) core.extras = projectExtras(core.options);
-  core.layers.push(toolGuide(core));
   ready?.(core);
   await renewSettings(core);
   await withoutExit(() => loadPlugins(core));
@@ -215,9 +214,10 @@ async function think(turn: Turn): Promise<Reply> {
   const messages: Message[] = last ? [...chat.messages, { role: "user", text: REPORT }] : [...chat.messages];
   let whole: Reply | undefined;
   answer.rounds++;
+  const tools = last ? [] : await around(turn, "offer", offered(core));
   const started = performance.now();
   for (let more = 0; ; more++) {
-    const reply = await ask(turn, messages, last ? [] : offered(core)).catch((error: Fault) => {
+    const reply = await ask(turn, messages, tools).catch((error: Fault) => {
       const { text = "", thinking = "" } = error.partial ?? {};
       throw whole ? Object.assign(error, { partial: { text: joinHalves(whole.text, text), thinking } }) : error;
     });
@@ -497,10 +497,9 @@ async function runScript(flags: string[], [run = "", ...rest]: string[], io: Io,
   const [file = "", ...args] = run.startsWith("--run=") ? [run.slice("--run=".length), ...rest] : rest;
   if (!file) throw usage("Flag --run needs a value: --run SCRIPT [ARGS].");
   const script = path.resolve(io.cwd(), file);
-  const early = parseFlags(flags, FLAGS);
-  if (early.words.length) throw usage(`Cannot use '${early.words.join(" ")}': words for a script stand after its name.`);
   if (!fs.existsSync(script)) throw usage(`Cannot run '${file}': no such file. Check the path.`);
-  const { core } = await prepare(flags, early, io, stop, true);
+  const { core, cli } = await prepare(flags, parseFlags(flags, FLAGS), io, stop, true);
+  if (cli.words.length) throw usage(`Cannot use '${cli.words.join(" ")}': words for a script stand after its name.`);
   meetPerson(core);
   notePlace(core);
   const { importScript, openScript } = await import("./sdk/script.ts");

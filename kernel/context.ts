@@ -2,7 +2,19 @@
 import path from "node:path";
 import { sessions } from "./chat.ts";
 import type { About, Added, Call, Ctx, Plugins, SideRequest } from "./contract.ts";
-import { type Core, emit, inTime, type LiveChat, newId, note, type Owned, type ProjectExtras, type TurnContext, ZZ } from "./core.ts";
+import {
+  around,
+  type Core,
+  emit,
+  inTime,
+  type LiveChat,
+  newId,
+  note,
+  type Owned,
+  type ProjectExtras,
+  type TurnContext,
+  ZZ,
+} from "./core.ts";
 import { fault, usage } from "./faults.ts";
 import { openFiles } from "./files.ts";
 import { allFlags } from "./flags.ts";
@@ -95,6 +107,7 @@ function about(place: TurnContext): About {
   return Object.assign(made, {
     ...{ home, version: version() },
     models: (all = false) => listModels(core, all),
+    offered: () => around(place, "offer", offered(core)),
     async prompt() {
       const { prompt, told, news } = await composePrompt(place);
       const earlier = [...told].map(([key, text]) => partOf(key, text));

@@ -121,14 +121,14 @@ export interface About {
   readonly flags: Flag[];
   readonly providers: { name: string; variable?: string; endpoint: Endpoint; owner: string }[]; // variable: of its key
   models(all?: boolean): Promise<{ models: Model[]; failures: string[] }>; // of every provider, or of the one that --model names
+  offered(): Promise<ChatRequest["tools"]>; // the tools that the model is told of
   prompt(): Promise<(Part & { sent: "system" | "earlier" | "next" })[]>; // by layer; then what was news in an earlier message, or will be
   model(name: string, quick?: boolean): Promise<Model | undefined>; // what its provider tells; quick: without asking for all
   line(call: Pick<Call, "name" | "args">): string | undefined; // as its tool describes it
   complete(command: string, typed: string): Promise<Choice[]>; // what may stand after a command
 }
 export type PluginFile = { name: string; from: "zz" | "home" | "project" | "flag" | "program"; file: string; ms: number; adds: Added[] };
-/** outdated: why its file, as it is now, could not be loaded: what it was before goes on. */
-export type PluginState = { failure?: string; outdated?: string; disabled?: boolean };
+export type PluginState = { failure?: string; disabled?: boolean; outdated?: string }; // outdated: why its file could not be loaded again
 export type Added = { kind: string; name: string }; // what a plugin adds: a tool, a command, a wrapper of a step …
 export type Choice = { name: string; description?: string }; // something to choose from
 
@@ -462,6 +462,7 @@ export interface Events {
 /** Where a plugin can change what passes: what goes in, what comes out. */
 export interface Steps {
   line: [string, string]; // what the person typed
+  offer: [ChatRequest["tools"], ChatRequest["tools"]]; // those that the model is told of; it may call the others all the same
   request: [ChatRequest, Reply];
   fetch: [HttpRequest & { url: string }, HttpAnswer]; // what plugins send: keys and passwords are placeholders in it
   call: [Call, Result];
@@ -518,7 +519,7 @@ export const EVENTS = words<keyof Events>(
   "started phase requested received replied compacted retried thought planned " +
     "decided changed configured reloaded called progressed typed asked noted answered failed",
 );
-export const STEPS = words<keyof Steps>("line request fetch call gate preview render prompt");
+export const STEPS = words<keyof Steps>("line offer request fetch call gate preview render prompt");
 /** What may follow what; `error` and `aborted` may follow anything. Thinking is shown only in `thinking` and `planning_tools`, tools run
  * only in `executing_tools`, and text is shown only in `responding`. */
 export const PHASES = {

@@ -7,7 +7,6 @@ import { say } from "./io.ts";
 import { reason } from "./secrets.ts";
 import { PACKAGE } from "./self.ts";
 import { CHARS_PER_TOKEN, compare, entriesOf, shorten, stampOf, textOf } from "./text.ts";
-import { offered } from "./tools.ts";
 import { isTrusted } from "./trust.ts";
 
 const LAYER_BUDGET = 2_000;
@@ -87,12 +86,6 @@ export function frontMatter(text: string): { head: Record<string, string>; body:
   const [, head = "", body = text] = /^---\r?\n(.*?)\r?\n---\r?\n?(.*)$/s.exec(text) ?? [];
   const lines = [...head.matchAll(/^(\w[\w-]*):[^\S\r\n]*(.*?)\s*$/gm)];
   return { head: Object.fromEntries(lines.map(([, key, value]) => [key, value])), body: body.trim() };
-}
-
-/** What each tool is for, from the registry, so that a plugin's tools are in it. */
-export function toolGuide(core: Core): Owned<Layer> {
-  const lines = () => offered(core).map(({ name, description }) => `- ${name}: ${description}`);
-  return { owner: "", value: { name: "tools", slot: "rules", budget: 4_000, text: () => lines().join("\n") } };
 }
 
 /** Layers as they are now, in the order of their slots. */

@@ -158,9 +158,9 @@ async function contextOf(ctx: Ctx): Promise<string> {
   const { chat, about } = ctx;
   const sent = (await about.prompt()).filter((layer) => layer.sent === "system");
   const layers = sent.map(({ name, text }) => ({ name: `prompt: ${name}`, tokens: tokensOf(text) }));
-  const schemas = about.tools.map(({ owner, kind, ...tool }) => JSON.stringify(tool)).join("");
-  const tools = { name: `what ${plural(about.tools.length, "tool")} take`, tokens: tokensOf(schemas) };
-  const parts = [...layers, ...(about.tools.length ? [tools] : []), ...groups(chat.messages)];
+  const described = await about.offered();
+  const tools = described.map((tool) => ({ name: `tool: ${tool.name}`, tokens: tokensOf(JSON.stringify(tool)) }));
+  const parts = [...layers, ...tools, ...groups(chat.messages)];
   const all = parts.reduce((sum, { tokens }) => sum + tokens, 0);
   const window = await knownWindow(ctx);
   const noWindow = window ? "" : " The provider does not say how many its model takes; percentages are of this total.";

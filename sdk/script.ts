@@ -9,7 +9,6 @@ import { fault, usage } from "../kernel/faults.ts";
 import { isForCompiler, providePackages, readyCompiler, treesOf } from "../kernel/imports.ts";
 import { chooseModel, NO_MODEL } from "../kernel/models.ts";
 import { type RunTurn, sendQueued } from "../kernel/obey.ts";
-import { toolGuide } from "../kernel/prompt.ts";
 import { check, parametersOf, toJsonSchema } from "../kernel/schema.ts";
 import { tryTo, unknown } from "../kernel/text.ts";
 import { runCall } from "../kernel/tools.ts";
@@ -194,10 +193,9 @@ function coreFor(core: Core, { model, system, tools }: How): Core {
     schemas: new Map([...core.schemas, ...given.map((tool) => [tool.name, parametersOf(tool)] as const)]),
   };
   for (const name of names) if (!own.tools.has(name)) throw usage(`Cannot offer '${name}': ${unknown("tool", name, own.tools.keys())}`);
-  const others = core.layers.filter(({ owner, value }) => owner || value.name !== "tools");
   const said = system === undefined ? [] : [{ owner: "", value: { name: "system", slot: "identity" as const, text: system } }];
-  const kept = system === undefined ? others : others.filter(({ owner, value }) => owner || value.slot !== "identity");
-  own.layers = [...said, ...kept, toolGuide(own)];
+  const kept = core.layers.filter(({ owner, value }) => system === undefined || owner || value.slot !== "identity");
+  own.layers = [...said, ...kept];
   const shared = { get: () => core.asking, set: (asking: Core["asking"]) => void (core.asking = asking), enumerable: true };
   return Object.defineProperty(own, "asking", shared); // one question at a time, whoever asks
 }

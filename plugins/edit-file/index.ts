@@ -25,6 +25,10 @@ const EDIT = {
   new_string: { type: "string", description: "what it becomes; empty: it goes" },
   replace_all: { type: "boolean", description: "every place, not one" },
 };
+/** Each is described once: the model pays for every word. */
+const TERSE = Object.fromEntries(
+  Object.entries(EDIT).map(([name, { type }]) => [name, { type, description: "as above" }]),
+);
 const SCHEMA = {
   type: "object",
   properties: {
@@ -33,7 +37,7 @@ const SCHEMA = {
     edits: {
       type: "array",
       description: "several replacements, instead of the three above",
-      items: { type: "object", properties: EDIT, required: ["old_string", "new_string"] },
+      items: { type: "object", properties: TERSE, required: ["old_string", "new_string"] },
     },
   },
   required: ["path"],
@@ -43,7 +47,7 @@ export default (zz: Zz) =>
   zz.tool({
     name: "edit_file",
     description:
-      "Replace text in a file that was read: old_string, copied exactly and with enough lines around it to stand in one place alone, becomes new_string. For several replacements give edits: all are made or none.",
+      "Replace text in a file that was read: old_string, copied exactly and with enough lines to stand in one place alone, becomes new_string. Or several edits: all are made or none.",
     aliases: ["editFile", "edit", "str_replace", "replace_in_file", "search_replace", "multi_edit"],
     also: { path: ["file_path", "filePath", "file", "filepath", "filename"], edits: ["changes"], ...SPELLINGS },
     params: PARAMS,

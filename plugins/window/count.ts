@@ -69,6 +69,7 @@ export function counts(scale: Scales) {
     tokens: number;
     count: number;
     weigh(): { weight: number; ratio: number };
+    isPlausible(): boolean;
     messages: WeakSet<Message>;
   };
   const last = new Map<string, Counted>();
@@ -89,7 +90,9 @@ export function counts(scale: Scales) {
       known = { weight, ratio: isPlausible ? ratio : before };
       return known;
     };
-    last.set(request.model, { tokens, count: request.messages.length, weigh, messages: new WeakSet(request.messages) });
+    const isPlausible = () => tokens >= weigh().weight * MIN_RATIO && tokens <= weigh().weight * MAX_RATIO;
+    const messages = new WeakSet(request.messages);
+    last.set(request.model, { tokens, count: request.messages.length, weigh, isPlausible, messages });
   }
   /** What was counted keeps its count; new messages have at least their weight, times `caution`. */
   function estimate(request: ChatRequest, caution = 1): number {
@@ -100,8 +103,7 @@ export function counts(scale: Scales) {
     const fresh = request.messages
       .filter((one) => !before.messages.has(one))
       .reduce((sum, one) => sum + scale.message(one), 0);
-    const isPlausible = before.tokens >= weight * MIN_RATIO && before.tokens <= weight * MAX_RATIO;
-    const known = all - fresh === weight && isPlausible ? before.tokens : (all - fresh) * ratio;
+    const known = all - fresh === weight && before.isPlausible() ? before.tokens : (all - fresh) * ratio;
     return Math.ceil(known + fresh * Math.max(ratio, 1) * caution);
   }
 }

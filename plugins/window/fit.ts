@@ -49,14 +49,21 @@ export function recordUsage(state: State, sent: ChatRequest, reply: Reply, ctx: 
   const tokens = reply.usage?.input;
   if (!tokens) return reply;
   const last = state.count.last(sent.model);
-  const kept = last && sent.messages.filter((one) => last.messages.has(one)).length === last.count;
-  if (kept && tokens < last.tokens / 1.5)
-    ctx.note(
-      `The server counted ${tokens} tokens, though more was sent than the ${last.tokens} before: it seems to drop what is too long. Tell zz how many it takes, with the setting "window".`,
-    );
-  else state.count.learn(counted(state, sent), tokens);
+  const fresh = sent.messages.filter((one) => !last?.messages.has(one));
+  const kept = last && sent.messages.length - fresh.length === last.count;
+  const grew = () =>
+    last!.isPlausible() && weightOf(state, fresh) * state.count.ratio(sent.model) > last!.tokens * GROWN;
+  const isCut = kept && (tokens < last.tokens / 1.5 || (tokens < last.tokens * STILL && grew()));
+  if (!isCut) state.count.learn(counted(state, sent), tokens);
+  if (isCut && !state.cut.has(sent.model)) ctx.note(cutByServer(tokens, last.tokens));
+  if (isCut) state.cut.add(sent.model);
   return reply;
 }
+const STILL = 1.02; // times as many tokens as before, though more was sent
+const GROWN = 0.1; // of what was sent before came on top
+
+const cutByServer = (tokens: number, before: number): string =>
+  `The server is cutting the conversation: it counted ${tokens} tokens, after ${before} for a part of the same. Let it take more (Ollama: OLLAMA_CONTEXT_LENGTH, or ollama.window), or set "window": ${Math.max(tokens, before)} in zz's settings, so that zz sends no more than that.`;
 
 /** Sends the request once more, shorter, after the provider said that it was too long. */
 export async function retryShorter(

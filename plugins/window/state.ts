@@ -14,12 +14,13 @@ export interface State {
   windows: Map<string, number>; // by model, as its provider said when a request was too long
   asked: Map<string, Model | undefined>;
   listed: Set<string>; // models whose provider was asked for a list of its models
+  cut: Set<string>; // models whose server was seen to leave out a part of what it was sent
   failedAt: string | undefined; // the turn whose summary failed: it is not tried again in that turn
 }
 
 export function newState(zz: Zz<Config>): State {
   const scale = scales();
-  const known = { windows: new Map(), asked: new Map(), listed: new Set<string>() };
+  const known = { windows: new Map(), asked: new Map(), listed: new Set<string>(), cut: new Set<string>() };
   return { zz, scale, count: counts(scale), ...known, failedAt: undefined };
 }
 

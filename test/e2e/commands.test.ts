@@ -396,7 +396,7 @@ describe("status", { concurrency: 2 }, () => {
       /\[session: project, from surroundings, about \d+ tokens\]\n[\s\S]*Folder: [\s\S]*›$/,
     );
     doesNotMatch(shown, /\[base: |in all\]/);
-    await gives("/prompt nothing", "There are: base, tools, session");
+    await gives("/prompt nothing", "There are: base, session");
   });
 
   test("/prompt and --prompt show the very text that the model is sent", async (t) => {

@@ -1,6 +1,6 @@
 // Nothing breaks in mid-word at the edge of the terminal: questions, notes, results, failures.
 import { deepEqual, match, ok } from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -53,7 +53,10 @@ for (const cols of [80, 40, 33])
   });
 
 test("Every parameter of zz's own tools says what it is", async () => {
-  const { stdout } = await run(place(), ["--dry-run", "-m", "openai/m", "--key", "x", "hi"]);
+  const where = place();
+  mkdirSync(where.home, { recursive: true });
+  writeFileSync(join(where.home, "zz.config.json"), '{ "tools": { "offer": "all" } }');
+  const { stdout } = await run(where, ["--dry-run", "-m", "openai/m", "--key", "x", "hi"]);
   const { tools } = JSON.parse(stdout.slice(stdout.indexOf("{")));
   const silent = tools.flatMap(({ function: { name, parameters } }: any) =>
     Object.entries<any>(parameters.properties).flatMap(([key, { description }]) =>

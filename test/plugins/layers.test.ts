@@ -51,7 +51,7 @@ describe("persona", { concurrency: 3 }, () => {
         "../home/RELATIONS.md": "Bo reviews.",
       }),
     );
-    has(system, "You are zz", "I am Ada.", "Be dry.", "--- TOOLS", "--- SESSION", "--- RELATIONS ---\nBo reviews.\n");
+    has(system, "You are zz", "I am Ada.", "Be dry.", "--- SESSION", "--- RELATIONS ---\nBo reviews.\n");
   });
 
   test("the project's file hides the home's, and is told as the project's", async () => {
@@ -71,7 +71,7 @@ describe("persona", { concurrency: 3 }, () => {
     const { system, stderr } = await told(place());
     deepEqual(
       system.match(/^--- [A-Z ]+ ---$/gm)!.filter((line) => !line.includes("END")),
-      ["--- TOOLS ---", "--- SESSION ---", "--- RUNTIME ---", "--- TIME ---"],
+      ["--- SESSION ---", "--- RUNTIME ---", "--- TIME ---"],
     );
     equal(stderr, "");
   });
@@ -140,7 +140,7 @@ describe("rules", { concurrency: 3 }, () => {
       const rules = layer(system, "RULES") ?? "";
       has(rules, ...holds);
       if (lacks) doesNotMatch(rules, lacks);
-      has(system, "--- END TOOLS", "--- RULES", "--- SESSION");
+      has(system, "--- RULES", "--- SESSION");
     });
 
   test("that lead out of the project by a link are left out", async () => {

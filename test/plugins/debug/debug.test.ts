@@ -72,7 +72,7 @@ describe("what the log says was sent is what the server received", { concurrency
     );
     deepEqual(
       prompt.layers.map(({ name, slot }: any) => `${slot} ${name}`),
-      ["identity base", "rules tools", "project session", "turn runtime", "turn time"],
+      ["identity base", "project session", "turn runtime", "turn time"],
     );
     const said = [...of(log, "HISTORY")[0].messages, ...of(log, "STEP-START").flatMap(({ added = [] }) => added)];
     deepEqual(
@@ -143,7 +143,10 @@ describe("what the log says was sent is what the server received", { concurrency
 describe("what happens is written in order", { concurrency: 3 }, () => {
   test("calls and their results belong to the step whose answer asked for them", async () => {
     const script = [call(["read_file", { path: "a.txt" }], ["create_file", { path: "b", content: "1" }]), say("Done.")];
-    const { where } = await run(script, ["--debug=log.jsonl", "go"]);
+    const all = place();
+    mkdirSync(all.home, { recursive: true });
+    writeFileSync(join(all.home, "zz.config.json"), '{ "tools": { "offer": "all" } }');
+    const { where } = await run(script, ["--debug=log.jsonl", "go"], { where: all });
     const log = entries(where);
     deepEqual(types(log), [
       ...HEAD,

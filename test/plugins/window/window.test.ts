@@ -9,7 +9,7 @@ import { overflow } from "../../../plugins/window/overflow.ts";
 import { staleResults } from "../../../plugins/window/stale.ts";
 import { filesChanged, notesIn, notesText } from "../../../plugins/window/summary.ts";
 import type { Script, Step } from "../../support/fake/http.ts";
-import { call, problems, refuse, say, strictOpenAI, tokensOf } from "../../support/fake/openai.ts";
+import { call, fakeOpenAI, problems, refuse, say, strictOpenAI, tokensOf, usage } from "../../support/fake/openai.ts";
 import { type Place, place, type Ran, zz } from "../../support/run.ts";
 import { KEY, terminal } from "../../support/terminal.ts";
 
@@ -148,7 +148,7 @@ describe("a full window", { concurrency: 2 }, () => {
   test("a window that the tools alone fill is said in a sentence, and nothing is sent", async () => {
     const fake = await strictOpenAI(2_000, [say("x")], false);
     after(fake.close);
-    const ran = await zz(talked(0, { window: 2_000 }), [
+    const ran = await zz(talked(0, { window: 2_000, tools: { offer: "all" } }), [
       "-m",
       "openai/m",
       "--base-url",
@@ -164,6 +164,43 @@ describe("a full window", { concurrency: 2 }, () => {
     );
     equal(fake.requests.length, 0);
   });
+});
+
+describe("a server that cuts the conversation without a word", { concurrency: 2 }, () => {
+  /** Four rounds, each with a file of some 700 tokens more; the server counts what `counts` makes of it. */
+  async function rounds(counts: (tokens: number) => number): Promise<Ran> {
+    const where = talked(0);
+    for (const name of ["a", "b", "c", "d"])
+      writeFileSync(join(where.cwd, name), `lamp ${name} in the hall\n`.repeat(150));
+    const script: Script = ({ body }, turn) => {
+      const name = ["a", "b", "c", "d"][turn];
+      const step = name ? call(["read_file", { path: name }]) : say("Done.");
+      const said = JSON.stringify(usage(61, 9)).slice(1, -1);
+      const real = JSON.stringify(usage(counts(tokensOf(body)), 9)).slice(1, -1);
+      return JSON.parse(JSON.stringify(step).replace(said, real));
+    };
+    const fake = await fakeOpenAI(script);
+    after(fake.close);
+    return zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "go"]);
+  }
+
+  test("tokens that stop growing: it is said once, with what to set", async () => {
+    const { stdout, stderr } = await rounds((tokens) => Math.min(tokens, 6_000));
+    equal(stdout, "Done.\n");
+    equal(stderr.match(/The server is cutting the conversation: it counted 6000 tokens/g)?.length, 1, stderr);
+    match(stderr, /set "window": 6000 in zz's settings/);
+  });
+
+  test("tokens that become fewer: the same", async () => {
+    const { stderr } = await rounds((tokens) => (tokens > 8_000 ? 2_000 : tokens));
+    match(stderr, /The server is cutting the conversation: it counted 2000 tokens, after \d+ for a part of the same\./);
+  });
+
+  for (const [what, counts] of [
+    ["that grow", (tokens: number) => tokens],
+    ["of a server that always says the same few", () => 61],
+  ] as const)
+    test(`tokens ${what}: nothing is said`, async () => equal((await rounds(counts)).stderr, ""));
 });
 
 describe("a provider that says it is too long", { concurrency: 2 }, () => {

@@ -1,0 +1,111 @@
+// Which tools the model is told of. All of them would fill a small window before the person's first word, so the
+// usual ones are described, as many as fit, and the others are named in a line: the model asks for them when it needs
+// them. What another than zz brought is always described.
+import type { ChatRequest, Ctx, Zz } from "zz";
+import { tokensOf } from "zz/text";
+
+export const defaults = { offer: "groups" as "groups" | "all", first: [] as string[] };
+export const settings = {
+  name: "tools",
+  project: true,
+  schema: {
+    type: "object",
+    properties: {
+      offer: {
+        enum: ["groups", "all"],
+        description: "groups: the usual tools at once, the others when the model asks; all: every one at once",
+      },
+      first: { type: "array", items: { type: "string" }, description: "tools that are always among the usual ones" },
+    },
+  },
+};
+
+/** In the order of how much most conversations need them. The first few are all that a very small window gets. */
+const READ_AND_EDIT = "read_file edit_file write_file list_dir grep".split(" ");
+const USUAL = [
+  ...READ_AND_EDIT,
+  ..."run_command find_definition repo_map glob find_references get_structure get_function run_tests".split(" "),
+  ..."check_types git_diff git_status move_file delete_file remember edit_lines".split(" "),
+];
+const MORE = "more_tools";
+
+/** Tokens for the tools, of a window of so many. With the system prompt's few hundred: 1,200 of 8,192, 2,500 of 32,768. */
+const [LEAST, MOST, SHARE, PROMPT] = [850, 2_100, 0.075, 350];
+const SMALL_WINDOW = 8_000;
+
+type Tools = ChatRequest["tools"];
+type State = { open: string[] }; // groups and tools that the model asked for, or called
+
+export default (zz: Zz<typeof defaults>) => {
+  const state = zz.state<State>({ open: [] });
+
+  zz.tool({
+    name: MORE,
+    description: "Get tools that are not described yet.",
+    params: { names: "string[] groups or tools, as listed" },
+    run({ names }, { about }) {
+      const hidden = about.tools.filter((tool) => names.some((name) => name === tool.name || name === tool.owner));
+      if (!hidden.length) throw new Error(`Cannot get '${names.join("', '")}': no such tools. Choose from the list.`);
+      open(hidden.map(({ name }) => name));
+      return `Described from now on: ${hidden.map(({ name }) => name).join(", ")}.`;
+    },
+  });
+
+  zz.wrap("offer", async (tools, next, ctx) => {
+    const all = await next(tools);
+    const window = ctx.chat.window ?? (await ctx.about.model(ctx.chat.model, true))?.window;
+    const isWhole = zz.config.offer === "all" || !all.some(({ name }) => name === MORE);
+    return isWhole
+      ? all.filter(({ name }) => name !== MORE)
+      : chosen(all, window, ctx, [...zz.config.first, ...state.open]);
+  });
+  zz.on("planned", ({ calls }) => open(calls.map(({ name }) => name)));
+
+  function open(names: string[]): void {
+    const fresh = names.filter((name) => !state.open.includes(name) && !USUAL.includes(name) && name !== MORE);
+    if (fresh.length) state.open.push(...fresh);
+  }
+};
+
+function chosen(all: Tools, window: number | undefined, { about }: Ctx, asked: string[]): Tools {
+  const others = all.filter(({ name }) => name !== MORE);
+  const most = tokensFor(window);
+  if (sizeOf(others) <= most) return others;
+  const from = new Map(about.plugins.map(({ name, from }) => [name, from]));
+  const owners = new Map(about.tools.map(({ name, owner }) => [name, owner]));
+  const kept = new Set(
+    others.filter(({ name }) => asked.includes(name) || from.get(owners.get(name)!) !== "zz").map(({ name }) => name),
+  );
+  const isSmall = window !== undefined && window < SMALL_WINDOW;
+  let size = 0;
+  for (const name of isSmall ? READ_AND_EDIT : USUAL) {
+    const tool = others.find((one) => one.name === name);
+    size += tool && !kept.has(name) ? sizeOf([tool]) : 0;
+    if (tool && (isSmall || size <= most - (most > ROOMY ? MORE_TOKENS : MORE_TOKENS / 2))) kept.add(name);
+  }
+  const hidden = others.filter(({ name }) => !kept.has(name));
+  const more = all.find(({ name }) => name === MORE)!;
+  const described = others.filter(({ name }) => kept.has(name));
+  if (isSmall || !hidden.length) return described;
+  return [
+    ...described,
+    { ...more, description: `${more.description} There are ${listOf(hidden, owners, most > ROOMY)}.` },
+  ];
+}
+
+const MORE_TOKENS = 220; // the list of those that are named only
+const ROOMY = 1_500; // tokens for tools, with which the list has all their names, not those of their groups alone
+
+const sizeOf = (tools: Tools): number => tokensOf(JSON.stringify(tools));
+const tokensFor = (window = Number.POSITIVE_INFINITY): number =>
+  Math.min(MOST, Math.max(LEAST, window * SHARE - PROMPT));
+
+/** `git (git_commit, git_log), open_file`: by the plugin that they come from. */
+function listOf(tools: Tools, owners: ReadonlyMap<string, string>, withNames: boolean): string {
+  const groups = Map.groupBy(tools, ({ name }) => owners.get(name)!);
+  return Array.from(groups, ([group, { length, ...own }]) => {
+    const names = Object.values(own as Tools).map(({ name }) => name);
+    if (length === 1) return names[0];
+    return withNames ? `${group} (${names.join(", ")})` : group;
+  }).join(", ");
+}

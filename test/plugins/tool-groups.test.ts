@@ -1,0 +1,121 @@
+// Which tools a request describes, by what a server received.
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { after, describe, test } from "node:test";
+import type { Step } from "../support/fake/http.ts";
+import { call, fakeOpenAI, problems, say } from "../support/fake/openai.ts";
+import { type Place, place, zz } from "../support/run.ts";
+
+const CHARS_PER_TOKEN = 4; // by zz's own counting
+const tokens = (request: any): number =>
+  Math.ceil(
+    (request.messages[0].content.length +
+      JSON.stringify((request.tools ?? []).map((tool: any) => tool.function)).length) /
+      CHARS_PER_TOKEN,
+  );
+const namesIn = (request: any): string[] => (request.tools ?? []).map((tool: any) => tool.function.name);
+const moreIn = (request: any): string | undefined =>
+  request.tools.find((tool: any) => tool.function.name === "more_tools")?.function.description;
+
+function having(settings: object, files: Record<string, string> = {}): Place {
+  const where = place();
+  const all = { "../home/zz.config.json": JSON.stringify(settings), ...files };
+  for (const [name, content] of Object.entries(all)) {
+    mkdirSync(dirname(join(where.cwd, name)), { recursive: true });
+    writeFileSync(join(where.cwd, name), content);
+  }
+  return where;
+}
+
+async function asked(where: Place, script: Step[] = [say("x")], args: string[] = []): Promise<any[]> {
+  const fake = await fakeOpenAI(script);
+  after(fake.close);
+  const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...args, "hi"]);
+  deepEqual([ran.code, ran.stderr], [0, ""]);
+  for (const { body } of fake.requests) deepEqual(problems(body), []);
+  return fake.requests.map(({ body }) => body);
+}
+
+const COMMITS = call(["more_tools", { names: ["git_commit"] }]);
+
+describe("tools in groups", { concurrency: 2 }, () => {
+  for (const [window, most, least] of [
+    [undefined, 2_500, 15],
+    [131_072, 2_500, 15],
+    [32_768, 2_500, 15],
+    [16_384, 1_300, 6],
+    [8_192, 1_200, 5],
+    [4_096, 1_000, 5],
+  ] as const)
+    test(`${window ?? "an unknown number of"} tokens: at most ${most} before the first word`, async () => {
+      const [request] = await asked(having(window ? { window } : {}));
+      ok(tokens(request) <= most, `${tokens(request)}`);
+      ok(namesIn(request).length >= least, `${namesIn(request)}`);
+      for (const name of ["read_file", "edit_file", "write_file", "list_dir", "grep"])
+        ok(namesIn(request).includes(name), name);
+      if (window !== 4_096) match(moreIn(request)!, (window ?? 1e9) > 20_000 ? /git \(.*git_commit.*\)/ : /\bgit\b/);
+      else deepEqual(namesIn(request), ["edit_file", "grep", "list_dir", "read_file", "write_file"]);
+    });
+
+  test("each tool is described once, and not in the system prompt", async () => {
+    const [request] = await asked(having({}));
+    const told = JSON.stringify(request.messages);
+    for (const { function: tool } of request.tools) ok(!told.includes(tool.description), tool.name);
+  });
+
+  test("every tool is described or named", async () => {
+    const [request] = await asked(having({}));
+    const all = JSON.parse((await zz(place(), ["--tools", "--json"])).stdout).map(({ name }: any) => name);
+    const known = [...namesIn(request), ...moreIn(request)!.split(/\W+/)];
+    deepEqual(
+      all.filter((name: string) => !known.includes(name)),
+      [],
+    );
+  });
+
+  test("what the model asks for is described from then on, and stays in the session", async () => {
+    const where = having({});
+    const [first, second] = await asked(where, [COMMITS, say("x")]);
+    ok(!namesIn(first).includes("git_commit"));
+    ok(namesIn(second).includes("git_commit") && !namesIn(second).includes("git_log"));
+    equal(second.messages.at(-1).content, "Described from now on: git_commit.");
+    const [later] = await asked(where, [say("x")], ["-c"]);
+    ok(namesIn(later).includes("git_commit"));
+  });
+
+  test("a whole group, by its name", async () => {
+    const [, second] = await asked(having({}), [call(["more_tools", { names: ["skills"] }]), say("x")]);
+    for (const name of ["install_skill", "read_skill", "list_skills"]) ok(namesIn(second).includes(name), name);
+  });
+
+  test("a tool that was only named runs, and is described afterwards", async () => {
+    const [first, second] = await asked(having({}), [call(["get_todos", {}]), say("x")]);
+    ok(!namesIn(first).includes("get_todos"));
+    match(second.messages.at(-1).content, /no .*TODO|Nothing|No /i);
+    ok(namesIn(second).includes("get_todos"));
+  });
+
+  test("no such group: a sentence", async () => {
+    const [, second] = await asked(having({}), [call(["more_tools", { names: ["rockets"] }]), say("x")]);
+    equal(second.messages.at(-1).content, "Cannot get 'rockets': no such tools. Choose from the list.");
+  });
+
+  test("a person's own tool is always described", async () => {
+    const plugin = `export default (zz) => zz.tool({ name: "lamp_dim", description: "Dim a lamp.", run: () => "ok" });`;
+    for (const window of [32_768, 4_096])
+      ok(namesIn((await asked(having({ window }, { "../home/plugins/lamp.ts": plugin })))[0]).includes("lamp_dim"));
+  });
+
+  test("the settings: all at once, or others first", async () => {
+    const [all] = await asked(having({ tools: { offer: "all" } }));
+    ok(namesIn(all).length > 40 && !namesIn(all).includes("more_tools"));
+    const [first] = await asked(having({ tools: { first: ["open_file"] } }));
+    ok(namesIn(first).includes("open_file"));
+  });
+
+  test("--tool: those, and no others", async () => {
+    const [request] = await asked(having({}), [say("x")], ["--tool", "git_log", "--tool", "recall"]);
+    deepEqual(namesIn(request), ["git_log", "recall"]);
+  });
+});

@@ -558,7 +558,7 @@ describe("Anthropic: the built program", { concurrency: 2 }, () => {
     const first = stream(start(), thought, text(1, "I look."), use(2, "look", {}), end("tool_use"));
     const fake = await fakeAnthropic([first, say("A lamp.")]);
     const where = place();
-    const args = [...NAMED, "--plugin", lamps, "-o", "effort", "low", "--base-url", fake.url, "--json", "what is it?"];
+    const args = [...NAMED, "--plugin", lamps, "--effort", "low", "--base-url", fake.url, "--json", "what is it?"];
     const { code, stdout, stderr } = await zz(where, args, { env: KEY });
     await fake.close();
     equal(code, 0, stderr);
@@ -593,7 +593,7 @@ describe("Anthropic: the built program", { concurrency: 2 }, () => {
     const fake = await fakeAnthropic(script);
     const where = place();
     for (let i = 0; i < 20; i++) {
-      const args = [...NAMED, "--plugin", lamps, "-o", "effort", "low", "--base-url", fake.url, ...(i ? ["-c"] : []), `turn ${i}`]; // biome-ignore format: one
+      const args = [...NAMED, "--plugin", lamps, "--effort", "low", "--base-url", fake.url, ...(i ? ["-c"] : []), `turn ${i}`]; // biome-ignore format: one
       const { code, stdout, stderr } = await zz(where, args, { env: KEY });
       deepEqual([code, stdout], [0, `done ${i * 2 + 1}\n`], stderr);
     }

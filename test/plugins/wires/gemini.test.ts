@@ -439,7 +439,7 @@ describe("Gemini: the built program", { concurrency: 2 }, () => {
     const first = stream(parts({ text: "how bright?", thought: true }), parts({ text: "I look." }), parts({ functionCall: { name: "look", args: {} }, thoughtSignature: "s1" }), stop); // biome-ignore format: one
     const fake = await fakeGemini([first, say("A lamp.")]);
     const where = place();
-    const args = [...NAMED, "--plugin", lamps, "-o", "effort", "low", "--base-url", fake.url, "--json", "what is it?"];
+    const args = [...NAMED, "--plugin", lamps, "--effort", "low", "--base-url", fake.url, "--json", "what is it?"];
     const { code, stdout, stderr } = await zz(where, args, { env: KEY });
     await fake.close();
     equal(code, 0, stderr);

@@ -37,7 +37,8 @@ const BUDGETS: Record<Exclude<Effort, "none">, number> = { low: 2_048, medium: 8
 export const LEAST_BUDGET = 1_024;
 
 export function bodyOf(request: ChatRequest, learnt: Learnt, once: Once, come: any[]): Record<string, any> {
-  const { task, model, system, messages, tools, options, schema } = request;
+  const { task, model, system, messages, tools, options } = request;
+  const schema = request.schema?.type === "object" ? request.schema : undefined; // of another kind words must do
   const { without } = learnt;
   const {
     betas: _,

@@ -488,6 +488,11 @@ describe("Anthropic: a schema", { concurrency: 16 }, () => {
     deepEqual(bodies[0].output_config, { format: { type: "json_schema", schema: strict } });
   });
 
+  test("of anything but an object is left to words", async () => {
+    const { bodies } = await turn([say("5")], set({ schema: { type: "integer" } }));
+    deepEqual([bodies[0].output_config, JSON.stringify(bodies[0]).includes("integer")], [undefined, false]);
+  });
+
   const answers = [["structured_answer", { name: "x" }]] as [string, object][];
   for (const [sentence, given, isRefused] of [
     ["where the format is refused", schema, true],

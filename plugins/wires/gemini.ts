@@ -107,6 +107,11 @@ async function send(zz: Zz<any>, preset: Preset, request: ChatRequest, signal: A
 /** [what is sent otherwise, what the refusal says, what it was about]. The first that fits; each once. */
 const REFUSED: [name: string, words: RegExp, sent: string][] = [
   ["parametersJsonSchema", /parameters_?json_?schema|function_declarations/i, '"parametersJsonSchema":'],
+  [
+    "ownSignatures",
+    /(corrupted|invalid) thought|thought_?\s?signature.*(not valid|invalid|corrupt)/i,
+    '"thoughtSignature":',
+  ],
   ["signatures", /thought_?signature/i, '"functionCall":'],
   ["format", /response[_ ]?mime[_ ]?type|response_?(json_?)?schema|json mode/i, '"responseMimeType":'],
   ["thinkingLevel", /thinking_?level/i, '"thinkingLevel":'],
@@ -223,11 +228,11 @@ interface Extra {
   at?: [from: number, to: number];
   id?: string;
 }
-/** Stands for a signature where there is none, as the makers say: for calls of other models. */
+/** Stands for a signature where there is none, as the makers say: for calls of other models, which this one cannot read. */
 const NO_SIGNATURE = "skip_thought_signature_validator";
 
 function toWire(messages: Message[], model: string, without: Set<string>): Content[] {
-  const isStrict = without.has("signatures") || /^gemini-[3-9]/.test(plainName(model));
+  const isStrict = without.has("signatures") || without.has("ownSignatures") || /^gemini-[3-9]/.test(plainName(model));
   const contents: Content[] = [];
   const ids = new Map<string, string>(); // of calls, as the server gave them
   let results: Content | undefined;
@@ -247,8 +252,11 @@ function toWire(messages: Message[], model: string, without: Set<string>): Conte
       const given = (extra as Extra)?.id;
       if (given && !without.has("functionId")) ids.set(id, given);
     }
-    const calls = (message.calls ?? []).map((call, i) => callPart(call, ids.get(call.id), isStrict && i === 0));
-    const parts = [...textParts(message.text, (message.extra ?? []) as Extra[]), ...calls];
+    const isOwn = !without.has("ownSignatures") && (!message.model || message.model.endsWith(`/${model}`));
+    const calls = (message.calls ?? []).map(({ extra, ...call }, i) =>
+      callPart({ ...call, ...(isOwn && { extra }) }, ids.get(call.id), isStrict && i === 0),
+    );
+    const parts = [...textParts(message.text, isOwn ? ((message.extra ?? []) as Extra[]) : []), ...calls];
     if (parts.length) contents.push({ role: "model", parts });
   }
   if (contents[0]?.role === "model") contents.unshift({ role: "user", parts: [{ text: "Go on." }] });

@@ -1,7 +1,7 @@
 // Anthropic's stream of events, as zz's own pieces.
 import type { Delta, Usage } from "zz";
 import { sumUsage, tryTo } from "zz/text";
-import { ANSWER_TOOL } from "./request.ts";
+import { ANSWER_TOOL, isThought } from "./request.ts";
 
 export const MAX_BLOCKS = 100_000; // of one message: those of the next are counted on from here
 export interface Reading {
@@ -98,7 +98,7 @@ function* close(reading: Reading, index: unknown): Generator<Delta> {
   reading.open.delete(index);
   if (block?.json) block.input = tryTo(() => JSON.parse(block.json)) ?? {};
   delete block?.json;
-  if (/^(redacted_)?thinking$/.test(block?.type)) yield { extra: block };
+  if (isThought(block)) yield { extra: block };
 }
 
 function* count(reading: Reading, usage: any): Generator<Delta> {

@@ -4,13 +4,23 @@ import type { ChatRequest, Endpoint, HttpAnswer, Model, Usage, Zz } from "zz";
 import { baseOf, type Preset, type Wire } from "../contract.ts";
 import { MAX_MODELS, memory, needKey, toJson, valuesOf } from "../native.ts";
 import { deltas, MAX_BLOCKS, type Reading, usageOf, whole, withStatus } from "./answer.ts";
-import { bodyOf, knownOf, LEAST_BUDGET, type Learnt, type Once, SAMPLING, TAKES } from "./request.ts";
+import {
+  bodyOf,
+  isThought,
+  knownOf,
+  LEAST_BUDGET,
+  type Learnt,
+  type Once,
+  SAMPLING,
+  signatureOf,
+  TAKES,
+} from "./request.ts";
 
 const PROTOCOL = "Anthropic's Messages";
 const MAX_PAUSES = 10; // of one answer, while the server's own tools run
 const MAX_PAGES = 50; // of the list of models
 
-const learntOf = memory<Learnt>(() => ({ without: new Set() }));
+const learntOf = memory<Learnt>(() => ({ without: new Set(), thoughts: new Set() }));
 
 export const anthropic: Wire = {
   model(_preset, id) {
@@ -201,12 +211,11 @@ function adapts(
           : other;
     return true;
   }
-  if (
-    /signature|thinking/.test(message) &&
-    !once.unsigned &&
-    /"type":"(redacted_)?thinking"/.test(toJson(body.messages))
-  )
-    return (once.unsigned = true);
+  const thoughts = body.messages.flatMap(({ content }: any) => content.filter(isThought)).map(signatureOf);
+  if (/signature|thinking/.test(message) && thoughts.some((one: string) => !learnt.thoughts.has(one))) {
+    for (const one of thoughts) learnt.thoughts.add(one);
+    return true;
+  }
   const [name] =
     REFUSED.find(([name, words, wasSent]) => !without.has(name) && words.test(message) && wasSent(body)) ?? [];
   return Boolean(name && without.add(name));

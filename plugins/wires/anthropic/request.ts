@@ -24,12 +24,13 @@ export const TAKES = ["image/png", "image/jpeg", "image/gif", "image/webp", "app
 /** What a server refused, and what is sent instead. */
 export interface Learnt {
   without: Set<string>;
+  thoughts: Set<string>; // by the ends of their signatures
   output?: number;
   thinking?: Thinking;
   bearer?: boolean;
 }
 /** The same for one request alone. */
-export type Once = { output?: number; unsigned?: boolean; refused?: Error };
+export type Once = { output?: number; refused?: Error };
 
 export const ANSWER_TOOL = "structured_answer";
 const CACHE = { cache_control: { type: "ephemeral" } };
@@ -55,7 +56,7 @@ export function bodyOf(request: ChatRequest, learnt: Learnt, once: Once, come: a
   const isForced = Boolean(schema && (without.has("format") || !strict(schema)));
   const { thinking = rest.thinking, ...effort } = rest.thinking
     ? {}
-    : thinkingOf(request, { ...learnt, isForced }, max_tokens, once);
+    : thinkingOf(request, learnt, isForced, max_tokens);
   const config = { ...effort, ...(schema && !isForced && { format: { type: "json_schema", schema: strict(schema) } }) };
   const offered: any[] = [
     ...tools.map(({ name, description, schema }) => ({
@@ -65,7 +66,7 @@ export function bodyOf(request: ChatRequest, learnt: Learnt, once: Once, come: a
     })),
     ...(isForced ? [{ name: ANSWER_TOOL, description: "Gives the answer.", input_schema: schema }] : []),
   ];
-  const conversation = toWire(messages, model, Boolean(once.unsigned));
+  const conversation = toWire(messages, model, learnt);
   const isSilent = !offered.length && !more; // calls of before want their tools named all the same
   if (isSilent) offered.push(...toolsIn(conversation));
   const choice = isForced
@@ -104,10 +105,11 @@ export const SAMPLING = ["temperature", "top_p", "top_k"];
 /** How much to think, in the words of the model's generation. */
 function thinkingOf(
   { model, effort, messages }: ChatRequest,
-  { without, thinking, isForced }: Learnt & { isForced: boolean },
+  learnt: Learnt,
+  isForced: boolean,
   max: number,
-  once: Once,
 ): { thinking?: any; effort?: string } {
+  const { without, thinking } = learnt;
   const way = thinking ?? knownOf(model).thinking;
   if (way === "none" || !effort) return {};
   if (way === "adaptive") {
@@ -120,30 +122,34 @@ function thinkingOf(
     const display = without.has("display") ? {} : { display: "summarized" };
     return { thinking: { type: "adaptive", ...display }, ...(!without.has("effort") && { effort }) };
   }
-  if (effort === "none" || isForced || once.unsigned || !isSigned(messages, model)) return {};
+  if (effort === "none" || isForced || !isSigned(messages, model, learnt)) return {};
   const budget_tokens = Math.min(BUDGETS[effort], max - LEAST_BUDGET);
   return budget_tokens < LEAST_BUDGET ? {} : { thinking: { type: "enabled", budget_tokens } };
 }
 
 /** Where it thinks by budget, the calls since the person's last words must come with what was thought before them. */
-function isSigned(messages: Message[], model: string): boolean {
+function isSigned(messages: Message[], model: string, learnt: Learnt): boolean {
   const last = messages.findLastIndex(({ role }, i) => role === "user" && messages[i - 1]?.role !== "tool");
   const since = messages.slice(last + 1);
-  return since.every((one) => one.role !== "assistant" || !one.calls?.length || thoughts(one, model).length > 0);
+  return since.every(
+    (one) => one.role !== "assistant" || !one.calls?.length || thoughts(one, model, learnt).length > 0,
+  );
 }
 
-/** Of the same model: another cannot read it. */
-const thoughts = (message: Message, model: string): any[] =>
+/** Of the same model, since another cannot read it; and what the server took so far. */
+const thoughts = (message: Message, model: string, learnt: Learnt): any[] =>
   message.role === "assistant" && (!message.model || message.model.endsWith(`/${model}`))
-    ? (message.extra ?? []).filter((one: any) => /^(redacted_)?thinking$/.test(one?.type))
+    ? (message.extra ?? []).filter((one) => isThought(one) && !learnt.thoughts.has(signatureOf(one)))
     : [];
+export const isThought = (block: any): boolean => /^(redacted_)?thinking$/.test(block?.type);
+export const signatureOf = ({ signature, data }: any): string => String(signature ?? data).slice(-64);
 
 type WireMessage = { role: "user" | "assistant"; content: any[] };
-function toWire(messages: Message[], model: string, unsigned: boolean): WireMessage[] {
+function toWire(messages: Message[], model: string, learnt: Learnt): WireMessage[] {
   const wire: WireMessage[] = [];
   for (const message of messages) {
     const role = message.role === "assistant" ? "assistant" : "user";
-    const content = blocksOf(message, model, unsigned);
+    const content = blocksOf(message, model, learnt);
     if (!content.length) continue;
     const last = wire.at(-1);
     if (last?.role === role) last.content.push(...content);
@@ -155,7 +161,7 @@ function toWire(messages: Message[], model: string, unsigned: boolean): WireMess
 
 const textBlock = (text: string): any[] => (text.trim() ? [{ type: "text", text }] : []);
 
-function blocksOf(message: Message, model: string, unsigned: boolean): any[] {
+function blocksOf(message: Message, model: string, learnt: Learnt): any[] {
   if (message.role === "user")
     return [...(message.images ?? []).map((one) => file(one, model)), ...textBlock(message.text)];
   if (message.role === "tool") {
@@ -170,7 +176,7 @@ function blocksOf(message: Message, model: string, unsigned: boolean): any[] {
     input: args,
   }));
   const said = [...textBlock(message.text), ...calls];
-  return said.length && !unsigned ? [...thoughts(message, model), ...said] : said;
+  return said.length ? [...thoughts(message, model, learnt), ...said] : said;
 }
 
 /** Ids of other providers may have signs that are refused here. */

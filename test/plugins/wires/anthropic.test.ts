@@ -405,16 +405,17 @@ describe("Anthropic: thinking", { concurrency: 16 }, () => {
     equal(same.bodies[0].thinking.type, "enabled");
   });
 
-  test("with a signature that the server does not take is left out of that request", async () => {
-    const refusing: Script = ({ body }) =>
-      JSON.stringify(body).includes("sig-abc")
+  test("with a signature that the server does not take is left out from then on, and what comes later is not", async () => {
+    const look = (n: number) => stream(start(), thinking(0, `thought ${n}`, `sig-${n}`), use(1, "kiln_status", {}, `t${n}`), end("tool_use")); // biome-ignore format: one
+    const steps = [look(1), say("done"), look(2), say("done")];
+    const script: Script = ({ body }) =>
+      JSON.stringify(body).includes("sig-1")
         ? refuse(400, "invalid_request_error", "messages.1.content.0: Invalid `signature` in `thinking` block")
-        : say("done");
-    let at = 0;
-    const first = stream(start(), thought, use(1, "kiln_status", {}), end("tool_use"));
-    const { answer, retried, bodies } = await turn((seen, n) => (at++ ? refusing(seen, n) : first), set({ effort: "low" })) // biome-ignore format: one
-    deepEqual([answer?.text, retried, bodies.length], ["done", [], 3]);
-    equal(bodies[2].thinking, undefined);
+        : steps.shift()!;
+    const { answer, retried, bodies } = await turn(script, set({ effort: "low" }, { turns: 2 }));
+    deepEqual([answer?.text, retried, bodies.length], ["done", [], 5]);
+    deepEqual(bodies.map((body) => /sig-\d/.exec(JSON.stringify(body))?.[0]), [undefined, "sig-1", undefined, undefined, "sig-2"]); // biome-ignore format: one
+    deepEqual(bodies.map((body) => Boolean(body.thinking)), [true, true, false, true, true], "calls without thoughts end it for that turn"); // biome-ignore format: one
   });
 });
 

@@ -406,6 +406,27 @@ describe("Gemini: what a server refuses by name is sent otherwise from then on:"
     equal(first.text, bodies[0].systemInstruction.parts[0].text);
   });
 
+  test("signatures that it cannot read", async () => {
+    const script: Script = ({ body }) => {
+      const text = JSON.stringify(body);
+      if (!text.includes("functionCall")) return call(["kiln_status", {}, "s1"]);
+      return text.includes('"s1"') ? bad("Corrupted thought signature.") : say("Hi");
+    };
+    const { answer, bodies } = await turn(script);
+    deepEqual([answer?.text, bodies.length], ["Hi", 3]);
+    equal(bodies[2].contents[1].parts[0].thoughtSignature, "skip_thought_signature_validator");
+  });
+
+  test("signatures of another model, which are not sent at all", async () => {
+    const before: Message[] = [
+      { role: "user", text: "look" },
+      { role: "assistant", text: "So.", model: "gemini/gemini-2.5-pro", extra: [{ thoughtSignature: "s", at: [0, 3] }], calls: [{ id: "a", name: "look", args: {}, extra: { thoughtSignature: "t" } }] },
+      { role: "tool", id: "a", name: "look", text: "ok" },
+    ]; // biome-ignore format: one
+    const { bodies } = await turn([say("Hi")], { before });
+    deepEqual(bodies[0].contents[1].parts, [{ text: "So." }, { functionCall: { name: "look", args: {} } }]);
+  });
+
   test("calls without a signature, where the server asks for one", async () => {
     const script: Script = ({ body }) => {
       const calls = body.contents.flatMap(({ parts }: any) => parts.filter((part: any) => part.functionCall));

@@ -47,7 +47,9 @@ export const gemini: Wire = {
     const reading: Reading = { chars: 0, calls: 0, text: false };
     const answer = await send(zz, preset, request, signal);
     for await (const { event, value } of valuesOf(zz, answer, PROTOCOL, preset.name)) {
-      if (event === "error" || value?.error) yield { error: value };
+      const isError = event === "error" || value?.error;
+      if (isError && reading.finish) break; // it was complete
+      if (isError) yield { error: value };
       yield* deltas(reading, value);
     }
     const { finish, calls, text } = reading;

@@ -42,7 +42,7 @@ export function* deltas(reading: Reading, value: any): Generator<Delta> {
   else if (type === "message_delta") {
     yield* count(reading, value.usage);
     if (!delta?.stop_reason) return;
-    reading.stop = delta.stop_reason;
+    reading.stop = String(delta.stop_reason);
     for (const one of reading.open.keys()) yield* close(reading, one);
     const { explanation } = delta.stop_details ?? {};
     if (reading.stop === "refusal" && explanation && !reading.text) yield { text: String(explanation) };
@@ -59,8 +59,8 @@ function* begin(reading: Reading, index: unknown, given: any): Generator<Delta> 
   const { type, text, thinking, id, name, input } = block;
   const args = input && Object.keys(input).length ? { args: input } : {};
   if (text) reading.text = true;
-  if (type === "text") yield { text: String(text ?? "") };
-  else if (type === "thinking") yield { thinking: String(thinking ?? "") };
+  if (type === "text") yield { text: wordsOf(text) };
+  else if (type === "thinking") yield { thinking: wordsOf(thinking) };
   else if (type === "tool_use" && name === ANSWER_TOOL) yield { text: args.args ? JSON.stringify(input) : "" };
   else if (type === "tool_use") yield { call: { index: place(reading, index), id, name, ...args } };
   else yield { text: "" };
@@ -69,9 +69,13 @@ function* begin(reading: Reading, index: unknown, given: any): Generator<Delta> 
 const place = ({ first, blocks }: Reading, index: unknown): number =>
   first + (typeof index === "number" ? index : blocks.length);
 
+const wordsOf = (value: unknown): string => (typeof value === "string" ? value : "");
+
 /** A piece of a block; one that never began begins with it. */
 function* grow(reading: Reading, index: unknown, delta: any): Generator<Delta> {
-  const { type, text = "", thinking = "", signature = "", partial_json = "", citation } = delta;
+  const { type, citation } = delta;
+  const [text, thinking, signature] = [wordsOf(delta.text), wordsOf(delta.thinking), wordsOf(delta.signature)];
+  const json = wordsOf(delta.partial_json);
   const made: Record<string, string> = { text_delta: "text", thinking_delta: "thinking", signature_delta: "thinking" };
   if (!reading.open.has(index)) yield* begin(reading, index, { type: made[type] ?? "unknown" });
   const block = reading.open.get(index);
@@ -84,10 +88,10 @@ function* grow(reading: Reading, index: unknown, delta: any): Generator<Delta> {
     block.thinking = (block.thinking ?? "") + thinking;
     return yield { thinking };
   }
-  if (type === "input_json_delta" && block.name === ANSWER_TOOL) return yield { text: partial_json };
+  if (type === "input_json_delta" && block.name === ANSWER_TOOL) return yield { text: json };
   if (type === "input_json_delta" && block.type === "tool_use")
-    return yield { call: { index: place(reading, index), args: partial_json } };
-  if (type === "input_json_delta") block.json = (block.json ?? "") + partial_json; // of a tool of the server's own
+    return yield { call: { index: place(reading, index), args: json } };
+  if (type === "input_json_delta") block.json = (block.json ?? "") + json; // of a tool of the server's own
   if (type === "signature_delta") block.signature = (block.signature ?? "") + signature;
   if (type === "citations_delta") block.citations = [...(block.citations ?? []), citation];
   yield { text: "" };

@@ -77,7 +77,9 @@ export const anthropic: Wire = {
       };
       const answer = await send(zz, preset, request, signal, { url, learnt, once, come });
       for await (const { event, value } of valuesOf(zz, answer, PROTOCOL, preset.name)) {
-        if (event === "error" || value?.error) yield { error: withStatus(value) };
+        const isError = event === "error" || value?.error;
+        if (isError && reading.stop) break; // it was complete
+        if (isError) yield { error: withStatus(value) };
         for (const one of whole(value)) yield* deltas(reading, one);
         if (reading.ended) break;
       }

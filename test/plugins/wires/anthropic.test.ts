@@ -79,6 +79,7 @@ const TOLD: [string, Step, Told][] = [
   ["blocks without an index", stream(start(), event("content_block_start", { content_block: { type: "text", text: "" } }), event("content_block_delta", { delta: { type: "text_delta", text: "Hi" } }), event("content_block_stop"), stop), { text: "Hi" }],
   ["no message_start", stream(hi, stop), { text: "Hi", usage: { input: 0, output: 9 } }],
   ["no message_stop", stream(start(), hi, event("message_delta", { delta: { stop_reason: "end_turn" }, usage: { output_tokens: 9 } })), { text: "Hi" }],
+  ["half a line where message_stop was to come", stream(start(), hi, stop.slice(0, -20)), { text: "Hi" }],
   ["message_stop without a reason", stream(start(), hi, event("message_stop")), { text: "Hi", usage: { input: 61, output: 1 } }],
   ["a reason of null before the true one", stream(start(), hi, event("message_delta", { delta: { stop_reason: null }, usage: { output_tokens: 3 } }), stop), { text: "Hi" }],
   ["a stop sequence", say("Hi", "stop_sequence"), { text: "Hi" }],

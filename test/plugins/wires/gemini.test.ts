@@ -57,6 +57,7 @@ const TOLD: [string, Step, Told][] = [
   ["usage in every chunk, growing", stream(...[1, 5, 9].map((candidatesTokenCount) => data({ candidates: [candidate([{ text: "." }])], usageMetadata: { promptTokenCount: 61, candidatesTokenCount } })), data({ candidates: [candidate([{ text: "" }], { finishReason: "STOP" })] })), { text: "..." }],
   ["what came from the cache, and what was thought", stream(hi, end("STOP", [{ text: "" }], { promptTokenCount: 61, cachedContentTokenCount: 40, candidatesTokenCount: 9, thoughtsTokenCount: 100, totalTokenCount: 170 })), { text: "Hi", usage: { input: 61, output: 109, cached: 40 } }],
   ["what the server's tools put in", stream(hi, end("STOP", [{ text: "" }], { promptTokenCount: 60, toolUsePromptTokenCount: 1, candidatesTokenCount: 9 })), { text: "Hi" }],
+  ["half a line behind the finish", stream(hi, stop, hi.slice(0, 20)), { text: "Hi" }],
   ["line feeds alone", stream((hi + stop).replaceAll("\r\n", "\n")), { text: "Hi" }],
   ["no blank line between events", stream((hi + stop).replaceAll("\r\n\r\n", "\n")), { text: "Hi" }],
   ["comments", stream(": ping\n\n", hi, ": still there\n", stop), { text: "Hi" }],

@@ -52,6 +52,7 @@ import {
 import {
   around,
   type Core,
+  during,
   emit,
   enter,
   type LiveChat,
@@ -223,6 +224,7 @@ async function think(turn: Turn): Promise<Reply> {
     });
     if (reply.usage) answer.used = chat.used = reply.usage.input + reply.usage.output;
     if (chat.window) answer.window = chat.window;
+    during(chat, "thinking", "planning_tools");
     if (reply.thinking) await emit(core, "thought", { text: reply.thinking, ms: Math.round(performance.now() - started) });
     answer.usage = sumUsage([answer.usage, reply.usage]);
     const before = whole;
@@ -269,6 +271,7 @@ async function perform(turn: Turn, { calls, text }: Reply): Promise<void> {
     const batch = [calls[i++]!];
     if (await onlyReads(turn, batch[0]!))
       while (i < calls.length && batch.length < SIDE_BY_SIDE && (await onlyReads(turn, calls[i]!))) batch.push(calls[i++]!);
+    during(chat, "executing_tools");
     const results = await Promise.all(batch.map((call) => runCall(turn, call)));
     for (const [j, { text, failed, refused, images }] of results.entries()) {
       const { id, name, args } = batch[j]!;
@@ -308,6 +311,7 @@ async function respond(turn: Turn, { text, finish }: Reply): Promise<void> {
     throw fault("The provider's content filter withheld the answer. Put the question differently.", { exit: 3 });
   if (finish === "filter") note(core, "The provider's content filter cut the answer short.");
   if (!text) note(core, "The model answered with nothing.");
+  during(chat, "responding");
   await turn.show?.(shown);
   if (finish === "length" && core.showNote) note(core, `${CUT_OFF} /continue goes on from there.`);
   enter(core, chat, "done");

@@ -204,7 +204,7 @@ export async function attachment(name: string, cwd: string): Promise<{ text?: st
 /** Starts reading stdin; the result waits for all of it. A pipe that stays open and silent is named after 2 s and given up after 30 s
  * (ZZ_STDIN_WAIT, in seconds), counted from when the waiting starts. */
 export function readStdin(cli: Cli, io: Io): () => Promise<string> {
-  if (cli.values.has("no-stdin") || (io.stdin.isTTY && !cli.words.includes("-"))) return async () => "";
+  if (cli.values.has("no-stdin") || !io.stdin.readable || (io.stdin.isTTY && !cli.words.includes("-"))) return async () => "";
   const chunks: Buffer[] = [];
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const timers: NodeJS.Timeout[] = [];

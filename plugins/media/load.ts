@@ -11,7 +11,7 @@ const MB = 1024 * 1024;
 const UNKNOWN = "it is no image, PDF or sound that zz knows. -f FILE attaches a text";
 
 export async function load(zz: Zz, given: string): Promise<Attachment> {
-  const refuse = (why: string) => usage(`Cannot attach '${given}': ${why}`);
+  const refuse = (why: string) => usage(`Cannot attach '${zz.veil(given)}': ${why}`);
   if (!given) throw refuse("it names no file. Give a file, a URL, or - for the pipe.");
   try {
     const media = await mediaAt(zz, given);

@@ -191,7 +191,7 @@ export async function attachment(name: string, cwd: string): Promise<{ text?: st
   const kind = /\.(png|jpe?g|webp|gif)$/i.exec(name)?.[1]?.toLowerCase().replace("jpg", "jpeg");
   if (kind) return { image: { type: `image/${kind}`, base64: bytes.toString("base64") } };
   if (!bytes.subarray(0, 8192).includes(0)) return { text: block(`FILE ${name}`, bytes.toString("utf8").trimEnd()) };
-  throw refuse("it is neither text nor an image. Convert it first");
+  throw refuse("it is neither text nor an image. -a FILE attaches a PDF or a sound");
 
   async function readAll(): Promise<Buffer> {
     const stat = await fs.promises.stat(file);

@@ -22,8 +22,8 @@ const FORMATS: [type: string, begins: RegExp, look: Look][] = [
   ["application/pdf", /^%PDF-\d/, pdf],
   ["audio/wav", /^RIFF.{4}WAVE/s, holding("fmt ", "data")],
   ["audio/mpeg", /^(ID3[\x02-\x04]|\xff[\xf2\xf3\xfa\xfb])/, mp3],
-  ["audio/flac", /^fLaC/, holding()],
-  ["audio/ogg", /^OggS/, holding()],
+  ["audio/flac", /^fLaC[\0\x80]/, holding()],
+  ["audio/ogg", /^OggS\0/, holding()],
   ["audio/mp4", /^.{4}ftypM4[AB] /s, holding("moov")],
   ["audio/aac", /^\xff[\xf0\xf1\xf8\xf9]/, holding()],
   ["audio/aiff", /^FORM.{4}AIF[FC]/s, holding("COMM")],
@@ -106,6 +106,9 @@ function jpeg(bytes: Buffer): ReturnType<Look> {
 
 function gif(bytes: Buffer): ReturnType<Look> {
   const [width, height] = [bytes.readUInt16LE(6), bytes.readUInt16LE(8)];
+  const packed = bytes.readUInt8(10);
+  const first = bytes.readUInt8(13 + (packed & 0x80 ? 3 * 2 ** ((packed & 7) + 1) : 0)); // after the colours
+  if (first !== 0x21 && first !== 0x2c) return { broken: "holds no picture" };
   return bytes.lastIndexOf(0x3b) > 13 ? { width, height } : { broken: CUT_OFF };
 }
 

@@ -72,6 +72,8 @@ const ROWS: [what: string, bytes: Buffer, is: Media | undefined][] = [
   ["a text that begins with a blank and a PDF's mark", text(" %PDF-1.4 1 0 obj %%EOF"), undefined],
   ["a pointer of Git LFS", text("version https://git-lfs.github.com/spec/v1\n"), undefined],
   ["a text in UTF-16", text("\xff\xfeh\0i\0"), undefined],
+  ["words about GIF89a", text("GIF89a; a format."), { type: "image/gif", broken: "holds no picture" }],
+  ["words about Ogg and FLAC", text(`OggS, fLaC and so on ${"x".repeat(90)}`), undefined],
   ["a ZIP", text("PK\x03\x04"), undefined],
   ["nothing", Buffer.alloc(0), undefined],
 ];

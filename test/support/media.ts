@@ -18,7 +18,7 @@ export function png(width = 3, height = 2): Buffer {
   return Buffer.concat([text("\x89PNG\r\n\x1a\n"), ...parts]);
 }
 export const JPEG = text("\xff\xd8\xff\xe0\0\x04ab\xff\xc0\0\x11\x08\0\x07\0\x09\x03", "\0".repeat(9), "\xff\xd9");
-export const GIF = text("GIF89a\x05\0\x04\0\0\0\0", "rest of it\x3b");
+export const GIF = text("GIF89a\x05\0\x04\0\0\0\0", "\x2crest of it\x3b");
 export const WEBP = text("RIFF\x16\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\x04\0\0\x03\0\0");
 export const PDF = text("%PDF-1.4\n1 0 obj<<>>endobj\ntrailer<</Root 1 0 R>>\nstartxref\n9\n%%EOF\n");
 export const WAV = text(

@@ -21,6 +21,7 @@ export {
   tryTo,
   unknown,
 } from "../kernel/text.ts";
+export { MAX_MEDIA_BYTES, type Media, type MediaFile, mediaIn, mediaOf, readMedia } from "./media.ts";
 export { clip, terminalColumns, width, wrap } from "./width.ts";
 
 /** All white space is one space. */

@@ -15,8 +15,10 @@ export const settings = {
   },
 };
 
-const WIRES: Partial<Record<WireName, () => Promise<Wire>>> = {
+const WIRES: Record<WireName, () => Promise<Wire>> = {
   chat: async () => (await import("./openai.ts")).chat,
+  anthropic: async () => (await import("./anthropic/index.ts")).anthropic,
+  gemini: async () => (await import("./gemini.ts")).gemini,
   responses: async () => (await import("./openai.ts")).responses,
 };
 
@@ -28,7 +30,7 @@ export default (zz: Zz<typeof defaults>) => {
 
 function provide(zz: Zz<typeof defaults>, preset: Preset): void {
   const { name, key, address, is, model: usual } = preset;
-  const wire = WIRES[preset.wire]!;
+  const wire = WIRES[preset.wire];
   zz.provider({
     name,
     role: is ?? "named",
@@ -53,7 +55,7 @@ async function* answer(
   signal: AbortSignal,
 ): AsyncGenerator<Delta> {
   const { wire: asked = request.endpoint.own?.wire, ...options } = request.options;
-  const over = async (wire: WireName) => (await WIRES[wire]!()).chat(zz, preset, { ...request, options }, signal);
+  const over = async (wire: WireName) => (await WIRES[wire]()).chat(zz, preset, { ...request, options }, signal);
   if (preset.wire !== "chat") return yield* await over(preset.wire);
   if (asked !== undefined && asked !== "chat" && asked !== "responses")
     throw usage(`Cannot ask '${preset.name}' over the wire '${asked}': there is none. Choose chat or responses.`);

@@ -130,6 +130,7 @@ function partOf({ type, base64 }: Image) {
   const url = `data:${type};base64,${base64}`;
   if (type === "application/pdf") return { type: "file" as const, file: { filename: "document.pdf", file_data: url } };
   if (!type.startsWith("audio/")) return { type: "image_url" as const, image_url: { url } };
-  const format = type === "audio/wav" || type === "audio/x-wav" ? ("wav" as const) : ("mp3" as const);
+  const named = type.slice("audio/".length).replace(/^x-/, "");
+  const format = (named === "mpeg" ? "mp3" : named) as "mp3"; // OpenAI takes wav and mp3, other servers more
   return { type: "input_audio" as const, input_audio: { data: base64, format } };
 }

@@ -8,6 +8,7 @@ const MAX = "max_completion_tokens";
 
 // biome-ignore format: a preset a line, or a few.
 export const PRESETS: Preset[] = [
+  { name: "anthropic", wire: "anthropic", url: "https://api.anthropic.com", key: "ANTHROPIC_API_KEY", model: "claude-sonnet-4-5" },
   { name: "azure", wire: "chat", url: "", key: "AZURE_OPENAI_API_KEY", address: "AZURE_OPENAI_ENDPOINT", quirks: { ...OPENAI, auth: "api-key" } },
   { name: "cerebras", wire: "chat", url: "https://api.cerebras.ai/v1", key: "CEREBRAS_API_KEY", model: "gpt-oss-120b",
     quirks: { max: MAX, echo: "reasoning", without: ["frequency_penalty", "presence_penalty", "logit_bias", "service_tier"] } },
@@ -15,6 +16,7 @@ export const PRESETS: Preset[] = [
     quirks: { max: "max_tokens", echo: "reasoning_content", effort: "thinking", schema: "json_object", without: ["seed"] } },
   { name: "fireworks", wire: "chat", url: "https://api.fireworks.ai/inference/v1", key: "FIREWORKS_API_KEY",
     model: "accounts/fireworks/models/gpt-oss-120b", quirks: { max: "max_tokens" } },
+  { name: "gemini", wire: "gemini", url: "https://generativelanguage.googleapis.com/v1beta", key: "GEMINI_API_KEY", model: "gemini-2.5-flash" },
   { name: "github", wire: "chat", url: "https://models.github.ai/inference", key: "GITHUB_TOKEN", model: "openai/gpt-4o-mini", named: true,
     quirks: { max: "max_tokens", models: "https://models.github.ai/catalog/models" } },
   { name: "groq", wire: "chat", url: "https://api.groq.com/openai/v1", key: "GROQ_API_KEY", model: "llama-3.3-70b-versatile",

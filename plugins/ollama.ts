@@ -113,22 +113,22 @@ async function show(
   return asked;
 }
 
-function bodyOf({ model, system, messages, tools, options }: ChatRequest, info: Shown, maxWindow: number) {
-  const { think, format, keep_alive, ...rest } = options;
+function bodyOf({ model, system, messages, tools, options, schema }: ChatRequest, info: Shown, maxWindow: number) {
   const can = capabilities(info);
+  const withTools = tools.length > 0 && can.tools !== false;
+  const { think, format = withTools ? undefined : schema, keep_alive, ...rest } = options; // in a format it cannot call
   if (can.vision === false && messages.some((message) => "images" in message && message.images?.length))
     throw usage(`Cannot send an image to '${model}': it does not take images. Choose a model that does.`);
   return {
     model,
     messages: [...(system ? [{ role: "system", content: system }] : []), ...messages.map(toWire)],
     stream: true,
-    ...(tools.length &&
-      can.tools !== false && {
-        tools: tools.map(({ name, description, schema }) => ({
-          type: "function",
-          function: { name, description, parameters: schema },
-        })),
-      }),
+    ...(withTools && {
+      tools: tools.map(({ name, description, schema }) => ({
+        type: "function",
+        function: { name, description, parameters: schema },
+      })),
+    }),
     options: { num_ctx: windowOf(info, maxWindow) ?? maxWindow, ...rest },
     ...(think !== undefined && { think }),
     ...(format !== undefined && { format }),

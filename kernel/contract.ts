@@ -312,7 +312,7 @@ export type CallDelta = { index?: number; id?: string | null; name?: string | nu
 export type Usage = { input: number; output: number; cached?: number; written?: number };
 export type Finish = "stop" | "calls" | "length" | "filter" | "refusal"; // refusal: the model's own, its text says so
 export type Call = { id: string; name: string; args: Record<string, unknown>; broken?: string; extra?: unknown }; // broken: why not
-export type Reply = { text: string; thinking: string; calls: Call[]; finish: Finish; data?: unknown } & Omit<AnswerMeta, "ms">; // data: JSON
+export type Reply = { text: string; thinking: string; calls: Call[]; finish: Finish; data?: unknown } & Omit<AnswerMeta, "ms">; // as JSON
 
 export type Message =
   | (UserMeta & { role: "user"; text: string; images?: Image[] })

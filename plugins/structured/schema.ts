@@ -2,7 +2,7 @@
 // that is no schema, is refused before anything is asked.
 import fs from "node:fs";
 import path from "node:path";
-import { codeOf, errnoSentence, tryTo, unknown, usage } from "zz/text";
+import { codeOf, errnoSentence, oneLine, tryTo, unknown, usage } from "zz/text";
 
 export type JsonSchema = Record<string, unknown>;
 
@@ -64,8 +64,8 @@ const TYPES: Record<string, string> = {
   ...{ str: "string", string: "string", text: "string", int: "integer", integer: "integer" },
   ...{ float: "number", number: "number", bool: "boolean", boolean: "boolean", list: "array" },
 };
-const FIELD = /^([\p{L}_][\p{L}\p{N}_-]*)(?:\s+(list\s+of\s+[^\s:(?]+|[^\s:(?]+))?\s*(\?)?\s*(?::(.*)|\((.*)\))?$/su;
-const TYPE_ALONE = /^\s*(list\s+of\s+\w+|\w+)\s*(\?)?\s*$/;
+const FIELD = /^([\p{L}_][\p{L}\p{N}_-]*)(?: (list of [^ :(?]+|[^ :(?]+))? ?(\?)? ?(?::(.*)|\((.*)\))?$/u;
+const TYPE_ALONE = /^ ?(list of \w+|\w+) ?(\?)?$/;
 
 /**
  * `name, age int, tags: list, note? (why it was bought)`: fields by commas, or one a line. A field is a name, a type
@@ -91,11 +91,18 @@ export function shortForm(text: string): JsonSchema {
   return { type: "object", properties, required, additionalProperties: false };
 }
 
+/** One a line, or by commas that are not in brackets. */
 function fieldsOf(text: string): string[] {
-  const fields = text.includes("\n")
-    ? text.split("\n").map((line) => line.replace(/,\s*$/, ""))
-    : text.split(/,(?![^(]*\))/);
-  return fields.map((field) => field.trim()).filter(Boolean);
+  const fields = [""];
+  let depth = 0;
+  for (const sign of text.includes("\n") ? "" : text) {
+    if (sign === "(") depth++;
+    if (sign === ")") depth = Math.max(0, depth - 1);
+    if (sign === "," && !depth) fields.push("");
+    else fields[fields.length - 1] += sign;
+  }
+  const lines = text.includes("\n") ? text.split("\n").map((line) => line.trim().replace(/,$/, "")) : fields;
+  return lines.map(oneLine).filter(Boolean);
 }
 
 function typeOf(name: string, said: string): JsonSchema {

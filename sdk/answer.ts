@@ -56,7 +56,7 @@ export async function readJson(text: string, schema: Schema): Promise<JsonRead> 
       if (!given) continue;
       const read = await check(schema, given.is);
       if (!read.wrong) return { value: read.value, json };
-      wrong ??= read.wrong;
+      wrong ??= read.wrong.replace(/(^|; )arguments\b/g, "$1the answer");
     }
   return { wrong: wrong ?? (text.trim() ? "it is not JSON" : "it is empty") };
 }

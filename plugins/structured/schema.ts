@@ -160,8 +160,10 @@ function faultIn(schema: unknown, at: string, root: unknown): string | undefined
     if (wrong) return wrong;
     if (word === "$ref" && target(root, String(value)) === undefined)
       return `${where} refers to '${value}', which is not in it`;
-    if (word === "pattern" && !tryTo(() => new RegExp(String(value))))
-      return `the pattern of ${where} is not a regular expression`;
+    const patterns = word === "pattern" ? [value] : word === "patternProperties" ? Object.keys(Object(value)) : [];
+    const broken = patterns.find((pattern) => !tryTo(() => new RegExp(String(pattern), "u"))); // as the validator reads it
+    if (broken !== undefined)
+      return `the pattern '${broken}' is not a regular expression (of Unicode, as JSON Schema has them)`;
   }
   return undefined;
 }

@@ -4,7 +4,7 @@ import path from "node:path";
 import type { Command, Ctx, Result, Typed } from "zz";
 import { errnoSentence, fault, jsonOrText, oneLine, textOf, tryTo, usage } from "zz/text";
 import type { Wanted } from "./index.ts";
-import { type JsonSchema, readSchema } from "./schema.ts";
+import { type JsonSchema, readSchema, shortForm } from "./schema.ts";
 
 const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 const SAVED = "saved: by --save";
@@ -27,7 +27,7 @@ const OF_THIS_RUN = [
 
 /** As if it stood on the line: the model and the like, then the template's command, unless it holds no words of its own. */
 export function lineOf({ name, head, fill }: NonNullable<Wanted["template"]>, wanted: Wanted): string[] {
-  if (head.schema && !wanted.schema && !wanted.extract) wanted.schema = readSchema(head.schema, "/");
+  if (head.schema && !wanted.schema && !wanted.extract) wanted.schema = inlineSchema(head.schema);
   else if (/^(first|last)$/.test(head.extract ?? "") && !wanted.schema)
     wanted.extract ??= head.extract as "first" | "last";
   const options = head.options ? (tryTo(() => JSON.parse(head.options!)) as unknown) : {};
@@ -98,10 +98,12 @@ function headOf(values: Typed["values"], { schema, extract }: Wanted): [key: str
   return rows.filter((row): row is [string, string] => Boolean(row[1]));
 }
 
-/** As it was said where that is one line that needs no file; else as JSON. */
+/** As it was said where that is one line; the schema itself where it was a file. */
 function schemaRow(schema: JsonSchema, said: string): string {
-  const again = said.includes("\n") ? undefined : tryTo(() => readSchema(said, "/"));
-  return JSON.stringify(again) === JSON.stringify(schema) && !/\.json$/i.test(said)
-    ? said.trim()
-    : JSON.stringify(schema);
+  const again = said.includes("\n") ? undefined : tryTo(() => inlineSchema(said));
+  return JSON.stringify(again) === JSON.stringify(schema) ? said.trim() : JSON.stringify(schema);
 }
+
+/** A template names no file: it may be a project's. */
+const inlineSchema = (text: string): JsonSchema =>
+  text.trim().startsWith("{") ? readSchema(text, "/") : shortForm(text);

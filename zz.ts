@@ -490,7 +490,10 @@ async function prepare(argv: string[], early: Cli, io: Io, stop: Stop, isScript 
   follow(core);
   const more: string[] = [];
   for (const flag of valuesOf(core.flags))
-    for (const value of cli.values.get(flag.name) ?? []) more.push(...((await flag.set?.(value, core.ctx())) ?? []));
+    for (const value of cli.values.get(flag.name) ?? []) {
+      const { line } = Object((await flag.set?.(value, core.ctx())) ?? {}) as { line?: unknown };
+      if (Array.isArray(line)) more.push(...line.map(String));
+    }
   if (more.length) cli = prepend(core, more, argv);
   checkTools(core, cli);
   return { core, cli };

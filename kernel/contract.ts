@@ -431,7 +431,7 @@ export interface Flag {
   variable?: string; // of the environment, that stands for it
   group?: string; // where --help lists it
   description: string;
-  set?(value: string | boolean, ctx: Ctx): Awaitable<void> | Awaitable<string[]>; // before anything runs; it may put words first
+  set?(value: string | boolean, ctx: Ctx): Awaitable<void> | Awaitable<{ line: string[] }>; // before anything runs; line: first on it
   run?(value: string | boolean, ctx: Ctx, line: Typed): Awaitable<Result>; // instead of a turn; what it gives is printed
 }
 export type Typed = { values: ReadonlyMap<string, readonly (string | true)[]>; words: readonly string[] }; // by the flags' names

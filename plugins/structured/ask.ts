@@ -85,12 +85,16 @@ async function whole(request: ChatRequest, schema: JsonSchema, send: Next): Prom
 const isCut = async ({ finish, text, calls }: Reply, schema: JsonSchema): Promise<boolean> =>
   finish === "length" && Boolean(text) && !calls.length && Boolean((await readJson(text, schema)).wrong);
 
-/** On one line, with each number as the model wrote it, since 12345678901234567890 would become another; or with the defaults. */
+/** The text of a JSON value; with the defaults where some were filled in. */
 function compact(json: string, value: unknown): string {
-  const { rawJSON } = JSON as unknown as { rawJSON?: (text: string) => unknown };
   const plain = JSON.stringify(value);
-  if (!rawJSON || JSON.stringify(JSON.parse(json)) !== plain) return plain;
+  return JSON.stringify(JSON.parse(json)) === plain ? laidOut(json) : plain;
+}
+
+/** JSON on one line, or indented, with each number as it was written: 12345678901234567890 would become another. */
+export function laidOut(json: string, indent = 0): string {
+  const { rawJSON } = JSON as unknown as { rawJSON?: (text: string) => unknown };
   const exact = (_: string, one: unknown, how?: { source?: string }) =>
-    typeof one === "number" && how?.source && String(one) !== how.source ? rawJSON(how.source) : one;
-  return JSON.stringify(JSON.parse(json, exact as (key: string, value: unknown) => unknown));
+    typeof one === "number" && how?.source && rawJSON ? rawJSON(how.source) : one;
+  return JSON.stringify(JSON.parse(json, exact as (key: string, value: unknown) => unknown), null, indent);
 }

@@ -29,8 +29,8 @@ export default (zz: Zz) => {
 
   zz.wrap(
     "render",
-    (text, next) => {
-      if (wanted.schema) return zz.io.stdout.isTTY ? JSON.stringify(JSON.parse(text), null, 2) : text;
+    async (text, next) => {
+      if (wanted.schema) return zz.io.stdout.isTTY ? (await import("./ask.ts")).laidOut(text, 2) : text;
       return wanted.extract ? extracted(text, wanted.extract) : next(text);
     },
     "first",
@@ -88,7 +88,7 @@ function addTemplateFlags(zz: Zz, wanted: Wanted): void {
     async set(given, ctx) {
       const template = templateNamed(String(given), ctx);
       wanted.template = template;
-      return (await import("./templates.ts")).lineOf(template, wanted);
+      return { line: (await import("./templates.ts")).lineOf(template, wanted) };
     },
   });
   zz.flag({

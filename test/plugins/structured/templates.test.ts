@@ -109,6 +109,35 @@ describe("-t and -p", { concurrency: 2 }, () => {
     match(ran.said[0]!, /^Explain src\/a\.ts\./);
   });
 
+  test("a project's template is there once the person trusts it", async () => {
+    const where = home();
+    mkdirSync(join(where.cwd, ".zz", "prompts"), { recursive: true });
+    const text = '---\ndescription: theirs\noptions: {"seed": 7}\n---\nTheirs, in $lang.';
+    writeFileSync(join(where.cwd, ".zz", "prompts", "theirs.md"), text);
+    const untrusted = await asked(where, ["--once", "-t", "theirs", "-p", "lang", "German"]);
+    deepEqual([untrusted.code, untrusted.sent.length], [2, 0]);
+    match(untrusted.stderr, /there is no template 'theirs'/);
+    await zz(where, ["--trust"]);
+    const ran = await asked(where, ["--once", "-t", "theirs", "-p", "lang", "German"]);
+    deepEqual([ran.said, ran.sent[0]?.seed], [["Theirs, in German."], 7]);
+  });
+
+  const FRONT: [row: string, message: RegExp][] = [
+    ["options: [1]", /its 'options' are not a JSON object/],
+    ["options: {", /its 'options' are not a JSON object/],
+    ["schema: a flaot", /no type 'flaot'/],
+    ["schema: /etc/passwd", /is not a field/],
+    ["tools: no_such", /no_such/],
+    ["model: opnai/m", /no provider 'opnai'/],
+  ];
+  for (const [row, message] of FRONT)
+    test(`front matter with '${row}' is refused`, async () => {
+      const where = home({ "a.md": `---\ndescription: a\n${row}\n---\nhi` });
+      const ran = await asked(where, ["--once", "-t", "a"]);
+      deepEqual([ran.stdout, ran.code, ran.sent.length], ["", 2, 0]);
+      match(ran.stderr, message);
+    });
+
   const WRONG: [name: string, args: string[], message: RegExp][] = [
     [
       "a template that is not there",

@@ -114,7 +114,7 @@ export function prepend(core: Core, more: string[], argv: string[]): Cli {
 /** Flags that nobody has. */
 export function checkFlags(core: Core, cli: Cli): void {
   const [name] = cli.unknown;
-  const near = name && nearest(name.replace(/^-+/, ""), new Set(allFlags(core).map((flag) => flag.name)));
+  const near = name && name.length > 2 && nearest(name.replace(/^-+/, ""), new Set(allFlags(core).map((flag) => flag.name)));
   if (name) throw usage(`Unknown flag ${name}. ${near ? `Did you mean --${near}?` : "zz --help lists them."}`);
 }
 

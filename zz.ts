@@ -53,6 +53,7 @@ import {
 import {
   around,
   type Core,
+  during,
   emit,
   enter,
   type LiveChat,
@@ -224,6 +225,7 @@ async function think(turn: Turn): Promise<Reply> {
     });
     if (reply.usage) answer.used = chat.used = reply.usage.input + reply.usage.output;
     if (chat.window) answer.window = chat.window;
+    during(chat, "thinking", "planning_tools");
     if (reply.thinking) await emit(core, "thought", { text: reply.thinking, ms: Math.round(performance.now() - started) });
     answer.usage = sumUsage([answer.usage, reply.usage]);
     const before = whole;
@@ -270,6 +272,7 @@ async function perform(turn: Turn, { calls, text }: Reply): Promise<void> {
     const batch = [calls[i++]!];
     if (await onlyReads(turn, batch[0]!))
       while (i < calls.length && batch.length < SIDE_BY_SIDE && (await onlyReads(turn, calls[i]!))) batch.push(calls[i++]!);
+    during(chat, "executing_tools");
     const results = await Promise.all(batch.map((call) => runCall(turn, call)));
     for (const [j, { text, failed, refused, images }] of results.entries()) {
       const { id, name, args } = batch[j]!;
@@ -309,6 +312,7 @@ async function respond(turn: Turn, { text, finish, data }: Reply): Promise<void>
     throw fault("The provider's content filter withheld the answer. Put the question differently.", { exit: 3 });
   if (finish === "filter") note(core, "The provider's content filter cut the answer short.");
   if (!text) note(core, "The model answered with nothing.");
+  during(chat, "responding");
   await turn.show?.(shown);
   if (finish === "length" && core.showNote) note(core, `${CUT_OFF} /continue goes on from there.`);
   enter(core, chat, "done");
@@ -504,10 +508,9 @@ async function runScript(flags: string[], [run = "", ...rest]: string[], io: Io,
   const [file = "", ...args] = run.startsWith("--run=") ? [run.slice("--run=".length), ...rest] : rest;
   if (!file) throw usage("Flag --run needs a value: --run SCRIPT [ARGS].");
   const script = path.resolve(io.cwd(), file);
-  const early = parseFlags(flags, FLAGS);
-  if (early.words.length) throw usage(`Cannot use '${early.words.join(" ")}': words for a script stand after its name.`);
   if (!fs.existsSync(script)) throw usage(`Cannot run '${file}': no such file. Check the path.`);
-  const { core } = await prepare(flags, early, io, stop, true);
+  const { core, cli } = await prepare(flags, parseFlags(flags, FLAGS), io, stop, true);
+  if (cli.words.length) throw usage(`Cannot use '${cli.words.join(" ")}': words for a script stand after its name.`);
   meetPerson(core);
   notePlace(core);
   const { importScript, openScript } = await import("./sdk/script.ts");

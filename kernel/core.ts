@@ -154,6 +154,11 @@ export function checkMove(from: Phase, to: Phase): void {
   if (!next.includes(to)) throw fault(`Cannot go from '${from}' to '${to}': there is no such step. This is a bug in zz.`);
 }
 
+/** What may be shown or run only then. */
+export function during({ phase }: LiveChat, ...only: Phase[]): void {
+  if (!only.includes(phase)) throw fault(`Cannot do this while '${phase}', only while '${only.join("' or '")}'. This is a bug in zz.`);
+}
+
 export function enter(core: Core, chat: LiveChat, to: Phase): void {
   const from = chat.phase;
   checkMove(from, to);

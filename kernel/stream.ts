@@ -236,7 +236,7 @@ function isQuoted(before: string): boolean {
 export async function request(core: Core, url: string, init: HttpRequest = {}, isModels = true): Promise<HttpAnswer> {
   if (core.options.dry) {
     const body = typeof init.body === "string" ? JSON.parse(init.body) : undefined;
-    throw fault(`Nothing is sent to '${veil(sealUrl(url))}' in a dry run.`, body?.messages ? { dry: body } : {});
+    throw fault(`Nothing is sent to '${veil(sealUrl(url))}' in a dry run.`, (body?.messages ?? body?.contents) ? { dry: body } : {});
   }
   const check = isModels ? "--base-url" : "the address";
   const out = outgoing(url, init);
@@ -287,7 +287,10 @@ function answerFault(what: string, body: unknown, response?: HttpAnswer, isModel
   const words = all.join(": ").trim().slice(0, 600);
   const status = response?.status ?? (typeof inner?.code === "number" ? inner.code : undefined);
   const code = [inner?.code, inner?.type, inner?.status, parsed?.code].filter((one) => typeof one === "string").join(" ");
-  const forGood = /insufficient_quota|billing|credit|per day|daily|monthly/i.test(`${code} ${words}`);
+  const details = spoken(inner?.details ?? "");
+  const delay = Number.parseFloat(/"retryDelay":"([\d.]+)s"/.exec(details)?.[1] ?? "") * 1000; // Google names it here
+  const lasting = delay >= 0 ? /per ?day/i : /insufficient_quota|billing|credit|per day|daily|monthly/i;
+  const forGood = lasting.test(`${code} ${words} ${delay >= 0 ? details : ""}`);
   const transient =
     status === undefined
       ? !page && !forGood && !/invalid|tool_use_failed|context_length/.test(code)
@@ -297,7 +300,7 @@ function answerFault(what: string, body: unknown, response?: HttpAnswer, isModel
   const hint = isKey ? CHECK_KEY : isPlace ? CHECK_PLACE : "";
   const sentence = `${what}: ${words || "no reason given"}`;
   const stop = /[.!?]"?\)?$/.test(sentence) ? "" : ".";
-  const after = retryAfter(response?.headers);
+  const after = delay >= 0 ? delay : retryAfter(response?.headers);
   return fault(sentence + stop + hint, { transient, ...(status !== undefined && { status }), ...(after >= 0 && { after }) });
 
   function spoken(words: unknown): string {

@@ -1,6 +1,6 @@
 // Ollama's own API. `show` gives the window and the capabilities; num_ctx is sent, since without it Ollama uses a small
 // default and silently drops the oldest messages.
-import type { ChatRequest, Delta, Endpoint, HttpAnswer, Message, Model, Zz } from "zz";
+import type { ChatRequest, Delta, Effort, Endpoint, HttpAnswer, Message, Model, Zz } from "zz";
 import { usage } from "zz/text";
 
 export const defaults = { window: 32_768 };
@@ -81,7 +81,8 @@ async function describe(
 ): Promise<Model> {
   const info = await show(zz, known, id, signal, endpoint).catch((): Shown => ({}));
   const window = windowOf(info, zz.config.window);
-  return { id, ...(window && { window }), ...capabilities(info) };
+  const { thinking, ...can } = capabilities(info);
+  return { id, ...(window && { window }), ...can };
 }
 
 async function listModels(zz: Zz<typeof defaults>, signal: AbortSignal, endpoint: Endpoint): Promise<string[]> {
@@ -113,10 +114,15 @@ async function show(
   return asked;
 }
 
-function bodyOf({ model, system, messages, tools, options, schema }: ChatRequest, info: Shown, maxWindow: number) {
+function bodyOf(
+  { model, system, messages, tools, options, effort, schema }: ChatRequest,
+  info: Shown,
+  maxWindow: number,
+) {
   const can = capabilities(info);
-  const withTools = tools.length > 0 && can.tools !== false;
-  const { think, format = withTools ? undefined : schema, keep_alive, ...rest } = options; // in a format it cannot call
+  const withTools = tools.length > 0 && can.tools !== false; // in a format it cannot call
+  const wanted = withTools ? undefined : schema;
+  const { think = thinkingOf(effort, model, can.thinking), format = wanted, keep_alive, ...rest } = options;
   if (can.vision === false && messages.some((message) => "images" in message && message.images?.length))
     throw usage(`Cannot send an image to '${model}': it does not take images. Choose a model that does.`);
   return {
@@ -169,8 +175,17 @@ function trainedWindow(info: Shown): number | undefined {
   return typeof length === "number" ? length : undefined;
 }
 
-function capabilities({ capabilities }: Shown): { tools?: boolean; vision?: boolean } {
-  return capabilities ? { tools: capabilities.includes("tools"), vision: capabilities.includes("vision") } : {};
+function capabilities({ capabilities: all }: Shown): { tools?: boolean; vision?: boolean; thinking?: boolean } {
+  return all
+    ? { tools: all.includes("tools"), vision: all.includes("vision"), thinking: all.includes("thinking") }
+    : {};
+}
+
+/** Most models can only think or not; gpt-oss always does, more or less. A model that cannot is not asked to. */
+function thinkingOf(effort: Effort | undefined, model: string, can?: boolean): boolean | string | undefined {
+  if (!effort || can === false) return undefined;
+  if (/gpt-oss/.test(model)) return effort === "none" ? "low" : effort;
+  return effort !== "none";
 }
 
 function toWire(message: Message) {

@@ -49,10 +49,10 @@ function wrapLine(text: string, columns: number): string[] {
       if (taken) [line, taken] = push(line, "");
       if (size <= columns) [line, taken] = [piece, size];
       else
-        for (const { segment } of new Intl.Segmenter().segment(piece)) {
-          const more = width(segment);
+        for (const part of partsOf(piece)) {
+          const more = width(part);
           if (line && taken + more > columns) [line, taken] = push(line, "");
-          [line, taken] = [line + segment, taken + more];
+          [line, taken] = [line + part, taken + more];
         }
     }
   }
@@ -62,6 +62,13 @@ function wrapLine(text: string, columns: number): string[] {
     lines.push(whole.trimEnd());
     return [next, 0];
   }
+}
+
+/** Where a word that is too long may be broken: between any two of its letters, but not before the mark that ends it. */
+function partsOf(word: string): string[] {
+  const end = /[,.;:!?)\]}'"]{0,3}$/.exec(word)![0];
+  const parts = Array.from(new Intl.Segmenter().segment(word.slice(0, word.length - end.length)), ({ segment }) => segment);
+  return [...parts.slice(0, -1), (parts.at(-1) ?? "") + end];
 }
 
 /** How many columns the person's terminal has; 80 where there is none. */

@@ -63,7 +63,7 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
       await promptForMessage(keyboard);
     }
     close(keyboard);
-    if (code === 0) zz.io.stdout.write("\n");
+    if (code === 0 || code === 130) zz.io.stdout.write("\n");
     await opened;
     if (code === 0 || code === 130) sayHowToComeBack(zz, host);
     return code;

@@ -3,7 +3,7 @@ import { type Stats, statSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import type { Ctx, Zz } from "zz";
 import { plural } from "zz/text";
-import { type Finder, finder, type Hit, isBinary, MAX_HITS, newYielder, type Query, reader } from "./lines.ts";
+import { type Finder, finder, type Hit, isBinary, linesOf, MAX_HITS, newYielder, type Query, reader } from "./lines.ts";
 import { shownName } from "./path.ts";
 import { matcher } from "./pattern.ts";
 import { askRipgrep } from "./ripgrep.ts";
@@ -12,6 +12,9 @@ const MAX_LINE_CHARS = 200;
 const CHARS_BEFORE_HIT = 60; // in longer lines
 const MAX_QUERY_CHARS = 10_000;
 const BATCH_CHARS = 1 << 18; // searched at a time
+const MAX_NEAR_LINES = 20; // on each side of a hit
+const MAX_NEAR = 500; // with all hits together
+const OUTPUTS = ["lines", "files", "count"];
 
 interface Args {
   query: string;
@@ -19,12 +22,21 @@ interface Args {
   regex?: boolean | undefined;
   glob?: string | undefined;
   ignore_case?: boolean | undefined;
+  before?: number | undefined;
+  after?: number | undefined;
+  output?: string | undefined;
+  limit?: number | undefined;
 }
+type Line = { line: number; text: string };
 interface Search {
   ctx: Ctx;
   finder: Finder;
   isFolder: boolean;
-  hits: (Hit & { path: string })[];
+  most: number; // hits to show
+  around: [before: number, after: number]; // lines to show with each
+  near: number; // such lines so far
+  found: { path: string; count: number }[]; // every file with hits
+  hits: (Hit & { path: string; near: Line[] })[];
   stuck: string[]; // lines on which the regular expression takes too long
   more: number; // hits that are not shown
   moreFiles: number; // files with such hits
@@ -37,14 +49,18 @@ export const grep = (zz: Zz<{ ripgrep: string }>) =>
     name: "grep",
     kind: "read",
     description:
-      "Find the lines that hold a text, in all files of the project or under one path. Literal unless regex is true. Ignored and binary files are left out.",
+      "Find the lines that hold a text, in all files or under one path. Ignored and binary files are left out.",
     aliases: ["search", "search_files", "rg", "grep_search", "ripgrep", "search_text"],
     params: {
       query: "string what to find, within one line",
       path: "string? only under this file or folder",
-      regex: "boolean? read query as a JavaScript regular expression; files that may hold secrets are left out then",
-      glob: "string? only in files of these names, such as *.ts or src/**",
+      regex: "boolean? query is a JavaScript regular expression; leaves out files that may hold secrets",
+      glob: "string? only in such files: *.ts, src/**",
       ignore_case: "boolean? take a for A",
+      before: "integer? lines before each hit",
+      after: "integer? lines after it",
+      output: "string? lines, or only files or count",
+      limit: "integer? hits at most",
     },
     ...{
       also: {
@@ -63,7 +79,8 @@ async function searchFor(args: Args, ctx: Ctx, ripgrep: string) {
   const matches = checkedArgs(args);
   const asked = { query, regex, ignoreCase };
   const search: Search = {
-    ...{ ctx, finder: finder(asked, ctx.signal), isFolder: false, hits: [], stuck: [] },
+    ...{ ctx, finder: finder(asked, ctx.signal), isFolder: false, hits: [], stuck: [], found: [] },
+    ...{ most: Math.min(args.limit ?? MAX_HITS, MAX_HITS), around: [args.before ?? 0, args.after ?? 0], near: 0 },
     ...{ more: 0, moreFiles: 0, batch: [], batchChars: 0 },
   };
   const where = ctx.files.path(path);
@@ -73,12 +90,16 @@ async function searchFor(args: Args, ctx: Ctx, ripgrep: string) {
   const names = search.isFolder
     ? await searchFolder(search, where, path, { ...asked, glob }, matches, ripgrep)
     : await searchFile(search, where, path);
-  const isWhole = ({ text }: Hit) => text.trim().length <= MAX_LINE_CHARS;
-  for (const [name, hits] of Map.groupBy(search.hits.filter(isWhole), ({ path: name }) => name))
-    ctx.files.shown(
-      resolve(ctx.root, name),
-      hits.map(({ line }) => [line, line]),
-    );
+  if (args.output === "files" || args.output === "count") return filesResult(search, args, names);
+  const isWhole = ({ text }: Line) => text.trim().length <= MAX_LINE_CHARS;
+  for (const [name, hits] of Map.groupBy(search.hits, ({ path: name }) => name)) {
+    const lines = hits.flatMap((hit) => [hit, ...hit.near]).filter(isWhole);
+    if (lines.length)
+      ctx.files.shown(
+        resolve(ctx.root, name),
+        lines.map(({ line }) => [line, line]),
+      );
+  }
   return {
     text: resultText(search, args, names),
     data: search.hits.map(({ path, line, text, at }) => ({ path, line, text: shownLine(text, at) })),
@@ -86,8 +107,15 @@ async function searchFor(args: Args, ctx: Ctx, ripgrep: string) {
 }
 
 /** The test of names that glob stands for. Throws if the arguments cannot be searched for. */
-function checkedArgs({ query, glob }: Args): ((name: string) => boolean) | undefined {
+function checkedArgs({ query, glob, ...how }: Args): ((name: string) => boolean) | undefined {
   if (!query) throw new Error("Cannot search for nothing. Say what to find.");
+  const { output = "lines", before = 0, after = 0, limit = 1 } = how;
+  if (!OUTPUTS.includes(output)) throw new Error(`Cannot give output '${output}'. It is one of ${OUTPUTS.join(", ")}.`);
+  if (before < 0 || after < 0 || Math.max(before, after) > MAX_NEAR_LINES)
+    throw new Error(
+      `Cannot show ${before} lines before and ${after} after each hit: from 0 to ${MAX_NEAR_LINES} are possible.`,
+    );
+  if (limit < 1) throw new Error(`Cannot show ${limit} hits. Give a limit from 1, or none.`);
   if (query.length > MAX_QUERY_CHARS)
     throw new Error(
       `Cannot search for ${query.length} characters: at most ${MAX_QUERY_CHARS} are allowed. Search for a part of them.`,
@@ -148,19 +176,35 @@ async function addToBatch(search: Search, name: string, bytes: Buffer): Promise<
 }
 
 async function searchBatch(search: Search): Promise<void> {
-  const { hits, batch } = search;
+  const { hits, batch, most } = search;
   const found = await search.finder.find(batch.map(({ text }) => text));
   for (const [i, { count, hits: here, stuck }] of found.entries()) {
-    const { name } = batch[i]!;
+    const { name, text } = batch[i]!;
     search.stuck.push(...stuck.map((line) => `${shownName(name)}:${line}`));
     if (!count || !(await mayShow(search, name))) continue;
-    const left = count - (MAX_HITS - hits.length);
-    hits.push(...here.slice(0, MAX_HITS - hits.length).map((hit) => ({ path: name, ...hit })));
+    search.found.push({ path: name, count });
+    const left = count - (most - hits.length);
+    const nearOf = left < count ? nearby(search, text) : () => [];
+    hits.push(...here.slice(0, most - hits.length).map((hit) => ({ path: name, ...hit, near: nearOf(hit) })));
     search.more += Math.max(0, left);
     if (left > 0) search.moreFiles++;
   }
   search.batch = [];
   search.batchChars = 0;
+}
+
+/** The lines around a hit. */
+function nearby(search: Search, text: string): (hit: Hit) => Line[] {
+  const [before, after] = search.around;
+  if (!before && !after) return () => [];
+  const lines = linesOf(text);
+  return ({ line }) => {
+    if (search.near > MAX_NEAR) return [];
+    const from = Math.max(1, line - before);
+    const near = lines.slice(from - 1, line + after).map((text, i) => ({ line: from + i, text }));
+    search.near += near.length - 1;
+    return near.filter((one) => one.line !== line);
+  };
 }
 
 /** How long a regular expression takes tells what is in a file, also when no hit is shown. */
@@ -177,12 +221,51 @@ async function mayShow({ ctx: { permissions, files }, isFolder }: Search, name: 
 
 function resultText(search: Search, args: Args, names: string[]): string {
   const { hits, more, moreFiles, stuck } = search;
-  const rows = hits.map(({ path, line, text, at }) => `${shownName(path)}:${line}: ${shownLine(text, at)}`);
+  const rows = search.around.some(Boolean)
+    ? rowsAround(hits)
+    : hits.map(({ path, line, text, at }) => `${shownName(path)}:${line}: ${shownLine(text, at)}`);
   if (more)
     rows.push(`[${plural(more, "more hit")} in ${plural(moreFiles, "file")}; narrow the query, the path or the glob]`);
+  if (search.near > MAX_NEAR) rows.push("[the lines around further hits are left out; ask for fewer]");
   if (!rows.length) rows.push(noHitText(search, args, names));
   if (stuck.length) rows.push(`[ignored, for the regular expression takes too long on it: ${stuck.join(", ")}]`);
   return rows.join("\n");
+}
+
+/** Hits among the lines around them, as grep shows them: a:3: is a hit, a-4- is not. */
+function rowsAround(hits: Search["hits"]): string[] {
+  const rows: string[] = [];
+  for (const [path, here] of Map.groupBy(hits, ({ path }) => path)) {
+    const lines = new Map<number, string>();
+    const row = (mark: string, { line, text }: Line) =>
+      `${shownName(path)}${mark}${line}${mark} ${text.trimEnd().slice(0, MAX_LINE_CHARS)}`;
+    for (const hit of here) for (const one of hit.near) lines.set(one.line, row("-", one));
+    for (const hit of here) {
+      const isWhole = hit.text.trimEnd().length <= MAX_LINE_CHARS;
+      lines.set(hit.line, row(":", isWhole ? hit : { line: hit.line, text: shownLine(hit.text, hit.at) }));
+    }
+    let last = 0;
+    for (const [line, text] of [...lines].sort(([a], [b]) => a - b)) {
+      if (rows.length && line !== last + 1) rows.push("--");
+      rows.push(text);
+      last = line;
+    }
+  }
+  return rows;
+}
+
+/** Only which files hold it, or how often. */
+function filesResult(search: Search, args: Args, names: string[]) {
+  const { found, stuck } = search;
+  const shown = found.slice(0, search.most);
+  const rows = shown.map(({ path, count }) =>
+    args.output === "count" ? `${shownName(path)}: ${count}` : shownName(path),
+  );
+  if (found.length > shown.length)
+    rows.push(`[${plural(found.length - shown.length, "more file")}; narrow the query, the path or the glob]`);
+  if (!rows.length) rows.push(noHitText(search, args, names));
+  if (stuck.length) rows.push(`[ignored, for the regular expression takes too long on it: ${stuck.join(", ")}]`);
+  return { text: rows.join("\n"), data: found };
 }
 
 function noHitText({ isFolder }: Search, { query, path = ".", regex, glob }: Args, names: string[]): string {

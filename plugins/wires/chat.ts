@@ -99,7 +99,7 @@ function headers(preset: Preset, endpoint: Endpoint): Record<string, string> {
   return { authorization: `Bearer ${key ?? "none"}`, "content-type": "application/json", accept: "text/event-stream" };
 }
 
-function bodyOf({ model, system, messages, tools, options }: ChatRequest, without: Set<string>) {
+function bodyOf({ model, system, messages, tools, options, effort }: ChatRequest, without: Set<string>) {
   const body: Record<string, unknown> = {
     model,
     messages: [
@@ -114,6 +114,7 @@ function bodyOf({ model, system, messages, tools, options }: ChatRequest, withou
         function: { name, description, parameters: schema },
       })),
     }),
+    ...(effort && { reasoning_effort: effort }),
     ...options,
   };
   // Every server knows one of the two: swap rather than lose the limit.

@@ -13,7 +13,11 @@ export const settings = {
   },
 };
 
-const WIRES: Partial<Record<WireName, () => Promise<Wire>>> = { chat: async () => (await import("./chat.ts")).chat };
+const WIRES: Partial<Record<WireName, () => Promise<Wire>>> = {
+  chat: async () => (await import("./chat.ts")).chat,
+  anthropic: async () => (await import("./anthropic/index.ts")).anthropic,
+  gemini: async () => (await import("./gemini.ts")).gemini,
+};
 
 export default (zz: Zz<typeof defaults>) => {
   for (const preset of PRESETS) provide(zz, preset);

@@ -10,4 +10,18 @@ export const PRESETS: Preset[] = [
     model: "gpt-4o-mini",
     is: "default",
   },
+  {
+    name: "anthropic",
+    wire: "anthropic",
+    url: "https://api.anthropic.com",
+    key: "ANTHROPIC_API_KEY",
+    model: "claude-sonnet-4-5",
+  },
+  {
+    name: "gemini",
+    wire: "gemini",
+    url: "https://generativelanguage.googleapis.com/v1beta",
+    key: "GEMINI_API_KEY",
+    model: "gemini-2.5-flash",
+  },
 ];

@@ -3,7 +3,7 @@ import { deepEqual, equal, ok, throws } from "node:assert/strict";
 import { test } from "node:test";
 import { exitCode } from "../../kernel/cli.ts";
 import { type Answer, PHASES, type Phase, type Tool } from "../../kernel/contract.ts";
-import { checkMove } from "../../kernel/core.ts";
+import { checkMove, during, type LiveChat } from "../../kernel/core.ts";
 import { FLAGS, parseFlags } from "../../kernel/flags.ts";
 import { parseCommand } from "../../kernel/obey.ts";
 import { fit, frontMatter } from "../../kernel/prompt.ts";
@@ -291,3 +291,12 @@ test("findTool() takes a name that fits two tools for neither", () =>
   equal(findTool(having(["move-crate"], ["move_crate"]), "move.crate"), undefined));
 test("findTool() takes the exact name before one that is only like it", () =>
   equal(findTool(having(["move-crate"], ["move_crate"]), "move_crate")?.name, "move_crate"));
+
+test("during() lets pass what belongs to the phase, and names a bug otherwise", () => {
+  const chat = { phase: "thinking" } as LiveChat;
+  during(chat, "thinking", "planning_tools");
+  throws(
+    () => during(chat, "executing_tools", "responding"),
+    /^Error: Cannot do this while 'thinking', only while 'executing_tools' or 'responding'\. This is a bug in zz\.$/,
+  );
+});

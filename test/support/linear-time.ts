@@ -184,6 +184,34 @@ const UNITS = [
     "eyJa.",
   ],
   ...[
+    "<tool_call>",
+    "<tool_call>{",
+    "<tool_call>[",
+    '<tool_call>{"name":"run","arguments":{"text":"',
+    "<tool_call>run<arg_key>text</arg_key><arg_value>",
+    "<function=run>",
+    "<function=run><parameter=text>",
+    "<parameter=text></parameter>x",
+    '<invoke name="run">',
+    '<invoke name="run"><parameter name="text">',
+    "[TOOL_CALLS]",
+    "[TOOL_CALLS]run[ARGS]{",
+    "<|python_tag|>",
+    "<|tool_call|>[",
+    "<|channel|>analysis<|message|>",
+    "<\uff5ctool\u2581calls\u2581begin\uff5c>",
+    "<|tool_call_begin|>run<|tool_call_argument_begin|>{",
+    "<|tool_call>call:run{text:",
+    "functools[",
+    "Action: run\nAction Input: ",
+    "run(",
+    "run(text=",
+    "[THINK]",
+    "<|START_",
+    "]<]minimax[>[<tool_call>",
+    "to=functions.run {",
+  ],
+  ...[
     "a.ts:1:1\n",
     "`a.b()`",
     "src/a.ts ",
@@ -519,6 +547,17 @@ export const ENTRIES: Record<string, Loader> = {
       normalizePaste(text),
       text.split("\n").map((line) => [addLine(newDraft(), line), clip(normalizePaste(line), 80)]),
     ];
+  },
+  "calls in the text of an answer": async () => {
+    const { rescue } = await import("../../plugins/text-calls/rescue.ts");
+    const { RANDOM_TOOLS } = await import("./text-calls.ts");
+    const none = { calls: [], finish: "stop" as const };
+    return async (text) => {
+      for (const one of [text, `<tool_call>${text}`, `<function=run><parameter=text>${text}`, `\n${text}`])
+        for (const worded of [false, true])
+          await rescue({ ...none, text: one, thinking: "" }, { tools: RANDOM_TOOLS, options: {}, worded });
+      await rescue({ ...none, text: "", thinking: text }, { tools: RANDOM_TOOLS, options: {}, worded: false });
+    };
   },
   "a file of ignored names": async () => {
     const { harness } = await import("../../sdk/testing.ts");

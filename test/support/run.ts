@@ -69,10 +69,11 @@ function needsProcess(args: string[], { way, input, env = {}, signal, started }:
   return way !== undefined || input === null || Boolean(signal ?? started) || isScript || isShared;
 }
 const ZZS_OWN =
-  /^(OPENAI_API_KEY|OPENAI_BASE_URL|OLLAMA_HOST|OLLAMA_API_KEY|ZZ_MODEL|ZZ_HOME|ZZ_STDIN_WAIT|ZZ_LOAD_LIMIT)$/;
+  /^((OPENAI|OLLAMA|ANTHROPIC|GEMINI|GOOGLE)_API_KEY|OPENAI_BASE_URL|ANTHROPIC_BASE_URL|OLLAMA_HOST|ZZ_MODEL|ZZ_HOME|ZZ_STDIN_WAIT|ZZ_LOAD_LIMIT)$/;
 
 function environment(where: Place, how: How): NodeJS.ProcessEnv {
-  const { OPENAI_API_KEY, OPENAI_BASE_URL, ZZ_MODEL, ZZ_HOME, FORCE_COLOR, ...inherited } = process.env;
+  const { OPENAI_BASE_URL, ANTHROPIC_BASE_URL, ZZ_MODEL, ZZ_HOME, FORCE_COLOR, ...rest } = process.env;
+  const inherited = Object.fromEntries(Object.entries(rest).filter(([name]) => !/_API_KEY$/.test(name))); // nobody real is asked
   // No Ollama of the machine's own may answer: nothing listens on the discard port of this address.
   return { ...inherited, OLLAMA_HOST: "http://127.0.0.1:49", ZZ_HOME: where.home, ...how.env };
 }

@@ -30,7 +30,8 @@ export function terminal(
   how: { env?: Record<string, string>; cols?: number; rows?: number; way?: Way; shell?: (zz: string) => string } = {},
 ): Terminal {
   const { cols = 80, rows = 24, way = "dist" } = how;
-  const { OPENAI_API_KEY, OPENAI_BASE_URL, ZZ_MODEL, NO_COLOR, ...inherited } = process.env;
+  const { OPENAI_BASE_URL, ANTHROPIC_BASE_URL, ZZ_MODEL, NO_COLOR, ...others } = process.env;
+  const inherited = Object.fromEntries(Object.entries(others).filter(([name]) => !/_API_KEY$/.test(name))); // nobody real is asked
   const env = {
     ...inherited,
     TERM: "xterm-256color",

@@ -176,6 +176,46 @@ const ROWS: Row[] = [
   ["what stands for broken bytes", { query: "caf\ufffd" }, /^latin1\.txt:1: /],
   ["any letter, where the bytes are broken", { query: "caf. needle", regex: true }, /^latin1\.txt:1: /],
   ["any case", { query: "NeEdLe", ignore_case: true, path: "case.txt" }, "case.txt:1: NEEDLE\ncase.txt:2: Needle"],
+  [
+    "the lines around",
+    { query: "two", path: "plain.txt", before: 1, after: 1 },
+    "plain.txt-1- one needle\nplain.txt:2: two\nplain.txt-3- needle three",
+  ],
+  [
+    "lines around that overlap",
+    { query: "needle", path: "plain.txt", before: 5, after: 1 },
+    "plain.txt:1: one needle\nplain.txt-2- two\nplain.txt:3: needle three",
+  ],
+  [
+    "lines around, one after the other",
+    { query: "foo|price: 1", regex: true, path: "regex.txt", after: 1 },
+    "regex.txt:3: foo_bar-1\nregex.txt-4- \tindent\nregex.txt:5: price: 12\nregex.txt-6- price: x",
+  ],
+  [
+    "lines around that are apart",
+    { query: "axb|^.a", regex: true, path: "regex.txt", after: 1 },
+    "regex.txt:2: axb c\nregex.txt-3- foo_bar-1\n--\nregex.txt:7: {a}",
+  ],
+  [
+    "hits apart",
+    { query: "a", path: "regex.txt", before: 0, after: 0, limit: 2 },
+    /^regex\.txt:1: .*\nregex\.txt:2: .*\n\[/,
+  ],
+  ["too many lines around", { query: "two", after: 99 }, /^Cannot show 0 lines before and 99 after each hit: /],
+  ["only files", { query: "needle", output: "files", path: "nested" }, "nested/a.txt"],
+  ["how often", { query: "needle", output: "count", path: "plain.txt" }, "plain.txt: 2"],
+  [
+    "another output",
+    { query: "needle", output: "rows" },
+    /^Cannot give output 'rows'\. It is one of lines, files, count\.$/,
+  ],
+  ["files without a hit", { query: "nowhere", output: "files" }, /^Nothing holds 'nowhere'\.$/],
+  [
+    "a few hits",
+    { query: "needle", path: "plain.txt", limit: 1 },
+    /^plain\.txt:1: one needle\n\[1 more hit in 1 file; /,
+  ],
+  ["no hits at all", { query: "needle", limit: 0 }, /^Cannot show 0 hits\. /],
   ["k is not the Kelvin sign", { query: "kelvin", ignore_case: true }, /^Nothing holds/],
   [
     "(?i), as other languages write it",

@@ -1,0 +1,37 @@
+// --record FILE keeps what was asked and what came back, --replay FILE answers from it: prompts, plugins and scripts are
+// tried without a model, and a bug report can be run.
+import path from "node:path";
+import type { Zz } from "zz";
+import type { Player, Recorder } from "./tape.ts";
+
+export default (zz: Zz) => {
+  let recorder: Recorder | undefined;
+  let player: Player | undefined;
+  const at = (value: unknown) => path.resolve(zz.io.cwd(), String(value));
+  const group = "asking";
+  zz.flag({
+    name: "record",
+    value: "FILE",
+    group,
+    description: "keep in it what the model is sent and answers, without keys",
+    set: async (value) => void (recorder = (await import("./tape.ts")).record(at(value), zz.veil)),
+  });
+  zz.flag({
+    name: "replay",
+    value: "FILE",
+    group,
+    description: "answer from what was recorded in it, without a model",
+    set: async (value) => void (player = (await import("./tape.ts")).play(at(value), String(value))),
+  });
+  zz.wrap("fetch", (request, next) => {
+    if (player) return player.answer(request);
+    return recorder ? recorder.keep(request, next) : next(request);
+  });
+  // Nothing is sent, so no key is needed; providers ask for one all the same.
+  zz.wrap("request", (request, next) => {
+    const { endpoint } = request;
+    return next(
+      player && !endpoint.key ? { ...request, endpoint: { ...endpoint, key: zz.secret("replayed") } } : request,
+    );
+  });
+};

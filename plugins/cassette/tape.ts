@@ -1,0 +1,216 @@
+// A cassette: lines of JSON, first what it is, then one for each request with what came back, in pieces as they came.
+import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import type { HttpAnswer, HttpRequest } from "zz";
+import { codeOf, oneLine, tryTo, usage } from "zz/text";
+
+type Request = HttpRequest & { url: string };
+type Next = (request: Request) => Promise<HttpAnswer>;
+/** One request, and what came: an answer, whole or cut off by an error, or an error alone. */
+interface Exchange {
+  asked: { method: string; url: string; body?: unknown };
+  status?: number;
+  headers?: Record<string, string>;
+  pieces?: (string | { base64: string })[];
+  error?: { message: string; code?: string; status?: number; transient?: boolean; after?: number; exit?: number };
+}
+
+export interface Recorder {
+  keep(request: Request, next: Next): Promise<HttpAnswer>;
+}
+export interface Player {
+  answer(request: Request): Promise<HttpAnswer>;
+}
+
+const FIRST = { zz: "cassette", version: 1 };
+const HEADERS = ["content-type", "retry-after", "retry-after-ms", "x-request-id"];
+const SHOWN = 60; // characters of what was asked, in a sentence
+
+/** An earlier cassette there is replaced; any other file is not. */
+export function record(file: string, veil: (text: string) => string): Recorder {
+  const cannot = (why: string) => usage(`Cannot record into '${file}': ${why}`);
+  if (existsSync(file) && !isCassette(file)) throw cannot("it is there, and no cassette. Name another file.");
+  try {
+    writeFileSync(file, `${JSON.stringify(FIRST)}\n`, { mode: 0o600 });
+  } catch (error) {
+    throw cannot(`${codeOf(error)}. Name a file that can be written.`);
+  }
+  const write = (exchange: Exchange) => appendFileSync(file, `${veil(JSON.stringify(exchange))}\n`);
+
+  return {
+    async keep(request, next) {
+      const asked = { method: request.method ?? "GET", url: request.url, ...bodyOf(request) };
+      let answer: HttpAnswer;
+      try {
+        answer = await next(request);
+      } catch (error) {
+        write({ asked, error: errorOf(error) });
+        throw error;
+      }
+      const headers = HEADERS.flatMap((name) => {
+        const value = answer.headers.get(name);
+        return value === null ? [] : [[name, value] as const];
+      });
+      const kept: Exchange = { asked, status: answer.status, headers: Object.fromEntries(headers) };
+      const whole = async () => {
+        const text = await answer.text();
+        write({ ...kept, pieces: [text] });
+        return text;
+      };
+      return { ...answer, body: tee(answer.body, kept), text: whole, json: async () => JSON.parse(await whole()) };
+    },
+  };
+
+  async function* tee(body: AsyncIterable<Uint8Array>, kept: Exchange): AsyncGenerator<Uint8Array> {
+    const pieces: Uint8Array[] = [];
+    let error: unknown;
+    try {
+      for await (const bytes of body) {
+        pieces.push(Uint8Array.from(bytes));
+        yield bytes;
+      }
+    } catch (failed) {
+      error = failed;
+      throw failed;
+    } finally {
+      write({ ...kept, pieces: hidden(pieces), ...(error !== undefined && { error: errorOf(error) }) });
+    }
+  }
+
+  /** As they came, unless what must not be seen stands in them, perhaps across two. */
+  function hidden(pieces: Uint8Array[]): Exchange["pieces"] {
+    const whole = Buffer.concat(pieces).toString();
+    const veiled = veil(whole);
+    return veiled === whole ? pieces.map(textOrBytes) : [veiled];
+  }
+}
+
+/** Refuses what was not recorded. Of several requests alike, each gets its own answer, in their order; the last one stays. */
+export function play(file: string, shown: string): Player {
+  const exchanges = read(file, shown).map((exchange) => ({ exchange, key: keyOf(exchange.asked), played: 0 }));
+  return {
+    async answer(request) {
+      const { signal, method = "GET", url } = request;
+      signal?.throwIfAborted();
+      const key = keyOf({ method, url, ...bodyOf(request) });
+      const fits = exchanges.filter((one) => one.key === key);
+      const found = fits.find(({ played }) => !played) ?? fits.at(-1);
+      if (!found)
+        throw usage(
+          `Cannot replay '${shown}': nothing like this was recorded in it (${method} ${pathOf(url)}${lastWords(request)}). Record it again with --record.`,
+        );
+      found.played++;
+      const { status = 200, headers = {}, pieces = [], error } = found.exchange;
+      if (error && !found.exchange.pieces) throw errorFrom(error);
+      const all = pieces.map((piece) =>
+        typeof piece === "string" ? Buffer.from(piece) : Buffer.from(piece.base64, "base64"),
+      );
+      const text = async () => Buffer.concat(all).toString();
+      return {
+        ...{ ok: status < 300, status, text, json: async () => JSON.parse(await text()) },
+        headers: { get: (name) => headers[name.toLowerCase()] ?? null },
+        body: (async function* () {
+          for (const bytes of all) {
+            signal?.throwIfAborted();
+            yield bytes;
+          }
+          if (error) throw errorFrom(error);
+        })(),
+      };
+    },
+  };
+}
+
+function read(file: string, shown: string): Exchange[] {
+  const cannot = (why: string) => usage(`Cannot replay '${shown}': ${why}`);
+  let text: string;
+  try {
+    text = textIn(file);
+  } catch (error) {
+    throw cannot(
+      codeOf(error) === "ENOENT" ? "no such file. Check the path." : `${codeOf(error)}. Name a file that can be read.`,
+    );
+  }
+  const [first, ...lines] = text.split("\n").filter(Boolean);
+  if (!first || tryTo(() => JSON.parse(first))?.zz !== FIRST.zz) throw cannot("it is no cassette. --record makes one.");
+  return lines.map((line, i) => {
+    const exchange: Exchange | undefined = tryTo(() => JSON.parse(line));
+    if (typeof exchange?.asked?.url !== "string") throw cannot(`line ${i + 2} is no exchange. Record it again.`);
+    return exchange;
+  });
+}
+
+const isCassette = (file: string): boolean =>
+  tryTo(() => JSON.parse(textIn(file).split("\n")[0]!).zz === FIRST.zz) ?? false;
+
+/** Of a file alone: a device may never end. */
+function textIn(file: string): string {
+  const stat = statSync(file);
+  if (!stat.isFile())
+    throw Object.assign(new Error("not a file"), { code: stat.isDirectory() ? "EISDIR" : "it is no file" });
+  return readFileSync(file, "utf8");
+}
+
+const bodyOf = ({ body }: Request): { body?: unknown } => {
+  if (body === undefined || body === "") return {};
+  const text = typeof body === "string" ? body : Buffer.from(body).toString();
+  return { body: tryTo(() => JSON.parse(text)) ?? text };
+};
+
+/**
+ * What makes two requests the same: where they go, the model, and what was said, by whom, in their order. Not what zz
+ * tells the model by itself (the time, the folder, the tools), which is never twice the same.
+ */
+function keyOf({ method, url, body }: Exchange["asked"]): string {
+  const said = saidIn(body);
+  const { model } = Object(body);
+  return JSON.stringify([method, pathOf(url), model ?? null, said ?? body ?? null]);
+}
+
+const pathOf = (url: string): string => tryTo(() => new URL(url).pathname) ?? url;
+const BLOCK = /--- ([A-Z][A-Z ]*) ---\n[\s\S]*?\n--- END \1 ---\n*/g;
+
+/** The persons' and the model's own words, in every provider's shape; undefined: it is no conversation. */
+function saidIn(body: unknown): string[] | undefined {
+  const { messages, input, contents } = Object(body);
+  const all = [messages, input, contents].find(Array.isArray);
+  return all?.flatMap((one: any) => {
+    const role = one?.role ?? one?.type;
+    if (role === "system" || role === "developer") return [];
+    const own = textsIn(one?.content ?? one?.parts ?? "")
+      .join("\n")
+      .replace(BLOCK, "")
+      .trim();
+    return own ? [`${role}: ${role === "tool" ? "" : own}`] : [];
+  });
+}
+
+function textsIn(content: unknown): string[] {
+  if (typeof content === "string") return [content];
+  if (!Array.isArray(content)) return [];
+  return content.flatMap((part) =>
+    typeof part === "string" ? [part] : typeof part?.text === "string" ? [part.text] : [],
+  );
+}
+
+function lastWords(request: Request): string {
+  const last = saidIn(bodyOf(request).body)?.at(-1);
+  return last ? `, ${oneLine(last).slice(0, SHOWN)}` : "";
+}
+
+function textOrBytes(bytes: Uint8Array): string | { base64: string } {
+  const buffer = Buffer.from(bytes);
+  const text = buffer.toString();
+  return Buffer.from(text).equals(buffer) ? text : { base64: buffer.toString("base64") };
+}
+
+function errorOf(error: unknown): NonNullable<Exchange["error"]> {
+  const { message = String(error), code, status, transient, after, exit } = Object(error);
+  return {
+    message,
+    ...Object.fromEntries(
+      Object.entries({ code, status, transient, after, exit }).filter(([, value]) => value !== undefined),
+    ),
+  };
+}
+const errorFrom = ({ message, ...rest }: NonNullable<Exchange["error"]>): Error =>
+  Object.assign(new Error(message), rest);

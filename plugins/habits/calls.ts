@@ -1,0 +1,83 @@
+// Applies the table of habits to the calls of a reply.
+import type { Call, ChatRequest, Ctx } from "zz";
+import { type Args, bare, bareWords, isArgs, isOf, renamed, withoutFolder } from "./names.ts";
+import { EDITORS, HABITS, type Habit } from "./table.ts";
+import { type Asked, type Given, VALUES } from "./values.ts";
+
+type Tools = ChatRequest["tools"];
+type Meant = Omit<Given, "args"> & { call: Call };
+
+/** The same calls, as zz's own. What is nobody's habit, or zz's own already, stays as it is. */
+export async function ownCalls(calls: readonly Call[], tools: Tools, ctx: Ctx): Promise<Call[]> {
+  const own: Call[] = [];
+  for (const call of calls) own.push(...(await ownCall(call, tools, ctx).catch(() => [call]))); // its own tool tells what is wrong
+  return own;
+}
+
+async function ownCall(call: Call, tools: Tools, ctx: Ctx): Promise<Call[]> {
+  const given = isArgs(call.args) ? call.args : {};
+  if (call.name.length > MAX_NAME_CHARS) return [call];
+  const [whole = ""] = call.name.replace(PREFIX, "").split(/<\||[{(["<\n]/);
+  for (const written of new Set([whole, whole.split(".").at(-1)!])) {
+    const name = bare(written.replace(/:\d+$/, "").trim());
+    const taken = tools.find((tool) => bare(tool.name) === name); // a tool that is offered goes by its own name
+    const isEditor = !taken && bareWords(EDITORS.names).includes(name) && (name !== "fswrite" || "command" in given);
+    const to = isEditor ? editorsTool(given) : undefined;
+    const habit = HABITS.find((one) => (isEditor ? one.to === to : bareWords(one.names).includes(name)));
+    const tool = tools.find((one) => one.name === habit?.to);
+    if (habit && tool && (!taken || taken === tool))
+      return translated({ call, given, name, tool, tools, ctx }, habit, isEditor);
+    if (taken) break;
+  }
+  return [call];
+}
+const MAX_NAME_CHARS = 100;
+const PREFIX = /^[\s'`]*(functions?[._]|tools\.|default_api\.)?/;
+
+async function translated(meant: Meant, habit: Habit, isEditor: boolean): Promise<Call[]> {
+  const { call, given, tool, ctx } = meant;
+  if (tool.name === call.name && fits(tool, call.args)) return [call];
+  if (call.broken) return [{ ...call, name: tool.name }];
+  const { command, ...others } = given;
+  const args = renamed(isEditor ? others : given, habit, tool);
+  const made = (isEditor && wrongEditor(command)) || (await VALUES[tool.name]?.({ ...meant, args }));
+  if (typeof made === "string")
+    return [{ ...call, name: tool.name, args, broken: `Cannot call '${tool.name}': ${made}` }];
+  const all: Asked[] = made ?? [[tool.name, args]];
+  return all.map(([name, args], i) => {
+    const { extra, ...rest } = { ...call, name, args: withoutRoot(args, ctx.root) };
+    return i ? { ...rest, id: `${call.id}_${i + 1}` } : { ...rest, ...(extra !== undefined && { extra }) };
+  });
+}
+/** What the command of an editor stands for; of one that is missing or unknown the tool that says so. */
+const editorsTool = ({ command }: Args): string =>
+  (typeof command === "string" && Object.hasOwn(EDITORS.to, command) && EDITORS.to[command]) || "edit_file";
+
+function wrongEditor(command: unknown): string | undefined {
+  if (command === "undo_edit") return EDITORS.undo;
+  const words = Object.keys(EDITORS.to);
+  if (typeof command === "string" && words.includes(command)) return undefined;
+  const said = typeof command === "string" ? `there is no command '${command}'` : "it has no command";
+  return `${said}. Give one of ${words.join(", ")}.`;
+}
+
+/** Whether the tool takes just that. */
+function fits({ schema }: Tools[number], args: unknown): boolean {
+  const { properties = {}, required = [] } = schema as { properties?: Record<string, Args>; required?: string[] };
+  if (!isArgs(args) || !required.every((name) => name in args)) return false;
+  return Object.entries(args).every(
+    ([name, value]) => Object.hasOwn(properties, name) && isOf(properties[name], value),
+  );
+}
+
+/** Paths are relative to the project here. */
+function withoutRoot(args: Args, root: string): Args {
+  const isPath = ([key]: [string, unknown]) => ["path", "from", "to", "paths"].includes(key);
+  const shortened = Object.entries(args)
+    .filter(isPath)
+    .map(([key, value]) => [
+      key,
+      Array.isArray(value) ? value.map((one) => withoutFolder(one, root)) : withoutFolder(value, root),
+    ]);
+  return { ...args, ...Object.fromEntries(shortened) };
+}

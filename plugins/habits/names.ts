@@ -1,0 +1,63 @@
+// Arguments under zz's own names.
+import type { ChatRequest } from "zz";
+import { type Habit, IDLE } from "./table.ts";
+
+export type Args = Record<string, unknown>;
+type Tools = ChatRequest["tools"];
+
+export const isArgs = (value: unknown): value is Args =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+export const bare = (name: string): string => name.replace(/[-_.]/g, "").toLowerCase();
+export const bareWords = (names: string): string[] => names.split(" ").map(bare);
+
+export function isOf(property: Args | undefined, value: unknown): boolean {
+  const type = Array.isArray(value) ? "array" : typeof value;
+  return !property?.type || property.type === type || (property.type === "integer" && type === "number");
+}
+
+/** Whether the tool has just that parameter: somebody's own tool may stand instead of zz's. */
+export const hasOwnName = ({ schema }: Tools[number], name: string): boolean =>
+  Object.hasOwn((schema.properties ?? {}) as object, name);
+
+/** Their parameters under zz's names. What zz does not know stays, so that the result says what had no effect. */
+export function renamed(
+  given: Args,
+  { params, idle = "" }: Pick<Habit, "params" | "idle">,
+  tool?: Tools[number],
+): Args {
+  const properties = (tool?.schema.properties ?? {}) as Record<string, Args>;
+  const rest = new Map(
+    Object.entries(given).filter(([key, value]) => key !== "__proto__" && value !== null && value !== undefined),
+  );
+  const own: Args = {};
+  for (const name of new Set([...Object.keys(params), ...Object.keys(properties)]))
+    for (const other of [name, ...(Object.hasOwn(params, name) ? params[name]!.split(" ") : [])])
+      for (const [key, value] of rest) {
+        if (
+          bare(key) !== bare(other) ||
+          (key !== name && Object.hasOwn(properties, key) && isOf(properties[key], value))
+        )
+          continue;
+        if (!(name in own)) own[name] = value;
+        else if (JSON.stringify(own[name]) !== JSON.stringify(value)) continue; // it stays, and is told
+        rest.delete(key);
+      }
+  for (const [key, value] of rest) if (!isIdle(key, value, `${IDLE} ${idle}`)) own[key] = value;
+  return own;
+}
+
+/** Whether a parameter that zz does not have would change nothing. */
+function isIdle(key: string, value: unknown, idle: string): boolean {
+  if (typeof value === "object" && !Object.keys(value ?? {}).length) return true;
+  const said = Array.isArray(value) && value.length === 1 ? value[0] : value;
+  return idle.split(" ").some((one) => {
+    const [name = "", ...equals] = one.split("=");
+    return bare(name) === bare(key) && (!equals.length || equals.join("=") === String(said).toLowerCase());
+  });
+}
+
+/** A path relative to a folder that it lies in; anything else as it is. */
+export function withoutFolder<T>(value: T, folder: string): T | string {
+  if (typeof value !== "string" || (value !== folder && !value.startsWith(`${folder}/`))) return value;
+  return value.slice(folder.length + 1).replace(/^\/+/, "") || ".";
+}

@@ -1,0 +1,143 @@
+// A cell of a Jupyter notebook, edited as text: the smallest piece of the file that says which cell is meant.
+import { randomUUID } from "node:crypto";
+import type { Ctx } from "zz";
+import { tryTo } from "zz/text";
+import type { Args } from "./names.ts";
+import type { Asked } from "./values.ts";
+
+type Part = { key?: string; from: number; to: number };
+type Cell = { cell_type?: string; id?: string; [field: string]: unknown };
+
+export async function notebookEdit(args: Args, { files }: Ctx): Promise<Asked[] | string> {
+  const {
+    path,
+    new_string: source = "",
+    old_string: _,
+    cell_id,
+    cell_number,
+    cell_idx,
+    cell_type,
+    edit_mode = "replace",
+    ...more
+  } = args;
+  if (typeof path !== "string") return "path must be the name of a notebook.";
+  if (typeof source !== "string") return "new_source must be a text.";
+  if (!["replace", "insert", "delete"].includes(String(edit_mode)))
+    return "edit_mode must be replace, insert or delete.";
+  const read = await files.read(path).catch((error: Error) => error);
+  if (read instanceof Error) return read.message;
+  const { text } = read;
+  const list = tryTo(() => members(text, start(text, 0)).find(({ key }) => key === "cells"));
+  if (!Array.isArray(tryTo(() => JSON.parse(text).cells)) || !list) return `'${path}' is not a notebook.`;
+  const cells = members(text, valueAt(text, list));
+  const all: Cell[] = JSON.parse(text).cells;
+  const isInsert = edit_mode === "insert";
+  const number = cell_number ?? cell_idx;
+  const at =
+    cell_id !== undefined
+      ? cellAt(all, cell_id)
+      : number === undefined
+        ? isInsert
+          ? -1
+          : Number.NaN
+        : Number(number) - (isInsert ? 1 : 0);
+  if (!Number.isInteger(at) || at >= cells.length || at < (isInsert ? -1 : 0))
+    return `'${path}' has no cell '${cell_id ?? number ?? ""}'; it has ${cells.length}. Read it again.`;
+  const indent = /\n([ \t]+)"/.exec(text)?.[1] ?? "";
+  const write = (cell: Cell) => JSON.stringify(cell, null, indent).replaceAll("\n", `\n${indent.repeat(2)}`);
+  const glue = indent ? `,\n${indent.repeat(2)}` : ",";
+  const edited = (from: number, to: number, by: string): Asked[] | string => {
+    const old = text.slice(from, to);
+    return text.indexOf(old) === text.lastIndexOf(old)
+      ? [["edit_file", { path, old_string: old, new_string: by, ...more }]]
+      : `'${path}' has several such cells. Use edit_lines.`;
+  };
+  if (isInsert) {
+    const kind = cell_type === "markdown" || cell_type === "raw" ? cell_type : "code";
+    const fresh = write(
+      newCell(
+        kind,
+        source,
+        all.some(({ id }) => id !== undefined),
+      ),
+    );
+    if (!cells.length) return edited(list.from, list.to, `"cells": [${fresh}]`);
+    const near = cells[Math.max(0, at)]!;
+    const old = text.slice(near.from, near.to);
+    return edited(near.from, near.to, at < 0 ? fresh + glue + old : old + glue + fresh);
+  }
+  const { from, to } = cells[at]!;
+  if (edit_mode === "delete") {
+    if (cells.length === 1) return edited(list.from, list.to, '"cells": []');
+    return at + 1 < cells.length ? edited(from, cells[at + 1]!.from, "") : edited(cells[at - 1]!.to, to, "");
+  }
+  const cell = all[at]!;
+  if (cell_type === undefined || cell_type === cell.cell_type) {
+    const part = members(text, from).find(({ key }) => key === "source");
+    const value = JSON.stringify(linesOf(source), null, indent).replaceAll("\n", `\n${indent.repeat(3)}`);
+    const old = part && text.slice(part.from, part.to);
+    if (old && text.indexOf(old) === text.lastIndexOf(old)) return edited(part.from, part.to, `"source": ${value}`);
+  }
+  const { outputs: _o, execution_count: _e, ...kept } = cell;
+  const kind = String(cell_type ?? cell.cell_type);
+  return edited(from, to, write({ ...kept, cell_type: kind, ...(kind === "code" && RUN), source: linesOf(source) }));
+}
+
+const RUN = { execution_count: null, outputs: [] };
+const linesOf = (source: string): string[] => source.match(/[^\n]*\n|[^\n]+$/g) ?? [];
+const newCell = (kind: string, source: string, hasIds: boolean): Cell => ({
+  cell_type: kind,
+  ...(kind === "code" && { execution_count: null }),
+  ...(hasIds && { id: randomUUID().slice(0, 8) }),
+  metadata: {},
+  ...(kind === "code" && { outputs: [] }),
+  source: linesOf(source),
+});
+
+/** By its id, or as some programs number them: cell-3. */
+function cellAt(all: Cell[], wanted: unknown): number {
+  const at = all.findIndex(({ id }) => id !== undefined && id === wanted);
+  const [, number] = /^cell-(\d+)$/.exec(String(wanted)) ?? [];
+  return at >= 0 ? at : number === undefined ? Number.NaN : Number(number);
+}
+
+/** Where each member of an object or a list stands in valid JSON; a member of an object begins with its key. */
+function members(text: string, open: number): Part[] {
+  const parts: Part[] = [];
+  for (let at = start(text, open + 1); text[at] !== "}" && text[at] !== "]" && at < text.length; ) {
+    const from = at;
+    let key: string | undefined;
+    if (text[open] === "{") {
+      const end = endOf(text, at);
+      key = JSON.parse(text.slice(at, end));
+      at = start(text, start(text, end) + 1); // past the colon
+    }
+    const to = endOf(text, at);
+    parts.push({ from, to, ...(key !== undefined && { key }) });
+    at = start(text, to);
+    if (text[at] === ",") at = start(text, at + 1);
+  }
+  return parts;
+}
+
+const valueAt = (text: string, { from }: Part): number => start(text, start(text, endOf(text, from)) + 1);
+
+function start(text: string, from: number): number {
+  let at = from;
+  while (at < text.length && " \t\r\n\ufeff".includes(text[at]!)) at++;
+  return at;
+}
+
+/** Where a value ends that begins here. */
+function endOf(text: string, from: number): number {
+  let depth = 0;
+  for (let at = from; at < text.length; at++) {
+    const char = text[at]!;
+    if (char === '"') for (at++; at < text.length && text[at] !== '"'; at++) if (text[at] === "\\") at++;
+    if ("{[".includes(char)) depth++;
+    if ("}]".includes(char) && --depth < 0) return at;
+    if ('}]"'.includes(char) && depth === 0) return at + 1;
+    if (depth === 0 && char === ",") return at;
+  }
+  return text.length;
+}

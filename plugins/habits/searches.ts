@@ -1,0 +1,110 @@
+// Searches as other programs write them: patterns are regular expressions there, types of files stand for globs.
+import { tryTo } from "zz/text";
+import { type Args, bare, hasOwnName } from "./names.ts";
+import type { Given } from "./values.ts";
+
+const TYPES: Record<string, string> = {
+  ...{
+    ts: "{ts,tsx,mts,cts}",
+    typescript: "{ts,tsx,mts,cts}",
+    js: "{js,jsx,mjs,cjs,vue}",
+    javascript: "{js,jsx,mjs,cjs}",
+  },
+  ...{
+    py: "{py,pyi}",
+    python: "{py,pyi}",
+    rs: "rs",
+    rust: "rs",
+    go: "go",
+    java: "java",
+    kt: "{kt,kts}",
+    kotlin: "{kt,kts}",
+  },
+  ...{
+    c: "{c,h}",
+    cpp: "{cpp,cc,cxx,hpp,hh,hxx,h,inl}",
+    cs: "cs",
+    csharp: "cs",
+    rb: "{rb,rake,gemspec}",
+    ruby: "{rb,rake}",
+  },
+  ...{
+    php: "php",
+    swift: "swift",
+    html: "{html,htm}",
+    css: "{css,scss}",
+    json: "json",
+    yaml: "{yaml,yml}",
+    toml: "toml",
+  },
+  ...{
+    md: "{md,markdown,mdx}",
+    markdown: "{md,markdown,mdx}",
+    sh: "{sh,bash,zsh}",
+    sql: "sql",
+    xml: "xml",
+    lua: "lua",
+  },
+  ...{ svelte: "svelte", vue: "vue", tsx: "tsx", jsx: "jsx", txt: "txt", scala: "scala", proto: "proto", dart: "dart" },
+};
+const MAX_PATTERN_CHARS = 1_000;
+const OUTPUTS: Record<string, string> = { content: "lines", files_with_matches: "files", count_matches: "count" };
+const POSIX: Record<string, string> = {
+  ...{ space: "\\s", digit: "\\d", alpha: "A-Za-z", alnum: "A-Za-z0-9", upper: "A-Z", lower: "a-z", word: "\\w" },
+  ...{ punct: "!-\\/:-@\\[-`{-~", xdigit: "0-9A-Fa-f", blank: " \\t" },
+};
+
+export function grepCall({ args, given, name, tool }: Given): undefined {
+  const take = (...keys: string[]): unknown => {
+    const key = Object.keys(args).find(
+      (one) => keys.some((other) => bare(other) === bare(one)) && !hasOwnName(tool, one),
+    );
+    const value = key === undefined ? undefined : args[key];
+    if (key !== undefined) delete args[key];
+    return value;
+  };
+  if (args.path === "") delete args.path;
+  const context = take("context", "c", "context_lines");
+  if (context !== undefined) for (const side of ["before", "after"]) args[side] ??= context;
+  if (typeof args.output === "string") args.output = wordOf(OUTPUTS, args.output) ?? args.output;
+  if (isTrue(take("names_only", "files_with_matches", "files_only", "l")) || given.MatchPerLine === false)
+    args.output ??= "files";
+  if (given.MatchPerLine === false) take("match_per_line");
+  const isCase = take("case_sensitive", "is_case_sensitive");
+  if (isCase !== undefined) args.ignore_case ??= !isTrue(isCase);
+  else if (/^(searchfilecontent|grepsearch)$/.test(name)) args.ignore_case ??= true;
+  const isLiteral = take("literal", "fixed_strings", "fixed_string", "is_literal");
+  if (isLiteral !== undefined) args.regex ??= !isTrue(isLiteral);
+  globOf(args);
+  if (typeof args.query !== "string") return;
+  const isOwn = name === "grep" && "query" in given;
+  if (typeof args.regex !== "boolean" && typeof args.regex !== "string" && !isOwn) args.regex = isPattern(args.query);
+  if (!args.regex) delete args.regex;
+  else args.query = args.query.replace(/\[:(\w+):\]/g, (whole, set: string) => wordOf(POSIX, set) ?? whole);
+}
+
+const wordOf = (words: Record<string, string>, word: string): string | undefined =>
+  Object.hasOwn(words, word) ? words[word] : undefined;
+const isTrue = (value: unknown): boolean => value === true || value === "true";
+
+/** Elsewhere every query is one; a text without signs is found faster as it stands, and one that is not a pattern only so. */
+const isPattern = (query: string): boolean =>
+  query.length < MAX_PATTERN_CHARS &&
+  /[\\^$.*+?()[\]{}|]/.test(query) &&
+  tryTo(() => new RegExp(query.replace(/^\(\?i\)/, ""))) !== undefined;
+
+/** One glob, whatever it is given as: a list, names between commas, a type of files. */
+function globOf(args: Args): void {
+  const { glob, type } = args;
+  const list = Array.isArray(glob)
+    ? glob
+    : typeof glob === "string" && glob.length < MAX_PATTERN_CHARS && !/[{}]/.test(glob)
+      ? glob.split(/\s*,\s*/)
+      : [];
+  if (list.length && list.every((one) => typeof one === "string"))
+    args.glob = list.length === 1 ? list[0] : `{${list.join(",")}}`;
+  const ends = typeof type === "string" && args.glob === undefined && Object.hasOwn(TYPES, type) && TYPES[type];
+  if (!ends) return;
+  args.glob = `*.${ends}`;
+  delete args.type;
+}

@@ -1,0 +1,46 @@
+// A request for a model that has no tools in its API: they are offered in the system prompt, and the calls and results of
+// the conversation so far are written as the model would have written and read them.
+import type { Call, ChatRequest, Message } from "zz";
+import { type Format, formatFor, wordsFor } from "./formats.ts";
+
+export function inWords(request: ChatRequest): ChatRequest {
+  const format = formatFor(request.model);
+  const words =
+    request.tools.length && `--- TOOL CALLS ---\n${wordsFor(format, request.tools)}\n--- END TOOL CALLS ---`;
+  const { tool_choice, parallel_tool_calls, ...options } = request.options;
+  const system = [request.system, words].filter(Boolean).join("\n\n");
+  return { ...request, system, messages: history(request, format), tools: [], options };
+}
+
+/** Each call has its result, straight after it. */
+function history({ messages, tools }: ChatRequest, format: Format): Message[] {
+  const made: Message[] = [];
+  for (const [i, message] of messages.entries()) {
+    if (message.role === "tool") continue; // it stands with its call
+    const calls = message.role === "assistant" ? (message.calls ?? []) : [];
+    if (message.role !== "assistant" || !calls.length) {
+      made.push(message);
+      continue;
+    }
+    const { calls: _, extra: __, ...rest } = message;
+    const text = [message.text, format.calls(calls, tools)].filter(Boolean).join("\n");
+    made.push({ ...rest, text }, ...results(messages, i, calls, format));
+  }
+  return made;
+}
+
+function results(messages: readonly Message[], at: number, calls: readonly Call[], format: Format): Message[] {
+  const next = messages.findIndex(({ role }, i) => i > at && role === "assistant");
+  const until = messages.slice(at + 1, next < 0 ? undefined : next);
+  const all = calls.map(({ id, name }, index) => {
+    const result = until.findLast((one) => one.role === "tool" && one.id === id) as
+      | (Message & { role: "tool" })
+      | undefined;
+    return {
+      text: format.result({ name, id, index, text: result?.text ?? "[interrupted]" }),
+      images: result?.images ?? [],
+    };
+  });
+  const images = all.flatMap((one) => one.images);
+  return [{ role: "user", text: all.map(({ text }) => text).join("\n"), ...(images.length && { images }) }];
+}

@@ -1,0 +1,206 @@
+// From what stood in the text to a call of an offered tool: its name cleaned, its values brought to the types of the
+// tool's schema where nothing is lost by it, and all of it checked.
+import { put, type Work, wholeJson } from "./json.ts";
+import type { Tool } from "./types.ts";
+
+type Schema = any; // JSON Schema, as a tool gave it
+const MAX_NAME_CHARS = 300;
+const ALL_TYPES = ["null", "boolean", "integer", "number", "object", "array", "string"];
+/** Names under which some models put all of the arguments once more. */
+const WRAPPERS = ["arguments", "parameters", "args", "input", "params", "tool_input"];
+
+const loose = (name: string): string => name.replace(/[-._\s]/g, "").toLowerCase();
+
+/** The offered tool that a name means, also with what models put around it. Two that fit are none. */
+export function toolFor(given: string, tools: readonly Tool[]): Tool | undefined {
+  if (given.length > MAX_NAME_CHARS) return undefined;
+  const exact = tools.find(({ name }) => name === given);
+  if (exact) return exact;
+  const [head = ""] = given.trim().split(/<\||[{(["<\n]/);
+  const plain = head.replace(/^[\s'"`]+|[\s'"`]+$/g, "");
+  const cut = plain.replace(/^(functions?[._]|tools\.|default_api\.)/, "");
+  const bare = cut.replace(/[:_]?\d{1,6}$/, "");
+  const half = cut.slice(0, cut.length / 2);
+  const names = [
+    cut,
+    cut.replace(/:\d{1,6}$/, ""),
+    cut.split(/\s/)[0]!,
+    cut.split(".").at(-1)!,
+    ...(half + half === cut ? [half] : []),
+    bare,
+  ];
+  if (/^functions/.test(bare)) names.push(bare.replace(/^functions/, ""));
+  for (const form of [(name: string) => name, loose])
+    for (const name of names.filter(Boolean)) {
+      const fits = tools.filter((tool) => form(tool.name) === form(name));
+      if (fits.length) return fits.length === 1 ? fits[0] : undefined;
+    }
+  return undefined;
+}
+
+/** raw: texts that carry no type, as in XML. */
+export function coerce(schema: Schema, value: unknown, raw: boolean, work: Work, root = schema, depth = 0): unknown {
+  if (depth > 30) return value;
+  const types = typesOf(schema, root);
+  if (typeof value === "string") return ofText(schema, value, types, raw, work, root, depth);
+  if (types.size && !types.has(typeOf(value)) && !(typeOf(value) === "integer" && types.has("number"))) {
+    if (types.has("array") && value !== null)
+      return [coerce(at(schema, root).items, value, false, work, root, depth + 1)];
+    if (types.has("string") && typeof value === "number") return String(value);
+    const inner = value as { type?: unknown; value?: unknown };
+    if (
+      typeOf(value) === "object" &&
+      inner.value !== undefined &&
+      Object.keys(inner).every((key) => /^(type|value)$/.test(key))
+    )
+      return coerce(schema, inner.value, false, work, root, depth + 1); // the schema echoed around the value
+    return value;
+  }
+  if (Array.isArray(value)) {
+    const { items } = at(schema, root);
+    return items ? value.map((one) => coerce(items, one, false, work, root, depth + 1)) : value;
+  }
+  if (typeof value !== "object" || value === null) return value;
+  const made: Record<string, unknown> = {};
+  const properties = propertiesOf(schema, root);
+  for (const [key, one] of Object.entries(value))
+    put(made, key, Object.hasOwn(properties, key) ? coerce(properties[key], one, false, work, root, depth + 1) : one);
+  return made;
+}
+
+/** A text where something else may be wanted. It stays what it is where a text is wanted, and where nothing else fits it. */
+function ofText(
+  schema: Schema,
+  text: string,
+  types: Set<string>,
+  raw: boolean,
+  work: Work,
+  root: Schema,
+  depth: number,
+): unknown {
+  if (!types.size || (types.has("string") && (!raw || types.size === 1))) return text;
+  const words = enumOf(schema, root);
+  if (words.includes(text)) return text;
+  const word = text.trim();
+  if (types.has("null") && /^(null|none)$/i.test(word)) return null;
+  if ((types.has("integer") || types.has("number")) && /^[+-]?\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,3})?$/.test(word)) {
+    const number = Number(word);
+    if (Number.isSafeInteger(number) || (types.has("number") && Number.isFinite(number))) return number;
+  }
+  if (types.has("boolean") && /^(true|false)$/i.test(word)) return word.toLowerCase() === "true";
+  if (types.has("boolean") && types.size === 1 && /^[01]$/.test(word)) return word === "1";
+  if (types.has("object") || types.has("array")) {
+    const found = /^[[{"(]/.test(word) ? wholeJson(word, work) : undefined;
+    if (found !== undefined && types.has(typeOf(found))) return coerce(schema, found, false, work, root, depth + 1);
+    if (types.has("array") && !types.has("string")) {
+      const one = found === undefined || typeof found === "string" ? text : found;
+      return [coerce(at(schema, root).items, one, raw, work, root, depth + 1)];
+    }
+    if (typeof found === "string" && types.has("object")) return coerce(schema, found, raw, work, root, depth + 1);
+  }
+  return text;
+}
+
+/** A tool's arguments with their types. */
+export function argumentsFor({ schema }: Tool, given: Record<string, unknown>, raw: boolean, work: Work) {
+  const properties = propertiesOf(schema, schema);
+  let all = given;
+  const [key, ...more] = Object.keys(given);
+  if (key && !more.length && WRAPPERS.includes(key) && !Object.hasOwn(properties, key)) {
+    const inner = typeof given[key] === "string" ? wholeJson(given[key], work) : given[key];
+    if (typeOf(inner) === "object") {
+      all = inner as Record<string, unknown>;
+      raw = false;
+    }
+  }
+  const made: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(all)) {
+    const name = Object.hasOwn(properties, key)
+      ? key
+      : Object.keys(properties).find((one) => loose(one) === loose(key) && !(one in all));
+    const typed = name === undefined ? value : coerce(properties[name], value, raw, work, schema);
+    if (
+      typed === null &&
+      name !== undefined &&
+      !(schema as Schema).required?.includes(name) &&
+      !typesOf(properties[name], schema).has("null")
+    )
+      continue; // nothing, for what may be left out
+    put(made, name ?? key, typed);
+  }
+  return made;
+}
+
+/** Whether arguments fit a tool's schema. A name of an unknown parameter may stand for a required one that holds it: the tool may know it. */
+export async function fits({ schema }: Tool, args: Record<string, unknown>): Promise<boolean> {
+  const { Errors } = await import("typebox/schema");
+  const known = Object.keys(propertiesOf(schema, schema));
+  const strange = Object.keys(args).filter((key) => !known.includes(key));
+  const { required = [] } = schema as { required?: string[] };
+  const left = required.filter((name) => !(name in args));
+  const stands = left.every((name) =>
+    strange.some((key) => loose(key).includes(loose(name)) || loose(name).includes(loose(key))),
+  );
+  if (!stands) return false;
+  const relaxed = left.length
+    ? { ...schema, required: required.filter((name) => name in args), additionalProperties: true }
+    : schema;
+  try {
+    return Errors(relaxed, args)[0];
+  } catch {
+    return true; // a schema that cannot be read: the tool itself looks again
+  }
+}
+
+export function propertiesOf(schema: Schema, root: Schema): Record<string, Schema> {
+  const own = at(schema, root);
+  const parts = [own, ...(own.allOf ?? []), ...(own.anyOf ?? []), ...(own.oneOf ?? [])];
+  return Object.assign({}, ...parts.map((one) => at(one, root).properties ?? {}));
+}
+
+/** The types that a schema lets through; none: any. */
+export function typesOf(schema: Schema, root: Schema, depth = 0): Set<string> {
+  const own = at(schema, root);
+  if (depth > 10) return new Set();
+  if (own.type !== undefined)
+    return new Set(
+      [own.type]
+        .flat()
+        .map((one) => ALIASES[one] ?? one)
+        .filter((one) => ALL_TYPES.includes(one)),
+    );
+  const values = own.const === undefined ? own.enum : [own.const];
+  if (Array.isArray(values)) return new Set(values.map(typeOf));
+  const parts: Schema[] = own.anyOf ?? own.oneOf ?? own.allOf ?? [];
+  const all = parts.map((one) => typesOf(one, root, depth + 1));
+  if (!all.length || (!own.allOf && all.some((one) => !one.size)))
+    return new Set(own.properties ? ["object"] : own.items ? ["array"] : []);
+  return new Set(all.flatMap((one) => [...one]));
+}
+const ALIASES: Record<string, string> = {
+  ...{ str: "string", text: "string", int: "integer", int32: "integer", int64: "integer", long: "integer" },
+  ...{ float: "number", double: "number", bool: "boolean", dict: "object", list: "array" },
+};
+
+function enumOf(schema: Schema, root: Schema): unknown[] {
+  const own = at(schema, root);
+  return own.enum ?? (own.const === undefined ? [] : [own.const]);
+}
+
+/** A schema, or the one in the same document that it refers to. */
+function at(schema: Schema, root: Schema): Schema {
+  let own = schema;
+  for (let i = 0; i < 10 && typeof own?.$ref === "string" && own.$ref.startsWith("#/"); i++)
+    own = own.$ref
+      .slice(2)
+      .split("/")
+      .reduce((inner: Schema, key: string) => inner?.[key], root);
+  return typeof own === "object" && own !== null ? own : {};
+}
+
+export function typeOf(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "array";
+  if (typeof value === "number") return Number.isInteger(value) ? "integer" : "number";
+  return typeof value;
+}

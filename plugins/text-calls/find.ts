@@ -1,0 +1,280 @@
+// The calls in a text: first behind marks that say so, anywhere in it; then, where the whole text is one, without any.
+import type { Call } from "zz";
+import { argumentsFor, fits, toolFor } from "./coerce.ts";
+import { readJson, skipSpace } from "./json.ts";
+import { closerOf, isThinking, type Mark, marksIn } from "./marks.ts";
+import { readCall, readPythonic } from "./pythonic.ts";
+import { argumentsIn, readObjects } from "./shapes.ts";
+import { matchAt, openSource, quotes } from "./source.ts";
+import { readBareHarmony } from "./special.ts";
+import { isTalk } from "./talk.ts";
+import type { Piece, Raw, Source, Tool } from "./types.ts";
+import { BLOCK_END } from "./xml.ts";
+
+const MAX_CALLS = 128;
+export interface Found {
+  text: string; // what stood before the markup
+  thinking?: string;
+  calls: Call[];
+}
+/** worded: zz asked for calls in words, so that a call that does not fit is told to the model and not to the person. */
+type How = { worded: boolean; bare?: boolean; last?: boolean; ended?: boolean }; // last: nothing may follow; ended: by the output limit; bare: false where the answer is to be JSON, which is no call then
+
+export async function findCalls(text: string, tools: readonly Tool[], how: How): Promise<Found | undefined> {
+  const source = openSource(text, tools, how.ended);
+  const found = await marked(source, how);
+  if (found || how.bare === false) return found;
+  return (await unmarked(source, how)) ?? (how.worded ? lastLines(source, how) : undefined);
+}
+
+/** One way through a text, from mark to mark. */
+interface Scan {
+  source: Source;
+  worded: boolean;
+  marks: RegExp;
+  kinds: Mark[]; // by the number of its group
+  quoted: ReturnType<typeof quotes>;
+  taken: Taken[];
+  start: number; // where the markup begins; -1: none was found
+  end: number; // of the last call
+  bad: number; // where the first call stands that does not fit
+  wrapper: { at: number; end: number }; // a mark that nothing could be read behind
+  muted: number; // where such a mark ends that is only spoken of
+  named: boolean; // what is said first has a name, as with ReAct and Functionary
+}
+
+/** Behind marks, from left to right. */
+async function marked(source: Source, { worded }: How): Promise<Found | undefined> {
+  const { text } = source;
+  const known = marksIn(text);
+  if (!known) return undefined;
+  const { pattern: marks, marks: kinds } = known;
+  const wrapper = { at: -1, end: -1 };
+  const none = { start: -1, end: 0, bad: -1, muted: -1, named: false };
+  const scan: Scan = { source, worded, marks, kinds, quoted: quotes(text), taken: [], wrapper, ...none };
+  for (let found = marks.exec(text); found && source.work.left > 0; found = marks.exec(text)) {
+    if (scan.start >= 0 && (source.next(INVENTED, scan.end)?.at ?? text.length) < found.index) break;
+    if (!(await readMark(scan, found))) break;
+  }
+  if (scan.start < 0) return undefined;
+  const before = text.slice(0, scan.start);
+  const said = scan.named ? before.replace(/^\s{0,100}(?:Thought:|(?:>>>)?all\n)\s{0,20}/, "") : before;
+  return { text: tidy(said), calls: asCalls(scan.taken) };
+}
+
+/** What stands behind one mark. False: nothing more is looked for. */
+async function readMark(scan: Scan, found: RegExpExecArray): Promise<boolean> {
+  const { source, marks, worded } = scan;
+  const { text } = source;
+  const at = found.index;
+  const after = at + found[0].length;
+  if (isThinking(found[0])) {
+    marks.lastIndex = source.next(closerOf(found[0]), after)?.end ?? after; // what was only thought of
+    return true;
+  }
+  const how = scan.quoted.how(at);
+  if (how === "code") return true;
+  const mark = scan.kinds[found.slice(1).findIndex((one) => one !== undefined)]!;
+  if (mark.worded && !worded) return true;
+  const { wrapper, muted } = scan;
+  const opened = wrapper.at >= 0 && isNothing(text.slice(wrapper.end, at)) ? wrapper.at : at;
+  const piece = mark.read?.(source, at, after, found[0]);
+  const from = Math.min(piece?.start ?? opened, opened);
+  scan.muted = -1;
+  if (how === "quoted" || (muted >= 0 && isNothing(text.slice(muted, at))) || (piece && isSpoken())) {
+    if (piece && !piece.calls.at(-1)?.cut) marks.lastIndex = Math.max(piece.end, after);
+    else scan.muted = after;
+    return true;
+  }
+  if (piece) return takePiece(scan, piece, from, after, found[0]);
+  scan.wrapper = { at: opened, end: after };
+  const lost = mark.read && unreadable(source, after);
+  if (!lost) return true;
+  if (worded || scan.start >= 0) await takePiece(scan, lost, from, after, found[0]);
+  return false; // what stands in it is part of a call
+
+  function isSpoken(): boolean {
+    return scan.start < 0 && isTalk(text, from, piece!.end);
+  }
+}
+
+async function takePiece(scan: Scan, piece: Piece, from: number, after: number, marker: string): Promise<boolean> {
+  const { source, worded, taken } = scan;
+  const all = await Promise.all(piece.calls.slice(0, MAX_CALLS + 1).map((raw) => take(source, raw)));
+  const counts = ({ verdict }: Taken) => verdict === "fits" || verdict === "cut" || (verdict === "unfit" && worded);
+  scan.marks.lastIndex = Math.max(piece.end, after);
+  if (scan.start < 0 && !all.some(counts)) {
+    if (all.every(({ verdict }) => verdict === "unknown")) return true;
+    if (scan.bad < 0) scan.bad = from;
+    taken.push(...all);
+    return true;
+  }
+  if (scan.start < 0) scan.start = scan.bad < 0 ? from : scan.bad;
+  if (marker === "Action:" || marker.startsWith(">>>")) scan.named = true;
+  taken.push(...all);
+  scan.end = Math.max(piece.end, after);
+  scan.quoted.skip(scan.end);
+  return taken.length <= MAX_CALLS;
+}
+
+/** Between a wrapper and what it wraps. */
+const isNothing = (text: string): boolean =>
+  text.length < 500 && /^\s*(?:function\s*<[｜|]tool[▁_ ]sep[｜|]>\s*)?$/.test(text);
+
+const INVENTED =
+  /<\|?tool_response|<tool_result|<function_results?>|\[TOOL_RESULTS\]|<[｜|]tool[▁_ ]outputs?[▁_ ]begin|\nObservation:/g;
+
+/** A call that was begun, whose object cannot be read, but whose name can. */
+function unreadable({ text, tools }: Source, after: number): Piece | undefined {
+  const name = /^\s{0,20}[[{]{1,2}\s{0,20}["']name["']\s{0,5}:\s{0,5}["']([^"']{1,100})["']/.exec(
+    text.slice(after, after + 300),
+  )?.[1];
+  if (!name || !toolFor(name, tools)) return undefined;
+  return { calls: [{ name, args: {}, wrong: "they are not valid JSON" }], end: text.length };
+}
+
+type Taken = { raw: Raw; verdict: "fits" | "unfit" | "cut" | "unknown"; name: string; args: Call["args"] };
+
+async function take(source: Source, raw: Raw): Promise<Taken> {
+  const tool = toolFor(raw.name, source.tools);
+  const { name } = tool ?? raw;
+  if (!tool) return { raw, verdict: "unknown", name, args: raw.args };
+  if (raw.cut || (raw.loose && source.ended)) return { raw, verdict: "cut", name, args: {} };
+  const args = argumentsFor(tool, raw.args, raw.raw ?? false, source.work);
+  const verdict = !raw.wrong && (await fits(tool, args)) ? "fits" : "unfit";
+  return { raw, verdict, name, args };
+}
+
+const CUT =
+  "The call was cut off before its arguments were complete and did not run. Send it again, shorter or in parts.";
+
+function asCalls(taken: readonly Taken[]): Call[] {
+  const ids = new Set<string>();
+  return taken.slice(0, MAX_CALLS + 1).map(({ raw, verdict, name, args }, i) => {
+    const id = raw.id && !ids.has(raw.id) ? raw.id : newId();
+    ids.add(id);
+    const many =
+      i === MAX_CALLS &&
+      `This reply had more than ${MAX_CALLS} calls. The rest did not run. Make those that are still needed next.`;
+    const wrong =
+      raw.wrong && `The arguments are not usable: ${raw.wrong}. Send the call again with a valid JSON object.`;
+    const broken = many || (verdict === "cut" && CUT) || wrong;
+    return { id, name, args, ...(broken && { broken }) };
+  });
+}
+
+const newId = (): string => `call_${Math.random().toString(36).slice(2, 12)}`;
+
+/** Without what opened a wrapper of the answer. */
+function tidy(text: string): string {
+  return text
+    .replace(/^\s{0,100}<(?:answer|response)>\s{0,100}/, "")
+    .replace(/(?:<(?:answer|response|tool_calls)>|助手：)\s{0,100}$/, "")
+    .trimEnd();
+}
+
+// ── Without marks: the whole text is calls ──
+
+async function unmarked(source: Source, how: How): Promise<Found | undefined> {
+  const { text, tools } = source;
+  const start = skipSpace(text, 0);
+  const fenced = insideOfFence(text.slice(start));
+  if (fenced) {
+    const inner = await findCalls(fenced.body, tools, how);
+    if (inner && !inner.text) return inner;
+    if (!fenced.isCode) return undefined;
+    const code = openSource(fenced.body, tools, how.ended);
+    return all(code, readPythonic(code, 0, { list: false, many: true }));
+  }
+  const harmony = readBareHarmony(source);
+  if (harmony) return all(source, harmony, text.slice(0, harmony.start ?? 0), harmony.thinking);
+  const char = text[start];
+  if (char === "{" || char === "[") {
+    const objects = readObjects(source, start, false, /<\/(?:tool_call|function)>|<\|e(?:om|ot)_id\|>|<\|im_end\|>/y);
+    if (objects) return isAlone(source, objects.end, how) ? all(source, objects) : undefined;
+    const python = char === "[" ? readPythonic(source, start, { list: true }) : undefined;
+    return python && isAlone(source, python.end, how) ? all(source, python) : undefined;
+  }
+  const tag = matchAt(/<(?:tools?|response|json|JSON|xml)>\s{0,20}(?=[{[])/y, text, start);
+  const tagged = tag ? readObjects(source, start + tag[0].length, true, BLOCK_END) : undefined;
+  if (tagged) return isAlone(source, tagged.end, how) ? all(source, tagged) : undefined;
+  const named = namedObjects(source, start);
+  if (named) return isAlone(source, named.end, how) ? all(source, named) : undefined;
+  if (!readCall(source, start)) return undefined;
+  const python = readPythonic(source, start, { list: false, many: true });
+  return python && isAlone(source, python.end, how) ? all(source, python) : undefined;
+}
+
+const MAX_BEGINNINGS = 8;
+const BEGINNING = /^(?=\{\s{0,20}["']|\[\s{0,20}(?:\{|[A-Za-z_]\w{0,60}\()|functions\.\w)/gm;
+
+/** Where zz asked for calls: words, and calls on lines of their own at the end. The marks are tokens that many servers leave out. */
+async function lastLines({ text, tools }: Source, how: How): Promise<Found | undefined> {
+  const quoted = quotes(text);
+  const lines = new RegExp(BEGINNING);
+  for (let tried = 0, found = lines.exec(text); found && tried < MAX_BEGINNINGS; tried++, found = lines.exec(text)) {
+    const at = found.index;
+    lines.lastIndex = at + 1;
+    if (!at || quoted.how(at) || isTalk(text, at, text.length)) continue;
+    const source = openSource(text.slice(at), tools, how.ended);
+    const calls = await unmarked(source, { ...how, last: true });
+    if (calls && !calls.text) return { ...calls, text: tidy(text.slice(0, at)) };
+  }
+  return undefined;
+}
+
+/** Every one of them must be a call that fits, or one that was cut off. */
+async function all(source: Source, piece: Piece | undefined, before = "", thinking = ""): Promise<Found | undefined> {
+  const taken = await Promise.all((piece?.calls ?? []).slice(0, MAX_CALLS + 1).map((raw) => take(source, raw)));
+  if (!taken.length || !taken.every(({ verdict }) => verdict === "fits" || verdict === "cut")) return undefined;
+  return { text: tidy(before), calls: asCalls(taken), ...(thinking && { thinking }) };
+}
+
+/** Nothing that speaks of the calls stands behind them on their line. */
+function isAlone({ text }: Source, end: number, { last }: How): boolean {
+  const rest = text.slice(end, end + 400).replace(/<\|[a-z_]{1,30}\|>|<\/[a-z_]{1,30}>/g, "");
+  const line = last ? rest : rest.split("\n")[0]!;
+  return !line.trim() && !isTalk(text, 0, end);
+}
+
+/** The body of a text that is one fence. */
+function insideOfFence(text: string): { body: string; isCode: boolean } | undefined {
+  const head = /^```([\w-]{0,20})[ \t]{0,10}\r?\n/.exec(text.slice(0, 50));
+  if (!head) return undefined;
+  const rest = text.slice(head[0].length).trimEnd();
+  const close = rest.indexOf("\n```");
+  if (close >= 0 && close + 4 !== rest.length) return undefined; // text behind it, or another fence
+  const body = close < 0 ? rest : rest.slice(0, close);
+  return { body, isCode: /^(tool_code|python|py)$/.test(head[1]!) };
+}
+
+const NAMED =
+  /\s{0,20}(?:call:\s{0,5})?((?:functions?\.)?[A-Za-z_][\w.-]{0,99}(?::\d{1,6})?)\s{0,5}(?:\[ARGS\]\s{0,5}|<\|message\|>|<\|constrain\|>json<\|message\|>)?(?=\{)/y;
+/** `NAME{…}`, one or several: the marks of Mistral, Kimi or Gemma were lost on the way. */
+function namedObjects(source: Source, start: number): Piece | undefined {
+  const { text, tools } = source;
+  const calls: Raw[] = [];
+  let end = start;
+  for (let head = matchAt(NAMED, text, end); head && calls.length <= MAX_CALLS; head = matchAt(NAMED, text, end)) {
+    const name = head[1]!;
+    if (!toolFor(name, tools)) break;
+    const read = readNamedObject(source, end + head[0].length, /call:/.test(head[0]));
+    if (!read) break;
+    calls.push({ ...read.call, name, ...(/^functions\..*:\d+$/.test(name) && { id: name }) });
+    end = read.end;
+  }
+  return calls.length ? { calls, end } : undefined;
+}
+
+function readNamedObject(
+  source: Source,
+  at: number,
+  isGemma: boolean,
+): { call: Omit<Raw, "name">; end: number } | undefined {
+  const json = readJson(source.text, at, source.work, isGemma);
+  if (!json) return undefined;
+  const { args, wrong } = argumentsIn(json.value, source.work);
+  const closed = matchAt(/\s{0,20}(?:<\/function>|<\|tool_call_end\|>|<tool_call\|>)/y, source.text, json.end);
+  const call = { args, ...(json.cut && { cut: true }), ...(wrong && { wrong }) };
+  return { call, end: json.end + (closed?.[0].length ?? 0) };
+}

@@ -1,0 +1,251 @@
+// The formats in which zz asks for calls in words: for which models, how a call and a result are written, and what the model
+// is told. What is written here is read by marks.ts, which also knows the families that no format was made for.
+import type { Tool } from "./types.ts";
+
+export type Written = { id: string; name: string; args: Record<string, unknown> };
+export interface Format {
+  name: string;
+  models: RegExp; // by the model's name, without its provider's; the first format that fits counts
+  calls(calls: readonly Written[], tools: readonly Tool[]): string;
+  result(result: { name: string; id: string; index: number; text: string }): string; // index: of its call
+  tools(tools: readonly Tool[]): string;
+  how: string; // the model is told; `%` stands for a sample call
+}
+
+const asJson = (tool: Tool): string =>
+  JSON.stringify({
+    type: "function",
+    function: { name: tool.name, description: tool.description, parameters: tool.schema },
+  });
+const jsonLines = (tools: readonly Tool[]): string => `<tools>\n${tools.map(asJson).join("\n")}\n</tools>`;
+const response = ({ text }: { text: string }): string => `<tool_response>\n${text}\n</tool_response>`;
+const plainResult = ({ name, text }: { name: string; text: string }): string => `Result of ${name}:\n${text}`;
+
+/** JSON in which no mark of any format can stand: what it begins with is written as an escape. */
+const escaped = (value: unknown): string =>
+  JSON.stringify(value)
+    .replace(/[<[\]`]/g, (char) => (char === "<" || char === "`" ? hex(char) : char))
+    .replace(/[｜\u2028\u2029]/g, hex);
+const hex = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
+
+const text = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
+/** A line break at either end is the tags' own: one more of each keeps the value's. */
+const framed = (value: string): string => (/^\n|\n$/.test(value) ? `\n${value}\n` : value);
+
+/** Values that cannot stand raw between tags: with a mark in them, or a text where the schema does not say that it is one. */
+const isPlain = (args: Written["args"], schema: unknown): boolean => {
+  const { properties = {} } = schema as { properties?: Record<string, { type?: unknown }> };
+  return Object.entries(args).every(([key, value]) => {
+    if (!/^[\w.-]{1,100}$/.test(key)) return false;
+    if (typeof value !== "string")
+      return value !== undefined && !/[<]/.test(JSON.stringify(value)) && properties[key]?.type !== "string";
+    const type = properties[key]?.type;
+    return (
+      (type === "string" || type === undefined) &&
+      !/<\/?[\w:｜|-]{0,30}(?:parameter|function|invoke|tool_call|arg_)/.test(value)
+    );
+  });
+};
+const schemaOf = (name: string, tools: readonly Tool[]): unknown =>
+  tools.find((tool) => tool.name === name)?.schema ?? {};
+
+const SAMPLE = { name: "tool_name", arguments: { parameter: "value" } };
+
+const hermesCall = ({ name, args }: Written): string =>
+  `<tool_call>\n${escaped({ name, arguments: args })}\n</tool_call>`;
+
+function coderCall({ name, args }: Written, tools: readonly Tool[]): string {
+  const body = isPlain(args, schemaOf(name, tools))
+    ? Object.entries(args)
+        .map(([key, value]) => `<parameter=${key}>\n${text(value)}\n</parameter>\n`)
+        .join("")
+    : `${escaped(args)}\n`;
+  return `<tool_call>\n<function=${name}>\n${body}</function>\n</tool_call>`;
+}
+
+function coderTools(tools: readonly Tool[]): string {
+  const shown = tools.map(({ name, description, schema }) => {
+    const { properties = {}, required = [] } = schema as { properties?: Record<string, any>; required?: string[] };
+    const one = ([key, inner]: [string, any]) => {
+      const { type, description: about, ...more } = inner ?? {};
+      const rest = Object.keys(more).length ? `\n<schema>${JSON.stringify(more)}</schema>` : "";
+      return `<parameter>\n<name>${key}</name>${type ? `\n<type>${[type].flat().join(" or ")}</type>` : ""}${about ? `\n<description>${about}</description>` : ""}${rest}\n</parameter>`;
+    };
+    const list = [...Object.entries(properties).map(one), `<required>${JSON.stringify(required)}</required>`].join(
+      "\n",
+    );
+    return `<function>\n<name>${name}</name>\n<description>${description}</description>\n<parameters>\n${list}\n</parameters>\n</function>`;
+  });
+  return `<tools>\n${shown.join("\n")}\n</tools>`;
+}
+
+function glmCall({ name, args }: Written, tools: readonly Tool[]): string {
+  if (!isPlain(args, schemaOf(name, tools)) || Object.values(args).some((value) => /^\\n|\\n$/.test(text(value))))
+    return hermesCall({ id: "", name, args });
+  const pairs = Object.entries(args).map(
+    ([key, value]) => `<arg_key>${key}</arg_key>\n<arg_value>${framed(text(value))}</arg_value>\n`,
+  );
+  return `<tool_call>${name}\n${pairs.join("")}</tool_call>`;
+}
+
+const BEGIN = (what: string): string => `<｜tool▁${what}▁begin｜>`;
+const END = (what: string): string => `<｜tool▁${what}▁end｜>`;
+const deepSeek = (one: (call: Written) => string) => (calls: readonly Written[]) =>
+  `${BEGIN("calls")}${calls.map((call) => `${BEGIN("call")}${one(call)}${END("call")}`).join("\n")}${END("calls")}`;
+
+const DSML = "｜DSML｜";
+function dsmlCall({ name, args }: Written): string {
+  const isRaw = (value: string) => !/<\/?[^\s<>]{0,30}(?:parameter|invoke|function_calls)/.test(value);
+  const all = Object.entries(args);
+  const fits = all.every(([key, value]) => /^[\w.-]{1,100}$/.test(key) && isRaw(text(value)));
+  const parameters = all.map(
+    ([key, value]) =>
+      `<${DSML}parameter name="${key}" string="${typeof value === "string"}">${text(value)}</${DSML}parameter>\n`,
+  );
+  return `<${DSML}invoke name="${name}">\n${fits ? parameters.join("") : `${escaped(args)}\n`}</${DSML}invoke>\n`;
+}
+
+/** As a literal of Python. */
+function python(value: unknown): string {
+  if (value === null || value === undefined) return "None";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  if (Array.isArray(value)) return `[${value.map(python).join(", ")}]`;
+  if (typeof value === "object")
+    return `{${Object.entries(value)
+      .map(([key, one]) => `${escaped(key)}: ${python(one)}`)
+      .join(", ")}}`;
+  return escaped(value);
+}
+function pythonCalls(calls: readonly Written[]): string {
+  const isIdentifier = (key: string) => /^[A-Za-z_]\w{0,99}$/.test(key);
+  if (!calls.every(({ name, args }) => isIdentifier(name) && Object.keys(args).every(isIdentifier)))
+    return `<|python_start|>${escaped(calls.map(({ name, args }) => ({ name, parameters: args })))}<|python_end|>`;
+  const one = ({ name, args }: Written) =>
+    `${name}(${Object.entries(args)
+      .map(([key, value]) => `${key}=${python(value)}`)
+      .join(", ")})`;
+  return `<|python_start|>[${calls.map(one).join(", ")}]<|python_end|>`;
+}
+
+const asTools = (tools: readonly Tool[]): string => tools.map(asJson).join("\n");
+
+/** The first whose pattern fits the model's name. The last fits any. */
+export const FORMATS: Format[] = [
+  {
+    name: "qwen-coder",
+    models: /qwen-?_?3(\.\d)?[-_:.]?coder|qwen-?_?3\.[5-9]|nemotron-?3|mimo|seed-oss|step-?3\.5/i,
+    calls: (calls, tools) => calls.map((call) => coderCall(call, tools)).join("\n"),
+    result: response,
+    tools: coderTools,
+    how: "For each call write a block of this form, with nothing after the last one:\n%\nValues stand as they are, without quotes or escapes; lists and objects as JSON. If a value holds tags of these, write all of the arguments as one JSON object in place of the parameters.",
+  },
+  {
+    name: "deepseek-dsml",
+    models: /deepseek[-_]?v?(3\.2|4)/i,
+    calls: (calls) => `<${DSML}function_calls>\n${calls.map(dsmlCall).join("")}</${DSML}function_calls>`,
+    result: ({ text }) => `<function_results>\n<result>${text}</result>\n</function_results>`,
+    tools: jsonLines,
+    how: 'To call tools, write one block of this form, with nothing after it:\n%\nstring="true" is for texts, which stand as they are; string="false" for anything else, as JSON.',
+  },
+  {
+    name: "deepseek-v3",
+    models: /deepseek[-_]?(r1|v3([-_:]0324|[-_:]\d+b|$))/i,
+    calls: deepSeek(({ name, args }) => `function<｜tool▁sep｜>${name}\n\`\`\`json\n${escaped(args)}\n\`\`\``),
+    result: ({ text }) => `${BEGIN("output")}${text}${END("output")}`,
+    tools: jsonLines,
+    how: "To call tools, write one block of this form, with nothing after it:\n%",
+  },
+  {
+    name: "deepseek",
+    models: /deepseek|cogito/i,
+    calls: deepSeek(({ name, args }) => `${name}<｜tool▁sep｜>${escaped(args)}`),
+    result: ({ text }) => `${BEGIN("output")}${text}${END("output")}`,
+    tools: jsonLines,
+    how: "To call tools, write one block of this form, with nothing after it:\n%",
+  },
+  {
+    name: "glm",
+    models: /\bglm|chatglm|laguna/i,
+    calls: (calls, tools) => calls.map((call) => glmCall(call, tools)).join("\n"),
+    result: response,
+    tools: jsonLines,
+    how: "For each call write a block of this form, with nothing after the last one:\n%\nTexts stand as they are; anything else as JSON.",
+  },
+  {
+    name: "kimi",
+    models: /kimi|moonshot/i,
+    calls: (calls) =>
+      `<|tool_calls_section_begin|>${calls.map(({ id, name, args }, i) => `<|tool_call_begin|>${kimiId(id, name, i)}<|tool_call_argument_begin|>${escaped(args)}<|tool_call_end|>`).join("")}<|tool_calls_section_end|>`,
+    result: ({ name, id, index, text }) => `## Return of ${kimiId(id, name, index)}\n${text}`,
+    tools: asTools,
+    how: "To call tools, write one section of this form, with nothing after it; the number counts the calls from 0:\n%",
+  },
+  {
+    name: "mistral",
+    models: /mistral|mixtral|ministral|devstral|magistral|codestral|pixtral|voxtral/i,
+    calls: (calls) => `[TOOL_CALLS]${escaped(calls.map(({ name, args }) => ({ name, arguments: args })))}`,
+    result: ({ text }) => `[TOOL_RESULTS]${JSON.stringify({ content: text })}[/TOOL_RESULTS]`,
+    tools: (tools) => `[AVAILABLE_TOOLS][${tools.map(asJson).join(", ")}][/AVAILABLE_TOOLS]`,
+    how: "To call tools, write one list of this form, with nothing after it:\n%",
+  },
+  {
+    name: "granite",
+    models: /granite-?_?(3|8b|2b|20b|code)/i,
+    calls: (calls) => `<|tool_call|>${escaped(calls.map(({ name, args }) => ({ name, arguments: args })))}`,
+    result: plainResult,
+    tools: asTools,
+    how: "To call tools, write one list of this form, with nothing after it:\n%",
+  },
+  {
+    name: "pythonic",
+    models: /llama-?_?4|llama-?_?3\.2[-_:](1|3)b|toolace|olmo-?3|lfm-?2/i,
+    calls: pythonCalls,
+    result: plainResult,
+    tools: asTools,
+    how: "To call tools, write one list of this form, with nothing after it, arguments by name and values as Python writes them:\n%",
+  },
+  {
+    name: "hermes",
+    models: /qwen|qwq|hermes|granite|smollm|falcon|longcat|ernie|nemotron-(nano|h)|jamba|chatml|openchat|exaone/i,
+    calls: (calls) => calls.map(hermesCall).join("\n"),
+    result: response,
+    tools: jsonLines,
+    how: "For each call write a block of this form, one object in each, with nothing after the last one:\n%",
+  },
+  {
+    name: "llama",
+    models: /llama|functionary/i,
+    calls: (calls) => calls.map(({ name, args }) => `<|python_tag|>${escaped({ name, parameters: args })}`).join("\n"),
+    result: plainResult,
+    tools: asTools,
+    how: "For each call write a line of this form, with nothing after the last one:\n%",
+  },
+  {
+    name: "fenced",
+    models: /(?:)/,
+    calls: (calls) =>
+      calls.map(({ name, args }) => `\`\`\`tool_call\n${escaped({ name, arguments: args })}\n\`\`\``).join("\n"),
+    result: plainResult,
+    tools: asTools,
+    how: "For each call write a fenced block of this form, one JSON object in each, with nothing after the last one:\n%",
+  },
+];
+
+const kimiId = (id: string, name: string, i: number): string =>
+  /^functions\.[\w.-]+:\d+$/.test(id) ? id : `functions.${name}:${i}`;
+
+export function formatFor(model: string): Format {
+  const name = model.slice(model.indexOf("/") + 1);
+  return FORMATS.find(({ models }) => models.test(name))!;
+}
+
+/** What the model is told of its tools. */
+export function wordsFor(format: Format, tools: readonly Tool[]): string {
+  const sample = format.calls([{ id: "", name: SAMPLE.name, args: SAMPLE.arguments }], []);
+  return [
+    "You can call tools. These are all there are, each with its parameters as a JSON Schema:",
+    format.tools(tools),
+    format.how.replace("%", () => sample),
+    "Say in a sentence what you do, if at all, before the calls. Then stop: the results come with the next message, and are never yours to write. Call a tool only when you need one; write no call as an example.",
+  ].join("\n\n");
+}

@@ -1,0 +1,284 @@
+// JSON as models write it: strict where it is strict, else read with what they get wrong in its syntax. Values are never invented.
+
+/** How many characters may be looked at in all, so that no text takes more than linear time. */
+export type Work = { left: number };
+/** cut: the text ended inside; open: the objects and lists that were not closed. */
+export type Json = { value: unknown; end: number; cut: boolean; open: ReadonlySet<unknown> };
+
+const MAX_DEPTH = 100;
+const NOTHING: ReadonlySet<unknown> = new Set();
+const WORDS: Record<string, unknown> = { true: true, false: false, null: null, True: true, False: false, None: null };
+const ESCAPES: Record<string, string> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f" };
+/** What opens a text, and what closes it. Gemma has marks of its own, within which nothing is escaped. */
+const QUOTES: [open: string, close: string, raw?: true][] = [
+  ['"""', '"""'],
+  ["'''", "'''"],
+  ['"', '"'],
+  ["'", "'"],
+  ["\u201c", "\u201d"],
+  ["\u2018", "\u2019"],
+  ['<|"|>', '<|"|>', true],
+  ["<escape>", "<escape>", true],
+];
+
+/** The object or list that begins here, whatever follows it; undefined: none does. bare: texts may lack their quotes. */
+export function readJson(text: string, at: number, work: Work, bare = false): Json | undefined {
+  const first = text[at];
+  if ((first !== "{" && first !== "[") || work.left <= 0) return undefined;
+  const end = bare ? -1 : balancedEnd(text, at, work);
+  if (end > 0) {
+    try {
+      return { value: JSON.parse(text.slice(at, end)), end, cut: false, open: NOTHING };
+    } catch {} // it is read with more patience
+  }
+  return new Reader(text, at, work, bare).read();
+}
+
+/** All of a text as one value, or undefined. */
+export function wholeJson(text: string, work: Work): unknown {
+  try {
+    const value = JSON.parse(text);
+    return isDeeper(value, MAX_DEPTH) ? undefined : value;
+  } catch {}
+  const start = skipSpace(text, 0);
+  const found = readJson(text, start, work);
+  return found && !found.cut && skipSpace(text, found.end) === text.length ? found.value : undefined;
+}
+
+export function skipSpace(text: string, at: number): number {
+  for (; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code !== 32 && (code < 9 || code > 13) && code !== 0xa0 && code !== 0xfeff) break;
+  }
+  return at;
+}
+
+/** Where strict JSON ends, by its brackets and strings alone; -1: it does not. */
+function balancedEnd(text: string, at: number, work: Work): number {
+  let depth = 0;
+  let i = at;
+  for (; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === 34) {
+      i = stringEnd(text, i);
+      if (i < 0) break;
+    } else if (code === 123 || code === 91) {
+      if (++depth > MAX_DEPTH) break;
+    } else if ((code === 125 || code === 93) && --depth === 0) break;
+  }
+  work.left -= (i < 0 ? text.length : i) - at;
+  return depth === 0 && i > 0 && i < text.length ? i + 1 : -1;
+}
+
+/** The quote that closes the string which opens here. */
+function stringEnd(text: string, at: number): number {
+  for (let i = at + 1; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === 92) i++;
+    else if (code === 34) return i;
+  }
+  return -1;
+}
+
+function isDeeper(value: unknown, left: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return left === 0 || Object.values(value).some((inner) => isDeeper(inner, left - 1));
+}
+
+export function put(object: Record<string, unknown>, key: string, value: unknown): void {
+  Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });
+}
+
+const WRONG = new Error("not JSON"); // thrown at each of many marks: one that is made once costs nothing
+
+/** Trailing commas, other quotes, keys without quotes, Python's words, raw line breaks in strings, a comma left out. */
+class Reader {
+  cut = false;
+  readonly open = new Set<unknown>();
+  readonly text: string;
+  at: number;
+  readonly work: Work;
+  readonly bare: boolean;
+  constructor(text: string, at: number, work: Work, bare: boolean) {
+    this.text = text;
+    this.at = at;
+    this.work = work;
+    this.bare = bare;
+  }
+
+  read(): Json | undefined {
+    const start = this.at;
+    try {
+      const value = this.value(0);
+      return { value, end: this.at, cut: this.cut, open: this.open };
+    } catch (error) {
+      if (error !== WRONG) throw error;
+      return undefined;
+    } finally {
+      this.work.left -= this.at - start;
+    }
+  }
+
+  value(depth: number): unknown {
+    const { text } = this;
+    this.at = skipSpace(text, this.at);
+    if (this.at >= text.length) return this.ended();
+    const char = text[this.at]!;
+    if (char === "{" || char === "[") {
+      if (depth >= MAX_DEPTH) throw WRONG;
+      return char === "{" ? this.object(depth) : this.list(depth, "]");
+    }
+    if (char === "(") return this.list(depth, ")");
+    const quote = this.quote();
+    if (quote) return this.string(quote);
+    const [number] = this.match(NUMBER) ?? [];
+    if (
+      number &&
+      !(this.bare && !/[\s,}\]]|$/y.test(text.slice(this.at + number.length, this.at + number.length + 1)))
+    ) {
+      this.at += number.length;
+      return Number(number);
+    }
+    const [word = ""] = this.match(WORD) ?? [];
+    if (Object.hasOwn(WORDS, word)) {
+      this.at += word.length;
+      return WORDS[word];
+    }
+    if (this.bare) return this.unquoted();
+    if (word && this.at + word.length === text.length) {
+      this.at = text.length;
+      return this.ended();
+    }
+    throw WRONG;
+  }
+
+  object(depth: number): Record<string, unknown> {
+    const { text } = this;
+    const made: Record<string, unknown> = {};
+    this.open.add(made);
+    this.at++;
+    for (;;) {
+      this.skipCommas();
+      if (this.at >= text.length) return this.ended(made);
+      if (text[this.at] === "}") break;
+      const quote = this.quote();
+      const key = quote ? this.string(quote) : this.match(KEY)?.[0];
+      if (key === undefined) throw WRONG;
+      if (!quote) this.at += key.length;
+      this.at = skipSpace(text, this.at);
+      if (this.at >= text.length || this.cut) return this.ended(made);
+      if (text[this.at] !== ":") throw WRONG;
+      this.at++;
+      const value = this.value(depth + 1);
+      if (value !== undefined) put(made, key, value);
+      if (this.cut) return made;
+      if (depth === 0 && this.closedByTag()) return this.ended(made);
+      this.separated("}");
+    }
+    this.at++;
+    this.open.delete(made);
+    return made;
+  }
+
+  list(depth: number, close: string): unknown[] {
+    const { text } = this;
+    const made: unknown[] = [];
+    if (depth >= MAX_DEPTH) throw WRONG;
+    this.open.add(made);
+    this.at++;
+    for (;;) {
+      this.skipCommas();
+      if (this.at >= text.length) return this.ended(made);
+      if (text[this.at] === close) break;
+      const value = this.value(depth + 1);
+      if (value !== undefined) made.push(value);
+      if (this.cut) return made;
+      this.separated(close);
+    }
+    this.at++;
+    this.open.delete(made);
+    return made;
+  }
+
+  /** A comma, a closing bracket, or (as some models do) the next object at once. */
+  separated(close: string): void {
+    this.at = skipSpace(this.text, this.at);
+    const char = this.text[this.at];
+    if (char === undefined || char === "," || char === close || char === "{") return;
+    throw WRONG;
+  }
+
+  /** A closing tag, where only the last brace is missing. */
+  closedByTag(): boolean {
+    return this.text.startsWith("</", skipSpace(this.text, this.at));
+  }
+
+  skipCommas(): void {
+    this.at = skipSpace(this.text, this.at);
+    if (this.text[this.at] === ",") this.at = skipSpace(this.text, this.at + 1);
+  }
+
+  quote(): (typeof QUOTES)[number] | undefined {
+    const char = this.text[this.at];
+    if (char !== '"' && char !== "'" && char !== "<" && char !== "\u201c" && char !== "\u2018") return undefined;
+    return QUOTES.find(([open]) => this.text.startsWith(open, this.at));
+  }
+
+  string([open, close, raw]: (typeof QUOTES)[number]): string {
+    const { text } = this;
+    let from = this.at + open.length;
+    let made = "";
+    const last = close.charCodeAt(0);
+    for (let i = from; i < text.length; i++) {
+      const code = text.charCodeAt(i);
+      if (code === last && text.startsWith(close, i)) {
+        this.at = i + close.length;
+        return made + text.slice(from, i);
+      }
+      if (code !== BACKSLASH || raw) continue;
+      made += text.slice(from, i);
+      const [taken, char2] = unescaped(text, i);
+      made += char2;
+      i += taken - 1;
+      from = i + 1;
+    }
+    this.at = text.length;
+    this.cut = true;
+    return made + text.slice(from);
+  }
+
+  unquoted(): string {
+    NEXT.lastIndex = this.at;
+    const end = NEXT.exec(this.text)?.index ?? this.text.length;
+    const made = this.text.slice(this.at, end).trim();
+    if (!made) throw WRONG;
+    this.at = end;
+    return made;
+  }
+
+  match(pattern: RegExp): RegExpExecArray | null {
+    pattern.lastIndex = this.at;
+    return pattern.exec(this.text);
+  }
+
+  ended<T>(made?: T): T {
+    this.cut = true;
+    return made as T;
+  }
+}
+
+const BACKSLASH = 92;
+const NUMBER = /[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y;
+const WORD = /[A-Za-z]{1,10}/y;
+const KEY = /[A-Za-z_$][\w$.-]{0,199}/y;
+const NEXT = /[,}\]]/g;
+
+/** How many characters an escape takes, and what it stands for; one that is none is the character itself. */
+function unescaped(text: string, at: number): [taken: number, char: string] {
+  const char = text[at + 1] ?? "";
+  if (char === "u") {
+    const hex = text.slice(at + 2, at + 6);
+    return /^[\da-fA-F]{4}$/.test(hex) ? [6, String.fromCharCode(Number.parseInt(hex, 16))] : [2, "u"];
+  }
+  return [2, ESCAPES[char] ?? char];
+}

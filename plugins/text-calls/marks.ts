@@ -1,0 +1,75 @@
+// The one table of what begins a call, and who reads it.
+
+import * as special from "./special.ts";
+import { closerOf, OPENERS } from "./thinking.ts";
+import type { Reader } from "./types.ts";
+import { readBlock, readFunction, readInvoke, readMarked } from "./xml.ts";
+
+export interface Mark {
+  marker: string; // a pattern without groups
+  hint: string; // a text with none of it does not match
+  read?: Reader; // absent: it only opens a wrapper, or thinking
+  worded?: true; // only where zz asked for it
+}
+
+const PREFIX = "[^\\s<>=\"'/]{0,30}?";
+const DS_REST = "(?:[▁_ ]|\\\\_)calls?(?:(?:[▁_ ]|\\\\_)begin)?[｜|]>";
+const HINTS = ["<think", "<|"];
+const literal = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+
+export const MARKS: Mark[] = [
+  // Hermes, Qwen, GLM, Granite 3.1, Hunyuan, Seed, LongCat: what follows the tag decides
+  { marker: "<(?:longcat_|seed:)?tool_call>", hint: "tool_call", read: readBlock },
+  { marker: "<tool_calls>", hint: "tool_call", read: readBlock },
+  { marker: "<TOOLCALL>", hint: "TOOL", read: readBlock },
+  { marker: "<toolcall>", hint: "<toolcall", read: readBlock },
+  { marker: "<function_call>", hint: "<function", read: readBlock },
+  { marker: "<function_calls>", hint: "<function", read: special.readLines },
+  { marker: "<function(?:=|\\s{1,5}name\\s{0,5}=)", hint: "<function", read: readFunction }, // Qwen3-Coder, Functionary 3.1, MiniCPM
+  { marker: `<${PREFIX}invoke\\s{1,5}name\\s{0,5}=`, hint: "invoke", read: readInvoke }, // MiniMax M2, DeepSeek V3.2, Anthropic's, Step-3
+  { marker: "^invoke name=", hint: "invoke", read: readInvoke },
+  { marker: literal("]<]minimax[>[<tool_call>"), hint: "minimax", read: readMarked },
+  // special tokens
+  { marker: "<\\|python_(?:tag|start)\\|>", hint: "<|", read: special.readPythonTag }, // Llama
+  { marker: "<\\|tool_call_start\\|>|<\\|START_ACTION\\|>|<\\|tools_prefix\\|>", hint: "<|", read: special.readList }, // LFM2, Command, Apertus
+  { marker: "<\\|tool_calls?\\|>|<\\|action_start\\|>\\s{0,5}<\\|plugin\\|>", hint: "<|", read: special.readList }, // Granite, Phi, InternLM
+  { marker: "function call<\\|role_sep\\|>", hint: "<|", read: special.readList }, // GigaChat
+  { marker: "functools(?=\\s{0,5}\\[)", hint: "functools", read: special.readList }, // Phi, Firefunction
+  { marker: "\\[TOOL_CALLS\\]", hint: "TOOL", read: special.readMistral },
+  { marker: "\\[ARGS\\]", hint: "[ARGS]", read: special.readArgs },
+  { marker: "<\\|tool_call_begin\\|>", hint: "<|", read: special.readCallBegin }, // Kimi
+  ...["｜", "|"].map((bar) => ({
+    marker: literal(`<${bar}tool`) + DS_REST,
+    hint: bar === "|" ? "<|" : `${bar}tool`,
+    read: special.readDeepSeek,
+  })),
+  { marker: "<\\|tool_calls?_section_begin\\|>", hint: "<|" }, // Kimi
+  { marker: "<\\|open\\|>tools<\\|sep\\|>", hint: "<|" },
+  { marker: "<\\|open\\|>call tool=", hint: "<|", read: special.readKimi3 },
+  { marker: "<\\|tool_call>|<start_function_call>", hint: "_call>", read: special.readGemma },
+  { marker: "<[^\\s<>/]{1,20}(?:function_calls|tool_calls?)>", hint: "invoke" }, // of <invoke>, with a prefix
+  { marker: "<\\|channel\\|>|<\\|start\\|>assistant", hint: "<|", read: special.readHarmony }, // gpt-oss
+  // plain words, at the beginning of a line
+  { marker: ">>>[A-Za-z_][\\w.-]{0,100}\\s{0,5}\\n(?=\\s{0,5}\\{)", hint: ">>>", read: special.readFunctionary },
+  { marker: "^Action:", hint: "Action:", read: special.readAction },
+  { marker: "^```tool_call[ \\t]{0,10}\\r?\\n", hint: "tool_call", read: special.readList, worded: true },
+  ...OPENERS.map((opener) => ({
+    marker: literal(opener),
+    hint: HINTS.find((hint) => opener.startsWith(hint)) ?? opener,
+  })),
+];
+
+/** The marks that may stand in a text, and what finds them; the number of the group says which. */
+export function marksIn(text: string): { marks: Mark[]; pattern: RegExp } | undefined {
+  const known = new Map<string, boolean>();
+  const marks = MARKS.filter(({ hint }) => {
+    if (!known.has(hint)) known.set(hint, text.includes(hint));
+    return known.get(hint);
+  });
+  return marks.length
+    ? { marks, pattern: new RegExp(marks.map(({ marker }) => `(${marker})`).join("|"), "gm") }
+    : undefined;
+}
+
+export const isThinking = (marker: string): boolean => OPENERS.includes(marker);
+export { closerOf };

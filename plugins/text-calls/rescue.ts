@@ -1,0 +1,33 @@
+// A reply whose calls stand in its text, or in its thinking where there is no text.
+import type { Reply } from "zz";
+import { findCalls } from "./find.ts";
+import { takeThinking } from "./thinking.ts";
+import type { Tool } from "./types.ts";
+
+interface Asked {
+  tools: readonly Tool[];
+  worded: boolean; // in words, not natively
+  options: Record<string, unknown>;
+  schema?: unknown; // what the answer must fit, as JSON
+}
+
+export async function rescue(reply: Reply, { tools, worded, options, schema }: Asked): Promise<Reply> {
+  const apart = takeThinking(reply.text);
+  const whole = { ...reply, text: apart.text, thinking: joined(reply.thinking, apart.thinking) };
+  if (!tools.length || options.tool_choice === "none" || reply.finish === "filter") return whole;
+  const inThinking = !whole.text.trim();
+  const found = await findCalls(inThinking ? whole.thinking : whole.text, tools, {
+    worded,
+    bare: !schema,
+    ended: reply.finish === "length",
+  });
+  if (!found) return whole;
+  const thinking = inThinking ? found.text : joined(whole.thinking, found.thinking ?? "");
+  return { ...whole, text: inThinking ? "" : found.text, thinking, calls: found.calls, finish: "calls" };
+}
+
+const joined = (one: string, two: string): string =>
+  [one, two]
+    .map((text) => text.trim())
+    .filter(Boolean)
+    .join("\n");

@@ -1,0 +1,131 @@
+// What objects stand for calls: the names that models give to the name and to the arguments, and what they wrap them in.
+
+import { toolFor, typeOf } from "./coerce.ts";
+import { type Json, readJson, skipSpace, type Work, wholeJson } from "./json.ts";
+import { matchAt } from "./source.ts";
+import type { Piece, Raw, Source, Tool } from "./types.ts";
+
+const NAMES = ["name", "tool_name", "tool", "function", "action", "recipient_name"];
+const ARGUMENTS = ["arguments", "parameters", "args", "input", "tool_input", "action_input", "params"];
+const BESIDE = /^(id|type|tool_call_id|call_id|index|thought|thoughts|reason|reasoning)$/;
+const MAX_CALLS = 1_000;
+
+type Obj = Record<string, unknown>;
+const isObj = (value: unknown): value is Obj => typeOf(value) === "object";
+
+/** The calls in a value; undefined: it is something else. strong: marks around it say that it is a call. */
+export function callsIn(value: unknown, json: Json, source: Source, strong: boolean, depth = 0): Raw[] | undefined {
+  if (depth > 4) return undefined;
+  if (Array.isArray(value)) {
+    const all = value.slice(0, MAX_CALLS).map((one) => callsIn(one, json, source, strong, depth + 1));
+    const found = all.filter((one) => one !== undefined).flat();
+    return value.length && found.length && (strong || all.every(Boolean)) ? found : undefined;
+  }
+  if (!isObj(value)) return undefined;
+  const only = (key: string) => Object.keys(value).every((one) => one === key || BESIDE.test(one) || one === "content");
+  if (Array.isArray(value.tool_calls) && only("tool_calls"))
+    return callsIn(value.tool_calls, json, source, strong, depth + 1);
+  if (isObj(value.tool_call) && only("tool_call")) return callsIn(value.tool_call, json, source, strong, depth + 1);
+  if (isObj(value.function)) {
+    const inner = callsIn(value.function, json, source, strong, depth + 1);
+    return inner?.map((one) => ({ ...one, id: one.id ?? idOf(value) }));
+  }
+  const nameKey = NAMES.find((key) => typeof value[key] === "string");
+  const argsKey = ARGUMENTS.find((key) => Object.hasOwn(value, key));
+  if (nameKey && (argsKey || Object.keys(value).every((key) => key === nameKey || BESIDE.test(key)))) {
+    if (!argsKey && !strong) return undefined;
+    const others = Object.keys(value).filter((key) => key !== nameKey && key !== argsKey && !BESIDE.test(key));
+    if (others.length && !strong) return undefined;
+    const name = value[nameKey] as string;
+    if (/^directly[-_]answer$/.test(name)) return undefined;
+    const { args, wrong } = argumentsIn(argsKey && value[argsKey], source.work);
+    const cut = json.cut && (!argsKey || json.open.has(value[argsKey]) || !isWhole(value[argsKey], json));
+    return [{ name, args, id: idOf(value), ...(cut && { cut }), ...(wrong && { wrong }) }];
+  }
+  const [key = "", ...more] = Object.keys(value);
+  if (more.length || !isObj(value[key]) || !source.tools.some(({ name }) => name === key)) return undefined;
+  return [{ name: key, args: value[key], ...(json.cut && json.open.has(value[key]) && { cut: true }) }];
+}
+
+/** Whether arguments were whole when the text ended: an object that was closed, or nothing that was begun after it. */
+function isWhole(args: unknown, json: Json): boolean {
+  return !json.cut || (isObj(args) && !json.open.has(args));
+}
+
+function idOf({ id, tool_call_id, call_id }: Obj): string | undefined {
+  const given = id ?? call_id ?? tool_call_id;
+  return typeof given === "string" && given && given.length <= 100 ? given : undefined;
+}
+
+/** An object, or its text, up to twice encoded; nothing is {}. */
+export function argumentsIn(given: unknown, work: Work): { args: Obj; wrong?: string } {
+  let value = given;
+  for (let i = 0; i < 2 && typeof value === "string"; i++) {
+    if (!value.trim()) return { args: {} };
+    value = wholeJson(value, work);
+  }
+  if (value === undefined && (given === undefined || given === "")) return { args: {} };
+  if (value === null) return { args: {} };
+  if (isObj(value)) return { args: value };
+  return { args: {}, wrong: "they are not a JSON object" };
+}
+
+const FENCE = /```[a-z_]{0,20}[ \t]{0,10}\r?\n?/y;
+const BETWEEN = /[\s;,}\]]{0,200}/y;
+
+/** Skips white space and the beginning of a fence. */
+export function skipFence(text: string, at: number): number {
+  const start = skipSpace(text, at);
+  const fence = matchAt(FENCE, text, start);
+  return fence ? skipSpace(text, start + fence[0].length) : start;
+}
+
+const PYTHON = /^\[\s{0,10}[A-Za-z_]/; // calls as Python writes them, which would be looked through in vain
+
+/** Objects and lists one after the other, and whatever closes them. */
+export function readObjects(source: Source, at: number, strong: boolean, closers?: RegExp): Piece | undefined {
+  const { text, work } = source;
+  const calls: Raw[] = [];
+  let end = at;
+  let next = skipFence(text, at);
+  if (PYTHON.test(text.slice(next, next + 20))) return undefined;
+  for (let i = 0; i < MAX_CALLS; i++) {
+    const json = readJson(text, next, work);
+    if (!json) break;
+    const found = callsIn(json.value, json, source, strong);
+    if (!found) {
+      if (calls.length) break;
+      return undefined;
+    }
+    calls.push(...found);
+    end = json.end;
+    next = matchAt(BETWEEN, text, end)![0].length + end;
+    if (text[next] !== "{" && text[next] !== "[") break;
+    if (text.startsWith("[TOOL", next)) break;
+  }
+  if (!calls.length) return undefined;
+  return { calls, end: skipClosers(text, end, closers) };
+}
+
+const TRAIL = /(?:\s|[;.}\]]){0,60}/y;
+const FENCE_END = /```(?!\w)/y;
+/** Past stray brackets, the end of a fence, and closing marks. */
+export function skipClosers(text: string, at: number, closers?: RegExp): number {
+  let trail = at + matchAt(TRAIL, text, at)![0].length;
+  if (matchAt(FENCE_END, text, trail)) {
+    at = trail + 3;
+    trail = at + matchAt(TRAIL, text, at)![0].length;
+  }
+  const closed = closers && matchAt(closers, text, trail);
+  if (closed) return trail + closed[0].length;
+  return trail === text.length ? trail : at;
+}
+
+/** The longest offered name that a text begins with. */
+export function longestName(text: string, tools: readonly Tool[]): string | undefined {
+  const fits = tools.filter(({ name }) => text.startsWith(name)).map(({ name }) => name);
+  return fits.sort((a, b) => b.length - a.length)[0];
+}
+
+/** What is known to be no name is not looked for. */
+export const isName = (name: string, tools: readonly Tool[]): boolean => toolFor(name, tools) !== undefined;

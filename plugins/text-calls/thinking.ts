@@ -1,0 +1,74 @@
+// Thinking that stands in the text, in the marks of its family; and the marks around an answer. The kernel knows <think>.
+import { matchAt } from "./source.ts";
+
+const PAIRS: [open: string, close: string][] = [
+  ["<think>", "</think>"],
+  ["<thinking>", "</thinking>"],
+  ["<thought>", "</thought>"],
+  ["<reasoning>", "</reasoning>"],
+  ["<seed:think>", "</seed:think>"],
+  ["[THINK]", "[/THINK]"],
+  ["<|START_THINKING|>", "<|END_THINKING|>"],
+  ["<|channel>thought", "<channel|>"],
+];
+/** Closers of tokens that nobody writes otherwise: without an opener, all before them was thinking. */
+const LONE = ["[/THINK]", "</seed:think>", "<|END_THINKING|>"];
+const AROUND = /<\|(?:START|END)_(?:RESPONSE|TEXT)\|>/g;
+/** Where thinking that stands in the middle of a text begins. */
+export const OPENERS = PAIRS.map(([open]) => open);
+export const closerOf = (opener: string): string => PAIRS.find(([open]) => open === opener)![1];
+
+type Parts = { text: string; thinking: string };
+
+export function takeThinking(given: string): Parts {
+  const harmony = /^\s*(<\|channel\|>|<\|start\|>)/.test(given.slice(0, 200)) ? segments(given) : undefined;
+  if (harmony) return harmony;
+  const thoughts: string[] = [];
+  let text = given;
+  for (;;) {
+    const start = text.trimStart();
+    const pair = PAIRS.find(([open]) => start.startsWith(open));
+    if (!pair) break;
+    const end = start.indexOf(pair[1], pair[0].length);
+    const inner = start.slice(pair[0].length, end < 0 ? undefined : end).trim();
+    thoughts.push(inner.startsWith(pair[0]) ? inner.slice(pair[0].length).trim() : inner); // an opener that was repeated
+    text = end < 0 ? "" : start.slice(end + pair[1].length).replace(/^\s{1,1000}/, "");
+    if (end >= 0 && text.startsWith(pair[1])) text = text.slice(pair[1].length).trimStart();
+  }
+  const lone = thoughts.length ? undefined : LONE.find((close) => text.includes(close));
+  if (lone) {
+    const end = text.indexOf(lone);
+    thoughts.push(text.slice(0, end).trim());
+    text = text.slice(end + lone.length).trimStart();
+  }
+  if (text.includes("<|START_") || text.includes("<|END_")) text = text.replace(AROUND, "");
+  return { text, thinking: thoughts.filter(Boolean).join("\n") };
+}
+
+const HEAD =
+  /(?:<\|start\|>[a-z]{1,20})?(?:\s{0,5}to=[^\s<]{1,200})?\s{0,5}<\|channel\|>\s{0,5}([a-z]{1,20})[^<>\n]{0,250}(?:<\|constrain\|>[a-z]{0,20}\s{0,5})?<\|message\|>/y;
+const END = /<\|(?:end|call|return|start|channel)\|>/g;
+
+/** gpt-oss: analysis is thinking, what has a recipient is left for whoever reads calls, all else is for the person. */
+function segments(text: string): Parts | undefined {
+  const said: string[] = [];
+  const thoughts: string[] = [];
+  let at = text.length - text.trimStart().length;
+  while (at < text.length) {
+    const head = matchAt(HEAD, text, at);
+    if (!head) break;
+    const from = at + head[0].length;
+    END.lastIndex = from;
+    const found = END.exec(text);
+    const end = found?.index ?? text.length;
+    const body = text.slice(from, end);
+    at = found && !/start|channel/.test(found[0]) ? end + found[0].length : end;
+    if (/\sto=|^to=/.test(head[0].replace("<|start|>assistant", " "))) said.push(text.slice(from - head[0].length, at));
+    else (head[1] === "analysis" ? thoughts : said).push(body);
+    at += text.slice(at, at + 100).length - text.slice(at, at + 100).trimStart().length;
+  }
+  if (at < text.length) said.push(text.slice(at));
+  return said.length || thoughts.length
+    ? { text: said.join("\n").trim(), thinking: thoughts.join("\n").trim() }
+    : undefined;
+}

@@ -1,0 +1,151 @@
+// Anthropic's stream of events, as zz's own pieces.
+import type { Delta, Usage } from "zz";
+import { sumUsage, tryTo } from "zz/text";
+import { ANSWER_TOOL, isThought } from "./request.ts";
+
+export const MAX_BLOCKS = 100_000; // of one message: those of the next are counted on from here
+export interface Reading {
+  open: Map<unknown, any>;
+  blocks: any[];
+  first: number;
+  spent: Usage; // before the last pause
+  counts: Record<string, number>;
+  text: boolean; // whether there is some
+  stop?: string;
+  ended?: true;
+}
+
+/** A whole message, from a server that does not stream, as the events that it would have been. */
+export const whole = (value: any): any[] =>
+  value?.type !== "message"
+    ? [value]
+    : [
+        { type: "message_start", message: value },
+        ...[value.content ?? []].flat().flatMap((block, index) => [
+          {
+            type: "content_block_start",
+            index,
+            content_block: typeof block === "string" ? { type: "text", text: block } : block,
+          },
+          { type: "content_block_stop", index },
+        ]),
+        { type: "message_delta", delta: value },
+        { type: "message_stop" },
+      ];
+
+export function* deltas(reading: Reading, value: any): Generator<Delta> {
+  const { type, index, delta } = value ?? {};
+  if (type === "message_start") yield* count(reading, value.message?.usage);
+  else if (type === "content_block_start") yield* begin(reading, index, value.content_block);
+  else if (type === "content_block_delta" && delta) yield* grow(reading, index, delta);
+  else if (type === "content_block_stop") yield* close(reading, index);
+  else if (type === "message_delta") {
+    yield* count(reading, value.usage);
+    if (!delta?.stop_reason) return;
+    reading.stop = String(delta.stop_reason);
+    for (const one of reading.open.keys()) yield* close(reading, one);
+    const { explanation } = delta.stop_details ?? {};
+    if (reading.stop === "refusal" && explanation && !reading.text) yield { text: String(explanation) };
+  } else if (type === "message_stop") {
+    for (const one of reading.open.keys()) yield* close(reading, one);
+    if (reading.stop || reading.blocks.length) reading.ended = true;
+  } else yield { text: "" }; // a ping: nothing to show, but a sign of life
+}
+
+function* begin(reading: Reading, index: unknown, given: any): Generator<Delta> {
+  const block = { ...given };
+  reading.open.set(index, block);
+  reading.blocks.push(block);
+  const { type, text, thinking, id, name, input } = block;
+  const args = input && Object.keys(input).length ? { args: input } : {};
+  if (text) reading.text = true;
+  if (type === "text") yield { text: wordsOf(text) };
+  else if (type === "thinking") yield { thinking: wordsOf(thinking) };
+  else if (type === "tool_use" && name === ANSWER_TOOL) yield { text: args.args ? JSON.stringify(input) : "" };
+  else if (type === "tool_use") yield { call: { index: place(reading, index), id, name, ...args } };
+  else yield { text: "" };
+}
+
+const place = ({ first, blocks }: Reading, index: unknown): number =>
+  first + (typeof index === "number" ? index : blocks.length);
+
+const wordsOf = (value: unknown): string => (typeof value === "string" ? value : "");
+
+/** A piece of a block; one that never began begins with it. */
+function* grow(reading: Reading, index: unknown, delta: any): Generator<Delta> {
+  const { type, citation } = delta;
+  const [text, thinking, signature] = [wordsOf(delta.text), wordsOf(delta.thinking), wordsOf(delta.signature)];
+  const json = wordsOf(delta.partial_json);
+  const made: Record<string, string> = { text_delta: "text", thinking_delta: "thinking", signature_delta: "thinking" };
+  if (!reading.open.has(index)) yield* begin(reading, index, { type: made[type] ?? "unknown" });
+  const block = reading.open.get(index);
+  if (text) reading.text = true;
+  if (type === "text_delta") {
+    block.text = (block.text ?? "") + text;
+    return yield { text };
+  }
+  if (type === "thinking_delta") {
+    block.thinking = (block.thinking ?? "") + thinking;
+    return yield { thinking };
+  }
+  if (type === "input_json_delta" && block.name === ANSWER_TOOL) return yield { text: json };
+  if (type === "input_json_delta" && block.type === "tool_use")
+    return yield { call: { index: place(reading, index), args: json } };
+  if (type === "input_json_delta") block.json = (block.json ?? "") + json; // of a tool of the server's own
+  if (type === "signature_delta") block.signature = (block.signature ?? "") + signature;
+  if (type === "citations_delta") block.citations = [...(block.citations ?? []), citation];
+  yield { text: "" };
+}
+
+function* close(reading: Reading, index: unknown): Generator<Delta> {
+  const block = reading.open.get(index);
+  reading.open.delete(index);
+  if (block?.json) block.input = tryTo(() => JSON.parse(block.json)) ?? {};
+  delete block?.json;
+  if (isThought(block)) yield { extra: block };
+}
+
+function* count(reading: Reading, usage: any): Generator<Delta> {
+  if (!usage) return;
+  for (const [name, value] of Object.entries(usage)) if (typeof value === "number") reading.counts[name] = value;
+  yield { usage: usageOf(reading) };
+}
+
+/** What went in is told without what came from the cache and what was written into it. */
+export function usageOf({ counts, spent }: Reading): Usage {
+  const {
+    input_tokens = 0,
+    output_tokens = 0,
+    cache_read_input_tokens: cached = 0,
+    cache_creation_input_tokens: written = 0,
+  } = counts;
+  return sumUsage([
+    spent,
+    {
+      input: input_tokens + cached + written,
+      output: output_tokens,
+      ...(cached && { cached }),
+      ...(written && { written }),
+    },
+  ]);
+}
+
+/** The status that an error would have had before the stream began: it says whether to try again. */
+const STATUS: Record<string, number> = {
+  invalid_request_error: 400,
+  authentication_error: 401,
+  billing_error: 402,
+  permission_error: 403,
+  not_found_error: 404,
+  conflict_error: 409,
+  request_too_large: 413,
+  rate_limit_error: 429,
+  api_error: 500,
+  timeout_error: 504,
+  overloaded_error: 529,
+};
+export function withStatus(value: any): unknown {
+  const error = value?.error ?? value;
+  const code = STATUS[error?.type];
+  return code ? { error: { ...error, code } } : value;
+}

@@ -1,0 +1,224 @@
+// Anthropic's Messages. Thinking goes back with its signature, the prefix that stays the same is marked for the cache, and
+// what a server refuses of a request by name is sent otherwise from then on.
+import type { ChatRequest, Endpoint, HttpAnswer, Model, Usage, Zz } from "zz";
+import { baseOf, type Preset, type Wire } from "../contract.ts";
+import { MAX_MODELS, memory, needKey, toJson, valuesOf } from "../native.ts";
+import { deltas, MAX_BLOCKS, type Reading, usageOf, whole, withStatus } from "./answer.ts";
+import {
+  bodyOf,
+  isThought,
+  knownOf,
+  LEAST_BUDGET,
+  type Learnt,
+  type Once,
+  SAMPLING,
+  signatureOf,
+  TAKES,
+} from "./request.ts";
+
+const PROTOCOL = "Anthropic's Messages";
+const MAX_PAUSES = 10; // of one answer, while the server's own tools run
+const MAX_PAGES = 50; // of the list of models
+
+const learntOf = memory<Learnt>(() => ({ without: new Set(), thoughts: new Set() }));
+
+export const anthropic: Wire = {
+  model(_preset, id) {
+    const { window } = knownOf(id);
+    return window ? { id, window, tools: true, vision: true, takes: TAKES } : undefined;
+  },
+
+  async models(zz, preset, endpoint, signal) {
+    const url = base(zz, preset, endpoint);
+    const learnt = learntOf(url, "");
+    const found: Model[] = [];
+    let after = "";
+    for (let page = 0; page < MAX_PAGES && found.length < MAX_MODELS; page++) {
+      const query = `?limit=1000${after && `&after_id=${encodeURIComponent(after)}`}`;
+      const ask = () =>
+        zz.fetch(`${url}/v1/models${query}`, { headers: headers(zz, preset, endpoint, learnt), signal });
+      const answer = await ask().catch((error) => {
+        if (error.status !== 401 || learnt.bearer || !endpoint.key) throw error;
+        learnt.bearer = true;
+        return ask().catch(() => {
+          delete learnt.bearer;
+          throw error;
+        });
+      });
+      const { data = [], has_more, last_id } = (await answer.json()) as any;
+      for (const { id, max_input_tokens } of data) {
+        const window = max_input_tokens ?? knownOf(String(id)).window;
+        found.push({
+          id: String(id),
+          ...(window && { window }),
+          ...(/^claude/.test(id) && { tools: true, vision: true }),
+        });
+      }
+      if (!has_more || !last_id || last_id === after) break;
+      after = String(last_id);
+    }
+    return found.slice(0, MAX_MODELS);
+  },
+
+  async *chat(zz, preset, request, signal) {
+    const url = base(zz, preset, request.endpoint);
+    const learnt = learntOf(url, request.model);
+    const once: Once = {};
+    const come: any[] = []; // blocks of an answer that paused
+    let spent: Usage = { input: 0, output: 0 };
+    for (let pauses = 0; ; pauses++) {
+      const reading: Reading = {
+        open: new Map(),
+        blocks: [],
+        first: pauses * MAX_BLOCKS,
+        spent,
+        counts: {},
+        text: false,
+      };
+      const answer = await send(zz, preset, request, signal, { url, learnt, once, come });
+      for await (const { event, value } of valuesOf(zz, answer, PROTOCOL, preset.name)) {
+        const isError = event === "error" || value?.error;
+        if (isError && reading.stop) break; // it was complete
+        if (isError) yield { error: withStatus(value) };
+        for (const one of whole(value)) yield* deltas(reading, one);
+        if (reading.ended) break;
+      }
+      const paused = reading.stop === "pause_turn";
+      if (!paused || pauses === MAX_PAUSES) {
+        if (reading.stop || reading.ended) yield { finish: paused ? "length" : (FINISH[reading.stop!] ?? "stop") };
+        return;
+      }
+      come.push(...reading.blocks);
+      spent = usageOf(reading);
+    }
+  },
+};
+
+const FINISH: Record<string, string> = {
+  max_tokens: "length",
+  model_context_window_exceeded: "length",
+  tool_use: "tool_use",
+  refusal: "refusal",
+};
+
+// ── The request ──
+
+/** ANTHROPIC_BASE_URL is without the version; what people paste has it, or all of the path. */
+const base = (zz: Zz<any>, preset: Preset, endpoint: Endpoint): string => {
+  const url = endpoint.url ?? (preset.name === "anthropic" ? zz.io.variable("ANTHROPIC_BASE_URL") : undefined);
+  return baseOf(preset, url ? { url } : {}).replace(/\/v1(\/messages)?$/, "");
+};
+
+const OAUTH = "oauth-2025-04-20";
+function headers(
+  zz: Zz<any>,
+  preset: Preset,
+  endpoint: Endpoint,
+  { bearer }: Learnt,
+  betas: unknown = [],
+): Record<string, string> {
+  if (base(zz, preset, endpoint) === preset.url) needKey(preset, endpoint);
+  const { key } = endpoint;
+  const isToken = bearer || /^sk-ant-oat/.test(zz.io.variable(preset.key ?? "") ?? "");
+  const all = [betas, isToken && key ? OAUTH : []].flat().filter(Boolean).join(",");
+  return {
+    "content-type": "application/json",
+    accept: "text/event-stream",
+    "anthropic-version": "2023-06-01",
+    ...(key && (isToken ? { authorization: `Bearer ${key}` } : { "x-api-key": `${key}` })),
+    ...(all && { "anthropic-beta": all }),
+  };
+}
+
+interface Way {
+  url: string;
+  learnt: Learnt;
+  once: Once;
+  come: any[];
+}
+async function send(
+  zz: Zz<any>,
+  preset: Preset,
+  request: ChatRequest,
+  signal: AbortSignal,
+  way: Way,
+): Promise<HttpAnswer> {
+  const { url, learnt, once, come } = way;
+  for (;;) {
+    const body = bodyOf(request, learnt, once, come);
+    try {
+      return await zz.fetch(`${url}/v1/messages`, {
+        method: "POST",
+        headers: headers(zz, preset, request.endpoint, learnt, request.options.betas),
+        body: toJson(body),
+        signal,
+      });
+    } catch (error) {
+      if (!adapts(error as Error & { status?: number }, request, body, learnt, once)) throw once.refused ?? error;
+    }
+  }
+}
+
+// ── What a server refuses, sent otherwise ──
+
+/** [what is left out, what the refusal says, where it was sent] */
+const REFUSED: [name: string, words: RegExp, sent: (body: any) => unknown][] = [
+  ["display", /\bdisplay\b/, ({ thinking }) => thinking?.display],
+  ["disabled", /thinking\.type\.disabled|thinking.*disabled/s, ({ thinking }) => thinking?.type === "disabled"],
+  ["effort", /\beffort\b/, (body) => body.output_config?.effort],
+  ["format", /output_config|output_format|structured output|schema/i, (body) => body.output_config?.format],
+  ["effort", /output_config/, (body) => body.output_config?.effort],
+  ["cache_control", /cache_control/, () => true],
+  ...SAMPLING.map((name): [string, RegExp, (body: any) => unknown] => [
+    name,
+    RegExp(`\\b${name}\\b`),
+    (body) => name in body,
+  ]),
+];
+
+/** Whether it may be sent otherwise. Each change is made once, so that this ends. */
+function adapts(
+  error: Error & { status?: number },
+  { endpoint }: ChatRequest,
+  body: any,
+  learnt: Learnt,
+  once: Once,
+): boolean {
+  const { status, message } = error;
+  const { without } = learnt;
+  if (status === 401 && endpoint.key) {
+    if (once.refused) delete learnt.bearer;
+    if (once.refused || learnt.bearer) return false;
+    once.refused = error; // of the two refusals the first is told
+    return (learnt.bearer = true);
+  }
+  delete once.refused;
+  if (status !== 400 && status !== 422) return false;
+  const [, , most] = /max_tokens: (\d+) > (\d+)/.exec(message) ?? [];
+  if (most && body.max_tokens > Number(most)) return Boolean((learnt.output = Number(most)));
+  const [, input, , window] = /exceed context limit: (\d+) \+ (\d+) > (\d+)/.exec(message) ?? [];
+  const room = Number(window) - Number(input);
+  if (room >= LEAST_BUDGET && body.max_tokens > room) return Boolean((once.output = room));
+  const sent = body.thinking?.type;
+  const isSent = sent === "enabled" ? /budget_tokens|thinking\.type\.enabled/ : /adaptive(?!\.display)/;
+  const isNew = /^(enabled|adaptive)$/.test(sent) && !without.has(sent);
+  if (isNew && (isSent.test(message) || /not support.*thinking/.test(message))) {
+    without.add(sent);
+    const other = sent === "enabled" ? "adaptive" : "enabled";
+    learnt.thinking =
+      without.has(other) || /not support \w*\s?thinking/.test(message)
+        ? "none"
+        : other === "enabled"
+          ? "budget"
+          : other;
+    return true;
+  }
+  const thoughts = body.messages.flatMap(({ content }: any) => content.filter(isThought)).map(signatureOf);
+  if (/signature|thinking/.test(message) && thoughts.some((one: string) => !learnt.thoughts.has(one))) {
+    for (const one of thoughts) learnt.thoughts.add(one);
+    return true;
+  }
+  const [name] =
+    REFUSED.find(([name, words, wasSent]) => !without.has(name) && words.test(message) && wasSent(body)) ?? [];
+  return Boolean(name && without.add(name));
+}

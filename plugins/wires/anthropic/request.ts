@@ -1,0 +1,222 @@
+// A request in Anthropic's words: messages as blocks, what may be kept in the cache, how much to think, and a schema.
+import type { ChatRequest, Effort, Image, Message } from "zz";
+import { usage } from "zz/text";
+
+type Thinking = "budget" | "adaptive" | "none";
+/** What is known of a model by its name; the first match counts. Output: what is asked for at most. */
+interface Known {
+  window?: number;
+  output: number;
+  thinking: Thinking;
+}
+// biome-ignore format: one family a row.
+const MODELS: [names: RegExp, known: Known][] = [
+  [/^claude-3-(opus|sonnet|haiku)/, { window: 200_000, output: 4_096, thinking: "none" }],
+  [/^claude-3-5-/, { window: 200_000, output: 8_192, thinking: "none" }],
+  [/^claude-3-7-/, { window: 200_000, output: 32_000, thinking: "budget" }],
+  [/^claude-(opus|sonnet|haiku)-4(-[0-5])?(-\d{8}|-latest|$)/, { window: 200_000, output: 32_000, thinking: "budget" }],
+  [/^claude-haiku-/, { window: 200_000, output: 32_000, thinking: "adaptive" }],
+  [/^claude-\D/, { window: 1_000_000, output: 64_000, thinking: "adaptive" }],
+  [/./, { output: 8_192, thinking: "budget" }],
+];
+export const knownOf = (id: string): Known => MODELS.find(([names]) => names.test(id))![1];
+export const TAKES = ["image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"];
+/** What a server refused, and what is sent instead. */
+export interface Learnt {
+  without: Set<string>;
+  thoughts: Set<string>; // by the ends of their signatures
+  output?: number;
+  thinking?: Thinking;
+  bearer?: boolean;
+}
+/** The same for one request alone. */
+export type Once = { output?: number; refused?: Error };
+
+export const ANSWER_TOOL = "structured_answer";
+const CACHE = { cache_control: { type: "ephemeral" } };
+const BUDGETS: Record<Exclude<Effort, "none">, number> = { low: 2_048, medium: 8_192, high: 24_576 };
+export const LEAST_BUDGET = 1_024;
+
+export function bodyOf(request: ChatRequest, learnt: Learnt, once: Once, come: any[]): Record<string, any> {
+  const { task, model, system, messages, tools, options } = request;
+  const schema = request.schema?.type === "object" ? request.schema : undefined; // of another kind words must do
+  const { without } = learnt;
+  const {
+    betas: _,
+    max_tokens: most,
+    max_completion_tokens,
+    stop,
+    tools: more,
+    output_config,
+    ...rest
+  } = options as any;
+  const mark = !without.has("cache_control") && (task === "chat" || tools.length) ? CACHE : {};
+  const max = Number(most ?? max_completion_tokens ?? knownOf(model).output);
+  const max_tokens = Math.min(max, learnt.output ?? max, once.output ?? max);
+  const isForced = Boolean(schema && (without.has("format") || !strict(schema)));
+  const { thinking = rest.thinking, ...effort } = rest.thinking
+    ? {}
+    : thinkingOf(request, learnt, isForced, max_tokens);
+  const config = { ...effort, ...(schema && !isForced && { format: { type: "json_schema", schema: strict(schema) } }) };
+  const offered: any[] = [
+    ...tools.map(({ name, description, schema }) => ({
+      name,
+      description,
+      input_schema: { type: "object", ...schema },
+    })),
+    ...(isForced ? [{ name: ANSWER_TOOL, description: "Gives the answer.", input_schema: schema }] : []),
+  ];
+  const conversation = toWire(messages, model, learnt);
+  const isSilent = !offered.length && !more; // calls of before want their tools named all the same
+  if (isSilent) offered.push(...toolsIn(conversation));
+  const choice = isForced
+    ? { tool_choice: tools.length ? { type: "any" } : { type: "tool", name: ANSWER_TOOL } }
+    : isSilent && offered.length && { tool_choice: { type: "none" } };
+  if (offered.length) Object.assign(offered.at(-1), mark);
+  if (come.length) conversation.push({ role: "assistant", content: come });
+  const marked = conversation.filter(({ role }) => role === "user").slice(-2);
+  for (const { content } of marked) Object.assign(content.at(-1)!, mark);
+  const body: Record<string, any> = {
+    model,
+    max_tokens,
+    ...(system.trim() && { system: [{ type: "text", text: system, ...mark }] }),
+    messages: conversation,
+    stream: true,
+    ...((offered.length || more) && { tools: [...offered, ...(more ?? [])] }),
+    ...choice,
+    ...(stop && { stop_sequences: [stop].flat() }),
+    ...rest,
+    ...(thinking && { thinking }),
+    ...((output_config || Object.keys(config).length) && { output_config: { ...config, ...output_config } }),
+  };
+  if (["enabled", "adaptive"].includes(thinking?.type)) for (const name of SAMPLING) delete body[name];
+  for (const name of without) delete body[name];
+  return body;
+}
+
+function toolsIn(conversation: WireMessage[]): object[] {
+  const called = conversation.flatMap(({ content }) => content.filter(({ type }) => type === "tool_use"));
+  const names = [...new Set(called.map(({ name }) => name))];
+  return names.map((name) => ({ name, description: "Not offered now.", input_schema: { type: "object" } }));
+}
+
+export const SAMPLING = ["temperature", "top_p", "top_k"];
+
+/** How much to think, in the words of the model's generation. */
+function thinkingOf(
+  { model, effort, messages }: ChatRequest,
+  learnt: Learnt,
+  isForced: boolean,
+  max: number,
+): { thinking?: any; effort?: string } {
+  const { without, thinking } = learnt;
+  const way = thinking ?? knownOf(model).thinking;
+  if (way === "none" || !effort) return {};
+  if (way === "adaptive") {
+    if (effort === "none" || isForced)
+      return !without.has("disabled")
+        ? { thinking: { type: "disabled" } }
+        : without.has("effort")
+          ? {}
+          : { effort: "low" };
+    const display = without.has("display") ? {} : { display: "summarized" };
+    return { thinking: { type: "adaptive", ...display }, ...(!without.has("effort") && { effort }) };
+  }
+  if (effort === "none" || isForced || !isSigned(messages, model, learnt)) return {};
+  const budget_tokens = Math.min(BUDGETS[effort], max - LEAST_BUDGET);
+  return budget_tokens < LEAST_BUDGET ? {} : { thinking: { type: "enabled", budget_tokens } };
+}
+
+/** Where it thinks by budget, the calls since the person's last words must come with what was thought before them. */
+function isSigned(messages: Message[], model: string, learnt: Learnt): boolean {
+  const last = messages.findLastIndex(({ role }, i) => role === "user" && messages[i - 1]?.role !== "tool");
+  const since = messages.slice(last + 1);
+  return since.every(
+    (one) => one.role !== "assistant" || !one.calls?.length || thoughts(one, model, learnt).length > 0,
+  );
+}
+
+/** Of the same model, since another cannot read it; and what the server took so far. */
+const thoughts = (message: Message, model: string, learnt: Learnt): any[] =>
+  message.role === "assistant" && (!message.model || message.model.endsWith(`/${model}`))
+    ? (message.extra ?? []).filter((one) => isThought(one) && !learnt.thoughts.has(signatureOf(one)))
+    : [];
+export const isThought = (block: any): boolean => /^(redacted_)?thinking$/.test(block?.type);
+export const signatureOf = ({ signature, data }: any): string => String(signature ?? data).slice(-64);
+
+type WireMessage = { role: "user" | "assistant"; content: any[] };
+function toWire(messages: Message[], model: string, learnt: Learnt): WireMessage[] {
+  const wire: WireMessage[] = [];
+  for (const message of messages) {
+    const role = message.role === "assistant" ? "assistant" : "user";
+    const content = blocksOf(message, model, learnt);
+    if (!content.length) continue;
+    const last = wire.at(-1);
+    if (last?.role === role) last.content.push(...content);
+    else wire.push({ role, content });
+  }
+  if (wire[0]?.role === "assistant") wire.unshift({ role: "user", content: [{ type: "text", text: "Go on." }] });
+  return wire;
+}
+
+const textBlock = (text: string): any[] => (text.trim() ? [{ type: "text", text }] : []);
+
+function blocksOf(message: Message, model: string, learnt: Learnt): any[] {
+  if (message.role === "user")
+    return [...(message.images ?? []).map((one) => file(one, model)), ...textBlock(message.text)];
+  if (message.role === "tool") {
+    const content = [...textBlock(message.text), ...(message.images ?? []).map((one) => file(one, model))];
+    const more = { ...(content.length && { content }), ...(message.failed && { is_error: true }) };
+    return [{ type: "tool_result", tool_use_id: plainId(message.id), ...more }];
+  }
+  const calls = (message.calls ?? []).map(({ id, name, args }) => ({
+    type: "tool_use",
+    id: plainId(id),
+    name: name.replace(/[^\w-]/g, "_").slice(0, 64) || "unknown",
+    input: args,
+  }));
+  const said = [...textBlock(message.text), ...calls];
+  return said.length ? [...thoughts(message, model, learnt), ...said] : said;
+}
+
+/** Ids of other providers may have signs that are refused here. */
+const plainId = (id: string): string =>
+  /^[\w-]{1,64}$/.test(id) ? id : id.replace(/[^\w-]/g, "_").slice(-64) || "call";
+
+function file({ type, base64 }: Image, model: string) {
+  const source = { type: "base64", media_type: type, data: base64 };
+  if (type === "application/pdf") return { type: "document", source };
+  if (type.startsWith("image/")) return { type: "image", source };
+  throw usage(
+    `Cannot send ${type} to '${model}': it takes images and PDFs. Leave the attachment out, or choose another model.`,
+  );
+}
+
+// ── A schema, as the provider takes it ──
+
+/** Of numbers and lengths the provider checks nothing: whoever asked does. */
+const UNCHECKED =
+  /^(minimum|maximum|exclusiveMinimum|exclusiveMaximum|multipleOf|minLength|maxLength|minItems|maxItems|uniqueItems|minProperties|maxProperties|\$schema)$/;
+
+/** Undefined where it cannot be said: an object whose fields have any names. */
+function strict(schema: any): any {
+  if (Array.isArray(schema)) return every(schema.map(strict));
+  if (!schema || typeof schema !== "object") return schema;
+  if (schema.type === "object" && (!schema.properties || typeof schema.additionalProperties === "object"))
+    return undefined;
+  const entries = Object.entries(schema).filter(([name]) => !UNCHECKED.test(name));
+  const values = entries.map(([name, value]) =>
+    name === "properties" || name === "$defs" || name === "definitions"
+      ? fields(value as object)
+      : /^(items|anyOf|allOf|oneOf)$/.test(name)
+        ? strict(value)
+        : value,
+  );
+  const made = every(values) && Object.fromEntries(entries.map(([name], i) => [name, values[i]]));
+  return made && (schema.type === "object" ? { ...made, additionalProperties: false } : made);
+}
+function fields(given: object): object | undefined {
+  const values = every(Object.values(given).map(strict));
+  return values && Object.fromEntries(Object.keys(given).map((name, i) => [name, values[i]]));
+}
+const every = (values: any[]): any[] | undefined => (values.includes(undefined) ? undefined : values);

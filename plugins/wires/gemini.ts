@@ -1,0 +1,382 @@
+// Gemini's generateContent. A part's thought signature goes back on that very part; calls have no ids here, so that
+// results stand in the order of the calls.
+import type { Call, ChatRequest, Delta, Endpoint, HttpAnswer, Image, Message, Model, Usage, Zz } from "zz";
+import { fault } from "zz/text";
+import { baseOf, type Preset, type Wire } from "./contract.ts";
+import { MAX_MODELS, memory, needKey, toJson, valuesOf } from "./native.ts";
+
+const WINDOWS: [names: RegExp, window: number][] = [
+  [/^gemini-1\.5-pro/, 2_097_152],
+  [/^gemini-(1\.5-flash|2|3)/, 1_048_576],
+];
+const knownWindow = (id: string): number | undefined => WINDOWS.find(([names]) => names.test(id))?.[1];
+const TAKES = ["image/*", "application/pdf", "audio/*", "video/*"];
+const PROTOCOL = "Gemini's generateContent";
+const MAX_PAGES = 50; // of the list of models
+
+/** What a server refused: not sent again. */
+const refusedOf = memory<Set<string>>(() => new Set());
+
+export const gemini: Wire = {
+  model(_preset, id) {
+    const window = knownWindow(id);
+    return window ? { id, window, tools: true, vision: true, takes: TAKES } : undefined;
+  },
+
+  async models(zz, preset, endpoint, signal) {
+    const url = base(preset, endpoint);
+    const found: Model[] = [];
+    let next = "";
+    for (let page = 0; page < MAX_PAGES && found.length < MAX_MODELS; page++) {
+      const query = `?pageSize=1000${next && `&pageToken=${encodeURIComponent(next)}`}`;
+      const answer = await zz.fetch(`${url}/models${query}`, { headers: headers(zz, preset, endpoint), signal });
+      const { models = [], nextPageToken } = (await answer.json()) as any;
+      for (const { name, inputTokenLimit, supportedGenerationMethods: methods } of models) {
+        if (methods && !methods.includes("generateContent")) continue;
+        const id = plainName(String(name));
+        const window = Number(inputTokenLimit) || knownWindow(id);
+        found.push({ id, ...(window && { window }) });
+      }
+      if (!nextPageToken || nextPageToken === next) break;
+      next = String(nextPageToken);
+    }
+    return found.slice(0, MAX_MODELS);
+  },
+
+  async *chat(zz, preset, request, signal) {
+    const reading: Reading = { chars: 0, calls: 0, text: false };
+    const answer = await send(zz, preset, request, signal);
+    for await (const { event, value } of valuesOf(zz, answer, PROTOCOL, preset.name)) {
+      const isError = event === "error" || value?.error;
+      if (isError && reading.finish) break; // it was complete
+      if (isError) yield { error: value };
+      yield* deltas(reading, value);
+    }
+    const { finish, calls, text } = reading;
+    if (finish === "stop" && !calls && !text) throw fault("Gemini's answer was empty. Try again.", { transient: true });
+    if (finish) yield { finish };
+  },
+};
+
+const plainName = (id: string): string => id.replace(/^models\//, "");
+
+// ── The request ──
+
+/** The address may lack the version, or lead to the layer for OpenAI's clients. */
+function base(preset: Preset, endpoint: Endpoint): string {
+  const url = baseOf(preset, endpoint)
+    .replace(/\/models(\/.*)?$/, "")
+    .replace(/\/openai$/, "");
+  return /\/v\d\w*($|[/?])/.test(url) ? url : `${url}/v1beta`;
+}
+
+const OTHER_VARIABLE = "GOOGLE_API_KEY";
+function headers(zz: Zz<any>, preset: Preset, endpoint: Endpoint): Record<string, string> {
+  const other = preset.name === "gemini" && zz.io.variable(OTHER_VARIABLE);
+  const key = endpoint.key ?? (other ? zz.secret(other) : undefined);
+  needKey(preset, { ...endpoint, ...(key && { key }) }, OTHER_VARIABLE);
+  return {
+    "content-type": "application/json",
+    accept: "text/event-stream",
+    ...(key && { "x-goog-api-key": `${key}` }),
+  };
+}
+
+async function send(zz: Zz<any>, preset: Preset, request: ChatRequest, signal: AbortSignal): Promise<HttpAnswer> {
+  const url = base(preset, request.endpoint);
+  const without = refusedOf(url, request.model);
+  for (;;) {
+    const body = bodyOf(request, without);
+    const name = /^(models|tunedModels)\//.test(request.model) ? request.model : `models/${request.model}`;
+    try {
+      return await zz.fetch(`${url}/${encodeURI(name)}:streamGenerateContent?alt=sse`, {
+        method: "POST",
+        headers: headers(zz, preset, request.endpoint),
+        body: toJson(body),
+        signal,
+      });
+    } catch (error) {
+      const { status, message } = error as Error & { status?: number };
+      const text = toJson(body);
+      const [refused] =
+        REFUSED.find(([name, words, sent]) => !without.has(name) && words.test(message) && text.includes(sent)) ?? [];
+      if (status !== 400 || !refused) throw error;
+      without.add(refused);
+    }
+  }
+}
+
+/** [what is sent otherwise, what the refusal says, what it was about]. The first that fits; each once. */
+const REFUSED: [name: string, words: RegExp, sent: string][] = [
+  ["parametersJsonSchema", /parameters_?json_?schema|function_declarations/i, '"parametersJsonSchema":'],
+  [
+    "ownSignatures",
+    /(corrupted|invalid) thought|thought_?\s?signature.*(not valid|invalid|corrupt)/i,
+    '"thoughtSignature":',
+  ],
+  ["signatures", /thought_?signature/i, '"functionCall":'],
+  ["format", /response[_ ]?mime[_ ]?type|response_?(json_?)?schema|json mode/i, '"responseMimeType":'],
+  ["thinkingLevel", /thinking_?level/i, '"thinkingLevel":'],
+  ["thinkingBudget", /thinking_?budget|budget/i, '"thinkingBudget":'],
+  ["thinkingConfig", /think|includeThoughts|include_thoughts/i, '"thinkingConfig":'],
+  ["systemInstruction", /(developer|system)_? ?instruction/i, '"systemInstruction":'],
+  ["functionId", /Unknown name "id"/, '"functionResponse":'],
+];
+
+/** Fields of the request itself; whatever else is set is about the generation. */
+const TOP =
+  /^(tools|toolConfig|tool_config|safetySettings|safety_settings|cachedContent|cached_content|labels|systemInstruction|contents)$/;
+
+function bodyOf(request: ChatRequest, without: Set<string>): Record<string, unknown> {
+  const { system, messages, tools, options } = request;
+  const { generationConfig, tools: more = [], max_tokens, max_completion_tokens, stop, ...rest } = options as any;
+  const set = Object.entries(rest);
+  const limit = max_tokens ?? max_completion_tokens;
+  const generation = {
+    ...schemaOf(request, without),
+    ...thinkingOf(request, without),
+    ...(limit !== undefined && { maxOutputTokens: limit }),
+    ...(stop && { stopSequences: [stop].flat() }),
+    ...Object.fromEntries(set.filter(([name]) => !TOP.test(name))),
+    ...generationConfig,
+  };
+  const isFirst = without.has("systemInstruction"); // Gemma takes it only as the person's words
+  const contents = toWire(messages, request.model, without);
+  const instruction = [{ text: system }];
+  if (system.trim() && isFirst) contents[0]?.parts.unshift(...instruction);
+  const declared = tools.map(({ name, description, schema }) => ({
+    name,
+    description,
+    ...parametersOf(schema, without),
+  }));
+  const offered = [...(declared.length ? [{ functionDeclarations: declared }] : []), ...more];
+  return {
+    contents,
+    ...(system.trim() && !isFirst && { systemInstruction: { parts: instruction } }),
+    ...(offered.length && { tools: offered }),
+    ...Object.fromEntries(set.filter(([name]) => TOP.test(name))),
+    ...(Object.keys(generation).length && { generationConfig: generation }),
+  };
+}
+
+function schemaOf({ schema }: ChatRequest, without: Set<string>) {
+  return schema && !without.has("format") ? { responseMimeType: "application/json", responseJsonSchema: schema } : {};
+}
+
+function parametersOf(schema: any, without: Set<string>) {
+  if (!Object.keys(schema.properties ?? {}).length && !schema.$ref && !schema.anyOf) return {};
+  return without.has("parametersJsonSchema") ? { parameters: reduced(schema) } : { parametersJsonSchema: schema };
+}
+
+const BUDGETS = { none: 0, low: 1_024, medium: 8_192, high: 24_576 };
+const LEAST_OF_PRO = 128; // which cannot be told not to think
+
+/** How much to think: as tokens up to 2.5, as a word from 3 on. Thoughts are told only to who asks for them. */
+function thinkingOf({ model, effort, options }: ChatRequest, without: Set<string>) {
+  const name = plainName(model);
+  const [, major = "", minor = ""] = /^gemini-(\d)(?:\.(\d))?(?!.*(image|tts|audio|live|embedding))/.exec(name) ?? [];
+  const thinks = Number(`${major}.${minor || 0}`) >= 2.5;
+  if (without.has("thinkingConfig") || "thinkingConfig" in options) return {};
+  if (!effort) return thinks && !/lite/.test(name) ? { thinkingConfig: { includeThoughts: true } } : {};
+  if (!major || !thinks) return {};
+  const includeThoughts = effort !== "none";
+  const isPro = /pro/.test(name);
+  if (Number(major) >= 3) {
+    const least = isPro ? "low" : "minimal";
+    const level = effort === "none" ? least : isPro && effort === "medium" && !minor ? "high" : effort;
+    return { thinkingConfig: { includeThoughts, ...(!without.has("thinkingLevel") && { thinkingLevel: level }) } };
+  }
+  const thinkingBudget = isPro ? Math.max(BUDGETS[effort], LEAST_OF_PRO) : BUDGETS[effort];
+  return { thinkingConfig: { includeThoughts, ...(!without.has("thinkingBudget") && { thinkingBudget }) } };
+}
+
+/** What a server wants that takes no JSON Schema: the part of it that OpenAPI 3.0 has. */
+const KEPT =
+  /^(type|format|title|description|nullable|enum|items|properties|required|(min|max)(Items|Length|imum)|pattern|anyOf)$/;
+function reduced(schema: any, root = schema, depth = 0): any {
+  if (!schema || typeof schema !== "object" || depth > 30) return {};
+  const named = /^#\/(\$defs|definitions)\/(.+)$/.exec(schema.$ref ?? "");
+  if (named) return reduced({ ...root[named[1]!]?.[named[2]!], ...schema, $ref: undefined }, root, depth + 1);
+  const made: Record<string, unknown> = {};
+  const inner = (one: unknown) => reduced(one, root, depth + 1);
+  for (const [name, value] of Object.entries({ ...schema, anyOf: schema.anyOf ?? schema.oneOf }) as [string, any][]) {
+    if (value === undefined || !KEPT.test(name)) continue;
+    if (name === "properties")
+      made.properties = Object.fromEntries(Object.entries(value).map(([key, one]) => [key, inner(one)]));
+    else if (name === "items") made.items = inner(value);
+    else if (name === "anyOf") made.anyOf = value.map(inner);
+    else if (name === "enum") made.enum = value.filter((one: unknown) => one !== null).map(String);
+    else if (name === "format") {
+      if (value === "date-time") made.format = value;
+    } else if (name === "type" && Array.isArray(value)) {
+      made.type = value.find((one) => one !== "null");
+      if (value.includes("null")) made.nullable = true;
+    } else made[name] = value;
+  }
+  if (schema.const !== undefined) made.enum = [String(schema.const)];
+  if (made.enum) made.type = "string";
+  return made;
+}
+
+// ── Messages ──
+
+interface Content {
+  role: "user" | "model";
+  parts: any[];
+}
+/** What a part's extra holds. at: where the part begins and ends in the text; id: a call's, where the server gave one. */
+interface Extra {
+  thoughtSignature?: string;
+  at?: [from: number, to: number];
+  id?: string;
+}
+/** Stands for a signature where there is none, as the makers say: for calls of other models, which this one cannot read. */
+const NO_SIGNATURE = "skip_thought_signature_validator";
+
+function toWire(messages: Message[], model: string, without: Set<string>): Content[] {
+  const isStrict = without.has("signatures") || without.has("ownSignatures") || /^gemini-[3-9]/.test(plainName(model));
+  const contents: Content[] = [];
+  const ids = new Map<string, string>(); // of calls, as the server gave them
+  let results: Content | undefined;
+  for (const message of messages) {
+    if (message.role === "tool") {
+      if (!results) contents.push((results = { role: "user", parts: [] }));
+      results.parts.push(...resultParts(message, ids.get(message.id), isStrict));
+      continue;
+    }
+    results = undefined;
+    if (message.role === "user") {
+      const parts = [...textPart(message.text), ...(message.images ?? []).map((one) => file(one))];
+      if (parts.length) contents.push({ role: "user", parts });
+      continue;
+    }
+    for (const { id, extra } of message.calls ?? []) {
+      const given = (extra as Extra)?.id;
+      if (given && !without.has("functionId")) ids.set(id, given);
+    }
+    const isOwn = !without.has("ownSignatures") && (!message.model || message.model.endsWith(`/${model}`));
+    const calls = (message.calls ?? []).map(({ extra, ...call }, i) =>
+      callPart({ ...call, ...(isOwn && { extra }) }, ids.get(call.id), isStrict && i === 0),
+    );
+    const parts = [...textParts(message.text, isOwn ? ((message.extra ?? []) as Extra[]) : []), ...calls];
+    if (parts.length) contents.push({ role: "model", parts });
+  }
+  if (contents[0]?.role === "model") contents.unshift({ role: "user", parts: [{ text: "Go on." }] });
+  return contents;
+}
+
+const textPart = (text: string): any[] => (text ? [{ text }] : []);
+
+/** The text, in which the parts that were signed are parts of their own again. */
+function textParts(text: string, extras: Extra[]): any[] {
+  const signed = extras.flatMap(({ thoughtSignature, at }) => (thoughtSignature ? [{ thoughtSignature, at }] : []));
+  if (signed.some(({ at }) => !at || at[1] > text.length)) {
+    const { thoughtSignature } = signed.at(-1)!; // the text is another one now
+    return text ? [{ text, thoughtSignature }] : [];
+  }
+  const parts: any[] = [];
+  let end = 0;
+  for (const { thoughtSignature, at } of signed) {
+    const [from, to] = at!;
+    parts.push(...textPart(text.slice(end, from)), { text: text.slice(from, to), thoughtSignature });
+    end = Math.max(end, to);
+  }
+  return [...parts, ...textPart(text.slice(end))];
+}
+
+const plainTool = (name: string): string => name.replace(/[^\w.-]/g, "_").slice(0, 64) || "unknown";
+
+function callPart({ name, args, extra }: Call, id: string | undefined, isStrict: boolean) {
+  const thoughtSignature = (extra as Extra)?.thoughtSignature ?? (isStrict ? NO_SIGNATURE : undefined);
+  return {
+    functionCall: { ...(id && { id }), name: plainTool(name), args },
+    ...(thoughtSignature && { thoughtSignature }),
+  };
+}
+
+/** From 3 on a result may hold files; before that they stand behind it. */
+function resultParts(message: Message & { role: "tool" }, id: string | undefined, isNew: boolean): any[] {
+  const { name, text, failed, images = [] } = message;
+  const files = images.map((one) => file(one));
+  const holds = isNew && files.length ? { parts: files } : {};
+  const response = failed ? { error: text } : { output: text };
+  return [
+    { functionResponse: { ...(id && { id }), name: plainTool(name), response, ...holds } },
+    ...(isNew ? [] : files),
+  ];
+}
+
+const file = ({ type, base64 }: Image) => ({ inlineData: { mimeType: type, data: base64 } });
+
+// ── The answer ──
+
+interface Reading {
+  chars: number; // of the text so far
+  calls: number;
+  text: boolean;
+  finish?: string;
+}
+const FILTERED = /^(SAFETY|PROHIBITED_CONTENT|RECITATION|BLOCKLIST|SPII|LANGUAGE|IMAGE_\w+|MODEL_ARMOR)$/;
+/** The model's slips: the next try may well go right. */
+const SLIPS = /^(MALFORMED_FUNCTION_CALL|MALFORMED_RESPONSE|UNEXPECTED_TOOL_CALL|NO_IMAGE|OTHER)$/;
+
+function* deltas(reading: Reading, value: any): Generator<Delta> {
+  if (!value || typeof value !== "object") return;
+  const { candidates, promptFeedback, usageMetadata } = value;
+  const first = Array.isArray(candidates) ? candidates.find((one) => (one?.index ?? 0) === 0) : undefined;
+  const parts = first?.content?.parts;
+  for (const part of Array.isArray(parts) ? parts : []) yield* partDeltas(reading, part ?? {});
+  if (usageMetadata) yield { usage: usageOf(usageMetadata) };
+  if (promptFeedback?.blockReason) reading.finish = "filter";
+  const reason = first?.finishReason;
+  if (reason && reason !== "FINISH_REASON_UNSPECIFIED") reading.finish = finishOf(reading, reason, first.finishMessage);
+  yield { text: "" };
+}
+
+function finishOf({ text, calls }: Reading, reason: string, message = ""): string {
+  if (reason === "MAX_TOKENS") return "length";
+  if (FILTERED.test(reason)) return "filter";
+  if (!SLIPS.test(reason) || (reason === "OTHER" && (text || calls))) return "stop";
+  const why = message ? `: ${String(message).slice(0, 200)}` : "";
+  throw fault(`Gemini gave up in the middle of its answer (${reason}${why}). Try again.`, { transient: true });
+}
+
+function* partDeltas(reading: Reading, part: any): Generator<Delta> {
+  const { text, thought, functionCall, executableCode, codeExecutionResult } = part;
+  const thoughtSignature = part.thoughtSignature ?? part.thought_signature;
+  if (functionCall) {
+    const { id, name, args } = functionCall;
+    const extra = { ...(thoughtSignature && { thoughtSignature }), ...(id && { id }) };
+    const index = reading.calls++;
+    yield { call: { index, id: id || newCall(), name, args: args ?? {}, ...(Object.keys(extra).length && { extra }) } };
+    return;
+  }
+  const said =
+    text ??
+    (executableCode
+      ? fenced("python", executableCode.code)
+      : codeExecutionResult && fenced("", codeExecutionResult.output));
+  const from = reading.chars;
+  if (thought === true) yield { thinking: String(said ?? "") };
+  else if (said) {
+    reading.chars += String(said).length;
+    reading.text ||= String(said).trim() !== "";
+    yield { text: String(said) };
+  }
+  if (thoughtSignature) yield { extra: { thoughtSignature, at: [from, reading.chars] } satisfies Extra };
+}
+
+const fenced = (language: string, code: unknown): string =>
+  `\n\`\`\`${language}\n${String(code ?? "").trimEnd()}\n\`\`\`\n`;
+const newCall = (): string => `call_${Math.random().toString(36).slice(2, 10)}`;
+
+/** What came from the cache is told with what went in; what was thought is told beside what came out. */
+function usageOf(said: any): Usage {
+  const { promptTokenCount = 0, toolUsePromptTokenCount = 0, candidatesTokenCount = 0, thoughtsTokenCount = 0 } = said;
+  const cached = said.cachedContentTokenCount;
+  return {
+    input: promptTokenCount + toolUsePromptTokenCount,
+    output: candidatesTokenCount + thoughtsTokenCount,
+    ...(cached && { cached }),
+  };
+}

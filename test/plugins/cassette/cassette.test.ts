@@ -1,0 +1,164 @@
+// --record and --replay: what was recorded is answered again, byte for byte, without a server; nothing else is.
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, describe, test } from "node:test";
+import type { Script } from "../../support/fake/http.ts";
+import { fakeOllama, say as sayOllama } from "../../support/fake/ollama.ts";
+import { call, DONE, delta, fakeOpenAI, refuse, say, stream } from "../../support/fake/openai.ts";
+import { type Place, place, type Ran, zz } from "../../support/run.ts";
+
+const KEY = "sk-canary-0123456789abcdef";
+const NOWHERE = "http://127.0.0.1:9/v1";
+
+/** Records a run, and gives what a run without the server says. */
+async function twice(
+  script: Script,
+  words: string[],
+  where = place(),
+): Promise<{ first: Ran; again: Ran; where: Place }> {
+  const fake = await fakeOpenAI(script);
+  const to = (url: string) => ["-m", "openai/m", "--base-url", url];
+  const first = await zz(where, [...to(fake.url), "--key", KEY, "--record", "tape", ...words]);
+  await fake.close();
+  const again = await zz(where, [...to(NOWHERE), "-n", "--replay", "tape", ...words]);
+  return { first, again, where };
+}
+const told = ({ stdout, stderr, code }: Ran) => [stdout, stderr, code];
+const tape = (where: Place): string => readFileSync(join(where.cwd, "tape"), "utf8");
+
+describe("a cassette", { concurrency: 3 }, () => {
+  test("answers as the server did, without it and without a key", async () => {
+    const { first, again } = await twice([say("Hello, 漢字 🙂.")], ["hi"]);
+    deepEqual(told(first), ["Hello, 漢字 🙂.\n", "", 0]);
+    deepEqual(told(again), told(first));
+  });
+
+  test("round by round, with calls that really run", async () => {
+    const where = place();
+    writeFileSync(join(where.cwd, "a.txt"), "the needle\n");
+    const { first, again } = await twice(
+      [call(["read_file", { path: "a.txt" }]), say("Found.")],
+      ["--json", "find it"],
+      where,
+    );
+    for (const { stdout } of [first, again])
+      deepEqual(JSON.parse(stdout).calls, [{ name: "read_file", args: { path: "a.txt" }, ok: true }]);
+    equal(JSON.parse(again.stdout).text, "Found.");
+  });
+
+  test("what the model was asked has changed: refused, and nothing is sent", async () => {
+    const { where } = await twice([say("x")], ["hi"]);
+    const fake = await fakeOpenAI([say("from the server")]);
+    after(fake.close);
+    const args = ["-m", "openai/m", "--base-url", fake.url, "--replay", "tape"];
+    const ran = await zz(where, [...args, "something else"]);
+    deepEqual([ran.stdout, ran.code, fake.requests.length], ["", 2, 0]);
+    match(
+      ran.stderr,
+      /^Cannot replay 'tape': nothing like this was recorded in it \(POST \/v1\/chat\/completions, user: something else\)\. Record it again with --record\.$/m,
+    );
+    const other = await zz(where, ["-m", "openai/n", ...args.slice(2), "hi"]);
+    equal(other.code, 2, "another model is another question");
+  });
+
+  test("the same question twice: the first answer, then the second, which stays", async () => {
+    const where = place();
+    const fake = await fakeOpenAI([say("one"), say("two")]);
+    const script = `import { zz } from "zz";\nfor (let i = 0; i < 3; i++) console.log(await zz.ask("again"));\n`;
+    writeFileSync(join(where.cwd, "s.ts"), script.replace("3", "2"));
+    const args = (url: string) => ["-m", "openai/m", "--base-url", url];
+    equal(
+      (await zz(where, ["--key", KEY, "--record", "tape", ...args(fake.url), "--run", "s.ts"])).stdout,
+      "one\ntwo\n",
+    );
+    await fake.close();
+    writeFileSync(join(where.cwd, "s.ts"), script);
+    const again = await zz(where, ["--replay", "tape", ...args(NOWHERE), "--run", "s.ts"]);
+    deepEqual([again.stdout, again.stderr], ["one\ntwo\ntwo\n", ""]);
+  });
+
+  const failures: [what: string, script: Script, said: RegExp][] = [
+    ["a refused key", [refuse(401, { error: { message: "No such key." } })], /No such key\./],
+    ["a stream that is cut off", Array(3).fill({ ...stream(delta({ content: "half" })), ending: "cut" }), /ended before the answer was complete/],
+    ["an error in mid-stream", [stream(delta({ content: "half" }), 'data: {"error":{"message":"No lamps."}}\n\n', DONE)], /No lamps\./],
+  ]; // biome-ignore format: one a row
+  for (const [what, script, said] of failures)
+    test(`${what} fails again, in the same words`, async () => {
+      const { first, again } = await twice(script, ["hi"]);
+      match(first.stderr, said);
+      deepEqual([again.stdout, again.code], [first.stdout, first.code]);
+      match(again.stderr, said);
+    });
+
+  test("holds no key, and is the person's alone", async () => {
+    const echo = stream(
+      delta({ content: `your key is ${KEY.slice(0, 9)}` }),
+      delta({ content: KEY.slice(9) }),
+      delta({}, "stop"),
+      DONE,
+    );
+    const { where } = await twice([echo], ["hi"]);
+    doesNotMatch(tape(where), /canary-0123/);
+    equal(statSync(join(where.cwd, "tape")).mode & 0o777, 0o600);
+  });
+
+  test("Ollama's own lines, and what it says of the model", async () => {
+    const where = place();
+    const fake = await fakeOllama([sayOllama("Hello.")]);
+    const args = (url: string) => ["-m", "ollama/m", "--base-url", url];
+    const first = await zz(where, [...args(fake.url), "--record", "tape", "hi"]);
+    await fake.close();
+    deepEqual(told(await zz(where, [...args("http://127.0.0.1:9"), "--replay", "tape", "-n", "hi"])), told(first));
+    equal(first.code, 0, first.stderr);
+  });
+
+  test("an earlier cassette is replaced, another file is not", async () => {
+    const { where } = await twice([say("one")], ["hi"]);
+    const before = tape(where);
+    const fake = await fakeOpenAI([say("two")]);
+    after(fake.close);
+    const args = ["-m", "openai/m", "--base-url", fake.url, "--key", KEY];
+    await zz(where, [...args, "--record", "tape", "hi"]);
+    ok(tape(where) !== before && tape(where).split("\n").length === before.split("\n").length);
+    writeFileSync(join(where.cwd, "notes"), "mine\n");
+    const ran = await zz(where, [...args, "--record", "notes", "hi"]);
+    deepEqual([ran.code, readFileSync(join(where.cwd, "notes"), "utf8")], [2, "mine\n"]);
+    match(ran.stderr, /^Cannot record into '.*notes': it is there, and no cassette\. Name another file\.$/m);
+  });
+
+  const wrong: [name: string, content: string | undefined, said: RegExp][] = [
+    ["none", undefined, /^Cannot replay 'none': no such file\. Check the path\.$/m],
+    ["plain", "hello\n", /^Cannot replay 'plain': it is no cassette\. --record makes one\.$/m],
+    ["empty", "", /it is no cassette/],
+    ["torn", '{"zz":"cassette","version":1}\n{"asked":{"url"', /line 2 is no exchange/],
+    [".", undefined, /^Cannot replay '\.': EISDIR/m],
+  ];
+  for (const [name, content, said] of wrong)
+    test(`--replay of ${name}: a sentence`, async () => {
+      const where = place();
+      if (content !== undefined) writeFileSync(join(where.cwd, name), content);
+      const ran = await zz(where, ["-m", "openai/m", "--replay", name, "hi"]);
+      deepEqual([ran.stdout, ran.code], ["", 2]);
+      match(ran.stderr, said);
+    });
+
+  test("a full disk while recording ends with a sentence", { skip: !existsSync("/dev/full") }, async () => {
+    const where = place();
+    const fake = await fakeOpenAI([say("x")]);
+    after(fake.close);
+    const ran = await zz(where, [
+      "-m",
+      "openai/m",
+      "--base-url",
+      fake.url,
+      "--key",
+      KEY,
+      "--record",
+      "/dev/full",
+      "hi",
+    ]);
+    equal(ran.code, 2);
+    match(ran.stderr, /^Cannot record into '\/dev\/full'/m);
+  });
+});

@@ -1,0 +1,50 @@
+// How much the model is to think, by what a server received.
+import { deepEqual, equal, match } from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, describe, test } from "node:test";
+import { harness } from "../../sdk/testing.ts";
+import { fakeOpenAI, say } from "../support/fake/openai.ts";
+import { place, zz } from "../support/run.ts";
+
+async function asked(
+  args: string[],
+  settings: object = {},
+): Promise<{ code: number; stderr: string; effort: unknown }> {
+  const where = place();
+  mkdirSync(where.home, { recursive: true });
+  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
+  const fake = await fakeOpenAI([say("x")]);
+  after(fake.close);
+  const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...args, "hi"]);
+  const body = fake.requests[0]?.body;
+  return { code: ran.code!, stderr: ran.stderr, effort: body?.reasoning_effort ?? body?.reasoning?.effort };
+}
+
+describe("--effort", { concurrency: 2 }, () => {
+  test("nothing is said of it unless the person does", async () => equal((await asked([])).effort, undefined));
+  for (const level of ["low", "medium", "high"])
+    test(`${level} reaches the provider`, async () => equal((await asked(["--effort", level])).effort, level));
+  test("the setting, and the flag before it", async () => {
+    equal((await asked([], { effort: { level: "low" } })).effort, "low");
+    equal((await asked(["--effort", "high"], { effort: { level: "low" } })).effort, "high");
+  });
+  test("a level that is none: a sentence", async () => {
+    const { code, stderr } = await asked(["--effort", "hihg"]);
+    equal(code, 2);
+    match(stderr, /^Cannot use effort 'hihg': .*Did you mean 'high'\?/m);
+  });
+});
+
+test("/effort: from now on, in this conversation, also after a restart", async (t) => {
+  const zz = await harness({ plugins: [new URL("../../plugins/effort.ts", import.meta.url)], script: ["x"] }, t);
+  deepEqual(await zz.command("/effort"), ["Effort: as the model's provider has it."]);
+  deepEqual(await zz.command("/effort high"), ["Effort: high."]);
+  await zz.ask("hi");
+  await zz.restart();
+  await zz.ask("again");
+  deepEqual(
+    zz.requests.map(({ effort }) => effort),
+    ["high", "high"],
+  );
+});

@@ -1,0 +1,268 @@
+// The whole program with servers whose models write calls as text: what is sent, what runs, what the person sees.
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import type { Script } from "../../support/fake/http.ts";
+import { fakeOllama, type Installed, call as ollamaCall, say as sayOllama } from "../../support/fake/ollama.ts";
+import { call, DONE, delta, fakeOpenAI, refuse, say, stream } from "../../support/fake/openai.ts";
+import { type Place, place, zz } from "../../support/run.ts";
+
+const CODE = "one();\ntwo();\n";
+const coder = (name: string, args: Record<string, string>): string =>
+  `<tool_call>\n<function=${name}>\n${Object.entries(args)
+    .map(([key, value]) => `<parameter=${key}>\n${value}\n</parameter>\n`)
+    .join("")}</function>\n</tool_call>`;
+const hermes = (name: string, args: object): string =>
+  `<tool_call>\n${JSON.stringify({ name, arguments: args })}\n</tool_call>`;
+
+function project(config?: object): Place {
+  const where = place();
+  writeFileSync(join(where.cwd, "a.ts"), CODE);
+  if (config) {
+    const file = join(where.home, "zz.config.json");
+    const made = process.getBuiltinModule("node:fs");
+    made.mkdirSync(where.home, { recursive: true });
+    writeFileSync(file, JSON.stringify(config));
+  }
+  return where;
+}
+
+async function ask(script: Script, { where = project(), model = "m", args = [] as string[] } = {}) {
+  const fake = await fakeOpenAI(script);
+  try {
+    const flags = ["--once", "-m", `openai/${model}`, "--base-url", fake.url, "--key", "x", ...args, "fix a.ts"];
+    const ran = await zz(where, flags);
+    return { ...ran, where, bodies: fake.requests.map(({ body }) => body) };
+  } finally {
+    await fake.close();
+  }
+}
+
+async function askOllama(script: Script, installed: Installed[], { where = project(), args = [] as string[] } = {}) {
+  const fake = await fakeOllama(script, installed);
+  try {
+    const flags = ["--once", "-m", `ollama/${installed[0]!.name}`, ...args, "what is in a.ts?"];
+    const ran = await zz(where, flags, { env: { OLLAMA_HOST: fake.url } });
+    return { ...ran, where, bodies: fake.requests.map(({ body }) => body) };
+  } finally {
+    await fake.close();
+  }
+}
+const words = (body: any): string => body.messages.map(({ content }: any) => content).join("\n");
+
+describe("Calls written as text", { concurrency: 3 }, () => {
+  test("a model that writes Qwen3-Coder's XML edits a file", async () => {
+    const edit = coder("edit_file", { path: "a.ts", old_string: "two();", new_string: "2(); // </parameter> stays" });
+    const { code, stdout, stderr, where, bodies } = await ask(
+      [say(`I will look first.\n\n${coder("read_file", { path: "a.ts" })}`), say(edit), say("Done.")],
+      { model: "qwen3-coder", args: ["--allow-write"] },
+    );
+    deepEqual([code, stdout], [0, "Done.\n"], stderr);
+    equal(readFileSync(join(where.cwd, "a.ts"), "utf8"), "one();\n2(); // </parameter> stays\n");
+    doesNotMatch(stdout + stderr, /<tool_call>|<function/);
+    ok(bodies[0].tools.length > 5, "tools were offered natively");
+    const sent = bodies[1].messages.find(({ tool_calls }: any) => tool_calls);
+    deepEqual([sent.content, sent.tool_calls[0].function.name], ["I will look first.", "read_file"]);
+    const saved = where
+      .sessions()[0]!
+      .map(({ message }) => message)
+      .find((message) => message?.calls);
+    deepEqual(
+      [saved.text, saved.calls[0].name, saved.calls[0].args],
+      ["I will look first.", "read_file", { path: "a.ts" }],
+    );
+  });
+
+  test("a parameter by another program's name is the tool's own", async () => {
+    const { bodies, stdout } = await ask([say(coder("read_file", { absolute_path: "a.ts" })), say("Done.")]);
+    equal(stdout, "Done.\n");
+    match(bodies[1].messages.at(-1).content, /one\(\);/);
+  });
+
+  test("numbers and lists in texts have the types of the schema", async () => {
+    const { bodies, code } = await ask([say(coder("read_file", { path: "a.ts", start: "2" })), say("Done.")]);
+    equal(code, 0);
+    equal(bodies[1].messages.at(-1).content, "2\ttwo();");
+  });
+
+  test("a call in thinking counts where there is no text", async () => {
+    const step = stream(
+      delta({ reasoning_content: `I look. ${hermes("read_file", { path: "a.ts" })}` }),
+      delta({}, "stop"),
+      DONE,
+    );
+    const { bodies, stdout, where } = await ask([step, say("Done.")]);
+    deepEqual([bodies.length, stdout], [2, "Done.\n"]);
+    const saved = where
+      .sessions()[0]!
+      .map(({ message }) => message)
+      .find((message) => message?.calls);
+    deepEqual([saved.text, saved.thinking], ["", "I look."]);
+  });
+
+  test("native calls win, and the text beside them stays text", async () => {
+    const both = call(["read_file", { path: "a.ts" }]);
+    both.body!.splice(1, 0, delta({ content: hermes("list_dir", {}) }));
+    const { bodies } = await ask([both, say("Done.")]);
+    const sent = bodies[1].messages.find(({ tool_calls }: any) => tool_calls);
+    equal(sent.content, hermes("list_dir", {}));
+    equal(sent.tool_calls.length, 1);
+  });
+
+  test("a call that was cut off does not run, and the model is told", async () => {
+    const { bodies, where } = await ask(
+      [
+        say('<tool_call>\n{"name": "write_file", "arguments": {"path": "a.ts", "content": "ha', "length"),
+        say("Sorry."),
+      ],
+      { args: ["--allow-write"] },
+    );
+    match(
+      bodies[1].messages.at(-1).content,
+      /^The call was cut off before its arguments were complete and did not run\./,
+    );
+    equal(readFileSync(join(where.cwd, "a.ts"), "utf8"), CODE);
+  });
+
+  test("what names no tool, or does not fit, stays text", async () => {
+    for (const text of [hermes("launch", {}), hermes("read_file", { path: { a: 1 }, start: "x" })]) {
+      const { bodies, stdout } = await ask([say(text)]);
+      deepEqual([bodies.length, stdout], [1, `${text}\n`]);
+    }
+  });
+
+  test("without tools, or with tool_choice none, nothing is looked for", async () => {
+    const text = hermes("read_file", { path: "a.ts" });
+    for (const args of [["--no-tools"], ["-o", "tool_choice", "none"]])
+      equal((await ask([say(text)], { args })).stdout, `${text}\n`);
+  });
+
+  test("marks of thinking are taken out of the text", async () => {
+    const { stdout } = await ask([say("[THINK]two lines[/THINK]It has two lines.")], { args: ["--json"] });
+    const { text, thinking } = JSON.parse(stdout);
+    deepEqual([text, thinking], ["It has two lines.", "two lines"]);
+  });
+});
+
+describe("Tools offered in words", { concurrency: 3 }, () => {
+  test("to a model of Ollama without the capability: its text call runs", async () => {
+    const models = [{ name: "qwen2.5:7b", capabilities: ["completion"] }];
+    const { code, stdout, stderr, bodies } = await askOllama(
+      [sayOllama(`I read it.\n${hermes("read_file", { path: "a.ts" })}`), sayOllama("Two calls.")],
+      models,
+    );
+    deepEqual([code, stdout], [0, "Two calls.\n"], stderr);
+    deepEqual([bodies[0].tools, bodies[1].tools], [undefined, undefined]);
+    match(
+      bodies[0].messages[0].content,
+      /--- TOOL CALLS ---[\s\S]*<tools>\n\{"type":"function"[\s\S]*"name":"read_file"/,
+    );
+    match(bodies[0].messages[0].content, /<tool_call>\n\{"name":"tool_name","arguments"/);
+    const [asked, result] = bodies[1].messages.slice(-2);
+    deepEqual(asked, {
+      role: "assistant",
+      content: `I read it.\n<tool_call>\n{"name":"read_file","arguments":{"path":"a.ts"}}\n</tool_call>`,
+    });
+    equal(result.role, "user");
+    match(result.content, /^<tool_response>\n1\tone\(\);\n2\ttwo\(\);\n<\/tool_response>$/);
+  });
+
+  test("a model of Ollama that has tools gets them natively", async () => {
+    const { bodies } = await askOllama(
+      [ollamaCall(["read_file", { path: "a.ts" }]), sayOllama("Yes.")],
+      [{ name: "m" }],
+    );
+    ok(bodies[0].tools.length);
+    doesNotMatch(words(bodies[0]), /TOOL CALLS/);
+  });
+
+  for (const [said, status] of [
+    ["registry.ollama.ai/library/m does not support tools", 400],
+    ["No endpoints found that support tool use. To learn more about provider routing, visit: https://a.b", 404],
+    ['"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set', 400],
+    ["`tool calling` is not supported with this model", 400],
+    ["Function calling is not enabled for this model", 400],
+    ["tools param requires --jinja flag", 500],
+  ] as const)
+    test(`where the server refuses them: '${said.slice(0, 40)}'`, async () => {
+      const script: Script = ({ body }) => {
+        if (body.tools) return refuse(status, { error: { message: said } });
+        return say(
+          body.messages.length > 2
+            ? "Done."
+            : "```tool_call\n" + '{"name": "read_file", "arguments": {"path": "a.ts"}}\n```',
+        );
+      };
+      const { code, stdout, stderr, bodies } = await ask(script);
+      deepEqual([code, stdout], [0, "Done.\n"], stderr);
+      const native = bodies.filter(({ tools }) => tools).length;
+      equal(bodies.length - native, 2);
+      match(bodies.at(-1).messages.at(-1).content, /^Result of read_file:\n1\tone/);
+    });
+
+  test("another refusal is one", async () => {
+    const { code, stderr, bodies } = await ask([
+      refuse(400, { error: { message: "messages: too many tools in this plan" } }),
+    ]);
+    deepEqual([code, bodies.length], [1, 1]);
+    match(stderr, /too many tools in this plan/);
+  });
+
+  test('"format": "text" always does, "native" never', async () => {
+    const script = [say("Hi.")];
+    const text = await ask(script, { where: project({ textCalls: { format: "text" } }), model: "mistral-nemo" });
+    equal(text.bodies[0].tools, undefined);
+    match(words(text.bodies[0]), /\[AVAILABLE_TOOLS\]/);
+    const native = project({ textCalls: { format: "native" } });
+    const { bodies } = await askOllama([sayOllama("Hi.")], [{ name: "m", capabilities: ["completion"] }], {
+      where: native,
+    });
+    doesNotMatch(words(bodies[0]), /TOOL CALLS/);
+  });
+
+  test("a call in words that does not fit is told to the model", async () => {
+    const { bodies } = await ask([say("[TOOL_CALLS]read_file[ARGS]{}"), say("Oh.")], {
+      where: project({ textCalls: { format: "text" } }),
+      model: "mistral-nemo",
+    });
+    match(words(bodies[1]), /TOOL_RESULTS\]\{"content":"Cannot call 'read_file': .*path/);
+  });
+
+  test("marks that the server leaves out are not missed", async () => {
+    for (const [model, text] of [
+      ["llama3.1", 'I look.\n{"name": "read_file", "parameters": {"path": "a.ts"}}'],
+      ["llama4", 'I look.\n\n[read_file(path="a.ts")]'],
+      ["mistral-nemo", 'I look.\n[{"name": "read_file", "arguments": {"path": "a.ts"}}]'],
+      ["kimi-k2", 'I look.\nfunctions.read_file:0{"path": "a.ts"}'],
+    ]) {
+      const where = project({ textCalls: { format: "text" } });
+      const { bodies } = await ask([say(text!), say("Done.")], { where, model: model! });
+      equal(bodies.length, 2, model);
+      match(bodies[1].messages.at(-2).content, /^I look\.\n/);
+      match(bodies[1].messages.at(-1).content, /one\(\);/);
+    }
+  });
+
+  test("the last request of a turn, without tools, has the calls so far as text too", async () => {
+    const models = [{ name: "qwen2.5:7b", capabilities: ["completion"] }];
+    const { bodies } = await askOllama([sayOllama(hermes("read_file", { path: "a.ts" })), sayOllama("Done.")], models, {
+      args: ["--rounds", "1"],
+    });
+    equal(bodies.length, 2);
+    ok(bodies[1].messages.every(({ role, tool_calls }: any) => role !== "tool" && !tool_calls));
+    doesNotMatch(words(bodies[1]), /TOOL CALLS/);
+  });
+
+  test("several calls, one of which failed, and the images of a result", async () => {
+    const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    const where = project({ textCalls: { format: "text" } });
+    writeFileSync(join(where.cwd, "b.png"), Buffer.from(pixel, "base64"));
+    const calls = `${hermes("read_file", { path: "b.png" })}\n${hermes("read_file", { path: "gone.ts" })}`;
+    const { bodies } = await ask([say(calls), say("Oh.")], { where, model: "qwen3" });
+    const last = bodies[1].messages.at(-1);
+    equal(last.role, "user");
+    match(JSON.stringify(last.content), /Cannot read 'gone\.ts'/);
+    match(JSON.stringify(last.content), new RegExp(pixel.slice(0, 20)));
+  });
+});

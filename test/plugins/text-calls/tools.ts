@@ -1,0 +1,32 @@
+// The tools that the tests of calls in text offer, and how such a text is read.
+import type { Reply } from "../../../kernel/contract.ts";
+import { rescue } from "../../../plugins/text-calls/rescue.ts";
+
+const object = (properties: object, required: string[] = []) => ({ type: "object", properties, required });
+const [string, integer, boolean] = ["string", "integer", "boolean"].map((type) => ({ type }));
+const strings = { type: "array", items: string };
+const tool = (name: string, schema: Record<string, unknown>) => ({ name, description: `The ${name}.`, schema });
+
+export const TOOLS = [
+  tool("tide_lookup", object({ port: string, day: integer }, ["port"])),
+  tool("move_crate", object({ id: string, dx: integer, dy: integer, fast: boolean }, ["id"])),
+  tool("ledger_append", object({ text: string }, ["text"])),
+  tool("lamp_dim", object({ level: integer, rooms: strings }, ["level"])),
+  tool("kiln_status", object({})),
+  tool(
+    "note",
+    object({ title: string, body: { type: "object" }, tags: strings, weight: { type: "number" } }, ["title"]),
+  ),
+];
+
+export async function readReply(
+  given: Partial<Reply>,
+  how: { worded?: boolean; tools?: typeof TOOLS } = {},
+): Promise<Reply> {
+  const reply: Reply = { text: "", thinking: "", calls: [], finish: "stop", ...given };
+  return rescue(reply, { tools: how.tools ?? TOOLS, options: {}, worded: how.worded ?? false });
+}
+
+/** `name {args}` of each call; what is broken says so. */
+export const shown = ({ calls }: Reply): string[] =>
+  calls.map(({ name, args, broken }) => `${name} ${broken ? "broken" : JSON.stringify(args)}`);

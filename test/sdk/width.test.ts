@@ -1,0 +1,30 @@
+// Where lines end: between words, or in a word that is too long for any line.
+import { deepEqual, ok } from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { width, wrap } from "../../sdk/width.ts";
+
+for (const [text, columns, lines] of [
+  ["one two three", 8, ["one two", "three"]],
+  ["a /tmp/long/path, and b", 14, ["a", "/tmp/long/pat", "h, and b"]],
+  ["/tmp/long/path.", 14, ["/tmp/long/pat", "h."]],
+  ["(/tmp/long/pa)", 13, ["(/tmp/long/p", "a)"]],
+  ["abcdefgh", 3, ["abc", "def", "gh"]],
+] as [string, number, string[]][])
+  test(`'${text}' in ${columns} columns`, () => deepEqual(wrap(text, columns), lines));
+
+test("no line is too long, and nothing but spaces is lost", () => {
+  const piece = fc.oneof(
+    fc.constantFrom(" ", "  ", ",", ".", ")", "/", "word", "漢字", "💡"),
+    fc.string({ maxLength: 9 }),
+  );
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 30 }), fc.integer({ min: 6, max: 30 }), (pieces, columns) => {
+      const text = pieces.join("").replace(/[^\S ]/g, " ");
+      const lines = wrap(text, columns);
+      for (const line of lines) ok(width(line) <= columns, line);
+      deepEqual(lines.join("").replace(/\s/g, ""), text.replace(/\s/g, ""));
+    }),
+    { numRuns: 300 },
+  );
+});

@@ -1,0 +1,159 @@
+// Random calls, written in each format and read again: none may be lost, none invented, and all be as they were.
+import { deepEqual } from "node:assert/strict";
+import fc from "fast-check";
+import { findCalls } from "../../plugins/text-calls/find.ts";
+import { FORMATS, type Format } from "../../plugins/text-calls/formats.ts";
+
+const string = { type: "string" };
+const SCHEMA = {
+  type: "object",
+  properties: {
+    text: string,
+    path: string,
+    count: { type: "integer" },
+    ratio: { type: "number" },
+    flag: { type: "boolean" },
+    list: { type: "array", items: string },
+    numbers: { type: "array", items: { type: "integer" } },
+    nested: { type: "object" },
+    either: { type: ["string", "null"] },
+    any: {},
+  },
+};
+export const RANDOM_TOOLS = ["write_file", "run", "a", "get-weather", "read_file2"].map((name) => ({
+  name,
+  description: `Does ${name}.`,
+  schema: SCHEMA as Record<string, unknown>,
+}));
+
+/** Pieces of every grammar, which must stay text where they stand in a text. */
+const PIECES = [
+  ..."<tool_call> </tool_call> <function=run> </function> <parameter=text> </parameter> <arg_key> </arg_key> <arg_value>".split(
+    " ",
+  ),
+  ...'</arg_value> [TOOL_CALLS] [ARGS] <|python_tag|> <|tool_call|> functools[ </invoke> <invoke\u0020name="a"> <think> </think>'.split(
+    " ",
+  ),
+  ..."<｜tool▁calls▁begin｜> <｜tool▁sep｜> <|tool_call_end|> ``` ```tool_call ```json <|channel|> </｜DSML｜parameter> <|python_end|>".split(
+    " ",
+  ),
+  ...[
+    '{"name": "run", "arguments": {}}',
+    "[run()]",
+    "\n",
+    "\n\n",
+    " ",
+    "\t",
+    "\\",
+    '"',
+    "'",
+    "`",
+    "{",
+    "}",
+    "[",
+    "]",
+    "\\n",
+    "\r",
+    "Action: run\nAction Input: {}",
+  ],
+  ...[
+    "true",
+    "null",
+    "None",
+    "42",
+    "1.0",
+    "é",
+    "💡",
+    "｜",
+    "\u2028",
+    "\0",
+    "</",
+    "<",
+    "&lt;",
+    "=",
+    ":",
+    ",",
+    ";",
+    "\\u003c",
+    "<tool_response>",
+  ],
+];
+const text = fc.oneof(
+  fc
+    .array(fc.oneof(fc.constantFrom(...PIECES), fc.string({ maxLength: 6, unit: "grapheme" })), { maxLength: 6 })
+    .map((all) => all.join("")),
+  fc.string({ maxLength: 20, unit: "grapheme" }),
+  fc.constantFrom(...PIECES),
+);
+const integer = fc.maxSafeInteger();
+const ratio = fc.double({ noNaN: true, noDefaultInfinity: true }).map((one) => (Object.is(one, -0) ? 0 : one));
+const key = fc.oneof(
+  fc.string({ maxLength: 8 }),
+  fc.constantFrom("a", "name", "arguments", "</tool_call>", "parameters"),
+);
+const { any } = fc.letrec((tie) => ({
+  any: fc.oneof({ maxDepth: 3 }, text, integer, fc.boolean(), fc.constant(null), tie("list"), tie("object")),
+  list: fc.array(tie("any"), { maxLength: 3 }),
+  object: fc.dictionary(key, tie("any"), { maxKeys: 3, noNullPrototype: true }),
+}));
+const nested = fc.dictionary(key, any, { maxKeys: 3, noNullPrototype: true });
+const args = fc.record(
+  {
+    text,
+    path: text,
+    count: integer,
+    ratio,
+    flag: fc.boolean(),
+    list: fc.array(text, { maxLength: 3 }),
+    numbers: fc.array(integer, { maxLength: 3 }),
+    nested,
+    either: fc.oneof(text, fc.constant(null)),
+    any: text,
+  },
+  { requiredKeys: [], noNullPrototype: true },
+);
+const call = fc.record(
+  { name: fc.constantFrom(...RANDOM_TOOLS.map(({ name }) => name)), args },
+  { noNullPrototype: true },
+);
+const calls = fc.array(call, { minLength: 1, maxLength: 3 });
+const before = fc.constantFrom(
+  "",
+  "Let me look.",
+  "I will do both, one after the other:",
+  "Ünïcode 💡!\n\nNow the file.",
+);
+
+/** `runs` random conversations in this format. */
+export async function roundTrip(format: Format, runs: number, seed?: number): Promise<void> {
+  await fc.assert(
+    fc.asyncProperty(calls, before, async (calls, before) => {
+      const given = calls.map((one, i) => ({ ...one, id: `functions.${one.name}:${i}` }));
+      const written = format.calls(given, RANDOM_TOOLS);
+      const found = await findCalls(before ? `${before}\n${written}` : written, RANDOM_TOOLS, { worded: true });
+      deepEqual(
+        {
+          text: found?.text,
+          calls: found?.calls.map(({ name, args, broken }) => ({ name, args, ...(broken && { broken }) })),
+        },
+        { text: before, calls },
+      );
+    }),
+    { numRuns: runs, ...(seed !== undefined && { seed }) },
+  );
+}
+/** However early the output limit cuts it off: what runs is what was written, and nothing else. */
+export async function cutOff(format: Format, runs: number): Promise<void> {
+  await fc.assert(
+    fc.asyncProperty(calls, fc.double({ min: 0, max: 1, noNaN: true }), async (calls, part) => {
+      const given = calls.map((one, i) => ({ ...one, id: `functions.${one.name}:${i}` }));
+      const written = `So:\n${format.calls(given, RANDOM_TOOLS)}`;
+      const text = written.slice(0, Math.floor(written.length * part));
+      const found = await findCalls(text, RANDOM_TOOLS, { worded: true, ended: true });
+      const run = (found?.calls ?? []).filter(({ broken }) => !broken).map(({ name, args }) => ({ name, args }));
+      deepEqual(run, calls.slice(0, run.length));
+    }),
+    { numRuns: runs },
+  );
+}
+export { FORMATS };

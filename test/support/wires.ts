@@ -1,0 +1,83 @@
+// Turns against a native wire's fake, in this process, with a few tools that only tell what they were given.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after } from "node:test";
+import { openChat } from "../../kernel/chat.ts";
+import type { Answer, Events, Fault, Image, Message } from "../../kernel/contract.ts";
+import type { Options } from "../../kernel/core.ts";
+import { createZz, runTurn } from "../../zz.ts";
+import type { Fake } from "./fake/http.ts";
+
+export const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const base = mkdtempSync(join(tmpdir(), "zz-wires-"));
+after(() => rmSync(base, { recursive: true, force: true }));
+/** Of the options `effort` and `schema` become what a request says of them. */
+export const lamps = join(base, "lamps.ts");
+writeFileSync(
+  lamps,
+  `export default (zz) => {
+    const ok = (args) => "ok " + JSON.stringify(args);
+    const png = { type: "image/png", base64: "${PIXEL}" };
+    zz.tool({ name: "lamp_dim", description: "Dims.", params: { level: "number" }, run: ok });
+    zz.tool({ name: "kiln_status", description: "Tells.", run: ok });
+    zz.tool({ name: "look", description: "Looks.", run: () => ({ text: "a lamp", images: [png] }) });
+    zz.tool({ name: "fail", description: "Fails.", run: () => { throw new Error("the lamp is broken"); } });
+    zz.wrap("request", (request, next) => {
+      const { effort, schema, ...options } = request.options;
+      return next({ ...request, options, ...(effort && { effort }), ...(schema && { schema }) });
+    });
+  };\n`,
+);
+
+export interface Turn {
+  answer?: Answer;
+  error?: Fault;
+  retried: Events["retried"][];
+  fake: Fake;
+  bodies: any[];
+  messages: readonly Message[];
+}
+export interface How {
+  options?: Options;
+  turns?: number;
+  before?: Message[]; // what was said before
+  images?: Image[]; // with the person's message
+}
+
+/** So many turns with this fake as the provider of that model; then the server is gone. */
+export async function turnWith(
+  fake: Fake,
+  model: string,
+  { options, turns = 1, before, images }: How = {},
+): Promise<Turn> {
+  const core = await createZz({
+    ...{ home: base, root: base, own: false, plugins: [lamps], tools: ["lamp_dim", "kiln_status", "look", "fail"] },
+    ...{ model, baseUrl: fake.url, key: "k-12345678", save: false },
+    ...options,
+  });
+  const retried: Events["retried"][] = [];
+  core.observers.push({ owner: "", value: { event: "retried", limit: 5_000, see: (fact) => void retried.push(fact) } });
+  const chat = openChat(core, model);
+  chat.messages.push(...(before ?? []));
+  const bodies = () => fake.requests.map(({ body }) => body);
+  try {
+    let answer: Answer | undefined;
+    for (let i = 0; i < turns; i++) {
+      for (const image of images ?? []) chat.attached.push(image);
+      answer = await runTurn(core, chat, "hi");
+    }
+    return { answer: answer!, retried, fake, bodies: bodies(), messages: chat.messages };
+  } catch (error) {
+    if ((error as Error).name === "AssertionError") throw error;
+    return { error: error as Fault, retried, fake, bodies: bodies(), messages: chat.messages };
+  } finally {
+    await fake.close();
+  }
+}
+
+/** What --json would tell of it, where it went well. */
+export const told = ({ answer }: Turn) => {
+  const { text, thinking, finish, usage, calls } = answer ?? {};
+  return { text, thinking, finish, usage, calls };
+};

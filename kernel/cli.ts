@@ -201,7 +201,7 @@ export async function attachment(name: string, cwd: string): Promise<{ text?: st
   const kind = /\.(png|jpe?g|webp|gif)$/i.exec(name)?.[1]?.toLowerCase().replace("jpg", "jpeg");
   if (kind) return { image: { type: `image/${kind}`, base64: bytes.toString("base64") } };
   if (!bytes.subarray(0, 8192).includes(0)) return { text: block(`FILE ${name}`, bytes.toString("utf8").trimEnd()) };
-  throw refuse("it is neither text nor an image. Convert it first");
+  throw refuse("it is neither text nor an image. -a FILE attaches a PDF or a sound");
 
   async function readAll(): Promise<Buffer> {
     const stat = await fs.promises.stat(file);
@@ -214,7 +214,7 @@ export async function attachment(name: string, cwd: string): Promise<{ text?: st
 /** Starts reading stdin; the result waits for all of it. A pipe that stays open and silent is named after 2 s and given up after 30 s
  * (ZZ_STDIN_WAIT, in seconds), counted from when the waiting starts. */
 export function readStdin(cli: Cli, io: Io): () => Promise<string> {
-  if (cli.values.has("no-stdin") || (io.stdin.isTTY && !cli.words.includes("-"))) return async () => "";
+  if (cli.values.has("no-stdin") || !io.stdin.readable || (io.stdin.isTTY && !cli.words.includes("-"))) return async () => "";
   const chunks: Buffer[] = [];
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const timers: NodeJS.Timeout[] = [];

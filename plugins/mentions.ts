@@ -1,30 +1,24 @@
-// @path in a message attaches a file, @folder/ a listing, @picture.png an image. Only what the person typed counts.
-import { closeSync, fstatSync, readFileSync, realpathSync, type Stats, statSync } from "node:fs";
+// @path in a message attaches a file, @folder/ a listing, @picture.png an image, @paper.pdf a PDF. Only what the person typed counts.
+import { closeSync, realpathSync, type Stats, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { extname, resolve } from "node:path";
-import type { Ctx, Image, Zz } from "zz";
-import { plural, tryTo } from "zz/text";
+import type { Ctx, Zz } from "zz";
+import { type MediaFile, plural, readMedia, tryTo } from "zz/text";
 
 const NO_TIMEOUT_MS = 2 ** 31 - 1; // the gate may ask, and the person takes their time
-const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
 
 /** An @ that is not inside a word, as in an e-mail address, and not after a backslash. */
 const MENTION = /(?<![\w\\@.+/-])@(?:"([^"\n]+)"|'([^'\n]+)'|((?:\\[^\n]|[^\s\\"'@])(?:\\[^\n]|[^\s\\])*))/g;
 const ESCAPED = /(?<![\w\\@.+/-])\\(?=@)/g;
 
-/** Images are recognised by their first bytes too: servers refuse a file that only has the name of one. */
-const IMAGES: [extension: RegExp, type: string, begins: RegExp][] = [
-  [/^\.png$/i, "image/png", /^\x89PNG/],
-  [/^\.jpe?g$/i, "image/jpeg", /^\xff\xd8\xff/],
-  [/^\.gif$/i, "image/gif", /^GIF8/],
-  [/^\.webp$/i, "image/webp", /^RIFF.{4}WEBP/s],
-];
+/** A name that promises one of these: what it holds is told by its bytes. */
+const MEDIA = /\.(png|jpe?g|gif|webp|pdf|mp3|wav|flac|ogg|m4a|aac|aiff?)$/i;
 /**
  * Extensions for which a missing file is worth a note. Otherwise only those of the project's files: @app.route is not a
  * file.
  */
 const EXTENSIONS =
-  /\.([cm]?[jt]sx?|json|md|txt|py|rs|go|java|kt|c|h|cc|cpp|hpp|cs|rb|php|sh|ya?ml|toml|html?|s?css|sql|csv|xml|vue|svelte|log|png|jpe?g|gif|webp)$/i;
+  /\.([cm]?[jt]sx?|json|md|txt|py|rs|go|java|kt|c|h|cc|cpp|hpp|cs|rb|php|sh|ya?ml|toml|html?|s?css|sql|csv|xml|vue|svelte|log|png|jpe?g|gif|webp|pdf|mp3|wav)$/i;
 
 interface Target {
   path: string; // as typed
@@ -106,13 +100,12 @@ const statOf = (file: string): Stats | undefined => tryTo(() => statSync(file));
 
 /** Attaches what was mentioned. The mention itself stays in the message as text. */
 async function attach({ path, at, file, folder, start, end }: Target, ctx: Ctx): Promise<Attached> {
-  const kind = IMAGES.find(([extension]) => extension.test(extname(file)));
-  if (kind && !folder) {
+  if (!folder && MEDIA.test(file)) {
     const { verdict, why } = ctx.permissions.judge("read", file);
     if (verdict === "deny") throw new Error(`reading it is denied ${why}.`);
-    const image = imageIn(file, kind, ctx.files.open);
-    ctx.chat.attach(image);
-    return { label: `${path} (${Math.ceil((image.base64.length * 3) / 4 / 1024)} KB)` };
+    const { type, base64, bytes } = mediaAt(file, ctx.files.open);
+    ctx.chat.attach({ type, base64 });
+    return { label: `${path} (${Math.ceil(bytes / 1024)} KB)` };
   }
   const result = folder
     ? await ctx.call("list_dir", { path: at })
@@ -130,18 +123,16 @@ function size(data: unknown): string {
   return shown < lines ? ` (${shown} of ${lines} lines)` : ` (${plural(lines, "line")})`;
 }
 
-function imageIn(file: string, [, type, begins]: (typeof IMAGES)[number], open: Ctx["files"]["open"]): Image {
+function mediaAt(file: string, open: Ctx["files"]["open"]): MediaFile {
   const fd = open(file);
   try {
-    const { size } = fstatSync(fd);
-    if (size > MAX_IMAGE_BYTES)
-      throw new Error(`${Math.ceil(size / 1024 / 1024)} MB are too many for an image (20 MB). Make it smaller.`);
-    const bytes = readFileSync(fd);
-    if (begins.test(bytes.toString("latin1", 0, 16))) return { type, base64: bytes.toString("base64") };
+    const media = readMedia(fd);
+    if (media) return media;
   } finally {
     closeSync(fd);
   }
-  throw new Error("it holds no image of that kind. Check its extension.");
+  const what = /\.(png|jpe?g|gif|webp)$/i.test(file) ? "image" : /\.pdf$/i.test(file) ? "PDF" : "sound";
+  throw new Error(`it holds no ${what} of that kind. Check its extension.`);
 }
 
 /** Most words after an @ are not files but decorators, packages or names. */

@@ -125,6 +125,12 @@ function bodyOf(
   const { think = thinkingOf(effort, model, can.thinking), format = wanted, keep_alive, ...rest } = options;
   if (can.vision === false && messages.some((message) => "images" in message && message.images?.length))
     throw usage(`Cannot send an image to '${model}': it does not take images. Choose a model that does.`);
+  const asked = messages.at(-1);
+  const other = asked?.role === "user" && asked.images?.find(({ type }) => !isImage(type));
+  if (other)
+    throw usage(
+      `Cannot send ${other.type} to '${model}': Ollama takes images alone. Attach those, or ask another provider.`,
+    );
   return {
     model,
     messages: [...(system ? [{ role: "system", content: system }] : []), ...messages.map(toWire)],
@@ -188,9 +194,11 @@ function thinkingOf(effort: Effort | undefined, model: string, can?: boolean): b
   return effort !== "none";
 }
 
+const isImage = (type: string): boolean => type.startsWith("image/");
+
 function toWire(message: Message) {
-  const images =
-    "images" in message && message.images?.length ? { images: message.images.map((image) => image.base64) } : {};
+  const pictures = "images" in message ? (message.images ?? []).filter(({ type }) => isImage(type)) : [];
+  const images = pictures.length ? { images: pictures.map(({ base64 }) => base64) } : {};
   if (message.role === "user") return { role: "user", content: message.text, ...images };
   if (message.role === "tool")
     return { role: "tool", tool_name: message.name, tool_call_id: message.id, content: message.text, ...images };

@@ -2,7 +2,7 @@
 import { isUtf8 } from "node:buffer";
 import { basename, extname } from "node:path";
 import type { Result, Zz } from "zz";
-import { plural, tryTo } from "zz/text";
+import { mediaOf, plural } from "zz/text";
 
 const MAX_LINES = 2_000; // per call
 const MAX_LINE_CHARS = 2_000;
@@ -61,10 +61,8 @@ export default (zz: Zz) =>
       return { text: shown.join("\n"), data: { path, start: from, end: to, lines: lines.length, hash } };
     },
     render({ data }) {
-      const { start, end, lines, width, height } = data as Partial<
-        Record<"start" | "end" | "lines" | "width" | "height", number>
-      >;
-      if (lines === undefined) return width && height ? `picture, ${width} × ${height}` : "picture";
+      const { start, end, lines, width, height } = data as Record<string, number>;
+      if (lines === undefined) return `picture, ${width} × ${height}`;
       return start === 1 && end === lines ? plural(lines, "line") : `lines ${start}–${end} of ${lines}`;
     },
   });
@@ -78,39 +76,15 @@ function cutLine(line: string): string {
   return `${head}… [cut; the line has ${line.length} characters]`;
 }
 
-/** The first bytes of each type of picture, and how to find its size. */
-const PICTURES: { type: string; begins: RegExp; size(bytes: Buffer): [number, number] | undefined }[] = [
-  { type: "image/png", begins: /^\x89PNG\r\n/, size: (bytes) => [bytes.readUInt32BE(16), bytes.readUInt32BE(20)] },
-  { type: "image/gif", begins: /^GIF8[79]a/, size: (bytes) => [bytes.readUInt16LE(6), bytes.readUInt16LE(8)] },
-  { type: "image/jpeg", begins: /^\xff\xd8\xff/, size: jpegSize },
-  {
-    type: "image/webp",
-    begins: /^RIFF.{4}WEBP/s,
-    size: (bytes) =>
-      bytes.toString("latin1", 12, 16) === "VP8X"
-        ? [bytes.readUIntLE(24, 3) + 1, bytes.readUIntLE(27, 3) + 1]
-        : undefined,
-  },
-];
-
 /** Recognised by its bytes, not by its name: a file named .png may contain text, such as a pointer of Git LFS. */
 function pictureResult(path: string, bytes: Buffer): Result | undefined {
-  const kind = PICTURES.find(({ begins }) => begins.test(bytes.toString("latin1", 0, 16)));
-  if (!kind) return undefined;
+  const { type, width, height, broken } = mediaOf(bytes) ?? {};
+  if (!type?.startsWith("image/")) return undefined;
   if (bytes.length > MAX_PICTURE_BYTES)
     throw new Error(`Cannot read '${path}': ${bytes.length} bytes are too many for a picture (5 MB). Make it smaller.`);
-  const size = tryTo(() => kind.size(bytes)); // undefined if the file is cut off
-  const about = [`image ${basename(path)}`, ...(size ? [size.join("×")] : []), `${bytes.length} bytes`];
-  const data = { path, type: kind.type, bytes: bytes.length, ...(size && { width: size[0], height: size[1] }) };
-  return { text: `[${about.join(", ")}]`, data, images: [{ type: kind.type, base64: bytes.toString("base64") }] };
-}
-
-/** The size is in the first frame header; each segment before that states its length. */
-function jpegSize(bytes: Buffer): [number, number] | undefined {
-  for (let at = 2; bytes[at] === 0xff; at += 2 + bytes.readUInt16BE(at + 2)) {
-    const marker = bytes[at + 1]!;
-    const isFrame = marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);
-    if (isFrame) return [bytes.readUInt16BE(at + 7), bytes.readUInt16BE(at + 5)];
-  }
-  return undefined;
+  // Servers refuse it, and with it every request that would follow.
+  if (broken) throw new Error(`Cannot read '${path}': it begins as ${type}, but ${broken}. Choose another.`);
+  const about = [`image ${basename(path)}`, `${width}×${height}`, `${bytes.length} bytes`];
+  const data = { path, type, bytes: bytes.length, width, height };
+  return { text: `[${about.join(", ")}]`, data, images: [{ type, base64: bytes.toString("base64") }] };
 }

@@ -402,7 +402,7 @@ export function toMarkdown({ header, branch }: Pick<Saved, "header" | "branch">)
 
 function partOf(message: Message): string {
   if (message.role === "user") {
-    const pictures = message.images?.length ? `\n\n(${message.images.length} image(s))` : "";
+    const pictures = message.images?.length ? `\n\n(${plural(message.images.length, "attachment")})` : "";
     return message.aside ? `> ${message.text.replaceAll("\n", "\n> ")}` : `## You\n\n${message.text}${pictures}`;
   }
   if (message.role === "tool") {

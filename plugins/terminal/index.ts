@@ -3,12 +3,13 @@
 import type { Zz } from "zz";
 import { promptOf } from "./prompt.ts";
 import { defaults, isRich, look, openScreen } from "./screen.ts";
+import { addShowImage } from "./show-image.ts";
 import { showTurns } from "./turn.ts";
 
 export { defaults };
 export const settings = {
   name: "display",
-  project: Object.keys(defaults).filter((name) => !["calls", "diffRows"].includes(name)), // a project hides nothing
+  project: Object.keys(defaults).filter((name) => !["calls", "diffRows", "images"].includes(name)), // a project hides nothing
   schema: {
     type: "object",
     properties: {
@@ -35,6 +36,7 @@ export const settings = {
       bell: { type: "boolean", description: "a bell when a long turn has ended" },
       bellAfter: { type: "number", minimum: 0, maximum: 1_000_000, description: "seconds that make a turn long" },
       plain: { type: "boolean", description: "for screen readers: words instead of signs, nothing that moves" },
+      images: { enum: ["auto", "off"], description: "images drawn where the terminal can, or never" },
     },
   },
 };
@@ -42,6 +44,7 @@ export const settings = {
 export default (zz: Zz<typeof defaults>) => {
   const screen = openScreen(() => zz.config);
   showTurns(zz, screen);
+  addShowImage(zz, screen);
   zz.wrap("preview", async ({ about, changes }) => {
     const { renderDiff } = await import("./diff.ts");
     const { removed, added, changed: strong, dim } = look(screen);

@@ -1,4 +1,5 @@
 // The screen: whether anybody watches, how things look there, and rows that are printed around the live line.
+import type { Image } from "zz";
 import { terminalColumns, width } from "zz/text";
 import { short } from "./format.ts";
 import { liveLine } from "./live.ts";
@@ -16,6 +17,7 @@ export const defaults = {
   bell: true,
   bellAfter: 10,
   plain: false,
+  images: "auto" as "auto" | "off",
 };
 
 /** A call that was announced, and once it has ended, what is shown of it. */
@@ -29,6 +31,7 @@ export interface Screen {
   stays: boolean; // a conversation, not a one-shot
   idle: boolean;
   since: number;
+  pictures: Map<string, Image>; // by path, that the row of a call is to show
   calls: Announced[]; // of this round whose results were not shown, in call order
 }
 
@@ -45,7 +48,7 @@ export function openScreen(config: Screen["config"]): Screen {
   };
   const screen: Screen = {
     ...{ config, dumb: process.env.TERM === "dumb", line: liveLine(where) },
-    ...{ live: false, stays: false, idle: true, since: 0, calls: [] },
+    ...{ live: false, stays: false, idle: true, since: 0, calls: [], pictures: new Map() },
   };
   return screen;
 }

@@ -1,9 +1,10 @@
 // What a person sees of a turn: thinking, calls as they are announced and as they end, and a line of figures at its
 // end.
-import type { Answer, Events, Zz } from "zz";
+import type { Answer, Events, Image, Zz } from "zz";
 import { plural, terminalColumns, width, wrap } from "zz/text";
 import { argumentsOf, folded, short, subjectOf, summary } from "./format.ts";
 import { type Announced, isPlain, isRich, look, print, row, type Screen, signs } from "./screen.ts";
+import { SHOW_IMAGE } from "./show-image.ts";
 
 const MAX_REFUSAL_COLUMNS = 1_000; // a refusal says what would allow the call, so it is not cut to a row
 
@@ -51,16 +52,26 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
   zz.on("decided", ({ allowed, tool }) => {
     if (allowed && screen.calls.length && !screen.idle) line.resume(short(tool)); // a question ended it
   });
-  zz.on("called", (fact, { about }) => {
+  zz.on("called", async (fact, { about }) => {
     const { call, inner } = fact;
     if (inner) return;
     const announced = screen.calls.find(({ id, result }) => id === call.id && result === undefined);
-    const text = isShown(screen, fact.result) ? rowsOf(screen, fact, about.line(call) ?? subjectOf(call.args)) : "";
+    const row = isShown(screen, fact.result) ? rowsOf(screen, fact, about.line(call) ?? subjectOf(call.args)) : "";
+    const images = imagesOf(screen, fact);
+    const text = [row, images.length ? await drawn(screen, images) : ""].filter(Boolean).join("\n");
     if (!announced) return text ? print(screen, text) : undefined;
     announced.result = text;
     showResults();
     const next = screen.calls.find(({ result }) => result === undefined);
     if (next) line.begin(next.name);
+  });
+  const attached = new WeakSet<object>(); // messages whose images were drawn
+  zz.on("requested", async ({ task }, { chat }) => {
+    const asked = chat.messages.findLast(({ role }) => role === "user");
+    if (task !== "chat" || asked?.role !== "user" || !asked.images || attached.has(asked)) return;
+    attached.add(asked);
+    const text = chat.messages.at(-1) === asked ? await drawn(screen, asked.images) : "";
+    if (text) print(screen, text);
   });
   zz.on("changed", ({ shown = "" }) => {
     for (const one of foldedDiff(shown, config().diffRows)) print(screen, one);
@@ -76,6 +87,19 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
     if (stats) print(screen, `${look(screen).dim(short(figures(answer), terminalColumns() - 1))}\n`);
   });
 }
+
+/** What came of a call, where its row is shown; and what show_image set aside for the person. */
+function imagesOf(screen: Screen, { call, result }: Events["called"]): readonly Image[] {
+  if (call.name !== SHOW_IMAGE) return isShown(screen, result) ? (result.images ?? []) : [];
+  const { path = "" } = (result.data ?? {}) as { path?: string };
+  const image = screen.pictures.get(path);
+  screen.pictures.delete(path);
+  return image ? [image] : [];
+}
+
+/** "" where the terminal cannot. The code for it is loaded with the first image. */
+const drawn = async (screen: Screen, images: readonly Image[]): Promise<string> =>
+  screen.live ? (await import("./images.ts")).drawing(screen, images) : "";
 
 function isShown({ config }: Screen, { failed }: Events["called"]["result"]): boolean {
   const { calls } = config();

@@ -194,13 +194,18 @@ function toWire(message: Message): ChatCompletionMessageParam[] {
   ];
 }
 
-function withImages(text: string, images: { type: string; base64: string }[] = []) {
+function withImages(text: string, images: Image[] = []) {
   if (!images.length) return text;
-  const parts = images.map(({ type, base64 }) => ({
-    type: "image_url" as const,
-    image_url: { url: `data:${type};base64,${base64}` },
-  }));
-  return [{ type: "text" as const, text }, ...parts];
+  return [{ type: "text" as const, text }, ...images.map(partOf)];
+}
+
+function partOf({ type, base64 }: Image) {
+  const url = `data:${type};base64,${base64}`;
+  if (type === "application/pdf") return { type: "file" as const, file: { filename: "document.pdf", file_data: url } };
+  if (!type.startsWith("audio/")) return { type: "image_url" as const, image_url: { url } };
+  const named = type.slice("audio/".length).replace(/^x-/, "");
+  const format = (named === "mpeg" ? "mp3" : named) as "mp3"; // OpenAI takes wav and mp3, other servers more
+  return { type: "input_audio" as const, input_audio: { data: base64, format } };
 }
 
 const MB = 1024 * 1024;

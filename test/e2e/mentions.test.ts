@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { Fake } from "../support/fake/http.ts";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
+import { PDF } from "../support/media.ts";
 import { type Place, place, zz } from "../support/run.ts";
 import { KEY, terminal } from "../support/terminal.ts";
 
@@ -22,6 +23,9 @@ function project(): Place {
   put("README", "read me\n");
   put("dot.png", Buffer.from(PIXEL, "base64"));
   put("fake.png", "no picture\n");
+  put("paper.pdf", PDF);
+  put("paper.png", PDF);
+  put("none.pdf", "%PDF-1.7\nhello\n");
   put("data.bin", Buffer.from([1, 0, 2, 0]));
   put("long.txt", "row\n".repeat(2_500));
   put(".env", "TOKEN=abc\n");
@@ -99,6 +103,11 @@ test("In a conversation", async (t) => {
     ["that is binary", "@data.bin", /@data\.bin is not attached: Cannot read 'data\.bin': it is not text\./],
     ["that has only the name of an image", "@fake.png", /@fake\.png is not attached: it holds no image of that kind\./],
     [
+      "that is a PDF which is none",
+      "@none.pdf",
+      /@none\.pdf is not attached: it begins as application\/pdf, but holds no/,
+    ],
+    [
       "that is too large an image",
       "@huge.png",
       /@huge\.png is not attached: 21 MB are too many for an image \(20 MB\)\./,
@@ -126,6 +135,17 @@ test("In a conversation", async (t) => {
     );
     match(told, /Attached dot\.png \(1 KB\)\./);
   });
+
+  for (const name of ["paper.pdf", "paper.png"])
+    await t.test(`A PDF goes as a file, whatever its name: ${name}`, async () => {
+      const { content, told } = await send(`what is @${name}?`);
+      const file = { filename: "document.pdf", file_data: `data:application/pdf;base64,${PDF.toString("base64")}` };
+      deepEqual(content, [
+        { type: "text", text: `what is @${name}?` },
+        { type: "file", file },
+      ]);
+      match(told, /Attached paper\.p..\s+\(1 KB\)\./);
+    });
 
   await t.test("A file that holds secrets is asked for; a no is told, and it stays text", async () => {
     const turn = fake.requests.length + 1;

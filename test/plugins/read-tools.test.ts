@@ -1062,17 +1062,21 @@ describe("zz --call", { concurrency: 3 }, () => {
   });
 });
 
-test("read_file: the line of a picture says its size, not lines", async () => {
+test("read_file: the line of a picture says its size, not lines; what is cut off is refused, not sent", async () => {
   const png = Buffer.from(
     "iVBORw0KGgoAAAANSUhEUgAAAAIAAAADCAYAAAC56t6BAAAAEklEQVR4nGP8z8Dwn4GBgYEBAA0GAQFPGdxwAAAAAElFTkSuQmCC",
     "base64",
   );
   const it = await harness({ own: true, files: { "a.png": png, "b.gif": "GIF89a" }, script: [] });
   await it.call("read_file", { path: "a.png" });
-  await it.call("read_file", { path: "b.gif" });
+  const { text, failed, images } = await it.call("read_file", { path: "b.gif" });
+  deepEqual(
+    [text, failed, images],
+    ["Cannot read 'b.gif': it begins as image/gif, but is cut off. Choose another.", true, undefined],
+  );
   deepEqual(
     it.events.flatMap((event) => (event.type === "called" ? [event.shown] : [])),
-    ["picture, 2 × 3", "picture"],
+    ["picture, 2 × 3", undefined],
   );
   await it.close();
 });

@@ -18,6 +18,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createZz } from "../../../zz.ts";
 import type { Script } from "../../support/fake/http.ts";
 import { call, data, delta, fakeOpenAI, refuse, say, stream } from "../../support/fake/openai.ts";
+import { png } from "../../support/media.ts";
 import { repl } from "../../support/repl.ts";
 import { type How, type Place, place, zz } from "../../support/run.ts";
 import { KEY } from "../../support/terminal.ts";
@@ -554,7 +555,7 @@ describe("secrets are not in it", { concurrency: 2 }, () => {
 
   test("an image is named and left out", async () => {
     const where = place();
-    const bytes = Buffer.from("89504e470d0a1a0a0000000d49484452".repeat(40), "hex");
+    const bytes = png(400, 300);
     writeFileSync(join(where.cwd, "pic.png"), bytes);
     const ran = await run(
       [call(["read_file", { path: "pic.png" }]), say("A picture.")],

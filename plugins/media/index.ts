@@ -1,0 +1,81 @@
+// Pictures, PDFs and sound for the model: -a FILE|URL|-, /paste, and /detach, which takes them back. A model that cannot
+// take them is not asked.
+import type { Ctx, Image, Zz } from "zz";
+import { plural } from "zz/text";
+
+/** What goes with the next message; a text is a block of its own. */
+export type Attachment = { label: string; what: Image | string };
+
+export default (zz: Zz) => {
+  const waiting: Attachment[] = [];
+  const take = (): Attachment[] => waiting.splice(0);
+  const told = () => (waiting.length ? `With your next message: ${listOf(waiting)}.` : "Nothing is attached.");
+
+  zz.flag({
+    name: "attachment",
+    short: "a",
+    value: "FILE|URL|-",
+    many: true,
+    group: "asking",
+    description: "attach an image, a PDF or a sound; - is the pipe",
+    async set(given) {
+      const { load } = await import("./load.ts");
+      waiting.push(await load(zz, String(given)));
+    },
+  });
+
+  // A single answer takes them at once: its words may come through a pipe, which passes no wrapper of lines.
+  zz.on("started", ({ stays }, { chat, note }) => {
+    if (stays && waiting.length) note(told());
+    if (!stays) for (const { what } of take()) chat.attach(what);
+  });
+  zz.wrap("line", async (line, next, ctx) => {
+    const all = isMessage(line, ctx) ? take() : [];
+    for (const { what } of all) ctx.chat.attach(what);
+    return next(line);
+  });
+
+  zz.command({
+    name: "paste",
+    description: "attach the image that is in the clipboard",
+    examples: { "/paste": "it goes with your next message" },
+    group: "conversation",
+    async run(_rest, { programs, note, signal }) {
+      const { clipboard } = await import("./clipboard.ts");
+      waiting.push(await clipboard(programs, signal));
+      note(`${told()} /detach takes it back.`);
+    },
+  });
+  zz.command({
+    name: "detach",
+    usage: "[N | all]",
+    description: "take back what is attached",
+    examples: { "/detach": "the last one", "/detach 1": "the first one", "/detach all": "all of them" },
+    group: "conversation",
+    complete: () => waiting.map(({ label }, i) => ({ name: String(i + 1), description: label })),
+    run(rest, { note }) {
+      const at = rest === "" ? waiting.length : Number(rest);
+      const gone = rest === "all" ? take() : Number.isInteger(at) && at > 0 ? waiting.splice(at - 1, 1) : [];
+      if (!gone.length && waiting.length) throw new Error(`Cannot detach '${rest}': there is no such one. ${told()}`);
+      note(gone.length ? `Taken back: ${listOf(gone)}. ${told()}` : told());
+    },
+  });
+
+  zz.wrap("request", async (request, next, ctx) => {
+    if (!request.messages.some((one) => one.role !== "assistant" && one.images?.length)) return next(request);
+    const { suited } = await import("./suit.ts");
+    return next(suited(request, await ctx.about.model(request.model, true)));
+  });
+};
+
+const listOf = (all: Attachment[]): string =>
+  all.length > 1
+    ? `${plural(all.length, "attachment")} (${all.map(({ label }, i) => `${i + 1}: ${label}`).join("; ")})`
+    : all[0]!.label;
+
+/** Whether the line is a message; a command of a prompt template is one too. */
+function isMessage(line: string, { about }: Ctx): boolean {
+  const name = line.trim().includes("\n") ? undefined : /^\/([A-Za-z][\w-]*)(?:\s|$)/.exec(line.trim())?.[1];
+  if (name) return about.commands.some((command) => command.name === name && command.group === "templates");
+  return line.trim() !== "" && !line.startsWith("!");
+}

@@ -1,0 +1,97 @@
+// What -a names: a file, a URL, or the pipe. The person named it, so that it is not asked for; a denial of its host counts.
+import { closeSync, constants, openSync } from "node:fs";
+import path from "node:path";
+import type { Zz } from "zz";
+import { codeOf, errnoSentence, fault, MAX_MEDIA_BYTES, type MediaFile, mediaIn, readMedia, usage } from "zz/text";
+import type { Attachment } from "./index.ts";
+
+const FETCH_LIMIT_MS = 60_000;
+const STDIN_WAIT_SECONDS = 30;
+const MB = 1024 * 1024;
+const UNKNOWN = "it is no image, PDF or sound that zz knows. -f FILE attaches a text";
+
+export async function load(zz: Zz, given: string): Promise<Attachment> {
+  const refuse = (why: string) => usage(`Cannot attach '${zz.veil(given)}': ${why}`);
+  if (!given) throw refuse("it names no file. Give a file, a URL, or - for the pipe.");
+  try {
+    const media = await mediaAt(zz, given);
+    if (!media) throw refuse(`${UNKNOWN}.`);
+    const name = given === "-" ? "the pipe" : path.basename(given.replace(/[?#].*$/, "")) || given;
+    return attachmentOf(name, media);
+  } catch (error) {
+    const { exit, message } = error as { exit?: number; message: string };
+    if (exit) throw error;
+    throw refuse(codeOf(error) ? `${errnoSentence(error)}` : message);
+  }
+}
+
+export const attachmentOf = (name: string, { type, base64, bytes, width, height }: MediaFile): Attachment => ({
+  label: [`${name} (${type}`, ...(width && height ? [`${width} × ${height}`] : []), `${sizeOf(bytes)})`].join(", "),
+  what: { type, base64 },
+});
+
+const sizeOf = (bytes: number): string =>
+  bytes < MB ? `${Math.ceil(bytes / 1024)} KB` : `${(bytes / MB).toFixed(1)} MB`;
+
+async function mediaAt(zz: Zz, given: string): Promise<MediaFile | undefined> {
+  if (given === "-") return mediaIn(await fromPipe(zz));
+  if (/^https?:\/\//i.test(given)) return mediaIn(await fromUrl(zz, given));
+  const fd = openSync(path.resolve(zz.io.cwd(), given), constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)); // a FIFO holds nobody up
+  try {
+    return readMedia(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** What zz itself reads of stdin afterwards is nothing. */
+async function fromPipe({ io: { stdin, variable } }: Zz): Promise<Uint8Array> {
+  if (stdin.isTTY) throw new Error("stdin is a terminal. Pipe it in: zz -a - 'what is this?' < photo.png");
+  if (!stdin.readable) throw new Error("stdin was read already. Name - once.");
+  const seconds = Number(variable("ZZ_STDIN_WAIT") ?? STDIN_WAIT_SECONDS);
+  const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
+  const pieces: Buffer[] = [];
+  let size = 0;
+  const stop = (why: string) => {
+    stdin.destroy?.();
+    reject(new Error(why));
+  };
+  const silent = `nothing came on stdin for ${seconds} s. ZZ_STDIN_WAIT=SECONDS waits longer (0: no limit).`;
+  const timer = seconds ? setTimeout(stop, seconds * 1000, silent) : undefined;
+  stdin.on("data", (piece: Buffer) => {
+    timer?.refresh();
+    pieces.push(Buffer.from(piece));
+    size += piece.length;
+    if (size > MAX_MEDIA_BYTES) stop(tooLarge());
+  });
+  stdin.on("end", () => resolve(Buffer.concat(pieces))).on("error", reject);
+  const bytes = await promise.finally(() => clearTimeout(timer));
+  if (!bytes.length) throw new Error("nothing came through the pipe. Give it a file: < photo.png");
+  return bytes;
+}
+
+async function fromUrl(zz: Zz, given: string): Promise<Uint8Array> {
+  if (!URL.canParse(given)) throw new Error("it is not a URL. Check it.");
+  let isJudged = false;
+  zz.wrap("fetch", async (request, next, { permissions }) => {
+    if (isJudged || request.url !== given) return next(request);
+    isJudged = true;
+    const { hostname } = new URL(given);
+    const { verdict, why } = permissions.judge("net", hostname);
+    if (verdict === "deny")
+      throw fault(`Cannot attach '${given}': reaching '${hostname}' is denied ${why}.`, { exit: 4 });
+    return next(request);
+  });
+  const answer = await zz.fetch(given, { signal: AbortSignal.any([zz.signal, AbortSignal.timeout(FETCH_LIMIT_MS)]) });
+  if (Number(answer.headers.get("content-length") ?? 0) > MAX_MEDIA_BYTES) throw new Error(tooLarge());
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of answer.body) {
+    pieces.push(piece);
+    size += piece.length;
+    if (size > MAX_MEDIA_BYTES) throw new Error(tooLarge());
+  }
+  return Buffer.concat(pieces);
+}
+
+const tooLarge = (): string => `it has more than ${MAX_MEDIA_BYTES / MB} MB. Make it smaller.`;

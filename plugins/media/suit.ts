@@ -1,0 +1,40 @@
+// What a model does not take is not sent to it: refused where it goes with the message just asked, and told in words
+// where it is of earlier ones.
+import type { ChatRequest, Message, Model } from "zz";
+import { usage } from "zz/text";
+
+export function suited(request: ChatRequest, model: Model | undefined): ChatRequest {
+  const isTaken = (type: string) => takes(model, type);
+  const answered = request.messages.findLastIndex(({ role }) => role === "assistant");
+  const asked = request.messages.findLastIndex((message) => message.role === "user" && !message.aside);
+  const messages = request.messages.map((message, i): Message => {
+    if (message.role === "assistant" || !message.images) return message;
+    const refused = message.images.find(({ type }) => !isTaken(type));
+    if (!refused) return message;
+    if (request.task === "chat" && i === asked && asked > answered) throw refusal(request.model, refused.type);
+    const left = message.images.filter(({ type }) => isTaken(type));
+    const words = message.images.filter(({ type }) => !isTaken(type)).map(({ type }) => `[${type}: ${UNSEEN}]`);
+    const { images: _, ...rest } = message;
+    return { ...rest, text: [message.text, ...words].join("\n"), ...(left.length && { images: left }) };
+  });
+  return { ...request, messages };
+}
+const UNSEEN = "left out, since you do not take such files";
+
+/** What nobody knows of is sent. */
+function takes(model: Model | undefined, type: string): boolean {
+  const [kind = ""] = type.split("/");
+  if (kind === "image" && model?.vision === false) return false;
+  const names = [type, `${kind}/*`, "*/*", kind, ...(type === "application/pdf" ? ["pdf", "file"] : [])];
+  return !model?.takes || model.takes.some((one) => names.includes(one));
+}
+
+function refusal(named: string, type: string): Error {
+  const [one, all] = type.startsWith("image/")
+    ? ["an image", "images"]
+    : type === "application/pdf"
+      ? ["a PDF", "PDFs"]
+      : ["a sound", "sound"];
+  const model = named.slice(named.indexOf("/") + 1);
+  return usage(`Cannot send ${one} to '${model}': it does not take ${all}. Choose a model that does.`);
+}

@@ -1,0 +1,65 @@
+// Images drawn between the rows of a terminal that can. Which it is, its environment says; it is never asked, since what
+// it would answer arrives as if it had been typed. What is written is made here: an image's own bytes only as base64.
+import { type MediaFile, mediaIn, terminalColumns, tryTo } from "zz/text";
+import { isPlain, type Screen } from "./screen.ts";
+
+export type Protocol = "kitty" | "iterm2";
+export const MAX_IMAGE_COLUMNS = 60;
+export const MAX_IMAGE_ROWS = 20;
+const [CELL_WIDTH, CELL_HEIGHT] = [10, 20]; // pixels, about: one is twice as high as it is wide
+const MAX_BYTES = 8 * 1024 * 1024;
+const MAX_PIXELS = 50_000_000; // the terminal has to hold them unpacked
+const CHUNK_CHARS = 4_096; // of kitty's protocol
+
+/** The way in which the terminal draws; undefined: none, or none that is sure. */
+export function protocolOf(env: NodeJS.ProcessEnv): Protocol | undefined {
+  const { TERM = "", TERM_PROGRAM, LC_TERMINAL, KITTY_WINDOW_ID, KONSOLE_VERSION } = env;
+  if (env.TMUX || env.STY || env.ZELLIJ || /^(tmux|screen|dumb|linux)\b/.test(TERM)) return undefined; // it draws by itself
+  if (/^xterm-(kitty|ghostty)$/.test(TERM) || TERM_PROGRAM === "ghostty") return "kitty";
+  if (/^(iTerm\.app|WezTerm|mintty)$/.test(TERM_PROGRAM ?? "") || LC_TERMINAL === "iTerm2") return "iterm2";
+  if (TERM_PROGRAM) return undefined;
+  return KITTY_WINDOW_ID || Number(KONSOLE_VERSION) >= 220_400 ? "kitty" : undefined;
+}
+
+/** What draws there now; a string: why nothing does. */
+export function drawer(screen: Screen): { draw(image: MediaFile): string } | string {
+  if (screen.config().images === "off") return "the person turned images off";
+  const protocol = screen.live && process.stderr.isTTY && !isPlain(screen) ? protocolOf(process.env) : undefined;
+  if (!protocol) return "there is no terminal here that draws images";
+  return { draw: (image) => drawn(protocol, image, terminalColumns()) };
+}
+
+/** Why that image is not drawn; undefined: it is. */
+export function unfit({ type, bytes, width = 0, height = 0 }: MediaFile): string | undefined {
+  if (type !== "image/png") return `it is ${type}, and only PNG is drawn`;
+  return bytes > MAX_BYTES || width * height > MAX_PIXELS ? "it is too large to be drawn" : undefined;
+}
+
+/** The images that can be drawn, each from a new row on; "" where there are none. */
+export function drawing(screen: Screen, images: readonly { base64: string }[]): string {
+  const how = drawer(screen);
+  if (typeof how === "string") return "";
+  const media = images.map(({ base64 }) => tryTo(() => mediaIn(Buffer.from(base64, "base64"))));
+  return media.flatMap((one) => (one && !unfit(one) ? how.draw(one) : [])).join("\n");
+}
+
+export function drawn(
+  protocol: Protocol,
+  { base64, bytes, width = 1, height = 1 }: MediaFile,
+  columns: number,
+): string {
+  const most = Math.max(1, Math.min(MAX_IMAGE_COLUMNS, columns - 1));
+  const scale = Math.min(1, (most * CELL_WIDTH) / width, (MAX_IMAGE_ROWS * CELL_HEIGHT) / height);
+  const wide = Math.min(most, Math.max(1, Math.ceil((width * scale) / CELL_WIDTH)));
+  const high = Math.min(MAX_IMAGE_ROWS, Math.max(1, Math.ceil((height * scale) / CELL_HEIGHT)));
+  if (protocol === "iterm2")
+    return `\x1b]1337;File=inline=1;size=${bytes};width=${wide};height=${high};preserveAspectRatio=1:${base64}\x07`;
+  const size = wide / most > high / MAX_IMAGE_ROWS ? `c=${wide}` : `r=${high}`; // the other follows from its proportions
+  const pieces = base64.match(new RegExp(`.{1,${CHUNK_CHARS}}`, "g")) ?? [];
+  return pieces
+    .map((piece, i) => {
+      const first = i ? "" : `a=T,f=100,q=2,${size},`; // q=2: without an answer
+      return `\x1b_G${first}m=${i < pieces.length - 1 ? 1 : 0};${piece}\x1b\\`;
+    })
+    .join("");
+}

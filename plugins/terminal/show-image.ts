@@ -1,0 +1,47 @@
+// show_image: an image of the project, drawn for the person under the row of its call. The model is not sent it.
+import { closeSync } from "node:fs";
+import type { Ctx, Zz } from "zz";
+import { type MediaFile, readMedia } from "zz/text";
+import type { Screen } from "./screen.ts";
+
+export const SHOW_IMAGE = "show_image";
+
+export function addShowImage(zz: Zz<any>, screen: Screen): void {
+  zz.tool({
+    name: SHOW_IMAGE,
+    kind: "read",
+    description: "Show an image file to the person.",
+    aliases: ["display_image"],
+    params: { path: "string relative to the project" },
+    also: { path: ["file", "file_path", "filename"] },
+    needs: ({ path }) => ({ read: [path] }),
+    async run({ path }, ctx) {
+      const cannot = (why: string) => new Error(`Cannot show '${path}': ${why}`);
+      const { drawer, unfit } = await import("./images.ts");
+      const how = drawer(screen);
+      const image = imageAt(path, ctx, cannot);
+      const why = typeof how === "string" ? how : unfit(image);
+      if (why) throw cannot(`${why}. open_file opens it in the person's own program.`);
+      const { type, base64, bytes, width, height } = image;
+      screen.pictures.set(path, { type, base64 });
+      return { text: `The person sees '${path}' (${width} × ${height}).`, data: { path, type, bytes, width, height } };
+    },
+    render: ({ data }) => {
+      const { width, height } = (data ?? {}) as { width?: number; height?: number };
+      return width ? `${width} × ${height}` : "";
+    },
+  });
+}
+
+function imageAt(path: string, { files }: Ctx, cannot: (why: string) => Error): MediaFile {
+  const fd = files.open(files.path(path));
+  try {
+    const media = readMedia(fd);
+    if (media?.type.startsWith("image/")) return media;
+  } catch (error) {
+    throw cannot((error as Error).message);
+  } finally {
+    closeSync(fd);
+  }
+  throw cannot("it is not an image. Choose another.");
+}

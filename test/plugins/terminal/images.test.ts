@@ -1,0 +1,174 @@
+// Images on the terminal, by the bytes that are written to it.
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import {
+  drawn,
+  MAX_IMAGE_COLUMNS,
+  MAX_IMAGE_ROWS,
+  type Protocol,
+  protocolOf,
+} from "../../../plugins/terminal/images.ts";
+import { mediaIn } from "../../../sdk/media.ts";
+import { call, say } from "../../support/fake/openai.ts";
+import { JPEG, PDF, png } from "../../support/media.ts";
+import { repl } from "../../support/repl.ts";
+import { place } from "../../support/run.ts";
+
+const TERMINALS: [env: NodeJS.ProcessEnv, draws: Protocol | undefined][] = [
+  [{ TERM: "xterm-kitty", KITTY_WINDOW_ID: "1" }, "kitty"],
+  [{ TERM: "xterm-256color", KITTY_WINDOW_ID: "1" }, "kitty"],
+  [{ TERM: "xterm-ghostty" }, "kitty"],
+  [{ TERM: "xterm-256color", TERM_PROGRAM: "ghostty" }, "kitty"],
+  [{ TERM: "xterm-256color", KONSOLE_VERSION: "230800" }, "kitty"],
+  [{ TERM: "xterm-256color", KONSOLE_VERSION: "200400" }, undefined],
+  [{ TERM: "xterm-256color", TERM_PROGRAM: "iTerm.app" }, "iterm2"],
+  [{ TERM: "xterm-256color", LC_TERMINAL: "iTerm2" }, "iterm2"],
+  [{ TERM: "xterm-256color", TERM_PROGRAM: "WezTerm" }, "iterm2"],
+  [{ TERM: "xterm-256color", TERM_PROGRAM: "vscode", KITTY_WINDOW_ID: "1" }, undefined],
+  [{ TERM: "xterm-256color", TERM_PROGRAM: "Apple_Terminal" }, undefined],
+  [{ TERM: "xterm-256color" }, undefined],
+  [{ TERM: "dumb", KITTY_WINDOW_ID: "1" }, undefined],
+  [{ TERM: "tmux-256color", KITTY_WINDOW_ID: "1" }, undefined],
+  [{ TERM: "screen.xterm-256color", LC_TERMINAL: "iTerm2" }, undefined],
+  [{ TERM: "xterm-kitty", TMUX: "/tmp/tmux,1,0" }, undefined],
+  [{}, undefined],
+];
+for (const [env, draws] of TERMINALS)
+  test(`protocolOf() of ${JSON.stringify(env)} is ${draws}`, () => equal(protocolOf(env), draws));
+
+const KITTY = /^\x1b_Ga=T,f=100,q=2,[cr]=\d+,m=[01];[A-Za-z0-9+/=]+\x1b\\(\x1b_Gm=[01];[A-Za-z0-9+/=]+\x1b\\)*$/;
+const ITERM = /^\x1b\]1337;File=inline=1;size=\d+;width=\d+;height=\d+;preserveAspectRatio=1:[A-Za-z0-9+/=]+\x07$/;
+
+const SIZES: [width: number, height: number, columns: number, size: string, box: [number, number]][] = [
+  [1, 1, 80, "r=1", [1, 1]],
+  [100, 100, 80, "r=5", [10, 5]],
+  [5_000, 50, 80, "c=60", [60, 1]],
+  [50, 5_000, 80, "r=20", [1, 20]],
+  [4_000, 3_000, 80, "r=20", [54, 20]],
+  [4_000, 3_000, 40, "c=39", [39, 15]],
+  [4_000, 3_000, 1, "c=1", [1, 1]],
+];
+for (const [width, height, columns, size, [wide, high]] of SIZES)
+  test(`An image of ${width} × ${height} on ${columns} columns takes ${wide} × ${high}`, () => {
+    const image = { ...mediaIn(png())!, width, height };
+    match(drawn("kitty", image, columns), new RegExp(`,${size},`));
+    match(drawn("iterm2", image, columns), new RegExp(`;width=${wide};height=${high};`));
+    ok(wide <= MAX_IMAGE_COLUMNS && high <= MAX_IMAGE_ROWS);
+  });
+
+test("A long image goes to kitty in pieces, of which only the last says so", () => {
+  const image = { ...mediaIn(png())!, base64: Buffer.alloc(9_000, 7).toString("base64") };
+  const text = drawn("kitty", image, 80);
+  match(text, KITTY);
+  deepEqual(
+    Array.from(text.matchAll(/m=([01]);/g), ([, more]) => more),
+    ["1", "1", "0"],
+  );
+  equal(text.replace(/\x1b_G[^;]*;|\x1b\\/g, ""), image.base64);
+});
+
+const PNG = png(40, 30);
+function project(settings: object = {}) {
+  const where = place();
+  mkdirSync(where.home, { recursive: true });
+  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
+  const files = {
+    "dot.png": PNG,
+    "photo.jpg": JPEG,
+    "paper.pdf": PDF,
+    "half.png": PNG.subarray(0, 40),
+    "note.png": "words\n",
+  };
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(where.cwd, name), content);
+  return where;
+}
+const drawings = (raw: string): string[] => raw.match(/\x1b_G.*?\x1b\\|\x1b\]1337;.*?\x07/gs) ?? [];
+const BASE64 = PNG.toString("base64");
+const NONE = {
+  TERM_PROGRAM: "",
+  LC_TERMINAL: "",
+  KITTY_WINDOW_ID: "",
+  KONSOLE_VERSION: "",
+  TMUX: "",
+  STY: "",
+  ZELLIJ: "",
+};
+const IN_KITTY = { ...NONE, TERM: "xterm-kitty" };
+const IN_ITERM = { ...NONE, TERM_PROGRAM: "iTerm.app" };
+
+const start = (t: TestContext, env: Record<string, string>, path: string, tool = "show_image", settings = {}) =>
+  repl(t, { where: project(settings), env, rows: 40, script: [call([tool, { path }]), say("Good.")] });
+
+for (const [name, env, shape] of [
+  ["kitty", IN_KITTY, KITTY],
+  ["iTerm2", IN_ITERM, ITERM],
+] as const) {
+  test(`show_image draws an image in ${name}, and the model is not sent it`, async (t) => {
+    const zz = await start(t, env, "dot.png");
+    await zz.say("show it", /show_image dot\.png · 40 × 30[\s\S]*Good\./);
+    const all = drawings(zz.raw());
+    equal(all.length, 1);
+    match(all[0]!, shape);
+    ok(all[0]!.includes(BASE64));
+    const { messages } = zz.fake.requests[1]!.body;
+    equal(messages.at(-1).content, "The person sees 'dot.png' (40 × 30).");
+    doesNotMatch(JSON.stringify(messages), /image_url/);
+    await zz.leave();
+  });
+
+  test(`What read_file gives, and what is attached, is drawn once in ${name}`, async (t) => {
+    const zz = await start(t, env, "dot.png", "read_file");
+    await zz.say("look at @dot.png", "Good.");
+    equal(drawings(zz.raw()).length, 2);
+    await zz.say("and now?", /Good\.[\s\S]*Good\./);
+    equal(drawings(zz.raw()).length, 2);
+    await zz.leave();
+  });
+}
+
+const UNSHOWN: [what: string, env: Record<string, string>, path: string, why: RegExp, settings?: object][] = [
+  ["on a terminal that cannot", NONE, "dot.png", /there is no terminal here that draws images\. open_file opens it/],
+  ["in tmux", { ...IN_KITTY, TMUX: "/tmp/x,1,0" }, "dot.png", /there is no terminal here that draws images/],
+  ["with display.images off", IN_KITTY, "dot.png", /the person turned images off/, { display: { images: "off" } }],
+  [
+    "with display.plain",
+    IN_KITTY,
+    "dot.png",
+    /there is no terminal here that draws images/,
+    { display: { plain: true } },
+  ],
+  ["of a JPEG", IN_KITTY, "photo.jpg", /it is image\/jpeg, and only PNG is drawn/],
+  ["of a PDF", IN_KITTY, "paper.pdf", /it is not an image\. Choose another/],
+  ["of half a PNG", IN_KITTY, "half.png", /it begins as image\/png, but is cut off/],
+  ["of a text", IN_KITTY, "note.png", /it is not an image\. Choose another/],
+];
+for (const [what, env, path, why, settings] of UNSHOWN)
+  test(`show_image ${what} tells the model why not, and draws nothing`, async (t) => {
+    const zz = await start(t, env, path, "show_image", settings);
+    await zz.say("show it", "Good.");
+    match(zz.fake.requests[1]!.body.messages.at(-1).content, why);
+    deepEqual(drawings(zz.raw()), []);
+    await zz.leave();
+  });
+
+test("An image that holds control characters is drawn as base64 alone", async (t) => {
+  const where = project();
+  writeFileSync(join(where.cwd, "bad.png"), Buffer.concat([PNG, Buffer.from("\x1b\\\x07\x1b]0;owned\x07")]));
+  const script = [call(["show_image", { path: "bad.png" }]), say("Good.")];
+  const zz = await repl(t, { where, env: IN_ITERM, rows: 40, script });
+  await zz.say("show it", "Good.");
+  const all = drawings(zz.raw());
+  equal(all.length, 1);
+  match(all[0]!, ITERM);
+  doesNotMatch(zz.raw(), /\x1b\]0;owned/);
+  await zz.leave();
+});
+
+test("NO_COLOR does not turn images off", async (t) => {
+  const zz = await start(t, { ...IN_KITTY, NO_COLOR: "1" }, "dot.png");
+  await zz.say("show it", "Good.");
+  equal(drawings(zz.raw()).length, 1);
+  await zz.leave();
+});

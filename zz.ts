@@ -29,6 +29,7 @@ import {
   open,
   optionsOf,
   type Prompt,
+  prepend,
   promptOf,
   readStdin,
   rootOf,
@@ -300,12 +301,12 @@ async function checkLimits(turn: Turn): Promise<void> {
   else turn.limit += limit;
 }
 
-async function respond(turn: Turn, { text, finish }: Reply): Promise<void> {
+async function respond(turn: Turn, { text, finish, data }: Reply): Promise<void> {
   const { core, chat, answer } = turn;
   enter(core, chat, "responding");
   const safe = turn.show && core.io.stdout.isTTY ? clean(text) : text;
   const shown = core.options.raw ? safe : await around(turn, "render", safe).catch(asItCame);
-  Object.assign(answer, { text, ...(shown !== text && { rendered: shown }) });
+  Object.assign(answer, { text, ...(data !== undefined && { data }), ...(shown !== text && { rendered: shown }) });
   if (answer.finish === "stop") answer.finish = finish;
   if (finish === "filter" && !text)
     throw fault("The provider's content filter withheld the answer. Put the question differently.", { exit: 3 });
@@ -443,11 +444,11 @@ async function obeyFlags(argv: string[], io: Io, stop: Stop): Promise<number> {
     const chat = openChat(core, model.includes("/") ? model : "");
     chat.past = one(cli, "session") ?? true;
     const apart = value === true && flag.optional && cli.words.shift(); // --undo 2 as well as --undo=2
-    if (cli.words.length)
+    if (cli.words.length && !flag.value?.endsWith(" [WORDS]"))
       throw usage(
         `Cannot use '${cli.words.join(" ")}': --${flag.name} takes ${flag.value ? "one value. Quote it" : "no value. Leave it out"}.`,
       );
-    const result = await flag.run(apart || value, context(core, chat));
+    const result = await flag.run(apart || value, context(core, chat), cli);
     closeChat(core, chat);
     return show(io, cli, result);
   }
@@ -488,10 +489,16 @@ async function prepare(argv: string[], early: Cli, io: Io, stop: Stop, isScript 
   });
   for (const plugin of core.plugins) if (plugin.failure) say(io, plugin.failure);
   if (!core.options.quiet) for (const fault of unknownSettings(core)) say(io, fault);
-  const cli = parseFlags(argv, allFlags(core));
+  let cli = parseFlags(argv, allFlags(core));
   checkFlags(core, cli);
   follow(core);
-  for (const flag of valuesOf(core.flags)) for (const value of cli.values.get(flag.name) ?? []) await flag.set?.(value);
+  const more: string[] = [];
+  for (const flag of valuesOf(core.flags))
+    for (const value of cli.values.get(flag.name) ?? []) {
+      const { line } = Object((await flag.set?.(value, core.ctx())) ?? {}) as { line?: unknown };
+      if (Array.isArray(line)) more.push(...line.map(String));
+    }
+  if (more.length) cli = prepend(core, more, argv);
   checkTools(core, cli);
   return { core, cli };
 }

@@ -7,11 +7,11 @@ import { type Answer, type Command, type Image, type Io, KINDS, type Rules } fro
 import { type Core, emit, type LiveChat, NO_ONE, note, type Options, valuesOf } from "./core.ts";
 import { fileFault, MAX_READ_BYTES } from "./disk.ts";
 import { codeOf, usage } from "./faults.ts";
-import { all, allFlags, type Cli, one } from "./flags.ts";
+import { all, allFlags, type Cli, one, parseFlags } from "./flags.ts";
 import { say } from "./io.ts";
 import { chooseModel, modelOf } from "./models.ts";
 import { wideness } from "./places.ts";
-import { block } from "./prompt.ts";
+import { block, loadPrompts } from "./prompt.ts";
 import { homeFolder } from "./self.ts";
 import { findSession, lastSession, openSession, readSession, type Session, sessionFile, sessionIds, UNSAVED } from "./sessions.ts";
 import { settings } from "./settings.ts";
@@ -101,10 +101,20 @@ function modelOfFlags(cli: Cli): string | undefined {
   return model ? `${provider}/${model}` : provider;
 }
 
+/** What a plugin's flag stands for, as if it stood on the line before the rest. */
+export function prepend(core: Core, more: string[], argv: string[]): Cli {
+  const cli = parseFlags([...more, ...argv], allFlags(core));
+  const { model, system, options, tools } = optionsOf(cli, core.io);
+  Object.assign(core.options, { model, system, options, tools });
+  core.prompts.stamps = ""; // --system is a layer
+  loadPrompts(core);
+  return cli;
+}
+
 /** Flags that nobody has. */
 export function checkFlags(core: Core, cli: Cli): void {
   const [name] = cli.unknown;
-  const near = name && nearest(name.replace(/^-+/, ""), new Set(allFlags(core).map((flag) => flag.name)));
+  const near = name && name.length > 2 && nearest(name.replace(/^-+/, ""), new Set(allFlags(core).map((flag) => flag.name)));
   if (name) throw usage(`Unknown flag ${name}. ${near ? `Did you mean --${near}?` : "zz --help lists them."}`);
 }
 

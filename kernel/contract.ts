@@ -198,6 +198,7 @@ export interface Command {
   examples?: Record<string, string>; // lines to type, and what each does: { "/back 2": "take back the last two" }
   offer?: "model" | "trust"; // a dialog begins with it where no model is found, or where a project waits for trust
   group?: string; // where /help lists it
+  template?: { head: Record<string, string>; fill(words: string, named?: Record<string, string>): string }; // of a prompt file
   complete?(typed: string, ctx: Ctx): Awaitable<(string | Choice)[]>;
   run(rest: string, ctx: Ctx): Awaitable<void>;
 }
@@ -281,8 +282,7 @@ export interface Provider {
   models(signal: AbortSignal, endpoint: Endpoint): Promise<Model[]>;
   model?(id: string, patience: () => AbortSignal, endpoint: Endpoint): Awaitable<Model | undefined>; // one of them
   chat(request: ChatRequest, signal: AbortSignal): AsyncIterable<Delta>;
-  /** The model to use when nobody named one. A string at once (a key is set) goes before a promise (a local server answered). The signal
-   * limits how long to wait for a server's first word. */
+  /** The model when nobody named one: a string (a key is set) goes before a promise (a server answered). The signal limits the wait. */
   auto?(signal: AbortSignal, endpoint: Endpoint): Awaitable<string | undefined>;
 }
 /** Where a provider is, and its key: as the flags say, else the settings' providers.NAME, else the environment, else (the key) what /keys
@@ -312,7 +312,7 @@ export type CallDelta = { index?: number; id?: string | null; name?: string | nu
 export type Usage = { input: number; output: number; cached?: number; written?: number };
 export type Finish = "stop" | "calls" | "length" | "filter" | "refusal"; // refusal: the model's own, its text says so
 export type Call = { id: string; name: string; args: Record<string, unknown>; broken?: string; extra?: unknown }; // broken: why not
-export type Reply = { text: string; thinking: string; calls: Call[]; finish: Finish } & Omit<AnswerMeta, "ms">;
+export type Reply = { text: string; thinking: string; calls: Call[]; finish: Finish; data?: unknown } & Omit<AnswerMeta, "ms">; // as JSON
 
 export type Message =
   | (UserMeta & { role: "user"; text: string; images?: Image[] })
@@ -360,8 +360,7 @@ export interface Preferences {
 export type Setting = { name: string; owner: string; value: unknown; default?: unknown; values?: unknown[] } & SetBy;
 type SetBy = { about?: string; from?: ("home" | "project")[] };
 
-/** The disk, for tools. Paths are relative to the project, or absolute inside it. What a tool writes, removes and moves is held until it
- * returns; it sees its own changes meanwhile. */
+/** The disk, for tools; paths are relative to the project, or absolute inside it. Changes are held until a tool returns; it sees them. */
 export interface Files {
   path(name: string): string; // absolute, links followed; throws outside the project
   read(name: string): Promise<FileRead>; // of a tool that names the file in its needs, the model is taken to be shown all of it
@@ -424,7 +423,7 @@ export interface Rule {
 export interface Flag {
   name: string;
   short?: string;
-  value?: string; // what stands for its value in --help; absent: a switch
+  value?: string; // stands for it in --help; absent: a switch. "KEY VALUE" are two words, with "NAME [WORDS]" run gets the line's words
   optional?: boolean; // the value may be left out: --flag or --flag=value
   many?: boolean; // may be given several times
   alone?: boolean; // with it, only zz's own plugins are loaded
@@ -432,9 +431,10 @@ export interface Flag {
   variable?: string; // of the environment, that stands for it
   group?: string; // where --help lists it
   description: string;
-  set?(value: string | boolean): Awaitable<void>; // hands its value over, before anything runs
-  run?(value: string | boolean, ctx: Ctx): Awaitable<Result>; // instead of a turn; what it gives is printed
+  set?(value: string | boolean, ctx: Ctx): Awaitable<void> | Awaitable<{ line: string[] }>; // before anything runs; line: first on it
+  run?(value: string | boolean, ctx: Ctx, line: Typed): Awaitable<Result>; // instead of a turn; what it gives is printed
 }
+export type Typed = { values: ReadonlyMap<string, readonly (string | true)[]>; words: readonly string[] }; // by the flags' names
 
 /** Facts, in the past tense. */
 export interface Events {
@@ -478,7 +478,7 @@ export type Around<IO> = IO extends [infer In, infer Out]
   ? (input: In, next: (input: In) => Promise<Out>, ctx: Ctx) => Awaitable<Out>
   : never;
 
-export interface Answer extends Filled {
+export interface Answer extends Filled, Pick<Reply, "data"> {
   text: string; // the model's own
   rendered?: string; // as the wrappers of "render" made it, where that is something else
   thinking?: string;

@@ -48,9 +48,10 @@ export function parseFlags(argv: string[], flags: Flag[]): Cli {
     for (let i = 0; i < args.length; i++) {
       if (args[i] === "--") return [...out, ...args.slice(i)];
       const [key, value] = [args[i + 1], args[i + 2]];
-      if (!/^(-o|--option)$/.test(args[i]!) || key === undefined) out.push(args[i]!);
-      else if (key.includes("=") || value === undefined || isFlag(value)) out.push(`--option=${args[++i]}`);
-      else out.push(`--option=${key}=${args[(i += 2)]}`);
+      const pair = flags.find((flag) => flag.value === "KEY VALUE" && [`-${flag.short}`, `--${flag.name}`].includes(args[i]!));
+      if (!pair || key === undefined) out.push(args[i]!);
+      else if (key.includes("=") || value === undefined || isFlag(value)) out.push(`--${pair.name}=${args[++i]}`);
+      else out.push(`--${pair.name}=${key}=${args[(i += 2)]}`);
     }
     return out;
   }

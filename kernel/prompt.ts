@@ -3,10 +3,11 @@ import path from "node:path";
 import { keepPrompt, keepUpdates } from "./chat.ts";
 import { type Ctx, type Layer, type Part, SLOTS, type UserMeta } from "./contract.ts";
 import { type Core, IDENTIFIER, inTime, note, type Owned, type TurnContext, ZZ } from "./core.ts";
+import { usage } from "./faults.ts";
 import { say } from "./io.ts";
 import { reason } from "./secrets.ts";
 import { PACKAGE } from "./self.ts";
-import { CHARS_PER_TOKEN, compare, entriesOf, shorten, stampOf, textOf } from "./text.ts";
+import { CHARS_PER_TOKEN, compare, entriesOf, shorten, stampOf, textOf, unknown } from "./text.ts";
 import { isTrusted } from "./trust.ts";
 
 const LAYER_BUDGET = 2_000;
@@ -62,24 +63,42 @@ function addTemplates(core: Core, prompts: PromptFile[]): void {
     const owner = core.commands.get(name)?.owner;
     const why = IDENTIFIER.test(name) ? owner && owner !== TEMPLATES && `'${owner}' has it already` : "no command has such a name";
     if (why) say(core.io, `Cannot make '/${name}' of '${file}': ${why}. Give it another name.`);
-    const run = (rest: string, { chat }: Ctx) => chat.send(fillTemplate(body, rest));
-    const value = { name, description, usage, examples: example ? { [example]: description } : {}, group: TEMPLATES, run };
+    const template = { head, fill: (words: string, named = {}) => fillTemplate(body, words, named, name) };
+    const run = (rest: string, { chat }: Ctx) => chat.send(template.fill(rest));
+    const value = { name, description, usage, examples: example ? { [example]: description } : {}, group: TEMPLATES, template, run };
     if (!why) core.commands.set(name, { owner: TEMPLATES, value });
   }
 }
 export const TEMPLATES = "templates";
 
-/** `$1` to `$9` are its words, `$@` is all of them, `${1:-else}` says what stands there otherwise. Words that no place takes come last. */
-export function fillTemplate(body: string, rest: string): string {
-  const words = [...rest.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, one, two, three]) => one ?? two ?? three);
-  let taken = false;
-  const text = body.replace(/\$(?:\{([1-9@])(?::-([^}]{0,1000}))?\}|([1-9@]))/g, (_, braced, otherwise = "", bare) => {
-    taken = true;
-    const which = braced ?? bare;
-    return (which === "@" ? rest : words[which - 1]) || otherwise;
+/** `$1` to `$9` are its words, `$@` is all of them, `$lang` is what was said as lang=german, `${1:-else}` says what stands there otherwise.
+ * Words that no place takes come last. `$$lang` is no place. */
+export function fillTemplate(body: string, rest: string, given: Record<string, string> = {}, command = ""): string {
+  const places = new Set([...body.matchAll(PLACE)].map(([, escaped, one, , two]) => (escaped ? "" : (one ?? two ?? ""))));
+  const named = new Map(Object.entries(given));
+  const words: string[] = [];
+  const all = rest.replace(/(?:([a-z]\w{0,63})=)?(?:"([^"]*)"|'([^']*)'|(\S+))/g, (whole, name, one, two, three) => {
+    const value = one ?? two ?? three;
+    if (places.has(name)) named.set(name, value);
+    else words.push(name ? whole : value);
+    return places.has(name) ? "" : whole;
   });
-  return taken || !rest ? text : `${text}\n\n${rest}`;
+  const missing: string[] = [];
+  const text = body.replace(PLACE, (place, escaped, braced, otherwise, bare) => {
+    if (escaped) return place.slice(1);
+    const which = braced ?? bare;
+    const value = (which === "@" ? all.trim() : (named.get(which) ?? words[which - 1])) || otherwise;
+    if (value === undefined && /^[a-z]/.test(which) && !missing.includes(which)) missing.push(which);
+    return value ?? "";
+  });
+  const names = [...places].filter((place) => /^[a-z]/.test(place));
+  const stray = [...named.keys()].find((name) => !names.includes(name));
+  const wrong = stray && unknown("place", stray, names, names.length ? undefined : "It has none with a name.");
+  const remedy = `${missing.join(" and ")} must be said. Add ${missing.map((name) => `${name}=VALUE`).join(" ")} after the name.`;
+  if (wrong || missing.length) throw usage(`Cannot fill in '/${command}': ${wrong || remedy}`);
+  return /[1-9@]/.test([...places].filter((place) => !names.includes(place)).join()) || !words.length ? text : `${text}\n\n${all.trim()}`;
 }
+const PLACE = /(\$)?\$(?:\{([1-9@]|[a-z]\w{0,63})(?::-([^}]{0,1000}))?\}|([1-9@]|[a-z]\w{0,63}))/g;
 
 /** `---`, lines of `key: value`, `---`, then the body. */
 export function frontMatter(text: string): { head: Record<string, string>; body: string } {

@@ -146,7 +146,9 @@ function bodyOf(
   maxWindow: number,
 ) {
   const can = capabilities(info);
-  const { think = thinkingOf(effort, model, can.thinking), format = schema, keep_alive, ...rest } = options;
+  const withTools = tools.length > 0 && can.tools !== false; // in a format it cannot call
+  const wanted = withTools ? undefined : schema;
+  const { think = thinkingOf(effort, model, can.thinking), format = wanted, keep_alive, ...rest } = options;
   if (can.vision === false && messages.some((message) => "images" in message && message.images?.length))
     throw usage(`Cannot send an image to '${model}': it does not take images. Choose a model that does.`);
   const asked = messages.at(-1);
@@ -159,13 +161,12 @@ function bodyOf(
     model,
     messages: [...(system ? [{ role: "system", content: system }] : []), ...messages.map(toWire)],
     stream: true,
-    ...(tools.length &&
-      can.tools !== false && {
-        tools: tools.map(({ name, description, schema }) => ({
-          type: "function",
-          function: { name, description, parameters: schema },
-        })),
-      }),
+    ...(withTools && {
+      tools: tools.map(({ name, description, schema }) => ({
+        type: "function",
+        function: { name, description, parameters: schema },
+      })),
+    }),
     options: { num_ctx: windowOf(info, maxWindow) ?? maxWindow, ...rest },
     ...(think !== undefined && { think }),
     ...(format !== undefined && { format }),

@@ -3,15 +3,16 @@ import { pathToFileURL } from "node:url";
 import { closeChat, openChat } from "../kernel/chat.ts";
 import { attachment, exitCode, start } from "../kernel/cli.ts";
 import { context } from "../kernel/context.ts";
-import type { Answer, Image, Infer, Message, Result, Schema, Tool } from "../kernel/contract.ts";
+import type { Image, Infer, Message, Result, Schema, Tool } from "../kernel/contract.ts";
 import { type Core, IDENTIFIER, type LiveChat, NO_ONE, newId } from "../kernel/core.ts";
 import { fault, usage } from "../kernel/faults.ts";
 import { isForCompiler, providePackages, readyCompiler, treesOf } from "../kernel/imports.ts";
 import { chooseModel, NO_MODEL } from "../kernel/models.ts";
 import { type RunTurn, sendQueued } from "../kernel/obey.ts";
-import { check, parametersOf, toJsonSchema } from "../kernel/schema.ts";
-import { tryTo, unknown } from "../kernel/text.ts";
+import { parametersOf, toJsonSchema } from "../kernel/schema.ts";
+import { unknown } from "../kernel/text.ts";
 import { runCall } from "../kernel/tools.ts";
+import { readJson } from "./answer.ts";
 
 /** What scripts and programs have: `import { zz } from "zz"`. `zz --run` gives it the settings and permissions of its flags; a program of
  * your own gets what an empty command line would, and nobody is asked. */
@@ -148,7 +149,7 @@ async function answer(script: Running, own: Core, chat: LiveChat, text: string, 
       if (exit === 3 || !script.code) script.code = exit || script.code;
       await sendQueued(own, chat, (text) => script.run(own, chat, text));
       if (!schema) return answered.text;
-      const { value, wrong } = await parsed(answered, schema);
+      const { value, wrong } = await readJson(answered.text, schema);
       if (!wrong) return value;
       if (!left) throw fault(`The answer does not fit the schema: ${wrong}. Ask for less, or another model.`);
       words = `That does not fit: ${wrong}. ${JSON_ALONE}`;
@@ -159,17 +160,6 @@ async function answer(script: Running, own: Core, chat: LiveChat, text: string, 
 }
 
 const JSON_ALONE = "Answer with JSON alone, without a word or a fence around it, that fits this JSON Schema:";
-
-/** Models put fences and words around it all the same. */
-async function parsed({ text }: Answer, schema: Schema): Promise<{ value?: any; wrong?: string }> {
-  const [, fenced] = /```(?:json)?\s*\n(.*?)\n\s*```/s.exec(text) ?? [];
-  const bare = /[[{].*[\]}]/s.exec(text)?.[0];
-  for (const json of [text, fenced, bare]) {
-    const given = json === undefined ? undefined : tryTo(() => ({ is: JSON.parse(json) as unknown }));
-    if (given) return check(schema, given.is);
-  }
-  return { wrong: "it is not JSON" };
-}
 
 /** All of zz, but for what this conversation is to have otherwise. */
 function coreFor(core: Core, { model, system, tools }: How): Core {

@@ -4,6 +4,7 @@ import { CHARS_PER_TOKEN } from "../kernel/text.ts";
 /** `import { plural, clip } from "zz/text"`: the words that zz itself uses, for plugins. They depend on nothing but Node, and on
  * string-width for what a terminal shows. */
 export { codeOf, errnoSentence, fault, usage } from "../kernel/faults.ts";
+export { joinHalves } from "../kernel/seam.ts";
 export {
   byName,
   CHARS_PER_TOKEN,
@@ -21,6 +22,7 @@ export {
   tryTo,
   unknown,
 } from "../kernel/text.ts";
+export { codeBlocks, readJson } from "./answer.ts";
 export { MAX_MEDIA_BYTES, type Media, type MediaFile, mediaIn, mediaOf, readMedia } from "./media.ts";
 export { clip, terminalColumns, width, wrap } from "./width.ts";
 

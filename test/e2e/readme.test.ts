@@ -83,6 +83,7 @@ test("Pages: every snippet is covered by a test here", () => {
     "check_types says",
     "look_into",
     "Say hi",
+    "--schema 'vendor",
     "weather",
     "acme/large",
     "overloaded",
@@ -396,6 +397,38 @@ needs("git")("README: the lines for scripts run as printed", async (t) => {
   equal(readFileSync(join(where.cwd, "summary.txt"), "utf8"), "Hi.\n");
   equal(JSON.parse(readFileSync(join(where.cwd, "answer.json"), "utf8")).text, "Hi.");
   match(fake.requests[2]!.body.messages.at(-1).content, /FILE report\.txt[\s\S]*All is well\.[\s\S]*Three sentences/);
+});
+
+test("docs/scripts.md: the lines for data, code and templates run as printed", async (t) => {
+  const answers = [
+    say('Here: {"vendor": "ACME", "total": 12.5, "due": "May"}'),
+    say("Try:\n```sh\ndu | sort -n\n```"),
+    say("Hallo."),
+  ];
+  const fake = await fakeOpenAI(answers);
+  t.after(fake.close);
+  const where = place();
+  const bin = join(where.cwd, "bin");
+  mkdirSync(bin);
+  writeFileSync(join(bin, "zz"), `#!/bin/sh\nexec ${WAYS.dist.map((word) => `'${word}'`).join(" ")} "$@"\n`);
+  chmodSync(join(bin, "zz"), 0o755);
+  writeFileSync(join(where.cwd, "invoice.txt"), "ACME 12.50 in May\n");
+  writeFileSync(join(where.cwd, "letter.txt"), "Hello.\n");
+  const own = { ZZ_HOME: where.home, ZZ_MODEL: "openai/m", OPENAI_BASE_URL: fake.url };
+  const env = { ...process.env, PATH: `${bin}:${process.env.PATH}`, ...own };
+  const shell = spawn("sh", ["-e"], { cwd: where.cwd, env, stdio: ["pipe", "pipe", "inherit"] });
+  shell.stdin.end(snippet("--schema 'vendor"));
+  let out = "";
+  shell.stdout.on("data", (text) => (out += text));
+  equal(await new Promise((done) => shell.on("close", done)), 0);
+  const [data, saved, ...rest] = out.split("\n");
+  deepEqual(JSON.parse(data!), { vendor: "ACME", total: 12.5, due: "May" });
+  match(saved!, /^Saved as .*translate\.md\. zz -t translate asks with it\.$/);
+  deepEqual(rest, ["Hallo.", ""]);
+  equal(readFileSync(join(where.cwd, "largest.sh"), "utf8"), "du | sort -n\n");
+  match(fake.requests[0]!.body.messages.at(-1).content, /ACME 12\.50 in May[\s\S]*extract$/);
+  match(fake.requests[2]!.body.messages[0].content, /^You translate\. Keep the tone\./);
+  match(fake.requests[2]!.body.messages.at(-1).content, /Hello\.[\s\S]*Into German, for my bank\.$/);
 });
 
 test("README: the settings are accepted as printed", async () => {

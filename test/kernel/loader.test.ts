@@ -305,6 +305,25 @@ describe("what a plugin adds", { concurrency: 3 }, () => {
     deepEqual([misspelt.code, /--mood\?/.test(misspelt.stderr)], [2, true]);
   });
 
+  test("what set() gives as a line goes first on it, and run() of a flag that takes words gets them all", async () => {
+    const source = does(
+      `zz.flag({ name: "as", value: "WHO", description: "d", set: (who, ctx) => ({ line: ["--system=" + who, "-o", "seed", "1", typeof ctx.about.home] }) });
+       zz.flag({ name: "odd", description: "d", set: () => ["--no-such"] });
+       zz.flag({ name: "pair", value: "KEY VALUE", many: true, description: "d", set: () => {} });
+       zz.flag({ name: "tell", value: "NAME [WORDS]", description: "d", run: (name, ctx, { words, values }) =>
+         ({ text: JSON.stringify([name, words, values.get("pair"), values.has("as")]) }) });`,
+    );
+    const where = place();
+    const run = (...args: string[]) =>
+      zz(where, ["--plugin", plugin(where, "own.ts", source), "-m", "openai/m", "--key", "x", ...args]);
+    const dry = await run("--as", "you", "--odd", "--dry-run", "hi");
+    const { messages, seed } = JSON.parse(dry.stdout);
+    deepEqual([messages[0].content.slice(0, 3), messages.at(-1).content, seed], ["you", "string hi", 1]);
+    deepEqual(JSON.parse((await run("--as", "you", "-o", "seed", "2", "--dry-run", "hi")).stdout).seed, 2);
+    const told = await run("--pair", "a", "b c", "--pair", "d=e", "--tell", "it", "all", "that");
+    deepEqual([told.stdout, told.stderr], ['["it",["all","that"],["a=b c","d=e"],false]\n', ""]);
+  });
+
   test("its provider can be chosen", async () => {
     const where = place();
     const source = `export default (zz: any) => zz.provider({

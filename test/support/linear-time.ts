@@ -283,6 +283,31 @@ export const ENTRIES: Record<string, Loader> = {
     const { fillTemplate } = await import("../../kernel/prompt.ts");
     return (text) => [fillTemplate(text, "a b"), fillTemplate("$1 $@", text), fillTemplate(text, text.slice(0, 100))];
   },
+  "the short form of a schema": async () => {
+    const { shortForm, readSchema } = await import("../../plugins/structured/schema.ts");
+    const tried = (act: () => unknown) => {
+      try {
+        return act();
+      } catch (error) {
+        return error;
+      }
+    };
+    return (text) => [
+      tried(() => shortForm(text)),
+      tried(() => shortForm(`a (${text}`)),
+      tried(() => shortForm(`a: ${text}`)),
+      tried(() => readSchema(`{"$ref": "#/${text}"}`, "/")),
+    ];
+  },
+  "what an answer holds": async () => {
+    const { codeBlocks, readJson } = await import("../../sdk/answer.ts");
+    return async (text) => [
+      codeBlocks(text),
+      codeBlocks(`\`\`\`\n${text}`),
+      await readJson(text, { $schema: "", type: "null" }),
+      await readJson(`{"a": "${text}`, { $schema: "", type: "null" }),
+    ];
+  },
   "front matter": async () => {
     const { frontMatter } = await import("../../kernel/prompt.ts");
     return (text) => [frontMatter(text), frontMatter(`---\n${text}\n---\nbody`), frontMatter(`---\n${text}`)];

@@ -1,0 +1,100 @@
+// An answer that fits a schema: asked for in words and in the provider's own mode, continued where it was cut, checked,
+// and asked for again.
+import type { ChatRequest, Reply, Usage } from "zz";
+import { fault, joinHalves, readJson, sumUsage } from "zz/text";
+import type { JsonSchema } from "./schema.ts";
+
+type Next = (request: ChatRequest) => Promise<Reply>;
+
+const TRIES_AGAIN = 2;
+const CONTINUATIONS = 2;
+
+const DRAFT = "https://json-schema.org/draft/2020-12/schema";
+const WANTED =
+  "Your last message, the one without tool calls, is read by a program. It must be one JSON value that fits this JSON Schema, without a word or a fence around it:";
+const CONTINUE = "Your JSON was cut off by the output limit. Continue exactly where it stopped; repeat nothing.";
+
+/** A reply with calls as it comes; the last one with JSON that fits, and nothing else, as its text. */
+export async function askFor(schema: JsonSchema, request: ChatRequest, next: Next): Promise<Reply> {
+  const shape: JsonSchema = { $schema: DRAFT, ...schema }; // by itself { type: "integer" } would be the short form of tools
+  const words = `--- ANSWER ---\n${WANTED}\n${JSON.stringify(schema)}\n--- END ANSWER ---`;
+  const spent: (Usage | undefined)[] = [];
+  const send = counted(next, spent);
+  let asked: ChatRequest = { ...request, system: [request.system, words].filter(Boolean).join("\n\n"), schema };
+  for (let left = TRIES_AGAIN; ; left--) {
+    const reply = await whole(asked, shape, send);
+    const cost = spent.some(Boolean) && { usage: sumUsage(spent) };
+    if (reply.calls.length && asked.tools.length) return { ...reply, ...cost };
+    if (reply.finish === "refusal") throw fault(`The model refused to answer: ${reply.text}`);
+    if (reply.finish === "filter")
+      throw fault("The provider's content filter withheld the answer. Put the question differently.", { exit: 3 });
+    const { value, json, wrong } = await readJson(reply.text, shape);
+    if (!wrong) return { ...reply, ...cost, text: compact(json!, value), data: value, finish: "stop" };
+    const why = reply.finish === "length" ? `${wrong}, for the output limit cut it off` : wrong;
+    if (!left) throw fault(`${unfit(why)}${reply.text.trim() && ` The last answer was:\n${reply.text}`}`);
+    asked = {
+      ...asked,
+      tools: [], // only its form is wanted otherwise
+      messages: [
+        ...request.messages,
+        { role: "assistant", text: reply.text, ...(reply.model && { model: reply.model }) },
+        { role: "user", text: `That does not fit: ${why}. Answer again, with nothing but JSON that fits the schema.` },
+      ],
+    };
+  }
+}
+
+const unfit = (why: string): string =>
+  `The answer does not fit the schema, after ${TRIES_AGAIN + 1} tries: ${why}. Ask for less, or another model.`;
+
+/** Counts what each request cost. A server that knows no schemas is asked in words alone. */
+function counted(next: Next, spent: (Usage | undefined)[]): Next {
+  return async (request) => {
+    const reply = await next(request).catch((error: Error & { status?: number }) => {
+      const isAboutSchema = /schema|format|json/i.test(error.message) && [400, 422, 501].includes(error.status ?? 0);
+      if (!isAboutSchema || !request.schema) throw error;
+      return next(inWords(request));
+    });
+    spent.push(reply.usage);
+    return reply;
+  };
+}
+
+function inWords({ schema: _, ...request }: ChatRequest): ChatRequest {
+  return request;
+}
+
+/** The rest of an answer that the output limit cut is asked for without the schema, whose mode would begin again. */
+async function whole(request: ChatRequest, schema: JsonSchema, send: Next): Promise<Reply> {
+  let reply = await send(request);
+  for (let more = CONTINUATIONS; more && (await isCut(reply, schema)); more--) {
+    const { text } = reply;
+    const rest = await send({
+      ...inWords(request),
+      tools: [],
+      messages: [...request.messages, { role: "assistant", text }, { role: "user", text: CONTINUE }],
+    });
+    const joined = [text + rest.text, joinHalves(text, rest.text), rest.text];
+    const read = await Promise.all(joined.map((one) => readJson(one, schema)));
+    const fits = read.findIndex(({ wrong }) => !wrong);
+    reply = { ...rest, calls: [], text: joined[Math.max(0, fits)]! };
+  }
+  return reply;
+}
+
+const isCut = async ({ finish, text, calls }: Reply, schema: JsonSchema): Promise<boolean> =>
+  finish === "length" && Boolean(text) && !calls.length && Boolean((await readJson(text, schema)).wrong);
+
+/** The text of a JSON value; with the defaults where some were filled in. */
+function compact(json: string, value: unknown): string {
+  const plain = JSON.stringify(value);
+  return JSON.stringify(JSON.parse(json)) === plain ? laidOut(json) : plain;
+}
+
+/** JSON on one line, or indented, with each number as it was written: 12345678901234567890 would become another. */
+export function laidOut(json: string, indent = 0): string {
+  const { rawJSON } = JSON as unknown as { rawJSON?: (text: string) => unknown };
+  const exact = (_: string, one: unknown, how?: { source?: string }) =>
+    typeof one === "number" && how?.source && rawJSON ? rawJSON(how.source) : one;
+  return JSON.stringify(JSON.parse(json, exact as (key: string, value: unknown) => unknown), null, indent);
+}

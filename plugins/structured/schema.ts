@@ -1,0 +1,248 @@
+// What --schema takes: a file with a JSON Schema, the schema itself, or its short form. One that nothing can fit, or
+// that is no schema, is refused before anything is asked.
+import fs from "node:fs";
+import path from "node:path";
+import { codeOf, errnoSentence, oneLine, tryTo, unknown, usage } from "zz/text";
+
+export type JsonSchema = Record<string, unknown>;
+
+const MAX_FILE_BYTES = 1024 * 1024;
+
+/** The schema that a text names, holds or says. */
+export function readSchema(given: string, folder: string): JsonSchema {
+  const text = given.trim();
+  if (!text) throw usage("Flag --schema has an empty value. Give it a file, a JSON Schema, or names: 'name, age int'.");
+  if (text.startsWith("{")) return checked(parsed(text, "Cannot use --schema"), "Cannot use --schema");
+  const file = fileNamed(text, folder);
+  if (!file) return shortForm(text);
+  const refused = `Cannot use --schema '${text}'`;
+  return checked(parsed(contents(file, refused), refused), refused);
+}
+
+/** A text with a dot or a slash and no comma may be a file; one that looks like nothing else must be. */
+function fileNamed(text: string, folder: string): string | undefined {
+  if (!/[./\\]/.test(text) || /[\n,]/.test(text)) return undefined;
+  const file = path.resolve(folder, text);
+  return /\.json$/i.test(text) || /^[^\s:(]+$/.test(text) || fs.existsSync(file) ? file : undefined;
+}
+
+function contents(file: string, refused: string): string {
+  try {
+    const { size } = fs.statSync(file);
+    if (size > MAX_FILE_BYTES) throw usage(`${refused}: it is larger than 1 MB. Name a file with a JSON Schema.`);
+    return fs.readFileSync(file, "utf8");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") throw usage(`${refused}: there is no such file. Check the path.`);
+    throw codeOf(error) ? usage(`${refused}: ${errnoSentence(error)}`) : error;
+  }
+}
+
+function parsed(text: string, refused: string): unknown {
+  try {
+    return JSON.parse(text.replace(/^\ufeff/, ""));
+  } catch (error) {
+    throw usage(
+      `${refused}: it is not JSON (${(error as Error).message}). Write a JSON Schema, or names: 'name, age int'.`,
+    );
+  }
+}
+
+function checked(schema: unknown, refused: string): JsonSchema {
+  const wrong =
+    faultIn(schema, "", schema) ??
+    (isObject(schema) && !Object.keys(schema).some(isKeyword) && Object.keys(schema).length ? NO_KEYWORD : undefined);
+  if (wrong) throw usage(`${refused}: it is not a JSON Schema: ${wrong}.`);
+  if (typeof schema === "boolean" || isImpossible(schema, schema))
+    throw usage(`${refused}: no answer can fit this schema. Check what it requires.`);
+  return schema as JsonSchema;
+}
+const NO_KEYWORD = "none of its words is one of JSON Schema's, such as 'type' or 'properties'";
+
+// --- The short form ---------------------------------------------------------------------------------------------------
+
+const TYPES: Record<string, string> = {
+  ...{ str: "string", string: "string", text: "string", int: "integer", integer: "integer" },
+  ...{ float: "number", number: "number", bool: "boolean", boolean: "boolean", list: "array" },
+};
+const FIELD = /^([\p{L}_][\p{L}\p{N}_-]*)(?: (list of [^ :(?]+|[^ :(?]+))? ?(\?)? ?(?::(.*)|\((.*)\))?$/u;
+const TYPE_ALONE = /^ ?(list of \w+|\w+) ?(\?)?$/;
+
+/**
+ * `name, age int, tags: list, note? (why it was bought)`: fields by commas, or one a line. A field is a name, a type
+ * (a text unless it says otherwise), `?` where it may be missing, and after a colon or in brackets what it means.
+ */
+export function shortForm(text: string): JsonSchema {
+  const properties: Record<string, JsonSchema> = {};
+  const required: string[] = [];
+  for (const field of fieldsOf(text)) {
+    const [, name, said, optional, after, inside] = FIELD.exec(field) ?? [];
+    if (!name)
+      throw usage(
+        `Cannot use --schema: '${field}' is not a field. Write a name, a type and what it means: age int (in years).`,
+      );
+    if (Object.hasOwn(properties, name))
+      throw usage(`Cannot use --schema: '${name}' stands there twice. Leave one out.`);
+    const [, alone, alsoOptional] = (!said && TYPE_ALONE.exec(after ?? "")) || [];
+    const isType = alone !== undefined && Object.hasOwn(TYPES, alone.split(/\s/)[0]!);
+    const description = (isType ? "" : (after ?? inside ?? "")).trim();
+    properties[name] = { ...typeOf(name, said ?? (isType ? alone : "text")), ...(description && { description }) };
+    if (!optional && !(isType && alsoOptional)) required.push(name);
+  }
+  return { type: "object", properties, required, additionalProperties: false };
+}
+
+/** One a line, or by commas that are not in brackets. */
+function fieldsOf(text: string): string[] {
+  const fields = [""];
+  let depth = 0;
+  for (const sign of text.includes("\n") ? "" : text) {
+    if (sign === "(") depth++;
+    if (sign === ")") depth = Math.max(0, depth - 1);
+    if (sign === "," && !depth) fields.push("");
+    else fields[fields.length - 1] += sign;
+  }
+  const lines = text.includes("\n") ? text.split("\n").map((line) => line.trim().replace(/,$/, "")) : fields;
+  return lines.map(oneLine).filter(Boolean);
+}
+
+function typeOf(name: string, said: string): JsonSchema {
+  const [word = "", , inner] = said.split(/\s+/);
+  for (const one of [word, inner])
+    if (one !== undefined && !Object.hasOwn(TYPES, one))
+      throw usage(`Cannot use --schema: '${name}' cannot be read, since ${unknown("type", one, Object.keys(TYPES))}`);
+  if (word !== "list") return { type: TYPES[word] };
+  return { type: "array", items: { type: TYPES[inner ?? "text"] } };
+}
+
+// --- What is no schema, and what nothing can fit ----------------------------------------------------------------------
+
+const NAMES = ["string", "number", "integer", "boolean", "object", "array", "null"];
+/** What stands after each word of JSON Schema, as far as it is looked at here. */
+const SHAPES = {
+  schema: "additionalProperties not contains propertyNames if then else",
+  schemas: "anyOf oneOf allOf prefixItems",
+  map: "properties patternProperties $defs definitions",
+  names: "required",
+  values: "enum",
+  number: "minimum maximum multipleOf minLength maxLength minItems maxItems minProperties maxProperties",
+  text: "pattern $ref",
+  items: "items",
+  any: "type const exclusiveMinimum exclusiveMaximum format title description default examples uniqueItems nullable $schema",
+};
+type Shape = keyof typeof SHAPES;
+const shapeOf = new Map(
+  Object.entries(SHAPES).flatMap(([shape, words]) => words.split(" ").map((word) => [word, shape as Shape])),
+);
+const isKeyword = (word: string): boolean => shapeOf.has(word);
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const kindOf = (value: unknown): string =>
+  Array.isArray(value)
+    ? "a list"
+    : value === null
+      ? "null"
+      : typeof value === "object"
+        ? "an object"
+        : `a ${typeof value}`;
+
+/** The first thing that makes it no schema; undefined: it is one. */
+function faultIn(schema: unknown, at: string, root: unknown): string | undefined {
+  const where = at ? `'${at.slice(1)}'` : "it";
+  if (typeof schema === "boolean") return undefined;
+  if (!isObject(schema)) return `${where} is ${kindOf(schema)}, and must be an object`;
+  const types = schema.type === undefined ? [] : [schema.type].flat();
+  const strange = types.find((type) => !NAMES.includes(String(type)));
+  if (strange !== undefined)
+    return `${where} has the type '${strange}': ${unknown("type", String(strange), NAMES)}`.replace(/\.$/, "");
+  for (const [word, value] of Object.entries(schema)) {
+    const inner = `${at}/${word}`;
+    const wrong = faultOf(shapeOf.get(word) ?? "any", value, inner, root);
+    if (wrong) return wrong;
+    if (word === "$ref" && target(root, String(value)) === undefined)
+      return `${where} refers to '${value}', which is not in it`;
+    const patterns = word === "pattern" ? [value] : word === "patternProperties" ? Object.keys(Object(value)) : [];
+    const broken = patterns.find((pattern) => !tryTo(() => new RegExp(String(pattern), "u"))); // as the validator reads it
+    if (broken !== undefined)
+      return `the pattern '${broken}' is not a regular expression (of Unicode, as JSON Schema has them)`;
+  }
+  return undefined;
+}
+
+function faultOf(shape: Shape, value: unknown, at: string, root: unknown): string | undefined {
+  const must = (what: string) => `'${at.slice(1)}' is ${kindOf(value)}, and must be ${what}`;
+  if (shape === "schema" || (shape === "items" && !Array.isArray(value))) return faultIn(value, at, root);
+  if (shape === "number") return typeof value === "number" ? undefined : must("a number");
+  if (shape === "text") return typeof value === "string" ? undefined : must("a text");
+  if (shape === "values") return Array.isArray(value) ? undefined : must("a list");
+  if (shape === "names")
+    return Array.isArray(value) && value.every((one) => typeof one === "string") ? undefined : must("a list of names");
+  if (shape === "schemas" || (shape === "items" && Array.isArray(value))) {
+    if (!Array.isArray(value) || !value.length) return must("a list of schemas");
+    return value.map((one, i) => faultIn(one, `${at}/${i}`, root)).find(Boolean);
+  }
+  if (shape === "map") {
+    if (!isObject(value)) return must("an object of schemas");
+    return Object.entries(value)
+      .map(([name, one]) => faultIn(one, `${at}/${name}`, root))
+      .find(Boolean);
+  }
+  return undefined;
+}
+
+/** What a reference within a schema means; undefined: it leads nowhere, or out of it. */
+function target(root: unknown, ref: string): unknown {
+  if (!/^#(\/|$)/.test(ref)) return undefined;
+  const words = ref.slice(1).split("/").slice(1);
+  return words
+    .map((word) => (tryTo(() => decodeURIComponent(word)) ?? word).replaceAll("~1", "/").replaceAll("~0", "~"))
+    .reduce<unknown>(
+      (inner, word) => (Object.hasOwn(Object(inner), word) ? (inner as JsonSchema)[word] : undefined),
+      root,
+    );
+}
+
+const PAIRS = [
+  ["number", "minimum", "maximum"],
+  ["string", "minLength", "maxLength"],
+  ["array", "minItems", "maxItems"],
+  ["object", "minProperties", "maxProperties"],
+] as const;
+
+/** Whether surely nothing fits. What it does not understand may fit; what must hold itself, without end, cannot. */
+export function isImpossible(schema: any, root: unknown, above: readonly unknown[] = []): boolean {
+  if (schema === false) return true;
+  if (!isObject(schema)) return false;
+  if (above.includes(schema)) return true;
+  const inner = (one: unknown) => isImpossible(one, root, [...above, schema]);
+  const list = (word: string) => (Array.isArray(schema[word]) ? (schema[word] as any[]) : []);
+  const { properties = {}, additionalProperties, patternProperties, items } = schema as any;
+  const types = typesOf(schema);
+  const only = (type: string) => types.every((one) => one === type || (type === "number" && one === "integer"));
+
+  if (typeof schema.$ref === "string" && inner(target(root, schema.$ref))) return true;
+  const all = list("allOf").map(typesOf);
+  if (
+    !all.reduce((left, more) => left.filter((one: string) => more.some((two: string) => meets(one, two))), types).length
+  )
+    return true;
+  if (list("allOf").some(inner)) return true;
+  if (["anyOf", "oneOf"].some((word) => list(word).length && list(word).every(inner))) return true;
+  const values = "const" in schema ? [schema.const] : list("enum");
+  if (("const" in schema || "enum" in schema) && !values.some((value) => types.some((type) => isOf(type, value))))
+    return true;
+  for (const [type, least, most] of PAIRS) if (only(type) && Number(schema[least]) > Number(schema[most])) return true;
+  if (only("array") && Number(schema.minItems) > 0 && inner(items)) return true;
+  const isShut = additionalProperties === false && !patternProperties;
+  const missing = (name: string) => (Object.hasOwn(properties, name) ? inner(properties[name]) : isShut);
+  return only("object") && list("required").some(missing);
+}
+
+const typesOf = (schema: any): string[] => (schema?.type === undefined ? NAMES : [schema.type].flat());
+const meets = (one: string, two: string): boolean =>
+  one === two || (one === "integer" && two === "number") || (one === "number" && two === "integer");
+function isOf(type: string, value: unknown): boolean {
+  if (type === "integer") return Number.isInteger(value);
+  if (type === "null") return value === null;
+  if (type === "array") return Array.isArray(value);
+  return type === "object" ? isObject(value) : typeof value === type;
+}

@@ -1,0 +1,109 @@
+// Templates: what -t puts on the line, and the file that --save writes.
+import fs from "node:fs";
+import path from "node:path";
+import type { Command, Ctx, Result, Typed } from "zz";
+import { errnoSentence, fault, jsonOrText, oneLine, textOf, tryTo, usage } from "zz/text";
+import type { Wanted } from "./index.ts";
+import { type JsonSchema, readSchema, shortForm } from "./schema.ts";
+
+const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
+const SAVED = "saved: by --save";
+/** What a template keeps of the line, and what belongs to this run alone and is not missed in it. */
+const KEPT = ["model", "system", "option", "schema", "extract", "xl", "extract-last", "tool", "no-tools"];
+const OF_THIS_RUN = [
+  "save",
+  "home",
+  "config",
+  "cwd",
+  "json",
+  "json-lines",
+  "quiet",
+  "no-color",
+  "once",
+  "no-session",
+  "no-plugins",
+  "plugin",
+];
+
+/** As if it stood on the line: the model and the like, then the template's command, unless it holds no words of its own. */
+export function lineOf({ name, head, fill }: NonNullable<Wanted["template"]>, wanted: Wanted): string[] {
+  if (head.schema && !wanted.schema && !wanted.extract) wanted.schema = inlineSchema(head.schema);
+  else if (/^(first|last)$/.test(head.extract ?? "") && !wanted.schema)
+    wanted.extract ??= head.extract as "first" | "last";
+  const options = head.options ? (tryTo(() => JSON.parse(head.options!)) as unknown) : {};
+  if (typeof options !== "object" || !options || Array.isArray(options))
+    throw usage(`Cannot use the template '${name}': its 'options' are not a JSON object. Write {"temperature": 0}.`);
+  const { system, model, tools = "" } = head;
+  const words = tools
+    .split(",")
+    .map((word) => word.trim())
+    .filter(Boolean);
+  return [
+    ...(model ? [`--model=${model}`] : []),
+    ...(system ? [`--system=${jsonOrText(system)}`] : []),
+    ...Object.entries(options).map(([key, value]) => `--option=${key}=${JSON.stringify(value)}`),
+    ...words.map((word) => (word === "none" ? "--no-tools" : `--tool=${word}`)),
+    ...(tryTo(() => fill("")) === "" ? [] : [`/${name}`]),
+  ];
+}
+
+/** --save NAME [WORDS] */
+export function save(name: string, { about }: Ctx, { words, values }: Typed, wanted: Wanted): Result {
+  const refused = `Cannot save the template '${name}'`;
+  if (!IDENTIFIER.test(name)) throw usage(`${refused}: a name has letters, digits, _ and -, and begins with a letter.`);
+  if (values.has("template"))
+    throw usage(`${refused}: -t is a template already. Say its words and flags again, without -t.`);
+  const file = path.join(about.home, "prompts", `${name}.md`);
+  const isOwn = textOf(file).includes(`\n${SAVED}\n`);
+  const taken: Pick<Command, "name"> | undefined = about.commands.find((command) => command.name === name);
+  if ((taken || fs.existsSync(file)) && !isOwn)
+    throw usage(`${refused}: '${taken ? `/${name}` : file}' is there already. Choose another name.`);
+  const body = words
+    .filter((word) => word !== "-")
+    .join(" ")
+    .trim();
+  const head = headOf(values, wanted);
+  if (!body && !head.length)
+    throw usage(`${refused}: there is nothing to keep. Add words, or flags such as --system and --schema.`);
+  const description = oneLine(body).slice(0, 60).trim() || `as it was saved: ${head.map(([key]) => key).join(", ")}`;
+  const lines = [`description: ${description}`, SAVED, ...head.map(([key, value]) => `${key}: ${value}`)];
+  try {
+    fs.mkdirSync(path.dirname(file), { recursive: true });
+    fs.writeFileSync(file, `---\n${lines.join("\n")}\n---\n${body}\n`, { mode: 0o600 });
+  } catch (error) {
+    throw fault(`${refused}: ${errnoSentence(error)}`);
+  }
+  const left = [...values.keys()].filter((flag) => !KEPT.includes(flag) && !OF_THIS_RUN.includes(flag));
+  const note = left.length ? ` Not kept: ${left.map((flag) => `--${flag}`).join(", ")}.` : "";
+  return { text: `Saved as ${file}. zz -t ${name} asks with it.${note}`, data: { name, file, left } };
+}
+
+/** Its front matter: a row of text for each flag that is kept. */
+function headOf(values: Typed["values"], { schema, extract }: Wanted): [key: string, value: string][] {
+  const texts = (name: string) => (values.get(name) ?? []).filter((value) => value !== true);
+  const options = texts("option").map((pair) => [
+    pair.slice(0, pair.indexOf("=")),
+    jsonOrText(pair.slice(pair.indexOf("=") + 1)),
+  ]);
+  const [model, system, said] = [texts("model").at(-1), texts("system").at(-1), texts("schema").at(-1)];
+  const tools = values.has("no-tools") ? "none" : texts("tool").join(", ");
+  const rows: [string, string | undefined][] = [
+    ["model", model],
+    ["system", system && JSON.stringify(system)],
+    ["schema", schema && schemaRow(schema, said ?? "")],
+    ["extract", extract],
+    ["options", options.length ? JSON.stringify(Object.fromEntries(options)) : undefined],
+    ["tools", tools],
+  ];
+  return rows.filter((row): row is [string, string] => Boolean(row[1]));
+}
+
+/** As it was said where that is one line; the schema itself where it was a file. */
+function schemaRow(schema: JsonSchema, said: string): string {
+  const again = said.includes("\n") ? undefined : tryTo(() => inlineSchema(said));
+  return JSON.stringify(again) === JSON.stringify(schema) ? said.trim() : JSON.stringify(schema);
+}
+
+/** A template names no file: it may be a project's. */
+const inlineSchema = (text: string): JsonSchema =>
+  text.trim().startsWith("{") ? readSchema(text, "/") : shortForm(text);

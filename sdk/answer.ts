@@ -1,0 +1,96 @@
+// What a model's answer holds: blocks of code, and JSON that fits a schema.
+import type { Schema } from "../kernel/contract.ts";
+import { check } from "../kernel/schema.ts";
+import { tryTo } from "../kernel/text.ts";
+
+/** A fenced block of Markdown: the first word after its fence, and its lines without what it is indented or quoted by. */
+export type CodeBlock = { language: string; text: string };
+
+const OPENS = /^((?:[ \t>]|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))*)(`{3,}|~{3,})(.*)$/;
+const CLOSES = /^[ \t>]*(`{3,}|~{3,})[ \t]*$/;
+
+/** In order. A longer fence holds shorter ones, one of tildes holds those of backticks, and one that is never closed ends with the text. */
+export function codeBlocks(text: string): CodeBlock[] {
+  const blocks: CodeBlock[] = [];
+  let open: { fence: string; indent: number; quotes: number; language: string; lines: string[] } | undefined;
+  for (const line of text.split(/\r?\n/)) {
+    if (!open) {
+      const [, before = "", fence = "", info = ""] = OPENS.exec(line) ?? [];
+      if (!fence || (fence[0] === "`" && info.includes("`"))) continue;
+      const indent = before.slice(before.lastIndexOf(">") + 1).length;
+      const [language = ""] = info.trim().split(/\s/, 1);
+      open = { fence, indent, quotes: before.split(">").length - 1, language, lines: [] };
+      continue;
+    }
+    const [, closing = ""] = CLOSES.exec(line) ?? [];
+    if (closing[0] !== open.fence[0] || closing.length < open.fence.length) open.lines.push(bare(line, open));
+    else {
+      blocks.push({ language: open.language, text: open.lines.join("\n") });
+      open = undefined;
+    }
+  }
+  if (open) blocks.push({ language: open.language, text: open.lines.join("\n").trimEnd() });
+  return blocks;
+}
+
+function bare(line: string, { indent, quotes }: { indent: number; quotes: number }): string {
+  let at = 0;
+  for (let left = quotes; left > 0; left--) {
+    const [mark] = /^[ \t]{0,3}>/.exec(line.slice(at, at + 4)) ?? [];
+    if (!mark) break;
+    at += mark.length;
+  }
+  for (let left = indent; left > 0 && /[ \t]/.test(line[at] ?? ""); left--) at++;
+  return line.slice(at);
+}
+
+/** What came of looking for JSON: the value and the text that it stood in, or why there is none that fits. */
+export type JsonRead = { value?: any; json?: string; wrong?: string };
+
+/** The JSON in an answer that fits a schema: models put fences and words around it all the same. Of several the last that fits. */
+export async function readJson(text: string, schema: Schema): Promise<JsonRead> {
+  let wrong: string | undefined;
+  for (const candidates of [[text], codeBlocks(text).map((block) => block.text), values(text)])
+    for (const json of candidates.reverse()) {
+      const given = tryTo(() => ({ is: JSON.parse(json) as unknown }));
+      if (!given) continue;
+      const read = await check(schema, given.is);
+      if (!read.wrong) return { value: read.value, json };
+      wrong ??= read.wrong.replace(/(^|; )arguments\b/g, "$1the answer");
+    }
+  return { wrong: wrong ?? (text.trim() ? "it is not JSON" : "it is empty") };
+}
+
+const MAX_VALUES = 100; // of what looks like JSON in one answer
+
+/** Objects and lists that stand in a text, by their brackets; what is in strings does not count. */
+function values(text: string): string[] {
+  const found: string[] = [];
+  const opening = /[[{]/g;
+  for (let tries = 0; tries < MAX_VALUES; tries++) {
+    const start = opening.exec(text)?.index;
+    if (start === undefined) break;
+    const end = endOf(text, start);
+    const isCut = end < 0 && /^[[{]\s{0,20}["[{\d\]}-]/.test(text.slice(start, start + 30));
+    if (isCut) break; // what lies in it is not the answer
+    if (end < 0) continue;
+    found.push(text.slice(start, end));
+    opening.lastIndex = end;
+  }
+  return found;
+}
+
+/** Where the bracket at a place is closed; -1: nowhere. */
+function endOf(text: string, start: number): number {
+  let depth = 0;
+  let inString = false;
+  for (let at = start; at < text.length; at++) {
+    const sign = text[at]!;
+    if (inString && sign === "\\") at++;
+    else if (sign === '"') inString = !inString;
+    else if (!inString && (sign === "{" || sign === "[")) depth++;
+    else if (!inString && (sign === "}" || sign === "]")) depth--;
+    if (!depth) return at + 1;
+  }
+  return -1;
+}

@@ -1,0 +1,41 @@
+// -x and --xl: only a block of code of the answer, with the whole program.
+import { deepEqual, match } from "node:assert/strict";
+import { after, describe, test } from "node:test";
+import { fakeOpenAI, say } from "../../support/fake/openai.ts";
+import { place, zz } from "../../support/run.ts";
+
+const TWO = "First:\n\n```js\na();\n```\n\nor, in a list:\n\n1. this\n   ~~~~sh\n   b | c\n   ```\n   ~~~~\n\nDone.";
+
+async function asked(text: string, args: string[]) {
+  const fake = await fakeOpenAI([say(text)]);
+  after(() => fake.close());
+  return zz(place(), ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--once", ...args, "hi"]);
+}
+
+describe("-x and --xl", { concurrency: 2 }, () => {
+  const ROWS: [name: string, text: string, flag: string, out: string][] = [
+    ["-x prints the first block", TWO, "-x", "a();\n"],
+    ["--extract does as well", TWO, "--extract", "a();\n"],
+    ["--xl prints the last", TWO, "--xl", "b | c\n```\n"],
+    ["--extract-last does as well", TWO, "--extract-last", "b | c\n```\n"],
+    ["without a block the text is printed", "No code.", "-x", "No code.\n"],
+    ["without a block the text is printed by --xl", "No code.", "--xl", "No code.\n"],
+    ["a block that is never closed counts", "```\na\nb", "-x", "a\nb\n"],
+  ];
+  for (const [name, text, flag, out] of ROWS)
+    test(name, async () => {
+      const ran = await asked(text, [flag]);
+      deepEqual([ran.stdout, ran.stderr, ran.code], [out, "", 0]);
+    });
+
+  test("with --json the answer stays whole, and --rendered has the block", async () => {
+    const { text, rendered } = JSON.parse((await asked(TWO, ["-x", "--json", "--rendered"])).stdout);
+    deepEqual([text, rendered], [TWO, "a();"]);
+  });
+
+  test("both are wrong usage", async () => {
+    const ran = await asked(TWO, ["-x", "--xl"]);
+    deepEqual([ran.stdout, ran.code], ["", 2]);
+    match(ran.stderr, /Cannot use --extract with --xl/);
+  });
+});

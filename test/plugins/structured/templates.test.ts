@@ -1,0 +1,258 @@
+// -t, -p, --save: templates filled in and kept, with the whole program.
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, describe, test } from "node:test";
+import { fillTemplate } from "../../../kernel/prompt.ts";
+import type { Script } from "../../support/fake/http.ts";
+import { fakeOpenAI, say } from "../../support/fake/openai.ts";
+import { type Place, place, zz } from "../../support/run.ts";
+
+const TRANSLATE = `---\ndescription: translate\n---\nTranslate into $lang, \${tone:-plainly}. Prices in $$lang stay.\n`;
+
+function home(prompts: Record<string, string> = { "tr.md": TRANSLATE }): Place {
+  const where = place();
+  mkdirSync(join(where.home, "prompts"), { recursive: true });
+  for (const [name, text] of Object.entries(prompts)) writeFileSync(join(where.home, "prompts", name), text);
+  return where;
+}
+const read = (where: Place, name: string) => readFileSync(join(where.home, "prompts", `${name}.md`), "utf8");
+
+async function asked(
+  where: Place,
+  args: string[],
+  { input, script = [say("Hallo.")] }: { input?: string; script?: Script } = {},
+) {
+  const fake = await fakeOpenAI(script);
+  after(() => fake.close());
+  const settings = { model: "openai/m", providers: { openai: { url: fake.url, key: "x" } } };
+  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
+  const ran = await zz(where, args, { ...(input !== undefined && { input }) });
+  const sent = fake.requests.map((request) => request.body);
+  return { ...ran, sent, said: sent.map(({ messages }) => messages.at(-1).content as string) };
+}
+
+describe("fillTemplate() with named places", () => {
+  const ROWS: [body: string, rest: string, named: Record<string, string>, text: string][] = [
+    ["In $lang.", "", { lang: "German" }, "In German."],
+    ["In $lang.", "lang=German", {}, "In German."],
+    ['In $lang: "$@"', 'lang="Swiss German" the words', {}, 'In Swiss German: "the words"'],
+    [`In \${lang}s`, "lang=a", {}, "In as"],
+    [`In \${lang:-English} and \${tone:-}.`, "", {}, "In English and ."],
+    [`In \${lang:-English}.`, "", { lang: "" }, "In English."],
+    ["$1 in $lang", "a.ts lang=German", {}, "a.ts in German"],
+    ["In $lang", "a.ts lang=German b.ts", {}, "In German\n\na.ts  b.ts"],
+    ["$1", "lang=German", {}, "lang=German"], // no place of that name
+    ["Pay $$lang, $HOME, $9x and $.", "", {}, "Pay $lang, $HOME, x and $."],
+    ["$a$b", "", { a: "$b", b: "1" }, "$b1"], // what is filled in is not looked at again
+  ];
+  for (const [body, rest, named, text] of ROWS)
+    test(`${JSON.stringify(body)} with ${JSON.stringify(rest)}`, () => equal(fillTemplate(body, rest, named), text));
+
+  const WRONG: [body: string, rest: string, named: Record<string, string>, message: RegExp][] = [
+    ["$lang", "", {}, /^Cannot fill in '\/tr': lang must be said\. Add lang=VALUE after the name\.$/],
+    ["$lang $tone $lang", "x", {}, /lang and tone must be said\. Add lang=VALUE tone=VALUE after/],
+    ["$lang", "", { lagn: "a" }, /there is no place 'lagn'\. Did you mean 'lang'\?$/],
+    ["$1", "", { lang: "a" }, /there is no place 'lang'\. It has none with a name\.$/],
+  ];
+  for (const [body, rest, named, message] of WRONG)
+    test(`${JSON.stringify(body)} with ${JSON.stringify([rest, named])} is refused`, () => {
+      let said = "";
+      try {
+        fillTemplate(body, rest, named, "tr");
+      } catch (error) {
+        said = (error as Error).message;
+      }
+      match(said, message);
+    });
+});
+
+describe("-t and -p", { concurrency: 2 }, () => {
+  const ROWS: [name: string, args: string[], input: string | undefined, said: RegExp][] = [
+    [
+      "fill in named places",
+      ["-t", "tr", "-p", "lang", "German"],
+      undefined,
+      /^Translate into German, plainly\. Prices in \$lang stay\.$/,
+    ],
+    [
+      "take several, also with spaces and quotes",
+      ["-t", "tr", "-p", "lang", "German", "-p", "tone", `a "b" 'c'\n$1`],
+      undefined,
+      /^Translate into German, a "b" 'c'\n\$1\. /,
+    ],
+    ["take KEY=VALUE", ["--template", "tr", "--param", "lang=A=B"], undefined, /^Translate into A=B/],
+    ["let words follow", ["-t", "tr", "-p", "lang", "German", "and", "be quick"], undefined, /stay\.\n\nand be quick$/],
+    [
+      "put what is piped in before it",
+      ["-t", "tr", "-p", "lang", "German"],
+      "Hello.\n",
+      /^--- STDIN ---\nHello\.\n--- END STDIN ---\n\nTranslate into German/,
+    ],
+    ["let the words say it as well", ["-t", "tr", "lang=German"], undefined, /^Translate into German/],
+  ];
+  for (const [name, args, input, said] of ROWS)
+    test(name, async () => {
+      const ran = await asked(home(), ["--once", ...args], input === undefined ? {} : { input });
+      deepEqual([ran.stdout, ran.stderr, ran.code], ["Hallo.\n", "", 0]);
+      match(ran.said[0]!, said);
+    });
+
+  test("a text that begins like a command is no command", async () => {
+    const where = home({ "a.md": "---\ndescription: a\n---\n/quit $x" });
+    const ran = await asked(where, ["--once", "-t", "a", "-p", "x", "1"]);
+    deepEqual([ran.stdout, ran.said], ["Hallo.\n", ["/quit 1"]]);
+  });
+
+  test("zz's own prompt files are templates, too", async () => {
+    const ran = await asked(home(), ["--once", "-t", "explain", "src/a.ts"]);
+    match(ran.said[0]!, /^Explain src\/a\.ts\./);
+  });
+
+  test("a project's template is there once the person trusts it", async () => {
+    const where = home();
+    mkdirSync(join(where.cwd, ".zz", "prompts"), { recursive: true });
+    const text = '---\ndescription: theirs\noptions: {"seed": 7}\n---\nTheirs, in $lang.';
+    writeFileSync(join(where.cwd, ".zz", "prompts", "theirs.md"), text);
+    const untrusted = await asked(where, ["--once", "-t", "theirs", "-p", "lang", "German"]);
+    deepEqual([untrusted.code, untrusted.sent.length], [2, 0]);
+    match(untrusted.stderr, /there is no template 'theirs'/);
+    await zz(where, ["--trust"]);
+    const ran = await asked(where, ["--once", "-t", "theirs", "-p", "lang", "German"]);
+    deepEqual([ran.said, ran.sent[0]?.seed], [["Theirs, in German."], 7]);
+  });
+
+  const FRONT: [row: string, message: RegExp][] = [
+    ["options: [1]", /its 'options' are not a JSON object/],
+    ["options: {", /its 'options' are not a JSON object/],
+    ["schema: a flaot", /no type 'flaot'/],
+    ["schema: /etc/passwd", /is not a field/],
+    ["tools: no_such", /no_such/],
+    ["model: opnai/m", /no provider 'opnai'/],
+  ];
+  for (const [row, message] of FRONT)
+    test(`front matter with '${row}' is refused`, async () => {
+      const where = home({ "a.md": `---\ndescription: a\n${row}\n---\nhi` });
+      const ran = await asked(where, ["--once", "-t", "a"]);
+      deepEqual([ran.stdout, ran.code, ran.sent.length], ["", 2, 0]);
+      match(ran.stderr, message);
+    });
+
+  const WRONG: [name: string, args: string[], message: RegExp][] = [
+    [
+      "a template that is not there",
+      ["-t", "tz"],
+      /^Cannot use the template 'tz': there is no template 'tz'\. Did you mean 'tr'\?\n$/,
+    ],
+    ["a place that nothing fills", ["-t", "tr"], /^Cannot fill in '\/tr': lang must be said\./],
+    ["a name that no place has", ["-t", "tr", "-p", "lnag", "x"], /there is no place 'lnag'\. Did you mean 'lang'\?/],
+    [
+      "-p without a template",
+      ["-p", "lang", "x", "hi"],
+      /^Cannot use -p lang: it fills in a template\. Name one with -t NAME\.\n$/,
+    ],
+    ["-p without a value", ["-t", "tr", "-p", "lang"], /-p lang: it takes a name and a value/],
+    ["-t without a name", ["-t"], /needs a value/],
+  ];
+  for (const [name, args, message] of WRONG)
+    test(`${name} is wrong usage`, async () => {
+      const ran = await asked(home(), ["--once", ...args]);
+      deepEqual([ran.stdout, ran.code, ran.sent.length], ["", 2, 0]);
+      match(ran.stderr, message);
+    });
+});
+
+describe("--save", { concurrency: 2 }, () => {
+  test("keeps words, system, model, options, schema and tools; -t asks with all of it", async () => {
+    const where = home();
+    const flags = [
+      "--system",
+      'You "read"\ninvoices.',
+      "-m",
+      "openai/n",
+      "-o",
+      "temperature",
+      "0",
+      "-o",
+      "user",
+      "5",
+      "--no-tools",
+    ];
+    const saved = await asked(where, [
+      ...flags,
+      "--schema",
+      "vendor, total float",
+      "--save",
+      "inv",
+      "From",
+      "$who, read it.",
+    ]);
+    match(saved.stdout, /^Saved as .*prompts\/inv\.md\. zz -t inv asks with it\.\n$/);
+    deepEqual([saved.stderr, saved.code, saved.sent.length], ["", 0, 0]);
+    match(
+      read(where, "inv"),
+      /^---\ndescription: From \$who, read it\.\n[\s\S]*schema: vendor, total float\n[\s\S]*\nFrom \$who, read it\.\n$/,
+    );
+
+    const script = [say('{"vendor": "ACME", "total": 1}')];
+    const ran = await asked(where, ["-t", "inv", "-p", "who", "Ann"], { input: "ACME 1", script });
+    deepEqual([ran.stdout, ran.stderr, ran.code], ['{"vendor":"ACME","total":1}\n', "", 0]);
+    const [body] = ran.sent;
+    deepEqual([body.model, body.temperature, body.user, body.tools], ["n", 0, 5, undefined]);
+    ok(body.messages[0].content.startsWith('You "read"\ninvoices.'));
+    match(body.messages[1].content, /STDIN[\s\S]*ACME 1[\s\S]*From Ann, read it\.$/);
+  });
+
+  test("what stands on the line goes before what was kept", async () => {
+    const where = home();
+    await asked(where, ["-m", "openai/n", "-s", "kept", "-o", "temperature", "0", "--save", "a", "hi"]);
+    const ran = await asked(where, ["--once", "-t", "a", "-s", "said", "-m", "openai/m", "-o", "temperature", "1"]);
+    const [body] = ran.sent;
+    deepEqual([body.model, body.temperature], ["m", 1]);
+    ok(body.messages[0].content.startsWith("said"));
+  });
+
+  test("keeps -x, and may have no words of its own", async () => {
+    const where = home();
+    const saved = await asked(where, ["-x", "--save", "code"]);
+    equal(saved.code, 0, saved.stderr);
+    const ran = await asked(where, ["-t", "code"], { input: "a loop", script: [say("So:\n```\nfor\n```\n")] });
+    deepEqual([ran.stdout, ran.said, ran.code], ["for\n", ["a loop"], 0]);
+    const bare = await asked(where, ["--once", "-t", "code"]);
+    deepEqual([bare.code, bare.sent.length], [2, 0]);
+    match(bare.stderr, /^Nothing to ask/);
+  });
+
+  test("a schema from a file is kept itself; a template of one's own is kept again", async () => {
+    const where = home();
+    writeFileSync(join(where.cwd, "s.json"), '{\n "type": "object"\n}');
+    for (const words of ["one", "two"]) {
+      const saved = await asked(where, ["--schema", "s.json", "--save", "s", words]);
+      equal(saved.code, 0, saved.stderr);
+    }
+    match(read(where, "s"), /\nschema: \{"type":"object"\}\n[\s\S]*---\ntwo\n$/);
+  });
+
+  test("what it does not keep, it names", async () => {
+    const saved = await asked(home(), ["--allow-run=ls", "-u", "--save", "a", "hi"]);
+    match(saved.stdout, /Not kept: --usage, --allow-run\.|Not kept: --allow-run, --usage\./);
+  });
+
+  const WRONG: [name: string, args: string[], message: RegExp][] = [
+    ["nothing to keep", ["--save", "a"], /there is nothing to keep\. Add words/],
+    ["a name with a slash", ["--save", "../a", "hi"], /a name has letters, digits, _ and -/],
+    ["the name of a command", ["--save", "undo", "hi"], /'\/undo' is there already/],
+    ["the name of a prompt file that a person wrote", ["--save", "tr", "hi"], /'\/tr' is there already/],
+    ["a template of a template", ["-t", "tr", "--save", "b", "hi"], /-t is a template already/],
+    ["a schema that is none", ["--schema", "a flaot", "--save", "b"], /no type 'flaot'/],
+  ];
+  for (const [name, args, message] of WRONG)
+    test(`${name} is refused`, async () => {
+      const where = home();
+      const ran = await asked(where, args);
+      deepEqual([ran.stdout, ran.code], ["", 2]);
+      match(ran.stderr, message);
+      equal(read(where, "tr"), TRANSLATE);
+      ok(!existsSync(join(where.home, "prompts", "b.md")));
+    });
+});

@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Choice, Ctx, Endpoint, Model, Secret, Zz } from "zz";
-import { tryTo } from "zz/text";
+import { tryTo, unknown } from "zz/text";
 import type { Person } from "./person.ts";
 import { ollamaAt, pull, SMALL } from "./pull.ts";
 
@@ -278,9 +278,7 @@ async function runKeys(zz: Zz, rest: string, ctx: Ctx): Promise<void> {
     return ctx.note("Cannot take a key from the line, where it can be seen. /keys PROVIDER asks for it, unseen.");
   const others = known.includes(provider) ? [] : await providers(ctx);
   if (!known.includes(provider) && !others.includes(provider))
-    return ctx.note(
-      `Cannot find provider '${provider}'. There are: ${[...new Set([...known, ...others])].join(", ")}.`,
-    );
+    return ctx.note(`Cannot keep a key: ${unknown("provider", provider, [...known, ...others])}`);
   if (drops) return ctx.note(await dropKey(provider, ctx));
   if (!ctx.ask) return ctx.note(NO_TERMINAL);
   const key = (await withPerson(ctx, (person) => person.secret(`Key for ${provider}:`)))?.trim();

@@ -81,7 +81,11 @@ const FILLER = new Set(
   ),
 );
 
-export default (zz: Zz) =>
+export default (zz: Zz) => {
+  // Nobody reads the tools' descriptions here, so none is too many.
+  zz.wrap("offer", (tools, next, { chat }) => (chat.model.startsWith("offline/") ? tools : next(tools)), {
+    order: "first",
+  });
   zz.provider({
     name: "offline",
     role: "fallback",
@@ -101,6 +105,7 @@ export default (zz: Zz) =>
       yield { finish: call ? "calls" : "stop" };
     },
   });
+};
 
 /** What the person said, without what zz tells a model before it, such as a map of the code. */
 function withoutNews(text: string): string {

@@ -25,7 +25,7 @@ const READ_AND_EDIT = "read_file edit_file write_file list_dir grep".split(" ");
 const USUAL = [
   ...READ_AND_EDIT,
   ..."run_command find_definition repo_map glob find_references get_structure get_function run_tests".split(" "),
-  ..."check_types git_diff git_status move_file delete_file remember edit_lines".split(" "),
+  ..."check_types git_diff git_status move_file delete_file remember get_todos edit_lines".split(" "),
 ];
 const MORE = "more_tools";
 
@@ -80,8 +80,11 @@ function chosen(all: Tools, window: number | undefined, { about }: Ctx, asked: s
   let size = 0;
   for (const name of isSmall ? READ_AND_EDIT : USUAL) {
     const tool = others.find((one) => one.name === name);
-    size += tool && !kept.has(name) ? sizeOf([tool]) : 0;
-    if (tool && (isSmall || size <= most - (most > ROOMY ? MORE_TOKENS : MORE_TOKENS / 2))) kept.add(name);
+    if (!tool || kept.has(name)) continue;
+    const taken = size + sizeOf([tool]);
+    if (!isSmall && taken > most - (most > ROOMY ? MORE_TOKENS : MORE_TOKENS / 2)) continue;
+    kept.add(name);
+    size = taken;
   }
   const hidden = others.filter(({ name }) => !kept.has(name));
   const more = all.find(({ name }) => name === MORE)!;

@@ -825,7 +825,7 @@ const JPEG = Buffer.from([
   0xff, 0xd8, 0xff, 0xe0, 0, 4, 0, 0, 0xff, 0xc0, 0, 11, 8, 0, 7, 0, 9, 1, 1, 0x11, 0, 0xff, 0xd9,
 ]);
 const WEBP = Buffer.concat([
-  Buffer.from("RIFF\x1e\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0"),
+  Buffer.from("RIFF\x16\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0"),
   Buffer.from([99, 0, 0, 49, 0, 0]),
 ]);
 const pictures = project({
@@ -850,7 +850,7 @@ for (const [path, text, type] of [
   ["d.jpeg", `[image d.jpeg, 9×7, ${JPEG.length} bytes]`, "image/jpeg"],
   ["e.webp", `[image e.webp, 100×50, ${WEBP.length} bytes]`, "image/webp"],
   ["wrong.png", `[image wrong.png, 5×4, ${GIF.length} bytes]`, "image/gif"],
-  ["cut.png", "[image cut.png, 12 bytes]", "image/png"],
+  ["cut.png", "Cannot read 'cut.png': it begins as image/png, but is cut off. Choose another.", undefined],
   ["pointer.png", "1\tversion https://git-lfs", undefined],
   ["none.png", "Cannot read 'none.png': it is not text. Choose a text file.", undefined],
   ["named.bin", "Cannot read 'named.bin': it is not text. Choose a text file.", undefined],

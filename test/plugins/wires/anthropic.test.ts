@@ -284,7 +284,7 @@ describe("Anthropic: a request", { concurrency: 16 }, () => {
 
   test("with a sound is not sent", async () => {
     const { error, bodies } = await turn([say("Hi")], { images: [{ type: "audio/mpeg", base64: "AA==" }] });
-    equal(error?.message, "Cannot send audio/mpeg to 'claude-sonnet-4-5': it takes images and PDFs. Leave the attachment out, or choose another model."); // biome-ignore format: one
+    equal(error?.message, "Cannot send a sound to 'claude-sonnet-4-5': it does not take sound. Choose a model that does."); // biome-ignore format: one
     equal(bodies.length, 0);
   });
 

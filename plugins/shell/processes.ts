@@ -127,13 +127,16 @@ export function newMark(needed: boolean): Mark {
   return {
     wrap: (argv) => ({ argv: ["/bin/sh", "-c", script, "sh", ...argv], env: { ZZ_JOB: name } }),
     strays() {
-      // A process that forks and ends during the search is missed, and so is its child: then search again.
+      // A process that forks and ends during the search is missed, and so is its child: then search again. Some that
+      // have ended stay in the list, as zombies.
+      const zombies = new Set<string>();
       for (let retries = 5; ; retries--) {
         let gone = false;
         const found = fs.readdirSync("/proc").filter((pid) => {
           if (!/^\d+$/.test(pid) || Number(pid) === process.pid) return false;
           const state = stateOf(pid);
-          if (!state) gone = true;
+          if (!state || (state === "Z" && !zombies.has(pid))) gone = true;
+          if (state === "Z") zombies.add(pid);
           if (!state || state === "Z") return false;
           const variables = textOf(`/proc/${pid}/environ`);
           if (variables.includes(`ZZ_JOB=${name}`)) return true;

@@ -5,7 +5,7 @@ import type { StructuredPatch } from "diff";
 import { bytesAfter, bytesBefore, record } from "./changes.ts";
 import type { Difference } from "./contract.ts";
 import { around, emit, type TurnContext, ZZ } from "./core.ts";
-import { alike, FILE, hashOfState, LINK, type State, stateOf, TYPE } from "./disk.ts";
+import { alike, FILE, hashOfState, isFolder, LINK, type State, standing, TYPE } from "./disk.ts";
 import { fault } from "./faults.ts";
 import { confirm, judgeAndCollect, type Open, oneLine } from "./gate.ts";
 import { shortName } from "./paths.ts";
@@ -16,18 +16,25 @@ import { clean, tryTo } from "./text.ts";
 export type Held = Map<string, { before: State; after: State }>; // what is to become of files, by real path
 
 type Committed = { refusal?: string; said?: string };
+/** What a command did on a copy: the model need not have seen those files. brief: the folders that are named in the place of files. */
+type Effects = { about: string; brief: Map<string, string> };
 /** Shows what a tool would change, asks for what the gate did not let it write yet, and makes it. What it says is for the model. */
-export async function commit(place: TurnContext, tool: string, held: Held, granted: string[] = []): Promise<Committed> {
+export async function commit(place: TurnContext, tool: string, held: Held, granted: string[] = [], effects?: Effects): Promise<Committed> {
   const { core, chat } = place;
-  const known = (file: string) => (tool === ZZ ? undefined : chat.seen.get(file)?.hash);
+  const known = (file: string) => (tool === ZZ || effects ? undefined : chat.seen.get(file)?.hash);
   const named = (file: string) => shortName(core.options, file);
   const open = new Map<string, Open>();
   for (const [file, { before, after }] of held) if (alike(before, after)) held.delete(file);
   for (const file of held.keys()) {
     if (granted.includes(file)) continue;
-    const isLink = tryTo(() => fs.lstatSync(file).isSymbolicLink()); // judged by what it leads to
-    const refusal = await judgeAndCollect(core, { tool, kind: "write", need: named(file), open, ...(!isLink && { target: file }) });
+    const isLink = !effects && tryTo(() => fs.lstatSync(file).isSymbolicLink()); // judged by what it leads to
+    const one = new Map<string, Open>();
+    const refusal = await judgeAndCollect(core, { tool, kind: "write", need: named(file), open: one, ...(!isLink && { target: file }) });
     if (refusal) return { refusal };
+    const folder = effects?.brief.get(file);
+    for (const [key, own] of one)
+      if (folder === undefined || own.why) open.set(key, own);
+      else open.set(`write ${folder}`, { ...own, name: folder, target: path.resolve(core.options.root, folder) });
   }
   const told: string[] = [];
   for (let news = ""; held.size; ) {
@@ -35,33 +42,38 @@ export async function commit(place: TurnContext, tool: string, held: Held, grant
     const again = `${stale.map(([file]) => `'${named(file)}'`).join(", ")}: it changed since it was read`;
     if (stale.length && !open.size) throw fault(`Cannot write ${again}. Read it again.`);
     if (open.size) {
-      const text = await preview(place, tool, news || (stale.length ? `Mind ${again}.` : ""), held);
+      const about = [effects?.about, news || (stale.length ? `Mind ${again}.` : "")].filter(Boolean).join("\n");
+      const text = await preview(place, tool, about, inFull());
       const more = { ...(editable().length && { e: "edit it first" }), ...((news || stale.length) && { r: "let the model look again" }) };
       const { key, refusal } = await confirm(place, tool, [...open.values()], text, more);
       if (refusal) return { refusal };
       if (key === "r") return { refusal: `Refused: the person sent it back. Read the file again, and propose the change again.` };
       if (key === "e" && !(await editAll())) continue; // the editor was left without saving: ask again
     }
-    const swapped = [...held].filter(([file, { before }]) => !alike(stateOf(file), before));
+    const swapped = [...held].filter(([file, { before }]) => !alike(standing(file), before));
     if (!swapped.length) break;
     const names = swapped.map(([file]) => `'${named(file)}'`).join(", ");
     for (const [file, { before, after }] of swapped) {
-      const rebased = await rebase(stateOf(file), before, after);
+      const rebased = await rebase(standing(file), before, after);
       if (!rebased || !open.size) throw fault(`Cannot write ${names}: it changed meanwhile. Read it again.`);
       held.set(file, rebased);
     }
     news = `${names} changed meanwhile; the change still applies.`;
   }
   const unasked = held.size && !open.size && core.ask; // nobody has seen it yet
-  const shown = unasked ? await preview(place, tool, "", held) : "";
+  const shown = unasked ? await preview(place, tool, effects?.about ?? "", inFull()) : "";
   const said = told.length ? `The person edited the proposal before it was written:\n${told.join("\n")}` : "";
   await record(place, tool, held);
   if (tool !== ZZ) followChanges(chat, held);
   if (held.size) await emit(core, "changed", { tool, paths: [...held.keys()].map(named), ...(shown && { shown }) });
   return { said };
 
+  function inFull(): Held {
+    return effects ? new Map([...held].filter(([file]) => !effects.brief.has(file))) : held;
+  }
+
   function editable(): [file: string, before: State, after: NonNullable<State>][] {
-    return [...held].flatMap(([file, { before, after }]) =>
+    return [...inFull()].flatMap(([file, { before, after }]) =>
       core.edit && after && isText(after) && (after.mode & TYPE) === FILE ? [[file, before, after]] : [],
     );
   }
@@ -85,7 +97,7 @@ const isText = (state: State): boolean =>
 
 /** The same change to a file that is another by now; undefined when it does not apply there. */
 export async function rebase(now: State, before: State, after: State): Promise<{ before: State; after: State } | undefined> {
-  if (!now || !before || !after || ![now, before, after].every(isText)) return undefined;
+  if (!now || !before || !after || ![now, before, after].every((state) => isText(state) && !isFolder(state))) return undefined;
   const { applyPatch, structuredPatch } = await import("diff");
   const [from, to, on] = [before, after, now].map((state) => state.bytes.toString("utf8")) as [string, string, string];
   const patch = structuredPatch("", "", from, to, "", "", { timeout: DIFF_LIMIT }) as StructuredPatch | undefined;
@@ -105,7 +117,8 @@ export function showChange(place: TurnContext, all: readonly Change[], change: C
 async function preview(place: TurnContext, tool: string, about: string, held: Held): Promise<string> {
   const changes = [...held].map(([file, { before, after }]) => {
     const binary = [before, after].some((state) => state?.bytes.subarray(0, 8_192).includes(0));
-    const shown = (state: State) => state && (binary ? `${state.bytes.length} bytes\n` : clean(state.bytes.toString("utf8")));
+    const shown = (state: State) =>
+      state && (isFolder(state) ? "(a folder)\n" : binary ? `${state.bytes.length} bytes\n` : clean(state.bytes.toString("utf8")));
     const [old, next] = [shown(before), shown(after)];
     const texts = { ...(old !== undefined && { before: old }), ...(next !== undefined && { after: next }) };
     return { path: oneLine(shortName(place.core.options, file)), ...texts, ...noteOf(before, after, binary, old === next) };
@@ -115,14 +128,16 @@ async function preview(place: TurnContext, tool: string, about: string, held: He
   );
 }
 
+const octal = ({ mode }: NonNullable<State>): string => (mode & 0o7777).toString(8);
+
 /** What the texts do not show. */
 function noteOf(before: State, after: State, binary: boolean, same: boolean): { note?: string } {
   const mode = (after ?? before)!.mode;
   const notes = [
     binary && "not text",
-    (mode & TYPE) === LINK ? "a link" : mode & 0o111 && "executable",
-    before && after && before.mode !== after.mode && "another mode",
-    same && before && after && "only line ends or bytes that do not show",
+    (mode & TYPE) === LINK ? "a link" : (mode & TYPE) === FILE && mode & 0o111 && "executable",
+    before && after && before.mode !== after.mode && `another mode: ${octal(before)} to ${octal(after)}`,
+    same && before && after && before.mode === after.mode && "only line ends or bytes that do not show",
   ].filter(Boolean);
   return notes.length ? { note: notes.join(", ") } : {};
 }

@@ -370,18 +370,18 @@ export interface Files {
   write(name: string, content: string | Uint8Array): Promise<void>; // a text takes on the file's BOM, line ends, last newline
   remove(name: string): Promise<void>;
   move(from: string, to: string): Promise<void>;
+  apply(states: FileState[], about: string): Promise<{ refusal?: string; said?: string }>; // of a copy: asked for at once, all or none
   changes(): Changed[]; // what this conversation did to files, oldest first
   diff(id: number): Promise<string>; // one of them, as a question shows it
   undo(what?: string): Promise<Result>; // the last one; or a count, "turn", a path
   redo(what?: string): Promise<Result>;
 }
-/** seen: the hash of what the model was last shown or wrote there; lines: those of that text that it was shown or wrote; moved: what was
- * done to lines since it made the calls of this round, oldest first. */
+export type FileState = { path: string; bytes?: Uint8Array; mode?: number; brief?: string }; // no bytes: removed; brief: told as that
+/** seen: the hash of what the model last saw there; lines: those it saw; moved: what was done to lines since this round's calls. */
 export type FileRead = { text: string; bytes: Uint8Array; hash: string; seen?: string; lines: Span[]; moved: Moved[] };
 export type Span = [from: number, to: number]; // lines, from 1, both included
 export type Moved = { from: number; to: number; by: number }; // those lines were replaced; the ones after them moved by so many
-/** One file of the project, before and after (absent: not there). note: what the texts do not show, such as a mode or a move. */
-export type Difference = { path: string; before?: string; after?: string; note?: string };
+export type Difference = { path: string; before?: string; after?: string; note?: string }; // note: what the texts do not show, as a mode
 export type Changed = { id: number; turn: number; at: string; tool: string; path: string; did: Did; undone: boolean };
 export type Did = "created" | "edited" | "deleted";
 

@@ -8,14 +8,15 @@ import { reason } from "./secrets.ts";
 import { entriesOf, textOf, tryTo } from "./text.ts";
 
 export const MAX_READ_BYTES = 50 * 1024 * 1024;
-export const [FILE, LINK, TYPE] = [0o100000, 0o120000, 0o170000];
+export const [FILE, LINK, FOLDER, TYPE] = [0o100000, 0o120000, 0o040000, 0o170000];
 
-/** A file as it is: its mode with the type in it; a link's bytes are its target. Undefined: not there. */
+/** A file as it is: its mode with the type in it; a link's bytes are its target, a folder has none. Undefined: not there. */
 export type State = { bytes: Buffer; mode: number } | undefined;
 
 export const hashOf = (bytes: Uint8Array): string =>
   process.getBuiltinModule("node:crypto").createHash("sha256").update(bytes).digest("hex");
-export const hashOfState = (state: State): string | null => (state ? hashOf(state.bytes) : null);
+export const isFolder = (state: State): boolean => state !== undefined && (state.mode & TYPE) === FOLDER;
+export const hashOfState = (state: State): string | null => (state ? (isFolder(state) ? "folder" : hashOf(state.bytes)) : null);
 export const alike = (one: State, two: State): boolean => (one && two ? one.bytes.equals(two.bytes) && one.mode === two.mode : one === two);
 
 export function stateOf(file: string): State {
@@ -23,7 +24,7 @@ export function stateOf(file: string): State {
   if (!stat) return undefined;
   const refuse = (why: string) => fault(`Cannot change '${file}': ${why}`);
   if (stat.isSymbolicLink()) return { bytes: Buffer.from(fs.readlinkSync(file)), mode: stat.mode };
-  if (stat.isDirectory()) throw refuse("it is a folder. Name a file, or use a command.");
+  if (stat.isDirectory()) return { bytes: Buffer.alloc(0), mode: stat.mode };
   if (!stat.isFile()) throw refuse("it is not a regular file. Choose another.");
   if (stat.size > MAX_READ_BYTES) throw refuse(`${stat.size} bytes are too many. Use a command.`);
   const fd = openReal(file);
@@ -31,6 +32,16 @@ export function stateOf(file: string): State {
     return { bytes: fs.readFileSync(fd), mode: fs.fstatSync(fd).mode };
   } finally {
     fs.closeSync(fd);
+  }
+}
+
+/** The same where a folder on the way may be a file: nothing is there then. */
+export function standing(file: string): State {
+  try {
+    return stateOf(file);
+  } catch (error) {
+    if (codeOf(error) === "ENOTDIR") return undefined;
+    throw error;
   }
 }
 
@@ -88,11 +99,21 @@ function put(file: string, state: State): void {
     if ((real ?? fs.realpathSync(folder)) !== folder)
       throw fault(`Cannot write '${file}': its folder was swapped for a link. Look at what happens there.`);
     sweep(at);
-    if (state) replace(path.join(at, name), path.join(at, `.zz-${process.pid}-${newId()}.tmp`), state);
-    else fs.unlinkSync(path.join(at, name));
+    const here = path.join(at, name);
+    const wasFolder = fs.lstatSync(here, { throwIfNoEntry: false })?.isDirectory();
+    if (state && isFolder(state)) putFolder(here, state.mode, wasFolder);
+    else if (wasFolder) fs.rmdirSync(here);
+    else if (!state) fs.unlinkSync(here);
+    if (state && !isFolder(state)) replace(here, path.join(at, `.zz-${process.pid}-${newId()}.tmp`), state);
   } finally {
     fs.closeSync(fd);
   }
+}
+
+function putFolder(at: string, mode: number, isThere = false): void {
+  if (!isThere) fs.rmSync(at, { force: true });
+  if (!isThere) fs.mkdirSync(at);
+  fs.chmodSync(at, mode & 0o7777);
 }
 
 function replace(file: string, temporary: string, { bytes, mode }: NonNullable<State>): void {
@@ -136,10 +157,10 @@ export function putAll(steps: Step[]): void {
     for (const step of steps) {
       made.push(...missingFolders(path.dirname(step.file)));
       done.push(step);
-      if (step.to || stateOf(step.file)) put(step.file, step.to);
+      if (step.to || standing(step.file)) put(step.file, step.to);
     }
   } catch (error) {
-    for (const { file, from } of done.reverse()) tryTo(() => (alike(stateOf(file), from) ? undefined : put(file, from)));
+    for (const { file, from } of done.reverse()) tryTo(() => (alike(standing(file), from) ? undefined : put(file, from)));
     unmake(made);
     throw error;
   }

@@ -3,9 +3,23 @@ import fs from "node:fs";
 import path from "node:path";
 import { didOf, history } from "./changes.ts";
 import { commit, type Held, showChange } from "./commit.ts";
-import type { Fault, FileRead, Files, Kind } from "./contract.ts";
+import type { Fault, FileRead, FileState, Files, Kind } from "./contract.ts";
 import { type TurnContext, ZZ } from "./core.ts";
-import { checkPlace, FILE, fileFault, hashOf, hashOfState, MAX_READ_BYTES, openReal, SAFELY, type State, stateOf, TYPE } from "./disk.ts";
+import {
+  checkPlace,
+  FILE,
+  fileFault,
+  hashOf,
+  hashOfState,
+  isFolder,
+  MAX_READ_BYTES,
+  openReal,
+  SAFELY,
+  type State,
+  standing,
+  stateOf,
+  TYPE,
+} from "./disk.ts";
 import { codeOf, fault } from "./faults.ts";
 import { gitOf } from "./git.ts";
 import { holderOf, placeOf, realPath, shortName } from "./paths.ts";
@@ -52,6 +66,7 @@ export function openFiles(place: TurnContext, reach: Reach): Files {
       if (now(hand, target)) throw fault(`Cannot move '${from}' to '${to}': there is a file already. Delete it first.`);
       await change(hand, "move", from, Object.entries({ [target]: () => moved, [file]: () => undefined }));
     },
+    apply: (states, about) => apply(hand, states, about),
     changes: () =>
       history(sessionWithChanges(place).log).changes.map((one) => {
         const { change: id, turn, at, tool, path: file, undone } = one;
@@ -88,7 +103,24 @@ function ownPath({ core }: Hand, name: string): string {
   return path.join(realPath(core.options, path.dirname(whole)), path.basename(whole));
 }
 
-const now = ({ held }: Hand, file: string): State => (held?.has(file) ? held.get(file)!.after : stateOf(file));
+function now({ held }: Hand, file: string): State {
+  const state = held?.has(file) ? held.get(file)!.after : stateOf(file);
+  if (isFolder(state)) throw fault(`Cannot change '${file}': it is a folder. Name a file, or use a command.`);
+  return state;
+}
+
+/** Not held: a command has no say in whether it is asked for, whatever came of it. */
+async function apply(hand: Hand, states: FileState[], about: string): ReturnType<Files["apply"]> {
+  const into: Held = new Map();
+  const brief = new Map<string, string>();
+  for (const { path: name, bytes, mode = FILE | 0o644, brief: folder } of states) {
+    const file = ownPath(hand, name);
+    if (!isInside(hand.core.options.root, file)) throw fault(`Cannot change '${name}': a link on its way leads out of the project.`);
+    into.set(file, { before: standing(file), after: bytes && { bytes: Buffer.from(bytes), mode } });
+    if (folder !== undefined) brief.set(file, folder);
+  }
+  return commit(hand, hand.tool, into, [], { about, brief });
+}
 
 type Becoming = [file: string, become: (before: State) => State];
 /** Holds the changes of a tool until it returns; a command's are asked for and made at once. */

@@ -48,7 +48,7 @@ export async function gate(place: TurnContext, tool: Tool, args: Call["args"], n
 
 /** What a call does at most; without its needs, what the tool's calls do. A command that is known to only read is none that runs. */
 export function effectOf({ kind, changes, needs: asks }: Tool, needs?: Needs): Effect {
-  const acts = needs?.run?.some((need) => typeof need === "string" || need.verdict !== "allow");
+  const acts = needs?.run?.some((need) => typeof need === "string" || need.verdict !== "allow" || need.exact);
   if (acts || kind === "run") return "run";
   if (changes || kind === "change" || needs?.write?.length) return "change";
   return kind ?? ((needs ? needs.net?.length : asks) ? "run" : "read");

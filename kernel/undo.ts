@@ -4,7 +4,7 @@ import { keepLog, openChat, remember } from "./chat.ts";
 import { rebase } from "./commit.ts";
 import type { Result } from "./contract.ts";
 import { type LiveChat, note, type TurnContext } from "./core.ts";
-import { alike, fileFault, hashOfState, putAll, type State, type Step, stateOf } from "./disk.ts";
+import { alike, fileFault, hashOfState, putAll, type State, type Step, standing } from "./disk.ts";
 import { codeOf } from "./faults.ts";
 import { realPath, shortName } from "./paths.ts";
 import { type Change, findSession, isChange, lastSession, openSession, readSession } from "./sessions.ts";
@@ -76,7 +76,7 @@ function toUndo({ core, changes }: Way, what: string): number[][] {
 /** What is to become of one file. A text: why nothing can. */
 async function stepOf(way: Way, file: string, own: Change[]): Promise<Step | string | undefined> {
   const { core, back } = way;
-  const from = stateOf(file);
+  const from = standing(file);
   let hash = hashOfState(from);
   const expected = own.every(({ was, is }) => {
     const [before, after] = back ? [is, was] : [was, is];

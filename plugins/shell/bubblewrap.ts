@@ -26,6 +26,7 @@ export function bubblewrap(limits: OpenLimits): string[] {
   const mounts = plan(limits);
   return [
     ...BASE,
+    ...(limits.view && process.getuid?.() ? asMyself() : []),
     ...(limits.net === "all" ? ["--share-net"] : []),
     ...mounts.flatMap((mount) => mount.args),
     ...mounts.filter((mount) => mount.isReadonly).flatMap((mount) => ["--remount-ro", mount.at]),
@@ -33,6 +34,9 @@ export function bubblewrap(limits: OpenLimits): string[] {
     ...(limits.proxy ? [process.execPath, "-e", BRIDGE, "--", String(PORT), INSIDE] : []),
   ];
 }
+
+/** Who mounts an overlay is root among his own: the command is not. */
+const asMyself = (): string[] => ["--unshare-user", "--uid", `${process.getuid!()}`, "--gid", `${process.getgid!()}`];
 
 const MAX_SHM_BYTES = `${1 << 30}`;
 const INSIDE = "/run/zz-proxy";
@@ -54,6 +58,7 @@ function plan({
   tmp,
   own,
   proxy,
+  view,
 }: OpenLimits): Mount[] {
   const ownRepository = repository(root);
   const git = readonly ? { write: [], guard: [] } : ownRepository; // what is read-only anyway needs no guard
@@ -61,13 +66,15 @@ function plan({
   const denied = real(hide).filter((at) => !shown.includes(at));
   const secret = (at: string) => denied.some((folder) => isInside(folder, at) && !isInside(folder, root));
   const within = (at: string, folders: string[]) => folders.some((folder) => isInside(folder, at));
-  const locked = real([...keep, ...(readonly ? [root, ...ownRepository.write] : [])]);
+  const fixed = view ? [path.join(root, ".git")] : readonly ? [root] : [];
+  const locked = real([...keep, ...fixed, ...(readonly ? ownRepository.write : [])]);
   const pinned = [...new Set(real(readonly ? [] : pin).flatMap((at) => foldersBetween(at, root)))].filter(
     (at) => !within(at, locked),
   );
-  const writable = [...real(readonly ? [] : [root, ...write]).filter((at) => !secret(at)), ...git.write].filter(
-    (at) => !within(at, locked),
-  );
+  const writable = [
+    ...real(view ? [root] : readonly ? [] : [root, ...write]).filter((at) => !secret(at)),
+    ...git.write,
+  ].filter((at) => !within(at, locked));
   const reached = (at: string) => !within(at, ["/tmp", "/run"]) || within(at, [...writable, ...locked]);
   const hidden = [...denied, ...denied.flatMap((at) => hardLinks(at, root)), ...endpoints].filter(reached);
   // What a cover would hide although it is needed: zz's own node, the folders of PATH, the name servers.
@@ -75,11 +82,11 @@ function plan({
   const open = [...shown, ...needed].filter(
     (at) => !within(at, [...writable, ...locked]) && (secret(at) || !reached(at)),
   );
-  const inner = [...writable, ...git.guard, ...open];
+  const inner = [...writable, ...git.guard, ...open, ...(view ? locked : [])];
   const mounts = [
     { at: "/tmp", args: ["--bind", tmp, "/tmp"] },
     ...["/run", "/var/run"].filter(isFolder).map((at) => ({ at, args: ["--tmpfs", at], isReadonly: true })),
-    ...writable.map((at) => ({ at, args: ["--bind", at, at] })),
+    ...writable.map((at) => ({ at, args: ["--bind", view && at === root ? view.merged : at, at] })),
     ...git.guard.map((at) => (fs.existsSync(at) ? { at, args: ["--ro-bind", at, at] } : emptyCover(at))),
     ...guardMounts(guard).filter(({ at }) => !within(at, denied) && !within(at, locked)),
     ...open.map((at) => ({ at, args: ["--ro-bind", at, at] })),

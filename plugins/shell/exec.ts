@@ -84,7 +84,7 @@ async function runOnce(job: Job): Promise<Outcome> {
     sendSignal(job.programs, pid, "SIGTERM", !!job.sandbox);
     last = setTimeout(sendSignal, GRACE_MS, job.programs, pid, "SIGKILL");
   };
-  const unwatch = watch(pid, { ...job.caps }, job.sandbox?.tmp, job.cwd, (exceeded) => stop({ exceeded }));
+  const unwatch = watch(pid, { ...job.caps }, job.sandbox ?? {}, job.cwd, (exceeded) => stop({ exceeded }));
   const closed = Promise.all([
     drain(stdout, [all, out], file, tail.onOutput, () => stop("flood")),
     drain(stderr, [all, err], file, tail.onOutput, () => stop("flood")),

@@ -46,6 +46,16 @@ function linkedRepository(file: string): Repository {
   return { write: [folder], guard: [...guardedFiles(folder), ...guardedIfThere(folder)], folders: [folder] };
 }
 
+/** Whether a repository's settings may hold a password, or come from elsewhere: then what nobody looked at sees nothing of it. */
+export function mayHoldPasswords(root: string): boolean {
+  const { folders } = repository(root);
+  const texts = folders.flatMap((at) => ["config", "config.worktree"].map((name) => read(path.join(at, name)) ?? ""));
+  const isPlain = texts.every(
+    (text) => !/:\/\/[^\s/]*@|header|passw|token|secret|helper|credential|insteadof|include/i.test(text),
+  );
+  return !isPlain || folders.some((at) => isFolder(path.join(at, "modules")));
+}
+
 /** These must not be created either. */
 function guardedFiles(git: string): string[] {
   return ["config", "hooks"].map((name) => path.join(git, name));

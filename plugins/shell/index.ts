@@ -1,17 +1,19 @@
 // run_command: judged by what would really run, and run in a sandbox if there is one; also --judge, to test a policy.
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import type { Ctx, GitDoubt, Kind, Need, Needs, Result, Verdict, Zz } from "zz";
-import { plural } from "zz/text";
+import type { Ctx, GitDoubt, Kind, Need, Needs, Result, Rule, Verdict, Zz } from "zz";
+import { clip, isInside, plural } from "zz/text";
 import { familyOf } from "./family.ts";
 import type { Judged } from "./judge/index.ts";
 import { type Variables, variables, withoutValues } from "./variables.ts";
+import type { View } from "./view.ts";
 
 export const defaults = {
   sandbox: "auto" as "auto" | "required" | "off",
   except: [] as string[], // entries of the deny list that ask instead
   seconds: 120, // that a command may take unless the call says otherwise; 0: no limit
   maxSeconds: 600, // that a call may give it; 0: no limit
+  effects: "ask" as "ask" | "before" | "off", // ask: what no list knows runs on a copy, and what it changed is asked for
 };
 type Config = Readonly<typeof defaults>;
 
@@ -32,6 +34,7 @@ export default (zz: Zz<typeof defaults>) => {
       command: "string what to run, as bash reads it",
       timeout_ms: `integer? ${limitWords(zz.config)}`,
       hosts: "string[]? hosts that it has to reach",
+      direct: "boolean? asked for beforehand and not on a copy: for .git, servers, files outside of the project",
     },
     editable: "command",
     family: familyOf,
@@ -39,12 +42,12 @@ export default (zz: Zz<typeof defaults>) => {
       return limits(zz.config).maxMs + 10_000;
     },
     needs: async (args, ctx) => {
-      const { needs, ...decision } = await decide(args.command, args.hosts, ctx, zz.config);
+      const { needs, ...decision } = await decide(args, ctx, zz.config);
       decisions.set(args, decision);
       return needs;
     },
     preview: async ({ command, hosts }, ctx) =>
-      `${promptLine(command)}\n${sandboxLine(await sandboxName(zz.config, ctx), netOf(ctx, hosts))}`,
+      `${promptLine(command)}\n${sandboxLine(await sandboxName(zz.config, ctx), netOf(ctx, hosts))}${await whyBeforehand(zz.config, ctx)}`,
     run: (args, ctx) => run(args, ctx, zz.config, decisions.get(args)),
     render: ({ data }) => inOneRow(data as { exit: number | null; stdout: string; stderr: string }),
   });
@@ -85,6 +88,10 @@ const MUST_BE: { [K in keyof Config]: (value: unknown) => string | undefined } =
       : `must be a list of texts, such as ["chmod"]`,
   seconds: wrongSeconds,
   maxSeconds: wrongSeconds,
+  effects: (value) =>
+    ["ask", "before", "off"].includes(String(value))
+      ? undefined
+      : `is ${JSON.stringify(value)}. It is "ask", "before" or "off"`,
 };
 function wrongSeconds(value: unknown): string | undefined {
   const isRight = typeof value === "number" && value >= 0 && value <= 1_000_000;
@@ -124,7 +131,7 @@ const promptLine = (command: string): string =>
     .map((line, i) => `${i ? " " : "$"} ${line}`)
     .join("\n");
 
-async function judgeCommand(command: string, ctx: Ctx, { except }: Config): Promise<Judged> {
+async function judgeCommand(command: string, ctx: Ctx, { except }: Pick<Config, "except">): Promise<Judged> {
   const [{ judgeLine }, { secretsInGit, SHOWS }] = await Promise.all([
     import("./judge/index.ts"),
     import("./judge/git-history.ts"),
@@ -167,6 +174,7 @@ interface Decision {
   sandbox: string | undefined; // the sandbox's name; undefined if there is none
   strict: boolean; // only zz's own tables allow it: it may write nothing, and gets no network
   argv?: string[]; // without a sandbox: it runs unasked only without a shell
+  onView?: true; // on a copy-on-write view of the project: what it changed is asked for afterwards
 }
 
 /**
@@ -174,8 +182,7 @@ interface Decision {
  * one plain command runs unasked; everything else is asked about, unless the rules decide.
  */
 async function decide(
-  command: string,
-  hosts: string[] = [],
+  { command, hosts = [], direct = false }: { command: string; hosts?: string[]; direct?: boolean },
   ctx: Ctx,
   config: Config,
 ): Promise<Decision & { needs: Needs; judgement: Judged }> {
@@ -183,6 +190,9 @@ async function decide(
   if (wrong) throw new Error(wrong);
   const [judgement, sandbox] = await Promise.all([judgeCommand(command, ctx, config), sandboxName(config, ctx)]);
   const unasked = judgement.verdict === "allow";
+  const onView =
+    sandbox && !unasked && !hosts.length && !direct && (await judgedOnView(command, judgement, ctx, config));
+  if (onView) return { judgement: onView, needs: needsOnView(onView), sandbox, strict: true, onView: true };
   const chosen = judgement.simple.every(({ text }) => ctx.permissions.judge("run", text).verdict === "allow");
   const { plainCommand } = await import("./plain.ts");
   const argv = unasked && !sandbox ? plainCommand(command, judgement, ctx.programs.find) : undefined;
@@ -217,9 +227,57 @@ function needsOf(command: string, { simple, reads, writes }: Judged, hosts: stri
   };
 }
 
+/** Whether a rule denies to read all of the project. */
+function deniesReadingIn({ root, permissions }: Ctx) {
+  return ({ verdict, kind, name }: Rule): boolean =>
+    verdict === "deny" && kind === "read" && (!name || permissions.matches("read", name)(join(root, "any")));
+}
+
+/** For the question, where no command can run on a copy. */
+async function whyBeforehand({ effects, sandbox }: Config, { permissions, programs, root }: Ctx): Promise<string> {
+  if (effects !== "ask" || sandbox === "off" || permissions.wide !== undefined) return "";
+  const why = await (await import("./view.ts")).whyNoView(programs, root);
+  return why ? `\nAsked before it runs, since there is no copy of the project to run it on: ${clip(why, 200)}.` : "";
+}
+
+/** Denied for what they do to files: on a view that is shown, asked for, and can be undone. */
+const ONLY_FILES = ["rm -rf", "rm -r", "git clean -fd", "chmod"];
+
+/** The judgement of a line that may run at once on a view of the project; undefined: it is asked for beforehand. */
+async function judgedOnView(command: string, first: Judged, ctx: Ctx, config: Config): Promise<Judged | undefined> {
+  const { root, permissions } = ctx;
+  if (config.effects !== "ask" || permissions.wide !== undefined) return undefined;
+  const isDenied = (kind: Kind) => permissions.rules.some((rule) => rule.verdict === "deny" && rule.kind === kind);
+  if (permissions.rules.some(deniesReadingIn(ctx))) return undefined;
+  const allows = (kind: Kind, need: Need) => permissions.judge(kind, need).verdict === "allow";
+  const needs = Object.entries(needsOf(command, first, [])) as [Kind, Need[]][];
+  if (needs.every(([kind, list]) => list.every((need) => allows(kind, need)))) return undefined; // by the person's rules
+  const judged =
+    first.verdict === "deny" ? await judgeCommand(command, ctx, { except: [...config.except, ...ONLY_FILES] }) : first;
+  // Where nobody would be asked about what they did, they stay what they are.
+  const isAsked = permissions.judge("write", join(root, "any")).verdict === "ask";
+  if (!isAsked && (first.verdict === "deny" || judged.simple.some(({ verdict }) => verdict === "unknown")))
+    return undefined;
+  const { goesBeyond } = await import("./beyond.ts");
+  if (judged.verdict === "deny" || judged.simple.some(goesBeyond)) return undefined;
+  if (!judged.reads.every((name) => allows("read", name))) return undefined;
+  if (isDenied("run") && judged.simple.some(({ verdict }) => verdict === "unknown")) return undefined;
+  const isHere = (name: string) => isInside(root, ctx.permissions.place(name));
+  if (!judged.writes.every(isHere)) return undefined;
+  const { whyNoView } = await import("./view.ts");
+  return (await whyNoView(ctx.programs, root)) === undefined ? judged : undefined;
+}
+
+/** Denials stand; nothing is asked before it runs. exact: it counts as running something, not as reading. */
+function needsOnView({ simple, reads }: Judged): Needs {
+  const why = "it runs on a copy of the project, and what it changed is asked for";
+  const run = simple.map(({ text }): Need => ({ name: text || ":", verdict: "allow", why, exact: true }));
+  return { run, ...(reads.length && { read: reads }) };
+}
+
 /** By the judge and the rules in force: the strictest verdict of all that the line needs. */
 async function verdictOf(command: string, ctx: Ctx, config: Config): Promise<Result> {
-  const { judgement, sandbox, needs: all } = await decide(command, [], ctx, config);
+  const { judgement, sandbox, needs: all } = await decide({ command }, ctx, config);
   const needs = Object.entries(all) as [Kind, Need[]][];
   const answers = needs.flatMap(([kind, list]) =>
     list.map((need, i) => {
@@ -275,7 +333,7 @@ const GIT = {
 };
 
 async function run(
-  { command, timeout_ms, hosts = [] }: { command: string; timeout_ms?: number; hosts?: string[] },
+  { command, timeout_ms, hosts = [] }: { command: string; timeout_ms?: number; hosts?: string[]; direct?: boolean },
   ctx: Ctx,
   config: Config,
   decision?: Decision,
@@ -287,7 +345,8 @@ async function run(
       `Cannot run it for ${timeout_ms} ms. Give a timeout_ms from 1${Number.isFinite(maxMs) ? ` to ${maxMs}` : ""}.`,
     );
   const { cleanEnv, runJob } = await import("./exec.ts");
-  const { sandbox: name, strict, argv } = decision ?? { sandbox: await sandboxName(config, ctx), strict: true };
+  const decided: Decision = decision ?? { sandbox: await sandboxName(config, ctx), strict: true };
+  const { sandbox: name, strict, argv, onView } = decided;
   if (!decision && !name) throw new Error("Cannot run it: nothing was decided about this call. Call the tool again.");
   if (!name && config.sandbox === "required")
     throw new Error("Cannot run it: the settings require a sandbox, and there is none here. Install bubblewrap.");
@@ -296,8 +355,10 @@ async function run(
   const mayHave = (variable: string) =>
     Object.hasOwn(given, variable) || ctx.permissions.judge("env", variable).verdict === "allow";
   const env = { ...GIT, ...cleanEnv(envOf(given), mayHave) };
-  const sandbox = name ? await openedSandbox(ctx, net, strict) : undefined;
+  const view = onView && (await import("./view.ts")).openView(ctx.programs, ctx.root);
+  let sandbox: Awaited<ReturnType<typeof openedSandbox>> | undefined;
   try {
+    sandbox = name ? await openedSandbox(ctx, net, strict, view) : undefined;
     const outcome = await runJob({
       programs: ctx.programs,
       command,
@@ -311,18 +372,29 @@ async function run(
       onTail: (lines) => ctx.progress(withoutValues(lines, given)),
       keepIn: join(ctx.about.home, "outputs"),
     });
-    const { exit, signal, timedOut, file } = outcome;
+    const { exit, signal, timedOut, file, aborted } = outcome;
     const [text, stdout, stderr] = [outcome.text, outcome.stdout, outcome.stderr].map((one) =>
       withoutValues(one, given),
     );
     if (file) ctx.permissions.add({ verdict: "allow", kind: "read", name: file, from: "answer" });
-    const unwanted = sandbox ? await (await import("./hidden.ts")).unwantedFiles(ctx, sandbox.keep) : [];
+    const unwanted = sandbox && !view ? await (await import("./hidden.ts")).unwantedFiles(ctx, sandbox.keep) : [];
     const failed = exit !== 0 || unwanted.length > 0;
     const made = unwanted.map((one) => `\n[It made '${one}', which the rules forbid. Look at it.]`).join("");
+    const data = { exit, signal, timedOut, stdout, stderr, file };
+    if (view) {
+      const { keepEffects } = await import("./keep.ts");
+      const kept = await keepEffects(view, ctx, {
+        line: promptLine(command),
+        failed,
+        isStopped: timedOut === true || aborted === true || exit === null,
+      });
+      return { ...kept, text: text + kept.text, data };
+    }
     const limits = (failed && name ? `\n[${sandboxLine(name, net, strict)}]` : "") + made;
-    return { text: text + limits, data: { exit, signal, timedOut, stdout, stderr, file }, failed };
+    return { text: text + limits, data, failed };
   } finally {
     sandbox?.close();
+    view?.close();
   }
 }
 
@@ -335,17 +407,34 @@ function inOneRow({ exit, stdout, stderr }: { exit: number | null; stdout: strin
 }
 
 /** What the rules allow, the sandbox allows; what must not be read is hidden in it. */
-async function openedSandbox(ctx: Ctx, net: Net, readonly: boolean) {
+async function openedSandbox(ctx: Ctx, net: Net, readonly: boolean, view?: View) {
   const { openSandbox } = await import("./sandbox.ts");
   const write = ctx.permissions.rules.flatMap(({ verdict, kind, name }) =>
     verdict === "allow" && kind === "write" && name ? [ctx.permissions.place(name)] : [],
   );
   const { closedFiles } = await import("./hidden.ts");
   const closed = await closedFiles(ctx);
+  const more = view ? await hiddenFromView(ctx, view, closed.hide) : {};
   return {
     keep: closed.keep,
-    ...(await openSandbox({ programs: ctx.programs, root: ctx.root, write, ...closed, net, readonly })),
+    ...(await openSandbox({ programs: ctx.programs, root: ctx.root, write, ...closed, net, readonly, ...more })),
   };
+}
+
+/** On a view runs what nobody looked at: it sees the project, the system and the person's programs. */
+async function hiddenFromView(ctx: Ctx, view: View, hide: string[]) {
+  const [{ outsideOf, toolchains }, { secretsInGit }] = await Promise.all([
+    import("./view.ts"),
+    import("./judge/git-history.ts"),
+  ]);
+  const { index, history } = await secretsInGit(ctx);
+  const isDenied = ctx.permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "read");
+  const { mayHoldPasswords, repository } = await import("./guards.ts");
+  const git =
+    index || history || isDenied || mayHoldPasswords(ctx.root)
+      ? [join(ctx.root, ".git"), ...repository(ctx.root).write]
+      : [];
+  return { view, hide: [...hide, ...git, ...outsideOf(ctx.root), view.own], show: toolchains(ctx.root, hide) };
 }
 
 type Net = "none" | "all" | string[];

@@ -2,6 +2,7 @@
 import path from "node:path";
 import type { Programs } from "zz";
 import type { Gateway } from "./proxy.ts";
+import type { View } from "./view.ts";
 
 export interface Limits {
   programs: Programs;
@@ -14,6 +15,7 @@ export interface Limits {
   net: "none" | "all" | string[]; // hosts: reached through a proxy
   readonly?: boolean; // nothing is writable but a /tmp of its own, and there is no network, whatever else is set
   tmp?: string; // the folder mounted as /tmp; absent: a temporary one
+  view?: Pick<View, "merged" | "upper" | "own" | "wrap">; // then, with readonly, the project is writable on that view
 }
 
 /** The limits with real paths, and what was opened for them. `sized`: bubblewrap can limit the size of a tmpfs. */

@@ -163,6 +163,7 @@ export interface Caps {
   memory: number; // private memory in bytes, of all its processes together
   processes: number;
   tmp: number; // bytes in its own /tmp
+  upper: number; // bytes on its view of the project
   free: number; // bytes that must stay free on the disk, if it has taken as much
 }
 const CHECK_INTERVAL_MS = 500; // ms
@@ -170,20 +171,20 @@ const CHECK_INTERVAL_MS = 500; // ms
 function usualCaps(): Caps {
   const limit = process.constrainedMemory();
   const memory = limit > 0 && limit < os.totalmem() ? limit : os.totalmem();
-  return { memory: memory * 0.8, processes: 2_000, tmp: 8 * 2 ** 30, free: 256 * 2 ** 20 };
+  return { memory: memory * 0.8, processes: 2_000, tmp: 8 * 2 ** 30, upper: 2 * 2 ** 30, free: 256 * 2 ** 20 };
 }
 
 /** Reports once when a command exceeds its caps, if it runs longer than a moment. */
 export function watch(
   pid: number,
   caps: Partial<Caps>,
-  tmp: string | undefined,
+  { tmp, upper }: { tmp?: string | undefined; upper?: string | undefined },
   cwd: string,
   onExceeded: (what: string) => void,
 ): () => void {
   if (process.platform !== "linux") return () => {};
   const limits = { ...usualCaps(), ...caps };
-  const disks = [cwd, ...(tmp ? [tmp] : [])].map((at) => ({ at, before: freeOn(at) }));
+  const disks = [cwd, tmp, upper].filter((at) => at !== undefined).map((at) => ({ at, before: freeOn(at) }));
   const timer = setInterval(() => {
     const what = exceededCap();
     if (!what) return;
@@ -203,6 +204,8 @@ export function watch(
       if (freeOn(at) < limits.free && taken > limits.free) return `filled the disk of '${at}'. Let it write less`;
       if (at === tmp && taken > limits.tmp && sizeOf(tmp) > limits.tmp)
         return `wrote more than ${size(limits.tmp)} to /tmp. Let it write less, or into the project`;
+      if (at === upper && taken > limits.upper && sizeOf(upper) > limits.upper)
+        return `changed more than ${size(limits.upper)} of the project. Let it write less, or call it with direct: true`;
     }
     return undefined;
   }

@@ -19,6 +19,7 @@ export interface Sandbox {
   name: string; // "bubblewrap", "sandbox-exec"
   wrap(argv: string[]): { argv: string[]; env: Record<string, string> };
   tmp?: string; // the folder mounted as /tmp
+  upper?: string; // what is changed on a view lies there
   settle?(): string[]; // after a command: what it was refused, what had to be restored
   close(): void;
 }
@@ -95,13 +96,15 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
   return {
     name: mac ? "sandbox-exec" : "bubblewrap",
     tmp: inner.tmp,
+    ...(limits.view && { upper: limits.view.upper }),
     wrap(argv) {
       if (watch) inner.guard = watch.begin();
       if (mac) return { argv: [program, ...seatbelt(inner), ...argv], env: environment(inner) };
       const found = findEndpoints(folders, inner.guard?.endpoints ?? search(root, false).endpoints);
       inner.endpoints = found.at;
       const calls = callsFile(own, !found.unknown || inner.proxy !== undefined);
-      return { argv: [...limited(program, calls), ...bubblewrap(inner), ...argv], env: environment(inner) };
+      const whole = [...limited(program, calls), ...bubblewrap(inner), ...argv];
+      return { argv: limits.view?.wrap(whole) ?? whole, env: environment(inner) };
     },
     settle: () => [...(inner.proxy?.refused() ?? []), ...(inner.guard?.notes ?? []), ...(watch?.end() ?? [])],
     close() {

@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { call, fakeOpenAI, problems, say } from "../support/fake/openai.ts";
 import { needs } from "../support/needs.ts";
-import { type Place, place, ROOT, zz } from "../support/run.ts";
+import { asksBefore, type Place, place, ROOT, zz } from "../support/run.ts";
 import { KEY, terminal } from "../support/terminal.ts";
 
 const asks = (url: string, ...more: string[]) => ["-m", "openai/m", "--base-url", url, "--key", "x", ...more];
@@ -136,6 +136,7 @@ test("A allows edits in the project for the session, never commands; /permission
   ]);
   t.after(fake.close);
   const where = project();
+  asksBefore(where);
   const term = terminal(where, asks(fake.url), { rows: 50 });
   await term.sees("›");
   term.type(`mend it${KEY.enter}`);

@@ -6,7 +6,7 @@ import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { repl } from "../support/repl.ts";
-import { place } from "../support/run.ts";
+import { asksBefore, place } from "../support/run.ts";
 import { KEY, type Terminal, terminal } from "../support/terminal.ts";
 
 const lines = Array.from({ length: 120 }, (_, i) => (i === 60 ? "the hidden middle" : `line ${i + 1}`));
@@ -60,7 +60,7 @@ for (const [cols, rows] of [
   });
 
   test(`One answer at ${cols}×${rows}: n counts at once, and y only after the hidden middle of a command`, async (t: TestContext) => {
-    const where = place();
+    const where = asksBefore(place());
     const fake = await fakeOpenAI([call(COMMAND), call(COMMAND), say("Done.")]);
     t.after(fake.close);
     const args = ["--once", "-m", "openai/m", "--base-url", fake.url, "--key", "x", "go"];

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { familyOf } from "../../plugins/shell/family.ts";
 import { call, say } from "../support/fake/openai.ts";
 import { DOWN, LEFT, repl, UP } from "../support/repl.ts";
-import { place } from "../support/run.ts";
+import { asksBefore, place } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
 
 const run = (command: string) => call(["run_command", { command }]);
@@ -19,7 +19,7 @@ for (const [cols, rows] of [
   [40, 15],
 ] as const)
   test(`At ${cols}×${rows} ? explains the keys, arrows and other keys do nothing, a capital Y is a yes`, async (t) => {
-    const where = place();
+    const where = asksBefore(place());
     const zz = await repl(t, { where, cols, rows, script: [run("touch made here"), say("Done.")] });
     zz.type(`go${KEY.enter}`);
     await zz.sees("Allow? [y/N/e/A/F/?] (? explains)");
@@ -41,7 +41,7 @@ for (const [cols, rows] of [
   });
 
 test("Enter takes the default, which is no; a reason after n goes to the model", async (t) => {
-  const where = place();
+  const where = asksBefore(place());
   const zz = await repl(t, { where, script: [run("touch made"), run("touch made"), say("Done.")] });
   zz.type(`go${KEY.enter}`);
   await zz.sees("Allow?");
@@ -60,7 +60,7 @@ test("Enter takes the default, which is no; a reason after n goes to the model",
 });
 
 test("e edits a command: what was saved is asked for and run, and the model is told", async (t) => {
-  const where = place();
+  const where = asksBefore(place());
   const editor = join(where.home, "..", "editor.sh");
   writeFileSync(editor, `#!/bin/sh\nsed -i 's/wrong/right/' "$1"\n`);
   chmodSync(editor, 0o755);
@@ -81,7 +81,7 @@ test("e edits a command: what was saved is asked for and run, and the model is t
 });
 
 test("What was edited into a command that is denied does not run", async (t) => {
-  const where = place();
+  const where = asksBefore(place());
   const editor = join(where.home, "..", "editor.sh");
   writeFileSync(editor, `#!/bin/sh\necho 'mkdir no' > "$1"\n`);
   chmodSync(editor, 0o755);
@@ -97,7 +97,7 @@ test("What was edited into a command that is denied does not run", async (t) => 
 });
 
 test("F allows the family of a command for the session", async (t) => {
-  const where = place();
+  const where = asksBefore(place());
   const script = [run("touch one"), run("touch two"), run("mkdir three"), say("Done.")];
   const zz = await repl(t, { where, script });
   zz.type(`go${KEY.enter}`);

@@ -11,7 +11,7 @@ import type { Options } from "../../kernel/core.ts";
 import { createZz } from "../../zz.ts";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { needs as needing } from "../support/needs.ts";
-import { type Place, place, zz } from "../support/run.ts";
+import { asksBefore, type Place, place, zz } from "../support/run.ts";
 import { KEY, terminal } from "../support/terminal.ts";
 
 const asks = (url: string, ...more: string[]) => ["-m", "openai/m", "--base-url", url, "--key", "x", ...more];
@@ -184,7 +184,7 @@ test("A misspelt setting of 'shell' leaves the plugin loaded, and says at the st
   const ran = await withSettings(place(), { shell: { sandbx: "off" } }, ["--plugins"]);
   match(
     ran.stderr,
-    /^Cannot run commands: in the settings under "shell", there is no "sandbx"\. There are: sandbox, except, seconds, maxSeconds; /,
+    /^Cannot run commands: in the settings under "shell", there is no "sandbx"\. There are: sandbox, except, seconds, maxSeconds, effects; /,
   );
   match(ran.stdout, /^shell +zz +[\d.]+ ms /m);
 });
@@ -289,7 +289,7 @@ for (const command of ["git show HEAD", "git log -p", "git show HEAD --stat -p"]
   });
 
 test("--judge - prints an object a line and nothing else, also with --json", async () => {
-  const ran = await zz(place(), ["--judge", "-", "--json"], { input: '"ls"\n"make"\n' });
+  const ran = await zz(asksBefore(place()), ["--judge", "-", "--json"], { input: '"ls"\n"make"\n' });
   deepEqual(
     ran.stdout
       .trimEnd()

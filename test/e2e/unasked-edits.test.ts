@@ -57,7 +57,7 @@ test("With edit.auto edits are made unasked from the start, the prompt says so, 
   const touch = call(["run_command", { command: "touch x" }]);
   const second = call(["create_file", { path: "b.txt", content: "b\n" }]);
   const script = [EDIT, touch, say("Done."), second, say("Well.")];
-  const zz = await repl(t, { where: having({ edit: { auto: true } }), script });
+  const zz = await repl(t, { where: having({ edit: { auto: true }, shell: { effects: "before" } }), script });
   await zz.sees(/auto-apply ›\s*$/);
   zz.type(`go${KEY.enter}`);
   const shown = await zz.sees("Allow?");

@@ -253,7 +253,10 @@ for (const [how, config] of [
     async () => {
       const where = under(NAMES);
       mkdirSync(where.home, { recursive: true });
-      writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(config));
+      writeFileSync(
+        join(where.home, "zz.config.json"),
+        JSON.stringify({ ...config, shell: { effects: "before", ...config.shell } }),
+      );
       const env = { PATH: where.path, DISPLAY: ":9", WAYLAND_DISPLAY: "" };
       for (const [tool, args, said] of CALLS) {
         const { stdout, stderr } = await zz(where, ["--call", tool, JSON.stringify(args)], { env });

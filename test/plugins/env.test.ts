@@ -174,7 +174,7 @@ describe("commands", { concurrency: 2 }, () => {
   });
 
   needs("bwrap")("are judged in the environment that they have", async () => {
-    const where = keeping({ DB_NAME: "x", CDPATH: "/tmp" });
+    const where = keeping({ DB_NAME: "x", CDPATH: "/tmp" }, { shell: { effects: "before" } });
     const judge = async (command: string) => (await zz(where, ["--judge", command])).stdout;
     mkdirSync(join(where.cwd, "src"));
     match(await judge("DB_NAME=y; ls"), /^ask: it sets DB_NAME/);

@@ -5,7 +5,7 @@ import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { test as anyTest, describe } from "node:test";
 import { has, needs } from "../support/needs.ts";
-import { type Place, place, zz } from "../support/run.ts";
+import { asksBefore, type Place, place, zz } from "../support/run.ts";
 
 const test = needs("git");
 const TOKEN = "open-sesame";
@@ -41,7 +41,7 @@ function put({ cwd }: Place, files: Record<string, string | undefined>): void {
   }
 }
 const verdictOf = async (where: Place, command: string): Promise<{ verdict: string; reason: string }> =>
-  JSON.parse((await zz(where, ["--judge", command, "--json"])).stdout);
+  JSON.parse((await zz(asksBefore(where), ["--judge", command, "--json"])).stdout);
 
 const ENV = { ".env": `K=${TOKEN}\n` };
 const A = { "a.ts": "1\n" };

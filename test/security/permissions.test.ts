@@ -46,6 +46,9 @@ const trap = (where: Place, more = "") =>
 const trapped = (where: Place) => ran(where) || fs.existsSync(join(where.cwd, "ran"));
 
 /** In this process, with answers given ahead; what was asked is kept. */
+/** A command is asked for before it runs, not about what it changed on a copy. */
+const BEFORE: Options = { settings: { shell: { effects: "before" } } };
+
 async function held(where: Place, answers: string[] = [], more: Options = {}) {
   const core = await createZz({ root: where.cwd, home: where.home, save: false, ...more });
   const asked: string[] = [];
@@ -251,7 +254,7 @@ test("--deny-read= with nothing in it is refused rather than nothing denied", as
 test("A for 'rm a' allows 'rm a' and not 'rm a b'", async () => {
   const where = place();
   put(where, { a: "", b: "" });
-  const { call, asked } = await held(where, ["A"]);
+  const { call, asked } = await held(where, ["A"], BEFORE);
   await call("run_command", { command: "rm a" });
   await call("run_command", { command: "rm -f a b" });
   await call("run_command", { command: "rm a b" });
@@ -265,7 +268,7 @@ for (const [one, other] of [
 ] as const)
   test(`A for ${one} does not allow ${other}`, async () => {
     const where = place();
-    const { call } = await held(where, ["A"]);
+    const { call } = await held(where, ["A"], BEFORE);
     await call("run_command", { command: one });
     ok(fs.existsSync(join(where.cwd, "one")), "the first was allowed");
     await call("run_command", { command: other });
@@ -276,7 +279,7 @@ for (const [one, other] of [
 
 for (const command of ["echo 'touch evil' | sh", "X='touch evil'; $X", "sh <<E\ntouch evil\nE", "touch a < evil"])
   test(`The question shows all of ${JSON.stringify(command)}`, async () => {
-    const { call, asked } = await held(place());
+    const { call, asked } = await held(place(), [], BEFORE);
     await call("run_command", { command });
     match(asked[0]!, /evil/);
     for (const line of command.split("\n")) ok(asked[0]!.includes(line), `'${line}' is missing in:\n${asked[0]}`);
@@ -473,7 +476,7 @@ needs("bwrap")("A command cannot make the rules of a home that lies in the proje
 });
 
 test("A long line is shown whole, what hides in its middle too", async () => {
-  const { call, asked } = await held(place());
+  const { call, asked } = await held(place(), [], BEFORE);
   await call("run_command", { command: `touch ${"x".repeat(200_000)} EVIL ${"x".repeat(200_000)}END` });
   match(asked[0]!, /touch x{200000} EVIL x{200000}END/);
 });

@@ -12,6 +12,7 @@ interface Test {
 /** What each program is needed for, and the Debian package that has it. */
 const PROGRAMS = {
   bwrap: { tests: "of the sandbox", program: "bubblewrap", debian: "bubblewrap" },
+  unshare: { tests: "of commands on a copy of the project", program: "unshare", debian: "util-linux" },
   git: { tests: "of repositories", program: "git", debian: "git" },
   perl: { tests: "of system calls and processes", program: "perl", debian: "perl" },
   python3: { tests: "of programs in the sandbox", program: "python3", debian: "python3" },

@@ -1,6 +1,6 @@
 // Runs the program itself, as a person's shell would: its own process, its own home, its own folder.
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
@@ -56,6 +56,13 @@ export function place(): Place {
         .sort()
         .map((name) => lines(name).map((line) => JSON.parse(line))),
   };
+}
+
+/** Commands are asked for before they run, not about what they changed on a copy: for tests of that question itself. */
+export function asksBefore(where: Place): Place {
+  mkdirSync(where.home, { recursive: true });
+  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify({ shell: { effects: "before" } }));
+  return where;
 }
 
 /** The built program: in this process, unless what is tried is about a process of its own. */

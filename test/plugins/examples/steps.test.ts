@@ -150,7 +150,7 @@ describe("lint", () => {
 
   test("runs only what the person allows, and nothing where no command is set", async (t) => {
     const zz = await having(t, "lint", {
-      ...{ files, allow: { write: true }, settings: { lint: { command: "sh lint.sh" } } },
+      ...{ files, allow: { write: true }, settings: { lint: { command: "sh lint.sh" }, shell: { effects: "before" } } },
       script: [write("a.ts", "// TODO\n"), "Done."],
     });
     const { notes } = await zz.ask("go");

@@ -31,7 +31,13 @@ interface Given {
   allow?: true | string[];
 }
 async function run(where: Place, args: object, { ask, gives, allow = true }: Given = {}): Promise<Result> {
-  const options = { root: where.cwd, home: where.home, save: false, allow: { run: allow } };
+  const options = {
+    root: where.cwd,
+    home: where.home,
+    save: false,
+    allow: { run: allow },
+    settings: { shell: { effects: "before" } },
+  };
   const core = await createZz(options);
   if (ask) core.ask = ask;
   if (gives)

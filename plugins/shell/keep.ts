@@ -1,0 +1,51 @@
+// keep: what a command changed on its view is shown, asked for, and put in place by the kernel, as an edit is.
+import path from "node:path";
+import type { Ctx, Result } from "zz";
+import { readEffects } from "./effects.ts";
+import type { View } from "./view.ts";
+
+const ON_COPY =
+  "It ran on a copy of the project: no network, .git read-only, nothing else writable. What needs more: hosts, or direct: true.";
+
+/** What stands under the command's output, and whether it failed. */
+export async function keepEffects(
+  view: View,
+  ctx: Ctx,
+  { line, failed, isStopped }: { line: string; failed: boolean; isStopped: boolean },
+): Promise<Pick<Result, "text" | "failed" | "refused">> {
+  const lines = failed ? [ON_COPY] : [];
+  const done = (more: Partial<Result> = {}) => ({ text: lines.map((line) => `\n[${line}]`).join(""), failed, ...more });
+  if (isStopped) {
+    lines.push("It was stopped, so nothing that it changed was kept.");
+    return done();
+  }
+  try {
+    return await askAndKeep();
+  } catch (error) {
+    lines.push(`Nothing that it changed was kept: ${(error as Error).message}`);
+    return done({ failed: true });
+  }
+
+  async function askAndKeep() {
+    const { states, about, leftOut, dropped } = await readEffects(view, ctx);
+    lines.push(...leftOut.slice(0, MAX_LINES).map((one) => `${one}.`));
+    if (leftOut.length > MAX_LINES) lines.push(`And ${leftOut.length - MAX_LINES} more were left out.`);
+    if (dropped.length)
+      lines.push(`Not kept, since tools write them again: ${dropped.slice(0, MAX_LINES).join(", ")}.`);
+    if (!states.length) return done();
+    const names = states.map((state) => path.relative(ctx.root, state.path));
+    const shown =
+      names.slice(0, MAX_NAMES).join(", ") + (names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "");
+    const { refusal, said } = await ctx.files.apply(
+      states,
+      [line, "It ran on a copy of the project. What it changed there:", ...about, ...leftOut].join("\n"),
+    );
+    if (refusal === undefined) {
+      lines.push(`changed: ${shown} (kept)`);
+      return said ? { ...done(), text: `${done().text}\n${said}` } : done();
+    }
+    lines.push(`changed on its copy: ${shown} (not kept: they are as they were)`);
+    return { text: `${done().text}\n${refusal}`, failed: true, refused: true };
+  }
+}
+const [MAX_LINES, MAX_NAMES] = [10, 20];

@@ -21,10 +21,11 @@ export function lock(file: string, cannot: string, remedy = "Try again"): () => 
       const theirs = textOf(file);
       const [pid, start] = theirs.split(" ");
       if (start && startOf(Number(pid)) === start) throw fault(`${cannot}: another zz (process ${pid}) has it open. ${remedy}.`);
+      if (!theirs && tryTo(() => fs.statSync(file).size) !== 0) continue; // given back meanwhile: the next one's must not be taken for it
       let mayBreak: (() => void) | undefined;
       try {
         mayBreak = lock(`${file}.break`, cannot); // only one at a time may take a dead one's lock away
-        if (textOf(file) === theirs) fs.rmSync(file, { force: true });
+        if (textOf(file) === theirs && fs.existsSync(file)) fs.rmSync(file, { force: true });
       } catch (error) {
         if (codeOf(error)) throw error; // else someone else is at it; look again
       } finally {

@@ -276,7 +276,7 @@ export const SLOTS = ["identity", "rules", "project", "memory", "turn"] as const
 
 export interface Provider {
   name: string;
-  role?: "default" | "fallback" | "named"; // --base-url alone means it; where there is no other; of its models only with a key or address
+  role?: "default" | "fallback" | "named"; // --base-url alone means it; where no other is; listed only with a key or an address
   key?: { variable: string }; // where its key stands in the environment; it comes as endpoint.key
   url?: { variable: string }; // the same for its address
   models(signal: AbortSignal, endpoint: Endpoint): Promise<Model[]>;

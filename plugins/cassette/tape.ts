@@ -28,7 +28,7 @@ const SHOWN = 60; // characters of what was asked, in a sentence
 /** An earlier cassette there is replaced; any other file is not. */
 export function record(file: string, veil: (text: string) => string): Recorder {
   const cannot = (why: string) => usage(`Cannot record into '${file}': ${why}`);
-  if (existsSync(file) && !isCassette(file)) throw cannot("it is there, and no cassette. Name another file.");
+  if (existsSync(file) && !isCassette(file)) throw cannot("it exists and is not a cassette. Name another file.");
   try {
     writeFileSync(file, `${JSON.stringify(FIRST)}\n`, { mode: 0o600 });
   } catch (error) {
@@ -131,10 +131,10 @@ function read(file: string, shown: string): Exchange[] {
     );
   }
   const [first, ...lines] = text.split("\n").filter(Boolean);
-  if (!first || tryTo(() => JSON.parse(first))?.zz !== FIRST.zz) throw cannot("it is no cassette. --record makes one.");
+  if (!first || tryTo(() => JSON.parse(first))?.zz !== FIRST.zz) throw cannot("it is not a cassette. --record makes one.");
   return lines.map((line, i) => {
     const exchange: Exchange | undefined = tryTo(() => JSON.parse(line));
-    if (typeof exchange?.asked?.url !== "string") throw cannot(`line ${i + 2} is no exchange. Record it again.`);
+    if (typeof exchange?.asked?.url !== "string") throw cannot(`line ${i + 2} is not a recorded exchange. Record it again.`);
     return exchange;
   });
 }

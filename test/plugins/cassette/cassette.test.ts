@@ -124,14 +124,14 @@ describe("a cassette", { concurrency: 3 }, () => {
     writeFileSync(join(where.cwd, "notes"), "mine\n");
     const ran = await zz(where, [...args, "--record", "notes", "hi"]);
     deepEqual([ran.code, readFileSync(join(where.cwd, "notes"), "utf8")], [2, "mine\n"]);
-    match(ran.stderr, /^Cannot record into '.*notes': it is there, and no cassette\. Name another file\.$/m);
+    match(ran.stderr, /^Cannot record into '.*notes': it exists and is not a cassette\. Name another file\.$/m);
   });
 
   const wrong: [name: string, content: string | undefined, said: RegExp][] = [
     ["none", undefined, /^Cannot replay 'none': no such file\. Check the path\.$/m],
-    ["plain", "hello\n", /^Cannot replay 'plain': it is no cassette\. --record makes one\.$/m],
-    ["empty", "", /it is no cassette/],
-    ["torn", '{"zz":"cassette","version":1}\n{"asked":{"url"', /line 2 is no exchange/],
+    ["plain", "hello\n", /^Cannot replay 'plain': it is not a cassette\. --record makes one\.$/m],
+    ["empty", "", /it is not a cassette/],
+    ["torn", '{"zz":"cassette","version":1}\n{"asked":{"url"', /line 2 is not a recorded exchange/],
     [".", undefined, /^Cannot replay '\.': EISDIR/m],
   ];
   for (const [name, content, said] of wrong)

@@ -131,10 +131,12 @@ function read(file: string, shown: string): Exchange[] {
     );
   }
   const [first, ...lines] = text.split("\n").filter(Boolean);
-  if (!first || tryTo(() => JSON.parse(first))?.zz !== FIRST.zz) throw cannot("it is not a cassette. --record makes one.");
+  if (!first || tryTo(() => JSON.parse(first))?.zz !== FIRST.zz)
+    throw cannot("it is not a cassette. --record makes one.");
   return lines.map((line, i) => {
     const exchange: Exchange | undefined = tryTo(() => JSON.parse(line));
-    if (typeof exchange?.asked?.url !== "string") throw cannot(`line ${i + 2} is not a recorded exchange. Record it again.`);
+    if (typeof exchange?.asked?.url !== "string")
+      throw cannot(`line ${i + 2} is not a recorded exchange. Record it again.`);
     return exchange;
   });
 }

@@ -14,7 +14,7 @@ const filesIn = (folder) =>
 
 function pack() {
   const names = [
-    ...filesIn("dist").filter((name) => !/^dist\/types\/(plugins|test)\/|\.mjs$/.test(name)),
+    ...filesIn("dist").filter((name) => !/^dist\/types\/(plugins|test)\/|^dist\/built\.json$|\.mjs$/.test(name)),
     ...[...filesIn("prompts"), ...filesIn("plugins/examples"), "package.json", "LICENSE"],
     ...LENT.flatMap((name) => filesIn(`node_modules/${name}`)).filter((name) =>
       /(?<!\/src\/.*)(\.(d\.)?m?[jt]s|\/package\.json)$/.test(name),

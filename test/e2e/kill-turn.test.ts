@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { DONE, delta, fakeOpenAI, problems, stream, usage } from "../support/fake/openai.ts";
 import { type Place, place, zz } from "../support/run.ts";
 
-const KILLS = Number(process.env.ZZ_KILLS ?? 25);
+const KILLS = Number(process.env.ZZ_KILLS ?? 12); // more of them: test/slow/kill.test.ts
 const PER_PLACE = 5; // kills in one folder, so that new sessions are killed too
 const ROUNDS = 3;
 const PAUSE = 22; // ms between pieces: a turn takes about as long as the latest kill waits
@@ -165,5 +165,5 @@ test(`after each of ${KILLS} kill -9 in mid-turn nothing acknowledged is lost an
     `${counts.killed} of ${KILLS} died in mid-turn, ${counts.torn} left a torn line, ${counts.interrupted} an unanswered call; messages saved before the kill, and how often: ${spread.join(" ")}`,
   );
   ok(counts.killed > KILLS / 2, "most were killed before they had finished");
-  ok(counts.lines.size > 3, "at many different moments");
+  ok(counts.lines.size > (KILLS < 25 ? 1 : 3), "at many different moments");
 });

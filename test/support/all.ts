@@ -15,9 +15,10 @@ const LIMIT_MS = 60_000;
 const LEAN = ["--max-semi-space-size=4"]; // MB
 /** What takes longest goes first: begun last, it would be waited for alone. */
 const FIRST =
-  `e2e/symbols plugins/writing/writing plugins/read-tools security/hangs plugins/symbols/indexing plugins/search/search
-  e2e/packages security/git-hostile plugins/shell/effects e2e/faults security/plugins-and-servers kernel/plugin-lifecycle
-  security/compiler-reads plugins/examples/examples plugins/run-tests/run-tests plugins/habits/habits`.split(/\s+/);
+  `security/git-hostile e2e/symbols plugins/git/git security/compiler-reads plugins/habits/habits plugins/search/search
+  plugins/shell/effects security/hangs plugins/read-tools security/canary plugins/writing/writing e2e/readme
+  kernel/plugin-lifecycle security/permissions plugins/shell/exec plugins/install/install e2e/packages
+  plugins/symbols/indexing plugins/shell/sandbox kernel/sessions`.split(/\s+/);
 
 process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), "zz-test-cache");
 const named = process.argv.slice(2);

@@ -31,7 +31,9 @@ export interface Simple {
   why: string;
   reads: string[];
   writes: string[];
+  ends?: Ends; // why it ends with the line, however long it would run by itself
 }
+type Ends = "background" | "timeout";
 /** The verdict on one command. */
 export type Ruling = { verdict: Simple["verdict"]; why: string; text?: string }; // text: of the denied command
 
@@ -63,6 +65,7 @@ export interface Scope {
   depth: number;
   floor?: Ruling; // the mildest verdict that a command in it can get
   looped?: true;
+  ends?: Ends;
   names?: readonly string[]; // of files that a glob put into the script: its commands may show them
 }
 /** The scope of a script that was put together from words: files matched by their globs may be read by its commands. */
@@ -113,9 +116,10 @@ export function withFloor<S extends Pick<Scope, "floor">>(scope: S, ...floors: (
 
 type Found = Pick<Run, "simple" | "runs">;
 
-export function addCommand(run: Found, args: Arg[], { floor }: Pick<Scope, "floor">, ruling: Ruling): Simple {
+export function addCommand(run: Found, args: Arg[], scope: Pick<Scope, "floor" | "ends">, ruling: Ruling): Simple {
+  const { floor, ends } = scope;
   const { verdict, why, text = shownOf(args) } = floor ? worse(ruling, floor) : ruling;
-  const added: Simple = { text, words: textsOf(args), verdict, why, reads: [], writes: [] };
+  const added: Simple = { text, words: textsOf(args), verdict, why, reads: [], writes: [], ...(ends && { ends }) };
   run.simple.push(added);
   const [first] = args;
   if (first) run.runs.push(first.text === undefined ? first.shown : programOf(first.text));

@@ -8,7 +8,6 @@ import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import fc from "fast-check";
 import { programs } from "../../../kernel/programs.ts";
-import { goesBeyond } from "../../../plugins/shell/beyond.ts";
 import { whyNoView } from "../../../plugins/shell/view.ts";
 import { type Harness, harness, type Setup } from "../../../sdk/testing.ts";
 import { has, impossible, needs } from "../../support/needs.ts";
@@ -325,23 +324,3 @@ viewTest("direct asks beforehand, and so does a named host", async (t) => {
   await run(zz, "touch n", { hosts: ["example.com"] });
   match(zz.questions.join("\n"), /net access to "example.com"/);
 });
-
-for (const [line, beyond] of [
-  ["npm install left-pad", true],
-  ["npm test", false],
-  ["npm run build", false],
-  ["npm run dev", true],
-  ["npm start", true],
-  ["npx tsc --noEmit", false],
-  ["git commit -m x", true],
-  ["git clean -fd", false],
-  ["/usr/bin/curl x", true],
-  ["python3 -m http.server", true],
-  ["python3 x.py", false],
-  ["vite", true],
-  ["vite build", false],
-  ["yarn", true],
-  ["sed -i s/a/b/ x", false],
-] as const)
-  test(`${line} ${beyond ? "is asked for beforehand" : "runs on a copy"}`, () =>
-    equal(goesBeyond({ text: line, words: line.split(" "), verdict: "open", why: "", reads: [], writes: [] }), beyond));

@@ -133,7 +133,7 @@ git ls-files | grep test
 git ls-files | head -50
 git ls-files | xargs wc -l | sort -n | tail -5
 `),
-  "git, looking": lines(String.raw`
+  "git, looking": lines(`
 git status
 git status --short
 git status -sb
@@ -192,7 +192,7 @@ cd src && git status --short
 cd src && git diff -- price.ts
 git -C . log --oneline -2
 `),
-  "testing and building": lines(String.raw`
+  "testing and building": lines(`
 npm test
 npm test 2>&1
 npm test 2>&1 | tail -20
@@ -243,10 +243,10 @@ npx tsx src/cart.ts
 ./node_modules/.bin/eslint src
 node_modules/.bin/vitest run --reporter=dot
 node --test
-node --test test/
+node --test
 node --test test/price.test.js
 node --test test/*.test.js 2>&1 | tail -15
-node --test --test-name-pattern=total test/
+node --test --test-name-pattern=total
 node --check scripts/report.js
 node scripts/report.js
 node scripts/report.js | head -5
@@ -396,7 +396,7 @@ jq '.version = "2.0.0"' package.json > tmp.json && mv tmp.json package.json
     "node -e \"const fs=require('fs');fs.writeFileSync('src/x.ts', fs.readFileSync('src/price.ts','utf8').replace(/total/g,'sum'))\"",
     "tee src/tee.ts <<'EOF' > /dev/null\nexport {};\nEOF",
   ],
-  "git, changing": lines(String.raw`
+  "git, changing": lines(`
 git add -A
 git add src/price.ts
 git add -A && git commit -m "Fix the total"
@@ -414,7 +414,7 @@ git push origin HEAD
 git pull
 git reset HEAD~1
 `),
-  "installing and the web": lines(String.raw`
+  "installing and the web": lines(`
 npm install
 npm install left-pad
 npm install --save-dev vitest
@@ -443,7 +443,7 @@ cargo --version
 gh pr list
 `),
   "servers and processes": [
-    ...lines(String.raw`
+    ...lines(`
 node scripts/server.js & sleep 1; curl -s http://127.0.0.1:8123/; kill %1
 node scripts/server.js > /tmp/server.log 2>&1 & PID=$!; sleep 1; curl -s localhost:8123/health; kill $PID
 (node scripts/server.js &) ; sleep 1; curl -s http://localhost:8123 | head -3
@@ -525,7 +525,7 @@ const FILES: Record<string, string> = {
       name: "shop",
       version: "1.0.0",
       scripts: {
-        test: "node --test test/",
+        test: "node --test",
         check: "tsc --noEmit && eslint src",
         build: "node scripts/build.js",
         lint: "eslint src",
@@ -560,7 +560,7 @@ const FILES: Record<string, string> = {
     "import unittest\n\nclass T(unittest.TestCase):\n    def test_one(self):\n        self.assertEqual(1, 1)\n",
   "native/hello.c": '#include <stdio.h>\nint main(void) { puts("hi"); return 0; }\n',
   Makefile:
-    "all: build\nbuild:\n\tnode scripts/build.js\ntest:\n\tnode --test test/\nlint:\n\tnode_modules/.bin/eslint src\nclean:\n\trm -rf dist\n.PHONY: all build test lint clean\n",
+    "all: build\nbuild:\n\tnode scripts/build.js\ntest:\n\tnode --test\nlint:\n\tnode_modules/.bin/eslint src\nclean:\n\trm -rf dist\n.PHONY: all build test lint clean\n",
   "Cargo.toml": '[package]\nname = "shop"\nversion = "0.1.0"\n',
   "go.mod": "module shop\n",
   "requirements.txt": "requests\n",

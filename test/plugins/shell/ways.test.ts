@@ -4,18 +4,14 @@ import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
-import { programs } from "../../../kernel/programs.ts";
 import { lackOf } from "../../../plugins/shell/again.ts";
 import { goesBeyond } from "../../../plugins/shell/beyond.ts";
+import { DENIED } from "../../../plugins/shell/judge/denied-commands.ts";
 import { judgeLine } from "../../../plugins/shell/judge/index.ts";
-import { whyNoView } from "../../../plugins/shell/view.ts";
 import { type Harness, harness, type Setup } from "../../../sdk/testing.ts";
-import { has, impossible, needs } from "../../support/needs.ts";
 import { INIT, shell } from "../../support/repository.ts";
 import { place, ROOT, zz } from "../../support/run.ts";
-
-const whyNot = has("bwrap") && has("unshare") ? await whyNoView(programs(ROOT), ROOT) : undefined;
-const viewTest = whyNot === undefined ? needs("bwrap", "git", "unshare") : impossible(whyNot);
+import { viewTest } from "../../support/view.ts";
 
 async function project(t: TestContext, setup: Setup = {}): Promise<Harness> {
   const zz = await harness({ own: true, files: { a: "one\n", ".env": "KEY=secret-7731\n" }, ...setup }, t);
@@ -294,4 +290,15 @@ viewTest("--judge says which way a command goes", async () => {
     const rows = await zz(where, ["--judge", "-"], { input: JSON.stringify(command) });
     equal(rows.stdout === "" ? way : JSON.parse(rows.stdout).way, way);
   }
+});
+
+test("docs/permissions.md says of each denial which it is", () => {
+  const rows = fs
+    .readFileSync(join(ROOT, "docs/permissions.md"), "utf8")
+    .split("\n")
+    .filter((row) => row.endsWith("| never runs |"));
+  equal(rows.length, 2);
+  const likeSudo = /^(sudoedit|doas|su|runuser|run0|gosu|su-exec|pkexec)$/;
+  for (const [name, harm] of DENIED)
+    if (!likeSudo.test(name)) ok(rows[harm === "files" ? 0 : 1]!.includes(`\`${name}\``), name);
 });

@@ -11,7 +11,7 @@ import { confirm, judgeAndCollect, type Open, oneLine } from "./gate.ts";
 import { shortName } from "./paths.ts";
 import { followChanges } from "./seen.ts";
 import type { Change } from "./sessions.ts";
-import { clean, tryTo } from "./text.ts";
+import { clean, plural, tryTo } from "./text.ts";
 
 export type Held = Map<string, { before: State; after: State }>; // what is to become of files, by real path
 
@@ -117,7 +117,9 @@ async function askForEach(place: TurnContext, tool: string, parts: Parts, open: 
   for (const [name, part] of parts) {
     const one = open.get(`write ${name}`);
     if (!one) continue;
-    const text = await preview(place, tool, "", new Map([...part].filter(([file]) => inFull().has(file))));
+    const shown = new Map([...part].filter(([file]) => inFull().has(file)));
+    const about = part.size > shown.size ? `${plural(part.size - shown.size, "file")}, not shown` : "";
+    const text = await preview(place, tool, about, shown);
     const { key, refusal } = await confirm(place, tool, [one], text);
     if (key === "A") break;
     if (refusal) for (const file of part.keys()) left.push(...[file, ...goingWith(all, file)].map((file) => ({ file, refusal })));

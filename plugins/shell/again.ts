@@ -54,7 +54,7 @@ export async function offerAgain(lack: Lack, call: Call, ctx: Ctx, offers: Offer
   const how = "hosts" in lack ? `hosts: ${JSON.stringify(lack.hosts)}` : "direct: true";
   if (!ctx.ask) return `It ${what}, and a copy has none of that. Call it again with ${how}.`;
   const key = offerOf(call.command, "hosts" in lack ? lack.hosts : []);
-  offers.set(key, `It ran on a copy of the project, where it ${what}. Nothing that it changed there was kept.`);
+  offers.set(key, `It ran on a copy of the project, where it ${what}.`);
   try {
     const result = await ctx.call("run_command", { ...call, ...lack });
     if (result.refused) return `It ${what}. The person was asked to let it run again with that. ${result.text}`;

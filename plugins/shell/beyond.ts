@@ -49,11 +49,11 @@ export function goesBeyond(line: readonly Simple[]): boolean {
 }
 
 /** What a line starts, it may talk to: each has a network of its own, with nothing else on it. */
-function reaches({ words: [program, ...rest], verdict }: Simple, hasOwn: boolean): boolean {
+function reaches({ words: [program, ...rest], verdict, git }: Simple, hasOwn: boolean): boolean {
   if (program === undefined || rest.some((word) => /^--(version|help)$/.test(word ?? ""))) return false;
   const name = path.basename(program);
   if (/^git(-|$)/.test(name))
-    return verdict !== "allow" && changesRepository(name === "git" ? rest : [name.slice(4), ...rest]);
+    return verdict !== "allow" && (git === true || changesRepository(name === "git" ? rest : [name.slice(4), ...rest]));
   if (PROGRAMS.has(name)) return !(hasOwn && /^(curl|wget|nc|ncat)$/.test(name) && asksHere(rest));
   const [first, second] = rest.filter((word) => word !== undefined && !word.startsWith("-"));
   if (name === "yarn" && rest.length === 0) return true; // it installs

@@ -53,7 +53,11 @@ export default (zz: Zz<typeof defaults>) => {
     preview: async ({ command, hosts }, ctx) => {
       const box = sandboxLine(await sandboxName(zz.config, ctx), netOf(ctx, hosts));
       const again = own.offers.size ? own.offers.get(JSON.stringify([command, hosts ?? []])) : undefined;
-      const lines = [promptLine(command), ...(again ? [`${again} Run it again, not on a copy?`] : []), box];
+      const lines = [
+        promptLine(command),
+        ...(again ? [`${again} Run it again with that, in the project itself?`] : []),
+        box,
+      ];
       return `${lines.join("\n")}${await whyBeforehand(zz.config, ctx)}`;
     },
     run: (args, ctx) => run(args, ctx, zz.config, own, decisions.get(args)),
@@ -148,8 +152,8 @@ interface Own {
 /** Named as views are, so that what a killed zz left behind is swept with them. */
 function scratch(zz: Zz<typeof defaults>): () => string {
   let made: string | undefined;
-  zz.defer(() => {
-    if (made !== undefined) fs.rmSync(made, { recursive: true, force: true });
+  zz.defer(async () => {
+    if (made !== undefined) (await import("./sandbox.ts")).clear(made);
   });
   return () => {
     if (made === undefined || !fs.existsSync(made))

@@ -142,7 +142,7 @@ function limited(program: string, calls: string | undefined): string[] {
 }
 
 /** Commands such as go leave read-only folders. */
-function clear(folder: string): void {
+export function clear(folder: string): void {
   if (!fs.existsSync(folder)) return; // already closed
   const open = (at: string): void => {
     fs.chmodSync(at, 0o700);

@@ -9,6 +9,7 @@ import { goesBeyond } from "../../../plugins/shell/beyond.ts";
 import { DENIED } from "../../../plugins/shell/judge/denied-commands.ts";
 import { judgeLine } from "../../../plugins/shell/judge/index.ts";
 import { type Harness, harness, type Setup } from "../../../sdk/testing.ts";
+import { call, fakeOpenAI, say } from "../../support/fake/openai.ts";
 import { INIT, shell } from "../../support/repository.ts";
 import { place, ROOT, zz } from "../../support/run.ts";
 import { viewTest } from "../../support/view.ts";
@@ -186,7 +187,7 @@ viewTest("a command that tried to reach a host is offered again with it, by one 
   match(zz.questions[0]!, /net access to "zz-nowhere\.example"/);
   match(
     zz.questions[0]!,
-    /It ran on a copy of the project, where it tried to reach 'zz-nowhere\.example'\. .* Run it again, not on a copy\?/,
+    /It ran on a copy of the project, where it tried to reach 'zz-nowhere\.example'\. Run it again with that, in the project itself\?/,
   );
   match(
     text,
@@ -302,3 +303,42 @@ test("docs/permissions.md says of each denial which it is", () => {
   for (const [name, harm] of DENIED)
     if (!likeSudo.test(name)) ok(rows[harm === "files" ? 0 : 1]!.includes(`\`${name}\``), name);
 });
+
+viewTest("in a worktree of a repository elsewhere git can look, and change nothing there", async (t) => {
+  const zz = await harness({ own: true, answer: "nobody" }, t);
+  const main = fs.mkdtempSync("/var/tmp/zz-ways-");
+  t.after(() => fs.rmSync(main, { recursive: true, force: true }));
+  shell(
+    main,
+    `${INIT}; git -c user.name=n -c user.email=e@x commit -q --allow-empty -m first; git worktree add -q "$1"`,
+    zz.root,
+  );
+  const config = fs.readFileSync(join(main, ".git/config"), "utf8");
+  match((await run(zz, hide("git log --format=%s"))).text, /^first$/m);
+  const { text } = await run(zz, hide("git config core.fsmonitor ./x"));
+  match(text, /Call it again with direct: true/);
+  await run(zz, `sh -c 'echo x > ${main}/.git/hooks/pre-commit; echo "gitdir: x" > .git; rm .git'`);
+  equal(fs.readFileSync(join(main, ".git/config"), "utf8"), config);
+  deepEqual(fs.readdirSync(join(main, ".git/hooks")), []);
+  match(fs.readFileSync(join(zz.root, ".git"), "utf8"), /worktrees/);
+});
+
+viewTest(
+  "with --once what a command changed is thrown away, with exit code 4, unless its paths are allowed",
+  async () => {
+    const where = place();
+    fs.writeFileSync(join(where.cwd, "a"), "one\n");
+    for (const [args, code, content] of [
+      [[], 4, "one\n"],
+      [["--allow-write=a"], 0, "two\n"],
+    ] as const) {
+      const fake = await fakeOpenAI([call(["run_command", { command: "sed -i s/one/two/ a" }]), say("done")]);
+      const ran = await zz(where, ["--once", "-m", "openai/x", "--base-url", fake.url, "--key", "x", ...args, "go"]);
+      await fake.close();
+      equal(ran.code, code, ran.stderr);
+      equal(fs.readFileSync(join(where.cwd, "a"), "utf8"), content);
+      if (code)
+        match(JSON.stringify(where.sessions()), /requires write access to \\+"a\\+"; run again with --allow-write=a/);
+    }
+  },
+);

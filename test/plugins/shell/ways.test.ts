@@ -22,7 +22,8 @@ async function project(t: TestContext, setup: Setup = {}): Promise<Harness> {
 const run = (zz: Harness, command: string, more = {}) => zz.call("run_command", { command, ...more });
 
 describe("what a copy cannot hold is asked for beforehand, and nothing else", () => {
-  const lists = { allow: [], deny: [], except: [], repository: { reads: [] } };
+  const fileFacts = { git: { index: false, history: false, knows: () => true } };
+  const lists = { allow: [], deny: [], except: [], repository: { reads: [] }, fileFacts };
   for (const [beyond, lines] of [
     [
       true,

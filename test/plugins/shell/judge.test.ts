@@ -821,3 +821,21 @@ test("the built one finds its grammar beside it, with no package near", async ()
   const { files } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
   ok(files.includes("dist/*.wasm"), "they are in the package");
 });
+
+test("none of the tables of dangerous lines is lost", () =>
+  deepEqual(Object.keys(DANGEROUS), [
+    "what the seeds let through",
+    "the deny list",
+    "the deny list behind wrappers",
+    "what cannot be known before it runs",
+    "what comes after a closed descriptor is a word of its own",
+    "what is odd",
+    "what is written",
+    "options that write, run or wait",
+    "git that may do more",
+    "what is set",
+    "what is set, and runs something or changes what runs",
+    "wrappers that do more than run",
+    "what may be what never runs",
+    "what is read is for the gate",
+  ]));

@@ -369,7 +369,7 @@ export interface Files {
   write(name: string, content: string | Uint8Array): Promise<void>; // a text takes on the file's BOM, line ends, last newline
   remove(name: string): Promise<void>;
   move(from: string, to: string): Promise<void>;
-  apply(states: FileState[], about: string): Promise<{ refusal?: string; said?: string }>; // of a copy: asked for at once, all or none
+  apply(states: FileState[], about: string): Promise<{ refusal?: string; said?: string; left?: string[] }>; // of a copy; left: got a no
   changes(): Changed[]; // what this conversation did to files, oldest first
   diff(id: number): Promise<string>; // one of them, as a question shows it
   undo(what?: string): Promise<Result>; // the last one; or a count, "turn", a path

@@ -38,7 +38,8 @@ export type Plain<T> = T extends Date | Map<any, any> | Set<any> | Function | bi
 
 /** The part of the built-in fetch that providers need; it loads in a tenth of the time. */
 type Maybe<T> = { [K in keyof T]?: T[K] | undefined };
-export type HttpRequest = Maybe<{ method: string; headers: Record<string, string>; body: string | Uint8Array; signal: AbortSignal }>;
+type Via = { via(url: URL): Awaitable<import("node:net").LookupFunction> }; // how each host is looked up, also after a move; or throws
+export type HttpRequest = Maybe<Via & { method: string; headers: Record<string, string>; body: string | Uint8Array; signal: AbortSignal }>;
 export interface HttpAnswer extends Readonly<{ ok: boolean; status: number; headers: { get(name: string): string | null } }> {
   readonly body: AsyncIterable<Uint8Array>;
   text(): Promise<string>;
@@ -356,9 +357,8 @@ export interface Preferences {
   set(name: string, value: unknown): Promise<void>; // checked, kept in the home, in force at once; undefined takes it back
   schema(): Record<string, unknown>; // of all there is to set, in JSON Schema
 }
-/** from: who set it; absent: nobody. */
 export type Setting = { name: string; owner: string; value: unknown; default?: unknown; values?: unknown[] } & SetBy;
-type SetBy = { about?: string; from?: ("home" | "project")[] };
+type SetBy = { about?: string; from?: ("home" | "project")[] }; // from: who set it; absent: nobody
 
 /** The disk, for tools; paths are relative to the project, or absolute inside it. Changes are held until a tool returns; it sees them. */
 export interface Files {

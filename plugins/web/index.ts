@@ -1,6 +1,6 @@
 // web_fetch and web_search: pages as Markdown, and where to find them. Only public addresses are reached unless the person
 // names another. What they need is loaded on first use.
-import type { Ctx, Need, Zz } from "zz";
+import type { Ctx, Need, Tool, Zz } from "zz";
 import { fault } from "zz/text";
 import type { Pages } from "./fetch.ts";
 
@@ -21,6 +21,8 @@ export type Config = typeof defaults;
 
 export default (zz: Zz<Config>) => {
   let pages: Promise<Pages> | undefined;
+  let searches = false;
+  const mayBeSet = () => Boolean(zz.config.engine || zz.config.url || VARIABLES.some((name) => zz.io.variable(name)));
 
   zz.tool({
     name: "web_fetch",
@@ -45,7 +47,48 @@ export default (zz: Zz<Config>) => {
       return (await pages).read(addressOf(url), start, ctx);
     },
   });
+
+  // It is there from the moment on when somebody can be asked. Taken back, it is described no more.
+  const offerSearch = async () => {
+    if (searches || !mayBeSet() || !(await hostOf(zz))) return;
+    searches = true;
+    zz.tool(searchTool(zz));
+  };
+  zz.on("configured", offerSearch);
+  zz.wrap("offer", async (tools, next) =>
+    next(searches && !(await hostOf(zz)) ? tools.filter(({ name }) => name !== SEARCH) : tools),
+  );
+  return offerSearch();
 };
+const SEARCH = "web_search";
+const VARIABLES = ["BRAVE_API_KEY", "TAVILY_API_KEY"];
+
+/** Where a search goes; undefined: nobody was set up for it. */
+async function hostOf(zz: Zz<Config>): Promise<string | undefined> {
+  const { engineOf } = await import("./search.ts");
+  const found = engineOf(zz);
+  return found && new URL(found.url).host;
+}
+
+const searchTool = (zz: Zz<Config>): Tool => ({
+  name: SEARCH,
+  kind: "read",
+  description: "Search the web: titles, addresses and a few words of each hit. web_fetch reads one.",
+  params: { query: "string what to look for", count: "integer? how many hits, 1 to 20; 8" },
+  also: { query: ["q", "search", "question"] },
+  needs: async () => ({ net: [(await hostOf(zz)) ?? "nowhere"] }),
+  describe: ({ query }) => String(query),
+  render: ({ data }) => `${(data as unknown[]).length} hits`,
+  async run({ query, count = 8 }, { signal }) {
+    if (!(await hostOf(zz))) throw fault('Cannot search: nobody is set up for it. See "web" in the settings.');
+    const { search } = await import("./search.ts");
+    const hits = await search(zz, query, Math.min(Math.max(count, 1), 20), signal);
+    const rows = hits.map(({ title, url, text }, i) =>
+      [`${i + 1}. ${title}`, `   ${url}`, ...(text ? [`   ${text}`] : [])].join("\n"),
+    );
+    return { text: rows.join("\n") || `Nothing was found for '${query}'.`, data: hits };
+  },
+});
 
 /** As the gate judges it: what other spellings of an address stand for is written out by then. */
 export function addressOf(given: string): URL {

@@ -65,7 +65,7 @@ export interface Ctx {
   terminal?<T>(act: () => Promise<T>): Promise<T>; // lent to what draws and reads keys by itself
   call(tool: string, args: unknown): Promise<Result>; // through the same gate as the model's calls
   command(name: string, rest?: string): Promise<void>; // as if the person had typed it
-  request(what: SideRequest): Promise<Reply>; // asks a model beside the conversation; its usage is kept: an entry "spent"
+  request(what: SideRequest): Promise<Reply>; // asks a model beside the conversation; kept: an entry "spent" of what it took
   note(text: string): void; // to the person, never to the model
   keep(name: string, change: (text: string) => string): void; // a private file of the home: no other zz writes it meanwhile
   progress(text: string): void; // a live line while a tool runs

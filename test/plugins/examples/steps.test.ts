@@ -91,43 +91,6 @@ describe("budget", () => {
   });
 });
 
-describe("helper", () => {
-  test("reads with tools of its own, and the conversation has its answer alone", async (t) => {
-    const zz = await having(t, "helper", {
-      files: { "a.ts": "export const a = 1;\n" },
-      script: [
-        { call: ["look_into", { prompt: "Where is a?" }] },
-        {
-          calls: [
-            ["grep", { pattern: "const a" }],
-            ["write_file", { path: "a.ts", content: "" }],
-          ],
-        },
-        "In a.ts, line 1.",
-        "There it is.",
-      ],
-    });
-    const { results } = await zz.ask("where is a?");
-    equal(results[0]!.text, "In a.ts, line 1.");
-    const [, asked, again] = zz.requests;
-    deepEqual(
-      [asked!.task, asked!.tools.map(({ name }) => name).sort()],
-      ["helper", ["find_definition", "glob", "grep", "list_dir", "read_file"]],
-    );
-    match(again!.messages.at(-2)!.text, /a\.ts/);
-    match(again!.messages.at(-1)!.text, /^Cannot call 'write_file'/);
-    equal(zz.chat.messages.length, 4);
-    equal(zz.ctx.about.line({ name: "look_into", args: { question: "Where is a?" } }), "Where is a?");
-  });
-
-  test("a helper that says nothing is told of as a failure", async (t) => {
-    const zz = await having(t, "helper", {
-      script: [{ call: ["look_into", { question: "Where?" }] }, { thinking: "hm" }, "I do not know."],
-    });
-    match((await zz.ask("where?")).results[0]!.text, /^The helper answered with nothing\./);
-  });
-});
-
 describe("lint", () => {
   const files = { "lint.sh": 'grep -nH TODO "$@" && exit 1; exit 0\n' };
   const write = (path: string, content: string) => ({ call: ["write_file", { path, content }] as [string, object] });

@@ -1,4 +1,4 @@
-// The examples that reach into a turn: plan mode, a cost guard, a helper, a linter, a picker. Each written from docs/plugins.md.
+// The examples that reach into a turn: a cost guard, a linter, a picker. Each written from docs/plugins.md.
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
@@ -7,55 +7,6 @@ import { ROOT } from "../../support/run.ts";
 
 const having = (t: TestContext, name: string, setup: Setup = {}) =>
   harness({ own: true, ...setup, plugins: [join(ROOT, "plugins", "examples", `${name}.ts`)] }, t);
-
-describe("plan", () => {
-  const files = { "a.txt": "one\n" };
-  const edit = (content: string) => ["write_file", { path: "a.txt", content }] as [string, object];
-
-  test("lets the model look, and neither change nor run, whatever is allowed; then /plan go carries it out", async (t) => {
-    const zz = await having(t, "plan", {
-      files,
-      allow: { read: true, write: true, run: true, net: true, env: true },
-      script: [
-        {
-          calls: [
-            ["read_file", { path: "a.txt" }],
-            ["run_command", { command: "ls" }],
-            edit("two\n"),
-            ["run_command", { command: "touch b.txt" }],
-            ["rename_self", { name: "Bo" }],
-          ],
-        },
-        "1. Change a.txt.",
-        { calls: [["read_file", { path: "a.txt" }]] },
-        { calls: [edit("two\n")] },
-        "Done.",
-      ],
-    });
-    deepEqual(await zz.command("/plan"), ["Plan mode is on. /plan go carries the plan out."]);
-    const { results } = await zz.ask("change it");
-    deepEqual(
-      results.map(({ refused = false }) => refused),
-      [false, false, true, true, true],
-    );
-    equal(results[2]!.text, "Refused: plan mode is on, and this call would change files. Put it into the plan.");
-    match(zz.requests[0]!.system, /Plan mode is on\. Only look/);
-    equal(zz.read("a.txt"), "one\n");
-    await zz.command("/plan go");
-    equal(zz.read("a.txt"), "two\n");
-    ok(zz.chat.messages.some(({ text }) => text.startsWith("The plan is agreed.")));
-  });
-
-  test("is of the conversation: it lasts over a restart, and /plan off ends it", async (t) => {
-    const zz = await having(t, "plan", { files, script: ["A plan.", { calls: [edit("two\n")] }, "Well."] });
-    await zz.command("/plan");
-    await zz.ask("plan");
-    await zz.restart();
-    equal((await zz.ask("change it")).results[0]!.refused, true);
-    deepEqual(await zz.command("/plan off"), ["Plan mode is off."]);
-    await rejects(zz.command("/plan now"), /Cannot do '\/plan now'/);
-  });
-});
 
 describe("budget", () => {
   const script = [{ text: "A.", usage: { input: 100, output: 10, cached: 50 } }];

@@ -63,7 +63,8 @@ export default (zz: Zz<Config>) => {
       return calls === undefined ? oneLine(text) : `${plural(calls, "call")} · ${oneLine(text)}`;
     },
     async run({ question }, ctx) {
-      if (!current) current = new (await import("node:async_hooks")).AsyncLocalStorage();
+      const { AsyncLocalStorage } = await import("node:async_hooks");
+      current ??= new AsyncLocalStorage(); // one, though several may have waited for it
       const level = (current.getStore()?.level ?? 0) + 1;
       if (level > zz.config.depth)
         throw fault(`Cannot send a helper: helpers send none ("helpers.depth"). Look for it yourself.`);

@@ -1,7 +1,7 @@
 // /plan and --plan: the model only looks, until the person has approved its plan; that stays before it, and is ticked off.
 // Nothing is guessed by the names of tools: what plan mode refuses, no flag and no answer allows.
 import type { Ctx, Result, Zz } from "zz";
-import { byName, fault, oneLine, usage } from "zz/text";
+import { byName, fault, oneLine, plural, usage } from "zz/text";
 
 type Step = { text: string; done: boolean };
 const PLAN = "plan";
@@ -57,6 +57,8 @@ export default (zz: Zz) => {
     params: { steps: "string[]? the plan, a step each", done: "integer[]? numbers of steps that are done" },
     also: { steps: ["plan"] },
     needs: () => ({ write: [] }), // it asks, so it runs by itself
+    describe: ({ steps, done = [] }) =>
+      steps ? `presents ${plural(steps.length, "step")}` : `done: ${[...done].join(", ")}`,
     render: () => `${kept.steps.filter(({ done }) => done).length} of ${kept.steps.length} done`,
     async run({ steps, done = [] }, ctx) {
       if (steps) return present(steps.length === 1 ? stepsIn(steps[0]!) : steps.map(oneLine), ctx);

@@ -87,6 +87,10 @@ describe("task", () => {
       shown.join("\n--\n"),
     );
     equal(shown.at(-1), "");
+    deepEqual(
+      results.map(({ data }) => (data as { calls: number }).calls),
+      [1, 1, 1, 1],
+    );
     equal(zz.chat.tree().entries.filter(({ type }) => type === "helper").length, 4);
   });
 

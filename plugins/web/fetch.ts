@@ -24,6 +24,7 @@ const MAX_CHARS = 20_000; // of one answer
 const MAX_KEPT_CHARS = 4_000_000; // of all pages that are kept
 const MAX_MOVES = 5; // to other hosts
 const MB = 1_000_000;
+const MAX_PDF_BYTES = 20 * MB;
 const ACCEPT = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, application/json;q=0.8, */*;q=0.5";
 
 /** Where a server leads that is another host: that is for the gate to judge. */
@@ -75,7 +76,8 @@ export function openPages(zz: Zz<Config>): Pages {
       const { bytes, isCut } = await beginning(answer, megabytes * MB);
       const kind = kindOf(type, bytes);
       if (!kind) throw cannot(`it is ${type || "something"} that holds no text.`);
-      if (kind === "pdf" && isCut) throw cannot(`it is a PDF of more than ${megabytes} MB ("web.megabytes").`);
+      if (kind === "pdf" && isCut)
+        throw cannot(`it is a PDF of more than ${Math.max(megabytes, MAX_PDF_BYTES / MB)} MB ("web.megabytes").`);
       const made = await textFrom({ bytes, kind, type, url: last.href }, signal);
       const cut = [isCut && `Only the first ${megabytes} MB were read.`, made.cut].filter(Boolean).join(" ");
       return keep({ ...made, url: last.href, kind, cut }, url.href);
@@ -105,7 +107,8 @@ function orLed(error: unknown): Moved | Refused {
 }
 
 /** Where to connect to: only what was looked at, whatever a name stands for a moment later. */
-async function reach({ hostname, host }: URL, permissions: Permissions, signal: AbortSignal): Promise<LookupFunction> {
+async function reach(url: URL, permissions: Permissions, signal: AbortSignal): Promise<LookupFunction> {
+  const { host, hostname } = url;
   const name = hostname.replace(/^\[|\]$/g, "");
   const { promise: stopped, reject } = Promise.withResolvers<never>();
   const stop = () => reject(signal.reason);
@@ -114,22 +117,23 @@ async function reach({ hostname, host }: URL, permissions: Permissions, signal: 
     .catch((error: NodeJS.ErrnoException) => Promise.reject(signal.aborted ? signal.reason : unknownHost(host, error)))
     .finally(() => signal.removeEventListener("abort", stop));
   signal.throwIfAborted();
-  const fit = isPlainlyLocal(hostname) ? found : found.filter(({ address }) => mayReach(address, host, permissions));
+  const fit = found.filter(({ address }) => mayReach(address, url, permissions));
   if (!fit.length) throw refusal(host, found);
   return (_, how, done) => (how.all ? done(null, fit) : done(null, fit[0]!.address, fit[0]!.family));
 }
 
 /** The gate let the name pass. That it leads into this network, nobody said yes to, unless a rule names the address. */
-function mayReach(address: string, host: string, permissions: Permissions): boolean {
-  if (!whyNotPublic(address)) return true;
+function mayReach(address: string, { host, hostname }: URL, permissions: Permissions): boolean {
   const port = /:\d+$/.exec(host)?.[0] ?? "";
-  const shown = address.includes(":") ? `[${address}]` : address;
-  return isNamed(permissions, shown + port);
+  const shown = (address.includes(":") ? `[${address}]` : address) + port;
+  if (permissions.judge("net", shown).verdict === "deny") return false;
+  return isPlainlyLocal(hostname) || !whyNotPublic(address) || isNamed(permissions, shown);
 }
 
 function refusal(host: string, [first]: LookupAddress[]): Refused {
   const { address = "nowhere" } = first ?? {};
   const what = whyNotPublic(address);
+  if (!what) return new Refused(`Refused: '${host}' leads to ${address}, which is denied.`);
   const remedy = `The person may allow that address: --allow-net=${address.includes(":") ? `[${address}]` : address}.`;
   return new Refused(`Refused: '${host}' leads to ${address}, which belongs to ${what}. ${remedy}`);
 }
@@ -139,11 +143,12 @@ const unknownHost = (host: string, { code = "", message }: NodeJS.ErrnoException
     exit: 1,
   });
 
-/** Unpacked, and no more of it than that: the rest is not asked for. */
+/** Unpacked, and no more of it than that: the rest is not asked for. Half a PDF is none, so that one may be larger. */
 async function beginning({ body }: HttpAnswer, most: number): Promise<{ bytes: Buffer; isCut: boolean }> {
   const pieces: Uint8Array[] = [];
   let size = 0;
   for await (const piece of body) {
+    if (!size && Buffer.from(piece).subarray(0, 5).toString("latin1") === "%PDF-") most = Math.max(most, MAX_PDF_BYTES);
     pieces.push(piece.subarray(0, most - size));
     size += piece.length;
     if (size > most) return { bytes: Buffer.concat(pieces), isCut: true };

@@ -58,7 +58,7 @@ export default (zz: Zz<Config>) => {
   zz.wrap("offer", async (tools, next) =>
     next(searches && !(await hostOf(zz)) ? tools.filter(({ name }) => name !== SEARCH) : tools),
   );
-  return offerSearch();
+  if (mayBeSet()) return offerSearch();
 };
 const SEARCH = "web_search";
 const VARIABLES = ["BRAVE_API_KEY", "TAVILY_API_KEY"];

@@ -15,6 +15,7 @@ export interface Source {
 export type Read = { text: string; title: string; cut: string };
 
 const MAX_THREAD_MB = 40;
+const MAX_PDF_THREAD_MB = 128;
 const THREAD_SECONDS = 15;
 const MAX_PAGE_CHARS = 250_000; // of HTML that a tree is made of, without scripts and styles
 const MAX_TAG_CHARS = 20_000;
@@ -98,7 +99,11 @@ function lastWhole(bytes: Buffer): number {
 
 function inThread(order: Order, signal: AbortSignal): Promise<Read> {
   const { promise, resolve, reject } = Promise.withResolvers<Read>();
-  const limits = { maxOldGenerationSizeMb: MAX_THREAD_MB, maxYoungGenerationSizeMb: 2, stackSizeMb: 4 };
+  const limits = {
+    maxOldGenerationSizeMb: order.kind === "pdf" ? MAX_PDF_THREAD_MB : MAX_THREAD_MB,
+    maxYoungGenerationSizeMb: 2,
+    stackSizeMb: 4,
+  };
   const thread = new Worker(workerFile(), {
     execArgv: [],
     workerData: order,

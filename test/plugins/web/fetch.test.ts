@@ -223,6 +223,16 @@ describe("where it goes", () => {
     }
   });
 
+  test("a denial of an address holds for the names that lead there", async (t) => {
+    const { port, asked } = await serving(t, () => ["text/plain", "hi"]);
+    naming(t, { "wiki.test": [["127.0.0.1"]] });
+    const plugins = [join(ROOT, "plugins/web/index.ts")];
+    const allow = { net: ["wiki.test", `127.0.0.1:${port}`] };
+    const zz = await harness({ plugins, allow, deny: { net: ["127.*"] } }, t);
+    ok((await zz.call("web_fetch", { url: `http://wiki.test:${port}/` })).refused);
+    deepEqual(asked, []);
+  });
+
   test("what was looked at is connected to, whatever the name stands for a moment later", async (t) => {
     const { port } = await serving(t, () => ["text/plain", "the right one"]);
     const looked = naming(t, { "wiki.test": [["10.0.0.5", "127.0.0.1"], ["127.0.0.9"]] });

@@ -4,6 +4,8 @@ import type { Ctx, Result, Zz } from "zz";
 import { byName, fault, oneLine, plural, usage } from "zz/text";
 
 type Step = { text: string; done: boolean };
+type Kept = { on: boolean; steps: Step[] };
+const isOpen = ({ steps }: Kept): boolean => steps.some(({ done }) => !done);
 const PLAN = "plan";
 const MAX_STEPS = 50;
 const TOLD = `Plan mode is on. Only look: nothing that changes files or does anything else will run. Find out what you need, then present a plan
@@ -13,9 +15,8 @@ const TICK = `Tick off what is done, as soon as it is: ${PLAN} { "done": [1] }.`
 const ALONE = "No terminal is there to approve it on. Give the plan as your answer, and change nothing.";
 
 export default (zz: Zz) => {
-  const kept = zz.state({ on: false, steps: [] as Step[] }); // of this conversation
+  const kept = zz.state<Kept>({ on: false, steps: [] }); // of this conversation
   let wanted = false;
-  const isOpen = () => kept.steps.some(({ done }) => !done);
 
   zz.flag({
     name: "plan",
@@ -35,7 +36,7 @@ export default (zz: Zz) => {
     name: "plan",
     slot: "turn",
     text: () =>
-      kept.on ? TOLD : isOpen() ? `The plan that the person approved:\n${list(kept.steps)}\n${TICK}` : undefined,
+      kept.on ? TOLD : isOpen(kept) ? `The plan that the person approved:\n${list(kept.steps)}\n${TICK}` : undefined,
   });
   zz.wrap("prompt", async (mark, next) => (kept.on ? `plan ${await next(mark)}` : next(mark)));
   // It is described where it is of use, also when only the usual tools are.
@@ -43,7 +44,7 @@ export default (zz: Zz) => {
     "offer",
     async (tools, next) => {
       const [given, own] = [await next(tools), tools.find(({ name }) => name === PLAN)];
-      const isMissing = own && (kept.on || isOpen()) && !given.includes(own);
+      const isMissing = own && (kept.on || isOpen(kept)) && !given.includes(own);
       return isMissing ? [...given, own].sort(byName) : given;
     },
     "first",
@@ -61,44 +62,49 @@ export default (zz: Zz) => {
       steps ? `presents ${plural(steps.length, "step")}` : `done: ${[...done].join(", ")}`,
     render: () => `${kept.steps.filter(({ done }) => done).length} of ${kept.steps.length} done`,
     async run({ steps, done = [] }, ctx) {
-      if (steps) return present(steps.length === 1 ? stepsIn(steps[0]!) : steps.map(oneLine), ctx);
-      return { text: tick(done), data: kept.steps };
+      if (steps) return present(kept, steps.length === 1 ? stepsIn(steps[0]!) : steps.map(oneLine), ctx);
+      return { text: tick(kept, done), data: kept.steps };
     },
   });
 
-  async function present(given: string[], ctx: Ctx): Promise<Result> {
-    let steps = given.filter(Boolean);
-    if (!steps.length) throw fault("Cannot present a plan without steps. Say what is to be done.");
-    if (steps.length > MAX_STEPS)
-      throw fault(`Cannot present ${steps.length} steps: ${MAX_STEPS} is the limit. Combine some.`);
-    if (!ctx.ask) return { text: ALONE };
-    for (let edited = ""; ; ) {
-      const key = await ctx.ask(questionOf(steps, ctx), ctx.edit ? "yne" : "yn");
-      if (key === "e") {
-        const text = await ctx.edit!(numbered(steps), "plan.md");
-        const changed = text === undefined ? [] : stepsIn(text);
-        if (changed.length) [steps, edited] = [changed.slice(0, MAX_STEPS), ", as they edited it"];
-        continue;
-      }
-      if (key !== "y") {
-        const why = key === "n" ? (await ctx.ask("Why not? (Enter: no reason) ")).trim() : "";
-        const said = why ? `The person said no to the plan: ${why}` : "The person said no to the plan.";
-        return { text: `${said}\nChange it, and present it again.`, failed: true, refused: true };
-      }
-      Object.assign(kept, { on: false, steps: steps.map((text) => ({ text, done: false })) });
-      const text = `The person approved the plan${edited}:\n${list(kept.steps)}\nPlan mode is off: carry it out. ${TICK}`;
-      return { text, data: kept.steps };
+  planCommand(zz, kept);
+};
+
+/** The person has the last word on it. */
+async function present(kept: Kept, given: string[], ctx: Ctx): Promise<Result> {
+  let steps = given.filter(Boolean);
+  if (!steps.length) throw fault("Cannot present a plan without steps. Say what is to be done.");
+  if (steps.length > MAX_STEPS)
+    throw fault(`Cannot present ${steps.length} steps: ${MAX_STEPS} is the limit. Combine some.`);
+  if (!ctx.ask) return { text: ALONE };
+  for (let edited = ""; ; ) {
+    const key = await ctx.ask(questionOf(steps, ctx), ctx.edit ? "yne" : "yn");
+    if (key === "e") {
+      const text = await ctx.edit!(numbered(steps), "plan.md");
+      const changed = text === undefined ? [] : stepsIn(text);
+      if (changed.length) [steps, edited] = [changed.slice(0, MAX_STEPS), ", as they edited it"];
+      continue;
     }
+    if (key !== "y") {
+      const why = key === "n" ? (await ctx.ask("Why not? (Enter: no reason) ")).trim() : "";
+      const said = why ? `The person said no to the plan: ${why}` : "The person said no to the plan.";
+      return { text: `${said}\nChange it, and present it again.`, failed: true, refused: true };
+    }
+    Object.assign(kept, { on: false, steps: steps.map((text) => ({ text, done: false })) });
+    const text = `The person approved the plan${edited}:\n${list(kept.steps)}\nPlan mode is off: carry it out. ${TICK}`;
+    return { text, data: kept.steps };
   }
+}
 
-  function tick(done: readonly number[]): string {
-    if (!kept.steps.length) throw fault("Cannot tick anything off: there is no plan. Present one first.");
-    for (const number of done)
-      if (!kept.steps[number - 1]) throw fault(`Cannot tick off step ${number}: there are ${kept.steps.length}.`);
-    kept.steps = kept.steps.map((step, i) => (done.includes(i + 1) ? { ...step, done: true } : step));
-    return isOpen() ? list(kept.steps) : `${list(kept.steps)}\nAll of it is done.`;
-  }
+function tick(kept: Kept, done: readonly number[]): string {
+  if (!kept.steps.length) throw fault("Cannot tick anything off: there is no plan. Present one first.");
+  for (const number of done)
+    if (!kept.steps[number - 1]) throw fault(`Cannot tick off step ${number}: there are ${kept.steps.length}.`);
+  kept.steps = kept.steps.map((step, i) => (done.includes(i + 1) ? { ...step, done: true } : step));
+  return isOpen(kept) ? list(kept.steps) : `${list(kept.steps)}\nAll of it is done.`;
+}
 
+function planCommand(zz: Zz, kept: Kept): void {
   zz.command({
     name: "plan",
     usage: "[on | off | go | done N | clear]",
@@ -119,13 +125,13 @@ export default (zz: Zz) => {
       const was = kept.on;
       if (/^(on|off|go)$/.test(verb)) kept.on = verb === "on";
       if (verb === "clear") kept.steps = [];
-      if (number) tick([Number(number)]);
+      if (number) tick(kept, [Number(number)]);
       if (verb === "go" && was) return chat.send(GO);
       const mode = `Plan mode is ${kept.on ? "on: the model only looks, until you have approved its plan" : "off"}.`;
       note([mode, ...(kept.steps.length ? [list(kept.steps)] : [])].join("\n"));
     },
   });
-};
+}
 
 const does = (kind: "change" | "run"): string => (kind === "change" ? "change files" : "do more than look");
 const list = (steps: readonly Step[]): string =>

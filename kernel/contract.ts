@@ -38,7 +38,8 @@ export type Plain<T> = T extends Date | Map<any, any> | Set<any> | Function | bi
 
 /** The part of the built-in fetch that providers need; it loads in a tenth of the time. */
 type Maybe<T> = { [K in keyof T]?: T[K] | undefined };
-export type HttpRequest = Maybe<{ method: string; headers: Record<string, string>; body: string | Uint8Array; signal: AbortSignal }>;
+type Via = { via(url: URL): Awaitable<import("node:net").LookupFunction> }; // how each host is looked up, also after a move; or throws
+export type HttpRequest = Maybe<Via & { method: string; headers: Record<string, string>; body: string | Uint8Array; signal: AbortSignal }>;
 export interface HttpAnswer extends Readonly<{ ok: boolean; status: number; headers: { get(name: string): string | null } }> {
   readonly body: AsyncIterable<Uint8Array>;
   text(): Promise<string>;
@@ -64,7 +65,7 @@ export interface Ctx {
   terminal?<T>(act: () => Promise<T>): Promise<T>; // lent to what draws and reads keys by itself
   call(tool: string, args: unknown): Promise<Result>; // through the same gate as the model's calls
   command(name: string, rest?: string): Promise<void>; // as if the person had typed it
-  request(what: SideRequest): Promise<Reply>; // asks a model beside the conversation; its usage is kept: an entry "spent"
+  request(what: SideRequest): Promise<Reply>; // asks a model beside the conversation; kept: an entry "spent" of what it took
   note(text: string): void; // to the person, never to the model
   keep(name: string, change: (text: string) => string): void; // a private file of the home: no other zz writes it meanwhile
   progress(text: string): void; // a live line while a tool runs
@@ -355,9 +356,8 @@ export interface Preferences {
   set(name: string, value: unknown): Promise<void>; // checked, kept in the home, in force at once; undefined takes it back
   schema(): Record<string, unknown>; // of all there is to set, in JSON Schema
 }
-/** from: who set it; absent: nobody. */
 export type Setting = { name: string; owner: string; value: unknown; default?: unknown; values?: unknown[] } & SetBy;
-type SetBy = { about?: string; from?: ("home" | "project")[] };
+type SetBy = { about?: string; from?: ("home" | "project")[] }; // from: who set it; absent: nobody
 
 /** The disk, for tools; paths are relative to the project, or absolute inside it. Changes are held until a tool returns; it sees them. */
 export interface Files {

@@ -64,7 +64,8 @@ async function receive({ core, chat }: TurnContext, provider: Provider, request:
   const late = `'${provider.name}' sent nothing for ${seconds} s. Try again, or raise "timeout" in the settings.`;
   const silence = deadline(seconds * 1000, fault(late));
   const signal = AbortSignal.any([chat.stop.signal, silence.signal]);
-  let partial = { text: "", thinking: "" };
+  let [partial, thought] = [{ text: "", thinking: "" }, ""];
+  let telling: NodeJS.Immediate | undefined; // once for all that came at once
   const secret = secretFinder();
   try {
     const reply = await until(signal, collect(provider.chat(request, signal), see, provider.name));
@@ -74,15 +75,24 @@ async function receive({ core, chat }: TurnContext, provider: Provider, request:
     throw Object.assign(failed, { partial: veilData(partial) });
   } finally {
     silence.lift();
+    if (telling) tell();
   }
 
-  function see(text: string, thinking: string, thought: string): void {
+  function see(text: string, thinking: string, more: string): void {
     partial = { text, thinking };
+    thought += more;
+    if (telling) return;
     silence.putOff();
     const { endpoint, task, ...shown } = request;
     if (core.options.dry) throw fault("dry run", { dry: shown });
+    telling = setImmediate(tell);
+  }
+  function tell(): void {
+    clearImmediate(telling);
+    const { text, thinking } = partial;
     const tokens = Math.round((text.length + thinking.length) / CHARS_PER_TOKEN);
     const told = secret(thought) ? veil(thinking) : thinking;
+    [telling, thought] = [undefined, ""];
     void emit(core, "received", { tokens, ms: Math.round(performance.now() - started), thinking: told });
   }
 }

@@ -30,9 +30,12 @@ export interface Quirks {
   responses?: RegExp; // models that are asked over the wire of that name
 }
 
+/** Those that came together, together: a small event takes less time to read than to wait for. */
+export type Deltas = AsyncIterable<Iterable<Delta>>;
+
 /** How a request goes out and its answer comes back. */
 export interface Wire {
-  chat(zz: Zz<any>, preset: Preset, request: ChatRequest, signal: AbortSignal): AsyncIterable<Delta>;
+  chat(zz: Zz<any>, preset: Preset, request: ChatRequest, signal: AbortSignal): Deltas;
   models(zz: Zz<any>, preset: Preset, endpoint: Endpoint, signal: AbortSignal): Promise<Model[]>;
   model?(preset: Preset, id: string): Model | undefined; // what is known without asking
 }

@@ -5,7 +5,7 @@ import { chat, isClosed } from "./chat.ts";
 import { post } from "./client.ts";
 import { baseOf, type Preset, type Wire } from "./contract.ts";
 import { acceptedIds } from "./messages.ts";
-import { chunksOf, noStream, parse, pieces } from "./sse.ts";
+import { NoJson, noStream, type Piece, parse, pieces, valuesIn } from "./sse.ts";
 
 /** What a server refused, by its address and the model: omitted from then on. */
 const refused = new Map<string, Set<string>>();
@@ -137,20 +137,22 @@ interface Open {
   isRefusal: boolean;
 }
 
-async function* read(response: HttpAnswer, name: string): AsyncGenerator<Delta> {
+async function* read(response: HttpAnswer, name: string): AsyncGenerator<Iterable<Delta>> {
   const open: Open = { items: new Map(), thoughts: new Set(), calls: 0, text: false, thought: false, isRefusal: false };
-  for await (const piece of pieces(response, name)) {
+  for await (const come of pieces(response, name)) yield readAll(open, come);
+}
+
+function* readAll(open: Open, come: Piece[]): Generator<Delta> {
+  for (const piece of come) {
     if ("alive" in piece) yield { text: "" };
     else if ("rest" in piece) {
       const whole = parse(piece.rest);
       if (whole === undefined) yield { error: noStream(piece.rest) };
       else yield* ended(open, whole);
     } else
-      for (const line of chunksOf(piece.data)) {
-        if (!line.trim() || line.trim() === "[DONE]") continue;
-        const event = parse(line);
-        if (event === undefined) yield { error: `a line that is not JSON: ${line.slice(0, 200)}` };
-        yield* deltas(open, event, event?.type ?? piece.event ?? "");
+      for (const event of valuesIn(piece.data)) {
+        if (event instanceof NoJson) yield { error: event.words };
+        else yield* deltas(open, event, event?.type ?? piece.event ?? "");
       }
   }
 }

@@ -1,17 +1,14 @@
 // Chat Completions, at OpenAI or any server that supports it. The official package's client sends the request; the
 // stream is read here, since the client discards error bodies other than `{"error": …}`, ends silently when a stream is
 // cut off, and stops at the first line that is not JSON.
-import type { ChatRequest, Delta, HttpAnswer, Model, Price, Usage, Zz } from "zz";
-import { headersOf, placeOf, post } from "./client.ts";
-import { baseOf, type Preset, type Quirks, quirksOf, type Wire } from "./contract.ts";
+import type { ChatRequest, Delta, HttpAnswer, Model, Price, Usage } from "zz";
+import { headersOf, placeOf, send } from "./client.ts";
+import { type Quirks, quirksOf, type Wire } from "./contract.ts";
 import { toMessages } from "./messages.ts";
 import { isDone, NoJson, noStream, type Piece, parse, pieces, valuesIn } from "./sse.ts";
 import { knownModel, knownWindow } from "./windows.ts";
 
 const MAX_MODELS = 10_000;
-
-/** Fields that a server refused, by its address and the model: omitted from then on. */
-const refused = new Map<string, Set<string>>();
 
 export const chat: Wire = {
   model: knownModel,
@@ -29,10 +26,13 @@ export const chat: Wire = {
   },
 
   async *chat(zz, preset, request, signal) {
-    const at = `${baseOf(preset, request.endpoint)} ${request.model}`;
-    const without = refused.get(at) ?? new Set();
-    refused.set(at, without);
-    yield* read(await send(zz, preset, request, without, signal), preset.name);
+    const quirks = quirksOf(preset, request.endpoint);
+    const answer = await send(zz, preset, request, signal, {
+      to: "chat",
+      bodyOf: (without) => bodyOf(request, quirks, without),
+      refused: (message, body) => Object.keys(body).find((key) => OPTIONAL.includes(key) && isNamed(key, message)),
+    });
+    yield* read(answer, preset.name);
   },
 };
 
@@ -51,26 +51,6 @@ function priceOf(pricing: any): Price | undefined {
   if (!(input >= 0 && output >= 0)) return undefined;
   const more = { cached: dollars(pricing.input_cache_read), written: dollars(pricing.input_cache_write) };
   return { input, output, ...Object.fromEntries(Object.entries(more).filter(([, one]) => one >= 0)) };
-}
-
-async function send(
-  zz: Zz<any>,
-  preset: Preset,
-  request: ChatRequest,
-  without: Set<string>,
-  signal: AbortSignal,
-): Promise<HttpAnswer> {
-  for (;;) {
-    const body = bodyOf(request, quirksOf(preset, request.endpoint), without);
-    try {
-      return await post(zz, preset, request.endpoint, "chat", body, signal);
-    } catch (error) {
-      const { status, message } = error as Error & { status?: number };
-      const field = Object.keys(body).find((key) => OPTIONAL.includes(key) && isNamed(key, message));
-      if ((status !== 400 && status !== 422) || !field) throw error;
-      without.add(field);
-    }
-  }
 }
 
 /** Fields that a strict server may refuse, and that an answer does not depend on. */

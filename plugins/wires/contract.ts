@@ -46,3 +46,14 @@ export const baseOf = (preset: Preset, endpoint: Endpoint): string => (endpoint.
 /** Of a server elsewhere, under a name that stands for any, nothing is known. */
 export const quirksOf = (preset: Preset, endpoint: Endpoint): Quirks =>
   preset.is && baseOf(preset, endpoint) !== preset.url ? {} : (preset.quirks ?? {});
+
+/** What servers refused of a request, by address and model: not sent again. */
+export function memory<T>(empty: () => T): (url: string, model: string) => T {
+  const all = new Map<string, T>();
+  return (url, model) => {
+    const name = `${url} ${model}`;
+    const known = all.get(name) ?? empty();
+    all.set(name, known);
+    return known;
+  };
+}

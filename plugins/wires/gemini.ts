@@ -2,8 +2,8 @@
 // results stand in the order of the calls.
 import type { Call, ChatRequest, Delta, Endpoint, HttpAnswer, Image, Message, Model, Usage, Zz } from "zz";
 import { fault } from "zz/text";
-import { baseOf, type Preset, type Wire } from "./contract.ts";
-import { MAX_MODELS, memory, needKey, toJson, type Value, valuesOf } from "./native.ts";
+import { baseOf, memory, type Preset, type Wire } from "./contract.ts";
+import { MAX_MODELS, needKey, toJson, type Value, valuesOf } from "./native.ts";
 
 const WINDOWS: [names: RegExp, window: number][] = [
   [/^gemini-1\.5-pro/, 2_097_152],
@@ -313,6 +313,7 @@ interface Reading {
   calls: number;
   text: boolean;
   finish?: string;
+  usage?: any;
   ended?: true;
 }
 const FILTERED = /^(SAFETY|PROHIBITED_CONTENT|RECITATION|BLOCKLIST|SPII|LANGUAGE|IMAGE_\w+|MODEL_ARMOR)$/;
@@ -323,10 +324,12 @@ function* readAll(reading: Reading, come: Value[]): Generator<Delta> {
   for (const { event, value } of come) {
     const isError = event === "error" || value?.error;
     if (isError && reading.finish) reading.ended = true; // it was complete
-    if (reading.ended) return;
+    if (reading.ended) break;
     if (isError) yield { error: value };
     yield* deltas(reading, value);
   }
+  if (reading.usage) yield { usage: usageOf(reading.usage) }; // it comes with each piece, and grows
+  delete reading.usage;
 }
 
 function* deltas(reading: Reading, value: any): Generator<Delta> {
@@ -336,7 +339,7 @@ function* deltas(reading: Reading, value: any): Generator<Delta> {
   const first = Array.isArray(candidates) ? candidates.find((one) => (one?.index ?? 0) === 0) : undefined;
   const parts = first?.content?.parts;
   for (const part of Array.isArray(parts) ? parts : []) yield* partDeltas(reading, part ?? {});
-  if (usageMetadata) yield { usage: usageOf(usageMetadata) };
+  if (usageMetadata) reading.usage = usageMetadata;
   if (promptFeedback?.blockReason) reading.finish = "filter";
   const reason = first?.finishReason;
   if (reason && reason !== "FINISH_REASON_UNSPECIFIED") reading.finish = finishOf(reading, reason, first.finishMessage);

@@ -77,14 +77,3 @@ export function needKey(preset: Preset, endpoint: Endpoint, ...variables: string
     `Cannot ask '${preset.name}': no key is set. Set ${names}, or pass --key KEY (--base-url URL for another server).`,
   );
 }
-
-/** What servers refused of a request, by address and model: not sent again. */
-export function memory<T>(empty: () => T): (url: string, model: string) => T {
-  const all = new Map<string, T>();
-  return (url, model) => {
-    const name = `${url} ${model}`;
-    const known = all.get(name) ?? empty();
-    all.set(name, known);
-    return known;
-  };
-}

@@ -1,8 +1,8 @@
 // Anthropic's Messages. Thinking goes back with its signature, the prefix that stays the same is marked for the cache, and
 // what a server refuses of a request by name is sent otherwise from then on.
 import type { ChatRequest, Endpoint, HttpAnswer, Model, Usage, Zz } from "zz";
-import { baseOf, type Preset, type Wire } from "../contract.ts";
-import { MAX_MODELS, memory, needKey, toJson, valuesOf } from "../native.ts";
+import { baseOf, memory, type Preset, type Wire } from "../contract.ts";
+import { MAX_MODELS, needKey, toJson, valuesOf } from "../native.ts";
 import { MAX_BLOCKS, type Reading, readAll, settle, usageOf } from "./answer.ts";
 import {
   bodyOf,

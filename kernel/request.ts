@@ -1,5 +1,5 @@
 // One request to a model: sent, tried again, and received whole.
-import type { ChatRequest, Fault, Message, Provider, Reply } from "./contract.ts";
+import type { ChatRequest, Endpoint, Fault, Message, Provider, Reply } from "./contract.ts";
 import { around, emit, TRIES, type TurnContext } from "./core.ts";
 import { asFault, fault } from "./faults.ts";
 import { deadline, until } from "./limits.ts";
@@ -16,14 +16,16 @@ export async function send(place: TurnContext, asked: Omit<ChatRequest, "options
   const { core } = place;
   const { name } = providerNamed(core, asked.model);
   const options = { ...core.options.settings.options, ...core.options.options };
-  return around(place, "request", { ...asked, options, endpoint: endpointOf(core, name) }, (request) => attempt(place, request));
+  const usual = endpointOf(core, name);
+  const own = ({ endpoint }: ChatRequest) => (endpoint === usual ? undefined : endpoint); // a wrapper's
+  return around(place, "request", { ...asked, options, endpoint: usual }, (request) => attempt(place, request, own(request)));
 }
 
 /** Again at most twice when what went wrong may pass. Nothing of it has been shown yet. */
-async function attempt(place: TurnContext, { model, messages, ...asked }: ChatRequest): Promise<Reply> {
+async function attempt(place: TurnContext, { model, messages, ...asked }: ChatRequest, own?: Endpoint): Promise<Reply> {
   const { core, chat } = place;
   const provider = providerNamed(core, model);
-  const endpoint = endpointOf(core, provider.name);
+  const endpoint = own ?? endpointOf(core, provider.name);
   const request = {
     ...asked,
     model: model.slice(provider.name.length + 1),

@@ -23,6 +23,7 @@ export {
   unknown,
 } from "../kernel/text.ts";
 export { codeBlocks, readJson } from "./answer.ts";
+export { deltasOf } from "./events.ts";
 export { MAX_MEDIA_BYTES, type Media, type MediaFile, mediaIn, mediaOf, readMedia } from "./media.ts";
 export { clip, terminalColumns, width, wrap } from "./width.ts";
 

@@ -1,11 +1,11 @@
 // One answer and out: the program itself against a server on loopback. What it prints, where, and its exit code.
-import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { FLAGS } from "../../kernel/flags.ts";
-import type { Fake, Script, Step } from "../support/fake/http.ts";
+import { type Fake, type Script, type Step, serve } from "../support/fake/http.ts";
 import { call, DONE, data, delta, fakeOpenAI, problems, refuse, say, stream, usage } from "../support/fake/openai.ts";
 import { type How, type Place, place, type Ran, ROOT, WAYS, type Way, zz } from "../support/run.ts";
 
@@ -650,6 +650,36 @@ describe("lists", { concurrency: 3 }, () => {
     match(stderr, /^openai: .*OPENAI_API_KEY/m);
     match(stderr, /^ollama: .*127\.0\.0\.1:49/m);
     noTrace(stderr);
+  });
+
+  test("--models asks once an hour, --refresh again, and other providers are another question", async () => {
+    const fake = await fakeOpenAI([]);
+    let asked = 0;
+    const count = await serve([], {
+      "GET /v1/models": () => {
+        asked++;
+        return refuse(200, { data: [{ id: "lamp-large" }, { id: "lamp-small" }, { id: "kiln" }] });
+      },
+    });
+    after(() => Promise.all([fake.close(), count.close()]));
+    const where = place();
+    mkdirSync(where.home, { recursive: true });
+    const env = { OPENAI_BASE_URL: `${count.url}/v1`, OPENAI_API_KEY: "sk-canary-0123456789" };
+    const models = (...more: string[]) => zz(where, ["--models", ...more], { env });
+    const first = await models();
+    const again = await models();
+    equal(asked, 1);
+    equal(again.stdout, first.stdout);
+    match(again.stderr, /^As of 0 minutes ago\. --models --refresh asks again\.$/m);
+    doesNotMatch(readFileSync(join(where.home, "models.json"), "utf8"), /canary/);
+    equal((await models("lamp")).stdout, "openai/lamp-large\nopenai/lamp-small\n");
+    match((await models("lmap-small")).stdout, /^openai\/lamp-small$/m);
+    match((await models("zebra")).stderr, /^Cannot list models like 'zebra': none of \d+ is\. --models lists all\.$/m);
+    equal(asked, 1);
+    await models("--refresh");
+    equal(asked, 2);
+    env.OPENAI_BASE_URL = fake.url;
+    match((await models()).stdout, /^openai\/n +8192 tokens$/m);
   });
 
   test("--models of a provider that nobody has exits 2", async () =>

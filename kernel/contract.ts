@@ -385,7 +385,7 @@ export type Difference = { path: string; before?: string; after?: string; note?:
 export type Changed = { id: number; turn: number; at: string; tool: string; path: string; did: Did; undone: boolean };
 export type Did = "created" | "edited" | "deleted";
 
-/** What the gate goes by. Deny wins, then allow, then what a tool says of its own need, then the defaults. */
+/** What the gate goes by. Deny wins, then ask, then allow, then what a tool says of its own need, then the defaults. */
 export interface Permissions {
   readonly rules: readonly Rule[];
   judge(kind: Kind, need: Need): { verdict: Verdict; why: string };
@@ -411,12 +411,11 @@ export interface CompilerGate {
   unread(): string[]; // sentences
   again(): void; // links may have changed
 }
-export interface Rule {
-  verdict: "allow" | "deny";
+export interface Rule extends Ruling {
   kind: Kind;
   name?: string; // absent: all of that kind
+  but?: string[]; // then: what is excepted, by name
   exact?: boolean; // that very name, and nothing that lies in it or begins so
-  why?: string; // told with its verdict
   from: "flag" | "settings" | "project" | "answer";
 }
 
@@ -472,7 +471,7 @@ export interface Steps {
   prompt: [string, string]; // what stands before the line that is typed
 }
 export type Judged = { call: Omit<Call, "id">; kind: Effect; needs: Needs };
-export type Ruling = { verdict: Verdict; why?: string }; // why: told to the person who is asked, or to the model
+export type Ruling = { verdict: Verdict; why?: string }; // why: told with it, to the person who is asked or to the model
 export type Preview = { tool: string; about: string; changes: Difference[] };
 export type Around<IO> = IO extends [infer In, infer Out]
   ? (input: In, next: (input: In) => Promise<Out>, ctx: Ctx) => Awaitable<Out>
@@ -510,7 +509,7 @@ export interface Settings {
   timeout?: number; // seconds without a byte from the provider
   options?: Record<string, unknown>;
   providers?: Record<string, { url?: string; key?: string; kept?: string; key_command?: string; like?: string; [more: string]: unknown }>;
-  permissions?: { allow?: Rules; deny?: Rules };
+  permissions?: { [K in Verdict | "only"]?: Rules };
   [plugin: string]: unknown;
 }
 

@@ -64,10 +64,10 @@ export const SETTINGS: Record<string, Shape & { description: string; project?: S
   projects: { description: 'other folders: { id: { path, rights: "read" or "write", about } }' }, // the gate is strict about it
   permissions: {
     type: "object",
-    properties: { allow: RULES, deny: RULES },
+    properties: { allow: RULES, ask: RULES, deny: RULES, only: RULES },
     additionalProperties: false,
-    description: "what tools may do without asking, and what never",
-    project: (given: object) => only(given, (key) => key === "deny"),
+    description: "what tools may do without asking, what they always ask for, and what never",
+    project: (given: object) => only(given, (key) => /^(deny|ask|only)$/.test(key)),
   },
 };
 export const OPEN = ["options"]; // what is in it is for others to know

@@ -96,6 +96,7 @@ function takeLine(keyboard: Keyboard, line: string): void {
   const { zz, draft, history, pastes, queue } = keyboard;
   restoreHistory(keyboard);
   if (answer(keyboard, line)) return;
+  keyboard.offer = undefined;
   const message = addLine(draft, line);
   if (message === undefined) return void (keyboard.isMuted || showPrompt(keyboard, currentPrompt(keyboard)));
   const text = expandPastes(pastes, message);
@@ -141,10 +142,11 @@ export async function nextMessage(keyboard: Keyboard): Promise<string | undefine
 }
 
 /** Sends a message as if it had been typed. */
-export function sendMessage({ queue, onChange }: Keyboard, text: string): void {
-  queue.push(text);
+export function sendMessage(keyboard: Keyboard, text: string): void {
+  keyboard.offer = undefined;
+  keyboard.queue.push(text);
   process.stdout.write(`${text}\n`);
-  onChange();
+  keyboard.onChange();
 }
 
 /** Shows the prompt for the next message. One that was typed ahead is shown and comes next. */

@@ -54,6 +54,7 @@ function receive(keys: PluginKeys, key: Pressed): void {
   if (keys.isWorking && key.name === "ctrl+c") keys.isWorking = false; // it hangs: go on without it
   if (keys.isWorking) return void waiting.push(key);
   if (isMuted && !question.onLine) return void typeAhead(keys, key);
+  if (key.name === "tab" && keyboard.offer && !editor.line && !question.onLine) return void keyboard.offer();
   const bound = host.keys.get(key.name);
   if (bound) question.onLine || void runKey(keys, bound, key);
   else if (/^(return|enter)$/.test(key.name) && editor.line.includes("\n")) sendLines(keyboard);

@@ -31,6 +31,7 @@ export interface Keyboard {
   isClosed: boolean;
   isCutShort: boolean; // the turn failed, or the person stopped it
   terminalUsers: number; // programs that have the terminal
+  offer?: (() => void) | undefined; // what Tab on the empty line does, until the first message
   lastInterrupt: number; // when Ctrl+C was pressed at an empty prompt
 }
 

@@ -13,6 +13,7 @@ import {
   sendMessage,
 } from "./keyboard.ts";
 import { type Keyboard, mute, showNote } from "./line.ts";
+import { lastConversation } from "./offer.ts";
 import { expandPastes } from "./pastes.ts";
 import { ask } from "./questions.ts";
 import { say } from "./screen.ts";
@@ -23,7 +24,7 @@ export interface Talk {
 }
 
 /** The prompt shows at once; the first message waits until a model is chosen. */
-export function openTalk(zz: Zz, host: DialogHost): Talk {
+export function openTalk(zz: Zz<{ offer: boolean }>, host: DialogHost): Talk {
   let code = 0;
   let hasLeft = false;
   let retracts = false; // the message, once its turn has ended
@@ -74,9 +75,20 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
     const { chat } = await host.open();
     if (!startsAtPrompt) return;
     const command = host.begins();
-    if (!host.quiet) showNote(keyboard, [greeting(host.ctx()!, chat), ...lastExchange(chat)].join("\n"));
+    const rows = [greeting(host.ctx()!, chat), ...lastExchange(chat)];
+    if (!command && !host.quiet) rows.push(...offerLast());
+    if (!host.quiet) showNote(keyboard, rows.join("\n"));
     if (command) sendMessage(keyboard, `/${command}`);
     else if (!keyboard.isMuted) await promptForMessage(keyboard);
+  }
+
+  /** Unless a message was typed meanwhile. */
+  function offerLast(): string[] {
+    const { isDumb, isMuted, queue } = keyboard;
+    const last = zz.config.offer && !isDumb && !isMuted && !queue.length && lastConversation(host.ctx()!);
+    if (!last) return [];
+    keyboard.offer = () => sendMessage(keyboard, last.line);
+    return [last.row];
   }
 
   async function obey(message: string): Promise<void> {

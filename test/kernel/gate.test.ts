@@ -268,7 +268,10 @@ test("What an ask rule names is asked for each time, and refused where nobody is
   const weighed = () => gate({ core, chat, ctx: context(core, chat) }, tool, {}, { run: ["make x"] });
   match(String(await weighed()), /there is no terminal to ask on: asked for by the settings\.$/);
   const asked: string[] = [];
-  core.ask = async (question, keys = "") => (asked.push(`${keys} ${question}`), keys ? "y" : "");
+  core.ask = async (question, keys = "") => {
+    asked.push(`${keys} ${question}`);
+    return keys ? "y" : "";
+  };
   await weighed();
   deepEqual(Object(await weighed()).run, ["make x"]);
   equal(asked.length, 2);

@@ -456,7 +456,7 @@ export interface Events {
   asked: { question: string };
   noted: { text: string };
   answered: Answer;
-  failed: { message: string; exit: number };
+  failed: { message: string; exit: number; kind: string };
 }
 /** Where a plugin can change what passes: what goes in, what comes out. */
 export interface Steps {
@@ -494,6 +494,7 @@ export type Rules = { [K in Kind]?: true | string[] }; // true: whatever it is
 /** An error as a sentence, with what the kernel needs to know about it. */
 export interface Fault extends Error {
   exit?: number; // 1 unless it says otherwise
+  kind?: "key" | "quota" | "network" | "provider"; // where a failure of exit code 1 comes from, for programs
   transient?: boolean; // worth trying again
   after?: number; // ms to wait before that, in the server's words
   status?: number;

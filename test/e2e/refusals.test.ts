@@ -75,7 +75,7 @@ for (const args of [
 
 for (const [form, stdout] of [
   [[], /^$/],
-  [["--json"], /^\{"type":"error","message":"Cannot undo 'a'.*","exit":1\}\n$/],
+  [["--json"], /^\{"type":"error","kind":"failed","message":"Cannot undo 'a'.*","exit":1\}\n$/],
 ] as const)
   test(`An undo that is refused says so on stderr ${form}`, async () => {
     const where = place();

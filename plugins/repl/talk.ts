@@ -24,7 +24,7 @@ export interface Talk {
 }
 
 /** The prompt shows at once; the first message waits until a model is chosen. */
-export function openTalk(zz: Zz<{ offer: boolean }>, host: DialogHost): Talk {
+export function openTalk(zz: Zz, host: DialogHost): Talk {
   let code = 0;
   let hasLeft = false;
   let retracts = false; // the message, once its turn has ended
@@ -75,20 +75,9 @@ export function openTalk(zz: Zz<{ offer: boolean }>, host: DialogHost): Talk {
     const { chat } = await host.open();
     if (!startsAtPrompt) return;
     const command = host.begins();
-    const rows = [greeting(host.ctx()!, chat), ...lastExchange(chat)];
-    if (!command && !host.quiet) rows.push(...offerLast());
-    if (!host.quiet) showNote(keyboard, rows.join("\n"));
+    if (!host.quiet) showNote(keyboard, [greeting(host.ctx()!, chat), ...before(keyboard, chat, command)].join("\n"));
     if (command) sendMessage(keyboard, `/${command}`);
     else if (!keyboard.isMuted) await promptForMessage(keyboard);
-  }
-
-  /** Unless a message was typed meanwhile. */
-  function offerLast(): string[] {
-    const { isDumb, isMuted, queue } = keyboard;
-    const last = zz.config.offer && !isDumb && !isMuted && !queue.length && lastConversation(host.ctx()!);
-    if (!last) return [];
-    keyboard.offer = () => sendMessage(keyboard, last.line);
-    return [last.row];
   }
 
   async function obey(message: string): Promise<void> {
@@ -124,6 +113,16 @@ function stopInstead(keyboard: Keyboard): false {
 function sayHowToComeBack(zz: Zz, host: DialogHost): void {
   const { id, messages } = host.ctx()?.chat ?? {};
   if (id && messages?.length && !host.quiet) say(zz, `To come back: zz -c (the last one here), or zz --session ${id}`);
+}
+
+/** What was said before, or which conversation one may go on with; that not once a message was typed. */
+function before(keyboard: Keyboard, chat: Chat, command: string | undefined): string[] {
+  const { zz, host, isDumb, isMuted, queue } = keyboard;
+  const isFree = !command && !isDumb && !isMuted && !queue.length && (zz.config as { offer: boolean }).offer;
+  const last = isFree ? lastConversation(host.ctx()!) : undefined;
+  if (!last) return lastExchange(chat);
+  keyboard.offer = () => sendMessage(keyboard, last.line);
+  return [last.row];
 }
 
 const MAX_QUOTED_CHARS = 4_000; // of a message: measuring all of a long one takes time

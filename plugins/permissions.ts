@@ -6,9 +6,9 @@ const USAGE =
   "/permissions [allow|ask|deny KIND [WHAT] | only KIND WHAT | keep N | drop N], KIND being read, write, run, net or env";
 const WORDS = {
   allow: "do it without asking, in this session",
+  deny: "never do it, in this session",
   ask: "ask each time, whatever else allows it, in this session",
   only: "do nothing else of that kind, in this session",
-  deny: "never do it, in this session",
   keep: "keep a rule of this session for this project",
   drop: "forget a rule",
 };

@@ -25,7 +25,7 @@ import {
   tell,
 } from "./line.ts";
 import { expandPastes, newPastes, normalizePaste, openPasteReader, readInput } from "./pastes.ts";
-import { answer, isTooEarly } from "./questions.ts";
+import { answer, isTooEarly, keepWords } from "./questions.ts";
 import { say } from "./screen.ts";
 
 const HIDE_PASTES = "\x1b[?2004l"; // they arrive as if they were typed
@@ -156,6 +156,7 @@ export async function promptForMessage(keyboard: Keyboard): Promise<void> {
   const prompt = queue.length ? DEFAULT_PROMPT : await host.prompt(DEFAULT_PROMPT);
   if (keyboard.isClosed || !keyboard.isPromptDue) return; // a turn has begun meanwhile
   keyboard.prompt = prompt;
+  keepWords(keyboard);
   if (queue.length) return void process.stdout.write(`${prompt}${clean(queue[0]!)}\n`);
   mute(keyboard, false);
   showPrompt(keyboard, currentPrompt(keyboard));

@@ -48,6 +48,8 @@ export interface OpenQuestion {
   onLine?: ((line: string) => void) | undefined;
   onNoise?: (() => void) | undefined; // it shows once nothing is typed any more
   isPaged: boolean; // it is between two pages: input is for it
+  isNo?: boolean; // the last one was answered by the key n
+  said?: string | undefined; // instead of pressing a key: the answer to "why not", or part of the next message
 }
 
 /** Whether readline must not draw: not over a question, nor into a program that has the terminal. */

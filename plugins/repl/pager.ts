@@ -57,11 +57,17 @@ export async function putQuestion(text: string, keys: string | undefined, screen
   }
 }
 
+/** In few columns in fewer words; what does not fit even so is left out, last of all how to say no. */
 function statusBar(shown: number, all: number, keys: string, columns: number): string {
-  const no = keys.includes("n") ? "n = no" : "Esc leaves";
-  const parts = [`── line ${shown} of ${all}`, "space goes on", no, "b = back"];
-  while (parts.length > 1 && parts.join(" · ").length > columns - 2) parts.pop();
-  return `${parts.join(" · ")} `.slice(0, Math.max(columns - 1, 10));
+  const isRefusal = keys.includes("n");
+  const bars = [
+    [`── line ${shown} of ${all}`, "space goes on", isRefusal ? "n = no" : "Esc leaves", "b = back"],
+    [`─ ${shown}/${all}`, "space: on", isRefusal ? "n: no" : "Esc: leave", "b: back"],
+    [`─ ${shown}/${all}`, "space: on", isRefusal ? "n: no" : "Esc: leave"],
+    ["space: on"],
+  ].map((parts) => parts.join(" · "));
+  const bar = bars.find(({ length }) => length <= columns - 2) ?? bars.at(-1)!;
+  return `${bar} `.slice(0, Math.max(columns - 1, 10));
 }
 
 /** A row of the screen, and the number of the line that it shows. */

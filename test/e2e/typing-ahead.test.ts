@@ -83,6 +83,24 @@ test("Down goes into the menu that is open, Up comes back, and an earlier line k
   await zz.leave();
 });
 
+test("The open menu is drawn again, and fits, in a window that is made narrower and wider", async (t) => {
+  const zz = await repl(t);
+  zz.type("/co");
+  for (const cols of [60, 40, 30, 80]) {
+    await zz.sees(/^ {2}\/config/m);
+    zz.resize(cols, 24);
+    await sleep(150);
+    const rows = (await zz.sees(/^ {2}\/cost .*$/m)).split("\n").slice(-8); // what is above is the terminal's to break
+    ok(rows[0]!.endsWith("› /co") && rows.slice(1).every((row) => /^ {2}\/co/.test(row)), zz.screen());
+    ok(
+      rows.every((row) => row.length <= cols),
+      zz.screen(),
+    );
+  }
+  zz.type(KEY.ctrlC);
+  await zz.leave();
+});
+
 test("The menu stays shut with complete.menu false, and Tab works all the same", async (t) => {
   const where = place();
   mkdirSync(where.home, { recursive: true });

@@ -384,7 +384,7 @@ export type Difference = { path: string; before?: string; after?: string; note?:
 export type Changed = { id: number; turn: number; at: string; tool: string; path: string; did: Did; undone: boolean };
 export type Did = "created" | "edited" | "deleted";
 
-/** What the gate goes by. Deny wins, then allow, then what a tool says of its own need, then the defaults. */
+/** What the gate goes by. Deny wins, then ask, then allow, then what a tool says of its own need, then the defaults. */
 export interface Permissions {
   readonly rules: readonly Rule[];
   judge(kind: Kind, need: Need): { verdict: Verdict; why: string };
@@ -410,12 +410,11 @@ export interface CompilerGate {
   unread(): string[]; // sentences
   again(): void; // links may have changed
 }
-export interface Rule {
-  verdict: "allow" | "deny";
+export interface Rule extends Ruling {
   kind: Kind;
   name?: string; // absent: all of that kind
+  but?: string[]; // then: what is excepted, by name
   exact?: boolean; // that very name, and nothing that lies in it or begins so
-  why?: string; // told with its verdict
   from: "flag" | "settings" | "project" | "answer";
 }
 
@@ -456,7 +455,7 @@ export interface Events {
   asked: { question: string };
   noted: { text: string };
   answered: Answer;
-  failed: { message: string; exit: number };
+  failed: { message: string; exit: number; kind: string };
 }
 /** Where a plugin can change what passes: what goes in, what comes out. */
 export interface Steps {
@@ -471,7 +470,7 @@ export interface Steps {
   prompt: [string, string]; // what stands before the line that is typed
 }
 export type Judged = { call: Omit<Call, "id">; kind: Effect; needs: Needs };
-export type Ruling = { verdict: Verdict; why?: string }; // why: told to the person who is asked, or to the model
+export type Ruling = { verdict: Verdict; why?: string }; // why: told with it, to the person who is asked or to the model
 export type Preview = { tool: string; about: string; changes: Difference[] };
 export type Around<IO> = IO extends [infer In, infer Out]
   ? (input: In, next: (input: In) => Promise<Out>, ctx: Ctx) => Awaitable<Out>
@@ -494,6 +493,7 @@ export type Rules = { [K in Kind]?: true | string[] }; // true: whatever it is
 /** An error as a sentence, with what the kernel needs to know about it. */
 export interface Fault extends Error {
   exit?: number; // 1 unless it says otherwise
+  kind?: "key" | "quota" | "network" | "provider"; // where a failure of exit code 1 comes from, for programs
   transient?: boolean; // worth trying again
   after?: number; // ms to wait before that, in the server's words
   status?: number;
@@ -509,7 +509,7 @@ export interface Settings {
   timeout?: number; // seconds without a byte from the provider
   options?: Record<string, unknown>;
   providers?: Record<string, { url?: string; key?: string; kept?: string; key_command?: string; like?: string; [more: string]: unknown }>;
-  permissions?: { allow?: Rules; deny?: Rules };
+  permissions?: { [K in Verdict | "only"]?: Rules };
   [plugin: string]: unknown;
 }
 

@@ -64,7 +64,7 @@ async function receive({ core, chat }: TurnContext, provider: Provider, request:
   const { timeout = SILENCE_LIMIT_SECONDS } = core.options.settings;
   const seconds = timeout || Number.POSITIVE_INFINITY; // 0: no limit
   const late = `'${provider.name}' sent nothing for ${seconds} s. Try again, or raise "timeout" in the settings.`;
-  const silence = deadline(seconds * 1000, fault(late));
+  const silence = deadline(seconds * 1000, fault(late, { kind: "network" }));
   const signal = AbortSignal.any([chat.stop.signal, silence.signal]);
   let [partial, thought] = [{ text: "", thinking: "" }, ""];
   let telling: NodeJS.Immediate | undefined; // once for all that came at once
@@ -74,7 +74,7 @@ async function receive({ core, chat }: TurnContext, provider: Provider, request:
     return { ...reply, text: veil(reply.text), thinking: veil(reply.thinking) };
   } catch (error) {
     const failed = asFault(silence.signal.aborted && !chat.stop.signal.aborted ? silence.signal.reason : error);
-    throw Object.assign(failed, { partial: veilData(partial) });
+    throw Object.assign(failed, { kind: failed.kind ?? "provider", partial: veilData(partial) });
   } finally {
     silence.lift();
     if (telling) tell();

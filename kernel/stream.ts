@@ -281,7 +281,8 @@ function networkFault(error: unknown, where: string, check: string, hide: (text:
   const why =
     (errors.network as Record<string, string>)[code]?.replace("--base-url", check) ??
     `${message || reason(error)}. Check ${check} and the network.`;
-  return fault(`Cannot reach '${where}': ${hide(why)}`, { transient: code !== "" && !/CERT|SSL|TLS|ERR_INVALID/.test(code) });
+  const transient = code !== "" && !/CERT|SSL|TLS|ERR_INVALID/.test(code);
+  return fault(`Cannot reach '${where}': ${hide(why)}`, { kind: "network", transient });
 }
 
 /** A server's refusal. Its body has one of a dozen shapes (a string, a list, flat, nested); a web page is one too. */
@@ -311,7 +312,8 @@ function answerFault(what: string, body: unknown, response?: HttpAnswer, isModel
   const sentence = `${what}: ${words || "no reason given"}`;
   const stop = /[.!?]"?\)?$/.test(sentence) ? "" : ".";
   const after = delay >= 0 ? delay : retryAfter(response?.headers);
-  return fault(sentence + stop + hint, { transient, ...(status !== undefined && { status }), ...(after >= 0 && { after }) });
+  const kind = isKey ? "key" : forGood || status === 429 || status === 402 ? "quota" : "provider";
+  return fault(sentence + stop + hint, { kind, transient, ...(status !== undefined && { status }), ...(after >= 0 && { after }) });
 
   function spoken(words: unknown): string {
     if (typeof words === "string") return words.slice(0, MAX_ERROR_BYTES);

@@ -105,15 +105,22 @@ async function heard(ctx: Ctx, { values }: Typed): Promise<Pick<Kept, "models" |
 
 async function choose(rest: string, ctx: Ctx): Promise<void> {
   const { chat, note } = ctx;
-  if (!rest && !canPick(ctx)) return note(inForce(ctx));
+  if (!rest && !canPick(ctx)) return note([inForce(ctx), ...forTasks(ctx)].join("\n"));
   const name = rest ? await named(rest, ctx) : await pick(ctx);
-  if (!name || name === chat.model) return note(`Still ${inForce(ctx)}`);
+  if (!name || name === chat.model) return note([`Still ${inForce(ctx)}`, ...forTasks(ctx)].join("\n"));
   await chat.use(name);
   note(`Now ${inForce(ctx)}`);
 }
 
 const inForce = ({ chat: { model, window } }: Ctx): string =>
   `${model}, ${window ? `with a window of ${window} tokens` : "with a window that its provider does not report"}.`;
+
+/** The models that the settings name for tasks other than the conversation. */
+function forTasks({ settings }: Ctx): string[] {
+  const models = settings.list().find(({ name }) => name === "models")?.value ?? {};
+  const others = Object.entries(models).filter(([task]) => task !== "chat");
+  return others.length ? [`For other tasks: ${others.map(([task, model]) => `${task} ${model}`).join(", ")}.`] : [];
+}
 
 /** A picker needs a terminal that can move its cursor. */
 const canPick = ({ terminal }: Ctx): boolean => Boolean(terminal) && process.env.TERM !== "dumb";

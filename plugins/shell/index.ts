@@ -171,8 +171,9 @@ async function judgeCommand(command: string, ctx: Ctx, { except }: Pick<Config, 
   const { rules } = permissions;
   const denied = (kind: Kind, all: string[] = []) =>
     rules.flatMap(({ verdict, kind: one, name }) =>
-      verdict === "deny" && one === kind ? (name === undefined ? all : [name]) : [],
+      isClosed(verdict, kind) && one === kind ? (name === undefined ? all : [name]) : [],
     );
+  const isClosed = (verdict: Verdict, kind: Kind) => verdict === "deny" || (verdict === "ask" && kind === "read");
   const env = envOf(ownVariables(ctx));
   return judgeLine(command, root, {
     find: ctx.programs.find,
@@ -405,7 +406,7 @@ async function openedSandbox(ctx: Ctx, net: Net, readonly: boolean, view: View |
     verdict === "allow" && kind === "write" && name ? [ctx.permissions.place(name)] : [],
   );
   const { closedFiles } = await import("./hidden.ts");
-  const closed = await closedFiles(ctx);
+  const closed = await closedFiles(ctx, view !== undefined);
   const more = view ? { ...(await hiddenFromView(ctx, view, closed.hide)), tmp: own.tmp() } : {};
   return {
     keep: closed.keep,
@@ -420,7 +421,7 @@ async function hiddenFromView(ctx: Ctx, view: View, hide: string[]) {
     import("./judge/git-history.ts"),
   ]);
   const { index, history } = await secretsInGit(ctx);
-  const isDenied = ctx.permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "read");
+  const isDenied = ctx.permissions.rules.some(({ verdict, kind }) => verdict !== "allow" && kind === "read");
   const { mayHoldPasswords, repository } = await import("./guards.ts");
   const git =
     index || history || isDenied || mayHoldPasswords(ctx.root)
@@ -436,15 +437,18 @@ type Net = "none" | "all" | string[];
  * left out.
  */
 function netOf({ permissions }: Ctx, granted: string[] = []): Net {
-  const named = (verdict: string) =>
-    permissions.rules.filter((rule) => rule.kind === "net" && rule.verdict === verdict);
-  const denied = named("deny").map(({ name }) => name);
-  const allowed = named("allow").map(({ name }) => name);
+  const rules = permissions.rules.filter(({ kind }) => kind === "net");
+  const named = (verdict: Verdict) =>
+    rules.flatMap((rule) => (rule.verdict === verdict && !rule.but ? [rule.name] : []));
+  const [denied, asked, allowed] = [named("deny"), named("ask"), named("allow")];
+  const isLimited = rules.some(({ but }) => but);
   if (denied.includes(undefined)) return "none";
-  if (allowed.includes(undefined) && !denied.length) return "all";
-  const isDenied = (name: string) => /[*?]/.test(name) || denied.some((one) => permissions.matches("net", one!)(name));
-  const hosts = [...allowed, ...granted].flatMap((name) =>
-    name === undefined || (denied.length && isDenied(name)) ? [] : [name.replace(/:\*+$/, "")],
-  );
-  return hosts.length ? hosts : "none";
+  if (allowed.includes(undefined) && !denied.length && !asked.length && !isLimited) return "all";
+  const covers = (names: typeof denied, host: string) =>
+    (/[*?]/.test(host) && names.length > 0) ||
+    names.some((one) => one === undefined || permissions.matches("net", one)(host));
+  const isShut = (host: string) => isLimited && permissions.judge("net", host).verdict === "deny";
+  const open = allowed.filter((name) => name !== undefined).filter((name) => !covers(asked, name));
+  const hosts = [...open, ...granted].filter((host) => !covers(denied, host) && !isShut(host));
+  return hosts.length ? hosts.map((host) => host.replace(/:\*+$/, "")) : "none";
 }

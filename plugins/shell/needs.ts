@@ -39,7 +39,7 @@ export function needsOnCopy({ simple, reads }: Judged, { permissions }: Ctx): Ne
 /** Whether a rule denies to read all of the project. */
 function deniesReadingIn({ root, permissions }: Ctx) {
   return ({ verdict, kind, name }: Rule): boolean =>
-    verdict === "deny" && kind === "read" && (!name || permissions.matches("read", name)(join(root, "any")));
+    verdict !== "allow" && kind === "read" && (!name || permissions.matches("read", name)(join(root, "any")));
 }
 
 type Judge = (except: readonly string[]) => Promise<Judged>; // the same line, with these denials lifted
@@ -55,7 +55,9 @@ export async function judgedOnCopy(
   if (permissions.wide !== undefined || permissions.rules.some(deniesReadingIn(ctx))) return undefined;
   const verdictOn = (kind: Kind, need: Need) => permissions.judge(kind, need).verdict;
   const needs = Object.entries(needsOf(command, first, [])) as [Kind, Need[]][];
-  if (needs.every(([kind, list]) => list.every((need) => verdictOn(kind, need) === "allow"))) return undefined; // by the rules
+  const isLimited = permissions.rules.some(({ kind, but }) => kind === "write" && but); // by file: a sandbox cannot tell
+  const isAllowed = needs.every(([kind, list]) => list.every((need) => verdictOn(kind, need) === "allow"));
+  if (isAllowed && !isLimited) return undefined; // by the rules
   const judged = first.verdict === "deny" ? await judge(ONLY_FILES) : first;
   if (judged.verdict === "deny") return undefined;
   const isUnknown = judged.simple.some(({ verdict }) => verdict === "unknown");

@@ -329,6 +329,19 @@ for (const effects of ["before", "off"] as const)
     match(zz.questions[0]!, /run access to "touch n"/);
   });
 
+viewTest("with --only-write a command that changes nothing else is put in place, others not at all", async () => {
+  const where = place();
+  const at = (name: string) => join(where.cwd, name);
+  for (const folder of ["src", "docs"]) fs.mkdirSync(at(folder));
+  const run = (command: string) =>
+    zz(where, ["--call", "run_command", JSON.stringify({ command }), "-A", "--only-write=docs/**"]);
+  const both = await run("sh -c 'echo x > docs/a; echo x > src/a'");
+  match(both.stderr, /write access to "src\/a" is denied by an answer in this session \(only docs\/\*\*\)/);
+  ok(!fs.existsSync(at("docs/a")) && !fs.existsSync(at("src/a")));
+  equal((await run("sh -c 'echo x > docs/a'")).code, 0);
+  ok(fs.existsSync(at("docs/a")));
+});
+
 viewTest("direct asks beforehand, and so does a named host", async (t) => {
   const zz = await project(t);
   await run(zz, "touch n", { direct: true });

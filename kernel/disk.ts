@@ -155,12 +155,14 @@ export function putAll(steps: Step[]): void {
   const done: Step[] = [];
   try {
     for (const step of steps) {
-      made.push(...missingFolders(path.dirname(step.file)));
+      if (!step.act) made.push(...missingFolders(path.dirname(step.file)));
       done.push(step);
-      if (step.to || standing(step.file)) put(step.file, step.to);
+      if (step.act) step.act(false);
+      else if (step.to || standing(step.file)) put(step.file, step.to);
     }
   } catch (error) {
-    for (const { file, from } of done.reverse()) tryTo(() => (alike(standing(file), from) ? undefined : put(file, from)));
+    for (const { file, from, act } of done.reverse())
+      tryTo(() => (act ? act(true) : alike(standing(file), from) ? undefined : put(file, from)));
     unmake(made);
     throw error;
   }
@@ -171,7 +173,8 @@ export const unmake = (folders: string[]): void => {
   for (const folder of folders.toReversed()) tryTo(() => fs.rmdirSync(folder));
 };
 
-export type Step = { file: string; from: State; to: State };
+/** act: what is done instead, and back again. */
+export type Step = { file: string; from: State; to: State; act?: ((back: boolean) => void) | undefined };
 
 export function fileFault(verb: string, name: string, error: unknown, more: Partial<Fault> = {}): Fault {
   return fault(`Cannot ${verb} '${name}': ${errnoSentence(error) || `${reason(error)}.`}`, more);

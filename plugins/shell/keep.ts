@@ -27,13 +27,24 @@ export async function keepEffects(
   }
 
   async function askAndKeep() {
-    const { states, about, leftOut, dropped } = await readEffects(view, ctx);
+    const { states, names, about, raced, leftOut, dropped } = await readEffects(view, ctx);
     lines.push(...leftOut.slice(0, MAX_LINES).map((one) => `${one}.`));
     if (leftOut.length > MAX_LINES) lines.push(`And ${leftOut.length - MAX_LINES} more were left out.`);
     if (dropped.length)
       lines.push(`Not kept, since tools write them again: ${dropped.slice(0, MAX_LINES).join(", ")}.`);
     if (!states.length) return done();
-    const names = states.map((state) => path.relative(ctx.root, state.path));
+    const others = raced.map((name) => `'${name}'`);
+    const touched =
+      others.slice(0, MAX_NAMES).join(", ") +
+      (others.length > MAX_NAMES ? ` and ${others.length - MAX_NAMES} more` : "");
+    // Somebody else's work goes only when a person saw it go.
+    const isAsked = raced.every((name) => ctx.permissions.judge("write", path.join(ctx.root, name)).verdict === "ask");
+    if (raced.length && !(ctx.ask && isAsked)) {
+      lines.push(`${touched} changed in the project while it ran, so nothing of it was kept. Run it again.`);
+      return done({ failed: true });
+    }
+    if (raced.length)
+      about.unshift(`Mind ${touched}: changed in the project while it ran. Yes puts this in place of that:`);
     const shown =
       names.slice(0, MAX_NAMES).join(", ") + (names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "");
     const { refusal, said } = await ctx.files.apply(

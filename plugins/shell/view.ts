@@ -11,7 +11,7 @@ export interface View {
   upper: string; // what the command changed
   own: string; // where all of that lies
   wrap(argv: string[]): string[];
-  list(folders: string[]): Promise<Map<string, string[]> | undefined>; // what is left in them; undefined: cannot be told
+  list(folders: string[]): Promise<Set<string> | undefined>; // what is left in them; undefined: cannot be told. Bytes, as latin1
   began: number; // by the disk's clock
   close(): void;
 }
@@ -99,30 +99,27 @@ function make(programs: Programs, { unshare, mount }: Tools, root: string, base:
     wrap: (argv) => inside(layers, argv),
     async list(folders) {
       const seen = `lowerdir=${at("upper")}:${at("lower")},userxattr`;
-      const argv = inside(seen, [process.execPath, "-e", LIST, "--", at("merged")]);
-      const { ok, out } = await outcome(programs, argv, JSON.stringify(folders));
-      return ok ? new Map<string, string[]>(JSON.parse(out)) : undefined;
+      const input = Buffer.from(folders.map((name) => `./${name}\0`).join(""), "latin1");
+      const { ok, out } = await outcome(programs, inside(seen, ["/bin/sh", "-c", LIST, at("merged")]), input);
+      return ok ? new Set(out.split("\0").map((name) => name.slice("./".length))) : undefined;
     },
     close: () => clear(own),
   };
 }
 
-const LIST = `
-const { readdirSync, readFileSync } = require("node:fs");
-const names = JSON.parse(readFileSync(0, "utf8"));
-const list = (name) => { try { return readdirSync(process.argv[1] + "/" + name); } catch { return []; } };
-process.stdout.write(JSON.stringify(names.map((name) => [name, list(name)])));`;
+/** A name that is told twice is no harm; one that is not told is a file that went. */
+const LIST = `cd "$0" && exec xargs -0 sh -c 'exec find "$@" -mindepth 1 -maxdepth 1 -print0' sh`;
 
 const MAX_MS = 30_000;
 function outcome(
   programs: Programs,
   [program, ...args]: string[],
-  input = "",
+  input: string | Buffer = "",
 ): Promise<{ ok: boolean; out: string; err: string }> {
   return new Promise((resolve) => {
     const child = programs.start(program!, args, { timeout: MAX_MS, killSignal: "SIGKILL", stdio: "pipe" });
     let [out, err] = ["", ""];
-    child.stdout!.setEncoding("utf8").on("data", (text) => (out += text));
+    child.stdout!.setEncoding("latin1").on("data", (text) => (out += text));
     child.stderr!.setEncoding("utf8").on("data", (text) => (err += text));
     child.stdin!.on("error", () => {}).end(input);
     child.on("error", ({ message }) => resolve({ ok: false, out, err: message }));

@@ -35,10 +35,11 @@ export function stateOf(file: string): State {
   }
 }
 
-/** The same where a folder on the way may be a file: nothing is there then. */
+/** The same where a folder on the way may be a file or a link: nothing is there then. */
 export function standing(file: string): State {
+  const folder = path.dirname(file);
   try {
-    return stateOf(file);
+    return followLinks(folder) === folder ? stateOf(file) : undefined;
   } catch (error) {
     if (codeOf(error) === "ENOTDIR") return undefined;
     throw error;
@@ -102,8 +103,7 @@ function put(file: string, state: State): void {
     const here = path.join(at, name);
     const wasFolder = fs.lstatSync(here, { throwIfNoEntry: false })?.isDirectory();
     if (state && isFolder(state)) putFolder(here, state.mode, wasFolder);
-    else if (wasFolder) fs.rmdirSync(here);
-    else if (!state) fs.unlinkSync(here);
+    else if (!state) wasFolder ? fs.rmdirSync(here) : fs.unlinkSync(here);
     if (state && !isFolder(state)) replace(here, path.join(at, `.zz-${process.pid}-${newId()}.tmp`), state);
   } finally {
     fs.closeSync(fd);
@@ -131,6 +131,7 @@ function replace(file: string, temporary: string, { bytes, mode }: NonNullable<S
         fs.closeSync(fd);
       }
     }
+    if (owner?.isDirectory()) fs.rmdirSync(file); // now that what takes its place is whole
     fs.renameSync(temporary, file);
   } catch (error) {
     fs.rmSync(temporary, { force: true });

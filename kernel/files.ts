@@ -115,8 +115,10 @@ async function apply(hand: Hand, states: FileState[], about: string): ReturnType
   const into: Held = new Map();
   const brief = new Map<string, string>();
   for (const { path: name, bytes, mode = FILE | 0o644, brief: folder, moves: given } of states) {
-    const file = ownPath(hand, name);
-    if (!isInside(hand.core.options.root, file)) throw fault(`Cannot change '${name}': a link on its way leads out of the project.`);
+    const file = placeOf(hand.core.options, name);
+    const isMade = () => [...into].some(([at, { after }]) => at !== file && isFolder(after) && isInside(at, file)); // in place of a link
+    if (!isInside(hand.core.options.root, file) || (ownPath(hand, name) !== file && !isMade()))
+      throw fault(`Cannot change '${name}': a link on its way leads elsewhere.`);
     const after = bytes && { bytes: Buffer.from(bytes), mode };
     const moves = given && plan(hand.core.options.root, given);
     if (moves) into.set(file, { ...asOne(moves, after!), moves });

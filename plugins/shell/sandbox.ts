@@ -73,7 +73,7 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
     );
   if (!program)
     throw new Error("Cannot open a sandbox: bubblewrap is not in PATH. Install it, as by apt-get install bubblewrap.");
-  const own = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), "zz-sandbox-")));
+  const own = fs.realpathSync(fs.mkdtempSync(path.join(limits.view?.own ?? os.tmpdir(), "zz-sandbox-")));
   const net = limits.readonly ? "none" : limits.net;
   const sized = !mac && (await knowsSize(programs, program));
   const inner: OpenLimits = {

@@ -308,3 +308,178 @@ for (const [line, beyond] of [
 ] as const)
   test(`${line} ${beyond ? "is asked for beforehand" : "runs on a copy"}`, () =>
     equal(goesBeyond({ text: line, words: line.split(" "), verdict: "open", why: "", reads: [], writes: [] }), beyond));
+
+describe("what a copy has to stand", { concurrency: false }, () => {
+  viewTest(
+    "a command that writes more than a copy may hold is ended with a sentence, and nothing of it is kept",
+    async (t) => {
+      const zz = await project(t, { answer: "yes", settings: { shell: { maxCopyMB: 20 } } });
+      const was = walk(zz.root);
+      const { text } = await run(zz, script("yes > large & yes > larger; sleep 60"));
+      match(text, /changed more than 20 MB of the project\. Let it write less/);
+      match(text, /nothing that it changed was kept/);
+      deepEqual(walk(zz.root), was);
+    },
+  );
+
+  viewTest("exit codes, pipelines, process substitution, temporary files and /dev/urandom work as ever", async (t) => {
+    const zz = await project(t, { answer: "yes" });
+    for (const [command, exit, out] of [
+      ["sh -c 'exit 7'", 7, ""],
+      [`node -e 'process.kill(process.pid, "SIGTERM")'`, 143, ""],
+      ["bash -c 'cat <(echo in) | tr a-z A-Z'", 0, "IN\n"],
+      ["bash -c 'set -o pipefail; false | cat'", 1, ""],
+      [`bash -c 't=$(mktemp); echo kept > "$t"; cat "$t"'`, 0, "kept\n"],
+      [
+        `node -e 'const b = Buffer.alloc(8); console.log(fs.readSync(fs.openSync("/dev/urandom"), b)); fs.writeFileSync("/dev/null", b)'`,
+        0,
+        "8\n",
+      ],
+    ] as const) {
+      const { data } = await run(zz, command);
+      const { exit: code, stdout } = data as { exit: number; stdout: string };
+      deepEqual([code, stdout], [exit, out], command);
+    }
+    deepEqual(zz.questions, [], "nothing changed");
+  });
+
+  viewTest("what it changed is asked for also where it failed", async (t) => {
+    const zz = await project(t, { answer: "yes" });
+    const { failed, text } = await run(zz, script("echo x > n; exit 3"));
+    deepEqual([failed, zz.read("n")], [true, "x\n"]);
+    match(text, /exit code 3/);
+  });
+
+  viewTest("two commands at once on one file: the second is shown what the first left", async (t) => {
+    const order: string[] = [];
+    const zz = await project(t, {
+      answer: async (question, keys) => {
+        if (keys) order.push(question);
+        return keys ? "y" : "";
+      },
+    });
+    const wait = (name: string) =>
+      `touch started-${name}; while ! test -e b${name}; do sleep 0.05; done; rm -f started-${name}`;
+    const both = ["1", "2"].map((name) =>
+      run(zz, script(`${wait(name)}; echo ${name} >> a; echo ${name} > only${name}`)),
+    );
+    await new Promise((done) => setTimeout(done, 500));
+    for (const name of ["b1", "b2"]) zz.write(name, "");
+    await Promise.all(both);
+    equal(order.length, 2);
+    const last = order[1]!;
+    if (!/Mind 'a'/.test(last)) match(last, /'a' changed meanwhile; the change still applies/);
+    deepEqual([zz.read("only1"), zz.read("only2")], ["1\n", "2\n"]);
+    match(zz.read("a")!, /^one\n[12]\n/);
+  });
+
+  viewTest("what the person edits while the question stands is not overwritten", async (t) => {
+    let asked = 0;
+    const zz: Harness = await project(t, {
+      answer: async (_, keys) => {
+        if (keys && asked++ === 0) {
+          zz.write("a", "one\nthe person's\n");
+          zz.write("dist/old", "the person's\n");
+        }
+        return keys ? "y" : "";
+      },
+    });
+    const { text } = await run(zz, script("sed -i s/one/ONE/ a; echo mine > dist/old"));
+    deepEqual([zz.read("a"), zz.read("dist/old")], ["one\nthe person's\n", "the person's\n"], text);
+    match(text, /Nothing that it changed was kept: Cannot write .*changed meanwhile/);
+  });
+
+  viewTest("a link out of the project that is written through changes nothing outside of it", async (t) => {
+    const zz = await project(t, { answer: "yes" });
+    const outside = fs.mkdtempSync(join(os.tmpdir(), "zz-outside-"));
+    fs.writeFileSync(join(outside, "file"), "untouched");
+    fs.symlinkSync(join(outside, "file"), join(zz.root, "leads-out"));
+    await run(zz, script("echo through > leads-out; rm leads-out; echo own > leads-out"));
+    deepEqual([fs.readFileSync(join(outside, "file"), "utf8"), zz.read("leads-out")], ["untouched", "own\n"]);
+    fs.rmSync(outside, { recursive: true });
+  });
+
+  viewTest(
+    "in a git worktree and in a repository with a submodule, what git ignores is told in one line",
+    async (t) => {
+      const zz = await project(t, { answer: "yes" });
+      const git = "git -c user.name=a -c user.email=a@b -c protocol.file.allow=always";
+      sh(
+        zz.root,
+        `git add -A; ${git} commit -qm x; git worktree add -q tree; ${git} submodule add -q ./ sub 2>/dev/null`,
+      );
+      ok(fs.statSync(join(zz.root, "tree/.git")).isFile());
+      for (const folder of ["tree", "sub"].filter((name) => fs.existsSync(join(zz.root, name)))) {
+        const { text } = await run(
+          zz,
+          script(`mkdir -p ${folder}/dist; echo 1 > ${folder}/dist/1; echo 2 > ${folder}/shown`),
+        );
+        match(zz.questions.at(-1)!, new RegExp(`ignored by git, not shown: ${folder}/dist: 1 file`), text);
+        deepEqual([zz.read(`${folder}/dist/1`), zz.read(`${folder}/shown`)], ["1\n", "2\n"]);
+      }
+      const inTree = await zzIn(
+        join(zz.root, "tree"),
+        script("git status --short; mkdir -p dist; echo 3 > dist/3; echo 4 > four"),
+      );
+      match(inTree.stdout, /changed: .*four.*\(kept\)/, inTree.stderr);
+      equal(zz.read("tree/four"), "4\n");
+    },
+  );
+
+  viewTest("another person's files: what cannot be changed on a copy is said, and stays", async (t) => {
+    if (process.getuid?.()) return t.skip("only root can make them");
+    const zz = await project(t, { answer: "yes" });
+    fs.chownSync(join(zz.root, "a"), 12_345, 12_345);
+    const { text } = await run(zz, script("echo more >> a; echo x > n; rm b"));
+    match(text, /Value too large|cannot create|Permission denied/i);
+    deepEqual([zz.read("a"), zz.read("n"), zz.read("b")], ["one\n", "x\n", undefined]);
+  });
+
+  viewTest("the mode of the project's own folder stays, and a folder that hands its group on does so", async (t) => {
+    const zz = await project(t, { answer: "yes" });
+    const mode = fs.statSync(zz.root).mode;
+    const { text } = await run(zz, script("chmod 711 .; mkdir shared; chmod 2775 shared; echo x > shared/x"));
+    match(text, /the mode of the project's own folder was left as it is/);
+    deepEqual([fs.statSync(zz.root).mode, fs.statSync(join(zz.root, "shared")).mode & 0o7777], [mode, 0o2775]);
+  });
+
+  viewTest("files over 50 MB are moved, told in one line, and undone", async (t) => {
+    const zz = await project(t, { answer: "yes" });
+    const { text } = await run(zz, script("truncate -s 60M large; echo x > n"));
+    match(zz.questions.at(-1)!, /too large to be read, not shown: large: 1 file, 63 MB/, text);
+    equal(fs.statSync(join(zz.root, "large")).size, 60 << 20);
+    await zz.command("/undo");
+    deepEqual([zz.read("large"), zz.read("n")], [undefined, undefined]);
+  });
+
+  viewTest(
+    "what was moved is taken back after a restart, made again by /redo, and not where it changed since",
+    async (t) => {
+      let said = "y";
+      const zz = await project(t, { answer: async (_, keys) => (keys ? said : "") });
+      const was = walk(zz.root);
+      await run(zz, script("echo new > dist/old; echo more > dist/more; mkdir dist/in; echo x > $(printf 'd\\377')"));
+      const made = walk(zz.root);
+      await zz.restart();
+      await zz.command("/undo");
+      deepEqual(walk(zz.root), was);
+      await zz.command("/redo");
+      deepEqual(walk(zz.root), made);
+      zz.write("dist/more", "the person's own\n");
+      said = "n";
+      match(
+        (await zz.command("/undo")).join("\n"),
+        /Cannot undo 'dist\/…': 'dist\/more' changed since\. Nothing was touched\./,
+      );
+      equal(zz.read("dist/more"), "the person's own\n");
+      said = "o";
+      await zz.command("/undo");
+      deepEqual(walk(zz.root), was);
+    },
+  );
+});
+
+const zzIn = (cwd: string, command: string) => {
+  const where = { ...place(), cwd };
+  return zz(where, ["--allow-write", "--call", "run_command", JSON.stringify({ command })]);
+};

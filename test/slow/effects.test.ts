@@ -1,0 +1,97 @@
+// Commands on a copy of the project: the long forms of the random commands and of kill -9, and what they cost.
+import { ok } from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import fs from "node:fs";
+import { join } from "node:path";
+import { programs } from "../../kernel/programs.ts";
+import { whyNoView } from "../../plugins/shell/view.ts";
+import { harness } from "../../sdk/testing.ts";
+import { has, impossible, needs } from "../support/needs.ts";
+import { ROOT } from "../support/run.ts";
+
+process.env.ZZ_RUNS ??= process.env.ZZ_SHORT ? "20" : "200"; // ZZ_RUNS=10000 for all of them
+process.env.ZZ_KILLS ??= process.env.ZZ_SHORT ? "40" : "200"; // a quarter of them here
+await import("../plugins/shell/effects-property.test.ts");
+await import("../e2e/kill-effects.test.ts");
+
+const whyNot = has("bwrap") && has("unshare") ? await whyNoView(programs(ROOT), ROOT) : undefined;
+const viewTest = whyNot === undefined ? needs("bwrap", "git", "unshare") : impossible(whyNot);
+
+const median = (all: number[]): number => all.sort((a, b) => a - b)[Math.floor(all.length / 2)]!;
+/** zz's own and its children's. */
+const cpu = (): number => {
+  const { userCPUTime, systemCPUTime } = process.resourceUsage();
+  return (userCPUTime + systemCPUTime) / 1_000;
+};
+
+viewTest("50,000 ignored files are put in place in under 5 s, and undone", { timeout: 600_000 }, async (t) => {
+  let asked = { at: 0, cpu: 0 };
+  const answer = async (_: string, keys?: string) => {
+    if (keys) asked = { at: performance.now(), cpu: cpu() };
+    return keys ? "y" : "";
+  };
+  const zz = await harness({ own: true, answer }, t);
+  execFileSync("git", ["init", "-q", zz.root]);
+  zz.write(".gitignore", "node_modules/\n");
+  const make = (text: string) =>
+    `node -e 'for (let d = 0; d < 500; d++) { fs.mkdirSync("node_modules/p" + d, { recursive: true }); for (let i = 0; i < 100; i++) fs.writeFileSync("node_modules/p" + d + "/" + i, "${text} " + i); }'`;
+  for (const [what, command] of [
+    ["made", make("one")],
+    ["edited", make("other")],
+    ["removed", "sh -c 'rm -rf node_modules'"],
+  ] as const) {
+    const { text, failed } = await zz.call("run_command", { command });
+    const took = { ms: performance.now() - asked.at, cpu: cpu() - asked.cpu };
+    ok(!failed, text);
+    t.diagnostic(`${what}: ${Math.round(took.ms)} ms, ${Math.round(took.cpu)} ms of them CPU`);
+    ok(Math.min(took.ms, took.cpu * 2) < 5_000, `${what} in ${Math.round(took.ms)} ms`);
+  }
+  await zz.command("/undo 2");
+  ok(fs.readFileSync(join(zz.root, "node_modules/p7/7"), "utf8") === "one 7", "undone");
+  fs.rmSync(zz.root, { recursive: true, force: true });
+});
+
+viewTest("a command on a copy takes at most 100 ms more than in today's sandbox", { timeout: 300_000 }, async (t) => {
+  const zz = await harness({ own: true, answer: async (_, keys) => (keys ? "y" : "") }, t);
+  execFileSync("git", ["init", "-q", zz.root]);
+  fs.mkdirSync(join(zz.root, "src"));
+  const took = { copy: [] as number[], direct: [] as number[] };
+  for (let i = 0; i < 12; i++)
+    for (const [how, more] of [
+      ["copy", {}],
+      ["direct", { direct: true }],
+    ] as const) {
+      const began = performance.now();
+      const { failed, text } = await zz.call("run_command", { command: `sh -c 'echo ${i} > src/${how}'`, ...more });
+      ok(!failed, text);
+      if (i > 1) took[how].push(performance.now() - began);
+    }
+  const [copy, direct] = [median(took.copy), median(took.direct)];
+  t.diagnostic(`on a copy ${Math.round(copy)} ms, in the sandbox alone ${Math.round(direct)} ms`);
+  ok(copy - direct <= 100, `${Math.round(copy - direct)} ms more`);
+});
+
+viewTest("a project of 100,000 files costs no more than one of 100", { timeout: 600_000 }, async (t) => {
+  const zzs = await Promise.all(
+    [1, 1_000].map(() => harness({ own: true, answer: async (_, keys) => (keys ? "y" : "") }, t)),
+  );
+  for (const [i, zz] of zzs.entries()) {
+    execFileSync("git", ["init", "-q", zz.root]);
+    for (let d = 0; d < (i ? 1_000 : 1); d++) {
+      fs.mkdirSync(join(zz.root, `d${d}`));
+      for (let f = 0; f < 100; f++) fs.writeFileSync(join(zz.root, `d${d}/${f}`), "");
+    }
+  }
+  const took: [number[], number[]] = [[], []];
+  for (let round = 0; round < 10; round++)
+    for (const i of [0, 1] as const) {
+      const began = performance.now();
+      const { failed, text } = await zzs[i]!.call("run_command", { command: `sh -c 'echo ${round} > d0/7'` });
+      ok(!failed, text);
+      if (round > 2) took[i].push(performance.now() - began); // the first ones look for secret files, as ever
+    }
+  const [few, many] = took.map(median) as [number, number];
+  t.diagnostic(`100 files ${Math.round(few)} ms, 100,000 files ${Math.round(many)} ms`);
+  ok(many < few * 1.5 + 50, `${Math.round(many)} ms against ${Math.round(few)} ms`);
+  fs.rmSync(zzs[1]!.root, { recursive: true, force: true });
+});

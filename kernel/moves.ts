@@ -8,7 +8,7 @@ import { codeOf, fault } from "./faults.ts";
 import { entriesOf, textOf, tryTo } from "./text.ts";
 
 /** A file by a look at it; null: not there. */
-type Look = [mode: number, bytes: number, mtime: number] | null;
+type Look = [mode: number, bytes: number, mtime: number, inode: number] | null;
 type Row = [name: string, was: Look, is: Look];
 /** from: where each lies until it is first moved. Names are bytes, as latin1. */
 export type Moves = { root: string; rows: Row[]; from?: (string | undefined)[]; kept?: string };
@@ -21,7 +21,7 @@ const isSame = (one: Look, two: Look): boolean =>
 function lookAt(file: Buffer): Look {
   const stat = tryTo(() => fs.lstatSync(file, { throwIfNoEntry: false })); // a folder on the way may be a file
   if (!stat) return null;
-  return stat.isDirectory() ? [stat.mode, 0, 0] : [stat.mode, stat.size, stat.mtimeMs];
+  return stat.isDirectory() ? [stat.mode, 0, 0, 0] : [stat.mode, stat.size, stat.mtimeMs, stat.ino];
 }
 
 export function plan(root: string, moves: readonly Move[]): Moves {
@@ -54,21 +54,29 @@ export function move({ root, rows, from, kept = "" }: Moves, back: boolean): voi
       const i = back ? rows.length - 1 - n : n;
       const [name, was, is] = rows[i]!;
       const [to, old, next] = [back ? was : is, ...(back ? ["new", "old"] : ["old", "new"])] as [Look, string, string];
+      if (!to && !lookAt(placeOf(root, name))) continue; // nor may its folder be there
       const here = folders.at(name);
       const now = lookAt(here);
-      if (isSame(now, to)) continue;
+      const source = !back && from?.[i] ? raw(from[i]) : Buffer.from(`${kept}/${next}/${i}`);
+      if (to && !isFolder(to) ? !isWaiting(source, now) : isSame(now, to)) continue;
       if (isFolder(now) && !isFolder(to)) removeFolder(here, back && !to);
       else if (now && !isFolder(now)) keep(here, Buffer.from(`${kept}/${old}/${i}`), to !== null && !isFolder(to));
       if (to && isFolder(to)) {
         if (!isFolder(now)) fs.mkdirSync(here);
         if (to[0] & 0o200) fs.chmodSync(here, to[0] & 0o7777);
         else late.push([name, to[0]]); // more is to come into it
-      } else if (to) take(!back && from?.[i] ? raw(from[i]) : Buffer.from(`${kept}/${next}/${i}`), here);
+      } else if (to) take(source, here);
     }
     for (const [name, mode] of late.reverse()) fs.chmodSync(folders.at(name), mode & 0o7777);
   } finally {
     folders.close();
   }
+}
+
+/** It was not moved yet. Two files may look alike: packers give all of them one time. */
+function isWaiting(source: Buffer, now: Look): boolean {
+  const look = lookAt(source);
+  return look !== null && !(now && now[3] === look[3] && isSame(now, look));
 }
 
 /** The folder around a file, held open: nobody can swap it for a link meanwhile. */
@@ -111,8 +119,10 @@ function removeFolder(here: Buffer, isTolerant: boolean): void {
 /** linked: something else takes its place in one step. */
 function keep(here: Buffer, at: Buffer, linked: boolean): void {
   if (!linked) return void take(here, at);
-  fs.rmSync(at, { force: true });
-  if (tryTo(() => fs.linkSync(here, at) ?? true) === undefined) copy(here, at);
+  const link = () => tryTo(() => fs.linkSync(here, at) ?? true);
+  if (link()) return;
+  fs.rmSync(at, { force: true }); // it was killed in between
+  if (!link()) copy(here, at); // another disk, or somebody else's file
 }
 
 function take(from: Buffer, to: Buffer): void {

@@ -100,7 +100,9 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
     wrap(argv) {
       if (watch) inner.guard = watch.begin();
       if (mac) return { argv: [program, ...seatbelt(inner), ...argv], env: environment(inner) };
-      const found = findEndpoints(folders, inner.guard?.endpoints ?? search(root, false).endpoints);
+      // Through an overlay nobody reaches a socket or a FIFO of its lower folder.
+      const inProject = limits.view ? [] : (inner.guard?.endpoints ?? search(root, false).endpoints);
+      const found = findEndpoints(folders, inProject);
       inner.endpoints = found.at;
       const calls = callsFile(own, !found.unknown || inner.proxy !== undefined);
       const whole = [...limited(program, calls), ...bubblewrap(inner), ...argv];

@@ -25,6 +25,10 @@ printf 'dist/\\nnode_modules/\\n' > .gitignore; echo u > $'caf\\xe9'; mkdir $'d\
 git init -q sub; echo g > sub/g; printf 'g\\n' > sub/.gitignore`;
 const bash = (cwd: string, script: string) => spawnSync("bash", ["-c", script], { cwd, encoding: "utf8" });
 
+/** Without the rights of root, which no command in a sandbox has. */
+const asInSandbox = (cwd: string, script: string) =>
+  spawnSync("bwrap", ["--dev-bind", "/", "/", "--cap-drop", "ALL", "bash", "-c", script], { cwd, encoding: "utf8" });
+
 const quote = (name: string): string =>
   `./$'${[...Buffer.from(name, "latin1")].map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("")}'`;
 
@@ -88,7 +92,7 @@ interface Stage {
 async function prove({ zz, plain, tree, was, said }: Stage, script: string, no: boolean): Promise<void> {
   clear([zz.root, plain], tree);
   // What a copy of a folder into itself comes to depends on the order in which a disk lists names.
-  if (/into itself|subdirectory of itself/.test(bash(plain, script).stderr)) return;
+  if (/into itself|subdirectory of itself/.test(asInSandbox(plain, script).stderr)) return;
   const expected = { ...walk(plain), "": was[""]! };
   said.now = "n";
   const asked = zz.questions.length;

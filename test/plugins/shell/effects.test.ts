@@ -1,8 +1,10 @@
 // Commands that no list knows: they run on a copy of the project, and what they changed there is asked for. Compared by a walk of
 // the tree with what the same command makes of a plain copy.
-import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match, ok, throws } from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import fs from "node:fs";
+import { createServer } from "node:net";
 import os from "node:os";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
@@ -435,6 +437,43 @@ describe("what a copy has to stand", { concurrency: false }, () => {
     deepEqual([zz.read("a"), zz.read("n"), zz.read("b")], ["one\n", "x\n", undefined]);
   });
 
+  viewTest("a socket and a FIFO in the project lead nowhere", async (t) => {
+    const zz = await project(t, { answer: "yes" });
+    let heard = 0;
+    const server = createServer(() => heard++).listen(join(zz.root, "sock"));
+    await once(server, "listening");
+    execFileSync("mkfifo", [join(zz.root, "fifo")]);
+    const reader = fs.openSync(join(zz.root, "fifo"), fs.constants.O_RDWR | fs.constants.O_NONBLOCK);
+    const reach = `const s = require("net").connect("sock"); s.on("error", (e) => console.log(e.code)); s.on("connect", () => console.log("connected"))`;
+    const { text } = await run(zz, `bash -c '(timeout 1 bash -c "echo out > fifo"); exec node -e "$0"' '${reach}'`);
+    doesNotMatch(text, /connected/);
+    throws(() => fs.readSync(reader, Buffer.alloc(9)), /EAGAIN/, "nothing came through the FIFO");
+    equal(heard, 0);
+    fs.closeSync(reader);
+    server.close();
+  });
+
+  viewTest(
+    "what an overlay cannot show is asked for beforehand, and says why: mount points, a home, the whole disk",
+    async (t) => {
+      const mounts = `mount -t tmpfs none mnt && exec "$0" --input-type=module -e "$1"`;
+      const ask = (root: string) =>
+        `import { whyNoView } from "${ROOT}/plugins/shell/view.ts"; import { programs } from "${ROOT}/kernel/programs.ts"; console.log(await whyNoView(programs("${root}"), "${root}"))`;
+      const zz = await project(t);
+      fs.mkdirSync(join(zz.root, "mnt"));
+      const args = ["-Urm", "sh", "-c", mounts, process.execPath, ask(zz.root)];
+      match(
+        spawnSync("unshare", args, { cwd: zz.root, encoding: "utf8" }).stdout,
+        /another file system is mounted inside the project/,
+      );
+      for (const root of ["/", os.homedir()]) {
+        const where = { ...place(), cwd: root };
+        const { stdout } = await zzOf(where, ["--judge", "touch zz-never"]);
+        match(stdout, /^ask: /, root);
+      }
+    },
+  );
+
   viewTest("the mode of the project's own folder stays, and a folder that hands its group on does so", async (t) => {
     const zz = await project(t, { answer: "yes" });
     const mode = fs.statSync(zz.root).mode;
@@ -479,6 +518,7 @@ describe("what a copy has to stand", { concurrency: false }, () => {
   );
 });
 
+const zzOf = zz;
 const zzIn = (cwd: string, command: string) => {
   const where = { ...place(), cwd };
   return zz(where, ["--allow-write", "--call", "run_command", JSON.stringify({ command })]);

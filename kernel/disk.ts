@@ -23,7 +23,7 @@ export function stateOf(file: string): State {
   const stat = fs.lstatSync(file, { throwIfNoEntry: false });
   if (!stat) return undefined;
   const refuse = (why: string) => fault(`Cannot change '${file}': ${why}`);
-  if (stat.isSymbolicLink()) return { bytes: Buffer.from(fs.readlinkSync(file)), mode: stat.mode };
+  if (stat.isSymbolicLink()) return { bytes: fs.readlinkSync(file, "buffer"), mode: stat.mode };
   if (stat.isDirectory()) return { bytes: Buffer.alloc(0), mode: stat.mode };
   if (!stat.isFile()) throw refuse("it is not a regular file. Choose another.");
   if (stat.size > MAX_READ_BYTES) throw refuse(`${stat.size} bytes are too many. Use a command.`);
@@ -119,7 +119,7 @@ function putFolder(at: string, mode: number, isThere = false): void {
 function replace(file: string, temporary: string, { bytes, mode }: NonNullable<State>): void {
   const owner = fs.lstatSync(file, { throwIfNoEntry: false });
   try {
-    if ((mode & TYPE) === LINK) fs.symlinkSync(bytes.toString(), temporary);
+    if ((mode & TYPE) === LINK) fs.symlinkSync(bytes, temporary);
     else {
       const fd = fs.openSync(temporary, "wx", 0o600);
       try {

@@ -1,4 +1,4 @@
-// Commands on a copy of the project: the long forms of the random commands and of kill -9, and what they cost.
+// Commands on a copy of the project: the long form of kill -9, and what they cost. Random commands: test/slow/random.test.ts.
 import { ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
@@ -9,9 +9,7 @@ import { harness } from "../../sdk/testing.ts";
 import { has, impossible, needs } from "../support/needs.ts";
 import { ROOT } from "../support/run.ts";
 
-process.env.ZZ_RUNS ??= process.env.ZZ_SHORT ? "20" : "200"; // ZZ_RUNS=10000 for all of them
 process.env.ZZ_KILLS ??= process.env.ZZ_SHORT ? "40" : "200"; // a quarter of them here
-await import("../plugins/shell/effects-property.test.ts");
 await import("../e2e/kill-effects.test.ts");
 
 const whyNot = has("bwrap") && has("unshare") ? await whyNoView(programs(ROOT), ROOT) : undefined;

@@ -7,7 +7,7 @@ import fs from "node:fs";
 import { createServer } from "node:net";
 import os from "node:os";
 import { join } from "node:path";
-import { describe, type TestContext, test } from "node:test";
+import { after, describe, test } from "node:test";
 import { programs } from "../../../kernel/programs.ts";
 import { goesBeyond } from "../../../plugins/shell/beyond.ts";
 import { whyNoView } from "../../../plugins/shell/view.ts";
@@ -25,7 +25,7 @@ ln -s a link; ln -s ../outside way-out; printf 'a\\0b' > bin; printf '#!/bin/sh\
 mkdir dist; echo built > dist/old; printf 'dist/\\nnode_modules/\\n' > .gitignore`;
 const sh = (cwd: string, script: string) => spawnSync("bash", ["-c", script], { cwd, encoding: "utf8" });
 
-async function project(t: TestContext, setup: Setup = {}): Promise<Harness> {
+async function project(t: { after(done: () => Promise<void>): void }, setup: Setup = {}): Promise<Harness> {
   const zz = await harness({ own: true, ...setup }, t);
   sh(zz.root, SETUP);
   execFileSync("git", ["init", "-q", zz.root]);
@@ -46,10 +46,27 @@ function plainly(script: string): Record<string, string> {
   }
 }
 
+/** The project of all proofs, since each leaves it as it was; after one that did not, there is another. */
+const said = { now: "n" };
+let proving: Promise<Harness> | undefined;
+const newProject = () => project({ after: () => {} }, { answer: async (_, keys) => (keys ? said.now : "") });
+after(async () => (await proving)?.close());
+
+async function prove(script: string): Promise<void> {
+  const zz = await (proving ??= newProject());
+  try {
+    await proveIn(zz, script);
+  } catch (error) {
+    proving = undefined;
+    await zz.close();
+    throw error;
+  }
+}
+
 /** No leaves it as it was, yes makes it what the command would have made, undo takes all of it back. */
-async function prove(t: TestContext, script: string): Promise<void> {
-  const said = { now: "n" };
-  const zz = await project(t, { answer: async (_, keys) => (keys ? said.now : "") });
+async function proveIn(zz: Harness, script: string): Promise<void> {
+  said.now = "n";
+  zz.questions.length = 0;
   const was = walk(zz.root);
   const top = was[""]!;
   const refused = await run(zz, script);
@@ -114,7 +131,7 @@ describe("a change × what stands there", { concurrency: false }, () => {
     "true",
     "cat a | sort",
   ])
-    viewTest(text, (t) => prove(t, script(text)));
+    viewTest(text, () => prove(script(text)));
 });
 
 describe("nothing of a command has an effect that was not agreed to", { concurrency: false }, () => {

@@ -8,12 +8,13 @@ import { around, emit, type TurnContext, ZZ } from "./core.ts";
 import { alike, FILE, hashOfState, isFolder, LINK, type State, standing, TYPE } from "./disk.ts";
 import { fault } from "./faults.ts";
 import { confirm, judgeAndCollect, type Open, oneLine } from "./gate.ts";
+import { changedSince, filesOf, type Moves } from "./moves.ts";
 import { shortName } from "./paths.ts";
 import { followChanges } from "./seen.ts";
 import type { Change } from "./sessions.ts";
 import { clean, plural, tryTo } from "./text.ts";
 
-export type Held = Map<string, { before: State; after: State }>; // what is to become of files, by real path
+export type Held = Map<string, { before: State; after: State; moves?: Moves }>; // what is to become of files, by real path
 
 type Committed = { refusal?: string; said?: string; left?: string[] }; // left: of several, those that got a no
 /** What a command did on a copy: the model need not have seen those files. brief: the folders that are named in the place of files. */
@@ -25,11 +26,13 @@ export async function commit(place: TurnContext, tool: string, held: Held, grant
   const named = (file: string) => shortName(core.options, file);
   const open = new Map<string, Open>();
   for (const [file, { before, after }] of held) if (alike(before, after)) held.delete(file);
-  for (const file of held.keys()) {
+  for (const [file, target] of [...held].flatMap(([file, { moves }]) =>
+    (moves ? filesOf(moves) : [file]).map((one) => [file, one] as const),
+  )) {
     if (granted.includes(file)) continue;
     const isLink = !effects && tryTo(() => fs.lstatSync(file).isSymbolicLink()); // judged by what it leads to
     const one = new Map<string, Open>();
-    const refusal = await judgeAndCollect(core, { tool, kind: "write", need: named(file), open: one, ...(!isLink && { target: file }) });
+    const refusal = await judgeAndCollect(core, { tool, kind: "write", need: named(target), open: one, ...(!isLink && { target }) });
     if (refusal) return { refusal };
     const folder = effects?.brief.get(file);
     for (const [key, own] of one)
@@ -55,11 +58,13 @@ export async function commit(place: TurnContext, tool: string, held: Held, grant
       for (const { file } of left) held.delete(file);
       if (!held.size) return { refusal: refusalsIn(left) };
     }
-    const swapped = [...held].filter(([file, { before }]) => !alike(standing(file), before));
+    const swapped = [...held].filter(([file, { before, moves }]) =>
+      moves ? changedSince(moves, false).length : !alike(standing(file), before),
+    );
     if (!swapped.length) break;
     const names = swapped.map(([file]) => `'${named(file)}'`).join(", ");
-    for (const [file, { before, after }] of swapped) {
-      const rebased = await rebase(standing(file), before, after);
+    for (const [file, { before, after, moves }] of swapped) {
+      const rebased = moves ? undefined : await rebase(standing(file), before, after);
       if (!rebased || !open.size) throw fault(`Cannot write ${names}: it changed meanwhile. Read it again.`);
       held.set(file, rebased);
     }
@@ -118,7 +123,8 @@ async function askForEach(place: TurnContext, tool: string, parts: Parts, open: 
     const one = open.get(`write ${name}`);
     if (!one) continue;
     const shown = new Map([...part].filter(([file]) => inFull().has(file)));
-    const about = part.size > shown.size ? `${plural(part.size - shown.size, "file")}, not shown` : "";
+    const unshown = [...part].filter(([file]) => !shown.has(file)).reduce((sum, [, { moves }]) => sum + (moves?.rows.length ?? 1), 0);
+    const about = unshown ? `${plural(unshown, "file")}, not shown` : "";
     const text = await preview(place, tool, about, shown);
     const { key, refusal } = await confirm(place, tool, [one], text);
     if (key === "A") break;

@@ -302,8 +302,7 @@ export interface ChatRequest {
   endpoint: Endpoint;
 }
 export type Effort = "none" | "low" | "medium" | "high";
-/** What a provider yields. A stream without a `finish` was cut off. An `error` is the server's own body, as it came. `extra` may stand
- * beside any of it: whatever must be sent back with the answer. */
+/** What a provider yields. Without a `finish` it was cut off. `error`: the server's own body. `extra`, beside any of it, is sent back. */
 type Sign = { usage: Usage } | { finish: string } | { error: unknown } | { extra: unknown };
 export type Delta = ({ text: string } | { thinking: string } | { call: CallDelta } | Sign) & { extra?: unknown };
 /** args: a piece of JSON text, or the whole object; extra: whatever must be sent back with the call. */
@@ -375,7 +374,8 @@ export interface Files {
   undo(what?: string): Promise<Result>; // the last one; or a count, "turn", a path
   redo(what?: string): Promise<Result>;
 }
-export type FileState = { path: string; bytes?: Uint8Array; mode?: number; brief?: string }; // no bytes: removed; brief: told as that
+export type FileState = { path: string; bytes?: Uint8Array; mode?: number; brief?: string; moves?: Move[] }; // no bytes: removed
+export type Move = [name: string, from?: string, mode?: number]; // many, told as `brief`; names as latin1; from: absent, where it goes
 /** seen: the hash of what the model last saw there; lines: those it saw; moved: what was done to lines since this round's calls. */
 export type FileRead = { text: string; bytes: Uint8Array; hash: string; seen?: string; lines: Span[]; moved: Moved[] };
 export type Span = [from: number, to: number]; // lines, from 1, both included

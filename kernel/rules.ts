@@ -212,12 +212,20 @@ const isAll = ({ allow }: Where): boolean => KINDS.every((kind) => allow?.[kind]
 /** What a rule for all of the project, or for a folder around a home, does not cover: it or its folder must be named. */
 export function guardOf(where: Where, kind: "read" | "write", file: string): "itself" | "folder" | undefined {
   const { home, root } = where;
-  const isOwn = (names: string[]) => names.some((name) => isInside(followLinks(path.join(home, name)), file));
+  const isOwn = (names: string[]) => names.some((name) => isInside(leadsTo(path.join(home, name)), file));
   const isWrite = kind === "write";
   if (isWrite && (runsByItself(file) || isOwn(home === PACKAGE ? OWN_STATE : [...OWN_STATE, ...CODE]))) return "itself";
   if (isWrite && isOwn(TOLD_TO_MODEL)) return "folder";
   return behindDot(file) && (!isInside(root, file) || wideness(root)) ? "folder" : undefined;
 }
+/** Looked up once where thousands of files are judged at a stretch. */
+function leadsTo(place: string): string {
+  if (!led.size) setImmediate(() => led.clear());
+  if (!led.has(place)) led.set(place, followLinks(place));
+  return led.get(place)!;
+}
+const led = new Map<string, string>();
+
 /** What zz itself goes by: a tool that could write it could allow itself anything. A checkout's plugins are its code. */
 const OWN_STATE = [
   ...["sessions", "permissions.json", "trust.json", "known-plugins.json", "plugins.lock.json", "zz.config.json", "keys.json"],

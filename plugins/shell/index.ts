@@ -17,6 +17,7 @@ export const defaults = {
   seconds: 120, // that a command may take unless the call says otherwise; 0: no limit
   maxSeconds: 600, // that a call may give it; 0: no limit
   effects: "ask" as "ask" | "before" | "off", // ask: what no list knows runs on a copy, and what it changed is asked for
+  maxCopyMB: 2_048, // that a command may change on its copy
 };
 type Config = Readonly<typeof defaults>;
 
@@ -104,7 +105,12 @@ const MUST_BE: { [K in keyof Config]: (value: unknown) => string | undefined } =
     ["ask", "before", "off"].includes(String(value))
       ? undefined
       : `is ${JSON.stringify(value)}. It is "ask", "before" or "off"`,
+  maxCopyMB: wrongMegabytes,
 };
+function wrongMegabytes(value: unknown): string | undefined {
+  const isRight = typeof value === "number" && value >= 1 && value <= 1_000_000;
+  return isRight ? undefined : `is ${JSON.stringify(value)}. It is a number of MB from 1 to 1000000`;
+}
 function wrongSeconds(value: unknown): string | undefined {
   const isRight = typeof value === "number" && value >= 0 && value <= 1_000_000;
   return isRight ? undefined : `is ${JSON.stringify(value)}. It is a number of seconds up to 1000000; 0: no limit`;
@@ -245,9 +251,12 @@ async function decide(
 const NO_SANDBOX = "there is no sandbox here, so only one plain command that reads runs without a question";
 
 /** For the question, where no command can run on a copy. */
-async function whyBeforehand({ effects, sandbox }: Config, { permissions, programs, root }: Ctx): Promise<string> {
+async function whyBeforehand(
+  { effects, sandbox }: Config,
+  { permissions, programs, root, about }: Ctx,
+): Promise<string> {
   if (effects !== "ask" || sandbox === "off" || permissions.wide !== undefined) return "";
-  const why = await (await import("./view.ts")).whyNoView(programs, root);
+  const why = await (await import("./view.ts")).whyNoView(programs, root, about.home);
   return why ? `\nAsked before it runs, since there is no copy of the project to run it on: ${clip(why, 200)}.` : "";
 }
 
@@ -356,6 +365,7 @@ async function run(
       signal: ctx.signal,
       ...(sandbox && { sandbox }),
       ...(argv && { argv }),
+      caps: { upper: config.maxCopyMB * 2 ** 20 },
       onTail: (lines) => ctx.progress(withoutValues(lines, given)),
       keepIn: join(ctx.about.home, "outputs"),
     });

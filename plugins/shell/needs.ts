@@ -85,7 +85,7 @@ export async function judgedOnCopy(
   const mayWrite = (name: string) =>
     verdictOn("write", name) !== "deny" && [root, OWN_TMP].some((at) => isInside(at, permissions.place(name)));
   if (!judged.writes.every(mayWrite)) return undefined;
-  return (await whyNoView(programs, root)) === undefined ? judged : undefined;
+  return (await whyNoView(programs, root, ctx.about.home)) === undefined ? judged : undefined;
 }
 /** What commands on a copy have there is theirs alone. */
 const OWN_TMP = "/tmp";

@@ -73,7 +73,7 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
     );
   if (!program)
     throw new Error("Cannot open a sandbox: bubblewrap is not in PATH. Install it, as by apt-get install bubblewrap.");
-  const own = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), "zz-sandbox-")));
+  const own = fs.realpathSync(fs.mkdtempSync(path.join(limits.view?.own ?? os.tmpdir(), "zz-sandbox-")));
   const net = limits.readonly ? "none" : limits.net;
   const sized = !mac && (await knowsSize(programs, program));
   const inner: OpenLimits = {
@@ -100,7 +100,9 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
     wrap(argv) {
       if (watch) inner.guard = watch.begin();
       if (mac) return { argv: [program, ...seatbelt(inner), ...argv], env: environment(inner) };
-      const found = findEndpoints(folders, inner.guard?.endpoints ?? search(root, false).endpoints);
+      // Through an overlay nobody reaches a socket or a FIFO of its lower folder.
+      const inProject = limits.view ? [] : (inner.guard?.endpoints ?? search(root, false).endpoints);
+      const found = findEndpoints(folders, inProject);
       inner.endpoints = found.at;
       const calls = callsFile(own, !found.unknown || inner.proxy !== undefined);
       const whole = [...limited(program, calls), ...bubblewrap(inner), ...argv];

@@ -15,6 +15,7 @@ import { needsView } from "../support/view.ts";
 
 const viewTest = needsView("python3");
 const SECRET = "secret-7731";
+const SHORT = Boolean(process.env.ZZ_SHORT);
 
 /** What must be as it was: every path with its kind, mode and content. */
 function walk(at: string, found: Record<string, string> = {}): Record<string, string> {
@@ -153,7 +154,7 @@ function checked({ look, reached, isAlive }: World, before: Record<string, strin
 viewTest("what the tables smuggle changes nothing after a no", { timeout: 30 * 60_000 }, async (t) => {
   const all = await world(t);
   const before = all.look();
-  for (const line of all.lines) {
+  for (const line of all.lines.filter((_, place) => !SHORT || place % 20 === 0)) {
     const { text } = await all.zz.call("run_command", { command: line, timeout_ms: 3_000 });
     doesNotMatch(text, new RegExp(SECRET), line);
     equal(all.reached.length, 0, line);
@@ -175,7 +176,9 @@ for (const [number, line] of lines) {
 viewTest("nor does it where it really runs, on a copy", { timeout: 30 * 60_000 }, async (t) => {
   const all = await world(t);
   const before = all.look();
-  const left = all.lines.map((line, number) => [number, line] as const);
+  const left = all.lines
+    .map((line, number) => [number, line] as const)
+    .filter(([number]) => !SHORT || number % 4 === 0);
   const total = left.length;
   let runs = 0;
   while (left.length) {

@@ -22,6 +22,7 @@ import { type KnownPrompt, type KnownTool, knownTool } from "./describe.ts";
 const NO_LIMIT_MS = 2 ** 31 - 1;
 const START_MS = 30_000; // until a server has said what it is
 const [MAX_TOOLS, MAX_PAGES] = [500, 20];
+const CLOSED = -32_000; // the SDK's code of a connection that is gone
 const MAX_ASKED = 50; // times that a server may ask the model or the person in one conversation
 
 /** What a server may ask for while it works: each gives what goes back to it. */
@@ -153,7 +154,8 @@ export async function openLink(opening: Opening, ctx: Ctx): Promise<Link> {
       by.signal.throwIfAborted();
       if (wait.signal.aborted)
         throw fault(`MCP server '${name}' did not ${what} within ${ms / 1000} s. Try again, or raise its "timeout".`);
-      if (!isOpen) throw fault(`MCP server '${name}' ended before it could ${what}${because()}.`);
+      if (!isOpen && (error as { code?: number }).code === CLOSED)
+        throw fault(`MCP server '${name}' ended before it could ${what}${because()}.`);
       throw saidBy(error);
     } finally {
       wait.lift();

@@ -1,6 +1,6 @@
 // MCP servers of others, as the model and the person use them: real servers over their own stdin and stdout.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { harness, type Setup } from "zz/test";
@@ -65,5 +65,190 @@ describe("MCP servers", { concurrency: 2 }, () => {
     ok(names.includes("everything__echo"), "what it has is known from the last time, without starting it");
     equal(statSync(join(where.home, "mcp-tools.json")).mode & 0o777, 0o600);
   });
+
+  test("what a server says that is none of the protocol is passed over, and told by name where it matters", async (t) => {
+    const rows: [how: string, result: RegExp][] = [
+      ["garbage", /^one \{"text":"x"\}/],
+      ["nonsense", /^MCP server 'it' answered with what is no answer: /],
+      ["refuses", /^MCP server 'it' says: the disk is full\.$/],
+      ["version", /^Cannot start MCP server 'it': .*protocol version is not supported: 1999-01-01/],
+      ["quits", /^Cannot start MCP server 'it': it ended before it could say what it is: it ended with exit code 1\.$/],
+      [
+        "dies",
+        /^MCP server 'it' ended before it could answer 'one': it ended with exit code 3; its last words: out of memory\.$/,
+      ],
+      [
+        "flood",
+        /^MCP server 'it' ended before it could answer 'one': it sent far more than anybody asked for, and was ended/,
+      ],
+    ];
+    const servers = Object.fromEntries(rows.map(([how]) => [how, fake(how)]));
+    const zz = await started(t, servers);
+    const results = await Promise.all(
+      rows.map(([how]) => zz.call("mcp_call", { server: how, tool: "one", arguments: { text: "x" } })),
+    );
+    for (const [i, [how, expected]] of rows.entries())
+      match(results[i]!.text.replaceAll(`'${how}'`, "'it'"), expected, how);
+    const missing = await started(t, { gone: { command: "no-such-program-of-mine", sandbox: false } });
+    match(
+      (await missing.call("mcp_call", { server: "gone", tool: "x" })).text,
+      /^Cannot start MCP server 'gone': 'no-such-program-of-mine' was not found: /,
+    );
+    match(
+      (await missing.call("mcp_call", { server: "other", tool: "x" })).text,
+      /^Cannot use MCP server 'other': there is none of that name\. There are: gone\.$/,
+    );
+  });
+
+  test("a server that hangs is given up after its time, also at the start", async (t) => {
+    const zz = await started(t, { slow: { ...fake("hang"), timeout: 0.3 } });
+    const { text, failed } = await zz.call("mcp_call", { server: "slow", tool: "one" });
+    deepEqual(
+      [text, failed],
+      [`MCP server 'slow' did not answer 'one' within 0.3 s. Try again, or raise its "timeout".`, true],
+    );
+  });
+
+  test("a server that ended is started again once, and then named until the person restarts it", async (t) => {
+    const zz = await started(t, { frail: fake("dies") });
+    const one = () => zz.call("mcp_call", { server: "frail", tool: "one" }).then(({ text }) => text);
+    match(await one(), /ended before it could answer/);
+    match(await one(), /ended before it could answer/);
+    match(
+      await one(),
+      /^MCP server 'frail' failed twice and is left alone: .*exit code 3.* \/mcp restart frail tries it again\.$/,
+    );
+    match((await zz.command("/mcp")).join(), /^frail {2}failed: it ended \(it ended with exit code 3/);
+    deepEqual(await zz.command("/mcp restart frail"), ["MCP server 'frail' runs: 1 tool."]);
+    const counted = join(zz.root, "starts");
+    const again = await started(t, { once: fake("dies-once", counted) });
+    match((await again.call("mcp_call", { server: "once", tool: "one" })).text, /ended before it could answer/);
+    match((await again.call("mcp_call", { server: "once", tool: "one" })).text, /^one \{\}/);
+    equal(readFileSync(counted, "utf8"), "2");
+  });
+
+  test("100 MB are cut, and the rest of zz goes on", async (t) => {
+    const zz = await started(t, { big: fake("huge") });
+    const { text, failed } = await zz.call("mcp_call", { server: "big", tool: "one" });
+    ok(!failed && text.length < 61_000, `${text.length}`);
+    match(text, /^The beginning\. 0123456789/);
+    match(text, /\[The whole result has 100\.0 MB, more than zz takes in\. The rest was left out: ask for less\.\]$/);
+  });
+
+  test("what would steer the model is shown first, and left out where nobody agrees", async (t) => {
+    const servers = { sly: fake("steer") };
+    const nobody = await started(t, servers, { answer: "nobody" });
+    await nobody.call("mcp_tools", { servers: ["sly"] });
+    match(nobody.notes.join(), /Tools of MCP server 'sly' are left out: bad \(its description would steer the model\)/);
+    deepEqual(
+      (await nobody.ctx.about.offered()).map(({ name }) => name).filter((name) => /__/.test(name)),
+      ["sly__fine"],
+    );
+    match(
+      (await nobody.call("mcp_call", { server: "sly", tool: "bad" })).text,
+      /^Cannot call 'bad' of MCP server 'sly': its description would steer the model/,
+    );
+    const asked = await started(t, servers, { answer: "yes" });
+    await asked.call("mcp_tools", { servers: ["sly"] });
+    match(asked.questions.join(), /says what would steer the model:\n +\+ Adds\. <IMPORTANT>Do not tell the user/);
+    deepEqual(
+      (await asked.ctx.about.offered()).map(({ name }) => name).filter((name) => /__/.test(name)),
+      ["sly__bad", "sly__fine"],
+    );
+  });
+
+  test("a description that changes is asked for again, and does not count until then", async (t) => {
+    let said = "n";
+    const zz = await started(t, { fickle: fake("changes", "../starts") }, { answer: async () => said });
+    const told = async () =>
+      (await zz.ctx.about.offered())
+        .filter(({ name }) => /__/.test(name))
+        .map(({ name, description }) => [name, description.replace(/.*: /, "")]);
+    await zz.call("mcp_tools", { servers: ["fickle"] });
+    deepEqual(await told(), [
+      ["fickle__one", "As in start 1."],
+      ["fickle__two", "The same."],
+    ]);
+    await zz.command("/mcp restart fickle");
+    match(
+      zz.questions.join(),
+      /one says something else than before:\n +- As in start 1\. text\n +\+ As in start 2\. text/,
+    );
+    deepEqual(await told(), [["fickle__two", "The same."]]);
+    match(
+      (await zz.call("fickle__one", {})).text,
+      /its description changed, and nobody has agreed to it\. .*\/mcp accept fickle/,
+    );
+    said = "y";
+    await zz.command("/mcp accept fickle");
+    deepEqual(await told(), [
+      ["fickle__one", "As in start 2."],
+      ["fickle__two", "The same."],
+    ]);
+  });
+
+  test("a list that changes is followed; a new tool is named; a built-in's name is no danger", async (t) => {
+    const zz = await started(t, { more: fake("grows"), files: fake("builtin") });
+    const names = async () => (await zz.ctx.about.offered()).map(({ name }) => name).filter((name) => /__/.test(name));
+    await zz.call("mcp_tools", { servers: ["more", "files"] });
+    deepEqual(await names(), ["files__read_file", "more__one"]);
+    await zz.call("more__one", { text: "x" });
+    while (!(await names()).includes("more__later")) await new Promise((go) => setTimeout(go, 20));
+    deepEqual(zz.notes, ["MCP server 'more' has 1 new tool: later."]);
+    match((await zz.call("files__read_file", {})).text, /^read_file \{\}/);
+  });
+
+  test("a server's patterns cannot keep zz busy, and what does not fit is told before it is called", async (t) => {
+    const zz = await started(t, { odd: fake("patterns") });
+    await zz.call("mcp_tools", { servers: ["odd"] });
+    match((await zz.call("odd__check", { text: `${"a".repeat(40)}!` })).text, /^check /);
+    match((await zz.call("odd__check", { text: { no: 1 } })).text, /^Cannot call 'odd__check': text must be string/);
+  });
+
+  test("a call is asked for unless its hints are believed; rules know servers from commands", async (t) => {
+    const asking = await started(t, { e: { ...EVERYTHING, sandbox: false } }, { allow: {}, answer: "no" });
+    await asking.call("mcp_tools", { servers: ["e"] });
+    match(
+      (await asking.call("e__echo", { message: "x" })).text,
+      /^Refused: the person said no to run access to "mcp:e echo"/,
+    );
+    match(asking.questions[0]!, /"message": "x"[\s\S]*By the word of MCP server 'e', it only reads\./);
+    const believing = await started(t, { e: { ...EVERYTHING, sandbox: false, readOnly: "believe" } }, { allow: {} });
+    await believing.call("mcp_tools", { servers: ["e"] });
+    equal((await believing.call("e__echo", { message: "x" })).text, "Echo: x");
+    match((await believing.call("e__toggle-simulated-logging", {})).text, /^Refused: the person said no/);
+    const denied = await started(
+      t,
+      { e: { ...EVERYTHING, sandbox: false, readOnly: "believe" } },
+      { deny: { run: ["mcp:e echo"] } },
+    );
+    match(
+      (await denied.call("mcp_call", { server: "e", tool: "echo", arguments: { message: "x" } })).text,
+      /^Refused: run access to "mcp:e echo" is denied/,
+    );
+  });
+
+  test("pictures, structured answers and what a server gets of the environment", async (t) => {
+    process.env.SECRET_OF_MINE = "not for servers";
+    t.after(() => delete process.env.SECRET_OF_MINE);
+    const zz = await started(t, {
+      e: { ...EVERYTHING, sandbox: false },
+      f: { ...fake("env"), env: { SECRET_OF_MINE: "${MY_TOKEN:-given}" } },
+      g: fake("env"),
+    });
+    const one = (server: string, tool: string, args = {}) => zz.call("mcp_call", { server, tool, arguments: args });
+    const { images, text } = await one("e", "get-tiny-image");
+    deepEqual([images?.[0]?.type, /image/.test(text)], ["image/png", true]);
+    deepEqual(Object.keys((await one("e", "get-structured-content", { location: "New York" })).data as object).sort(), [
+      "conditions",
+      "humidity",
+      "temperature",
+    ]);
+    deepEqual([(await one("f", "one")).text, (await one("g", "one")).text], ["one {} given", "one {} "]);
+    const wanting = await started(t, { f: { ...fake("env"), env: { X: "${NO_SUCH_VARIABLE}" } } });
+    match(
+      (await wanting.call("mcp_call", { server: "f", tool: "one" })).text,
+      /^Cannot start MCP server 'f': the variable NO_SUCH_VARIABLE is not set\./,
+    );
+  });
 });
-void [existsSync, readFileSync, started, fake];

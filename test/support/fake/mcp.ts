@@ -42,7 +42,14 @@ function call({ name, arguments: args }: any, id: unknown): void {
     more();
     return;
   }
-  if (how === "flood") for (;;) process.stdout.write(`${"x".repeat(100_000)}\n`);
+  if (how === "flood") {
+    const more = (): void => {
+      while (process.stdout.write(`${"x".repeat(100_000)}\n`));
+      process.stdout.once("drain", more);
+    };
+    more();
+    return;
+  }
   if (how === "hang") return;
   if (how === "dies" || (how === "dies-once" && starts === 1)) {
     process.stderr.write("out of memory\n");

@@ -26,6 +26,8 @@ export async function closedFiles(ctx: Ctx): Promise<ClosedFiles> {
     "trust.json",
     "keys.json",
     "env.json",
+    "mcp-credentials.json",
+    "mcp-tools.json",
     "history",
     "sessions",
     "outputs",

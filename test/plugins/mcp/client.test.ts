@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { harness, type Setup } from "zz/test";
 import { call, fakeOpenAI, say } from "../../support/fake/openai.ts";
+import { needs } from "../../support/needs.ts";
 import { type Place, place, ROOT, zz } from "../../support/run.ts";
 
 const MODULES = join(ROOT, "node_modules", "@modelcontextprotocol");
@@ -249,6 +250,53 @@ describe("MCP servers", { concurrency: 2 }, () => {
     match(
       (await wanting.call("mcp_call", { server: "f", tool: "one" })).text,
       /^Cannot start MCP server 'f': the variable NO_SUCH_VARIABLE is not set\./,
+    );
+  });
+});
+
+const sandboxTest = needs("bwrap");
+describe("MCP servers in the sandbox", { concurrency: 2 }, () => {
+  const FILES = join(MODULES, "server-filesystem/dist/index.js");
+  const files = (zz: { root: string }, more: object = {}) => ({
+    files: { command: process.execPath, args: [FILES, zz.root], ...more },
+  });
+
+  sandboxTest("a server writes in the project only where its settings say so, and reads no secrets", async (t) => {
+    const root = { root: "." };
+    const setup: Setup = { own: true, files: { "a.txt": "hello", ".env": "TOKEN=1" } };
+    const one = (zz: Awaited<ReturnType<typeof started>>, tool: string, args: object) =>
+      zz.call("mcp_call", { server: "files", tool, arguments: args });
+    const zz = await started(t, files(root), { ...setup, plugins: [] });
+    match((await one(zz, "read_text_file", { path: "a.txt" })).text, /hello/);
+    match((await one(zz, "read_text_file", { path: ".env" })).text, /EACCES|permission denied|denied/i);
+    match((await one(zz, "write_file", { path: "b.txt", content: "x" })).text, /EROFS|read-only/i);
+    const open = await started(t, files(root, { sandbox: { write: ["."] } }), { ...setup, plugins: [] });
+    await one(open, "write_file", { path: "b.txt", content: "x" });
+    equal(open.read("b.txt"), "x");
+    deepEqual(open.questions, []);
+  });
+
+  test("without a sandbox it is asked for beforehand, unless the settings want none", async (t) => {
+    const settings = {
+      mcpServers: { f: { ...fake("env"), sandbox: true } },
+      shell: { sandbox: "off" },
+    } as Setup["settings"];
+    const zz = await harness({ own: true, settings, answer: "no" }, t);
+    const { text } = await zz.call("mcp_call", { server: "f", tool: "one" });
+    match(text, /^Refused: the person said no to run access to "mcp:f one" and run access to ".*mcp\.ts env"/);
+    match(zz.questions[0]!, /the MCP server would run without a sandbox, since there is none here\./);
+    const nobody = await harness({ own: true, settings, answer: "nobody" }, t);
+    match(
+      (await nobody.call("mcp_tools", { servers: ["f"] })).text,
+      /^Refused: requires run access to ".*mcp\.ts env"/,
+    );
+  });
+
+  test("only a plugin can ask for the sandbox: a model's call by that name is no tool", async (t) => {
+    const zz = await harness({ own: true }, t);
+    match(
+      (await zz.call("start_in_sandbox", { argv: ["ls"], ready: "now" })).text,
+      /there is no tool 'start_in_sandbox'/,
     );
   });
 });

@@ -1,8 +1,8 @@
 // /mcp: which servers there are, what they are doing, and what to do with one.
 import type { Choice, Ctx } from "zz";
 import { clip, oneLine, usage } from "zz/text";
-import { countOf, failed, type Hub, running, type Server, serverNamed, stop } from "./hub.ts";
-import { resource } from "./use.ts";
+import { countOf, type Hub, type Server, serverNamed, stop } from "./hub.ts";
+import { resource, started } from "./use.ts";
 
 const VERBS: Record<string, string> = {
   tools: "show its tools as it describes them",
@@ -41,16 +41,16 @@ async function act(hub: Hub, server: Server, verb: string, ctx: Ctx): Promise<st
     return `MCP server '${name}' is stopped. It starts again when it is needed.`;
   }
   if (verb === "login" || verb === "logout") return (await import("./oauth.ts"))[verb](hub, server, ctx);
-  if (verb === "resources") return (await resource(hub, name, undefined, ctx)).text;
+  if (verb === "resources") {
+    await started(name, ctx);
+    return (await resource(hub, name, undefined, ctx)).text;
+  }
   if (verb === "restart") {
     await stop(server);
     server.failures = 0;
   }
-  if (verb === "accept" && server.running) server.stale = true;
-  await running(hub, server, ctx).catch((error) => {
-    if (!server.failures) failed(server, error.message);
-    throw error;
-  });
+  if (verb === "accept") server.stale = true;
+  await started(name, ctx);
   return verb === "tools" ? tools(server) : `MCP server '${name}' runs: ${countOf(server)}.`;
 }
 

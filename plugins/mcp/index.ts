@@ -13,7 +13,7 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1; // the gate may ask, and the person takes the
 const SHARE = 0.05; // of the window, for the tools of servers
 const [LEAST_TOKENS, MOST_TOKENS] = [400, 4_000];
 const MORE = "mcp_tools";
-const HIDDEN = new Set([MORE, "mcp_call", "mcp_sampling"]); // described below, for scripts, and for servers
+const HIDDEN = new Set([MORE, "mcp_call", "mcp_start", "mcp_sampling"]); // described below, for scripts, and for servers
 
 type Config = typeof defaults;
 type Tools = ChatRequest["tools"];
@@ -137,6 +137,13 @@ function register(own: Own): void {
     params: { server: "string its name", uri: "string? as listed" },
     needs: async ({ server }, ctx) => must(own, ctx).then(({ hub, use }) => use.resourceNeeds(hub, server, ctx)),
     run: async ({ server, uri }, ctx) => must(own, ctx).then(({ hub, use }) => use.resource(hub, server, uri, ctx)),
+  });
+  zz.tool({
+    ...{ ...how, name: "mcp_start" },
+    description: "Start an MCP server.",
+    params: { server: "string its name" },
+    needs: async ({ server }, ctx) => must(own, ctx).then(({ hub, use }) => use.startNeedsOf(hub, [server], ctx)),
+    run: async ({ server }, ctx) => must(own, ctx).then(({ hub, use }) => use.start(hub, server, ctx)),
   });
   zz.tool({
     ...{ ...how, name: "mcp_sampling" },

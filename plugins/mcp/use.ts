@@ -1,8 +1,8 @@
 // What is done with servers: their tools called and described, their resources read, their prompts sent, and what they ask answered.
-import type { Ctx, Message, Need, Needs, Result, Tool, Zz } from "zz";
+import type { Ctx, Message, Needs, Result, Tool, Zz } from "zz";
 import { clean, clip, fault, oneLine, plural } from "zz/text";
 import { type KnownPrompt, type KnownTool, toolName } from "./describe.ts";
-import { type Hub, needName, needsOf, running, type Server, serverNamed, tell } from "./hub.ts";
+import { countOf, type Hub, needName, needsOf, running, type Server, serverNamed, tell } from "./hub.ts";
 import type { Answers } from "./link.ts";
 import { cut, ofResource, resultOf, told } from "./results.ts";
 
@@ -102,7 +102,7 @@ export async function startNeedsOf(hub: Hub, names: readonly string[], ctx: Ctx)
   const all: Needs = {};
   for (const name of names) {
     const server = serverNamed(hub, name);
-    if (server.known) continue;
+    if (server.running) continue;
     const needs = await needsOf(hub, server, undefined, ctx);
     for (const kind of ["run", "net", "env"] as const)
       if (needs[kind]) all[kind] = [...(all[kind] ?? []), ...needs[kind]];
@@ -119,9 +119,9 @@ export async function describeAll(
   const rows: string[] = [];
   for (const name of names) {
     const server = serverNamed(hub, name);
-    const link = server.known ? undefined : await running(hub, server, ctx);
+    const link = await running(hub, server, ctx);
     rows.push(...offeredOf(server, nameOf).map((tool) => `${tool.name}: ${clip(oneLine(tool.description), 120)}`));
-    if (link?.about.instructions)
+    if (link.about.instructions)
       rows.push(`MCP server '${name}' says of itself: ${clip(oneLine(link.about.instructions), 1_000)}`);
   }
   return rows.length ? `Described from now on:\n${rows.slice(0, MAX_LISTED).join("\n")}` : "They have no tools.";
@@ -169,7 +169,7 @@ export async function attachResources(hub: Hub, line: string, ctx: Ctx): Promise
     try {
       const denied = ctx.permissions.judge("run", needName(name, "resources/read"));
       if (denied.verdict === "deny") throw fault(`it is denied ${denied.why}.`);
-      await start(hub, name, ctx);
+      await started(name, ctx);
       const { text, images = [] } = await resource(hub, name, uri, ctx);
       const title = `RESOURCE ${name}:${uri}`;
       if (text) ctx.chat.attach(`--- ${title} ---\n${text}\n--- END ${title} ---`);
@@ -184,14 +184,14 @@ export async function attachResources(hub: Hub, line: string, ctx: Ctx): Promise
 }
 
 /** What the person asked for starts a server through the gate, too. */
-async function start(hub: Hub, name: string, ctx: Ctx): Promise<void> {
+export async function started(name: string, ctx: Ctx): Promise<void> {
+  const { failed, text } = await ctx.call("mcp_start", { server: name });
+  if (failed) throw fault(text);
+}
+export async function start(hub: Hub, name: string, ctx: Ctx): Promise<string> {
   const server = serverNamed(hub, name);
-  if (server.running) return;
-  const { run = [], net = [], env = [] } = await needsOf(hub, server, undefined, ctx);
-  const isOpen = (kind: "run" | "net" | "env") => (need: Need) => ctx.permissions.judge(kind, need).verdict !== "allow";
-  if (!run.some(isOpen("run")) && !net.some(isOpen("net")) && !env.some(isOpen("env"))) return;
-  const { failed, text } = await ctx.call("mcp_resource", { server: name });
-  if (failed && !server.running) throw fault(text);
+  await running(hub, server, ctx);
+  return `MCP server '${name}' runs: ${countOf(server)}.`;
 }
 
 // Prompts
@@ -202,7 +202,7 @@ export const usageOf = ({ args }: KnownPrompt): string =>
 /** `/server__prompt first second name=third`: what has no name goes to the places in their order; the last takes the rest. */
 export async function sendPrompt(hub: Hub, name: string, prompt: string, rest: string, ctx: Ctx): Promise<void> {
   const server = serverNamed(hub, name);
-  await start(hub, name, ctx);
+  await started(name, ctx);
   const link = await running(hub, server, ctx);
   const known = server.known!.prompts.find((one) => one.name === prompt);
   if (!known) throw fault(`MCP server '${name}' no longer has the prompt '${prompt}'.`);

@@ -1,5 +1,5 @@
 // MCP servers of others, as the model and the person use them: real servers over their own stdin and stdout.
-import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
@@ -298,5 +298,103 @@ describe("MCP servers in the sandbox", { concurrency: 2 }, () => {
       (await zz.call("start_in_sandbox", { argv: ["ls"], ready: "now" })).text,
       /there is no tool 'start_in_sandbox'/,
     );
+  });
+});
+
+describe("MCP: servers of a project, prompts, resources, and what servers ask", { concurrency: 2 }, () => {
+  const PROJECT = {
+    ".mcp.json": JSON.stringify({
+      mcpServers: { theirs: { ...fake("env"), env: { SECRET_OF_MINE: "from the project" } } },
+    }),
+  };
+
+  test("a project's .mcp.json is named and not started before it is trusted, and not after it changed", async () => {
+    const where = having({}, PROJECT);
+    const args = ["-m", "openai/m", "--key", "x", "--once", "/mcp"];
+    const before = await zz(where, args);
+    match(
+      before.stderr,
+      /^Left out what this folder brings: nobody has trusted \.mcp\.json\. Look at it, then: zz --trust$/m,
+    );
+    match(before.stderr, /^The MCP servers of \.mcp\.json are left out: nobody has trusted it\./m);
+    equal((await zz(where, ["--trust"])).stdout, "Trusted, as they are now: .mcp.json.\n");
+    match((await zz(where, args)).stderr, /^theirs {2}not needed yet · not started yet · .*· of this project$/m);
+    writeFileSync(join(where.cwd, ".mcp.json"), PROJECT[".mcp.json"].replace("from the", "from another"));
+    match((await zz(where, args)).stderr, /\.mcp\.json changed since you trusted it/);
+  });
+
+  test("a trusted project's server outside of the sandbox, its hosts and variables are asked for", async (t) => {
+    const servers = {
+      mcpServers: { theirs: { ...fake("env"), env: { X: "${HOME}" } }, far: { url: "https://mcp.example.com/x" } },
+    };
+    const zz = await harness({ plugins: [PLUGIN], files: { ".mcp.json": JSON.stringify(servers) }, answer: "no" }, t);
+    await zz.ctx.plugins.trust(true);
+    await zz.call("mcp_call", { server: "theirs", tool: "one" });
+    await zz.command("/mcp");
+    await zz.call("mcp_call", { server: "theirs", tool: "one" });
+    match(
+      zz.questions.join(),
+      /requests run access to "mcp:theirs one" and run access to ".*mcp\.ts env" and env access to "HOME"/,
+    );
+    await zz.call("mcp_call", { server: "far", tool: "one" });
+    match(zz.questions.at(-2)!, /net access to "mcp\.example\.com"/);
+  });
+
+  const everything = { e: { ...EVERYTHING, sandbox: false } };
+
+  test("prompts are slash commands, and resources go with a message", async (t) => {
+    const zz = await started(t, everything, { own: true, plugins: [], script: ["ok"] });
+    await zz.call("mcp_tools", { servers: ["e"] });
+    await zz.ask("/e__args-prompt Paris state=Texas");
+    match(JSON.stringify(zz.requests.at(-1)!.messages), /weather in Paris, Texas/);
+    await rejects(zz.ask("/e__args-prompt"), /Cannot send 'args-prompt': city must be said/);
+    await zz.ask("Sum up @e:demo://resource/static/document/features.md, please.");
+    const [last] = zz.requests.at(-1)!.messages.slice(-1);
+    match(
+      (last as any).text,
+      /--- RESOURCE e:demo:\/\/resource\/static\/document\/features\.md ---\n[\s\S]*--- END RESOURCE/,
+    );
+    match((last as any).text, /Sum up @e:demo:\/\/resource\/static\/document\/features\.md, please\.$/);
+    const said = await zz.ask("And @e:demo://no/such?");
+    match(said.notes.join(), /@e:demo:\/\/no\/such is not attached: MCP server 'e' says: /);
+    match((await zz.call("mcp_resource", { server: "e" })).text, /^demo:\/\/resource\/static\/document\//);
+  });
+
+  test("a server asks the model only when the person agrees, and the person at the prompt", async (t) => {
+    const answers = new Map([
+      ["Answer it?", "y"],
+      ["legal name", "Ada"],
+      ["Agree", "yes"],
+    ]);
+    const ask = async (question: string, keys?: string) => {
+      if (keys) return "y";
+      return [...answers].find(([part]) => question.includes(part))?.[1] ?? "";
+    };
+    const zz = await started(t, everything, { allow: { run: ["mcp:e"] }, answer: ask, script: ["The model's word."] });
+    const one = (tool: string, args: object) => zz.call("mcp_call", { server: "e", tool, arguments: args });
+    match((await one("trigger-sampling-request", { prompt: "What is up?", maxTokens: 20 })).text, /The model's word\./);
+    match(
+      zz.questions[0]!,
+      /run access to "mcp:e sampling\/createMessage"[\s\S]*wants to ask your model, at your cost[\s\S]*What is up\?/,
+    );
+    match((await one("trigger-elicitation-request", {})).text, /Ada/);
+    match(zz.questions.join("\n"), /MCP server 'e' asks: .*Give it no password\./);
+    const nobody = await started(t, everything, { allow: { run: ["mcp:e"] }, answer: "nobody" });
+    const refused = await nobody.call("mcp_call", {
+      server: "e",
+      tool: "trigger-sampling-request",
+      arguments: { prompt: "x" },
+    });
+    match(
+      refused.text,
+      /Refused: requires run access to "mcp:e sampling\/createMessage"; run again with --allow-run='mcp:e sampling\/createMessage'/,
+    );
+    const left = await nobody.call("mcp_call", { server: "e", tool: "trigger-elicitation-request", arguments: {} });
+    match(left.text, /cancel/i);
+    match(nobody.notes.join(), /asked for something, and there is no terminal to ask on/);
+    await rejects(async () => {
+      const { failed, text } = await zz.call("mcp_sampling", { id: "made up" });
+      if (failed) throw new Error(text);
+    }, /no server asks/);
   });
 });

@@ -53,77 +53,50 @@ export type Opening = {
   ended(): void;
 };
 
+/** A client at work. */
+interface Live {
+  opening: Opening;
+  client: Client;
+  waits: Set<Patience>; // of the requests that are open
+  now: Ctx; // of the last request: who can be asked
+  isOpen: boolean;
+  asked: number;
+}
+
 export async function openLink(opening: Opening, ctx: Ctx): Promise<Link> {
-  const { name, transport, seconds } = opening;
-  const capabilities = { sampling: {}, elicitation: { form: {} }, roots: {} };
-  const told = (what: "tools" | "prompts" | "resources") => ({
-    autoRefresh: false,
-    onChanged: () => opening.changed(what),
-  });
-  const listChanged = { tools: told("tools"), prompts: told("prompts"), resources: told("resources") };
-  const jsonSchemaValidator = {
-    getValidator: () => () => ({ valid: true, data: undefined as never, errorMessage: undefined }),
-  } as never;
-  const client = new Client(
-    { name: "zz", version: opening.version },
-    { capabilities, listChanged, jsonSchemaValidator },
-  );
-  const waits = new Set<Patience>(); // of the requests that are open
-  let now = ctx; // of the last request: who can be asked
-  let isOpen = true;
-  let asked = 0;
+  const { transport } = opening;
+  const live: Live = { opening, client: newClient(opening), waits: new Set(), now: ctx, isOpen: true, asked: 0 };
+  const { client } = live;
   client.onclose = () => {
-    isOpen = false;
+    live.isOpen = false;
     opening.ended();
   };
   client.onerror = () => {}; // whoever waits is told
-  answerTo();
-  await limited(START_MS, ctx, "say what it is", (how) => client.connect(transport, how)).catch(async (error) => {
+  answerTo(live);
+  await limited(live, START_MS, ctx, "say what it is", (how) => client.connect(transport, how)).catch(async (error) => {
     await transport.close().catch(() => {});
     throw error;
   });
+  return linkOf(live);
+}
+
+function newClient({ version, changed }: Opening): Client {
+  const told = (what: "tools" | "prompts" | "resources") => ({ autoRefresh: false, onChanged: () => changed(what) });
+  const listChanged = { tools: told("tools"), prompts: told("prompts"), resources: told("resources") };
+  const valid = { valid: true, data: undefined as never, errorMessage: undefined };
+  const jsonSchemaValidator = { getValidator: () => () => valid } as never; // what servers promise of answers is not held against them
+  const capabilities = { sampling: {}, elicitation: { form: {} }, roots: {} };
+  return new Client({ name: "zz", version }, { capabilities, listChanged, jsonSchemaValidator });
+}
+
+function linkOf(live: Live): Link {
+  const { client, opening } = live;
   const { tools, prompts, resources } = client.getServerCapabilities() ?? {};
   const { version = "" } = client.getServerVersion() ?? {};
-  const request = <T>(what: string, ctx: Ctx, method: string, params: object, schema: any): Promise<T> =>
-    limited(seconds * 1_000, ctx, what, (how) =>
-      client.request({ method, params } as never, schema, how),
-    ) as Promise<T>;
-  return {
-    get ended() {
-      return !isOpen;
-    },
-    can: { tools: Boolean(tools), prompts: Boolean(prompts), resources: Boolean(resources) },
-    about: {
-      version: clip(oneLine(clean(version)), 40),
-      instructions: clean(client.getInstructions() ?? "").slice(0, 2_000),
-    },
-    tools: async (ctx) => (await all(ctx, "tools/list", "tools", ListToolsResultSchema)).map(knownTool),
-    prompts: async (ctx) => (await all(ctx, "prompts/list", "prompts", ListPromptsResultSchema)).map(knownPrompt),
-    async resources(ctx) {
-      const there = await all(ctx, "resources/list", "resources", ListResourcesResultSchema);
-      const shapes = await all(
-        ctx,
-        "resources/templates/list",
-        "resourceTemplates",
-        ListResourceTemplatesResultSchema,
-      ).catch(() => []);
-      const row = ({ uri, uriTemplate, name = "", description = "" }: any) => ({
-        ...{
-          uri: clean(uri ?? uriTemplate),
-          name: oneLine(clean(name)),
-          description: clip(oneLine(clean(description)), 200),
-        },
-      });
-      return [...there, ...shapes].map(row);
-    },
-    call: (tool, args, ctx) =>
-      request(`answer '${tool}'`, ctx, "tools/call", { name: tool, arguments: args }, CallToolResultSchema),
-    prompt: (prompt, args, ctx) =>
-      request(`give '${prompt}'`, ctx, "prompts/get", { name: prompt, arguments: args }, GetPromptResultSchema),
-    read: (uri, ctx) => request(`give '${uri}'`, ctx, "resources/read", { uri }, ReadResourceResultSchema),
-    close: () => client.close(),
+  const request = <T>(what: string, ctx: Ctx, method: string, params: object, schema: any): Promise<T> => {
+    const act = (how: object) => client.request({ method, params } as never, schema, how) as Promise<T>;
+    return limited(live, opening.seconds * 1_000, ctx, what, act);
   };
-
   /** All pages of a list, as far as anybody would use them. */
   async function all(ctx: Ctx, method: string, field: string, schema: any): Promise<any[]> {
     const found: any[] = [];
@@ -136,67 +109,87 @@ export async function openLink(opening: Opening, ctx: Ctx): Promise<Link> {
     }
     return found.slice(0, MAX_TOOLS);
   }
+  return {
+    get ended() {
+      return !live.isOpen;
+    },
+    can: { tools: Boolean(tools), prompts: Boolean(prompts), resources: Boolean(resources) },
+    about: {
+      version: clip(oneLine(clean(version)), 40),
+      instructions: clean(client.getInstructions() ?? "").slice(0, 2_000),
+    },
+    tools: async (ctx) => (await all(ctx, "tools/list", "tools", ListToolsResultSchema)).map(knownTool),
+    prompts: async (ctx) => (await all(ctx, "prompts/list", "prompts", ListPromptsResultSchema)).map(knownPrompt),
+    async resources(ctx) {
+      const there = await all(ctx, "resources/list", "resources", ListResourcesResultSchema);
+      const method = "resources/templates/list";
+      const shapes = all(ctx, method, "resourceTemplates", ListResourceTemplatesResultSchema).catch(() => []);
+      return [...there, ...(await shapes)].map(knownResource);
+    },
+    call: (tool, args, ctx) =>
+      request(`answer '${tool}'`, ctx, "tools/call", { name: tool, arguments: args }, CallToolResultSchema),
+    prompt: (prompt, args, ctx) =>
+      request(`give '${prompt}'`, ctx, "prompts/get", { name: prompt, arguments: args }, GetPromptResultSchema),
+    read: (uri, ctx) => request(`give '${uri}'`, ctx, "resources/read", { uri }, ReadResourceResultSchema),
+    close: () => client.close(),
+  };
+}
 
-  /** Within the time that it has; a person who is asked meanwhile takes none of it. */
-  async function limited<T>(ms: number, by: Ctx, what: string, act: (how: object) => Promise<T>): Promise<T> {
-    if (!isOpen) throw fault(`MCP server '${name}' has ended${because()}.`);
-    now = by;
-    const wait = patience(ms);
-    waits.add(wait);
-    const onprogress = ({ message, progress, total }: any) => {
-      wait.putOff();
-      by.progress(clip(oneLine(clean(message ?? `${progress}${total ? ` of ${total}` : ""}`)), 200));
-    };
-    try {
-      const signal = AbortSignal.any([by.signal, wait.signal]);
-      return await act({ signal, timeout: NO_LIMIT_MS, onprogress });
-    } catch (error) {
-      by.signal.throwIfAborted();
-      if (wait.signal.aborted)
-        throw fault(`MCP server '${name}' did not ${what} within ${ms / 1000} s. Try again, or raise its "timeout".`);
-      if (!isOpen && (error as { code?: number }).code === CLOSED)
-        throw fault(`MCP server '${name}' ended before it could ${what}${because()}.`);
-      throw saidBy(error);
-    } finally {
-      wait.lift();
-      waits.delete(wait);
-    }
+/** Within the time that it has; a person who is asked meanwhile takes none of it. */
+async function limited<T>(live: Live, ms: number, by: Ctx, what: string, act: (how: object) => Promise<T>): Promise<T> {
+  const { name, why } = live.opening;
+  const because = () => (why() ? `: ${why()}` : "");
+  if (!live.isOpen) throw fault(`MCP server '${name}' has ended${because()}.`);
+  live.now = by;
+  const wait = patience(ms);
+  live.waits.add(wait);
+  const onprogress = ({ message, progress, total }: any) => {
+    wait.putOff();
+    by.progress(clip(oneLine(clean(message ?? `${progress}${total ? ` of ${total}` : ""}`)), 200));
+  };
+  try {
+    const signal = AbortSignal.any([by.signal, wait.signal]);
+    return await act({ signal, timeout: NO_LIMIT_MS, onprogress });
+  } catch (error) {
+    by.signal.throwIfAborted();
+    if (wait.signal.aborted)
+      throw fault(`MCP server '${name}' did not ${what} within ${ms / 1000} s. Try again, or raise its "timeout".`);
+    if (!live.isOpen && (error as { code?: number }).code === CLOSED)
+      throw fault(`MCP server '${name}' ended before it could ${what}${because()}.`);
+    throw saidBy(name, error);
+  } finally {
+    wait.lift();
+    live.waits.delete(wait);
   }
+}
 
-  function because(): string {
-    const why = opening.why();
-    return why ? `: ${why}` : "";
-  }
+function saidBy(name: string, error: unknown): Error {
+  const { message, code } = error as { message: string; code?: number };
+  const said = clip(oneLine(clean(message.replace(/^MCP error -?\d+: /, ""))), 600).replace(/\.$/, "");
+  if (code === 401) return fault(`MCP server '${name}' wants a login. Type: /mcp login ${name}`, { status: 401 });
+  if (/protocol version is not supported/.test(said))
+    return fault(`Cannot talk to MCP server '${name}': ${said}. Update it, or zz.`);
+  if (/"code": ?"invalid_|"path": ?\[/.test(message))
+    return fault(`MCP server '${name}' answered with what is no answer: ${clip(said, 200)}.`);
+  return fault(`MCP server '${name}' says: ${said}.`);
+}
 
-  function saidBy(error: unknown): Error {
-    const { message, code } = error as { message: string; code?: number };
-    const said = clip(oneLine(clean(message.replace(/^MCP error -?\d+: /, ""))), 600).replace(/\.$/, "");
-    if (code === 401) return fault(`MCP server '${name}' wants a login. Type: /mcp login ${name}`, { status: 401 });
-    if (/protocol version is not supported/.test(said))
-      return fault(`Cannot talk to MCP server '${name}': ${said}. Update it, or zz.`);
-    if (/"code": ?"invalid_|"path": ?\[/.test(message))
-      return fault(`MCP server '${name}' answered with what is no answer: ${clip(said, 200)}.`);
-    return fault(`MCP server '${name}' says: ${said}.`);
-  }
-
-  function answerTo(): void {
-    client.setRequestHandler(ListRootsRequestSchema, () => ({
-      roots: [{ uri: pathToFileURL(ctx.root).href, name: "project" }],
-    }));
-    client.setRequestHandler(
-      CreateMessageRequestSchema,
-      ({ params }) => meanwhile(() => opening.answers.sample(params, now)) as never,
-    );
-    client.setRequestHandler(
-      ElicitRequestSchema,
-      ({ params }) => meanwhile(() => opening.answers.elicit(params, now)) as never,
-    );
-  }
+/** What the server may ask for. The time that the person takes is not the server's. */
+function answerTo(live: Live): void {
+  const { client, now, opening } = live;
+  const { sample, elicit } = opening.answers;
+  const uri = pathToFileURL(now.root).href;
+  client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri, name: "project" }] }));
+  client.setRequestHandler(
+    CreateMessageRequestSchema,
+    ({ params }) => meanwhile(() => sample(params, live.now)) as never,
+  );
+  client.setRequestHandler(ElicitRequestSchema, ({ params }) => meanwhile(() => elicit(params, live.now)) as never);
 
   async function meanwhile<T>(act: () => Promise<T>): Promise<T> {
-    if (++asked > MAX_ASKED)
+    if (++live.asked > MAX_ASKED)
       throw fault(`it asked more than ${plural(MAX_ASKED, "time")}, and gets no answer any more.`);
-    const held = [...waits];
+    const held = [...live.waits];
     for (const wait of held) wait.hold();
     return act().finally(() => {
       for (const wait of held) wait.go();
@@ -229,3 +222,9 @@ function knownPrompt({ name, description = "", arguments: args = [] }: any): Kno
     args: args.slice(0, 20).map(named),
   };
 }
+
+const knownResource = ({ uri, uriTemplate, name = "", description = "" }: any) => ({
+  uri: clean(String(uri ?? uriTemplate)),
+  name: oneLine(clean(name)),
+  description: clip(oneLine(clean(description)), 200),
+});

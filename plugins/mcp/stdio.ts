@@ -20,32 +20,35 @@ export interface Stdio extends Transport {
 export function stdio(start: () => ChildProcess): Stdio {
   const pending = new Set<string | number>();
   let child: ChildProcess | undefined;
-  let [errors, garbage, end] = ["", "", ""];
-  let [unasked, unaskedBytes] = [0, 0];
+  let [errors, end] = ["", ""];
   let closed = false;
+  const inbox = openInbox(pending, {
+    give: (message) => void (closed || transport.onmessage?.(message as JSONRPCMessage)),
+    flood() {
+      end ||= "it sent far more than anybody asked for, and was ended";
+      signal(child, "SIGKILL");
+      gone();
+    },
+  });
   const transport: Stdio = {
     start: () => begin(),
     send,
     close,
     why: () =>
       [end, errors && `its last words: ${clip(oneLine(clean(errors)).slice(-300), 300)}`].filter(Boolean).join("; "),
-    garbage: () => garbage,
-    kill: () => signal("SIGKILL"),
+    garbage: inbox.garbage,
+    kill: () => signal(child, "SIGKILL"),
   };
   return transport;
 
   async function begin(): Promise<void> {
     child = start();
     const { stdin, stdout, stderr } = child;
-    const reader = lineReader(onLine, (cut) => {
-      const message = salvage(cut, pending);
-      if (message) receive(message, 0);
-      else count(cut.bytes);
-    });
-    stdout!.on("data", reader.add).on("error", () => {});
+    stdout!.on("data", inbox.add).on("error", () => {});
+    const hear = (text: string) => void (errors = (errors + text).slice(-MAX_STDERR_CHARS));
     stderr!
       .setEncoding("utf8")
-      .on("data", (text) => (errors = (errors + text).slice(-MAX_STDERR_CHARS)))
+      .on("data", hear)
       .on("error", () => {});
     stdin!.on("error", () => {}); // it ended: "close" tells
     child.on("close", (code, signal) => {
@@ -55,6 +58,48 @@ export function stdio(start: () => ChildProcess): Stdio {
     for (const one of [child, stdin, stdout, stderr]) (one as { unref?(): void }).unref?.(); // zz may end while it runs
     await new Promise<void>((resolve, reject) => child!.once("spawn", resolve).once("error", reject));
   }
+
+  async function send(message: JSONRPCMessage): Promise<void> {
+    if (closed || !child?.stdin?.writable) throw fault("The server has ended.");
+    if ("id" in message && "method" in message) pending.add(message.id);
+    const isFull = !child.stdin.write(`${JSON.stringify(message)}\n`);
+    if (isFull) await Promise.race([drained(child), new Promise((go) => setTimeout(go, DRAIN_MS).unref())]);
+  }
+
+  async function close(): Promise<void> {
+    if (closed) return;
+    end ||= "it was stopped";
+    gone();
+    child?.stdin?.end();
+    setTimeout(signal, GRACE_MS, child, "SIGTERM").unref();
+    setTimeout(signal, 2 * GRACE_MS, child, "SIGKILL").unref();
+  }
+
+  function gone(): void {
+    if (closed) return;
+    closed = true;
+    pending.clear();
+    transport.onclose?.();
+  }
+}
+
+/** It leads a group of processes. */
+function signal(child: ChildProcess | undefined, name: NodeJS.Signals): void {
+  const pid = child?.pid;
+  if (!pid || child?.exitCode !== null || child.signalCode !== null) return;
+  tryTo(() => process.kill(process.platform === "win32" ? pid : -pid, name));
+}
+
+/** What comes from a server, told apart: answers that somebody waits for, and what nobody asked for, of which there is a limit. */
+function openInbox(pending: Set<string | number>, on: { give(message: Message): void; flood(): void }) {
+  let garbage = "";
+  let [unasked, bytes] = [0, 0];
+  const reader = lineReader(onLine, (cut) => {
+    const message = salvage(cut, pending);
+    if (message) receive(message, 0);
+    else count(cut.bytes);
+  });
+  return { add: reader.add, garbage: () => garbage };
 
   function onLine(line: string): void {
     const message = tryTo(() => JSON.parse(line)) as Message | undefined;
@@ -69,47 +114,17 @@ export function stdio(start: () => ChildProcess): Stdio {
 
   function receive(message: Message, length: number): void {
     if (message.method === undefined && message.id !== undefined && pending.delete(message.id))
-      [unasked, unaskedBytes] = [0, 0];
+      [unasked, bytes] = [0, 0];
     else count(length);
-    if (!closed) transport.onmessage?.(message as JSONRPCMessage);
+    on.give(message);
   }
 
   function count(length: number): void {
-    unaskedBytes += length;
-    if (++unasked <= MAX_UNASKED && unaskedBytes <= MAX_UNASKED_BYTES) return;
-    end ||= "it sent far more than anybody asked for, and was ended";
-    signal("SIGKILL");
-    gone();
-  }
-
-  async function send(message: JSONRPCMessage): Promise<void> {
-    if (closed || !child?.stdin?.writable) throw fault("The server has ended.");
-    if ("id" in message && "method" in message) pending.add(message.id);
-    if (!child.stdin.write(`${JSON.stringify(message)}\n`))
-      await Promise.race([drained(child), new Promise((go) => setTimeout(go, 10_000).unref())]);
-  }
-
-  async function close(): Promise<void> {
-    if (closed) return;
-    end ||= "it was stopped";
-    gone();
-    child?.stdin?.end();
-    setTimeout(signal, GRACE_MS, "SIGTERM").unref();
-    setTimeout(signal, 2 * GRACE_MS, "SIGKILL").unref();
-  }
-
-  function signal(name: NodeJS.Signals): void {
-    if (!child?.pid || child.exitCode !== null || child.signalCode !== null) return;
-    tryTo(() => process.kill(process.platform === "win32" ? child!.pid! : -child!.pid!, name)); // it leads a group
-  }
-
-  function gone(): void {
-    if (closed) return;
-    closed = true;
-    pending.clear();
-    transport.onclose?.();
+    bytes += length;
+    if (++unasked > MAX_UNASKED || bytes > MAX_UNASKED_BYTES) on.flood();
   }
 }
 
+const DRAIN_MS = 10_000; // that a server may leave its stdin unread
 const drained = (child: ChildProcess): Promise<unknown> =>
   new Promise((go) => child.stdin!.once("drain", go).once("close", go));

@@ -387,7 +387,7 @@ describe("MCP: servers of a project, prompts, resources, and what servers ask", 
     });
     match(
       refused.text,
-      /Refused: requires run access to "mcp:e sampling\/createMessage"; run again with --allow-run='mcp:e sampling\/createMessage'/,
+      /Refused: requires run access to "mcp:e sampling\/createMessage"; run again with --allow-run\./,
     );
     const left = await nobody.call("mcp_call", { server: "e", tool: "trigger-elicitation-request", arguments: {} });
     match(left.text, /cancel/i);

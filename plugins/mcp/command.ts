@@ -40,7 +40,12 @@ async function act(hub: Hub, server: Server, verb: string, ctx: Ctx): Promise<st
     await stop(server);
     return `MCP server '${name}' is stopped. It starts again when it is needed.`;
   }
-  if (verb === "login" || verb === "logout") return (await import("./oauth.ts"))[verb](hub, server, ctx);
+  if (verb === "login" || verb === "logout") {
+    const said = await (await import("./oauth.ts"))[verb](hub, server, ctx);
+    await stop(server);
+    server.failures = 0;
+    return said;
+  }
   if (verb === "resources") {
     await started(name, ctx);
     return (await resource(hub, name, undefined, ctx)).text;

@@ -10,18 +10,19 @@ const KEPT = ["content-type", "mcp-session-id", "www-authenticate", "retry-after
 export function fetchOf(zz: Pick<Zz, "fetch">): (url: string | URL, init?: RequestInit) => Promise<Response> {
   return async (url, init = {}) => {
     const headers = Object.fromEntries(new Headers(init.headers));
-    const body = init.body === undefined || init.body === null ? undefined : String(init.body);
+    const sent = init.body === undefined || init.body === null ? undefined : String(init.body);
     const { method, signal } = init;
     try {
-      const answer = await zz.fetch(String(url), { method, headers, body, signal: signal ?? undefined });
-      const pending = new Set([idIn(body)]);
+      const answer = await zz.fetch(String(url), { method, headers, body: sent, signal: signal ?? undefined });
+      const pending = new Set([idIn(sent)]);
       const type = answer.headers.get("content-type") ?? "";
       const given = KEPT.flatMap((name) =>
         answer.headers.get(name) === null ? [] : [[name, answer.headers.get(name)!] as [string, string]],
       );
       const isEmpty = answer.status === 202 || answer.status === 204 || answer.status === 205;
       if (isEmpty) for await (const _ of answer.body) break;
-      const pieces = /event-stream/.test(type) ? events(answer.body, pending) : whole(answer.body, pending);
+      const body = untilStopped(answer.body, signal);
+      const pieces = /event-stream/.test(type) ? events(body, pending) : whole(body, pending);
       return new Response(isEmpty ? null : ReadableStream.from(pieces), { status: answer.status, headers: given });
     } catch (error) {
       const { status, message } = error as { status?: number; message: string };
@@ -29,6 +30,15 @@ export function fetchOf(zz: Pick<Zz, "fetch">): (url: string | URL, init?: Reque
       return new Response(message, { status, headers: { "content-type": "text/plain" } });
     }
   };
+}
+
+/** An end that zz wanted is no error: nobody reads on to hear of it. */
+async function* untilStopped(body: AsyncIterable<Uint8Array>, signal?: AbortSignal | null): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } catch (error) {
+    if (!signal?.aborted) throw error;
+  }
 }
 
 function idIn(body: string | undefined): string | number {

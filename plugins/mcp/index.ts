@@ -52,6 +52,14 @@ export default (zz: Zz<Config>) => {
     complete: async (typed, ctx) => (await import("./command.ts")).complete((await ready(own, ctx))?.hub, typed),
     run: async (rest, ctx) => (await import("./command.ts")).run((await ready(own, ctx))?.hub, rest, ctx),
   });
+  zz.flag({
+    name: "mcp",
+    value: "PORT",
+    optional: true,
+    group: "scripts",
+    description: "serve zz's tools to an MCP client on stdin and stdout, or with a token at this port of this machine",
+    run: async (value, ctx) => (await import("./serve.ts")).serve(zz, value, ctx),
+  });
   if (Object.keys(zz.config).length) register(own);
 };
 

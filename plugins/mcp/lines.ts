@@ -45,7 +45,7 @@ export function lineReader(
 
   function finish(): void {
     if (head) onCut({ head: head.toString(), tail: tail.toString(), bytes: size });
-    else if (size) onLine(Buffer.concat(pieces).toString());
+    else onLine(Buffer.concat(pieces).toString());
     [pieces, size, head, tail] = [[], 0, undefined, Buffer.alloc(0)];
   }
 }

@@ -164,7 +164,8 @@ async function limited<T>(live: Live, ms: number, by: Ctx, what: string, act: (h
 }
 
 function saidBy(name: string, error: unknown): Error {
-  const { message, code } = error as { message: string; code?: number };
+  const { message, code, status } = error as { message: string; code?: number; status?: number };
+  if (status === 401) return error as Error;
   const said = clip(oneLine(clean(message.replace(/^MCP error -?\d+: /, ""))), 600).replace(/\.$/, "");
   if (code === 401) return fault(`MCP server '${name}' wants a login. Type: /mcp login ${name}`, { status: 401 });
   if (/protocol version is not supported/.test(said))

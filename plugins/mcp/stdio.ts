@@ -102,6 +102,7 @@ function openInbox(pending: Set<string | number>, on: { give(message: Message): 
   return { add: reader.add, garbage: () => garbage };
 
   function onLine(line: string): void {
+    if (!line.trim()) return;
     const message = tryTo(() => JSON.parse(line)) as Message | undefined;
     const all = Array.isArray(message) ? message : [message]; // of an older version: several at once
     for (const one of all)

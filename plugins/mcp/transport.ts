@@ -14,14 +14,17 @@ export function transportOf(zz: Zz<any>, ctx: Ctx, server: Server, config: Serve
   return config.command === undefined ? atAddress(zz, ctx, server, config) : asProgram(zz, ctx, server, config);
 }
 
-async function atAddress(zz: Zz<any>, _ctx: Ctx, _server: Server, { url, headers }: ServerConfig): Promise<Way> {
-  const [{ StreamableHTTPClientTransport }, { fetchOf }] = await Promise.all([
+async function atAddress(zz: Zz<any>, ctx: Ctx, server: Server, { url, headers }: ServerConfig): Promise<Way> {
+  const [{ StreamableHTTPClientTransport }, { fetchOf }, { loginOf }] = await Promise.all([
     import("@modelcontextprotocol/sdk/client/streamableHttp.js"),
     import("./http.ts"),
+    import("./oauth.ts"),
   ]);
+  const authProvider = loginOf(zz, ctx, server);
   const transport = new StreamableHTTPClientTransport(new URL(url!), {
     fetch: fetchOf(zz),
     requestInit: { headers: headers ?? {} },
+    ...(authProvider && { authProvider }),
   });
   return { transport: transport as Transport, why: () => "", close: () => {} };
 }
@@ -30,7 +33,7 @@ async function atAddress(zz: Zz<any>, _ctx: Ctx, _server: Server, { url, headers
 const VARIABLES =
   "HOME LANG LC_ALL LOGNAME PATH SHELL TERM TMPDIR TZ USER XDG_CONFIG_HOME XDG_DATA_HOME SystemRoot APPDATA".split(" ");
 
-async function asProgram(zz: Zz<any>, ctx: Ctx, { name, from }: Server, config: ServerConfig): Promise<Way> {
+async function asProgram(zz: Zz<any>, ctx: Ctx, { name }: Server, config: ServerConfig): Promise<Way> {
   const { command = "", args = [], env = {}, cwd, sandbox } = config;
   const own = VARIABLES.flatMap((one) => (zz.io.variable(one) === undefined ? [] : [[one, zz.io.variable(one)!]]));
   const program = ctx.programs.find(command, env.PATH);
@@ -44,7 +47,6 @@ async function asProgram(zz: Zz<any>, ctx: Ctx, { name, from }: Server, config: 
   const box =
     sandbox === false ? undefined : await boxed(ctx, [program, ...args], typeof sandbox === "object" ? sandbox : {});
   const [file = program, ...rest] = box?.argv ?? [program, ...args];
-  void from;
   const transport = stdio(() =>
     ctx.programs.start(file, rest, {
       ...{ cwd: folder, env: { ...Object.fromEntries(own), ...env, ...box?.env }, stdio: ["pipe", "pipe", "pipe"] },

@@ -11,9 +11,10 @@ export function fetchOf(zz: Pick<Zz, "fetch">): (url: string | URL, init?: Reque
   return async (url, init = {}) => {
     const headers = Object.fromEntries(new Headers(init.headers));
     const sent = init.body === undefined || init.body === null ? undefined : String(init.body);
-    const { method, signal } = init;
+    const { method } = init;
+    const signal = later(init.signal ?? undefined);
     try {
-      const answer = await zz.fetch(String(url), { method, headers, body: sent, signal: signal ?? undefined });
+      const answer = await zz.fetch(String(url), { method, headers, body: sent, signal });
       const pending = new Set([idIn(sent)]);
       const type = answer.headers.get("content-type") ?? "";
       const given = KEPT.flatMap((name) =>
@@ -30,6 +31,14 @@ export function fetchOf(zz: Pick<Zz, "fetch">): (url: string | URL, init?: Reque
       return new Response(message, { status, headers: { "content-type": "text/plain" } });
     }
   };
+}
+
+/** Aborts a moment after the given one: in the very moment in which an answer ends, its connection belongs to nobody who would hear of it. */
+function later(signal: AbortSignal | undefined): AbortSignal | undefined {
+  if (!signal || signal.aborted) return signal;
+  const end = new AbortController();
+  signal.addEventListener("abort", () => setImmediate(() => end.abort(signal.reason)), { once: true });
+  return end.signal;
 }
 
 /** An end that zz wanted is no error: nobody reads on to hear of it. */

@@ -13,7 +13,6 @@ const GRACE_MS = 1_000; // from the end of its stdin to SIGTERM, and from there 
 export interface Stdio extends Transport {
   why(): string; // what is known of its end
   garbage(): string; // the first that was no message; "": nothing
-  kill(): void; // at once
 }
 
 /** Started by `start`, once the client wants it. */
@@ -37,13 +36,15 @@ export function stdio(start: () => ChildProcess): Stdio {
     why: () =>
       [end, errors && `its last words: ${clip(oneLine(clean(errors)).slice(-300), 300)}`].filter(Boolean).join("; "),
     garbage: inbox.garbage,
-    kill: () => signal(child, "SIGKILL"),
   };
   return transport;
 
   async function begin(): Promise<void> {
     child = start();
     const { stdin, stdout, stderr } = child;
+    const kill = () => signal(child, "SIGKILL"); // zz ends: also while a server that was stopped has not ended yet
+    process.once("exit", kill);
+    child.once("exit", () => process.off("exit", kill));
     stdout!.on("data", inbox.add).on("error", () => {});
     const hear = (text: string) => void (errors = (errors + text).slice(-MAX_STDERR_CHARS));
     stderr!

@@ -53,16 +53,7 @@ async function asProgram(zz: Zz<any>, ctx: Ctx, { name }: Server, config: Server
       ...{ detached: process.platform !== "win32", windowsHide: true },
     }),
   );
-  const kill = () => transport.kill();
-  process.once("exit", kill);
-  return {
-    transport,
-    why: transport.why,
-    close() {
-      process.off("exit", kill);
-      box?.close();
-    },
-  };
+  return { transport, why: transport.why, close: () => box?.close() };
 }
 
 /** What plugins/shell gives whoever asks for it by this call: how to start a program in its sandbox. */

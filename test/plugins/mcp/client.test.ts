@@ -1,12 +1,14 @@
 // MCP servers of others, as the model and the person use them: real servers over their own stdin and stdout.
 import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
-import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import type { ChildProcess } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { harness, type Setup } from "zz/test";
+import { tryTo } from "../../../sdk/text.ts";
 import { call, fakeOpenAI, say } from "../../support/fake/openai.ts";
 import { needs } from "../../support/needs.ts";
-import { type Place, place, ROOT, zz } from "../../support/run.ts";
+import { type Place, place, ROOT, zz, zzProcess } from "../../support/run.ts";
 
 const MODULES = join(ROOT, "node_modules", "@modelcontextprotocol");
 const EVERYTHING = { command: process.execPath, args: [join(MODULES, "server-everything/dist/index.js")] };
@@ -126,6 +128,28 @@ describe("MCP servers", { concurrency: 2 }, () => {
     match((await again.call("mcp_call", { server: "once", tool: "one" })).text, /ended before it could answer/);
     match((await again.call("mcp_call", { server: "once", tool: "one" })).text, /^one \{\}/);
     equal(readFileSync(counted, "utf8"), "2");
+  });
+
+  test("no server outlives a zz that is ended by a signal", { skip: process.platform !== "linux" }, async () => {
+    const where = place();
+    const file = join(where.cwd, "..", "starts");
+    mkdirSync(where.home);
+    writeFileSync(join(where.home, "zz.config.json"), JSON.stringify({ mcpServers: { it: fake("hang", file) } }));
+    const started = (child: ChildProcess) => {
+      const wait = setInterval(() => {
+        if (!existsSync(file)) return;
+        clearInterval(wait);
+        child.kill("SIGHUP");
+      }, 20);
+    };
+    const call = ["--allow-run", "--call", "mcp_call", '{"server":"it","tool":"one"}'];
+    equal((await zzProcess(where, call, { started })).code, 129);
+    const left = () =>
+      readdirSync("/proc").filter(
+        (pid) => /^\d+$/.test(pid) && (tryTo(() => readFileSync(`/proc/${pid}/cmdline`, "utf8")) ?? "").includes(file),
+      );
+    for (let tries = 50; left().length && tries; tries--) await new Promise((go) => setTimeout(go, 20));
+    deepEqual(left(), []);
   });
 
   test("100 MB are cut, and the rest of zz goes on", async (t) => {

@@ -197,7 +197,9 @@ async function joinStart() {
   }
 }
 
-rmSync("dist", { recursive: true, force: true });
+// What of dist/ is made here; the types and the one file are not (build.js).
+for (const name of existsSync("dist") ? readdirSync("dist") : [])
+  if (!/^types$|\.mjs$/.test(name)) rmSync(`dist/${name}`, { recursive: true });
 const names = readdirSync("plugins")
   .filter((name) => name.endsWith(".ts") || existsSync(`plugins/${name}/index.ts`))
   .map((name) => name.replace(/\.ts$/, ""))
@@ -233,7 +235,7 @@ await build({
     ...{ kernel: "zz.ts", plugins: "own-plugins", test: "sdk/testing.ts", text: "sdk/text.ts" },
     compilers: "kernel/compilers.ts",
     ...{ "symbols-worker": "plugins/symbols/worker.ts", "symbols-service": "plugins/symbols/service.ts" },
-    "writing-worker": "plugins/writing/worker.ts",
+    ...{ "writing-worker": "plugins/writing/worker.ts", "web-worker": "plugins/web/worker.ts" },
   },
   plugins: [parser, client, protocol, builtins, own],
   splitting: true,

@@ -15,7 +15,7 @@ const filesIn = (folder) =>
 /** The packed bytes are one line of comment: Node reads all of it at each start, and the end of a line is found soonest. */
 function pack() {
   const names = [
-    ...filesIn("dist").filter((name) => !/^dist\/types\/(plugins|test)\/|\.mjs$/.test(name)),
+    ...filesIn("dist").filter((name) => !/^dist\/types\/(plugins|test)\/|^dist\/built\.json$|\.mjs$/.test(name)),
     ...[...filesIn("prompts"), ...filesIn("plugins/examples"), "package.json", "LICENSE"],
     ...LENT.flatMap((name) => filesIn(`node_modules/${name}`)).filter((name) =>
       /(?<!\/src\/.*)(\.(d\.)?m?[jt]s|\/package\.json)$/.test(name),

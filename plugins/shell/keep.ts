@@ -5,7 +5,7 @@ import { readEffects } from "./effects.ts";
 import type { View } from "./view.ts";
 
 const ON_COPY =
-  "It ran on a copy of the project: no network, .git read-only, nothing else writable. What needs more: hosts, or direct: true.";
+  "It ran on a copy of the project: no network, .git read-only, nothing else writable, its own processes alone. What needs more: hosts, or direct: true.";
 
 /** What stands under the command's output, and whether it failed. */
 export async function keepEffects(
@@ -34,18 +34,24 @@ export async function keepEffects(
       lines.push(`Not kept, since tools write them again: ${dropped.slice(0, MAX_LINES).join(", ")}.`);
     if (!states.length) return done();
     const names = states.map((state) => path.relative(ctx.root, state.path));
-    const shown =
-      names.slice(0, MAX_NAMES).join(", ") + (names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "");
-    const { refusal, said } = await ctx.files.apply(
+    const {
+      refusal,
+      said,
+      left = [],
+    } = await ctx.files.apply(
       states,
       [line, "It ran on a copy of the project. What it changed there:", ...about, ...leftOut].join("\n"),
     );
-    if (refusal === undefined) {
-      lines.push(`changed: ${shown} (kept)`);
-      return said ? { ...done(), text: `${done().text}\n${said}` } : done();
-    }
-    lines.push(`changed on its copy: ${shown} (not kept: they are as they were)`);
-    return { text: `${done().text}\n${refusal}`, failed: true, refused: true };
+    const kept = names.filter((name) => refusal === undefined && !left.includes(name));
+    const others = names.filter((name) => !kept.includes(name));
+    const why = ctx.ask ? "the person said no" : "not kept";
+    if (kept.length) lines.push(`changed: ${listed(kept)} (kept)`);
+    if (others.length) lines.push(`changed: ${listed(others)} (${why}: they are as they were)`);
+    const more = refusal ?? said;
+    const text = done().text + (more ? `\n${more}` : "");
+    return refusal === undefined ? { ...done(), text } : { text, failed: true, refused: true };
   }
 }
 const [MAX_LINES, MAX_NAMES] = [10, 20];
+const listed = (names: string[]): string =>
+  names.slice(0, MAX_NAMES).join(", ") + (names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "");

@@ -143,7 +143,7 @@ function limited(program: string, calls: string | undefined): string[] {
 }
 
 /** Commands such as go leave read-only folders. */
-function clear(folder: string): void {
+export function clear(folder: string): void {
   if (!fs.existsSync(folder)) return; // already closed
   const open = (at: string): void => {
     fs.chmodSync(at, 0o700);
@@ -153,9 +153,15 @@ function clear(folder: string): void {
   fs.rmSync(folder, { recursive: true, force: true });
 }
 
-function environment({ net, proxy, tmp }: OpenLimits): Record<string, string> {
+function environment({ net, proxy, tmp, view }: OpenLimits): Record<string, string> {
   const at = process.platform === "linux" ? "/tmp" : tmp;
-  const env = { TMPDIR: at, TMP: at, TEMP: at, npm_config_cache: path.join(at, ".npm") }; // the home is not writable
+  const env: Record<string, string> = {
+    TMPDIR: at,
+    TMP: at,
+    TEMP: at,
+    npm_config_cache: path.join(at, ".npm"), // the home is not writable
+    ...(view && { XDG_CACHE_HOME: path.join(at, ".cache") }), // and not to be seen
+  };
   if (!proxy) return env;
   const url = `http://127.0.0.1:${proxy.port ?? PORT}`;
   const names = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"];

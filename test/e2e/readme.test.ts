@@ -18,8 +18,9 @@ import { EVENTS, STEPS } from "../../kernel/contract.ts";
 import { type Script, serve } from "../support/fake/http.ts";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
 import { needs } from "../support/needs.ts";
-import { picture } from "../support/pictures.ts";
+import { commandPicture, picture } from "../support/pictures.ts";
 import { type How, place, ROOT, WAYS, zz } from "../support/run.ts";
+import { viewTest } from "../support/view.ts";
 
 const inRoot = (name: string) => readFileSync(join(ROOT, name), "utf8");
 const DOCS = readdirSync(join(ROOT, "docs")).filter((name) => name.endsWith(".md"));
@@ -117,11 +118,13 @@ test("README: the two commands are what .ci/run runs, and npm test runs everythi
     .trim()
     .split(/\n| && /))
     ok(ci.includes(command), command);
-  equal(scripts.test, "npm run build && npm run check && node test/support/all.ts");
+  equal(scripts.test, "npm run build && node test/support/all.ts");
   const [, folders = ""] =
     /test\/\{([\w,]+)\}\/\*\*\/\*\.test\.ts/.exec(readFileSync(join(ROOT, "test/support/all.ts"), "utf8")) ?? [];
   deepEqual([...folders.split(","), "slow", "support"].sort(), readdirSync(join(ROOT, "test")).sort());
   match(scripts.check, /tsc && biome check/);
+  match(readFileSync(join(ROOT, "build.js"), "utf8"), /tsc", "-p", "tsconfig\.json"/, "the build checks all types");
+  match(readFileSync(join(ROOT, "test/support/all.ts"), "utf8"), /"biome"\), \["check"/);
 });
 
 test("README: the offline answer is what zz prints, but for line numbers", async () => {
@@ -149,6 +152,15 @@ for (const theme of ["dark", "light"] as const)
     equal(readFileSync(file, "utf8"), svg, remedy);
     equal(`${text}\n`, snippet("$ zz\n"), remedy);
   });
+
+for (const theme of ["dark", "light"] as const)
+  viewTest(
+    `README.md: the picture of commands for a ${theme} page is what the screen shows, but for times`,
+    async () => {
+      const { file, svg } = await commandPicture(theme);
+      equal(readFileSync(file, "utf8"), svg, "Does it look as it should? Then `npm run pictures` makes it again.");
+    },
+  );
 
 test("README: the five-line plugin works as printed", async () => {
   const where = place();

@@ -1,5 +1,6 @@
 // repo_map, and the map in the prompt.
 import type { Ctx, Result } from "zz";
+import { notUtf8 } from "zz/text";
 import { type Index, mayRead } from "../project.ts";
 import type { MapRequest, RepoMap } from "../rank.ts";
 import { defining } from "../rows.ts";
@@ -27,7 +28,8 @@ export async function map(
   const made = await mapFor(state, index, { ...(query && { query }), ...(focus && { focus }), tokens }, ctx);
   const unknown = (focus ?? []).filter((one) => !isKnown(index, one));
   const missing = unknown.map((one) => `[Nothing here is called '${one}': no file, no folder, no symbol]`);
-  return { text: [made.text || "There is no code here to map.", ...missing].join("\n"), data: made };
+  const lost = notUtf8(ctx.root, index.names, "not mapped");
+  return { text: [made.text || "There is no code here to map.", ...missing, ...lost].join("\n"), data: made };
 }
 
 function isKnown(index: Index, focus: string): boolean {

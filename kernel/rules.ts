@@ -229,7 +229,7 @@ const led = new Map<string, string>();
 /** What zz itself goes by: a tool that could write it could allow itself anything. A checkout's plugins are its code. */
 const OWN_STATE = [
   ...["sessions", "permissions.json", "trust.json", "known-plugins.json", "plugins.lock.json", "zz.config.json", "keys.json"],
-  ...["env.json", "history", "debug.log"],
+  ...["env.json", "history", "debug.log", "mcp-tools.json", "mcp-credentials.json"],
 ];
 const CODE = ["plugins", "prompts"];
 const TOLD_TO_MODEL = ["skills", "memory", "MEMORY.md", "IDENTITY.md", "SOUL.md", "RELATIONS.md"]; // what the model is told from then on

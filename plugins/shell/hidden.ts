@@ -29,6 +29,8 @@ export async function closedFiles(ctx: Ctx, onView = false): Promise<ClosedFiles
     "trust.json",
     "keys.json",
     "env.json",
+    "mcp-credentials.json",
+    "mcp-tools.json",
     "history",
     "sessions",
     "outputs",

@@ -8,6 +8,7 @@ import type { Ctx, GitDoubt, Kind, Need, Needs, Result, Verdict, Zz } from "zz";
 import { clip, plural } from "zz/text";
 import { familyOf } from "./family.ts";
 import type { Judged } from "./judge/index.ts";
+import { lendSandbox } from "./service.ts";
 import { type Variables, variables, withoutValues } from "./variables.ts";
 import type { View } from "./view.ts";
 
@@ -65,6 +66,7 @@ export default (zz: Zz<typeof defaults>) => {
     render: ({ data }) => inOneRow(data as { exit: number | null; stdout: string; stderr: string }),
   });
 
+  lendSandbox(zz, (ctx) => sandboxName(zz.config, ctx), openedForService);
   zz.layer({
     name: "sandbox",
     slot: "turn",
@@ -422,6 +424,18 @@ async function openedSandbox(ctx: Ctx, net: Net, readonly: boolean, view: View |
     keep: closed.keep,
     ...(await openSandbox({ programs: ctx.programs, root: ctx.root, write, ...closed, net, readonly, ...more })),
   };
+}
+
+/** For a program that goes on running: what changes in the project meanwhile is not its doing alone, so that nothing is put back. */
+async function openedForService(
+  ctx: Ctx,
+  { hosts, write, readonly }: { hosts: string[]; write: string[]; readonly: boolean },
+) {
+  const [{ openSandbox }, { closedFiles }] = await Promise.all([import("./sandbox.ts"), import("./hidden.ts")]);
+  const isDenied = ctx.permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "net");
+  const net = hosts.includes("*") && !isDenied ? "all" : netOf(ctx, hosts);
+  const { programs, root } = ctx;
+  return openSandbox({ programs, root, write, ...(await closedFiles(ctx)), net, readonly, service: true });
 }
 
 /** On a view runs what nobody looked at: it sees the project, the system and the person's programs. */

@@ -74,7 +74,7 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
   if (!program)
     throw new Error("Cannot open a sandbox: bubblewrap is not in PATH. Install it, as by apt-get install bubblewrap.");
   const own = fs.realpathSync(fs.mkdtempSync(path.join(limits.view?.own ?? os.tmpdir(), "zz-sandbox-")));
-  const net = limits.readonly ? "none" : limits.net;
+  const net = limits.readonly && !limits.service ? "none" : limits.net;
   const sized = !mac && (await knowsSize(programs, program));
   const inner: OpenLimits = {
     ...limits,
@@ -92,7 +92,8 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
   }
   const folders = [root, ...avoid.filter((at) => isFolder(at) && !isInside(root, at))];
   const git = locate(programs, "git", avoid);
-  const watch = limits.readonly ? undefined : watcher(folders, own, git ? { programs, program: git } : undefined);
+  const watch =
+    limits.readonly || limits.service ? undefined : watcher(folders, own, git ? { programs, program: git } : undefined);
   return {
     name: mac ? "sandbox-exec" : "bubblewrap",
     tmp: inner.tmp,

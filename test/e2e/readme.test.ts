@@ -93,6 +93,8 @@ test("Pages: every snippet is covered by a test here", () => {
     '"projects"',
     "createZz",
     "Translate the comments",
+    '"notes": {', // test/plugins/mcp/docs.test.ts, as the next
+    '"zz": { "command"',
     " 19  sdk/testing.ts", // test/kernel/floors.test.ts
   ];
   deepEqual(

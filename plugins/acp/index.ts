@@ -1,6 +1,7 @@
 // --acp: an editor drives zz by the Agent Client Protocol. One process speaks with the editor and starts another for each
 // conversation: each has a folder, settings and plugins of its own, and none waits for another.
 import type { Zz } from "zz";
+import { usage } from "zz/text";
 
 export default (zz: Zz) => {
   zz.flag({
@@ -16,7 +17,10 @@ export default (zz: Zz) => {
     name: "acp-session",
     group: "other programs",
     description: "one conversation of --acp, which starts it",
-    set: () =>
-      zz.dialog({ name: "acp", unseen: true, talk: async (host) => (await import("./session.ts")).talk(zz, host) }),
+    set() {
+      if (!process.send)
+        throw usage("Cannot hold a conversation without an editor: use --acp, which starts each of them.");
+      zz.dialog({ name: "acp", unseen: true, talk: async (host) => (await import("./session.ts")).talk(zz, host) });
+    },
   });
 };

@@ -8,7 +8,7 @@ import { after, describe, test } from "node:test";
 import * as acp from "@agentclientprotocol/sdk";
 import type { Script } from "../../support/fake/http.ts";
 import { call, fakeOpenAI, refuse, say, stream } from "../../support/fake/openai.ts";
-import { type Place, place, ROOT } from "../../support/run.ts";
+import { type Place, place, ROOT, zz } from "../../support/run.ts";
 
 interface Editor {
   agent: acp.ClientContext;
@@ -263,5 +263,11 @@ describe("--acp", { concurrency: 2 }, () => {
     equal(await exited, 0);
     ok(!existsSync(join(where.cwd, "a.txt")));
     fake.close();
+  });
+
+  test("a conversation without an editor is refused", async () => {
+    const { code, stderr } = await zz(place(), ["--acp-session"]);
+    equal(code, 2);
+    match(stderr, /^Cannot hold a conversation without an editor: use --acp/m);
   });
 });

@@ -225,7 +225,7 @@ function indexOf(data: Data, names: string[], counts: Counts, keep: Index["keep"
     get pageIndexes() {
       return pageIndexesOf({ files });
     },
-    facts: (name) => (files.has(name) ? unpack(rowOf({ files }, name)) : undefined),
+    facts: (name) => (files.has(name) && CODE.test(name) ? unpack(rowOf({ files }, name)) : undefined),
     words: (name) => (files.has(name) ? wordsOf(rowOf({ files }, name)) : undefined),
   };
 }

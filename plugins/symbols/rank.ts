@@ -17,14 +17,14 @@ export const mapFrom = (survey: Survey, request: MapRequest): RepoMap =>
   pack(survey, orderOf(survey, request), request);
 
 /** The files, most relevant first. */
-export function rank(sources: Source[], others: Other[], request: MapRequest): string[] {
-  const survey = surveyOf(sources, others);
-  return orderOf(survey, request).docs.map((doc) => survey.docs[doc]!.path);
-}
+export const rank = (sources: Source[], others: Other[], request: MapRequest): string[] =>
+  rankFrom(surveyOf(sources, others), request);
+
+export const rankFrom = (survey: Survey, request: MapRequest): string[] =>
+  orderOf(survey, request).docs.map((doc) => survey.docs[doc]!.path);
 
 /** The map with all files in a given order: the benchmark compares with it. */
-export function mapInOrder(sources: Source[], others: Other[], request: MapRequest, paths: string[]): RepoMap {
-  const survey = surveyOf(sources, others);
+export function mapInOrder(survey: Survey, request: MapRequest, paths: string[]): RepoMap {
   const places = new Map(survey.docs.map(({ path }, doc) => [path, doc]));
   return pack(survey, { docs: paths.map((path) => places.get(path)!), why: () => [] }, request);
 }

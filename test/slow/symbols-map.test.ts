@@ -2,30 +2,25 @@
 // orders. ZZ_MAP_REPO: another repository. The parents' files are read from git, nothing is checked out.
 import { ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { globSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
-import { after, before, test } from "node:test";
-import { openChat } from "../../kernel/chat.ts";
-import { context } from "../../kernel/context.ts";
+import { before, test } from "node:test";
 import {
   type MapRequest,
   mapFrom,
   mapInOrder,
-  rank,
+  rankFrom,
   type Source,
   type Survey,
   surveyOf,
 } from "../../plugins/symbols/rank.ts";
 import { bagOf, readBag } from "../../plugins/symbols/scan/words.ts";
 import { scan } from "../../plugins/symbols/scan.ts";
-import { createZz } from "../../zz.ts";
-import { corporaFolder, unpackCorpora, yardsticks } from "../support/corpora.ts";
 import { slowness } from "../support/machine.ts";
-import { ROOT, WAYS } from "../support/run.ts";
+import { ROOT } from "../support/run.ts";
 
 const REPO = process.env.ZZ_MAP_REPO ?? ROOT;
-const LAST = 300;
+const LAST = process.env.ZZ_SHORT ? 40 : 300;
 const BUDGETS = [1_000, 2_000, 4_000];
 const MOST_CHANGED = 20;
 /** In a smaller project the map shows nearly every file in any order. */
@@ -39,7 +34,7 @@ interface Commit {
   sources: Source[];
   others: string[];
 }
-type Order = (commit: Commit, wish: MapRequest) => string[];
+type Order = (commit: Commit & { survey: Survey }, wish: MapRequest) => string[];
 
 const git = (args: string[], input?: string): Buffer =>
   execFileSync("git", ["-C", REPO, ...args], { maxBuffer: 2 ** 30, ...(input !== undefined && { input }) });
@@ -123,7 +118,7 @@ const mostImported: Order = (commit, wish) => {
   for (const { imports } of commit.sources) for (const to of imports) times.set(to, (times.get(to) ?? 0) + 1);
   return alphabetical(commit, wish).sort((a, b) => (times.get(b) ?? 0) - (times.get(a) ?? 0));
 };
-const ours: Order = ({ sources, others }, wish) => rank(sources, others, wish);
+const ours: Order = ({ survey }, wish) => rankFrom(survey, wish);
 const unasked: Order = (commit, { tokens }) => ours(commit, { tokens });
 
 interface Score {
@@ -143,12 +138,13 @@ const scores: Record<string, Score[]> = Object.fromEntries(
 let many = 0;
 
 before(() => {
-  for (const commit of commits()) {
+  for (const one of commits()) {
+    const commit = { ...one, survey: surveyOf(one.sources, one.others) };
     many++;
     for (const [name, order] of Object.entries(ORDERS)) {
       const paths = order(commit, { query: commit.message, tokens: 0 });
       for (const [at, tokens] of BUDGETS.entries()) {
-        const { files } = mapInOrder(commit.sources, commit.others, { query: commit.message, tokens }, paths);
+        const { files } = mapInOrder(commit.survey, { query: commit.message, tokens }, paths);
         const hits = commit.changed.filter((path) => files.includes(path)).length;
         const score = scores[name]![at]!;
         score.recall += hits / commit.changed.length;
@@ -227,50 +223,3 @@ for (const [files, limit] of [
     t.diagnostic(`${files} files: ${list(counted)} ms once, ${list(times)} ms a query`);
     ok(times.toSorted((a, b) => a - b)[3]! < limit * slowness(), times.join(" "));
   });
-
-// The measure of ../shared/corpora: of the source files that a later commit changed, the share that the map for its message
-// names, through the tool itself; beside it what two simple ranks name with as many files of each query.
-const TOKENS = 1_000;
-const MISSED = 0.3; // of what the better yardstick misses, the map has to name so much
-const SOURCE = /\.[cm]?[jt]sx?$/;
-
-const folder = corporaFolder();
-const base = mkdtempSync(join(tmpdir(), "zz-corpora-"));
-after(() => rmSync(base, { recursive: true, force: true }));
-for (const { name, root, queries } of folder ? unpackCorpora(folder, base) : [])
-  test(`The map of ${name} names more of what commits changed than simple ranks do`, async (t) => {
-    const env = { ...process.env, ZZ_HOME: join(base, "home") };
-    const [node, zz] = WAYS.dist;
-    execFileSync(node, [zz, "--call", "repo_map", "{}"], { cwd: root, env }); // the index
-    const core = await createZz({ root, home: join(base, "home"), save: false });
-    const ctx = context(core, openChat(core, "none/none"));
-    const files = list(["-C", root, "ls-files", "-z"]).filter((file) => SOURCE.test(file));
-    const simple = yardsticks(root, files);
-    const some = process.env.ZZ_SHORT ? queries.filter((_, at) => at % 3 === 0) : queries;
-    const sums: Record<string, number> = { map: 0 };
-    const times: number[] = [];
-    let named = 0;
-    for (const { query, files: changed } of some) {
-      const before = process.cpuUsage();
-      const { data } = await ctx.call("repo_map", { query, tokens: TOKENS });
-      const { user, system } = process.cpuUsage(before);
-      times.push((user + system) / 1_000);
-      const { files: found } = data as { files: string[] };
-      named += found.length;
-      const add = (what: string, all: string[]) =>
-        (sums[what] = (sums[what] ?? 0) + changed.filter((file) => all.includes(file)).length / changed.length);
-      add("map", found);
-      for (const [what, all] of Object.entries(simple(query))) add(what, all.slice(0, found.length));
-    }
-    const share = (what: string) => sums[what]! / some.length;
-    const told = Object.keys(sums).map((what) => `${what} ${(100 * share(what)).toFixed(1)} %`);
-    const warm = times.slice(1).sort((a, b) => a - b)[times.length >> 1]!;
-    t.diagnostic(`${some.length} commits, ${(named / some.length).toFixed(0)} files each: ${told.join("; ")}`);
-    t.diagnostic(
-      `${files.length} source files: ${times[0]!.toFixed(0)} ms of work for the first query, ${warm.toFixed(0)} ms in the middle`,
-    );
-    const best = Math.max(share("path words"), share("content rank"));
-    ok(share("map") >= best + MISSED * (1 - best), told.join("; "));
-    ok(warm < 150 * slowness(), `${warm} ms`);
-  });
-if (!folder) test("The measure of ../shared/corpora", { skip: "not run: ../shared/corpora is not there" }, () => {});

@@ -65,7 +65,7 @@ export const isWord = (word: string): boolean =>
   (word.length >= MIN_CHARS || /\p{Lo}/u.test(word)) && word.length <= MAX_CHARS && !STOP_WORDS.has(word);
 
 const [NONE, LOWER, UPPER, DIGIT, LINK, WIDE] = [0, 1, 2, 3, 4, 5]; // LINK: in an identifier, but in no word
-const KINDS = new Uint8Array(128);
+const KINDS = new Uint8Array(1 << 16).fill(WIDE);
 for (let code = 0; code < 128; code++) {
   const letter = String.fromCharCode(code);
   KINDS[code] = /[a-z]/.test(letter)
@@ -88,31 +88,30 @@ export function bagOf(text: string): Buffer {
   const add = (hash: number) => void counts.set(hash, (counts.get(hash) ?? 0) + 1);
   if (stems.size > MAX_STEMS) stems.clear();
   const { length } = text;
-  for (let at = 0; at < length; ) {
-    if (kindAt(text, at) === NONE) {
-      at++;
-      continue;
-    }
+  for (let at = 0; at < length; at++) {
+    let kind = KINDS[text.charCodeAt(at)]!;
+    if (kind === NONE) continue;
     const start = at;
     let isWide = false;
-    for (let kind = kindAt(text, at); kind !== NONE; kind = kindAt(text, ++at)) if (kind === WIDE) isWide = true;
+    do {
+      if (kind === WIDE) isWide = true;
+      kind = ++at < length ? KINDS[text.charCodeAt(at)]! : NONE;
+    } while (kind !== NONE);
     if (isWide) for (const hash of hashesIn(text.slice(start, at))) add(hash);
     else if (addWords(text, start, at, add) > 1 && at - start <= 2 * MAX_CHARS) add(nameHash(text.slice(start, at)));
   }
   return packed(counts);
 }
 
-const kindAt = (text: string, at: number): number => {
-  const code = text.charCodeAt(at); // NaN behind the end
-  return code < 128 ? KINDS[code]! : code >= 128 ? WIDE : NONE;
-};
-
 /** The words of an identifier of ASCII letters; of HTMLElement the E belongs to what follows. Returns how many there are. */
 function addWords(text: string, start: number, end: number, add: (hash: number) => void): number {
-  let [words, from] = [0, start];
+  let words = 0;
+  let from = start;
+  let before = KINDS[text.charCodeAt(start)]!;
+  let kind = before;
   for (let at = start + 1; at <= end; at++) {
-    const before = kindAt(text, at - 1);
-    const kind = at < end ? kindAt(text, at) : NONE;
+    before = kind;
+    kind = at < end ? KINDS[text.charCodeAt(at)]! : NONE;
     if (kind === before) continue;
     const to = before === UPPER && kind === LOWER ? at - 1 : at;
     if (to === from) continue;

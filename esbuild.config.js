@@ -178,7 +178,9 @@ async function joinStart() {
   }
 }
 
-rmSync("dist", { recursive: true, force: true });
+// What of dist/ is made here; the types and the one file are not (build.js).
+for (const name of existsSync("dist") ? readdirSync("dist") : [])
+  if (!/^types$|\.mjs$/.test(name)) rmSync(`dist/${name}`, { recursive: true });
 const names = readdirSync("plugins")
   .filter((name) => name.endsWith(".ts") || existsSync(`plugins/${name}/index.ts`))
   .map((name) => name.replace(/\.ts$/, ""))

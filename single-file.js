@@ -12,9 +12,10 @@ const filesIn = (folder) =>
     .filter((entry) => entry.isFile())
     .map((entry) => `${entry.parentPath}/${entry.name}`);
 
+/** The packed bytes are one line of comment: Node reads all of it at each start, and the end of a line is found soonest. */
 function pack() {
   const names = [
-    ...filesIn("dist").filter((name) => !/^dist\/types\/(plugins|test)\/|\.mjs$/.test(name)),
+    ...filesIn("dist").filter((name) => !/^dist\/types\/(plugins|test)\/|^dist\/built\.json$|\.mjs$/.test(name)),
     ...[...filesIn("prompts"), ...filesIn("plugins/examples"), "package.json", "LICENSE"],
     ...LENT.flatMap((name) => filesIn(`node_modules/${name}`)).filter((name) =>
       /(?<!\/src\/.*)(\.(d\.)?m?[jt]s|\/package\.json)$/.test(name),
@@ -26,7 +27,7 @@ function pack() {
     params: { [constants.BROTLI_PARAM_QUALITY]: 9, [constants.BROTLI_PARAM_LGWIN]: constants.BROTLI_MAX_WINDOW_BITS },
   });
   const id = createHash("sha256").update(packed).digest("hex").slice(0, 16);
-  writeFileSync("dist/zz.mjs", `${START.replace("$ID", id)}\n/*${packed.toString("base64")}*/\n`, { mode: 0o755 });
+  writeFileSync("dist/zz.mjs", `${START.replace("$ID", id)}\n//${packed.toString("base64")}\n`, { mode: 0o755 });
 }
 
 const START = `#!/usr/bin/env node
@@ -72,8 +73,7 @@ function isOwn(folder) {
 
 function unpack(folder) {
   const text = fs.readFileSync(fileURLToPath(import.meta.url), "latin1");
-  const at = text.lastIndexOf("/*") + 2;
-  const packed = Buffer.from(text.slice(at, text.lastIndexOf("*/")), "base64");
+  const packed = Buffer.from(text.slice(text.lastIndexOf("\\n//") + 3), "base64");
   const bytes = process.getBuiltinModule("zlib").brotliDecompressSync(packed);
   let start = bytes.indexOf("\\n") + 1;
   for (const [name, length] of JSON.parse(bytes.subarray(0, start).toString())) {

@@ -463,8 +463,9 @@ async function obeyFlags(argv: string[], io: Io, stop: Stop): Promise<number> {
     core.options.model = await withProvider(core, named);
     providerNamed(core, core.options.model); // refused before a prompt is there
   }
-  const dialog = single || !io.stdin.isTTY || !io.stdout.isTTY ? undefined : dialogOf(core);
-  if (dialog) return converse(core, dialog, { open: () => open(core, cli), first: prompt, stop, run: runTurn });
+  const dialog = single ? undefined : dialogOf(core);
+  if (dialog && (dialog.unseen || (io.stdin.isTTY && io.stdout.isTTY)))
+    return converse(core, dialog, { open: () => open(core, cli), first: prompt, stop, run: runTurn });
   if (!prompt.words && !prompt.attached.length) throw usage(`Nothing to ask: the prompt is empty. ${WAYS_TO_ASK}`);
   const chat = await open(core, cli);
   if (!chat) throw usage(NO_MODEL);

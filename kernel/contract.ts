@@ -203,9 +203,8 @@ export interface Command {
   run(rest: string, ctx: Ctx): Awaitable<void>;
 }
 /** How zz and a person talk for longer than one turn. */
-export interface Dialog {
-  name: string;
-  talk(host: DialogHost): Promise<number>; // until the person leaves: the exit code
+export interface Dialog extends Readonly<{ name: string; unseen?: true }> {
+  talk(host: DialogHost): Promise<number>; // until the person leaves: the exit code. unseen: no terminal is needed for it
   person?(): Person; // how somebody at the terminal is reached while a single answer is made; what is missing cannot be done
 }
 export interface Person extends Pick<Ctx, "edit" | "terminal" | "pick"> {

@@ -99,12 +99,8 @@ export function openProject(root: string, home: string, limit: Limit, patterns: 
     const isReadable = (name: string) => (data.files.has(name) && !isDenied) || mayRead(ctx, name);
     const readable = inScope.filter(isReadable);
     const wanted = new Set(readable.slice(0, data.most));
-    const links = dropLinks(look, wanted, readable, changed);
-    const left = readable.length - links - wanted.size;
-    const near = data.scope ? texts.filter((name) => name.startsWith(`${data.scope}/`)) : texts;
-    const isLink = (name: string) => fs.lstatSync(path.join(root, name), { throwIfNoEntry: false })?.isSymbolicLink();
-    const plain = near.filter((name) => isReadable(name) && (data.files.has(name) || !isLink(name)));
-    for (const name of plain.slice(0, data.most)) wanted.add(name);
+    const left = readable.length - dropLinks(look, wanted, readable, changed) - wanted.size;
+    for (const name of textsOf(look, texts).filter(isReadable).slice(0, data.most)) wanted.add(name);
     const missing = [...wanted]
       .filter((name) => !data.files.has(name))
       .concat(changed.filter((name) => wanted.has(name)));
@@ -126,8 +122,7 @@ export function openProject(root: string, home: string, limit: Limit, patterns: 
     if (failure) throw failure;
     cached = data;
     if (stored.size > MANY_FILES || data.files.size > 5 * MANY_FILES) freeMemorySoon();
-    const ms = performance.now() - started;
-    const beyond = code.length - inScope.length;
+    const [ms, beyond] = [performance.now() - started, code.length - inScope.length];
     const counts = { ms, read: fresh.size + stored.size, left, beyond, scope: data.scope, ignored };
     return indexOf(data, names, counts, (resolved) => {
       if (JSON.stringify(resolved) === JSON.stringify(data.resolved)) return;
@@ -136,6 +131,13 @@ export function openProject(root: string, home: string, limit: Limit, patterns: 
       save(db, ctx);
     });
   }
+}
+
+/** The texts that lie in the indexed folder and are no links. */
+function textsOf({ root, data }: Look, texts: string[]): string[] {
+  const near = data.scope ? texts.filter((name) => name.startsWith(`${data.scope}/`)) : texts;
+  const isLink = (name: string) => fs.lstatSync(path.join(root, name), { throwIfNoEntry: false })?.isSymbolicLink();
+  return near.filter((name) => data.files.has(name) || !isLink(name));
 }
 
 /** Drops links to files that are indexed anyway: their names would count twice. Returns how many there were. */

@@ -7,10 +7,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { DONE, delta, fakeOpenAI, problems, stream, usage } from "../support/fake/openai.ts";
 import { type Place, place, zz } from "../support/run.ts";
 
-const KILLS = Number(process.env.ZZ_KILLS ?? 25);
+const KILLS = Number(process.env.ZZ_KILLS ?? 12); // more of them: test/slow/kill.test.ts
 const PER_PLACE = 5; // kills in one folder, so that new sessions are killed too
 const ROUNDS = 3;
-const PAUSE = 22; // ms between pieces: a turn takes about as long as the latest kill waits
+const PAUSE = 22; // ms between pieces
 
 let hurry = false; // the run that may finish is answered at once
 let answers = 0;
@@ -96,6 +96,8 @@ test(`after each of ${KILLS} kill -9 in mid-turn nothing acknowledged is lost an
 }, async (t) => {
   const counts = { killed: 0, torn: 0, interrupted: 0, lines: new Map<number, number>() };
   let where = place();
+  const args = ["--once", "-c", "--base-url", server.url, "-m", "openai/m"];
+  const { ms: wholeTurn } = await zz(where, [...args, "not killed"], { way: "dist" }); // how long a turn takes on this machine
   for (let i = 0; i < KILLS; i++) {
     if (i % PER_PLACE === 0) {
       where = place();
@@ -104,11 +106,10 @@ test(`after each of ${KILLS} kill -9 in mid-turn nothing acknowledged is lost an
     }
     const before = disk(where);
     const first = server.requests.length;
-    const run = (prompt: string, signal?: AbortSignal) =>
-      zz(where, ["--once", "-c", "--base-url", server.url, "-m", "openai/m", prompt], signal && { signal });
+    const run = (prompt: string, signal?: AbortSignal) => zz(where, [...args, prompt], signal && { signal });
 
     hurry = false;
-    const moment = Math.round(60 + Math.random() * 440);
+    const moment = Math.round(wholeTurn * (0.1 + 0.9 * Math.random()));
     const blow = new AbortController();
     const running = run(`killed ${i}`, blow.signal);
     await sleep(moment);
@@ -165,5 +166,5 @@ test(`after each of ${KILLS} kill -9 in mid-turn nothing acknowledged is lost an
     `${counts.killed} of ${KILLS} died in mid-turn, ${counts.torn} left a torn line, ${counts.interrupted} an unanswered call; messages saved before the kill, and how often: ${spread.join(" ")}`,
   );
   ok(counts.killed > KILLS / 2, "most were killed before they had finished");
-  ok(counts.lines.size > 3, "at many different moments");
+  ok(counts.lines.size > Math.min(3, KILLS / 6), "at many different moments");
 });

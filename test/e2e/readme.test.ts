@@ -115,11 +115,13 @@ test("README: the two commands are what .ci/run runs, and npm test runs everythi
     .trim()
     .split(/\n| && /))
     ok(ci.includes(command), command);
-  equal(scripts.test, "npm run build && npm run check && node test/support/all.ts");
+  equal(scripts.test, "npm run build && node test/support/all.ts");
   const [, folders = ""] =
     /test\/\{([\w,]+)\}\/\*\*\/\*\.test\.ts/.exec(readFileSync(join(ROOT, "test/support/all.ts"), "utf8")) ?? [];
   deepEqual([...folders.split(","), "slow", "support"].sort(), readdirSync(join(ROOT, "test")).sort());
   match(scripts.check, /tsc && biome check/);
+  match(readFileSync(join(ROOT, "build.js"), "utf8"), /tsc", "-p", "tsconfig\.json"/, "the build checks all types");
+  match(readFileSync(join(ROOT, "test/support/all.ts"), "utf8"), /"biome"\), \["check"/);
 });
 
 test("README: the offline answer is what zz prints, but for line numbers", async () => {

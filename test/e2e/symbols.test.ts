@@ -3,8 +3,9 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { after, type TestContext, test } from "node:test";
 import { countTokens } from "../../plugins/symbols/rank.ts";
+import type { Harness, harness } from "../../sdk/testing.ts";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { has } from "../support/needs.ts";
 import { repl } from "../support/repl.ts";
@@ -28,6 +29,23 @@ function project(): Place {
   if (has("git")) execFileSync("git", ["init", "-q"], { cwd: where.cwd });
   return where;
 }
+/** The built zz in such a project, its compiler warm after the first question: for tests that leave the project as it is. */
+const { harness: built } = (await import(join(ROOT, "dist", "test.js"))) as { harness: typeof harness };
+let opened: Promise<Harness> | undefined;
+const warm = () => (opened ??= built({ own: true, answer: "yes", files: FILES }));
+after(async () => (await opened)?.close());
+
+/** With one file more while it is asked. */
+async function withFile<T>(name: string, content: string, act: (zz: Harness) => Promise<T>): Promise<T> {
+  const zz = await warm();
+  zz.write(name, content);
+  try {
+    return await act(zz);
+  } finally {
+    rmSync(join(zz.root, name));
+  }
+}
+
 const text = ({ cwd }: Place, name: string): string => readFileSync(join(cwd, name), "utf8");
 const at = ({ url }: { url: string }) => ["-m", "openai/m", "--base-url", url, "--key", "x"];
 const rename = { symbol: "Lamp.dim", to: "fade" };
@@ -78,30 +96,28 @@ for (const [what, args, told] of [
   ["of nothing", { symbol: "nothing", to: "x" }, /^Cannot rename 'nothing' to 'x': nothing has that name/],
 ] as const)
   test(`a rename ${what} is refused with a sentence`, async () => {
-    const where = project();
-    const { code, stderr } = await zz(where, ["-A", "--call", "rename_symbol", JSON.stringify(args)]);
-    equal(code, 1);
-    match(stderr, told);
-    equal(text(where, "src/lamp.ts"), FILES["src/lamp.ts"]);
+    const zz = await warm();
+    const { text, failed } = await zz.call("rename_symbol", args);
+    ok(failed);
+    match(text, told);
+    deepEqual(zz.questions, []);
+    equal(zz.read("src/lamp.ts"), FILES["src/lamp.ts"]);
   });
 
 test("references go by meaning: an import under another name counts, another thing of the same name does not", async () => {
-  const where = project();
-  const { stdout } = await zz(where, ["--call", "find_references", '{"symbol":"Lamp","path":"src/lamp.ts"}']);
-  match(stdout, /^src\/lamp\.ts:2: export class Lamp \{ {2}\[definition\]$/m);
-  match(stdout, /^src\/room\.ts:1: import \{ Lamp as Light \}/m);
-  match(stdout, /^src\/room\.ts:2: /m);
-  match(stdout, /^In other files, as text:\nnotes\.md:1: The Lamp is bright\.$/m);
-  doesNotMatch(stdout, /other\.ts/);
+  const { text } = await (await warm()).call("find_references", { symbol: "Lamp", path: "src/lamp.ts" });
+  match(text, /^src\/lamp\.ts:2: export class Lamp \{ {2}\[definition\]$/m);
+  match(text, /^src\/room\.ts:1: import \{ Lamp as Light \}/m);
+  match(text, /^src\/room\.ts:2: /m);
+  match(text, /^In other files, as text:\nnotes\.md:1: The Lamp is bright\.$/m);
+  doesNotMatch(text, /other\.ts/);
 });
 
 test("a link in a comment is a reference, also where the name stands nowhere else in the file", async () => {
-  const where = project();
   const linked =
     'import { Lamp } from "./lamp.js";\n/** As {@link Lamp.dim} has it. */\nexport const lamp = new Lamp();\n';
-  writeFileSync(join(where.cwd, "src/doc.ts"), linked);
-  const { stdout } = await zz(where, ["--call", "find_references", '{"symbol":"Lamp.dim"}']);
-  match(stdout, /^src\/doc\.ts:2: \/\*\* As \{@link Lamp\.dim\} has it\. \*\/$/m);
+  const { text } = await withFile("src/doc.ts", linked, (zz) => zz.call("find_references", { symbol: "Lamp.dim" }));
+  match(text, /^src\/doc\.ts:2: \/\*\* As \{@link Lamp\.dim\} has it\. \*\/$/m);
 });
 
 const PASSED_ON = {
@@ -147,24 +163,24 @@ for (const [tool, args, told] of [
   });
 
 test("more uses than one answer shows are shown by the next ones, each once", async () => {
-  const where = project();
   const uses = Array.from({ length: 200 }, (_, i) => `new Lamp().dim(${i});`);
-  writeFileSync(join(where.cwd, "src/many.ts"), `import { Lamp } from "./lamp.js";\n${uses.join("\n")}\n`);
-  const ask = async (start?: number) =>
-    zz(where, ["--call", "find_references", JSON.stringify({ symbol: "dim", path: "src/lamp.ts", start })]);
-  const rows: string[] = [];
-  for (let start: number | undefined = 1, asked = 0; start && asked < 9; asked++) {
-    const { stdout } = await ask(start === 1 ? undefined : start);
-    const [, left, next] = /^\[(\d+) more places?; start: (\d+) shows more\]$/m.exec(stdout) ?? [];
-    rows.push(...stdout.split("\n").filter((row) => /^src\//.test(row)));
-    equal(Number(left ?? 0), 202 - rows.length);
-    start = next ? Number(next) : undefined;
-  }
-  equal(rows.length, 202); // with the definition, and the one of room.ts
-  equal(new Set(rows).size, 202);
-  const { code, stderr } = await ask(203);
-  equal(code, 1);
-  equal(stderr, "Cannot show the uses of 'dim' from place 203 on: there are 202. Begin with an earlier one.\n");
+  const many = `import { Lamp } from "./lamp.js";\n${uses.join("\n")}\n`;
+  await withFile("src/many.ts", many, async (zz) => {
+    const ask = (start?: number) => zz.call("find_references", { symbol: "dim", path: "src/lamp.ts", start });
+    const rows: string[] = [];
+    for (let start: number | undefined = 1, asked = 0; start && asked < 9; asked++) {
+      const { text } = await ask(start === 1 ? undefined : start);
+      const [, left, next] = /^\[(\d+) more places?; start: (\d+) shows more\]$/m.exec(text) ?? [];
+      rows.push(...text.split("\n").filter((row) => /^src\//.test(row)));
+      equal(Number(left ?? 0), 202 - rows.length);
+      start = next ? Number(next) : undefined;
+    }
+    equal(rows.length, 202); // with the definition, and the one of room.ts
+    equal(new Set(rows).size, 202);
+    const { text, failed } = await ask(203);
+    ok(failed);
+    equal(text, "Cannot show the uses of 'dim' from place 203 on: there are 202. Begin with an earlier one.");
+  });
 });
 
 /** The system prompts that a fake server was sent. */
@@ -210,7 +226,7 @@ test("at the prompt the model is told the map; when code has changed it is told 
 const numbered = (from: number, to: number): string[] =>
   Array.from({ length: to - from + 1 }, (_, i) => `src/part${from + i}.ts`);
 /** A conversation in a project of so many files, where something is done between its two messages: what the model was told. */
-async function toldOf(t: TestContext, count: number, act: (where: Place) => void, script = [say("Good.")], more = {}) {
+async function toldOf(t: TestContext, count: number, act?: (where: Place) => void, script = [say("Good.")], more = {}) {
   const where = place();
   const make = (name: string) => {
     mkdirSync(dirname(join(where.cwd, name)), { recursive: true });
@@ -225,6 +241,7 @@ async function toldOf(t: TestContext, count: number, act: (where: Place) => void
   await zz.say("/model openai/m", "openai/m, with a window"); // from here on its window is known
   await zz.say("begin");
   await zz.sees(/›$/);
+  if (!act) return { first: mapIn(systems(zz.fake)[0]!)! };
   await settled();
   act({ ...where });
   await settled();
@@ -267,7 +284,7 @@ test("a file that the model itself makes or deletes, or one that is merely saved
 test("the map takes 8 % of the model's window, unless the settings say how much", async (t) => {
   const sizes: number[] = [];
   for (const more of [{}, { window: 20_000 }, { window: 1_000_000 }, { window: 20_000, symbols: { tokens: 300 } }])
-    sizes.push(countTokens((await toldOf(t, 600, () => {}, undefined, more)).first));
+    sizes.push(countTokens((await toldOf(t, 600, undefined, undefined, more)).first));
   const limits = [2_560, 1_600, 8_000, 300];
   deepEqual(
     sizes.map((size, i) => size > 0.85 * limits[i]! && size < limits[i]! + 50), // beside the rows it says to verify

@@ -49,13 +49,22 @@ async function play(
 const call = async (where: Place, tool: string, args: object, given?: Given): Promise<Got> =>
   (await play(where, [[tool, args]], given))[0]!;
 
+/** By one instance for all rows of a project: each new one would read TypeScript's libraries first. */
+const opened = new Map<Place, Promise<Core>>();
+async function playTogether(where: Place, calls: [tool: string, args: object][], options?: Options): Promise<Got[]> {
+  if (!opened.has(where)) opened.set(where, createZz({ root: where.cwd, home: where.home, save: false, ...options }));
+  return playScript(await opened.get(where)!, calls);
+}
+const callTogether = async (where: Place, tool: string, args: object, options?: Options): Promise<Got> =>
+  (await playTogether(where, [[tool, args]], options))[0]!;
+
 /** Text, or what a refusal or failure must say. */
 type Row = [what: string, args: Record<string, unknown>, expected: string | RegExp, failed?: "fails"];
 
 function rows(tool: string, where: Place, table: Row[]): void {
   for (const [what, args, expected, failed] of table)
     test(`${tool}: ${what}`, { timeout: 5_000 }, async () => {
-      const { text, failed: did } = await call(where, tool, args);
+      const { text, failed: did } = await callTogether(where, tool, args);
       if (typeof expected === "string") equal(text, expected);
       else match(text, expected);
       equal(Boolean(did), failed === "fails", text);
@@ -505,7 +514,7 @@ for (const [symbol, text] of [
   ["nested", "function nested"],
 ] as const)
   test(`find_definition: ${symbol}`, async () => {
-    const { text: found, failed } = await call(coded, "find_definition", { symbol });
+    const { text: found, failed } = await callTogether(coded, "find_definition", { symbol });
     equal(failed, undefined, found);
     match(found, new RegExp(`^src/code\\.ts:${at(text)}: `), found);
     equal(found.split("\n").length, 1, found);
@@ -543,7 +552,7 @@ rows("find_references", coded, [
   ["what nobody uses", { symbol: "xyzzyplugh" }, /^Cannot find a use of 'xyzzyplugh'/, "fails"],
 ]);
 test("find_references: of Lamp there are four and no more in code, and one as text", async () => {
-  const { text } = await call(coded, "find_references", { symbol: "Lamp" });
+  const { text } = await callTogether(coded, "find_references", { symbol: "Lamp" });
   match(text, /^(src\/.*\n){4}In other files, as text:\nnotes\.md:2: class Lamp$/);
 });
 
@@ -682,7 +691,7 @@ for (const [tool, args, says] of [
   ["repo_map", { focus: ["a.ts", "here", "docs/"] }, /^[^[]*$/],
 ] as const)
   test(`${tool} ${JSON.stringify(args)} does not say "nothing" of what it did not look at`, async () =>
-    match((await call(mixed, tool, args)).text, says));
+    match((await callTogether(mixed, tool, args)).text, says));
 
 const many = project({
   "a.ts": "export const first = 1; // TODO one\n",
@@ -712,7 +721,7 @@ for (const [tool, args] of [
       [tool, args],
       [tool, args],
     ];
-    const results = await play(many, twice, { options: { settings: { symbols: { most: 2 } } } });
+    const results = await playTogether(many, twice, { settings: { symbols: { most: 2 } } });
     for (const { text } of results) ok(text.endsWith(PART), text);
     if (tool === "find_references" && args.symbol === "first") match(results[0]!.text, /^c\.ts:2: /m);
     if (tool === "rename_symbol") match(results[0]!.text, /^Cannot rename 'first' to 'second': uses in the rest/);
@@ -762,7 +771,7 @@ for (const [where, tool, args, says] of [
   [large, "get_structure", { path: "lib" }, /^lib\/f0\.ts/],
 ] as [Place, string, object, string | RegExp][])
   test(`${tool} ${JSON.stringify(args)} shows what matters`, async () => {
-    const { text } = await call(where, tool, args);
+    const { text } = await callTogether(where, tool, args);
     if (typeof says === "string") equal(text, says);
     else match(text, says);
   });
@@ -819,16 +828,17 @@ for (const [what, file, isUse] of [
   test(`find_references tells of ${what}, and rename_symbol refuses: ${isUse}`, async () => {
     const where = project({ ...WORKSPACE, "packages/app/d.ts": file });
     const args = { symbol: "makeConfig", path: "packages/core/src/config.ts" };
-    const { text } = await call(where, "find_references", args);
+    const options: Options = { allow: { write: true } };
+    const { text } = await callTogether(where, "find_references", args, options);
     equal(/^Perhaps used here too, .*\npackages\/app\/d\.ts:1: from "/m.test(text), isUse, text);
-    const renamed = await call(where, "rename_symbol", { ...args, to: "define" }, { options: { allow: { write: true } } });
+    const renamed = await callTogether(where, "rename_symbol", { ...args, to: "define" }, options);
     equal(/^Cannot rename 'makeConfig' to 'define': it would miss places .*\npackages\/app\/d\.ts:1: from "/.test(renamed.text), isUse, renamed.text);
     equal(readFileSync(join(where.cwd, "packages/app/d.ts"), "utf8"), file);
   });
 
 test("find_references of a member that its owner does not declare, or of nothing, says so, and what there is", async () => {
   const where = project({ ...WORKSPACE, "packages/app/e.ts": "// Array\nexport const all: Array<string> = [];\n" });
-  const said = async (symbol: string) => (await call(where, "find_references", { symbol })).text;
+  const said = async (symbol: string) => (await callTogether(where, "find_references", { symbol })).text;
   equal(
     await said("More.cacheDir"),
     "Cannot look for 'More.cacheDir': nothing is named like that. There are: Base.cacheDir (packages/core/src/config.ts:2).",
@@ -1105,7 +1115,7 @@ for (const [tool, args, says] of [
   ["grep", { pattern: "last", ignoreCase: "true" }, "a.ts:5: last;"],
 ] as [string, object, string | RegExp][])
   test(`${tool} ${JSON.stringify(args)} is understood`, async () => {
-    const { text } = await call(spelt, tool, args);
+    const { text } = await callTogether(spelt, tool, args);
     if (typeof says === "string") equal(text, says.replace("", ""));
     else match(text, says);
   });

@@ -5,7 +5,7 @@ import { describe, test } from "node:test";
 import { rescue } from "../../plugins/text-calls/rescue.ts";
 import { cutOff, FORMATS, RANDOM_TOOLS, roundTrip } from "../support/text-calls.ts";
 
-const RUNS = Number(process.env.ZZ_RUNS ?? (process.env.ZZ_SHORT ? 1_000 : 10_000));
+const RUNS = Number(process.env.ZZ_RUNS ?? (process.env.ZZ_SHORT ? 300 : 10_000));
 const MB_PER_SECOND = 50;
 const SIZE = 8 * 1024 * 1024;
 

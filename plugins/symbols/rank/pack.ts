@@ -49,7 +49,7 @@ export function pack(survey: Survey, order: Order, request: MapRequest): RepoMap
     const own = docs[doc]!.source ? publicSymbols(docs[doc]!.source.facts) : [];
     return own.length ? own.map((sym) => ({ doc, sym, value: 0 })) : [{ doc, value: 0 }];
   }
-  /** Why a file is there stands in the first of its rows. */
+  /** Why a file is there stands in one of its rows. */
   function lineOf(doc: number, sym?: Sym): string {
     const text = textOf(docs[doc]!.path, sym);
     return request.why && !tails.has(doc) ? `${text}  [${order.why(doc).join(", ")}]` : text;
@@ -69,13 +69,7 @@ export function pack(survey: Survey, order: Order, request: MapRequest): RepoMap
   }
   /** The symbols of the best files, those that match before others; then as many paths as fit. */
   function fitQuery(limit: number): Fitting[] {
-    const head = shown.slice(0, SHOWN.files).flatMap((doc, at) => {
-      const rated = ratedOf(doc);
-      const best = rated
-        .filter(({ matching }, row) => !row || matching > 0)
-        .slice(0, at < SHOWN.several ? SHOWN.rows : 1);
-      return best.map(({ sym }, row) => ({ doc, sym, value: 0, row }));
-    });
+    const head = shown.slice(0, SHOWN.files).flatMap((doc, at) => headOf(doc, at, ratedOf(survey, weights, doc)));
     const rows = head.filter(({ row }) => !row).concat(head.filter(({ row }) => row));
     const signed = fit(rows, Math.max(SHOWN.share * limit, Math.min(limit, cost(lineOf(shown[0] ?? 0)) * 4)), 4);
     const known = new Set(signed.map(({ doc }) => doc));
@@ -88,19 +82,12 @@ export function pack(survey: Survey, order: Order, request: MapRequest): RepoMap
     return [...signed, ...fit(bare, limit, MAX_MISSES, spent)];
   }
 
-  function ratedOf(doc: number): Rated {
-    const facts: Facts | undefined = docs[doc]!.source?.facts;
-    const rated = (facts ? publicSymbols(facts) : []).map((sym) => ({ sym, ...rowValue(sym) }));
-    for (const [at, { sym }] of rated.entries()) if (isOverload(sym, rated[at - 1]?.sym)) rated[at]!.value *= 0.2;
-    return rated.sort((a, b) => b.value - a.value || a.sym.line - b.sym.line);
-  }
-
   /** A file's value depends on its position, not on its score: the same budget shows equally many files for any query. */
   function rowsOf(): Row[] {
     return shown
       .slice(0, 20 + tokens / 8)
       .flatMap((doc, position) => {
-        const rated = ratedOf(doc);
+        const rated = ratedOf(survey, weights, doc);
         const best = 1 / (position + POSITION_OFFSET);
         const { length } = docs[doc]!.path;
         if (!rated.length) return [{ doc, value: best / Math.sqrt(length) }];
@@ -111,11 +98,26 @@ export function pack(survey: Survey, order: Order, request: MapRequest): RepoMap
       })
       .sort((a, b) => b.value - a.value || a.doc - b.doc || (a.sym?.line ?? 0) - (b.sym?.line ?? 0));
   }
+}
+
+/** What a file shows with a query: its best symbol, and one of the first files those that match. */
+const headOf = (doc: number, at: number, rated: Rated): (Row & { row: number })[] =>
+  rated
+    .filter(({ matching }, row) => !row || matching > 0)
+    .slice(0, at < SHOWN.several ? SHOWN.rows : 1)
+    .map(({ sym }, row) => ({ doc, sym, value: 0, row }));
+
+/** The symbols of a file, best first: those that the query's words are in, that others use, that are exported. */
+function ratedOf({ docs, users }: Survey, weights: Map<number, number>, doc: number): Rated {
+  const facts: Facts | undefined = docs[doc]!.source?.facts;
+  const rated = (facts ? publicSymbols(facts) : []).map((sym) => ({ sym, ...rowValue(sym) }));
+  for (const [at, { sym }] of rated.entries()) if (isOverload(sym, rated[at - 1]?.sym)) rated[at]!.value *= 0.2;
+  return rated.sort((a, b) => b.value - a.value || a.sym.line - b.sym.line);
 
   function rowValue({ name, kind, exported, doc }: Sym): { value: number; matching: number } {
     const sum = (text: string) => hashesIn(text).reduce((sum, word) => sum + (weights.get(word) ?? 0), 0);
     const matching = weights.size ? Math.min(2, sum(name) + (doc ? sum(doc) / 2 : 0)) : 0;
-    const used = 1 + Math.log2(1 + (survey.users.get(name) ?? 0)) / 5;
+    const used = 1 + Math.log2(1 + (users.get(name) ?? 0)) / 5;
     return { value: KIND_WEIGHTS[kind] * (exported ? 1 : 0.5) * (1 + 4 * matching) * used, matching };
   }
 }

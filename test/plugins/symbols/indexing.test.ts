@@ -104,8 +104,12 @@ test("a file that is gone is not found any more", async () => {
   await finds(where, "second", "b.ts:1: export const second = 1");
 });
 
-test("two hundred edits, one after the other, each seen at once; the file of the index does not grow without end", async () => {
-  const where = project(many(40));
+/** Each starts a process that reads what changed. `ZZ_EDITS=200` does what a long day does. */
+const EDITS = Number(process.env.ZZ_EDITS ?? 50);
+const EDITED = EDITS / 5; // files, each edited five times
+
+test(`${EDITS} edits, one after the other, each seen at once; the file of the index does not grow without end`, async () => {
+  const where = project(many(EDITED));
   const { createZz } = await import("../../../zz.ts");
   const { openChat } = await import("../../../kernel/chat.ts");
   const { context } = await import("../../../kernel/context.ts");
@@ -114,12 +118,13 @@ test("two hundred edits, one after the other, each seen at once; the file of the
   const ask = async (symbol: string) => (await ctx.call("find_definition", { symbol })).text;
   equal(await ask("c7"), "src/f7.ts:1: export const c7 = 7");
   const first = fs.statSync(index(where)).size;
-  for (let i = 0; i < 200; i++) {
-    put(where, `src/f${i % 40}.ts`, `${"\n".repeat(i % 5)}export const edit${i} = ${i};\n`);
-    equal(await ask(`edit${i}`), `src/f${i % 40}.ts:${(i % 5) + 1}: export const edit${i} = ${i}`);
+  for (let i = 0; i < EDITS; i++) {
+    put(where, `src/f${i % EDITED}.ts`, `${"\n".repeat(i % 5)}export const edit${i} = ${i};\n`);
+    equal(await ask(`edit${i}`), `src/f${i % EDITED}.ts:${(i % 5) + 1}: export const edit${i} = ${i}`);
   }
   ok(fs.statSync(index(where)).size < 3 * first, `${fs.statSync(index(where)).size} of ${first} at first`);
-  await finds(where, "edit199", "src/f39.ts:5: export const edit199 = 199"); // another process, from the disk alone
+  const last = EDITS - 1; // asked for by another instance, from the disk alone
+  await finds(where, `edit${last}`, `src/f${last % EDITED}.ts:${(last % 5) + 1}: export const edit${last} = ${last}`);
 });
 
 const whole = /a\.ts:1: export const first = 1/;

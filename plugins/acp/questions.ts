@@ -1,0 +1,95 @@
+// zz's questions, in the editor's own form.
+import * as acp from "@agentclientprotocol/sdk";
+import type { Choice, Person } from "zz";
+import { oneLine } from "zz/text";
+import { running, type Talk, tell } from "./talk.ts";
+import { diffOf, textUpdate } from "./updates.ts";
+
+const OPTIONS = [
+  { key: "y", optionId: "y", name: "Allow", kind: "allow_once" },
+  { key: "A", optionId: "A", name: "Always allow in this session", kind: "allow_always" },
+  { key: "F", optionId: "F", name: "Always allow this kind of command", kind: "allow_always" },
+  { key: "n", optionId: "n", name: "Reject", kind: "reject_once" },
+] as const;
+
+export function askThrough(talk: Talk): Person {
+  return {
+    ask: (question, keys) => (keys ? choose(talk, question, keys) : write(talk, question)),
+    note: (text) => void tell(talk, textUpdate("agent_message_chunk", `${text}\n\n`)),
+    pick: (question, choices) => pick(talk, question, choices),
+    goOn: async (why) => (await choose(talk, `Stopped: ${why}. Go on?`, "yn")) === "y",
+  };
+}
+
+/** A yes or no, with what would change. Whoever leaves the question says no. */
+async function choose(talk: Talk, question: string, keys: string): Promise<string> {
+  const state = running.getStore();
+  const said = plainly(question);
+  const changes = state?.changes ?? [];
+  const content: acp.ToolCallContent[] = changes.length
+    ? changes.map((change) => diffOf(talk.ctx, change))
+    : [{ type: "content", content: { type: "text", text: said } }];
+  const options = OPTIONS.filter(({ key }) => keys.includes(key)).map(({ key: _, ...option }) => option);
+  const picked = await request(talk, {
+    toolCall: { toolCallId: state?.id ?? `question ${++asked}`, title: oneLine(said.split("\n")[0]!), content },
+    options,
+  });
+  return picked ?? (keys.includes("n") ? "n" : "");
+}
+let asked = 0;
+
+async function request(
+  talk: Talk,
+  what: Pick<acp.RequestPermissionRequest, "toolCall" | "options">,
+): Promise<string | undefined> {
+  const params = { sessionId: talk.id, ...what };
+  try {
+    const how = { cancellationSignal: talk.turn.signal, stopWaitingOnCancel: true };
+    const method = acp.methods.client.session.requestPermission;
+    const { outcome } = await talk.editor.request<acp.RequestPermissionResponse>(method, params, how);
+    return outcome.outcome === "selected" ? outcome.optionId : undefined;
+  } catch {
+    return undefined; // the editor is gone, or took the turn back
+  }
+}
+
+/** The question without its frame, and without the keys that the editor has buttons for. */
+const plainly = (question: string): string =>
+  question
+    .split("\n")
+    .filter((line) => !/^┗ |skips this question\.$/.test(line))
+    .map((line) => line.replace(/^[┏┠┃] ?/, ""))
+    .join("\n");
+
+/** Words of the person's own, where the editor can ask for them. */
+async function write({ editor, id, can, turn }: Talk, question: string): Promise<string> {
+  if (!can.elicitation?.form) return "";
+  try {
+    const answer = await editor.request(
+      acp.methods.client.elicitation.create,
+      {
+        ...{ mode: "form", sessionId: id, message: plainly(question) },
+        requestedSchema: { type: "object", properties: { answer: { type: "string", title: "Answer" } } },
+      } as acp.CreateElicitationRequest,
+      { cancellationSignal: turn.signal, stopWaitingOnCancel: true },
+    );
+    const { answer: words } = Object((answer as { content?: object }).content) as { answer?: unknown };
+    return typeof words === "string" ? words : "";
+  } catch {
+    return "";
+  }
+}
+
+async function pick(talk: Talk, question: string, choices: readonly (string | Choice)[]): Promise<string | undefined> {
+  const named = choices.map((one) => (typeof one === "string" ? { name: one } : one));
+  const options = named.map(({ name, description }, i) => ({
+    ...{ optionId: String(i), name: description ? `${name}: ${description}` : name, kind: "allow_once" as const },
+  }));
+  const content: acp.ToolCallContent[] = [{ type: "content", content: { type: "text", text: question } }];
+  const none = { optionId: "none", name: "None of them", kind: "reject_once" as const };
+  const picked = await request(talk, {
+    toolCall: { toolCallId: `question ${++asked}`, title: oneLine(question), content },
+    options: [...options, none],
+  });
+  return named[Number(picked)]?.name;
+}

@@ -1,0 +1,253 @@
+// One conversation with an editor: what it asks for becomes turns of zz, and what zz does becomes updates, questions and
+// differences in the editor's own form.
+import { randomUUID } from "node:crypto";
+import fs from "node:fs";
+import type { AgentContext, AnyMessage, ContentBlock, StopReason } from "@agentclientprotocol/sdk";
+import * as acp from "@agentclientprotocol/sdk";
+import type { Ctx, DialogHost, Zz } from "zz";
+import { keepName, namesIn } from "./names.ts";
+import { askThrough } from "./questions.ts";
+import { type Running, running, type Talk, tell } from "./talk.ts";
+import {
+  answerOf,
+  commandsOf,
+  historyOf,
+  optionsOf,
+  optionsWith,
+  startOf,
+  stopReasonOf,
+  textUpdate,
+} from "./updates.ts";
+
+const MODES = {
+  ask: { name: "Ask", description: "asks before it changes files or runs what may do harm" },
+  edit: { name: "Edit", description: "changes files of the project without asking" },
+  read: { name: "Read", description: "only reads" },
+};
+const RULES = {
+  ask: [],
+  edit: [{ verdict: "allow", kind: "write", name: ".", from: "answer" }],
+  read: [
+    { verdict: "deny", kind: "write", from: "answer", why: "the editor is in the mode Read" },
+    { verdict: "deny", kind: "run", from: "answer", why: "the editor is in the mode Read" },
+  ],
+} as const;
+
+/** Until the editor leaves. */
+export async function talk(zz: Zz, host: DialogHost): Promise<number> {
+  let live: Talk | undefined;
+  let can: acp.ClientCapabilities = {};
+  const opened = async (editor: AgentContext, id: string): Promise<Talk> => {
+    const ctx = await host.open();
+    live = { zz, host, ctx, id, editor, can, mode: "ask", turn: new AbortController(), finish: "stop", busy: false };
+    watch(live);
+    host.meet(askThrough(live));
+    return live;
+  };
+  const told = (): Talk => {
+    if (live) return live;
+    throw new acp.RequestError(-32002, "Cannot do that yet: there is no session.");
+  };
+  const connection = acp
+    .agent({ name: "zz" })
+    .onRequest(acp.methods.agent.initialize, ({ params }) => {
+      can = params.clientCapabilities ?? {};
+      return { protocolVersion: acp.PROTOCOL_VERSION };
+    })
+    .onRequest(acp.methods.agent.session.new, async ({ client }) => {
+      const talk = await opened(client, randomUUID());
+      return { sessionId: talk.id, ...(await begun(talk)) };
+    })
+    .onRequest(acp.methods.agent.session.load, async ({ client, params }) => {
+      const talk = await opened(client, params.sessionId);
+      for (const update of historyOf(talk.ctx)) await tell(talk, update);
+      return begun(talk);
+    })
+    .onRequest(acp.methods.agent.session.resume, async ({ client, params }) =>
+      begun(await opened(client, params.sessionId)),
+    )
+    .onRequest(acp.methods.agent.session.setMode, ({ params }) => setMode(told(), params.modeId))
+    .onRequest(acp.methods.agent.session.setConfigOption, async ({ params }) => {
+      const { ctx } = told();
+      if (params.configId !== "model")
+        throw acp.RequestError.invalidParams(undefined, `there is no option '${params.configId}'`);
+      await ctx.chat.use(String(params.value));
+      return { configOptions: await optionsOf(ctx) };
+    })
+    .onRequest(acp.methods.agent.session.prompt, async ({ params }) => ({
+      stopReason: await prompt(told(), params.prompt),
+    }))
+    .onNotification(acp.methods.agent.session.cancel, () => cancel(live))
+    .connect(streamOfParent());
+  await connection.closed;
+  cancel(live);
+  return 0;
+}
+
+/** Messages come and go between the two processes as objects. */
+function streamOfParent(): acp.Stream {
+  return {
+    readable: new ReadableStream<AnyMessage>({
+      start(to) {
+        process.on("message", (message) => to.enqueue(message as AnyMessage));
+        process.once("disconnect", () => to.close());
+      },
+    }),
+    writable: new WritableStream<AnyMessage>({
+      write: (message) =>
+        new Promise<void>((done) =>
+          process.connected ? process.send!(message, undefined, undefined, () => done()) : done(),
+        ),
+    }),
+  };
+}
+
+/** What the editor is told when a session begins; what takes longer comes after that answer. */
+async function begun(talk: Talk) {
+  const { ctx, mode } = talk;
+  setTimeout(async () => {
+    await tell(talk, { sessionUpdate: "available_commands_update", availableCommands: commandsOf(ctx) });
+    await tell(talk, { sessionUpdate: "config_option_update", configOptions: await optionsOf(ctx) });
+  });
+  return {
+    modes: { currentModeId: mode, availableModes: Object.entries(MODES).map(([id, about]) => ({ id, ...about })) },
+    configOptions: optionsWith(ctx, []),
+  };
+}
+
+function setMode(talk: Talk, mode: string): Record<string, never> {
+  const { permissions } = talk.ctx;
+  if (!Object.hasOwn(RULES, mode)) throw acp.RequestError.invalidParams(undefined, `there is no mode '${mode}'`);
+  for (const rule of RULES[talk.mode as keyof typeof RULES]) permissions.drop(rule);
+  for (const rule of RULES[mode as keyof typeof RULES]) permissions.add(rule);
+  talk.mode = mode;
+  return {};
+}
+
+function cancel(talk?: Talk): void {
+  talk?.turn.abort();
+  talk?.host.stop();
+}
+
+async function prompt(talk: Talk, blocks: ContentBlock[]): Promise<StopReason> {
+  const { host, ctx } = talk;
+  if (talk.busy) throw acp.RequestError.invalidRequest(undefined, "a turn is under way; cancel it, or wait for it");
+  Object.assign(talk, { busy: true, failed: undefined, finish: "stop", turn: new AbortController() });
+  try {
+    const words = blocks.flatMap((block) => wordsOf(ctx, block)).join("\n\n");
+    await host.obey(words);
+  } finally {
+    talk.busy = false;
+    if (ctx.chat.id && !Object.hasOwn(namesIn(ctx), talk.id) && ctx.chat.id !== talk.id)
+      keepName(ctx, talk.id, ctx.chat.id);
+  }
+  const { failed } = talk as Talk;
+  if (talk.turn.signal.aborted || failed?.exit === 130) return "cancelled";
+  if (failed && failed.exit !== 3) throw acp.RequestError.internalError(undefined, failed.message);
+  const { used, window } = ctx.chat;
+  if (used && window) await tell(talk, { sessionUpdate: "usage_update", used, size: window });
+  return stopReasonOf(failed ? "filter" : talk.finish);
+}
+
+/** What the person wrote, and what they attached to it. */
+function wordsOf({ chat }: Ctx, block: ContentBlock): string[] {
+  if (block.type === "text") return [block.text];
+  if (block.type === "image") chat.attach({ type: block.mimeType, base64: block.data });
+  if (block.type === "resource_link") return [named(block.uri, block.name)];
+  if (block.type === "resource") {
+    const { resource } = block;
+    if ("text" in resource)
+      chat.attach(`<file name=${JSON.stringify(named(resource.uri))}>\n${resource.text}\n</file>`);
+    else if (/^image\//.test(resource.mimeType ?? "")) chat.attach({ type: resource.mimeType!, base64: resource.blob });
+    else return [named(resource.uri)];
+  }
+  return [];
+}
+
+/** Its path, where it has one. */
+function named(uri: string, name = uri): string {
+  const url = URL.canParse(uri) ? new URL(uri) : undefined;
+  return url?.protocol === "file:" ? decodeURIComponent(url.pathname) : `${name === uri ? "" : `${name}: `}${uri}`;
+}
+
+/** What happens in zz, told to the editor. */
+function watch(talk: Talk): void {
+  const { zz, ctx } = talk;
+  zz.on("thought", ({ text }) => tell(talk, textUpdate("agent_thought_chunk", text)));
+  zz.on(
+    "planned",
+    async ({ text }) => void (text.trim() && (await tell(talk, textUpdate("agent_message_chunk", `${text}\n\n`)))),
+  );
+  zz.on("answered", async ({ text, finish }) => {
+    talk.finish = finish;
+    if (text) await tell(talk, textUpdate("agent_message_chunk", text));
+  });
+  zz.on("failed", async (failed) => {
+    talk.failed = failed;
+    const last = ctx.chat.messages.at(-1);
+    if (last?.role === "assistant" && last.cut && last.text)
+      await tell(talk, textUpdate("agent_message_chunk", last.text));
+  });
+  zz.wrap(
+    "call",
+    async (call, next, its) => {
+      const state: Running = { id: call.id || randomUUID(), changes: [], unsaved: [] };
+      await tell(talk, startOf(its, state.id, call));
+      const result = await running
+        .run(state, () => next(call))
+        .catch(async (error: Error) => {
+          await tell(talk, answerOf(its, state, { text: error.message, failed: true }));
+          throw error;
+        });
+      await tell(talk, answerOf(its, state, result));
+      return state.unsaved.length ? { ...result, text: [result.text, ...state.unsaved].join("\n") } : result;
+    },
+    "first",
+  );
+  zz.wrap("gate", async (judged, next, its) => {
+    const state = running.getStore();
+    const names = [...(judged.needs.write ?? []), ...(judged.needs.read ?? [])].map((one) =>
+      typeof one === "string" ? one : one.name,
+    );
+    const files = [...new Set(names)].slice(0, 20).map((name) => its.permissions.place(name));
+    if (state && files.length)
+      await tell(talk, {
+        sessionUpdate: "tool_call_update",
+        toolCallId: state.id,
+        locations: files.map((path) => ({ path })),
+      });
+    const writes = judged.kind !== "read";
+    for (const file of files) {
+      const text = await unsavedText(talk, file);
+      if (text === undefined) continue;
+      if (writes)
+        return {
+          verdict: "deny",
+          why: `'${file}' has changes in the editor that are not saved. Ask the person to save it first.`,
+        };
+      state?.unsaved.push(`[In the editor '${file}' has changes that are not saved. With them it is:\n${text}\n]`);
+    }
+    return next(judged);
+  });
+  zz.wrap("preview", (preview, next) => {
+    const state = running.getStore();
+    if (state) state.changes = preview.changes;
+    return next(preview);
+  });
+}
+
+const PATIENCE_MS = 2_000;
+/** What the editor has of a file, where that is not what is on the disk. */
+async function unsavedText({ can, editor, id }: Talk, file: string): Promise<string | undefined> {
+  if (!can.fs?.readTextFile) return undefined;
+  try {
+    if (!fs.statSync(file).isFile()) return undefined;
+    const saved = fs.readFileSync(file, "utf8");
+    const how = { cancellationSignal: AbortSignal.timeout(PATIENCE_MS), stopWaitingOnCancel: true };
+    const method = acp.methods.client.fs.readTextFile;
+    const { content } = await editor.request<acp.ReadTextFileResponse>(method, { sessionId: id, path: file }, how);
+    return content === saved ? undefined : content;
+  } catch {
+    return undefined; // the editor does not know it
+  }
+}

@@ -1,0 +1,29 @@
+// What the parts of a conversation with an editor share.
+import { AsyncLocalStorage } from "node:async_hooks";
+import * as acp from "@agentclientprotocol/sdk";
+import type { Answer, Ctx, DialogHost, Difference, Zz } from "zz";
+
+/** What is known of the call that is under way. */
+export interface Running {
+  id: string;
+  changes: readonly Difference[];
+  unsaved: string[]; // what the editor has of its files and did not save
+}
+export interface Talk {
+  zz: Zz;
+  host: DialogHost;
+  ctx: Ctx;
+  id: string; // the session's, as the editor knows it
+  editor: acp.AgentContext;
+  can: acp.ClientCapabilities;
+  mode: string;
+  turn: AbortController; // aborts when the editor cancels
+  failed?: { message: string; exit: number } | undefined;
+  finish: Answer["finish"];
+  busy: boolean;
+}
+export const running = new AsyncLocalStorage<Running>();
+
+/** Nobody hears it once the editor has left. */
+export const tell = ({ editor, id }: Talk, update: acp.SessionUpdate): Promise<void> =>
+  editor.notify(acp.methods.client.session.update, { sessionId: id, update }).catch(() => {});

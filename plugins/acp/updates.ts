@@ -1,0 +1,120 @@
+// zz's facts in the protocol's words.
+import type {
+  SessionConfigOption,
+  SessionUpdate,
+  StopReason,
+  ToolCallContent,
+  ToolKind,
+} from "@agentclientprotocol/sdk";
+import type { Answer, Call, Ctx, Difference, Model, Result } from "zz";
+import { clip, oneLine } from "zz/text";
+import type { Running } from "./talk.ts";
+
+export type Update = SessionUpdate;
+
+const MOST_CHARS = 20_000; // of a result that is shown; the model has all of it
+const TITLE_CHARS = 200;
+
+export const textUpdate = (
+  sessionUpdate: "agent_message_chunk" | "agent_thought_chunk" | "user_message_chunk",
+  text: string,
+): Update => ({ sessionUpdate, content: { type: "text", text } });
+
+export function startOf(ctx: Ctx, id: string, { name, args }: Pick<Call, "name" | "args">): Update {
+  return {
+    ...{ sessionUpdate: "tool_call", toolCallId: id, title: titleOf(ctx, name, args), name, kind: kindOf(ctx, name) },
+    ...{ status: "in_progress", rawInput: args },
+  };
+}
+
+export function titleOf({ about }: Ctx, name: string, args: Call["args"]): string {
+  const words =
+    about.line({ name, args }) ??
+    Object.values(args)
+      .filter((one) => typeof one === "string")
+      .join(" ");
+  return clip(oneLine(words ? `${name} ${words}` : name), TITLE_CHARS);
+}
+
+const KINDS: [RegExp, ToolKind][] = [
+  [/^delete/, "delete"],
+  [/^move|^rename/, "move"],
+  [/grep|glob|search|find|references|definition/, "search"],
+  [/fetch|^web_/, "fetch"],
+];
+export function kindOf({ about }: Ctx, name: string): ToolKind {
+  const tool = about.tools.find((one) => one.name === name);
+  const named = KINDS.find(([pattern]) => pattern.test(name))?.[1];
+  return named ?? ({ read: "read", change: "edit", run: "execute" } as const)[tool?.kind ?? "run"];
+}
+
+export function answerOf(ctx: Ctx, { id, changes }: Running, { text, failed, images = [] }: Result): Update {
+  const shown = clip(text, MOST_CHARS);
+  return {
+    sessionUpdate: "tool_call_update",
+    toolCallId: id,
+    status: failed ? "failed" : "completed",
+    content: [
+      ...(failed ? [] : changes.map((change) => diffOf(ctx, change))),
+      ...(shown ? [{ type: "content" as const, content: { type: "text" as const, text: shown } }] : []),
+      ...images.map(({ type, base64 }) => ({
+        type: "content" as const,
+        content: { type: "image" as const, mimeType: type, data: base64 },
+      })),
+    ],
+  };
+}
+
+export const diffOf = ({ permissions }: Ctx, { path, before, after }: Difference): ToolCallContent => ({
+  ...{ type: "diff", path: permissions.place(path), newText: after ?? "" },
+  ...{ oldText: before ?? null },
+});
+
+export function stopReasonOf(finish: Answer["finish"]): StopReason {
+  if (finish === "length") return "max_tokens";
+  if (finish === "rounds" || finish === "repeat") return "max_turn_requests";
+  return finish === "refusal" || finish === "filter" ? "refusal" : "end_turn";
+}
+
+export const commandsOf = ({ about }: Ctx) =>
+  about.commands.map(({ name, description, usage }) => ({
+    name,
+    description,
+    ...(usage && { input: { hint: usage } }),
+  }));
+
+/** Models of every provider that answers. */
+export async function optionsOf(ctx: Ctx): Promise<SessionConfigOption[]> {
+  const { models } = await ctx.about.models().catch(() => ({ models: [] }));
+  return optionsWith(ctx, models);
+}
+
+export function optionsWith({ chat }: Ctx, models: readonly Model[]): SessionConfigOption[] {
+  const names = [...new Set([chat.model, ...models.map(({ id }) => id)])];
+  return [
+    {
+      ...{ id: "model", name: "Model", category: "model", type: "select", currentValue: chat.model },
+      options: names.map((name) => ({ value: name, name })),
+    },
+  ];
+}
+
+/** What was said before. */
+export function historyOf(ctx: Ctx): Update[] {
+  const { messages } = ctx.chat;
+  const results = new Map(messages.flatMap((one) => (one.role === "tool" ? [[one.id, one] as const] : [])));
+  return messages.flatMap((message): Update[] => {
+    if (message.role === "user") return message.aside ? [] : [textUpdate("user_message_chunk", message.text)];
+    if (message.role === "tool") return [];
+    const calls = (message.calls ?? []).flatMap(({ id, name, args }) => {
+      const result = results.get(id);
+      const ended = result && answerOf(ctx, { id, changes: [], unsaved: [] }, result);
+      return [startOf(ctx, id, { name, args }), ...(ended ? [ended] : [])];
+    });
+    return [
+      ...(message.thinking ? [textUpdate("agent_thought_chunk", message.thinking)] : []),
+      ...(message.text ? [textUpdate("agent_message_chunk", message.text)] : []),
+      ...calls,
+    ];
+  });
+}

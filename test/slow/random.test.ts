@@ -1,0 +1,25 @@
+// What npm test tries at random a few times, many times.
+import { execFile } from "node:child_process";
+import { test } from "node:test";
+import { promisify } from "node:util";
+import { ROOT } from "../support/run.ts";
+
+const SHORT = Boolean(process.env.ZZ_SHORT);
+const LIMIT_MS = 600_000;
+
+const ROWS: [file: string, tests: string, variable: string, runs: number][] = [
+  ["search/search", "^grep: (at random|whatever)", "ZZ_RUNS", SHORT ? 80 : 1_000],
+  ["shell/effects", "^whatever a script", "ZZ_RUNS", SHORT ? 6 : 50],
+  ...(SHORT
+    ? []
+    : [["symbols/indexing", " edits, one after the other", "ZZ_EDITS", 200] as [string, string, string, number]]),
+];
+for (const [file, tests, variable, runs] of ROWS)
+  test(`${file}: ${tests}, ${runs} times`, { timeout: LIMIT_MS }, async () => {
+    const { NODE_TEST_CONTEXT, ...env } = process.env;
+    const args = [`--test-timeout=${LIMIT_MS}`, `--test-name-pattern=${tests}`, `test/plugins/${file}.test.ts`];
+    const how = { cwd: ROOT, env: { ...env, [variable]: String(runs) } };
+    await promisify(execFile)(process.execPath, args, how).catch(({ stdout }) => {
+      throw new Error(stdout);
+    });
+  });

@@ -29,7 +29,7 @@ export function pack(survey: Survey, order: Order, request: MapRequest): RepoMap
   const budget = tokens * UNITS_PER_TOKEN;
   const symbols = shown.reduce((sum, doc) => sum + docs[doc]!.shown, 0);
   const tails = new Map<number, string>();
-  const everything = symbols + shown.length < tokens ? shown.flatMap(allOf) : []; // a row costs more than one token
+  const everything = symbols + shown.length < tokens ? shown.flatMap((doc) => allOf(survey, doc)) : []; // a row costs more than one token
   const whole = fit(everything, budget + UNITS_PER_TOKEN, 0);
   const isWhole = whole.length === everything.length && everything.length >= shown.length;
   const room = budget - cost(footer(shown.length, symbols));
@@ -45,10 +45,6 @@ export function pack(survey: Survey, order: Order, request: MapRequest): RepoMap
   const told = [...new Set(chosen.map(({ doc }) => doc))].map((doc) => [docs[doc]!.path, order.why(doc)] as const);
   return { text, files, left, tokens: countTokens(text), ...(request.why && { why: Object.fromEntries(told) }) };
 
-  function allOf(doc: number): Row[] {
-    const own = docs[doc]!.source ? publicSymbols(docs[doc]!.source.facts) : [];
-    return own.length ? own.map((sym) => ({ doc, sym, value: 0 })) : [{ doc, value: 0 }];
-  }
   /** Why a file is there stands in one of its rows. */
   function lineOf(doc: number, sym?: Sym): string {
     const text = textOf(docs[doc]!.path, sym);
@@ -79,7 +75,10 @@ export function pack(survey: Survey, order: Order, request: MapRequest): RepoMap
       .slice(0, most)
       .filter((doc) => !known.has(doc))
       .map((doc) => ({ doc, value: 0 }));
-    return [...signed, ...fit(bare, limit, MAX_MISSES, spent)];
+    const found = [...signed, ...fit(bare, limit, MAX_MISSES, spent)];
+    if (found.reduce((sum, { price }) => sum + price, 0) > FILLED * limit) return found;
+    tails.clear(); // every file is named, and there is room for more of their symbols
+    return fit(rowsOf(), limit, MAX_MISSES);
   }
 
   /** A file's value depends on its position, not on its score: the same budget shows equally many files for any query. */
@@ -98,6 +97,11 @@ export function pack(survey: Survey, order: Order, request: MapRequest): RepoMap
       })
       .sort((a, b) => b.value - a.value || a.doc - b.doc || (a.sym?.line ?? 0) - (b.sym?.line ?? 0));
   }
+}
+
+function allOf({ docs }: Survey, doc: number): Row[] {
+  const own = docs[doc]!.source ? publicSymbols(docs[doc]!.source.facts) : [];
+  return own.length ? own.map((sym) => ({ doc, sym, value: 0 })) : [{ doc, value: 0 }];
 }
 
 /** What a file shows with a query: its best symbol, and one of the first files those that match. */
@@ -130,6 +134,7 @@ const KIND_WEIGHTS: Record<Sym["kind"], number> = {
   ...{ method: 0.5, property: 0.2, member: 0.2, key: 0 },
 };
 const POSITION_OFFSET = 5; // the greater, the less the position matters
+const FILLED = 0.9; // of the budget
 const MAX_MISSES = 30; // rows that may not fit before it stops: shorter ones may follow
 
 function textOf(path: string, sym?: Sym): string {

@@ -105,6 +105,25 @@ const client = {
   },
 };
 
+/**
+ * The client and the server of MCP without what zz does not ask them for: a second library that checks JSON Schema, and an older zod.
+ */
+const protocol = {
+  name: "protocol",
+  setup(build) {
+    build.onLoad({ filter: /@modelcontextprotocol\/sdk\/.*\/ajv-provider\.js$/ }, () => ({
+      contents: "export class AjvJsonSchemaValidator { getValidator() { return (data) => ({ valid: true, data }); } }",
+    }));
+    build.onLoad({ filter: /node_modules\/zod-to-json-schema\/.*\.js$/ }, () => ({
+      contents: "export const zodToJsonSchema = () => ({});",
+    }));
+    build.onResolve({ filter: /^zod\/v3$/ }, ({ importer }) =>
+      /@modelcontextprotocol/.test(importer) ? { path: "zod-v3", namespace: "protocol" } : undefined,
+    );
+    build.onLoad({ filter: /.*/, namespace: "protocol" }, () => ({ contents: "export const object = undefined;" }));
+  },
+};
+
 /** A module whose functions and classes do nothing. */
 function emptied(text) {
   const all = [
@@ -216,9 +235,9 @@ await build({
     ...{ kernel: "zz.ts", plugins: "own-plugins", test: "sdk/testing.ts", text: "sdk/text.ts" },
     compilers: "kernel/compilers.ts",
     ...{ "symbols-worker": "plugins/symbols/worker.ts", "symbols-service": "plugins/symbols/service.ts" },
-    "writing-worker": "plugins/writing/worker.ts",
+    ...{ "writing-worker": "plugins/writing/worker.ts", "web-worker": "plugins/web/worker.ts" },
   },
-  plugins: [parser, client, builtins, own],
+  plugins: [parser, client, protocol, builtins, own],
   splitting: true,
   chunkNames: "chunks/[name]-[hash]",
   legalComments: "linked",

@@ -67,7 +67,7 @@ import {
   watch,
 } from "./kernel/core.ts";
 import { converse, dialogOf, meetPerson } from "./kernel/dialog.ts";
-import { asFault, codeOf, fault, usage } from "./kernel/faults.ts";
+import { asFault, codeOf, fault, kindOf, usage } from "./kernel/faults.ts";
 import { allFlags, type Cli, FLAGS, isJson, one, parseFlags, scriptAt } from "./kernel/flags.ts";
 import { closeInstance } from "./kernel/handle.ts";
 import { explainError, whereFrom, withoutExit } from "./kernel/imports.ts";
@@ -331,7 +331,7 @@ async function endFailedTurn(turn: Turn, error: Fault): Promise<Fault> {
   if (error?.partial?.text.trim()) await keepUnfinished(turn, error.partial);
   else if (error?.partial?.thinking) save(core, chat, "draft", error.partial);
   enter(core, chat, aborted ? "aborted" : "error");
-  await emit(core, "failed", { message: reason(failed), exit: failed.exit ?? 1 });
+  await emit(core, "failed", { message: reason(failed), exit: failed.exit ?? 1, kind: kindOf(failed) });
   return failed;
 }
 
@@ -415,7 +415,8 @@ export async function run(argv: string[], io: Io, stop: Stop = { why: "Stopped."
     const message = stop.code ? stop.why : explainError(failed);
     if (!stop.code) say(io, message);
     if (stop.core && showsTraces(stop.core)) say(io, String(failed.stack));
-    if (argv.includes("--json") || argv.includes("--json-lines")) await print(io, lastWord(message, exit)).catch(() => {});
+    if (argv.includes("--json") || argv.includes("--json-lines"))
+      await print(io, lastWord(message, exit, kindOf({ ...failed, exit }))).catch(() => {});
     return exit;
   } finally {
     if (!io.console && stop.core) await closeInstance(stop.core); // the process goes on

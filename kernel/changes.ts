@@ -7,8 +7,9 @@ import type { TurnContext } from "./core.ts";
 import { fileFault, hashOfState, missingFolders, putAll, unmake } from "./disk.ts";
 import { codeOf, fault } from "./faults.ts";
 import { until } from "./limits.ts";
+import { keepMoves, type Moves, markMoves, move } from "./moves.ts";
 import { shortName } from "./paths.ts";
-import { type Change, type Content, isChange } from "./sessions.ts";
+import { type Change, type Content, isChange, sessionsFolder } from "./sessions.ts";
 import { isInside } from "./text.ts";
 
 /** Folders around these files that one of the changes made: they go with the last file in them. */
@@ -25,15 +26,18 @@ const fromContent = (content: Content): Buffer => ("text" in content ? Buffer.fr
 
 const MAX_DELTA_CHAIN = 20;
 
+export const actOf = (moves: Moves, back = false) => ({ moves, act: (again: boolean) => move(moves, again !== back) });
+
 /** Writes down, then makes: what was killed in between is seen by the hashes. */
 export async function record({ core, chat, ctx }: TurnContext, tool: string, held: Held): Promise<void> {
-  const steps = [...held].map(([file, { before, after }]) => ({ file, from: before, to: after }));
-  const first = chat.log.filter(isChange).length + 1;
+  const steps = [...held].map(([file, { before, after, moves }]) => ({ file, from: before, to: after, ...(moves && actOf(moves)) }));
+  const past = chat.log.filter(isChange);
+  const first = past.length + 1;
   let keep: (fields: Record<string, unknown>) => void = (fields) => keepChange(core, chat, fields);
-  for (const [i, { file, from, to }] of steps.entries()) {
+  for (const [i, { file, from, to, moves }] of steps.entries()) {
     const [was, is] = [hashOfState(from), hashOfState(to)];
     const [old, next] = [from?.bytes ?? Buffer.alloc(0), to?.bytes ?? Buffer.alloc(0)];
-    const earlier = chat.log.filter(isChange).filter((change) => change.path === file);
+    const earlier = past.filter((change) => change.path === file);
     const told = earlier.at(-1)?.is === was && earlier.slice(-MAX_DELTA_CHAIN).some((change) => change.base || !change.was);
     let place = 0;
     while (place < old.length && place < next.length && old[place] === next[place]) place++;
@@ -43,7 +47,10 @@ export async function record({ core, chat, ctx }: TurnContext, tool: string, hel
       ...{ change: first + i, group: first, turn: chat.turn, tool, path: file, was, is, modes: [from?.mode ?? 0, to?.mode ?? 0] },
       ...(from && !told && { base: toContent(old) }),
       ...{ place, cut: old.length - place - end, put: toContent(next.subarray(place, next.length - end)) },
-      made: missingFolders(path.dirname(file)),
+      ...{
+        made: moves ? [] : missingFolders(path.dirname(file)),
+        ...(moves && { moves: keepMoves(sessionsFolder(core.options.home), moves) }),
+      },
     };
     try {
       keep(entry);
@@ -52,6 +59,7 @@ export async function record({ core, chat, ctx }: TurnContext, tool: string, hel
       keep = (fields) => keepLog(core, chat, "change", fields);
       keep(entry);
     }
+    if (moves) markMoves(moves, chat.id ?? "");
   }
   try {
     putAll(steps);

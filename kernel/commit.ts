@@ -8,14 +8,15 @@ import { around, emit, type TurnContext, ZZ } from "./core.ts";
 import { alike, FILE, hashOfState, isFolder, LINK, type State, standing, TYPE } from "./disk.ts";
 import { fault } from "./faults.ts";
 import { confirm, judgeAndCollect, type Open, oneLine } from "./gate.ts";
+import { changedSince, filesOf, type Moves } from "./moves.ts";
 import { shortName } from "./paths.ts";
 import { followChanges } from "./seen.ts";
 import type { Change } from "./sessions.ts";
-import { clean, tryTo } from "./text.ts";
+import { clean, plural, tryTo } from "./text.ts";
 
-export type Held = Map<string, { before: State; after: State }>; // what is to become of files, by real path
+export type Held = Map<string, { before: State; after: State; moves?: Moves }>; // what is to become of files, by real path
 
-type Committed = { refusal?: string; said?: string };
+type Committed = { refusal?: string; said?: string; left?: string[] }; // left: of several, those that got a no
 /** What a command did on a copy: the model need not have seen those files. brief: the folders that are named in the place of files. */
 type Effects = { about: string; brief: Map<string, string> };
 /** Shows what a tool would change, asks for what the gate did not let it write yet, and makes it. What it says is for the model. */
@@ -25,18 +26,20 @@ export async function commit(place: TurnContext, tool: string, held: Held, grant
   const named = (file: string) => shortName(core.options, file);
   const open = new Map<string, Open>();
   for (const [file, { before, after }] of held) if (alike(before, after)) held.delete(file);
-  for (const file of held.keys()) {
+  for (const [file, target] of [...held].flatMap(([file, { moves }]) =>
+    (moves ? filesOf(moves) : [file]).map((one) => [file, one] as const),
+  )) {
     if (granted.includes(file)) continue;
     const isLink = !effects && tryTo(() => fs.lstatSync(file).isSymbolicLink()); // judged by what it leads to
     const one = new Map<string, Open>();
-    const refusal = await judgeAndCollect(core, { tool, kind: "write", need: named(file), open: one, ...(!isLink && { target: file }) });
+    const refusal = await judgeAndCollect(core, { tool, kind: "write", need: named(target), open: one, ...(!isLink && { target }) });
     if (refusal) return { refusal };
     const folder = effects?.brief.get(file);
     for (const [key, own] of one)
       if (folder === undefined || own.why) open.set(key, own);
       else open.set(`write ${folder}`, { ...own, name: folder, target: path.resolve(core.options.root, folder) });
   }
-  const told: string[] = [];
+  const [told, left]: [string[], Left[]] = [[], []];
   for (let news = ""; held.size; ) {
     const stale = [...held].filter(([file, { before }]) => before && (known(file) ?? hashOfState(before)) !== hashOfState(before));
     const again = `${stale.map(([file]) => `'${named(file)}'`).join(", ")}: it changed since it was read`;
@@ -44,17 +47,24 @@ export async function commit(place: TurnContext, tool: string, held: Held, grant
     if (open.size) {
       const about = [effects?.about, news || (stale.length ? `Mind ${again}.` : "")].filter(Boolean).join("\n");
       const text = await preview(place, tool, about, inFull());
-      const more = { ...(editable().length && { e: "edit it first" }), ...((news || stale.length) && { r: "let the model look again" }) };
+      const parts: Parts = effects ? partsOf(held, named, open, effects) : new Map();
+      const choices = { ...(parts.size > 1 && { f: "file by file" }), ...((news || stale.length) && { r: "let the model look again" }) };
+      const more = { ...(editable().length && { e: "edit it first" }), ...choices };
       const { key, refusal } = await confirm(place, tool, [...open.values()], text, more);
       if (refusal) return { refusal };
       if (key === "r") return { refusal: `Refused: the person sent it back. Read the file again, and propose the change again.` };
       if (key === "e" && !(await editAll())) continue; // the editor was left without saving: ask again
+      if (key === "f") left.push(...(await askForEach(place, tool, parts, open, inFull)));
+      for (const { file } of left) held.delete(file);
+      if (!held.size) return { refusal: refusalsIn(left) };
     }
-    const swapped = [...held].filter(([file, { before }]) => !alike(standing(file), before));
+    const swapped = [...held].filter(([file, { before, moves }]) =>
+      moves ? changedSince(moves, false).length : !alike(standing(file), before),
+    );
     if (!swapped.length) break;
     const names = swapped.map(([file]) => `'${named(file)}'`).join(", ");
-    for (const [file, { before, after }] of swapped) {
-      const rebased = await rebase(standing(file), before, after);
+    for (const [file, { before, after, moves }] of swapped) {
+      const rebased = moves ? undefined : await rebase(standing(file), before, after);
       if (!rebased || !open.size) throw fault(`Cannot write ${names}: it changed meanwhile. Read it again.`);
       held.set(file, rebased);
     }
@@ -62,11 +72,12 @@ export async function commit(place: TurnContext, tool: string, held: Held, grant
   }
   const unasked = held.size && !open.size && core.ask; // nobody has seen it yet
   const shown = unasked ? await preview(place, tool, effects?.about ?? "", inFull()) : "";
-  const said = told.length ? `The person edited the proposal before it was written:\n${told.join("\n")}` : "";
+  const edited = told.length ? `The person edited the proposal before it was written:\n${told.join("\n")}` : "";
+  const said = [edited, refusalsIn(left)].filter(Boolean).join("\n");
   await record(place, tool, held);
   if (tool !== ZZ) followChanges(chat, held);
   if (held.size) await emit(core, "changed", { tool, paths: [...held.keys()].map(named), ...(shown && { shown }) });
-  return { said };
+  return { said, ...(left.length && { left: left.map(({ file }) => named(file)) }) };
 
   function inFull(): Held {
     return effects ? new Map([...held].filter(([file]) => !effects.brief.has(file))) : held;
@@ -90,6 +101,46 @@ export async function commit(place: TurnContext, tool: string, held: Held, grant
     }
     return true;
   }
+}
+
+type Left = { file: string; refusal: string };
+const refusalsIn = (left: Left[]): string => [...new Set(left.map(({ refusal }) => refusal))].join("\n");
+type Parts = Map<string, Held>; // by the name that is asked for
+function partsOf(held: Held, named: (file: string) => string, open: Map<string, Open>, { brief }: Effects): Parts {
+  const parts: Parts = new Map();
+  for (const [file, states] of held) {
+    const name = open.has(`write ${named(file)}`) ? named(file) : brief.get(file);
+    if (name !== undefined) parts.set(name, new Map([...(parts.get(name) ?? []), [file, states]]));
+  }
+  return parts;
+}
+
+/** A question for each. What gets a no stays as it is, and so does what cannot be made without it. */
+async function askForEach(place: TurnContext, tool: string, parts: Parts, open: Map<string, Open>, inFull: () => Held): Promise<Left[]> {
+  const left: Left[] = [];
+  const all = new Map([...parts.values()].flatMap((part) => [...part]));
+  for (const [name, part] of parts) {
+    const one = open.get(`write ${name}`);
+    if (!one) continue;
+    const shown = new Map([...part].filter(([file]) => inFull().has(file)));
+    const unshown = [...part].filter(([file]) => !shown.has(file)).reduce((sum, [, { moves }]) => sum + (moves?.rows.length ?? 1), 0);
+    const about = unshown ? `${plural(unshown, "file")}, not shown` : "";
+    const text = await preview(place, tool, about, shown);
+    const { key, refusal } = await confirm(place, tool, [one], text);
+    if (key === "A") break;
+    if (refusal) for (const file of part.keys()) left.push(...[file, ...goingWith(all, file)].map((file) => ({ file, refusal })));
+  }
+  return left.filter(({ file }, i) => left.findIndex((one) => one.file === file) === i);
+}
+
+/** Folders around a file that stays, which were to go; and what was to be made in a folder in its place. */
+function goingWith(held: Held, file: string): string[] {
+  const was = held.get(file)!.before;
+  const isGone = (after: State) => !after || !isFolder(after);
+  const isFile = was !== undefined && !isFolder(was);
+  return [...held].flatMap(([other, { after }]) =>
+    (file.startsWith(`${other}/`) && isGone(after)) || (isFile && after && other.startsWith(`${file}/`)) ? [other] : [],
+  );
 }
 
 const isText = (state: State): boolean =>

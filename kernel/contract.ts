@@ -38,7 +38,8 @@ export type Plain<T> = T extends Date | Map<any, any> | Set<any> | Function | bi
 
 /** The part of the built-in fetch that providers need; it loads in a tenth of the time. */
 type Maybe<T> = { [K in keyof T]?: T[K] | undefined };
-export type HttpRequest = Maybe<{ method: string; headers: Record<string, string>; body: string | Uint8Array; signal: AbortSignal }>;
+type Via = { via(url: URL): Awaitable<import("node:net").LookupFunction> }; // how each host is looked up, also after a move; or throws
+export type HttpRequest = Maybe<Via & { method: string; headers: Record<string, string>; body: string | Uint8Array; signal: AbortSignal }>;
 export interface HttpAnswer extends Readonly<{ ok: boolean; status: number; headers: { get(name: string): string | null } }> {
   readonly body: AsyncIterable<Uint8Array>;
   text(): Promise<string>;
@@ -64,7 +65,7 @@ export interface Ctx {
   terminal?<T>(act: () => Promise<T>): Promise<T>; // lent to what draws and reads keys by itself
   call(tool: string, args: unknown): Promise<Result>; // through the same gate as the model's calls
   command(name: string, rest?: string): Promise<void>; // as if the person had typed it
-  request(what: SideRequest): Promise<Reply>; // asks a model beside the conversation; its usage is kept: an entry "spent"
+  request(what: SideRequest): Promise<Reply>; // asks a model beside the conversation; kept: an entry "spent" of what it took
   note(text: string): void; // to the person, never to the model
   keep(name: string, change: (text: string) => string): void; // a private file of the home: no other zz writes it meanwhile
   progress(text: string): void; // a live line while a tool runs
@@ -301,8 +302,7 @@ export interface ChatRequest {
   endpoint: Endpoint;
 }
 export type Effort = "none" | "low" | "medium" | "high";
-/** What a provider yields. A stream without a `finish` was cut off. An `error` is the server's own body, as it came. `extra` may stand
- * beside any of it: whatever must be sent back with the answer. */
+/** What a provider yields. Without a `finish` it was cut off. `error`: the server's own body. `extra`, beside any of it, is sent back. */
 type Sign = { usage: Usage } | { finish: string } | { error: unknown } | { extra: unknown };
 export type Delta = ({ text: string } | { thinking: string } | { call: CallDelta } | Sign) & { extra?: unknown };
 /** args: a piece of JSON text, or the whole object; extra: whatever must be sent back with the call. */
@@ -355,9 +355,8 @@ export interface Preferences {
   set(name: string, value: unknown): Promise<void>; // checked, kept in the home, in force at once; undefined takes it back
   schema(): Record<string, unknown>; // of all there is to set, in JSON Schema
 }
-/** from: who set it; absent: nobody. */
 export type Setting = { name: string; owner: string; value: unknown; default?: unknown; values?: unknown[] } & SetBy;
-type SetBy = { about?: string; from?: ("home" | "project")[] };
+type SetBy = { about?: string; from?: ("home" | "project")[] }; // from: who set it; absent: nobody
 
 /** The disk, for tools; paths are relative to the project, or absolute inside it. Changes are held until a tool returns; it sees them. */
 export interface Files {
@@ -369,13 +368,14 @@ export interface Files {
   write(name: string, content: string | Uint8Array): Promise<void>; // a text takes on the file's BOM, line ends, last newline
   remove(name: string): Promise<void>;
   move(from: string, to: string): Promise<void>;
-  apply(states: FileState[], about: string): Promise<{ refusal?: string; said?: string }>; // of a copy: asked for at once, all or none
+  apply(states: FileState[], about: string): Promise<{ refusal?: string; said?: string; left?: string[] }>; // of a copy; left: got a no
   changes(): Changed[]; // what this conversation did to files, oldest first
   diff(id: number): Promise<string>; // one of them, as a question shows it
   undo(what?: string): Promise<Result>; // the last one; or a count, "turn", a path
   redo(what?: string): Promise<Result>;
 }
-export type FileState = { path: string; bytes?: Uint8Array; mode?: number; brief?: string }; // no bytes: removed; brief: told as that
+export type FileState = { path: string; bytes?: Uint8Array; mode?: number; brief?: string; moves?: Move[] }; // no bytes: removed
+export type Move = [name: string, from?: string, mode?: number]; // many, told as `brief`; names as latin1; from: absent, where it goes
 /** seen: the hash of what the model last saw there; lines: those it saw; moved: what was done to lines since this round's calls. */
 export type FileRead = { text: string; bytes: Uint8Array; hash: string; seen?: string; lines: Span[]; moved: Moved[] };
 export type Span = [from: number, to: number]; // lines, from 1, both included
@@ -384,7 +384,7 @@ export type Difference = { path: string; before?: string; after?: string; note?:
 export type Changed = { id: number; turn: number; at: string; tool: string; path: string; did: Did; undone: boolean };
 export type Did = "created" | "edited" | "deleted";
 
-/** What the gate goes by. Deny wins, then allow, then what a tool says of its own need, then the defaults. */
+/** What the gate goes by. Deny wins, then ask, then allow, then what a tool says of its own need, then the defaults. */
 export interface Permissions {
   readonly rules: readonly Rule[];
   judge(kind: Kind, need: Need): { verdict: Verdict; why: string };
@@ -410,12 +410,11 @@ export interface CompilerGate {
   unread(): string[]; // sentences
   again(): void; // links may have changed
 }
-export interface Rule {
-  verdict: "allow" | "deny";
+export interface Rule extends Ruling {
   kind: Kind;
   name?: string; // absent: all of that kind
+  but?: string[]; // then: what is excepted, by name
   exact?: boolean; // that very name, and nothing that lies in it or begins so
-  why?: string; // told with its verdict
   from: "flag" | "settings" | "project" | "answer";
 }
 
@@ -456,7 +455,7 @@ export interface Events {
   asked: { question: string };
   noted: { text: string };
   answered: Answer;
-  failed: { message: string; exit: number };
+  failed: { message: string; exit: number; kind: string };
 }
 /** Where a plugin can change what passes: what goes in, what comes out. */
 export interface Steps {
@@ -471,7 +470,7 @@ export interface Steps {
   prompt: [string, string]; // what stands before the line that is typed
 }
 export type Judged = { call: Omit<Call, "id">; kind: Effect; needs: Needs };
-export type Ruling = { verdict: Verdict; why?: string }; // why: told to the person who is asked, or to the model
+export type Ruling = { verdict: Verdict; why?: string }; // why: told with it, to the person who is asked or to the model
 export type Preview = { tool: string; about: string; changes: Difference[] };
 export type Around<IO> = IO extends [infer In, infer Out]
   ? (input: In, next: (input: In) => Promise<Out>, ctx: Ctx) => Awaitable<Out>
@@ -494,6 +493,7 @@ export type Rules = { [K in Kind]?: true | string[] }; // true: whatever it is
 /** An error as a sentence, with what the kernel needs to know about it. */
 export interface Fault extends Error {
   exit?: number; // 1 unless it says otherwise
+  kind?: "key" | "quota" | "network" | "provider"; // where a failure of exit code 1 comes from, for programs
   transient?: boolean; // worth trying again
   after?: number; // ms to wait before that, in the server's words
   status?: number;
@@ -509,7 +509,7 @@ export interface Settings {
   timeout?: number; // seconds without a byte from the provider
   options?: Record<string, unknown>;
   providers?: Record<string, { url?: string; key?: string; kept?: string; key_command?: string; like?: string; [more: string]: unknown }>;
-  permissions?: { allow?: Rules; deny?: Rules };
+  permissions?: { [K in Verdict | "only"]?: Rules };
   [plugin: string]: unknown;
 }
 

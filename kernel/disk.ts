@@ -23,7 +23,7 @@ export function stateOf(file: string): State {
   const stat = fs.lstatSync(file, { throwIfNoEntry: false });
   if (!stat) return undefined;
   const refuse = (why: string) => fault(`Cannot change '${file}': ${why}`);
-  if (stat.isSymbolicLink()) return { bytes: Buffer.from(fs.readlinkSync(file)), mode: stat.mode };
+  if (stat.isSymbolicLink()) return { bytes: fs.readlinkSync(file, "buffer"), mode: stat.mode };
   if (stat.isDirectory()) return { bytes: Buffer.alloc(0), mode: stat.mode };
   if (!stat.isFile()) throw refuse("it is not a regular file. Choose another.");
   if (stat.size > MAX_READ_BYTES) throw refuse(`${stat.size} bytes are too many. Use a command.`);
@@ -35,10 +35,11 @@ export function stateOf(file: string): State {
   }
 }
 
-/** The same where a folder on the way may be a file: nothing is there then. */
+/** The same where a folder on the way may be a file or a link: nothing is there then. */
 export function standing(file: string): State {
+  const folder = path.dirname(file);
   try {
-    return stateOf(file);
+    return followLinks(folder) === folder ? stateOf(file) : undefined;
   } catch (error) {
     if (codeOf(error) === "ENOTDIR") return undefined;
     throw error;
@@ -102,8 +103,7 @@ function put(file: string, state: State): void {
     const here = path.join(at, name);
     const wasFolder = fs.lstatSync(here, { throwIfNoEntry: false })?.isDirectory();
     if (state && isFolder(state)) putFolder(here, state.mode, wasFolder);
-    else if (wasFolder) fs.rmdirSync(here);
-    else if (!state) fs.unlinkSync(here);
+    else if (!state) wasFolder ? fs.rmdirSync(here) : fs.unlinkSync(here);
     if (state && !isFolder(state)) replace(here, path.join(at, `.zz-${process.pid}-${newId()}.tmp`), state);
   } finally {
     fs.closeSync(fd);
@@ -119,7 +119,7 @@ function putFolder(at: string, mode: number, isThere = false): void {
 function replace(file: string, temporary: string, { bytes, mode }: NonNullable<State>): void {
   const owner = fs.lstatSync(file, { throwIfNoEntry: false });
   try {
-    if ((mode & TYPE) === LINK) fs.symlinkSync(bytes.toString(), temporary);
+    if ((mode & TYPE) === LINK) fs.symlinkSync(bytes, temporary);
     else {
       const fd = fs.openSync(temporary, "wx", 0o600);
       try {
@@ -131,6 +131,7 @@ function replace(file: string, temporary: string, { bytes, mode }: NonNullable<S
         fs.closeSync(fd);
       }
     }
+    if (owner?.isDirectory()) fs.rmdirSync(file); // now that what takes its place is whole
     fs.renameSync(temporary, file);
   } catch (error) {
     fs.rmSync(temporary, { force: true });
@@ -155,12 +156,14 @@ export function putAll(steps: Step[]): void {
   const done: Step[] = [];
   try {
     for (const step of steps) {
-      made.push(...missingFolders(path.dirname(step.file)));
+      if (!step.act) made.push(...missingFolders(path.dirname(step.file)));
       done.push(step);
-      if (step.to || standing(step.file)) put(step.file, step.to);
+      if (step.act) step.act(false);
+      else if (step.to || standing(step.file)) put(step.file, step.to);
     }
   } catch (error) {
-    for (const { file, from } of done.reverse()) tryTo(() => (alike(standing(file), from) ? undefined : put(file, from)));
+    for (const { file, from, act } of done.reverse())
+      tryTo(() => (act ? act(true) : alike(standing(file), from) ? undefined : put(file, from)));
     unmake(made);
     throw error;
   }
@@ -171,7 +174,8 @@ export const unmake = (folders: string[]): void => {
   for (const folder of folders.toReversed()) tryTo(() => fs.rmdirSync(folder));
 };
 
-export type Step = { file: string; from: State; to: State };
+/** act: what is done instead, and back again. */
+export type Step = { file: string; from: State; to: State; act?: ((back: boolean) => void) | undefined };
 
 export function fileFault(verb: string, name: string, error: unknown, more: Partial<Fault> = {}): Fault {
   return fault(`Cannot ${verb} '${name}': ${errnoSentence(error) || `${reason(error)}.`}`, more);

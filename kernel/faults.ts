@@ -6,6 +6,10 @@ import errors from "./errors.json" with { type: "json" };
 export const fault = (message: string, more: Partial<Fault> = {}): Fault => Object.assign(new Error(message), more);
 export const usage = (message: string): Fault => fault(message, { exit: 2 }); // wrong usage: the program ends with exit code 2
 
+/** What kind of error it is, for programs: as its exit code says, and where a failure comes from. */
+export const kindOf = ({ exit = 1, kind }: Partial<Fault>): string =>
+  exit === 1 ? (kind ?? "failed") : (["usage", "limit", "refused"][exit - 2] ?? "stopped");
+
 /** Whatever was thrown, as an error of which more can be said. */
 export function asFault(thrown: unknown, nothing = "It threw, and did not say what."): Fault {
   if (thrown instanceof Error && Object.isExtensible(thrown)) return thrown;

@@ -22,6 +22,7 @@ import {
 } from "./disk.ts";
 import { codeOf, fault } from "./faults.ts";
 import { gitOf } from "./git.ts";
+import { type Moves, plan } from "./moves.ts";
 import { holderOf, placeOf, realPath, shortName } from "./paths.ts";
 import { wideness } from "./places.ts";
 import { judge } from "./rules.ts";
@@ -113,13 +114,27 @@ function now({ held }: Hand, file: string): State {
 async function apply(hand: Hand, states: FileState[], about: string): ReturnType<Files["apply"]> {
   const into: Held = new Map();
   const brief = new Map<string, string>();
-  for (const { path: name, bytes, mode = FILE | 0o644, brief: folder } of states) {
-    const file = ownPath(hand, name);
-    if (!isInside(hand.core.options.root, file)) throw fault(`Cannot change '${name}': a link on its way leads out of the project.`);
-    into.set(file, { before: standing(file), after: bytes && { bytes: Buffer.from(bytes), mode } });
+  for (const { path: name, bytes, mode = FILE | 0o644, brief: folder, moves: given } of states) {
+    const file = placeOf(hand.core.options, name);
+    const isMade = () => [...into].some(([at, { after }]) => at !== file && isFolder(after) && isInside(at, file)); // in place of a link
+    if (!isInside(hand.core.options.root, file) || (ownPath(hand, name) !== file && !isMade()))
+      throw fault(`Cannot change '${name}': a link on its way leads elsewhere.`);
+    const after = bytes && { bytes: Buffer.from(bytes), mode };
+    const moves = given && plan(hand.core.options.root, given);
+    if (moves) into.set(file, { ...asOne(moves, after!), moves });
+    else into.set(file, { before: standing(file), after });
     if (folder !== undefined) brief.set(file, folder);
   }
   return commit(hand, hand.tool, into, [], { about, brief });
+}
+
+/** Many files are told, and recorded, as one that says how many they are. */
+function asOne({ rows }: Moves, about: NonNullable<State>): { before: State; after: State } {
+  const isGone = rows.every(([, , is]) => !is);
+  return {
+    before: isGone ? about : rows.some(([, was]) => was) ? { ...about, bytes: Buffer.alloc(0) } : undefined,
+    after: isGone ? undefined : about,
+  };
 }
 
 type Becoming = [file: string, become: (before: State) => State];

@@ -4,7 +4,7 @@ import { around, type Core, emit, type TurnContext, ZZ } from "./core.ts";
 import { until } from "./limits.ts";
 import { realPath } from "./paths.ts";
 import { wideness } from "./places.ts";
-import { flagOf, guardOf, judge, nameOf, PLUGIN, targetOf } from "./rules.ts";
+import { ASKED_FOR, flagOf, guardOf, judge, nameOf, PLUGIN, targetOf } from "./rules.ts";
 import { reason } from "./secrets.ts";
 import { clean, isInside } from "./text.ts";
 
@@ -91,10 +91,11 @@ export async function judgeAndCollect(core: Core, { tool, kind, need, open, targ
   const { verdict, why } = judge(core, kind, need, target);
   if (verdict !== "ask") await emit(core, "decided", { tool, kind, name, allowed: verdict === "allow", why });
   else {
-    const exact = typeof need !== "string" && need.exact === true;
+    const anyway = why.startsWith(`${ASKED_FOR} by `); // by a rule: no answer ends that
+    const exact = anyway || (typeof need !== "string" && need.exact === true);
     const known = open.get(`${kind} ${name}`);
-    const whole = typeof need !== "string" && !PLUGIN.test(name);
-    if (!known?.exact) open.set(`${kind} ${name}`, { kind, name, target, why, whole, ...(exact && { exact }) });
+    const whole = anyway || (typeof need !== "string" && !PLUGIN.test(name));
+    if (!known?.exact) open.set(`${kind} ${name}`, { kind, name, target, why, whole, ...(exact && { exact }), ...(anyway && { anyway }) });
   }
   return verdict === "deny" ? `Refused: ${accessTo(kind, name)} is denied${why.startsWith("by ") ? " " : ": "}${why}.` : undefined;
 }

@@ -144,7 +144,7 @@ interface Owner {
 function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<any> {
   const { core, plugin } = own;
   const owner = plugin.name;
-  const provides = () => [...core.providers.values()].some((provider) => provider.owner === owner);
+  const provides = () => plugin.from === "zz" || [...core.providers.values()].some((provider) => provider.owner === owner);
   many(own, core.configs, config);
   return {
     config: config.live,
@@ -156,7 +156,7 @@ function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<an
     programs: programs(core.options.root, core.io.env),
     events: core.events,
     fetch(url, init) {
-      const send = ({ url, ...init }: HttpRequest & { url: string }) => request(core, url, init, plugin.from === "zz" || provides());
+      const send = ({ url, ...init }: HttpRequest & { url: string }) => request(core, url, init, !init.via && provides());
       const isWrapped = core.wraps.some(({ value }) => value.step === "fetch");
       return isWrapped ? around({ core, ctx: core.ctx() }, "fetch", { ...init, url }, send) : send({ ...init, url });
     },

@@ -83,11 +83,12 @@ export async function follow({ url, request, hide }: Outgoing, moves = 0): Promi
   };
 }
 
-function connect(at: URL, { method = "GET", headers, body, signal }: HttpRequest): Promise<IncomingMessage> {
+async function connect(at: URL, { method = "GET", headers, body, signal, via }: HttpRequest): Promise<IncomingMessage> {
+  const own = via && ({ lookup: await via(at), agent: false } as const); // no connection that another request made
   const { request } = process.getBuiltinModule(at.protocol === "https:" ? "node:https" : "node:http");
   return new Promise((resolve, reject) => {
     const all = { accept: "*/*", "user-agent": "zz", ...headers };
-    const sent = request(at, { method, headers: all, timeout: SILENCE_LIMIT_MS }, resolve);
+    const sent = request(at, { method, headers: all, timeout: SILENCE_LIMIT_MS, ...own }, resolve);
     const abort = () => sent.destroy(signal!.reason);
     signal?.addEventListener("abort", abort, { once: true });
     sent.on("close", () => signal?.removeEventListener("abort", abort));

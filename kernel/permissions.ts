@@ -27,8 +27,9 @@ export function permissions({ rules, options }: Core): Permissions {
     place: (name) => placeOfRule(options, name),
     ...(wide !== undefined && { wide }),
     add(rule) {
-      const why = rule.name === undefined || rule.exact ? undefined : whyNever(options, rule.kind, rule.name);
-      if (why) throw fault(`Cannot ${rule.verdict} ${rule.kind} '${clean(rule.name!)}': ${why}.`);
+      const named = rule.exact ? [] : [rule.but ?? rule.name ?? []].flat();
+      const why = named.map((name) => whyNever(options, rule.kind, name)).find(Boolean);
+      if (why) throw fault(`Cannot ${rule.verdict} ${rule.kind} '${clean(named.join(" "))}': ${why}.`);
       rules.push(rule);
       if (rule.from === "project") keep((own) => [...own.filter((one) => !isSame(one, rule)), rule]);
     },
@@ -47,7 +48,8 @@ export function permissions({ rules, options }: Core): Permissions {
     });
   }
 }
-const isSame = (one: Rule, two: Rule): boolean => (["verdict", "kind", "name", "exact"] as const).every((key) => one[key] === two[key]);
+const isSame = (one: Rule, two: Rule): boolean =>
+  (["verdict", "kind", "name", "exact", "but"] as const).every((key) => `${one[key]}` === `${two[key]}`);
 
 /** What a denial of that name would cover, for what is not judged call by call, such as a sandbox. Links are not followed. */
 function matcherOf(where: Where, kind: Kind, name: string): (asked: string) => boolean {

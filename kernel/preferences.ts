@@ -219,7 +219,8 @@ function unknownKeys(shape: Shape, given: unknown, under: string, where: string)
   if (!isObject(given)) return [];
   const { properties = {}, additionalProperties } = shape;
   return Object.entries(given).flatMap(([key, value]) => {
-    const own = Object.hasOwn(properties, key) ? properties[key] : additionalProperties;
+    const isMisspelt = isObject(additionalProperties) && !Object.hasOwn(properties, key) && nearest(key, Object.keys(properties));
+    const own = Object.hasOwn(properties, key) ? properties[key] : !isMisspelt && additionalProperties;
     if (isObject(own)) return own.properties || own.additionalProperties ? unknownKeys(own, value, `${under}${key}.`, where) : [];
     return own || (!shape.properties && !additionalProperties) ? [] : unknownSetting(key, Object.keys(properties), under, where);
   });

@@ -4,7 +4,7 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Io } from "./contract.ts";
 import type { Core } from "./core.ts";
-import { codeOf } from "./faults.ts";
+import { codeOf, kindOf } from "./faults.ts";
 import { scriptAt } from "./flags.ts";
 import { processIo, say } from "./io.ts";
 import { isVeiled, KEY, learn, reason, sealUrl, veil, veiledJson } from "./secrets.ts";
@@ -67,7 +67,8 @@ export async function runAsProcess(argv: string[], run: Run): Promise<number> {
 }
 
 /** What a program reads that asked for JSON. */
-export const lastWord = (message: string, exit: number): string => `${veiledJson({ type: "error", message, exit })}\n`;
+export const lastWord = (message: string, exit: number, kind = kindOf({ exit })): string =>
+  `${veiledJson({ type: "error", kind, message, exit })}\n`;
 
 const FROM_WITHIN = "Something inside zz ended it before there was an answer, most likely a plugin. --no-plugins leaves them out.";
 const strayErrorMessage = (error: unknown): string => `Something failed outside of any turn, most likely in a plugin: ${reason(error)}`;

@@ -1,5 +1,5 @@
 // One request to a model: sent, tried again, and received whole.
-import type { ChatRequest, Fault, Message, Provider, Reply } from "./contract.ts";
+import type { ChatRequest, Endpoint, Fault, Message, Provider, Reply } from "./contract.ts";
 import { around, emit, TRIES, type TurnContext } from "./core.ts";
 import { asFault, fault } from "./faults.ts";
 import { deadline, until } from "./limits.ts";
@@ -16,14 +16,16 @@ export async function send(place: TurnContext, asked: Omit<ChatRequest, "options
   const { core } = place;
   const { name } = providerNamed(core, asked.model);
   const options = { ...core.options.settings.options, ...core.options.options };
-  return around(place, "request", { ...asked, options, endpoint: endpointOf(core, name) }, (request) => attempt(place, request));
+  const usual = endpointOf(core, name);
+  const own = ({ endpoint }: ChatRequest) => (endpoint === usual ? undefined : endpoint); // a wrapper's
+  return around(place, "request", { ...asked, options, endpoint: usual }, (request) => attempt(place, request, own(request)));
 }
 
 /** Again at most twice when what went wrong may pass. Nothing of it has been shown yet. */
-async function attempt(place: TurnContext, { model, messages, ...asked }: ChatRequest): Promise<Reply> {
+async function attempt(place: TurnContext, { model, messages, ...asked }: ChatRequest, own?: Endpoint): Promise<Reply> {
   const { core, chat } = place;
   const provider = providerNamed(core, model);
-  const endpoint = endpointOf(core, provider.name);
+  const endpoint = own ?? endpointOf(core, provider.name);
   const request = {
     ...asked,
     model: model.slice(provider.name.length + 1),
@@ -62,27 +64,37 @@ async function receive({ core, chat }: TurnContext, provider: Provider, request:
   const { timeout = SILENCE_LIMIT_SECONDS } = core.options.settings;
   const seconds = timeout || Number.POSITIVE_INFINITY; // 0: no limit
   const late = `'${provider.name}' sent nothing for ${seconds} s. Try again, or raise "timeout" in the settings.`;
-  const silence = deadline(seconds * 1000, fault(late));
+  const silence = deadline(seconds * 1000, fault(late, { kind: "network" }));
   const signal = AbortSignal.any([chat.stop.signal, silence.signal]);
-  let partial = { text: "", thinking: "" };
+  let [partial, thought] = [{ text: "", thinking: "" }, ""];
+  let telling: NodeJS.Immediate | undefined; // once for all that came at once
   const secret = secretFinder();
   try {
     const reply = await until(signal, collect(provider.chat(request, signal), see, provider.name));
     return { ...reply, text: veil(reply.text), thinking: veil(reply.thinking) };
   } catch (error) {
     const failed = asFault(silence.signal.aborted && !chat.stop.signal.aborted ? silence.signal.reason : error);
-    throw Object.assign(failed, { partial: veilData(partial) });
+    throw Object.assign(failed, { kind: failed.kind ?? "provider", partial: veilData(partial) });
   } finally {
     silence.lift();
+    if (telling) tell();
   }
 
-  function see(text: string, thinking: string, thought: string): void {
+  function see(text: string, thinking: string, more: string): void {
     partial = { text, thinking };
+    thought += more;
+    if (telling) return;
     silence.putOff();
     const { endpoint, task, ...shown } = request;
     if (core.options.dry) throw fault("dry run", { dry: shown });
+    telling = setImmediate(tell);
+  }
+  function tell(): void {
+    clearImmediate(telling);
+    const { text, thinking } = partial;
     const tokens = Math.round((text.length + thinking.length) / CHARS_PER_TOKEN);
     const told = secret(thought) ? veil(thinking) : thinking;
+    [telling, thought] = [undefined, ""];
     void emit(core, "received", { tokens, ms: Math.round(performance.now() - started), thinking: told });
   }
 }

@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { KINDS, type Kind, type Need, type Rule, type Rules } from "./contract.ts";
+import { KINDS, type Kind, type Need, type Rule, type Rules, type Verdict, words } from "./contract.ts";
 import type { Core } from "./core.ts";
 import { followLinks } from "./disk.ts";
 import { usage } from "./faults.ts";
@@ -15,29 +15,33 @@ import { clean, isInside, textOf, tryTo } from "./text.ts";
 
 export type Where = Core["options"]; // where paths are looked for: the project, zz's home, and what the settings name
 
-const toRules = (verdict: Rule["verdict"], from: Rule["from"], rules: Rules = {}): Rule[] =>
-  KINDS.flatMap((kind) => {
+const toRules = (verdict: Verdict | "only", from: Rule["from"], rules: Rules = {}): Rule[] =>
+  KINDS.flatMap((kind): Rule[] => {
     const given = rules[kind];
-    return given === true ? [{ verdict, kind, from }] : (given ?? []).map((name) => ({ verdict, kind, name, from }));
+    if (verdict !== "only")
+      return given === true ? [{ verdict, kind, from }] : (given ?? []).map((name) => ({ verdict, kind, name, from }));
+    return Array.isArray(given) ? [{ verdict: "deny", kind, but: given, why: `only ${given.join(", ")}`, from }] : [];
   });
 
 /** From the flags, the settings, and what was kept for this folder; answers are added as they come. */
 export function firstRules(where: Where): Rule[] {
   const { root, home, allow, deny, settings } = where;
-  const { permissions } = settings;
   const said = [
     ...[...toRules("deny", "flag", deny), ...toRules("allow", "flag", allow)],
-    ...[...toRules("deny", "settings", permissions?.deny), ...toRules("allow", "settings", permissions?.allow)],
+    ...words<Verdict | "only">("only deny ask allow").flatMap((verb) => toRules(verb, "settings", settings.permissions?.[verb])),
   ];
   for (const rule of said) checkRule(where, rule);
   return [...said, ...readOnly(where), ...(keptRules(home)[root] ?? [])];
 }
 
 /** A rule that looks in force and never matches is worse than none. */
-function checkRule(where: Where, { verdict, kind, name, from }: Rule): void {
-  const why = name === undefined ? undefined : whyNever(where, kind, name);
-  const said = () => (from === "flag" ? `--${verdict}-${kind}='${clean(name!)}'` : `${verdict} ${kind} "${clean(name!)}" in the settings`);
-  if (why) throw usage(`Cannot use ${said()}: ${why}.`);
+function checkRule(where: Where, { verdict, kind, name, but, from }: Rule): void {
+  for (const one of but ?? [name ?? []].flat()) {
+    const why = whyNever(where, kind, one);
+    const verb = `${but ? "only" : verdict} ${kind}`;
+    const said = from === "flag" ? `--${verb.replace(" ", "-")}='${clean(one)}'` : `${verb} "${clean(one)}" in the settings`;
+    if (why) throw usage(`Cannot use ${said}: ${why}.`);
+  }
 }
 
 export const whyNever = (where: Where, kind: Kind, name: string): string | undefined =>
@@ -53,13 +57,13 @@ function readOnly(where: Where): Rule[] {
 
 export const keptFile = (home: string): string => path.join(home, "permissions.json");
 export function keptRules(home: string): Record<string, Rule[]> {
-  const isRule = (rule: any) => KINDS.includes(rule?.kind) && /^(allow|deny)$/.test(rule.verdict) && typeof rule.name !== "number";
+  const isRule = (rule: any) => KINDS.includes(rule?.kind) && /^(allow|ask|deny)$/.test(rule.verdict) && typeof rule.name !== "number";
   const kept = Object.entries((tryTo(() => JSON.parse(textOf(keptFile(home)))) as object) ?? {});
   return Object.fromEntries(kept.map(([root, rules]) => [root, Array.isArray(rules) ? rules.filter(isRule) : []]));
 }
 
-/** A project that is to be read is not written. Deny wins, then allow, then what the tool says of its need, then: reading the projects is
- * allowed, all else is asked. */
+/** A project that is to be read is not written. Deny wins, then ask, then allow, then what the tool says of its need, then: reading the
+ * projects is allowed, all else is asked. */
 export function judge(
   { rules, options }: Pick<Core, "rules" | "options">,
   kind: Kind,
@@ -73,8 +77,9 @@ export function judge(
   const ruled = (by: Rule["verdict"], exactly: boolean) =>
     rules.find((rule) => rule.kind === kind && rule.verdict === by && covers(options, rule, asked, exactly));
   const exactly = verdict === "ask" || asked.guard === "itself";
-  const rule = ruled("deny", false) ?? (verdict === "deny" ? undefined : ruled("allow", exactly));
-  if (rule) return { verdict: rule.verdict, why: `by ${nameOfRule(rule)}${rule.why ? ` (${rule.why})` : ""}` };
+  const rule = ruled("deny", false) ?? (verdict === "deny" ? undefined : (ruled("ask", false) ?? ruled("allow", exactly)));
+  const by = rule && `by ${nameOfRule(rule)}${rule.why ? ` (${rule.why})` : ""}`;
+  if (rule) return { verdict: rule.verdict, why: rule.verdict === "ask" ? `${ASKED_FOR} ${by}` : by! };
   if (verdict) return { verdict, why };
   const led = asked.target !== asked.named ? `it leads to '${asked.target}'` : "";
   return kind === "read" ? judgeRead(options, asked, led) : { verdict: "ask" as const, why: led };
@@ -116,9 +121,11 @@ function askedFor(where: Where, kind: Kind, name: string, target = targetOf(wher
 
 /** Writing outside of the project is allowed by name alone; and so, unless all is allowed, is what has a guard, and what becomes a part of
  * zz: it would run outside of the sandbox that commands run in. */
-function covers(where: Where, { name, verdict, exact = false }: Rule, asked: Asked, exactly: boolean): boolean {
+function covers(where: Where, { name, but = [], verdict, exact = false, from: by }: Rule, asked: Asked, exactly: boolean): boolean {
   const { kind, target, guard } = asked;
-  const isDenial = verdict === "deny";
+  const isDenial = verdict !== "allow";
+  const fits = (name: string) => covers(where, { verdict: "allow", kind, name, from: by }, { ...asked, guard: undefined }, false);
+  if (but.some(fits)) return false;
   if (kind === "run" && PLUGIN.test(target) && !isDenial && (name === undefined || /^\s*\S*[*?]/.test(name))) return isAll(where);
   if (name === undefined && !isDenial && asked.byName) return false;
   if (name === undefined)
@@ -140,6 +147,7 @@ function covers(where: Where, { name, verdict, exact = false }: Rule, asked: Ask
   return !guard && isPattern(name) && allows(where, name, asked);
 }
 
+export const ASKED_FOR = "asked for";
 const holdsHomeOf = (folder: string, file: string): boolean => isInside(folder, behindDot(file)?.home ?? "");
 
 /** By any of a path's names, in either case: nobody should have to know how a disk tells names apart. */
@@ -204,16 +212,24 @@ const isAll = ({ allow }: Where): boolean => KINDS.every((kind) => allow?.[kind]
 /** What a rule for all of the project, or for a folder around a home, does not cover: it or its folder must be named. */
 export function guardOf(where: Where, kind: "read" | "write", file: string): "itself" | "folder" | undefined {
   const { home, root } = where;
-  const isOwn = (names: string[]) => names.some((name) => isInside(followLinks(path.join(home, name)), file));
+  const isOwn = (names: string[]) => names.some((name) => isInside(leadsTo(path.join(home, name)), file));
   const isWrite = kind === "write";
   if (isWrite && (runsByItself(file) || isOwn(home === PACKAGE ? OWN_STATE : [...OWN_STATE, ...CODE]))) return "itself";
   if (isWrite && isOwn(TOLD_TO_MODEL)) return "folder";
   return behindDot(file) && (!isInside(root, file) || wideness(root)) ? "folder" : undefined;
 }
+/** Looked up once where thousands of files are judged at a stretch. */
+function leadsTo(place: string): string {
+  if (!led.size) setImmediate(() => led.clear());
+  if (!led.has(place)) led.set(place, followLinks(place));
+  return led.get(place)!;
+}
+const led = new Map<string, string>();
+
 /** What zz itself goes by: a tool that could write it could allow itself anything. A checkout's plugins are its code. */
 const OWN_STATE = [
   ...["sessions", "permissions.json", "trust.json", "known-plugins.json", "plugins.lock.json", "zz.config.json", "keys.json"],
-  ...["env.json", "history", "debug.log"],
+  ...["env.json", "history", "debug.log", "mcp-tools.json", "mcp-credentials.json"],
 ];
 const CODE = ["plugins", "prompts"];
 const TOLD_TO_MODEL = ["skills", "memory", "MEMORY.md", "IDENTITY.md", "SOUL.md", "RELATIONS.md"]; // what the model is told from then on

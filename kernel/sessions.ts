@@ -26,6 +26,7 @@ export interface Change extends Entry {
   cut: number;
   put: Content;
   made: string[]; // folders
+  moves?: string; // of many files that are told as one: where they are kept
 }
 export type Content = { text: string } | { base64: string };
 

@@ -38,8 +38,12 @@ export const SETTINGS: Record<string, Shape & { description: string; project?: S
       chat: { ...TEXT, description: "the model to ask, where no other is named" },
       summary: { ...TEXT, description: "the one that sums up a long conversation" },
       eval: { ...TEXT, description: "the one that checks an answer" },
+      code: { ...TEXT, description: "the one for prompt files of the task code, such as /review" },
+      title: { ...TEXT, description: "the one that gives a conversation its title" },
+      helper: { ...TEXT, description: "the one for what plugins ask beside a conversation" },
     },
-    description: "models by task",
+    additionalProperties: TEXT,
+    description: "models by task; also by a plugin's own",
     project: (given: object, own) => only(given, (_, model) => isKnown(model, own)),
   },
   window: {
@@ -64,10 +68,10 @@ export const SETTINGS: Record<string, Shape & { description: string; project?: S
   projects: { description: 'other folders: { id: { path, rights: "read" or "write", about } }' }, // the gate is strict about it
   permissions: {
     type: "object",
-    properties: { allow: RULES, deny: RULES },
+    properties: { allow: RULES, ask: RULES, deny: RULES, only: RULES },
     additionalProperties: false,
-    description: "what tools may do without asking, and what never",
-    project: (given: object) => only(given, (key) => key === "deny"),
+    description: "what tools may do without asking, what they always ask for, and what never",
+    project: (given: object) => only(given, (key) => /^(deny|ask|only)$/.test(key)),
   },
 };
 export const OPEN = ["options"]; // what is in it is for others to know

@@ -163,11 +163,13 @@ function allowedProjectSettings(project: Project, given: Record<string, unknown>
   }
 }
 
-/** The project's over the home's. What either denies is denied. */
+/** The project's over the home's. What either denies is denied, and what either asks for is asked for; it lifts no `only` of the home's. */
 export function inForce(home: string, { home: own, project }: Sources): Settings {
   const both = merge(own, project && only(project.settings, isOwn)) as Settings;
-  const [mine, theirs] = [own.permissions?.deny, project?.settings.permissions?.deny];
-  if (mine && theirs) both.permissions = { ...both.permissions, deny: mergeModes(mine, theirs) };
+  const [mine, theirs] = [own.permissions, project?.settings.permissions];
+  for (const verb of ["deny", "ask"] as const)
+    if (mine?.[verb] && theirs?.[verb]) both.permissions = { ...both.permissions, [verb]: mergeModes(mine[verb], theirs[verb]) };
+  if (mine?.only && theirs?.only) both.permissions = { ...both.permissions, only: { ...theirs.only, ...mine.only } };
   return withKeys(home, both);
 }
 

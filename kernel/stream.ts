@@ -52,10 +52,13 @@ export async function collect(stream: AsyncIterable<Delta>, see?: See, from = ""
 
 const NO_DELTA = "is not a delta. It yields { text }, { thinking }, { call }, { usage }, { extra }, { finish } or { error }: see Delta.";
 const DELTAS = { text: "string", thinking: "string", call: "object", usage: "object", finish: "string", error: "", extra: "" };
-const fits = (value: unknown, [name, type]: string[]) => !type || (value == null ? name !== "call" : typeof value === type);
+const FIELDS = Object.entries(DELTAS);
 function isDelta(delta: any): boolean {
-  const given = Object.entries(DELTAS).filter(([name]) => name in Object(delta));
-  return given.length > 0 && given.every((one) => fits(delta[one[0]!], one));
+  const given = Object(delta);
+  let count = 0;
+  for (const [name, type] of FIELDS)
+    if (name in given && ++count && type && (given[name] == null ? name === "call" : typeof given[name] !== type)) return false;
+  return count > 0;
 }
 const MAX_REPLY_CHARS = 64 * 1024 * 1024;
 const CHARS_PER_DELTA = 32; // what an empty delta counts: they must not come without end either
@@ -64,10 +67,12 @@ const MAX_NAME_CHARS = 200; // characters of a tool's name
 const MAX_ID_CHARS = 100_000; // some gateways put signatures into it
 const MAX_ARGS_CHARS = 4 * 1024 * 1024; // characters of one call's arguments
 const MAX_PARSED_CHARS = 8 * 1024 * 1024; // characters that are parsed to see whether a call's arguments are whole
+const charsOf = (one: unknown): number => (typeof one === "string" ? one.length : 0);
+const extraSize = (one: unknown): number => (one === undefined || isDeep(one, MAX_JSON_DEPTH) ? 0 : charsOf(JSON.stringify(one)));
 function sizeOf(delta: Delta): number {
-  const { text, thinking, call: { id, name, args, extra } = {} } = delta as { text?: string; thinking?: string; call?: CallDelta };
-  const extras = [delta.extra, extra].map((one) => (isDeep(one, MAX_JSON_DEPTH) ? "" : JSON.stringify(one)));
-  return [text, thinking, id, name, args, ...extras].reduce<number>((sum, one) => sum + (typeof one === "string" ? one.length : 0), 0);
+  const { text, thinking, call } = delta as { text?: string; thinking?: string; call?: CallDelta };
+  const size = charsOf(text) + charsOf(thinking) + extraSize(delta.extra);
+  return call ? size + charsOf(call.id) + charsOf(call.name) + charsOf(call.args) + extraSize(call.extra) : size;
 }
 
 /** A server's own numbers, if they are some. */
@@ -83,6 +88,7 @@ interface Draft {
   id: string;
   name: string;
   args: string;
+  last: string; // their last letter: to look for it in them would copy all of them each time
   extra?: unknown;
   wrong?: string; // why it cannot run, whatever else comes
   parsed: number; // characters, to see whether the arguments are whole
@@ -101,13 +107,14 @@ function gather(drafts: Draft[], piece: CallDelta, unrun: Unrun): void {
   else if (id) draft = drafts.findLast((other) => other.id === id) ?? (last?.id ? undefined : last);
   if (!draft || startsAnother(draft)) {
     if (drafts.length > MAX_CALLS) leaveOut(drafts.pop()!);
-    drafts.push((draft = { index, id: "", name: "", args: "", parsed: 0 }));
+    drafts.push((draft = { index, id: "", name: "", args: "", last: "", parsed: 0 }));
   }
   draft.id ||= id;
   draft.name = name.slice(0, MAX_NAME_CHARS + 1) || draft.name; // resent whole by some gateways: never append
   if (name.length > MAX_NAME_CHARS)
     draft.wrong = `its name has ${name.length} characters, more than the ${MAX_NAME_CHARS} that a tool's may have`;
   if (wrong) draft.wrong = wrong;
+  draft.last = args.at(-1) ?? draft.last;
   if (draft.args.length + args.length <= MAX_ARGS_CHARS) draft.args += args;
   else draft.wrong = `its arguments have more than ${MAX_ARGS_CHARS / 1024 / 1024} MB`;
   if (piece.extra !== undefined && !isDeep(piece.extra, MAX_JSON_DEPTH)) draft.extra = piece.extra;
@@ -134,7 +141,7 @@ function textOfArgs(args: unknown): { args: string; wrong?: string } {
 
 /** Asked again with each piece: it looks at the end first, and in all at so much and no more. */
 function isDraftWhole(draft: Draft): boolean {
-  if (draft.parsed > MAX_PARSED_CHARS || !/[}"l\s]/.test(draft.args.slice(-1))) return false;
+  if (draft.parsed > MAX_PARSED_CHARS || !/[}"l\s]/.test(draft.last)) return false;
   draft.parsed += draft.args.length;
   return isWhole(draft.args);
 }
@@ -274,7 +281,8 @@ function networkFault(error: unknown, where: string, check: string, hide: (text:
   const why =
     (errors.network as Record<string, string>)[code]?.replace("--base-url", check) ??
     `${message || reason(error)}. Check ${check} and the network.`;
-  return fault(`Cannot reach '${where}': ${hide(why)}`, { transient: code !== "" && !/CERT|SSL|TLS|ERR_INVALID/.test(code) });
+  const transient = code !== "" && !/CERT|SSL|TLS|ERR_INVALID/.test(code);
+  return fault(`Cannot reach '${where}': ${hide(why)}`, { kind: "network", transient });
 }
 
 /** A server's refusal. Its body has one of a dozen shapes (a string, a list, flat, nested); a web page is one too. */
@@ -304,7 +312,8 @@ function answerFault(what: string, body: unknown, response?: HttpAnswer, isModel
   const sentence = `${what}: ${words || "no reason given"}`;
   const stop = /[.!?]"?\)?$/.test(sentence) ? "" : ".";
   const after = delay >= 0 ? delay : retryAfter(response?.headers);
-  return fault(sentence + stop + hint, { transient, ...(status !== undefined && { status }), ...(after >= 0 && { after }) });
+  const kind = isKey ? "key" : forGood || status === 429 || status === 402 ? "quota" : "provider";
+  return fault(sentence + stop + hint, { kind, transient, ...(status !== undefined && { status }), ...(after >= 0 && { after }) });
 
   function spoken(words: unknown): string {
     if (typeof words === "string") return words.slice(0, MAX_ERROR_BYTES);

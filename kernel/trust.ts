@@ -1,5 +1,5 @@
-// What a folder brings of its own that could run or steer zz: plugins, prompts and settings in its .zz/. It counts once the person has said
-// yes to just these bytes; trust.json of the home holds what they said yes to.
+// What a folder brings of its own that could run or steer zz: plugins, prompts and settings in its .zz/, and the servers of its .mcp.json.
+// It counts once the person has said yes to just these bytes; trust.json of the home holds what they said yes to.
 import fs from "node:fs";
 import path from "node:path";
 import type { Core, ProjectExtras } from "./core.ts";
@@ -19,16 +19,16 @@ const kept = (home: string): Record<string, Hashes> => tryTo(() => JSON.parse(te
 /** Undefined where there is nothing, and in the home itself. What has the same size and time as before is not read again. */
 export function projectExtras({ root, home }: Where, before?: ProjectExtras): ProjectExtras | undefined {
   const own = path.join(root, ".zz");
-  if (!fs.existsSync(own) || tryTo(() => fs.realpathSync(own)) === tryTo(() => fs.realpathSync(home))) return undefined;
+  if (tryTo(() => fs.realpathSync(own) === fs.realpathSync(home))) return undefined;
   const hashes: Hashes = {};
   const stamps: ProjectExtras["stamps"] = {};
   let bytes = 0;
   let wrong: string | undefined;
-  for (const name of ["plugins", "prompts", "zz.config.json"])
+  for (const name of [".zz/plugins", ".zz/prompts", ".zz/zz.config.json", ".mcp.json"])
     try {
-      if (tryTo(() => fs.lstatSync(path.join(own, name)).isSymbolicLink()))
-        throw fault(`.zz/${name} is a link, and what it leads to was not looked at. Put it there itself`);
-      look(path.join(own, name));
+      if (tryTo(() => fs.lstatSync(path.join(root, name)).isSymbolicLink()))
+        throw fault(`${name} is a link, and what it leads to was not looked at. Put it there itself`);
+      look(path.join(root, name));
     } catch (error) {
       wrong = (error as Error).message;
     }

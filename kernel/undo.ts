@@ -1,13 +1,14 @@
 // Undo and redo.
-import { bytesAfter, bytesBefore, didOf, history, tidy } from "./changes.ts";
+import { actOf, bytesAfter, bytesBefore, didOf, history, tidy } from "./changes.ts";
 import { keepLog, openChat, remember } from "./chat.ts";
 import { rebase } from "./commit.ts";
 import type { Result } from "./contract.ts";
 import { type LiveChat, note, type TurnContext } from "./core.ts";
 import { alike, fileFault, hashOfState, putAll, type State, type Step, standing } from "./disk.ts";
 import { codeOf } from "./faults.ts";
+import { changedSince, keptMoves } from "./moves.ts";
 import { realPath, shortName } from "./paths.ts";
-import { type Change, findSession, isChange, lastSession, openSession, readSession } from "./sessions.ts";
+import { type Change, findSession, isChange, lastSession, openSession, readSession, sessionsFolder } from "./sessions.ts";
 import { tryTo } from "./text.ts";
 
 /** Outside of a conversation: the session that was named, or the last one of this folder that changed anything. */
@@ -41,9 +42,10 @@ export async function undoOrRedo(place: TurnContext, verb: "undo" | "redo", what
   if (way.back) picked.reverse();
   const paths = picked.map((change) => change.path);
   const steps: Step[] = [];
-  for (const file of new Set(paths)) {
+  const known: Parameters<typeof changedSince>[2] = new Map();
+  for (const file of new Set(picked.map((change) => (change.moves ? change : change.path)))) {
     const own = picked.filter((change) => change.path === file);
-    const step = await stepOf(way, file, own);
+    const step = typeof file === "string" ? await stepOf(way, file, own) : await moveStepOf(way, file, known);
     if (typeof step === "string") return { text: step, failed: true };
     if (step) steps.push(step);
   }
@@ -97,6 +99,18 @@ async function stepOf(way: Way, file: string, own: Change[]): Promise<Step | str
   const key = await core.ask(`${cannot} [${merged ? "m/" : ""}o/N] (${keys}) `, merged ? "mon" : "on");
   if (key === "o") return { file, from, to };
   return key === "m" && merged ? { file, from, to: merged } : `${cannot} Nothing was touched.`;
+}
+
+async function moveStepOf(way: Way, { path: file, moves: name = "" }: Change, known: Map<string, any>): Promise<Step | string> {
+  const { core, back } = way;
+  const moves = keptMoves(sessionsFolder(core.options.home), name);
+  const cannot = `Cannot ${back ? "undo" : "redo"} '${named(way, file)}':`;
+  if (!moves) return `${cannot} what stood there is not kept any more. Nothing was touched.`;
+  const changed = changedSince(moves, back, known);
+  const why = `${cannot} '${changed[0]}'${changed.length > 1 ? ` and ${changed.length - 1} more` : ""} changed since.`;
+  const key = changed.length ? await core.ask?.(`${why} [o/N] (o = overwrite, n = leave everything) `, "on") : "o";
+  if (key !== "o") return `${why} Nothing was touched.`;
+  return { file, from: undefined, to: undefined, ...actOf(moves, back) };
 }
 
 /** The bytes of a file before a change, and after it. */

@@ -1,6 +1,6 @@
 // !command runs the person's own shell command, without asking since they typed it; its output is live, and can go to
 // the model. !!command has the whole terminal, and its output is not kept: for programs that fill the screen, such as
-// editors and pagers.
+// editors and pagers. !+command runs as the model's commands do, so that what it changes is shown, and /undo covers it.
 import fs from "node:fs";
 import path from "node:path";
 import { stripVTControlCharacters } from "node:util";
@@ -24,12 +24,17 @@ export default (zz: Zz) => {
   zz.wrap(
     "line",
     async (line, next, ctx) => {
-      const command = commandOf(line);
+      const covered = /^!\+\s*([^!\s].*)$/.exec(line.trim())?.[1];
+      if (covered && ctx.ask) {
+        await runCovered(covered, ctx);
+        return "";
+      }
+      const command = covered ? undefined : commandOf(line);
       if (command && ctx.terminal) {
         await runAndOffer(command, ctx);
         return "";
       }
-      if (command) throw refusal(line);
+      if (command || covered) throw refusal(line);
       return next(line.startsWith("\\!") ? line.slice(1) : line);
     },
     { order: "first", limit: NO_TIMEOUT }, // no other plugin needs to see it
@@ -38,7 +43,17 @@ export default (zz: Zz) => {
   async function runAndOffer({ words, whole }: Command, ctx: Ctx): Promise<void> {
     const kept = variables(ctx.about.home);
     const output = withoutValues(await ctx.terminal!(() => run(words, whole, ctx, kept)), kept);
-    if (!output || ctx.signal.aborted) return;
+    if (output) await offer(words, output, ctx);
+  }
+
+  async function runCovered(words: string, ctx: Ctx): Promise<void> {
+    const { text, refused } = await ctx.call("run_command", { command: words });
+    ctx.note(text);
+    if (!refused) await offer(words, text, ctx);
+  }
+
+  async function offer(words: string, output: string, ctx: Ctx): Promise<void> {
+    if (ctx.signal.aborted) return;
     const question = `Give ${amountOf(output)} to the conversation? [y/N] `;
     if ((await ctx.ask?.(question, "yn")) !== "y") return;
     ctx.chat.attach(`--- OUTPUT OF ${words} ---\n${shorten(output, MAX_OUTPUT_CHARS)}\n--- END OUTPUT OF ${words} ---`);

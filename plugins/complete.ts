@@ -30,6 +30,16 @@ export default (zz: Zz<typeof defaults>) => {
     press: (line, ctx) => (zz.config.menu ? suggest(line, ctx) : undefined),
   });
   zz.key({
+    name: "down",
+    description: "go into the menu that is open; else to later lines",
+    async press(line, ctx) {
+      const found = isOpen(line) && zz.config.menu && (await find(line.text, ctx));
+      const choices = found ? await best(found.typed, found.choices) : [];
+      if (!found || !choices.length) return false;
+      await choose(line, { ...found, choices }, 0);
+    },
+  });
+  zz.key({
     name: "tab",
     description: "complete a command, its value, an @file, a path or a #symbol",
     async press(line, ctx) {
@@ -42,26 +52,33 @@ export default (zz: Zz<typeof defaults>) => {
   });
 };
 
+const isCommand = (text: string): boolean => /^\/[\w-]*$/.test(text);
+/** Whether the menu opens by itself for what is typed. */
+const opensMenu = ({ text, cursor }: Line): boolean =>
+  cursor === text.length && (isCommand(text) || /(?:^|\s)@[^\s"]*$/.test(text));
+/** An earlier line that was gone back to stays one of the earlier lines. */
+const isOpen = (line: Line): boolean => opensMenu(line) && !line.history.includes(line.text);
+
 /** Shows what there is, and leaves the line alone. */
 async function suggest(line: Line, ctx: Ctx): Promise<void> {
-  const { text, cursor } = line;
-  const isCommand = /^\/[\w-]*$/.test(text);
-  if (cursor < text.length || !(isCommand || /(?:^|\s)@[^\s"]*$/.test(text))) return;
-  if (!isCommand) await timers.setTimeout(PAUSE_MS);
+  const { text } = line;
+  if (!opensMenu(line)) return;
+  if (!isCommand(text)) await timers.setTimeout(PAUSE_MS);
   if (line.text !== text) return;
   const found = await find(text, ctx);
   const choices = found ? await best(found.typed, found.choices) : [];
   if (choices.length) line.below(menu(choices, 0));
 }
 
-/** A single choice is inserted at once; Tab goes through several. */
-async function choose(line: Line, { start, typed, choices }: Found): Promise<void> {
+/** A single choice is inserted at once; Tab goes through several, from the one at `at` if it is given. */
+async function choose(line: Line, { start, typed, choices }: Found, at = -1): Promise<void> {
   const { text, cursor } = line;
   const put = (name: string) => line.set(text.slice(0, start) + name + text.slice(cursor), start + name.length);
   if (choices.length === 1) return put(choices[0]!.name);
   const common = commonStart(choices.map(({ name }) => name));
-  if (common.length > typed.length && common.startsWith(typed)) put(common);
-  for (let at = -1; ; ) {
+  if (at >= 0) put(choices[at]!.name);
+  else if (common.length > typed.length && common.startsWith(typed)) put(common);
+  for (;;) {
     const first = Math.max(0, Math.min(at - MENU_ROWS + 2, choices.length - MENU_ROWS));
     line.below(menu(choices, first), at - first);
     const key = await line.next();

@@ -3,7 +3,7 @@ import { closeSync, fstatSync, readlinkSync, readSync } from "node:fs";
 import { opendir } from "node:fs/promises";
 import { relative } from "node:path";
 import type { Ctx, Zz } from "zz";
-import { compare, plural, tryTo } from "zz/text";
+import { compare, notUtf8, plural, tryTo } from "zz/text";
 
 const MAX_ROWS = 200;
 const CHECKED_BYTES = 8_000; // of a file: text holds no zero byte
@@ -21,7 +21,8 @@ export default (zz: Zz) =>
       const folder = files.path(path);
       const found = new Map<string, number>();
       const above = relative(root, folder).length;
-      for (const file of await files.list(path)) {
+      const listed = await files.list(path);
+      for (const file of listed) {
         const [first = "", ...deeper] = file.slice(above && above + 1).split("/");
         const name = deeper.length ? `${first}/` : first;
         found.set(name, (found.get(name) ?? 0) + 1);
@@ -30,6 +31,7 @@ export default (zz: Zz) =>
       const rows = all.slice(0, MAX_ROWS).map(([name, count]) => row(files, folder, name, count));
       if (all.length > MAX_ROWS) rows.push(`[${all.length - MAX_ROWS} more; list a folder in it]`);
       if (!rows.length) rows.push(`'${path}' holds ${(await holdsFiles(folder)) ? "only ignored" : "no"} files.`);
+      rows.push(...notUtf8(root, listed, "of these cannot be opened"));
       return { text: rows.join("\n"), data: [...found.keys()] };
     },
     render: ({ data }) => plural((data as string[]).length, "entry", "entries"),

@@ -1,5 +1,8 @@
 // Which models there are, and which one answers: /models, /model, --models.
-import type { Ctx, Model, Result, Zz } from "zz";
+import fs from "node:fs";
+import path from "node:path";
+import type { Ctx, Model, Result, Typed, Zz } from "zz";
+import { plural, tryTo } from "zz/text";
 
 const MAX_AGE = 60_000; // ms; until then completion does not ask the providers again
 
@@ -8,9 +11,17 @@ export default (zz: Zz) => {
   let known: { models: Model[]; at: number } | undefined;
   zz.flag({
     name: "models",
+    value: "WORD",
+    optional: true,
     group: "model",
-    description: "list the models that the providers offer",
-    run: (_, ctx) => listed(ctx),
+    description: "list the models that the providers offer, or those like WORD",
+    run: (word, ctx, line) => listed(word === true ? "" : String(word), ctx, line),
+  });
+  zz.flag({
+    name: "refresh",
+    group: "model",
+    description: "with --models: ask the providers, whatever they said in the last hour",
+    set: () => {}, // --models looks for it
   });
   zz.command({
     name: "models",
@@ -47,23 +58,69 @@ function rows(models: Model[]): string[] {
   return models.map(({ id, window }) => row({ id: window ? id.padEnd(widest) : id, ...(window && { window }) }));
 }
 
-async function listed({ about, note }: Ctx): Promise<Result> {
+async function listed(word: string, ctx: Ctx, line: Typed): Promise<Result> {
+  const { models, failures } = await heard(ctx, line);
+  failures.forEach(ctx.note);
+  const found = word ? (await finder(models))(word) : models;
+  if (!found.length && word)
+    return {
+      text: `Cannot list models like '${word}': none of ${models.length} is. --models lists all.`,
+      failed: true,
+    };
+  return { text: rows(found).join("\n"), data: found };
+}
+
+const KEPT = "models.json";
+const MAX_KEPT_MS = 3_600_000;
+const OTHERS = ["model", "base-url", "key", "config", "home", "plugin"]; // with one of these the question is another one
+
+interface Kept {
+  of: string; // the providers that were asked, and where they are
+  at: number;
+  models: Model[];
+  failures: string[];
+}
+
+/** What the providers say, or said within the last hour. */
+async function heard(ctx: Ctx, { values }: Typed): Promise<Pick<Kept, "models" | "failures">> {
+  const { about, keep, note } = ctx;
+  const file = path.join(about.home, KEPT);
+  const of = JSON.stringify([
+    about.version,
+    about.providers.map(({ name, endpoint: { url, key } }) => [name, url, Boolean(key)]),
+  ]);
+  const plain = !OTHERS.some((name) => values.has(name));
+  const kept = plain && !values.has("refresh") && tryTo(() => JSON.parse(fs.readFileSync(file, "utf8")) as Kept);
+  const age = kept ? Date.now() - kept.at : -1;
+  if (kept && kept.of === of && age >= 0 && age < MAX_KEPT_MS && Array.isArray(kept.models)) {
+    note(`As of ${plural(Math.floor(age / 60_000), "minute")} ago. --models --refresh asks again.`);
+    return { models: kept.models, failures: kept.failures ?? [] };
+  }
   const { models, failures } = await about.models();
-  failures.forEach(note);
-  return { text: rows(models).join("\n"), data: models };
+  const isWorth = models.some(({ id }) => !id.startsWith("offline/"));
+  if (plain && isWorth && fs.existsSync(about.home))
+    tryTo(() => keep(KEPT, () => JSON.stringify({ of, at: Date.now(), models, failures } satisfies Kept)));
+  return { models, failures };
 }
 
 async function choose(rest: string, ctx: Ctx): Promise<void> {
   const { chat, note } = ctx;
-  if (!rest && !canPick(ctx)) return note(inForce(ctx));
+  if (!rest && !canPick(ctx)) return note([inForce(ctx), ...forTasks(ctx)].join("\n"));
   const name = rest ? await named(rest, ctx) : await pick(ctx);
-  if (!name || name === chat.model) return note(`Still ${inForce(ctx)}`);
+  if (!name || name === chat.model) return note([`Still ${inForce(ctx)}`, ...forTasks(ctx)].join("\n"));
   await chat.use(name);
   note(`Now ${inForce(ctx)}`);
 }
 
 const inForce = ({ chat: { model, window } }: Ctx): string =>
   `${model}, ${window ? `with a window of ${window} tokens` : "with a window that its provider does not report"}.`;
+
+/** The models that the settings name for tasks other than the conversation. */
+function forTasks({ settings }: Ctx): string[] {
+  const models = settings.list().find(({ name }) => name === "models")?.value ?? {};
+  const others = Object.entries(models).filter(([task]) => task !== "chat");
+  return others.length ? [`For other tasks: ${others.map(([task, model]) => `${task} ${model}`).join(", ")}.`] : [];
+}
 
 /** A picker needs a terminal that can move its cursor. */
 const canPick = ({ terminal }: Ctx): boolean => Boolean(terminal) && process.env.TERM !== "dumb";

@@ -2,7 +2,7 @@
 // since without it Ollama uses a small default and silently drops the oldest messages.
 import type { Ollama, ChatRequest as OllamaChat } from "ollama/browser";
 import type { ChatRequest, Delta, Effort, Endpoint, HttpAnswer, Message, Model, Zz } from "zz";
-import { usage } from "zz/text";
+import { deltasOf, usage } from "zz/text";
 
 export const defaults = { window: 32_768 };
 export const settings = {
@@ -48,23 +48,30 @@ export default (zz: Zz<typeof defaults>) => {
       return Promise.all(ids.map((id) => describe(zz, known, id, signal, endpoint)));
     },
 
-    async *chat(request, signal) {
-      const info = await show(zz, known, request.model, signal, request.endpoint).catch(
-        (error: Error & { status?: number; exit?: number }): Shown => {
-          if (error.exit) throw error;
-          if (error.status !== 404 || !/model ['"]/.test(error.message)) return {}; // an old server without `show`, or a dry run: the chat will tell
-          const message = `Ollama has no model '${request.model}'. Get it with: ollama pull ${request.model}`;
-          throw Object.assign(new Error(message), { status: 404 });
-        },
-      );
-      const body = bodyOf(request, info, zz.config.window);
-      const { answer } = await ask(zz, request.endpoint, signal, (ollama) =>
-        ollama.chat(body as OllamaChat & { stream: true }),
-      );
-      yield* read(answer);
-    },
+    chat: (request, signal) => deltasOf(answer(zz, known, request, signal)),
   });
 };
+
+async function* answer(
+  zz: Zz<typeof defaults>,
+  known: Known,
+  request: ChatRequest,
+  signal: AbortSignal,
+): AsyncGenerator<Iterable<Delta>> {
+  const info = await show(zz, known, request.model, signal, request.endpoint).catch(
+    (error: Error & { status?: number; exit?: number }): Shown => {
+      if (error.exit) throw error;
+      if (error.status !== 404 || !/model ['"]/.test(error.message)) return {}; // an old server without `show`, or a dry run: the chat will tell
+      const message = `Ollama has no model '${request.model}'. Get it with: ollama pull ${request.model}`;
+      throw Object.assign(new Error(message), { status: 404 });
+    },
+  );
+  const body = bodyOf(request, info, zz.config.window);
+  const { answer } = await ask(zz, request.endpoint, signal, (ollama) =>
+    ollama.chat(body as OllamaChat & { stream: true }),
+  );
+  yield* read(answer);
+}
 
 /** What is known of each model, by name: one request answers the window, the capabilities and the chat. */
 type Known = Map<string, Promise<Shown>>;
@@ -239,28 +246,36 @@ function toWire(message: Message) {
 }
 
 const MB = 1024 * 1024;
-const MAX_LINE_CHARS = 8 * MB;
+const MAX_LINE_BYTES = 8 * MB;
+const LF = 10;
 const MAX_ANSWER_BYTES = 512 * MB; // of the whole stream, most of which is not the answer itself
 const MAX_MODELS = 1_000;
 
-/** Lines of JSON. The last has `done`; a failure midway is a line `{"error": …}` under status 200. */
-async function* read(response: HttpAnswer): AsyncGenerator<Delta> {
-  const decoder = new TextDecoder();
-  let [rest, size] = ["", 0];
+/** Lines of JSON, as they came together. The last has `done`; a failure midway is a line `{"error": …}` under status 200. */
+async function* read(response: HttpAnswer): AsyncGenerator<Iterable<Delta>> {
+  let rest: Uint8Array[] = []; // of a line; no letter ends in a line break
+  let [size, restSize] = [0, 0];
   const tooLong = (what: string, most: number) =>
     new Error(`'ollama' sent ${what} of more than ${most / MB} MB, and was given up. Check --base-url.`);
   for await (const bytes of response.body) {
-    const lines = decoder.decode(bytes, { stream: true }).split("\n"); // only in new text, so that a long line is not searched repeatedly
-    lines[0] = rest + lines[0]!;
-    rest = lines.pop()!;
-    size += bytes.length;
-    if (rest.length > MAX_LINE_CHARS) throw tooLong("a line", MAX_LINE_CHARS);
+    const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+    const end = chunk.lastIndexOf(LF) + 1; // only in what is new, so that a long line is not searched repeatedly
+    const lines = end ? Buffer.concat([...rest, chunk.subarray(0, end)]).toString() : "";
+    if (end) [rest, restSize] = [[], 0];
+    if (end < chunk.length) restSize += rest.push(chunk.subarray(end)) && chunk.length - end;
+    size += chunk.length;
+    if (restSize > MAX_LINE_BYTES) throw tooLong("a line", MAX_LINE_BYTES);
     if (size > MAX_ANSWER_BYTES) throw tooLong("an answer", MAX_ANSWER_BYTES);
-    for (const line of lines)
-      if (line.trim()) yield* deltas(line);
-      else yield { text: "" }; // nothing to show, but a sign of life
+    if (lines) yield readAll(lines.slice(0, -1).split("\n"));
   }
-  if (rest.trim()) yield* deltas(rest);
+  const last = `${Buffer.concat(rest)}`;
+  if (last.trim()) yield deltas(last);
+}
+
+function* readAll(lines: string[]): Generator<Delta> {
+  for (const line of lines)
+    if (line.trim()) yield* deltas(line);
+    else yield { text: "" }; // nothing to show, but a sign of life
 }
 
 function* deltas(line: string): Generator<Delta> {
@@ -268,16 +283,16 @@ function* deltas(line: string): Generator<Delta> {
   try {
     chunk = JSON.parse(line);
   } catch {
-    yield { error: `not a stream but ${line.trim().slice(0, 200)}` };
+    return yield { error: `not a stream but ${line.trim().slice(0, 200)}` };
   }
   if (chunk.error) yield { error: chunk };
-  const { thinking, content, tool_calls = [] } = chunk.message ?? {};
+  const { thinking, content, tool_calls } = chunk.message ?? {};
   if (thinking) yield { thinking };
   if (content) yield { text: content };
   for (const {
     id,
     function: { name, arguments: args },
-  } of tool_calls)
+  } of tool_calls ?? []) // biome-ignore format: one
     yield { call: { id: id || newCall(), name, args } };
   if (!chunk.done) return;
   yield { usage: { input: chunk.prompt_eval_count ?? 0, output: chunk.eval_count ?? 0 } };

@@ -2,10 +2,13 @@
 import type { Choice, Ctx, Kind, Rule, Zz } from "zz";
 
 const KINDS: readonly string[] = ["read", "write", "run", "net", "env"];
-const USAGE = "/permissions [allow|deny KIND [WHAT] | keep N | drop N], KIND being read, write, run, net or env";
+const USAGE =
+  "/permissions [allow|ask|deny KIND [WHAT] | only KIND WHAT | keep N | drop N], KIND being read, write, run, net or env";
 const WORDS = {
   allow: "do it without asking, in this session",
   deny: "never do it, in this session",
+  ask: "ask each time, whatever else allows it, in this session",
+  only: "do nothing else of that kind, in this session",
   keep: "keep a rule of this session for this project",
   drop: "forget a rule",
 };
@@ -38,6 +41,7 @@ export default (zz: Zz<typeof defaults>) => {
       "/permissions": "list the rules in force",
       "/permissions allow run npm test": "let tools run it without asking, in this session",
       "/permissions deny read *.pem": "never let tools read such files",
+      "/permissions only write plugins/**": "let tools write nothing else; that is still asked for",
       "/permissions keep 3": "keep answer 3 for this project",
       "/permissions drop 3": "take rule 3 back",
     },
@@ -53,6 +57,17 @@ export default (zz: Zz<typeof defaults>) => {
     group: "settings",
     complete: (typed) => ["on", "off"].filter((word) => word.startsWith(typed)),
     run: (rest, ctx) => ctx.note(autoApply(rest, ctx)),
+  });
+  zz.flag({
+    name: "only-write",
+    value: "PATHS",
+    group: "what tools may do",
+    description: "change nothing but these; that is still asked for",
+    set(value, { permissions }) {
+      const names = String(value).split(",").filter(Boolean);
+      if (!names.length) throw new Error("Flag --only-write has an empty list. Name something.");
+      permissions.add(onlyRule("write", names));
+    },
   });
   zz.flag({
     name: "permissions",
@@ -88,9 +103,13 @@ function obey(rest: string, { permissions }: Ctx): string {
   const [word = "", what = "", ...more] = rest.split(/\s+/);
   const name = more.join(" ").replace(/^(["'])(.*)\1$/, "$2"); // quoted as for a shell
   if (!word) return table(permissions.rules);
-  if (word === "allow" || word === "deny") {
+  if (word === "only" && !name) return `Cannot run '/permissions only ${what}': say what may be done. Use ${USAGE}.`;
+  if (word === "allow" || word === "ask" || word === "deny" || word === "only") {
     if (!KINDS.includes(what)) return `Cannot ${word} '${what}': no such kind. ${USAGE}.`;
-    permissions.add({ verdict: word, kind: what as Kind, ...(name && { name }), from: "answer" });
+    const kind = what as Kind;
+    permissions.add(
+      word === "only" ? onlyRule(kind, more) : { verdict: word, kind, ...(name && { name }), from: "answer" },
+    );
     return table(permissions.rules);
   }
   const rule = permissions.rules[Number(what) - 1];
@@ -102,7 +121,13 @@ function obey(rest: string, { permissions }: Ctx): string {
   return table(permissions.rules);
 }
 
-/** A kind after allow and deny; the number of a rule after keep and drop. */
+/** Everything of that kind is denied but these, which are asked for as ever. */
+function onlyRule(kind: Kind, names: string[]): Rule {
+  const but = kind === "run" ? [names.join(" ")] : names;
+  return { verdict: "deny", kind, but, why: `only ${but.join(", ")}`, from: "answer" };
+}
+
+/** A kind after allow, ask, deny and only; the number of a rule after keep and drop. */
 function complete(typed: string, { permissions }: Ctx): Choice[] {
   const [, word = "", given] = /^(\S*)(?:\s+(.*))?$/s.exec(typed) ?? [];
   if (given === undefined)
@@ -111,10 +136,10 @@ function complete(typed: string, { permissions }: Ctx): Choice[] {
     );
   const numbered = permissions.rules.flatMap((rule, i) =>
     word === "drop" || (word === "keep" && rule.from === "answer")
-      ? [{ name: `${word} ${i + 1}`, description: `${rule.verdict} ${rule.kind} ${rule.name ?? "(all)"}` }]
+      ? [{ name: `${word} ${i + 1}`, description: `${rule.verdict} ${rule.kind} ${nameOf(rule)}` }]
       : [],
   );
-  const kinds = word === "allow" || word === "deny" ? KINDS.map((kind) => ({ name: `${word} ${kind} ` })) : [];
+  const kinds = /^(allow|ask|deny|only)$/.test(word) ? KINDS.map((kind) => ({ name: `${word} ${kind} ` })) : [];
   return [...numbered, ...kinds].filter(({ name }) => name.startsWith(`${word} ${given}`));
 }
 
@@ -135,11 +160,13 @@ function autoApply(rest: string, { permissions }: Ctx): string {
   return `/auto-apply is ${verdict === "allow" ? "on" : "off"}${on}; use on or off.`;
 }
 
-/** Deny wins, then allow; everything else is fixed. */
+const nameOf = ({ name, but }: Rule): string => name ?? (but ? `(all but ${but.join(", ")})` : "(all)");
+
+/** Deny wins, then ask, then allow; everything else is fixed. */
 function table(rules: readonly Rule[]): string {
   const rows = rules.map(
-    ({ verdict, kind, name = "(all)", from }, i) =>
-      `${String(i + 1).padStart(3)}  ${verdict.padEnd(5)}  ${kind.padEnd(5)}  ${name}  (${FROM[from]})`,
+    (rule, i) =>
+      `${String(i + 1).padStart(3)}  ${rule.verdict.padEnd(5)}  ${rule.kind.padEnd(5)}  ${nameOf(rule)}  (${FROM[rule.from]})`,
   );
   return [
     ...rows,

@@ -73,7 +73,7 @@ async function status(ctx: Ctx, since: number, refused: number, errors: string[]
     ["session", chat.id ? `${chat.id}${title ? ` “${title}”` : ""}` : "not saved"],
     ["stored in", storeOf(ctx)],
     ["provider", `${provider}${urlOf(ctx, provider)}`],
-    ["model", chat.model],
+    ["model", [chat.model, ...modelsByTask(ctx)].join("; ")],
     ["window", await windowOf(ctx)],
     ["folder", root + (branch ? `, branch ${branch}` : "")],
     ["since start", `${minutes(Date.now() - since)}; ${plural(turns, "turn")} in this conversation`],
@@ -103,6 +103,11 @@ function urlOf({ settings }: Ctx, provider: string): string {
   const all = settings.list().find(({ name }) => name === "providers")?.value as Record<string, { url?: string }>;
   const url = all?.[provider]?.url;
   return url ? ` at ${url.replace(/\/\/[^/@]*@/, "//")}` : "";
+}
+
+function modelsByTask({ settings }: Ctx): string[] {
+  const models = settings.list().find(({ name }) => name === "models")?.value ?? {};
+  return Object.entries(models).flatMap(([task, model]) => (task === "chat" ? [] : `for ${task} ${model}`));
 }
 
 async function windowOf(ctx: Ctx): Promise<string> {

@@ -11,7 +11,7 @@ export default (zz: Zz) => {
     value: "no",
     optional: true,
     group: "what tools may do",
-    description: "trust what this folder brings in .zz/; =no takes it back",
+    description: "trust what this folder brings in .zz/ and .mcp.json; =no takes it back",
     async run(value, ctx) {
       if (value !== true && value !== "no") throw usage(`Cannot use --trust '${value}': give 'no', or nothing.`);
       await ctx.plugins.trust(value === true);
@@ -26,14 +26,14 @@ export default (zz: Zz) => {
     name: "trust",
     offer: "trust",
     usage: "[no]",
-    description: "show what this folder brings in .zz/, and ask whether to load it",
+    description: "show what this folder brings in .zz/ and .mcp.json, and ask whether to load it",
     examples: { "/trust": "show what this folder brings, and ask whether to load it", "/trust no": "stop trusting it" },
     group: "settings",
     async run(rest, ctx) {
       const { plugins, ask, note } = ctx;
       const { brought } = plugins;
       if (rest && rest !== "no") return note("Cannot use that: /trust takes 'no', or nothing.");
-      if (!brought) return note("There is nothing in this folder's .zz/ that could run.");
+      if (!brought) return note("There is nothing in this folder's .zz/ or .mcp.json that could run.");
       if (brought.wrong) return note(`Cannot trust this folder: ${brought.wrong}.`);
       if (!rest && brought.given && brought.sends && ask) return askWhere(ctx);
       if (!rest && brought.given) return note(`${list(brought)}\nYou trust it. /trust no takes that back.`);
@@ -68,7 +68,7 @@ async function askWhere(ctx: Ctx): Promise<void> {
 async function confirmTrust({ root, ask }: Ctx, brought: Trust): Promise<boolean> {
   const since = brought.changed ? ", and it changed since you trusted it" : "";
   for (
-    let shown = `This folder brings plugins, prompts or settings of its own${since}:\n${list(brought)}${settingsOf(root, brought)}`;
+    let shown = `This folder brings plugins, prompts, settings or MCP servers of its own${since}:\n${list(brought)}${settingsOf(root, brought)}`;
     ;
   ) {
     const key = await ask!(`${shown}\nIt would run with all your rights. Load it? [y]es, [n]o, [s]how it: `, "yns");

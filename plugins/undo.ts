@@ -1,7 +1,7 @@
 // /undo, /redo and /changes; --undo and --redo after a one-shot.
 import { stripVTControlCharacters } from "node:util";
 import type { Choice, Ctx, Result, Zz } from "zz";
-import { terminalColumns, width } from "zz/text";
+import { terminalColumns, width, wrap } from "zz/text";
 
 const UNDO = {
   "/undo": "take back the last change",
@@ -73,8 +73,11 @@ async function showDiff(zz: Zz, rest: string, { files, ask, note }: Ctx): Promis
   const plain = stripVTControlCharacters(diff);
   if (!ask) return note(plain);
   const columns = terminalColumns();
-  const rows = diff.split("\n").reduce((sum, row) => sum + Math.max(1, Math.ceil(width(row) / columns)), 0);
-  if (rows < (process.stderr.rows || 24) - 2) zz.io.stderr.write(`${zz.veil(diff)}\n`);
+  const rows = plain.split("\n").flatMap((row) => wrap(row, columns)).length;
+  const isShort = rows < (process.stderr.rows || 24) - 2;
+  if (isShort && plain.split("\n").every((row) => width(row) <= columns)) zz.io.stderr.write(`${zz.veil(diff)}\n`);
+  else if (isShort)
+    note(plain); // broken between words
   else await ask(`${plain}\n── Enter goes back `, "q");
 }
 

@@ -1,11 +1,13 @@
 // Server-sent events, as most providers stream them: `for await (const { data } of zz.events(answer))`.
-import type { HttpAnswer } from "../kernel/contract.ts";
+import type { Delta, HttpAnswer } from "../kernel/contract.ts";
 
 type ServerEvent = { event?: string; data: string };
 const MAX_EVENT_CHARS = 8 * 1024 * 1024; // of an event, or of a line that never ends
 
 /** In their order, whatever pieces they come in. What is no event is passed over; the last one counts also without an empty line after it. */
-export async function* events({ body }: HttpAnswer): AsyncGenerator<ServerEvent> {
+export const events = (answer: HttpAnswer): AsyncIterable<ServerEvent> => oneByOne(groups(answer));
+
+async function* groups({ body }: HttpAnswer): AsyncGenerator<ServerEvent[]> {
   const { createParser } = await import("eventsource-parser");
   const decoder = new TextDecoder();
   const come: ServerEvent[] = [];
@@ -16,8 +18,77 @@ export async function* events({ body }: HttpAnswer): AsyncGenerator<ServerEvent>
     parser.feed(text);
     open = come.length ? 0 : open + text.length;
     if (open > MAX_EVENT_CHARS) throw new Error("The server sent an event of more than 8 MB, and was given up. Check its address.");
-    yield* come.splice(0);
+    if (come.length) yield come.splice(0);
   }
   parser.feed(`${decoder.decode()}\n\n`);
-  yield* come;
+  yield come;
+}
+
+/** One after the other what comes in groups: to wait for each group takes far less than to wait for each thing in it. */
+export function oneByOne<T>(groups: AsyncIterable<Iterable<T>>): AsyncIterableIterator<T, undefined> {
+  const source = groups[Symbol.asyncIterator]();
+  let group: Iterator<T> | undefined;
+  let left = false;
+  const leave = async (): Promise<IteratorReturnResult<undefined>> => {
+    left = true;
+    group?.return?.();
+    await source.return?.();
+    return { done: true, value: undefined };
+  };
+  return {
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+    async next() {
+      try {
+        while (!left) {
+          const one = group?.next();
+          if (one && !one.done) return one;
+          const more = await source.next();
+          if (more.done) break;
+          group = more.value[Symbol.iterator]();
+        }
+      } catch (error) {
+        await leave(); // where they come from is to be closed
+        throw error;
+      }
+      left = true;
+      return { done: true, value: undefined };
+    },
+    return: leave,
+  };
+}
+
+/** A provider's stream of what it reads in groups: what came at once of a text is one delta, however many pieces it had. */
+export const deltasOf = (groups: AsyncIterable<Iterable<Delta>>): AsyncIterableIterator<Delta, undefined> => oneByOne(joined(groups));
+
+async function* joined(groups: AsyncIterable<Iterable<Delta>>): AsyncGenerator<Iterable<Delta>> {
+  for await (const group of groups) yield withTextsJoined(group);
+}
+
+function* withTextsJoined(group: Iterable<Delta>): Generator<Delta> {
+  let isThinking = false;
+  let run: string[] = [];
+  const taken = (): Delta => {
+    const all = run.join("");
+    run = [];
+    return isThinking ? { thinking: all } : { text: all };
+  };
+  try {
+    for (const delta of group) {
+      const { text, thinking, extra } = delta as { text?: unknown; thinking?: unknown; extra?: unknown };
+      const piece = extra === undefined ? (text ?? thinking) : undefined;
+      const isPlain = typeof piece === "string";
+      if (run.length && (!isPlain || isThinking !== (text === undefined))) yield taken();
+      if (!isPlain) yield delta;
+      else {
+        isThinking = text === undefined;
+        run.push(piece);
+      }
+    }
+  } catch (error) {
+    if (run.length) yield taken(); // what came before it
+    throw error;
+  }
+  if (run.length) yield taken();
 }

@@ -5,36 +5,61 @@ import type { Core, LiveChat, TurnContext } from "../kernel/core.ts";
 import { send } from "../kernel/request.ts";
 import { unknown } from "../kernel/text.ts";
 import { findTool, offered, runCall, toolNamed } from "../kernel/tools.ts";
+import { sumUsage } from "./text.ts";
 
 const ROUNDS = 10;
 const NO_MORE_TOOLS = "No more tools can be used now. Answer with what you know.";
 
-/** Nothing of it is kept but what it cost, and what its calls did to files. */
+/** What it cost is kept; with tools, also an entry of its own: what was asked, which calls it made, and what it said. */
 export async function sideRequest(place: TurnContext, asked: SideRequest): Promise<Reply> {
   const { core, chat, ctx } = place;
   const { task, system = "", model = core.options.settings.models?.[task] ?? chat.model, rounds = ROUNDS } = asked;
   const messages = [...asked.messages];
   const tools = toolsFor(core, asked.tools ?? []);
   const own = { core, chat: withOwnView(chat, messages), ctx };
-  for (let left = tools.length ? rounds : 0; ; left--) {
-    const reply = await send(place, { task, model, system, messages, tools: left > 0 ? tools : [] });
-    const { text, calls, usage, extra } = reply;
-    const by = reply.model ?? model;
-    save(core, chat, "spent", { task, model: by, ...(usage && { usage }) });
-    if (!calls.length || left <= 0) return reply;
-    messages.push({ role: "assistant", text, calls, model: by, ...(extra && { extra }) });
-    for (const call of calls) messages.push(await resultOf(call));
-    if (left === 1) messages.push({ role: "user", text: NO_MORE_TOOLS });
+  const made: Made = { calls: [], usages: [], started: Date.now() };
+  try {
+    for (let left = tools.length ? rounds : 0; ; left--) {
+      const reply = await send(place, { task, model, system, messages, tools: left > 0 ? tools : [] });
+      const { text, calls, usage, extra } = reply;
+      const by = reply.model ?? model;
+      save(core, chat, "spent", { task, model: by, ...(usage && { usage }) });
+      made.usages.push(usage);
+      if (!calls.length || left <= 0) return (made.reply = reply);
+      messages.push({ role: "assistant", text, calls, model: by, ...(extra && { extra }) });
+      for (const call of calls) messages.push(await resultOf(call));
+      if (left === 1) messages.push({ role: "user", text: NO_MORE_TOOLS });
+    }
+  } finally {
+    if (asked.tools) keepHelper(place, asked, made, model);
   }
 
   async function resultOf(call: Call): Promise<Message> {
-    const { id, name } = call;
+    const { id, name, args } = call;
     const names = tools.map((tool) => tool.name);
     if (!names.includes(findTool(core, name)?.name ?? "")) call.broken = `Cannot call '${name}': ${unknown("tool", name, names)}`;
     const { text, failed, images } = await runCall(own, call, true);
+    made.calls.push({ name, args, ...(failed && { failed }) });
     ctx.signal.throwIfAborted();
     return { role: "tool", id, name, text, ...(failed && { failed }), ...(images && { images }) };
   }
+}
+
+/** What came of it so far. */
+interface Made {
+  calls: (Pick<Call, "name" | "args"> & { failed?: boolean })[];
+  usages: Reply["usage"][];
+  started: number;
+  reply?: Reply;
+}
+
+/** Without a reply it failed, or was stopped. */
+function keepHelper({ core, chat }: TurnContext, { task, messages }: SideRequest, made: Made, model: string): void {
+  const { reply, calls, usages, started } = made;
+  const question = messages.findLast(({ role }) => role === "user")?.text ?? "";
+  const said = reply ? { text: reply.text } : { failed: true };
+  const by = reply?.model ?? model;
+  save(core, chat, "helper", { task, model: by, question, calls, ...said, usage: sumUsage(usages), ms: Date.now() - started });
 }
 
 /** Those that it may use: of this run's own, by their names. A name that no tool has is refused. */

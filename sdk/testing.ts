@@ -37,6 +37,8 @@ export interface Setup extends Pick<Options, "settings" | "allow" | "deny" | "to
   files?: Record<string, string | Uint8Array>; // the project's
   home?: Record<string, string | Uint8Array>; // the home's
   script?: Step[]; // the model: each request takes the next step, and the last one stays
+  cassette?: string | URL; // what --record kept: every request is answered from it, and no other is sent; zz's own plugins are there then
+  model?: string; // provider/model: asked instead of the script, as when the cassette was recorded
   answer?: "yes" | "no" | "nobody" | Ask; // what the person says; "no" unless it is said, "nobody": none is there
   own?: boolean; // zz's own plugins too
   live?: boolean; // as if at a terminal
@@ -171,7 +173,7 @@ function fileOf(given: NonNullable<Setup["plugins"]>[number], i: number, base: s
 /** As a process does it. */
 async function start(kit: Kit, session?: string): Promise<void> {
   const { setup, root, home, inline, files, notes, events, provider } = kit;
-  const { settings = {}, own = false, live = false, answer = "no" } = setup;
+  const { settings = {}, cassette, own = cassette !== undefined, live = false, answer = "no", model = MODEL } = setup;
   for (const [file, exports] of inline) lend(file, exports);
   const { allow, deny, tools, rounds, system, debug } = setup;
   const core = await createZz({ settings, allow, deny, tools, rounds, system, debug, root, home, plugins: files, bare: !own });
@@ -182,9 +184,18 @@ async function start(kit: Kit, session?: string): Promise<void> {
   for (const event of RECORDED) watch(core, event, (fact) => void events.push({ type: event, ...fact } as Happened));
   watch(core, "noted", ({ text }) => void notes.push(text));
   if (answer !== "nobody") Object.assign(core, person(kit, answer));
-  const chat = openChat(core, MODEL, session ? openSession(home, session, (text) => notes.push(text)) : undefined);
+  if (cassette !== undefined) await replay(core, cassette);
+  const chat = openChat(core, model, session ? openSession(home, session, (text) => notes.push(text)) : undefined);
   kit.chat = chat;
-  await emit(core, "started", { session: chat.id, model: MODEL, root, live, stays: live });
+  await emit(core, "started", { session: chat.id, model, root, live, stays: live });
+}
+
+/** As the flag does it. */
+async function replay(core: Core, cassette: string | URL): Promise<void> {
+  const file = cassette instanceof URL || /^file:/.test(cassette) ? fileURLToPath(cassette) : path.resolve(cassette);
+  const flag = core.flags.get("replay")?.value;
+  if (!flag?.set) throw fault(`Cannot replay '${file}': the plugin that does it is not there. Leave out own: false and "disabled".`);
+  await flag.set(file, core.ctx());
 }
 
 /** Who answers as told: with a key, a line (also where it would be hidden), or the name of a choice; "yes" takes the first. */

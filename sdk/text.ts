@@ -1,5 +1,5 @@
 import type { Usage } from "../kernel/contract.ts";
-import { CHARS_PER_TOKEN } from "../kernel/text.ts";
+import { CHARS_PER_TOKEN, plural } from "../kernel/text.ts";
 
 /** `import { plural, clip } from "zz/text"`: the words that zz itself uses, for plugins. They depend on nothing but Node, and on
  * string-width for what a terminal shows. */
@@ -23,6 +23,7 @@ export {
   unknown,
 } from "../kernel/text.ts";
 export { codeBlocks, readJson } from "./answer.ts";
+export { deltasOf } from "./events.ts";
 export { MAX_MEDIA_BYTES, type Media, type MediaFile, mediaIn, mediaOf, readMedia } from "./media.ts";
 export { clip, terminalColumns, width, wrap } from "./width.ts";
 
@@ -38,4 +39,14 @@ export function sumUsage(all: readonly (Usage | undefined)[]): Usage {
   for (const one of all)
     for (const kind of ["input", "output", "cached", "written"] as const) if (one?.[kind]) sum[kind] = (sum[kind] ?? 0) + one[kind];
   return sum;
+}
+
+/** What became of files whose names are not UTF-8, as a row of a result: in a list some bytes of such a name are replaced, and what it says
+ * then is no file's name. */
+export function notUtf8(root: string, names: readonly string[], became: string): string[] {
+  const { lstatSync } = process.getBuiltinModule("node:fs");
+  const lost = names.filter((name) => name.includes("\ufffd") && !lstatSync(`${root}/${name}`, { throwIfNoEntry: false }));
+  return lost.length
+    ? [`[${plural(lost.length, "file")} ${became}, for ${lost.length === 1 ? "its name is" : "their names are"} not UTF-8]`]
+    : [];
 }

@@ -167,6 +167,23 @@ export const HABITS: Habit[] = [
     idle: "merge=false command=plan operation=write",
   },
   {
+    to: "task",
+    names: "task agent dispatch_agent delegate_task new_task subagent run_subagent spawn_agent",
+    params: { question: "prompt message task query instructions objective" },
+    idle: "subagent_type agent_type agent mode model",
+  },
+  {
+    to: "web_fetch",
+    names: "web_fetch fetch fetch_url fetch_webpage read_url_content read_web_page open_url",
+    params: { url: "uri link href address" },
+    idle: "prompt format=markdown format=text timeout query",
+  },
+  {
+    to: "web_search",
+    names: "web_search search_web google_web_search internet_search",
+    params: { query: "q search_term search_query question", count: "num_results max_results limit" },
+  },
+  {
     to: "read_skill",
     names: "skill use_skill load_skill activate_skill",
     params: { name: "skill skill_name command" },

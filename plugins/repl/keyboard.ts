@@ -25,7 +25,7 @@ import {
   tell,
 } from "./line.ts";
 import { expandPastes, newPastes, normalizePaste, openPasteReader, readInput } from "./pastes.ts";
-import { answer, isTooEarly } from "./questions.ts";
+import { answer, isTooEarly, keepWords } from "./questions.ts";
 import { say } from "./screen.ts";
 
 const HIDE_PASTES = "\x1b[?2004l"; // they arrive as if they were typed
@@ -96,6 +96,7 @@ function takeLine(keyboard: Keyboard, line: string): void {
   const { zz, draft, history, pastes, queue } = keyboard;
   restoreHistory(keyboard);
   if (answer(keyboard, line)) return;
+  keyboard.offer = undefined;
   const message = addLine(draft, line);
   if (message === undefined) return void (keyboard.isMuted || showPrompt(keyboard, currentPrompt(keyboard)));
   const text = expandPastes(pastes, message);
@@ -141,10 +142,11 @@ export async function nextMessage(keyboard: Keyboard): Promise<string | undefine
 }
 
 /** Sends a message as if it had been typed. */
-export function sendMessage({ queue, onChange }: Keyboard, text: string): void {
-  queue.push(text);
+export function sendMessage(keyboard: Keyboard, text: string): void {
+  keyboard.offer = undefined;
+  keyboard.queue.push(text);
   process.stdout.write(`${text}\n`);
-  onChange();
+  keyboard.onChange();
 }
 
 /** Shows the prompt for the next message. One that was typed ahead is shown and comes next. */
@@ -154,6 +156,7 @@ export async function promptForMessage(keyboard: Keyboard): Promise<void> {
   const prompt = queue.length ? DEFAULT_PROMPT : await host.prompt(DEFAULT_PROMPT);
   if (keyboard.isClosed || !keyboard.isPromptDue) return; // a turn has begun meanwhile
   keyboard.prompt = prompt;
+  keepWords(keyboard);
   if (queue.length) return void process.stdout.write(`${prompt}${clean(queue[0]!)}\n`);
   mute(keyboard, false);
   showPrompt(keyboard, currentPrompt(keyboard));

@@ -21,6 +21,7 @@ export interface PluginKeys {
   onNext: ((key: Press) => void) | undefined; // a plugin asked for the next key
   isWorking: boolean;
   areRowsShown: boolean; // below the line
+  rows: { text: string; chosen: number }; // those, or the last
 }
 type Pressed = Press & { doDefault?(): void };
 
@@ -28,8 +29,19 @@ type Pressed = Press & { doDefault?(): void };
 export function openKeys(keyboard: Keyboard): PluginKeys {
   const { editor } = keyboard;
   const editKey = editor._ttyWrite.bind(editor);
-  const keys: PluginKeys = { keyboard, waiting: [], editKey, onNext: undefined, isWorking: false, areRowsShown: false };
+  const keys: PluginKeys = {
+    keyboard,
+    waiting: [],
+    editKey,
+    onNext: undefined,
+    isWorking: false,
+    areRowsShown: false,
+    rows: { text: "", chosen: -1 },
+  };
   editor._ttyWrite = (text, key) => pressKey(keys, text, key);
+  process.stdout.on("resize", () => {
+    if (keys.areRowsShown) showRows(keys, keys.rows.text, keys.rows.chosen); // readline has drawn the line again, and wiped them
+  });
   return keys;
 }
 
@@ -54,6 +66,7 @@ function receive(keys: PluginKeys, key: Pressed): void {
   if (keys.isWorking && key.name === "ctrl+c") keys.isWorking = false; // it hangs: go on without it
   if (keys.isWorking) return void waiting.push(key);
   if (isMuted && !question.onLine) return void typeAhead(keys, key);
+  if (key.name === "tab" && keyboard.offer && !editor.line && !question.onLine) return void keyboard.offer();
   const bound = host.keys.get(key.name);
   if (bound) question.onLine || void runKey(keys, bound, key);
   else if (/^(return|enter)$/.test(key.name) && editor.line.includes("\n")) sendLines(keyboard);
@@ -157,7 +170,7 @@ function showRows(keys: PluginKeys, text: string, chosen = -1): void {
   stdout.write(rows.join(""));
   readline.moveCursor(stdout, 0, here.rows - end.rows - lines.length);
   readline.cursorTo(stdout, here.cols);
-  keys.areRowsShown = true;
+  Object.assign(keys, { areRowsShown: true, rows: { text, chosen } });
 }
 
 function hideRows(keys: PluginKeys): void {

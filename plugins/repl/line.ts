@@ -31,6 +31,7 @@ export interface Keyboard {
   isClosed: boolean;
   isCutShort: boolean; // the turn failed, or the person stopped it
   terminalUsers: number; // programs that have the terminal
+  offer?: (() => void) | undefined; // what Tab on the empty line does, until the first message
   lastInterrupt: number; // when Ctrl+C was pressed at an empty prompt
 }
 
@@ -47,6 +48,8 @@ export interface OpenQuestion {
   onLine?: ((line: string) => void) | undefined;
   onNoise?: (() => void) | undefined; // it shows once nothing is typed any more
   isPaged: boolean; // it is between two pages: input is for it
+  isNo?: boolean; // the last one was answered by the key n
+  said?: string | undefined; // instead of pressing a key: the answer to "why not", or part of the next message
 }
 
 /** Whether readline must not draw: not over a question, nor into a program that has the terminal. */

@@ -7,17 +7,19 @@ interface Screen {
   write(text: string): void;
   press(settled: boolean): Promise<string>; // the next key; settled: ignores keys that are held down or were typed ahead
   size(): { columns: number; rows: number };
+  words?(first: string): Promise<string>; // a line that begins so, as the key that it stands for; "": it was taken back
 }
 
 const FORWARD = /^( |\r?\n|\r|\x1b\[B|\x1bOB|\x1b\[6~)$/;
 const BACK = /^(b|\x1b\[A|\x1bOA|\x1b\[5~)$/;
 
 const LEAVE = /^(|\x03|\x04|\x1b)$/; // the question was closed, Ctrl+C, Ctrl+D, Escape
+const WORDS = /^[^\p{C}\s]/u; // somebody says something instead of pressing a key
 const ENTER = /^[\r\n]+$/;
 
 /**
  * Shows the question and returns the key that was pressed once all of it had been shown: one that is offered, or Enter
- * for none of them. Other keys do nothing. Before that, only a no, Ctrl+C, Escape, or closing the question ends it. Without `keys` it does not wait at the end, and returns "on".
+ * for none of them. Words are a no that says why; other keys do nothing. Before that, only a no, Ctrl+C, Escape, or closing the question ends it. Without `keys` it does not wait at the end, and returns "on".
  */
 export async function putQuestion(text: string, keys: string | undefined, screen: Screen): Promise<string> {
   let columns = 0;
@@ -49,15 +51,23 @@ export async function putQuestion(text: string, keys: string | undefined, screen
       if (isEnd && (ENTER.test(typed) || (keys && keyOf(typed, keys)))) return typed;
       if (isPaged && canGoBack && BACK.test(typed)) return "back";
       if (!isEnd && FORWARD.test(typed)) return "on";
+      const key = isEnd && keys?.includes("n") && WORDS.test(typed) ? await screen.words?.(typed) : undefined;
+      if (key) return key;
     }
   }
 }
 
+/** In few columns in fewer words; what does not fit even so is left out, last of all how to say no. */
 function statusBar(shown: number, all: number, keys: string, columns: number): string {
-  const no = keys.includes("n") ? "n = no" : "Esc leaves";
-  const parts = [`── line ${shown} of ${all}`, "space goes on", no, "b = back"];
-  while (parts.length > 1 && parts.join(" · ").length > columns - 2) parts.pop();
-  return `${parts.join(" · ")} `.slice(0, Math.max(columns - 1, 10));
+  const isRefusal = keys.includes("n");
+  const bars = [
+    [`── line ${shown} of ${all}`, "space goes on", isRefusal ? "n = no" : "Esc leaves", "b = back"],
+    [`─ ${shown}/${all}`, "space: on", isRefusal ? "n: no" : "Esc: leave", "b: back"],
+    [`─ ${shown}/${all}`, "space: on", isRefusal ? "n: no" : "Esc: leave"],
+    ["space: on"],
+  ].map((parts) => parts.join(" · "));
+  const bar = bars.find(({ length }) => length <= columns - 2) ?? bars.at(-1)!;
+  return `${bar} `.slice(0, Math.max(columns - 1, 10));
 }
 
 /** A row of the screen, and the number of the line that it shows. */

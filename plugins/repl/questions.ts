@@ -1,5 +1,5 @@
 // Questions to the person in the middle of a conversation: for one key, or for a line.
-import { clean } from "zz/text";
+import { clean, width } from "zz/text";
 import { type Keyboard, mute, redraw, setLine, showPrompt } from "./line.ts";
 import { putQuestion, rowsOf } from "./pager.ts";
 import { keyOf, waitForQuiet } from "./screen.ts";
@@ -19,9 +19,12 @@ async function askForKey(keyboard: Keyboard, question: string, keys: string, isO
   await waitUntilNobodyTypes(keyboard);
   if (isOver()) return "";
   if (!keyboard.isMuted) write("\n");
+  keepWords(keyboard);
   const press = (settled: boolean) => nextKey(keyboard, settled, isOver);
-  const key = keyOf(await putQuestion(question, keys, { size, write, press }), keys);
-  write(`${key}\n`);
+  const words = async (first: string) => meant(keyboard, await readWords(first, press), keys);
+  const key = keyOf(await putQuestion(question, keys, { size, write, press, words }), keys);
+  write(keyboard.question.said ? "\n" : `${key}\n`);
+  keyboard.question.isNo = key === "n";
   redraw(keyboard);
   return key;
 }
@@ -41,7 +44,44 @@ async function askForKeyByLine(
     const line = await readAnswer(keyboard, last);
     return isOver() ? "" : line || "\n";
   };
-  return keyOf(await putQuestion(question, keys, { size, write: keep, press }), keys);
+  keepWords(keyboard);
+  const words = async (line: string) => meant(keyboard, line, keys);
+  return keyOf(await putQuestion(question, keys, { size, write: keep, press, words }), keys);
+}
+
+/** What was typed instead of a key: a yes that is written out, else a no, and why. */
+function meant({ question }: Keyboard, text: string, keys: string): string {
+  if (/^y(es)?$/i.test(text.trim())) return keyOf("y", keys);
+  if (text.trim() && !/^no?$/i.test(text.trim())) question.said = text.trim();
+  return text.trim() && "n";
+}
+
+/** Reads on until Enter and shows it; Escape, or taking back all of it, gives "". */
+async function readWords(first: string, press: (settled: boolean) => Promise<string>): Promise<string> {
+  let text = "";
+  const shorten = () => {
+    const letter = [...text].at(-1) ?? "";
+    text = text.slice(0, text.length - letter.length);
+    write("\b \b".repeat(width(letter)));
+  };
+  for (let typed = first; ; typed = await press(false)) {
+    if (typed.startsWith("\x1b") && typed !== "\x1b") continue; // an arrow
+    for (const letter of typed || "\x1b") {
+      if (letter === "\r" || letter === "\n") return text;
+      if (letter === "\x7f" || letter === "\b") shorten();
+      else if (/[\x03\x04\x1b]/.test(letter)) while (text) shorten();
+      else if (!/\p{C}/u.test(letter)) write(letter);
+      if (!/[\p{C}]/u.test(letter)) text += letter;
+    }
+    if (!text) return "";
+  }
+}
+
+/** No question asked why: it is part of the next message. */
+export function keepWords(keyboard: Keyboard): void {
+  const { editor, question } = keyboard;
+  if (question.said) setLine(keyboard, [editor.line, question.said].filter(Boolean).join(" "));
+  question.said = undefined;
 }
 
 async function askForLine(keyboard: Keyboard, question: string, isOver: () => boolean): Promise<string> {
@@ -91,6 +131,9 @@ export function isTooEarly({ question, isMuted }: Keyboard): boolean {
 async function readAnswer(keyboard: Keyboard, text: string): Promise<string> {
   const { editor, question, isMuted } = keyboard;
   const { line, cursor } = editor;
+  const { said, isNo } = question;
+  Object.assign(question, { said: undefined, isNo: false });
+  if (said) return said;
   setLine(keyboard, "");
   mute(keyboard, false);
   const rows = text.split("\n");
@@ -99,7 +142,7 @@ async function readAnswer(keyboard: Keyboard, text: string): Promise<string> {
   const answer = await new Promise<string>((resolve) => (question.onLine = resolve));
   setLine(keyboard, line, cursor);
   mute(keyboard, isMuted);
-  return answer;
+  return isNo && /^o$/i.test(answer.trim()) ? "" : answer; // the rest of a "no" is no reason
 }
 
 /** Gives the line to the question that waits for one; false if there is none. */

@@ -13,6 +13,7 @@ import {
   sendMessage,
 } from "./keyboard.ts";
 import { type Keyboard, mute, showNote } from "./line.ts";
+import { lastConversation } from "./offer.ts";
 import { expandPastes } from "./pastes.ts";
 import { ask } from "./questions.ts";
 import { say } from "./screen.ts";
@@ -74,7 +75,7 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
     const { chat } = await host.open();
     if (!startsAtPrompt) return;
     const command = host.begins();
-    if (!host.quiet) showNote(keyboard, [greeting(host.ctx()!, chat), ...lastExchange(chat)].join("\n"));
+    if (!host.quiet) showNote(keyboard, [greeting(host.ctx()!, chat), ...before(keyboard, chat, command)].join("\n"));
     if (command) sendMessage(keyboard, `/${command}`);
     else if (!keyboard.isMuted) await promptForMessage(keyboard);
   }
@@ -112,6 +113,16 @@ function stopInstead(keyboard: Keyboard): false {
 function sayHowToComeBack(zz: Zz, host: DialogHost): void {
   const { id, messages } = host.ctx()?.chat ?? {};
   if (id && messages?.length && !host.quiet) say(zz, `To come back: zz -c (the last one here), or zz --session ${id}`);
+}
+
+/** What was said before, or which conversation one may go on with; that not once a message was typed. */
+function before(keyboard: Keyboard, chat: Chat, command: string | undefined): string[] {
+  const { zz, host, isDumb, isMuted, queue } = keyboard;
+  const isFree = !command && !isDumb && !isMuted && !queue.length && (zz.config as { offer: boolean }).offer;
+  const last = isFree ? lastConversation(host.ctx()!) : undefined;
+  if (!last) return lastExchange(chat);
+  keyboard.offer = () => sendMessage(keyboard, last.line);
+  return [last.row];
 }
 
 const MAX_QUOTED_CHARS = 4_000; // of a message: measuring all of a long one takes time

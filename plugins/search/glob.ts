@@ -1,6 +1,7 @@
 // glob: files by their names.
 import { relative } from "node:path";
 import type { Zz } from "zz";
+import { notUtf8 } from "zz/text";
 import { newYielder } from "./lines.ts";
 import { shownName } from "./path.ts";
 import { matcher } from "./pattern.ts";
@@ -28,6 +29,7 @@ export const glob = (zz: Zz<any>) =>
       const found = await matching(wanted);
       const rows = found.slice(0, MAX_PATHS).map(shownName);
       if (found.length > MAX_PATHS) rows.push(`[${found.length - MAX_PATHS} more; narrow the pattern or the path]`);
+      rows.push(...notUtf8(root, found, "of these cannot be opened"));
       return { text: rows.join("\n") || (await nothing()), data: found };
 
       async function matching(one: string): Promise<string[]> {

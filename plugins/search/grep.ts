@@ -2,7 +2,7 @@
 import { type Stats, statSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import type { Ctx, Zz } from "zz";
-import { plural } from "zz/text";
+import { notUtf8, plural } from "zz/text";
 import { type Finder, finder, type Hit, isBinary, linesOf, MAX_HITS, newYielder, type Query, reader } from "./lines.ts";
 import { shownName } from "./path.ts";
 import { matcher } from "./pattern.ts";
@@ -38,6 +38,7 @@ interface Search {
   found: { path: string; count: number }[]; // every file with hits
   hits: (Hit & { path: string; near: Line[] })[];
   stuck: string[]; // lines on which the regular expression takes too long
+  lost: string[]; // a row on files that could not be searched
   more: number; // hits that are not shown
   moreFiles: number; // files with such hits
   batch: { name: string; text: string }[]; // read, but not searched yet
@@ -81,7 +82,7 @@ async function searchFor(args: Args, ctx: Ctx, ripgrep: string) {
   const search: Search = {
     ...{ ctx, finder: finder(asked, ctx.signal), isFolder: false, hits: [], stuck: [], found: [] },
     ...{ most: Math.min(args.limit ?? MAX_HITS, MAX_HITS), around: [args.before ?? 0, args.after ?? 0], near: 0 },
-    ...{ more: 0, moreFiles: 0, batch: [], batchChars: 0 },
+    ...{ more: 0, moreFiles: 0, batch: [], batchChars: 0, lost: [] },
   };
   const where = ctx.files.path(path);
   const stat: Stats | undefined = statSync(where, { throwIfNoEntry: false });
@@ -152,6 +153,7 @@ async function searchFolder(
     await yieldIfDue();
   }
   await searchBatch(search);
+  search.lost = notUtf8(root, names, "not searched");
   return names;
 }
 
@@ -229,7 +231,7 @@ function resultText(search: Search, args: Args, names: string[]): string {
   if (search.near > MAX_NEAR) rows.push("[the lines around further hits are left out; ask for fewer]");
   if (!rows.length) rows.push(noHitText(search, args, names));
   if (stuck.length) rows.push(`[ignored, for the regular expression takes too long on it: ${stuck.join(", ")}]`);
-  return rows.join("\n");
+  return [...rows, ...search.lost].join("\n");
 }
 
 /** Hits among the lines around them, as grep shows them: a:3: is a hit, a-4- is not. */
@@ -265,7 +267,7 @@ function filesResult(search: Search, args: Args, names: string[]) {
     rows.push(`[${plural(found.length - shown.length, "more file")}; narrow the query, the path or the glob]`);
   if (!rows.length) rows.push(noHitText(search, args, names));
   if (stuck.length) rows.push(`[ignored, for the regular expression takes too long on it: ${stuck.join(", ")}]`);
-  return { text: rows.join("\n"), data: found };
+  return { text: [...rows, ...search.lost].join("\n"), data: found };
 }
 
 function noHitText({ isFolder }: Search, { query, path = ".", regex, glob }: Args, names: string[]): string {

@@ -1,15 +1,22 @@
-// /setup: chooses the model; zz runs it by itself if it found none. /keys: the keys of providers.
-import fs from "node:fs";
-import path from "node:path";
+// /setup: chooses the model; zz runs it by itself if it found none. /keys and --keys: keys.ts.
 import type { Choice, Ctx, Endpoint, Model, Secret, Zz } from "zz";
-import { tryTo, unknown } from "zz/text";
+import {
+  addressOf,
+  endpoints,
+  keyFrom,
+  keyOf,
+  keysFlag,
+  NO_TERMINAL,
+  runKeys,
+  USUAL,
+  variables,
+  withPerson,
+} from "./keys.ts";
 import type { Person } from "./person.ts";
 import { ollamaAt, pull, SMALL } from "./pull.ts";
 
 const OFFLINE = "offline/router";
 const OFFICIAL = "https://api.openai.com/v1";
-const NO_TERMINAL =
-  "Cannot ask: there is no terminal to ask on. Set OPENAI_API_KEY (and OPENAI_BASE_URL for another server), start Ollama (OLLAMA_HOST says where), or use --model PROVIDER/MODEL with --base-url URL and --key KEY.";
 const NOT_CHAT = /embed|whisper|tts|dall-e|moderation|realtime|transcribe|audio|image|sora/i;
 
 /** What was chosen; nothing is saved before all of it is known. */
@@ -43,13 +50,15 @@ export default (zz: Zz) => {
       ]),
     run: (rest, ctx) => runKeys(zz, rest, ctx),
   });
+  zz.flag({
+    name: "keys",
+    value: "set|remove [WORDS]",
+    optional: true,
+    group: "model",
+    description: "list where keys are; set reads one from stdin or asks, unseen",
+    run: (value, ctx, { words }) => keysFlag(zz, value === true ? [] : [String(value), ...words], ctx),
+  });
 };
-
-/** Loaded on first use: few starts ask anything. */
-async function withPerson<T>(ctx: Ctx, act: (person: Person) => Promise<T>): Promise<T | undefined> {
-  const person = await import("./person.ts");
-  return person.withPerson(ctx, act);
-}
 
 // ── /setup ──
 
@@ -217,95 +226,4 @@ async function pullOne(zz: Zz, person: Person, ctx: Ctx): Promise<Plan | undefin
   }
   person.say(`Ollama has ${model} now.`);
   return { model: `ollama/${model}` };
-}
-
-// ── /keys ──
-
-type Said = Endpoint & { key_command?: string };
-const endpoints = (ctx: Ctx): Record<string, Said> =>
-  (ctx.settings.list().find(({ name }) => name === "providers")?.value ?? {}) as Record<string, Said>;
-
-const USUAL = ["ollama", "openai"]; // told of also where nothing is set
-
-/** By provider, the variable that its key may be in. */
-const variables = ({ about }: Ctx): Record<string, string> =>
-  Object.fromEntries(about.providers.flatMap(({ name, variable }) => (variable ? [[name, variable]] : [])));
-const endpointOf = (provider: string, { about }: Ctx): Endpoint =>
-  about.providers.find(({ name }) => name === provider)?.endpoint ?? {};
-const addressOf = (provider: string, ctx: Ctx): string | undefined => endpointOf(provider, ctx).url;
-const keyOf = (provider: string, ctx: Ctx): Secret | undefined => endpointOf(provider, ctx).key;
-
-/** Where a provider's key comes from, and where else one is; never the key. */
-function keyFrom(provider: string, ctx: Ctx): string {
-  const variable = variables(ctx)[provider];
-  const isKept = provider in inHome(ctx, KEYS);
-  const isSet = Boolean(settingsOf(provider, ctx)?.key);
-  const isElsewhere = !isKept && !isSet && endpoints(ctx)[provider]?.key; // in the file that --config names
-  const places = [
-    isSet && SETTINGS,
-    isElsewhere && "the settings",
-    variable && process.env[variable] && variable,
-    endpoints(ctx)[provider]?.key_command && "its key_command",
-    isKept && KEYS,
-  ];
-  return places.filter(Boolean).join(", then ");
-}
-
-const [KEYS, SETTINGS] = ["keys.json", "zz.config.json"];
-const inHome = ({ about }: Ctx, name: string): Record<string, unknown> =>
-  tryTo(() => JSON.parse(fs.readFileSync(path.join(about.home, name), "utf8")) as Record<string, unknown>) ?? {};
-const settingsOf = (provider: string, ctx: Ctx) =>
-  (inHome(ctx, SETTINGS).providers as Record<string, { key?: string } | undefined> | undefined)?.[provider];
-
-/** From wherever zz itself keeps it; a variable and another file are the person's. */
-async function dropKey(provider: string, ctx: Ctx): Promise<string> {
-  const { key, ...rest } = settingsOf(provider, ctx) ?? {};
-  const from = [...(key ? [SETTINGS] : []), ...(provider in inHome(ctx, KEYS) ? [KEYS] : [])];
-  if (key) await ctx.settings.set(`providers.${provider}`, Object.keys(rest).length ? rest : undefined);
-  if (from.includes(KEYS)) await ctx.settings.set(`providers.${provider}.key`, undefined);
-  const left = keyFrom(provider, ctx);
-  if (!from.length) return `No key is kept for '${provider}'.${left ? ` The one in use is in ${left}.` : ""}`;
-  return `The key for '${provider}' is dropped from ${from.join(" and ")}.${left ? ` There is still one in ${left}.` : ""}`;
-}
-
-async function runKeys(zz: Zz, rest: string, ctx: Ctx): Promise<void> {
-  const [first = "", second = "", third] = rest.split(/\s+/);
-  const known = [...new Set([...Object.keys(variables(ctx)), ...Object.keys(endpoints(ctx))])].sort();
-  if (!first) return ctx.note(listed());
-  const drops = first === "drop";
-  const provider = drops ? second : first;
-  if (third || (!drops && second))
-    return ctx.note("Cannot take a key from the line, where it can be seen. /keys PROVIDER asks for it, unseen.");
-  const others = known.includes(provider) ? [] : await providers(ctx);
-  if (!known.includes(provider) && !others.includes(provider))
-    return ctx.note(`Cannot keep a key: ${unknown("provider", provider, [...known, ...others])}`);
-  if (drops) return ctx.note(await dropKey(provider, ctx));
-  if (!ctx.ask) return ctx.note(NO_TERMINAL);
-  const key = (await withPerson(ctx, (person) => person.secret(`Key for ${provider}:`)))?.trim();
-  if (!key) return ctx.note("Nothing was changed.");
-  await ctx.settings.set(`providers.${provider}.key`, zz.secret(key));
-  const before = keyFrom(provider, ctx).split(", then ")[0];
-  const hidden = before === KEYS ? "" : ` The one in ${before} goes before it.`;
-  ctx.note(
-    `The key for '${provider}' is kept in ${path.join(ctx.about.home, KEYS)}, which only you can read.${hidden}`,
-  );
-
-  /** Those that have a key or are mostly asked, a line each; the others by name. */
-  function listed(): string {
-    const some = known.filter((name) => USUAL.includes(name) || name in endpoints(ctx) || keyFrom(name, ctx));
-    const others = known.filter((name) => !some.includes(name));
-    const width = Math.max(8, ...some.map((name) => name.length));
-    const lines = some.map((name) => `${name.padEnd(width)}  ${keyFrom(name, ctx) || missing(name)}`);
-    return [...lines, ...(others.length ? [`No key, and so not asked: ${others.join(", ")}.`] : [])].join("\n");
-  }
-
-  function missing(name: string): string {
-    return `not set (/keys ${name} enters one${variables(ctx)[name] ? `, or set ${variables(ctx)[name]}` : ""})`;
-  }
-}
-
-async function providers({ about }: Ctx): Promise<string[]> {
-  const { models, failures } = await about.models(true);
-  const names = [...models.map(({ id }) => id.split("/")[0]!), ...failures.map((failure) => failure.split(":")[0]!)];
-  return [...new Set(names)].filter((name) => name !== "offline");
 }

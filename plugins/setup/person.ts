@@ -1,6 +1,7 @@
 // Asks the person: with pickers if they may use the terminal, otherwise line by line.
 import { emitKeypressEvents } from "node:readline";
 import type { Choice, Ctx } from "zz";
+import { clip, terminalColumns, width } from "zz/text";
 
 export interface Person {
   readonly signal: AbortSignal; // aborts when they leave
@@ -57,6 +58,7 @@ async function withPickers<T>(
         const rows = choices.map(({ name, description }) => ({
           name,
           value: name,
+          short: shownAfter(message, name),
           ...(description && { description }),
         }));
         if (rows.length <= MAX_LISTED)
@@ -86,6 +88,10 @@ async function withPickers<T>(
     process.off("SIGINT", leave);
   }
 }
+
+/** What was picked, in the rest of the row: it would be torn at the edge. */
+const shownAfter = (message: string, name: string): string =>
+  clip(name, Math.max(8, terminalColumns() - width(`✔ ${message} `) - 1));
 
 /** An empty line leaves: no other key is sure to work on a plain terminal. */
 function plainLines(ctx: Ctx, signal: AbortSignal, leave: () => void): Person {

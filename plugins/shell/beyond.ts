@@ -1,27 +1,36 @@
-// beyond: commands whose work an overlay of the project cannot hold: they are asked for beforehand.
+// beyond: commands whose work a copy of the project cannot hold: they are asked for beforehand. All others run on it, since
+// nothing that they do there reaches anything else.
 import path from "node:path";
-import { gitParts } from "./judge/git-commands.ts";
+import { changesRepository } from "./judge/git-writes.ts";
 import type { Simple } from "./judge/index.ts";
 
 const words = (text: string): Set<string> => new Set(text.split(" "));
 
-/** They reach other machines, other processes, services, or the person's own places. */
+/** They reach other machines, services of this one, or what is the person's own. */
 const PROGRAMS = words(
-  "curl wget ssh scp sftp rsync nc ncat netcat telnet ftp ping dig nslookup host gh glab hub aws gcloud az kubectl helm " +
+  "curl wget ssh mosh scp sftp rsync nc ncat netcat telnet ftp ping dig nslookup host gh glab hub aws gcloud az kubectl helm " +
     "terraform docker podman docker-compose vagrant apt apt-get dpkg yum dnf apk pacman brew snap systemctl service " +
-    "journalctl crontab at kill pkill killall xdg-open open code vim vi nano emacs less more man top htop watch " +
-    "serve http-server live-server nodemon ngrok uvicorn gunicorn redis-server mongod postgres psql mysql",
+    "journalctl crontab at batch xdg-open open code psql mysql mongosh redis-cli tailscale ngrok cloudflared",
 );
 
-/** Of programs that also do other things, the words that follow. */
+/** They run until somebody ends them. */
+const SERVERS = words(
+  "watch serve http-server live-server json-server nodemon uvicorn gunicorn redis-server mongod postgres caddy nginx",
+);
+const SERVING = words("vite next nuxt astro remix webpack-dev-server flask rails hugo jekyll wrangler");
+const ENDS_BY_ITSELF = /^(build|optimize|lint|info|generate|check|routes|typegen|types|db:\S+|--version|-v|--help)$/;
+
+/** Of programs that also do other things, the words with which they go to the network or to the person's home. */
 const SUBCOMMANDS: Record<string, Set<string>> = {
-  npm: words("install i ci add update up upgrade create init publish login audit outdated view info start link exec"),
-  pnpm: words("install i add update up upgrade create publish audit outdated dlx start link"),
-  yarn: words("install add up upgrade create publish audit outdated dlx start link"),
-  bun: words("install i add update upgrade create publish x"),
-  pip: words("install download"),
-  pip3: words("install download"),
-  uv: words("sync add pip lock"),
+  npm: words(
+    "install i in add ci update up upgrade create publish login adduser audit outdated view info show search link",
+  ),
+  pnpm: words("install i add update up upgrade create publish audit outdated dlx link"),
+  yarn: words("install add up upgrade create publish audit outdated dlx link"),
+  bun: words("install i add update upgrade create publish x link"),
+  pip: words("install download search"),
+  pip3: words("install download search"),
+  uv: words("sync add pip lock tool"),
   poetry: words("install add update lock publish"),
   cargo: words("install add update fetch publish login search"),
   go: words("get install"),
@@ -29,20 +38,56 @@ const SUBCOMMANDS: Record<string, Set<string>> = {
   bundle: words("install update"),
   composer: words("install update require"),
 };
-const SERVER = /^(start|dev|serve|watch|preview)(:|$)/;
+/** A project names what it runs: by these names it is a server. */
+const RUNNERS = /^(npm|pnpm|yarn|bun|make|gmake|just|task|deno)$/;
+const SERVER = /^(start|dev|serve|server|watch|preview)(:|$)/;
 
-export function goesBeyond({ words: [program, ...rest], verdict }: Simple): boolean {
+/** Whether any command of the line does what a copy cannot hold. */
+export function goesBeyond(line: readonly Simple[]): boolean {
+  const hasOwn = line.some(({ ends }) => ends === "background");
+  return line.some((one) => reaches(one, hasOwn) || (one.ends === undefined && staysUp(one)));
+}
+
+/** What a line starts, it may talk to: each has a network of its own, with nothing else on it. */
+function reaches({ words: [program, ...rest], verdict, git }: Simple, hasOwn: boolean): boolean {
+  if (program === undefined || rest.some((word) => /^--(version|help)$/.test(word ?? ""))) return false;
+  const name = path.basename(program);
+  if (/^git(-|$)/.test(name))
+    return verdict !== "allow" && (git === true || changesRepository(name === "git" ? rest : [name.slice(4), ...rest]));
+  if (PROGRAMS.has(name)) return !(hasOwn && /^(curl|wget|nc|ncat)$/.test(name) && asksHere(rest));
+  const [first, second] = rest.filter((word) => word !== undefined && !word.startsWith("-"));
+  if (name === "yarn" && rest.length === 0) return true; // it installs
+  if (first !== undefined && SUBCOMMANDS[name]?.has(first)) return true;
+  if (/^python[\d.]*$/.test(name) && rest[rest.indexOf("-m") + 1] === "pip")
+    return rest.some((word) => SUBCOMMANDS.pip!.has(word ?? ""));
+  return name === "npx" && /^(npm|pnpm|yarn)$/.test(first ?? "") && SUBCOMMANDS[first!]!.has(second ?? "");
+}
+
+const HERE = /^(https?:\/\/)?(localhost|127\.\d+\.\d+\.\d+|\[::1\]|0\.0\.0\.0)(:|\/|$)/;
+const isAddress = (word: string): boolean =>
+  /:\/\/|^[\w.[\]-]+(:\d+)?(\/|$)/.test(word) && /[.:/]|^localhost/.test(word);
+/** Whether all that it names lies on this machine. */
+function asksHere(rest: readonly (string | undefined)[]): boolean {
+  const plain = rest.filter((word) => !word?.startsWith("-"));
+  return (
+    plain.some((word) => HERE.test(word ?? "")) && plain.every((word) => !isAddress(word ?? "://") || HERE.test(word!))
+  );
+}
+
+function staysUp({ words: [program, ...rest] }: Simple): boolean {
   if (program === undefined) return false;
   const name = path.basename(program);
-  if (/^git(-|$)/.test(name)) return verdict !== "allow" && gitParts(rest, (word) => word)[1] !== "clean";
-  if (PROGRAMS.has(name)) return true;
-  const [first, second] = rest.filter((word) => word !== undefined && !word.startsWith("-"));
-  if (name === "yarn" && first === undefined) return true; // it installs
-  if (first !== undefined && SUBCOMMANDS[name]?.has(first)) return true;
-  if (/^(npm|pnpm|yarn|bun)$/.test(name)) return SERVER.test(first === "run" ? (second ?? "") : (first ?? ""));
-  if (/^python[\d.]*$/.test(name)) return rest.includes("http.server") || rest.includes("pip");
-  return (
-    /^(vite|next|nuxt|astro|webpack-dev-server|flask|rails|hugo|jekyll)$/.test(name) &&
-    !/^(build|optimize)$/.test(first ?? "")
-  );
+  if (SERVERS.has(name)) return true;
+  const plain = rest.filter((word) => word !== undefined && !word.startsWith("-"));
+  const [first, second] = plain;
+  if (RUNNERS.test(name)) return SERVER.test((/^(run|run-script|task)$/.test(first ?? "") ? second : first) ?? "");
+  if (/^python[\d.]*$/.test(name)) return rest.includes("http.server") || plain.includes("runserver");
+  if (/^(npx|pnpx|bunx)$/.test(name)) return staysUp({ words: plain } as unknown as Simple);
+  if (name === "tail") return rest.some((word) => /^(-\d*[fF]|--follow.*)$/.test(word ?? ""));
+  if (
+    /^(tsc|jest|vitest|node|tsx|cargo|tailwindcss|esbuild|rollup|webpack)$/.test(name) &&
+    rest.some((word) => word?.startsWith("--watch"))
+  )
+    return true;
+  return SERVING.has(name) && !rest.some((word) => ENDS_BY_ITSELF.test(word ?? ""));
 }

@@ -52,6 +52,7 @@ function plan({
   pin = [],
   show = [],
   readonly,
+  service,
   guard,
   endpoints,
   sized,
@@ -72,7 +73,7 @@ function plan({
     (at) => !within(at, locked),
   );
   const writable = [
-    ...real(view ? [root] : readonly ? [] : [root, ...write]).filter((at) => !secret(at)),
+    ...real(view ? [root] : readonly ? (service ? write : []) : [root, ...write]).filter((at) => !secret(at)),
     ...git.write,
   ].filter((at) => !within(at, locked));
   const reached = (at: string) => !within(at, ["/tmp", "/run"]) || within(at, [...writable, ...locked]);

@@ -3,23 +3,22 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
 import { plural } from "zz/text";
-import { direntsOf, isFolder } from "./paths.ts";
+import { repositoryTop } from "./paths.ts";
 import type { View } from "./view.ts";
 
-type FileState = Parameters<Ctx["files"]["apply"]>[0][number];
+export type FileState = Parameters<Ctx["files"]["apply"]>[0][number];
 
 export interface Effects {
   states: FileState[]; // in the order in which they can be made
   about: string[]; // for the question
+  raced: string[]; // what changed in the project while the command ran: yes takes that away
   leftOut: string[]; // for the model: what could not be kept, and why
   dropped: string[]; // tools' own caches, thrown away
 }
 
-const MAX_FILE_BYTES = 50 << 20; // what can be undone is kept whole
+const MAX_SHOWN_BYTES = 50 << 20; // of a file whose content is shown, and kept in the session
 const MAX_BYTES = 200 << 20;
 const MAX_FILES = 20_000;
-const [MAX_BRIEF_FILES, MAX_BRIEF_BYTES] = [3_000, 20 << 20];
-export const MAX_UPPER_BYTES = 2 * 2 ** 30;
 
 /** What tools write for themselves, and write again when it is gone. */
 const CACHE =
@@ -27,56 +26,106 @@ const CACHE =
 
 const [TYPE, FILE, LINK, FOLDER] = [0o170000, 0o100000, 0o120000, 0o040000];
 
+/** Names are bytes, as latin1, relative to the project: Linux allows any. */
 interface Change {
-  name: string; // relative to the project
+  name: string;
   before: fs.Stats | undefined;
   after: fs.Stats | undefined;
+  isUsual?: boolean; // a folder that comes with what is in it
 }
+const raw = (name: string): Buffer => Buffer.from(name, "latin1");
+const utf8 = (name: string): string => raw(name).toString();
+const isUtf8 = (name: string): boolean => Buffer.from(utf8(name)).equals(raw(name));
+const within = (folder: string, name: string): string => (folder ? `${folder}/${name}` : name);
+const above = (name: string): string[] => [...name.matchAll(/\//g)].map(({ index }) => name.slice(0, index));
+const place = (folder: string, name: string): Buffer => Buffer.concat([Buffer.from(`${folder}/`), raw(name)]);
 
 export async function readEffects(view: View, ctx: Ctx): Promise<Effects> {
-  const { root } = ctx;
-  const found: Effects = { states: [], about: [], leftOut: [], dropped: [] };
-  const changes = await changesOf(view, root, found);
-  const kept = changes.filter(({ name, after }) => !CACHE.test(name) || !after);
-  const caches = changes.filter((one) => !kept.includes(one));
-  if (caches.length) found.dropped = [...new Set(caches.map(({ name }) => CACHE.exec(name)![2]!))];
-  const tooMany = kept.length > MAX_FILES || sizeOf(kept) > MAX_BYTES;
-  if (tooMany) {
-    found.leftOut.push(
-      `it changed ${plural(kept.length, "file")}, ${sizeWords(sizeOf(kept))}: more than can be kept and undone`,
-    );
+  const found: Effects = { states: [], about: [], raced: [], leftOut: [], dropped: [] };
+  const changes = await changesOf(view, ctx.root, found);
+  const kept = withoutCaches(changes, found);
+  const { shown, groups } = await sorted(ctx, kept);
+  if (shown.length > MAX_FILES || sizeOf(shown) > MAX_BYTES) {
+    const much = `${plural(shown.length, "file")}, ${sizeWords(sizeOf(shown))}`;
+    found.leftOut.push(`it changed ${much}: more than can be kept and undone`);
     return found;
   }
-  const raced = kept.filter(({ before }) => before && !before.isDirectory() && before.ctimeMs > view.began);
-  if (raced.length) {
-    found.leftOut.push(`${names(raced)} changed in the project while it ran, so nothing of it was kept. Run it again`);
-    return found;
+  const all = [...shown, ...[...groups.values()].flatMap(({ changes }) => changes)];
+  const raced = all.filter(({ before }) => before && !before.isDirectory() && before.ctimeMs > view.began);
+  found.raced = raced.map(({ name }) => utf8(name));
+  const moved = [...groups].map(([group, { why, changes }]) => {
+    const what = `${group}: ${sum(changes)}`;
+    found.about.push(`${why}, not shown: ${what}${why === NOT_UTF8 ? shownRaw(view, ctx.root, changes) : ""}`);
+    return moveOf(view, ctx.root, group, changes);
+  });
+  const isGoing = ({ moves = [] }: FileState) => moves.every(([, from]) => from === undefined);
+  found.states.push(...moved.filter(isGoing));
+  for (const one of ordered(shown)) {
+    found.states.push({ path: path.join(ctx.root, utf8(one.name)), ...stateOf(view, one) });
   }
-  const ignored = await ignoredOf(ctx, kept);
-  const groups = new Map<string, Change[]>();
-  for (const one of kept) {
-    const group = ignored(one.name);
-    if (group !== undefined) groups.set(group, [...(groups.get(group) ?? []), one]);
-  }
-  const skipped = new Set<Change>();
-  const briefOf = new Map<Change, string>();
-  for (const [group, all] of groups) {
-    const what = `${group}: ${plural(all.length, "file")}, ${sizeWords(sizeOf(all))}`;
-    const isTooMuch = all.length > MAX_BRIEF_FILES || sizeOf(all) > MAX_BRIEF_BYTES;
-    if (isTooMuch) found.leftOut.push(`${what}: too much of what git ignores to be kept. Run it with direct: true`);
-    else found.about.push(`ignored by git, not shown: ${what}`);
-    for (const one of all) isTooMuch ? skipped.add(one) : briefOf.set(one, group);
-  }
-  for (const one of ordered(kept.filter((change) => !skipped.has(change)))) {
-    const brief = briefOf.get(one);
-    found.states.push({
-      path: path.join(root, one.name),
-      ...stateOf(view, one),
-      ...(brief !== undefined && { brief }),
-    });
-  }
+  found.states.push(...moved.filter((state) => !isGoing(state)));
   return found;
 }
+
+/** Nor are folders kept that were made for nothing else. */
+function withoutCaches(changes: Change[], found: Effects): Change[] {
+  const caches = new Set(changes.filter(({ name, after }) => after && CACHE.test(name)));
+  if (!caches.size) return changes;
+  found.dropped = [...new Set([...caches].map(({ name }) => CACHE.exec(name)![2]!))];
+  const around = new Set([...caches].flatMap(({ name }) => above(name)));
+  const rest = changes.filter((one) => !caches.has(one));
+  const needed = new Set(
+    rest.filter(({ name, isUsual }) => !isUsual || !around.has(name)).flatMap(({ name }) => above(name)),
+  );
+  return rest.filter(({ name, isUsual }) => !isUsual || !around.has(name) || needed.has(name));
+}
+
+type Group = { why: string; changes: Change[] };
+const [IGNORED, NOT_UTF8, LARGE] = ["ignored by git", "its name is not UTF-8", "too large to be read"];
+
+/** What is shown, and what is told in one line: by the folder that git ignores, or by itself. */
+async function sorted(ctx: Ctx, changes: Change[]): Promise<{ shown: Change[]; groups: Map<string, Group> }> {
+  const ignored = await ignoredOf(ctx, changes);
+  const groupOf = (one: Change): [group: string, why: string] | undefined => {
+    const group = ignored(one);
+    if (group !== undefined) return [utf8(group), IGNORED];
+    if (!isUtf8(one.name)) return [utf8(above(one.name).find((at) => !isUtf8(at)) ?? one.name), NOT_UTF8];
+    const isLarge = [one.before, one.after].some((stat) => stat?.isFile() && stat.size > MAX_SHOWN_BYTES);
+    return isLarge ? [utf8(one.name), LARGE] : undefined;
+  };
+  const known = new Map(changes.map((one) => [one, groupOf(one)]));
+  const needed = new Set<string>(); // folders around what is shown, which are made or go with it
+  const around = new Set<string>(); // the same around what is moved
+  for (const [{ name }, group] of known) for (const at of above(name)) (group ? around : needed).add(at);
+  const groups = new Map<string, Group>();
+  const shown: Change[] = [];
+  for (const [one, found] of known) {
+    const isFolder = (one.after ?? one.before)!.isDirectory();
+    if (found && !(isFolder && needed.has(one.name))) {
+      const group = groups.get(found[0]) ?? { why: found[1], changes: [] };
+      group.changes.push(one);
+      groups.set(found[0], group);
+    } else if (!one.isUsual || (around.has(one.name) && isFolder) || !needed.has(one.name)) shown.push(one);
+  }
+  return { shown, groups };
+}
+
+function moveOf({ upper }: View, root: string, group: string, changes: Change[]): FileState {
+  const moves = ordered(changes).map(({ name, after }): NonNullable<FileState["moves"]>[number] => {
+    if (!after) return [name];
+    const from = place(upper, name).toString("latin1");
+    return after.isDirectory() ? [name, from, modeOf(after) & 0o7777] : [name, from];
+  });
+  const isOne = changes.length === 1 && utf8(changes[0]!.name) === group;
+  const at = isOne ? group : path.join(group, "…");
+  return { path: path.join(root, at), brief: group, bytes: Buffer.from(`${sum(changes)}\n`), moves };
+}
+
+/** A folder may hand its group on; a file must not run as another. */
+const modeOf = (stat: fs.Stats): number => {
+  if (stat.isSymbolicLink()) return (stat.mode & 0o777) | LINK;
+  return stat.isDirectory() ? (stat.mode & 0o3777) | FOLDER : (stat.mode & 0o1777) | FILE;
+};
 
 /** First what goes, the innermost first; then what comes, the outermost first. */
 function ordered(changes: Change[]): Change[] {
@@ -88,21 +137,26 @@ function ordered(changes: Change[]): Change[] {
 
 function stateOf({ upper }: View, { name, after }: Change): Pick<FileState, "bytes" | "mode"> {
   if (!after) return {};
-  const at = path.join(upper, name);
-  const mode = after.mode & ~0o6000;
-  if (after.isSymbolicLink()) return { bytes: Buffer.from(fs.readlinkSync(at)), mode: (mode & 0o777) | LINK };
-  if (after.isDirectory()) return { bytes: Buffer.alloc(0), mode: (mode & 0o1777) | FOLDER };
-  return { bytes: readLocked(at, after.mode), mode: (mode & 0o1777) | FILE };
+  const at = place(upper, name);
+  const mode = modeOf(after);
+  if (after.isSymbolicLink()) return { bytes: fs.readlinkSync(at, "buffer"), mode };
+  if (after.isDirectory()) return { bytes: Buffer.alloc(0), mode };
+  return { bytes: readLocked(at, after.mode), mode };
 }
 
 /** A command may have taken the right to read its own file away. */
-function readLocked(at: string, mode: number): Buffer {
-  if (!(mode & 0o400)) fs.chmodSync(at, mode | 0o400);
-  return fs.readFileSync(at);
+function readLocked(at: Buffer, mode: number): Buffer {
+  if (mode & 0o400) return fs.readFileSync(at);
+  fs.chmodSync(at, mode | 0o400);
+  try {
+    return fs.readFileSync(at);
+  } finally {
+    fs.chmodSync(at, mode & 0o7777);
+  }
 }
 
 const isWhiteout = (stat: fs.Stats): boolean => stat.isCharacterDevice() && stat.rdev === 0;
-function lookAt(at: string): fs.Stats | undefined {
+function lookAt(at: Buffer): fs.Stats | undefined {
   try {
     return fs.lstatSync(at, { throwIfNoEntry: false });
   } catch (error) {
@@ -114,10 +168,13 @@ function lookAt(at: string): fs.Stats | undefined {
 function isSame(root: string, upper: string, name: string, before: fs.Stats | undefined, after: fs.Stats): boolean {
   const bits = TYPE | 0o7777;
   if (!before || (before.mode & bits) !== (after.mode & bits) || before.size !== after.size) return false;
-  const [one, two] = [path.join(root, name), path.join(upper, name)];
-  if (after.isSymbolicLink()) return fs.readlinkSync(one) === fs.readlinkSync(two);
+  const [one, two] = [place(root, name), place(upper, name)];
+  if (after.isSymbolicLink()) return fs.readlinkSync(one, "buffer").equals(fs.readlinkSync(two, "buffer"));
+  if (after.size > MAX_SHOWN_BYTES) return before.mtimeMs === after.mtimeMs;
   return fs.readFileSync(one).equals(readLocked(two, after.mode));
 }
+
+const namesIn = (folder: Buffer): string[] => fs.readdirSync(folder, { encoding: "latin1" });
 
 /** Every entry of the upper folder against what stands there. */
 async function changesOf(view: View, root: string, found: Effects): Promise<Change[]> {
@@ -126,62 +183,54 @@ async function changesOf(view: View, root: string, found: Effects): Promise<Chan
   const top = { before: fs.statSync(root), after: fs.statSync(view.upper) };
   if ((top.before.mode & 0o7777) !== (top.after.mode & 0o7777))
     found.leftOut.push("the mode of the project's own folder was left as it is");
-  walk("");
+  walk("", true);
   const seen = new Set(changes.map(({ name }) => name));
-  const left = both.length ? await view.list(both) : new Map<string, string[]>();
+  const left = both.length ? await view.list(both) : new Set<string>();
   if (!left)
     throw new Error("Cannot tell what the command changed: its view could not be read again. Nothing was kept.");
   for (const folder of both)
-    for (const { name } of direntsOf(path.join(root, folder)))
-      if (!left.get(folder)?.includes(name) && !seen.has(path.join(folder, name))) remove(path.join(folder, name));
+    for (const name of namesIn(place(root, folder)).map((inner) => within(folder, inner)))
+      if (!left.has(name) && !seen.has(name)) remove(name);
   return changes;
 
-  function walk(folder: string): void {
-    const at = path.join(view.upper, folder);
+  function walk(folder: string, isThere: boolean): void {
+    const at = place(view.upper, folder);
     const mode = fs.lstatSync(at).mode;
-    if ((mode & 0o500) !== 0o500) fs.chmodSync(at, mode | 0o700);
-    for (const bytes of fs.readdirSync(at, { encoding: "buffer" })) {
-      const name = bytes.toString("utf8");
-      const whole = path.join(folder, name);
-      const where = whole.split("/");
-      if (!Buffer.from(name).equals(bytes)) found.leftOut.push(`'${whole}' was left out: its name is not UTF-8`);
-      else if (where.includes(".git"))
-        found.leftOut.push(`'${whole}' was left out: .git is git's own. Run it with direct: true`);
-      else visit(whole);
-    }
+    if ((mode & 0o700) !== 0o700) fs.chmodSync(at, (mode & 0o7777) | 0o700);
+    for (const name of namesIn(at))
+      if (name === ".git")
+        found.leftOut.push(`'${utf8(within(folder, name))}' was left out: .git is git's own. Run it with direct: true`);
+      else visit(within(folder, name), isThere);
   }
 
-  function visit(name: string): void {
-    const after = fs.lstatSync(path.join(view.upper, name));
-    const before = lookAt(path.join(root, name));
+  function visit(name: string, isThere: boolean): void {
+    const after = fs.lstatSync(place(view.upper, name));
+    const before = isThere ? lookAt(place(root, name)) : undefined;
     const isKept = after.isFile() || after.isDirectory() || after.isSymbolicLink();
+    const leave = (why: string) => found.leftOut.push(`'${utf8(name)}' was left out: ${why}`);
     if (isWhiteout(after)) return void remove(name);
-    if (!isKept) return void found.leftOut.push(`'${name}' was left out: it is a device, a FIFO or a socket`);
-    if (after.isFile() && after.mode & 0o6000)
-      return void found.leftOut.push(`'${name}' was left out: it would run as another user or group`);
-    if (after.isFile() && after.size > MAX_FILE_BYTES)
-      return void found.leftOut.push(`'${name}' was left out: ${sizeWords(after.size)} are more than can be undone`);
+    if (!isKept) return void leave("it is a device, a FIFO or a socket");
+    if (after.isFile() && after.mode & 0o6000) return void leave("it would run as another user or group");
     if (!after.isDirectory()) {
+      if (before && !isPlain(before)) return void leave("what stands there could not be brought back");
       if (before?.isDirectory() && !removeIn(name)) return;
       if (isSame(root, view.upper, name, before, after)) return;
       return void changes.push({ name, before, after });
     }
-    if (before?.isDirectory()) both.push(name);
-    const isNew = !before?.isDirectory();
-    const isEmpty = isNew && direntsOf(path.join(view.upper, name)).length === 0;
-    const isUsual = (after.mode & 0o7777) === (0o777 & ~process.umask());
-    if (isNew ? isEmpty || !isUsual || before : (before!.mode & 0o7777) !== (after.mode & 0o7777))
-      changes.push({ name, before, after });
-    walk(name);
+    if (before && !isPlain(before)) return void leave("what stands there could not be brought back");
+    const wasFolder = before?.isDirectory() === true;
+    if (wasFolder) both.push(name);
+    const isUsual = !before && (after.mode & 0o7777) === (0o777 & ~process.umask());
+    if (!wasFolder || (before!.mode & 0o7777) !== (after.mode & 0o7777)) changes.push({ name, before, after, isUsual });
+    walk(name, wasFolder);
   }
 
   /** Whether it goes: what cannot be undone stays, and its folders with it. */
   function remove(name: string): boolean {
-    const before = lookAt(path.join(root, name));
+    const before = lookAt(place(root, name));
     if (!before) return true;
-    const isPlain = before.isDirectory() || before.isFile() || before.isSymbolicLink();
-    if (!isPlain || path.basename(name) === ".git" || before.size > MAX_FILE_BYTES) {
-      found.leftOut.push(`'${name}' was left as it is: its removal could not be undone`);
+    if (!isPlain(before) || /(^|\/)\.git$/.test(name)) {
+      found.leftOut.push(`'${utf8(name)}' was left as it is: its removal could not be undone`);
       return false;
     }
     if (before.isDirectory() && !removeIn(name)) return false;
@@ -190,30 +239,56 @@ async function changesOf(view: View, root: string, found: Effects): Promise<Chan
   }
 
   function removeIn(folder: string): boolean {
-    return direntsOf(path.join(root, folder))
-      .map(({ name }) => remove(path.join(folder, name)))
+    return namesIn(place(root, folder))
+      .map((name) => remove(within(folder, name)))
       .every(Boolean);
   }
 }
+const isPlain = (stat: fs.Stats): boolean => stat.isDirectory() || stat.isFile() || stat.isSymbolicLink();
 
 /** The topmost folder that git ignores, of a path that it ignores; a file of that kind in another folder is shown. */
-async function ignoredOf(ctx: Ctx, changes: Change[]): Promise<(name: string) => string | undefined> {
-  const all = changes.map(({ name }) => name);
-  if (!all.length || !isFolder(path.join(ctx.root, ".git"))) return inModules;
-  const above = (name: string) => [...name.matchAll(/\//g)].map(({ index }) => name.slice(0, index + 1));
-  const asked = new Set(all.flatMap((name) => [name, ...above(name)]));
-  const child = ctx.programs.run("git", [...ctx.git.quiet, "check-ignore", "-z", "--stdin"], {
-    cwd: ctx.root,
-    env: ctx.git.env(),
-    input: Buffer.from(`${[...asked].join("\0")}\0`),
-    timeout: 10_000,
-    maxBuffer: 1 << 26,
-    stdio: ["pipe", "pipe", "ignore"],
-  });
-  const ignored = new Set(child.stdout?.toString().split("\0") ?? []);
-  return (name) => (ignored.has(name) ? above(name).find((at) => ignored.has(at)) : undefined) ?? inModules(name);
+async function ignoredOf(ctx: Ctx, changes: Change[]): Promise<(one: Change) => string | undefined> {
+  const tops = new Map<string, string | undefined>([["", repositoryTop(ctx.root) && ""]]);
+  const topOf = (folder: string): string | undefined => {
+    if (tops.has(folder)) return tops.get(folder);
+    const own = lookAt(place(ctx.root, within(folder, ".git")));
+    tops.set(folder, own ? folder : topOf(folder.slice(0, Math.max(0, folder.lastIndexOf("/")))));
+    return tops.get(folder);
+  };
+  const asked = new Map<string, Set<string>>(); // by repository: of links and other repositories on its way git knows nothing
+  const links = new Set(changes.flatMap(({ name, before }) => (before && !before.isDirectory() ? name : [])));
+  for (const one of changes) {
+    const { name } = one;
+    const folders = above(name);
+    const top = topOf(folders.at(-1) ?? "");
+    if (top === undefined || folders.some((at) => links.has(at))) continue;
+    const of = asked.get(top) ?? new Set();
+    asked.set(top, of);
+    for (const at of folders) if (at.length > top.length) of.add(`${at}/`);
+    of.add(keyOf(one));
+  }
+  const ignored = new Set<string>();
+  for (const [top, names] of [...asked].slice(0, MAX_REPOSITORIES)) {
+    const cut = top ? top.length + 1 : 0;
+    const child = ctx.programs.run("git", [...ctx.git.quiet, "check-ignore", "-z", "--stdin"], {
+      cwd: path.join(ctx.root, utf8(top)),
+      env: ctx.git.env(),
+      input: raw(`${[...names].map((name) => name.slice(cut)).join("\0")}\0`),
+      timeout: 10_000,
+      maxBuffer: 1 << 26,
+      stdio: ["pipe", "pipe", "ignore"],
+    });
+    for (const name of child.stdout?.toString("latin1").split("\0") ?? []) if (name) ignored.add(within(top, name));
+  }
+  return (one) => {
+    const key = keyOf(one);
+    return (ignored.has(key) ? above(key).find((at) => ignored.has(`${at}/`)) : undefined) ?? inModules(key);
+  };
 }
-const inModules = (name: string): string | undefined => /^(.*?\/)?node_modules\/(?=.)/.exec(name)?.[0];
+/** As git writes it: it knows only by the slash that a name which is not there is a folder's. */
+const keyOf = ({ name, before, after }: Change): string => ((after ?? before)!.isDirectory() ? `${name}/` : name);
+const MAX_REPOSITORIES = 50;
+const inModules = (name: string): string | undefined => /^(.*?\/)?node_modules(?=\/)/s.exec(name)?.[0];
 
 const sizeOf = (changes: Change[]): number =>
   changes.reduce(
@@ -222,8 +297,40 @@ const sizeOf = (changes: Change[]): number =>
   );
 const sizeWords = (bytes: number): string =>
   bytes < 1_000_000 ? `${Math.ceil(bytes / 1_000)} kB` : `${Math.round(bytes / 1_000_000)} MB`;
-const names = (changes: Change[]): string =>
-  changes
-    .slice(0, 5)
-    .map(({ name }) => `'${name}'`)
-    .join(", ");
+
+/** As in "214 files, 31 MB". */
+function sum(changes: Change[]): string {
+  const files = changes.filter(({ before, after }) => !(after ?? before)!.isDirectory());
+  const bytes = changes.reduce((sum, { before, after }) => {
+    const stat = after ?? before;
+    return sum + (stat?.isFile() ? stat.size : 0);
+  }, 0);
+  const gone = files.filter(({ after }) => !after).length;
+  const removed = gone === 0 ? "" : gone === files.length ? " removed" : `, ${gone} of them removed`;
+  if (!files.length)
+    return `${plural(changes.length, "folder")}${changes.every(({ after }) => !after) ? " removed" : ""}`;
+  return `${plural(files.length, "file")}, ${sizeWords(bytes)}${removed}`;
+}
+
+/** Texts under such names are shown as they are. */
+function shownRaw({ upper }: View, root: string, changes: Change[]): string {
+  return changes
+    .flatMap(({ name, before, after }) => [
+      ...linesOf(before, place(root, name), "-"),
+      ...linesOf(after, place(upper, name), "+"),
+    ])
+    .join("");
+}
+function linesOf(stat: fs.Stats | undefined, at: Buffer, sign: string): string[] {
+  if (!stat || stat.isDirectory()) return [];
+  const what = stat.isSymbolicLink()
+    ? `link to ${fs.readlinkSync(at)}`
+    : stat.size < MAX_RAW_BYTES
+      ? `${readLocked(at, stat.mode)}`
+      : sizeWords(stat.size);
+  return [
+    `\n${sign}${sign}${sign} ${at.subarray(at.lastIndexOf("/") + 1)}`,
+    ...what.split("\n").map((line) => `\n${sign}${line}`),
+  ];
+}
+const MAX_RAW_BYTES = 100_000;

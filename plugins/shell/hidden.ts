@@ -16,8 +16,11 @@ const MAX_ENTRIES = 200_000; // examined outside of a project: in a home, or on 
 const SLICE_MS = 30; // ms at a stretch, then other work gets a turn
 const isPattern = (name: string): boolean => /[*?]/.test(name);
 
-/** By the rules, by the list of secret files, and zz's own files. */
-export async function closedFiles(ctx: Ctx): Promise<ClosedFiles> {
+/**
+ * By the rules, by the list of secret files, and zz's own files. What is asked for is closed as well: a sandbox cannot
+ * ask. What is written on a view is judged afterwards, file by file.
+ */
+export async function closedFiles(ctx: Ctx, onView = false): Promise<ClosedFiles> {
   const { root, permissions } = ctx;
   const { home } = ctx.about;
   const own = [
@@ -26,13 +29,18 @@ export async function closedFiles(ctx: Ctx): Promise<ClosedFiles> {
     "trust.json",
     "keys.json",
     "env.json",
+    "mcp-credentials.json",
+    "mcp-tools.json",
     "history",
     "sessions",
     "outputs",
   ];
-  const [unread, unwritten] = [denied(ctx, "read"), denied(ctx, "write")];
+  const [unread, unwritten] = [denied(ctx, "read"), denied(ctx, "write", onView)];
   const found = await look(ctx, [...unread.patterns, ...unwritten.patterns]);
-  const all = permissions.rules.some(({ verdict, kind, name }) => verdict === "deny" && kind === "write" && !name);
+  const all = permissions.rules.some(
+    ({ verdict, kind, name, but }) =>
+      (verdict === "deny" || (verdict === "ask" && !onView)) && kind === "write" && !name && !(but && onView),
+  );
   const pin = [...unread.places, ...found.matching.flatMap(({ file, rule }) => (rule.kind === "read" ? [file] : []))];
   const closed = {
     hide: [...own.map((name) => join(home, name)), ...permissions.credentials(), ...pin, ...found.secret],
@@ -69,11 +77,11 @@ interface Denied {
  * The paths that denials name, and the patterns with their base folders. A pattern for everything in a folder counts as
  * the folder.
  */
-function denied({ permissions, root }: Ctx, kind: "read" | "write"): Denied {
+function denied({ permissions, root }: Ctx, kind: "read" | "write", onView = false): Denied {
   const made: Denied = { places: [], patterns: [] };
   for (const rule of permissions.rules) {
     const { verdict, kind: one, name } = rule;
-    if (verdict !== "deny" || one !== kind || !name) continue;
+    if (verdict === "allow" || (verdict === "ask" && onView) || one !== kind || !name) continue;
     const place = permissions.place(name);
     made.places.push(place); // a file may have that literal name
     if (!isPattern(name)) continue;

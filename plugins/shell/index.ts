@@ -1,10 +1,14 @@
 // run_command: judged by what would really run, and run in a sandbox if there is one; also --judge, to test a policy.
+
+import fs from "node:fs";
+import os from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import type { Ctx, GitDoubt, Kind, Need, Needs, Result, Rule, Verdict, Zz } from "zz";
-import { clip, isInside, plural } from "zz/text";
+import type { Ctx, GitDoubt, Kind, Need, Needs, Result, Verdict, Zz } from "zz";
+import { clip, plural } from "zz/text";
 import { familyOf } from "./family.ts";
 import type { Judged } from "./judge/index.ts";
+import { lendSandbox } from "./service.ts";
 import { type Variables, variables, withoutValues } from "./variables.ts";
 import type { View } from "./view.ts";
 
@@ -14,6 +18,7 @@ export const defaults = {
   seconds: 120, // that a command may take unless the call says otherwise; 0: no limit
   maxSeconds: 600, // that a call may give it; 0: no limit
   effects: "ask" as "ask" | "before" | "off", // ask: what no list knows runs on a copy, and what it changed is asked for
+  maxCopyMB: 2_048, // that a command may change on its copy
 };
 type Config = Readonly<typeof defaults>;
 
@@ -23,6 +28,7 @@ export default (zz: Zz<typeof defaults>) => {
   const wrong = wrongSetting(zz.config);
   if (wrong) zz.io.stderr.write(`${zz.veil(wrong)}\n`);
   const decisions = new WeakMap<object, Decision>();
+  const own: Own = { offers: new Map(), tmp: scratch(zz) };
   zz.tool({
     name: "run_command",
     description:
@@ -42,16 +48,25 @@ export default (zz: Zz<typeof defaults>) => {
       return limits(zz.config).maxMs + 10_000;
     },
     needs: async (args, ctx) => {
-      const { needs, ...decision } = await decide(args, ctx, zz.config);
+      const { needs, ...decision } = await decide(args, ctx, zz.config, own);
       decisions.set(args, decision);
       return needs;
     },
-    preview: async ({ command, hosts }, ctx) =>
-      `${promptLine(command)}\n${sandboxLine(await sandboxName(zz.config, ctx), netOf(ctx, hosts))}${await whyBeforehand(zz.config, ctx)}`,
-    run: (args, ctx) => run(args, ctx, zz.config, decisions.get(args)),
+    preview: async ({ command, hosts }, ctx) => {
+      const box = sandboxLine(await sandboxName(zz.config, ctx), netOf(ctx, hosts));
+      const again = own.offers.size ? own.offers.get(JSON.stringify([command, hosts ?? []])) : undefined;
+      const lines = [
+        promptLine(command),
+        ...(again ? [`${again} Run it again with that, in the project itself?`] : []),
+        box,
+      ];
+      return `${lines.join("\n")}${await whyBeforehand(zz.config, ctx)}`;
+    },
+    run: (args, ctx) => run(args, ctx, zz.config, own, decisions.get(args)),
     render: ({ data }) => inOneRow(data as { exit: number | null; stdout: string; stderr: string }),
   });
 
+  lendSandbox(zz, (ctx) => sandboxName(zz.config, ctx), openedForService);
   zz.layer({
     name: "sandbox",
     slot: "turn",
@@ -67,10 +82,10 @@ export default (zz: Zz<typeof defaults>) => {
     description:
       "say whether a command would run without a question, and what would really run; - reads a JSON string per line",
     run: async (given, ctx) => {
-      if (given !== "-") return verdictOf(String(given), ctx, zz.config);
+      if (given !== "-") return verdictOf(String(given), ctx, zz.config, own);
       for await (const line of createInterface({ input: zz.io.stdin }))
         if (line.trim())
-          zz.io.stdout.write(`${JSON.stringify((await verdictOf(commandIn(line), ctx, zz.config)).data)}\n`);
+          zz.io.stdout.write(`${JSON.stringify((await verdictOf(commandIn(line), ctx, zz.config, own)).data)}\n`);
       return { text: "" };
     },
   });
@@ -92,7 +107,12 @@ const MUST_BE: { [K in keyof Config]: (value: unknown) => string | undefined } =
     ["ask", "before", "off"].includes(String(value))
       ? undefined
       : `is ${JSON.stringify(value)}. It is "ask", "before" or "off"`,
+  maxCopyMB: wrongMegabytes,
 };
+function wrongMegabytes(value: unknown): string | undefined {
+  const isRight = typeof value === "number" && value >= 1 && value <= 1_000_000;
+  return isRight ? undefined : `is ${JSON.stringify(value)}. It is a number of MB from 1 to 1000000`;
+}
 function wrongSeconds(value: unknown): string | undefined {
   const isRight = typeof value === "number" && value >= 0 && value <= 1_000_000;
   return isRight ? undefined : `is ${JSON.stringify(value)}. It is a number of seconds up to 1000000; 0: no limit`;
@@ -131,6 +151,25 @@ const promptLine = (command: string): string =>
     .map((line, i) => `${i ? " " : "$"} ${line}`)
     .join("\n");
 
+/** What belongs to the tool of one instance. */
+interface Own {
+  offers: Map<string, string>; // commands that are offered again, and why
+  tmp(): string; // what commands on a copy have as /tmp, one after the other; nobody else sees it
+}
+
+/** Named as views are, so that what a killed zz left behind is swept with them. */
+function scratch(zz: Zz<typeof defaults>): () => string {
+  let made: string | undefined;
+  zz.defer(async () => {
+    if (made !== undefined) (await import("./sandbox.ts")).clear(made);
+  });
+  return () => {
+    if (made === undefined || !fs.existsSync(made))
+      made = fs.mkdtempSync(join(os.tmpdir(), `zz-view-${process.pid}-tmp-`));
+    return made;
+  };
+}
+
 async function judgeCommand(command: string, ctx: Ctx, { except }: Pick<Config, "except">): Promise<Judged> {
   const [{ judgeLine }, { secretsInGit, SHOWS }] = await Promise.all([
     import("./judge/index.ts"),
@@ -140,8 +179,9 @@ async function judgeCommand(command: string, ctx: Ctx, { except }: Pick<Config, 
   const { rules } = permissions;
   const denied = (kind: Kind, all: string[] = []) =>
     rules.flatMap(({ verdict, kind: one, name }) =>
-      verdict === "deny" && one === kind ? (name === undefined ? all : [name]) : [],
+      isClosed(verdict, kind) && one === kind ? (name === undefined ? all : [name]) : [],
     );
+  const isClosed = (verdict: Verdict, kind: Kind) => verdict === "deny" || (verdict === "ask" && kind === "read");
   const env = envOf(ownVariables(ctx));
   return judgeLine(command, root, {
     find: ctx.programs.find,
@@ -185,14 +225,17 @@ async function decide(
   { command, hosts = [], direct = false }: { command: string; hosts?: string[]; direct?: boolean },
   ctx: Ctx,
   config: Config,
+  own: Own,
 ): Promise<Decision & { needs: Needs; judgement: Judged }> {
   const wrong = wrongSetting(config);
   if (wrong) throw new Error(wrong);
   const [judgement, sandbox] = await Promise.all([judgeCommand(command, ctx, config), sandboxName(config, ctx)]);
   const unasked = judgement.verdict === "allow";
-  const onView =
-    sandbox && !unasked && !hosts.length && !direct && (await judgedOnView(command, judgement, ctx, config));
-  if (onView) return { judgement: onView, needs: needsOnView(onView), sandbox, strict: true, onView: true };
+  const { judgedOnCopy, needsOf, needsOnCopy } = await import("./needs.ts");
+  const judge = (except: readonly string[]) => judgeCommand(command, ctx, { except: [...config.except, ...except] });
+  const mayOnCopy = config.effects === "ask" && sandbox && !hosts.length && !direct;
+  const onCopy = mayOnCopy ? await judgedOnCopy(command, judgement, ctx, { judge, tmp: own.tmp }) : undefined;
+  if (onCopy) return { judgement: onCopy, needs: needsOnCopy(onCopy, ctx), sandbox, strict: true, onView: true };
   const chosen = judgement.simple.every(({ text }) => ctx.permissions.judge("run", text).verdict === "allow");
   const { plainCommand } = await import("./plain.ts");
   const argv = unasked && !sandbox ? plainCommand(command, judgement, ctx.programs.find) : undefined;
@@ -209,75 +252,19 @@ async function decide(
 }
 const NO_SANDBOX = "there is no sandbox here, so only one plain command that reads runs without a question";
 
-/**
- * A command whose words do not show what it does depends on the rest of the line, so the whole line is asked for and
- * allowed.
- */
-function needsOf(command: string, { simple, reads, writes }: Judged, hosts: string[]): Needs {
-  const run = simple.map(({ text, verdict, why }): Need => {
-    if (verdict === "open") return text || command.trim() || ":";
-    if (verdict === "unknown") return { name: command.trim(), verdict: "ask", why, exact: true };
-    return { name: verdict === "ask" ? command.trim() : text || ":", verdict, why };
-  });
-  return {
-    run,
-    ...(reads.length && { read: reads }),
-    ...(writes.length && { write: writes }),
-    ...(hosts.length && { net: hosts }),
-  };
-}
-
-/** Whether a rule denies to read all of the project. */
-function deniesReadingIn({ root, permissions }: Ctx) {
-  return ({ verdict, kind, name }: Rule): boolean =>
-    verdict === "deny" && kind === "read" && (!name || permissions.matches("read", name)(join(root, "any")));
-}
-
 /** For the question, where no command can run on a copy. */
-async function whyBeforehand({ effects, sandbox }: Config, { permissions, programs, root }: Ctx): Promise<string> {
+async function whyBeforehand(
+  { effects, sandbox }: Config,
+  { permissions, programs, root, about }: Ctx,
+): Promise<string> {
   if (effects !== "ask" || sandbox === "off" || permissions.wide !== undefined) return "";
-  const why = await (await import("./view.ts")).whyNoView(programs, root);
+  const why = await (await import("./view.ts")).whyNoView(programs, root, about.home);
   return why ? `\nAsked before it runs, since there is no copy of the project to run it on: ${clip(why, 200)}.` : "";
 }
 
-/** Denied for what they do to files: on a view that is shown, asked for, and can be undone. */
-const ONLY_FILES = ["rm -rf", "rm -r", "git clean -fd", "chmod"];
-
-/** The judgement of a line that may run at once on a view of the project; undefined: it is asked for beforehand. */
-async function judgedOnView(command: string, first: Judged, ctx: Ctx, config: Config): Promise<Judged | undefined> {
-  const { root, permissions } = ctx;
-  if (config.effects !== "ask" || permissions.wide !== undefined) return undefined;
-  const isDenied = (kind: Kind) => permissions.rules.some((rule) => rule.verdict === "deny" && rule.kind === kind);
-  if (permissions.rules.some(deniesReadingIn(ctx))) return undefined;
-  const allows = (kind: Kind, need: Need) => permissions.judge(kind, need).verdict === "allow";
-  const needs = Object.entries(needsOf(command, first, [])) as [Kind, Need[]][];
-  if (needs.every(([kind, list]) => list.every((need) => allows(kind, need)))) return undefined; // by the person's rules
-  const judged =
-    first.verdict === "deny" ? await judgeCommand(command, ctx, { except: [...config.except, ...ONLY_FILES] }) : first;
-  // Where nobody would be asked about what they did, they stay what they are.
-  const isAsked = permissions.judge("write", join(root, "any")).verdict === "ask";
-  if (!isAsked && (first.verdict === "deny" || judged.simple.some(({ verdict }) => verdict === "unknown")))
-    return undefined;
-  const { goesBeyond } = await import("./beyond.ts");
-  if (judged.verdict === "deny" || judged.simple.some(goesBeyond)) return undefined;
-  if (!judged.reads.every((name) => allows("read", name))) return undefined;
-  if (isDenied("run") && judged.simple.some(({ verdict }) => verdict === "unknown")) return undefined;
-  const isHere = (name: string) => isInside(root, ctx.permissions.place(name));
-  if (!judged.writes.every(isHere)) return undefined;
-  const { whyNoView } = await import("./view.ts");
-  return (await whyNoView(ctx.programs, root)) === undefined ? judged : undefined;
-}
-
-/** Denials stand; nothing is asked before it runs. exact: it counts as running something, not as reading. */
-function needsOnView({ simple, reads }: Judged): Needs {
-  const why = "it runs on a copy of the project, and what it changed is asked for";
-  const run = simple.map(({ text }): Need => ({ name: text || ":", verdict: "allow", why, exact: true }));
-  return { run, ...(reads.length && { read: reads }) };
-}
-
 /** By the judge and the rules in force: the strictest verdict of all that the line needs. */
-async function verdictOf(command: string, ctx: Ctx, config: Config): Promise<Result> {
-  const { judgement, sandbox, needs: all } = await decide({ command }, ctx, config);
+async function verdictOf(command: string, ctx: Ctx, config: Config, own: Own): Promise<Result> {
+  const { judgement, sandbox, onView, needs: all } = await decide({ command }, ctx, config, own);
   const needs = Object.entries(all) as [Kind, Need[]][];
   const answers = needs.flatMap(([kind, list]) =>
     list.map((need, i) => {
@@ -299,9 +286,19 @@ async function verdictOf(command: string, ctx: Ctx, config: Config): Promise<Res
   const worst = order.map((verdict) => answers.find((one) => one.verdict === verdict)).find(Boolean);
   const { verdict, why: reason } = worst ?? judgement;
   const { runs } = judgement;
-  const text = `${verdict}: ${reason}\nruns: ${runs.join(", ") || "nothing"}`;
-  return { text, data: { command, verdict, runs, reason, sandbox: sandbox !== undefined } };
+  const way: keyof typeof WAYS =
+    verdict === "allow" ? (onView ? "copy" : "unasked") : verdict === "ask" ? "beforehand" : "never";
+  const text = `${verdict}: ${WAYS[way]}: ${reason}\nruns: ${runs.join(", ") || "nothing"}`;
+  return { text, data: { command, verdict, way, runs, reason, sandbox: sandbox !== undefined } };
 }
+
+/** The ways that a command can go. */
+const WAYS = {
+  unasked: "runs without a question",
+  copy: "runs at once on a copy",
+  beforehand: "asked for before it runs",
+  never: "never runs",
+} as const;
 
 function commandIn(line: string): string {
   try {
@@ -336,6 +333,7 @@ async function run(
   { command, timeout_ms, hosts = [] }: { command: string; timeout_ms?: number; hosts?: string[]; direct?: boolean },
   ctx: Ctx,
   config: Config,
+  own: Own,
   decision?: Decision,
 ): Promise<Result> {
   if (!command.trim()) throw new Error("Cannot run '': there is no command. Give one.");
@@ -358,7 +356,7 @@ async function run(
   const view = onView && (await import("./view.ts")).openView(ctx.programs, ctx.root);
   let sandbox: Awaited<ReturnType<typeof openedSandbox>> | undefined;
   try {
-    sandbox = name ? await openedSandbox(ctx, net, strict, view) : undefined;
+    sandbox = name ? await openedSandbox(ctx, net, strict, view, own) : undefined;
     const outcome = await runJob({
       programs: ctx.programs,
       command,
@@ -369,6 +367,7 @@ async function run(
       signal: ctx.signal,
       ...(sandbox && { sandbox }),
       ...(argv && { argv }),
+      caps: { upper: config.maxCopyMB * 2 ** 20 },
       onTail: (lines) => ctx.progress(withoutValues(lines, given)),
       keepIn: join(ctx.about.home, "outputs"),
     });
@@ -382,19 +381,25 @@ async function run(
     const made = unwanted.map((one) => `\n[It made '${one}', which the rules forbid. Look at it.]`).join("");
     const data = { exit, signal, timedOut, stdout, stderr, file };
     if (view) {
+      const isStopped = timedOut === true || aborted === true || exit === null;
+      const again = failed && !isStopped ? await runAgain(text) : "";
+      if (typeof again !== "string") return again;
       const { keepEffects } = await import("./keep.ts");
-      const kept = await keepEffects(view, ctx, {
-        line: promptLine(command),
-        failed,
-        isStopped: timedOut === true || aborted === true || exit === null,
-      });
-      return { ...kept, text: text + kept.text, data };
+      const kept = await keepEffects(view, ctx, { line: promptLine(command), failed, isStopped });
+      return { ...kept, text: text + kept.text + (again && `\n[${again}]`), data };
     }
     const limits = (failed && name ? `\n[${sandboxLine(name, net, strict)}]` : "") + made;
     return { text: text + limits, data, failed };
   } finally {
     sandbox?.close();
     view?.close();
+  }
+
+  async function runAgain(output = ""): Promise<Result | string> {
+    const { lackOf, offerAgain } = await import("./again.ts");
+    const lack = lackOf(command, output, ctx.root);
+    const call = { command, ...(timeout_ms !== undefined && { timeout_ms }) };
+    return lack ? offerAgain(lack, call, ctx, own.offers) : "";
   }
 }
 
@@ -407,18 +412,30 @@ function inOneRow({ exit, stdout, stderr }: { exit: number | null; stdout: strin
 }
 
 /** What the rules allow, the sandbox allows; what must not be read is hidden in it. */
-async function openedSandbox(ctx: Ctx, net: Net, readonly: boolean, view?: View) {
+async function openedSandbox(ctx: Ctx, net: Net, readonly: boolean, view: View | undefined, own: Own) {
   const { openSandbox } = await import("./sandbox.ts");
   const write = ctx.permissions.rules.flatMap(({ verdict, kind, name }) =>
     verdict === "allow" && kind === "write" && name ? [ctx.permissions.place(name)] : [],
   );
   const { closedFiles } = await import("./hidden.ts");
-  const closed = await closedFiles(ctx);
-  const more = view ? await hiddenFromView(ctx, view, closed.hide) : {};
+  const closed = await closedFiles(ctx, view !== undefined);
+  const more = view ? { ...(await hiddenFromView(ctx, view, closed.hide)), tmp: own.tmp() } : {};
   return {
     keep: closed.keep,
     ...(await openSandbox({ programs: ctx.programs, root: ctx.root, write, ...closed, net, readonly, ...more })),
   };
+}
+
+/** For a program that goes on running: what changes in the project meanwhile is not its doing alone, so that nothing is put back. */
+async function openedForService(
+  ctx: Ctx,
+  { hosts, write, readonly }: { hosts: string[]; write: string[]; readonly: boolean },
+) {
+  const [{ openSandbox }, { closedFiles }] = await Promise.all([import("./sandbox.ts"), import("./hidden.ts")]);
+  const isDenied = ctx.permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "net");
+  const net = hosts.includes("*") && !isDenied ? "all" : netOf(ctx, hosts);
+  const { programs, root } = ctx;
+  return openSandbox({ programs, root, write, ...(await closedFiles(ctx)), net, readonly, service: true });
 }
 
 /** On a view runs what nobody looked at: it sees the project, the system and the person's programs. */
@@ -428,7 +445,7 @@ async function hiddenFromView(ctx: Ctx, view: View, hide: string[]) {
     import("./judge/git-history.ts"),
   ]);
   const { index, history } = await secretsInGit(ctx);
-  const isDenied = ctx.permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "read");
+  const isDenied = ctx.permissions.rules.some(({ verdict, kind }) => verdict !== "allow" && kind === "read");
   const { mayHoldPasswords, repository } = await import("./guards.ts");
   const git =
     index || history || isDenied || mayHoldPasswords(ctx.root)
@@ -444,15 +461,18 @@ type Net = "none" | "all" | string[];
  * left out.
  */
 function netOf({ permissions }: Ctx, granted: string[] = []): Net {
-  const named = (verdict: string) =>
-    permissions.rules.filter((rule) => rule.kind === "net" && rule.verdict === verdict);
-  const denied = named("deny").map(({ name }) => name);
-  const allowed = named("allow").map(({ name }) => name);
+  const rules = permissions.rules.filter(({ kind }) => kind === "net");
+  const named = (verdict: Verdict) =>
+    rules.flatMap((rule) => (rule.verdict === verdict && !rule.but ? [rule.name] : []));
+  const [denied, asked, allowed] = [named("deny"), named("ask"), named("allow")];
+  const isLimited = rules.some(({ but }) => but);
   if (denied.includes(undefined)) return "none";
-  if (allowed.includes(undefined) && !denied.length) return "all";
-  const isDenied = (name: string) => /[*?]/.test(name) || denied.some((one) => permissions.matches("net", one!)(name));
-  const hosts = [...allowed, ...granted].flatMap((name) =>
-    name === undefined || (denied.length && isDenied(name)) ? [] : [name.replace(/:\*+$/, "")],
-  );
-  return hosts.length ? hosts : "none";
+  if (allowed.includes(undefined) && !denied.length && !asked.length && !isLimited) return "all";
+  const covers = (names: typeof denied, host: string) =>
+    (/[*?]/.test(host) && names.length > 0) ||
+    names.some((one) => one === undefined || permissions.matches("net", one)(host));
+  const isShut = (host: string) => isLimited && permissions.judge("net", host).verdict === "deny";
+  const open = allowed.filter((name) => name !== undefined).filter((name) => !covers(asked, name));
+  const hosts = [...open, ...granted].filter((host) => !covers(denied, host) && !isShut(host));
+  return hosts.length ? hosts.map((host) => host.replace(/:\*+$/, "")) : "none";
 }

@@ -14,6 +14,7 @@ export interface Limits {
   show?: string[]; // not hidden, though on a list or in a hidden folder
   net: "none" | "all" | string[]; // hosts: reached through a proxy
   readonly?: boolean; // nothing is writable but a /tmp of its own, and there is no network, whatever else is set
+  service?: boolean; // goes on running: with readonly, the network and what `write` names are there all the same, and nothing is restored
   tmp?: string; // the folder mounted as /tmp; absent: a temporary one
   view?: Pick<View, "merged" | "upper" | "own" | "wrap">; // then, with readonly, the project is writable on that view
 }

@@ -73,8 +73,8 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
     );
   if (!program)
     throw new Error("Cannot open a sandbox: bubblewrap is not in PATH. Install it, as by apt-get install bubblewrap.");
-  const own = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), "zz-sandbox-")));
-  const net = limits.readonly ? "none" : limits.net;
+  const own = fs.realpathSync(fs.mkdtempSync(path.join(limits.view?.own ?? os.tmpdir(), "zz-sandbox-")));
+  const net = limits.readonly && !limits.service ? "none" : limits.net;
   const sized = !mac && (await knowsSize(programs, program));
   const inner: OpenLimits = {
     ...limits,
@@ -92,7 +92,8 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
   }
   const folders = [root, ...avoid.filter((at) => isFolder(at) && !isInside(root, at))];
   const git = locate(programs, "git", avoid);
-  const watch = limits.readonly ? undefined : watcher(folders, own, git ? { programs, program: git } : undefined);
+  const watch =
+    limits.readonly || limits.service ? undefined : watcher(folders, own, git ? { programs, program: git } : undefined);
   return {
     name: mac ? "sandbox-exec" : "bubblewrap",
     tmp: inner.tmp,
@@ -100,7 +101,9 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
     wrap(argv) {
       if (watch) inner.guard = watch.begin();
       if (mac) return { argv: [program, ...seatbelt(inner), ...argv], env: environment(inner) };
-      const found = findEndpoints(folders, inner.guard?.endpoints ?? search(root, false).endpoints);
+      // Through an overlay nobody reaches a socket or a FIFO of its lower folder.
+      const inProject = limits.view ? [] : (inner.guard?.endpoints ?? search(root, false).endpoints);
+      const found = findEndpoints(folders, inProject);
       inner.endpoints = found.at;
       const calls = callsFile(own, !found.unknown || inner.proxy !== undefined);
       const whole = [...limited(program, calls), ...bubblewrap(inner), ...argv];
@@ -142,7 +145,7 @@ function limited(program: string, calls: string | undefined): string[] {
 }
 
 /** Commands such as go leave read-only folders. */
-function clear(folder: string): void {
+export function clear(folder: string): void {
   if (!fs.existsSync(folder)) return; // already closed
   const open = (at: string): void => {
     fs.chmodSync(at, 0o700);
@@ -152,9 +155,15 @@ function clear(folder: string): void {
   fs.rmSync(folder, { recursive: true, force: true });
 }
 
-function environment({ net, proxy, tmp }: OpenLimits): Record<string, string> {
+function environment({ net, proxy, tmp, view }: OpenLimits): Record<string, string> {
   const at = process.platform === "linux" ? "/tmp" : tmp;
-  const env = { TMPDIR: at, TMP: at, TEMP: at, npm_config_cache: path.join(at, ".npm") }; // the home is not writable
+  const env: Record<string, string> = {
+    TMPDIR: at,
+    TMP: at,
+    TEMP: at,
+    npm_config_cache: path.join(at, ".npm"), // the home is not writable
+    ...(view && { XDG_CACHE_HOME: path.join(at, ".cache") }), // and not to be seen
+  };
   if (!proxy) return env;
   const url = `http://127.0.0.1:${proxy.port ?? PORT}`;
   const names = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"];

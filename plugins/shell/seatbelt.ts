@@ -12,13 +12,14 @@ export function seatbelt({
   keep = [],
   show = [],
   readonly,
+  service,
   guard,
   tmp,
   net,
   proxy,
 }: OpenLimits): string[] {
   const paths = (kind: string, list: string[]) => list.map((at) => `(${kind} ${JSON.stringify(at)})`).join(" ");
-  const writable = readonly ? [] : [...real([root, ...write]), ...repository(root).write];
+  const writable = readonly ? (service ? real(write) : []) : [...real([root, ...write]), ...repository(root).write];
   const git = path.join(root, ".git");
   const never = [
     path.join(git, "hooks"),

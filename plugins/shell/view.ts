@@ -3,34 +3,35 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import type { Programs } from "zz";
-import { isInside, tryTo } from "zz/text";
+import { isInside, textOf, tryTo } from "zz/text";
 import { direntsOf, isFolder, real } from "./paths.ts";
+import { startOf } from "./processes.ts";
 
 export interface View {
   merged: string; // the project as the command sees it, inside a mount namespace of its own
   upper: string; // what the command changed
   own: string; // where all of that lies
   wrap(argv: string[]): string[];
-  list(folders: string[]): Promise<Map<string, string[]> | undefined>; // what is left in them; undefined: cannot be told
+  list(folders: string[]): Promise<Set<string> | undefined>; // what is left in them; undefined: cannot be told. Bytes, as latin1
   began: number; // by the disk's clock
   close(): void;
 }
 
 /** Why there is no view of this project here; undefined: there is one. Really tried, once for each project. */
 const tried = new Map<string, Promise<string | undefined>>();
-export async function whyNoView(programs: Programs, root: string): Promise<string | undefined> {
+export async function whyNoView(programs: Programs, root: string, home?: string): Promise<string | undefined> {
   if (process.platform !== "linux") return "only Linux has overlays";
   if (mountsIn(root)) return "another file system is mounted inside the project";
-  const known = tried.get(root) ?? trial(programs, root);
+  const known = tried.get(root) ?? trial(programs, root, home);
   tried.set(root, known);
   return known;
 }
 
-async function trial(programs: Programs, root: string): Promise<string | undefined> {
+async function trial(programs: Programs, root: string, home?: string): Promise<string | undefined> {
   const tools = toolsOf(programs);
   if (typeof tools === "string") return tools;
   let why = "no folder for temporary files can hold one";
-  for (const base of bases(root)) {
+  for (const base of bases(root, home)) {
     sweep(base);
     const view = make(programs, tools, root, base);
     try {
@@ -51,9 +52,14 @@ async function trial(programs: Programs, root: string): Promise<string | undefin
 }
 const chosen = new Map<string, string>();
 
-/** Where upper folders may lie: on a disk that can hold one, or in memory. */
-function bases(root: string): string[] {
-  const all = real([os.tmpdir(), "/dev/shm", "/var/tmp"]);
+/** Where upper folders may lie: first on the project's own disk, so that files are moved from them; else on another, or in memory. */
+function bases(root: string, home?: string): string[] {
+  const diskOf = (at: string) => tryTo(() => fs.statSync(at).dev);
+  const isNear = (at: string) => diskOf(at) === diskOf(root);
+  const own = home && isNear(home) && !isInside(root, home) ? path.join(home, "copies") : undefined;
+  if (own) tryTo(() => fs.mkdirSync(own, { mode: 0o700 }));
+  const temporary = real([os.tmpdir(), "/dev/shm", "/var/tmp"]);
+  const all = [...temporary.filter(isNear), ...real(own ? [own] : []), ...temporary.filter((at) => !isNear(at))];
   return all.filter((at) => /^[\w./-]+$/.test(at) && !isInside(root, at));
 }
 
@@ -90,7 +96,7 @@ function make(programs: Programs, { unshare, mount }: Tools, root: string, base:
     ...[unshare, "-Urm", "--", "/bin/sh", "-c", MOUNT, "sh", mount, own, root, options],
     ...argv,
   ];
-  fs.writeFileSync(at("began"), "");
+  fs.writeFileSync(at("began"), me());
   return {
     merged: at("merged"),
     upper: at("upper"),
@@ -99,30 +105,27 @@ function make(programs: Programs, { unshare, mount }: Tools, root: string, base:
     wrap: (argv) => inside(layers, argv),
     async list(folders) {
       const seen = `lowerdir=${at("upper")}:${at("lower")},userxattr`;
-      const argv = inside(seen, [process.execPath, "-e", LIST, "--", at("merged")]);
-      const { ok, out } = await outcome(programs, argv, JSON.stringify(folders));
-      return ok ? new Map<string, string[]>(JSON.parse(out)) : undefined;
+      const input = Buffer.from(folders.map((name) => `./${name}\0`).join(""), "latin1");
+      const { ok, out } = await outcome(programs, inside(seen, ["/bin/sh", "-c", LIST, at("merged")]), input);
+      return ok ? new Set(out.split("\0").map((name) => name.slice("./".length))) : undefined;
     },
     close: () => clear(own),
   };
 }
 
-const LIST = `
-const { readdirSync, readFileSync } = require("node:fs");
-const names = JSON.parse(readFileSync(0, "utf8"));
-const list = (name) => { try { return readdirSync(process.argv[1] + "/" + name); } catch { return []; } };
-process.stdout.write(JSON.stringify(names.map((name) => [name, list(name)])));`;
+/** A name that is told twice is no harm; one that is not told is a file that went. */
+const LIST = `cd "$0" && exec xargs -0 sh -c 'exec find "$@" -mindepth 1 -maxdepth 1 -print0' sh`;
 
 const MAX_MS = 30_000;
 function outcome(
   programs: Programs,
   [program, ...args]: string[],
-  input = "",
+  input: string | Buffer = "",
 ): Promise<{ ok: boolean; out: string; err: string }> {
   return new Promise((resolve) => {
     const child = programs.start(program!, args, { timeout: MAX_MS, killSignal: "SIGKILL", stdio: "pipe" });
     let [out, err] = ["", ""];
-    child.stdout!.setEncoding("utf8").on("data", (text) => (out += text));
+    child.stdout!.setEncoding("latin1").on("data", (text) => (out += text));
     child.stderr!.setEncoding("utf8").on("data", (text) => (err += text));
     child.stdin!.on("error", () => {}).end(input);
     child.on("error", ({ message }) => resolve({ ok: false, out, err: message }));
@@ -150,14 +153,20 @@ function clear(folder: string): void {
 }
 
 const DAY_MS = 86_400_000;
-/** What a zz that was killed left behind. */
+/** This process, told from a later one of the same number and from one of another container. */
+const me = (pid = process.pid): string =>
+  `${pid} ${startOf(`${pid}`)} ${tryTo(() => fs.readlinkSync("/proc/self/ns/pid"))}`;
+
+/** What a zz that was killed left behind. Of another container nobody can tell before a day has passed. */
 function sweep(base: string): void {
   for (const { name } of direntsOf(base)) {
     const pid = /^zz-view-(\d+)-/.exec(name)?.[1];
     const at = path.join(base, name);
-    const stat = pid && !fs.existsSync(`/proc/${pid}`) && fs.lstatSync(at, { throwIfNoEntry: false });
-    // A container may share the folder and not the numbers of processes.
-    if (stat && stat.uid === process.getuid?.() && Date.now() - stat.mtimeMs > DAY_MS) tryTo(() => clear(at));
+    const stat = pid && fs.lstatSync(at, { throwIfNoEntry: false });
+    if (!stat || stat.uid !== process.getuid?.()) continue;
+    const [owner, now] = [textOf(path.join(at, "began")), me(Number(pid))];
+    const isHere = owner.split(" ")[2] === now.split(" ")[2];
+    if (isHere ? owner !== now : Date.now() - stat.mtimeMs > DAY_MS) tryTo(() => clear(at));
   }
 }
 

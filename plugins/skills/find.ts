@@ -109,8 +109,8 @@ function textOf(file: string, open: Ctx["files"]["open"]): string {
 
 /** What a rule denies stays out of the prompt too. */
 const mayRead = ({ permissions }: Ctx, file: string): boolean =>
-  !permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "read") ||
-  permissions.judge("read", { name: file, verdict: "allow", why: "a skill" }).verdict !== "deny";
+  !permissions.rules.some(({ verdict, kind }) => verdict !== "allow" && kind === "read") ||
+  permissions.judge("read", { name: file, verdict: "allow", why: "a skill" }).verdict === "allow";
 
 const REASONS: Record<string, string> = {
   ELOOP: "it was swapped for a link",

@@ -95,7 +95,7 @@ export function openProject(root: string, home: string, limit: Limit, patterns: 
     const { code, texts, ignored } = await codeAmong(names, patterns(), ctx.note);
     Object.assign(data, await limit(code.length, ctx, data));
     const inScope = data.scope ? code.filter((name) => name.startsWith(`${data.scope}/`)) : code;
-    const isDenied = ctx.permissions.rules.some(({ kind, verdict }) => kind === "read" && verdict === "deny");
+    const isDenied = ctx.permissions.rules.some(({ kind, verdict }) => kind === "read" && verdict !== "allow");
     const isReadable = (name: string) => (data.files.has(name) && !isDenied) || mayRead(ctx, name);
     const readable = inScope.filter(isReadable);
     const wanted = new Set(readable.slice(0, data.most));

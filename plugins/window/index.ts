@@ -1,6 +1,6 @@
 // Keeps what is sent within the model's window. When that is nearly full, before the next request: first, results that
-// need not be seen again become one line each, then all turns but the last two become notes that the model writes. The
-// session's file keeps everything.
+// need not be seen again become one line each, then all turns but the last two become notes that the model writes, or
+// leave the window without. The session's file keeps everything.
 import type { Zz } from "zz";
 import { fitToWindow, recordUsage, retryShorter, startOfRecentTurns, toolsThatChange } from "./fit.ts";
 import { takeNotes } from "./notes.ts";
@@ -8,13 +8,17 @@ import { overflow } from "./overflow.ts";
 import { staleResults } from "./stale.ts";
 import { newState, tokensOf, turnStarts } from "./state.ts";
 
-export const defaults = { compactAt: 0.8, turns: 2, words: 350 };
+export const defaults = { compactAt: 0.8, turns: 2, words: 350, method: "summary" as "summary" | "truncate" };
 export const settings = {
   name: "context",
   schema: {
     type: "object",
     properties: {
       compactAt: { type: "number", exclusiveMinimum: 0, maximum: 0.95, description: "how full the window may get" },
+      method: {
+        enum: ["summary", "truncate"],
+        description: "notes by a model for earlier turns, or nothing in their place",
+      },
       turns: { type: "integer", minimum: 1, maximum: 10_000, description: "turns at the end that stay as they were" },
       words: {
         type: "integer",
@@ -54,6 +58,8 @@ export default (zz: Zz<typeof defaults>) => {
     examples: { "/compact": "make room now", "/compact keep the API decisions": "say what the notes must keep" },
     group: "conversation",
     async run(hint, ctx) {
+      if (hint.trim() && zz.config.method === "truncate")
+        throw new Error("Cannot use a hint: context.method is 'truncate', so no notes are written. Leave it out.");
       const before = tokensOf(state, ctx);
       const texts = staleResults(ctx.chat.messages, toolsThatChange(ctx));
       const turns = turnStarts(ctx.chat.messages).length;
@@ -61,7 +67,7 @@ export default (zz: Zz<typeof defaults>) => {
       if (!upTo && !Object.keys(texts).length)
         return ctx.note(turns ? "There is nothing to compact yet." : "There is nothing to compact: nothing was said.");
       if (Object.keys(texts).length) ctx.chat.compact({ texts });
-      const what = upTo ? `${await takeNotes(state, ctx, upTo, hint.trim())} notes now: about` : "About";
+      const what = upTo ? `${await takeNotes(state, ctx, upTo, hint.trim())}: about` : "About";
       ctx.note(`${what} ${before} tokens of conversation became ${tokensOf(state, ctx)}. The session keeps all of it.`);
     },
   });

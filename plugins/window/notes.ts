@@ -1,4 +1,5 @@
-// Replaces the earlier turns of a conversation with notes that the model writes.
+// Replaces the earlier turns of a conversation with notes that the model writes, or where the settings say "truncate", with
+// nothing but a line that says so and the files that were changed.
 import type { Ctx, Message } from "zz";
 import { charsOf } from "./cut.ts";
 import { type State, tokensOf, turnStarts, weightOf } from "./state.ts";
@@ -10,7 +11,7 @@ export async function tryToTakeNotes(state: State, upTo: number, ctx: Ctx): Prom
   const was = tokensOf(state, ctx);
   try {
     const turns = await takeNotes(state, ctx, upTo, "");
-    ctx.note(`${turns} notes now: about ${was} tokens of conversation became ${tokensOf(state, ctx)}.`);
+    ctx.note(`${turns}: about ${was} tokens of conversation became ${tokensOf(state, ctx)}.`);
   } catch (error) {
     if (ctx.signal.aborted) throw error;
     state.failedAt = turn;
@@ -18,34 +19,43 @@ export async function tryToTakeNotes(state: State, upTo: number, ctx: Ctx): Prom
   }
 }
 
-/** Returns the beginning of a sentence that says which turns the notes replaced. */
+/** Returns the beginning of a sentence that says what became of which turns. */
 export async function takeNotes(state: State, ctx: Ctx, upTo: number, hint: string): Promise<string> {
   const { chat } = ctx;
+  const isCut = state.zz.config.method === "truncate"; // earlier notes stay
   const refuse = (why: string) =>
-    new Error(`Cannot summarise the conversation: ${why}. It stays as it is; /compact tries again.`);
+    new Error(
+      `Cannot ${isCut ? "shorten" : "summarise"} the conversation: ${why}. It stays as it is; /compact tries again.`,
+    );
   const before = notesIn(chat.messages[0]);
   const leaving = chat.messages.slice(before ? 2 : 0, upTo);
   const turns = turnsIn(ctx) - turnStarts(chat.messages.slice(upTo)).length;
-  ctx.progress(`summarising ${turns === 1 ? "a turn" : `${turns} turns`}`);
-  const window = state.windows.get(chat.model) ?? state.asked.get(chat.model)?.window ?? chat.window ?? ASSUMED_WINDOW;
-  const tokensEach = (weightOf(state, leaving) * state.count.ratio(chat.model)) / charsOf(leaving);
-  const room = Math.floor((window * SUMMARY_SHARE) / tokensEach);
-  const { words } = state.zz.config;
-  const ask = summaryRequest({ notes: before?.notes ?? "", messages: leaving, hint, words, room });
-  const reply = await ctx.request({ task: "summary", ...ask }).catch((error: Error) => {
-    throw ctx.signal.aborted ? error : refuse(error.message.replace(/[.\s]+$/, ""));
-  });
-  const said = reply.text.trim();
-  if (reply.calls.length) throw refuse("the model called a tool instead");
-  if (!said) throw refuse("the model answered with nothing");
+  const said = isCut ? (before?.notes ?? "") : await askForNotes(leaving, before?.notes ?? "");
   const gone = weightOf(state, chat.messages.slice(0, upTo));
   const files = filesChanged(ctx.files.changes(), before?.files ?? "");
   const whole: Message = { role: "user", text: notesText(said, turns, files) };
   if (state.scale.message(whole) > gone * MAX_NOTES_SHARE)
-    throw refuse("the notes are no shorter than what they stand for");
+    throw refuse(`the notes ${isCut ? "that stay " : ""}are no shorter than what they stand for`);
+  const { words } = state.zz.config;
   const text = notesText(headAndTail(said, words * MAX_CHARS_PER_WORD), turns, files);
   chat.compact({ upTo, summary: text });
-  return turns === 1 ? "The first turn is" : `The first ${turns} turns are`;
+  const first = turns === 1 ? "The first turn is" : `The first ${turns} turns are`;
+  return `${first} ${isCut ? "left out" : "notes"} now`;
+
+  async function askForNotes(messages: readonly Message[], notes: string): Promise<string> {
+    ctx.progress(`summarising ${turns === 1 ? "a turn" : `${turns} turns`}`);
+    const window =
+      state.windows.get(chat.model) ?? state.asked.get(chat.model)?.window ?? chat.window ?? ASSUMED_WINDOW;
+    const tokensEach = (weightOf(state, messages) * state.count.ratio(chat.model)) / charsOf(messages);
+    const room = Math.floor((window * SUMMARY_SHARE) / tokensEach);
+    const ask = summaryRequest({ notes, messages, hint, words: state.zz.config.words, room });
+    const reply = await ctx.request({ task: "summary", ...ask }).catch((error: Error) => {
+      throw ctx.signal.aborted ? error : refuse(error.message.replace(/[.\s]+$/, ""));
+    });
+    if (reply.calls.length) throw refuse("the model called a tool instead");
+    if (!reply.text.trim()) throw refuse("the model answered with nothing");
+    return reply.text.trim();
+  }
 }
 
 /** How many messages of the person this conversation has had, those replaced by notes included. */

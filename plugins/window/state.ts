@@ -6,6 +6,7 @@ export interface Config {
   compactAt: number;
   turns: number;
   words: number;
+  method: "summary" | "truncate";
 }
 export interface State {
   zz: Zz<Config>;

@@ -47,11 +47,11 @@ const HEAD = "[Not from the person: of this conversation";
 
 const FILES = "Files changed in this conversation, as zz recorded it:";
 
-/** The message that replaces the turns that left the window. */
+/** The message that replaces the turns that left the window, also without notes. */
 export function notesText(notes: string, turns: number, files: string): string {
   return [
-    `${HEAD} the first ${turns === 1 ? "turn has" : `${turns} turns have`} left your view. These notes stand for them.]`,
-    notes,
+    `${HEAD} the first ${turns === 1 ? "turn has" : `${turns} turns have`} left your view.${notes ? " These notes stand for them." : ""}]`,
+    ...(notes ? [notes] : []),
     ...(files ? [`${FILES}\n${files}`] : []),
     "[End of the notes. What follows is the conversation itself.]",
   ].join("\n\n");

@@ -1,17 +1,14 @@
 // Chat Completions, at OpenAI or any server that supports it. The official package's client sends the request; the
 // stream is read here, since the client discards error bodies other than `{"error": …}`, ends silently when a stream is
 // cut off, and stops at the first line that is not JSON.
-import type { ChatRequest, Delta, HttpAnswer, Model, Price, Usage, Zz } from "zz";
-import { headersOf, placeOf, post } from "./client.ts";
-import { baseOf, type Preset, type Quirks, quirksOf, type Wire } from "./contract.ts";
+import type { ChatRequest, Delta, HttpAnswer, Model, Price, Usage } from "zz";
+import { headersOf, placeOf, send } from "./client.ts";
+import { type Quirks, quirksOf, type Wire } from "./contract.ts";
 import { toMessages } from "./messages.ts";
-import { chunksOf, noStream, parse, pieces } from "./sse.ts";
+import { isDone, NoJson, noStream, type Piece, parse, pieces, valuesIn } from "./sse.ts";
 import { knownModel, knownWindow } from "./windows.ts";
 
 const MAX_MODELS = 10_000;
-
-/** Fields that a server refused, by its address and the model: omitted from then on. */
-const refused = new Map<string, Set<string>>();
 
 export const chat: Wire = {
   model: knownModel,
@@ -29,10 +26,13 @@ export const chat: Wire = {
   },
 
   async *chat(zz, preset, request, signal) {
-    const at = `${baseOf(preset, request.endpoint)} ${request.model}`;
-    const without = refused.get(at) ?? new Set();
-    refused.set(at, without);
-    yield* read(await send(zz, preset, request, without, signal), preset.name);
+    const quirks = quirksOf(preset, request.endpoint);
+    const answer = await send(zz, preset, request, signal, {
+      to: "chat",
+      bodyOf: (without) => bodyOf(request, quirks, without),
+      refused: (message, body) => Object.keys(body).find((key) => OPTIONAL.includes(key) && isNamed(key, message)),
+    });
+    yield* read(answer, preset.name);
   },
 };
 
@@ -51,26 +51,6 @@ function priceOf(pricing: any): Price | undefined {
   if (!(input >= 0 && output >= 0)) return undefined;
   const more = { cached: dollars(pricing.input_cache_read), written: dollars(pricing.input_cache_write) };
   return { input, output, ...Object.fromEntries(Object.entries(more).filter(([, one]) => one >= 0)) };
-}
-
-async function send(
-  zz: Zz<any>,
-  preset: Preset,
-  request: ChatRequest,
-  without: Set<string>,
-  signal: AbortSignal,
-): Promise<HttpAnswer> {
-  for (;;) {
-    const body = bodyOf(request, quirksOf(preset, request.endpoint), without);
-    try {
-      return await post(zz, preset, request.endpoint, "chat", body, signal);
-    } catch (error) {
-      const { status, message } = error as Error & { status?: number };
-      const field = Object.keys(body).find((key) => OPTIONAL.includes(key) && isNamed(key, message));
-      if ((status !== 400 && status !== 422) || !field) throw error;
-      without.add(field);
-    }
-  }
 }
 
 /** Fields that a strict server may refuse, and that an answer does not depend on. */
@@ -158,56 +138,76 @@ export function isClosed(schema: any): boolean {
   );
 }
 
+/** How far the reading of one stream has come. */
+interface Reading {
+  seen: boolean; // anything but a finish or usage
+  finished: boolean;
+  ended: boolean; // [DONE]: what follows does not count
+  isWhole: boolean; // the usage came, as the last thing: nothing was cut off
+  isRefusal: boolean; // told by a field of its own, while the finish reason says "stop"
+  details: Map<unknown, any>; // of the thinking, by index
+}
+
 /** The stream as deltas: server-sent events, or one JSON body from servers that do not stream. */
-async function* read(response: HttpAnswer, name: string): AsyncGenerator<Delta> {
-  let seen = false;
-  let finished = false;
-  let isWhole = false; // the usage came, as the last thing: nothing was cut off
-  let isRefusal = false; // told by a field of its own, while the finish reason says "stop"
-  const details = new Map<unknown, any>(); // of the thinking, by index
-  const finish = (reason: string): Delta[] => {
-    finished = true;
-    const back = [...details.values()];
-    details.clear();
-    const extra = back.length ? [{ extra: { reasoning_details: back } }] : [];
-    return [...extra, { finish: reason === "stop" && isRefusal ? "refusal" : reason }];
-  };
-  for await (const piece of pieces(response, name)) {
-    if ("alive" in piece) {
+async function* read(response: HttpAnswer, name: string): AsyncGenerator<Iterable<Delta>> {
+  const none = { seen: false, finished: false, ended: false, isWhole: false, isRefusal: false };
+  const reading: Reading = { ...none, details: new Map() };
+  for await (const come of pieces(response, name)) {
+    yield readAll(reading, come);
+    if (reading.ended) return;
+  }
+  if (reading.seen && !reading.finished && reading.isWhole) yield finish(reading, "stop");
+}
+
+function* readAll(reading: Reading, come: Piece[]): Generator<Delta> {
+  for (const piece of come) {
+    if ("alive" in piece)
       yield { text: "" }; // a keep-alive: nothing to show, but a sign of life
-      continue;
-    }
-    if ("rest" in piece) {
-      // Not a stream: a whole answer, an error, or a web page.
-      const whole = parse(piece.rest);
-      if (whole === undefined && !seen) yield { error: noStream(piece.rest) };
-      if (whole === undefined) continue;
-      yield* deltas(whole);
-      if (refuses(whole)) yield { finish: "refusal" };
-      finished = true;
-      continue;
-    }
-    const { event, data } = piece;
-    if (event === "error") yield { error: parse(data) ?? data };
-    if (data.trim() === "[DONE]") {
-      if (seen && !finished) yield* finish("stop");
-      return;
-    }
-    for (const line of chunksOf(data)) {
-      if (!line.trim() || line.trim() === "[DONE]") continue;
-      const chunk = parse(line);
-      if (chunk === undefined) yield { error: `a line that is not JSON: ${line.slice(0, 200)}` };
-      isRefusal ||= refuses(chunk);
-      isWhole = Boolean(chunk?.usage && chunk.choices?.length === 0);
-      gather(details, choiceOf(chunk)?.delta?.reasoning_details);
-      for (const delta of deltas(chunk)) {
-        if (!("finish" in delta || "usage" in delta)) seen = true;
-        if ("finish" in delta) yield* finish(delta.finish);
-        else yield delta;
+    else if ("rest" in piece) yield* readWhole(reading, piece.rest);
+    else {
+      const { event, data } = piece;
+      if (event === "error") yield { error: parse(data) ?? data };
+      if (isDone(data)) {
+        if (reading.seen && !reading.finished) yield* finish(reading, "stop");
+        reading.ended = true;
+        return;
       }
+      for (const chunk of valuesIn(data)) yield* readChunk(reading, chunk);
     }
   }
-  if (seen && !finished && isWhole) yield* finish("stop");
+}
+
+/** Not a stream: a whole answer, an error, or a web page. */
+function* readWhole(reading: Reading, text: string): Generator<Delta> {
+  const whole = parse(text);
+  if (whole === undefined && !reading.seen) yield { error: noStream(text) };
+  if (whole === undefined) return;
+  yield* deltas(whole);
+  if (refuses(whole)) yield { finish: "refusal" };
+  reading.finished = true;
+}
+
+function* readChunk(reading: Reading, chunk: any): Generator<Delta> {
+  if (chunk instanceof NoJson) return yield { error: chunk.words };
+  reading.isRefusal ||= refuses(chunk);
+  reading.isWhole = Boolean(chunk?.usage && chunk.choices?.length === 0);
+  const thought = choiceOf(chunk)?.delta?.reasoning_details;
+  if (thought) gather(reading.details, thought);
+  for (const delta of deltas(chunk)) {
+    if ("finish" in delta) yield* finish(reading, delta.finish);
+    else {
+      if (!("usage" in delta)) reading.seen = true;
+      yield delta;
+    }
+  }
+}
+
+function finish(reading: Reading, reason: string): Delta[] {
+  reading.finished = true;
+  const back = [...reading.details.values()];
+  reading.details.clear();
+  const extra = back.length ? [{ extra: { reasoning_details: back } }] : [];
+  return [...extra, { finish: reason === "stop" && reading.isRefusal ? "refusal" : reason }];
 }
 
 /** Pieces of what a gateway tells of the thinking: those with one index are one, and must go back as they were. */

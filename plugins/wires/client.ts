@@ -1,9 +1,9 @@
 // How requests of Chat Completions and Responses go out. Those of Azure's dated API are made by the official package's
 // client, which knows the paths of deployments; it is given zz's own transport, so that no real key is in it, and its
 // answers are handed on unread. The others go out directly: the client takes 7 to 12 ms, a tenth of a bare fetch.
-import type { Endpoint, HttpAnswer, Zz } from "zz";
+import type { ChatRequest, Endpoint, HttpAnswer, Zz } from "zz";
 import { tryTo, usage } from "zz/text";
-import { baseOf, type Preset, quirksOf } from "./contract.ts";
+import { baseOf, memory, type Preset, quirksOf } from "./contract.ts";
 
 const PATH = /\/(chat\/completions|responses)$/;
 const PATHS = { chat: "/chat/completions", responses: "/responses" };
@@ -51,7 +51,7 @@ export function headersOf(zz: Zz<any>, preset: Preset, endpoint: Endpoint): Reco
   };
 }
 
-export async function post(
+async function post(
   zz: Zz<any>,
   preset: Preset,
   endpoint: Endpoint,
@@ -103,6 +103,37 @@ export async function post(
     return (await asked.asResponse()) as unknown as HttpAnswer;
   } catch (error) {
     throw signal.aborted ? signal.reason : (failed ?? error);
+  }
+}
+
+const refusedOf = memory<Set<string>>(() => new Set());
+
+/** What one wire may leave out of a request. */
+export interface Leaving {
+  to: "chat" | "responses";
+  bodyOf(without: Set<string>): Record<string, unknown>;
+  refused(message: string, body: Record<string, unknown>, without: Set<string>): string | undefined; // the part that a refusal names
+}
+
+/** Sends a request; what a server refuses of it, by its address and the model, is left out from then on. */
+export async function send(
+  zz: Zz<any>,
+  preset: Preset,
+  { endpoint, model }: ChatRequest,
+  signal: AbortSignal,
+  { to, bodyOf, refused }: Leaving,
+): Promise<HttpAnswer> {
+  const without = refusedOf(`${to} ${baseOf(preset, endpoint)}`, model);
+  for (;;) {
+    const body = bodyOf(without);
+    try {
+      return await post(zz, preset, endpoint, to, body, signal);
+    } catch (error) {
+      const { status, message } = error as Error & { status?: number };
+      const part = refused(message, body, without);
+      if ((status !== 400 && status !== 422) || !part) throw error;
+      without.add(part);
+    }
   }
 }
 

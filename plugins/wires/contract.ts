@@ -30,9 +30,12 @@ export interface Quirks {
   responses?: RegExp; // models that are asked over the wire of that name
 }
 
+/** Those that came together, together: a small event takes less time to read than to wait for. */
+export type Deltas = AsyncIterable<Iterable<Delta>>;
+
 /** How a request goes out and its answer comes back. */
 export interface Wire {
-  chat(zz: Zz<any>, preset: Preset, request: ChatRequest, signal: AbortSignal): AsyncIterable<Delta>;
+  chat(zz: Zz<any>, preset: Preset, request: ChatRequest, signal: AbortSignal): Deltas;
   models(zz: Zz<any>, preset: Preset, endpoint: Endpoint, signal: AbortSignal): Promise<Model[]>;
   model?(preset: Preset, id: string): Model | undefined; // what is known without asking
 }
@@ -43,3 +46,14 @@ export const baseOf = (preset: Preset, endpoint: Endpoint): string => (endpoint.
 /** Of a server elsewhere, under a name that stands for any, nothing is known. */
 export const quirksOf = (preset: Preset, endpoint: Endpoint): Quirks =>
   preset.is && baseOf(preset, endpoint) !== preset.url ? {} : (preset.quirks ?? {});
+
+/** What servers refused of a request, by address and model: not sent again. */
+export function memory<T>(empty: () => T): (url: string, model: string) => T {
+  const all = new Map<string, T>();
+  return (url, model) => {
+    const name = `${url} ${model}`;
+    const known = all.get(name) ?? empty();
+    all.set(name, known);
+    return known;
+  };
+}

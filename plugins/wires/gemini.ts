@@ -2,8 +2,8 @@
 // results stand in the order of the calls.
 import type { Call, ChatRequest, Delta, Endpoint, HttpAnswer, Image, Message, Model, Usage, Zz } from "zz";
 import { fault } from "zz/text";
-import { baseOf, type Preset, type Wire } from "./contract.ts";
-import { MAX_MODELS, memory, needKey, toJson, valuesOf } from "./native.ts";
+import { baseOf, memory, type Preset, type Wire } from "./contract.ts";
+import { MAX_MODELS, needKey, toJson, type Value, valuesOf } from "./native.ts";
 
 const WINDOWS: [names: RegExp, window: number][] = [
   [/^gemini-1\.5-pro/, 2_097_152],
@@ -46,15 +46,13 @@ export const gemini: Wire = {
   async *chat(zz, preset, request, signal) {
     const reading: Reading = { chars: 0, calls: 0, text: false };
     const answer = await send(zz, preset, request, signal);
-    for await (const { event, value } of valuesOf(zz, answer, PROTOCOL, preset.name)) {
-      const isError = event === "error" || value?.error;
-      if (isError && reading.finish) break; // it was complete
-      if (isError) yield { error: value };
-      yield* deltas(reading, value);
+    for await (const come of valuesOf(answer, PROTOCOL, preset.name)) {
+      yield readAll(reading, come);
+      if (reading.ended) break;
     }
     const { finish, calls, text } = reading;
     if (finish === "stop" && !calls && !text) throw fault("Gemini's answer was empty. Try again.", { transient: true });
-    if (finish) yield { finish };
+    if (finish) yield [{ finish }];
   },
 };
 
@@ -315,18 +313,33 @@ interface Reading {
   calls: number;
   text: boolean;
   finish?: string;
+  usage?: any;
+  ended?: true;
 }
 const FILTERED = /^(SAFETY|PROHIBITED_CONTENT|RECITATION|BLOCKLIST|SPII|LANGUAGE|IMAGE_\w+|MODEL_ARMOR)$/;
 /** The model's slips: the next try may well go right. */
 const SLIPS = /^(MALFORMED_FUNCTION_CALL|MALFORMED_RESPONSE|UNEXPECTED_TOOL_CALL|NO_IMAGE|OTHER)$/;
 
+function* readAll(reading: Reading, come: Value[]): Generator<Delta> {
+  for (const { event, value } of come) {
+    const isError = event === "error" || value?.error;
+    if (isError && reading.finish) reading.ended = true; // it was complete
+    if (reading.ended) break;
+    if (isError) yield { error: value };
+    yield* deltas(reading, value);
+  }
+  if (reading.usage) yield { usage: usageOf(reading.usage) }; // it comes with each piece, and grows
+  delete reading.usage;
+}
+
 function* deltas(reading: Reading, value: any): Generator<Delta> {
+  if (value === undefined) yield { text: "" };
   if (!value || typeof value !== "object") return;
   const { candidates, promptFeedback, usageMetadata } = value;
   const first = Array.isArray(candidates) ? candidates.find((one) => (one?.index ?? 0) === 0) : undefined;
   const parts = first?.content?.parts;
   for (const part of Array.isArray(parts) ? parts : []) yield* partDeltas(reading, part ?? {});
-  if (usageMetadata) yield { usage: usageOf(usageMetadata) };
+  if (usageMetadata) reading.usage = usageMetadata;
   if (promptFeedback?.blockReason) reading.finish = "filter";
   const reason = first?.finishReason;
   if (reason && reason !== "FINISH_REASON_UNSPECIFIED") reading.finish = finishOf(reading, reason, first.finishMessage);

@@ -1,6 +1,6 @@
 // The providers that are reached over the network, one for each line of presets.ts. What they speak is a wire's business.
 import type { ChatRequest, Delta, Model, Zz } from "zz";
-import { usage } from "zz/text";
+import { deltasOf, usage } from "zz/text";
 import { baseOf, type Preset, type Wire, type WireName } from "./contract.ts";
 import { chat, responses } from "./openai.ts";
 import { PRESETS } from "./presets.ts";
@@ -44,7 +44,7 @@ function provide(zz: Zz<typeof defaults>, preset: Preset): void {
     model: async (id): Promise<Model | undefined> =>
       preset.wire === "chat" ? knownModel(preset, id) : (await wire()).model?.(preset, id),
     models: async (signal, endpoint) => (await wire()).models(zz, preset, endpoint, signal),
-    chat: (request, signal) => answer(zz, preset, request, signal),
+    chat: (request, signal) => deltasOf(answer(zz, preset, request, signal)),
   });
 }
 
@@ -54,7 +54,7 @@ async function* answer(
   preset: Preset,
   request: ChatRequest,
   signal: AbortSignal,
-): AsyncGenerator<Delta> {
+): AsyncGenerator<Iterable<Delta>> {
   const { wire: asked = request.endpoint.own?.wire, ...options } = request.options;
   const over = async (wire: WireName) => (await WIRES[wire]()).chat(zz, preset, { ...request, options }, signal);
   if (preset.wire !== "chat") return yield* await over(preset.wire);

@@ -1,22 +1,22 @@
 // OpenAI's Responses API: what its reasoning and codex models are made for. Nothing is kept at the server (store: false),
 // so what a model thought comes encrypted, is kept beside the answer, and goes back with the next request.
-import type { ChatRequest, Delta, HttpAnswer, Image, Message, Usage, Zz } from "zz";
+import type { ChatRequest, Delta, HttpAnswer, Image, Message, Usage } from "zz";
 import { chat, isClosed } from "./chat.ts";
-import { post } from "./client.ts";
-import { baseOf, type Preset, type Wire } from "./contract.ts";
+import { send } from "./client.ts";
+import type { Wire } from "./contract.ts";
 import { acceptedIds } from "./messages.ts";
-import { chunksOf, noStream, parse, pieces } from "./sse.ts";
-
-/** What a server refused, by its address and the model: omitted from then on. */
-const refused = new Map<string, Set<string>>();
+import { NoJson, noStream, type Piece, parse, pieces, valuesIn } from "./sse.ts";
 
 export const responses: Wire = {
   ...chat,
   async *chat(zz, preset, request, signal) {
-    const at = `${baseOf(preset, request.endpoint)} ${request.model}`;
-    const without = refused.get(at) ?? new Set();
-    refused.set(at, without);
-    yield* read(await send(zz, preset, request, without, signal), preset.name);
+    const answer = await send(zz, preset, request, signal, {
+      to: "responses",
+      bodyOf: (without) => bodyOf(request, without),
+      refused: (message, _, without) =>
+        OPTIONAL.find(([part, words]) => !without.has(part) && words.test(message))?.[0],
+    });
+    yield* read(answer, preset.name);
   },
 };
 
@@ -32,25 +32,6 @@ const OPTIONAL: [part: string, words: RegExp][] = [
   ["top_p", /top_p/],
   ["text", /text\.format/],
 ];
-
-async function send(
-  zz: Zz<any>,
-  preset: Preset,
-  request: ChatRequest,
-  without: Set<string>,
-  signal: AbortSignal,
-): Promise<HttpAnswer> {
-  for (;;) {
-    try {
-      return await post(zz, preset, request.endpoint, "responses", bodyOf(request, without), signal);
-    } catch (error) {
-      const { status, message } = error as Error & { status?: number };
-      const part = OPTIONAL.find(([name, words]) => !without.has(name) && words.test(message))?.[0];
-      if ((status !== 400 && status !== 422) || !part) throw error;
-      without.add(part);
-    }
-  }
-}
 
 function bodyOf({ model, system, messages, tools, options, effort, schema }: ChatRequest, without: Set<string>) {
   const { max_tokens, max_completion_tokens, max_output_tokens, reasoning_effort, reasoning, ...others } = options;
@@ -135,22 +116,29 @@ interface Open {
   text: boolean;
   thought: boolean;
   isRefusal: boolean;
+  ended?: true; // what follows does not count
 }
 
-async function* read(response: HttpAnswer, name: string): AsyncGenerator<Delta> {
+async function* read(response: HttpAnswer, name: string): AsyncGenerator<Iterable<Delta>> {
   const open: Open = { items: new Map(), thoughts: new Set(), calls: 0, text: false, thought: false, isRefusal: false };
-  for await (const piece of pieces(response, name)) {
+  for await (const come of pieces(response, name)) {
+    yield readAll(open, come);
+    if (open.ended) return;
+  }
+}
+
+function* readAll(open: Open, come: Piece[]): Generator<Delta> {
+  for (const piece of come) {
     if ("alive" in piece) yield { text: "" };
     else if ("rest" in piece) {
       const whole = parse(piece.rest);
       if (whole === undefined) yield { error: noStream(piece.rest) };
       else yield* ended(open, whole);
     } else
-      for (const line of chunksOf(piece.data)) {
-        if (!line.trim() || line.trim() === "[DONE]") continue;
-        const event = parse(line);
-        if (event === undefined) yield { error: `a line that is not JSON: ${line.slice(0, 200)}` };
-        yield* deltas(open, event, event?.type ?? piece.event ?? "");
+      for (const event of valuesIn(piece.data)) {
+        if (event instanceof NoJson) yield { error: event.words };
+        else yield* deltas(open, event, event?.type ?? piece.event ?? "");
+        if (open.ended) return;
       }
   }
 }
@@ -223,6 +211,7 @@ function* ended(open: Open, answer: any): Generator<Delta> {
   const { output, usage, status, error, incomplete_details: cut } = answer;
   if (error || status === "failed") return yield { error: { error: error ?? "the answer failed" } };
   if (!Array.isArray(output) && !status) return yield { error: answer };
+  open.ended = true;
   const isNew = ![...open.items.values()].some(({ text, named }) => text || named);
   if (isNew) for (const [at, item] of (output ?? []).entries()) yield* whole(open, at, item);
   if (usage) yield { usage: usageOf(usage) };

@@ -1,51 +1,84 @@
 // What a server streams, piece by piece: server-sent events, keep-alives, and what is neither.
 import type { HttpAnswer } from "zz";
-import { tryTo } from "zz/text";
 
 const MB = 1024 * 1024;
-const MAX_LINE_CHARS = 8 * MB; // also of an event, which may have several lines
-const MAX_ANSWER_CHARS = 512 * MB; // of the whole stream, most of which is not the answer itself
+const MAX_LINE_BYTES = 8 * MB; // also of an event, which may have several lines
+const MAX_ANSWER_BYTES = 512 * MB; // of the whole stream, most of which is not the answer itself
+const [LF, CR] = [10, 13];
 
 /** An event; a sign of life without any; or, at the end, all lines that belonged to no event. */
 export type Piece = { event?: string | undefined; data: string } | { alive: true } | { rest: string };
 
-export async function* pieces(response: HttpAnswer, name: string): AsyncGenerator<Piece> {
+/** Those together that came together: to wait for each of them would take longer than to read it. */
+export async function* pieces(response: HttpAnswer, name: string): AsyncGenerator<Piece[]> {
   const { createParser } = await import("eventsource-parser");
-  const decoder = new TextDecoder();
   let come: Piece[] = [];
-  let rest = ""; // the parser drops an unfinished line that it does not know, so it gets whole lines only
+  let rest: Uint8Array[] = []; // of a line: the parser drops an unfinished one that it does not know, and no letter ends in a line break
   let otherLines = "";
-  let [size, open] = [0, 0]; // characters: in all, and since the last event ended
+  let [size, restSize, open] = [0, 0, 0]; // bytes: in all, of the rest, and since the last event ended
   const tooLong = (what: string, most: number) =>
     new Error(`'${name}' sent ${what} of more than ${most / MB} MB, and was given up. Check --base-url.`);
   const parser = createParser({
-    onEvent: ({ event, data }) => come.push({ event, data }),
+    onEvent: (event) => come.push(event),
     onComment: () => come.push({ alive: true }),
     onError: (error) => (otherLines += `${error.line ?? ""}\n`),
   });
   for await (const bytes of response.body) {
-    const text = decoder.decode(bytes, { stream: true });
-    const end = Math.max(text.lastIndexOf("\n"), text.lastIndexOf("\r")) + 1; // only in new text, so that a long line is not searched repeatedly
-    if (end) parser.feed(rest + text.slice(0, end));
-    rest = end ? text.slice(end) : rest + text;
-    open = come.length ? 0 : open + text.length;
-    size += text.length;
-    if (rest.length > MAX_LINE_CHARS) throw tooLong("a line", MAX_LINE_CHARS);
-    if (open > MAX_LINE_CHARS || otherLines.length > MAX_LINE_CHARS) throw tooLong("an event", MAX_LINE_CHARS);
-    if (size > MAX_ANSWER_CHARS) throw tooLong("an answer", MAX_ANSWER_CHARS);
-    yield* come;
+    const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+    const end = Math.max(chunk.lastIndexOf(LF), chunk.lastIndexOf(CR)) + 1; // only in what is new, so that a long line is not searched repeatedly
+    size += chunk.length;
+    if (end) {
+      const lines = restSize ? Buffer.concat([...rest, chunk.subarray(0, end)]) : chunk.subarray(0, end);
+      parser.feed(withoutReturns(lines.toString()));
+      [rest, restSize] = [[], 0];
+    }
+    if (end < chunk.length) restSize += rest.push(chunk.subarray(end)) && chunk.length - end;
+    open = come.length ? 0 : open + chunk.length;
+    if (restSize > MAX_LINE_BYTES) throw tooLong("a line", MAX_LINE_BYTES);
+    if (open > MAX_LINE_BYTES || otherLines.length > MAX_LINE_BYTES) throw tooLong("an event", MAX_LINE_BYTES);
+    if (size > MAX_ANSWER_BYTES) throw tooLong("an answer", MAX_ANSWER_BYTES);
+    if (!come.length) continue;
+    yield come;
     come = [];
   }
-  parser.feed(`${rest}${decoder.decode()}\n\n`);
+  parser.feed(`${Buffer.concat(rest)}\n\n`);
   parser.reset({ consume: true });
-  yield* come;
-  if (otherLines.trim()) yield { rest: otherLines };
+  if (otherLines.trim()) come.push({ rest: otherLines });
+  if (come.length) yield come;
 }
 
-export const parse = (text: string): any => tryTo(() => JSON.parse(text));
+/** The parser is at its fastest where lines end in a line feed alone. */
+const withoutReturns = (text: string): string => (text.includes("\r\n") ? text.replaceAll("\r\n", "\n") : text);
 
-/** Some servers omit the blank line between events; then several lines come as one. */
-export const chunksOf = (data: string): string[] => (parse(data) !== undefined ? [data] : data.split("\n"));
+export function parse(text: string): any {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A line of an event that was to be JSON and is not. */
+export class NoJson {
+  readonly words: string;
+  constructor(line: string) {
+    this.words = `a line that is not JSON: ${line.slice(0, 200)}`;
+  }
+}
+
+/** What an event holds. Some servers omit the blank line between events; then several lines come as one. */
+export function valuesIn(data: string): any[] {
+  const whole = parse(data);
+  if (whole !== undefined) return [whole];
+  const lines = data.split("\n").filter((line) => line.trim() && line.trim() !== DONE);
+  return lines.map((line) => {
+    const value = parse(line);
+    return value === undefined ? new NoJson(line) : value;
+  });
+}
+
+const DONE = "[DONE]";
+export const isDone = (data: string): boolean => data.length < 20 && data.trim() === DONE;
 
 /** What stood where a stream was expected, as an error says it: the page itself, or its first words. */
 export const noStream = (text: string): string =>

@@ -1,10 +1,11 @@
 // Leaving a conversation and coming back to it: what leaving says, what the start shows, what the list tells of each.
-import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fakeOpenAI, refuse, say } from "../support/fake/openai.ts";
-import { repl } from "../support/repl.ts";
+import { repl, TAB } from "../support/repl.ts";
 import { place, zz } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
 
@@ -37,6 +38,55 @@ for (const [cols, rows] of [
     await again.say("/export talk.md", /Wrote\s/);
     match(readFileSync(join(where.cwd, "talk.md"), "utf8"), /^# France\n/);
     await again.leave();
+  });
+
+for (const [cols, rows] of [
+  [80, 24],
+  [40, 15],
+] as const)
+  test(`At ${cols}×${rows} the last conversation is offered once, and Tab on the empty line goes on with it`, async (t) => {
+    const zz = await repl(t, { cols, rows });
+    await zz.say("mend the typo in the long explanation of prices");
+    await zz.leave();
+    const again = await repl(t, { where: zz.where, cols, rows });
+    const shown = await again.sees(/^Tab goes on with “mend.*”, just now$/m);
+    ok(
+      shown.split("\n").every((row) => row.length < cols),
+      shown,
+    );
+    again.type(TAB);
+    await again.sees(/Now in “mend[\s\S]*1 message\s+of\s+yours/);
+    await again.say("and now?", /and now\?[\s\S]*Good\./);
+    equal(again.fake.requests[0]!.body.messages.filter((one: any) => one.role === "user").length, 2);
+    await again.leave();
+    equal(zz.where.sessions().length, 1);
+    const typed = await repl(t, { where: zz.where, cols, rows });
+    await typed.sees("Tab goes on");
+    await typed.say("something new");
+    typed.type(TAB);
+    await sleep(100);
+    await typed.leave();
+    equal(zz.where.sessions().length, 2);
+  });
+
+// biome-ignore format: one case a row.
+const NOT_OFFERED: [what: string, args: string[], settings?: object][] = [
+  ["with -c", ["-c"]],
+  ["with --quiet", ["--quiet"]],
+  ["where the settings say so", [], { repl: { offer: false } }],
+];
+for (const [what, args, settings] of NOT_OFFERED)
+  test(`The last conversation is not offered ${what}`, async (t) => {
+    const where = place();
+    mkdirSync(where.home, { recursive: true });
+    if (settings) writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
+    const fake = await fakeOpenAI([say("Good.")]);
+    t.after(fake.close);
+    await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--once", "hi"]);
+    const talk = await repl(t, { where, args });
+    await talk.say("again", /again[\s\S]*Good\./);
+    doesNotMatch(talk.screen(), /Tab goes on/);
+    await talk.leave();
   });
 
 test("Leaving without a word said says nothing of coming back", async (t) => {

@@ -1,12 +1,13 @@
 // Names of files may hold anything: no byte of them is obeyed by the terminal, wherever they are shown.
-import { doesNotMatch, match, ok } from "node:assert/strict";
+import { doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { call, say } from "../support/fake/openai.ts";
 import { ESC, repl, TAB } from "../support/repl.ts";
-import { place } from "../support/run.ts";
+import { place, zz } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
 
 const EVIL = [
@@ -66,3 +67,23 @@ test("In questions, calls and refusals no name is obeyed", async (t) => {
   doesNotMatch(zz.raw(), OBEYED);
   await zz.leave();
 });
+
+for (const repository of [false, true])
+  test(`Files whose names are not UTF-8 are named as left out ${repository ? "in a repository" : "without git"}`, async () => {
+    const where = place();
+    if (repository) execFileSync("git", ["init", "-q", where.cwd]);
+    const named = (hex: string) => Buffer.concat([Buffer.from(`${where.cwd}/`), Buffer.from(hex, "hex")]);
+    for (const hex of ["61ff2e7473", "62fe2e7473"]) writeFileSync(named(hex), "export const zeta = 1;\n"); // a?.ts, b?.ts
+    for (const name of ["real\ufffd.ts", "c.ts"]) writeFileSync(join(where.cwd, name), "export const zeta = 1;\n");
+    for (const [tool, args, row] of [
+      ["grep", { query: "zeta" }, "[2 files not searched, for their names are not UTF-8]"],
+      ["grep", { query: "nowhere", output: "files" }, "[2 files not searched, for their names are not UTF-8]"],
+      ["glob", { pattern: "a*" }, "[1 file of these cannot be opened, for its name is not UTF-8]"],
+      ["list_dir", {}, "[2 files of these cannot be opened, for their names are not UTF-8]"],
+      ["repo_map", {}, "[2 files not mapped, for their names are not UTF-8]"],
+      ["glob", { pattern: "real*" }, "real\ufffd.ts"],
+    ] as const) {
+      const ran = await zz(where, ["--call", tool, JSON.stringify(args)]);
+      equal(ran.stdout.trimEnd().split("\n").at(-1), row, `${tool} ${ran.stdout}${ran.stderr}`);
+    }
+  });

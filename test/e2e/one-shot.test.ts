@@ -1,11 +1,13 @@
 // One answer and out: the program itself against a server on loopback. What it prints, where, and its exit code.
-import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
+import type { Fault } from "../../kernel/contract.ts";
+import { kindOf } from "../../kernel/faults.ts";
 import { FLAGS } from "../../kernel/flags.ts";
-import type { Fake, Script, Step } from "../support/fake/http.ts";
+import { type Fake, type Script, type Step, serve } from "../support/fake/http.ts";
 import { call, DONE, data, delta, fakeOpenAI, problems, refuse, say, stream, usage } from "../support/fake/openai.ts";
 import { type How, type Place, place, type Ran, ROOT, WAYS, type Way, zz } from "../support/run.ts";
 
@@ -602,6 +604,42 @@ describe("interruptions", { concurrency: 3 }, () => {
     });
 });
 
+describe("the kind of an error, for programs", { concurrency: 3 }, () => {
+  const no = (status: number, message = "No.", more = {}) => refuse(status, { error: { message, ...more } });
+  // biome-ignore format: a table
+  const rows: [what: string, step: Step | undefined, args: string[], kind: string, exit: number][] = [
+    ["a key that is refused", no(401, "Bad key."), [], "key", 1],
+    ["a key that may not", no(403), [], "key", 1],
+    ["too many requests", refuse(429, { error: { message: "Slow down." } }, { "retry-after": "3600" }), [], "quota", 1],
+    ["no money", no(402), [], "quota", 1],
+    ["a quota that is used up", no(400, "Out of it.", { code: "insufficient_quota" }), [], "quota", 1],
+    ["a request that is refused", no(400), [], "provider", 1],
+    ["a model that is not there", no(404), [], "provider", 1],
+    ["an answer that breaks off", stream(delta({ content: "Hal" })), [], "provider", 1],
+    ["a body that is no answer", { status: 200, headers: {}, body: ["<html>no"] }, [], "provider", 1],
+    ["a server that is not there", undefined, ["--base-url", "http://127.0.0.1:49"], "network", 1],
+    ["a flag that nobody has", undefined, ["--nope"], "usage", 2],
+    ["a content filter", stream(delta({}, "content_filter"), DONE), [], "limit", 3],
+    ["an attachment that is denied", undefined, ["--deny-net", "-a", "http://127.0.0.1:49/a.png"], "refused", 4],
+  ];
+  for (const [what, step, args, kind, exit] of rows)
+    for (const format of ["--json", "--json-lines"])
+      test(`${what}, in ${format}: ${kind}`, async () => {
+        const fake = await server(step ? [step, step, step] : []);
+        const ran = await zz(place(), [...at(fake), ...args, format, "hi"]);
+        const last = JSON.parse(ran.stdout.trimEnd().split("\n").at(-1)!);
+        deepEqual([last.type, last.kind, last.exit, ran.code], ["error", kind, exit, exit], ran.stderr);
+      });
+
+  test("docs/scripts.md has each kind with its exit code", () => {
+    const page = readFileSync(join(ROOT, "docs", "scripts.md"), "utf8");
+    const table = [...page.matchAll(/^\| `(\w+)` \| ([\d, ]+) \|/gm)].map(([, kind, exits]) => [kind, exits]);
+    const made = ["key", "quota", "network", "provider", undefined].map((kind) => [kindOf({ kind } as Fault), "1"]);
+    const others = [2, 3, 4].map((exit) => [kindOf({ exit }), `${exit}`]);
+    deepEqual(table, [...made, ...others, [kindOf({ exit: 130 }), "130, 143"]]);
+  });
+});
+
 describe("--call", { concurrency: 3 }, () => {
   const rows: [what: string, args: string[], code: number, stdout: string, stderr: RegExp, json: any][] = [
     ["a tool that works", ["read_file", '{"path":"a.txt"}'], 0, "1\talpha\n", /^$/, { ok: true, text: "1\talpha" }],
@@ -650,6 +688,36 @@ describe("lists", { concurrency: 3 }, () => {
     match(stderr, /^openai: .*OPENAI_API_KEY/m);
     match(stderr, /^ollama: .*127\.0\.0\.1:49/m);
     noTrace(stderr);
+  });
+
+  test("--models asks once an hour, --refresh again, and other providers are another question", async () => {
+    const fake = await fakeOpenAI([]);
+    let asked = 0;
+    const count = await serve([], {
+      "GET /v1/models": () => {
+        asked++;
+        return refuse(200, { data: [{ id: "lamp-large" }, { id: "lamp-small" }, { id: "kiln" }] });
+      },
+    });
+    after(() => Promise.all([fake.close(), count.close()]));
+    const where = place();
+    mkdirSync(where.home, { recursive: true });
+    const env = { OPENAI_BASE_URL: `${count.url}/v1`, OPENAI_API_KEY: "sk-canary-0123456789" };
+    const models = (...more: string[]) => zz(where, ["--models", ...more], { env });
+    const first = await models();
+    const again = await models();
+    equal(asked, 1);
+    equal(again.stdout, first.stdout);
+    match(again.stderr, /^As of 0 minutes ago\. --models --refresh asks again\.$/m);
+    doesNotMatch(readFileSync(join(where.home, "models.json"), "utf8"), /canary/);
+    equal((await models("lamp")).stdout, "openai/lamp-large\nopenai/lamp-small\n");
+    match((await models("lmap-small")).stdout, /^openai\/lamp-small$/m);
+    match((await models("zebra")).stderr, /^Cannot list models like 'zebra': none of \d+ is\. --models lists all\.$/m);
+    equal(asked, 1);
+    await models("--refresh");
+    equal(asked, 2);
+    env.OPENAI_BASE_URL = fake.url;
+    match((await models()).stdout, /^openai\/n +8192 tokens$/m);
   });
 
   test("--models of a provider that nobody has exits 2", async () =>

@@ -15,7 +15,7 @@ const COMMAND = ["run_command", { command: `touch ${"x".repeat(1_500)} hidden-mi
   string,
   object,
 ];
-const BAR = /── line (\d+) of (\d+)/g;
+const BAR = /─ (?:line )?(\d+)(?: of |\/)(\d+)/g;
 const PAUSE = 250; // longer than a key that is held down is waited for
 
 /** Goes on page by page; on each y is pressed too early. Gives all that was on the screen. */

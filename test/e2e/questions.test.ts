@@ -28,7 +28,7 @@ for (const [cols, rows] of [
     const shown = (await zz.sees(/Enter {2}no, without a reason[\s\S]*explains\)/)).replaceAll(/\n[┃┠ ] /g, "\n");
     match(shown.replaceAll("\n", " "), /A {2}always run "touch made here", this\s+session/);
     match(shown.replaceAll("\n", " "), /F {2}always run "touch …", this\s+session/);
-    for (const key of [UP, DOWN, LEFT, "x", " "]) {
+    for (const key of [UP, DOWN, LEFT, " ", "x", "\x7f"]) {
       zz.type(key);
       await sleep(50);
     }
@@ -57,6 +57,48 @@ test("Enter takes the default, which is no; a reason after n goes to the model",
   ok(said.includes('Refused: the person said no to run access to "touch made".'), said.join("\n"));
   ok(said.includes('Refused: the person said no to run access to "touch made": use mkdir instead'), said.join("\n"));
   ok(!existsSync(join(where.cwd, "made")));
+});
+
+test("Words at a question are a no that says why, and are kept where nobody asks why", async (t) => {
+  const where = asksBefore(place());
+  const script = [...Array(4).fill(run("touch made")), say("Done.")];
+  const zz = await repl(t, { where, script });
+  zz.type(`go${KEY.enter}`);
+  await zz.sees("Allow?");
+  await sleep(SETTLED);
+  zz.type("n");
+  await zz.sees("Why not?");
+  zz.type(`o${KEY.enter}`);
+  await zz.sees(/Allow\?[\s\S]*Allow\?/);
+  await sleep(SETTLED);
+  for (const key of [..."use mkdirx\x7f, y?", KEY.enter]) {
+    zz.type(key);
+    await sleep(20);
+  }
+  await zz.sees(/use mkdir, y\?\n[\s\S]*Allow\?/);
+  await sleep(SETTLED);
+  zz.type(`wait, what?${KEY.enter}`); // all at once
+  await zz.sees(/wait, what\?\n[\s\S]*Allow\?/);
+  await sleep(SETTLED);
+  zz.type("why");
+  await sleep(50);
+  zz.type("\x1b");
+  await sleep(100);
+  zz.type(`yes${KEY.enter}`);
+  await zz.sees("Done.");
+  const said = zz.fake.requests.at(-1)!.body.messages.map(({ content }: { content: string }) => content);
+  for (const why of ["use mkdir, y?", "wait, what?"])
+    ok(said.includes(`Refused: the person said no to run access to "touch made": ${why}`), said.join("\n"));
+  ok(said.includes('Refused: the person said no to run access to "touch made".'), "the rest of a no is no reason");
+  ok(existsSync(join(where.cwd, "made")), "a yes that is written out is a yes");
+  await zz.say("/rename a talk", "is called");
+  zz.type(`/export out.md${KEY.enter}`);
+  await zz.sees("Wrote");
+  zz.type(`/export out.md${KEY.enter}`);
+  await zz.sees("Overwrite it?");
+  await sleep(SETTLED);
+  zz.type(`save it elsewhere${KEY.enter}`);
+  await zz.sees(/Nothing was written\.\n.*› save it elsewhere/);
 });
 
 test("e edits a command: what was saved is asked for and run, and the model is told", async (t) => {

@@ -18,8 +18,9 @@ import { EVENTS, STEPS } from "../../kernel/contract.ts";
 import { type Script, serve } from "../support/fake/http.ts";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
 import { needs } from "../support/needs.ts";
-import { picture } from "../support/pictures.ts";
+import { commandPicture, picture } from "../support/pictures.ts";
 import { type How, place, ROOT, WAYS, zz } from "../support/run.ts";
+import { viewTest } from "../support/view.ts";
 
 const inRoot = (name: string) => readFileSync(join(ROOT, name), "utf8");
 const DOCS = readdirSync(join(ROOT, "docs")).filter((name) => name.endsWith(".md"));
@@ -92,6 +93,8 @@ test("Pages: every snippet is covered by a test here", () => {
     '"projects"',
     "createZz",
     "Translate the comments",
+    '"notes": {', // test/plugins/mcp/docs.test.ts, as the next
+    '"zz": { "command"',
     " 19  sdk/testing.ts", // test/kernel/floors.test.ts
   ];
   deepEqual(
@@ -149,6 +152,15 @@ for (const theme of ["dark", "light"] as const)
     equal(readFileSync(file, "utf8"), svg, remedy);
     equal(`${text}\n`, snippet("$ zz\n"), remedy);
   });
+
+for (const theme of ["dark", "light"] as const)
+  viewTest(
+    `README.md: the picture of commands for a ${theme} page is what the screen shows, but for times`,
+    async () => {
+      const { file, svg } = await commandPicture(theme);
+      equal(readFileSync(file, "utf8"), svg, "Does it look as it should? Then `npm run pictures` makes it again.");
+    },
+  );
 
 test("README: the five-line plugin works as printed", async () => {
   const where = place();

@@ -75,7 +75,7 @@ for (const args of [
 
 for (const [form, stdout] of [
   [[], /^$/],
-  [["--json"], /^\{"type":"error","message":"Cannot undo 'a'.*","exit":1\}\n$/],
+  [["--json"], /^\{"type":"error","kind":"failed","message":"Cannot undo 'a'.*","exit":1\}\n$/],
 ] as const)
   test(`An undo that is refused says so on stderr ${form}`, async () => {
     const where = place();
@@ -265,14 +265,21 @@ for (const needs of [{ rnu: ["make"] }, { run: "make" }, { run: [5] }])
     match(result.text, /'careless'.*needs/);
   });
 
-needing("bwrap")("What may not be written, a command cannot write either", async () => {
-  const where = place();
-  mkdirSync(at(where, "src"));
-  writeFileSync(at(where, "src/a"), "1");
-  const command = `node -e "require('fs').writeFileSync('src/a', '2')"`;
-  await zz(where, ["--call", "run_command", JSON.stringify({ command }), "--allow-run", "--deny-write=src"]);
-  equal(readFileSync(at(where, "src/a"), "utf8"), "1");
-});
+for (const [by, flags, permissions] of [
+  ["a denial", ["--deny-write=src"], {}],
+  ["--only-write", ["--only-write=docs/**"], {}],
+  ["an `only` of the settings", [], { only: { write: ["docs/**"] } }],
+  ["an `ask` of the settings", [], { ask: { write: ["src"] } }],
+] as const)
+  needing("bwrap")(`What may not be written by ${by}, a command cannot write either`, async () => {
+    const where = place();
+    mkdirSync(at(where, "src"));
+    writeFileSync(at(where, "src/a"), "1");
+    const command = `node -e "require('fs').writeFileSync('src/a', '2')"`;
+    const args = ["--call", "run_command", JSON.stringify({ command }), "--allow-run", ...flags];
+    await withSettings(where, { permissions }, args);
+    equal(readFileSync(at(where, "src/a"), "utf8"), "1");
+  });
 
 for (const command of ["git show HEAD", "git log -p", "git show HEAD --stat -p"])
   needing("git")(`What may not be read is not shown unasked out of git: ${command}`, async () => {

@@ -2,7 +2,7 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { describe, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { spawn } from "@lydell/node-pty";
 import { bar, ollamaAt } from "../../plugins/setup/pull.ts";
@@ -383,3 +383,44 @@ for (const [host, url] of [
   ["https://box/sub/", "https://box/sub"],
 ] as const)
   test(`OLLAMA_HOST=${host} is at ${url}`, () => equal(ollamaAt(host), url));
+
+describe("zz --keys", { concurrency: 4 }, () => {
+  const sets = (where: Place, input: string, ...more: string[]) =>
+    zz(where, ["--keys", "set", "groq", ...more], { input });
+
+  test("takes a key from stdin, tells where it is, removes it, and never shows it", async () => {
+    const where = place();
+    const set = await sets(where, `${SECRET}\n`);
+    deepEqual([set.code, set.stderr], [0, ""]);
+    match(set.stdout, /^The key for 'groq' is kept in .*keys\.json, which only you can read\.\n$/);
+    deepEqual(kept(where, "keys.json"), { groq: SECRET });
+    equal(statSync(join(where.home, "keys.json")).mode & 0o777, 0o600);
+    const list = await zz(where, ["--keys"]);
+    match(list.stdout, /^groq +keys\.json$/m);
+    match(list.stdout, /^openai +not set \(zz --keys set openai enters one, or set OPENAI_API_KEY\)$/m);
+    const json = JSON.parse((await zz(where, ["--keys", "--json"])).stdout);
+    deepEqual(json.filter(({ from }: any) => from), [{ provider: "groq", from: "keys.json" }]); // biome-ignore format: short
+    const gone = await zz(where, ["--keys", "remove", "groq"]);
+    equal(gone.stdout, "The key for 'groq' is dropped from keys.json.\n");
+    equal(kept(where, "keys.json")?.groq, undefined);
+    for (const { stdout, stderr } of [set, list, gone]) doesNotMatch(stdout + stderr, new RegExp(SECRET));
+  });
+
+  // [what is said, what is on stdin, the sentence]
+  // biome-ignore format: one case a row.
+  const WRONG: [words: string[], input: string, words: RegExp][] = [
+    [["set", "groq", SECRET], "", /^Cannot take a key from the line, where others can see it\. Give it on stdin\.\n$/],
+    [["set", "groq"], "\n", /^Cannot keep a key for 'groq': none was given\./],
+    [["set", "groq"], "a line\nand another\n", /^Cannot keep a key for 'groq': what was given is not a key, which is one word\./],
+    [["set"], SECRET, /^Cannot set a key: no provider is named\./],
+    [["set", "grok"], SECRET, /^Cannot keep a key: there is no provider 'grok'/],
+    [["show", "groq"], "", /^Cannot 'show' keys: there is no such word\./],
+  ];
+  for (const [words, input, sentence] of WRONG)
+    test(`${words.join(" ")} with ${JSON.stringify(input)} keeps nothing and says why`, async () => {
+      const where = place();
+      const { code, stdout, stderr } = await zz(where, ["--keys", ...words], { input });
+      deepEqual([code, stdout, kept(where, "keys.json")], [2, "", undefined]);
+      match(stderr, sentence);
+    });
+});

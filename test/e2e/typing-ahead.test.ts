@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { call, delta, say, stream } from "../support/fake/openai.ts";
-import { ESC, repl, TAB, UP } from "../support/repl.ts";
+import { DOWN, ESC, repl, TAB, UP } from "../support/repl.ts";
 import { place } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
 
@@ -55,6 +55,51 @@ for (const [cols, rows] of [
     await zz.leave();
   });
 }
+
+test("Down goes into the menu that is open, Up comes back, and an earlier line keeps its Down", async (t) => {
+  const zz = await repl(t);
+  zz.type("/per");
+  await zz.sees(/^ {2}\/permissions/m);
+  zz.type(DOWN);
+  await zz.sees(/› \/permissions/);
+  zz.type(KEY.ctrlC);
+  zz.type("/co");
+  await zz.sees(/^ {2}\/config/m);
+  zz.type(DOWN);
+  await zz.sees(/› \/commit/);
+  zz.type(DOWN);
+  await zz.sees(/› \/compact/);
+  zz.type(UP);
+  await zz.sees(/› \/commit *\n/);
+  zz.type(ESC);
+  await sleep(100);
+  zz.type(KEY.ctrlC);
+  await zz.say("/status", "model");
+  zz.type(UP);
+  await zz.sees(/› \/status$/m);
+  zz.type(DOWN);
+  await sleep(100);
+  ok(/› *$/.test(zz.screen().trimEnd().split("\n").at(-1)!), zz.screen());
+  await zz.leave();
+});
+
+test("The open menu is drawn again, and fits, in a window that is made narrower and wider", async (t) => {
+  const zz = await repl(t);
+  zz.type("/co");
+  for (const cols of [60, 40, 30, 80]) {
+    await zz.sees(/^ {2}\/config/m);
+    zz.resize(cols, 24);
+    await sleep(150);
+    const rows = (await zz.sees(/^ {2}\/cost .*$/m)).split("\n").slice(-8); // what is above is the terminal's to break
+    ok(rows[0]!.endsWith("› /co") && rows.slice(1).every((row) => /^ {2}\/co/.test(row)), zz.screen());
+    ok(
+      rows.every((row) => row.length <= cols),
+      zz.screen(),
+    );
+  }
+  zz.type(KEY.ctrlC);
+  await zz.leave();
+});
 
 test("The menu stays shut with complete.menu false, and Tab works all the same", async (t) => {
   const where = place();

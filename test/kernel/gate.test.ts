@@ -212,6 +212,87 @@ test("An answer kept for the project holds in the next zz, in this folder alone,
   equal((await make(root)).judge("run", "npm test").verdict, "ask");
 });
 
+const settled = (permissions: object) => ({ settings: { permissions } }) as Options;
+const PLUGINS_ALONE = { only: { write: ["plugins/**", "notes.md"] } };
+for (const [what, permissions, allow, kind, need, verdict] of [
+  ["an ask rule beats an allowance", { ask: { write: ["src"] } }, { write: true }, "write", "src/a.ts", "ask"],
+  ["an ask rule beats -A", { ask: { run: ["git push"] } }, ALL, "run", "git push origin", "ask"],
+  [
+    "an ask rule beats what a tool calls harmless",
+    { ask: { run: ["git"] } },
+    {},
+    "run",
+    saying("git log", "allow"),
+    "ask",
+  ],
+  ["an ask rule for reading", { ask: { read: ["private/**"] } }, {}, "read", "private/a.txt", "ask"],
+  ["an ask rule by the name of a link", { ask: { read: ["in"] } }, {}, "read", "in/a.ts", "ask"],
+  ["an ask rule is of its own kind", { ask: { write: ["src"] } }, {}, "read", "src/a.ts", "allow"],
+  [
+    "a denial beats an ask rule",
+    { ask: { write: ["src"] }, deny: { write: ["src"] } },
+    ALL,
+    "write",
+    "src/a.ts",
+    "deny",
+  ],
+  ["what is not among the only ones", PLUGINS_ALONE, {}, "write", "src/a.ts", "deny"],
+  ["what is not among the only ones, with -A", PLUGINS_ALONE, ALL, "write", "src/a.ts", "deny"],
+  ["what is not among the only ones, outside", PLUGINS_ALONE, ALL, "write", "../x", "deny"],
+  ["one of the only ones is still asked for", PLUGINS_ALONE, {}, "write", "plugins/a/b.ts", "ask"],
+  ["one of the only ones may be allowed", PLUGINS_ALONE, { write: true }, "write", "plugins/a/b.ts", "allow"],
+  ["another of the only ones", PLUGINS_ALONE, { write: true }, "write", "notes.md", "allow"],
+  ["one of the only ones that leads elsewhere", { only: { write: ["in/**"] } }, ALL, "write", "in/a.ts", "allow"],
+  ["a link among the only ones that leaves", { only: { write: ["o*"] } }, ALL, "write", "out/x", "deny"],
+  ["the only ones are of their own kind", PLUGINS_ALONE, {}, "read", "src/a.ts", "allow"],
+  ["only commands", { only: { run: ["npm test", "git *"] } }, { run: true }, "run", "npm publish", "deny"],
+  ["one of the only commands", { only: { run: ["npm test", "git *"] } }, { run: true }, "run", "git log -3", "allow"],
+  ["true limits nothing", { only: { write: true } }, { write: true }, "write", "src/a.ts", "allow"],
+  ["none at all", { only: { write: [] } }, ALL, "write", "src/a.ts", "deny"],
+] as [string, object, Options["allow"], Kind, Need, Verdict][])
+  test(`judge() by the settings, ${what}: ${verdict}`, async () => {
+    const core = await createZz({ root, home: where.home, save: false, allow: allow!, ...settled(permissions) });
+    equal(context(core, openChat(core, "x/y")).permissions.judge(kind, need).verdict, verdict);
+  });
+
+test("What an ask rule names is asked for each time, and refused where nobody is there", async () => {
+  const core = await createZz({
+    root,
+    home: where.home,
+    save: false,
+    allow: ALL,
+    ...settled({ ask: { run: ["make"] } }),
+  });
+  const chat = openChat(core, "x/y");
+  const tool: Tool = { name: "t", description: "d", run: () => "ran" };
+  const weighed = () => gate({ core, chat, ctx: context(core, chat) }, tool, {}, { run: ["make x"] });
+  match(String(await weighed()), /there is no terminal to ask on: asked for by the settings\.$/);
+  const asked: string[] = [];
+  core.ask = async (question, keys = "") => {
+    asked.push(`${keys} ${question}`);
+    return keys ? "y" : "";
+  };
+  await weighed();
+  deepEqual(Object(await weighed()).run, ["make x"]);
+  equal(asked.length, 2);
+  match(asked[0]!, /^yn\? /, "no key for always");
+  match(asked[0]!, /┠ asked for by the settings\.\n/);
+});
+
+test("With `only` in the settings everything else is refused, and says what is allowed", async () => {
+  fs.mkdirSync(where.home, { recursive: true });
+  const config = join(where.home, "only.json");
+  fs.writeFileSync(config, JSON.stringify({ permissions: { only: { write: ["plugins/**"] } } }));
+  const create = (path: string) =>
+    zz(where, ["--config", config, "--call", "create_file", JSON.stringify({ path, content: "x" }), "-A"]);
+  const { code, stderr } = await create("src/new.ts");
+  const refused = 'create_file: Refused: write access to "src/new.ts" is denied by the settings (only plugins/**).\n';
+  deepEqual([code, stderr], [4, refused]);
+  equal((await create("plugins/new.ts")).code, 0);
+  const { stdout } = await zz(where, ["--config", config, "--permissions"]);
+  match(stdout, /deny {3}write {2}\(all but plugins\/\*\*\) {2}\(the settings\)/);
+});
+
 test("Settings allow and deny as flags do", async () => {
   fs.mkdirSync(where.home, { recursive: true });
   const config = join(where.home, "c.json");

@@ -89,6 +89,15 @@ describe("two files", { concurrency: 2 }, () => {
     deepEqual(deny, { read: ["mine", "theirs"], net: true, run: ["make"] });
   });
 
+  test("What either file asks for is asked for, and a project lifts no `only` of the home's", async () => {
+    const where = having(
+      { permissions: { ask: { run: ["make"] }, only: { write: ["docs"] } } },
+      { permissions: { ask: { run: ["npm"] }, only: { write: true, net: ["example.com"] }, allow: { write: true } } },
+    );
+    const { ask, only, allow } = (await inForce(where)).value("permissions");
+    deepEqual([ask, only, allow], [{ run: ["make", "npm"] }, { write: ["docs"], net: ["example.com"] }, undefined]);
+  });
+
   test("Where the home is the project's .zz, its file is the person's own", async () => {
     const where = place();
     const home = join(where.cwd, ".zz");
@@ -385,7 +394,8 @@ describe("the schema", { concurrency: 2 }, () => {
     [{ rouds: 3 }, false],
     [{ display: { theme: "drak" } }, false],
     [{ display: { thme: "dark" } }, false],
-    [{ models: { sumary: "a/b" } }, false],
+    [{ models: { sumary: "a/b" } }, true], // a task of a plugin, for all that an editor knows
+    [{ models: { summary: 3 } }, false],
     [{ providers: { openai: { ulr: "u" } } }, false],
     [{ window: 0 }, false],
   ];

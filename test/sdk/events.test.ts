@@ -3,8 +3,9 @@ import { deepEqual, equal, rejects } from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, type TestContext, test } from "node:test";
-import type { Zz } from "zz";
+import type { Delta, Zz } from "zz";
 import { harness } from "zz/test";
+import { deltasOf } from "zz/text";
 
 /** What a plugin hears from a server that writes these pieces. */
 async function heard(t: TestContext, pieces: (string | Buffer)[]): Promise<unknown[]> {
@@ -53,4 +54,51 @@ describe("zz.events()", { concurrency: 4 }, () => {
     await rejects(heard(t, Array(10).fill(piece)), /The server sent an event of more than 8 MB, and was given up\./);
   });
   test("what was heard before stays", async (t) => equal((await heard(t, ["data: a\n\n", "dat"])).length, 1));
+});
+
+describe("deltasOf()", () => {
+  const groups = (all: (Delta | Error)[][], closed: string[] = []) =>
+    (async function* () {
+      try {
+        for (const group of all)
+          yield (function* () {
+            for (const one of group) {
+              if (one instanceof Error) throw one;
+              yield one;
+            }
+          })();
+      } finally {
+        closed.push("closed");
+      }
+    })();
+  const call: Delta = { call: { index: 0, name: "f", args: "{}" } };
+  const ROWS: [what: string, groups: Delta[][], deltas: Delta[]][] = [
+    ["texts that come at once are one", [[{ text: "a" }, { text: "" }, { text: "b" }], [{ text: "c" }]], [{ text: "ab" }, { text: "c" }]],
+    ["thinking and text stay apart", [[{ thinking: "a" }, { thinking: "b" }, { text: "c" }, { thinking: "d" }]], [{ thinking: "ab" }, { text: "c" }, { thinking: "d" }]],
+    ["what else there is keeps its place", [[{ text: "a" }, call, { text: "b" }, { finish: "stop" }]], [{ text: "a" }, call, { text: "b" }, { finish: "stop" }]],
+    ["a text with more than itself is left as it is", [[{ text: "a", extra: 1 }, { text: "b" }]], [{ text: "a", extra: 1 }, { text: "b" }]],
+    ["what is no text is left to be refused", [[{ text: 3 } as never, { text: "b" }]], [{ text: 3 } as never, { text: "b" }]],
+    ["nothing", [[], []], []],
+  ]; // biome-ignore format: one case a row
+  for (const [what, given, deltas] of ROWS)
+    test(what, async () => {
+      const come: Delta[] = [];
+      for await (const one of deltasOf(groups(given))) come.push(one);
+      deepEqual(come, deltas);
+    });
+
+  test("what came before an error is there, and the source is closed", async () => {
+    const [closed, come]: [string[], Delta[]] = [[], []];
+    const stream = deltasOf(groups([[{ text: "a" }, { text: "b" }, new Error("cut")], [{ text: "c" }]], closed));
+    await rejects(async () => {
+      for await (const one of stream) come.push(one);
+    }, /^Error: cut$/);
+    deepEqual([come, closed], [[{ text: "ab" }], ["closed"]]);
+  });
+
+  test("whoever leaves in the middle closes the source", async () => {
+    const closed: string[] = [];
+    for await (const _ of deltasOf(groups([[call, call]], closed))) break;
+    deepEqual(closed, ["closed"]);
+  });
 });

@@ -441,3 +441,62 @@ test("the lamp is on", async (t) => {
     runs(at("."));
   });
 });
+
+describe("a cassette", () => {
+  const MODEL = "openai/gpt-4o-mini";
+  const chunk = (delta: object, finish_reason: string | null = null) =>
+    `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
+  const asked = (...messages: object[]) => ({
+    ...{ method: "POST", url: "https://api.openai.com/v1/chat/completions" },
+    body: { model: "gpt-4o-mini", messages: [{ role: "system", content: "whatever" }, ...messages] },
+  });
+  const user = { role: "user", content: "Say it" };
+  const call = { index: 0, id: "call_1", function: { name: "echo", arguments: '{"words":"twice","times":2}' } };
+  const lines = [
+    { zz: "cassette", version: 1 },
+    {
+      asked: asked(user),
+      status: 200,
+      pieces: [chunk({ tool_calls: [call] }), chunk({}, "tool_calls"), "data: [DONE]\n\n"],
+    },
+    {
+      asked: asked(user, { role: "assistant", content: null }, { role: "tool", content: "of then" }),
+      ...{ status: 200, pieces: [chunk({ content: "Said." }, "stop"), "data: [DONE]\n\n"] },
+    },
+    { asked: { method: "GET", url: "https://example.com/weather" }, status: 200, pieces: ["Rain."] },
+  ];
+  const file = join(process.env.TMPDIR!, "a.tape");
+  const kept = () => writeFileSync(file, lines.map((one) => `${JSON.stringify(one)}\n`).join(""));
+
+  test("is replayed: the model's words, and the calls of the plugin really run", async (t) => {
+    kept();
+    const zz = await harness({ plugins: [echo], cassette: file, model: MODEL }, t);
+    const { text, results } = await zz.ask("Say it");
+    deepEqual([text, results.map((one) => one.text)], ["Said.", ["twice twice"]]);
+    await rejects(zz.ask("Say something else"), /^Error: Cannot replay '.*a\.tape': nothing like this was recorded/);
+  });
+
+  test("answers what a plugin fetches, beside a scripted model, and again after a restart", async (t) => {
+    kept();
+    const weather = (zz: Zz) =>
+      zz.tool({
+        ...{ name: "weather", description: "Tells." },
+        run: async () => (await zz.fetch("https://example.com/weather")).text(),
+      });
+    const zz = await harness({ plugins: [weather], cassette: new URL(`file://${file}`) }, t);
+    equal((await zz.call("weather")).text, "Rain.");
+    await zz.restart();
+    equal((await zz.call("weather")).text, "Rain.");
+  });
+
+  test("that is none is refused, and so is one without the plugin that plays it", async () => {
+    await rejects(
+      harness({ cassette: join(ROOT, "package.json") }),
+      /Cannot replay '.*package\.json': it is not a cassette/,
+    );
+    await rejects(
+      harness({ cassette: file, own: false }),
+      /Cannot replay '.*a\.tape': the plugin that does it is not there/,
+    );
+  });
+});

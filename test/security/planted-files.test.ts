@@ -9,6 +9,7 @@ import type { Outcome } from "../../plugins/shell/exec.ts";
 import { runJob } from "../../plugins/shell/exec.ts";
 import type { Limits } from "../../plugins/shell/sandbox.ts";
 import { findSandbox, openSandbox } from "../../plugins/shell/sandbox.ts";
+import { plantsFor } from "../support/dangerous.ts";
 import { needs, whyNot } from "../support/needs.ts";
 
 const base = fs.realpathSync(fs.mkdtempSync("/var/tmp/zz-plant-"));
@@ -102,92 +103,7 @@ function goOn(root: string): void {
       } catch {} // some are no repository
 }
 
-const FS = `touch ${pwned}; false`;
-const RUNS = `'#!/bin/sh\\ntouch ${pwned}\\n'`;
-const hook = (at: string) =>
-  `mkdir -p ${at}; for h in pre-commit post-index-change post-commit; do printf ${RUNS} > ${at}/$h; chmod 755 ${at}/$h; done`;
-const PLANTS: [what: string, command: string][] = [
-  ["in a submodule's configuration", `git config -f .git/modules/sub/config core.fsmonitor '${FS}'`],
-  [
-    "by writing to a submodule's configuration",
-    `printf '[core]\\n\\tfsmonitor = "${FS}"\\n' >> .git/modules/sub/config`,
-  ],
-  ["in a submodule's hooks", hook(".git/modules/sub/hooks")],
-  [
-    "by another folder in a submodule's place",
-    `mv .git/modules m; cp -r m .git/modules; git config -f .git/modules/sub/config core.fsmonitor '${FS}'`,
-  ],
-  [
-    "by leading a submodule elsewhere",
-    `cp -r .git/modules/sub evil; git config -f evil/config core.fsmonitor '${FS}'; git config -f evil/config core.worktree ../sub; echo 'gitdir: ../evil' > sub/.git`,
-  ],
-  [
-    "by a submodule's configuration for its worktree",
-    `printf '[core]\\n\\tfsmonitor = "${FS}"\\n' > .git/modules/sub/config.worktree; git config -f .git/modules/sub/config extensions.worktreeConfig true`,
-  ],
-  ["in a nested repository's configuration", `git -C nested config core.fsmonitor '${FS}'`],
-  ["in a nested repository's hooks", hook("nested/.git/hooks")],
-  [
-    "by another repository in a nested one's place",
-    `rm -rf nested; git init -q nested; git -C nested config core.fsmonitor '${FS}'`,
-  ],
-  ["by moving a nested repository and changing it", `mv nested moved; git -C moved config core.fsmonitor '${FS}'`],
-  ["by a path for hooks in a nested repository", `git -C nested config core.hooksPath ../h; ${hook("h")}`],
-  [
-    "by an include in a nested repository",
-    `git -C nested config include.path ../../i; git config -f i core.fsmonitor '${FS}'`,
-  ],
-  ["by a section behind a section", `printf '[core][core]fsmonitor="${FS}"\\n' >> nested/.git/config`],
-  ["behind a byte order mark", `printf '\\357\\273\\277[core]\\n\\tfsmonitor = "${FS}"\\n' > nested/.git/config`],
-  [
-    "by leading a worktree elsewhere",
-    `cp -r .git evil; git config -f evil/config core.fsmonitor '${FS}'; echo ${"$PWD"}/evil > .git/worktrees/tree/commondir`,
-  ],
-  [
-    "by a worktree's .git file",
-    `cp -r .git evil; git config -f evil/config core.fsmonitor '${FS}'; rm tree/.git; echo "gitdir: $PWD/evil" > tree/.git`,
-  ],
-  [
-    "by a worktree's own configuration",
-    `printf '[core]\\n\\tfsmonitor = "${FS}"\\n' > .git/worktrees/tree/config.worktree`,
-  ],
-  [
-    "in a bare repository",
-    `git -C bare.git config core.fsmonitor '${FS}'; git -C bare.git config core.bare false; git -C bare.git config core.worktree ..`,
-  ],
-  ["in a bare repository's alias", `git -C bare.git config alias.x '!touch ${pwned}'`],
-  ["in a new bare repository", `git init -q --bare b; git -C b config alias.x '!touch ${pwned}'`],
-  [
-    "in a new repository far down",
-    `mkdir -p new; git init -q new/deep; git -C new/deep config alias.x '!touch ${pwned}'; ${hook("new/deep/.git/hooks")}`,
-  ],
-  [
-    "in a new repository that a link leads to",
-    `git init -q node_modules/e; git -C node_modules/e config alias.x '!touch ${pwned}'; mkdir new; ln -s ../node_modules/e/.git new/.git`,
-  ],
-  [
-    "in a new repository that a file leads to",
-    `git init -q node_modules/e; git -C node_modules/e config alias.x '!touch ${pwned}'; mkdir new; echo "gitdir: ../node_modules/e/.git" > new/.git`,
-  ],
-  [
-    "in a new repository behind a folder that nobody may enter",
-    `mkdir n2; git init -q n2; git -C n2 config alias.x '!touch ${pwned}'; chmod 000 n2/.git`,
-  ],
-  [
-    "in a new worktree",
-    `git worktree add -q wt 2>/dev/null; cp -r .git evil; git config -f evil/config alias.x '!touch ${pwned}'; echo $PWD/evil > .git/worktrees/wt/commondir`,
-  ],
-  ["in the hooks of a package", `printf ${RUNS} > .husky/pre-commit`],
-  ["by another folder for the hooks of a package", `mv .husky h; ${hook(".husky")}`],
-  ["by a new hook of a package", hook(".husky")],
-  ["in what an alias starts", `printf ${RUNS} > tools/status.sh`],
-  [
-    "by another file for what an alias starts",
-    `rm -f tools/status.sh; mv tools t; mkdir tools; printf ${RUNS} > tools/status.sh; chmod 755 tools/status.sh`,
-  ],
-  ["in what the configuration includes", `printf '[core]\\n\\tfsmonitor = "${FS}"\\n' > git.inc`],
-  ["in what the configuration would include", `printf '[core]\\n\\tfsmonitor = "${FS}"\\n' > absent.inc`],
-];
+const { FS, PLANTS, hook } = plantsFor(pwned);
 for (const [what, command] of PLANTS)
   test(`nothing runs later that a sandboxed command planted ${what}`, async () => {
     const root = project();

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type TestContext, type TestOptions, test } from "node:test";
 
 type Body = (t: TestContext) => void | Promise<void>;
-interface Test {
+export interface Test {
   (name: string, body: Body): unknown;
   (name: string, options: TestOptions, body: Body): unknown;
 }

@@ -18,6 +18,14 @@ const SCRIPT = [
   say("Fixed: `total()` adds the prices up."),
 ];
 
+/** Of commands: one that changes nothing is not asked for, one that does is asked about what it changed. */
+const RENAME = "sed -i 's/total/sumOf/' src/*.ts";
+const COMMANDS = [
+  call(["run_command", { command: "node test/price.js" }]),
+  call(["run_command", { command: RENAME }]),
+  say("`total()` is called `sumOf()` now; the tests passed before."),
+];
+
 export type Theme = "dark" | "light";
 export interface Picture {
   file: string; // where the picture is kept
@@ -26,8 +34,25 @@ export interface Picture {
 }
 
 /** Open, ask, edit after a question, undo, leave: what the screen shows at the end. */
-export async function picture(theme: Theme): Promise<Picture> {
-  const fake = await fakeOpenAI(SCRIPT);
+export const picture = (theme: Theme): Promise<Picture> =>
+  take(theme, "conversation", "A conversation at the prompt of zz", SCRIPT, [
+    ["what does src/price.ts do?", "subtracts"],
+    ["fix it", "Allow?", "adds the prices up"],
+    ["/undo", "Undone"],
+  ]);
+
+/** A test and a rename, both unasked; what the rename changed is asked for, and taken back. */
+export const commandPicture = (theme: Theme): Promise<Picture> =>
+  take(theme, "commands", "Commands on a copy of the project", COMMANDS, [
+    ["call total() sumOf() everywhere", "Allow?", "is called"],
+    ["/undo", "Undone"],
+  ]);
+
+type Script = Parameters<typeof fakeOpenAI>[0];
+/** Each line that is typed, and what the screen then shows; a question gets a yes. */
+type Lines = string[][];
+async function take(theme: Theme, name: string, title: string, script: Script, lines: Lines): Promise<Picture> {
+  const fake = await fakeOpenAI(script);
   const { home, cwd, sessions } = place();
   const where = { home, cwd: join(cwd, "shop"), sessions };
   const file = join(where.cwd, EDIT.path);
@@ -37,28 +62,31 @@ export async function picture(theme: Theme): Promise<Picture> {
   writeFileSync(join(home, "zz.config.json"), JSON.stringify(settings));
   writeFileSync(join(where.cwd, ".git", "HEAD"), "ref: refs/heads/main\n");
   writeFileSync(file, BEFORE);
+  if (name === "commands") {
+    mkdirSync(join(where.cwd, "test"));
+    writeFileSync(join(where.cwd, "src/cart.ts"), 'import { total } from "./price.ts";\n');
+    writeFileSync(join(where.cwd, "test/price.js"), 'console.log("12 passed");\n');
+  }
   const term = terminal(where, [], { cols: 110, rows: 60 });
   const ready = () => term.sees(/›\s*$/);
   await term.sees("shop · main ›");
-  term.type(`what does src/price.ts do?${KEY.enter}`);
-  await term.sees("subtracts");
-  await ready();
-  term.type(`fix it${KEY.enter}`);
-  await term.sees("Allow?");
-  await sleep(300); // keys pressed before a question was there do not answer it
-  term.type("y");
-  await term.sees("adds the prices up");
-  await ready();
-  term.type(`/undo${KEY.enter}`);
-  await term.sees("Undone");
-  await ready();
+  for (const [line, ...seen] of lines) {
+    term.type(`${line}${KEY.enter}`);
+    for (const text of seen) {
+      await term.sees(text);
+      if (text !== "Allow?") continue;
+      await sleep(300); // keys pressed before a question was there do not answer it
+      term.type("y");
+    }
+    await ready();
+  }
   const rows = rowsOf(term.view);
   term.type(KEY.ctrlD);
   await term.exited;
   await fake.close();
   if (readFileSync(file, "utf8") !== BEFORE) throw new Error("The file is not as it was.");
   const text = ["$ zz", ...rows.map((row) => textOf(row).trimEnd())].join("\n");
-  return { file: join(ROOT, "docs", `conversation-${theme}.svg`), svg: svgOf(rows, theme, term.view.cols), text };
+  return { file: join(ROOT, "docs", `${name}-${theme}.svg`), svg: svgOf(rows, theme, term.view.cols, title), text };
 }
 
 /** How a cell looks. Colours are those of the palette, or of the theme where there is none. */
@@ -147,7 +175,7 @@ function withoutTimes(row: Cell[]): Cell[] {
 const [WIDTH, HEIGHT, MARGIN] = [8.4, 19, 16];
 
 /** Runs of cells that look alike are one text each, fitted to its columns whatever font is there. */
-function svgOf(rows: Cell[][], theme: Theme, columns: number): string {
+function svgOf(rows: Cell[][], theme: Theme, columns: number, name: string): string {
   const { back, text, frame, colors } = PALETTES[theme];
   const named = (color: string) =>
     color === "back" ? back : color === "text" ? text : (colors[Number(color)] ?? color);
@@ -155,7 +183,7 @@ function svgOf(rows: Cell[][], theme: Theme, columns: number): string {
   const drawn = rows.flatMap((row, y) => runsOf(row).flatMap((run) => draw(run, y)));
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img">`,
-    "<title>A conversation at the prompt of zz</title>",
+    `<title>${name}</title>`,
     `<rect x="0.5" y="0.5" width="${width - 1}" height="${height - 1}" rx="8" fill="${back}" stroke="${frame}"/>`,
     `<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="14" fill="${text}" xml:space="preserve">`,
     ...drawn,
@@ -204,13 +232,14 @@ const escaped = (text: string): string => text.replace(/&/g, "&amp;").replace(/<
 
 if (process.argv[1] === import.meta.filename) {
   const pictures = [await picture("dark"), await picture("light")];
-  for (const { file, svg } of pictures) writeFileSync(file, svg);
+  const commands = [await commandPicture("dark"), await commandPicture("light")];
+  for (const { file, svg } of [...pictures, ...commands]) writeFileSync(file, svg);
   const page = join(ROOT, "docs", "prompt.md");
   const { text } = pictures[0]!;
   writeFileSync(
     page,
     readFileSync(page, "utf8").replace(/\$ zz\n[\s\S]*?(?=```)/, () => `${text}\n`),
   );
-  console.log(text);
+  console.log(`${text}\n\n${commands[0]!.text}`);
   process.exit();
 }

@@ -29,7 +29,7 @@ const same = (word: string | undefined, part: string): boolean =>
 export function denialOf(words: Words, { deny, except }: Denials = NONE): string | undefined {
   const normalized = plainWords(words);
   const exempt = new Set(except.map((one) => one.trim().split(/\s+/).join(" ")));
-  const builtIn = DENIED.find(([name, test]) => !exempt.has(name) && test(normalized))?.[0];
+  const builtIn = DENIED.find(([name, , test]) => !exempt.has(name) && test(normalized))?.[0];
   return (
     builtIn ??
     deny.find((one) => {

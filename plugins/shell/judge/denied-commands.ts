@@ -64,21 +64,25 @@ const isPublish = (words: Words): boolean =>
   PUBLISH.some((entry) => startsWith(words, entry)) ||
   (words[0] === "yarn" && words[1] === "workspace" && startsWith(words.slice(2), [words[2] ?? "", "publish"]));
 
+const named = (name: string): Denied => [name, "elsewhere", ([first]) => first === name];
+
+/** "files": it only hurts files of the project, so it runs on a copy of it, where there is one; "elsewhere": it never runs. */
+type Denied = [name: string, harm: "files" | "elsewhere", test: (words: Words) => boolean];
 /**
  * Denied whatever allows them, each under the name that lifts the denial. Words start with the plain name of the
  * program.
  */
-export const DENIED: [name: string, test: (words: Words) => boolean][] = [
-  ["rm -rf", (words) => isRm(words, true)],
-  ["rm -r", (words) => isRm(words, false)],
-  ["git push --force", (words) => isGit(words, "push", "o", isForced)],
-  ["git reset --hard", (words) => isGit(words, "reset", "", (found) => means(found, "--hard"))],
-  ["git clean -fd", (words) => isGit(words, "clean", "e", isClean)],
-  ["npm publish", isPublish],
-  ...split("sudo sudoedit doas su runuser run0 gosu su-exec pkexec chmod chown").map(
-    (name): [string, (words: Words) => boolean] => [name, ([first]) => first === name],
-  ),
+export const DENIED: Denied[] = [
+  ["rm -rf", "files", (words) => isRm(words, true)],
+  ["rm -r", "files", (words) => isRm(words, false)],
+  ["chmod", "files", ([first]) => first === "chmod"],
+  ["git clean -fd", "files", (words) => isGit(words, "clean", "e", isClean)],
+  ["git reset --hard", "elsewhere", (words) => isGit(words, "reset", "", (found) => means(found, "--hard"))],
+  ["git push --force", "elsewhere", (words) => isGit(words, "push", "o", isForced)],
+  ["npm publish", "elsewhere", isPublish],
+  ...split("chown sudo sudoedit doas su runuser run0 gosu su-exec pkexec").map(named),
 ];
+export const ONLY_FILES: readonly string[] = DENIED.flatMap(([name, harm]) => (harm === "files" ? [name] : []));
 
 /** Whether these words begin with those of the entry, ignoring options and their possible values in between. */
 export function startsWith(

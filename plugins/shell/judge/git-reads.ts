@@ -30,11 +30,10 @@ export function readsOfGit(
   const parsed = parse(pair ? rest.slice(1) : rest, reader.options);
   if (parsed.unknownOption) return doubted(open(`'${parsed.unknownOption}' may do more than read`));
   const showsUnnamed = showsContent(name, parsed);
-  const doubt =
-    checkGit(name, reader, parsed, dirs) ??
-    checkRepository(repository) ??
-    checkShown(name, parsed, showsUnnamed, fileFacts);
-  if (doubt) return doubted(doubt);
+  const own = checkGit(name, reader, parsed, dirs);
+  if (own) return doubted(own);
+  const doubt = checkRepository(repository) ?? checkShown(name, parsed, showsUnnamed, fileFacts);
+  if (doubt) return doubted({ ...doubt, git: true });
   return {
     reads: [...parsed.operands.flatMap(({ text }) => gitPaths(text!)), ...(repository?.reads ?? [])],
     showsUnnamed,

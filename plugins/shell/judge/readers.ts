@@ -3,7 +3,7 @@ import type { GitDoubt } from "zz";
 import { isFolderIn } from "../paths.ts";
 import { ask, type Doubt, type FileFacts, open, type Read } from "./doubts.ts";
 import { readsOfGit } from "./git-reads.ts";
-import { hasOption, type Parsed, parse, type Words } from "./options.ts";
+import { hasOption, type Parsed, parse, split, type Words } from "./options.ts";
 import { SHELLS, WRAPPERS } from "./programs.ts";
 import { checkRg } from "./ripgrep.ts";
 import type { Arg } from "./words.ts";
@@ -35,10 +35,11 @@ export function readsOf(
   if (name === "test" || name === "[") return readsOfTest(name, words);
   if (name === "sed") return readsOfSed(words);
   if (name === "git") return readsOfGit(args, dirs, fileFacts, repository);
-  return Object.hasOwn(READERS, name) ? readBy(READERS[name]!, args, dirs, fileFacts) : undefined;
+  return Object.hasOwn(READERS, name) ? readBy(name, READERS[name]!, args, dirs, fileFacts) : undefined;
 }
 
 function readBy(
+  name: string,
   { options, operands, pattern, asks = "", check }: Reader,
   args: readonly Arg[],
   dirs: readonly string[],
@@ -47,16 +48,12 @@ function readBy(
   const parsed: Parsed =
     options === undefined ? { operands: [...args], values: new Map(), files: [] } : parse(args, options);
   if (parsed.unknownOption) {
-    const why = `'${parsed.unknownOption}' may do more than read`;
-    return {
-      doubt: hasOption(
-        args.map(({ text }) => text),
-        asks,
-      )
-        ? ask(why)
-        : open(why),
-      reads: [],
-    };
+    const { unknownOption: option } = parsed;
+    const words = args.map(({ text }) => text);
+    const why = hasOption(words, SEARCHES[name] ?? "")
+      ? `with '${option}' ${name} reads files that the line does not name`
+      : `'${option}' may do more than read`;
+    return { doubt: hasOption(words, asks) ? ask(why) : open(why), reads: [] };
   }
   const named =
     ["-e", "--regexp"].some((one) => parsed.values.get(one)?.length) ||
@@ -84,6 +81,15 @@ function readsOfSed([flag, script, ...files]: Words): Read {
     ? { reads: files.map((file) => file ?? "") }
     : { doubt: ask("sed can write and run; only sed -n 'N,Mp' runs without a question"), reads: [] };
 }
+
+/** Options with which it looks through folders. */
+const SEARCHES: Record<string, string> = {
+  ...Object.fromEntries(
+    split("grep egrep fgrep").map((name) => [name, "-r -R -d --recursive --dereference-recursive --directories"]),
+  ),
+  diff: "-r --recursive",
+  rg: "-z -u -. -L --search-zip --hidden --unrestricted --no-ignore --no-ignore-vcs --follow",
+};
 
 // ── The table ──────────────────────────────────────────────────────────────────────────────────────────
 

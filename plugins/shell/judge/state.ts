@@ -31,9 +31,12 @@ export interface Simple {
   why: string;
   reads: string[];
   writes: string[];
+  git?: true; // the doubt is about what the repository would run, or show
+  ends?: Ends; // why it ends with the line, however long it would run by itself
 }
+type Ends = "background" | "timeout";
 /** The verdict on one command. */
-export type Ruling = { verdict: Simple["verdict"]; why: string; text?: string }; // text: of the denied command
+export type Ruling = { verdict: Simple["verdict"]; why: string; text?: string; git?: true }; // text: of the denied command
 
 /**
  * One line that is being judged. The functions are here because scripts contain commands, and commands contain scripts.
@@ -63,6 +66,7 @@ export interface Scope {
   depth: number;
   floor?: Ruling; // the mildest verdict that a command in it can get
   looped?: true;
+  ends?: Ends;
   names?: readonly string[]; // of files that a glob put into the script: its commands may show them
 }
 /** The scope of a script that was put together from words: files matched by their globs may be read by its commands. */
@@ -113,9 +117,19 @@ export function withFloor<S extends Pick<Scope, "floor">>(scope: S, ...floors: (
 
 type Found = Pick<Run, "simple" | "runs">;
 
-export function addCommand(run: Found, args: Arg[], { floor }: Pick<Scope, "floor">, ruling: Ruling): Simple {
+export function addCommand(run: Found, args: Arg[], scope: Pick<Scope, "floor" | "ends">, ruling: Ruling): Simple {
+  const { floor, ends } = scope;
   const { verdict, why, text = shownOf(args) } = floor ? worse(ruling, floor) : ruling;
-  const added: Simple = { text, words: textsOf(args), verdict, why, reads: [], writes: [] };
+  const added: Simple = {
+    text,
+    words: textsOf(args),
+    verdict,
+    why,
+    reads: [],
+    writes: [],
+    ...(ends && { ends }),
+    ...(ruling.git && { git: true }),
+  };
   run.simple.push(added);
   const [first] = args;
   if (first) run.runs.push(first.text === undefined ? first.shown : programOf(first.text));

@@ -147,8 +147,9 @@ function sequence(run: Run, children: Node[], scope: SourceScope): Dirs {
   let dirs = stayIn(scope);
   for (const [i, child] of children.entries()) {
     if (!child.isNamed || child.type === "comment") continue;
-    const after = walk(run, child, { ...scope, dirs: dirs.any });
-    if (children[i + 1]?.type !== "&") dirs = after;
+    const isBehind = children[i + 1]?.type === "&";
+    const after = walk(run, child, { ...scope, dirs: dirs.any, ...(isBehind && { ends: "background" as const }) });
+    if (!isBehind) dirs = after;
   }
   return dirs;
 }

@@ -22,6 +22,7 @@ import { type Arg, ASSIGNMENT } from "./words.ts";
 /** A command that runs another one: the other one is judged in its place. */
 export function judgeWrapped(run: Run, name: string, wrapper: Wrapper, args: Arg[], scope: Scope): Dirs {
   let inner = withFloor(scope, wrapper.askReason !== undefined && ask(wrapper.askReason));
+  if (name === "timeout") inner = { ...inner, ends: "timeout" };
   const parsed = parse(args.slice(1), wrapper.options, !wrapper.scriptAfterOperands);
   if (parsed.unknownOption) {
     const words = textsOf(args).slice(1);

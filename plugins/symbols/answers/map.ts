@@ -1,6 +1,7 @@
 // repo_map, and the map in the prompt.
 import crypto from "node:crypto";
 import type { Ctx, Result } from "zz";
+import { notUtf8 } from "zz/text";
 import { type Index, mayRead } from "../project.ts";
 import type { MapRequest, RepoMap, Source, Survey } from "../rank.ts";
 import { defining } from "../rows.ts";
@@ -35,7 +36,8 @@ export async function map(
   );
   const unknown = (focus ?? []).filter((one) => !isKnown(index, one));
   const missing = unknown.map((one) => `[Nothing here is called '${one}': no file, no folder, no symbol]`);
-  return { text: [made.text || "There is no code here to map.", ...missing].join("\n"), data: made };
+  const lost = notUtf8(ctx.root, index.names, "not mapped");
+  return { text: [made.text || "There is no code here to map.", ...missing, ...lost].join("\n"), data: made };
 }
 
 function isKnown(index: Index, focus: string): boolean {

@@ -1,6 +1,7 @@
 // Anthropic's stream of events, as zz's own pieces.
 import type { Delta, Usage } from "zz";
 import { sumUsage, tryTo } from "zz/text";
+import type { Value } from "../native.ts";
 import { ANSWER_TOOL, isThought } from "./request.ts";
 
 export const MAX_BLOCKS = 100_000; // of one message: those of the next are counted on from here
@@ -11,29 +12,39 @@ export interface Reading {
   spent: Usage; // before the last pause
   counts: Record<string, number>;
   text: boolean; // whether there is some
+  grown: { block?: any; field: "text" | "thinking"; pieces: string[] }; // by what was not yet put to it
   stop?: string;
   ended?: true;
 }
 
-/** A whole message, from a server that does not stream, as the events that it would have been. */
-export const whole = (value: any): any[] =>
-  value?.type !== "message"
-    ? [value]
-    : [
-        { type: "message_start", message: value },
-        ...[value.content ?? []].flat().flatMap((block, index) => [
-          {
-            type: "content_block_start",
-            index,
-            content_block: typeof block === "string" ? { type: "text", text: block } : block,
-          },
-          { type: "content_block_stop", index },
-        ]),
-        { type: "message_delta", delta: value },
-        { type: "message_stop" },
-      ];
+/** What came together. Nothing counts after the end, and no error where the answer is complete. */
+export function* readAll(reading: Reading, come: Value[]): Generator<Delta> {
+  for (const { event, value } of come) {
+    const isError = event === "error" || value?.error;
+    if (isError && reading.stop) reading.ended = true;
+    if (reading.ended) return;
+    if (isError) yield { error: withStatus(value) };
+    if (value?.type === "message") for (const one of whole(value)) yield* deltas(reading, one);
+    else yield* deltas(reading, value);
+  }
+}
 
-export function* deltas(reading: Reading, value: any): Generator<Delta> {
+/** A whole message, from a server that does not stream, as the events that it would have been. */
+const whole = (value: any): any[] => [
+  { type: "message_start", message: value },
+  ...[value.content ?? []].flat().flatMap((block, index) => [
+    {
+      type: "content_block_start",
+      index,
+      content_block: typeof block === "string" ? { type: "text", text: block } : block,
+    },
+    { type: "content_block_stop", index },
+  ]),
+  { type: "message_delta", delta: value },
+  { type: "message_stop" },
+];
+
+function* deltas(reading: Reading, value: any): Generator<Delta> {
   const { type, index, delta } = value ?? {};
   if (type === "message_start") yield* count(reading, value.message?.usage);
   else if (type === "content_block_start") yield* begin(reading, index, value.content_block);
@@ -81,11 +92,11 @@ function* grow(reading: Reading, index: unknown, delta: any): Generator<Delta> {
   const block = reading.open.get(index);
   if (text) reading.text = true;
   if (type === "text_delta") {
-    block.text = (block.text ?? "") + text;
+    add(reading, block, "text", text);
     return yield { text };
   }
   if (type === "thinking_delta") {
-    block.thinking = (block.thinking ?? "") + thinking;
+    add(reading, block, "thinking", thinking);
     return yield { thinking };
   }
   if (type === "input_json_delta" && block.name === ANSWER_TOOL) return yield { text: json };
@@ -97,7 +108,24 @@ function* grow(reading: Reading, index: unknown, delta: any): Generator<Delta> {
   yield { text: "" };
 }
 
+const MAX_PIECES = 500;
+
+/** What a block grows by is put together now and then: a text of many small pieces is dear to keep. */
+function add(reading: Reading, block: any, field: "text" | "thinking", piece: string): void {
+  const { grown } = reading;
+  if (grown.block !== block || grown.field !== field || grown.pieces.length === MAX_PIECES) settle(reading);
+  if (!grown.pieces.length) Object.assign(grown, { block, field });
+  grown.pieces.push(piece);
+}
+
+export function settle({ grown }: Reading): void {
+  const { block, field, pieces } = grown;
+  if (block) block[field] = (block[field] ?? "") + pieces.join("");
+  grown.pieces = [];
+}
+
 function* close(reading: Reading, index: unknown): Generator<Delta> {
+  settle(reading);
   const block = reading.open.get(index);
   reading.open.delete(index);
   if (block?.json) block.input = tryTo(() => JSON.parse(block.json)) ?? {};
@@ -144,7 +172,7 @@ const STATUS: Record<string, number> = {
   timeout_error: 504,
   overloaded_error: 529,
 };
-export function withStatus(value: any): unknown {
+function withStatus(value: any): unknown {
   const error = value?.error ?? value;
   const code = STATUS[error?.type];
   return code ? { error: { ...error, code } } : value;

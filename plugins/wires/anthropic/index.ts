@@ -1,9 +1,9 @@
 // Anthropic's Messages. Thinking goes back with its signature, the prefix that stays the same is marked for the cache, and
 // what a server refuses of a request by name is sent otherwise from then on.
 import type { ChatRequest, Endpoint, HttpAnswer, Model, Usage, Zz } from "zz";
-import { baseOf, type Preset, type Wire } from "../contract.ts";
-import { MAX_MODELS, memory, needKey, toJson, valuesOf } from "../native.ts";
-import { deltas, MAX_BLOCKS, type Reading, usageOf, whole, withStatus } from "./answer.ts";
+import { baseOf, memory, type Preset, type Wire } from "../contract.ts";
+import { MAX_MODELS, needKey, toJson, valuesOf } from "../native.ts";
+import { MAX_BLOCKS, type Reading, readAll, settle, usageOf } from "./answer.ts";
 import {
   bodyOf,
   isThought,
@@ -74,20 +74,19 @@ export const anthropic: Wire = {
         spent,
         counts: {},
         text: false,
+        grown: { field: "text", pieces: [] },
       };
       const answer = await send(zz, preset, request, signal, { url, learnt, once, come });
-      for await (const { event, value } of valuesOf(zz, answer, PROTOCOL, preset.name)) {
-        const isError = event === "error" || value?.error;
-        if (isError && reading.stop) break; // it was complete
-        if (isError) yield { error: withStatus(value) };
-        for (const one of whole(value)) yield* deltas(reading, one);
+      for await (const come of valuesOf(answer, PROTOCOL, preset.name)) {
+        yield readAll(reading, come);
         if (reading.ended) break;
       }
       const paused = reading.stop === "pause_turn";
       if (!paused || pauses === MAX_PAUSES) {
-        if (reading.stop || reading.ended) yield { finish: paused ? "length" : (FINISH[reading.stop!] ?? "stop") };
+        if (reading.stop || reading.ended) yield [{ finish: paused ? "length" : (FINISH[reading.stop!] ?? "stop") }];
         return;
       }
+      settle(reading);
       come.push(...reading.blocks);
       spent = usageOf(reading);
     }

@@ -34,6 +34,13 @@ describe("a cassette", { concurrency: 3 }, () => {
     deepEqual(told(again), told(first));
   });
 
+  test("answers without a key also where a company's server was asked", async () => {
+    const { where } = await twice([say("Hello.")], ["hi"]);
+    const url = "https://api.openai.com/v1/chat/completions";
+    writeFileSync(join(where.cwd, "tape"), tape(where).replace(/http:[^"]*completions/, url));
+    deepEqual(told(await zz(where, ["-m", "openai/m", "-n", "--replay", "tape", "hi"])), ["Hello.\n", "", 0]);
+  });
+
   test("round by round, with calls that really run", async () => {
     const where = place();
     writeFileSync(join(where.cwd, "a.txt"), "the needle\n");

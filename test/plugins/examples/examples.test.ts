@@ -28,12 +28,12 @@ const having = (t: TestContext, name: string, setup: Setup = {}) => harness({ ..
 test("the examples are shipped, and none of them is loaded until it is asked for", async () => {
   const names = readdirSync(join(ROOT, "plugins", "examples")).sort();
   deepEqual(names, [
-    ...["attach.ts", "budget.ts", "data.ts", "helper.ts", "lint.ts", "notify.ts"],
-    ...["plan.ts", "sql.ts", "todo.ts", "weather.ts"],
+    ...["attach.ts", "budget.ts", "data.ts", "lint.ts", "notify.ts"],
+    ...["sql.ts", "todo.ts", "weather.ts"],
   ]);
   for (const way of ["dist", "node"] as const) {
     const { stdout } = await program(place(), ["--plugins"], { way });
-    doesNotMatch(stdout, /^(examples|attach|budget|data|helper|lint|notify|plan|sql|todo|weather)\b/m);
+    doesNotMatch(stdout, /^(examples|attach|budget|data|lint|notify|sql|todo|weather)\b/m);
   }
   ok(JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).files.includes("plugins/examples"));
   for (const name of names) {

@@ -1,4 +1,4 @@
-// The examples that reach into a turn: plan mode, a cost guard, a helper, a linter, a picker. Each written from docs/plugins.md.
+// The examples that reach into a turn: a cost guard, a linter, a picker. Each written from docs/plugins.md.
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
@@ -7,55 +7,6 @@ import { ROOT } from "../../support/run.ts";
 
 const having = (t: TestContext, name: string, setup: Setup = {}) =>
   harness({ own: true, ...setup, plugins: [join(ROOT, "plugins", "examples", `${name}.ts`)] }, t);
-
-describe("plan", () => {
-  const files = { "a.txt": "one\n" };
-  const edit = (content: string) => ["write_file", { path: "a.txt", content }] as [string, object];
-
-  test("lets the model look, and neither change nor run, whatever is allowed; then /plan go carries it out", async (t) => {
-    const zz = await having(t, "plan", {
-      files,
-      allow: { read: true, write: true, run: true, net: true, env: true },
-      script: [
-        {
-          calls: [
-            ["read_file", { path: "a.txt" }],
-            ["run_command", { command: "ls" }],
-            edit("two\n"),
-            ["run_command", { command: "touch b.txt" }],
-            ["rename_self", { name: "Bo" }],
-          ],
-        },
-        "1. Change a.txt.",
-        { calls: [["read_file", { path: "a.txt" }]] },
-        { calls: [edit("two\n")] },
-        "Done.",
-      ],
-    });
-    deepEqual(await zz.command("/plan"), ["Plan mode is on. /plan go carries the plan out."]);
-    const { results } = await zz.ask("change it");
-    deepEqual(
-      results.map(({ refused = false }) => refused),
-      [false, false, true, true, true],
-    );
-    equal(results[2]!.text, "Refused: plan mode is on, and this call would change files. Put it into the plan.");
-    match(zz.requests[0]!.system, /Plan mode is on\. Only look/);
-    equal(zz.read("a.txt"), "one\n");
-    await zz.command("/plan go");
-    equal(zz.read("a.txt"), "two\n");
-    ok(zz.chat.messages.some(({ text }) => text.startsWith("The plan is agreed.")));
-  });
-
-  test("is of the conversation: it lasts over a restart, and /plan off ends it", async (t) => {
-    const zz = await having(t, "plan", { files, script: ["A plan.", { calls: [edit("two\n")] }, "Well."] });
-    await zz.command("/plan");
-    await zz.ask("plan");
-    await zz.restart();
-    equal((await zz.ask("change it")).results[0]!.refused, true);
-    deepEqual(await zz.command("/plan off"), ["Plan mode is off."]);
-    await rejects(zz.command("/plan now"), /Cannot do '\/plan now'/);
-  });
-});
 
 describe("budget", () => {
   const script = [{ text: "A.", usage: { input: 100, output: 10, cached: 50 } }];
@@ -88,43 +39,6 @@ describe("budget", () => {
     await zz.ask("one");
     await zz.ask("/retry");
     await rejects(zz.ask("/retry"), /took about 140 tokens/);
-  });
-});
-
-describe("helper", () => {
-  test("reads with tools of its own, and the conversation has its answer alone", async (t) => {
-    const zz = await having(t, "helper", {
-      files: { "a.ts": "export const a = 1;\n" },
-      script: [
-        { call: ["look_into", { prompt: "Where is a?" }] },
-        {
-          calls: [
-            ["grep", { pattern: "const a" }],
-            ["write_file", { path: "a.ts", content: "" }],
-          ],
-        },
-        "In a.ts, line 1.",
-        "There it is.",
-      ],
-    });
-    const { results } = await zz.ask("where is a?");
-    equal(results[0]!.text, "In a.ts, line 1.");
-    const [, asked, again] = zz.requests;
-    deepEqual(
-      [asked!.task, asked!.tools.map(({ name }) => name).sort()],
-      ["helper", ["find_definition", "glob", "grep", "list_dir", "read_file"]],
-    );
-    match(again!.messages.at(-2)!.text, /a\.ts/);
-    match(again!.messages.at(-1)!.text, /^Cannot call 'write_file'/);
-    equal(zz.chat.messages.length, 4);
-    equal(zz.ctx.about.line({ name: "look_into", args: { question: "Where is a?" } }), "Where is a?");
-  });
-
-  test("a helper that says nothing is told of as a failure", async (t) => {
-    const zz = await having(t, "helper", {
-      script: [{ call: ["look_into", { question: "Where?" }] }, { thinking: "hm" }, "I do not know."],
-    });
-    match((await zz.ask("where?")).results[0]!.text, /^The helper answered with nothing\./);
   });
 });
 

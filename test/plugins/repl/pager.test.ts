@@ -63,6 +63,19 @@ async function put(text: string, keys: string | undefined, typed: string[], size
 }
 const LONG = Array.from({ length: 12 }, (_, i) => `line ${i + 1}`).join("\n");
 
+for (const [columns, keys, bar] of [
+  [80, "yn", "── line 5 of 12 · space goes on · n = no · b = back "],
+  [40, "yn", "─ 5/12 · space: on · n: no · b: back "],
+  [40, "q", "─ 5/12 · space: on · Esc: leave "],
+  [30, "yn", "─ 5/12 · space: on · n: no "],
+  [20, "yn", "space: on "],
+] as const)
+  test(`At ${columns} columns the bar of a page says '${bar.trim()}'`, async () => {
+    const { pages } = await put(LONG, keys, [], { columns, rows: 6 });
+    equal(pages[0]!.split("\n").at(-1), bar);
+    ok(bar.length < columns);
+  });
+
 for (const [what, typed, answer, left] of [
   ["y at once does nothing", ["y", "y", " ", " ", "y"], "y", 0],
   ["A, e and r at once do nothing", ["A", "e", "r", " ", " ", "A"], "A", 0],
@@ -89,7 +102,7 @@ test("Each line is on a page, the bar tells how much is left, and the last page 
   const { pages } = await put(LONG, "yn", [" ", " ", "y"]);
   const all = pages.join("");
   for (const line of LONG.split("\n")) ok(all.includes(line), line);
-  deepEqual(all.match(/line \d+ of 12/g), ["line 5 of 12", "line 10 of 12"]);
+  deepEqual(all.match(/\d+\/12/g), ["5/12", "10/12"]);
   ok(!pages.at(-1)!.includes(" of 12"));
 });
 

@@ -95,6 +95,23 @@ describe("a full window", { concurrency: 2 }, () => {
     );
   });
 
+  test("with context.method truncate the earlier turns leave without a model, again and again", async () => {
+    const where = talked(30, { context: { method: "truncate" } });
+    const first = await goesOn(where, 8_192, [say("Good.")], ["-c", "next"]);
+    deepEqual([first.stdout, first.code, first.refusals, first.bodies.length], ["Good.\n", 0, [], 1]);
+    match(first.stderr, /^The first 29 turns are left out now: about \d+ tokens of conversation became \d+\.\n$/);
+    const [, gone, , ...rest] = first.bodies[0].messages.map(({ content }: any) => content);
+    match(gone, /^\[Not from the person: of this conversation the first 29 turns have left your view\.\]/);
+    deepEqual(
+      rest.map((text: string) => text.slice(0, 8)),
+      ["said 30,", "heard 30", "next"],
+    );
+    const again = await goesOn(where, 8_192, [say("Good.")], ["-c", "/compact"]);
+    match(again.stderr, /^The first 30 turns are left out now/);
+    const hinted = await goesOn(where, 8_192, [], ["-c", "/compact keep the lamp"]);
+    match(hinted.stderr, /^Cannot use a hint: context\.method is 'truncate'/);
+  });
+
   for (const [what, step, why] of [
     ["is empty", say(""), "the model answered with nothing"],
     ["is a call", call(["read_file", { path: "a" }]), "the model called a tool instead"],

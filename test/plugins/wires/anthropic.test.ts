@@ -91,6 +91,7 @@ const TOLD: [string, Step, Told][] = [
   ["events without the blank line between", stream((start() + hi + stop).replaceAll("\n\n", "\n")), { text: "Hi" }],
   ["CRLF", stream((start() + hi + stop).replaceAll("\n", "\r\n")), { text: "Hi" }],
   ["comments", stream(": ping\n\n", start(), ": still there\n", hi, stop), { text: "Hi" }],
+  ["comments before, between and behind", stream(": a\n\n", ": b\n", start(), ": c\n: d\n\n", hi, ":\n\n", stop, ": e\n\n"), { text: "Hi" }],
   ["a [DONE] of a gateway", stream(start(), hi, stop, "data: [DONE]\n\n"), { text: "Hi" }],
   ["data that is JSON but no event", stream("data: null\n\n", "data: 1\n\n", "data: {}\n\n", start(), hi, stop), { text: "Hi" }],
   ["a last event without its end", stream(start(), hi, stop.trimEnd()), { text: "Hi" }],

@@ -61,6 +61,7 @@ const TOLD: [string, Step, Told][] = [
   ["line feeds alone", stream((hi + stop).replaceAll("\r\n", "\n")), { text: "Hi" }],
   ["no blank line between events", stream((hi + stop).replaceAll("\r\n\r\n", "\n")), { text: "Hi" }],
   ["comments", stream(": ping\n\n", hi, ": still there\n", stop), { text: "Hi" }],
+  ["comments before, between and behind", stream(": a\r\n\r\n", ": b\n", hi, ": c\n: d\n\n", ":\r\n\r\n", stop, ": e\n\n"), { text: "Hi" }],
   ["a [DONE] of a gateway", stream(hi, stop, "data: [DONE]\n\n"), { text: "Hi" }],
   ["data that is JSON but no chunk", stream("data: null\n\n", "data: 1\n\n", "data: {}\n\n", hi, stop), { text: "Hi" }],
   ["a last event without its end", stream(hi, stop.trimEnd()), { text: "Hi" }],

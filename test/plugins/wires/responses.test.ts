@@ -73,6 +73,8 @@ interface Told {
   calls?: [name: string, args: unknown][];
   finish?: string;
 }
+/** The events of two items, one of each in turn. */
+const mixed = (one: string[], two: string[]): string[] => one.flatMap((event, i) => [event, two[i] ?? ""]);
 const crlf = (step: Step): Step => ({ ...step, body: step.body!.map((one) => String(one).replaceAll("\n", "\r\n")) });
 // biome-ignore format: one case a row.
 const TOLD: [string, Step, Told][] = [
@@ -92,6 +94,27 @@ const TOLD: [string, Step, Told][] = [
   ["keep-alives and events of other kinds", stream(": ping\n\n", event("response.web_search_call.searching"), event("response.x.y", { delta: "no" }), ...itemEvents(hi, 0), completed()), { text: "Hi there" }],
   ["an answer cut by its limit", stream(...itemEvents(hi, 0), event("response.incomplete", { response: { status: "incomplete", incomplete_details: { reason: "content_filter" }, output: [], usage: USAGE } })), { text: "Hi there", finish: "filter" }],
   ["a refusal", answer({ say: "I cannot.", refuses: true }), { text: "I cannot.", finish: "refusal" }],
+  ["comments between its events, alone and together", stream(": ping\n\n", ": a\n: b\n\n:\n", ...itemEvents(hi, 0).flatMap((one) => [one, ": still there\n\n"]), completed()), { text: "Hi there" }],
+  ["no blank line between its events", stream([...itemEvents(hi, 0), completed()].join("").replaceAll("\n\n", "\n").replaceAll(/^event: .*\n/gm, "")), { text: "Hi there" }],
+  ["a byte order mark", stream(`\ufeff${itemEvents(hi, 0).join("")}`, completed()), { text: "Hi there" }],
+  ["a slow server, with pieces cut anywhere", stream(...[...(itemEvents(hi, 0).join("") + completed()).match(/[\s\S]{1,97}/g)!].flatMap((one) => [one, 1])), { text: "Hi there" }],
+  ["an event that has no blank line behind it at the end", stream(...itemEvents(hi, 0), completed().trimEnd()), { text: "Hi there" }],
+  ["an item told twice", stream(...itemEvents(hi, 0), itemEvents(hi, 0).at(-1)!, itemEvents(hi, 0).at(-1)!, completed({ output: [wholeItem(hi, 0)] })), { text: "Hi there" }],
+  ["a call told twice", stream(...itemEvents(dim, 0), itemEvents(dim, 0)[0]!, itemEvents(dim, 0).at(-1)!, completed({ output: [wholeItem(dim, 0)] })), { calls: [["lamp_dim", { level: 8 }]] }],
+  ["thoughts told twice", stream(...itemEvents(think, 0), itemEvents(think, 0).at(-1)!, ...itemEvents(hi, 1), completed()), { text: "Hi there", thinking: "dim it" }],
+  ["calls whose events are mixed", stream(...mixed(itemEvents(dim, 0), itemEvents({ call: "lamp_dim", args: { level: 9 }, id: "call_q2" }, 1)), completed()), { calls: [["lamp_dim", { level: 8 }], ["lamp_dim", { level: 9 }]] }],
+  ["the second item before the first", stream(...itemEvents(dim, 1), ...itemEvents(think, 0), completed()), { calls: [["lamp_dim", { level: 8 }]], thinking: "dim it" }],
+  ["a call that is done before it is added", stream(...itemEvents(dim, 0).toReversed().filter((one) => !one.includes("arguments.delta")), completed()), { calls: [["lamp_dim", { level: 8 }]] }],
+  ["items of unknown types", stream(event("response.output_item.added", { output_index: 0, item: { type: "melody" } }), event("response.melody.delta", { output_index: 0, delta: "la" }), event("response.output_item.done", { output_index: 0, item: { type: "melody", text: "no" } }), ...itemEvents(hi, 1), completed()), { text: "Hi there" }],
+  ["parts of unknown types", stream(completed({ output: [{ type: "message", content: [{ type: "melody" }, { type: "output_text", text: "Hi there" }] }] })), { text: "Hi there" }],
+  ["items and content of null", stream(event("response.output_item.added", { output_index: 0, item: null }), event("response.output_item.done", { output_index: 0, item: null }), event("response.output_item.done", { output_index: 1, item: { type: "message", content: null } }), event("response.output_text.delta", { output_index: 2, delta: null }), ...itemEvents(hi, 3), completed({ output: null })), { text: "Hi there" }],
+  ["data that is JSON but no event", stream("data: null\n\n", "data: 1\n\n", 'data: "x"\n\n', "data: {}\n\n", "data: []\n\n", ...itemEvents(hi, 0), completed()), { text: "Hi there" }],
+  ["text in two items", stream(...itemEvents({ say: "Hi " }, 0), ...itemEvents({ say: "there" }, 1), completed()), { text: "Hi there" }],
+  ["two answers at once, of which the second is not begun", stream(...itemEvents(hi, 0), completed(), completed({ output: [wholeItem({ say: "No" }, 0)] })), { text: "Hi there" }],
+  ["an end told twice", stream(...itemEvents(hi, 0), completed(), completed()), { text: "Hi there" }],
+  ["an error of null in each event", stream(...itemEvents(hi, 0).map((one) => one.replace('"type":', '"error":null,"type":')), completed({ error: null })), { text: "Hi there" }],
+  ["a connection that stays open after the end", { ...stream(...itemEvents(hi, 0), completed()), ending: "hang" }, { text: "Hi there" }],
+  ["a body that is no stream, over many lines", { ...refuse(200, JSON.stringify(whole([think, hi]), null, 2)) }, { text: "Hi there", thinking: "dim it" }],
   ["a refusal that comes only whole", stream(completed({ output: [wholeItem({ say: "I cannot.", refuses: true }, 0)] })), { text: "I cannot.", finish: "refusal" }],
 ];
 describe("a turn over Responses is told", { concurrency: 16 }, () => {
@@ -128,6 +151,19 @@ const FAILS: [string, Step, string | RegExp, 1 | 3][] = [
   ["an empty body", stream(), "The server answered with nothing. Try again.", 3],
   ["a line that is not JSON", stream(...part, "data: {oops\n\n"), `${MID}a line that is not JSON: {oops.`, 3],
   ["a web page", { headers: { "content-type": "text/html" }, body: ["<!doctype html><title>Welcome</title>"] }, /a web page \("Welcome"\)/, 1],
+  ["an error event of plain words", stream(...part, "event: error\ndata: boom\n\n"), /boom/, 3],
+  ["an error on a raw line", stream(...part, '{"error":"the runner went away"}\n'), `${MID}the runner went away.`, 3],
+  ["an error that is a text", stream(...part, event("error", { error: "boom" })), `${MID}boom.`, 3],
+  ["a rate limit in mid-stream", stream(...part, failed("rate_limit_exceeded", "slow down")), `${MID}slow down.`, 3],
+  ["an answer that was cancelled", stream(...part, event("response.cancelled", { response: { status: "cancelled" } })), /cancelled/, 3],
+  ["half a line and the end", stream(...part, 'data: {"type":"response.outp'), /^(The model's server failed in mid-stream: .*|The connection ended before the answer was complete\. Try again)\.$/, 3],
+  ["nothing but comments", stream(": ping\n\n", ": ping\n\n"), "The server answered with nothing. Try again.", 3],
+  ["nothing but its beginning", stream(event("response.created", { response: { status: "in_progress" } })), "The server answered with nothing. Try again.", 3],
+  ["a call and no end", stream(...itemEvents(dim, 0)), ENDED, 3],
+  ["a connection cut before the stream", { ...stream(20), ending: "cut" }, /^(The connection ended|The server answered with nothing|Cannot reach)/, 3],
+  ["plain words", stream("Good day\n"), `${MID}not a stream but Good day.`, 3],
+  ["an error as a JSON body over many lines", refuse(200, JSON.stringify({ error: { message: "no such lamp", code: "invalid_request" } }, null, 2)), `${MID}no such lamp.`, 1],
+  ["an error as a list", refuse(200, [{ error: { message: "no such lamp", code: "invalid_request" } }]), `${MID}no such lamp.`, 1],
   ["a stream of Chat Completions", sayAsChat("Hi"), /not a stream of Responses but of Chat Completions/, 3],
   ["an error as a JSON body", refuse(200, { error: { message: "no such lamp", code: "invalid_request" } }), `${MID}no such lamp.`, 1],
 ];

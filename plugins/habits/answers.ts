@@ -1,0 +1,76 @@
+// SEARCH/REPLACE blocks that a model wrote into its answer, as Aider taught it: each becomes a call of edit_file. An example in a text
+// about such blocks looks the same, so that only blocks count whose file is there and holds what they search for, all of them or none.
+import fs from "node:fs";
+import type { Call, Ctx, Reply } from "zz";
+import { tryTo } from "zz/text";
+import { editsOfBlocks } from "./blocks.ts";
+
+const BLOCK = /^<{5,9} ?SEARCH>?[ \t]*\r?\n[\s\S]*?^>{5,9} ?REPLACE[ \t]*$/gm;
+const MAX_TEXT_CHARS = 1_000_000;
+const MAX_FILE_BYTES = 4 * 1024 * 1024;
+
+type Edit = { old_string: string; new_string: string };
+interface Block {
+  path: string;
+  edit: Edit;
+  from: number; // with the line of its file and its fence
+  to: number;
+  isOpen: boolean; // its fence is not closed yet
+}
+
+/** The reply with its blocks as calls; the same reply where it holds none. */
+export function withBlocks(reply: Reply, ctx: Ctx): Reply {
+  const { text } = reply;
+  if (text.length > MAX_TEXT_CHARS) return reply;
+  const blocks: Block[] = [];
+  for (const found of text.matchAll(BLOCK)) {
+    const block = blockAt(text, found.index, found[0], blocks.at(-1));
+    if (!block) return reply;
+    blocks.push(block);
+  }
+  const edits = new Map<string, Edit[]>();
+  for (const { path, edit } of blocks) edits.set(path, [...(edits.get(path) ?? []), edit]);
+  if (!edits.size || ![...edits].every(([path, all]) => isMeant(path, all, ctx))) return reply;
+  const said = blocks.reduceRight((rest, { from, to }) => rest.slice(0, from) + rest.slice(to), text);
+  const calls = [...edits].map(([path, all]): Call => ({ id: newId(), name: "edit_file", args: { path, edits: all } }));
+  return { ...reply, text: said.replace(/\n{3,}/g, "\n\n").trim(), calls, finish: "calls" };
+}
+
+const newId = (): string => `call_${Math.random().toString(36).slice(2, 12)}`;
+const FENCE = /^(`{3,}|~{3,})[\w+.-]*\s*$/;
+const PATH = /^[#>*\s]*[`*"']*([\w@.][\w@./+-]*)[`*"':]*\s*$/;
+
+/** The block with its file, which stands on a line of its own before it, in front of the fence or in it. */
+function blockAt(text: string, at: number, block: string, before: Block | undefined): Block | undefined {
+  const parsed = editsOfBlocks(block);
+  if (typeof parsed === "string" || !parsed[0]) return undefined;
+  const lines: { line: string; from: number }[] = [];
+  const least = before?.to ?? 0;
+  for (let end = at - 1; end > least && lines.length < 3; ) {
+    const from = Math.max(least, text.lastIndexOf("\n", end - 1) + 1);
+    lines.push({ line: text.slice(from, end).trimEnd(), from });
+    end = from - 1;
+  }
+  const named = lines.findIndex(({ line }) => line && !FENCE.test(line));
+  const path = PATH.exec(lines[named]?.line ?? "")?.[1] ?? before?.path;
+  if (!path) return undefined;
+  let used = PATH.test(lines[named]?.line ?? "") ? named : -1;
+  if (FENCE.test(lines[used + 1]?.line ?? "")) used++;
+  const own = lines.slice(0, used + 1);
+  const isFenced = own.length ? own.some(({ line }) => FENCE.test(line)) : (before?.isOpen ?? false);
+  const end = at + block.length;
+  const closing = isFenced && /^\r?\n(`{3,}|~{3,})[ \t]*(?=\r?\n|$)/.exec(text.slice(end, end + 100));
+  const to = end + (closing ? closing[0].length : 0);
+  return { path, edit: parsed[0], from: own.at(-1)?.from ?? at, to, isOpen: isFenced && !closing };
+}
+
+/** Whether the file is there, may be looked at, and holds all that is to be replaced. */
+function isMeant(path: string, edits: Edit[], { files, permissions }: Ctx): boolean {
+  const file = tryTo(() => files.path(path));
+  if (!file || permissions.secret(path)) return false;
+  const stat = tryTo(() => fs.statSync(file));
+  if (!stat?.isFile() || stat.size > MAX_FILE_BYTES) return false;
+  const text = (tryTo(() => fs.readFileSync(file, "utf8")) ?? "").replaceAll("\r\n", "\n");
+  const holds = (old: string) => text.includes(old) || text.endsWith(old.replace(/\n$/, ""));
+  return edits.every(({ old_string }) => old_string.trim() !== "" && holds(old_string));
+}

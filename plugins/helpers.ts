@@ -1,0 +1,128 @@
+// task: a helper, a model with tools and a window of its own, finds something out, and only its report comes back. Several
+// work side by side. It reads; the person may give it more. Whatever it calls passes the conversation's own gate.
+import type { AsyncLocalStorage } from "node:async_hooks";
+import type { Ctx, Zz } from "zz";
+import { fault, oneLine, plural, unknown } from "zz/text";
+
+export const defaults = { tools: [] as string[], rounds: 20, depth: 1, model: "" };
+export const settings = {
+  schema: {
+    type: "object",
+    properties: {
+      tools: { type: "array", items: { type: "string" }, description: "what a helper may call beyond reading" },
+      rounds: { type: "integer", minimum: 1, maximum: 1_000, description: "after which a helper has to answer" },
+      depth: {
+        type: "integer",
+        minimum: 1,
+        maximum: 5,
+        description: "how deep helpers may send helpers; 1: not at all",
+      },
+      model: { type: "string", description: "who helps, as provider/model" },
+    },
+  },
+};
+type Config = typeof defaults;
+
+const TASK = "task";
+const KIND = "helper"; // what its requests are for
+const READERS =
+  "read_file list_dir glob grep find_definition find_references get_structure repo_map git_log git_diff web_fetch web_search".split(
+    " ",
+  );
+const SYSTEM = `You look into something for a colleague, who sees of it only your last message. Find out what is asked with your tools, and stay
+with that. Then report in at most fifteen sentences: what you found, with paths and line numbers or addresses, and what you could not find.`;
+
+/** One at work. */
+interface Helper {
+  number: number;
+  level: number; // 1: sent by the conversation
+  question: string;
+  doing: string;
+  calls: number;
+}
+
+export default (zz: Zz<Config>) => {
+  const working = new Set<Helper>();
+  let sent = 0;
+  let current: AsyncLocalStorage<Helper> | undefined; // which of them something happens in
+
+  zz.tool({
+    name: TASK,
+    description:
+      "Send a helper to find something out; it reads as much as it needs and reports. Several at once work side by side.",
+    aliases: ["delegate", "subagent", "agent", "look_into"],
+    params: { question: "string all that the helper has to know: it sees nothing of this conversation" },
+    also: { question: ["prompt", "task", "query", "instructions"] },
+    timeout: 3_600_000,
+    // One that may do more than read goes by itself: a need of another kind, though of nothing.
+    needs: (_, ctx) => (mayChange(zz.config, ctx) ? { write: [] } : {}),
+    kind: "read",
+    describe: ({ question }) => oneLine(question),
+    render: ({ text, data }) => {
+      const { calls } = (data ?? {}) as { calls?: number };
+      return calls === undefined ? oneLine(text) : `${plural(calls, "call")} · ${oneLine(text)}`;
+    },
+    async run({ question }, ctx) {
+      const { AsyncLocalStorage } = await import("node:async_hooks");
+      current ??= new AsyncLocalStorage(); // one, though several may have waited for it
+      const level = (current.getStore()?.level ?? 0) + 1;
+      if (level > zz.config.depth)
+        throw fault(`Cannot send a helper: helpers send none ("helpers.depth"). Look for it yourself.`);
+      if (!working.size) sent = 0;
+      const helper: Helper = { number: ++sent, level, question: oneLine(question), doing: "thinking", calls: 0 };
+      working.add(helper);
+      show(ctx);
+      try {
+        return await current.run(helper, () => report(zz.config, helper, question, ctx));
+      } finally {
+        working.delete(helper);
+        show(ctx);
+      }
+    },
+  });
+
+  zz.on("replied", ({ task, calls }, ctx) => {
+    const helper = task === KIND ? current?.getStore() : undefined;
+    if (!helper) return;
+    helper.doing = calls.map((call) => `${call.name} ${ctx.about.line(call) ?? ""}`.trim()).join(", ") || "reporting";
+    show(ctx);
+  });
+  zz.on("called", ({ inner }, ctx) => {
+    const helper = inner ? current?.getStore() : undefined;
+    if (!helper) return;
+    helper.calls++;
+    show(ctx);
+  });
+
+  /** A line for each, under the one that says what runs. */
+  function show(ctx: Ctx): void {
+    const rows = [...working].map(({ number, question, doing, calls }) => {
+      const short = question.length > 30 ? `${question.slice(0, 29)}…` : question;
+      return `${number} ${short} · ${calls ? `${plural(calls, "call")} · ` : ""}${doing}`;
+    });
+    ctx.progress(rows.join("\n"));
+  }
+};
+
+function toolsOf({ tools, depth }: Config, { about }: Ctx, level: number): string[] {
+  const all = about.tools.map(({ name }) => name);
+  for (const name of tools)
+    if (!all.includes(name)) throw fault(`Cannot give helpers '${name}': ${unknown("tool", name, all)}`);
+  const reads = about.tools.flatMap(({ name, kind }) => (READERS.includes(name) && kind === "read" ? name : []));
+  const more = tools.filter((name) => name !== TASK);
+  return [...new Set([...reads, ...more, ...(level < depth ? [TASK] : [])])];
+}
+
+const mayChange = ({ tools }: Config, { about }: Ctx): boolean =>
+  tools.length > 0 && about.tools.some(({ name, kind }) => tools.includes(name) && kind !== "read");
+
+async function report(config: Config, helper: Helper, question: string, ctx: Ctx) {
+  const { rounds, model } = config;
+  const tools = toolsOf(config, ctx, helper.level);
+  const messages = [{ role: "user" as const, text: question }];
+  const asked = { task: KIND, system: SYSTEM, messages, tools, rounds, ...(model && { model }) };
+  const reply = await ctx.request(asked);
+  if (!reply.text.trim()) throw fault("The helper answered with nothing. Ask more precisely, or look for it yourself.");
+  const cut = reply.finish === "length" ? "\n[The output limit cut this report off.]" : "";
+  return { text: reply.text + cut, data: { model: reply.model, calls: helper.calls, rounds } };
+}

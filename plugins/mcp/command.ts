@@ -1,0 +1,87 @@
+// /mcp: which servers there are, what they are doing, and what to do with one.
+import type { Choice, Ctx } from "zz";
+import { clip, oneLine, usage } from "zz/text";
+import { countOf, type Hub, type Server, serverNamed, stop } from "./hub.ts";
+import { resource, started } from "./use.ts";
+
+const VERBS: Record<string, string> = {
+  tools: "show its tools as it describes them",
+  resources: "list its resources",
+  restart: "start it again",
+  stop: "end it",
+  accept: "look again at tools that are left out",
+  login: "log in to it in the browser",
+  logout: "forget that login",
+};
+const NONE = 'There are no MCP servers. Name some under "mcpServers" in the settings, as docs/mcp.md shows.';
+
+export function complete(hub: Hub | undefined, typed: string): Choice[] {
+  const [, verb = "", name] = /^(\S*)(?:\s+(.*))?$/s.exec(typed) ?? [];
+  if (name === undefined)
+    return Object.entries(VERBS).flatMap(([one, description]) =>
+      one.startsWith(verb) ? [{ name: `${one} `, description }] : [],
+    );
+  return [...(hub?.servers.keys() ?? [])].flatMap((one) => (one.startsWith(name) ? [{ name: `${verb} ${one}` }] : []));
+}
+
+export async function run(hub: Hub | undefined, rest: string, ctx: Ctx): Promise<void> {
+  const [verb = "", name = "", ...more] = rest.split(/\s+/).filter(Boolean);
+  if (!hub) return ctx.note(NONE);
+  if (!verb) return ctx.note(list(hub));
+  if (!Object.hasOwn(VERBS, verb) || !name || more.length)
+    throw usage(`Cannot use '/mcp ${rest}': give ${Object.keys(VERBS).join(", ")}, and a server's name.`);
+  const server = serverNamed(hub, name);
+  ctx.note(await act(hub, server, verb, ctx));
+}
+
+async function act(hub: Hub, server: Server, verb: string, ctx: Ctx): Promise<string> {
+  const { name } = server;
+  if (verb === "stop") {
+    await stop(server);
+    return `MCP server '${name}' is stopped. It starts again when it is needed.`;
+  }
+  if (verb === "login" || verb === "logout") {
+    const said = await (await import("./oauth.ts"))[verb](hub, server, ctx);
+    await stop(server);
+    server.failures = 0;
+    return said;
+  }
+  if (verb === "resources") {
+    await started(name, ctx);
+    return (await resource(hub, name, undefined, ctx)).text;
+  }
+  if (verb === "restart") {
+    await stop(server);
+    server.failures = 0;
+  }
+  if (verb === "accept") server.stale = true;
+  await started(name, ctx);
+  return verb === "tools" ? tools(server) : `MCP server '${name}' runs: ${countOf(server)}.`;
+}
+
+function list({ servers, left }: Hub): string {
+  const rows = [...servers.values()].map((server) => {
+    const { name, running, why, failures, config, from, held } = server;
+    const state = running
+      ? `runs${running.about.version && ` (version ${running.about.version})`}`
+      : failures
+        ? `failed: ${why}`
+        : "not needed yet";
+    const out = held.size ? `, ${held.size} left out` : "";
+    const where = config.command ?? config.url?.replace(/\?.*$/, "");
+    return `${name}  ${state} · ${countOf(server)}${out} · ${clip(oneLine(where ?? ""), 60)}${from === "project" ? " · of this project" : ""}`;
+  });
+  return [...rows, ...left].join("\n") || NONE;
+}
+
+function tools({ name, known, held }: Server): string {
+  const rows = known!.tools.map((tool) => {
+    const said = Object.entries(tool.hints ?? {}).flatMap(([hint, is]) => (is ? [hint.replace(/Hint$/, "")] : []));
+    const why = held.get(tool.name);
+    return `${tool.name}${said.length ? ` [${said.join(", ")}]` : ""}${why ? ` (left out: ${why})` : ""}: ${clip(oneLine(tool.description), 300)}`;
+  });
+  const gone = [...held]
+    .filter(([tool]) => !known!.tools.some((one) => one.name === tool))
+    .map(([tool, why]) => `${tool} (left out: ${why})`);
+  return [...rows, ...gone].join("\n") || `MCP server '${name}' has no tools.`;
+}

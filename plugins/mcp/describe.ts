@@ -1,0 +1,92 @@
+// What a server says of its tools, as far as the model is told of it: cut, cleaned, and named as the server's words.
+import { clean, clip, oneLine } from "zz/text";
+import { hashOf } from "./settings.ts";
+
+/** What a server says of itself, as it is kept in the home. */
+export interface Known {
+  tools: KnownTool[];
+  prompts: KnownPrompt[];
+  resources?: boolean; // it has some
+}
+export interface KnownTool {
+  name: string; // as the server has it
+  description: string;
+  schema: Record<string, unknown>;
+  hints?: Hints;
+  pin: string; // the hash of all that, as the server sent it
+}
+export type Hints = { readOnlyHint?: boolean; destructiveHint?: boolean; openWorldHint?: boolean };
+export type KnownPrompt = { name: string; description: string; args: { name: string; required: boolean }[] };
+
+const [MAX_DESCRIPTION, MAX_INNER_TEXT, MAX_DEPTH, MAX_NODES] = [1_000, 300, 12, 2_000];
+
+export function knownTool({ name, description = "", title = "", inputSchema, annotations }: any): KnownTool {
+  const { readOnlyHint, destructiveHint, openWorldHint } = annotations ?? {};
+  const hints = Object.fromEntries(
+    Object.entries({ readOnlyHint, destructiveHint, openWorldHint }).filter(([, said]) => typeof said === "boolean"),
+  );
+  const said = plain(String(description || title || annotations?.title || ""));
+  return {
+    name: String(name),
+    description: said.length > MAX_DESCRIPTION ? `${said.slice(0, MAX_DESCRIPTION)} …` : said,
+    schema: { properties: {}, ...(cleanSchema(inputSchema) as object), type: "object" },
+    ...(Object.keys(hints).length && { hints }),
+    pin: hashOf([name, description, title, inputSchema, annotations]),
+  };
+}
+
+/** Without what is not seen and could hide words. */
+const plain = (text: string): string => clean(text).replace(UNSEEN, "").trim();
+const UNSEEN = /[\p{Cf}\p{Co}\p{Cn}]/gu;
+
+/** Patterns could keep a matcher busy for ever, and references could lead elsewhere: the server checks what it gets itself. */
+const LEFT_OUT =
+  /^(\$schema|\$id|\$anchor|\$dynamic\w+|pattern|patternProperties|format|contentEncoding|contentMediaType)$/;
+
+function cleanSchema(given: unknown): unknown {
+  let nodes = 0;
+  return visit(given, 0, false);
+
+  /** `names`: the keys are names of parameters, not words of JSON Schema. */
+  function visit(value: unknown, depth: number, names: boolean): unknown {
+    if (typeof value === "string") return plain(value).slice(0, MAX_INNER_TEXT);
+    if (typeof value !== "object" || value === null) return value;
+    if (depth > MAX_DEPTH || ++nodes > MAX_NODES) return {};
+    if (Array.isArray(value)) return value.slice(0, MAX_NODES).map((one) => visit(one, depth + 1, false));
+    const kept = Object.entries(value).filter(([key, inner]) => {
+      if (names) return true;
+      return !LEFT_OUT.test(key) && !(key === "$ref" && !/^#(\/|$)/.test(String(inner)));
+    });
+    const inner = (key: string) => !names && /^(properties|\$defs|definitions|dependentSchemas)$/.test(key);
+    return Object.fromEntries(kept.map(([key, one]) => [key, visit(one, depth + 1, inner(key))]));
+  }
+}
+
+/** What descriptions say that would rather steer the model than describe a tool. */
+const STEERS = [
+  /\b(ignore|disregard|forget|override)\b.{0,40}\b(previous|prior|above|earlier|other|all)\b.{0,40}\b(instruction|rule|prompt|message|tool)/i,
+  /<\/?\s*(important|system|instructions?|assistant|user|human|secret|tool_?calls?)\b[^>]*>/i,
+  /\b(do not|don't|never|without)\b.{0,40}\b(tell|telling|mention\w*|inform\w*|notify\w*|reveal\w*|alert\w*)\b.{0,40}\b(user|person|human|anyone|them)\b/i,
+  /\b(you must|always|be sure to|make sure to)\b.{0,60}\b(before|instead of|prior to)\b.{0,30}\b(any|every|other|all|another)\b.{0,20}\btools?\b/i,
+  /\bsystem prompt\b|\bjailbreak\b|~\/\.ssh\b|\bid_rsa\b/i,
+  /\b(read|send|include|pass|attach|upload)\b.{0,60}(\.env\b|\bapi keys?\b|\bcredentials\b|\bpasswords?\b|\bconversation history\b)/i,
+];
+
+/** The words of a description that speak to the model; undefined: none do. */
+export function steering({ description, schema }: KnownTool): string | undefined {
+  const all = [description, ...textsIn(schema)];
+  const found = all.find((text) => STEERS.some((words) => words.test(text)));
+  return found && clip(oneLine(found), 400);
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === "string") return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
+}
+
+/** A tool's name among all others: its server's, two underscores, its own; cut and spelt so that every provider takes it. */
+export function toolName(server: string, tool: string, taken: (name: string) => boolean): string {
+  const whole = `${server}__${tool.replace(/[^\w-]/g, "_")}`;
+  if (whole.length <= 64 && !taken(whole)) return whole;
+  return `${whole.slice(0, 57)}_${hashOf([server, tool]).slice(0, 6)}`;
+}

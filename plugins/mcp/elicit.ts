@@ -1,0 +1,94 @@
+// A server asks the person for something: a question for each field, at the prompt. Nobody there: it is told so.
+import type { Ctx } from "zz";
+import { clean, clip, oneLine } from "zz/text";
+
+type Field = {
+  type?: string;
+  title?: string;
+  description?: string;
+  default?: unknown;
+  enum?: unknown[];
+  oneOf?: any[];
+  items?: any;
+} & Record<string, any>;
+const [MAX_FIELDS, MAX_TRIES] = [12, 3];
+const words = (text: unknown, most = 400): string => clip(oneLine(clean(String(text ?? ""))), most);
+
+export async function elicit(server: string, { message, requestedSchema }: any, ctx: Ctx): Promise<object> {
+  const fields = Object.entries((requestedSchema?.properties ?? {}) as Record<string, Field>).slice(0, MAX_FIELDS);
+  if (!ctx.ask) {
+    ctx.note(`MCP server '${server}' asked for something, and there is no terminal to ask on: ${words(message)}`);
+    return { action: "cancel" };
+  }
+  const names = fields.map(([name, { title }]) => words(title ?? name, 60)).join(", ");
+  const wants = names ? ` It wants: ${names}. Give it no password.` : "";
+  const key = await ctx.ask(`MCP server '${server}' asks: ${words(message)}${wants}\nAnswer it? [y]es, [n]o: `, "yn");
+  if (key !== "y") return { action: key === "n" ? "decline" : "cancel" };
+  const content: Record<string, unknown> = {};
+  for (const [name, field] of fields) {
+    const value = await answerFor(name, field, requestedSchema.required?.includes(name) === true, ctx);
+    if (value === LEFT) return { action: "cancel" };
+    if (value !== undefined) content[name] = value;
+  }
+  return { action: "accept", content };
+}
+
+const LEFT = Symbol("the person left the question");
+
+async function answerFor(name: string, field: Field, required: boolean, ctx: Ctx): Promise<unknown> {
+  const title = words(field.title ?? name, 80);
+  const about = field.description ? ` (${words(field.description, 200)})` : "";
+  const otherwise = field.default === undefined ? "" : ` [${words(field.default, 60)}]`;
+  const choices = field.enum ?? field.oneOf?.map((one) => one.const);
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    if (choices?.length && ctx.pick) {
+      const picked = await ctx.pick(`${title}${about}`, choices.map(String));
+      if (picked !== undefined) return choices.find((one) => String(one) === picked);
+      return required ? LEFT : field.default;
+    }
+    const hint = choices
+      ? ` (${choices.map((one) => words(one, 40)).join(", ")})`
+      : field.type === "boolean"
+        ? " (yes or no)"
+        : "";
+    const said = (await ctx.ask!(`${title}${about}${hint}${otherwise}: `)).trim();
+    if (!said && field.default !== undefined) return field.default;
+    if (!said && !required) return undefined;
+    const { value, wrong } = fitted(said, field, choices);
+    if (!wrong) return value;
+    ctx.note(`'${title}' ${wrong}.`);
+  }
+  return LEFT;
+}
+
+function fitted(
+  said: string,
+  { type, minimum, maximum, minLength = 0, maxLength, items }: Field,
+  choices?: unknown[],
+): { value?: unknown; wrong?: string } {
+  if (!said) return { wrong: "must be said" };
+  if (choices) {
+    const value = choices.find((one) => String(one).toLowerCase() === said.toLowerCase());
+    return value === undefined ? { wrong: `must be one of ${choices.join(", ")}` } : { value };
+  }
+  if (type === "boolean")
+    return /^(y|yes|true|n|no|false)$/i.test(said)
+      ? { value: /^(y|true)/i.test(said) }
+      : { wrong: "must be yes or no" };
+  if (type === "number" || type === "integer") {
+    const value = Number(said);
+    const isNumber = Number.isFinite(value) && (type === "number" || Number.isInteger(value));
+    if (!isNumber) return { wrong: `must be a${type === "integer" ? " whole" : ""} number` };
+    if (value < (minimum ?? value) || value > (maximum ?? value))
+      return { wrong: `must be from ${minimum ?? "any"} to ${maximum ?? "any"}` };
+    return { value };
+  }
+  if (type === "array") {
+    const value = said.split(",").map((one) => one.trim());
+    const all = items?.enum ?? items?.anyOf?.map((one: any) => one.const);
+    return all && value.some((one) => !all.includes(one)) ? { wrong: `must be some of ${all.join(", ")}` } : { value };
+  }
+  return said.length < minLength || said.length > (maxLength ?? said.length)
+    ? { wrong: "is too short or too long" }
+    : { value: said };
+}

@@ -1,0 +1,222 @@
+// All MCP servers of a conversation: what is known of them from the last time, and those that run. None is started before it is needed.
+import path from "node:path";
+import type { Ctx, Need, Needs, Zz } from "zz";
+import { clean, clip, codeOf, fault, oneLine, plural, textOf, tryTo } from "zz/text";
+import type { Known, KnownTool } from "./describe.ts";
+import type { Answers, Link } from "./link.ts";
+import { type Configured, configured, filledIn, type ServerConfig, variablesOf } from "./settings.ts";
+
+export type Config = Readonly<Record<string, ServerConfig>>;
+export const CACHE = "mcp-tools.json"; // in the home: what servers said of themselves the last time
+const [CALL_SECONDS, MAX_KEPT] = [120, 100];
+const MAX_FAILURES = 2; // the first start, and one more
+const FORGIVEN_MS = 600_000; // after so long, an earlier end counts no longer
+
+/** One server. */
+export interface Server extends Configured {
+  known?: Known; // undefined: it never ran
+  link?: Promise<Link> | undefined;
+  running?: Link | undefined;
+  stale?: boolean; // it says that its lists have changed
+  held: Map<string, string>; // tools that are not offered, and why
+  failures: number; // starts and ends that nobody wanted
+  failedAt: number;
+  why?: string; // of the last failure
+}
+export interface Hub {
+  zz: Zz<Config>;
+  servers: Map<string, Server>;
+  left: string[]; // sentences: which are left out
+  told: Set<string>; // what the person was told already
+  answers(server: string): Answers;
+  learned(server: Server): void; // its tools and prompts are there
+}
+
+/** The servers that there are by now; those that stay, stay as they are. */
+export function lookUp(hub: Hub, ctx: Ctx): void {
+  const [all, left] = configured(ctx, hub.zz.config);
+  hub.left = left;
+  const fresh = [...all.values()].filter(({ name, id }) => hub.servers.get(name)?.id !== id);
+  for (const [name, server] of hub.servers)
+    if (all.get(name)?.id !== server.id) {
+      void stop(server);
+      hub.servers.delete(name);
+    }
+  const cache = fresh.length ? readCache(ctx) : {};
+  for (const one of fresh) {
+    const known = cache[one.id];
+    const server: Server = { ...one, ...(known && { known }), held: new Map(), failures: 0, failedAt: 0 };
+    hub.servers.set(one.name, server);
+    if (known) hub.learned(server);
+  }
+}
+
+type Cache = Record<string, Known>;
+function readCache({ about }: Ctx): Cache {
+  const all = tryTo(() => JSON.parse(textOf(path.join(about.home, CACHE)))) as Cache | undefined;
+  const isKnown = ([, one]: [string, Known]) => Array.isArray(one?.tools) && Array.isArray(one?.prompts);
+  return Object.fromEntries(Object.entries(Object(all) as Cache).filter(isKnown));
+}
+
+function keep({ id, known }: Server, ctx: Ctx): void {
+  const change = (text: string) => {
+    const { [id]: _, ...others } = (tryTo(() => JSON.parse(text)) ?? {}) as Cache;
+    return JSON.stringify(Object.fromEntries([...Object.entries(others).slice(1 - MAX_KEPT), [id, known]]));
+  };
+  tryTo(() => ctx.keep(CACHE, change)); // without it, it is asked again
+}
+
+export function serverNamed({ servers, left }: Hub, name: string): Server {
+  const server = servers.get(name);
+  if (server) return server;
+  const why = left.find((one) => one.includes(`'${name}'`));
+  const all = [...servers.keys()].join(", ");
+  throw fault(
+    why ??
+      `Cannot use MCP server '${name}': there is none of that name. ${all ? `There are: ${all}.` : "The settings name none."}`,
+  );
+}
+
+/** The server, running. One that ended is started again once, and then named. */
+export async function running(hub: Hub, server: Server, ctx: Ctx): Promise<Link> {
+  const { name } = server;
+  if (server.link) {
+    const link = await server.link;
+    if (!link.ended) {
+      if (server.stale) await learn(hub, server, link, ctx);
+      return link;
+    }
+  }
+  if (performance.now() - server.failedAt > FORGIVEN_MS) server.failures = 0;
+  if (server.failures >= MAX_FAILURES)
+    throw fault(
+      `MCP server '${name}' failed twice and is left alone: ${server.why} /mcp restart ${name} tries it again.`,
+    );
+  server.link = open(hub, server, ctx);
+  try {
+    return await server.link;
+  } catch (error) {
+    server.link = undefined;
+    ctx.signal.throwIfAborted();
+    if ((error as { status?: number }).status !== 401) failed(server, (error as Error).message);
+    throw error;
+  }
+}
+
+export function failed(server: Server, why: string): void {
+  server.failures++;
+  server.failedAt = performance.now();
+  server.why = why;
+}
+
+async function open(hub: Hub, server: Server, ctx: Ctx): Promise<Link> {
+  const { name } = server;
+  const config = filledIn(hub.zz, ctx, server);
+  ctx.progress(`starting MCP server ${name}`);
+  const [{ openLink }, { transportOf }] = await Promise.all([import("./link.ts"), import("./transport.ts")]);
+  const { transport, why, close } = await transportOf(hub.zz, ctx, server, config);
+  let wanted = false; // its end
+  const link = await openLink(
+    {
+      ...{ name, version: ctx.about.version, transport, why, answers: hub.answers(name) },
+      seconds: config.timeout ?? CALL_SECONDS,
+      changed: () => void (server.stale = true),
+      ended: () => {
+        close();
+        server.running = undefined;
+        if (!wanted) failed(server, `it ended${why() ? ` (${why()})` : ""}.`);
+      },
+    },
+    ctx,
+  ).catch((error) => {
+    close();
+    throw couldNot(server, error, why());
+  });
+  const end = link.close;
+  link.close = async () => {
+    wanted = true;
+    await end();
+  };
+  server.running = link;
+  await learn(hub, server, link, ctx);
+  return link;
+}
+
+function couldNot({ name, config }: Server, error: unknown, why: string): Error {
+  const { message, status } = error as { message: string; status?: number };
+  if (status === 401) return error as Error;
+  const isMissing = codeOf(error) === "ENOENT";
+  const said = isMissing
+    ? message
+    : `Cannot start MCP server '${name}': ${message.replace(/^MCP server '[^']+' /, "it ").replace(/\.$/, "")}`;
+  const boxed = config.command && config.sandbox !== false && !isMissing && /exit code|ended/.test(`${message} ${why}`);
+  const way = ` It runs in the sandbox; "sandbox": { "hosts": […], "write": […] } in its settings lets it reach more.`;
+  return fault(`${said}.${boxed ? way : ""}`.replace(/\.\.$/, "."), status === undefined ? {} : { status });
+}
+
+/** What it has, by its own word. What it says of its tools counts as it was seen first; a change counts once the person has seen it. */
+async function learn(hub: Hub, server: Server, link: Link, ctx: Ctx): Promise<void> {
+  server.stale = false;
+  const before = server.known;
+  const [tools, prompts] = [
+    link.can.tools ? await link.tools(ctx) : [],
+    link.can.prompts ? await link.prompts(ctx) : [],
+  ];
+  const { settled } = await import("./pins.ts");
+  const { kept, held } = await settled(server, before?.tools, unique(tools), ctx);
+  server.held = held;
+  server.known = { tools: kept, prompts, resources: link.can.resources };
+  if (JSON.stringify(before) !== JSON.stringify(server.known)) keep(server, ctx);
+  hub.learned(server);
+}
+const unique = (tools: KnownTool[]): KnownTool[] => [...new Map(tools.map((tool) => [tool.name, tool])).values()];
+
+export async function stop(server: Server): Promise<void> {
+  const link = await server.link?.catch(() => undefined);
+  server.link = server.running = undefined;
+  await link?.close().catch(() => {});
+}
+
+/** What a call of one of its tools needs: to call it, and what its server needs to be there. */
+export async function needsOf(hub: Hub, server: Server, what: string | undefined, ctx: Ctx): Promise<Needs> {
+  const { name, config, from } = server;
+  const own = what === undefined ? [] : [callNeed(server, what)];
+  const host = config.url && tryTo(() => new URL(filledIn(hub.zz, ctx, server).url!).host);
+  const net: Need[] = host
+    ? [from === "home" ? { name: host, verdict: "allow", why: `the settings of '${name}'` } : host]
+    : [];
+  const isUp = server.running !== undefined;
+  const env = from === "project" && !isUp ? variablesOf(config) : [];
+  const start = isUp || !config.command ? [] : await startNeeds(server, ctx);
+  const run = [...own, ...start];
+  return { ...(run.length && { run }), ...(net.length && { net }), ...(env.length && { env }) };
+}
+
+/** A name that no command has: a rule for the one is none for the other. */
+export const needName = (server: string, what: string): string => `mcp:${server} ${what.replace(/[^\w./-]/g, "_")}`;
+
+function callNeed({ name, config, known }: Server, what: string): Need {
+  const need = needName(name, what);
+  const { hints } = known?.tools.find((tool) => tool.name === what) ?? {};
+  if (config.readOnly !== "believe" || hints?.readOnlyHint !== true) return need;
+  return { name: need, verdict: "allow", why: "its server says that it only reads, and the settings believe it" };
+}
+
+/** In the sandbox it starts unasked; outside of it, only where the person's own settings say so. */
+async function startNeeds({ config, from }: Server, ctx: Ctx): Promise<Need[]> {
+  if (config.sandbox === false && from === "home") return [];
+  if (config.sandbox !== false && (await import("./transport.ts").then(({ sandboxOf }) => sandboxOf(ctx)))) return [];
+  const why = `the MCP server would run ${config.sandbox === false ? "outside of the sandbox" : "without a sandbox, since there is none here"}`;
+  return [{ name: commandLine(config), verdict: "ask", why }];
+}
+export const commandLine = ({ command = "", args = [] }: ServerConfig): string =>
+  clip(oneLine(clean([command, ...args].join(" "))), 2_000);
+
+/** Said once. */
+export function tell(hub: Hub, ctx: Ctx, sentence: string): void {
+  if (hub.told.has(sentence)) return;
+  hub.told.add(sentence);
+  ctx.note(sentence);
+}
+
+export const countOf = ({ known }: Server): string => (known ? plural(known.tools.length, "tool") : "not started yet");

@@ -1,0 +1,209 @@
+// MCP, both ways: the tools, resources and prompts of other programs' servers, and zz as such a server (--mcp). No server is started
+// before it is needed: what it has is known from the last time, and of one that never ran only its name.
+import type { ChatRequest, Ctx, Tool, Zz } from "zz";
+import { clip, compare, fault, tokensOf } from "zz/text";
+import type { Hub, Server } from "./hub.ts";
+import { SCHEMA, type ServerConfig } from "./schema.ts";
+
+export const defaults: Record<string, ServerConfig> = {};
+export const settings = { name: "mcpServers", schema: SCHEMA };
+
+const FILE = ".mcp.json";
+const NO_TIMEOUT_MS = 2 ** 31 - 1; // the gate may ask, and the person takes their time
+const SHARE = 0.05; // of the window, for the tools of servers
+const [LEAST_TOKENS, MOST_TOKENS] = [400, 4_000];
+const MORE = "mcp_tools";
+const HIDDEN = new Set([MORE, "mcp_call", "mcp_start", "mcp_sampling"]); // described below, for scripts, and for servers
+
+type Config = typeof defaults;
+type Tools = ChatRequest["tools"];
+/** What is loaded once there are servers. */
+interface Loaded {
+  hub: Hub;
+  use: typeof import("./use.ts");
+  lookUp: typeof import("./hub.ts").lookUp;
+}
+/** What the plugin holds. */
+interface Own {
+  zz: Zz<Config>;
+  state: { open: string[] }; // servers whose tools the model asked for
+  names: Map<string, { server: string; tool: string }>; // of the tools that were registered
+  commands: Set<string>;
+  loaded?: Promise<Loaded>;
+  isRegistered?: true; // its own tools
+}
+
+export default (zz: Zz<Config>) => {
+  const own: Own = { zz, state: zz.state({ open: [] as string[] }), names: new Map(), commands: new Set() };
+  zz.on("started", async (_, ctx) => void (await ready(own, ctx)));
+  zz.wrap("offer", (tools, next, ctx) => offer(own, tools, next, ctx), { limit: NO_TIMEOUT_MS });
+  zz.wrap("line", async (line, next, ctx) => next(await withResources(own, line, ctx)), { limit: NO_TIMEOUT_MS });
+  zz.command({
+    name: "mcp",
+    usage: "[tools|resources|restart|stop|accept|login|logout NAME]",
+    description: "list MCP servers and what they are doing; show, restart or log in to one",
+    examples: {
+      "/mcp": "list the servers, and what each is doing",
+      "/mcp tools github": "show its tools as it describes them, and which are left out",
+      "/mcp restart github": "start it again",
+      "/mcp login github": "log in to it in the browser",
+    },
+    group: "settings",
+    complete: async (typed, ctx) => (await import("./command.ts")).complete((await ready(own, ctx))?.hub, typed),
+    run: async (rest, ctx) => (await import("./command.ts")).run((await ready(own, ctx))?.hub, rest, ctx),
+  });
+  zz.flag({
+    name: "mcp",
+    value: "PORT",
+    optional: true,
+    group: "scripts",
+    description: "serve zz's tools to an MCP client on stdin and stdout, or with a token at this port of this machine",
+    run: async (value, ctx) => (await import("./serve.ts")).serve(zz, value, ctx),
+  });
+  if (Object.keys(zz.config).length) register(own);
+};
+
+/** Undefined: there is no server, and nothing is loaded for them. */
+async function ready(own: Own, ctx: Ctx): Promise<Loaded | undefined> {
+  if (!own.loaded && !Object.keys(own.zz.config).length && !ctx.plugins.brought?.files.includes(FILE)) return undefined;
+  own.loaded ??= load(own);
+  const all = await own.loaded;
+  register(own);
+  all.lookUp(all.hub, ctx);
+  for (const sentence of all.hub.left) all.use.tell(all.hub, ctx, sentence);
+  return all;
+}
+
+async function load({ zz, names, commands }: Own): Promise<Loaded> {
+  const [{ lookUp, stop }, use] = await Promise.all([import("./hub.ts"), import("./use.ts")]);
+  const hub: Hub = { zz, servers: new Map(), left: [], told: new Set(), answers: use.answers(zz), learned };
+  zz.defer(async () => void (await Promise.all([...hub.servers.values()].map(stop))));
+  return { hub, use, lookUp };
+
+  function learned({ name: server, known }: Server): void {
+    for (const { name: tool } of known!.tools) {
+      if (nameOf(names, server, tool)) continue;
+      const name = use.toolName(server, tool, (one) => names.has(one));
+      names.set(name, { server, tool });
+      zz.tool(use.toolFor(hub, server, tool, name));
+    }
+    for (const prompt of known!.prompts) {
+      const name = use.toolName(server, prompt.name, () => false);
+      if (commands.has(name)) continue;
+      commands.add(name);
+      const usage = use.usageOf(prompt);
+      zz.command({
+        ...{ name, usage, group: "MCP" },
+        description: clip(`${prompt.description || prompt.name} (a prompt of MCP server ${server})`, 160),
+        examples: { [`/${name}${usage && ` ${usage}`}`]: `send the prompt '${prompt.name}' of MCP server '${server}'` },
+        run: (rest, ctx) => use.sendPrompt(hub, server, prompt.name, rest, ctx),
+      });
+    }
+  }
+}
+const nameOf = (names: Own["names"], server: string, tool: string): string | undefined =>
+  [...names].find(([, one]) => one.server === server && one.tool === tool)?.[0];
+
+/** Its own tools, where there may be servers. Each loads what it needs when it is called. */
+function register(own: Own): void {
+  const { zz, state, names } = own;
+  if (own.isRegistered) return;
+  own.isRegistered = true;
+  const how = { timeout: NO_TIMEOUT_MS, kind: "run" as const };
+  zz.tool({
+    ...{ name: MORE, timeout: NO_TIMEOUT_MS },
+    description: "Get the tools of MCP servers that are not described yet.",
+    params: { servers: "string[] as listed" },
+    needs: async ({ servers }, ctx) => must(own, ctx).then(({ hub, use }) => use.startNeedsOf(hub, servers, ctx)),
+    async run({ servers }, ctx) {
+      const { hub, use } = await must(own, ctx);
+      const text = await use.describeAll(hub, servers, (server, tool) => nameOf(names, server, tool), ctx);
+      state.open = [...new Set([...state.open, ...servers])];
+      return text;
+    },
+  });
+  zz.tool({
+    ...{ ...how, name: "mcp_call" },
+    description: "Call a tool of an MCP server by its own name.",
+    params: {
+      type: "object",
+      properties: {
+        server: { type: "string", description: "as the settings name it" },
+        tool: { type: "string", description: "one of its tools" },
+        arguments: { type: "object", description: "for that tool" },
+      },
+      required: ["server", "tool"],
+    } as object,
+    needs: async (given: any, ctx) =>
+      must(own, ctx).then(({ hub, use }) => use.callNeeds(hub, given.server, given.tool, ctx)),
+    run: async (given: any, ctx) =>
+      must(own, ctx).then(({ hub, use }) => use.call(hub, given.server, given.tool, given.arguments ?? {}, ctx)),
+  } as Tool);
+  zz.tool({
+    ...{ ...how, name: "mcp_resource" },
+    description: "Read a resource of an MCP server; without a URI: list them.",
+    params: { server: "string its name", uri: "string? as listed" },
+    needs: async ({ server }, ctx) => must(own, ctx).then(({ hub, use }) => use.resourceNeeds(hub, server, ctx)),
+    run: async ({ server, uri }, ctx) => must(own, ctx).then(({ hub, use }) => use.resource(hub, server, uri, ctx)),
+  });
+  zz.tool({
+    ...{ ...how, name: "mcp_start" },
+    description: "Start an MCP server.",
+    params: { server: "string its name" },
+    needs: async ({ server }, ctx) => must(own, ctx).then(({ hub, use }) => use.startNeedsOf(hub, [server], ctx)),
+    run: async ({ server }, ctx) => must(own, ctx).then(({ hub, use }) => use.start(hub, server, ctx)),
+  });
+  zz.tool({
+    ...{ ...how, name: "mcp_sampling" },
+    description: "What an MCP server asks the model, once the person has agreed.",
+    params: { id: "string of what it asks" },
+    needs: async ({ id }, ctx) => must(own, ctx).then(({ use }) => use.samplingNeeds(id)),
+    preview: async ({ id }, ctx) => must(own, ctx).then(({ use }) => use.samplingPreview(id)),
+    run: async ({ id }, ctx) => must(own, ctx).then(({ use }) => use.sample(id, ctx)),
+  });
+}
+
+async function must(own: Own, ctx: Ctx): Promise<Loaded> {
+  const all = await ready(own, ctx);
+  if (!all) throw fault('There are no MCP servers. Name some under "mcpServers" in the settings.');
+  return all;
+}
+
+/** Of the servers' tools as many as fit; of the others the servers are named. */
+async function offer(own: Own, tools: Tools, next: (tools: Tools) => Promise<Tools>, ctx: Ctx): Promise<Tools> {
+  const all = await ready(own, ctx);
+  if (!all) return next(tools);
+  const { names, state } = own;
+  const { hub, use } = all;
+  await use.renew(hub, ctx);
+  const there = new Map(ctx.about.tools.map((tool) => [tool.name, tool])); // some came just now; --tool may name a few
+  const servers = [...hub.servers.values()];
+  const isLeft = ({ name }: { name: string }) =>
+    names.has(name) || HIDDEN.has(name) || (name === "mcp_resource" && !servers.some(({ known }) => known?.resources));
+  const rest = await next(tools.filter((tool) => !isLeft(tool)));
+  const window = ctx.chat.window ?? (await ctx.about.model(ctx.chat.model, true))?.window ?? Number.POSITIVE_INFINITY;
+  let left = Math.max(LEAST_TOKENS, Math.min(MOST_TOKENS, window * SHARE));
+  const described: Tools = [];
+  const hidden: Server[] = [];
+  const isOpen = ({ name }: Server) => state.open.includes(name);
+  for (const server of [...servers.filter(isOpen), ...servers.filter((one) => !isOpen(one))]) {
+    const offered = use.offeredOf(server, (...one) => nameOf(names, ...one)).filter(({ name }) => there.has(name));
+    const size = tokensOf(JSON.stringify(offered));
+    if (server.known && (isOpen(server) || size <= left)) {
+      described.push(...offered);
+      left -= size;
+    } else hidden.push(server);
+  }
+  const more = there.get(MORE);
+  if (more && hidden.length) {
+    const { name, schema, description } = more;
+    described.push({ name, schema, description: `${description} There are: ${hidden.map(use.briefly).join("; ")}.` });
+  }
+  return [...rest, ...described.sort((a, b) => compare(a.name, b.name))];
+}
+
+async function withResources(own: Own, line: string, ctx: Ctx): Promise<string> {
+  if (!/@[A-Za-z][\w-]*:/.test(line) || line.startsWith("!")) return line;
+  const all = await ready(own, ctx);
+  return all ? all.use.attachResources(all.hub, line, ctx) : line;
+}

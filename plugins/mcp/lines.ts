@@ -1,0 +1,79 @@
+// Messages of a server, a line each, in pieces of any length. One that is too long for memory is cut, and its beginning kept.
+
+export type Message = { jsonrpc: "2.0"; id?: string | number; method?: string; [field: string]: unknown };
+
+const MAX_LINE_BYTES = 8_000_000; // that are parsed
+const [HEAD_BYTES, TAIL_BYTES] = [512_000, 4_096]; // kept of a longer line
+
+/** What is kept of a line that was too long. */
+export type Cut = { head: string; tail: string; bytes: number };
+
+/** Takes bytes as they come, and gives lines. */
+export function lineReader(
+  onLine: (line: string) => void,
+  onCut: (cut: Cut) => void,
+): { add(bytes: Buffer): void; end(): void } {
+  let pieces: Buffer[] = [];
+  let size = 0;
+  let head: Buffer | undefined; // of a line that is being cut
+  let tail: Buffer = Buffer.alloc(0);
+  return { add, end: () => void (size && finish()) };
+
+  function add(bytes: Buffer): void {
+    for (let from = 0; from < bytes.length; ) {
+      const at = bytes.indexOf(10, from);
+      take(bytes.subarray(from, at < 0 ? bytes.length : at));
+      if (at < 0) return;
+      finish();
+      from = at + 1;
+    }
+  }
+
+  function take(bytes: Buffer): void {
+    size += bytes.length;
+    if (head) {
+      tail = Buffer.concat([tail, bytes]).subarray(-TAIL_BYTES);
+      return;
+    }
+    pieces.push(bytes);
+    if (size <= MAX_LINE_BYTES) return;
+    const whole = Buffer.concat(pieces);
+    head = Buffer.from(whole.subarray(0, HEAD_BYTES)); // a copy: the rest can go
+    tail = Buffer.from(whole.subarray(-TAIL_BYTES));
+    pieces = [];
+  }
+
+  function finish(): void {
+    if (head) onCut({ head: head.toString(), tail: tail.toString(), bytes: size });
+    else onLine(Buffer.concat(pieces).toString());
+    [pieces, size, head, tail] = [[], 0, undefined, Buffer.alloc(0)];
+  }
+}
+
+/** A result that was cut, as far as it can be told: the first text in it, for the request that it answers. */
+export function salvage({ head, tail, bytes }: Cut, pending: ReadonlySet<string | number>): Message | undefined {
+  const [, found] =
+    /"id"\s*:\s*(\d+)\s*}[\s,\]]*$/.exec(tail) ??
+    /^[\s[]*{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+)/.exec(head) ??
+    [];
+  const id = found === undefined ? (pending.size === 1 ? [...pending][0]! : undefined) : Number(found);
+  if (id === undefined || !pending.has(id)) return undefined;
+  const at = head.search(/"text"\s*:\s*"/);
+  const text = at < 0 ? "" : textFrom(head.slice(head.indexOf('"', head.indexOf(":", at)) + 1));
+  const note = `[The whole result has ${(bytes / 1e6).toFixed(1)} MB, more than zz takes in. The rest was left out: ask for less.]`;
+  return {
+    jsonrpc: "2.0",
+    id,
+    result: { content: [{ type: "text", text: `${text}\n${note}` }], contents: [], messages: [] },
+  };
+}
+
+/** A JSON string's text, up to its end or to where it was cut. */
+function textFrom(json: string): string {
+  const [body = ""] = /^(?:[^"\\]|\\u[\da-fA-F]{4}|\\[^u])*/.exec(json) ?? [];
+  try {
+    return JSON.parse(`"${body}"`).toWellFormed();
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,172 @@
+// Logging in to a server: the SDK's OAuth, with the browser on this machine, and the tokens in a private file of the home.
+import { createServer } from "node:http";
+import path from "node:path";
+import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth.js";
+import type { Ctx, Zz } from "zz";
+import { clean, fault, textOf, tryTo } from "zz/text";
+import { fetchOf } from "./http.ts";
+import type { Hub, Server } from "./hub.ts";
+import { filledIn } from "./settings.ts";
+
+export const KEPT = "mcp-credentials.json"; // in the home
+const LOGIN_MS = 300_000; // that the person has in the browser
+const OPENERS: Partial<Record<NodeJS.Platform, string>> = { darwin: "open", win32: "explorer" };
+const OPENER = OPENERS[process.platform] ?? "xdg-open";
+
+type Login = { client?: any; tokens?: any };
+type Kept = { servers?: Record<string, Login>; [more: string]: unknown };
+
+/** A login is for this address: under the same name another server gets none of it. */
+const keyOf = ({ name, config }: Server): string => `${name} ${config.url}`;
+
+function read(ctx: Ctx, server: Server): Login {
+  const all = tryTo(() => JSON.parse(textOf(path.join(ctx.about.home, KEPT)))) as Kept | undefined;
+  return all?.servers?.[keyOf(server)] ?? {};
+}
+
+function keep(ctx: Ctx, server: Server, login: Login | undefined): void {
+  ctx.keep(KEPT, (text) => {
+    const { servers = {}, ...others } = (tryTo(() => JSON.parse(text)) ?? {}) as Kept;
+    const { [keyOf(server)]: _, ...rest } = servers;
+    return JSON.stringify({ ...others, servers: { ...rest, ...(login && { [keyOf(server)]: login }) } }, null, 2);
+  });
+}
+
+/** From now on they are shown nowhere. */
+function veiled(zz: Zz<any>, login: Login): Login {
+  const { client, tokens } = login;
+  for (const one of [client?.client_secret, tokens?.access_token, tokens?.refresh_token, tokens?.id_token])
+    if (typeof one === "string") zz.secret(one);
+  return login;
+}
+
+type How = { redirectUrl: string; login: Login; state?: string; open(url: URL): void | Promise<void> };
+
+function providerFor(zz: Zz<any>, ctx: Ctx, server: Server, how: How): OAuthClientProvider {
+  const { login, redirectUrl, state } = how;
+  const { clientId, clientSecret, scope } = server.config.oauth ?? {};
+  let verifier = "";
+  const save = (part: Login) => {
+    Object.assign(login, part);
+    keep(ctx, server, veiled(zz, login));
+  };
+  return {
+    redirectUrl,
+    clientMetadata: {
+      ...{ redirect_uris: [redirectUrl], client_name: "zz", ...(scope && { scope }) },
+      ...{ grant_types: ["authorization_code", "refresh_token"], response_types: ["code"] },
+      token_endpoint_auth_method: clientSecret ? "client_secret_post" : "none",
+    },
+    ...(state && { state: () => state }),
+    clientInformation: () =>
+      clientId ? { client_id: clientId, ...(clientSecret && { client_secret: clientSecret }) } : login.client,
+    saveClientInformation: (client) => save({ client }),
+    tokens: () => login.tokens,
+    saveTokens: (tokens) => save({ tokens }),
+    redirectToAuthorization: how.open,
+    saveCodeVerifier: (given) => void (verifier = given),
+    codeVerifier: () => verifier,
+    invalidateCredentials: (what) => {
+      if (what === "tokens" || what === "all") save({ tokens: undefined });
+    },
+  };
+}
+
+/** For requests: what the last login gave, renewed as long as the server renews it. Undefined: nobody logged in. */
+export function loginOf(zz: Zz<any>, ctx: Ctx, server: Server): OAuthClientProvider | undefined {
+  const login = veiled(zz, read(ctx, server));
+  if (!login.tokens) return undefined;
+  const open = () => {
+    throw fault(`MCP server '${server.name}' wants a login. Type: /mcp login ${server.name}`, { status: 401 });
+  };
+  return providerFor(zz, ctx, server, { redirectUrl: "http://127.0.0.1/callback", login, open });
+}
+
+export async function logout(_: Hub, server: Server, ctx: Ctx): Promise<string> {
+  keep(ctx, server, undefined);
+  return `The login to MCP server '${server.name}' is forgotten here. The server may keep it: revoke it there, too.`;
+}
+
+export async function login({ zz }: Hub, server: Server, ctx: Ctx): Promise<string> {
+  const { name, config } = server;
+  const { url } = filledIn(zz, ctx, server);
+  if (config.url === undefined || !url)
+    throw fault(`Cannot log in to MCP server '${name}': it is a program, and no address.`);
+  const { auth } = await import("@modelcontextprotocol/sdk/client/auth.js");
+  const state = process.getBuiltinModule("node:crypto").randomBytes(24).toString("base64url");
+  const callback = await listen(state);
+  try {
+    const open = (at: URL) => show(name, at, ctx);
+    const provider = providerFor(zz, ctx, server, { redirectUrl: callback.url, login: {}, state, open });
+    const how = { serverUrl: url, fetchFn: fetchOf(zz), ...(config.oauth?.scope && { scope: config.oauth.scope }) };
+    const first = await auth(provider, how).catch((error) => Promise.reject(cannot(name, error)));
+    if (first === "REDIRECT") {
+      const limit = AbortSignal.any([ctx.signal, AbortSignal.timeout(LOGIN_MS)]);
+      const authorizationCode = await callback.code(limit).catch((error) => Promise.reject(cannot(name, error)));
+      await auth(provider, { ...how, authorizationCode }).catch((error) => Promise.reject(cannot(name, error)));
+    }
+  } finally {
+    callback.close();
+  }
+  return `Logged in to MCP server '${name}'.`;
+}
+
+const cannot = (name: string, error: unknown): Error => {
+  const { name: kind, message } = error as Error;
+  const why =
+    kind === "TimeoutError"
+      ? "nobody came back from the browser in time"
+      : clean(message).split("\n")[0]!.slice(0, 300);
+  return fault(`Cannot log in to MCP server '${name}': ${why.replace(/\.$/, "")}. Try again.`);
+};
+
+/** Where the browser comes back to: only this machine, only with what it was sent away with. */
+async function listen(
+  state: string,
+): Promise<{ url: string; code(limit: AbortSignal): Promise<string>; close(): void }> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  promise.catch(() => {});
+  const http = createServer((request, response) => {
+    const at = new URL(request.url ?? "/", "http://127.0.0.1");
+    const isOurs = at.pathname === "/callback" && at.searchParams.get("state") === state;
+    response.writeHead(isOurs ? 200 : 404, { "content-type": "text/plain; charset=utf-8", connection: "close" });
+    response.end(isOurs ? "zz has what it needs. You can close this window.\n" : "Nothing is here.\n");
+    if (!isOurs) return;
+    const code = at.searchParams.get("code");
+    if (code) resolve(code);
+    else
+      reject(
+        new Error(
+          at.searchParams.get("error_description") ?? at.searchParams.get("error") ?? "the server gave no code",
+        ),
+      );
+  });
+  await new Promise<void>((go, stop) => http.once("error", stop).listen(0, "127.0.0.1", go));
+  const { port } = http.address() as { port: number };
+  return {
+    url: `http://127.0.0.1:${port}/callback`,
+    code: (limit) =>
+      new Promise((go, stop) => {
+        limit.addEventListener("abort", () => stop(limit.reason), { once: true });
+        promise.then(go, stop);
+      }),
+    close() {
+      http.close();
+      http.closeAllConnections();
+    },
+  };
+}
+
+/** The address is the server's word: nothing but a web page is opened. */
+function show(name: string, at: URL, ctx: Ctx): void {
+  const isLocal = /^(127\.0\.0\.1|localhost|\[::1\])$/.test(at.hostname);
+  if (at.protocol !== "https:" && !(at.protocol === "http:" && isLocal))
+    throw fault(
+      `Cannot log in to MCP server '${name}': it leads to '${clean(at.href).slice(0, 80)}', which is no safe web page.`,
+    );
+  ctx.note(`To log in to MCP server '${name}', open this page, if your browser does not by itself:\n${at.href}`);
+  if (!ctx.programs.find(OPENER)) return;
+  const child = ctx.programs.start(OPENER, [at.href], { detached: true, stdio: "ignore" });
+  child.on("error", () => {}); // the address stands above
+  child.unref();
+}

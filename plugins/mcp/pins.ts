@@ -1,0 +1,55 @@
+// What a server says of its tools counts as it was when it was first seen. What changes, and what speaks to the model, is shown first.
+import type { Ctx } from "zz";
+import { clip, oneLine, plural } from "zz/text";
+import { type KnownTool, steering } from "./describe.ts";
+import type { Server } from "./hub.ts";
+
+const MAX_SHOWN = 12; // tools in one question
+
+type Settled = { kept: KnownTool[]; held: Map<string, string> };
+
+/** Those that are offered as they are now; what is held back stays as it was before, so that it is asked again. */
+export async function settled(
+  { name }: Pick<Server, "name">,
+  before: KnownTool[] | undefined,
+  now: KnownTool[],
+  ctx: Ctx,
+): Promise<Settled> {
+  const known = new Map(before?.map((tool) => [tool.name, tool]));
+  const doubtful = now.flatMap((tool) => {
+    const old = known.get(tool.name);
+    if (old?.pin === tool.pin) return [];
+    const words = steering(tool);
+    return old || words ? [{ tool, old, words }] : [];
+  });
+  const fresh = before ? now.filter((tool) => !known.has(tool.name)) : [];
+  if (fresh.length)
+    ctx.note(
+      `MCP server '${name}' has ${plural(fresh.length, "new tool")}: ${fresh
+        .map((one) => one.name)
+        .slice(0, 20)
+        .join(", ")}.`,
+    );
+  if (!doubtful.length) return { kept: now, held: new Map() };
+  const rows = doubtful
+    .slice(0, MAX_SHOWN)
+    .flatMap(({ tool, old, words }) => [
+      `  ${clip(tool.name, 80)}${old ? " says something else than before:" : ""}${words ? " says what would steer the model:" : ""}`,
+      ...(old ? [`    - ${shown(old)}`] : []),
+      `    + ${words ?? shown(tool)}`,
+    ]);
+  const more = doubtful.length > MAX_SHOWN ? [`  and ${doubtful.length - MAX_SHOWN} more`] : [];
+  const question = `MCP server '${name}' describes these tools so:\n${[...rows, ...more].join("\n")}\nOffer them to the model? [y/N] `;
+  const isYes = ctx.ask !== undefined && (await ctx.ask(question, "yn")) === "y";
+  if (isYes) return { kept: now, held: new Map() };
+  const why = (old: KnownTool | undefined) =>
+    old ? "its description changed, and nobody has agreed to it" : "its description would steer the model";
+  const held = new Map(doubtful.map(({ tool, old }) => [tool.name, why(old)] as const));
+  ctx.note(
+    `Tools of MCP server '${name}' are left out: ${[...held].map(([one, because]) => `${one} (${because})`).join(", ")}. /mcp tools ${name} shows them.`,
+  );
+  return { kept: now.flatMap((tool) => (held.has(tool.name) ? (known.get(tool.name) ?? []) : tool)), held };
+}
+
+const shown = ({ description, schema }: KnownTool): string =>
+  clip(oneLine(`${description} ${Object.keys(Object(schema.properties)).join(", ")}`), 500);

@@ -1,0 +1,57 @@
+// The settings of MCP servers.
+
+/** As other programs write it, and what only zz looks at. */
+export interface ServerConfig {
+  command?: string;
+  args?: string[];
+  env?: Record<string, string>;
+  cwd?: string;
+  url?: string;
+  headers?: Record<string, string>;
+  disabled?: boolean;
+  timeout?: number; // seconds that one call may take
+  readOnly?: "ask" | "believe"; // whether its tools are asked for that it calls read-only
+  sandbox?: boolean | { hosts?: string[]; write?: string[] };
+  oauth?: { clientId?: string; clientSecret?: string; scope?: string };
+}
+const texts = { type: "array", items: { type: "string" } };
+const textsByName = { type: "object", additionalProperties: { type: "string" } };
+export const SCHEMA = {
+  type: "object",
+  additionalProperties: {
+    type: "object",
+    properties: {
+      command: { type: "string", description: "the program that is the server" },
+      args: { ...texts, description: "its arguments" },
+      env: { ...textsByName, description: "variables that it gets" },
+      cwd: { type: "string", description: "the folder that it is started in" },
+      url: { type: "string", description: "where it is, instead of a program" },
+      headers: { ...textsByName, description: "what goes with each request to it" },
+      disabled: { type: "boolean", description: "it is left out" },
+      timeout: { type: "number", exclusiveMinimum: 0, maximum: 86_400, description: "seconds that one call may take" },
+      readOnly: { enum: ["ask", "believe"], description: "believe: what it calls read-only runs without a question" },
+      sandbox: {
+        anyOf: [
+          { type: "boolean" },
+          {
+            type: "object",
+            properties: {
+              hosts: { ...texts, description: "hosts that it may reach" },
+              write: { ...texts, description: "folders that it may write to" },
+            },
+          },
+        ],
+        description: "what its program may do in the sandbox; false: it runs outside of it",
+      },
+      oauth: {
+        type: "object",
+        properties: {
+          clientId: { type: "string", description: "of a client that is registered already" },
+          clientSecret: { type: "string", description: "of that client" },
+          scope: { type: "string", description: "what to ask for at the login" },
+        },
+        description: "for /mcp login, where the server does not register clients by itself",
+      },
+    },
+  },
+};

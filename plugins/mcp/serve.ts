@@ -1,0 +1,188 @@
+// zz as an MCP server: its tools, for any client, under the same gate. Where the client can ask its person, they are asked there.
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import path from "node:path";
+import { Server } from "@modelcontextprotocol/sdk/server/index.js";
+import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import type { Ctx, Events, Kind, Result, Rule, Zz } from "zz";
+import { clean, errnoSentence, fault, tryTo, usage } from "zz/text";
+import { KEPT } from "./oauth.ts";
+
+const NOT_SERVED = new Set(["more_tools", "mcp_tools"]);
+const [MAX_ASKED_CHARS, MAX_TRIES, MAX_SESSIONS] = [6_000, 4, 32];
+const INSTRUCTIONS =
+  "zz's tools work in one project folder. What they need is checked by zz's own permissions; a refusal names what would allow it.";
+
+type Refused = { kind: Kind; name: string };
+
+/** Until the client leaves. `value`: a port, for HTTP on this machine; true: stdin and stdout. */
+export async function serve(zz: Zz<any>, value: string | boolean, ctx: Ctx): Promise<Result> {
+  const one = newServing(zz, ctx);
+  if (value !== true) return serveHttp(zz, String(value), ctx, one);
+  const { stdin, stdout } = zz.io;
+  const left = new Promise<void>((resolve) => {
+    stdin.once("end", resolve).once("close", resolve);
+    ctx.signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+  await one(new StdioServerTransport(stdin as never, stdout as never));
+  await left;
+  return { text: "" };
+}
+
+/** Gives what connects a server to a transport. All of them share one queue: what one asks the person about is not another's. */
+function newServing(zz: Zz<any>, ctx: Ctx): (transport: Transport) => Promise<Server> {
+  let queue: Promise<unknown> = Promise.resolve();
+  let refused: Refused[] = []; // by the call that runs
+  zz.on("decided", ({ kind, name, allowed, why }: Readonly<Events["decided"]>) => {
+    if (!allowed && why === NOBODY) refused.push({ kind, name });
+  });
+  return async (transport) => {
+    const how = { capabilities: { tools: {} }, instructions: INSTRUCTIONS };
+    const server = new Server({ name: "zz", version: ctx.about.version }, how);
+    server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: tools(ctx) as never }));
+    server.setRequestHandler(CallToolRequestSchema, ({ params: { name, arguments: args = {} } }) => {
+      const done = queue.then(() => call(server, name, args));
+      queue = done.catch(() => {});
+      return done as never;
+    });
+    await server.connect(transport);
+    return server;
+  };
+
+  /** A refusal for want of somebody to ask is put to the client's person, where it has one; a yes is for this call alone. */
+  async function call(server: Server, name: string, args: Record<string, unknown>): Promise<object> {
+    const known = tools(ctx).some((tool) => tool.name === name);
+    if (!known)
+      return answer({ text: `Cannot call '${name}': there is no such tool. tools/list has them all.`, failed: true });
+    const granted: Rule[] = [];
+    try {
+      for (let tries = 1; ; tries++) {
+        refused = [];
+        const result = await ctx.call(name, args);
+        const open = refused;
+        if (!result.refused || !open.length || tries === MAX_TRIES || !(await agrees(server, name, args, open)))
+          return answer(result);
+        for (const { kind, name } of open) {
+          const rule: Rule = { verdict: "allow", kind, name, exact: true, from: "answer" };
+          ctx.permissions.add(rule);
+          granted.push(rule);
+        }
+      }
+    } finally {
+      for (const rule of granted) ctx.permissions.drop(rule);
+    }
+  }
+}
+const NOBODY = "there is no terminal to ask on"; // as the gate says it
+
+function tools({ about }: Ctx) {
+  const served = about.tools.filter(({ name, owner }) => !NOT_SERVED.has(name) && owner !== "mcp");
+  return served.map(({ name, description, schema, kind }) => ({
+    ...{ name, description, inputSchema: { ...schema, type: "object" } },
+    annotations: { readOnlyHint: kind === "read", destructiveHint: kind !== "read", openWorldHint: kind === "run" },
+  }));
+}
+
+function answer({ text, failed, images = [] }: Result): object {
+  const pictures = images
+    .filter(({ type }) => type.startsWith("image/"))
+    .map(({ type, base64 }) => ({ type: "image", data: base64, mimeType: type }));
+  return { content: [{ type: "text", text }, ...pictures], ...(failed && { isError: true }) };
+}
+
+async function agrees(server: Server, tool: string, args: object, open: Refused[]): Promise<boolean> {
+  if (!server.getClientCapabilities()?.elicitation) return false;
+  const shown = clean(JSON.stringify(args, null, 2));
+  if (shown.length > MAX_ASKED_CHARS) return false; // nobody can review what is not shown
+  const what = open.map(({ kind, name }) => `${kind} access to "${clean(name)}"`).join(" and ");
+  const yes = { type: "string", title: "Allow it, this once?", enum: ["no", "yes"] } as const;
+  const asked = {
+    message: `zz: ${tool} requests ${what}.\n${shown}`,
+    requestedSchema: { type: "object" as const, properties: { answer: yes }, required: ["answer"] },
+  };
+  const { action, content } = await server.elicitInput(asked).catch(() => ({ action: "cancel", content: {} }));
+  return action === "accept" && (content as { answer?: unknown } | undefined)?.answer === "yes";
+}
+
+// Over HTTP, on this machine alone
+
+async function serveHttp(
+  zz: Zz<any>,
+  value: string,
+  ctx: Ctx,
+  one: (transport: Transport) => Promise<Server>,
+): Promise<Result> {
+  if (!/^\d{1,5}$/.test(value) || Number(value) > 65_535)
+    throw usage(
+      `Cannot use --mcp=${value}: give a port up to 65535 (0: any that is free), or no value for stdin and stdout.`,
+    );
+  const { StreamableHTTPServerTransport } = await import("@modelcontextprotocol/sdk/server/streamableHttp.js");
+  const { createHash, randomUUID, timingSafeEqual } = process.getBuiltinModule("node:crypto");
+  const token = tokenOf(zz, ctx);
+  const sessions = new Map<string, InstanceType<typeof StreamableHTTPServerTransport>>();
+  const digest = (text: string) => createHash("sha256").update(text).digest();
+  const http = createServer((request, response) => void handle(request, response).catch(() => response.destroy()));
+  const { promise: failed, reject } = Promise.withResolvers<never>();
+  http.on("error", (error) => reject(fault(`Cannot serve on port ${value}: ${errnoSentence(error) || error.message}`)));
+  const listening = new Promise<void>((resolve) => http.listen(Number(value), "127.0.0.1", resolve));
+  await Promise.race([listening, failed]);
+  const { port } = http.address() as { port: number };
+  zz.io.stderr.write(
+    `Serving MCP on http://127.0.0.1:${port}/mcp, with the token of ${whereToken(zz, ctx)}. Ctrl+C ends it.\n`,
+  );
+  const left = new Promise<void>((resolve) => ctx.signal.addEventListener("abort", () => resolve(), { once: true }));
+  await Promise.race([left, failed]).finally(() => {
+    http.close();
+    http.closeAllConnections();
+  });
+  return { text: "" };
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { host = "", origin, authorization = "" } = request.headers;
+    const isLocal = /^(127\.0\.0\.1|localhost)(:\d+)?$/.test(host) && origin === undefined; // no web page may ask
+    if (!isLocal) return refuse(response, 403, "only programs on this machine may ask");
+    if (!timingSafeEqual(digest(authorization), digest(`Bearer ${token}`)))
+      return refuse(response, 401, "the token is missing or wrong");
+    if (request.url?.split("?")[0] !== "/mcp") return refuse(response, 404, "it is at /mcp");
+    const id = String(request.headers["mcp-session-id"] ?? "");
+    const known = sessions.get(id);
+    if (known) return known.handleRequest(request, response);
+    if (id) return refuse(response, 404, "there is no such session");
+    if (sessions.size >= MAX_SESSIONS) return refuse(response, 503, "there are too many sessions");
+    const transport = new StreamableHTTPServerTransport({
+      sessionIdGenerator: randomUUID,
+      onsessioninitialized: (id) => void sessions.set(id, transport),
+      onsessionclosed: (id) => void sessions.delete(id),
+    });
+    await one(transport as Transport);
+    await transport.handleRequest(request, response);
+  }
+}
+
+function refuse(response: ServerResponse, status: number, why: string): void {
+  response.writeHead(status, { "content-type": "application/json", connection: "close" });
+  response.end(JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32_000, message: `Refused: ${why}.` } }));
+}
+
+const VARIABLE = "ZZ_MCP_TOKEN";
+const whereToken = (zz: Zz<any>, { about }: Ctx): string =>
+  zz.io.variable(VARIABLE) ? VARIABLE : `"serve" in ${path.join(about.home, KEPT)}`;
+
+/** The person's own, or one that is made once and kept. */
+function tokenOf(zz: Zz<any>, ctx: Ctx): string {
+  const own = zz.io.variable(VARIABLE);
+  let token = own ?? "";
+  if (own !== undefined && own.length < 16) throw usage(`Cannot use ${VARIABLE}: it must have at least 16 characters.`);
+  if (!token)
+    ctx.keep(KEPT, (text) => {
+      const all = (tryTo(() => JSON.parse(text)) ?? {}) as Record<string, unknown>;
+      token =
+        typeof all.serve === "string"
+          ? all.serve
+          : process.getBuiltinModule("node:crypto").randomBytes(24).toString("base64url");
+      return JSON.stringify({ ...all, serve: token }, null, 2);
+    });
+  zz.secret(token);
+  return token;
+}

@@ -1,0 +1,123 @@
+// Which MCP servers there are: those of the person's settings, and those of .mcp.json in a project that the person trusts.
+import path from "node:path";
+import type { Ctx, Zz } from "zz";
+import { fault, textOf, tryTo } from "zz/text";
+import type { ServerConfig } from "./schema.ts";
+
+export type { ServerConfig } from "./schema.ts";
+
+export type Source = "home" | "project";
+/** A server as it is configured. `id`: its name, and what it is started by: another command is another server. */
+export type Configured = { name: string; config: ServerConfig; from: Source; id: string };
+
+const FILE = ".mcp.json";
+const SETTINGS = ".zz/zz.config.json";
+const MAX_FILE_BYTES = 1_000_000;
+
+/** All servers, by name, and in sentences which are left out. */
+export function configured(ctx: Ctx, own: Readonly<Record<string, ServerConfig>>): [Map<string, Configured>, string[]] {
+  const all = new Map<string, Configured>();
+  const left: string[] = [];
+  const byProject = sourcesOf(ctx);
+  for (const [name, config] of Object.entries(own)) {
+    const from = byProject.get(name) ?? [];
+    if (from.length > 1)
+      left.push(
+        `MCP server '${name}' is left out: your settings and the project's both describe it. Rename one of them.`,
+      );
+    else add(name, config, from[0] ?? "home");
+  }
+  for (const [name, config] of Object.entries(ofProject(ctx, left)))
+    if (all.has(name))
+      left.push(
+        `MCP server '${name}' of ${FILE} is left out: your settings have one of that name. Rename one of them.`,
+      );
+    else add(name, config, "project");
+  return [all, left];
+
+  function add(name: string, config: ServerConfig, from: Source): void {
+    const wrong = wrongIn(name, config);
+    if (wrong) left.push(`MCP server '${name.slice(0, 60)}' is left out: ${wrong}`);
+    else if (!config.disabled)
+      all.set(name, { name, config, from, id: `${name} ${hashOf([config, from, from === "project" && ctx.root])}` });
+  }
+}
+
+export const hashOf = (value: unknown): string =>
+  process
+    .getBuiltinModule("node:crypto")
+    .hash("sha256", JSON.stringify(value) ?? "", "hex")
+    .slice(0, 24);
+
+function wrongIn(name: string, config: ServerConfig): string | undefined {
+  if (!/^[A-Za-z][\w-]{0,30}$/.test(name))
+    return "its name must begin with a letter, have only letters, digits, _ and -, and at most 31 of them.";
+  if (name.includes("__")) return "its name has two _ in a row, which stand between a server and its tool. Rename it.";
+  if (typeof config !== "object" || config === null) return "it must be an object.";
+  if (typeof config.command !== "string" && typeof config.url !== "string")
+    return 'it has neither "command" nor "url". Add one.';
+  if (config.url !== undefined && !URL.canParse(config.url.replace(VARIABLE, "x")))
+    return "its url is not a URL. Fix it.";
+  return undefined;
+}
+
+/** Who set which: a project's settings count once it is trusted, and then they are merged into the person's. */
+function sourcesOf({ settings, plugins }: Ctx): Map<string, Source[]> {
+  if (!plugins.brought?.given || !plugins.brought.files.includes(SETTINGS)) return new Map();
+  const found = new Map<string, Source[]>();
+  for (const { name, from = [] } of settings.list()) {
+    const [section, server] = name.split(".");
+    if (section === "mcpServers" && server) found.set(server, [...new Set([...(found.get(server) ?? []), ...from])]);
+  }
+  return found;
+}
+
+/** A file that nobody trusted is named, and not looked into. */
+function ofProject({ root, plugins }: Ctx, left: string[]): Record<string, ServerConfig> {
+  const { brought } = plugins;
+  if (!brought?.files.includes(FILE)) return {};
+  if (!brought.given) {
+    left.push(`The MCP servers of ${FILE} are left out: nobody has trusted it. /trust shows it.`);
+    return {};
+  }
+  const text = textOf(path.join(root, FILE));
+  const servers = text.length > MAX_FILE_BYTES ? undefined : tryTo(() => JSON.parse(text).mcpServers);
+  if (typeof servers === "object" && servers !== null) return servers;
+  left.push(`The MCP servers of ${FILE} are left out: it is not JSON with "mcpServers". Fix it.`);
+  return {};
+}
+
+const VARIABLE = /\$\{(\w+)(?::-([^}]*))?\}/g;
+
+/** The variables that a server's settings name. */
+export const variablesOf = ({ env, headers, args, url, cwd, command }: ServerConfig): string[] => {
+  const all = [command, url, cwd, ...(args ?? []), ...Object.values(env ?? {}), ...Object.values(headers ?? {})];
+  return [...new Set(all.flatMap((text) => [...(text ?? "").matchAll(VARIABLE)].map(([, name]) => name!)))];
+};
+
+/** The settings with ${VAR} and ${VAR:-otherwise} filled in: from the environment, else from what /env keeps. What they hold is a secret. */
+export function filledIn(zz: Zz<any>, { about }: Ctx, { name, config }: Configured): ServerConfig {
+  const kept = (tryTo(() => JSON.parse(textOf(path.join(about.home, "env.json")))) ?? {}) as Record<string, string>;
+  const fill = (text: string) =>
+    text.replace(VARIABLE, (_, variable: string, otherwise?: string) => {
+      const value = zz.io.variable(variable) ?? kept[variable];
+      if (value) zz.secret(value);
+      if (value === undefined && otherwise === undefined)
+        throw fault(
+          `Cannot start MCP server '${name}': the variable ${variable} is not set. Set it, as by /env set ${variable}.`,
+        );
+      return value ?? otherwise!;
+    });
+  const each = (all: Record<string, string> = {}) =>
+    Object.fromEntries(Object.entries(all).map(([key, text]) => [key, fill(String(text))]));
+  const { command, args, env, cwd, url, headers } = config;
+  return {
+    ...config,
+    ...(command !== undefined && { command: fill(command) }),
+    ...(args && { args: args.map((one) => fill(String(one))) }),
+    ...(cwd !== undefined && { cwd: fill(cwd) }),
+    ...(url !== undefined && { url: fill(url) }),
+    env: each(env),
+    headers: each(headers),
+  };
+}

@@ -1,0 +1,132 @@
+// A server that is a program: messages over its stdin and stdout.
+import type { ChildProcess } from "node:child_process";
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
+import { clean, clip, fault, oneLine, tryTo } from "zz/text";
+import { lineReader, type Message, salvage } from "./lines.ts";
+
+/** What a server may send that nobody asked for, between two answers, until it counts as gone wild. */
+const [MAX_UNASKED, MAX_UNASKED_BYTES] = [20_000, 50_000_000];
+const MAX_STDERR_CHARS = 4_000;
+const GRACE_MS = 1_000; // from the end of its stdin to SIGTERM, and from there to SIGKILL
+
+export interface Stdio extends Transport {
+  why(): string; // what is known of its end
+  garbage(): string; // the first that was no message; "": nothing
+}
+
+/** Started by `start`, once the client wants it. */
+export function stdio(start: () => ChildProcess): Stdio {
+  const pending = new Set<string | number>();
+  let child: ChildProcess | undefined;
+  let [errors, end] = ["", ""];
+  let closed = false;
+  const inbox = openInbox(pending, {
+    give: (message) => void (closed || transport.onmessage?.(message as JSONRPCMessage)),
+    flood() {
+      end ||= "it sent far more than anybody asked for, and was ended";
+      signal(child, "SIGKILL");
+      gone();
+    },
+  });
+  const transport: Stdio = {
+    start: () => begin(),
+    send,
+    close,
+    why: () =>
+      [end, errors && `its last words: ${clip(oneLine(clean(errors)).slice(-300), 300)}`].filter(Boolean).join("; "),
+    garbage: inbox.garbage,
+  };
+  return transport;
+
+  async function begin(): Promise<void> {
+    child = start();
+    const { stdin, stdout, stderr } = child;
+    const kill = () => signal(child, "SIGKILL"); // zz ends: also while a server that was stopped has not ended yet
+    process.once("exit", kill);
+    child.once("exit", () => process.off("exit", kill));
+    stdout!.on("data", inbox.add).on("error", () => {});
+    const hear = (text: string) => void (errors = (errors + text).slice(-MAX_STDERR_CHARS));
+    stderr!
+      .setEncoding("utf8")
+      .on("data", hear)
+      .on("error", () => {});
+    stdin!.on("error", () => {}); // it ended: "close" tells
+    child.on("close", (code, signal) => {
+      end ||= signal ? `it was ended by ${signal}` : `it ended with exit code ${code}`;
+      gone();
+    });
+    for (const one of [child, stdin, stdout, stderr]) (one as { unref?(): void }).unref?.(); // zz may end while it runs
+    await new Promise<void>((resolve, reject) => child!.once("spawn", resolve).once("error", reject));
+  }
+
+  async function send(message: JSONRPCMessage): Promise<void> {
+    if (closed || !child?.stdin?.writable) throw fault("The server has ended.");
+    if ("id" in message && "method" in message) pending.add(message.id);
+    const isFull = !child.stdin.write(`${JSON.stringify(message)}\n`);
+    if (isFull) await Promise.race([drained(child), new Promise((go) => setTimeout(go, DRAIN_MS).unref())]);
+  }
+
+  async function close(): Promise<void> {
+    if (closed) return;
+    end ||= "it was stopped";
+    gone();
+    child?.stdin?.end();
+    setTimeout(signal, GRACE_MS, child, "SIGTERM").unref();
+    setTimeout(signal, 2 * GRACE_MS, child, "SIGKILL").unref();
+  }
+
+  function gone(): void {
+    if (closed) return;
+    closed = true;
+    pending.clear();
+    transport.onclose?.();
+  }
+}
+
+/** It leads a group of processes. */
+function signal(child: ChildProcess | undefined, name: NodeJS.Signals): void {
+  const pid = child?.pid;
+  if (!pid || child?.exitCode !== null || child.signalCode !== null) return;
+  tryTo(() => process.kill(process.platform === "win32" ? pid : -pid, name));
+}
+
+/** What comes from a server, told apart: answers that somebody waits for, and what nobody asked for, of which there is a limit. */
+function openInbox(pending: Set<string | number>, on: { give(message: Message): void; flood(): void }) {
+  let garbage = "";
+  let [unasked, bytes] = [0, 0];
+  const reader = lineReader(onLine, (cut) => {
+    const message = salvage(cut, pending);
+    if (message) receive(message, 0);
+    else count(cut.bytes);
+  });
+  return { add: reader.add, garbage: () => garbage };
+
+  function onLine(line: string): void {
+    if (!line.trim()) return;
+    const message = tryTo(() => JSON.parse(line)) as Message | undefined;
+    const all = Array.isArray(message) ? message : [message]; // of an older version: several at once
+    for (const one of all)
+      if (typeof one === "object" && one?.jsonrpc === "2.0") receive(one, line.length);
+      else {
+        garbage ||= clip(oneLine(clean(line)), 120);
+        count(line.length);
+      }
+  }
+
+  function receive(message: Message, length: number): void {
+    if (message.method === undefined && message.id !== undefined && pending.delete(message.id))
+      [unasked, bytes] = [0, 0];
+    else count(length);
+    on.give(message);
+  }
+
+  function count(length: number): void {
+    bytes += length;
+    if (++unasked > MAX_UNASKED || bytes > MAX_UNASKED_BYTES) on.flood();
+  }
+}
+
+const DRAIN_MS = 10_000; // that a server may leave its stdin unread
+const drained = (child: ChildProcess): Promise<unknown> =>
+  new Promise((go) => child.stdin!.once("drain", go).once("close", go));

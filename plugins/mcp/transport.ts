@@ -1,0 +1,79 @@
+// How a server is reached: a program of its own, in the sandbox unless its settings say otherwise, or an address.
+import path from "node:path";
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import type { Ctx, Zz } from "zz";
+import { fault } from "zz/text";
+import type { Server } from "./hub.ts";
+import type { ServerConfig } from "./settings.ts";
+import { stdio } from "./stdio.ts";
+
+export type Way = { transport: Transport; why(): string; close(): void };
+
+/** `config`: its settings, filled in. */
+export function transportOf(zz: Zz<any>, ctx: Ctx, server: Server, config: ServerConfig): Promise<Way> {
+  return config.command === undefined ? atAddress(zz, ctx, server, config) : asProgram(zz, ctx, server, config);
+}
+
+async function atAddress(zz: Zz<any>, ctx: Ctx, server: Server, { url, headers }: ServerConfig): Promise<Way> {
+  const [{ StreamableHTTPClientTransport }, { fetchOf }, { loginOf }] = await Promise.all([
+    import("@modelcontextprotocol/sdk/client/streamableHttp.js"),
+    import("./http.ts"),
+    import("./oauth.ts"),
+  ]);
+  const authProvider = loginOf(zz, ctx, server);
+  const transport = new StreamableHTTPClientTransport(new URL(url!), {
+    fetch: fetchOf(zz),
+    requestInit: { headers: headers ?? {} },
+    ...(authProvider && { authProvider }),
+  });
+  return { transport: transport as Transport, why: () => "", close: () => {} };
+}
+
+/** What a program needs to run at all; the person's keys are not among it. */
+const VARIABLES =
+  "HOME LANG LC_ALL LOGNAME PATH SHELL TERM TMPDIR TZ USER XDG_CONFIG_HOME XDG_DATA_HOME SystemRoot APPDATA".split(" ");
+
+async function asProgram(zz: Zz<any>, ctx: Ctx, { name }: Server, config: ServerConfig): Promise<Way> {
+  const { command = "", args = [], env = {}, cwd, sandbox } = config;
+  const own = VARIABLES.flatMap((one) => (zz.io.variable(one) === undefined ? [] : [[one, zz.io.variable(one)!]]));
+  const program = ctx.programs.find(command, env.PATH);
+  if (!program) {
+    const why = "it is not installed, or only where the project could have put it";
+    throw fault(
+      `Cannot start MCP server '${name}': '${command}' was not found: ${why}. Install it, or name it by its whole path.`,
+    );
+  }
+  const folder = cwd === undefined ? ctx.root : path.resolve(ctx.root, cwd);
+  const box =
+    sandbox === false ? undefined : await boxed(ctx, [program, ...args], typeof sandbox === "object" ? sandbox : {});
+  const [file = program, ...rest] = box?.argv ?? [program, ...args];
+  const transport = stdio(() =>
+    ctx.programs.start(file, rest, {
+      ...{ cwd: folder, env: { ...Object.fromEntries(own), ...env, ...box?.env }, stdio: ["pipe", "pipe", "pipe"] },
+      ...{ detached: process.platform !== "win32", windowsHide: true },
+    }),
+  );
+  return { transport, why: transport.why, close: () => box?.close() };
+}
+
+/** What plugins/shell gives whoever asks for it by this call: how to start a program in its sandbox. */
+type Box = { name: string; argv: string[]; env: Record<string, string>; close(): void };
+const SERVICE = "start_in_sandbox";
+
+/** The name of the sandbox that there is; undefined: there is none. */
+export async function sandboxOf(ctx: Ctx): Promise<string | undefined> {
+  let found: string | undefined;
+  await ctx.call(SERVICE, { look: (name: string | undefined) => void (found = name) });
+  return found;
+}
+
+async function boxed(
+  ctx: Ctx,
+  argv: string[],
+  { hosts = [], write = [] }: { hosts?: string[]; write?: string[] },
+): Promise<Box | undefined> {
+  let box: Box | undefined;
+  const { failed, text } = await ctx.call(SERVICE, { argv, hosts, write, ready: (one: Box) => void (box = one) });
+  if (failed && !/^Cannot call/.test(text)) throw fault(text);
+  return box;
+}

@@ -1,0 +1,308 @@
+// What is done with servers: their tools called and described, their resources read, their prompts sent, and what they ask answered.
+import type { Ctx, Message, Needs, Result, Tool, Zz } from "zz";
+import { clean, clip, fault, oneLine, plural } from "zz/text";
+import { type KnownPrompt, type KnownTool, toolName } from "./describe.ts";
+import { countOf, type Hub, needName, needsOf, running, type Server, serverNamed, tell } from "./hub.ts";
+import type { Answers } from "./link.ts";
+import { cut, ofResource, resultOf, told } from "./results.ts";
+
+export { tell, toolName };
+
+const [MAX_LISTED, MAX_NAMES, MAX_BRIEF_CHARS] = [200, 8, 400];
+const [CALL_SECONDS, START_MS] = [120, 60_000];
+
+/** One of a server's tools, as zz's own are. What it is like now, is asked for each time: a server may change it. */
+export function toolFor(hub: Hub, server: string, tool: string, name: string): Tool {
+  const known = () => hub.servers.get(server)?.known?.tools.find((one) => one.name === tool);
+  return {
+    name,
+    aliases: [`mcp__${name}`],
+    get description() {
+      return descriptionOf(server, known());
+    },
+    get params() {
+      return (known()?.schema ?? { type: "object" }) as object;
+    },
+    get kind() {
+      return hub.servers.get(server)?.config.readOnly === "believe" && known()?.hints?.readOnlyHint
+        ? undefined
+        : ("run" as const);
+    },
+    get timeout() {
+      return (hub.servers.get(server)?.config.timeout ?? CALL_SECONDS) * 1_000 + START_MS;
+    },
+    needs: (_, ctx) => callNeeds(hub, server, tool, ctx),
+    preview: (args) => preview(server, known(), args),
+    family: (need) => (need.startsWith("mcp:") ? need.split(" ")[0] : undefined),
+    run: (args, ctx) => call(hub, server, tool, args, ctx),
+  } as Tool;
+}
+
+const descriptionOf = (server: string, known: KnownTool | undefined): string =>
+  `MCP server '${server}' says: ${known?.description || "(nothing)"}`;
+
+function preview(server: string, known: KnownTool | undefined, args: unknown): string {
+  const { readOnlyHint, destructiveHint, openWorldHint } = known?.hints ?? {};
+  const said = [
+    readOnlyHint && "it only reads",
+    destructiveHint && !readOnlyHint && "it may destroy something",
+    openWorldHint && "it reaches beyond this machine",
+  ].filter(Boolean);
+  const claims = said.length ? `\nBy the word of MCP server '${server}', ${said.join(", ")}.` : "";
+  return `${JSON.stringify(args, null, 2)}${claims}`;
+}
+
+export async function callNeeds(hub: Hub, name: string, tool: string, ctx: Ctx): Promise<Needs> {
+  return needsOf(hub, serverNamed(hub, name), tool, ctx);
+}
+
+export async function call(hub: Hub, name: string, tool: string, args: unknown, ctx: Ctx): Promise<Result> {
+  const server = serverNamed(hub, name);
+  const link = await running(hub, server, ctx);
+  const why = server.held.get(tool);
+  if (why)
+    throw fault(
+      `Cannot call '${tool}' of MCP server '${name}': ${why}. The person can look at it: /mcp accept ${name}`,
+    );
+  if (!server.known!.tools.some((one) => one.name === tool)) {
+    const all = server.known!.tools.map((one) => one.name).slice(0, MAX_LISTED);
+    throw fault(
+      `Cannot call '${tool}' of MCP server '${name}': it has no such tool. It has: ${all.join(", ") || "none"}.`,
+    );
+  }
+  return resultOf(await link.call(tool, args, ctx));
+}
+
+/** A server's tools, as the model is told of them. */
+export function offeredOf(server: Server, nameOf: (server: string, tool: string) => string | undefined) {
+  const there = server.known?.tools.filter(({ name }) => !server.held.has(name)) ?? [];
+  return there.flatMap((tool) => {
+    const name = nameOf(server.name, tool.name);
+    return name ? [{ name, description: descriptionOf(server.name, tool), schema: tool.schema }] : [];
+  });
+}
+
+/** `github (35 tools: search_issues, …)`. */
+export function briefly({ name, known }: Server): string {
+  if (!known) return `${name} (not started yet)`;
+  const names = known.tools.slice(0, MAX_NAMES).map((tool) => tool.name);
+  return clip(
+    `${name} (${plural(known.tools.length, "tool")}: ${names.join(", ")}${known.tools.length > MAX_NAMES ? ", …" : ""})`,
+    MAX_BRIEF_CHARS,
+  );
+}
+
+/** Where a running server said that its lists have changed, they are asked for again. */
+export async function renew(hub: Hub, ctx: Ctx): Promise<void> {
+  for (const server of hub.servers.values())
+    if (server.stale && server.running) await running(hub, server, ctx).catch((error) => tell(hub, ctx, error.message));
+}
+
+export async function startNeedsOf(hub: Hub, names: readonly string[], ctx: Ctx): Promise<Needs> {
+  const all: Needs = {};
+  for (const name of names) {
+    const server = serverNamed(hub, name);
+    if (server.running) continue;
+    const needs = await needsOf(hub, server, undefined, ctx);
+    for (const kind of ["run", "net", "env"] as const)
+      if (needs[kind]) all[kind] = [...(all[kind] ?? []), ...needs[kind]];
+  }
+  return all;
+}
+
+export async function describeAll(
+  hub: Hub,
+  names: readonly string[],
+  nameOf: (server: string, tool: string) => string | undefined,
+  ctx: Ctx,
+): Promise<string> {
+  const rows: string[] = [];
+  for (const name of names) {
+    const server = serverNamed(hub, name);
+    const link = await running(hub, server, ctx);
+    rows.push(...offeredOf(server, nameOf).map((tool) => `${tool.name}: ${clip(oneLine(tool.description), 120)}`));
+    if (link.about.instructions)
+      rows.push(`MCP server '${name}' says of itself: ${clip(oneLine(link.about.instructions), 1_000)}`);
+  }
+  return rows.length ? `Described from now on:\n${rows.slice(0, MAX_LISTED).join("\n")}` : "They have no tools.";
+}
+
+// Resources
+
+export async function resourceNeeds(hub: Hub, name: string, ctx: Ctx): Promise<Needs> {
+  return needsOf(hub, serverNamed(hub, name), "resources/read", ctx);
+}
+
+export async function resource(hub: Hub, name: string, uri: string | undefined, ctx: Ctx): Promise<Result> {
+  const link = await running(hub, serverNamed(hub, name), ctx);
+  if (!link.can.resources) throw fault(`MCP server '${name}' has no resources.`);
+  if (uri !== undefined) return readResource(await link.read(uri, ctx));
+  const all = await link.resources(ctx);
+  const rows = all
+    .slice(0, MAX_LISTED)
+    .map((one) => `${one.uri}  ${one.name}${one.description && `: ${one.description}`}`);
+  return { text: cut(rows.join("\n")) || "It has none now.", data: all };
+}
+
+function readResource({ contents = [] }: { contents?: object[]; content?: object[] }): Result {
+  const images: NonNullable<Result["images"]> = [];
+  const text = contents
+    .map((one) => ofResource(one, images))
+    .filter(Boolean)
+    .join("\n");
+  return { text: cut(text) || (images.length ? "" : "[It is empty.]"), ...(images.length && { images }) };
+}
+
+const MENTION = /(?<![\w\\@.+/-])@([A-Za-z][\w-]*):([a-zA-Z][\w+.-]*:\/*[^\s]+|[^\s:]+)/g;
+
+/** What @server:uri names goes with the message; the words stay in it. */
+export async function attachResources(hub: Hub, line: string, ctx: Ctx): Promise<string> {
+  const command = /^\/([A-Za-z][\w-]*)(?:\s|$)/.exec(line.trim())?.[1];
+  if (
+    command &&
+    ctx.about.commands.some(({ name, group }) => name === command && group !== "templates" && group !== "MCP")
+  )
+    return line;
+  const found = [...line.matchAll(MENTION)].filter(([, name = ""]) => hub.servers.has(name));
+  for (const [, name = "", given = ""] of found) {
+    const uri = given.replace(/[.,;!?)\]'"]+$/, "");
+    try {
+      const denied = ctx.permissions.judge("run", needName(name, "resources/read"));
+      if (denied.verdict === "deny") throw fault(`it is denied ${denied.why}.`);
+      await started(name, ctx);
+      const { text, images = [] } = await resource(hub, name, uri, ctx);
+      const title = `RESOURCE ${name}:${uri}`;
+      if (text) ctx.chat.attach(`--- ${title} ---\n${text}\n--- END ${title} ---`);
+      images.forEach(ctx.chat.attach);
+      ctx.note(`Attached ${name}:${uri}.`);
+    } catch (error) {
+      ctx.signal.throwIfAborted();
+      ctx.note(`@${name}:${uri} is not attached: ${(error as Error).message}`);
+    }
+  }
+  return found.length ? line.replace(MENTION, (whole, name) => (hub.servers.has(name) ? `\\${whole}` : whole)) : line;
+}
+
+/** What the person asked for starts a server through the gate, too. */
+export async function started(name: string, ctx: Ctx): Promise<void> {
+  const { failed, text } = await ctx.call("mcp_start", { server: name });
+  if (failed) throw fault(text);
+}
+export async function start(hub: Hub, name: string, ctx: Ctx): Promise<string> {
+  const server = serverNamed(hub, name);
+  await running(hub, server, ctx);
+  return `MCP server '${name}' runs: ${countOf(server)}.`;
+}
+
+// Prompts
+
+export const usageOf = ({ args }: KnownPrompt): string =>
+  args.map(({ name, required }) => (required ? name.toUpperCase() : `[${name}=…]`)).join(" ");
+
+/** `/server__prompt first second name=third`: what has no name goes to the places in their order; the last takes the rest. */
+export async function sendPrompt(hub: Hub, name: string, prompt: string, rest: string, ctx: Ctx): Promise<void> {
+  const server = serverNamed(hub, name);
+  await started(name, ctx);
+  const link = await running(hub, server, ctx);
+  const known = server.known!.prompts.find((one) => one.name === prompt);
+  if (!known) throw fault(`MCP server '${name}' no longer has the prompt '${prompt}'.`);
+  const args = argumentsOf(known, rest);
+  const missing = known.args.filter((one) => one.required && args[one.name] === undefined).map((one) => one.name);
+  if (missing.length)
+    throw fault(`Cannot send '${prompt}': ${missing.join(" and ")} must be said. Type them after the name.`);
+  const { messages = [] } = await link.prompt(prompt, args, ctx);
+  const texts = messages.map(({ role, content }: any) => {
+    const { text, images } = told([content].flat());
+    images.forEach(ctx.chat.attach);
+    return role === "assistant" && text ? `(You answered:)\n${text}` : text;
+  });
+  const text = cut(texts.filter(Boolean).join("\n\n"));
+  if (!text) throw fault(`MCP server '${name}' gave an empty prompt for '${prompt}'.`);
+  ctx.note(`${prompt} of MCP server '${name}': ${clip(oneLine(clean(text)), 200)}`);
+  ctx.chat.send(text);
+}
+
+function argumentsOf({ args }: KnownPrompt, rest: string): Record<string, string> {
+  const given: Record<string, string> = {};
+  const words = [...rest.matchAll(/(?:([\w-]+)=)?(?:"([^"]*)"|'([^']*)'|(\S+))/g)];
+  const bare = words.flatMap(([whole, name, one, two, three]) => {
+    const value = one ?? two ?? three ?? "";
+    if (name && args.some((arg) => arg.name === name)) given[name] = value;
+    else return name ? [whole] : [value];
+    return [];
+  });
+  const open = args.filter(({ name }) => !(name in given));
+  open.forEach(({ name }, i) => {
+    const value = i === open.length - 1 ? bare.slice(i).join(" ") : bare[i];
+    if (value) given[name] = value;
+  });
+  return given;
+}
+
+// What servers ask
+
+type Asked = { server: string; params: any };
+const asked = new Map<string, Asked>(); // what a server wants to ask the model, by an id that only zz knows
+let count = 0;
+
+export function answers(zz: Pick<Zz, "veil">): (server: string) => Answers {
+  return (server) => ({
+    async sample(params, ctx) {
+      const id = `${process.pid}-${++count}-${Math.random().toString(36).slice(2)}`;
+      asked.set(id, { server, params });
+      try {
+        const { text, failed, data } = await ctx.call("mcp_sampling", { id });
+        if (failed) throw fault(text);
+        return {
+          role: "assistant",
+          content: { type: "text", text: zz.veil(text) },
+          model: String(data ?? "model"),
+          stopReason: "endTurn",
+        };
+      } finally {
+        asked.delete(id);
+      }
+    },
+    elicit: async (params, ctx) => (await import("./elicit.ts")).elicit(server, params, ctx),
+  });
+}
+
+function askedBy(id: string): Asked {
+  const found = asked.get(id);
+  if (!found)
+    throw fault("Cannot ask the model for a server: no server asks. Only a server's own request starts this.");
+  return found;
+}
+
+export function samplingNeeds(id: string): Needs {
+  const { server } = askedBy(id);
+  return {
+    run: [
+      {
+        name: needName(server, "sampling/createMessage"),
+        verdict: "ask",
+        why: `MCP server '${server}' wants to ask your model, at your cost`,
+      },
+    ],
+  };
+}
+
+export function samplingPreview(id: string): string {
+  const { params } = askedBy(id);
+  const rows = messagesOf(params).map(({ role, text }) => `${role}: ${text}`);
+  return cut([...(params.systemPrompt ? [`system: ${params.systemPrompt}`] : []), ...rows].join("\n"), 8_000);
+}
+
+export async function sample(id: string, ctx: Ctx): Promise<Result> {
+  const { params } = askedBy(id);
+  const system = typeof params.systemPrompt === "string" ? params.systemPrompt : "";
+  const { text, model } = await ctx.request({ task: "mcp", system, messages: messagesOf(params) });
+  return { text: text || "(nothing)", data: model };
+}
+
+function messagesOf({ messages = [] }: any): (Message & { role: "user" | "assistant" })[] {
+  return messages.map(({ role, content }: any) => {
+    const { text, images } = told([content].flat());
+    return role === "assistant" ? { role, text } : { role: "user", text, ...(images.length && { images }) };
+  });
+}

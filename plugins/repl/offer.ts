@@ -1,0 +1,25 @@
+// The folder's last conversation, offered once: Tab on the empty line goes on with it, anything else is a new one.
+import type { Ctx, Listed } from "zz";
+import { clip, oneLine, plural, terminalColumns, width } from "zz/text";
+
+const COMMAND = "sessions"; // goes on with another conversation
+
+/** The row that offers it, and the line that goes on with it; undefined where there is none. */
+export function lastConversation({ about, chat, root, sessions }: Ctx): { row: string; line: string } | undefined {
+  if (chat.messages.length || !about.commands.some(({ name }) => name === COMMAND)) return undefined;
+  const here = sessions.list().filter((one) => one.root === root && one.id !== chat.id && one.title);
+  const last = here.reduce<Listed | undefined>((best, one) => (best && best.used > one.used ? best : one), undefined);
+  if (!last) return undefined;
+  const [head, tail] = ["Tab goes on with “", `”, ${ago(last.used)}`];
+  const room = terminalColumns() - 1 - width(head + tail);
+  return { row: `${head}${clip(oneLine(last.title), Math.max(room, 8))}${tail}`, line: `/${COMMAND} load ${last.id}` };
+}
+
+/** Roughly how long ago that was. */
+export function ago(at: string, now = Date.now()): string {
+  const minutes = Math.max(0, Math.floor((now - Date.parse(at)) / 60_000));
+  if (!(minutes >= 1)) return "just now";
+  if (minutes < 60) return `${minutes} min ago`;
+  if (minutes < 24 * 60) return `${Math.floor(minutes / 60)} h ago`;
+  return `${plural(Math.floor(minutes / 60 / 24), "day")} ago`;
+}

@@ -1,0 +1,53 @@
+// git's commands that change the repository, or reach another machine: on a copy, where .git can only be read, they fail.
+import { gitParts } from "./git-commands.ts";
+import { hasOption, split, type Words } from "./options.ts";
+
+const CHANGES = new Set(
+  split(`add am bisect checkout cherry-pick clone commit commit-graph commit-tree fast-import fetch filter-branch gc init
+    lfs ls-remote maintenance merge mv notes pack-objects pack-refs prune prune-packed pull push read-tree rebase
+    remote-update repack replace rerere reset restore revert rm send-email sparse-checkout stash submodule switch svn
+    update-index update-ref worktree write-tree`),
+);
+/** With these words after them they only look. */
+const LOOKS: Record<string, RegExp> = {
+  stash: /^(list|show)$/,
+  worktree: /^list$/,
+  submodule: /^(status|summary)$/,
+  notes: /^(list|show)$/,
+  bisect: /^(log|view|visualize)$/,
+  remote: /^(show|get-url)$/,
+  reflog: /^(show|exists)$/,
+  rerere: /^(status|diff|remaining)$/,
+  "sparse-checkout": /^list$/,
+};
+/** They list, and with a name they make or change something. */
+const LISTS: Record<string, string> = {
+  branch:
+    "-l -a -r -v -vv --list --all --remotes --contains --no-contains --merged --no-merged --points-at --show-current",
+  tag: "-l -n --list --contains --no-contains --merged --no-merged --points-at",
+  "symbolic-ref": "",
+  config: "--get --get-all --get-regexp --get-urlmatch --get-color -l --list",
+};
+const REMOVES =
+  "-d -D -m -M -c -C -u -f --delete --move --copy --set-upstream-to --unset-upstream --edit-description --unset";
+
+/** An alias and what zz does not know are tried: what they cannot do there is asked for then. */
+export function changesRepository(words: Words): boolean {
+  const [, name, rest] = gitParts(words, (word) => word);
+  if (name === undefined) return false;
+  const operands = rest.filter((word) => word === undefined || !word.startsWith("-"));
+  const [first = ""] = operands;
+  if (Object.hasOwn(LOOKS, name)) return isChange(name, first);
+  if (Object.hasOwn(LISTS, name)) {
+    if (hasOption(rest, REMOVES)) return true;
+    if (name === "config" && /^(get|list)$/.test(first)) return false;
+    const listed = rest.some((word) => split(LISTS[name]!).includes(word?.split("=")[0] ?? ""));
+    return !listed && operands.length > (name === "config" || name === "symbolic-ref" ? 1 : 0);
+  }
+  return CHANGES.has(name);
+
+  function isChange(name: string, first: string): boolean {
+    if (LOOKS[name]!.test(first)) return false;
+    return CHANGES.has(name) || first !== "" || (name === "remote" && rest.includes("update"));
+  }
+}

@@ -1,0 +1,91 @@
+// needs: what a judged line needs, and whether it may run at once on a copy of the project.
+import fs from "node:fs";
+import { join } from "node:path";
+import type { Ctx, Kind, Need, Needs, Rule } from "zz";
+import { isInside } from "zz/text";
+import { ONLY_FILES } from "./judge/denied-commands.ts";
+import type { Judged } from "./judge/index.ts";
+import { realOf } from "./paths.ts";
+
+/**
+ * A command whose words do not show what it does depends on the rest of the line, so the whole line is asked for and
+ * allowed.
+ */
+export function needsOf(command: string, { simple, reads, writes }: Judged, hosts: string[]): Needs {
+  const run = simple.map(({ text, verdict, why }): Need => {
+    if (verdict === "open") return text || command.trim() || ":";
+    if (verdict === "unknown") return { name: command.trim(), verdict: "ask", why, exact: true };
+    return { name: verdict === "ask" ? command.trim() : text || ":", verdict, why };
+  });
+  return {
+    run,
+    ...(reads.length && { read: reads }),
+    ...(writes.length && { write: writes }),
+    ...(hosts.length && { net: hosts }),
+  };
+}
+
+/** Denials stand; nothing is asked before it runs. exact: it counts as running something, not as reading. */
+export function needsOnCopy({ simple, reads }: Judged, { permissions }: Ctx): Needs {
+  const why = "it runs on a copy of the project, and what it changed is asked for";
+  const run = simple.map(({ text }): Need => ({ name: text || ":", verdict: "allow", why, exact: true }));
+  const read = reads.map((name): Need => {
+    const { verdict } = permissions.judge("read", name);
+    return verdict === "allow" ? name : { name, verdict: "allow", why: "a copy shows the system to every command" };
+  });
+  return { run, ...(read.length && { read }) };
+}
+
+/** Whether a rule denies to read all of the project. */
+function deniesReadingIn({ root, permissions }: Ctx) {
+  return ({ verdict, kind, name }: Rule): boolean =>
+    verdict !== "allow" && kind === "read" && (!name || permissions.matches("read", name)(join(root, "any")));
+}
+
+type Judge = (except: readonly string[]) => Promise<Judged>; // the same line, with these denials lifted
+
+/** The judgement of a line that may run at once on a copy of the project; undefined: it is asked for beforehand, if at all. */
+export async function judgedOnCopy(
+  command: string,
+  first: Judged,
+  ctx: Ctx,
+  { judge, tmp }: { judge: Judge; tmp(): string },
+): Promise<Judged | undefined> {
+  const { root, permissions, programs } = ctx;
+  if (permissions.wide !== undefined || permissions.rules.some(deniesReadingIn(ctx))) return undefined;
+  const verdictOn = (kind: Kind, need: Need) => permissions.judge(kind, need).verdict;
+  const needs = Object.entries(needsOf(command, first, [])) as [Kind, Need[]][];
+  const isLimited = permissions.rules.some(({ kind, but }) => kind === "write" && but); // by file: a sandbox cannot tell
+  const isAllowed = needs.every(([kind, list]) => list.every((need) => verdictOn(kind, need) === "allow"));
+  if (isAllowed && !isLimited) return undefined; // by the rules
+  const judged = first.verdict === "deny" ? await judge(ONLY_FILES) : first;
+  if (judged.verdict === "deny") return undefined;
+  const isUnknown = judged.simple.some(({ verdict }) => verdict === "unknown");
+  // Where nobody would be asked about what they did, they stay what they are.
+  const isAsked = verdictOn("write", join(root, "any")) === "ask";
+  if (!isAsked && (first.verdict === "deny" || isUnknown)) return undefined;
+  if (isUnknown && permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "run"))
+    return undefined;
+  const [{ goesBeyond }, { outsideOf, whyNoView }] = await Promise.all([import("./beyond.ts"), import("./view.ts")]);
+  if (goesBeyond(judged.simple)) return undefined;
+  const hidden = judged.reads.length ? outsideOf(root) : [];
+  // What lies in the machine's own /tmp is not in theirs.
+  const isTheirs = (at: string) => fs.existsSync(join(tmp(), at.slice(OWN_TMP.length))) || !fs.existsSync(at);
+  const isShown = (at: string) =>
+    !isInside(root, at) &&
+    !permissions.secret(at) &&
+    !hidden.some((one) => isInside(one, at)) &&
+    (!isInside(OWN_TMP, at) || (at !== OWN_TMP && isTheirs(at)));
+  const mayRead = (name: string) => {
+    const verdict = verdictOn("read", name);
+    const place = permissions.place(name);
+    return verdict === "allow" || (verdict === "ask" && isShown(place) && isShown(realOf(place) ?? place));
+  };
+  if (!judged.reads.every(mayRead)) return undefined;
+  const mayWrite = (name: string) =>
+    verdictOn("write", name) !== "deny" && [root, OWN_TMP].some((at) => isInside(at, permissions.place(name)));
+  if (!judged.writes.every(mayWrite)) return undefined;
+  return (await whyNoView(programs, root, ctx.about.home)) === undefined ? judged : undefined;
+}
+/** What commands on a copy have there is theirs alone. */
+const OWN_TMP = "/tmp";

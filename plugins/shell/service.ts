@@ -1,0 +1,38 @@
+// For other plugins: how to start a program that goes on running in the sandbox. They ask by a call that holds functions, which no model
+// can send: ctx.call("start_in_sandbox", { look }) or ({ argv, hosts, write, ready }).
+import type { Ctx, Result, Zz } from "zz";
+import { isInside } from "zz/text";
+import type { Sandbox } from "./sandbox.ts";
+
+export const SERVICE = "start_in_sandbox";
+const OPEN_LIMIT_MS = 60_000;
+
+/** What is asked for. The project is read-only unless `write` names it, and there is no network but these hosts. */
+type Asked = {
+  look?: (name: string | undefined) => void; // which sandbox there is
+  argv?: string[];
+  hosts?: string[]; // "*": all
+  write?: string[];
+  ready?: (box: Box) => void;
+};
+type Box = { name: string; argv: string[]; env: Record<string, string>; close(): void };
+type Open = (ctx: Ctx, limits: { hosts: string[]; write: string[]; readonly: boolean }) => Promise<Sandbox>;
+
+export function lendSandbox(zz: Zz<any>, find: (ctx: Ctx) => Promise<string | undefined>, open: Open): void {
+  zz.wrap(
+    "call",
+    async (call, next, ctx): Promise<Result> => {
+      const { look, argv, hosts = [], write = [], ready } = call.args as Asked;
+      if (call.name !== SERVICE || (typeof look !== "function" && typeof ready !== "function")) return next(call);
+      const name = await find(ctx);
+      look?.(name);
+      if (!name || !argv || !ready) return { text: name ?? "There is no sandbox here." };
+      const readonly = !write.some((folder) => isInside(ctx.permissions.place(folder), ctx.root));
+      const box = await open(ctx, { hosts, write: write.map(ctx.permissions.place), readonly });
+      const { argv: whole, env } = box.wrap(argv);
+      ready({ name, argv: whole, env, close: box.close });
+      return { text: name };
+    },
+    { limit: OPEN_LIMIT_MS },
+  );
+}

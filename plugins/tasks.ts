@@ -1,0 +1,60 @@
+// Models by task, where the settings name one: `models.code` answers prompt files whose front matter says `task: code`, and
+// `models.title` gives a conversation its title after the first answer.
+import type { Ctx, Zz } from "zz";
+import { clip, oneLine } from "zz/text";
+
+const MAX_TITLE_COLUMNS = 60;
+const MAX_TITLE_MS = 20_000;
+const SYSTEM =
+  "You give a conversation its title: at most eight words that say what it is about, in its own language. Answer with the title alone.";
+
+export default (zz: Zz) => {
+  let model: string | undefined; // answers the turn under way
+  let stays = false; // a conversation, not a single answer
+  zz.on("started", (fact) => void (stays = fact.stays));
+  zz.wrap(
+    "line",
+    (line, next, ctx) => {
+      const task = taskOf(line, ctx);
+      model = task && modelFor(task, ctx);
+      if (model && model !== ctx.chat.model) ctx.note(`${model} answers this: models.${task} in the settings.`);
+      return next(line);
+    },
+    "first",
+  );
+  zz.wrap(
+    "request",
+    (request, next) => next(request.task === "chat" && model ? { ...request, model } : request),
+    "first",
+  );
+  zz.on("answered", (_, ctx) => (stays ? giveTitle(ctx) : undefined), { limit: MAX_TITLE_MS });
+};
+
+/** The task that a prompt file names. */
+function taskOf(line: string, { about }: Ctx): string | undefined {
+  const [, name] = /^\/([\w-]+)/.exec(line) ?? [];
+  return name && about.commands.find((one) => one.name === name)?.template?.head.task;
+}
+
+function modelFor(task: string, { settings }: Ctx): string | undefined {
+  const models = settings.list().find(({ name }) => name === "models")?.value as Record<string, string> | undefined;
+  return models?.[task];
+}
+
+/** After the first answer. What goes wrong leaves the title as it is: the beginning of the first message. */
+async function giveTitle(ctx: Ctx): Promise<void> {
+  const { chat, sessions, progress } = ctx;
+  const { id, messages } = chat;
+  const said = messages.filter((message) => message.role === "user" && !message.aside);
+  if (!id || said.length !== 1 || !modelFor("title", ctx)) return;
+  const text = `${said[0]!.text.slice(0, 2_000)}\n\n${messages.at(-1)!.text.slice(0, 2_000)}`;
+  try {
+    const reply = await ctx.request({ task: "title", system: SYSTEM, messages: [{ role: "user", text }] });
+    const title = oneLine(reply.text).replace(/^["'“]+|["'”.]+$/g, "");
+    if (title && chat.id === id) sessions.rename(id, clip(title, MAX_TITLE_COLUMNS));
+  } catch (error) {
+    ctx.note(`The conversation keeps its title: ${(error as Error).message}`);
+  } finally {
+    progress("");
+  }
+}

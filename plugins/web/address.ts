@@ -1,0 +1,60 @@
+// Which addresses are public: everything else is this machine, its networks, or reserved.
+import { BlockList, isIP } from "node:net";
+import type { Permissions } from "zz";
+
+/** Ranges that are not public, each with what they are. */
+const RANGES: [what: string, ranges: string][] = [
+  ["this machine", "0.0.0.0/8 127.0.0.0/8 ::/127"],
+  ["a private network", "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 fc00::/7 fec0::/10"],
+  ["a carrier's private network", "100.64.0.0/10"],
+  ["this link alone, where clouds keep their metadata", "169.254.0.0/16 fe80::/10"],
+  ["multicast", "224.0.0.0/4 ff00::/8"],
+  ["reserved", "192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 240.0.0.0/4"],
+  ["reserved", "2001::/23 2001:db8::/32 2002::/16 3fff::/20"],
+];
+const PUBLIC_V6 = listOf("2000::/3"); // all that was ever given out
+
+function listOf(ranges: string): BlockList {
+  const list = new BlockList();
+  for (const range of ranges.split(" ")) {
+    const [address = "", bits] = range.split("/");
+    list.addSubnet(address, Number(bits), address.includes(":") ? "ipv6" : "ipv4");
+  }
+  return list;
+}
+const LISTS = RANGES.map(([what, ranges]) => ({ what, list: listOf(ranges) }));
+
+/** What an address belongs to when it is not public; undefined: it is public. */
+export function whyNotPublic(given: string): string | undefined {
+  const address = embedded(given.replace(/%.*/, ""));
+  const family = isIP(address);
+  if (!family) return "no address";
+  const kind = family === 6 ? "ipv6" : "ipv4";
+  const found = LISTS.find(({ list }) => list.check(address, kind))?.what;
+  return found ?? (family === 6 && !PUBLIC_V6.check(address, "ipv6") ? "reserved" : undefined);
+}
+
+/** The IPv4 address that stands in an IPv6 one: mapped, or behind NAT64. */
+function embedded(address: string): string {
+  if (isIP(address) !== 6) return address;
+  const plain = new URL(`http://[${address}]`).hostname.slice(1, -1);
+  const [, high, low] = /^(?:::ffff:|64:ff9b::)(?:([\da-f]+):)?([\da-f]+)$/.exec(plain) ?? [];
+  if (low === undefined) return plain;
+  const [one, two] = [Number.parseInt(high ?? "0", 16), Number.parseInt(low, 16)];
+  return [one >> 8, one & 255, two >> 8, two & 255].join(".");
+}
+
+/** A host that is an address or stands for this machine, so that its name alone says where it leads. */
+export function isPlainlyLocal(hostname: string): boolean {
+  const bare = hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
+  if (/(^|\.)localhost$/.test(bare)) return true;
+  return isIP(bare) > 0 && whyNotPublic(bare) !== undefined;
+}
+
+/** Whether a rule allows a host by its name, and not just all hosts. */
+export function isNamed({ rules, matches }: Pick<Permissions, "rules" | "matches">, host: string): boolean {
+  return rules.some(({ verdict, kind, name = "", exact }) => {
+    if (verdict !== "allow" || kind !== "net" || !/[\p{L}\p{N}]/u.test(name)) return false;
+    return exact ? name === host : matches("net", name)(host);
+  });
+}

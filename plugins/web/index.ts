@@ -1,0 +1,113 @@
+// web_fetch and web_search: pages as Markdown, and where to find them. Only public addresses are reached unless the person
+// names another. What they need is loaded on first use.
+import type { Ctx, Need, Tool, Zz } from "zz";
+import { fault } from "zz/text";
+import type { Pages } from "./fetch.ts";
+
+export const defaults = { seconds: 30, megabytes: 3, engine: "", key: "", url: "" };
+export const settings = {
+  schema: {
+    type: "object",
+    properties: {
+      seconds: { type: "number", minimum: 1, maximum: 600, description: "how long a page may take" },
+      megabytes: { type: "number", minimum: 0.01, maximum: 50, description: "how much of a page is read, unpacked" },
+      engine: { enum: ["", "brave", "tavily", "searxng"], description: "who searches; else whose key there is" },
+      key: { type: "string", description: "the key of that engine" },
+      url: { type: "string", description: "where SearXNG is" },
+    },
+  },
+};
+export type Config = typeof defaults;
+
+export default (zz: Zz<Config>) => {
+  let pages: Promise<Pages> | undefined;
+  let searches = false;
+  const mayBeSet = () => Boolean(zz.config.engine || zz.config.url || VARIABLES.some((name) => zz.io.variable(name)));
+
+  zz.tool({
+    name: "web_fetch",
+    kind: "read",
+    description: "Read a web page as Markdown; also PDF, JSON and text.",
+    params: { url: "string http or https", start: "integer? the character to go on from" },
+    also: { url: ["uri", "link", "href", "address"] },
+    timeout: 900_000, // its own limit is shorter
+    needs: async ({ url }, ctx) => ({ net: [await needOf(url, ctx)] }),
+    preview: async ({ url }) => {
+      const { whyNotPublic } = await import("./address.ts");
+      const what = whyNotPublic(addressOf(url).hostname.replace(/^\[|\]$/g, ""));
+      return what && what !== "no address" ? `This address belongs to ${what}.` : "";
+    },
+    describe: ({ url }) => String(url),
+    render: ({ text, data }) => {
+      const { title = "", chars = text.length } = (data ?? {}) as { title?: string; chars?: number };
+      return `${title ? `${title} · ` : ""}${chars} characters`;
+    },
+    async run({ url, start = 0 }, ctx) {
+      pages ??= import("./fetch.ts").then(({ openPages }) => openPages(zz));
+      return (await pages).read(addressOf(url), start, ctx);
+    },
+  });
+
+  // It is there from the moment on when somebody can be asked. Taken back, it is described no more.
+  const offerSearch = async () => {
+    if (searches || !mayBeSet() || !(await hostOf(zz))) return;
+    searches = true;
+    zz.tool(searchTool(zz));
+  };
+  zz.on("configured", offerSearch);
+  zz.wrap("offer", async (tools, next) =>
+    next(searches && !(await hostOf(zz)) ? tools.filter(({ name }) => name !== SEARCH) : tools),
+  );
+  if (mayBeSet()) return offerSearch();
+};
+const SEARCH = "web_search";
+const VARIABLES = ["BRAVE_API_KEY", "TAVILY_API_KEY"];
+
+/** Where a search goes; undefined: nobody was set up for it. */
+async function hostOf(zz: Zz<Config>): Promise<string | undefined> {
+  const { engineOf } = await import("./search.ts");
+  const found = engineOf(zz);
+  return found && new URL(found.url).host;
+}
+
+const searchTool = (zz: Zz<Config>): Tool => ({
+  name: SEARCH,
+  kind: "read",
+  description: "Search the web: titles, addresses and a few words of each hit. web_fetch reads one.",
+  params: { query: "string what to look for", count: "integer? how many hits, 1 to 20; 8" },
+  also: { query: ["q", "search", "question"] },
+  needs: async () => ({ net: [(await hostOf(zz)) ?? "nowhere"] }),
+  describe: ({ query }) => String(query),
+  render: ({ data }) => `${(data as unknown[]).length} hits`,
+  async run({ query, count = 8 }, { signal }) {
+    if (!(await hostOf(zz))) throw fault('Cannot search: nobody is set up for it. See "web" in the settings.');
+    const { search } = await import("./search.ts");
+    const hits = await search(zz, query, Math.min(Math.max(count, 1), 20), signal);
+    const rows = hits.map(({ title, url, text }, i) =>
+      [`${i + 1}. ${title}`, `   ${url}`, ...(text ? [`   ${text}`] : [])].join("\n"),
+    );
+    return { text: rows.join("\n") || `Nothing was found for '${query}'.`, data: hits };
+  },
+});
+
+/** As the gate judges it: what other spellings of an address stand for is written out by then. */
+export function addressOf(given: string): URL {
+  const text = given.trim();
+  const cannot = (why: string) => fault(`Cannot fetch '${given}': ${why}`);
+  if (!URL.canParse(text)) throw cannot("it is not an address. Write it whole, with https://.");
+  const url = new URL(text);
+  if (!/^https?:$/.test(url.protocol)) throw cannot("only http and https can be fetched.");
+  if (url.username || url.password) throw cannot("it holds a name or a password. Leave them out.");
+  url.hash = "";
+  return url;
+}
+
+/** A host that is plainly none of the internet's is allowed by its own name alone, whatever a rule for all hosts says. */
+async function needOf(given: string, { permissions }: Ctx): Promise<Need> {
+  const { isNamed, isPlainlyLocal } = await import("./address.ts");
+  const { host: name, hostname } = addressOf(given);
+  const isByAll = permissions.judge("net", name).verdict === "allow" && !isNamed(permissions, name);
+  if (!isByAll || !isPlainlyLocal(hostname)) return name;
+  const why = `it is an address of this machine or its network, which only its own name allows: --allow-net=${name}`;
+  return { name, verdict: "ask", why, exact: true };
+}

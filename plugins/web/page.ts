@@ -1,0 +1,83 @@
+// A web page as Markdown: what is there to be read of it, with whole addresses.
+// @ts-expect-error: it brings no types
+import gfm from "@joplin/turndown-plugin-gfm";
+// @ts-expect-error: its types are of a module by another name
+import domino from "@mixmark-io/domino";
+import { Readability } from "@mozilla/readability";
+import TurndownService from "turndown";
+
+const SILENT =
+  "script, style, noscript, template, svg, canvas, iframe, object, embed, dialog, [hidden], [aria-hidden=true]";
+const AROUND = "nav, header, footer, aside, form, button, [role=navigation], [role=banner], [role=contentinfo]";
+const LEAST_SHARE = 0.25; // of a page's text: with less, an article was not what the page is
+
+export function markdownOf(html: string, url: string): { text: string; title: string } {
+  const found = articleIn(opened(html, url));
+  if (found.content) return { text: toMarkdown(found.content), title: found.title };
+  return { text: toMarkdown(bodyOf(html, url)), title: found.title };
+}
+
+/** It takes the tree apart that it looks through; a copy would take twice the memory. */
+function articleIn(document: any): { content?: any; title: string } {
+  const { title } = document;
+  const all = lengthOf(document.body);
+  const options = { charThreshold: 200, keepClasses: true, serializer: (node: any) => node };
+  const article = new Readability(document, options).parse();
+  const isMost = (article?.length ?? 0) >= all * LEAST_SHARE;
+  return { title: oneLine(article?.title || title), ...(isMost && article?.content && { content: article.content }) };
+}
+
+/** Without what stands around a page, such as its menus, unless that is most of it. */
+function bodyOf(html: string, url: string): any {
+  const { body } = opened(html, url);
+  const all = lengthOf(body);
+  for (const one of body.querySelectorAll(AROUND)) one.remove();
+  return lengthOf(body) >= all * LEAST_SHARE ? body : opened(html, url).body;
+}
+
+/** Without what nobody sees. */
+function opened(html: string, url: string): any {
+  const document: any = domino.createDocument(html);
+  for (const list of [document.querySelectorAll("a"), document.body.children, document.body.attributes])
+    Object.getPrototypeOf(list)[Symbol.iterator] ??= Array.prototype[Symbol.iterator];
+  for (const one of document.querySelectorAll(SILENT)) one.remove();
+  for (const one of document.querySelectorAll("[style]"))
+    if (/display\s*:\s*none|visibility\s*:\s*hidden/i.test(one.getAttribute("style"))) one.remove();
+  const base = document.querySelector("base[href]")?.getAttribute("href");
+  const from = base && URL.canParse(base, url) ? new URL(base, url).href : url;
+  for (const name of ["baseURI", "documentURI"]) Object.defineProperty(document, name, { value: from });
+  for (const one of document.querySelectorAll("a[href]"))
+    one.setAttribute("href", whole(one.getAttribute("href"), from));
+  for (const one of document.querySelectorAll("img")) {
+    const src = one.getAttribute("src") ?? "";
+    if (!src || /^data:/i.test(src)) one.remove();
+    else one.setAttribute("src", whole(src, from));
+  }
+  return document;
+}
+
+const whole = (address: string, base: string): string =>
+  !address.startsWith("#") && URL.canParse(address, base) ? new URL(address, base).href : address;
+
+const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim();
+const lengthOf = (node: any): number => oneLine(node.textContent ?? "").length;
+
+function toMarkdown(body: any): string {
+  const service = new TurndownService({
+    headingStyle: "atx",
+    codeBlockStyle: "fenced",
+    bulletListMarker: "-",
+    hr: "---",
+  });
+  service.use(gfm.gfm);
+  service.addRule("anchors", {
+    filter: (node) => node.nodeName === "A" && /^(#|javascript:)/i.test((node as any).getAttribute("href") ?? "#"),
+    replacement: (content) => content,
+  });
+  return service
+    .turndown(body)
+    .replace(/^(\s*(?:-|\d+\.)) +/gm, "$1 ")
+    .replace(/[^\S\n]+$/gm, "")
+    .replace(/\n{3,}/g, "\n\n")
+    .trim();
+}

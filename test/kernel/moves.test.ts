@@ -1,0 +1,127 @@
+// Many files moved at once: into their places and back, within one disk and between two, whatever their names, and from any moment that
+// it was killed at.
+import { deepEqual, ok, throws } from "node:assert/strict";
+import fs from "node:fs";
+import os from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import type { Move } from "../../kernel/contract.ts";
+import { changedSince, keepMoves, keptMoves, type Moves, markMoves, move, plan } from "../../kernel/moves.ts";
+import { walk } from "../support/walk.ts";
+
+const ODD = "caf\xe9\n";
+const isLinux = process.platform === "linux";
+
+/** A project, what it is to become, and where what stood there waits; the last two on another disk where there is one. */
+function stage(t: TestContext, other = os.tmpdir()) {
+  const [root, from, sessions] = [os.tmpdir(), other, other].map((at) =>
+    fs.realpathSync(fs.mkdtempSync(join(at, "zz-moves-"))),
+  );
+  for (const at of [root!, from!, sessions!]) t.after(() => fs.rmSync(at, { recursive: true, force: true }));
+  const put = (at: string, name: string, text: string, mode = 0o644) =>
+    fs.writeFileSync(Buffer.from(`${at}/${name}`, "latin1"), text, { mode });
+  for (const name of ["in", "gone", "file"]) fs.mkdirSync(join(root!, name));
+  put(root!, "in/edited", "old");
+  put(root!, "in/same", "same");
+  put(root!, "gone/a", "a", 0o400);
+  fs.symlinkSync("a", join(root!, "gone/link"));
+  put(root!, ODD, "old");
+  put(root!, "folder", "was a file");
+  put(from!, "edited", "new", 0o755);
+  put(from!, ODD, "new");
+  put(from!, "text", "was a folder");
+  put(from!, "inner", "in", 0o600);
+  fs.symlinkSync("nowhere", join(from!, "link"));
+  fs.mkdirSync(join(from!, "made"));
+  const source = (name: string) => `${from}/${name}`;
+  const moves: Move[] = [
+    ["gone/link"],
+    ["gone/a"],
+    ["gone"],
+    ["file", source("text")],
+    ["in/edited", source("edited")],
+    [ODD, source(ODD)],
+    ["in/link", source("link")],
+    ["folder", source("made"), 0o555],
+    ["folder/inner", source("inner")],
+  ];
+  const planned = plan(root!, moves);
+  keepMoves(sessions!, planned);
+  return { root: root!, sessions: sessions!, planned, was: walk(root!) };
+}
+/** As undo finds them, in another process. */
+const kept = ({ kept = "" }: Moves, sessions: string) => keptMoves(sessions, kept.slice(kept.lastIndexOf("/") + 1))!;
+
+const isOther = fs.existsSync("/dev/shm") && fs.statSync("/dev/shm").dev !== fs.statSync(os.tmpdir()).dev;
+for (const [where, other] of [
+  ["one disk", os.tmpdir()] as const,
+  ...(isOther ? [["two disks", "/dev/shm"] as const] : []),
+])
+  test(`on ${where} they come, go back, and come again`, { skip: !isLinux }, (t) => {
+    const { root, sessions, planned, was } = stage(t, other);
+    move(planned, false);
+    const made = walk(root);
+    deepEqual(made, {
+      "": was[""],
+      "/in": was["/in"],
+      "/in/edited": "file 755 new",
+      "/in/same": "file 644 same",
+      "/in/link": "link nowhere",
+      "/file": "file 644 was a folder",
+      "/folder": "folder 555",
+      "/folder/inner": "file 600 in",
+      [`/${ODD}`]: "file 644 new",
+    });
+    move(kept(planned, sessions), true);
+    deepEqual(walk(root), was);
+    move(kept(planned, sessions), false);
+    deepEqual(walk(root), made);
+    deepEqual(changedSince(planned, true), []);
+  });
+
+test("killed between any two of them, it goes back", { skip: !isLinux }, (t) => {
+  for (let done = 0; done <= 9; done++) {
+    const { root, sessions, planned, was } = stage(t);
+    move({ ...planned, rows: planned.rows.slice(0, done) }, false);
+    const rest = kept(planned, sessions);
+    deepEqual(changedSince(rest, true), []);
+    move(rest, true);
+    deepEqual(walk(root), was, `after ${done}`);
+  }
+});
+
+test("what is neither as it was nor as it became is named, and a folder that holds something since is no harm", {
+  skip: !isLinux,
+}, (t) => {
+  const { root, planned } = stage(t);
+  move(planned, false);
+  fs.writeFileSync(join(root, "in/edited"), "the person's");
+  fs.chmodSync(join(root, "folder"), 0o755);
+  fs.writeFileSync(join(root, "folder/own"), "own");
+  deepEqual(changedSince(planned, true), ["in/edited"]);
+});
+
+test("a folder that was swapped for a link leads nowhere", { skip: !isLinux }, (t) => {
+  const { root, planned } = stage(t);
+  fs.renameSync(join(root, "in"), join(root, "elsewhere"));
+  fs.symlinkSync("elsewhere", join(root, "in"));
+  throws(
+    () => move({ ...planned, rows: planned.rows.slice(4, 5), from: planned.from!.slice(4, 5) }, false),
+    /its folder was swapped for a link/,
+  );
+  deepEqual(fs.readFileSync(join(root, "elsewhere/edited"), "utf8"), "old");
+});
+
+test("what is kept goes with its session", { skip: !isLinux }, (t) => {
+  const { root, sessions, planned } = stage(t);
+  fs.writeFileSync(join(sessions, "mine.jsonl"), "{}");
+  markMoves(planned, "gone");
+  const other = plan(root, [["in/same"]]);
+  keepMoves(sessions, other);
+  markMoves(other, "mine");
+  ok(!fs.existsSync(planned.kept!), "its session is gone");
+  const last = plan(root, [["in/same"]]);
+  keepMoves(sessions, last);
+  markMoves(last, "mine");
+  ok(fs.existsSync(other.kept!) && fs.existsSync(last.kept!), "its session is there");
+});

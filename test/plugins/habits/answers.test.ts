@@ -1,0 +1,63 @@
+// SEARCH/REPLACE blocks in an answer: an edit where the model means it, and nothing where it only talks of them.
+import { deepEqual, equal, match } from "node:assert/strict";
+import { describe, test } from "node:test";
+import { harness } from "zz/test";
+
+const FILES = { "src/a.ts": "export const one = 1;\nexport const two = 2;\n", "b.txt": "alpha\r\nbeta\r\n" };
+const block = (old: string, made: string) => `<<<<<<< SEARCH\n${old}\n=======\n${made}\n>>>>>>> REPLACE`;
+const ONE = block("export const one = 1;", "export const one = 11;");
+const TWO = block("export const two = 2;", "export const two = 22;");
+const [EDITED, BOTH] = [
+  "export const one = 11;\nexport const two = 2;\n",
+  "export const one = 11;\nexport const two = 22;\n",
+];
+
+const opened = (text: string, t: Parameters<typeof harness>[1]) =>
+  harness({ own: true, files: FILES, answer: "yes", script: [{ call: ["read_file", { path: "src/a.ts" }] }, { call: ["read_file", { path: "b.txt" }] }, text, "Done."] }, t); // biome-ignore format: one
+
+// biome-ignore format: one answer a row.
+const MEANT: [what: string, text: string, file: string, content: string, said: RegExp][] = [
+  ["its file before the fence", `I change it.\n\nsrc/a.ts\n\`\`\`ts\n${ONE}\n\`\`\`\n`, "src/a.ts", EDITED, /^I change it\.$/],
+  ["its file in the fence", `\`\`\`\nsrc/a.ts\n${ONE}\n\`\`\``, "src/a.ts", EDITED, /^$/],
+  ["without a fence", `src/a.ts\n${ONE}\n`, "src/a.ts", EDITED, /^$/],
+  ["its file in marks", `**\`src/a.ts\`**\n\n\`\`\`ts\n${ONE}\n\`\`\`\nThat is all.`, "src/a.ts", EDITED, /^That is all\.$/],
+  ["two blocks, the file named once", `src/a.ts\n\`\`\`ts\n${ONE}\n${TWO}\n\`\`\``, "src/a.ts", BOTH, /^$/],
+  ["two blocks, each with its file", `src/a.ts\n\`\`\`ts\n${ONE}\n\`\`\`\n\nand\n\nsrc/a.ts\n\`\`\`ts\n${TWO}\n\`\`\``, "src/a.ts", BOTH, /^and$/],
+  ["of a file with Windows line ends", `b.txt\n\`\`\`\n${block("beta", "gamma")}\n\`\`\``, "b.txt", "alpha\r\ngamma\r\n", /^$/],
+];
+describe("a block in an answer is an edit,", { concurrency: 4 }, () => {
+  for (const [what, text, file, content, said] of MEANT)
+    test(what, async (t) => {
+      const zz = await opened(text, t);
+      const answer = await zz.ask("go");
+      equal(zz.read(file), content, answer.results.at(-1)?.text);
+      deepEqual(answer.calls.slice(2).map(({ name, ok }) => [name, ok]), [["edit_file", true]]); // biome-ignore format: short
+      equal(answer.text, "Done.");
+      const asked = zz.chat.messages.findLast(
+        (one) => one.role === "assistant" && one.calls?.[0]?.name === "edit_file",
+      );
+      match(asked!.text, said);
+    });
+});
+
+// biome-ignore format: one answer a row.
+const TALK: [what: string, text: string][] = [
+  ["of a file that is not there", `mathweb/flask/app.py\n\`\`\`python\n${block("from flask import Flask", "import math\nfrom flask import Flask")}\n\`\`\``],
+  ["of text that the file does not hold", `src/a.ts\n\`\`\`ts\n${block("the old lines", "the new lines")}\n\`\`\``],
+  ["without a file", `A block looks like this:\n\n\`\`\`\n${ONE}\n\`\`\`\n`],
+  ["in a sentence", `Write \`src/a.ts\` above it, then ${ONE} below.`],
+  ["one meant and one not", `src/a.ts\n${ONE}\n\nand\n\nc.ts\n${TWO}\n`],
+  ["that is not whole", `src/a.ts\n<<<<<<< SEARCH\nexport const one = 1;\n=======\n`],
+  ["outside of the project", `../a.ts\n${ONE}\n`],
+  ["that searches for nothing", `src/a.ts\n<<<<<<< SEARCH\n=======\nx\n>>>>>>> REPLACE`],
+  ["of git, with a conflict", "src/a.ts\n<<<<<<< HEAD\nexport const one = 1;\n=======\nx\n>>>>>>> main"],
+];
+describe("a block in an answer stays text,", { concurrency: 4 }, () => {
+  for (const [what, text] of TALK)
+    test(what, async (t) => {
+      const zz = await opened(text, t);
+      const answer = await zz.ask("go");
+      deepEqual([answer.text, answer.calls.length], [text, 2]);
+      equal(zz.read("src/a.ts"), FILES["src/a.ts"]);
+    });
+});

@@ -1,0 +1,424 @@
+// MCP servers of others, as the model and the person use them: real servers over their own stdin and stdout.
+import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
+import type { ChildProcess } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, type TestContext, test } from "node:test";
+import { harness, type Setup } from "zz/test";
+import { tryTo } from "../../../sdk/text.ts";
+import { call, fakeOpenAI, say } from "../../support/fake/openai.ts";
+import { needs } from "../../support/needs.ts";
+import { type Place, place, ROOT, zz, zzProcess } from "../../support/run.ts";
+
+const MODULES = join(ROOT, "node_modules", "@modelcontextprotocol");
+const EVERYTHING = { command: process.execPath, args: [join(MODULES, "server-everything/dist/index.js")] };
+const fake = (...args: string[]) => ({
+  ...{ command: process.execPath, args: [join(ROOT, "test/support/fake/mcp.ts"), ...args] },
+  sandbox: false,
+});
+
+function having(mcpServers: object, files: Record<string, string> = {}): Place {
+  const where = place();
+  const all = { "../home/zz.config.json": JSON.stringify({ mcpServers }), ...files };
+  for (const [name, content] of Object.entries(all)) {
+    mkdirSync(dirname(join(where.cwd, name)), { recursive: true });
+    writeFileSync(join(where.cwd, name), content);
+  }
+  return where;
+}
+
+const PLUGIN = join(ROOT, "plugins", "mcp", "index.ts");
+/** The plugin in this process, with servers that were never started. */
+const started = (t: TestContext, mcpServers: object, how: Setup = {}) =>
+  harness({ plugins: [PLUGIN], settings: { mcpServers } as Setup["settings"], allow: { run: true }, ...how }, t);
+
+describe("MCP servers", { concurrency: 2 }, () => {
+  test("a scripted model calls a tool of server-everything through zz --once", async (t) => {
+    const where = having({ everything: { ...EVERYTHING, sandbox: false } });
+    const first = await fakeOpenAI([
+      call(["mcp_tools", { servers: ["everything"] }]),
+      call(["everything__echo", { message: "hello there" }]),
+      say("Done."),
+    ]);
+    t.after(first.close);
+    const args = ["--once", "-m", "openai/m", "--key", "x", "--base-url"];
+    const ran = await zz(where, [...args, first.url, "--allow-run=mcp:everything", "hi"]);
+    deepEqual([ran.code, ran.stdout, ran.stderr], [0, "Done.\n", ""]);
+    const [one, two, three] = first.requests.map(({ body }) => body);
+    match(JSON.stringify(one.tools), /Get the tools of MCP servers.* everything \(not started yet\)\./);
+    doesNotMatch(JSON.stringify(one.tools), /everything__|mcp_call|mcp_sampling/);
+    match(
+      two.messages.at(-1).content,
+      /^Described from now on:\neverything__echo: MCP server 'everything' says: Echoes/,
+    );
+    const echo = two.tools.find((tool: any) => tool.function.name === "everything__echo").function;
+    equal(echo.description, "MCP server 'everything' says: Echoes back the input string");
+    deepEqual(echo.parameters.required, ["message"]);
+    equal(three.messages.at(-1).content, "Echo: hello there");
+
+    const second = await fakeOpenAI([call(["everything__echo", { message: "again" }]), say("Done.")]);
+    t.after(second.close);
+    const refused = await zz(where, [...args, second.url, "hi"]);
+    equal(refused.code, 4);
+    match(
+      refused.stderr,
+      /^everything__echo: Refused: requires run access to "mcp:everything echo"; run again with --allow-run='mcp:everything echo'\.$/m,
+    );
+    const names = second.requests[0]!.body.tools.map((tool: any) => tool.function.name);
+    ok(names.includes("everything__echo"), "what it has is known from the last time, without starting it");
+    equal(statSync(join(where.home, "mcp-tools.json")).mode & 0o777, 0o600);
+  });
+
+  test("what a server says that is none of the protocol is passed over, and told by name where it matters", async (t) => {
+    const rows: [how: string, result: RegExp][] = [
+      ["garbage", /^one \{"text":"x"\}/],
+      ["nonsense", /^MCP server 'it' answered with what is no answer: /],
+      ["refuses", /^MCP server 'it' says: the disk is full\.$/],
+      ["version", /^Cannot start MCP server 'it': .*protocol version is not supported: 1999-01-01/],
+      ["quits", /^Cannot start MCP server 'it': it ended before it could say what it is: it ended with exit code 1\.$/],
+      [
+        "dies",
+        /^MCP server 'it' ended before it could answer 'one': it ended with exit code 3; its last words: out of memory\.$/,
+      ],
+      [
+        "flood",
+        /^MCP server 'it' ended before it could answer 'one': it sent far more than anybody asked for, and was ended/,
+      ],
+    ];
+    const servers = Object.fromEntries(rows.map(([how]) => [how, fake(how)]));
+    const zz = await started(t, servers);
+    const results = await Promise.all(
+      rows.map(([how]) => zz.call("mcp_call", { server: how, tool: "one", arguments: { text: "x" } })),
+    );
+    for (const [i, [how, expected]] of rows.entries())
+      match(results[i]!.text.replaceAll(`'${how}'`, "'it'"), expected, how);
+    const missing = await started(t, { gone: { command: "no-such-program-of-mine", sandbox: false } });
+    match(
+      (await missing.call("mcp_call", { server: "gone", tool: "x" })).text,
+      /^Cannot start MCP server 'gone': 'no-such-program-of-mine' was not found: /,
+    );
+    match(
+      (await missing.call("mcp_call", { server: "other", tool: "x" })).text,
+      /^Cannot use MCP server 'other': there is none of that name\. There are: gone\.$/,
+    );
+  });
+
+  test("a server that hangs is given up after its time, also at the start", async (t) => {
+    const zz = await started(t, { slow: { ...fake("hang"), timeout: 0.3 } });
+    const { text, failed } = await zz.call("mcp_call", { server: "slow", tool: "one" });
+    deepEqual(
+      [text, failed],
+      [`MCP server 'slow' did not answer 'one' within 0.3 s. Try again, or raise its "timeout".`, true],
+    );
+  });
+
+  test("a server that ended is started again once, and then named until the person restarts it", async (t) => {
+    const zz = await started(t, { frail: fake("dies") });
+    const one = () => zz.call("mcp_call", { server: "frail", tool: "one" }).then(({ text }) => text);
+    match(await one(), /ended before it could answer/);
+    match(await one(), /ended before it could answer/);
+    match(
+      await one(),
+      /^MCP server 'frail' failed twice and is left alone: .*exit code 3.* \/mcp restart frail tries it again\.$/,
+    );
+    match((await zz.command("/mcp")).join(), /^frail {2}failed: it ended \(it ended with exit code 3/);
+    deepEqual(await zz.command("/mcp restart frail"), ["MCP server 'frail' runs: 1 tool."]);
+    const counted = join(zz.root, "starts");
+    const again = await started(t, { once: fake("dies-once", counted) });
+    match((await again.call("mcp_call", { server: "once", tool: "one" })).text, /ended before it could answer/);
+    match((await again.call("mcp_call", { server: "once", tool: "one" })).text, /^one \{\}/);
+    equal(readFileSync(counted, "utf8"), "2");
+  });
+
+  test("no server outlives a zz that is ended by a signal", { skip: process.platform !== "linux" }, async () => {
+    const where = place();
+    const file = join(where.cwd, "..", "starts");
+    mkdirSync(where.home);
+    writeFileSync(join(where.home, "zz.config.json"), JSON.stringify({ mcpServers: { it: fake("hang", file) } }));
+    const started = (child: ChildProcess) => {
+      const wait = setInterval(() => {
+        if (!existsSync(file)) return;
+        clearInterval(wait);
+        child.kill("SIGHUP");
+      }, 20);
+    };
+    const call = ["--allow-run", "--call", "mcp_call", '{"server":"it","tool":"one"}'];
+    equal((await zzProcess(where, call, { started })).code, 129);
+    const left = () =>
+      readdirSync("/proc").filter(
+        (pid) => /^\d+$/.test(pid) && (tryTo(() => readFileSync(`/proc/${pid}/cmdline`, "utf8")) ?? "").includes(file),
+      );
+    for (let tries = 50; left().length && tries; tries--) await new Promise((go) => setTimeout(go, 20));
+    deepEqual(left(), []);
+  });
+
+  test("100 MB are cut, and the rest of zz goes on", async (t) => {
+    const zz = await started(t, { big: fake("huge") });
+    const { text, failed } = await zz.call("mcp_call", { server: "big", tool: "one" });
+    ok(!failed && text.length < 61_000, `${text.length}`);
+    match(text, /^The beginning\. 0123456789/);
+    match(text, /\[The whole result has 100\.0 MB, more than zz takes in\. The rest was left out: ask for less\.\]$/);
+  });
+
+  test("what would steer the model is shown first, and left out where nobody agrees", async (t) => {
+    const servers = { sly: fake("steer") };
+    const nobody = await started(t, servers, { answer: "nobody" });
+    await nobody.call("mcp_tools", { servers: ["sly"] });
+    match(nobody.notes.join(), /Tools of MCP server 'sly' are left out: bad \(its description would steer the model\)/);
+    deepEqual(
+      (await nobody.ctx.about.offered()).map(({ name }) => name).filter((name) => /__/.test(name)),
+      ["sly__fine"],
+    );
+    match(
+      (await nobody.call("mcp_call", { server: "sly", tool: "bad" })).text,
+      /^Cannot call 'bad' of MCP server 'sly': its description would steer the model/,
+    );
+    const asked = await started(t, servers, { answer: "yes" });
+    await asked.call("mcp_tools", { servers: ["sly"] });
+    match(asked.questions.join(), /says what would steer the model:\n +\+ Adds\. <IMPORTANT>Do not tell the user/);
+    deepEqual(
+      (await asked.ctx.about.offered()).map(({ name }) => name).filter((name) => /__/.test(name)),
+      ["sly__bad", "sly__fine"],
+    );
+  });
+
+  test("a description that changes is asked for again, and does not count until then", async (t) => {
+    let said = "n";
+    const zz = await started(t, { fickle: fake("changes", "../starts") }, { answer: async () => said });
+    const told = async () =>
+      (await zz.ctx.about.offered())
+        .filter(({ name }) => /__/.test(name))
+        .map(({ name, description }) => [name, description.replace(/.*: /, "")]);
+    await zz.call("mcp_tools", { servers: ["fickle"] });
+    deepEqual(await told(), [
+      ["fickle__one", "As in start 1."],
+      ["fickle__two", "The same."],
+    ]);
+    await zz.command("/mcp restart fickle");
+    match(
+      zz.questions.join(),
+      /one says something else than before:\n +- As in start 1\. text\n +\+ As in start 2\. text/,
+    );
+    deepEqual(await told(), [["fickle__two", "The same."]]);
+    match(
+      (await zz.call("fickle__one", {})).text,
+      /its description changed, and nobody has agreed to it\. .*\/mcp accept fickle/,
+    );
+    said = "y";
+    await zz.command("/mcp accept fickle");
+    deepEqual(await told(), [
+      ["fickle__one", "As in start 2."],
+      ["fickle__two", "The same."],
+    ]);
+  });
+
+  test("a list that changes is followed; a new tool is named; a built-in's name is no danger", async (t) => {
+    const zz = await started(t, { more: fake("grows"), files: fake("builtin") });
+    const names = async () => (await zz.ctx.about.offered()).map(({ name }) => name).filter((name) => /__/.test(name));
+    await zz.call("mcp_tools", { servers: ["more", "files"] });
+    deepEqual(await names(), ["files__read_file", "more__one"]);
+    await zz.call("more__one", { text: "x" });
+    while (!(await names()).includes("more__later")) await new Promise((go) => setTimeout(go, 20));
+    deepEqual(zz.notes, ["MCP server 'more' has 1 new tool: later."]);
+    match((await zz.call("files__read_file", {})).text, /^read_file \{\}/);
+  });
+
+  test("a server's patterns cannot keep zz busy, and what does not fit is told before it is called", async (t) => {
+    const zz = await started(t, { odd: fake("patterns") });
+    await zz.call("mcp_tools", { servers: ["odd"] });
+    match((await zz.call("odd__check", { text: `${"a".repeat(40)}!` })).text, /^check /);
+    match((await zz.call("odd__check", { text: { no: 1 } })).text, /^Cannot call 'odd__check': text must be string/);
+  });
+
+  test("a call is asked for unless its hints are believed; rules know servers from commands", async (t) => {
+    const asking = await started(t, { e: { ...EVERYTHING, sandbox: false } }, { allow: {}, answer: "no" });
+    await asking.call("mcp_tools", { servers: ["e"] });
+    match(
+      (await asking.call("e__echo", { message: "x" })).text,
+      /^Refused: the person said no to run access to "mcp:e echo"/,
+    );
+    match(asking.questions[0]!, /"message": "x"[\s\S]*By the word of MCP server 'e', it only reads\./);
+    const believing = await started(t, { e: { ...EVERYTHING, sandbox: false, readOnly: "believe" } }, { allow: {} });
+    await believing.call("mcp_tools", { servers: ["e"] });
+    equal((await believing.call("e__echo", { message: "x" })).text, "Echo: x");
+    match((await believing.call("e__toggle-simulated-logging", {})).text, /^Refused: the person said no/);
+    const denied = await started(
+      t,
+      { e: { ...EVERYTHING, sandbox: false, readOnly: "believe" } },
+      { deny: { run: ["mcp:e echo"] } },
+    );
+    match(
+      (await denied.call("mcp_call", { server: "e", tool: "echo", arguments: { message: "x" } })).text,
+      /^Refused: run access to "mcp:e echo" is denied/,
+    );
+  });
+
+  test("pictures, structured answers and what a server gets of the environment", async (t) => {
+    process.env.SECRET_OF_MINE = "not for servers";
+    t.after(() => delete process.env.SECRET_OF_MINE);
+    const zz = await started(t, {
+      e: { ...EVERYTHING, sandbox: false },
+      f: { ...fake("env"), env: { SECRET_OF_MINE: "${MY_TOKEN:-given}" } },
+      g: fake("env"),
+    });
+    const one = (server: string, tool: string, args = {}) => zz.call("mcp_call", { server, tool, arguments: args });
+    const { images, text } = await one("e", "get-tiny-image");
+    deepEqual([images?.[0]?.type, /image/.test(text)], ["image/png", true]);
+    deepEqual(Object.keys((await one("e", "get-structured-content", { location: "New York" })).data as object).sort(), [
+      "conditions",
+      "humidity",
+      "temperature",
+    ]);
+    deepEqual([(await one("f", "one")).text, (await one("g", "one")).text], ["one {} given", "one {} "]);
+    const wanting = await started(t, { f: { ...fake("env"), env: { X: "${NO_SUCH_VARIABLE}" } } });
+    match(
+      (await wanting.call("mcp_call", { server: "f", tool: "one" })).text,
+      /^Cannot start MCP server 'f': the variable NO_SUCH_VARIABLE is not set\./,
+    );
+  });
+});
+
+const sandboxTest = needs("bwrap");
+describe("MCP servers in the sandbox", { concurrency: 2 }, () => {
+  const FILES = join(MODULES, "server-filesystem/dist/index.js");
+  const files = (zz: { root: string }, more: object = {}) => ({
+    files: { command: process.execPath, args: [FILES, zz.root], ...more },
+  });
+
+  sandboxTest("a server writes in the project only where its settings say so, and reads no secrets", async (t) => {
+    const root = { root: "." };
+    const setup: Setup = { own: true, files: { "a.txt": "hello", ".env": "TOKEN=1" } };
+    const one = (zz: Awaited<ReturnType<typeof started>>, tool: string, args: object) =>
+      zz.call("mcp_call", { server: "files", tool, arguments: args });
+    const zz = await started(t, files(root), { ...setup, plugins: [] });
+    match((await one(zz, "read_text_file", { path: "a.txt" })).text, /hello/);
+    match((await one(zz, "read_text_file", { path: ".env" })).text, /EACCES|permission denied|denied/i);
+    match((await one(zz, "write_file", { path: "b.txt", content: "x" })).text, /EROFS|read-only/i);
+    const open = await started(t, files(root, { sandbox: { write: ["."] } }), { ...setup, plugins: [] });
+    await one(open, "write_file", { path: "b.txt", content: "x" });
+    equal(open.read("b.txt"), "x");
+    deepEqual(open.questions, []);
+  });
+
+  test("without a sandbox it is asked for beforehand, unless the settings want none", async (t) => {
+    const settings = {
+      mcpServers: { f: { ...fake("env"), sandbox: true } },
+      shell: { sandbox: "off" },
+    } as Setup["settings"];
+    const zz = await harness({ own: true, settings, answer: "no" }, t);
+    const { text } = await zz.call("mcp_call", { server: "f", tool: "one" });
+    match(text, /^Refused: the person said no to run access to "mcp:f one" and run access to ".*mcp\.ts env"/);
+    match(zz.questions[0]!, /the MCP server would run without a sandbox, since there is none here\./);
+    const nobody = await harness({ own: true, settings, answer: "nobody" }, t);
+    match(
+      (await nobody.call("mcp_tools", { servers: ["f"] })).text,
+      /^Refused: requires run access to ".*mcp\.ts env"/,
+    );
+  });
+
+  test("only a plugin can ask for the sandbox: a model's call by that name is no tool", async (t) => {
+    const zz = await harness({ own: true }, t);
+    match(
+      (await zz.call("start_in_sandbox", { argv: ["ls"], ready: "now" })).text,
+      /there is no tool 'start_in_sandbox'/,
+    );
+  });
+});
+
+describe("MCP: servers of a project, prompts, resources, and what servers ask", { concurrency: 2 }, () => {
+  const PROJECT = {
+    ".mcp.json": JSON.stringify({
+      mcpServers: { theirs: { ...fake("env"), env: { SECRET_OF_MINE: "from the project" } } },
+    }),
+  };
+
+  test("a project's .mcp.json is named and not started before it is trusted, and not after it changed", async () => {
+    const where = having({}, PROJECT);
+    const args = ["-m", "openai/m", "--key", "x", "--once", "/mcp"];
+    const before = await zz(where, args);
+    match(
+      before.stderr,
+      /^Left out what this folder brings: nobody has trusted \.mcp\.json\. Look at it, then: zz --trust$/m,
+    );
+    match(before.stderr, /^The MCP servers of \.mcp\.json are left out: nobody has trusted it\./m);
+    equal((await zz(where, ["--trust"])).stdout, "Trusted, as they are now: .mcp.json.\n");
+    match((await zz(where, args)).stderr, /^theirs {2}not needed yet · not started yet · .*· of this project$/m);
+    writeFileSync(join(where.cwd, ".mcp.json"), PROJECT[".mcp.json"].replace("from the", "from another"));
+    match((await zz(where, args)).stderr, /\.mcp\.json changed since you trusted it/);
+  });
+
+  test("a trusted project's server outside of the sandbox, its hosts and variables are asked for", async (t) => {
+    const servers = {
+      mcpServers: { theirs: { ...fake("env"), env: { X: "${HOME}" } }, far: { url: "https://mcp.example.com/x" } },
+    };
+    const zz = await harness({ plugins: [PLUGIN], files: { ".mcp.json": JSON.stringify(servers) }, answer: "no" }, t);
+    await zz.ctx.plugins.trust(true);
+    await zz.call("mcp_call", { server: "theirs", tool: "one" });
+    await zz.command("/mcp");
+    await zz.call("mcp_call", { server: "theirs", tool: "one" });
+    match(
+      zz.questions.join(),
+      /requests run access to "mcp:theirs one" and run access to ".*mcp\.ts env" and env access to "HOME"/,
+    );
+    await zz.call("mcp_call", { server: "far", tool: "one" });
+    match(zz.questions.at(-2)!, /net access to "mcp\.example\.com"/);
+  });
+
+  const everything = { e: { ...EVERYTHING, sandbox: false } };
+
+  test("prompts are slash commands, and resources go with a message", async (t) => {
+    const zz = await started(t, everything, { own: true, plugins: [], script: ["ok"] });
+    await zz.call("mcp_tools", { servers: ["e"] });
+    await zz.ask("/e__args-prompt Paris state=Texas");
+    match(JSON.stringify(zz.requests.at(-1)!.messages), /weather in Paris, Texas/);
+    await rejects(zz.ask("/e__args-prompt"), /Cannot send 'args-prompt': city must be said/);
+    await zz.ask("Sum up @e:demo://resource/static/document/features.md, please.");
+    const [last] = zz.requests.at(-1)!.messages.slice(-1);
+    match(
+      (last as any).text,
+      /--- RESOURCE e:demo:\/\/resource\/static\/document\/features\.md ---\n[\s\S]*--- END RESOURCE/,
+    );
+    match((last as any).text, /Sum up @e:demo:\/\/resource\/static\/document\/features\.md, please\.$/);
+    const said = await zz.ask("And @e:demo://no/such?");
+    match(said.notes.join(), /@e:demo:\/\/no\/such is not attached: MCP server 'e' says: /);
+    match((await zz.call("mcp_resource", { server: "e" })).text, /^demo:\/\/resource\/static\/document\//);
+  });
+
+  test("a server asks the model only when the person agrees, and the person at the prompt", async (t) => {
+    const answers = new Map([
+      ["Answer it?", "y"],
+      ["legal name", "Ada"],
+      ["Agree", "yes"],
+    ]);
+    const ask = async (question: string, keys?: string) => {
+      if (keys) return "y";
+      return [...answers].find(([part]) => question.includes(part))?.[1] ?? "";
+    };
+    const zz = await started(t, everything, { allow: { run: ["mcp:e"] }, answer: ask, script: ["The model's word."] });
+    const one = (tool: string, args: object) => zz.call("mcp_call", { server: "e", tool, arguments: args });
+    match((await one("trigger-sampling-request", { prompt: "What is up?", maxTokens: 20 })).text, /The model's word\./);
+    match(
+      zz.questions[0]!,
+      /run access to "mcp:e sampling\/createMessage"[\s\S]*wants to ask your model, at your cost[\s\S]*What is up\?/,
+    );
+    match((await one("trigger-elicitation-request", {})).text, /Ada/);
+    match(zz.questions.join("\n"), /MCP server 'e' asks: .*Give it no password\./);
+    const nobody = await started(t, everything, { allow: { run: ["mcp:e"] }, answer: "nobody" });
+    const refused = await nobody.call("mcp_call", {
+      server: "e",
+      tool: "trigger-sampling-request",
+      arguments: { prompt: "x" },
+    });
+    match(
+      refused.text,
+      /Refused: requires run access to "mcp:e sampling\/createMessage"; run again with --allow-run\./,
+    );
+    const left = await nobody.call("mcp_call", { server: "e", tool: "trigger-elicitation-request", arguments: {} });
+    match(left.text, /cancel/i);
+    match(nobody.notes.join(), /asked for something, and there is no terminal to ask on/);
+    await rejects(async () => {
+      const { failed, text } = await zz.call("mcp_sampling", { id: "made up" });
+      if (failed) throw new Error(text);
+    }, /no server asks/);
+  });
+});

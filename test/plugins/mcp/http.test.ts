@@ -1,0 +1,197 @@
+// MCP servers at an address: streamable HTTP, what is too long in it, and a login in the browser.
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer as createSocket } from "node:net";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { describe, type TestContext, test } from "node:test";
+import { harness, type Setup } from "zz/test";
+import { ROOT } from "../../support/run.ts";
+
+const PLUGIN = join(ROOT, "plugins", "mcp", "index.ts");
+const started = (t: TestContext, mcpServers: object, how: Setup = {}) =>
+  harness({ plugins: [PLUGIN], settings: { mcpServers } as Setup["settings"], allow: { run: true }, ...how }, t);
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve) => {
+    const socket = createSocket().listen(0, "127.0.0.1", () => {
+      const { port } = socket.address() as { port: number };
+      socket.close(() => resolve(port));
+    });
+  });
+
+/** A server of ours: each request in a list, answered by hand. */
+async function serving(
+  t: TestContext,
+  answer: (request: IncomingMessage, body: string, response: ServerResponse, base: string) => void,
+) {
+  let base = "";
+  const http = createServer((request, response) => {
+    let body = "";
+    request.on("data", (bytes) => (body += bytes)).on("end", () => answer(request, body, response, base));
+  });
+  await new Promise<void>((go) => http.listen(0, "127.0.0.1", go));
+  base = `http://127.0.0.1:${(http.address() as { port: number }).port}`;
+  t.after(() => {
+    http.close();
+    http.closeAllConnections();
+  });
+  return base;
+}
+
+/** MCP without a library; undefined: it is no request. */
+function replyTo(body: string, call: (id: number) => object): object | undefined {
+  const { id, method, params } = JSON.parse(body || "{}");
+  const of = (result: object) => ({ jsonrpc: "2.0", id, result });
+  if (method === "initialize")
+    return of({
+      protocolVersion: params.protocolVersion,
+      capabilities: { tools: {} },
+      serverInfo: { name: "hand", version: "1" },
+    });
+  if (method === "tools/list") return of({ tools: [{ name: "one", inputSchema: { type: "object" } }] });
+  return method === "tools/call" ? of(call(id)) : undefined;
+}
+const text = (text: string) => ({ content: [{ type: "text", text }] });
+
+describe("MCP over HTTP", { concurrency: 2 }, () => {
+  test("server-everything over streamable HTTP: a call, and its progress", async (t) => {
+    const port = await freePort();
+    const file = join(ROOT, "node_modules/@modelcontextprotocol/server-everything/dist/index.js");
+    const child = spawn(process.execPath, [file, "streamableHttp"], {
+      env: { ...process.env, PORT: `${port}` },
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    t.after(() => child.kill());
+    await new Promise<void>((go) => child.stderr.on("data", (bytes) => /listening|on port/i.test(`${bytes}`) && go()));
+    const zz = await started(t, { far: { url: `http://127.0.0.1:${port}/mcp` } });
+    const one = (tool: string, args: object) => zz.call("mcp_call", { server: "far", tool, arguments: args });
+    equal((await one("echo", { message: "hi" })).text, "Echo: hi");
+    match(
+      (await one("trigger-long-running-operation", { duration: 0.2, steps: 2 })).text,
+      /Long running operation completed/,
+    );
+    ok(zz.events.some((fact) => fact.type === "progressed" && / of 2|Progress/i.test(fact.text)));
+  });
+
+  for (const kind of ["application/json", "text/event-stream"])
+    test(`an answer of 40 MB as ${kind} is cut`, async (t) => {
+      const url = await serving(t, (request, body, response) => {
+        const reply = replyTo(body, () => text("@"));
+        if (request.method === "GET" || !reply)
+          return void response.writeHead(request.method === "GET" ? 405 : 202).end();
+        response.writeHead(200, { "content-type": kind });
+        const [before, after] = JSON.stringify(reply).split("@");
+        const isStream = kind !== "application/json";
+        response.write(`${isStream ? "event: message\ndata: " : ""}${before}`);
+        if (after !== undefined) for (let i = 0; i < 40; i++) response.write("x".repeat(1_000_000));
+        response.end(`${after ?? ""}${isStream ? "\n\n" : ""}`);
+      });
+      const zz = await started(t, { big: { url } });
+      const given = await zz.call("mcp_call", { server: "big", tool: "one" });
+      match(given.text, /^x{1000}[\s\S]*\[The whole result has 40\.0 MB/);
+    });
+
+  test("headers go with each request and are shown nowhere; what is wrong is a sentence", async (t) => {
+    process.env.FAR_TOKEN = "tok-1234567890abcdef";
+    t.after(() => delete process.env.FAR_TOKEN);
+    const url = await serving(t, (request, body, response) => {
+      const isMine = request.headers.authorization === "Bearer tok-1234567890abcdef";
+      const reply = replyTo(body, () => text(`You sent ${request.headers.authorization}`));
+      if (!isMine) return void response.writeHead(401).end();
+      if (request.method === "GET" || !reply)
+        return void response.writeHead(request.method === "GET" ? 405 : 202).end();
+      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(reply));
+    });
+    const zz = await started(t, {
+      far: { url, headers: { Authorization: "Bearer ${FAR_TOKEN}" } },
+      shut: { url },
+      gone: { url: "http://127.0.0.1:9/mcp" },
+    });
+    const one = (server: string) => zz.call("mcp_call", { server, tool: "one" }).then(({ text }) => text);
+    equal(await one("far"), "You sent Bearer [key]");
+    equal(await one("shut"), "MCP server 'shut' wants a login. Type: /mcp login shut");
+    match(await one("gone"), /^Cannot start MCP server 'gone': .*127\.0\.0\.1:9/);
+    doesNotMatch(JSON.stringify([zz.notes, zz.events]), /tok-1234567890abcdef/);
+  });
+
+  test("/mcp login: the browser, the callback, tokens that are kept privately and renewed", async (t) => {
+    const seen: string[] = [];
+    let challenge = "";
+    let valid = "";
+    const base = await serving(t, (request, body, response, base) => {
+      const json = (value: object, status = 200) =>
+        response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
+      const at = new URL(request.url!, base);
+      if (/oauth-protected-resource/.test(at.pathname))
+        return void json({ resource: `${base}/mcp`, authorization_servers: [base] });
+      if (/oauth-authorization-server/.test(at.pathname))
+        return void json({
+          ...{ issuer: base, authorization_endpoint: `${base}/authorize`, token_endpoint: `${base}/token` },
+          ...{
+            registration_endpoint: `${base}/register`,
+            response_types_supported: ["code"],
+            code_challenge_methods_supported: ["S256"],
+          },
+        });
+      if (at.pathname === "/register") return void json({ ...JSON.parse(body), client_id: "client-of-test" }, 201);
+      if (at.pathname === "/authorize") {
+        challenge = at.searchParams.get("code_challenge")!;
+        const back = new URL(at.searchParams.get("redirect_uri")!);
+        back.searchParams.set("code", "code-1");
+        back.searchParams.set("state", at.searchParams.get("state")!);
+        return void response.writeHead(302, { location: back.href }).end();
+      }
+      if (at.pathname === "/token") {
+        const form = new URLSearchParams(body);
+        seen.push(form.get("grant_type")!);
+        const isProven =
+          createHash("sha256")
+            .update(form.get("code_verifier") ?? "")
+            .digest("base64url") === challenge;
+        if (form.get("grant_type") === "authorization_code" && !isProven)
+          return void json({ error: "invalid_grant" }, 400);
+        valid = `access-token-${seen.length}-abcdefgh`;
+        return void json({
+          access_token: valid,
+          refresh_token: "refresh-token-abcdefgh",
+          token_type: "Bearer",
+          expires_in: 3600,
+        });
+      }
+      if (request.headers.authorization !== `Bearer ${valid}`) return void response.writeHead(401).end();
+      const reply = replyTo(body, () => text("You are in."));
+      if (request.method === "GET" || !reply)
+        return void response.writeHead(request.method === "GET" ? 405 : 202).end();
+      json(reply);
+    });
+    const bin = mkdtempSync(join(tmpdir(), "zz-bin-"));
+    const browser = join(bin, "xdg-open");
+    writeFileSync(browser, `#!${process.execPath}\nfetch(process.argv[2]).then((one) => one.text());\n`);
+    chmodSync(browser, 0o755);
+    const before = process.env.PATH;
+    process.env.PATH = `${bin}${delimiter}${before}`;
+    t.after(() => {
+      process.env.PATH = before;
+      rmSync(bin, { recursive: true });
+    });
+    const zz = await started(t, { far: { url: `${base}/mcp` } });
+    const one = () => zz.call("mcp_call", { server: "far", tool: "one" }).then(({ text }) => text);
+    match(await one(), /wants a login/);
+    equal((await zz.command("/mcp login far")).at(-1), "Logged in to MCP server 'far'.");
+    equal(await one(), "You are in.");
+    const file = join(zz.home, "mcp-credentials.json");
+    equal(statSync(file).mode & 0o777, 0o600);
+    match(readFileSync(file, "utf8"), /access-token-1-abcdefgh/);
+    valid = "no longer";
+    equal(await one(), "You are in.");
+    deepEqual(seen, ["authorization_code", "refresh_token"]);
+    doesNotMatch(JSON.stringify([zz.notes, zz.events]), /access-token-|refresh-token-/);
+    await zz.command("/mcp logout far");
+    match(await one(), /wants a login/);
+    doesNotMatch(readFileSync(file, "utf8"), /token/);
+  });
+});

@@ -1,0 +1,148 @@
+// Whatever a command does on its copy of the project: after yes the project is what the command would have made of it, after no and
+// after undo it is what it was. Compared with the same command on a plain copy, by a walk of the tree, names byte by byte.
+import { deepEqual } from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import fs from "node:fs";
+import os from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { type Harness, harness } from "../../../sdk/testing.ts";
+import { viewTest } from "../../support/view.ts";
+import { walk } from "../../support/walk.ts";
+
+const RUNS = Number(process.env.ZZ_RUNS) || 8;
+
+/** Files, folders, links and what git ignores; a repository in it; names that are no text. */
+const SETUP = `mkdir -p src/deep empty ro dist node_modules/m sub; echo one > a; echo two > b; echo deep > src/deep/x; echo s > src/s
+ln -s a link; ln -s src lonk; ln -s ../outside way-out; printf 'a\\0b' > bin; printf '#!/bin/sh\\n' > tool; chmod 755 tool
+echo r > ro/r; chmod 444 ro/r; echo built > dist/old; mkdir dist/in; echo i > dist/in/i; echo m > node_modules/m/index.js
+printf 'dist/\\nnode_modules/\\n' > .gitignore; echo u > $'caf\\xe9'; mkdir $'d\\xff'; echo n > $'d\\xff/new\\nline'
+git init -q sub; echo g > sub/g; printf 'g\\n' > sub/.gitignore`;
+const bash = (cwd: string, script: string) => spawnSync("bash", ["-c", script], { cwd, encoding: "utf8" });
+
+/** Without the rights of root, which no command in a sandbox has. */
+const asInSandbox = (cwd: string, script: string) =>
+  spawnSync("bwrap", ["--dev-bind", "/", "/", "--cap-drop", "ALL", "bash", "-c", script], { cwd, encoding: "utf8" });
+
+const quote = (name: string): string =>
+  `./$'${[...Buffer.from(name, "latin1")].map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("")}'`;
+
+const KNOWN =
+  "a b src src/s src/deep src/deep/x n n/m n/m/o link link/q lonk lonk/s empty empty/e tool bin ro/r dist dist/old dist/n dist/in " +
+  "dist/in/i node_modules node_modules/m node_modules/m/index.js node_modules/x/y .gitignore sub/g sub/h";
+const ANY_BYTE = fc
+  .array(
+    fc.integer({ min: 1, max: 255 }).filter((byte) => byte !== 0x2f),
+    { minLength: 1, maxLength: 6 },
+  )
+  .map((bytes) => Buffer.from(bytes).toString("latin1"))
+  .filter((name) => !/^\.|^zz/i.test(name));
+const strange = fc.oneof(
+  fc.constantFrom("caf\xe9", "d\xff", "d\xff/new\nline", "d\xff/x", "d\xff/y/z", "src/\xfe"),
+  ANY_BYTE,
+);
+const name = fc.oneof(
+  { weight: 5, arbitrary: fc.constantFrom(...KNOWN.split(" ")) },
+  { weight: 2, arbitrary: strange },
+  { weight: 1, arbitrary: fc.tuple(fc.constantFrom("src/", "dist/", "new/"), ANY_BYTE).map((parts) => parts.join("")) },
+);
+const at = name.map(quote);
+const op = fc.oneof(
+  fc.tuple(fc.constantFrom("echo x >", "echo more >>", "mkdir -p", "rm -rf", "rmdir", "touch", "rm -f", "unlink"), at),
+  fc.tuple(fc.constantFrom("mv", "mv -T", "cp -r", "cp -a", "ln -s", "ln", "ln -sfn", "cp -P", "mv -T -f"), at, at),
+  fc.tuple(
+    fc.constantFrom("chmod 700", "chmod 711", "chmod 755", "chmod 640", "chmod 000", "chmod 1777", "chmod a-w"),
+    at,
+  ),
+  fc.tuple(
+    fc.constantFrom(
+      "printf '\\1\\0\\2' >",
+      "printf '%70000s' x >",
+      "printf 'no end' >",
+      "printf '' >",
+      "printf 'a\\r\\nb' >",
+    ),
+    at,
+  ),
+  at.map((where) => ["rm -rf", where, "; mkdir -p", where, "; echo again >", `${where}/$'again'`]),
+  at.map((where) => ["rm -rf", where, "; echo file >", where]),
+  at.map((where) => ["rm -rf", where, "; ln -s a", where]),
+);
+const command = (ops: string[]): string => `bash -c '${ops.join("\n").replaceAll("'", "'\\''")}'`;
+
+/** Both are made again from one tree. */
+const clear = (roots: string[], tree?: string): void => {
+  const empty = "chmod -R u+rwx .; find . -mindepth 1 -maxdepth 1 ! -name .git -exec rm -rf {} +";
+  bash("/", roots.map((root) => `cd '${root}' && { ${empty}${tree ? `; cp -a '${tree}/.' .` : ""}; }`).join("\n"));
+};
+
+interface Stage {
+  zz: Harness;
+  plain: string;
+  tree: string;
+  was: Record<string, string>;
+  said: { now: string; atQuestion?: Record<string, string> | undefined };
+}
+/** With `no`, the person first says no to the very same command. */
+async function prove({ zz, plain, tree, was, said }: Stage, script: string, no: boolean): Promise<void> {
+  clear([zz.root, plain], tree);
+  // What a copy of a folder into itself comes to depends on the order in which a disk lists names.
+  if (/into itself|subdirectory of itself/.test(asInSandbox(plain, script).stderr)) return;
+  const expected = { ...walk(plain), "": was[""]! };
+  said.now = "n";
+  const asked = zz.questions.length;
+  if (no) {
+    const { text } = await zz.call("run_command", { command: script });
+    deepEqual(walk(zz.root), was, `after no to ${script}: ${text}`);
+  }
+  said.now = "y";
+  said.atQuestion = undefined;
+  const kept = await zz.call("run_command", { command: script });
+  deepEqual(walk(zz.root), expected, `after yes to ${script}: ${kept.text}`);
+  const isChanged = JSON.stringify(expected) !== JSON.stringify(was);
+  if (!isChanged) deepEqual(zz.questions.length, asked, `nothing changed, and it was asked for: ${script}`);
+  else deepEqual(said.atQuestion, was, `while the question to ${script} stands`);
+  if (isChanged) await zz.command("/undo");
+  deepEqual(walk(zz.root), was, `after undo of ${script}: ${zz.notes.at(-1)}`);
+}
+
+viewTest(`${RUNS} random commands: no, yes and undo hold`, { timeout: 60_000 + RUNS * 10_000 }, async (t) => {
+  const said: Stage["said"] = { now: "n" };
+  const [plain, tree] = ["zz-plain-", "zz-tree-"].map((name) => fs.mkdtempSync(join(os.tmpdir(), name))) as [
+    string,
+    string,
+  ];
+  bash(tree, SETUP);
+  const make = async (): Promise<Stage> => {
+    const answer = async (_: string, keys?: string) => {
+      if (keys) said.atQuestion = walk(zz.root);
+      return keys ? said.now : "";
+    };
+    const zz = await harness({ own: true, answer }, t);
+    execFileSync("git", ["init", "-q", zz.root]);
+    clear([zz.root], tree);
+    return { zz, plain, tree, said, was: walk(zz.root) };
+  };
+  let stage = await make();
+  t.after(() => {
+    clear([plain, tree, ...(fs.existsSync(stage.zz.root) ? [stage.zz.root] : [])]);
+    for (const folder of [plain, tree]) fs.rmSync(folder, { recursive: true, force: true });
+  });
+  let runs = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(
+        op.map((words) => words.join(" ")),
+        { minLength: 1, maxLength: 8 },
+      ),
+      async (ops) => {
+        if (++runs % 300 === 0) {
+          clear([stage.zz.root]);
+          stage = await make(); // a session of thousands of changes is another test
+        }
+        await prove(stage, command(ops), runs % 4 === 1);
+      },
+    ),
+    { numRuns: RUNS, ...(process.env.ZZ_SEED && { seed: Number(process.env.ZZ_SEED) }) },
+  );
+});

@@ -1,0 +1,345 @@
+// Which way a command goes: unasked, at once on a copy of the project, or after a question; and what is offered again.
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import fs from "node:fs";
+import { join } from "node:path";
+import { describe, type TestContext, test } from "node:test";
+import { lackOf } from "../../../plugins/shell/again.ts";
+import { goesBeyond } from "../../../plugins/shell/beyond.ts";
+import { DENIED } from "../../../plugins/shell/judge/denied-commands.ts";
+import { judgeLine } from "../../../plugins/shell/judge/index.ts";
+import { type Harness, harness, type Setup } from "../../../sdk/testing.ts";
+import { call, fakeOpenAI, say } from "../../support/fake/openai.ts";
+import { INIT, shell } from "../../support/repository.ts";
+import { place, ROOT, zz } from "../../support/run.ts";
+import { viewTest } from "../../support/view.ts";
+
+async function project(t: TestContext, setup: Setup = {}): Promise<Harness> {
+  const zz = await harness({ own: true, files: { a: "one\n", ".env": "KEY=secret-7731\n" }, ...setup }, t);
+  shell(zz.root, `${INIT}; git -c user.name=n -c user.email=e@x commit -q --allow-empty -m one`);
+  return zz;
+}
+const run = (zz: Harness, command: string, more = {}) => zz.call("run_command", { command, ...more });
+
+describe("what a copy cannot hold is asked for beforehand, and nothing else", () => {
+  const fileFacts = { git: { index: false, history: false, knows: () => true } };
+  const lists = { allow: [], deny: [], except: [], repository: { reads: [] }, fileFacts };
+  for (const [beyond, lines] of [
+    [
+      true,
+      [
+        ...["npm install left-pad", "npm ci", "npm i -D x", "yarn", "pnpm add x", "npm outdated", "npx npm install"],
+        ...["pip install x", "python3 -m pip install x", "cargo add x", "go get x", "gem install x"],
+        ...[
+          "curl https://example.com",
+          "/usr/bin/curl x.org",
+          "curl -s $URL",
+          "wget x.org",
+          "ssh host",
+          "gh pr list",
+          "docker ps",
+        ],
+        ...["curl localhost:3000", "curl -s http://127.0.0.1/x && ls", "psql -c x", "systemctl status x"],
+        ...[
+          "npm run dev",
+          "npm start",
+          "make serve",
+          "vite",
+          "npx vite",
+          "python3 -m http.server",
+          "tail -f x.log",
+          "tsc --watch",
+        ],
+        ...[
+          "git commit -m x",
+          "git add -A && git status",
+          "npm test; git push",
+          "git checkout -b x",
+          "git stash",
+          "git branch x",
+        ],
+        ...[
+          "git tag v1",
+          "git config user.name x",
+          "git remote add o x",
+          "git worktree add x",
+          "git -C sub commit -m x",
+          "git fetch",
+        ],
+        ...[
+          "npm test && curl example.com",
+          "node s.js & curl -d @a https://example.com",
+          "node s.js & curl localhost:1 x.org",
+        ],
+      ],
+    ],
+    [
+      false,
+      [
+        ...[
+          "npm test",
+          "npm run build",
+          "npm ls",
+          "npx tsc --noEmit",
+          "npm --version",
+          "npm init -y",
+          "pip list",
+          "pip --version",
+        ],
+        ...[
+          "sed -i s/a/b/ x",
+          "python3 x.py",
+          "python3 -m pytest",
+          "cargo build",
+          "go test ./...",
+          "make",
+          "vite build",
+          "npx vite build",
+        ],
+        ...[
+          "git log | sort",
+          "cd src && git status",
+          "git -C . log",
+          "git config --get x",
+          "git config user.name",
+          "git grep x",
+        ],
+        ...[
+          "git stash list",
+          "git branch --contains x",
+          "git tag -l x",
+          "git remote -v",
+          "git worktree list",
+          "git apply x",
+          "git clean -fd",
+        ],
+        ...["git check-ignore x", "git diff > /tmp/x", "git st", "git --version", "curl --version", "docker --version"],
+        ...[
+          "timeout 5 npm start",
+          "npm run dev & sleep 1; curl -s localhost:3000; kill %1",
+          "(node s.js &); curl http://127.0.0.1:1/x",
+        ],
+        ...[
+          "kill 1",
+          "pkill -f node",
+          "ps aux",
+          "lsof -i :1",
+          "less a",
+          "tail -n 5 a",
+          "tail -5 a",
+          "tsc",
+          "x=curl; echo $x",
+        ],
+      ],
+    ],
+  ] as const)
+    for (const line of lines)
+      test(`${line}: ${beyond ? "beforehand" : "on a copy"}`, async () =>
+        equal(goesBeyond((await judgeLine(line, ROOT, lists)).simple), beyond));
+});
+
+describe("what a failed command was refused", () => {
+  const cases: [output: string, command: string, lack: object | undefined][] = [
+    ["curl: (6) Could not resolve host: example.com", "x", { hosts: ["example.com"] }],
+    [
+      "npm error request to https://registry.npmjs.org/x failed, reason: getaddrinfo EAI_AGAIN registry.npmjs.org",
+      "x",
+      { hosts: ["registry.npmjs.org"] },
+    ],
+    ["wget: unable to resolve host address 'a.example.com'", "x", { hosts: ["a.example.com"] }],
+    [
+      "HTTPSConnectionPool(host='pypi.org', port=443): Failed to resolve 'pypi.org' ([Errno -3])",
+      "x",
+      { hosts: ["pypi.org"] },
+    ],
+    ["go: dial tcp: lookup proxy.golang.org on 10.0.0.1:53: x", "x", { hosts: ["proxy.golang.org"] }],
+    ["Error: connect ENETUNREACH 1.1.1.1:53", "x", { hosts: ["1.1.1.1:53"] }],
+    [
+      "<urlopen error [Errno -3] Temporary failure in name resolution>",
+      "python3 -c \"urlopen('http://example.com/a')\"",
+      { hosts: ["example.com"] },
+    ],
+    ["<urlopen error [Errno -3] Temporary failure in name resolution>", "python3 x.py", undefined],
+    ["it says https://example.com", "x", undefined],
+    ["fatal: Unable to create '/p/.git/index.lock': Read-only file system", "x", { direct: true }],
+    ["error: could not lock config file .git/config: Read-only file system", "x", { direct: true }],
+    ["Error: EROFS: read-only file system, open '/p/.git/hooks/x'", "x", { direct: true }],
+    ["touch: cannot touch '/usr/x': Read-only file system", "x", undefined],
+    ["1 test failed", "x", undefined],
+  ];
+  for (const [output, command, lack] of cases) test(output, () => deepEqual(lackOf(command, output, "/nowhere"), lack));
+});
+
+/** So that the words do not tell. */
+const hide = (command: string): string =>
+  `node -e 'require("child_process").execSync("${command}", { stdio: "inherit" })'`;
+
+/** Says yes to the questions that these fit, and no to the others. */
+const yesTo =
+  (...fits: RegExp[]) =>
+  async (question: string, keys?: string) =>
+    keys ? (fits.some((one) => one.test(question)) ? "y" : "n") : "";
+
+viewTest("a command that tried to reach a host is offered again with it, by one question", async (t) => {
+  const command = `sh -c 'echo half > half; node -e "fetch(process.argv[1]).catch((e) => { console.error(e); process.exit(1) })" http://zz-nowhere.example'`;
+  const zz = await project(t);
+  const { text, refused } = await run(zz, command);
+  equal(zz.questions.filter((one) => /net access/.test(one)).length, 1, zz.questions.join("\n"));
+  match(zz.questions[0]!, /net access to "zz-nowhere\.example"/);
+  match(
+    zz.questions[0]!,
+    /It ran on a copy of the project, where it tried to reach 'zz-nowhere\.example'\. Run it again with that, in the project itself\?/,
+  );
+  match(
+    text,
+    /It tried to reach 'zz-nowhere\.example'\. The person was asked to let it run again with that\. Refused: the person said no/,
+  );
+  equal(refused, true, "and what it had changed was asked for, and refused");
+  equal(zz.read("half"), undefined);
+});
+
+viewTest("after a yes it has run with that host, and nothing is asked about the copy", async (t) => {
+  const zz = await project(t, { answer: yesTo(/net access/) });
+  const { text } = await run(
+    zz,
+    "sh -c 'echo x > ran; cat /dev/null; echo Could not resolve host: zz-nowhere.example; exit 6'",
+  );
+  equal(zz.questions.length, 1);
+  match(
+    text,
+    /^\[On a copy of the project it tried to reach 'zz-nowhere\.example'; the person let it run again with that\.\]/,
+  );
+  equal(zz.read("ran"), "x\n", "in today's sandbox, in the project");
+});
+
+viewTest("a command that failed on .git is offered again", async (t) => {
+  const zz = await project(t, { answer: yesTo(/run access/) });
+  const { text, failed } = await run(zz, hide("git branch by-a-script && git rev-parse --verify by-a-script"));
+  equal(zz.questions.length, 1, zz.questions.join("\n"));
+  match(zz.questions[0]!, /It ran on a copy of the project, where it needed \.git/);
+  equal(failed, false, text);
+  match(shell(zz.root, "git branch"), /by-a-script/);
+});
+
+viewTest("where nobody can be asked the model is told what to name", async (t) => {
+  const zz = await project(t, { answer: "nobody" });
+  match(
+    (await run(zz, hide("git branch x"))).text,
+    /It needed \.git, which it can only read there, .* Call it again with direct: true\./,
+  );
+  match(
+    (await run(zz, "sh -c 'echo Could not resolve host: a.example; exit 6'")).text,
+    /Call it again with hosts: \["a\.example"\]\./,
+  );
+});
+
+viewTest(
+  "what the system shows to every command is read without a question, and files that hold secrets are not there",
+  async (t) => {
+    const zz = await project(t);
+    for (const command of [
+      "cat /etc/os-release",
+      "ls /usr/lib | head -2",
+      "grep -rn one .",
+      "grep -r secret-7731 . ; true",
+      "cat /proc/version",
+    ]) {
+      const { text, refused } = await run(zz, command);
+      equal(refused, undefined, `${command}: ${text}`);
+      doesNotMatch(text, /KEY=/);
+    }
+    equal(zz.questions.length, 0, zz.questions.join("\n"));
+    for (const command of ["cat .env", "cat /etc/shadow", "ls /tmp", "ls ~"]) await run(zz, command);
+    equal(zz.questions.filter((one) => /Allow\?/.test(one)).length, 4, zz.questions.join("\n"));
+  },
+);
+
+viewTest("commands on copies share a /tmp that nobody else sees", async (t) => {
+  const zz = await project(t);
+  const name = `zz-ways-${process.pid}`;
+  await run(zz, `echo kept > /tmp/${name}`);
+  match((await run(zz, `cat /tmp/${name}`)).text, /^kept\n/);
+  equal(zz.questions.length, 0, zz.questions.join("\n"));
+  ok(!fs.existsSync(join("/tmp", name)));
+  const { text } = await run(zz, "env -i sh -c 'echo $XDG_CACHE_HOME'; echo $XDG_CACHE_HOME");
+  match(text, /^\n?\/tmp\/\.cache/);
+});
+
+viewTest("a server that the line itself starts is reached by it", async (t) => {
+  const zz = await project(t);
+  const server = `node -e 'require("http").createServer((q, r) => r.end("served")).listen(8123)'`;
+  const { text } = await run(
+    zz,
+    `${server} & for i in 1 2 3 4 5 6 7 8 9; do curl -s localhost:8123 && break; sleep 0.5; done; kill %1`,
+  );
+  match(text, /served/);
+  equal(zz.questions.length, 0, zz.questions.join("\n"));
+});
+
+viewTest("--judge says which way a command goes", async () => {
+  const where = place();
+  execFileSync("git", ["init", "-q", where.cwd]);
+  for (const [command, said, way] of [
+    ["ls", /^allow: runs without a question: only reads\nruns: ls$/, "unasked"],
+    ["npm test", /^allow: runs at once on a copy: /, "copy"],
+    ["grep -r x .", /^allow: runs at once on a copy: /, "copy"],
+    ["rm -rf dist", /^allow: runs at once on a copy: /, "copy"],
+    ["npm install x", /^ask: asked for before it runs: /, "beforehand"],
+    ["sudo ls", /^deny: never runs: sudo is on the deny list/, "never"],
+  ] as const) {
+    const { stdout } = await zz(where, ["--judge", command]);
+    match(stdout.trim(), said);
+    const rows = await zz(where, ["--judge", "-"], { input: JSON.stringify(command) });
+    equal(rows.stdout === "" ? way : JSON.parse(rows.stdout).way, way);
+  }
+});
+
+test("docs/permissions.md says of each denial which it is", () => {
+  const rows = fs
+    .readFileSync(join(ROOT, "docs/permissions.md"), "utf8")
+    .split("\n")
+    .filter((row) => row.endsWith("| never runs |"));
+  equal(rows.length, 2);
+  const likeSudo = /^(sudoedit|doas|su|runuser|run0|gosu|su-exec|pkexec)$/;
+  for (const [name, harm] of DENIED)
+    if (!likeSudo.test(name)) ok(rows[harm === "files" ? 0 : 1]!.includes(`\`${name}\``), name);
+});
+
+viewTest("in a worktree of a repository elsewhere git can look, and change nothing there", async (t) => {
+  const zz = await harness({ own: true, answer: "nobody" }, t);
+  const main = fs.mkdtempSync("/var/tmp/zz-ways-");
+  t.after(() => fs.rmSync(main, { recursive: true, force: true }));
+  shell(
+    main,
+    `${INIT}; git -c user.name=n -c user.email=e@x commit -q --allow-empty -m first; git worktree add -q "$1"`,
+    zz.root,
+  );
+  const config = fs.readFileSync(join(main, ".git/config"), "utf8");
+  match((await run(zz, hide("git log --format=%s"))).text, /^first$/m);
+  const { text } = await run(zz, hide("git config core.fsmonitor ./x"));
+  match(text, /Call it again with direct: true/);
+  await run(zz, `sh -c 'echo x > ${main}/.git/hooks/pre-commit; echo "gitdir: x" > .git; rm .git'`);
+  equal(fs.readFileSync(join(main, ".git/config"), "utf8"), config);
+  deepEqual(fs.readdirSync(join(main, ".git/hooks")), []);
+  match(fs.readFileSync(join(zz.root, ".git"), "utf8"), /worktrees/);
+});
+
+viewTest(
+  "with --once what a command changed is thrown away, with exit code 4, unless its paths are allowed",
+  async () => {
+    const where = place();
+    fs.writeFileSync(join(where.cwd, "a"), "one\n");
+    for (const [args, code, content] of [
+      [[], 4, "one\n"],
+      [["--allow-write=a"], 0, "two\n"],
+    ] as const) {
+      const fake = await fakeOpenAI([call(["run_command", { command: "sed -i s/one/two/ a" }]), say("done")]);
+      const ran = await zz(where, ["--once", "-m", "openai/x", "--base-url", fake.url, "--key", "x", ...args, "go"]);
+      await fake.close();
+      equal(ran.code, code, ran.stderr);
+      equal(fs.readFileSync(join(where.cwd, "a"), "utf8"), content);
+      if (code)
+        match(JSON.stringify(where.sessions()), /requires write access to \\+"a\\+"; run again with --allow-write=a/);
+    }
+  },
+);

@@ -1,0 +1,92 @@
+// web_search, against servers that speak as Brave, Tavily and SearXNG do.
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { join } from "node:path";
+import { describe, type TestContext, test } from "node:test";
+import { harness, type Setup } from "zz/test";
+import { type Seen, type Step, serve } from "../../support/fake/http.ts";
+import { place, zz as program, ROOT } from "../../support/run.ts";
+
+const KEY = "search-key-0123456789";
+const json = (body: unknown, status = 200): Step => ({ status, body: [JSON.stringify(body)] });
+const hits = [
+  {
+    title: "The <strong>tea</strong> &amp; pot",
+    url: "https://tea.example/pot",
+    description: "About <strong>tea</strong>.",
+  },
+  { title: "Second", url: "https://two.example/", description: "More." },
+  { title: "Bad", url: "javascript:alert(1)", description: "x" },
+];
+const plain = hits.map(({ description, ...rest }) => ({ ...rest, content: description }));
+
+const ENGINES: [name: string, answer: unknown, path: string, asked: (seen: Seen) => unknown, expected: unknown][] = [
+  ["brave", { web: { results: hits } }, "/res", ({ headers, path }) => [path, headers["x-subscription-token"]], ["/res?q=hot+tea&count=2", KEY]],
+  ["tavily", { results: plain }, "/search", ({ headers, body }) => [headers.authorization, body], [`Bearer ${KEY}`, { query: "hot tea", max_results: 2 }]],
+  ["searxng", { results: plain }, "", ({ path }) => path, "/search?q=hot+tea&count=2&format=json"],
+]; // biome-ignore format: a table
+
+async function having(t: TestContext, engine: string, path: string, step: Step, more: Setup = {}) {
+  const server = await serve([step]);
+  t.after(server.close);
+  const settings = { web: { engine, key: KEY, url: `${server.url}${path}`, seconds: 1 } };
+  const plugins = [join(ROOT, "plugins/web/index.ts")];
+  return { zz: await harness({ allow: { net: ["127.0.0.1"] }, settings, plugins, ...more }, t), server };
+}
+
+describe("web_search", () => {
+  for (const [engine, answer, path, asked, expected] of ENGINES)
+    test(`${engine}: asked and read in its own words, with its key, which nobody else sees`, async (t) => {
+      const { zz, server } = await having(t, engine, path, json(answer));
+      const { text, data } = await zz.call("web_search", { query: "hot tea", count: 2 });
+      equal(
+        text,
+        "1. The tea & pot\n   https://tea.example/pot\n   About tea.\n2. Second\n   https://two.example/\n   More.",
+      );
+      equal((data as unknown[]).length, 2);
+      deepEqual(asked(server.requests[0]!), expected);
+      doesNotMatch(JSON.stringify(zz.events), new RegExp(KEY));
+    });
+
+  const faults: [what: string, engine: string, step: Step, says: RegExp][] = [
+    [
+      "a key that is refused",
+      "brave",
+      json({ error: "no" }, 401),
+      /^Cannot search: brave refused the key\. Check it\.$/,
+    ],
+    ["SearXNG without JSON", "searxng", { body: ["<html>"] }, /sent no JSON\. Add "json" to search\.formats/],
+    ["SearXNG that forbids it", "searxng", { status: 403 }, /refused\. Add "json" to search\.formats/],
+    ["something else", "brave", json([1, 2]), /^Nothing was found for 'tea'\.$/],
+    ["a server that hangs", "tavily", { ending: "hang" }, /took longer than 1 s\. Try again\.$/],
+  ];
+  for (const [what, engine, step, says] of faults)
+    test(`${what}: a sentence`, async (t) => {
+      const { zz } = await having(t, engine, "", step);
+      match((await zz.call("web_search", { query: "tea" })).text, says);
+    });
+
+  test("asks for the engine's host, as any call does", async (t) => {
+    const { zz, server } = await having(t, "brave", "", json({}), { allow: {} });
+    ok((await zz.call("web_search", { query: "tea" })).refused);
+    match(zz.questions[0]!, new RegExp(`net access to "127\\.0\\.0\\.1:${server.port}"`));
+    equal(server.requests.length, 0);
+  });
+
+  test("without a key or an address it is not there; with one of the environment it is", async () => {
+    const names = async (env: Record<string, string> = {}) =>
+      JSON.parse((await program(place(), ["--tools", "--json"], { env })).stdout).map(({ name }: any) => name);
+    ok(!(await names()).includes("web_search"));
+    ok((await names({ BRAVE_API_KEY: KEY })).includes("web_search"));
+  });
+
+  test("it comes with the settings, and goes with them", async (t) => {
+    const zz = await harness({ plugins: [join(ROOT, "plugins/web/index.ts")] }, t);
+    const offered = async () => (await zz.ctx.about.offered()).map(({ name }) => name).join();
+    equal(await offered(), "web_fetch");
+    await zz.ctx.settings.set("web.url", "http://127.0.0.1:1");
+    equal(await offered(), "web_fetch,web_search");
+    await zz.ctx.settings.set("web.url", undefined);
+    equal(await offered(), "web_fetch");
+    match((await zz.call("web_search", { query: "x" })).text, /^Cannot search: nobody is set up for it|^Refused/);
+  });
+});

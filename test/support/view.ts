@@ -1,0 +1,10 @@
+// Tests of commands on a copy of the project: what no package brings is a kernel, or a container, that lets an overlay be mounted.
+import { programs } from "../../kernel/programs.ts";
+import { whyNoView } from "../../plugins/shell/view.ts";
+import { has, impossible, type Needed, needs, type Test } from "./needs.ts";
+import { ROOT } from "./run.ts";
+
+const whyNot = has("bwrap") && has("unshare") ? await whyNoView(programs(ROOT), ROOT) : undefined;
+export const needsView = (...names: Needed[]): Test =>
+  whyNot === undefined ? needs("bwrap", "git", "unshare", ...names) : impossible(whyNot);
+export const viewTest: Test = needsView();

@@ -54,7 +54,8 @@ export function openAnswers({ root, about: { home } }: Ctx, config: Config, isOn
     todos: (args: { path?: string }, ctx: Ctx) => told(todos(state, args, ctx)),
     check: (args: { paths: string[] }, ctx: Ctx) => told(check(state, args, ctx)),
     rename: (args: SymbolQuery & { to: string }, ctx: Ctx) => told(rename(state, args, ctx)),
-    map: (args: { query?: string; focus?: string[]; tokens?: number }, ctx: Ctx) => told(map(state, args, ctx)),
+    map: (args: { query?: string; focus?: string[]; tokens?: number; why?: boolean }, ctx: Ctx) =>
+      told(map(state, args, ctx)),
     layer: (ctx: Ctx) => layer(state, ctx),
     scheduleMap: () => scheduleMap(state),
     reindex: (ctx: Ctx) => reindex(state, ctx),

@@ -168,6 +168,7 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
       query: "string? what it is about, in any words",
       focus: "string[]? files or symbols to map around",
       tokens: "integer? how large it may be; 2,000 unless given",
+      why: "boolean? say of each file what brought it in",
     },
     needs: () => ({ read: ["."] }),
     say: (all, args, ctx) => all.map(args, ctx),

@@ -6,10 +6,11 @@ import vm from "node:vm";
 import type { LowSync } from "lowdb";
 import type { Ctx } from "zz";
 import { tryTo } from "zz/text";
-import { codeAmong } from "./code.ts";
+import { CODE, codeAmong } from "./code.ts";
 import type { Kept } from "./resolve.ts";
-import { type Entry, type PageIndex, type Row, unpack } from "./rows.ts";
+import { type Entry, type PageIndex, type Row, unpack, wordsOf } from "./rows.ts";
 import type { Facts } from "./scan/facts.ts";
+import type { Bag } from "./scan/words.ts";
 import {
   type Data,
   inOrder,
@@ -29,7 +30,7 @@ const MANY_FILES = 1_000; // files, from which on memory is given back
 /** The index at one moment. */
 export interface Index {
   readonly names: readonly string[]; // every file of the project, including those not indexed
-  readonly files: readonly string[]; // the indexed ones, sorted
+  readonly files: readonly string[]; // the indexed ones of code, sorted
   readonly version: object; // the same object as long as nothing has changed
   readonly ms: number; // how long the update took
   readonly read: number; // how many files the update read
@@ -38,6 +39,7 @@ export interface Index {
   readonly beyond: number; // how many code files are outside of it
   readonly ignored: ReadonlySet<string>; // code files that the settings leave out
   facts(name: string): Facts | undefined;
+  words(name: string): Bag | undefined; // also of texts that are no code
   readonly pageIndexes: PageIndex[]; // for searching
   resolved?: Kept | undefined;
   keep(resolved: Kept): void;
@@ -90,13 +92,15 @@ export function openProject(root: string, home: string, limit: Limit, patterns: 
       .map(([name]) => name);
     if (fitsLocally(root, changed)) await readHere(look, changed); // while the files are listed
     const names = (await listing).filter((name) => !CONTROL.test(name));
-    const { code, ignored } = await codeAmong(names, patterns(), ctx.note);
+    const { code, texts, ignored } = await codeAmong(names, patterns(), ctx.note);
     Object.assign(data, await limit(code.length, ctx, data));
     const inScope = data.scope ? code.filter((name) => name.startsWith(`${data.scope}/`)) : code;
     const isDenied = ctx.permissions.rules.some(({ kind, verdict }) => kind === "read" && verdict !== "allow");
-    const readable = inScope.filter((name) => (data.files.has(name) && !isDenied) || mayRead(ctx, name));
+    const isReadable = (name: string) => (data.files.has(name) && !isDenied) || mayRead(ctx, name);
+    const readable = inScope.filter(isReadable);
     const wanted = new Set(readable.slice(0, data.most));
-    const links = dropLinks(look, wanted, readable, changed);
+    const left = readable.length - dropLinks(look, wanted, readable, changed) - wanted.size;
+    for (const name of textsOf(look, texts).filter(isReadable).slice(0, data.most)) wanted.add(name);
     const missing = [...wanted]
       .filter((name) => !data.files.has(name))
       .concat(changed.filter((name) => wanted.has(name)));
@@ -118,8 +122,7 @@ export function openProject(root: string, home: string, limit: Limit, patterns: 
     if (failure) throw failure;
     cached = data;
     if (stored.size > MANY_FILES || data.files.size > 5 * MANY_FILES) freeMemorySoon();
-    const ms = performance.now() - started;
-    const [left, beyond] = [readable.length - links - wanted.size, code.length - inScope.length];
+    const [ms, beyond] = [performance.now() - started, code.length - inScope.length];
     const counts = { ms, read: fresh.size + stored.size, left, beyond, scope: data.scope, ignored };
     return indexOf(data, names, counts, (resolved) => {
       if (JSON.stringify(resolved) === JSON.stringify(data.resolved)) return;
@@ -128,6 +131,13 @@ export function openProject(root: string, home: string, limit: Limit, patterns: 
       save(db, ctx);
     });
   }
+}
+
+/** The texts that lie in the indexed folder and are no links. */
+function textsOf({ root, data }: Look, texts: string[]): string[] {
+  const near = data.scope ? texts.filter((name) => name.startsWith(`${data.scope}/`)) : texts;
+  const isLink = (name: string) => fs.lstatSync(path.join(root, name), { throwIfNoEntry: false })?.isSymbolicLink();
+  return near.filter((name) => data.files.has(name) || !isLink(name));
 }
 
 /** Drops links to files that are indexed anyway: their names would count twice. Returns how many there were. */
@@ -213,11 +223,12 @@ type Counts = Pick<Index, "ms" | "read" | "left" | "beyond" | "scope" | "ignored
 function indexOf(data: Data, names: string[], counts: Counts, keep: Index["keep"]): Index {
   const { files, resolved } = data; // as they are now: later updates replace them
   return {
-    ...{ ...counts, names, files: [...files.keys()], version: files, resolved, keep },
+    ...{ ...counts, names, files: [...files.keys()].filter((name) => CODE.test(name)), version: files, resolved, keep },
     get pageIndexes() {
       return pageIndexesOf({ files });
     },
-    facts: (name) => (files.has(name) ? unpack(rowOf({ files }, name).toString()) : undefined),
+    facts: (name) => (files.has(name) && CODE.test(name) ? unpack(rowOf({ files }, name)) : undefined),
+    words: (name) => (files.has(name) ? wordsOf(rowOf({ files }, name)) : undefined),
   };
 }
 

@@ -1,27 +1,30 @@
-// The repository map: the files and signatures most relevant to a request, within a budget of tokens. No disk access.
-import type { MapRequest, RepoMap, Source } from "./rank/contract.ts";
+// The repository map: the files and signatures most relevant to a request, within a budget of tokens. No disk access of its
+// own: the facts of the files that are shown are asked for when they are.
+import type { MapRequest, Other, RepoMap, Source } from "./rank/contract.ts";
 import { orderOf } from "./rank/order.ts";
 import { pack } from "./rank/pack.ts";
-import { surveyOf } from "./rank/survey.ts";
+import { type Survey, surveyOf } from "./rank/survey.ts";
 
-export type { MapRequest, RepoMap, Source } from "./rank/contract.ts";
+export type { MapRequest, Other, RepoMap, Source } from "./rank/contract.ts";
+export { type Survey, surveyOf } from "./rank/survey.ts";
 export { countTokens } from "./rank/tokens.ts";
 
-export function mapOf(sources: Source[], others: string[], request: MapRequest): RepoMap {
-  const survey = surveyOf(sources, others, request);
-  return pack(survey, orderOf(survey, request), request.tokens);
-}
+export const mapOf = (sources: Source[], others: Other[], request: MapRequest): RepoMap =>
+  mapFrom(surveyOf(sources, others), request);
+
+/** What was counted once serves any number of requests. */
+export const mapFrom = (survey: Survey, request: MapRequest): RepoMap =>
+  pack(survey, orderOf(survey, request), request);
 
 /** The files, most relevant first. */
-export function rank(sources: Source[], others: string[], request: MapRequest): string[] {
-  const survey = surveyOf(sources, others, request);
-  return orderOf(survey, request).map((doc) => survey.docs[doc]!.path);
-}
+export const rank = (sources: Source[], others: Other[], request: MapRequest): string[] =>
+  rankFrom(surveyOf(sources, others), request);
+
+export const rankFrom = (survey: Survey, request: MapRequest): string[] =>
+  orderOf(survey, request).docs.map((doc) => survey.docs[doc]!.path);
 
 /** The map with all files in a given order: the benchmark compares with it. */
-export function mapInOrder(sources: Source[], others: string[], request: MapRequest, paths: string[]): RepoMap {
-  const survey = surveyOf(sources, others, request);
+export function mapInOrder(survey: Survey, request: MapRequest, paths: string[]): RepoMap {
   const places = new Map(survey.docs.map(({ path }, doc) => [path, doc]));
-  const order = paths.map((path) => places.get(path)!);
-  return pack(survey, order, request.tokens);
+  return pack(survey, { docs: paths.map((path) => places.get(path)!), why: () => [] }, request);
 }

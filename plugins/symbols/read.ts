@@ -3,11 +3,15 @@ import { isUtf8 } from "node:buffer";
 import crypto from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
+import { CODE } from "./code.ts";
 import { type Entry, pack, type Row } from "./rows.ts";
-import { type Facts, listed } from "./scan/facts.ts";
+import { empty, type Facts, listed } from "./scan/facts.ts";
+import { isMarkedGenerated } from "./scan/made.ts";
+import { bagOf } from "./scan/words.ts";
 import { scan } from "./scan.ts";
 
 const MAX_FILE_BYTES = 1_000_000; // bytes; nobody wrote a larger file by hand
+const MAX_PROSE_BYTES = 250_000; // of a file that is no code
 const NO_TEXT = Buffer.alloc(0);
 const CLOCK_TICK_MS = 50; // ms: a file's time says nothing about changes within the same tick of the clock
 
@@ -26,18 +30,18 @@ export function readRow(root: string, name: string, known?: Entry): Row | undefi
     fd = fs.openSync(file, OPEN_FLAGS);
     stat = fs.fstatSync(fd);
     if (!isStillAt(fd, file)) return undefined; // replaced by a link since it was checked
-    const large = stat.size > MAX_FILE_BYTES;
+    const large = stat.size > (CODE.test(name) ? MAX_FILE_BYTES : MAX_PROSE_BYTES);
     const bytes = large ? undefined : fs.readFileSync(fd);
     const hash = bytes ? crypto.hash("sha256", bytes).slice(0, 32) : `${stat.size}`;
     const mtime = stat.mtimeMs > now - CLOCK_TICK_MS ? -1 : stat.mtimeMs;
     const entry = { path: name, mtime, ctime: stat.ctimeMs, size: stat.size, hash };
     if (known?.hash === hash && !large) return { ...entry, text: NO_TEXT };
-    return { ...entry, text: pack(bytes ? factsOf(name, bytes) : listed(`${(stat.size / 1e6).toFixed(1)} MB`)) };
+    return { ...entry, text: bytes ? rowOf(name, bytes) : pack(listed(`${(stat.size / 1e6).toFixed(1)} MB`), NO_TEXT) };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR" || !stat) return undefined;
     const entry = { path: name, mtime: stat.mtimeMs, ctime: stat.ctimeMs, size: stat.size, hash: "" };
-    return { ...entry, text: pack(listed(code ?? String(error))) };
+    return { ...entry, text: pack(listed(code ?? String(error)), NO_TEXT) };
   } finally {
     if (fd !== undefined) fs.closeSync(fd);
   }
@@ -53,8 +57,28 @@ function isStillAt(fd: number, file: string): boolean {
   return fs.readlinkSync(`/proc/self/fd/${fd}`).replace(/ \(deleted\)$/, "") === file;
 }
 
-function factsOf(name: string, bytes: Buffer): Facts {
-  if (bytes.subarray(0, 8_000).includes(0)) return listed("binary");
-  if (!isUtf8(bytes)) return listed("not UTF-8");
-  return scan(name, bytes.toString("utf8"));
+/** The words count also where a text is not parsed: in another encoding, or in no language that the parser knows. */
+function rowOf(name: string, bytes: Buffer): Buffer {
+  const text = textOf(bytes);
+  if (text === undefined) return pack(listed("binary"), NO_TEXT);
+  const isPlain = isUtf8(bytes);
+  if (CODE.test(name) && isPlain) {
+    const facts = scan(name, text);
+    return pack(facts, facts.unread ? NO_TEXT : bagOf(text)); // minified: nobody wrote it
+  }
+  const facts: Facts = CODE.test(name) ? listed("not UTF-8") : empty();
+  if (isMarkedGenerated(text)) facts.made = true;
+  return pack(facts, bagOf(text));
+}
+
+/** Undefined: it is none. What is not UTF-8 is UTF-16, if it says so, or Latin-1. */
+function textOf(bytes: Buffer): string | undefined {
+  const [first, second] = bytes;
+  if (first === 0xff && second === 0xfe) return bytes.toString("utf16le", 2);
+  if (first === 0xfe && second === 0xff)
+    return Buffer.from(bytes.subarray(2, bytes.length & ~1))
+      .swap16()
+      .toString("utf16le");
+  if (bytes.subarray(0, 8_000).includes(0)) return undefined;
+  return isUtf8(bytes) ? bytes.toString("utf8") : bytes.toString("latin1");
 }

@@ -1,5 +1,7 @@
-// A file's facts as one line of text: half the size of the plain object, and searchable without parsing.
+// A file's facts as one line of text: half the size of the plain object, and searchable without parsing. Behind it, after
+// a zero byte, stands what words occur in the file.
 import { type Facts, type Import, SYMBOL_KINDS, type Sym } from "./scan/facts.ts";
+import { type Bag, readBag } from "./scan/words.ts";
 
 /** Tells whether a file is still the one that was read. */
 export interface Entry {
@@ -17,39 +19,46 @@ const PRIVATE = 4;
 const PROTECTED = 8;
 const LOCAL = 16;
 
-export function pack(facts: Facts): Buffer {
-  const { symbols, imports, exports, uses, todos, loc, nesting, decisions, parseError, global, unread } = facts;
-  return Buffer.from(
-    JSON.stringify({
-      s: symbols.map((sym) =>
-        trimmed([
-          sym.name,
-          SYMBOL_KINDS.indexOf(sym.kind),
-          flagsOf(sym),
-          sym.line,
-          sym.end - sym.line,
-          sym.signature,
-          sym.owner ?? 0,
-          sym.doc ?? 0,
-          sym.decisions ?? 0,
-        ]),
-      ),
-      i: imports.map(({ from, line, how, names }) => [from, line, IMPORT_KINDS.indexOf(how), ...names]),
-      e: exports.map(({ name, local, from }) => trimmed([name, local ?? 0, from ?? 0])),
-      u: ` ${Object.entries(uses)
-        .map(([name, count]) => `${name}:${count}`)
-        .join(" ")} `,
-      t: todos.map(({ line, text }) => [line, text]),
-      n: [loc, nesting, decisions],
-      x: parseError,
-      g: global,
-      r: unread,
-    }),
-  );
+export function pack(facts: Facts, words: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(textOf(facts)), END, words]);
+}
+const END = Buffer.of(0); // JSON has none
+
+function textOf(facts: Facts): string {
+  const { symbols, imports, exports, uses, todos, loc, nesting, decisions, parseError, global, unread, made } = facts;
+  return JSON.stringify({
+    s: symbols.map((sym) =>
+      trimmed([
+        sym.name,
+        SYMBOL_KINDS.indexOf(sym.kind),
+        flagsOf(sym),
+        sym.line,
+        sym.end - sym.line,
+        sym.signature,
+        sym.owner ?? 0,
+        sym.doc ?? 0,
+        sym.decisions ?? 0,
+      ]),
+    ),
+    i: imports.map(({ from, line, how, names }) => [from, line, IMPORT_KINDS.indexOf(how), ...names]),
+    e: exports.map(({ name, local, from }) => trimmed([name, local ?? 0, from ?? 0])),
+    u: ` ${Object.entries(uses)
+      .map(([name, count]) => `${name}:${count}`)
+      .join(" ")} `,
+    t: todos.map(({ line, text }) => [line, text]),
+    n: [loc, nesting, decisions],
+    x: parseError,
+    g: global,
+    r: unread,
+    m: made,
+  });
 }
 
-export function unpack(row: string): Facts {
-  const { s, i, e, u, t, n, x, g, r } = JSON.parse(row);
+/** What words occur in the file. */
+export const wordsOf = (row: Buffer): Bag => readBag(row.subarray(row.indexOf(0) + 1));
+
+export function unpack(row: Buffer): Facts {
+  const { s, i, e, u, t, n, x, g, r, m } = JSON.parse(row.toString("utf8", 0, row.indexOf(0)));
   return {
     symbols: s.map(symOf),
     imports: i.map(([from, line, how, ...names]: any[]) => ({ from, line, how: IMPORT_KINDS[how], names })),
@@ -60,6 +69,7 @@ export function unpack(row: string): Facts {
     ...(x && { parseError: x }),
     ...(g && { global: g }),
     ...(r && { unread: r }),
+    ...(m && { made: m }),
   };
 }
 

@@ -4,6 +4,7 @@ import type { ts } from "ts-morph";
 import { scanJson, scanYaml } from "./scan/data-files.ts";
 import { empty, type Facts, listed } from "./scan/facts.ts";
 import { countLines, lineStarts } from "./scan/lines.ts";
+import { isMarkedGenerated } from "./scan/made.ts";
 import { noteError, noteFailure, type Parsed, parse } from "./scan/parse.ts";
 import { createSourceFile, PARSE_OPTIONS, unescapeLeadingUnderscores } from "./scan/parser.ts";
 import { noteTags, type Reading, START } from "./scan/state.ts";
@@ -51,6 +52,7 @@ function scanCode(path: string, text: string): Facts {
   facts.todos = source ? todosIn(source, text, starts) : [];
   markExported(facts);
   if (source && !isModule(path, source, file)) facts.global = true;
+  if (isMarkedGenerated(text)) facts.made = true;
   noteError(facts, source, starts);
   return facts;
 }

@@ -10,7 +10,9 @@ import { LowSync, type SyncAdapter } from "lowdb";
 import type { Kept } from "./resolve.ts";
 import type { Entry, Page, PageIndex, Row } from "./rows.ts";
 
-const FORMAT = "zz index 1"; // raise it whenever rows change in form or meaning
+const FORMAT = "zz index 2"; // raise it whenever rows change in form or meaning
+const HEAD = new RegExp(`^${FORMAT} (\\d+) (\\d+) (\\d+) (\\d+) +\n$`);
+const OLDER = /^zz index 1 /; // made again without a word
 const PREAMBLE = 100; // bytes: the format, two lengths, two checksums, blanks, a line end
 const CHUNK = 1 << 20;
 const ABANDONED_MS = 60_000; // ms
@@ -37,6 +39,9 @@ export function openStore(root: string, home: string, warn: (text: string) => vo
 }
 
 /** One file per project: two folders of the same name do not share it. */
+/** What past commits say, beside it. */
+export const historyFile = (root: string, home: string): string => storeFile(root, home).replace(/idx$/, "log");
+
 export function storeFile(root: string, home: string): string {
   const name = root.split(path.sep).slice(-2).join("-");
   const plain = name.replace(/[^\w.-]/g, "_").slice(-80);
@@ -154,11 +159,11 @@ function parse(file: Opened, root: string): Data | null {
   const { fd } = file;
   const { size } = fs.fstatSync(fd);
   for (let from = 0; from < size; ) {
-    const [, rows, head, rowsCrc, headCrc] =
-      /^zz index 1 (\d+) (\d+) (\d+) (\d+) +\n$/.exec(text(fd, from, PREAMBLE))?.map(Number) ?? [];
+    const [, rows, head, rowsCrc, headCrc] = HEAD.exec(text(fd, from, PREAMBLE))?.map(Number) ?? [];
     const at = from + PREAMBLE;
     const bytes = rows === undefined ? undefined : readAt(fd, at + rows, head!);
     if (!bytes || zlib.crc32(bytes) !== headCrc || crcOf(fd, at, rows!) !== rowsCrc) {
+      if (!from && OLDER.test(text(fd, 0, PREAMBLE))) return null;
       if (!from) throw new Error("it is damaged, or another version's");
       data.base = 0; // the complete pieces are used, and the file is rewritten
       return data;

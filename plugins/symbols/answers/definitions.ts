@@ -4,6 +4,7 @@ import { plural } from "zz/text";
 import { bestFor, type Found, fuzzy } from "../match.ts";
 import { defining } from "../rows.ts";
 import type { Facts, Sym } from "../scan/facts.ts";
+import { isMade } from "../scan/made.ts";
 import { type Alias, aliasesOf } from "./aliases.ts";
 import {
   capped,
@@ -33,13 +34,20 @@ export async function definition(state: State, symbol: string, ctx: Ctx): Promis
     ({ name }) => name === wanted || name.endsWith(`.${wanted}`),
   );
   const known = new Set(own.map(placeOf));
-  const exact = [...own, ...aliases.filter((found) => !known.has(placeOf(found)))];
-  const all = () => foundIn(index, index.files, ctx).filter(({ kind }) => kind !== "key");
+  const exact = [...own, ...aliases.filter((found) => !known.has(placeOf(found)))].sort(writtenFirst);
+  const all = () => foundIn(index, written(index.files), ctx).filter(({ kind }) => kind !== "key");
   const { exact: sure, near } = exact.length ? { exact, near: [] } : bestFor(wanted, all());
   if (sure.length) return { text: capped(sure.map(rowWithAlias), MAX_ROWS, "definitions"), data: sure };
   if (!near.length) throw new Error(`Cannot find a definition of '${symbol}': nothing has that name. Try grep.`);
   return { text: [`No definition is named '${symbol}'. Nearest:`, ...near.map(row)].join("\n"), data: near };
 }
+
+/** Without build output and the like, unless there is nothing else. */
+function written(files: readonly string[]): readonly string[] {
+  const own = files.filter((file) => !isMade(file));
+  return own.length ? own : files;
+}
+const writtenFirst = (a: Found, b: Found): number => Number(isMade(a.path)) - Number(isMade(b.path));
 
 const placeOf = ({ path: file, line }: Found): string => `${file}:${line}`;
 const rowWithAlias = (found: Found | Alias): string =>
@@ -51,7 +59,10 @@ export async function symbols(
   ctx: Ctx,
 ) {
   const index = await freshIndex(state, ctx);
-  const all = foundIn(index, filesUnder(index, under, ctx), ctx).filter((found) => !kind || found.kind === kind);
+  const files = filesUnder(index, under, ctx);
+  const all = foundIn(index, relative(under, ctx) ? files : written(files), ctx).filter(
+    (found) => !kind || found.kind === kind,
+  );
   const best = fuzzy(nameIn(query), all, MAX_ROWS);
   if (!best.length)
     throw new Error(`Cannot find symbols like '${query}'${kind ? ` of kind ${kind}` : ""}: none is near. Try grep.`);

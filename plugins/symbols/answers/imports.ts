@@ -10,7 +10,7 @@ const ENTRY_REASONS = { package: "named by package.json", name: "by its name", a
 export async function dependencies(state: State, { path: name }: { path?: string }, ctx: Ctx): Promise<Result> {
   const index = await freshIndex(state, ctx);
   const graph = await importGraph(state, index, ctx);
-  if (name === undefined) return overview(graph, ctx);
+  if (name === undefined) return overview(graph, index, ctx);
   const file = relative(name, ctx);
   const all = graph.imports.get(file);
   if (!all) throw new Error(`Cannot list what '${name}' imports: ${whyUnread(index, name, ctx)}`);
@@ -24,10 +24,11 @@ export async function dependencies(state: State, { path: name }: { path?: string
 }
 
 /** The whole project: where to start reading, what most files depend on, and circular imports. */
-async function overview(graph: Graph & { resolver: Resolver }, ctx: Ctx): Promise<Result> {
+async function overview(graph: Graph & { resolver: Resolver }, index: Index, ctx: Ctx): Promise<Result> {
   const { cycles, entryPoints, hubs } = await import("../resolve.ts");
   const seen = <T extends { path: string }>(all: T[]) => all.filter(({ path: file }) => mayRead(ctx, file));
-  const data = { hubs: seen(hubs(graph)), entries: seen(entryPoints(graph, graph.resolver)), cycles: cycles(graph) };
+  const entries = seen(entryPoints(graph, graph.resolver)).filter(({ path: file }) => !index.facts(file)?.made);
+  const data = { hubs: seen(hubs(graph)), entries, cycles: cycles(graph) };
   const rounds = data.cycles.filter(({ files }) => files.every((file) => mayRead(ctx, file)));
   const section = (title: string, rows: string[]) =>
     rows.length ? [`${title}:`, capped(rows, MAX_NAMES_PER_FILE, "")] : [];

@@ -1,9 +1,12 @@
 // repo_map, and the map in the prompt.
+import crypto from "node:crypto";
 import type { Ctx, Result } from "zz";
 import { notUtf8 } from "zz/text";
 import { type Index, mayRead } from "../project.ts";
-import type { MapRequest, RepoMap } from "../rank.ts";
+import type { MapRequest, RepoMap, Source, Survey } from "../rank.ts";
 import { defining } from "../rows.ts";
+import type { Facts } from "../scan/facts.ts";
+import { historyOf } from "./history.ts";
 import { importGraph } from "./imports.ts";
 import { lastName, SCRIPT } from "./rows.ts";
 import { freshIndex, type ShownMap, type State, unattended } from "./state.ts";
@@ -21,11 +24,16 @@ const VERIFY_NOTE = "Lines may have moved since: verify with grep or read_file."
 
 export async function map(
   state: State,
-  { query, focus, tokens = MAP_TOKENS }: { query?: string; focus?: string[]; tokens?: number },
+  { query, focus, tokens = MAP_TOKENS, why }: { query?: string; focus?: string[]; tokens?: number; why?: boolean },
   ctx: Ctx,
 ): Promise<Result> {
   const index = await freshIndex(state, ctx);
-  const made = await mapFor(state, index, { ...(query && { query }), ...(focus && { focus }), tokens }, ctx);
+  const made = await mapFor(
+    state,
+    index,
+    { ...(query && { query }), ...(focus && { focus }), ...(why && { why }), tokens },
+    ctx,
+  );
   const unknown = (focus ?? []).filter((one) => !isKnown(index, one));
   const missing = unknown.map((one) => `[Nothing here is called '${one}': no file, no folder, no symbol]`);
   const lost = notUtf8(ctx.root, index.names, "not mapped");
@@ -42,15 +50,44 @@ function isKnown(index: Index, focus: string): boolean {
 async function mapFor(
   ...[state, index, request, ctx, arrived]: [State, Index, MapRequest, Ctx, Iterable<string>?]
 ): Promise<RepoMap> {
-  const [{ mapOf }, { imports }] = await Promise.all([import("../rank.ts"), importGraph(state, index, ctx)]);
-  const visible = index.files.filter((file) => SCRIPT.test(file) && mayRead(ctx, file));
-  const sources = visible.map((file) => {
-    const targets = (imports.get(file) ?? []).flatMap(({ to, kind }) => (kind === "internal" && to ? [to] : []));
-    return { path: file, facts: index.facts(file)!, imports: targets };
-  });
-  const mapped = new Set(visible);
+  const { mapFrom } = await import("../rank.ts");
+  const [survey, history] = await Promise.all([
+    surveyFor(state, index, ctx),
+    request.query ? historyOf(state, ctx) : undefined,
+  ]);
+  const known = new Set(survey.docs.flatMap(({ path: file, source }) => (source ? [file] : [])));
+  return mapFrom(survey, { seen: filesSeen(ctx, known, arrived), history, ...request });
+}
+
+/** What is counted of the index, until a file of it changes, or what may be read. */
+export async function surveyFor(state: State, index: Index, ctx: Ctx): Promise<Survey> {
+  const about = crypto.hash("sha256", [JSON.stringify(ctx.permissions.rules), ...index.names].join("\n"));
+  if (state.survey?.version === index.version && state.survey.about === about) return state.survey.made;
+  const read = new Map<string, Facts | undefined>(); // of each file once, while it is counted
+  const factsOf = (file: string) => read.get(file) ?? read.set(file, index.facts(file)).get(file);
+  const once: Index = Object.create(index, { facts: { value: factsOf } });
+  const [{ surveyOf }, { imports }] = await Promise.all([import("../rank.ts"), importGraph(state, once, ctx)]);
+  const sources = index.files
+    .filter((file) => SCRIPT.test(file) && mayRead(ctx, file))
+    .map((file): Source => {
+      const targets = (imports.get(file) ?? []).flatMap(({ to, kind }) => (kind === "internal" && to ? [to] : []));
+      const words = index.words(file);
+      return {
+        ...{ path: file, imports: targets, words },
+        get facts() {
+          return (read.get(file) ?? index.facts(file))!; // later from the disk: all of them would take much memory
+        },
+      };
+    });
+  const mapped = new Set(sources.map(({ path: file }) => file));
   const others = index.names.filter((name) => !mapped.has(name) && !index.ignored.has(name) && mayRead(ctx, name));
-  return mapOf(sources, others, { seen: filesSeen(ctx, mapped, arrived), ...request });
+  const made = surveyOf(
+    sources,
+    others.map((name) => ({ path: name, words: index.words(name) })),
+  );
+  read.clear();
+  state.survey = { version: index.version, about, made };
+  return made;
 }
 
 /**

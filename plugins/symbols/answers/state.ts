@@ -3,6 +3,8 @@
 import type { Ctx } from "zz";
 import type { Config } from "../index.ts";
 import type { Index, Project } from "../project.ts";
+import type { History } from "../rank/history.ts";
+import type { Survey } from "../rank.ts";
 import type { Remote } from "../remote.ts";
 import type { Watch } from "../watch.ts";
 
@@ -15,6 +17,9 @@ export interface State {
   watch: Watch;
   partial?: string; // why answers are about a part of the code only, for the model
   sources?: { version: object; all: ReadonlyMap<string, string> }; // of the project's own packages
+  survey?: { version: object; about: string; made: Survey }; // what the map counts of the index at that version
+  history?: History; // of the repository, as it was last read
+  unreadHead?: string; // a commit whose history git could not tell
   mapTimer?: NodeJS.Timeout; // until the map is made again
   lastCtx?: Ctx; // of the last turn that had the map
   mapRun?: Promise<void>; // until the map that is being made is there

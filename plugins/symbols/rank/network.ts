@@ -1,7 +1,7 @@
 // Which file uses which, as a weighted graph, and PageRank over it.
-import type { Survey } from "./survey.ts";
+import type { Uses } from "./survey.ts";
 
-interface Network {
+export interface Network {
   edgeStart: Int32Array; // where each file's edges begin
   to: Int32Array;
   share: Float64Array; // of the file's weight
@@ -11,8 +11,7 @@ export const FOCUSED = { damping: 0.25, backward: 0.4 }; // near what was asked 
 const EDGE = { imported: 0.5, elsewhere: 0.1, definers: 50, guessed: 4 };
 
 /** Who uses whose symbols, those that it imports first. */
-export function networkOf({ docs, definers, users, uses }: Survey): Network {
-  const reexports = docs.map(({ facts }) => facts?.exports.some(({ from }) => from) ?? false);
+export function networkOf({ docs, reexports, definers, users, uses }: Uses): Network {
   const reachedBy = new Int32Array(docs.length).fill(-1); // the last file that reached it
   const weights = new Float64Array(docs.length);
   const found = { from: [] as number[], to: [] as number[], weight: [] as number[] };

@@ -1,49 +1,116 @@
-// The order of the files: PageRank, starting from what the request is about.
-import type { MapRequest } from "./contract.ts";
-import { FOCUSED, networkOf, pageRank } from "./network.ts";
-import { relevance } from "./relevance.ts";
-import { type Doc, type Survey, TEST_SHARE } from "./survey.ts";
+// The order of the files. With a query, by the sum of what speaks for each (see weights.ts); without one by PageRank over
+// who uses whom, starting from what the conversation touched and what is in focus.
+import { keyOf } from "../scan/words.ts";
+import type { MapRequest, Reason } from "./contract.ts";
+import { FOCUSED, pageRank } from "./network.ts";
+import { joined, type Signals, signalsOf, termsOf } from "./signals.ts";
+import type { Doc, Survey } from "./survey.ts";
+import { PLACES, REASONS, SIGNALS, WEIGHTS } from "./weights.ts";
 
-/** What the start vector is made of. */
-const START_WEIGHTS = { words: 1, seen: 0.5, focus: 4 };
+/** What the start vector is made of, where there is no query. */
+const START_WEIGHTS = { seen: 0.5, focus: 4 };
 const GENERAL = { damping: 0.85, weight: 0.1 }; // how much a file is used in general
-const UNPARSED_SHARE = 0.2; // the weight of a file that is not parsed
+const PLAIN_SHARES: Record<Doc["place"], number> = { code: 1, test: 0.6, aside: 0.6, other: 0.2, made: 0 };
+/** With a query, on the scale of the weights: what is named as a whole comes before what has all of its words. */
+const NAMED = { focus: 40, path: 20, edited: 1.5, read: 0.75 };
+const TIE = 0.01; // how much a file is used in general decides between those for which the same speaks
+const MIN_SHARE = 0.15; // of a file's score, from which on `why` tells of a reason
+const MAX_PATHS = 64; // in a query
 
-/** By how near a file is to what was asked for, then by how much it is used in general. */
-export function orderOf(survey: Survey, request: MapRequest): number[] {
-  const { docs } = survey;
-  const net = networkOf(survey);
-  const general = pageRank(net, new Float64Array(docs.map(weightOf)), GENERAL.damping);
-  const focused = pageRank(net, startOf(survey, request), FOCUSED.damping);
-  const score = general.map((used, doc) => focused[doc]! + GENERAL.weight * used);
-  return docs.map((_, doc) => doc).sort((a, b) => score[b]! - score[a]! || a - b);
+export interface Order {
+  docs: number[]; // what may be shown, best first
+  why(doc: number): Reason[];
 }
 
-const weightOf = ({ facts, isTest }: Doc): number => (facts ? 1 : UNPARSED_SHARE) * (isTest ? TEST_SHARE : 1);
-
-/** The start vector: what the request names, what the conversation touched, and what is in focus. */
-function startOf(survey: Survey, { query = "", focus = [], seen = [] }: MapRequest): Float64Array {
+export function orderOf(survey: Survey, request: MapRequest): Order {
   const { docs } = survey;
-  const start = new Float64Array(docs.length);
+  const { query = "", focus = [], seen = [] } = request;
   const touched = new Map(seen.map(({ path, edited }) => [path, edited ? 2 : 1]));
-  addShare(relevance(survey, query), START_WEIGHTS.words);
-  addShare(new Float64Array(docs.map(({ path }) => touched.get(path) ?? 0)), START_WEIGHTS.seen);
-  const inFocus = focus.map((one) => one.trim().replace(/^\.\/|\/+$|\(\)$/g, ""));
-  addShare(
-    new Float64Array(docs.map((doc) => (inFocus.some((one) => matchesFocus(doc, one)) ? 1 : 0))),
-    START_WEIGHTS.focus,
-  );
-  return start;
+  const focused = focusOf(survey, focus);
+  const paths = namedPaths(docs, query);
+  const isAsked = (doc: number) => focused.has(doc) || paths.has(doc);
+  const shown = [...docs.keys()].filter((doc) => docs[doc]!.place !== "made" || isAsked(doc));
+  const net = survey.net;
+  survey.general ??= pageRank(net, new Float64Array(docs.map((doc) => PLAIN_SHARES[doc.place])), GENERAL.damping);
+  const { general } = survey;
+  const signals = query.trim() ? signalsOf(survey, query, request.history) : undefined;
+  const score = signals ? withQuery(signals) : withoutQuery();
+  return { docs: shown.sort((a, b) => score[b]! - score[a]! || a - b), why };
 
-  function addShare(amounts: Float64Array, share: number): void {
-    const sum = amounts.reduce((a, b) => a + b, 0);
-    if (sum) for (let doc = 0; doc < start.length; doc++) start[doc]! += (share * amounts[doc]!) / sum;
+  function withQuery(signals: Signals): Float64Array {
+    const score = joined(signals);
+    const terms = new Set(termsOf(query));
+    const isAboutTests = /\b(?:tests?|testing|tested|specs?|fixtures?)\b/i.test(query);
+    const most = general.reduce((a, b) => Math.max(a, b), 0) || 1;
+    for (const [doc, { path, place, ownWords }] of docs.entries()) {
+      const isOwn = ownWords.length > 0 && ownWords.every((word) => terms.has(word));
+      const isMeant = place === "test" ? isAboutTests : place === "aside" ? isAboutTests || isOwn : isOwn;
+      const touch = touched.get(path);
+      score[doc]! += isMeant ? 0 : PLACES[place];
+      score[doc]! += (paths.get(doc) ?? 0) * NAMED.path + (focused.has(doc) ? NAMED.focus : 0);
+      score[doc]! += (touch === 2 ? NAMED.edited : touch ? NAMED.read : 0) + (TIE * general[doc]!) / most;
+    }
+    return score;
+  }
+
+  function withoutQuery(): Float64Array {
+    const start = new Float64Array(docs.length);
+    addShare(start, new Float64Array(docs.map(({ path }) => touched.get(path) ?? 0)), START_WEIGHTS.seen);
+    addShare(start, new Float64Array(docs.map((_, doc) => (focused.has(doc) ? 1 : 0))), START_WEIGHTS.focus);
+    const near = pageRank(net, start, FOCUSED.damping);
+    return general.map((used, doc) => near[doc]! + GENERAL.weight * used);
+  }
+
+  function why(doc: number): Reason[] {
+    const parts = new Map<Reason, number>();
+    const add = (reason: Reason, value: number) =>
+      void (value > 0 && parts.set(reason, (parts.get(reason) ?? 0) + value));
+    for (const name of SIGNALS) if (signals) add(REASONS[name], WEIGHTS[name] * signals[name][doc]!);
+    const all = [...parts].reduce((sum, [, value]) => sum + value, 0);
+    const told = [...parts].filter(([, value]) => value >= MIN_SHARE * all).sort(([, a], [, b]) => b - a);
+    const asked: Reason[] = [];
+    if (focused.has(doc)) asked.push("focus");
+    if (paths.has(doc) && !told.some(([reason]) => reason === "path")) asked.push("path");
+    const reasons = [...asked, ...told.map(([reason]) => reason)];
+    if (touched.has(docs[doc]!.path)) reasons.push("seen");
+    return reasons.length ? reasons : ["uses"];
   }
 }
 
-function matchesFocus({ path, facts }: Doc, wanted: string): boolean {
-  if (path === wanted || path.startsWith(`${wanted}/`) || path.endsWith(`/${wanted}`)) return true;
-  const parts = wanted.split(".");
-  const [name, owner] = [parts.at(-1), parts.slice(0, -1).join(".")];
-  return facts?.symbols.some((sym) => sym.name === name && (!owner || sym.owner === owner)) ?? false;
+function addShare(start: Float64Array, amounts: Float64Array, share: number): void {
+  const sum = amounts.reduce((a, b) => a + b, 0);
+  if (sum) for (let doc = 0; doc < start.length; doc++) start[doc]! += (share * amounts[doc]!) / sum;
+}
+
+/** The files that are named as paths; the fewer there are of such a path, the more each is meant. */
+function namedPaths(docs: Doc[], query: string): Map<number, number> {
+  const named = new Map<number, number>();
+  for (const path of pathsIn(query)) {
+    const matches = ({ path: one }: Doc) => `/${one}`.endsWith(`/${path}`) || one.startsWith(`${path}/`);
+    const meant = [...docs.keys()].filter((doc) => matches(docs[doc]!));
+    for (const doc of meant) named.set(doc, (named.get(doc) ?? 0) + 1 / Math.sqrt(meant.length));
+  }
+  return named;
+}
+const pathsIn = (query: string): string[] =>
+  [...new Set(query.match(/[\w@$./-]+/g)?.map((token) => token.replace(/^\.*\/|[./-]+$/g, "")))]
+    .filter((token) => /[/.]/.test(token))
+    .slice(0, MAX_PATHS);
+
+function focusOf({ docs, symbols, symbolNames }: Survey, focus: string[]): Set<number> {
+  const found = new Set<number>();
+  for (const one of focus) {
+    const wanted = one.trim().replace(/^\.\/|\/+$|\(\)$/g, "");
+    const parts = wanted.split(".");
+    const [name, owner] = [parts.at(-1)!, parts.slice(0, -1).join(".")];
+    const key = keyOf(name);
+    for (const [doc, { path, source }] of docs.entries()) {
+      if (path === wanted || path.startsWith(`${wanted}/`) || path.endsWith(`/${wanted}`)) found.add(doc);
+      else if (symbolNames.subarray(symbols[doc], symbols[doc + 1]).includes(key)) {
+        const has = source?.facts.symbols.some((sym) => sym.name === name && (!owner || sym.owner === owner));
+        if (has) found.add(doc);
+      }
+    }
+  }
+  return found;
 }

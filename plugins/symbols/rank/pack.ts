@@ -1,92 +1,131 @@
 // The best rows that fit into the budget.
-import type { Sym } from "../scan/facts.ts";
-import type { RepoMap } from "./contract.ts";
-import { type Doc, isPublic, type Survey } from "./survey.ts";
+
+import type { Facts, Sym } from "../scan/facts.ts";
+import { hashesIn } from "../scan/words.ts";
+import type { MapRequest, RepoMap } from "./contract.ts";
+import type { Order } from "./order.ts";
+import { rarities, termsOf } from "./signals.ts";
+import { publicSymbols, type Survey } from "./survey.ts";
 import { cost, countTokens, UNITS_PER_TOKEN } from "./tokens.ts";
 
 const MAX_ROW_CHARS = 120;
+/** With a query: how many files show symbols, how many of the first show several, and how many; the rest are bare paths. */
+const SHOWN = { files: 16, several: 6, rows: 3, share: 0.65 }; // share: of the budget, for symbols
 
 interface Row {
   doc: number;
   sym?: Sym; // undefined: a bare path
   value: number;
 }
+type Rated = { sym: Sym; value: number; matching: number }[];
 
-/** The best rows that fit, sorted by path and line. The last line says what was left out. */
-export function pack(survey: Survey, order: number[], tokens: number): RepoMap {
+/** The best rows that fit. The last line says what was left out. */
+export function pack(survey: Survey, order: Order, request: MapRequest): RepoMap {
   const { docs } = survey;
+  const { tokens, query = "", focus = [] } = request;
+  const shown = order.docs;
+  const places = new Map(shown.map((doc, at) => [doc, at]));
+  const weights = rarities(survey, termsOf([query, ...focus].join(" ")));
   const budget = tokens * UNITS_PER_TOKEN;
-  let symbols = 0;
-  for (const doc of docs) symbols += publicSymbols(doc).length;
-  const everything = symbols + docs.length < tokens ? docs.flatMap(allOf) : []; // a row costs more than one token
+  const symbols = shown.reduce((sum, doc) => sum + docs[doc]!.shown, 0);
+  const tails = new Map<number, string>();
+  const everything = symbols + shown.length < tokens ? shown.flatMap((doc) => allOf(survey, doc)) : []; // a row costs more than one token
   const whole = fit(everything, budget + UNITS_PER_TOKEN, 0);
-  const isWhole = whole.length === everything.length && everything.length >= docs.length;
-  const chosen = isWhole
-    ? whole
-    : fit(rowsOf(survey, order.slice(0, 20 + tokens / 8)), budget - cost(footer(docs.length, symbols)), MAX_MISSES);
-  chosen.sort((a, b) => a.doc - b.doc || a.at - b.at || (a.text < b.text ? -1 : 1));
+  const isWhole = whole.length === everything.length && everything.length >= shown.length;
+  const room = budget - cost(footer(shown.length, symbols));
+  const chosen = isWhole ? whole : query.trim() ? fitQuery(room) : fit(rowsOf(), room, MAX_MISSES);
+  const first = ({ doc }: { doc: number }) => (query.trim() ? places.get(doc)! : doc);
+  chosen.sort((a, b) => first(a) - first(b) || a.at - b.at || (a.text < b.text ? -1 : 1));
   const files = [...new Set(chosen.map(({ doc }) => docs[doc]!.path))];
-  const left = docs.length - files.length;
+  const left = shown.length - files.length;
   const lines = chosen.map(({ text }) => text);
   if (!isWhole) lines.push(footer(left, symbols - chosen.filter(({ at }) => at).length));
   const text = lines.join("\n");
-  return countTokens(text) <= tokens
-    ? { text, files, left, tokens: countTokens(text) }
-    : { text: "", files: [], left: docs.length, tokens: 0 };
+  if (countTokens(text) > tokens) return { text: "", files: [], left: shown.length, tokens: 0 };
+  const told = [...new Set(chosen.map(({ doc }) => doc))].map((doc) => [docs[doc]!.path, order.why(doc)] as const);
+  return { text, files, left, tokens: countTokens(text), ...(request.why && { why: Object.fromEntries(told) }) };
 
-  function allOf(one: Doc, doc: number): Row[] {
-    const shown = publicSymbols(one);
-    return shown.length ? shown.map((sym) => ({ doc, sym, value: 0 })) : [{ doc, value: 0 }];
+  /** Why a file is there stands in one of its rows. */
+  function lineOf(doc: number, sym?: Sym): string {
+    const text = textOf(docs[doc]!.path, sym);
+    return request.why && !tails.has(doc) ? `${text}  [${order.why(doc).join(", ")}]` : text;
   }
-  function fit(rows: Row[], limit: number, misses: number) {
-    const fitting: { doc: number; at: number; text: string }[] = [];
-    let spent = 0;
+  function fit(rows: Row[], limit: number, misses: number, spent = 0): Fitting[] {
+    const fitting: Fitting[] = [];
     for (const { doc, sym } of rows) {
-      const text = textOf(docs[doc]!.path, sym);
+      const text = lineOf(doc, sym);
       const price = cost(text) + UNITS_PER_TOKEN;
       if (spent + price <= limit) {
         spent += price;
-        fitting.push({ doc, at: sym?.line ?? 0, text });
+        tails.set(doc, text);
+        fitting.push({ doc, at: sym?.line ?? 0, text, price });
       } else if (--misses < 0) break;
     }
     return fitting;
   }
-}
+  /** The symbols of the best files, those that match before others; then as many paths as fit. */
+  function fitQuery(limit: number): Fitting[] {
+    const head = shown.slice(0, SHOWN.files).flatMap((doc, at) => headOf(doc, at, ratedOf(survey, weights, doc)));
+    const rows = head.filter(({ row }) => !row).concat(head.filter(({ row }) => row));
+    const signed = fit(rows, Math.max(SHOWN.share * limit, Math.min(limit, cost(lineOf(shown[0] ?? 0)) * 4)), 4);
+    const known = new Set(signed.map(({ doc }) => doc));
+    const spent = signed.reduce((sum, { price }) => sum + price, 0);
+    const most = 20 + tokens / 2;
+    const bare = shown
+      .slice(0, most)
+      .filter((doc) => !known.has(doc))
+      .map((doc) => ({ doc, value: 0 }));
+    const found = [...signed, ...fit(bare, limit, MAX_MISSES, spent)];
+    if (found.reduce((sum, { price }) => sum + price, 0) > FILLED * limit) return found;
+    tails.clear(); // every file is named, and there is room for more of their symbols
+    return fit(rowsOf(), limit, MAX_MISSES);
+  }
 
-/** The symbols that other files may use; only once where one line declares several. */
-function publicSymbols({ facts }: Doc): Sym[] {
-  const shown = facts?.symbols.filter(isPublic) ?? [];
-  return shown.filter(
-    ({ line, signature }, at) => shown[at - 1]?.line !== line || shown[at - 1]?.signature !== signature,
-  );
-}
-
-/** A file's value depends on its position, not on its score: the same budget shows equally many files for any query. */
-function rowsOf(survey: Survey, order: number[]): Row[] {
-  const maxWeight = Math.max(0, ...survey.termWeights) || 1;
-  return order
-    .flatMap((doc, position) => {
-      const rated = publicSymbols(survey.docs[doc]!).map((sym) => ({ sym, value: rowValue(sym) }));
-      for (const [at, { sym }] of rated.entries()) if (isOverload(sym, rated[at - 1]?.sym)) rated[at]!.value *= 0.2;
-      rated.sort((a, b) => b.value - a.value || a.sym.line - b.sym.line);
-      const best = 1 / (position + POSITION_OFFSET);
-      const { length } = survey.docs[doc]!.path;
-      if (!rated.length) return [{ doc, value: best / Math.sqrt(length) }];
-      return rated.map(({ sym, value }, row): Row => {
-        const size = Math.min(MAX_ROW_CHARS, length + sym.signature.length);
-        return { doc, sym, value: (best * value) / rated[0]!.value / Math.sqrt((row + 1) * size) };
-      });
-    })
-    .sort((a, b) => b.value - a.value || a.doc - b.doc || (a.sym?.line ?? 0) - (b.sym?.line ?? 0));
-
-  function rowValue({ name, kind, exported, doc }: Sym): number {
-    const { names, termsOfName, users, termWeights, terms } = survey;
-    const id = names.get(name)!;
-    const sum = (found: number[] = []) => found.reduce((sum, term) => sum + termWeights[term]! / maxWeight, 0);
-    const matching = Math.min(2, sum(termsOfName[id]) + (doc ? sum(terms.in(doc)) / 2 : 0));
-    return KIND_WEIGHTS[kind] * (exported ? 1 : 0.5) * (1 + 4 * matching) * (1 + Math.log2(1 + users[id]!) / 5);
+  /** A file's value depends on its position, not on its score: the same budget shows equally many files for any query. */
+  function rowsOf(): Row[] {
+    return shown
+      .slice(0, 20 + tokens / 8)
+      .flatMap((doc, position) => {
+        const rated = ratedOf(survey, weights, doc);
+        const best = 1 / (position + POSITION_OFFSET);
+        const { length } = docs[doc]!.path;
+        if (!rated.length) return [{ doc, value: best / Math.sqrt(length) }];
+        return rated.map(({ sym, value }, row): Row => {
+          const size = Math.min(MAX_ROW_CHARS, length + sym.signature.length);
+          return { doc, sym, value: (best * value) / rated[0]!.value / Math.sqrt((row + 1) * size) };
+        });
+      })
+      .sort((a, b) => b.value - a.value || a.doc - b.doc || (a.sym?.line ?? 0) - (b.sym?.line ?? 0));
   }
 }
+
+function allOf({ docs }: Survey, doc: number): Row[] {
+  const own = docs[doc]!.source ? publicSymbols(docs[doc]!.source.facts) : [];
+  return own.length ? own.map((sym) => ({ doc, sym, value: 0 })) : [{ doc, value: 0 }];
+}
+
+/** What a file shows with a query: its best symbol, and one of the first files those that match. */
+const headOf = (doc: number, at: number, rated: Rated): (Row & { row: number })[] =>
+  rated
+    .filter(({ matching }, row) => !row || matching > 0)
+    .slice(0, at < SHOWN.several ? SHOWN.rows : 1)
+    .map(({ sym }, row) => ({ doc, sym, value: 0, row }));
+
+/** The symbols of a file, best first: those that the query's words are in, that others use, that are exported. */
+function ratedOf({ docs, users }: Survey, weights: Map<number, number>, doc: number): Rated {
+  const facts: Facts | undefined = docs[doc]!.source?.facts;
+  const rated = (facts ? publicSymbols(facts) : []).map((sym) => ({ sym, ...rowValue(sym) }));
+  for (const [at, { sym }] of rated.entries()) if (isOverload(sym, rated[at - 1]?.sym)) rated[at]!.value *= 0.2;
+  return rated.sort((a, b) => b.value - a.value || a.sym.line - b.sym.line);
+
+  function rowValue({ name, kind, exported, doc }: Sym): { value: number; matching: number } {
+    const sum = (text: string) => hashesIn(text).reduce((sum, word) => sum + (weights.get(word) ?? 0), 0);
+    const matching = weights.size ? Math.min(2, sum(name) + (doc ? sum(doc) / 2 : 0)) : 0;
+    const used = 1 + Math.log2(1 + (users.get(name) ?? 0)) / 5;
+    return { value: KIND_WEIGHTS[kind] * (exported ? 1 : 0.5) * (1 + 4 * matching) * used, matching };
+  }
+}
+type Fitting = { doc: number; at: number; text: string; price: number };
 
 const isOverload = (sym: Sym, before?: Sym): boolean => sym.name === before?.name && sym.owner === before.owner;
 
@@ -95,6 +134,7 @@ const KIND_WEIGHTS: Record<Sym["kind"], number> = {
   ...{ method: 0.5, property: 0.2, member: 0.2, key: 0 },
 };
 const POSITION_OFFSET = 5; // the greater, the less the position matters
+const FILLED = 0.9; // of the budget
 const MAX_MISSES = 30; // rows that may not fit before it stops: shorter ones may follow
 
 function textOf(path: string, sym?: Sym): string {

@@ -1,55 +1,83 @@
-// What is counted once per request: which files define, use and mention which words.
+// What is counted once for a project, whatever the query: who uses whom, and which words are where.
 import type { Facts, Sym } from "../scan/facts.ts";
-import type { MapRequest, Source } from "./contract.ts";
-import { type Terms, termsOf } from "./terms.ts";
+import { isMade } from "../scan/made.ts";
+import { type Bag, hashesIn, keyOf } from "../scan/words.ts";
+import type { Other, Source } from "./contract.ts";
+import { type Network, networkOf } from "./network.ts";
 
 export interface Doc {
   path: string;
-  facts?: Facts; // undefined: not parsed, a bare path
+  source?: Source | undefined; // undefined: not parsed, a bare path
   imports: number[]; // indexes into `docs`
-  isTest: boolean;
+  place: Place;
+  shown: number; // of its symbols
+  pathWords: number[]; // hashes
+  ownWords: number[]; // of its own name
 }
-/** What is counted once per request. */
+/** code; a test; beside the code, as examples are; made by a program; prose and other files that are no code. */
+export type Place = "code" | "test" | "aside" | "made" | "other";
+
+/** Lists of numbers, one after the other. */
+export interface Lists {
+  starts: Uint32Array; // where each begins, and where the last one ends
+  values: Uint32Array;
+}
 export interface Survey {
   docs: Doc[]; // by path
-  names: Map<string, number>; // an id for each identifier
-  terms: Terms;
-  definers: number[][]; // of each identifier, the files that declare it visibly
-  termsOfName: (number[] | undefined)[]; // of each identifier, the terms in it
-  users: number[]; // of each identifier, how many files use it
+  importers: number[][]; // of each file
+  net: Network;
+  general?: Float64Array; // how much each file is used, once it is needed
+  users: Map<string, number>; // of each name that the project declares, how many files use it
+  bags: Lists & { counts: Uint8Array }; // of each file, its words
+  lengths: Float64Array; // of each file, in words
+  symbols: Uint32Array; // where the symbols of each file begin, and where the last ones end
+  symbolWords: Lists; // of each symbol, the hashes of its name's words
+  symbolNames: Uint32Array; // the hashes of their names
+}
+/** What counting who uses whom needs. */
+export interface Uses {
+  docs: Doc[];
+  reexports: boolean[];
+  names: Map<string, number>; // an id for each name that the project declares
+  definers: number[][]; // of each name, the files that declare it visibly
+  users: number[]; // of each name, how many files use it
   uses: { doc: number[]; name: number[]; count: number[] }; // sorted by file
-  counts: Float64Array; // files × terms
-  lengths: Float64Array;
-  termWeights: Float64Array; // of each term: inverse document frequency
 }
 
-export const TEST_SHARE = 0.6; // the weight of a test file, relative to other code
-
-/** The weight of a word, by where it is. */
-const WORD_WEIGHTS = { base: 3, folder: 1.5, name: 2, inner: 1, doc: 1.5, use: 0.4, todo: 0.5 };
-
-export function surveyOf(sources: Source[], others: string[], { query = "", focus = [] }: MapRequest): Survey {
+export function surveyOf(sources: Source[], others: Other[]): Survey {
   const docs = docsOf(sources, others);
-  const terms = termsOf([query, ...focus].join(" "));
-  const termCount = terms.all.length;
-  const survey: Survey = {
-    ...{ docs, terms, names: new Map(), termsOfName: [], users: [], uses: { doc: [], name: [], count: [] } },
-    ...{ counts: new Float64Array(docs.length * termCount), lengths: new Float64Array(docs.length) },
-    ...{ termWeights: new Float64Array(termCount), definers: [] },
+  const known = docs.map(({ source }) => source?.facts);
+  const names = new Map<string, number>();
+  const all: Uses = {
+    ...{ docs, names, definers: [], users: [], uses: { doc: [], name: [], count: [] } },
+    reexports: known.map((facts) => facts?.exports.some(({ from }) => from) ?? false),
   };
-  for (const [doc, { facts }] of docs.entries()) for (const sym of facts?.symbols ?? []) define(survey, doc, sym);
-  for (let doc = 0; doc < docs.length; doc++) countWords(survey, doc);
-  for (let term = 0; term < termCount; term++) {
-    let docsWithTerm = 0;
-    for (let at = term; at < survey.counts.length; at += termCount) if (survey.counts[at]) docsWithTerm++;
-    survey.termWeights[term] = docsWithTerm && Math.log(1 + (docs.length - docsWithTerm + 0.5) / (docsWithTerm + 0.5));
+  for (const [doc, facts] of known.entries()) for (const sym of facts?.symbols ?? []) define(all, doc, sym);
+  for (const [doc, facts] of known.entries()) if (facts) countUses(all, doc, facts);
+  const words = new Map(others.flatMap((one) => (typeof one === "string" ? [] : [[one.path, one.words] as const])));
+  for (const [doc, facts] of known.entries()) {
+    docs[doc]!.shown = facts ? publicSymbols(facts).length : 0;
+    if (facts && (facts.made || facts.unread === "minified")) docs[doc]!.place = "made";
   }
-  return survey;
+  return {
+    ...{
+      docs,
+      importers: importersOf(docs),
+      net: networkOf(all),
+      users: new Map(Array.from(names, ([name, id]) => [name, all.users[id]!])),
+    },
+    ...bagsOf(docs.map(({ path, source }) => source?.words ?? words.get(path))),
+    ...symbolsOf(known),
+  };
 }
 
-function docsOf(sources: Source[], others: string[]): Doc[] {
-  const docs: Doc[] = [...sources, ...others.map((path) => ({ path, facts: undefined }))]
-    .map(({ path, facts }) => ({ path, facts, imports: [], isTest: isTest(path) }))
+function docsOf(sources: Source[], others: Other[]): Doc[] {
+  const bare = others.map((one) => (typeof one === "string" ? one : one.path));
+  const docs = [
+    ...sources.map((source) => ({ path: source.path, source })),
+    ...bare.map((path) => ({ path, source: undefined })),
+  ]
+    .map(({ path, source }) => docOf(path, source))
     .sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
   const indexes = new Map(docs.map(({ path }, at) => [path, at]));
   for (const { path, imports } of sources) {
@@ -60,54 +88,102 @@ function docsOf(sources: Source[], others: string[]): Doc[] {
   return docs;
 }
 
-const isTest = (path: string): boolean =>
-  /(?:^|\/)(?:tests?|__tests__|specs?|e2e)\/|[._-](?:test|spec|bench)\.\w+$/i.test(path);
+function importersOf(docs: Doc[]): number[][] {
+  const by: number[][] = docs.map(() => []);
+  for (const [doc, { imports }] of docs.entries()) for (const to of imports) by[to]!.push(doc);
+  return by;
+}
 
-function numberOf({ names, termsOfName, users, terms }: Survey, name: string): number {
+function docOf(path: string, source: Source | undefined): Doc {
+  const bare = path.replace(/(?<=[^/])(?:[._-](?:test|spec|bench))?(?:\.\w+)+$/, "");
+  const parts = bare.split("/");
+  const last = parts.at(-1)!;
+  const own = /^(?:index|main|mod)$/.test(last) ? (parts.at(-2) ?? last) : last;
+  const place = isMade(path)
+    ? "made"
+    : TEST.test(path)
+      ? "test"
+      : ASIDE.test(path)
+        ? "aside"
+        : isCode(path)
+          ? "code"
+          : "other";
+  const hashes = (text: string) => [...new Set(hashesIn(text))];
+  return { path, source, imports: [], place, shown: 0, pathWords: hashes(bare), ownWords: hashes(own) };
+}
+const TEST = /(?:^|\/)(?:tests?|__tests__|specs?|e2e|[\w-]+-tests?)\/|[._-](?:test|spec|bench|test-d)\.\w+$/i;
+const ASIDE =
+  /(?:^|\/)(?:examples?|fixtures?|__fixtures__|__mocks__|playgrounds?|benchmarks?|bench|demos?|samples?)\//i;
+/** What is written in a programming language, parsed or not. */
+const isCode = (path: string): boolean =>
+  /\.(?:[cm]?[jt]sx?|vue|svelte|astro|pyi?|go|rs|java|kts?|swift|rb|php|c|h|cc|cpp|cxx|hpp|hh|cs|scala|dart|lua|exs?|erl|hs|clj|zig|sql)$/i.test(
+    path,
+  );
+
+function numberOf({ names, users, definers }: Uses, name: string): number {
   const known = names.get(name);
   if (known !== undefined) return known;
-  names.set(name, termsOfName.length);
-  users.push(0);
-  return termsOfName.push(terms.in(name)) - 1;
+  names.set(name, users.length);
+  definers.push([]);
+  return users.push(0) - 1;
 }
-
-function define(survey: Survey, doc: number, sym: Sym): void {
-  const all = (survey.definers[numberOf(survey, sym.name)] ??= []);
-  if (isPublic(sym) && all.at(-1) !== doc) all.push(doc);
+function define(all: Uses, doc: number, sym: Sym): void {
+  const docs = all.definers[numberOf(all, sym.name)]!;
+  if (isPublic(sym) && docs.at(-1) !== doc) docs.push(doc);
 }
-
-/** Counts the query's words in a file, and the file's uses of the project's symbols. */
-function countWords(survey: Survey, doc: number): void {
-  const { docs, names, termsOfName, users, uses, counts, lengths, terms } = survey;
-  const { path, facts } = docs[doc]!;
-  const termCount = terms.all.length;
-  const cut = path.lastIndexOf("/") + 1;
-  add(terms.in(path.slice(cut)), WORD_WEIGHTS.base);
-  add(terms.in(path.slice(0, cut)), WORD_WEIGHTS.folder);
-  lengths[doc] = 5;
-  if (!facts) return;
+function countUses({ names, users, definers, uses }: Uses, doc: number, facts: Facts): void {
   for (const name in facts.uses) {
-    lengths[doc]!++;
-    const id = termCount ? numberOf(survey, name) : names.get(name);
+    const id = names.get(name);
     if (id === undefined) continue;
-    const frequency = facts.uses[name]!;
     users[id]!++;
-    if (termsOfName[id]) add(termsOfName[id], WORD_WEIGHTS.use * Math.log2(1 + frequency));
-    if (!survey.definers[id]?.length) continue;
+    if (!definers[id]!.length) continue;
     uses.doc.push(doc);
     uses.name.push(id);
-    uses.count.push(frequency);
+    uses.count.push(facts.uses[name]!);
   }
-  if (!termCount) return;
-  for (const sym of facts.symbols) {
-    add(termsOfName[names.get(sym.name)!], sym.owner || sym.local ? WORD_WEIGHTS.inner : WORD_WEIGHTS.name);
-    if (sym.doc) add(terms.in(sym.doc), WORD_WEIGHTS.doc);
-  }
-  for (const { text } of facts.todos) add(terms.in(text), WORD_WEIGHTS.todo);
+}
 
-  function add(found: number[] | undefined, weight: number): void {
-    if (found) for (const term of found) counts[doc * termCount + term]! += weight;
+function bagsOf(all: (Bag | undefined)[]): Pick<Survey, "bags" | "lengths"> {
+  const starts = new Uint32Array(all.length + 1);
+  for (const [doc, bag] of all.entries()) starts[doc + 1] = starts[doc]! + (bag?.hashes.length ?? 0);
+  const [values, counts] = [new Uint32Array(starts.at(-1)!), new Uint8Array(starts.at(-1)!)];
+  const lengths = new Float64Array(all.length);
+  for (const [doc, bag] of all.entries()) {
+    if (!bag) continue;
+    values.set(bag.hashes, starts[doc]);
+    counts.set(bag.counts, starts[doc]);
+    for (const count of bag.counts) lengths[doc]! += count;
   }
+  return { bags: { starts, values, counts }, lengths };
+}
+
+function symbolsOf(known: (Facts | undefined)[]): Pick<Survey, "symbols" | "symbolWords" | "symbolNames"> {
+  const starts = new Uint32Array(known.length + 1);
+  const [wordStarts, words, names]: [number[], number[], number[]] = [[0], [], []];
+  const split = new Map<string, { own: number[]; key: number }>(); // many names are declared often
+  for (const [doc, facts] of known.entries()) {
+    for (const { name } of facts?.symbols ?? []) {
+      const { own, key } = split.get(name) ?? { own: [...new Set(hashesIn(name))], key: keyOf(name) };
+      split.set(name, { own, key });
+      words.push(...own);
+      wordStarts.push(words.length);
+      names.push(key);
+    }
+    starts[doc + 1] = names.length;
+  }
+  return {
+    symbols: starts,
+    symbolWords: { starts: Uint32Array.from(wordStarts), values: Uint32Array.from(words) },
+    symbolNames: Uint32Array.from(names),
+  };
 }
 
 export const isPublic = (sym: Sym): boolean => !sym.local && !sym.visibility && sym.kind !== "key";
+
+/** The symbols that other files may use; only once where one line declares several. */
+export function publicSymbols({ symbols }: Facts): Sym[] {
+  const shown = symbols.filter(isPublic);
+  return shown.filter(
+    ({ line, signature }, at) => shown[at - 1]?.line !== line || shown[at - 1]?.signature !== signature,
+  );
+}

@@ -1,5 +1,6 @@
 // Who imports whom.
 import type { Facts, Import } from "../scan/facts.ts";
+import { isMade } from "../scan/made.ts";
 import type { Edge, Graph, Resolver } from "./contract.ts";
 import { CODE, folderOf } from "./paths.ts";
 
@@ -45,7 +46,7 @@ export function entryPoints(
   const mains = new Set(packages.flatMap(({ mains }) => mains));
   const tops = new Set(["", ...packages.map(({ folder }) => folder)].flatMap((at) => [at, at ? `${at}/src` : "src"]));
   return [...imports.keys()]
-    .filter((path) => CODE.test(path) && !/\.d\.[cm]?ts$/.test(path))
+    .filter((path) => CODE.test(path) && !/\.d\.[cm]?ts$/.test(path) && !isMade(path))
     .flatMap((path) => {
       const isTop = /(?:^|\/)(?:index|main)\.\w+$/.test(path) && tops.has(folderOf(path));
       const why = mains.has(path) ? "package" : isTop ? "name" : !dependents.has(path) ? "alone" : undefined;

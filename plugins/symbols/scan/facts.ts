@@ -13,6 +13,7 @@ export interface Facts {
   parseError?: string;
   global?: true; // its declarations are visible without an import
   unread?: string; // why it is listed but not parsed
+  made?: true; // by a program: its first lines say so
 }
 export interface Sym {
   name: string;

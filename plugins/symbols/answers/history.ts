@@ -1,0 +1,71 @@
+// The history of the project for the map: what words the messages of past commits had, and which files they changed. Git is
+// asked once and then for what is new; what came of it is kept beside the index, words as hashes.
+import crypto from "node:crypto";
+import fs from "node:fs";
+import path from "node:path";
+import type { Ctx } from "zz";
+import { tryTo } from "zz/text";
+import { mayRead } from "../project.ts";
+import { type History, LOG_FORMAT, MAX_COMMITS, readLog } from "../rank/history.ts";
+import { historyFile } from "../store.ts";
+import type { State } from "./state.ts";
+
+const FORMAT = 1;
+const PATIENCE_MS = 10_000; // ms, for the look at what the repository would make git do
+
+/** Undefined: there is no repository here, nothing in it, or it is one that would make git run or show something. */
+export async function historyOf(state: State, ctx: Ctx): Promise<History | undefined> {
+  const { git, root } = ctx;
+  const head = (await git.say(["rev-parse", "--verify", "--quiet", "HEAD"]))?.trim();
+  if (!head) return undefined;
+  if (state.history?.head === head) return state.history;
+  const file = historyFile(root, ctx.about.home);
+  const kept = state.history ?? readKept(file, root);
+  if (kept?.head === head) return (state.history = kept);
+  if (state.unreadHead === head || !(await isHarmless(ctx))) return undefined;
+  const known =
+    kept && (await git.say(["merge-base", "--is-ancestor", kept.head, head])) !== undefined ? kept : undefined;
+  const how = ["-z", "--name-only", "--no-renames", "--no-merges", "--relative", `--format=${LOG_FORMAT}`];
+  const log = await git.say([
+    "log",
+    `--max-count=${MAX_COMMITS}`,
+    ...how,
+    known ? `${known.head}..${head}` : head,
+    "--",
+    ".",
+  ]);
+  if (log === undefined) state.unreadHead = head; // such as a clone without its trees: asked again at the next commit
+  if (log === undefined) return undefined;
+  state.history = readLog(log, head, (name) => mayRead(ctx, name), known);
+  keep(file, root, state.history);
+  return state.history;
+}
+
+/** Nobody is asked for the sake of an order: where git would run something, or look elsewhere, there is no history. */
+async function isHarmless(ctx: Ctx): Promise<boolean> {
+  const stop = AbortSignal.any([ctx.signal, AbortSignal.timeout(PATIENCE_MS)]);
+  const doubt = await ctx.git.check(ctx.root, { stop }).catch(() => undefined);
+  return doubt !== undefined && !doubt.why && doubt.reads.every((folder) => mayRead(ctx, folder));
+}
+
+function readKept(file: string, root: string): History | undefined {
+  const kept = tryTo(() => JSON.parse(fs.readFileSync(file, "utf8")));
+  if (kept?.format !== FORMAT || kept.root !== root) return undefined;
+  return tryTo(() => ({
+    head: String(kept.head),
+    paths: kept.paths.map(String),
+    commits: kept.commits.map(([size, words, files]: [number, number[], number[]]) => ({ size, words, files })),
+  }));
+}
+
+/** Whole or not at all: two may do it at once. What cannot be kept is read again next time. */
+function keep(file: string, root: string, { head, paths, commits }: History): void {
+  const rows = commits.map(({ size, words, files }) => [size, words, files]);
+  const temporary = `${file}.${process.pid}.${crypto.randomBytes(4).toString("hex")}.tmp`;
+  tryTo(() => {
+    fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+    fs.writeFileSync(temporary, JSON.stringify({ format: FORMAT, root, head, paths, commits: rows }), { mode: 0o600 });
+    fs.renameSync(temporary, file);
+  });
+  fs.rmSync(temporary, { force: true });
+}

@@ -1,0 +1,206 @@
+// What speaks for each file, for one query: numbers between 0 and 1, side by side.
+import { keyOf, STOP_WORDS, stem, wordHash, wordsIn } from "../scan/words.ts";
+import type { History } from "./history.ts";
+import { historySignals } from "./past.ts";
+import type { Doc, Survey } from "./survey.ts";
+import { SIGNALS, type Signal, WEIGHTS } from "./weights.ts";
+
+export type Signals = Record<Signal, Float64Array>;
+
+const MAX_TERMS = 64;
+const BM25 = { k: 1.2, b: 0.3 }; // long files are not worse than short ones; a first look at the corpora said so
+const BACKWARD = 0.4; // of a file that uses one of the nearest, relative to one that it uses
+const OWN_NAME = 3; // how often a word in it counts
+const NEAR = 30; // files, from which it goes on to those that they use, or that lie beside them
+
+/** The words of a query. */
+export function termsOf(query: string): number[] {
+  const words = wordsIn(query).filter((word) => word.length > 1 && !STOP_WORDS.has(word));
+  return [...new Set(words.map((word) => wordHash(stem(word))))].slice(0, MAX_TERMS);
+}
+
+export function signalsOf(survey: Survey, query: string, history?: History): Signals {
+  const many = survey.docs.length;
+  const signals = Object.fromEntries(SIGNALS.map((name) => [name, new Float64Array(many)])) as Signals;
+  const terms = termsOf(query);
+  pathWords(survey, terms, signals);
+  bodyWords(survey, terms, signals);
+  symbolWords(survey, terms, signals);
+  identifiers(survey, query, signals);
+  const past = history && historySignals(survey, terms, history);
+  if (past) Object.assign(signals, past);
+  for (const name of SIGNALS) normalize(signals[name]);
+  const near = nearest(signals);
+  neighbours(survey, near, signals);
+  for (const name of ["uses", "folder"] as const) normalize(signals[name]);
+  return signals;
+}
+
+function normalize(values: Float64Array): void {
+  let most = 0;
+  for (const value of values) if (value > most) most = value;
+  if (most) for (let doc = 0; doc < values.length; doc++) values[doc]! /= most;
+}
+
+/** Inverse document frequency. */
+const rarity = (many: number, having: number): number => Math.log(1 + (many - having + 0.5) / (having + 0.5));
+
+/** How much of the query stands in the path goes into `content`, how much in the file's own name into `own`. */
+function pathWords({ docs }: Survey, terms: number[], { own, content }: Signals): void {
+  for (const term of terms) {
+    const having = docs.flatMap(({ pathWords }, doc) => (pathWords.includes(term) ? [doc] : []));
+    const weight = rarity(docs.length, having.length);
+    let most = 0;
+    for (const doc of having) {
+      content[doc]! += weight;
+      const { ownWords } = docs[doc]!;
+      if (ownWords.includes(term)) own[doc]! += weight / Math.sqrt(ownWords.length);
+      most = Math.max(most, content[doc]!);
+    }
+  }
+  normalize(content);
+}
+
+/** How rare each word is in the project, relative to the rarest. */
+export function rarities({ docs, bags }: Survey, terms: number[]): Map<number, number> {
+  const weights = occurrences(bags, terms, docs.length).map(
+    ({ docs: having }) => having.length && rarity(docs.length, having.length),
+  );
+  const most = Math.max(0, ...weights);
+  return new Map(most > 0 ? terms.map((term, at) => [term, weights[at]! / most]) : []);
+}
+
+/** BM25, and the sum of how often each word occurs, by how rare it is. */
+function bodyWords({ docs, bags, lengths }: Survey, terms: number[], { bm25, content }: Signals): void {
+  const many = docs.length;
+  const mean = lengths.reduce((a, b) => a + b, 0) / many || 1;
+  const found = occurrences(bags, terms, many);
+  const sums = new Float64Array(many);
+  for (const [at, { docs: having, counts }] of found.entries()) {
+    addPaths(docs, terms[at]!, having, counts);
+    const weight = rarity(many, having.length);
+    for (let i = 0; i < having.length; i++) {
+      const [doc, count] = [having[i]!, counts[i]!];
+      bm25[doc]! += (weight * count * (BM25.k + 1)) / (count + BM25.k * (1 - BM25.b + (BM25.b * lengths[doc]!) / mean));
+      sums[doc]! += weight * Math.log(1 + count);
+    }
+  }
+  for (let doc = 0; doc < many; doc++) content[doc] = (sums[doc]! + 2 * content[doc]!) / Math.log(50 + lengths[doc]!);
+}
+
+/** A word in the path counts as one in the text, in the file's own name as several. */
+function addPaths(docs: Doc[], term: number, having: number[], counts: number[]): void {
+  const places = new Map(having.map((doc, at) => [doc, at]));
+  for (const [doc, { pathWords, ownWords }] of docs.entries()) {
+    if (!pathWords.includes(term)) continue;
+    const at = places.get(doc) ?? having.push(doc) - 1;
+    counts[at] = (counts[at] ?? 0) + (ownWords.includes(term) ? OWN_NAME : 1);
+  }
+}
+
+/** Of each hash, the files that have it and how often: one walk through all words of the project. */
+function occurrences({ starts, values, counts }: Survey["bags"], hashes: number[], many: number) {
+  const found = hashes.map(() => ({ docs: [] as number[], counts: [] as number[] }));
+  const places = new Map(hashes.map((hash, at) => [hash, at]));
+  const marks = new Uint8Array(1 << 16);
+  for (const hash of hashes) marks[hash & 0xffff] = 1;
+  for (let doc = 0; doc < many; doc++)
+    for (let at = starts[doc]!; at < starts[doc + 1]!; at++) {
+      if (!marks[values[at]! & 0xffff]) continue;
+      const place = places.get(values[at]!);
+      if (place === undefined) continue;
+      found[place]!.docs.push(doc);
+      found[place]!.counts.push(counts[at]!);
+    }
+  return found;
+}
+
+/** How many of a file's symbols the words are in, and how much of the query its best symbol has. */
+function symbolWords({ docs, symbols, symbolWords }: Survey, terms: number[], { declared, symbol }: Signals): void {
+  const many = docs.length;
+  const places = new Map(terms.map((term, at) => [term, at]));
+  const counts = new Float64Array(many * terms.length);
+  const having = new Float64Array(terms.length);
+  const { starts, values } = symbolWords;
+  for (let doc = 0; doc < many; doc++)
+    for (let at = starts[symbols[doc]!]!; at < starts[symbols[doc + 1]!]!; at++) {
+      const term = places.get(values[at]!);
+      if (term !== undefined && counts[doc * terms.length + term]!++ === 0) having[term]!++;
+    }
+  const weights = having.map((docsWith) => docsWith && rarity(many, docsWith));
+  const mean = values.length / many || 1;
+  for (let doc = 0; doc < many; doc++) {
+    const length = starts[symbols[doc + 1]!]! - starts[symbols[doc]!]!;
+    for (let term = 0; term < terms.length; term++) {
+      const count = counts[doc * terms.length + term]!;
+      if (count) declared[doc]! += (weights[term]! * count * 2.2) / (count + 1.2 * (0.25 + (0.75 * length) / mean));
+    }
+    if (!declared[doc]) continue;
+    for (let sym = symbols[doc]!; sym < symbols[doc + 1]!; sym++) {
+      const [from, to] = [starts[sym]!, starts[sym + 1]!];
+      let sum = 0;
+      for (let at = from; at < to; at++) sum += weights[places.get(values[at]!) ?? -1] ?? 0;
+      symbol[doc] = Math.max(symbol[doc]!, sum / Math.sqrt(0.5 + to - from));
+    }
+  }
+}
+
+/** Names that are not plain words, as the query has them: where they occur, and where they are declared. */
+function identifiers({ docs, bags, symbols, symbolNames }: Survey, query: string, { named, declares }: Signals): void {
+  const keys = [...new Set(identifiersIn(query).map(keyOf))];
+  if (!keys.length) return;
+  const weights = occurrences(bags, keys, docs.length).map(({ docs: having, counts }) => {
+    const weight = Math.log(1 + docs.length / (having.length || 1));
+    for (let i = 0; i < having.length; i++) named[having[i]!]! += weight * Math.log(1 + counts[i]!);
+    return weight;
+  });
+  const places = new Map(keys.map((key, at) => [key, at]));
+  for (let doc = 0; doc < docs.length; doc++) {
+    const found = new Set<number>();
+    for (let sym = symbols[doc]!; sym < symbols[doc + 1]!; sym++) {
+      const at = places.get(symbolNames[sym]!);
+      if (at !== undefined) found.add(at);
+    }
+    for (const at of found) declares[doc]! += weights[at]!;
+  }
+}
+
+/** With a capital, a digit or an underscore in it, or in backticks, or followed by parentheses. */
+export function identifiersIn(query: string): string[] {
+  const found = [...query.matchAll(/[\p{L}\p{N}_$]+/gu)].filter(({ 0: word, index }) => {
+    const after = query.slice(index + word.length, index + word.length + 2);
+    return /\p{Ll}[\p{Lu}\p{N}]|\p{L}_|_\p{L}|\$/u.test(word) || query[index - 1] === "`" || /^(?:`|\(\))/.test(after);
+  });
+  return [...new Set(found.map(([word]) => word))].slice(0, MAX_TERMS);
+}
+
+/** The files that the query itself is about, and how much: squared, so that the best ones count. */
+function nearest(signals: Signals): Map<number, number> {
+  const score = joined(signals, ["bm25", "content", "own", "declared", "symbol", "named", "declares", "messages"]);
+  const best = [...score.keys()].filter((doc) => score[doc]).sort((a, b) => score[b]! - score[a]! || a - b);
+  const most = score[best[0]!] ?? 1;
+  return new Map(best.slice(0, NEAR).map((doc) => [doc, (score[doc]! / most) ** 2]));
+}
+
+export function joined(signals: Signals, which: readonly Signal[] = SIGNALS): Float64Array {
+  const score = new Float64Array(signals.bm25.length);
+  for (const name of which) {
+    const [values, weight] = [signals[name], WEIGHTS[name]];
+    if (weight) for (let doc = 0; doc < score.length; doc++) score[doc]! += weight * values[doc]!;
+  }
+  return score;
+}
+
+/** What the nearest files use, what uses them, and what lies beside them. */
+function neighbours({ docs, importers }: Survey, near: Map<number, number>, { uses, folder }: Signals): void {
+  const folders = Map.groupBy(docs.keys(), (doc) => folderOf(docs[doc]!.path));
+  for (const [doc, weight] of near) {
+    const { imports } = docs[doc]!;
+    const by = importers[doc]!;
+    for (const to of imports) uses[to]! += weight / Math.sqrt(imports.length) / Math.log(2 + importers[to]!.length);
+    for (const from of by) uses[from]! += (BACKWARD * weight) / Math.sqrt(by.length);
+    const beside = folders.get(folderOf(docs[doc]!.path))!;
+    for (const other of beside) if (other !== doc) folder[other]! += weight / Math.sqrt(beside.length);
+  }
+}
+const folderOf = (path: string): string => path.slice(0, path.lastIndexOf("/") + 1);

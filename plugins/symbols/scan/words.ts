@@ -1,0 +1,166 @@
+// What words occur in a file, and how often: as hashes, so that the index holds no text. Identifiers count as a whole and
+// by their words; "measuring", "measured" and "measures" are the same word.
+
+/** The words of one file: each hash once, with how often it occurs, about. */
+export interface Bag {
+  hashes: Uint32Array;
+  counts: Uint8Array;
+}
+const HASH_BITS = 24;
+const ENTRY_BYTES = 4; // 7 bits each: a byte with its highest bit set is never taken for a piece of the row's names
+/** Counts are kept as positions in this list. */
+const COUNTS = [1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 29, 40, 60, 100, 200];
+const CODES = Uint8Array.from({ length: 201 }, (_, many) =>
+  COUNTS.findLastIndex((count) => count <= Math.max(1, many)),
+);
+const [MIN_CHARS, MAX_CHARS, MAX_WORDS] = [2, 40, 4_000]; // of a word; of a file
+
+/** Splits identifiers: "readFile", "read_file" and "read-file" are two words. */
+export const wordsIn = (text: string): string[] => text.match(WORD)?.map((word) => word.toLowerCase()) ?? [];
+const WORD = /\p{Lu}?\p{Ll}+|\p{Lu}+(?!\p{Ll})|\p{Lo}+|\d+/gu;
+
+export function stem(word: string): string {
+  if (word.length < 4) return word;
+  return word
+    .replace(/ies$/, "y")
+    .replace(/([^s])s$/, "$1")
+    .replace(/^(.{3,})(?:ing|ed)$|^(.{4,})(?:er|or|ion|ly)$/, "$1$2")
+    .replace(/([^aeiou])\1$/, "$1")
+    .replace(/e$/, "")
+    .replace(/y$/, "i");
+}
+
+/** Words that say little about what is meant. */
+export const STOP_WORDS = new Set(
+  (
+    "a add all an and any are as at be been but by can change could did do does each fix for from had has have how i if in " +
+    "into is it its let make me my no not of on one or other our out over please should so some than that the their them " +
+    "then there they this those to too under up us use used using was we were what when where which while who why will with " +
+    "without would you your"
+  ).split(" "),
+);
+
+const [OFFSET, PRIME] = [0x811c9dc5, 0x01000193]; // FNV-1a
+const folded = (hash: number): number => (hash ^ (hash >>> HASH_BITS)) & ((1 << HASH_BITS) - 1);
+function hashOf(text: string): number {
+  let hash = OFFSET;
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), PRIME);
+  return hash;
+}
+/** Of a stem. */
+export const wordHash = (stem: string): number => folded(hashOf(stem));
+/** Of a whole identifier of several words: another hash than that of a word spelt alike. */
+export const nameHash = (name: string): number => folded(Math.imul(hashOf(name) ^ 0x5f, PRIME));
+
+/** Of a name as code writes it: as the bag has it where it is of several words. */
+export const keyOf = (name: string): number => (wordsIn(name).length > 1 ? nameHash(name) : wordHash(name));
+
+/** The hashes of the words in a text, without those that say little. */
+export function hashesIn(text: string): number[] {
+  const found: number[] = [];
+  for (const word of wordsIn(text)) if (isWord(word)) found.push(wordHash(stem(word)));
+  return found;
+}
+export const isWord = (word: string): boolean =>
+  (word.length >= MIN_CHARS || /\p{Lo}/u.test(word)) && word.length <= MAX_CHARS && !STOP_WORDS.has(word);
+
+const [NONE, LOWER, UPPER, DIGIT, LINK, WIDE] = [0, 1, 2, 3, 4, 5]; // LINK: in an identifier, but in no word
+const KINDS = new Uint8Array(1 << 16).fill(WIDE);
+for (let code = 0; code < 128; code++) {
+  const letter = String.fromCharCode(code);
+  KINDS[code] = /[a-z]/.test(letter)
+    ? LOWER
+    : /[A-Z]/.test(letter)
+      ? UPPER
+      : /\d/.test(letter)
+        ? DIGIT
+        : /[_$]/.test(letter)
+          ? LINK
+          : NONE;
+}
+
+/** By the hash of a word as it is spelt: that of its stem; -1 of one that says little. */
+const stems = new Map<number, number>();
+const MAX_STEMS = 200_000;
+
+export function bagOf(text: string): Buffer {
+  const counts = new Map<number, number>();
+  const add = (hash: number) => void counts.set(hash, (counts.get(hash) ?? 0) + 1);
+  if (stems.size > MAX_STEMS) stems.clear();
+  const { length } = text;
+  for (let at = 0; at < length; at++) {
+    let kind = KINDS[text.charCodeAt(at)]!;
+    if (kind === NONE) continue;
+    const start = at;
+    let isWide = false;
+    do {
+      if (kind === WIDE) isWide = true;
+      kind = ++at < length ? KINDS[text.charCodeAt(at)]! : NONE;
+    } while (kind !== NONE);
+    if (isWide) for (const hash of hashesIn(text.slice(start, at))) add(hash);
+    else if (addWords(text, start, at, add) > 1 && at - start <= 2 * MAX_CHARS) add(nameHash(text.slice(start, at)));
+  }
+  return packed(counts);
+}
+
+/** The words of an identifier of ASCII letters; of HTMLElement the E belongs to what follows. Returns how many there are. */
+function addWords(text: string, start: number, end: number, add: (hash: number) => void): number {
+  let words = 0;
+  let from = start;
+  let before = KINDS[text.charCodeAt(start)]!;
+  let kind = before;
+  for (let at = start + 1; at <= end; at++) {
+    before = kind;
+    kind = at < end ? KINDS[text.charCodeAt(at)]! : NONE;
+    if (kind === before) continue;
+    const to = before === UPPER && kind === LOWER ? at - 1 : at;
+    if (to === from) continue;
+    if (before !== LINK || to < at) {
+      words++;
+      if (to - from >= MIN_CHARS && to - from <= MAX_CHARS) {
+        const hash = stemHash(text, from, to);
+        if (hash >= 0) add(hash);
+      }
+    }
+    from = to;
+  }
+  return words;
+}
+
+function stemHash(text: string, from: number, to: number): number {
+  let hash = OFFSET;
+  for (let at = from; at < to; at++) hash = Math.imul(hash ^ (text.charCodeAt(at) | 32), PRIME); // a digit stays itself
+  let known = stems.get(hash);
+  if (known === undefined) {
+    const word = text.slice(from, to).toLowerCase();
+    stems.set(hash, (known = isWord(word) ? wordHash(stem(word)) : -1));
+  }
+  return known;
+}
+
+/** The most frequent ones, where there are too many. */
+function packed(counts: Map<number, number>): Buffer {
+  let all = [...counts];
+  if (all.length > MAX_WORDS) all = all.sort(([, a], [, b]) => b - a).slice(0, MAX_WORDS);
+  const bytes = Buffer.allocUnsafe(all.length * ENTRY_BYTES);
+  let at = 0;
+  for (const [hash, many] of all) {
+    const code = CODES[Math.min(many, CODES.length - 1)]!;
+    bytes[at++] = 0x80 | (hash & 0x7f);
+    bytes[at++] = 0x80 | ((hash >>> 7) & 0x7f);
+    bytes[at++] = 0x80 | ((hash >>> 14) & 0x7f);
+    bytes[at++] = 0x80 | ((hash >>> 21) << 4) | code;
+  }
+  return bytes;
+}
+
+export function readBag(bytes: Uint8Array): Bag {
+  const many = Math.floor(bytes.length / ENTRY_BYTES);
+  const bag = { hashes: new Uint32Array(many), counts: new Uint8Array(many) };
+  for (let i = 0, at = 0; i < many; i++) {
+    const [a, b, c, d] = [bytes[at++]!, bytes[at++]!, bytes[at++]!, bytes[at++]!];
+    bag.hashes[i] = (a & 0x7f) | ((b & 0x7f) << 7) | ((c & 0x7f) << 14) | (((d >>> 4) & 7) << 21);
+    bag.counts[i] = COUNTS[d & 15]!;
+  }
+  return bag;
+}

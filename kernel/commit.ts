@@ -26,19 +26,8 @@ export async function commit(place: TurnContext, tool: string, held: Held, grant
   const named = (file: string) => shortName(core.options, file);
   const open = new Map<string, Open>();
   for (const [file, { before, after }] of held) if (alike(before, after)) held.delete(file);
-  for (const [file, target] of [...held].flatMap(([file, { moves }]) =>
-    (moves ? filesOf(moves) : [file]).map((one) => [file, one] as const),
-  )) {
-    if (granted.includes(file)) continue;
-    const isLink = !effects && tryTo(() => fs.lstatSync(file).isSymbolicLink()); // judged by what it leads to
-    const one = new Map<string, Open>();
-    const refusal = await judgeAndCollect(core, { tool, kind: "write", need: named(target), open: one, ...(!isLink && { target }) });
-    if (refusal) return { refusal };
-    const folder = effects?.brief.get(file);
-    for (const [key, own] of one)
-      if (folder === undefined || own.why) open.set(key, own);
-      else open.set(`write ${folder}`, { ...own, name: folder, target: path.resolve(core.options.root, folder) });
-  }
+  const denied = await judgeAll(place, tool, held, { granted, effects, open });
+  if (denied) return { refusal: denied };
   const [told, left]: [string[], Left[]] = [[], []];
   for (let news = ""; held.size; ) {
     const stale = [...held].filter(([file, { before }]) => before && (known(file) ?? hashOfState(before)) !== hashOfState(before));
@@ -101,6 +90,31 @@ export async function commit(place: TurnContext, tool: string, held: Held, grant
     }
     return true;
   }
+}
+
+/** Held against the rules; what they leave open goes into `open`. A text: the sentence of a refusal. */
+type Judging = { granted: string[]; effects: Effects | undefined; open: Map<string, Open> };
+async function judgeAll({ core }: TurnContext, tool: string, held: Held, { granted, effects, open }: Judging): Promise<string | undefined> {
+  for (const [file, target] of [...held].flatMap(([file, { moves }]) =>
+    (moves ? filesOf(moves) : [file]).map((one) => [file, one] as const),
+  )) {
+    if (granted.includes(file)) continue;
+    const isLink = !effects && tryTo(() => fs.lstatSync(file).isSymbolicLink()); // judged by what it leads to
+    const one = new Map<string, Open>();
+    const refusal = await judgeAndCollect(core, {
+      tool,
+      kind: "write",
+      need: shortName(core.options, target),
+      open: one,
+      ...(!isLink && { target }),
+    });
+    if (refusal) return refusal;
+    const folder = effects?.brief.get(file);
+    for (const [key, own] of one)
+      if (folder === undefined || own.why) open.set(key, own);
+      else open.set(`write ${folder}`, { ...own, name: folder, target: path.resolve(core.options.root, folder) });
+  }
+  return undefined;
 }
 
 type Left = { file: string; refusal: string };

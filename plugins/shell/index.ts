@@ -154,19 +154,18 @@ const promptLine = (command: string): string =>
 /** What belongs to the tool of one instance. */
 interface Own {
   offers: Map<string, string>; // commands that are offered again, and why
-  tmp(): string; // what commands on a copy have as /tmp, one after the other; nobody else sees it
+  tmp(): Promise<string>; // what commands on a copy have as /tmp, one after the other; nobody else sees it
 }
 
-/** Named as views are, so that what a killed zz left behind is swept with them. */
-function scratch(zz: Zz<typeof defaults>): () => string {
+/** Lies beside views, so that what a killed zz left behind is swept with them. */
+function scratch(zz: Zz<typeof defaults>): () => Promise<string> {
   let made: string | undefined;
   zz.defer(async () => {
     if (made !== undefined) (await import("./sandbox.ts")).clear(made);
   });
-  return () => {
-    if (made === undefined || !fs.existsSync(made))
-      made = fs.mkdtempSync(join(os.tmpdir(), `zz-view-${process.pid}-tmp-`));
-    return made;
+  return async () => {
+    if (made === undefined || !fs.existsSync(made)) made = (await import("./view.ts")).ownFolder(os.tmpdir(), ["tmp"]);
+    return join(made, "tmp");
   };
 }
 
@@ -419,7 +418,7 @@ async function openedSandbox(ctx: Ctx, net: Net, readonly: boolean, view: View |
   );
   const { closedFiles } = await import("./hidden.ts");
   const closed = await closedFiles(ctx, view !== undefined);
-  const more = view ? { ...(await hiddenFromView(ctx, view, closed.hide)), tmp: own.tmp() } : {};
+  const more = view ? { ...(await hiddenFromView(ctx, view, closed.hide)), tmp: await own.tmp() } : {};
   return {
     keep: closed.keep,
     ...(await openSandbox({ programs: ctx.programs, root: ctx.root, write, ...closed, net, readonly, ...more })),

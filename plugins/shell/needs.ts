@@ -49,7 +49,7 @@ export async function judgedOnCopy(
   command: string,
   first: Judged,
   ctx: Ctx,
-  { judge, tmp }: { judge: Judge; tmp(): string },
+  { judge, tmp }: { judge: Judge; tmp(): Promise<string> },
 ): Promise<Judged | undefined> {
   const { root, permissions, programs } = ctx;
   if (permissions.wide !== undefined || permissions.rules.some(deniesReadingIn(ctx))) return undefined;
@@ -69,8 +69,9 @@ export async function judgedOnCopy(
   const [{ goesBeyond }, { outsideOf, whyNoView }] = await Promise.all([import("./beyond.ts"), import("./view.ts")]);
   if (goesBeyond(judged.simple)) return undefined;
   const hidden = judged.reads.length ? outsideOf(root) : [];
+  const theirs = judged.reads.length ? await tmp() : "";
   // What lies in the machine's own /tmp is not in theirs.
-  const isTheirs = (at: string) => fs.existsSync(join(tmp(), at.slice(OWN_TMP.length))) || !fs.existsSync(at);
+  const isTheirs = (at: string) => fs.existsSync(join(theirs, at.slice(OWN_TMP.length))) || !fs.existsSync(at);
   const isShown = (at: string) =>
     !isInside(root, at) &&
     !permissions.secret(at) &&

@@ -86,17 +86,23 @@ const MOUNT = `mount=$1 own=$2 root=$3 layers=$4; shift 4
 "$mount" --bind -- "$root" "$own/lower" && "$mount" -t overlay overlay -o "$layers" "$own/merged" && exec "$@"
 exit 125`;
 
-function make(programs: Programs, { unshare, mount }: Tools, root: string, base: string): View {
+/** A folder of this process's own with these in it, told from those that a dead one left behind. */
+export function ownFolder(base: string, names: string[]): string {
   const own = fs.mkdtempSync(path.join(base, `zz-view-${process.pid}-`));
+  for (const name of names) fs.mkdirSync(path.join(own, name));
+  fs.writeFileSync(path.join(own, "began"), me());
+  return own;
+}
+
+function make(programs: Programs, { unshare, mount }: Tools, root: string, base: string): View {
+  const own = ownFolder(base, ["lower", "upper", "work", "merged"]);
   const at = (name: string) => path.join(own, name);
-  for (const name of ["lower", "upper", "work", "merged"]) fs.mkdirSync(at(name));
   fs.chmodSync(at("upper"), fs.statSync(root).mode & 0o7777);
   const layers = `lowerdir=${at("lower")},upperdir=${at("upper")},workdir=${at("work")},userxattr`;
   const inside = (options: string, argv: string[]) => [
     ...[unshare, "-Urm", "--", "/bin/sh", "-c", MOUNT, "sh", mount, own, root, options],
     ...argv,
   ];
-  fs.writeFileSync(at("began"), me());
   return {
     merged: at("merged"),
     upper: at("upper"),

@@ -699,7 +699,7 @@ describe("help and templates", { concurrency: 2 }, () => {
     mkdirSync(join(where.home, "plugins"), { recursive: true });
     writeFileSync(join(where.home, "plugins", "mine.js"), "export default () => {};");
     const { gives } = await talk(t, [], { where, cols: 120 });
-    const shown = await gives("/plugins", /zz's own, \d+ in [\d.]+ ms: answer, apply-patch/);
+    const shown = await gives("/plugins", /zz's own, \d+ in [\d.]+ ms: acp, answer, apply-patch/);
     match(shown, /^mine {2}home {2}[\d.]+ ms {2}\/.*mine\.js$/m);
   });
 

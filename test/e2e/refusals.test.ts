@@ -184,7 +184,7 @@ test("A misspelt setting of 'shell' leaves the plugin loaded, and says at the st
   const ran = await withSettings(place(), { shell: { sandbx: "off" } }, ["--plugins"]);
   match(
     ran.stderr,
-    /^Cannot run commands: in the settings under "shell", there is no "sandbx"\. There are: sandbox, except, seconds, maxSeconds, effects; /,
+    /^Cannot run commands: in the settings under "shell", there is no "sandbx"\. There are: sandbox, except, seconds, maxSeconds, effects, maxCopyMB; /,
   );
   match(ran.stdout, /^shell +zz +[\d.]+ ms /m);
 });

@@ -9,7 +9,7 @@ import { promisify, stripVTControlCharacters } from "node:util";
 import { FLAGS } from "../../kernel/flags.ts";
 import { type Seen, type Step, serve } from "../support/fake/http.ts";
 import { call, data, delta, fakeOpenAI, refuse, say, stream } from "../support/fake/openai.ts";
-import { type Place, place, type Ran, ROOT, zz } from "../support/run.ts";
+import { type Place, place, type Ran, ROOT, zz, zzProcess } from "../support/run.ts";
 import { KEY, terminal } from "../support/terminal.ts";
 
 const SPY = join(ROOT, "test", "support", "fake", "spy.ts");
@@ -334,7 +334,7 @@ test("every flag shows no key", async (t) => {
   };
   writeFileSync(join(base, "run.ts"), 'import { zz } from "zz";\nthrow new Error(await zz.ask("hello"));\n');
   const isOwn = new Set(FLAGS.map(({ name }) => name)); // the plugins' run instead of a turn
-  const LEFT_OUT = /^(install|update|key|base-url|home|help-.*)$/;
+  const LEFT_OUT = /^(install|update|key|base-url|home|help-.*|acp|mcp)$/; // the last two read stdin to its end
   const first = ["--no-stdin", "--base-url", addressOf(server.url, LONG), "--key", LONG.flag, "--home", where.home];
   const lines = names
     .filter((name) => !LEFT_OUT.test(name))
@@ -373,6 +373,20 @@ test("every flag shows no key", async (t) => {
   const got = server.requests.filter(({ headers }) => headers.authorization === `Bearer ${LONG.flag}`);
   ok(got.length > 30, String(got.length));
 });
+
+for (const flag of ["--acp", "--mcp"])
+  test(`${flag} shows no key`, async (t) => {
+    const server = await echoing(t);
+    const { where, base } = filled(LONG);
+    const env = { ...envOf(LONG, base), OLLAMA_HOST: "http://127.0.0.1:49" };
+    const args = [flag, "-m", "openai/answer", "--base-url", addressOf(server.url, LONG), "--key", LONG.flag];
+    const first = { jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: 1 } };
+    const next = { jsonrpc: "2.0", id: 2, method: LONG.flag, params: { cwd: where.cwd, mcpServers: [] } };
+    const input = `${[first, next].map((one) => JSON.stringify(one)).join("\n")}\nnonsense\n`;
+    const ran = await zzProcess(where, args, { env, input });
+    match(ran.stdout, /"id":1/);
+    clean(ran, LONG, flag);
+  });
 
 describe("what fails outside of any turn", { concurrency: 2 }, () => {
   for (const flags of [[], ["--debug"], ["--json"], ["--json-lines", "--debug"]])

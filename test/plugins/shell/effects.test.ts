@@ -335,7 +335,7 @@ describe("file by file", { concurrency: false }, () => {
     equal(asked.length, 5, "the whole, three files, and one folder that git ignores");
     match(asked[0]!, /\[y\/N\/f\/A\/\?\]/);
     match(asked[1]!, /- one\n.*\+ A/);
-    match(text, /changed: a, dist: 2 files, 4 bytes \(kept\)/);
+    match(text, /changed: a, dist: 2 files, 1 kB \(kept\)/);
     match(text, /changed: b, n \(the person said no: they are as they were\)/);
     match(text, /Refused: the person said no to write access to "b"/);
     equal(failed, false);
@@ -446,12 +446,13 @@ describe("what a copy has to stand", { concurrency: false }, () => {
       },
     });
     const wait = (name: string) =>
-      `touch started-${name}; while ! test -e b${name}; do sleep 0.05; done; rm -f started-${name}`;
+      `touch started-${name}; while ! grep -q go b${name}; do sleep 0.05; done; rm -f started-${name}`;
+    for (const name of ["b1", "b2"]) zz.write(name, "");
     const both = ["1", "2"].map((name) =>
       run(zz, script(`${wait(name)}; echo ${name} >> a; echo ${name} > only${name}`)),
     );
     await new Promise((done) => setTimeout(done, 500));
-    for (const name of ["b1", "b2"]) zz.write(name, "");
+    for (const name of ["b1", "b2"]) zz.write(name, "go\n"); // a file that comes now would not be seen
     await Promise.all(both);
     equal(order.length, 2);
     const last = order[1]!;

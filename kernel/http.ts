@@ -88,8 +88,9 @@ async function connect(at: URL, { method = "GET", headers, body, signal, via }: 
   const { request } = process.getBuiltinModule(at.protocol === "https:" ? "node:https" : "node:http");
   return new Promise((resolve, reject) => {
     const all = { accept: "*/*", "user-agent": "zz", ...headers };
-    const sent = request(at, { method, headers: all, timeout: SILENCE_LIMIT_MS, ...own }, resolve);
-    const abort = () => sent.destroy(signal!.reason);
+    let answer: IncomingMessage | undefined;
+    const sent = request(at, { method, headers: all, timeout: SILENCE_LIMIT_MS, ...own }, (given) => resolve((answer = given)));
+    const abort = () => void (answer?.complete || sent.destroy(signal!.reason)); // its connection may be another's by now
     signal?.addEventListener("abort", abort, { once: true });
     sent.on("close", () => signal?.removeEventListener("abort", abort));
     sent.on("upgrade", ({ statusCode }, socket) => {

@@ -141,6 +141,26 @@ for (const when of ["before it began", "before an answer", "in mid-answer"])
     if (when !== "before it began") await closed.promise;
   });
 
+test("An abort in the moment when an answer ends harms nobody: its connection may be another's by then", async () => {
+  const url = await serve((_, response) => response.end("whole"));
+  const moments: ((act: () => void) => unknown)[] = [
+    (act) => act(),
+    process.nextTick,
+    queueMicrotask,
+    setImmediate,
+    (act) => setTimeout(act, 0),
+  ];
+  for (let i = 0; i < 50; i++)
+    for (const moment of moments) {
+      const stop = new AbortController();
+      const answer = await send(url, { signal: stop.signal });
+      if (i % 2) moment(() => stop.abort());
+      await answer.text().catch((error: Error) => equal(error.name, "AbortError"));
+      if (i % 2 === 0) moment(() => stop.abort());
+    }
+  equal(await (await send(url)).text(), "whole");
+});
+
 test("An answer that is left half read closes its connection", async () => {
   const closed = Promise.withResolvers<void>();
   const url = await serve((_, response) => {

@@ -20,6 +20,7 @@ export default (zz: Zz) => {
 
   zz.flag({
     name: "plan",
+    group: "what tools may do",
     description: "plan mode: the model only looks, until you have approved its plan",
     set: () => void (wanted = true),
   });

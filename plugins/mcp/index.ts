@@ -56,7 +56,7 @@ export default (zz: Zz<Config>) => {
     name: "mcp",
     value: "PORT",
     optional: true,
-    group: "scripts",
+    group: "other programs",
     description: "serve zz's tools to an MCP client on stdin and stdout, or with a token at this port of this machine",
     run: async (value, ctx) => (await import("./serve.ts")).serve(zz, value, ctx),
   });

@@ -1,6 +1,8 @@
 // A TypeScript program for a plugin's files. `zz`, `zod` and `typebox` are zz's own wherever the files are, as they are
 // when zz loads them. Slow to load.
+
 import fs from "node:fs";
+import { isBuiltin } from "node:module";
 import path from "node:path";
 import { getLibFiles } from "@ts-morph/common";
 import { ts } from "ts-morph";
@@ -91,6 +93,7 @@ export function openProgram(
   return { program, checker: program.getTypeChecker(), knowsNode: Boolean(node), unread, misnamed };
 
   function resolve(name: string, from: string): ts.ResolvedModuleWithFailedLookupLocations {
+    if (isBuiltin(name)) return { resolvedModule: undefined, failedLookupLocations: [] } as any; // declared by the types of Node
     const isProvided = PROVIDED.test(name) && !from.includes("/node_modules/");
     const found = ts.resolveModuleName(name, isProvided ? path.join(own, "zz.ts") : from, options, host, cache);
     const source = SOURCES[name];

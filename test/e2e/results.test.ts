@@ -110,7 +110,7 @@ test("/show and Ctrl+O show all that a call gave, page by page", async (t) => {
   zz.type("\x0f");
   await zz.sees(/■ list_dir[\s\S]*a\.txt[\s\S]*›\s*$/);
   zz.type(`/show 2${KEY.enter}`);
-  await zz.sees(/■ run_command seq[\s\S]*row-10\n[\s\S]*line 14 of/);
+  await zz.sees(/■ run_command seq[\s\S]*row-10\n[\s\S]*─ 14\//);
   await sleep(300);
   for (let left = 40; left && !zz.screen().includes("Enter goes back"); left--) {
     zz.type(" ");

@@ -337,7 +337,7 @@ describe("completions", { concurrency: 2 }, () => {
     ["sessions|load monad", ["load beta2"]],
     ["sessions|search x", []],
     ["model|rou", ["offline/router"]],
-    ["config|round", ["rounds"]],
+    ["config|round", ["helpers.rounds", "rounds"]],
     ["config|symbols.", /symbols\.map.*symbols\.most/],
     ["help|sta", ["status"]],
     ["copy|", ["code"]],

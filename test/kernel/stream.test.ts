@@ -319,13 +319,13 @@ describe("a refusal is told once, in the server's own words,", { concurrency: 16
 const slow = { error: { message: "slow down" } };
 const [answered, no500] = [say("Hi"), refuse(500, slow)];
 const cut: Step = ending("cut", delta({ content: "Half an" }), 20);
-const date = () => new Date(Date.now() + 3_000).toUTCString();
+const date = () => new Date(Date.now() + 4_000).toUTCString();
 // [what holds, the steps, the waits (least and most), the text or the error]
 // biome-ignore format: one case a row.
 const RETRIES: [string, () => Step[], [number, number][], string][] = [
   ["429 waits for the seconds of retry-after", () => [refuse(429, slow, { "retry-after": "1" }), answered], [[1000, 1000]], "Hi"],
   ["429 waits for the milliseconds of retry-after-ms", () => [refuse(429, slow, { "retry-after-ms": "120", "retry-after": "9" }), answered], [[120, 120]], "Hi"],
-  ["429 waits for the date of retry-after", () => [refuse(429, slow, { "retry-after": date() }), answered], [[1500, 3000]], "Hi"],
+  ["429 waits for the date of retry-after", () => [refuse(429, slow, { "retry-after": date() }), answered], [[1500, 4000]], "Hi"],
   ["429 with a retry-after of 0 is tried at once", () => [refuse(429, slow, { "retry-after": "0" }), answered], [[0, 0]], "Hi"],
   ["429 with a date gone by is tried again", () => [refuse(429, slow, { "retry-after": new Date(0).toUTCString() }), answered], [[0, 625]], "Hi"],
   ["429 with a retry-after that makes no sense is tried again", () => [refuse(429, slow, { "retry-after": "soon" }), answered], [[500, 625]], "Hi"],

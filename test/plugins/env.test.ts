@@ -177,10 +177,10 @@ describe("commands", { concurrency: 2 }, () => {
     const where = keeping({ DB_NAME: "x", CDPATH: "/tmp" }, { shell: { effects: "before" } });
     const judge = async (command: string) => (await zz(where, ["--judge", command])).stdout;
     mkdirSync(join(where.cwd, "src"));
-    match(await judge("DB_NAME=y; ls"), /^ask: it sets DB_NAME/);
-    match(await judge("OTHER_NAME=y; ls"), /^ask: it sets OTHER_NAME/);
+    match(await judge("DB_NAME=y; ls"), /^ask: asked for before it runs: it sets DB_NAME/);
+    match(await judge("OTHER_NAME=y; ls"), /^ask: asked for before it runs: it sets OTHER_NAME/);
     match(await judge("other=y; ls"), /^allow/);
-    match(await judge("cd src && ls"), /^ask: CDPATH may lead cd elsewhere/);
+    match(await judge("cd src && ls"), /^ask: asked for before it runs: CDPATH may lead cd elsewhere/);
   });
 
   test("tests have them", async () => {

@@ -49,8 +49,7 @@ export function openProgram(
   if (!node) libs.set(NODE_FILE, NODE);
   const options = optionsFor(node);
   const folders = new Set([...texts.keys()].map((file) => path.dirname(file)));
-  const unread = new Set<string>();
-  const misnamed = new Map<string, string>();
+  const [unread, misnamed] = [new Set<string>(), new Map<string, string>()];
   const given = (file: string) => texts.get(file) ?? libs.get(file);
   const fromDisk = (file: string) => tryTo(() => fs.readFileSync(file, "utf8"));
   const textAt = (file: string) => given(file) ?? (isThere(file) && gate.mayRead(file) ? fromDisk(file) : undefined);

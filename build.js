@@ -22,7 +22,7 @@ const TSC = ["node_modules/typescript/bin/tsc", "-p", "tsconfig.json"];
 const STEPS = {
   program: {
     run: ["esbuild.config.js"],
-    from: [...SOURCE, "esbuild.config.js"],
+    from: [...SOURCE, "esbuild.config.js", "eager.js"],
     gives: ["dist/chunks", ["dist", /\.(js|wasm)$|^plugins\.json$/]],
   },
   types: {
@@ -33,7 +33,7 @@ const STEPS = {
   },
   file: {
     run: ["single-file.js"],
-    from: [...SOURCE, "esbuild.config.js", "single-file.js", "prompts", "LICENSE"],
+    from: [...SOURCE, "esbuild.config.js", "eager.js", "single-file.js", "prompts", "LICENSE"],
     gives: ["dist/zz.mjs"],
   },
 };

@@ -4,6 +4,7 @@ import { chmodSync, copyFileSync, existsSync, readdirSync, readFileSync, rmSync,
 import { createRequire } from "node:module";
 import { basename } from "node:path";
 import { build } from "esbuild";
+import { compileAtStart } from "./eager.js";
 
 /**
  * Node's own modules without an ES import: that makes Node touch every export of node:fs or node:util, and with it load
@@ -266,3 +267,4 @@ process.exit(await main(process.argv.slice(2)));
 `,
 );
 chmodSync("dist/zz.js", 0o755);
+await compileAtStart("dist");

@@ -24,7 +24,8 @@ test(`after each of ${KILLS} kill -9 no file is half-written, and undo gives bac
     const edits = JSON.stringify({ patch: unified() });
     const running = zz(where, ["--call", "apply_patch", edits, "--allow-write"], { signal: blow.signal });
     const moment = Math.round(whole * (0.5 + Math.random() / 2));
-    if (i === 0) whole = (await running).ms;
+    if (i < 2)
+      whole = (await running).ms; // the first one compiles what the others take from the cache
     else await sleep(moment);
     blow.abort();
     if ((await running).code === null) counts.killed++;

@@ -171,7 +171,7 @@ function sweep(base: string): void {
     const stat = pid && fs.lstatSync(at, { throwIfNoEntry: false });
     if (!stat || stat.uid !== process.getuid?.()) continue;
     const [owner, now] = [textOf(path.join(at, "began")), me(Number(pid))];
-    const isHere = owner.split(" ")[2] === now.split(" ")[2];
+    const isHere = owner ? owner.split(" ")[2] === now.split(" ")[2] : !fs.existsSync(`/proc/${pid}`); // killed before it wrote that
     if (isHere ? owner !== now : Date.now() - stat.mtimeMs > DAY_MS) tryTo(() => clear(at));
   }
 }

@@ -3,7 +3,9 @@
 import type { ChatRequest, Ctx, Tool, Zz } from "zz";
 import { clip, compare, fault, tokensOf } from "zz/text";
 import type { Hub, Server } from "./hub.ts";
+import { lookUp, stop } from "./hub.ts";
 import { SCHEMA, type ServerConfig } from "./schema.ts";
+import * as use from "./use.ts";
 
 export const defaults: Record<string, ServerConfig> = {};
 export const settings = { name: "mcpServers", schema: SCHEMA };
@@ -75,7 +77,6 @@ async function ready(own: Own, ctx: Ctx): Promise<Loaded | undefined> {
 }
 
 async function load({ zz, names, commands }: Own): Promise<Loaded> {
-  const [{ lookUp, stop }, use] = await Promise.all([import("./hub.ts"), import("./use.ts")]);
   const hub: Hub = { zz, servers: new Map(), left: [], told: new Set(), answers: use.answers(zz), learned };
   zz.defer(async () => void (await Promise.all([...hub.servers.values()].map(stop))));
   return { hub, use, lookUp };

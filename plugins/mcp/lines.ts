@@ -32,7 +32,8 @@ export function lineReader(
   function take(bytes: Buffer): void {
     size += bytes.length;
     if (head) {
-      tail = Buffer.concat([tail, bytes]).subarray(-TAIL_BYTES);
+      const last = bytes.subarray(-TAIL_BYTES); // a piece is large, and would be kept whole
+      tail = Buffer.from(last.length < TAIL_BYTES ? Buffer.concat([tail, last]).subarray(-TAIL_BYTES) : last);
       return;
     }
     pieces.push(bytes);

@@ -59,7 +59,7 @@ export default (zz: Zz<Prices>) => {
     return next(request);
   });
 
-  /** Prices in the settings win over those of a provider, which is asked once, if a model has no price yet. */
+  /** Prices in the settings win over those of a provider, which is asked once for each model without a price. */
   async function pricesFor({ about, chat }: Ctx, next = chat.model): Promise<Prices> {
     const open = [next, ...spentOn(chat.tree().entries).keys()].filter(
       (model) => !zz.config[model] && !asked.has(model),

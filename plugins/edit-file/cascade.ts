@@ -1,5 +1,5 @@
-// Applies edits to a text. Each old_string is searched for literally first, then less and less strictly. An edit
-// replaces either the characters of its old_string or as many whole lines as that has, never text between two matches.
+// Applies edits to a text. Each old_string is searched for literally first, then less and less strictly. It
+// replaces the characters of old_string or as many whole lines as that has, never what is between two matched lines.
 import {
   FOLDED,
   type How,

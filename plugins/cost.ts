@@ -76,7 +76,7 @@ const MAX_LIST_MS = 3_000; // for a provider to list its models
 /** What an answer used, or a side request such as a summary. */
 type Spent = { model?: string; usage?: Usage };
 
-/** The usage by model, of all entries, since messages that were inputCost back were paid for too. */
+/** The usage by model, of all entries, since messages that were taken back were paid for too. */
 function spentOn(entries: readonly Entry[]): Map<string, Usage> {
   const spent = new Map<string, Usage>();
   for (const entry of entries) {

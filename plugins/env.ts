@@ -133,7 +133,7 @@ function hideValues(zz: Zz, kept: (ctx: Ctx) => Kept): void {
       if (isPrinted(args, ctx)) return withoutValues(result, (text) => hideAll(text, all));
       return pattern ? withoutValues(result, hide) : result;
     },
-    "first", // so that everything that sees the result after this sees no value
+    "first", // so that nothing that handles the result later sees a value
   );
   // Values also arrive in other ways: in a file that is mentioned or pinned, in rules, in what the person types.
   zz.wrap("request", async (request, next, ctx) => {

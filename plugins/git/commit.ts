@@ -80,7 +80,7 @@ async function merges({ git }: Repository, { root }: Ctx): Promise<boolean> {
   return fs.existsSync(path.resolve(root, out.trimEnd()));
 }
 
-/** The hooks and configured programs that the commit would run, since git is asked with the options of the commit. */
+/** The hooks and configured programs that the commit would run. Git is asked for them with the commit's own options. */
 async function programs({ git }: Repository, { root }: Ctx): Promise<string[]> {
   const { out: folder } = await git(["rev-parse", "--git-path", "hooks"], { own: true });
   const names = [...HOOKS, "post-commit"].filter((name) => isProgram(path.resolve(root, folder.trimEnd(), name)));

@@ -35,7 +35,7 @@ export function bubblewrap(limits: OpenLimits): string[] {
   ];
 }
 
-/** Who mounts an overlay is root among his own: the command is not. */
+/** Mounting an overlay takes root in a user namespace; the command itself runs as the person again. */
 const asMyself = (): string[] => ["--unshare-user", "--uid", `${process.getuid!()}`, "--gid", `${process.getgid!()}`];
 
 const MAX_SHM_BYTES = `${1 << 30}`;

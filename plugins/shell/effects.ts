@@ -11,7 +11,7 @@ export type FileState = Parameters<Ctx["files"]["apply"]>[0][number];
 export interface Effects {
   states: FileState[]; // in the order in which they can be made
   about: string[]; // for the question
-  raced: string[]; // what changed in the project while the command ran: yes takes that away
+  raced: string[]; // files that changed in the project while the command ran: approval overwrites them
   leftOut: string[]; // for the model: what could not be kept, and why
   dropped: string[]; // tools' own caches, thrown away
 }
@@ -20,7 +20,7 @@ const MAX_SHOWN_BYTES = 50 << 20; // of a file whose content is shown, and kept 
 const MAX_BYTES = 200 << 20;
 const MAX_FILES = 20_000;
 
-/** What tools write for themselves, and write again when it is gone. */
+/** Caches that tools write for themselves, and write again when they are gone. */
 const CACHE =
   /(^|\/)(node_modules\/\.(cache|vite|vite-temp)|\.pytest_cache|__pycache__|\.mypy_cache|\.ruff_cache|\.tox|\.nyc_output|\.parcel-cache|\.turbo|\.eslintcache|\.phpunit\.result\.cache|[^/]*\.tsbuildinfo)(\/|$)/;
 
@@ -31,7 +31,7 @@ interface Change {
   name: string;
   before: fs.Stats | undefined;
   after: fs.Stats | undefined;
-  isUsual?: boolean; // a folder that comes with what is in it
+  isUsual?: boolean; // a new folder with the usual mode: it is made along with its contents
 }
 const raw = (name: string): Buffer => Buffer.from(name, "latin1");
 const utf8 = (name: string): string => raw(name).toString();
@@ -67,7 +67,7 @@ export async function readEffects(view: View, ctx: Ctx): Promise<Effects> {
   return found;
 }
 
-/** Nor are folders kept that were made for nothing else. */
+/** Drops caches, and folders that were made only for them. */
 function withoutCaches(changes: Change[], found: Effects): Change[] {
   const caches = new Set(changes.filter(({ name, after }) => after && CACHE.test(name)));
   if (!caches.size) return changes;
@@ -83,7 +83,7 @@ function withoutCaches(changes: Change[], found: Effects): Change[] {
 type Group = { why: string; changes: Change[] };
 const [IGNORED, NOT_UTF8, LARGE] = ["ignored by git", "its name is not UTF-8", "too large to be read"];
 
-/** What is shown, and what is told in one line: by the folder that git ignores, or by itself. */
+/** Splits the changes into those shown in full, and groups told in one line: an ignored folder, or a single name. */
 async function sorted(ctx: Ctx, changes: Change[]): Promise<{ shown: Change[]; groups: Map<string, Group> }> {
   const ignored = await ignoredOf(ctx, changes);
   const groupOf = (one: Change): [group: string, why: string] | undefined => {
@@ -94,8 +94,8 @@ async function sorted(ctx: Ctx, changes: Change[]): Promise<{ shown: Change[]; g
     return isLarge ? [utf8(one.name), LARGE] : undefined;
   };
   const known = new Map(changes.map((one) => [one, groupOf(one)]));
-  const needed = new Set<string>(); // folders around what is shown, which are made or go with it
-  const around = new Set<string>(); // the same around what is moved
+  const needed = new Set<string>(); // folders above what is shown, made or removed with it
+  const around = new Set<string>(); // folders above what is told in one line
   for (const [{ name }, group] of known) for (const at of above(name)) (group ? around : needed).add(at);
   const groups = new Map<string, Group>();
   const shown: Change[] = [];
@@ -121,13 +121,13 @@ function moveOf({ upper }: View, root: string, group: string, changes: Change[])
   return { path: path.join(root, at), brief: group, bytes: Buffer.from(`${sum(changes)}\n`), moves };
 }
 
-/** A folder may hand its group on; a file must not run as another. */
+/** A folder may keep its setgid bit, which hands on its group; a file must not run as another user or group. */
 const modeOf = (stat: fs.Stats): number => {
   if (stat.isSymbolicLink()) return (stat.mode & 0o777) | LINK;
   return stat.isDirectory() ? (stat.mode & 0o3777) | FOLDER : (stat.mode & 0o1777) | FILE;
 };
 
-/** First what goes, the innermost first; then what comes, the outermost first. */
+/** Removals first, starting with the innermost; then additions, starting with the outermost. */
 function ordered(changes: Change[]): Change[] {
   const isGone = ({ after, before }: Change) => !after || (before?.isDirectory() && !after.isDirectory());
   const depth = ({ name }: Change) => name.split("/").length;
@@ -144,7 +144,7 @@ function stateOf({ upper }: View, { name, after }: Change): Pick<FileState, "byt
   return { bytes: readLocked(at, after.mode), mode };
 }
 
-/** A command may have taken the right to read its own file away. */
+/** Reads a file even if the command took away its owner's right to read it. */
 function readLocked(at: Buffer, mode: number): Buffer {
   if (mode & 0o400) return fs.readFileSync(at);
   fs.chmodSync(at, mode | 0o400);
@@ -176,10 +176,10 @@ function isSame(root: string, upper: string, name: string, before: fs.Stats | un
 
 const namesIn = (folder: Buffer): string[] => fs.readdirSync(folder, { encoding: "latin1" });
 
-/** Every entry of the upper folder against what stands there. */
+/** Compares every entry of the upper folder with the project. */
 async function changesOf(view: View, root: string, found: Effects): Promise<Change[]> {
   const changes: Change[] = [];
-  const both: string[] = []; // folders that were there before: they may have been made again
+  const both: string[] = []; // folders that existed before: the command may have removed and remade them
   const top = { before: fs.statSync(root), after: fs.statSync(view.upper) };
   if ((top.before.mode & 0o7777) !== (top.after.mode & 0o7777))
     found.leftOut.push("the mode of the project's own folder was left as it is");
@@ -225,7 +225,7 @@ async function changesOf(view: View, root: string, found: Effects): Promise<Chan
     walk(name, wasFolder);
   }
 
-  /** Whether it goes: what cannot be undone stays, and its folders with it. */
+  /** Whether it is removed: what undo could not bring back stays, and so do the folders that it is in. */
   function remove(name: string): boolean {
     const before = lookAt(place(root, name));
     if (!before) return true;
@@ -246,7 +246,7 @@ async function changesOf(view: View, root: string, found: Effects): Promise<Chan
 }
 const isPlain = (stat: fs.Stats): boolean => stat.isDirectory() || stat.isFile() || stat.isSymbolicLink();
 
-/** The topmost folder that git ignores, of a path that it ignores; a file of that kind in another folder is shown. */
+/** The topmost ignored folder of a path that git ignores; undefined for an ignored file in a folder that is not. */
 async function ignoredOf(ctx: Ctx, changes: Change[]): Promise<(one: Change) => string | undefined> {
   const tops = new Map<string, string | undefined>([["", repositoryTop(ctx.root) && ""]]);
   const topOf = (folder: string): string | undefined => {
@@ -255,7 +255,7 @@ async function ignoredOf(ctx: Ctx, changes: Change[]): Promise<(one: Change) => 
     tops.set(folder, own ? folder : topOf(folder.slice(0, Math.max(0, folder.lastIndexOf("/")))));
     return tops.get(folder);
   };
-  const asked = new Map<string, Set<string>>(); // by repository: of links and other repositories on its way git knows nothing
+  const asked = new Map<string, Set<string>>(); // by repository: git does not look behind links or into others
   const links = new Set(changes.flatMap(({ name, before }) => (before && !before.isDirectory() ? name : [])));
   for (const one of changes) {
     const { name } = one;
@@ -285,7 +285,7 @@ async function ignoredOf(ctx: Ctx, changes: Change[]): Promise<(one: Change) => 
     return (ignored.has(key) ? above(key).find((at) => ignored.has(`${at}/`)) : undefined) ?? inModules(key);
   };
 }
-/** As git writes it: it knows only by the slash that a name which is not there is a folder's. */
+/** The name as git expects it: only the slash tells git that a name which is not on the disk is a folder's. */
 const keyOf = ({ name, before, after }: Change): string => ((after ?? before)!.isDirectory() ? `${name}/` : name);
 const MAX_REPOSITORIES = 50;
 const inModules = (name: string): string | undefined => /^(.*?\/)?node_modules(?=\/)/s.exec(name)?.[0];
@@ -312,7 +312,7 @@ function sum(changes: Change[]): string {
   return `${plural(files.length, "file")}, ${sizeWords(bytes)}${removed}`;
 }
 
-/** Texts under such names are shown as they are. */
+/** The contents of files whose names are not UTF-8, as raw lines for the question. */
 function shownRaw({ upper }: View, root: string, changes: Change[]): string {
   return changes
     .flatMap(({ name, before, after }) => [

@@ -46,7 +46,7 @@ function linkedRepository(file: string): Repository {
   return { write: [folder], guard: [...guardedFiles(folder), ...guardedIfThere(folder)], folders: [folder] };
 }
 
-/** Whether a repository's settings may hold a password, or come from elsewhere: then what nobody looked at sees nothing of it. */
+/** Whether git's settings may hold a password, or come from elsewhere: then commands run unasked must not see them. */
 export function mayHoldPasswords(root: string): boolean {
   const { folders } = repository(root);
   const texts = folders.flatMap((at) => ["config", "config.worktree"].map((name) => read(path.join(at, name)) ?? ""));
@@ -89,7 +89,7 @@ export function guarded(roots: string[], found: Found, { all, hooks }: Places): 
 }
 const MAX_MOUNTED = 50; // per kind: each costs a little time in every command
 
-/** Files with a name outside are not writable: each of a few, else all that are beside them at the top. */
+/** Files with a name outside of the project are read-only; if there are many, so is what holds them at the top. */
 function sharedPlaces(roots: string[], { hardLinked }: Found): { at: string[]; notes: string[] } {
   if (hardLinked.length <= MAX_MOUNTED) return { at: hardLinked, notes: [] };
   const top = (at: string) => {

@@ -1,4 +1,4 @@
-// The files that a command must not read, or not write. A sandbox knows no patterns, so they are looked up on the disk.
+// hidden: the files that a command must not read, or not write, looked up on the disk: a sandbox takes no patterns.
 import { type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
@@ -17,8 +17,8 @@ const SLICE_MS = 30; // ms at a stretch, then other work gets a turn
 const isPattern = (name: string): boolean => /[*?]/.test(name);
 
 /**
- * By the rules, by the list of secret files, and zz's own files. What is asked for is closed as well: a sandbox cannot
- * ask. What is written on a view is judged afterwards, file by file.
+ * Files closed by the rules or the list of secret files, and zz's own. Rules that ask close files as well, since a
+ * sandbox cannot ask. What is written on a view is judged afterwards, file by file.
  */
 export async function closedFiles(ctx: Ctx, onView = false): Promise<ClosedFiles> {
   const { root, permissions } = ctx;

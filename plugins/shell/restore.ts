@@ -1,4 +1,4 @@
-// restore: what a command left that other programs would run later is restored or removed.
+// restore: restores or removes what a command left behind that other programs would run later.
 import fs from "node:fs";
 import path from "node:path";
 import { isInside } from "zz/text";
@@ -21,9 +21,9 @@ interface Kept {
   mode: number;
   link?: string;
   bytes?: Buffer; // absent: too large to keep
-  mark?: string; // then: detects changes
+  mark?: string; // kept instead of the bytes, to detect changes
 }
-/** By relative path, "" being the path itself: a file, or a folder's files. */
+/** A file, or a folder's files, by relative path; "" is the path itself. */
 type Snapshot = Map<string, Kept>;
 
 interface Snapshots {
@@ -104,7 +104,7 @@ const MAX_COPIED = 300; // files
 
 const isThere = (at: string): boolean => fs.lstatSync(at, { throwIfNoEntry: false }) !== undefined;
 
-/** A command may have left a folder that nobody can enter. */
+/** Tries again with access to the folder, which a command may have taken away. */
 function withAccess(at: string, act: () => string[]): string[] {
   try {
     return act();
@@ -181,10 +181,10 @@ function restore(at: string, saved: Snapshot, git: GitProgram | undefined): stri
   return [saved.size ? restoreNote(at) : removalNote(at)];
 }
 
-/** Without these files git looks elsewhere for a configuration. */
+/** Whether git would look elsewhere for a configuration if the file were missing. */
 const isPointer = (at: string): boolean => /\/(commondir|gitdir|\.git)$/.test(at) && fs.existsSync(path.dirname(at));
 
-/** Whether no link leads there: a link's target may be anywhere. */
+/** Whether the path's folder is reached without a link, whose target may be anywhere. */
 function isOwn(at: string): boolean {
   const folder = path.dirname(at);
   try {

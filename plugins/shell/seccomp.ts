@@ -3,7 +3,7 @@
 
 const [LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN] = [0x20, 0x15, 0x35, 0x45, 0x06]; // classic BPF
 const [NUMBER, ARCHITECTURE] = [0, 4]; // offsets in struct seccomp_data
-const argument = (i: number): number => 16 + 8 * i; // its lower half: all that the kernel itself uses, for all of these
+const argument = (i: number): number => 16 + 8 * i; // the lower half, which is all that the kernel uses of these
 const ALLOW = 0x7fff0000;
 const fails = (errno: number): number => 0x00050000 | errno;
 const [EPERM, ENOSYS, EAFNOSUPPORT, EOPNOTSUPP] = [1, 38, 97, 95];

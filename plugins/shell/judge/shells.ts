@@ -22,7 +22,7 @@ import {
 } from "./state.ts";
 import type { Arg } from "./words.ts";
 
-/** What shells other than bash read differently. */
+/** Syntax that shells other than bash read differently. */
 const BASHISM = /[{}]|\$['"]|&>|\|&|[<>]\(|<<</;
 
 export function judgeEval(run: Run, args: Arg[], scope: Scope): Dirs {

@@ -12,8 +12,8 @@ export interface Arg {
   shown: string;
   why?: string;
   doubt?: string; // the text is right for bash, but other shells may read it differently
-  given?: "words" | "paths"; // it comes from xargs; or from find, and begins with a folder that find was given
-  template?: string; // the text that they insert it into
+  given?: "words" | "paths"; // it comes from xargs; or from find: a path below a folder that find was given
+  template?: string; // the text that xargs or find inserts it into
   globbed?: true;
 }
 /** What is known about the shell before it starts. `dirs`: the folders that it may be in. */
@@ -24,7 +24,7 @@ export interface Known {
 }
 interface Scanned {
   end: number;
-  cells?: Cell[]; // absent: the word has an end, but its value is unknown
+  cells?: Cell[]; // absent: the end of the word is known, but not its value
   named?: boolean; // it contains a variable
   why?: string;
   doubt?: string;
@@ -42,7 +42,7 @@ const OPERATOR = /&&|\|\||;;&|;;|;&|\|&|&>>|&>|<&|>&|>>|>\||[&|;()<>]/y;
 const REDIRECTS = /^(&>>?|<&|>&|>>?|>\||<)$/;
 const OPENERS = /^(if|then|elif|else|fi|while|until|do|done|[{}!])$/;
 export const ASSIGNMENT = /^[A-Za-z_]\w*\+?=/;
-/** What only the grammar can follow. */
+/** Keywords that only the grammar can follow. */
 const NOT_FOLLOWED = /^(case|select|function|coproc|\[\[)$/;
 const LETTERS: Record<string, string> = {
   n: "\n",

@@ -11,8 +11,8 @@ export function toMessages(messages: Message[], model: string, quirks: Quirks): 
 }
 
 /**
- * Call ids from another model may be refused here: those that are not plain and short are replaced, in calls and
- * results. Where a server has a form of its own, all others are, whoever made them.
+ * Replaces the ids of calls that a server may refuse: those of other models that are not short and plain; if the server
+ * has a form of its own, all ids without it. Every server accepts the new ones, of nine letters and digits.
  */
 export function acceptedIds(messages: Message[], model: string, form?: RegExp): Message[] {
   const ids = new Map<string, string>();
@@ -20,7 +20,7 @@ export function acceptedIds(messages: Message[], model: string, form?: RegExp): 
   for (const message of messages)
     if (message.role === "assistant" && (form || !message.model?.endsWith(`/${model}`)))
       for (const { id } of message.calls ?? [])
-        if (!(form ?? /^[\w-]{1,40}$/).test(id)) ids.set(id, `moved${String(ids.size).padStart(4, "0")}`); // every server accepts nine letters and digits
+        if (!(form ?? /^[\w-]{1,40}$/).test(id)) ids.set(id, `moved${String(ids.size).padStart(4, "0")}`);
   if (!ids.size) return messages;
   return messages.map((message) => {
     if (message.role === "tool") return { ...message, id: own(message.id) };
@@ -53,14 +53,14 @@ function afterResults(messages: Message[]): Message[] {
   return moved;
 }
 
-/** Where a person may not speak straight after a result. */
+/** For a server that refuses a person's message right after a result: puts one of the model between them. */
 function between(messages: Message[], quirks: Quirks): Message[] {
   if (!quirks.between) return messages;
   const said: Message = { role: "assistant", text: "I have the results." };
   return messages.flatMap((one, i) => (one.role === "user" && messages[i - 1]?.role === "tool" ? [said, one] : [one]));
 }
 
-/** For a server that has no tools: what was called before is told. Neighbours of one role become one message. */
+/** For a server without tools: earlier calls and results become text. Adjacent messages of the person are joined. */
 function withoutCalls(messages: Message[]): Message[] {
   const told: Message[] = [];
   for (const message of messages) {
@@ -107,13 +107,13 @@ function toWire(message: Message, model: string, { echo }: Quirks): unknown[] {
   ];
 }
 
-/** Each of such a server's answers has the field, also where nothing was thought. */
+/** A server that wants reasoning_content back wants it on every answer, even if nothing was thought. */
 function thoughtOf(echo: Quirks["echo"], thinking: string): object {
   if (echo === "reasoning_content") return { reasoning_content: thinking };
   return echo === "reasoning" && thinking ? { reasoning: thinking } : {};
 }
 
-/** What a gateway told of the thinking, or Gemini's signature. */
+/** What a gateway said of the thinking, or Gemini's signature. */
 function extraOf(extra: unknown[] = []): object {
   const details = extra.flatMap((one: any) => one?.reasoning_details ?? []);
   if (details.length) return { reasoning_details: details };

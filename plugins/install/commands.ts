@@ -1,4 +1,4 @@
-// Installing, restoring, updating, removing: what was fetched is shown and asked for, tried, then put in place.
+// Installs, restores, updates and removes plugins: each is fetched, shown and asked for, tried, then put in place.
 import fs from "node:fs";
 import path from "node:path";
 import type { Choice, Ctx, Kind, Result } from "zz";
@@ -27,7 +27,7 @@ import {
 } from "./place.ts";
 import { type Spec, specOf } from "./spec.ts";
 
-/** Fetched and read, but not confirmed yet. */
+/** A plugin that was fetched and read, but not confirmed yet. */
 interface Candidate extends Fetched {
   spec: Spec;
   about: About;
@@ -89,13 +89,13 @@ async function fetchCandidate(
   return { ...found, spec, about, name, look: lookAt(found.contents), ...(old && { old }) };
 }
 
-/** Refuses what the gate denies before anything happens; what it would ask about is part of the one question. */
+/** Refuses at once what the gate denies; what the gate would ask about is part of the one question. */
 function assertAllowed(ctx: Ctx, kind: Kind, name: string): void {
   const { verdict, why } = ctx.permissions.judge(kind, name);
   if (verdict === "deny") throw fault(`${kind} access to "${plain(name)}" is denied ${why}`, { exit: 4 });
 }
 
-/** The host of the registry matters only if some hosts are denied. */
+/** Checks the host of the registry, which matters only if rules deny hosts. */
 async function assertRegistryAllowed(ctx: Ctx): Promise<void> {
   const denied = ctx.permissions.rules.filter(({ verdict, kind }) => verdict === "deny" && kind === "net");
   if (!denied.length) return;
@@ -115,14 +115,14 @@ function checkName({ name, old }: Candidate, { about }: Ctx): void {
     );
 }
 
-/** Whether all of its files are as they were installed. */
+/** Whether all of a plugin's files are as they were installed. */
 function isWhole({ about: { home } }: Ctx, entry: Entry): boolean {
   const modules = path.join(pluginsOf(home), topOf(entry), "node_modules");
   return !changedOf(home, entry).length && (!entry.dependencies || fs.existsSync(modules));
 }
 
 /**
- * Moves it from the stage to its place, once it loads. `exact`: the entry of the lock file, to restore it byte by byte.
+ * Moves a plugin from the stage to its place, once it loads. `exact`: its entry in the lock file, to restore each byte.
  */
 async function place(found: Candidate, stage: Stage, ctx: Ctx, exact?: Entry): Promise<Result> {
   const { home } = ctx.about;
@@ -150,10 +150,10 @@ async function place(found: Candidate, stage: Stage, ctx: Ctx, exact?: Entry): P
   return { text, data: { ...dataOf(name, entry), needs: Object.fromEntries(about.dependencies), ...found.look } };
 }
 
-/** For programs: without the list of all packages. */
+/** The entry as --json prints it: without the list of all packages. */
 const dataOf = (name: string, { dependencies, ...entry }: Entry) => ({ name, ...entry });
 
-/** Installs the packages it needs next to it. Undefined if it needs none. */
+/** Installs the packages that a plugin needs next to it. Undefined if it needs none. */
 async function dependenciesOf({ about, name }: Candidate, folder: string, ctx: Ctx, exact?: Entry) {
   if (!about.dependencies.length) return undefined;
   assertAllowed(ctx, "run", "npm install");
@@ -311,7 +311,7 @@ function shown(found: Candidate, home: string): [string, string][] {
   return rows.filter((row): row is [string, string] => Boolean(row[1]));
 }
 
-/** The old version and the new one, and which files differ. */
+/** Describes an update: the old version and the new one, and which files differ. */
 function changes(
   { contents, single, name, about, version, commit, spec }: Candidate,
   old: Entry,

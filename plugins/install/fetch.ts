@@ -13,7 +13,7 @@ import { untar } from "./tar.ts";
 export interface Fetched {
   contents: Contents;
   source: string; // described in words
-  base: string; // its name, unless its package.json has one
+  base: string; // the plugin's name, unless its package.json has one
   single: boolean; // a file, not a folder
   integrity: string;
   version?: string;
@@ -45,7 +45,7 @@ export async function fetchSpec(spec: Spec, context: FetchContext, pinned: Pinne
   found.contents = contents;
   const bundled = [...contents.keys()].filter((name) => /(^|\/)(node_modules|\.git)\//.test(name));
   for (const name of bundled) contents.delete(name);
-  // It could tell npm where to get packages from, and which programs to run.
+  // An .npmrc could tell npm where to get packages from, and which programs to run.
   if (contents.delete(".npmrc")) found.notes.push("Its .npmrc is left out.");
   if (contents.has(".gitmodules")) found.notes.push("Its submodules are not fetched.");
   if (!found.integrity) found.integrity = sumOfAll(contents);
@@ -113,7 +113,7 @@ function npmFault({ out, err, code }: ProgramResult): string {
   return `npm failed: ${plain(error.summary || line.replace(/^npm (error|ERR!) /, ""))}`;
 }
 
-/** Which package: it may be one that the plugin needs. */
+/** The package that npm did not find, which may be one that the plugin needs. */
 const missing = ({ detail }: Record<string, unknown>): string => {
   const name = /'([^']+)'/.exec(String(detail ?? ""))?.[1];
   return name ? ` as '${plain(name.replace(/@\*$/, ""))}'` : "";
@@ -202,7 +202,7 @@ function gitFault({ err, code }: ProgramResult, ref = ""): string {
 
 // ── the disk ──
 
-/** The examples that come with zz: zz/NAME, and the path. */
+/** The examples that come with zz, as zz/NAME, and their paths. */
 export function examples(home: string): Map<string, string> {
   const folder = path.join(home, "plugins", "examples");
   const names = fs.existsSync(folder)

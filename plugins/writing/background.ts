@@ -1,5 +1,5 @@
-// At the prompt, every plugin of the person's that was loaded is type-checked in another process. Errors are noted once
-// for each version of a file.
+// At the prompt, type-checks in another process every plugin of the person's that was loaded. Notes errors once for
+// each version of a file.
 
 import fs from "node:fs";
 import type { Ctx, Zz } from "zz";
@@ -11,7 +11,7 @@ const MAX_ERRORS = 3; // per note
 
 export function watchTypes(zz: Zz, checker: () => Promise<Checker>): void {
   const checked = new Map<string, string>(); // by file, the stamp of the checked version
-  let reach: Ctx | undefined; // set once there is a prompt, where somebody reads the notes
+  let reach: Ctx | undefined; // set once there is a prompt, where a person reads the notes
   let last: Promise<unknown> = Promise.resolve();
 
   zz.wrap("prompt", (line, next, ctx) => {
@@ -29,7 +29,7 @@ export function watchTypes(zz: Zz, checker: () => Promise<Checker>): void {
     zz.defer(() => clearTimeout(soon));
   }
 
-  /** One file after the other, each in its current version when its turn comes. */
+  /** Checks one file after the other, each as it is when its turn comes. */
   function look(names?: string[]): void {
     for (const { name, file, from, failure } of reach?.about.plugins ?? [])
       if (from !== "zz" && !failure && (!names || names.includes(name)))
@@ -51,7 +51,7 @@ export function watchTypes(zz: Zz, checker: () => Promise<Checker>): void {
   }
 }
 
-/** Without the inode: a file that was saved unchanged is the same version. */
+/** Leaves out the inode, so a file that was saved unchanged is the same version. */
 function versionOf(file: string): string {
   const stat = fs.statSync(file, { throwIfNoEntry: false });
   return stat ? `${stat.mtimeMs} ${stat.size}` : "";

@@ -35,12 +35,12 @@ export function lackOf(command: string, output: string, root: string): Lack | un
 const [MAX_LINES, MAX_HOSTS] = [2_000, 5];
 
 function hostsIn(command: string, lines: string[]): string[] {
-  const told = lines.filter((line) => line.length < 2_000 && UNREACHABLE.test(line));
-  if (!told.length) return [];
+  const unreachable = lines.filter((line) => line.length < 2_000 && UNREACHABLE.test(line));
+  if (!unreachable.length) return [];
   const all = (patterns: RegExp[], texts: string[]) =>
     texts.flatMap((text) => patterns.flatMap((one) => [...text.matchAll(one)].map(([, host]) => host!.toLowerCase())));
   const isHost = (host: string) => /^[a-z0-9]([\w.-]*[a-z0-9])?(:\d+)?$/.test(host) && /\./.test(host);
-  const named = unique(all([...HOSTS, URLS], told)).filter(isHost);
+  const named = unique(all([...HOSTS, URLS], unreachable)).filter(isHost);
   return (named.length ? named : unique(all([URLS], [command])).filter(isHost)).slice(0, MAX_HOSTS);
 }
 

@@ -44,17 +44,17 @@ const SERVER = /^(start|dev|serve|server|watch|preview)(:|$)/;
 
 /** Whether any command of the line does what a copy cannot hold. */
 export function goesBeyond(line: readonly Simple[]): boolean {
-  const hasOwn = line.some(({ ends }) => ends === "background");
-  return line.some((one) => reaches(one, hasOwn) || (one.ends === undefined && staysUp(one)));
+  const hasBackground = line.some(({ ends }) => ends === "background");
+  return line.some((one) => reachesOut(one, hasBackground) || (one.ends === undefined && staysUp(one)));
 }
 
-/** A line may talk to what it starts itself (`hasOwn`): it has a network of its own, with nothing else on it. */
-function reaches({ words: [program, ...rest], verdict, git }: Simple, hasOwn: boolean): boolean {
+/** A line may talk to what it started in the background: it has a network of its own, with nothing else on it. */
+function reachesOut({ words: [program, ...rest], verdict, git }: Simple, hasBackground: boolean): boolean {
   if (program === undefined || rest.some((word) => /^--(version|help)$/.test(word ?? ""))) return false;
   const name = path.basename(program);
   if (/^git(-|$)/.test(name))
     return verdict !== "allow" && (git === true || changesRepository(name === "git" ? rest : [name.slice(4), ...rest]));
-  if (PROGRAMS.has(name)) return !(hasOwn && /^(curl|wget|nc|ncat)$/.test(name) && asksHere(rest));
+  if (PROGRAMS.has(name)) return !(hasBackground && /^(curl|wget|nc|ncat)$/.test(name) && asksOnlyHere(rest));
   const [first, second] = rest.filter((word) => word !== undefined && !word.startsWith("-"));
   if (name === "yarn" && rest.length === 0) return true; // it installs
   if (first !== undefined && SUBCOMMANDS[name]?.has(first)) return true;
@@ -67,7 +67,7 @@ const HERE = /^(https?:\/\/)?(localhost|127\.\d+\.\d+\.\d+|\[::1\]|0\.0\.0\.0)(:
 const isAddress = (word: string): boolean =>
   /:\/\/|^[\w.[\]-]+(:\d+)?(\/|$)/.test(word) && /[.:/]|^localhost/.test(word);
 /** Whether all addresses among the arguments are on this machine. */
-function asksHere(rest: readonly (string | undefined)[]): boolean {
+function asksOnlyHere(rest: readonly (string | undefined)[]): boolean {
   const plain = rest.filter((word) => !word?.startsWith("-"));
   return (
     plain.some((word) => HERE.test(word ?? "")) && plain.every((word) => !isAddress(word ?? "://") || HERE.test(word!))

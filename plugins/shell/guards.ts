@@ -24,8 +24,8 @@ export function repository(root: string): Repository {
   if (entry?.isDirectory())
     return { write: [git], guard: [zz, ...guardedFiles(git), ...guardedIfThere(git)], folders: [git] };
   if (!entry?.isFile()) return { write: [], guard: [zz], folders: [] };
-  const there = linkedRepository(git);
-  return { ...there, guard: [zz, git, ...there.guard] };
+  const linked = linkedRepository(git);
+  return { ...linked, guard: [zz, git, ...linked.guard] };
 }
 
 /** The repository of a worktree or submodule: a commit must write to it. */
@@ -78,14 +78,14 @@ export function guarded(roots: string[], found: Found, { all, hooks }: Places): 
   const own = roots.slice(1).map((at) => path.join(at, ".git")); // of the project itself, more is known
   const inner = found.folders.filter((at) => at.includes("/.git/modules/") || own.includes(at)).slice(0, MAX_MOUNTED);
   const git = inner.flatMap((at) => IN_GIT.map((name) => path.join(at, name)));
-  const there = [...all.filter((at) => at !== hooks), ...git].filter((at) => {
+  const existing = [...all.filter((at) => at !== hooks), ...git].filter((at) => {
     const stat = fs.lstatSync(at, { throwIfNoEntry: false });
     return stat && !stat.isSymbolicLink();
   });
   const packages = roots.flatMap(stores);
   const caches = packages.flatMap((at) => [".cache", ".vite", ".vite-temp"].map((name) => path.join(at, name)));
   const { at: shared, notes } = sharedPlaces(roots, found);
-  return { readonly: [...new Set([...there, ...packages, ...shared])], writable: caches.filter(isFolder), notes };
+  return { readonly: [...new Set([...existing, ...packages, ...shared])], writable: caches.filter(isFolder), notes };
 }
 const MAX_MOUNTED = 50; // per kind: each costs a little time in every command
 

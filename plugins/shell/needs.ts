@@ -69,14 +69,14 @@ export async function judgedOnCopy(
   const [{ goesBeyond }, { outsideOf, whyNoView }] = await Promise.all([import("./beyond.ts"), import("./view.ts")]);
   if (goesBeyond(judged.simple)) return undefined;
   const hidden = judged.reads.length ? outsideOf(root) : [];
-  const theirs = judged.reads.length ? await tmp() : "";
+  const ownTmp = judged.reads.length ? await tmp() : "";
   // Commands on a copy do not see the machine's own /tmp.
-  const isTheirs = (at: string) => fs.existsSync(join(theirs, at.slice(OWN_TMP.length))) || !fs.existsSync(at);
+  const isInOwnTmp = (at: string) => fs.existsSync(join(ownTmp, at.slice(OWN_TMP.length))) || !fs.existsSync(at);
   const isShown = (at: string) =>
     !isInside(root, at) &&
     !permissions.secret(at) &&
     !hidden.some((one) => isInside(one, at)) &&
-    (!isInside(OWN_TMP, at) || (at !== OWN_TMP && isTheirs(at)));
+    (!isInside(OWN_TMP, at) || (at !== OWN_TMP && isInOwnTmp(at)));
   const mayRead = (name: string) => {
     const verdict = verdictOn("read", name);
     const place = permissions.place(name);

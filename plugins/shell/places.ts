@@ -46,9 +46,9 @@ export interface Places {
 export function places(root: string, git: GitProgram | undefined): Places {
   const home = os.homedir();
   const startFiles = isInside(root, home) ? HOME.map((name) => path.join(home, name)) : [];
-  const asked = git ? gitPlaces(root, git) : { all: [] };
-  const named = [...START_FILES.map((name) => path.join(root, name)), ...startFiles, ...asked.all];
-  return { ...asked, all: [...new Set(named.flatMap((at) => linkAndTarget(root, at)))] };
+  const fromGit = git ? gitPlaces(root, git) : { all: [] };
+  const named = [...START_FILES.map((name) => path.join(root, name)), ...startFiles, ...fromGit.all];
+  return { ...fromGit, all: [...new Set(named.flatMap((at) => linkAndTarget(root, at)))] };
 }
 
 /** For a path in the project: the first link on the way to it, and the link's target; otherwise the path itself. */
@@ -108,18 +108,18 @@ export interface Setting {
 }
 
 /** By root. git is asked again only when a file that it read has changed, since every command needs this. */
-const asked = new Map<string, { stamp: string; settings: Setting[] }>();
+const configurations = new Map<string, { stamp: string; settings: Setting[] }>();
 function configuration(root: string, git: GitProgram): Setting[] {
-  const known = asked.get(root);
+  const known = configurations.get(root);
   const origins = (settings: Setting[]) => [...new Set(settings.map(({ origin }) => origin))];
   if (known && known.stamp === stampOf(root, origins(known.settings))) return known.settings;
-  const said = askGit(git, ["-C", root, "config", "--list", "-z", "--show-origin", "--includes"])?.split("\0") ?? [];
-  const settings = said.flatMap((text, i) => {
-    if (i % 2 || said[i + 1] === undefined) return [];
+  const output = askGit(git, ["-C", root, "config", "--list", "-z", "--show-origin", "--includes"])?.split("\0") ?? [];
+  const settings = output.flatMap((text, i) => {
+    if (i % 2 || output[i + 1] === undefined) return [];
     const origin = path.resolve(root, text.replace(/^file:/, ""));
-    return [{ origin, ...setting(said[i + 1]!) }];
+    return [{ origin, ...setting(output[i + 1]!) }];
   });
-  asked.set(root, { stamp: stampOf(root, origins(settings)), settings });
+  configurations.set(root, { stamp: stampOf(root, origins(settings)), settings });
   return settings;
 }
 

@@ -200,11 +200,11 @@ export function watch(
     const held = members.reduce((sum, one) => sum + memoryOf(one), 0);
     if (held > limits.memory) return `took more than ${size(limits.memory)} of memory. Let it work in smaller parts`;
     for (const { at, before } of disks) {
-      const taken = before - freeOn(at);
-      if (freeOn(at) < limits.free && taken > limits.free) return `filled the disk of '${at}'. Let it write less`;
-      if (at === tmp && taken > limits.tmp && sizeOf(tmp) > limits.tmp)
+      const written = before - freeOn(at);
+      if (freeOn(at) < limits.free && written > limits.free) return `filled the disk of '${at}'. Let it write less`;
+      if (at === tmp && written > limits.tmp && sizeOf(tmp) > limits.tmp)
         return `wrote more than ${size(limits.tmp)} to /tmp. Let it write less, or into the project`;
-      if (at === upper && taken > limits.upper && sizeOf(upper) > limits.upper)
+      if (at === upper && written > limits.upper && sizeOf(upper) > limits.upper)
         return `changed more than ${size(limits.upper)} of the project. Let it write less, or call it with direct: true`;
     }
     return undefined;

@@ -36,17 +36,17 @@ export const chat: Wire = {
   },
 };
 
-function modelOf(told: any): Model {
-  const window = told.context_length ?? told.context_window ?? told.max_context_length ?? told.max_model_len;
-  const id = String(told.id ?? told.name);
+function modelOf(listed: any): Model {
+  const window = listed.context_length ?? listed.context_window ?? listed.max_context_length ?? listed.max_model_len;
+  const id = String(listed.id ?? listed.name);
   const known = window ? Number(window) : knownWindow(id);
-  const price = priceOf(told.pricing);
+  const price = priceOf(listed.pricing);
   return { id, ...(known && { window: known }), ...(price && { price }) };
 }
 
 /** OpenRouter and servers like it give dollars per token, as text. */
 function priceOf(pricing: any): Price | undefined {
-  const dollars = (told: unknown) => (typeof told === "string" && told !== "" ? Number(told) * 1e6 : Number.NaN);
+  const dollars = (text: unknown) => (typeof text === "string" && text !== "" ? Number(text) * 1e6 : Number.NaN);
   const [input, output] = [dollars(pricing?.prompt), dollars(pricing?.completion)];
   if (!(input >= 0 && output >= 0)) return undefined;
   const more = { cached: dollars(pricing.input_cache_read), written: dollars(pricing.input_cache_write) };
@@ -105,17 +105,17 @@ function bodyOf(request: ChatRequest, quirks: Quirks, without: Set<string>): Rec
   return body;
 }
 
-function effortFields(effort: NonNullable<ChatRequest["effort"]>, { effort: way }: Quirks): object {
+function effortFields(effort: NonNullable<ChatRequest["effort"]>, { effort: mode }: Quirks): object {
   const thinks = effort !== "none";
-  if (way === "thinking") return { thinking: { type: thinks ? "enabled" : "disabled" } };
-  if (way === "enable_thinking") return { enable_thinking: thinks };
-  if (way === "reasoning") return { reasoning: thinks ? { effort } : { enabled: false } };
-  return { reasoning_effort: way === "high" && thinks ? "high" : effort };
+  if (mode === "thinking") return { thinking: { type: thinks ? "enabled" : "disabled" } };
+  if (mode === "enable_thinking") return { enable_thinking: thinks };
+  if (mode === "reasoning") return { reasoning: thinks ? { effort } : { enabled: false } };
+  return { reasoning_effort: mode === "high" && thinks ? "high" : effort };
 }
 
-function formatOf(schema: Record<string, unknown>, { schema: way }: Quirks): object {
-  if (way === "json_object") return { type: "json_object" };
-  const strict = way === "strict" && isClosed(schema);
+function formatOf(schema: Record<string, unknown>, { schema: mode }: Quirks): object {
+  if (mode === "json_object") return { type: "json_object" };
+  const strict = mode === "strict" && isClosed(schema);
   return { type: "json_schema", json_schema: { name: "answer", schema, ...(strict && { strict }) } };
 }
 
@@ -152,15 +152,15 @@ interface Reading {
 async function* read(response: HttpAnswer, name: string): AsyncGenerator<Iterable<Delta>> {
   const none = { seen: false, finished: false, ended: false, isWhole: false, isRefusal: false };
   const reading: Reading = { ...none, details: new Map() };
-  for await (const come of pieces(response, name)) {
-    yield readAll(reading, come);
+  for await (const batch of pieces(response, name)) {
+    yield readAll(reading, batch);
     if (reading.ended) return;
   }
   if (reading.seen && !reading.finished && reading.isWhole) yield finish(reading, "stop");
 }
 
-function* readAll(reading: Reading, come: Piece[]): Generator<Delta> {
-  for (const piece of come) {
+function* readAll(reading: Reading, batch: Piece[]): Generator<Delta> {
+  for (const piece of batch) {
     if ("alive" in piece)
       yield { text: "" }; // a keep-alive: nothing to show, but a sign of life
     else if ("rest" in piece) yield* readWhole(reading, piece.rest);

@@ -46,8 +46,8 @@ export const gemini: Wire = {
   async *chat(zz, preset, request, signal) {
     const reading: Reading = { chars: 0, calls: 0, text: false };
     const answer = await send(zz, preset, request, signal);
-    for await (const come of valuesOf(answer, PROTOCOL, preset.name)) {
-      yield readAll(reading, come);
+    for await (const batch of valuesOf(answer, PROTOCOL, preset.name)) {
+      yield readAll(reading, batch);
       if (reading.ended) break;
     }
     const { finish, calls, text } = reading;
@@ -320,8 +320,8 @@ const FILTERED = /^(SAFETY|PROHIBITED_CONTENT|RECITATION|BLOCKLIST|SPII|LANGUAGE
 /** Slips of the model: another try may well succeed. */
 const SLIPS = /^(MALFORMED_FUNCTION_CALL|MALFORMED_RESPONSE|UNEXPECTED_TOOL_CALL|NO_IMAGE|OTHER)$/;
 
-function* readAll(reading: Reading, come: Value[]): Generator<Delta> {
-  for (const { event, value } of come) {
+function* readAll(reading: Reading, batch: Value[]): Generator<Delta> {
+  for (const { event, value } of batch) {
     const isError = event === "error" || value?.error;
     if (isError && reading.finish) reading.ended = true; // the answer was complete
     if (reading.ended) break;

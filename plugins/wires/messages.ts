@@ -4,8 +4,8 @@ import type { Image, Message } from "zz";
 import type { Quirks } from "./contract.ts";
 
 export function toMessages(messages: Message[], model: string, quirks: Quirks): unknown[] {
-  const told = quirks.tools === false ? withoutCalls(messages) : messages;
-  return between(afterResults(acceptedIds(told, model, quirks.ids)), quirks).flatMap((one) =>
+  const sendable = quirks.tools === false ? withoutCalls(messages) : messages;
+  return between(afterResults(acceptedIds(sendable, model, quirks.ids)), quirks).flatMap((one) =>
     toWire(one, model, quirks),
   );
 }
@@ -62,7 +62,7 @@ function between(messages: Message[], quirks: Quirks): Message[] {
 
 /** For a server without tools: earlier calls and results become text. Adjacent messages of the person are joined. */
 function withoutCalls(messages: Message[]): Message[] {
-  const told: Message[] = [];
+  const out: Message[] = [];
   for (const message of messages) {
     const plain: Message =
       message.role === "tool"
@@ -71,13 +71,13 @@ function withoutCalls(messages: Message[]): Message[] {
           ? { ...message, text: message.text || `(called ${message.calls?.map(({ name }) => name).join(", ")})` }
           : message;
     if (plain.role === "assistant") delete plain.calls;
-    const last = told.at(-1);
+    const last = out.at(-1);
     if (plain.role === "user" && last?.role === "user") {
       const images = [...(last.images ?? []), ...(plain.images ?? [])];
-      told[told.length - 1] = { role: "user", text: `${last.text}\n\n${plain.text}`, ...(images.length && { images }) };
-    } else told.push(plain);
+      out[out.length - 1] = { role: "user", text: `${last.text}\n\n${plain.text}`, ...(images.length && { images }) };
+    } else out.push(plain);
   }
-  return told;
+  return out;
 }
 
 function toWire(message: Message, model: string, { echo }: Quirks): unknown[] {

@@ -31,9 +31,9 @@ export async function* valuesOf(answer: HttpAnswer, protocol: string, provider: 
       yield bytes;
     }
   }
-  for await (const come of pieces({ ...answer, body: body() }, provider)) {
+  for await (const batch of pieces({ ...answer, body: body() }, provider)) {
     const values: Value[] = [];
-    for (const piece of come) {
+    for (const piece of batch) {
       if ("alive" in piece) values.push({ value: undefined });
       if (!("data" in piece)) continue;
       const { event, data } = piece;

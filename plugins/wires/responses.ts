@@ -121,14 +121,14 @@ interface Open {
 
 async function* read(response: HttpAnswer, name: string): AsyncGenerator<Iterable<Delta>> {
   const open: Open = { items: new Map(), thoughts: new Set(), calls: 0, text: false, thought: false, isRefusal: false };
-  for await (const come of pieces(response, name)) {
-    yield readAll(open, come);
+  for await (const batch of pieces(response, name)) {
+    yield readAll(open, batch);
     if (open.ended) return;
   }
 }
 
-function* readAll(open: Open, come: Piece[]): Generator<Delta> {
-  for (const piece of come) {
+function* readAll(open: Open, batch: Piece[]): Generator<Delta> {
+  for (const piece of batch) {
     if ("alive" in piece) yield { text: "" };
     else if ("rest" in piece) {
       const whole = parse(piece.rest);
@@ -177,30 +177,30 @@ function* say(open: Open, item: { text: string }, text: string): Generator<Delta
 }
 
 /** Begins a call once; its arguments come with it, or follow. */
-function* call(open: Open, item: { args: string; named: boolean }, index: number, told: any, args: unknown) {
+function* call(open: Open, item: { args: string; named: boolean }, index: number, given: any, args: unknown) {
   if (!item.named) open.calls++;
   const isNew = !item.named;
   item.named = true;
   const more = typeof args === "string" && args && !item.args ? args : undefined;
   item.args += more ?? "";
   if (isNew || more)
-    yield { call: { index, id: told.call_id ?? told.id, name: told.name, ...(more && { args: more }) } };
+    yield { call: { index, id: given.call_id ?? given.id, name: given.name, ...(more && { args: more }) } };
 }
 
 /** Yields what did not come in pieces of an item that is finished. */
-function* whole(open: Open, at: number, told: any): Generator<Delta> {
+function* whole(open: Open, at: number, given: any): Generator<Delta> {
   const item = open.items.get(at) ?? { text: "", args: "", named: false };
   open.items.set(at, item);
-  if (told?.type === "function_call") yield* call(open, item, at, told, told.arguments);
-  else if (told?.type === "reasoning") {
-    const { status: _, ...reasoning } = told;
-    if (!open.thought) for (const { text } of told.summary ?? []) if (text) yield { thinking: `${text}\n` };
-    const isNew = !open.thoughts.has(told.id);
-    open.thoughts.add(told.id);
-    if (told.encrypted_content && isNew)
+  if (given?.type === "function_call") yield* call(open, item, at, given, given.arguments);
+  else if (given?.type === "reasoning") {
+    const { status: _, ...reasoning } = given;
+    if (!open.thought) for (const { text } of given.summary ?? []) if (text) yield { thinking: `${text}\n` };
+    const isNew = !open.thoughts.has(given.id);
+    open.thoughts.add(given.id);
+    if (given.encrypted_content && isNew)
       yield { extra: { reasoning, calls: open.calls, text: open.text } satisfies Thought };
-  } else if (told?.type === "message") {
-    const parts: any[] = Array.isArray(told.content) ? told.content : [];
+  } else if (given?.type === "message") {
+    const parts: any[] = Array.isArray(given.content) ? given.content : [];
     open.isRefusal ||= parts.some(({ type }) => type === "refusal");
     if (!item.text) for (const { text, refusal } of parts) yield* say(open, item, String(text ?? refusal ?? ""));
   }

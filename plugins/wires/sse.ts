@@ -12,15 +12,15 @@ export type Piece = { event?: string | undefined; data: string } | { alive: true
 /** Yields pieces in batches, as they arrived: waiting for each piece would take longer than reading it. */
 export async function* pieces(response: HttpAnswer, name: string): AsyncGenerator<Piece[]> {
   const { createParser } = await import("eventsource-parser");
-  let come: Piece[] = [];
+  let batch: Piece[] = [];
   let rest: Uint8Array[] = []; // an unfinished line, which the parser may drop; no character contains a line break
   let otherLines = "";
   let [size, restSize, open] = [0, 0, 0]; // bytes: in all, of the rest, and since the last event ended
   const tooLong = (what: string, most: number) =>
     new Error(`'${name}' sent ${what} of more than ${most / MB} MB, and was given up. Check --base-url.`);
   const parser = createParser({
-    onEvent: (event) => come.push(event),
-    onComment: () => come.push({ alive: true }),
+    onEvent: (event) => batch.push(event),
+    onComment: () => batch.push({ alive: true }),
     onError: (error) => (otherLines += `${error.line ?? ""}\n`),
   });
   for await (const bytes of response.body) {
@@ -33,18 +33,18 @@ export async function* pieces(response: HttpAnswer, name: string): AsyncGenerato
       [rest, restSize] = [[], 0];
     }
     if (end < chunk.length) restSize += rest.push(chunk.subarray(end)) && chunk.length - end;
-    open = come.length ? 0 : open + chunk.length;
+    open = batch.length ? 0 : open + chunk.length;
     if (restSize > MAX_LINE_BYTES) throw tooLong("a line", MAX_LINE_BYTES);
     if (open > MAX_LINE_BYTES || otherLines.length > MAX_LINE_BYTES) throw tooLong("an event", MAX_LINE_BYTES);
     if (size > MAX_ANSWER_BYTES) throw tooLong("an answer", MAX_ANSWER_BYTES);
-    if (!come.length) continue;
-    yield come;
-    come = [];
+    if (!batch.length) continue;
+    yield batch;
+    batch = [];
   }
   parser.feed(`${Buffer.concat(rest)}\n\n`);
   parser.reset({ consume: true });
-  if (otherLines.trim()) come.push({ rest: otherLines });
-  if (come.length) yield come;
+  if (otherLines.trim()) batch.push({ rest: otherLines });
+  if (batch.length) yield batch;
 }
 
 /** The parser is fastest if lines end in a line feed alone. */

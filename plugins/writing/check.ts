@@ -110,7 +110,7 @@ function problemsIn(opened: Opened, source: ts.SourceFile): Problem[] {
   return problems.sort((a, b) => a.line - b.line || a.column - b.column);
 }
 
-/** Imports that TypeScript finds but Node does not: Node adds no ending and takes no .js for .ts. Types are left out. */
+/** Imports that TypeScript finds but Node does not: Node adds no ending and takes no .js for .ts. Types do not matter. */
 function misnamedImports({ misnamed }: Opened, source: ts.SourceFile): Problem[] {
   const problems: Problem[] = [];
   visit(source);

@@ -16,9 +16,9 @@ export async function tryOut(name: string, code: string, file: string, ctx: Ctx,
   const folder = path.dirname(file);
   const trialFile = path.join(folder, `.${name}-${process.pid}.ts`); // next to its imports; zz skips such names
   const pauseFile = path.join(folder, `.~${process.pid}.mjs`); // loaded after it
-  let made: string[] = [];
+  let newFolders: string[] = [];
   try {
-    made = makeFolder(folder);
+    newFolders = makeFolder(folder);
     fs.writeFileSync(trialFile, code, { mode: 0o600 });
     fs.writeFileSync(pauseFile, PAUSE_PLUGIN, { mode: 0o600 });
   } catch (error) {
@@ -42,7 +42,7 @@ export async function tryOut(name: string, code: string, file: string, ctx: Ctx,
     throw refuse(`the process that tried it ended (${ended})${last ? `: ${withRealName(last)}` : "."}`);
   } finally {
     for (const one of [trialFile, pauseFile]) fs.rmSync(one, { force: true });
-    for (const one of made.toReversed()) removeEmpty(one);
+    for (const one of newFolders.toReversed()) removeEmpty(one);
   }
 }
 

@@ -230,7 +230,7 @@ export function argsOf(source: string, start: number, end: number, known: Known)
   if (!word || word.end !== end) return unknown("zz cannot read one of its words");
   if (!word.cells) return unknown(word.why!);
   const doubt = word.doubt === undefined ? {} : { doubt: word.doubt };
-  const made: Arg[] = [];
+  const result: Arg[] = [];
   const braced = expandBraces(word.cells);
   // Braces come before variables: `$HOME{a,b}` is $HOMEa and $HOMEb.
   if (braced?.length !== 1 && word.named) return unknown("it holds braces that zz does not follow");
@@ -238,14 +238,14 @@ export function argsOf(source: string, start: number, end: number, known: Known)
     const whole = cells && expandTilde(cells, known);
     if (!whole)
       return unknown(cells ? "it holds a ~ that zz does not follow" : "it holds braces that zz does not follow");
-    if (!isGlob(whole)) made.push({ text: textOf(whole), shown: quote(textOf(whole)), ...doubt });
+    if (!isGlob(whole)) result.push({ text: textOf(whole), shown: quote(textOf(whole)), ...doubt });
     else {
       const found = expandGlob(whole, known);
       if (typeof found === "string") return unknown(found);
-      for (const text of found) made.push({ text, shown: text === found[0] ? shown : "", globbed: true, ...doubt });
+      for (const text of found) result.push({ text, shown: text === found[0] ? shown : "", globbed: true, ...doubt });
     }
   }
-  return made;
+  return result;
 }
 
 const textOf = (cells: Cell[]): string => cells.map(({ char }) => char).join("");
@@ -262,16 +262,16 @@ function expandBraces(cells: Cell[]): Cell[][] | undefined {
   if (!group) return [cells];
   if (!group[0].includes(",")) return undefined;
   const [from, to] = [group.index, group.index + group[0].length];
-  const made: Cell[][] = [];
+  const result: Cell[][] = [];
   for (let i = from + 1; i < to; ) {
     const comma = mask.slice(0, to - 1).indexOf(",", i);
     const end = comma < 0 ? to - 1 : comma;
     const rest = expandBraces([...cells.slice(0, from), ...cells.slice(i, end), ...cells.slice(to)]);
-    if (!rest || rest.some((one) => !one.length) || made.length > MAX_FILES) return undefined;
-    made.push(...rest);
+    if (!rest || rest.some((one) => !one.length) || result.length > MAX_FILES) return undefined;
+    result.push(...rest);
     i = end + 1;
   }
-  return made;
+  return result;
 }
 
 function expandTilde(cells: Cell[], { home }: Known): Cell[] | undefined {
@@ -308,21 +308,21 @@ function expandGlob(cells: Cell[], known: Known): string[] | string {
 function nextOf(part: Cell[], found: string[], { dirs: [dir = "/"], budget }: Known, last: boolean): string[] | string {
   const end = last ? "" : "/";
   if (!isGlob(part)) {
-    const made = found.map((before) => before + textOf(part) + end);
-    return made.filter((name) => !last || exists(inFolder(dir, name), name.endsWith("/")));
+    const result = found.map((before) => before + textOf(part) + end);
+    return result.filter((name) => !last || exists(inFolder(dir, name), name.endsWith("/")));
   }
   if (textOf(part).startsWith(".")) return "it holds a glob that may match hidden files";
   const pattern = patternOf(part);
-  const made: string[] = [];
+  const result: string[] = [];
   for (const before of found)
     for (const entry of entriesOf(inFolder(dir, before))) {
       if (budget.left-- < 0) return "it holds globs that take too long to look up";
       if (entry.startsWith(".") || !matches([...entry], pattern)) continue;
       const name = before + entry + end;
-      if (last || exists(inFolder(dir, name), true)) made.push(name);
-      if (made.length > MAX_FILES) return made;
+      if (last || exists(inFolder(dir, name), true)) result.push(name);
+      if (result.length > MAX_FILES) return result;
     }
-  return made.sort();
+  return result.sort();
 }
 
 /** A plain character class counts as any one character, other classes as any number. */

@@ -18,8 +18,8 @@ export interface Reading {
 }
 
 /** Reads a batch of events. Nothing counts after the end, and no error counts once the answer is complete. */
-export function* readAll(reading: Reading, come: Value[]): Generator<Delta> {
-  for (const { event, value } of come) {
+export function* readAll(reading: Reading, batch: Value[]): Generator<Delta> {
+  for (const { event, value } of batch) {
     const isError = event === "error" || value?.error;
     if (isError && reading.stop) reading.ended = true;
     if (reading.ended) return;

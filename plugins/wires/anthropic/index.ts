@@ -64,7 +64,7 @@ export const anthropic: Wire = {
     const url = base(zz, preset, request.endpoint);
     const learnt = learntOf(url, request.model);
     const once: Once = {};
-    const come: any[] = []; // the answer's blocks up to its last pause
+    const pausedBlocks: any[] = []; // the answer's blocks up to its last pause
     let spent: Usage = { input: 0, output: 0 };
     for (let pauses = 0; ; pauses++) {
       const reading: Reading = {
@@ -76,9 +76,9 @@ export const anthropic: Wire = {
         text: false,
         grown: { field: "text", pieces: [] },
       };
-      const answer = await send(zz, preset, request, signal, { url, learnt, once, come });
-      for await (const come of valuesOf(answer, PROTOCOL, preset.name)) {
-        yield readAll(reading, come);
+      const answer = await send(zz, preset, request, signal, { url, learnt, once, pausedBlocks });
+      for await (const batch of valuesOf(answer, PROTOCOL, preset.name)) {
+        yield readAll(reading, batch);
         if (reading.ended) break;
       }
       const paused = reading.stop === "pause_turn";
@@ -87,7 +87,7 @@ export const anthropic: Wire = {
         return;
       }
       settle(reading);
-      come.push(...reading.blocks);
+      pausedBlocks.push(...reading.blocks);
       spent = usageOf(reading);
     }
   },
@@ -133,7 +133,7 @@ interface Way {
   url: string;
   learnt: Learnt;
   once: Once;
-  come: any[];
+  pausedBlocks: any[];
 }
 async function send(
   zz: Zz<any>,
@@ -142,9 +142,9 @@ async function send(
   signal: AbortSignal,
   way: Way,
 ): Promise<HttpAnswer> {
-  const { url, learnt, once, come } = way;
+  const { url, learnt, once, pausedBlocks } = way;
   for (;;) {
-    const body = bodyOf(request, learnt, once, come);
+    const body = bodyOf(request, learnt, once, pausedBlocks);
     try {
       return await zz.fetch(`${url}/v1/messages`, {
         method: "POST",

@@ -37,7 +37,7 @@ const CACHE = { cache_control: { type: "ephemeral" } };
 const BUDGETS: Record<Exclude<Effort, "none">, number> = { low: 2_048, medium: 8_192, high: 24_576 };
 export const LEAST_BUDGET = 1_024;
 
-export function bodyOf(request: ChatRequest, learnt: Learnt, once: Once, come: any[]): Record<string, any> {
+export function bodyOf(request: ChatRequest, learnt: Learnt, once: Once, pausedBlocks: any[]): Record<string, any> {
   const { task, model, system, messages, tools, options } = request;
   const schema = request.schema?.type === "object" ? request.schema : undefined; // others cannot be sent
   const { without } = learnt;
@@ -73,7 +73,7 @@ export function bodyOf(request: ChatRequest, learnt: Learnt, once: Once, come: a
     ? { tool_choice: tools.length ? { type: "any" } : { type: "tool", name: ANSWER_TOOL } }
     : isSilent && offered.length && { tool_choice: { type: "none" } };
   if (offered.length) Object.assign(offered.at(-1), mark);
-  if (come.length) conversation.push({ role: "assistant", content: come });
+  if (pausedBlocks.length) conversation.push({ role: "assistant", content: pausedBlocks });
   const marked = conversation.filter(({ role }) => role === "user").slice(-2);
   for (const { content } of marked) Object.assign(content.at(-1)!, mark);
   const body: Record<string, any> = {
@@ -110,9 +110,9 @@ function thinkingOf(
   max: number,
 ): { thinking?: any; effort?: string } {
   const { without, thinking } = learnt;
-  const way = thinking ?? knownOf(model).thinking;
-  if (way === "none" || !effort) return {};
-  if (way === "adaptive") {
+  const mode = thinking ?? knownOf(model).thinking;
+  if (mode === "none" || !effort) return {};
+  if (mode === "adaptive") {
     if (effort === "none" || isForced)
       return !without.has("disabled")
         ? { thinking: { type: "disabled" } }

@@ -72,12 +72,12 @@ export function record(file: string, veil: (text: string) => string): Recorder {
       error = failed;
       throw failed;
     } finally {
-      write({ ...kept, pieces: hidden(pieces), ...(error !== undefined && { error: errorOf(error) }) });
+      write({ ...kept, pieces: veiledPieces(pieces), ...(error !== undefined && { error: errorOf(error) }) });
     }
   }
 
   /** The pieces as they came, unless they hold a secret, perhaps across two: then the whole answer, veiled. */
-  function hidden(pieces: Uint8Array[]): Exchange["pieces"] {
+  function veiledPieces(pieces: Uint8Array[]): Exchange["pieces"] {
     const whole = Buffer.concat(pieces).toString();
     const veiled = veil(whole);
     return veiled === whole ? pieces.map(textOrBytes) : [veiled];
@@ -92,15 +92,15 @@ export function play(file: string, shown: string): Player {
       const { signal, method = "GET", url } = request;
       signal?.throwIfAborted();
       const key = keyOf({ method, url, ...bodyOf(request) });
-      const fits = exchanges.filter((one) => one.key === key);
-      const found = fits.find(({ played }) => !played) ?? fits.at(-1);
-      if (!found)
+      const matching = exchanges.filter((one) => one.key === key);
+      const match = matching.find(({ played }) => !played) ?? matching.at(-1);
+      if (!match)
         throw usage(
           `Cannot replay '${shown}': nothing like this was recorded in it (${method} ${pathOf(url)}${lastWords(request)}). Record it again with --record.`,
         );
-      found.played++;
-      const { status = 200, headers = {}, pieces = [], error } = found.exchange;
-      if (error && !found.exchange.pieces) throw errorFrom(error);
+      match.played++;
+      const { status = 200, headers = {}, pieces = [], error } = match.exchange;
+      if (error && !match.exchange.pieces) throw errorFrom(error);
       const all = pieces.map((piece) =>
         typeof piece === "string" ? Buffer.from(piece) : Buffer.from(piece.base64, "base64"),
       );

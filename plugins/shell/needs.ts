@@ -55,7 +55,7 @@ export async function judgedOnCopy(
   if (permissions.wide !== undefined || permissions.rules.some(deniesReadingIn(ctx))) return undefined;
   const verdictOn = (kind: Kind, need: Need) => permissions.judge(kind, need).verdict;
   const needs = Object.entries(needsOf(command, first, [])) as [Kind, Need[]][];
-  const isLimited = permissions.rules.some(({ kind, but }) => kind === "write" && but); // not in a sandbox
+  const isLimited = permissions.rules.some(({ kind, but }) => kind === "write" && but); // by file: a sandbox cannot
   const isAllowed = needs.every(([kind, list]) => list.every((need) => verdictOn(kind, need) === "allow"));
   if (isAllowed && !isLimited) return undefined; // the rules let it run on the project itself
   const judged = first.verdict === "deny" ? await judge(ONLY_FILES) : first;

@@ -34,7 +34,7 @@ const HOOKS = [
   ...["pre-auto-gc", "reference-transaction", "post-index-change", "fsmonitor-watchman", "sendemail-validate"],
 ];
 
-/** In a folder of git's. */
+/** In a git folder. */
 export const IN_GIT = ["config", "config.worktree", "commondir", "gitdir", "hooks"];
 
 export interface Places {
@@ -146,7 +146,7 @@ export function setting(text: string): { key: string; value: string } {
 /** Which git to ask, and how to start it. */
 export type GitProgram = { programs: Programs; program: string };
 
-/** Only for questions that run nothing. */
+/** Runs git, only for questions that make it run nothing else. */
 export function askGit({ programs, program }: GitProgram, args: string[], input?: Buffer): string | undefined {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^GIT_(?!CONFIG_)/.test(name)));
   try {

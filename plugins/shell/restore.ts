@@ -162,7 +162,7 @@ function same(one: Snapshot, other: Snapshot): boolean {
     [...one].every(([at, kept]) => isSame(kept, other.get(at)) && isSameMode(kept, other.get(at)!))
   );
 }
-/** For a hook it matters whether it is executable. */
+/** Whether both are executable, or neither is, which matters for a hook. */
 const isSameMode = (one: Kept, other: Kept): boolean => (one.mode & 0o111) === (other.mode & 0o111);
 
 /** Restores what changed. What was removed stays removed, unless something else was put in its place. */
@@ -252,7 +252,7 @@ const HARMLESS: Record<string, RegExp> = {
   submodule: /^(url|active)$/i,
 };
 
-/** By section and key; a URL of the kind "ext::" names a program. */
+/** Whether a setting cannot run anything, judging by its section and key; a URL of the kind "ext::" names a program. */
 function isHarmless(section: string | undefined, key: string, value: string): boolean {
   return section !== undefined && !!HARMLESS[section]?.test(key) && !value.includes("::");
 }

@@ -13,14 +13,14 @@ const NAMESPACES = 0x7e020000;
 const NEWTIME = 0x80; // for unshare; for clone it is part of the signal
 const TERMINAL = [0x5412, 0x541c]; // TIOCSTI types into a terminal, TIOCLINUX pastes
 const FAMILIES = [1, 2, 10, 16]; // UNIX, INET, INET6, NETLINK: not VSOCK, which no namespace contains, ALG, and others
-const PERSONALITIES = [0, 8, 0x20000, 0x20008, 0x40000, 0xffffffff]; // 32 bits, old names, no address randomization; querying
+const PERSONALITIES = [0, 8, 0x20000, 0x20008, 0x40000, 0xffffffff]; // 32 bits, old names, fixed addresses; querying
 
 interface Machine {
   audit: number;
   numbers: Record<string, number>;
 }
 
-/** The same on all machines since Linux 5.1. */
+/** System calls with the same numbers on all machines, since Linux 5.1. */
 const COMMON_CALLS = {
   io_uring_setup: 425,
   io_uring_enter: 426,

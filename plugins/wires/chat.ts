@@ -177,7 +177,7 @@ function* readAll(reading: Reading, batch: Piece[]): Generator<Delta> {
   }
 }
 
-/** Not a stream: a whole answer, an error, or a web page. */
+/** Reads what is not a stream: a whole answer, an error, or a web page. */
 function* readWhole(reading: Reading, text: string): Generator<Delta> {
   const whole = parse(text);
   if (whole === undefined && !reading.seen) yield { error: noStream(text) };

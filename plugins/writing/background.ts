@@ -11,11 +11,11 @@ const MAX_ERRORS = 3; // per note
 
 export function watchTypes(zz: Zz, checker: () => Promise<Checker>): void {
   const checked = new Map<string, string>(); // by file, the stamp of the checked version
-  let reach: Ctx | undefined; // set once there is a prompt, where a person reads the notes
+  let promptCtx: Ctx | undefined; // set once there is a prompt, where a person reads the notes
   let last: Promise<unknown> = Promise.resolve();
 
   zz.wrap("prompt", (line, next, ctx) => {
-    if (!reach) begin(ctx);
+    if (!promptCtx) begin(ctx);
     return next(line);
   });
   zz.on("reloaded", ({ plugins }) => {
@@ -24,14 +24,14 @@ export function watchTypes(zz: Zz, checker: () => Promise<Checker>): void {
   });
 
   function begin(ctx: Ctx): void {
-    reach = ctx;
-    const soon = setTimeout(look, START_DELAY_MS).unref();
-    zz.defer(() => clearTimeout(soon));
+    promptCtx = ctx;
+    const timer = setTimeout(look, START_DELAY_MS).unref();
+    zz.defer(() => clearTimeout(timer));
   }
 
   /** Checks one file after the other, each as it is when its turn comes. */
   function look(names?: string[]): void {
-    for (const { name, file, from, failure } of reach?.about.plugins ?? [])
+    for (const { name, file, from, failure } of promptCtx?.about.plugins ?? [])
       if (from !== "zz" && !failure && (!names || names.includes(name)))
         last = last.then(() => checkOne(name, file)).catch(() => {}); // plugins work without the check too
   }
@@ -41,13 +41,13 @@ export function watchTypes(zz: Zz, checker: () => Promise<Checker>): void {
     if (zz.signal.aborted || !stamp || checked.get(file) === stamp) return;
     checked.set(file, stamp);
     const problems = (
-      await (await checker()).check(file, { permissions: reach!.permissions, signal: zz.signal })
+      await (await checker()).check(file, { permissions: promptCtx!.permissions, signal: zz.signal })
     ).problems.filter(({ untyped }) => !untyped);
     if (!problems.length || versionOf(file) !== stamp) return;
     const more =
       problems.length > MAX_ERRORS ? [`${plural(problems.length - MAX_ERRORS, "more")}: /plugin check ${name}`] : [];
-    const lines = [...formatProblems(problems.slice(0, MAX_ERRORS), reach!.root), ...more];
-    reach!.note(`Plugin '${name}' was loaded, but its types do not fit:\n${lines.join("\n")}`);
+    const lines = [...formatProblems(problems.slice(0, MAX_ERRORS), promptCtx!.root), ...more];
+    promptCtx!.note(`Plugin '${name}' was loaded, but its types do not fit:\n${lines.join("\n")}`);
   }
 }
 

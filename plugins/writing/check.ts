@@ -110,7 +110,7 @@ function problemsIn(opened: Opened, source: ts.SourceFile): Problem[] {
   return problems.sort((a, b) => a.line - b.line || a.column - b.column);
 }
 
-/** Imports that TypeScript finds but Node does not: Node adds no ending and takes no .js for .ts. Types do not matter. */
+/** Imports that TypeScript finds but Node does not: Node adds no ending, and takes no .js for .ts. Types are gone. */
 function misnamedImports({ misnamed }: Opened, source: ts.SourceFile): Problem[] {
   const problems: Problem[] = [];
   visit(source);
@@ -159,12 +159,12 @@ function beyondTypes({ checker }: Opened, source: ts.SourceFile): Problem[] {
   return problems;
 
   function visit(node: ts.Node): void {
-    if (ts.isExpressionStatement(node) && !TEST.test(source.fileName)) forgotten(node.expression);
-    if (ts.isCallExpression(node)) registered(node);
+    if (ts.isExpressionStatement(node) && !TEST.test(source.fileName)) checkAwaited(node.expression);
+    if (ts.isCallExpression(node)) checkRegistered(node);
     ts.forEachChild(node, visit);
   }
 
-  function forgotten(node: ts.Expression): void {
+  function checkAwaited(node: ts.Expression): void {
     if (!ts.isCallExpression(node) || !isPromise(checker.getTypeAtLocation(node))) return;
     const last = ts.isPropertyAccessExpression(node.expression) ? node.expression.name.text : "";
     if (last === "catch" || (last === "then" && node.arguments.length > 1)) return;
@@ -176,18 +176,18 @@ function beyondTypes({ checker }: Opened, source: ts.SourceFile): Problem[] {
     return ["Promise", "PromiseLike"].includes(type.getSymbol()?.name ?? "");
   }
 
-  function registered({ expression, arguments: [given] }: ts.CallExpression): void {
+  function checkRegistered({ expression, arguments: [given] }: ts.CallExpression): void {
     if (!ts.isPropertyAccessExpression(expression) || !given || !ts.isObjectLiteralExpression(given)) return;
     const verb = expression.name.text;
     if (!WITH_NAME.includes(verb)) return;
     if (checker.getTypeAtLocation(expression.expression).getSymbol()?.name !== "Zz") return;
     const name = fieldOf(given, "name");
-    if (name && ts.isStringLiteralLike(name)) named(verb, name);
+    if (name && ts.isStringLiteralLike(name)) checkGivenName(verb, name);
     const params = fieldOf(given, "params");
     if (verb === "tool" && params && ts.isObjectLiteralExpression(params)) shorthand(params);
   }
 
-  function named(verb: string, node: ts.StringLiteralLike): void {
+  function checkGivenName(verb: string, node: ts.StringLiteralLike): void {
     const known = names.get(verb) ?? new Set();
     names.set(verb, known);
     if (known.has(node.text) && verb !== "layer")

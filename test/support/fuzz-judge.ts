@@ -29,7 +29,7 @@ const isUnasked = ({ verdict, reads }: Judged, { root }: Jail): boolean =>
   verdict === "allow" && reads.every((one) => path.resolve(root, one).startsWith(root));
 
 /** Programs that were started without the judge knowing. */
-function strange({ simple }: Judged, all: Started[]): Started[] {
+function unknownPrograms({ simple }: Judged, all: Started[]): Started[] {
   const known = simple.filter(({ words }) => words.length);
   return all.filter(({ file, argv: [name = "", ...rest] }) => {
     if (!/^\/usr\/|^\/bin\//.test(file)) return true;
@@ -57,7 +57,7 @@ async function faultOf(jail: Jail, line: string): Promise<string | undefined> {
   const judged = await judgeLine(line, jail.root, { ...NONE, env: jail.env });
   if (!isUnasked(judged, jail)) return undefined;
   const { started, touched } = jail.run([line]);
-  const more = strange(judged, started[0] ?? []);
+  const more = unknownPrograms(judged, started[0] ?? []);
   return touched.length || more.length ? tellOf({ touched, started: more }) : undefined;
 }
 
@@ -81,7 +81,7 @@ async function tryAll(jail: Jail, all: Allowed[]): Promise<Found[]> {
       ...(await tryAll(jail, all.slice(0, all.length >> 1))),
       ...(await tryAll(jail, all.slice(all.length >> 1))),
     ];
-  const suspects = new Set(all.filter(({ judged }, i) => strange(judged, started[i] ?? []).length));
+  const suspects = new Set(all.filter(({ judged }, i) => unknownPrograms(judged, started[i] ?? []).length));
   // A touched file does not show which line touched it, so the lines are tried again by halves.
   if (touched.length) for (const one of await touching(jail, all)) suspects.add(one);
   const found: Found[] = [];

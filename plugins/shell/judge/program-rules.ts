@@ -111,7 +111,7 @@ const runsInput = (name: string, rest: Words): boolean =>
       ? !rest.length || rest.some((word) => IS_INPUT.test(word ?? ""))
       : /^(at|batch)$/.test(name) && !rest.some((word) => /^-[flqrcdV]/.test(word ?? ""));
 
-/** For commands that are neither denied nor known to only read. */
+/** Judges commands that are neither denied nor known to only read. */
 function ruleOnUnknown(name: string, rest: Words, lists: Lists): Ruling {
   const why = ASK_REASONS.get(name);
   if (why && NAMES_OTHERS.some(([one, test]) => one === name && rest.some((word) => test.test(word ?? ""))))

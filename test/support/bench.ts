@@ -1,5 +1,5 @@
-// `npm run bench`: the slow suites. First those that count, side by side; then those that measure, each with the machine to itself.
-// ZZ_SHORT makes all of them shorter. Files named as arguments are run alone.
+// `npm run bench`: runs the slow suites. First those that count, in parallel; then those that measure, one at a time.
+// ZZ_SHORT makes all of them shorter. Runs only the files given as arguments, if any.
 import { globSync } from "node:fs";
 import { basename, join } from "node:path";
 import { Readable } from "node:stream";
@@ -20,7 +20,7 @@ const parts = [
   { files: files.filter((file) => !isCounting(file)), concurrency: 1 },
 ].filter(({ files }) => files.length);
 
-/** One report of both: the figures at its end are those of all. */
+/** The events of both runs, for one report whose totals cover all suites. */
 async function* events(): AsyncGenerator<TestEvent> {
   const sums = new Map<string, number>();
   for (const [at, part] of parts.entries())

@@ -10,9 +10,12 @@ export async function graphOf(files: Iterable<readonly [string, Facts]>, resolve
   const imports = new Map<string, Edge[]>();
   const dependents = new Map<string, Set<string>>();
   for (const [file, facts] of all) {
-    const edges = facts.imports.map((one) => edgeOf(one, resolver.resolve(file, one)));
+    const edges = facts.imports.map((one) => {
+      const others = resolver.others(file, one);
+      return others ? edgeOf(one, ...others) : edgeOf(one, resolver.resolve(file, one));
+    });
     imports.set(file, edges);
-    for (const { to } of edges) {
+    for (const to of edges.flatMap(({ to, also = [] }) => [to, ...also])) {
       if (to === undefined || to === file) continue;
       const by = dependents.get(to);
       if (by) by.add(file);
@@ -22,9 +25,9 @@ export async function graphOf(files: Iterable<readonly [string, Facts]>, resolve
   return { imports, dependents: new Map(Array.from(dependents, ([file, by]) => [file, [...by].sort()])) };
 }
 
-function edgeOf({ from: spec, line, how }: Import, to: string | undefined): Edge {
+function edgeOf({ from: spec, line, how }: Import, to?: string, ...also: string[]): Edge {
   const kind = to === undefined ? "missing" : to === "" ? "external" : to === "node:" ? "builtin" : "internal";
-  return { to: kind === "internal" ? to : undefined, spec, line, kind, how };
+  return { to: kind === "internal" ? to : undefined, spec, line, kind, how, ...(also.length && { also }) };
 }
 
 const MAX_ORDINARY_IMPORTERS = 5;

@@ -36,6 +36,12 @@ export function scanComponent(path: string, text: string): Facts {
   return facts;
 }
 
+/** What of it is no code: comments, styles. */
+export function componentSpans(text: string): { comment: Span[]; string: Span[] } {
+  const { comments, styles } = partsOf(text);
+  return { comment: comments, string: styles };
+}
+
 function partsOf(text: string): Parts {
   const parts: Parts = { scripts: [], comments: [], styles: [], tags: [] };
   for (const { 0: all, 1: kind, 2: tag = "", 3: inner = "", index } of text.matchAll(PARTS)) {

@@ -22,8 +22,7 @@ const KINDS: Record<string, Sym["kind"]> = {
   ...{ macro: "function", sequence: "variable", index: "const" },
 };
 
-export function scanSql(text: string, starts: number[]): Facts {
-  const facts = empty();
+export function sqlSpans(text: string): { comment: Span[]; string: Span[]; ends: number[] } {
   const [comment, string, ends]: [Span[], Span[], number[]] = [[], [], []];
   for (const { 0: token, index } of text.matchAll(TOKENS)) {
     const span: Span = [index, index + token.length];
@@ -31,6 +30,12 @@ export function scanSql(text: string, starts: number[]): Facts {
     else if (/^(?:--|\/\*)/.test(token)) comment.push(span);
     else if (/^'/.test(token)) string.push(span);
   }
+  return { comment, string, ends };
+}
+
+export function scanSql(text: string, starts: number[]): Facts {
+  const facts = empty();
+  const { comment, string, ends } = sqlSpans(text);
   const mask = maskOf(text.length, { comment, string, code: [] });
   const plain = Array.from(text, (letter, at) => (mask[at] === 1 && letter !== "\n" ? " " : letter)).join("");
   let from = 0;

@@ -30,6 +30,9 @@ function edgeOf({ from: spec, line, how }: Import, to?: string, ...also: string[
   return { to: kind === "internal" ? to : undefined, spec, line, kind, how, ...(also.length && { also }) };
 }
 
+/** Where programs in other languages begin. */
+const MAIN =
+  /(?:^|\/)(?:(?:main|__main__|manage|app|wsgi|asgi)\.py|main\.(?:go|rs|c|cc|cpp|cxx|swift|kt|lua)|lib\.rs|(?:Main|App|Application)\.(?:java|kt)|Program\.cs|config\.ru|(?:public\/)?index\.php)$/;
 const MAX_ORDINARY_IMPORTERS = 5;
 
 /** The files that more than five others import, the most imported first. */
@@ -49,8 +52,9 @@ export function entryPoints(
   const mains = new Set(packages.flatMap(({ mains }) => mains));
   const tops = new Set(["", ...packages.map(({ folder }) => folder)].flatMap((at) => [at, at ? `${at}/src` : "src"]));
   return [...imports.keys()]
-    .filter((path) => CODE.test(path) && !/\.d\.[cm]?ts$/.test(path) && !isMade(path))
+    .filter((path) => (CODE.test(path) || MAIN.test(path)) && !/\.d\.[cm]?ts$/.test(path) && !isMade(path))
     .flatMap((path) => {
+      if (!CODE.test(path)) return [{ path, why: "name" } as const];
       const isTop = /(?:^|\/)(?:index|main)\.\w+$/.test(path) && tops.has(folderOf(path));
       const why = mains.has(path) ? "package" : isTop ? "name" : !dependents.has(path) ? "alone" : undefined;
       return why ? [{ path, why } as const] : [];

@@ -6,7 +6,6 @@ import { type Index, mayRead } from "../project.ts";
 import type { Place } from "../refs/contract.ts";
 import { using } from "../rows.ts";
 import type { Facts } from "../scan/facts.ts";
-import { SCRIPT } from "./rows.ts";
 
 const MAX_FILES = 300; // that are looked into
 const MAX_TEXT_CHARS = 120;
@@ -20,6 +19,7 @@ const TOGETHER = [
 export interface NamedUses {
   places: Place[];
   notes: string[]; // that it is by name, and what was not looked into
+  covers(file: string): boolean; // whether such a file would have been found, if it used it
 }
 
 /** The uses of what these definitions define; without any, of what has the name in any other language. */
@@ -29,11 +29,12 @@ export async function usesByName(index: Index, name: string, defined: Found[], c
   for (const group of TOGETHER)
     if (group.some((one) => languages.has(one))) for (const one of group) languages.add(one);
   const files = new Set([...defined.map(({ path }) => path), ...using(index.pageIndexes, name)]);
-  const fitting = [...files].filter((file) => {
+  const covers = (file: string): boolean => {
     const language = languageOf(file);
-    return language && !SCRIPT.test(file) && (!languages.size || languages.has(language.name)) && mayRead(ctx, file);
-  });
-  if (!fitting.length) return { places: [], notes: [] };
+    return !!language && (!languages.size || languages.has(language.name)) && mayRead(ctx, file);
+  };
+  const fitting = [...files].filter(covers);
+  if (!fitting.length) return { places: [], notes: [], covers };
   const looked = fitting.sort().slice(0, MAX_FILES);
   const [{ prepare }, { placesOf }] = await Promise.all([
     import("../languages/grammar.ts"),
@@ -58,7 +59,7 @@ export async function usesByName(index: Index, name: string, defined: Found[], c
       : []),
     ...unread.slice(0, 3).map((file) => `[Not looked at: ${file}: it cannot be read]`),
   ];
-  return { places, notes };
+  return { places, notes, covers: (file) => covers(file) && !unread.includes(file) };
 }
 
 type At = { line: number; column: number; start: number; end: number };

@@ -5,7 +5,7 @@ import { bestFor } from "../match.ts";
 import { type Index, mayRead } from "../project.ts";
 import type { Place } from "../refs/contract.ts";
 import { defining, using } from "../rows.ts";
-import { usesByName } from "./by-name.ts";
+import { type NamedUses, usesByName } from "./by-name.ts";
 import { importGraph } from "./imports.ts";
 import { capped, filesUnder, foundIn, lastName, MAX_ROWS, nameIn, relative, SCRIPT, whyUnread } from "./rows.ts";
 import { freshIndex, type State, type SymbolQuery } from "./state.ts";
@@ -30,10 +30,10 @@ export async function references(state: State, args: SymbolQuery & { start?: num
     const places = groups.flatMap(({ places }) => places).filter(({ path: file }) => mayRead(ctx, file));
     if (places.length) found.push({ symbol: groups[0]!.symbol, places });
   }
-  const named = others.length || !all.length ? await usesByName(index, wanted, others, ctx) : { places: [], notes: [] };
+  const named = others.length || !all.length ? await usesByName(index, wanted, others, ctx) : NONE;
   if (named.places.length) found.push({ symbol: `${wanted}, by name`, places: named.places });
   const known = new Set(found.flatMap(({ places }) => places.map(({ path: file }) => file)));
-  const said = await textHits(wanted, index, known, ctx);
+  const said = await textHits(wanted, index, named.covers, ctx);
   const unsure = await unresolvedUses(state, index, wanted, known, ctx);
   if (!found.length && !said.length && !unsure.length)
     throw new Error(`Cannot find a use of '${args.symbol}': no code names it. ${nearestTo(index, wanted, ctx)}`);
@@ -49,6 +49,8 @@ export async function references(state: State, args: SymbolQuery & { start?: num
     .join("\n");
   return { text, data: found };
 }
+
+const NONE: NamedUses = { places: [], notes: [], covers: () => false };
 
 /** The places that one answer shows, a line each, and how to ask for the next ones. */
 function pageOf(found: { symbol: string; places: Place[] }[], first: number, name: string) {
@@ -186,12 +188,17 @@ function takesName(taken: string, name: string, text: string): boolean {
 }
 
 /** Where it stands in files that the index does not know. */
-async function textHits(name: string, { files }: Index, found: ReadonlySet<string>, ctx: Ctx): Promise<string[]> {
+async function textHits(
+  name: string,
+  { files }: Index,
+  isKnown: (file: string) => boolean,
+  ctx: Ctx,
+): Promise<string[]> {
   if (!/^[\w$#]+$/.test(name)) return [];
   const query = `(?<![\\w$])${name.replaceAll("$", "\\$")}(?![\\w$])`;
   const { text, failed } = await ctx.call("grep", { query, regex: true });
   if (failed) return [];
-  const known = new Set([...files.filter((file) => SCRIPT.test(file)), ...found]);
+  const known = new Set(files.filter((file) => SCRIPT.test(file) || isKnown(file)));
   const rows = text.split("\n").filter((row) => /^[^":]+:\d+:/.test(row) && !known.has(row.split(":")[0]!));
   const more = rows.length > MAX_TEXT_HITS || /^\[\d+ more hit/m.test(text);
   return [...rows.slice(0, MAX_TEXT_HITS), ...(more && rows.length ? ["[there is more; grep shows all of it]"] : [])];

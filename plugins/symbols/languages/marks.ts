@@ -27,7 +27,7 @@ export function maskOf(
 }
 
 /** How often each name occurs in code; 0 where only a string is that name. */
-export function usesIn(text: string, mask: Uint8Array, word: RegExp = WORD): Record<string, number> {
+export function usesIn(text: string, mask: Uint8Array, word: RegExp = wordsOf(text)): Record<string, number> {
   const uses = new Map<string, number>();
   for (const { 0: name, index } of text.matchAll(word)) {
     if (name.length > MAX_NAME_CHARS) continue;
@@ -39,6 +39,8 @@ export function usesIn(text: string, mask: Uint8Array, word: RegExp = WORD): Rec
   for (const [name, count] of uses) record[name] = count;
   return Object.setPrototypeOf(record, Object.prototype);
 }
+/** Letters of all the world's scripts take twice the time. */
+const wordsOf = (text: string): RegExp => (/[^\x00-\x7f]/.test(text) ? WORD : /[a-z_]\w*/gi);
 const isQuoted = (text: string, at: number, length: number): boolean =>
   /["'`]/.test(text[at - 1] ?? "") && text[at - 1] === text[at + length];
 

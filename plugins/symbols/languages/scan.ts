@@ -77,10 +77,7 @@ function factsOf(file: Reading, root: Node, matches: QueryMatch[]): Facts {
   facts.uses = usesIn(text, mask, language.word);
   facts.todos = todosIn(text, starts, mask);
   facts.loc = countLines(text, starts, mask);
-  if (root.hasError) {
-    const line = firstError(root);
-    facts.parseError = `line ${line} is not understood`;
-  }
+  if (root.hasError && !language.hasMacros) facts.parseError = `line ${firstError(root)} is not understood`;
   return facts;
 }
 

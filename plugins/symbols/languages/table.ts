@@ -19,6 +19,7 @@ export interface Language {
   isPrivate?(name: string, head: string): boolean;
   isExported?(name: string, head: string): boolean;
   mend?(text: string): string; // of the same length, for a grammar that is stricter than the language
+  hasMacros?: true; // what is not understood need not be wrong
   isMarkup?: true; // no code: it stands in no map, and has no branches
 }
 
@@ -131,7 +132,14 @@ export const LANGUAGES: readonly Language[] = [
 [(switch_label) (catch_clause) (ternary_expression)] @case`,
     isPrivate: isHidden,
   },
-  { name: "C", ends: "c h", grammar: "c", query: C_DECLARATIONS, isExported: (_, head) => !/^static\b/.test(head) },
+  {
+    name: "C",
+    ends: "c h",
+    grammar: "c",
+    query: C_DECLARATIONS,
+    hasMacros: true,
+    isExported: (_, head) => !/^static\b/.test(head),
+  },
   {
     name: "C++",
     ends: "cc cpp cxx c++ hh hpp hxx ipp inl cu cuh",
@@ -144,6 +152,7 @@ export const LANGUAGES: readonly Language[] = [
 (raw_string_literal) @string
 [(for_range_loop) (try_statement)] @branch
 (catch_clause) @case`,
+    hasMacros: true,
     isExported: (_, head) => !/^static\b/.test(head),
   },
   {

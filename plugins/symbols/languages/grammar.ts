@@ -50,6 +50,17 @@ function load(name: Name, query: string): Grammar | string {
   }
 }
 
+export const MAX_PARSE_S = 4; // of one file: a tree of what is none of its language can take very long to search
+
+/** Tells when it is too late, in the work that this process did: another one's may take all of the machine. */
+export function deadline(): () => boolean {
+  const before = process.cpuUsage();
+  return () => {
+    const { user, system } = process.cpuUsage(before);
+    return user + system > MAX_PARSE_S * 1e6;
+  };
+}
+
 /** After a parser has failed, another one takes its place. */
 export function renew(grammar: Grammar): void {
   const { language } = grammar.parser;

@@ -1,7 +1,7 @@
 // Where a name stands in the code of a file, by its grammar: not in its comments, and not in its strings.
 import { lineAt, lineStarts } from "../scan/lines.ts";
 import { componentSpans } from "./component.ts";
-import { grammarOf } from "./grammar.ts";
+import { deadline, grammarOf } from "./grammar.ts";
 import { maskOf, type Span } from "./marks.ts";
 import { sqlSpans } from "./sql.ts";
 import { isComponent, languageOf } from "./table.ts";
@@ -37,9 +37,10 @@ function spansOf(path: string, text: string): Record<"comment" | "string" | "cod
   if (!language?.grammar) return language ? { ...spans, ...sqlSpans(text) } : spans;
   const grammar = grammarOf(language);
   if (typeof grammar === "string") return spans;
+  const how = { progressCallback: deadline() }; // what is not known by then counts as code
   grammar.parser.reset();
-  const tree = grammar.parser.parse(text);
-  for (const { name, node } of tree ? grammar.query.captures(tree.rootNode) : [])
+  const tree = grammar.parser.parse(text, null, how);
+  for (const { name, node } of tree ? grammar.query.captures(tree.rootNode, how) : [])
     if (name in spans) spans[name as keyof typeof spans].push([node.startIndex, node.endIndex]);
   tree?.delete();
   return spans;

@@ -4,14 +4,13 @@ import { empty, type Facts, listed } from "../scan/facts.ts";
 import { lineStarts } from "../scan/lines.ts";
 import { isMarkedGenerated } from "../scan/made.ts";
 import { scanComponent } from "./component.ts";
-import { type Grammar, grammarOf, renew } from "./grammar.ts";
+import { deadline, type Grammar, grammarOf, MAX_PARSE_S, renew } from "./grammar.ts";
 import { importsIn } from "./imports.ts";
 import { countLines, maskOf, type Spans, todosIn, usesIn } from "./marks.ts";
 import { scanSql } from "./sql.ts";
 import { definitionsIn, type Reading, symbolsOf } from "./symbols.ts";
 import { isComponent, type Language, languageOf } from "./table.ts";
 
-const MAX_PARSE_MS = 5_000; // of one file: a grammar can take very long for what is none of its language
 const MINIFIED = { lines: 500, chars: 5_000 }; // characters a line on average, in a text of at least so many
 const NOT_C = /^\s*(?:class\s+\w|namespace\b|template\s*<|public:|private:|using\s+\w)|\bstd::|\bconstexpr\b/m;
 
@@ -34,16 +33,18 @@ function scanByGrammar(given: Language, path: string, text: string, starts: numb
   const language = ruling(given, path, text);
   const grammar = grammarOf(language);
   if (typeof grammar === "string") return { ...listed(grammar), retry: true };
+  const isLate = deadline();
   let tree: Tree | null | undefined;
   try {
-    tree = parse(grammar, text);
+    tree = parse(grammar, text, isLate);
     const mended = tree?.rootNode.hasError && language.mend?.(text);
     if (mended && mended !== text) {
       tree!.delete();
-      tree = parse(grammar, mended);
+      tree = parse(grammar, mended, isLate);
     }
-    if (!tree) return listed(`its ${language.name} takes more than ${MAX_PARSE_MS / 1000} s to parse`);
-    return factsOf({ language, text, starts }, tree.rootNode, grammar.query.matches(tree.rootNode));
+    const matches = tree ? grammar.query.matches(tree.rootNode, { progressCallback: isLate }) : [];
+    if (!tree || isLate()) return listed(`its ${language.name} takes more than ${MAX_PARSE_S} s to parse`);
+    return factsOf({ language, text, starts }, tree.rootNode, matches);
   } catch (error) {
     renew(grammar);
     return listed(
@@ -54,10 +55,9 @@ function scanByGrammar(given: Language, path: string, text: string, starts: numb
   }
 }
 
-function parse({ parser }: Grammar, text: string): Tree | null {
-  const end = performance.now() + MAX_PARSE_MS;
+function parse({ parser }: Grammar, text: string, isLate: () => boolean): Tree | null {
   parser.reset();
-  return parser.parse(text, null, { progressCallback: () => performance.now() > end });
+  return parser.parse(text, null, { progressCallback: isLate });
 }
 
 function factsOf(file: Reading, root: Node, matches: QueryMatch[]): Facts {

@@ -535,6 +535,12 @@ describe("Bad input", () => {
     );
   });
 
+  test("what takes too long is listed, and the parser goes on", () => {
+    const facts = scanLanguage("a.go", `${"(".repeat(60)}\n`.repeat(3_000));
+    equal(facts.unread, "its Go takes more than 4 s to parse");
+    equal(scanLanguage("b.go", "package b\n\nfunc Two() {}\n").symbols[0]!.name, "Two");
+  });
+
   test("minified code is listed, not read", () =>
     equal(scanLanguage("a.css", `.a{b:c}${".d{e:f}".repeat(2_000)}`).unread, "minified"));
 

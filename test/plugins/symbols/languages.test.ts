@@ -423,6 +423,16 @@ for (const [file, text, expected] of [
   test(`${file}: a use is in code, also within a string, not in text: ${text}`, () =>
     deepEqual({ ...scanLanguage(file, text).uses }, expected));
 
+test("what other files may use is told by the language's own rules", () => {
+  const hidden = (file: string) =>
+    scanLanguage(file, SAMPLES[file]!).symbols.flatMap((sym) => (sym.exported ? [] : [sym.name]));
+  deepEqual(hidden("shop/cart.py"), ["_cache", "_save", "encode"]);
+  deepEqual(hidden("server/main.go"), ["stateIdle", "stateBusy", "defaultName", "other", "mu", "first"]);
+  deepEqual(hidden("src/list.c"), ["counter", "list_len"]);
+  deepEqual(hidden("Shop/Cart.cs"), ["items", "First"]);
+  deepEqual(hidden("lua/cart.lua"), ["json", "prices", "M", "MAX", "helper"]);
+});
+
 test("a name that JavaScript's objects have is an ordinary name", () => {
   const { uses, symbols } = scanLanguage("a.py", "def constructor(__proto__): return toString\n");
   deepEqual(

@@ -11,6 +11,7 @@ import { LANGUAGES, languageOf } from "../../../plugins/symbols/languages/table.
 import { readRow } from "../../../plugins/symbols/read.ts";
 import { unpack, wordsOf } from "../../../plugins/symbols/rows.ts";
 import type { Facts } from "../../../plugins/symbols/scan/facts.ts";
+import { isMade } from "../../../plugins/symbols/scan/made.ts";
 import { stem, wordHash } from "../../../plugins/symbols/scan/words.ts";
 import { type Place, place, ROOT, zz } from "../../support/run.ts";
 import { SAMPLES } from "./languages/samples.ts";
@@ -432,6 +433,19 @@ test("what other files may use is told by the language's own rules", () => {
   deepEqual(hidden("Shop/Cart.cs"), ["items", "First"]);
   deepEqual(hidden("lua/cart.lua"), ["json", "prices", "M", "MAX", "helper"]);
 });
+
+for (const [file, isBuilt] of [
+  [".venv/lib/a.py", true],
+  ["lib/python3/site-packages/pip/a.py", true],
+  ["api/shop_pb2.py", true],
+  ["api/shop_pb2_grpc.py", true],
+  ["api/shop.pb.go", true],
+  ["Form1.Designer.cs", true],
+  ["build/deploy.sh", false],
+  ["out/main.go", false],
+  ["api/pb.go", false],
+] as const)
+  test(`${file} is ${isBuilt ? "made by a program or by others" : "written here"}`, () => equal(isMade(file), isBuilt));
 
 test("a name that JavaScript's objects have is an ordinary name", () => {
   const { uses, symbols } = scanLanguage("a.py", "def constructor(__proto__): return toString\n");

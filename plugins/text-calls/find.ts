@@ -150,7 +150,8 @@ const CUT =
 
 function asCalls(taken: readonly Taken[]): Call[] {
   const ids = new Set<string>();
-  return taken.slice(0, MAX_CALLS + 1).map(({ raw, verdict, name, args }, i) => {
+  const named = taken.filter(({ raw, name }) => name || !raw.cut); // the text may end before there is a name
+  return named.slice(0, MAX_CALLS + 1).map(({ raw, verdict, name, args }, i) => {
     const id = raw.id && !ids.has(raw.id) ? raw.id : newId();
     ids.add(id);
     const many =
@@ -158,7 +159,7 @@ function asCalls(taken: readonly Taken[]): Call[] {
       `This reply had more than ${MAX_CALLS} calls. The rest did not run. Make those that are still needed next.`;
     const wrong =
       raw.wrong && `The arguments are not usable: ${raw.wrong}. Send the call again with a valid JSON object.`;
-    const broken = many || (verdict === "cut" && CUT) || wrong;
+    const broken = many || ((verdict === "cut" || raw.cut) && CUT) || wrong;
     return { id, name, args, ...(broken && { broken }) };
   });
 }

@@ -50,12 +50,13 @@ export default (zz: Zz) => {
   });
 };
 
-const row = ({ id, window }: Model): string => (window ? `${id}  ${window} tokens` : id);
+const row = ({ id, window, note }: Model): string =>
+  [id, window && `${window} tokens`, note].filter(Boolean).join("  ");
 
 /** With their windows, if known, in a column. */
 function rows(models: Model[]): string[] {
   const widest = Math.max(0, ...models.filter(({ window }) => window).map(({ id }) => id.length));
-  return models.map(({ id, window }) => row({ id: window ? id.padEnd(widest) : id, ...(window && { window }) }));
+  return models.map((model) => row({ ...model, id: model.window ? model.id.padEnd(widest) : model.id }));
 }
 
 async function listed(word: string, ctx: Ctx, line: Typed): Promise<Result> {
@@ -81,6 +82,8 @@ interface Kept {
   failures: string[];
 }
 
+const lasting = (models: Model[]): Model[] => models.map(({ note: _, ...model }) => model); // its state is another one soon
+
 /** What the providers say, or said within the last hour. */
 async function heard(ctx: Ctx, { values }: Typed): Promise<Pick<Kept, "models" | "failures">> {
   const { about, keep, note } = ctx;
@@ -99,7 +102,9 @@ async function heard(ctx: Ctx, { values }: Typed): Promise<Pick<Kept, "models" |
   const { models, failures } = await about.models();
   const isWorth = models.some(({ id }) => !id.startsWith("offline/"));
   if (plain && isWorth && fs.existsSync(about.home))
-    tryTo(() => keep(KEPT, () => JSON.stringify({ of, at: Date.now(), models, failures } satisfies Kept)));
+    tryTo(() =>
+      keep(KEPT, () => JSON.stringify({ of, at: Date.now(), models: lasting(models), failures } satisfies Kept)),
+    );
   return { models, failures };
 }
 

@@ -288,7 +288,7 @@ export interface Provider {
 /** Where a provider is, and its key: as the flags say, else the settings' providers.NAME, else the environment, else (the key) what /keys
  * keeps. A password or a key in the address is a placeholder as well. `own`: what else the person's settings say of it. */
 export type Endpoint = { url?: string; key?: Secret; own?: Record<string, unknown> }; // for fetch(): `Bearer ${endpoint.key}`
-export type Model = { id: string; window?: number; tools?: boolean; vision?: boolean; takes?: string[]; price?: Price; note?: string }; // note: its state
+export type Model = { id: string; window?: number; tools?: boolean; vision?: boolean; takes?: string[]; price?: Price; note?: string };
 export type Price = { input: number; output: number; cached?: number; written?: number }; // dollars for a million tokens
 export interface ChatRequest {
   task: string; // "chat", or what it is for beside the conversation

@@ -29,6 +29,12 @@ export async function withPerson<T>(ctx: Ctx, act: (person: Person) => Promise<T
   }
 }
 
+const ROOM = 40; // columns that what is typed should have, so that an address is not torn at its beginning
+
+/** A question after which a narrow terminal has little room ends its line. */
+const above = (message: string): string =>
+  terminalColumns() - width(`? ${message} `) < ROOM ? `${message}\n` : message;
+
 async function withPickers<T>(
   ctx: Ctx,
   signal: AbortSignal,
@@ -70,8 +76,9 @@ async function withPickers<T>(
         const source = (typed = "") => first.filter(({ name }) => name.toLowerCase().includes(typed.toLowerCase()));
         return prompts.search({ message, source, theme: { style } }, context);
       },
-      line: (message, standing) => prompts.input({ message, ...(standing && { default: standing }) }, context),
-      secret: (message) => prompts.password({ message, mask: "*", toggleMask: false }, context),
+      line: (message, standing) =>
+        prompts.input({ message: above(message), ...(standing && { default: standing }) }, context),
+      secret: (message) => prompts.password({ message: above(message), mask: "*", toggleMask: false }, context),
       async wait(text, work) {
         stdin.setRawMode(true).resume(); // input is hidden meanwhile, and Escape is noticed
         status(text);

@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Model, Result, Typed, Zz } from "zz";
-import { plural, tryTo } from "zz/text";
+import { pickerTheme, plural, tryTo } from "zz/text";
 
 const MAX_AGE = 60_000; // ms; until then completion does not ask the providers again
 
@@ -141,7 +141,7 @@ async function pick(ctx: Ctx): Promise<string | undefined> {
   const source = (term = "") => found(term).map((model) => ({ value: model.id, name: row(model), short: model.id }));
   return terminal!(() =>
     search(
-      { message: `Model (now ${chat.model})`, pageSize: 10, source, default: chat.model },
+      { message: `Model (now ${chat.model})`, pageSize: 10, source, default: chat.model, theme: pickerTheme },
       { signal, output: process.stderr },
     ),
   ).catch((error) => {

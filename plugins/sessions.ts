@@ -300,7 +300,7 @@ function rename(rest: string, ctx: Ctx): void {
   const other = word && idOf(word, headers);
   const id = other || chat.id;
   const title = oneLine(other ? more : rest);
-  if (!title) throw new Error("Cannot rename to nothing: give a title, /sessions rename [ID] TITLE.");
+  if (!title) throw new Error("Cannot rename to nothing: give a title, /rename TITLE.");
   if (!id) throw new Error("Cannot rename this conversation: nothing of it is saved yet.");
   sessions.rename(id, title);
   note(`${id === chat.id ? "This conversation" : shortIds(headers).get(id)} is called “${title}” now.`);

@@ -2,6 +2,7 @@
 import module from "node:module";
 import { parentPort, workerData } from "node:worker_threads";
 import type { CompilerRules, MakeCompilerGate } from "zz";
+import { passing } from "./passing.ts";
 import type { Service } from "./refs/contract.ts";
 import { globals, type PageIndex, using } from "./rows.ts";
 import { memoryPage } from "./store.ts";
@@ -27,6 +28,8 @@ const { openService } = await import("./refs.ts");
 module.flushCompileCache();
 
 let pageIndexes: PageIndex[] = [];
+let taken: ReturnType<typeof passing> | undefined;
+const imports = () => (taken ??= passing(pageIndexes));
 let names: string[] = [];
 let sources: ReadonlyMap<string, string> = new Map();
 let idle: NodeJS.Timeout | undefined;
@@ -42,9 +45,15 @@ async function applyRules(rules: CompilerRules): Promise<void> {
   service?.close();
   service = openService(
     workerData.root,
-    (names) => [...new Set([...names].flatMap((name) => using(pageIndexes, name)))],
-    () => globals(pageIndexes),
-    undefined,
+    {
+      usersOf: (names) => [...new Set([...names].flatMap((name) => using(pageIndexes, name)))],
+      globals: () => globals(pageIndexes),
+      passing: {
+        of: (path) => imports().of(path),
+        exportsOf: (path) => imports().exportsOf(path),
+        taking: (what) => imports().taking(what),
+      },
+    },
     compilerGate(rules),
   );
   service.update(names, sources);
@@ -62,6 +71,7 @@ async function handleQuestion({ id, ask, args, index, rules }: Question): Promis
         ...leaf,
         page: memoryPage(Buffer.from(rows.buffer, rows.byteOffset, rows.byteLength)),
       }));
+      taken = undefined;
       ({ names, sources } = index);
       service?.update(names, sources);
     }

@@ -8,6 +8,7 @@ import { getLibFiles } from "@ts-morph/common";
 import { ts } from "ts-morph";
 import { type At, type Edit, openService, type Service } from "../../plugins/symbols/refs.ts";
 import { scan } from "../../plugins/symbols/scan.ts";
+import { CORPORA, type Corpus, corporaFolder, unpackCorpora } from "../support/corpora.ts";
 import { corpus } from "../support/corpus.ts";
 
 const SHORT = process.env.ZZ_SHORT === "1";
@@ -23,8 +24,12 @@ const SEED = Number(process.env.ZZ_SEED ?? 7);
 const OPTIONS = {
   ...{ target: "esnext", module: "esnext", moduleResolution: "bundler", strict: true, types: [] },
   ...{ lib: ["esnext", "dom"], allowImportingTsExtensions: true, noEmit: true, skipLibCheck: true, allowJs: true },
+  jsx: "preserve",
 };
-const PACKAGES = SHORT ? [["rxjs"]] : [["viem"], ["rxjs", "zod", "openai", "effect"]];
+const repositories = corporaFolder();
+const PACKAGES = SHORT
+  ? [["rxjs"]]
+  : [["viem"], ["rxjs", "zod", "openai", "effect"], ...(repositories ? CORPORA.map((name) => [name]) : [])];
 const CODE = /(?<!\.d)\.[cm]?tsx?$/;
 
 interface Project {
@@ -34,13 +39,20 @@ interface Project {
   open(): Service;
 }
 
+/** Where the files of a package, or of a repository beside the project, are. */
+function sourcesOf(name: string, root: string): string {
+  if (!CORPORA.includes(name)) return join(corpus([`${name}@${VERSIONS[name]}`]), `${name}-${VERSIONS[name]}`);
+  const [{ root: unpacked }] = unpackCorpora(repositories!, `${root}-repositories`, [name]) as [Corpus];
+  after(() => rmSync(`${root}-repositories`, { recursive: true, force: true }));
+  return unpacked;
+}
+
 /** The TypeScript of these packages under one config, and nothing beside it. */
 function project(packages: string[]): Project {
   const root = mkdtempSync(join(tmpdir(), "zz-references-"));
   after(() => rmSync(root, { recursive: true, force: true }));
-  const sources = corpus(packages.map((name) => `${name}@${VERSIONS[name]}`));
   for (const name of packages) {
-    const from = join(sources, `${name}-${VERSIONS[name]}`);
+    const from = sourcesOf(name, root);
     for (const file of readdirSync(from, { recursive: true, encoding: "utf8" })) {
       if (!CODE.test(file) || file.includes("node_modules")) continue;
       mkdirSync(dirname(join(root, name, file)), { recursive: true });
@@ -52,9 +64,15 @@ function project(packages: string[]): Project {
   const texts = new Map(names.map((name) => [name, readFileSync(join(root, name), "utf8")]));
   const usersOf = (wanted: Set<string>) =>
     names.filter((name) => [...wanted].some((one) => holds(texts.get(name)!, one)));
-  const globals = names.filter((name) => scan(name, texts.get(name)!).global);
+  const facts = new Map(names.map((name) => [name, scan(name, texts.get(name)!)]));
+  const globals = names.filter((name) => facts.get(name)!.global);
+  const passing = {
+    of: (path: string) => facts.get(path)!.imports,
+    exportsOf: (path: string) => facts.get(path)!.exports,
+    taking: () => names,
+  };
   const open = () => {
-    const service = openService(root, usersOf, () => globals);
+    const service = openService(root, { usersOf, globals: () => globals, passing });
     service.update(names);
     return service;
   };
@@ -94,12 +112,13 @@ function wholeProgram({ root, names, texts }: Project): ts.LanguageService {
 
 type Drawn = At & { position: number };
 
-/** Of every name that something is declared under, the first of that name on its line. */
+/** Of every name that something is declared under, the first of that name on its line; two of three at the top level of its file. */
 function draw({ names, texts }: Project, many: number, seed: number): Drawn[] {
-  const all: Drawn[] = [];
+  const [all, top]: Drawn[][] = [[], []];
   for (const path of names) {
     const source = ts.createSourceFile(path, texts.get(path)!, ts.ScriptTarget.Latest, true);
     const seen = new Set<string>();
+    const tops = new Set(source.statements.flatMap(declaredBy));
     const visit = (node: ts.Node): void => {
       const { name } = node as { name?: ts.Node };
       if (name && (ts.isIdentifier(name) || ts.isPrivateIdentifier(name)) && isDeclared(node)) note(name, name.text);
@@ -111,14 +130,23 @@ function draw({ names, texts }: Project, many: number, seed: number): Drawn[] {
       const position = node.getStart(source);
       const line = source.getLineAndCharacterOfPosition(position).line + 1;
       const key = `${line} ${name}`;
-      if (!seen.has(key)) all.push({ path, line, name, position });
+      if (!seen.has(key)) all!.push({ path, line, name, position });
+      if (!seen.has(key) && tops.has(node)) top!.push({ path, line, name, position });
       seen.add(key);
     };
     visit(source);
   }
   let state = seed;
   const random = () => (state = (state * 1103515245 + 12345) & 0x7fffffff) / 0x7fffffff;
-  return Array.from({ length: many }, () => all[Math.floor(random() * all.length)]!);
+  return Array.from({ length: many }, (_, i) => {
+    const from = i % 3 && top!.length ? top! : all!;
+    return from[Math.floor(random() * from.length)]!;
+  });
+}
+function declaredBy(node: ts.Statement): ts.Node[] {
+  if (ts.isVariableStatement(node)) return node.declarationList.declarations.map(({ name }) => name);
+  const { name } = node as { name?: ts.Node };
+  return name ? [name] : [];
 }
 const isDeclared = (node: ts.Node): boolean =>
   !ts.isPropertyAccessExpression(node) &&

@@ -9,10 +9,17 @@ import { type Config, LIB, MAX_WHOLE_PROJECT_FILES, type Slice, type State } fro
 
 const MAX_SPECULATIVE_BYTES = 1_000_000; // bytes of a file that may be loaded speculatively
 const MAX_SLICES = 2; // slices
+const MAX_SLIM_FILES = 1_000; // files that several questions may bring together
+const NOWHERE = { resolvedModule: undefined };
 
 export function close(state: State): void {
-  for (const { service } of state.slices) service.dispose();
+  for (const slice of state.slices) drop(slice);
   state.slices = [];
+}
+
+function drop({ service, slim }: Slice): void {
+  service.dispose();
+  slim?.service.dispose();
 }
 
 /** The disk may have changed since the last question: configs, packages, the files themselves. */
@@ -38,7 +45,7 @@ export function forgetModules(state: State): void {
     config.cache = newCache(state, config.options);
     if (config.files) config.files = filesOf(state, config.path);
   }
-  for (const slice of state.slices) slice.importsMayHaveChanged = true;
+  for (const slice of state.slices) for (const one of [slice, slice.slim]) if (one) one.importsMayHaveChanged = true;
 }
 
 /**
@@ -65,9 +72,52 @@ export function addAll(state: State, { roots, full }: Slice): void {
   }
 }
 
+/** Whether these files are loaded, with all that they need. */
+export function has(slice: Slice, files: string[]): boolean {
+  const isLoaded = (file: string) => slice.full.has(file) && slice.program?.getSourceFile(file) !== undefined;
+  return (
+    slice.program !== undefined &&
+    slice.seen === slice.full.size &&
+    files.every(isLoaded) &&
+    !slice.importsMayHaveChanged
+  );
+}
+
+/** These files and, of what they import, these files alone: a hundredth of all that the types of a large project need. */
+export function slimOf(state: State, slice: Slice, files: string[]): Slice {
+  const before =
+    slice.slim && slice.slim.roots.size + files.length <= MAX_SLIM_FILES ? slice.slim : newSlim(state, slice);
+  const slim = (slice.slim = before);
+  const fresh = files.filter((file) => !slim.roots.has(file));
+  for (const file of fresh) {
+    slice.full.add(file);
+    slim.roots.add(file);
+  }
+  if (fresh.length) slim.importsMayHaveChanged = true;
+  current(state, slim);
+  return slim;
+}
+
+function newSlim(state: State, slice: Slice): Slice {
+  slice.slim?.service.dispose();
+  const options = { ...slice.config.options, lib: ["lib.es5.d.ts"], types: [], noLib: false };
+  const roots = new Set<string>();
+  const slim: Omit<Slice, "service"> = {
+    ...slice,
+    config: { ...slice.config, options },
+    roots,
+    only: roots,
+    seen: 0,
+    unwarmed: [],
+  };
+  delete slim.program;
+  delete slim.slim;
+  return Object.assign(slim, { service: newService(state, slim as Slice, roots) });
+}
+
 function current(state: State, slice: Slice): ts.Program {
   const program = slice.service.getProgram()!;
-  if (program !== slice.program)
+  if (program !== slice.program && !slice.only)
     slice.unwarmed = program.getSourceFiles().filter(({ fileName }) => state.names.has(fileName));
   [slice.program, slice.seen, slice.importsMayHaveChanged] = [program, slice.full.size, false];
   return program;
@@ -77,7 +127,7 @@ export function sliceOf(state: State, file: string): Slice {
   const config = configOf(state, file);
   const slice = state.slices.find((slice) => slice.config === config) ?? newSlice(state, config);
   state.slices = [slice, ...state.slices.filter((other) => other !== slice)];
-  for (const { service } of state.slices.splice(MAX_SLICES)) service.dispose();
+  for (const dropped of state.slices.splice(MAX_SLICES)) drop(dropped);
   return slice;
 }
 
@@ -125,7 +175,9 @@ export function newService(
       const own = configFor(state, slice, file);
       return literals.map((literal) => {
         const mode = ts.getModeForUsageLocation(source, literal, options);
-        return lookUp(state, literal.text, file, own.options, own.cache, mode);
+        const found = lookUp(state, literal.text, file, own.options, own.cache, mode);
+        const leadsOut = slice.only && !slice.only.has(found.resolvedModule?.resolvedFileName ?? "");
+        return leadsOut ? NOWHERE : found;
       });
     },
   };

@@ -62,7 +62,13 @@ function project(sources: Files, links: Record<string, string> = {}): Project {
     return code().filter((path) => [...names].some((name) => texts.get(path)!.includes(name)));
   };
   const globals = () => code().filter((path) => scan(path, texts.get(path)!).global);
-  const service = openService(root, usersOf, globals);
+  const facts = (path: string) => scan(path, texts.get(path)!);
+  const passing = {
+    of: (path: string) => facts(path).imports,
+    exportsOf: (path: string) => facts(path).exports,
+    taking: () => code(),
+  };
+  const service = openService(root, { usersOf, globals, passing });
   service.update(code());
   after(() => {
     service.close();

@@ -2,12 +2,16 @@
 import type { Index } from "./refs/state.ts";
 import { containing, type PageIndex, passingOf } from "./rows.ts";
 
-export function passing(pageIndexes: PageIndex[]): NonNullable<Index["passing"]> {
+export function passing(pageIndexes: PageIndex[]) {
   const places = new Map(
     pageIndexes.flatMap((pageIndex) => pageIndex.paths.map((path, at) => [path, { pageIndex, at }] as const)),
   );
   const [read, lists] = [new Map<string, ReturnType<typeof passingOf>>(), new Map<string, string[]>()];
-  return { of: (path) => rowOf(path).imports, exportsOf: (path) => rowOf(path).exports, taking };
+  return {
+    of: (path: string) => rowOf(path).imports,
+    exportsOf: (path: string) => rowOf(path).exports,
+    taking,
+  } satisfies Index["passing"];
 
   function rowOf(path: string): ReturnType<typeof passingOf> {
     const known = read.get(path);

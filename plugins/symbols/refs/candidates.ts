@@ -34,8 +34,8 @@ function slimTarget(state: State, slice: Slice, file: string, found: Found) {
   const reached = reachOf(state, slice, file, found);
   if (!reached) return undefined;
   const { files, words, doubts } = reached;
-  const isLoaded = has(slice, files);
-  const slim = isLoaded ? slice : slimOf(state, slice, files);
+  const isLoaded = has(slice, reached);
+  const slim = isLoaded ? slice : slimOf(state, slice, reached);
   return isCleared(slim.program!, doubts) ? { slice: slim, isSlim: !isLoaded, files, words } : undefined;
 }
 

@@ -48,19 +48,22 @@ function modulesOf(state: State, slice: Slice, file: string): string[] {
 export const resolve = (state: State, slice: Slice, module: string, file: string): string | undefined =>
   targetsOf(state, slice, module, file)[0];
 
-export function targetsOf(state: State, slice: Slice, module: string, file: string): string[] {
+/** `isNoted`: what may not be read on the way is reported. */
+export function targetsOf(state: State, slice: Slice, module: string, file: string, isNoted = true): string[] {
   const { options, cache } = configFor(state, slice, file);
   const isPlain = internals.getEmitModuleResolutionKind(options) < ts.ModuleResolutionKind.Node16;
   const modes = isPlain ? [undefined] : ([ts.ModuleKind.ESNext, ts.ModuleKind.CommonJS] as const);
-  const found = modes.map((mode) => lookUp(state, module, file, options, cache, mode).resolvedModule?.resolvedFileName);
+  const found = modes.map(
+    (mode) => lookUp(state, module, file, options, cache, mode, isNoted).resolvedModule?.resolvedFileName,
+  );
   return [...new Set(found.filter((one) => one !== undefined))];
 }
 
 export function lookUp(
   state: State,
-  ...[name, file, options, cache, mode]: [
+  ...[name, file, options, cache, mode, isNoted = true]: [
     ...[name: string, file: string, options: ts.CompilerOptions],
-    ...[cache: ts.ModuleResolutionCache, mode: ts.ResolutionMode],
+    ...[cache: ts.ModuleResolutionCache, mode: ts.ResolutionMode, isNoted?: boolean],
   ]
 ): { readonly resolvedModule: ts.ResolvedModuleFull | undefined } {
   const near = nextTo(state, name, file, options);
@@ -74,7 +77,7 @@ export function lookUp(
     if (extension) return { resolvedModule: { resolvedFileName, extension, isExternalLibraryImport: false } };
   }
   const { failedLookupLocations = [] } = found as { failedLookupLocations?: string[] };
-  if (!found.resolvedModule && isInProject(state, file))
+  if (isNoted && !found.resolvedModule && isInProject(state, file))
     for (const place of failedLookupLocations) if (!place.endsWith("/package.json")) state.gate.leadsOut(name, place);
   return found;
 }

@@ -4,7 +4,7 @@ import { JSDOC } from "./compiler.ts";
 import { configFor, configOf, filesOf, newCache } from "./configs.ts";
 import { absolute, isText, stampOf, statOf, textOf } from "./disk.ts";
 import { type Acquired, docVersion, parse, parsed } from "./documents.ts";
-import { lookUp } from "./modules.ts";
+import { lookUp, nextTo } from "./modules.ts";
 import { type Config, LIB, MAX_WHOLE_PROJECT_FILES, type Slice, type State } from "./state.ts";
 
 const MAX_SPECULATIVE_BYTES = 1_000_000; // bytes of a file that may be loaded speculatively
@@ -72,27 +72,21 @@ export function addAll(state: State, { roots, full }: Slice): void {
   }
 }
 
+type Few = { files: string[]; documented: string[] };
+
 /** Whether these files are loaded, with all that they need. */
-export function has(slice: Slice, files: string[]): boolean {
-  const isLoaded = (file: string) => slice.full.has(file) && slice.program?.getSourceFile(file) !== undefined;
-  return (
-    slice.program !== undefined &&
-    slice.seen === slice.full.size &&
-    files.every(isLoaded) &&
-    !slice.importsMayHaveChanged
-  );
+export function has({ program, full, seen, importsMayHaveChanged }: Slice, { files, documented }: Few): boolean {
+  if (!program || importsMayHaveChanged || seen !== full.size) return false;
+  return documented.every((file) => full.has(file)) && files.every((file) => program.getSourceFile(file));
 }
 
 /** These files and, of what they import, these files alone: a hundredth of all that the types of a large project need. */
-export function slimOf(state: State, slice: Slice, files: string[]): Slice {
-  const before =
-    slice.slim && slice.slim.roots.size + files.length <= MAX_SLIM_FILES ? slice.slim : newSlim(state, slice);
-  const slim = (slice.slim = before);
+export function slimOf(state: State, slice: Slice, { files, documented }: Few): Slice {
+  const isRoom = slice.slim && slice.slim.roots.size + files.length <= MAX_SLIM_FILES;
+  const slim = (slice.slim = isRoom ? slice.slim! : newSlim(state, slice));
   const fresh = files.filter((file) => !slim.roots.has(file));
-  for (const file of fresh) {
-    slice.full.add(file);
-    slim.roots.add(file);
-  }
+  for (const file of documented) slice.full.add(file);
+  for (const file of fresh) slim.roots.add(file);
   if (fresh.length) slim.importsMayHaveChanged = true;
   current(state, slim);
   return slim;
@@ -175,9 +169,11 @@ export function newService(
       const own = configFor(state, slice, file);
       return literals.map((literal) => {
         const mode = ts.getModeForUsageLocation(source, literal, options);
-        const found = lookUp(state, literal.text, file, own.options, own.cache, mode);
-        const leadsOut = slice.only && !slice.only.has(found.resolvedModule?.resolvedFileName ?? "");
-        return leadsOut ? NOWHERE : found;
+        const { only } = slice;
+        const next = only && nextTo(state, literal.text, file, own.options);
+        if (next && !only.has(next)) return NOWHERE; // without a look at the disk
+        const found = lookUp(state, literal.text, file, own.options, own.cache, mode, !only);
+        return !only || only.has(found.resolvedModule?.resolvedFileName ?? "") ? found : NOWHERE;
       });
     },
   };

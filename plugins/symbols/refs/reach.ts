@@ -3,7 +3,7 @@
 import { ts } from "ts-morph";
 import { internals, K } from "./compiler.ts";
 import { absolute, isScript, relative, textOf } from "./disk.ts";
-import { treeOf } from "./documents.ts";
+import { isInJsDoc, treeOf } from "./documents.ts";
 import { linksOf } from "./links.ts";
 import { type Found, isLocal, partsOf, wordOf } from "./locate.ts";
 import { nextTo, targetsOf } from "./modules.ts";
@@ -11,6 +11,7 @@ import type { Passing, Slice, State } from "./state.ts";
 
 export interface Reached {
   files: string[];
+  documented: string[]; // those with the name in JSDoc
   words: Set<string>; // the name, and those under which modules export it
   doubts: Doubt[];
 }
@@ -24,6 +25,7 @@ interface Reach {
   carried: Names; // modules, and what they export that is itself one of these modules, as in `export * as ns`
   holders: Set<string>; // files that hold one of the words, as they were last searched
   users: Set<string>; // those that import it
+  locals: Names; // files, and what it is called there
   globals: Set<string>; // files whose declarations need no import
   known: Map<string, string[]>; // where an import leads
   doubts: Map<string, Doubt>;
@@ -42,7 +44,7 @@ export function reachOf(state: State, slice: Slice, file: string, found: Found):
   const source = treeOf(state, slice, file)!;
   if (!passing || (isScript(file) && COMMONJS.test(source.text))) return undefined;
   if (isLocal(source, found.name, found.within, linksOf(state, slice, file)))
-    return { files: [file], words: new Set(), doubts: [] };
+    return { files: [file], documented: [file], words: new Set(), doubts: [] };
   if (!isTopLevel(found) || !ts.isExternalModule(source)) return undefined;
   const word = wordOf(found.name)!;
   const own = passing
@@ -52,7 +54,7 @@ export function reachOf(state: State, slice: Slice, file: string, found: Found):
     ...{ state, slice, passing, words: new Set([word]), users: new Set(), holders: new Set(), known: new Map() },
     doubts: new Map(),
     exposing: new Map([[file, new Set(own.map(({ name }) => name))]]),
-    carried: new Map(),
+    ...{ carried: new Map(), locals: new Map() },
     globals: new Set(state.index.globals().map((path) => absolute(state, path))),
   };
   try {
@@ -60,8 +62,10 @@ export function reachOf(state: State, slice: Slice, file: string, found: Found):
     const doubts = seriousDoubts(reach);
     const doubted = doubts.map(({ file }) => file);
     const files = new Set([...reach.exposing.keys(), ...reach.users, ...unseenUsers(reach), ...doubted]);
-    for (const one of files) checkTree(reach, one);
-    return { files: [...files], words: reach.words, doubts };
+    const documented = [...files].filter((one) => one === file || isDocumented(reach, one));
+    const full = new Set(documented);
+    for (const one of files) checkTree(reach, one, full.has(one));
+    return { files: [...files], documented, words: reach.words, doubts };
   } catch (error) {
     if (error instanceof TypesDecide) return undefined;
     throw error;
@@ -101,7 +105,7 @@ function importersByFile({ state, slice, passing }: Reach): Map<string, Set<stri
   for (const file of state.names)
     for (const from of new Set(passing.of(relative(state, file)).map((one) => one.from))) {
       const next = nextTo(state, from, file, slice.config.options);
-      for (const target of next ? [next] : targetsOf(state, slice, from, file))
+      for (const target of next ? [next] : targetsOf(state, slice, from, file, false))
         found.set(target, (found.get(target) ?? new Set()).add(file));
     }
   return found;
@@ -117,9 +121,12 @@ function unseenUsers({ state, holders, globals }: Reach): string[] {
   });
 }
 
+const isDocumented = ({ state, words, locals }: Reach, file: string): boolean =>
+  isInJsDoc(textOf(state, file), [...words, ...(locals.get(file) ?? [])]);
+
 /** What the index does not tell: aliases of namespaces and of their members, `export =`, modules that are global variables. */
-function checkTree({ state, slice, words }: Reach, file: string): void {
-  const source = treeOf(state, slice, file);
+function checkTree({ state, slice, words }: Reach, file: string, isFull: boolean): void {
+  const source = treeOf(state, slice, file, isFull);
   if (!source) return;
   const isDoubtful = (node: ts.Statement): boolean => {
     if (ts.isNamespaceExportDeclaration(node)) return true;
@@ -190,6 +197,7 @@ function takeNamed(reach: Reach, file: string, { from, how, names }: Passing): v
     const owners = lead(reach, file, from, exposing).filter((owner) => exposing.get(owner)!.has(name));
     if (!owners.length) continue;
     users.add(file);
+    note(reach.locals, file, as);
     if (how === "export") note(exposing, file, as);
     else if (how === "dynamic") {
       if (name === "default") throw new TypesDecide();
@@ -259,7 +267,7 @@ function use(reach: Reach, file: string, name: string, members: Set<string>): vo
   const { state, slice } = reach;
   for (const given of exportedAs(reach, file, name)) carry(reach, file, given);
   if (!isSeen(reach, file) || (!members.size && isPlainText(textOf(state, file), name))) return;
-  const source = treeOf(state, slice, file);
+  const source = treeOf(state, slice, file, false);
   if (source && !isPlain(source, name, members)) reach.doubts.set(`${file}\n${name}`, { file, name, members });
 }
 
@@ -356,7 +364,7 @@ function lead({ state, slice, known }: Reach, file: string, from: string, to: Na
   if (!found) {
     const next = nextTo(state, from, file, slice.config.options);
     if (next && !to.has(next)) return []; // not looked up on the disk, since most are
-    known.set(key, (found = targetsOf(state, slice, from, file)));
+    known.set(key, (found = targetsOf(state, slice, from, file, false)));
   }
   return found.filter((target) => to.has(target));
 }

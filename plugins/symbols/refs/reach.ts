@@ -61,7 +61,13 @@ export function reachOf(state: State, slice: Slice, file: string, found: Found):
     spread(reach);
     const doubts = seriousDoubts(reach);
     const doubted = doubts.map(({ file }) => file);
-    const files = new Set([...reach.exposing.keys(), ...reach.users, ...unseenUsers(reach), ...doubted]);
+    const files = new Set([
+      ...reach.exposing.keys(),
+      ...reach.users,
+      ...unseenUsers(reach),
+      ...doubted,
+      ...rivals(reach),
+    ]);
     const documented = [...files].filter((one) => one === file || isDocumented(reach, one));
     const full = new Set(documented);
     for (const one of files) checkTree(reach, one, full.has(one));
@@ -109,6 +115,29 @@ function importersByFile({ state, slice, passing }: Reach): Map<string, Set<stri
         found.set(target, (found.get(target) ?? new Set()).add(file));
     }
   return found;
+}
+
+/** Other files from which a module that exposes the name exports something under the same name: that may hide it. */
+function rivals(reach: Reach): string[] {
+  const { state, passing, words, exposing } = reach;
+  const [sources, pending] = [new Map<string, string[]>(), [...exposing.keys()]];
+  const givesName = (taken: string) => taken === "*" || words.has(taken.split(" as ").at(-1)!);
+  for (let file = pending.pop(); file !== undefined; file = pending.pop()) {
+    if (sources.has(file) || !state.names.has(file)) continue;
+    const rows = passing
+      .of(relative(state, file))
+      .filter(({ how, names }) => how === "export" && names.some(givesName));
+    const found = rows.flatMap(({ from }) => targets(reach, file!, from));
+    sources.set(file, found);
+    pending.push(...found);
+  }
+  const isRival = (file: string) => passing.exportsOf(relative(state, file)).some(({ name }) => words.has(name));
+  const all = new Set([...sources.keys()].filter(isRival));
+  for (let size = -1; size !== all.size; ) {
+    size = all.size;
+    for (const [file, found] of sources) if (found.some((one) => all.has(one))) all.add(file);
+  }
+  return [...all];
 }
 
 /** Files that hold the name and may know it without an import that the index has: by `declare module`, or by JSDoc of a script. */
@@ -357,14 +386,15 @@ function memberOf(node: ts.Node): string | undefined {
 const hasDefault = ({ state, passing }: Reach, file: string): boolean =>
   passing.exportsOf(relative(state, file)).some(({ name }) => name === "default" || name === "export=");
 
-/** Those of the modules that an import leads to. */
-function lead({ state, slice, known }: Reach, file: string, from: string, to: Names): string[] {
+/** Those of the modules that an import leads to; others are not looked up on the disk, since most are. */
+function lead(reach: Reach, file: string, from: string, to: Names): string[] {
+  const next = nextTo(reach.state, from, file, reach.slice.config.options);
+  return next && !to.has(next) ? [] : targets(reach, file, from).filter((target) => to.has(target));
+}
+
+function targets({ state, slice, known }: Reach, file: string, from: string): string[] {
   const key = `${file}\n${from}`;
   let found = known.get(key);
-  if (!found) {
-    const next = nextTo(state, from, file, slice.config.options);
-    if (next && !to.has(next)) return []; // not looked up on the disk, since most are
-    known.set(key, (found = targetsOf(state, slice, from, file, false)));
-  }
-  return found.filter((target) => to.has(target));
+  if (!found) known.set(key, (found = targetsOf(state, slice, from, file, false)));
+  return found;
 }

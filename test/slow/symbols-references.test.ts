@@ -1,5 +1,7 @@
 // Semantic references on real code: as a language service over the whole program gives them, and how long they take.
-import { deepEqual, ok } from "node:assert/strict";
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -10,6 +12,8 @@ import { type At, type Edit, openService, type Service } from "../../plugins/sym
 import { scan } from "../../plugins/symbols/scan.ts";
 import { CORPORA, type Corpus, corporaFolder, unpackCorpora } from "../support/corpora.ts";
 import { corpus } from "../support/corpus.ts";
+import { needs } from "../support/needs.ts";
+import { WAYS } from "../support/run.ts";
 
 const SHORT = process.env.ZZ_SHORT === "1";
 const DRAWN = Number(process.env.ZZ_DRAWN ?? (SHORT ? 15 : 300));
@@ -267,4 +271,79 @@ function problems(own: Project): string[] {
   });
   whole.dispose();
   return found;
+}
+
+const MUCH_USED = ["pipeArguments", "PipeInspectableProto", "stringifyPrimitive"];
+const LIMITS = { cold: 4, again: 0.6, other: 1.2, memory: 450 }; // the first three of what ctags takes for all files
+
+needs("ctags", "git")(
+  `references to ${MUCH_USED.join(", ")} in a new process and in the same one, beside ctags`,
+  async (t) => {
+    const base = mkdtempSync(join(tmpdir(), "zz-much-used-"));
+    after(() => rmSync(base, { recursive: true, force: true }));
+    const root = join(base, "project");
+    cpSync(corpus(["effect@4.1.0", "rxjs@7.8.2", "zod@4.6.7", "openai@7.55.0"]), root, { recursive: true });
+    for (const args of [
+      ["init", "-q"],
+      ["add", "-A"],
+    ])
+      execFileSync("git", args, { cwd: root });
+    const env = { ...process.env, ZZ_HOME: join(base, "home") };
+    const [node, zz] = WAYS.dist;
+    const ask = (symbol: string) => [node, [zz, "--call", "find_references", JSON.stringify({ symbol })]] as const;
+    await runs(root, env, ...ask("pipeArguments")); // the index is there, as is the compile cache
+    const [ctags, cold, memory]: number[][] = [[], [], []];
+    for (let run = 0; run < (SHORT ? 1 : 3); run++)
+      for (const symbol of MUCH_USED) {
+        ctags!.push((await runs(root, env, "ctags", ["-R", "-f", join(base, "tags"), root])).ms);
+        const { ms, peak } = await runs(root, env, ...ask(symbol));
+        cold!.push(ms);
+        memory!.push(peak);
+      }
+    const own = project(["effect", "rxjs", "zod", "openai"]);
+    const service = own.open();
+    const place = (name: string): At => {
+      const isDefined = new RegExp(`^export (?:const|function) ${name}\\b`, "m");
+      const path = own.names.find((path) => isDefined.test(own.texts.get(path)!))!;
+      const before = own.texts.get(path)!.slice(0, isDefined.exec(own.texts.get(path)!)!.index);
+      return { path, line: before.split("\n").length, name };
+    };
+    const [first, again, other]: number[][] = [[], [], []];
+    for (const name of MUCH_USED) {
+      timed(first!.length ? other! : first!, () => ok(service.references(place(name)).length));
+      timed(again!, () => ok(service.references(place(name)).length));
+    }
+    service.close();
+    const median = (all: number[]): number => all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)]!;
+    const ratio = (all: number[]): number => median(all) / median(ctags!);
+    t.diagnostic(
+      `ctags ${median(ctags!).toFixed(0)} ms; a new process ${median(cold!).toFixed(0)} ms (${ratio(cold!).toFixed(2)} × ctags), ${Math.max(...memory!).toFixed(0)} MB; in one process: first ${first![0]!.toFixed(0)}, again ${median(again!).toFixed(0)}, another name ${median(other!).toFixed(0)} ms`,
+    );
+    ok(ratio(cold!) <= LIMITS.cold, "a new process");
+    ok(ratio(again!) <= LIMITS.again, "the same question again");
+    ok(ratio(other!) <= LIMITS.other, "another name in the same process");
+    ok(Math.max(...memory!) <= LIMITS.memory, "memory");
+  },
+);
+
+/** How long a program takes, and how much memory at most, where that can be read; in MB. */
+async function runs(cwd: string, env: NodeJS.ProcessEnv, command: string, args: readonly string[]) {
+  const started = performance.now();
+  const child = spawn(command, args, { cwd, env, stdio: "ignore" });
+  let peak = 0;
+  const watch = setInterval(() => {
+    const status = tryRead(`/proc/${child.pid}/status`);
+    peak = Math.max(peak, Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
+  }, 5);
+  const [code] = await once(child, "exit");
+  clearInterval(watch);
+  equal(code, 0);
+  return { ms: performance.now() - started, peak };
+}
+function tryRead(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return "";
+  }
 }

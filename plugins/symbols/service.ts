@@ -21,6 +21,8 @@ export interface Question {
 }
 export type Answer = { id: number; value?: unknown; error?: string };
 
+const SCRIPT = /\.[cm]?[jt]sx?$/i; // what TypeScript reads; the index knows other languages too
+const scripts = (names: string[]): string[] => names.filter((name) => SCRIPT.test(name));
 const WARM_DELAY_MS = 1_500; // ms after an answer, before it prepares for the next question
 
 module.enableCompileCache();
@@ -46,12 +48,12 @@ async function applyRules(rules: CompilerRules): Promise<void> {
   service = openService(
     workerData.root,
     {
-      usersOf: (names) => [...new Set([...names].flatMap((name) => using(pageIndexes, name)))],
+      usersOf: (names) => scripts([...new Set([...names].flatMap((name) => using(pageIndexes, name)))]),
       globals: () => globals(pageIndexes),
       passing: {
         of: (path) => imports().of(path),
         exportsOf: (path) => imports().exportsOf(path),
-        taking: (what) => imports().taking(what),
+        taking: (what) => scripts(imports().taking(what)),
       },
     },
     compilerGate(rules),

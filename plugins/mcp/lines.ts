@@ -23,7 +23,10 @@ export function lineReader(
     for (let from = 0; from < bytes.length; ) {
       const at = bytes.indexOf(10, from);
       take(bytes.subarray(from, at < 0 ? bytes.length : at));
-      if (at < 0) return;
+      if (at < 0) {
+        if (head) release(bytes);
+        return;
+      }
       finish();
       from = at + 1;
     }
@@ -38,9 +41,9 @@ export function lineReader(
     }
     pieces.push(bytes);
     if (size <= MAX_LINE_BYTES) return;
-    const whole = Buffer.concat(pieces);
-    head = Buffer.from(whole.subarray(0, HEAD_BYTES)); // a copy: the rest can go
-    tail = Buffer.from(whole.subarray(-TAIL_BYTES));
+    head = Buffer.concat(pieces, HEAD_BYTES);
+    tail = Buffer.from(bytes.subarray(-TAIL_BYTES));
+    pieces.forEach(release);
     pieces = [];
   }
 
@@ -49,6 +52,11 @@ export function lineReader(
     else onLine(Buffer.concat(pieces).toString());
     [pieces, size, head, tail] = [[], 0, undefined, Buffer.alloc(0)];
   }
+}
+
+/** Gives its memory back at once: the collector would come for it only after 64 MB of the like. A pool that others share stays. */
+function release({ buffer, length }: Buffer): void {
+  if (length && buffer.byteLength === length) (buffer as ArrayBuffer).transfer(0);
 }
 
 /** A result that was cut, as far as it can be told: the first text in it, for the request that it answers. */

@@ -65,7 +65,9 @@ test("Twenty servers that are configured and not used cost a one-shot nothing th
   ok(ratio <= 1.1, `${ratio}`);
 });
 
-test("A result of 100 MB is cut within 160 MB", { skip: process.platform !== "linux" && "reads /proc" }, async (t) => {
+test("A result of 100 MB is cut within 150 MB of memory", {
+  skip: process.platform !== "linux" && "reads /proc",
+}, async (t) => {
   const where = place();
   mkdirSync(where.home);
   writeFileSync(join(where.home, "zz.config.json"), JSON.stringify({ mcpServers: { big: server("huge") } }));
@@ -86,5 +88,5 @@ test("A result of 100 MB is cut within 160 MB", { skip: process.platform !== "li
   open = false;
   ok(ran.stdout.startsWith("The beginning. 0123456789") && /100\.0 MB/.test(ran.stdout), ran.stderr);
   t.diagnostic(`peak memory ${peak.toFixed(0)} MB`);
-  ok(peak > 30 && peak <= 160, `${peak}`);
+  ok(peak > 30 && peak <= 150, `${peak}`);
 });

@@ -112,6 +112,7 @@ function initialize(state: Relay, message: Message): object {
     agentInfo: { name: "zz", title: "zz", version: state.ctx.about.version },
     agentCapabilities: {
       loadSession: true,
+      mcpCapabilities: { http: true, sse: false },
       promptCapabilities: { image: true, embeddedContext: true },
       sessionCapabilities: { list: {}, delete: {}, resume: {}, close: {} },
     },

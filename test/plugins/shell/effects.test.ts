@@ -83,6 +83,8 @@ describe("a change × what stands there", { concurrency: false }, () => {
     "echo new > n",
     "mkdir -p new/deep; echo x > new/deep/f",
     "mkdir hollow",
+    "mkdir -p new/in/side; echo x > new/in/side/f; chmod 700 new/in",
+    "mkdir -p private/in; chmod 700 private; echo x > private/in/f; echo y > private/in/g",
     "mkdir -p hollow/in/side",
     "echo more >> a",
     "echo other > ro/n; rm -f ro/r",

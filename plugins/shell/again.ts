@@ -12,6 +12,9 @@ export const offerOf = (command: string, hosts: readonly string[] = []): string 
 
 const UNREACHABLE =
   /EAI_AGAIN|ENOTFOUND|ENETUNREACH|resolve host|Temporary failure in name resolution|Name or service not known|nodename nor servname|Network is unreachable|Failed to resolve|no such host|dial (tcp|udp)/i;
+/** It says that a connection failed, and not where to. */
+const VAGUE =
+  /fetch failed|network (error|failure)|connection (error|failed|refused)|(cannot|could ?n[o']t|failed to) connect|no internet|offline/i;
 const HOSTS = [
   /(?:EAI_AGAIN|ENOTFOUND) ([\w.-]+)/g,
   /resolve host(?:name)?(?: address)?[:\s'"‘]+([\w.-]+)/gi,
@@ -24,11 +27,13 @@ const URLS = /\b(?:https?|wss?|git):\/\/(?:[^\s/@'"]*@)?([\w.-]+)/g;
 const IN_GIT =
   /\.git\b.*(read-only file system|permission denied)|EROFS.*\.git\b|(read-only file system|permission denied).*\.git\b/i;
 
-/** What a failed command was refused, as far as its output tells. */
-export function lackOf(command: string, output: string, root: string): Lack | undefined {
+/** What a failed command was refused, as far as its output tells, and which hosts it was heard to look up. */
+export function lackOf(command: string, output: string, root: string, lookups: string[] = []): Lack | undefined {
   const lines = output.split("\n").slice(-MAX_LINES);
   const found = hostsIn(command, lines);
   if (found.length) return { hosts: found };
+  if (lookups.length && lines.some((line) => VAGUE.test(line) || UNREACHABLE.test(line)))
+    return { hosts: lookups.slice(0, MAX_HOSTS) };
   const isHidden = lines.some((line) => /not a git repository/i.test(line)) && fs.existsSync(join(root, ".git"));
   return isHidden || lines.some((line) => IN_GIT.test(line)) ? { direct: true } : undefined;
 }
@@ -47,6 +52,13 @@ function hostsIn(command: string, lines: string[]): string[] {
 const list = (hosts: string[]): string => hosts.map((host) => `'${host}'`).join(", ");
 export const lackWords = (lack: Lack): string =>
   "hosts" in lack ? `tried to reach ${list(lack.hosts)}` : "needed .git, which it can only read there";
+
+/** For the model, of a command that failed without a word of the network: it may be for that, or not. */
+export function lookupWords(lookups: string[]): string {
+  const hosts = lookups.slice(0, MAX_HOSTS);
+  if (!hosts.length) return "";
+  return `It looked up ${list(hosts)}, and a copy has no network. If it failed for that, call it again with hosts: ${JSON.stringify(hosts)}.`;
+}
 
 /** One question; after a yes it is run again, and that is what counts. A text: for the model, where nothing was run. */
 export async function offerAgain(lack: Lack, call: Call, ctx: Ctx, offers: Offers): Promise<Result | string> {

@@ -5,7 +5,11 @@ import type { Ctx, Result } from "zz";
 import { unique } from "./judge/state.ts";
 
 type Call = { command: string; timeout_ms?: number };
-export type Lack = { hosts: string[] } | { direct: true };
+export type Lack = { hosts: string[] } | { direct: true; what: keyof typeof BEYOND };
+const BEYOND = {
+  git: "needed .git, which it can only read there",
+  owner: "came upon a file of another owner, which it cannot change there",
+};
 /** What runs now for the second time, and why: told with the question. */
 export type Offers = Map<string, string>;
 export const offerOf = (command: string, hosts: readonly string[] = []): string => JSON.stringify([command, hosts]);
@@ -27,6 +31,9 @@ const URLS = /\b(?:https?|wss?|git):\/\/(?:[^\s/@'"]*@)?([\w.-]+)/g;
 const IN_GIT =
   /\.git\b.*(read-only file system|permission denied)|EROFS.*\.git\b|(read-only file system|permission denied).*\.git\b/i;
 
+/** EOVERFLOW: the view knows no other owner than the person. */
+const UNMAPPED = /Value too large for defined data type|\bEOVERFLOW\b/;
+
 /** What a failed command was refused, as far as its output tells, and which hosts it was heard to look up. */
 export function lackOf(command: string, output: string, root: string, lookups: string[] = []): Lack | undefined {
   const lines = output.split("\n").slice(-MAX_LINES);
@@ -35,7 +42,8 @@ export function lackOf(command: string, output: string, root: string, lookups: s
   if (lookups.length && lines.some((line) => VAGUE.test(line) || UNREACHABLE.test(line)))
     return { hosts: lookups.slice(0, MAX_HOSTS) };
   const isHidden = lines.some((line) => /not a git repository/i.test(line)) && fs.existsSync(join(root, ".git"));
-  return isHidden || lines.some((line) => IN_GIT.test(line)) ? { direct: true } : undefined;
+  if (isHidden || lines.some((line) => IN_GIT.test(line))) return { direct: true, what: "git" };
+  return lines.some((line) => UNMAPPED.test(line)) ? { direct: true, what: "owner" } : undefined;
 }
 const [MAX_LINES, MAX_HOSTS] = [2_000, 5];
 
@@ -51,7 +59,7 @@ function hostsIn(command: string, lines: string[]): string[] {
 
 const list = (hosts: string[]): string => hosts.map((host) => `'${host}'`).join(", ");
 export const lackWords = (lack: Lack): string =>
-  "hosts" in lack ? `tried to reach ${list(lack.hosts)}` : "needed .git, which it can only read there";
+  "hosts" in lack ? `tried to reach ${list(lack.hosts)}` : BEYOND[lack.what];
 
 /** For the model, of a command that failed without a word of the network: it may be for that, or not. */
 export function lookupWords(lookups: string[]): string {
@@ -63,12 +71,13 @@ export function lookupWords(lookups: string[]): string {
 /** One question; after a yes it is run again, and that is what counts. A text: for the model, where nothing was run. */
 export async function offerAgain(lack: Lack, call: Call, ctx: Ctx, offers: Offers): Promise<Result | string> {
   const what = lackWords(lack);
+  const more = "hosts" in lack ? { hosts: lack.hosts } : { direct: true };
   const how = "hosts" in lack ? `hosts: ${JSON.stringify(lack.hosts)}` : "direct: true";
   if (!ctx.ask) return `It ${what}, and a copy has none of that. Call it again with ${how}.`;
   const key = offerOf(call.command, "hosts" in lack ? lack.hosts : []);
   offers.set(key, `It ran on a copy of the project, where it ${what}.`);
   try {
-    const result = await ctx.call("run_command", { ...call, ...lack });
+    const result = await ctx.call("run_command", { ...call, ...more });
     if (result.refused) return `It ${what}. The person was asked to let it run again with that. ${result.text}`;
     return {
       ...result,

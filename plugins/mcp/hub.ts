@@ -74,7 +74,7 @@ export function serverNamed({ servers, left }: Hub, name: string): Server {
   const all = [...servers.keys()].join(", ");
   throw fault(
     why ??
-      `Cannot use MCP server '${name}': there is none of that name. ${all ? `There are: ${all}.` : "The settings name none."}`,
+      `Cannot use MCP server '${name}': no server has that name. ${all ? `There are: ${all}.` : "The settings name none."}`,
   );
 }
 

@@ -7,11 +7,11 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { harness, type Setup } from "zz/test";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
+import { median } from "../support/machine.ts";
 import { place, ROOT, zzProcess } from "../support/run.ts";
 
 const FAKE = join(ROOT, "test/support/fake/mcp.ts");
 const RUNS = process.env.ZZ_SHORT ? 100 : 300;
-const median = (all: number[]) => all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)]!;
 const server = (...args: string[]) => ({ command: process.execPath, args: [FAKE, ...args], sandbox: false });
 
 test("A tool of an MCP server costs at most 5 ms more than the server takes", async (t) => {

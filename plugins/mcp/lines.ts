@@ -20,16 +20,15 @@ export function lineReader(
   return { add, end: () => void (size && finish()) };
 
   function add(bytes: Buffer): void {
-    for (let from = 0; from < bytes.length; ) {
-      const at = bytes.indexOf(10, from);
-      take(bytes.subarray(from, at < 0 ? bytes.length : at));
-      if (at < 0) {
-        if (head) release(bytes);
-        return;
-      }
+    let from = 0;
+    for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, from)) {
+      take(bytes.subarray(from, at));
       finish();
       from = at + 1;
     }
+    const rest = bytes.subarray(from);
+    take(from ? Buffer.from(rest) : rest);
+    if (from || head) release(bytes);
   }
 
   function take(bytes: Buffer): void {
@@ -49,7 +48,11 @@ export function lineReader(
 
   function finish(): void {
     if (head) onCut({ head: head.toString(), tail: tail.toString(), bytes: size });
-    else onLine(Buffer.concat(pieces).toString());
+    else {
+      const line = Buffer.concat(pieces).toString();
+      pieces.forEach(release);
+      onLine(line);
+    }
     [pieces, size, head, tail] = [[], 0, undefined, Buffer.alloc(0)];
   }
 }

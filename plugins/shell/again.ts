@@ -1,4 +1,4 @@
-// again: a command that needed more than its copy of the project gave it is offered to be run again, with that.
+// again: if a command failed on a copy of the project for want of hosts or .git, offers to run it again with them.
 import fs from "node:fs";
 import { join } from "node:path";
 import type { Ctx, Result } from "zz";
@@ -10,7 +10,7 @@ const BEYOND = {
   git: "needed .git, which it can only read there",
   owner: "came upon a file of another owner, which it cannot change there",
 };
-/** What runs now for the second time, and why: told with the question. */
+/** By command and hosts, why it is now run for the second time: shown with the question. */
 export type Offers = Map<string, string>;
 export const offerOf = (command: string, hosts: readonly string[] = []): string => JSON.stringify([command, hosts]);
 
@@ -34,7 +34,7 @@ const IN_GIT =
 /** EOVERFLOW: the view knows no other owner than the person. */
 const UNMAPPED = /Value too large for defined data type|\bEOVERFLOW\b/;
 
-/** What a failed command was refused, as far as its output tells, and which hosts it was heard to look up. */
+/** What a failed command lacked on the copy, judging by its output; `lookups`: hosts that it was heard to look up. */
 export function lackOf(command: string, output: string, root: string, lookups: string[] = []): Lack | undefined {
   const lines = output.split("\n").slice(-MAX_LINES);
   const found = hostsIn(command, lines);
@@ -48,12 +48,12 @@ export function lackOf(command: string, output: string, root: string, lookups: s
 const [MAX_LINES, MAX_HOSTS] = [2_000, 5];
 
 function hostsIn(command: string, lines: string[]): string[] {
-  const told = lines.filter((line) => line.length < 2_000 && UNREACHABLE.test(line));
-  if (!told.length) return [];
+  const unreachable = lines.filter((line) => line.length < 2_000 && UNREACHABLE.test(line));
+  if (!unreachable.length) return [];
   const all = (patterns: RegExp[], texts: string[]) =>
     texts.flatMap((text) => patterns.flatMap((one) => [...text.matchAll(one)].map(([, host]) => host!.toLowerCase())));
   const isHost = (host: string) => /^[a-z0-9]([\w.-]*[a-z0-9])?(:\d+)?$/.test(host) && /\./.test(host);
-  const named = unique(all([...HOSTS, URLS], told)).filter(isHost);
+  const named = unique(all([...HOSTS, URLS], unreachable)).filter(isHost);
   return (named.length ? named : unique(all([URLS], [command])).filter(isHost)).slice(0, MAX_HOSTS);
 }
 
@@ -68,7 +68,7 @@ export function lookupWords(lookups: string[]): string {
   return `It looked up ${list(hosts)}, and a copy has no network. If it failed for that, call it again with hosts: ${JSON.stringify(hosts)}.`;
 }
 
-/** One question; after a yes it is run again, and that is what counts. A text: for the model, where nothing was run. */
+/** Asks once, and returns the result of the second run. A string is for the model: the command was not run again. */
 export async function offerAgain(lack: Lack, call: Call, ctx: Ctx, offers: Offers): Promise<Result | string> {
   const what = lackWords(lack);
   const more = "hosts" in lack ? { hosts: lack.hosts } : { direct: true };

@@ -5,11 +5,7 @@ import type { Ctx, Result } from "zz";
 import { unique } from "./judge/state.ts";
 
 type Call = { command: string; timeout_ms?: number };
-export type Lack = { hosts: string[] } | { direct: true; what: keyof typeof BEYOND };
-const BEYOND = {
-  git: "needed .git, which it can only read there",
-  owner: "came upon a file of another owner, which it cannot change there",
-};
+export type Lack = { hosts: string[] } | { direct: true; owner?: true };
 /** By command and hosts, why it is now run for the second time: shown with the question. */
 export type Offers = Map<string, string>;
 export const offerOf = (command: string, hosts: readonly string[] = []): string => JSON.stringify([command, hosts]);
@@ -42,8 +38,8 @@ export function lackOf(command: string, output: string, root: string, lookups: s
   if (lookups.length && lines.some((line) => VAGUE.test(line) || UNREACHABLE.test(line)))
     return { hosts: lookups.slice(0, MAX_HOSTS) };
   const isHidden = lines.some((line) => /not a git repository/i.test(line)) && fs.existsSync(join(root, ".git"));
-  if (isHidden || lines.some((line) => IN_GIT.test(line))) return { direct: true, what: "git" };
-  return lines.some((line) => UNMAPPED.test(line)) ? { direct: true, what: "owner" } : undefined;
+  if (isHidden || lines.some((line) => IN_GIT.test(line))) return { direct: true };
+  return lines.some((line) => UNMAPPED.test(line)) ? { direct: true, owner: true } : undefined;
 }
 const [MAX_LINES, MAX_HOSTS] = [2_000, 5];
 
@@ -58,8 +54,12 @@ function hostsIn(command: string, lines: string[]): string[] {
 }
 
 const list = (hosts: string[]): string => hosts.map((host) => `'${host}'`).join(", ");
-export const lackWords = (lack: Lack): string =>
-  "hosts" in lack ? `tried to reach ${list(lack.hosts)}` : BEYOND[lack.what];
+export function lackWords(lack: Lack): string {
+  if ("hosts" in lack) return `tried to reach ${list(lack.hosts)}`;
+  return lack.owner
+    ? "came upon a file of another owner, which it cannot change there"
+    : "needed .git, which it can only read there";
+}
 
 /** For the model, of a command that failed without a word of the network: it may be for that, or not. */
 export function lookupWords(lookups: string[]): string {

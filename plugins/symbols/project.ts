@@ -165,7 +165,8 @@ interface Look {
 
 async function readHere({ ctx, root, data, fresh }: Look, some: string[]): Promise<void> {
   if (!some.length) return;
-  const { readRow } = await import("./read.ts");
+  const [{ readRow }, { prepare }] = await Promise.all([import("./read.ts"), import("./languages/grammar.ts")]);
+  await prepare(some);
   for (const name of some) {
     const row = mayRead(ctx, name) && readRow(root, name, withoutPage(data.files.get(name)));
     if (row) fresh.set(name, row);

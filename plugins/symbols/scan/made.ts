@@ -1,13 +1,14 @@
 // What nobody writes by hand: build output, copies of others' code, snapshots, lock files, generated code.
 
 const OUTPUT_FOLDER =
-  /(?:^|\/)(?:dist|node_modules|bower_components|vendor|third_party|\.(?:next|nuxt|output|svelte-kit|turbo|vercel|yarn|cache)|coverage|__snapshots__|__pycache__)\//;
+  /(?:^|\/)(?:dist|node_modules|bower_components|vendor|third_party|\.?venv|site-packages|Pods|\.(?:next|nuxt|output|svelte-kit|turbo|vercel|yarn|cache)|coverage|__snapshots__|__pycache__)\//;
 /** These hold output, or scripts that make it: those are source files of a language that is compiled, or lie in a source folder. */
 const MAYBE_FOLDER = /(?:^|\/)(?:build|out|_build)\//;
 const SOURCE_FOLDER = /(?:^|\/)(?:src|lib|app|source|scripts|test|tests|docs)\/(?:.+\/)?(?:build|out|_build)\//;
-const SOURCE = /(?<!\.d)\.[cm]?tsx?$|\.(?:vue|svelte|astro|py|go|rs|java|kt|mdx?)$/;
+const SOURCE =
+  /(?<!\.d)\.[cm]?tsx?$|\.(?:vue|svelte|astro|py|go|rs|java|kts?|rb|php|cs|swift|c|cc|cpp|h|hpp|sh|lua|sql|mdx?)$/;
 const OUTPUT_FILE =
-  /[.-]min\.(?:[cm]?js|css)$|[.-]bundle\.[cm]?js$|\.(?:snap|map|tsbuildinfo|lock|lockb)$|(?:^|\/)(?:package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|composer\.lock|go\.sum)$|[._](?:generated|gen)\.\w+$|_pb\d?\.[cm]?[jt]s$/;
+  /[.-]min\.(?:[cm]?js|css)$|[.-]bundle\.[cm]?js$|\.(?:snap|map|tsbuildinfo|lock|lockb)$|(?:^|\/)(?:package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|composer\.lock|go\.sum)$|[._](?:generated|gen)\.\w+$|_pb\d?(?:_grpc)?\.(?:[cm]?[jt]s|pyi?)$|\.pb\.(?:go|cc|h)$|\.designer\.cs$/i;
 
 /** Told by its path. */
 export const isMade = (path: string): boolean =>

@@ -150,14 +150,15 @@ function sweep(folder: string): void {
 export const missingFolders = (folder: string): string[] =>
   fs.existsSync(folder) ? [] : [...missingFolders(path.dirname(folder)), folder];
 
-/** Puts all files into their new states, or none of them. */
-export function putAll(steps: Step[]): void {
+/** Puts all files into their new states, or none of them. `tidy`: takes away what else was made, before a folder around it goes. */
+export function putAll(steps: Step[], tidy = () => {}): void {
   const made: string[] = [];
   const done: Step[] = [];
   try {
     for (const step of steps) {
       if (!step.act) made.push(...missingFolders(path.dirname(step.file)));
       done.push(step);
+      if (!step.to && isFolder(step.from)) tidy();
       if (step.act) step.act(false);
       else if (step.to || standing(step.file)) put(step.file, step.to);
     }

@@ -41,8 +41,7 @@ export async function undoOrRedo(place: TurnContext, verb: "undo" | "redo", what
   if (!picked.length) return { text: `Nothing to ${verb}${/^(\d+|turn)$/.test(what) ? "" : ` in '${what}'`}.`, data: [] };
   if (way.back) picked.reverse();
   const paths = picked.map((change) => change.path);
-  const steps: Step[] = [];
-  const known: Parameters<typeof changedSince>[2] = new Map();
+  const [steps, known]: [Step[], Parameters<typeof changedSince>[2]] = [[], new Map()];
   for (const file of new Set(picked.map((change) => (change.moves ? change : change.path)))) {
     const own = picked.filter((change) => change.path === file);
     const step = typeof file === "string" ? await stepOf(way, file, own) : await moveStepOf(way, file, known);
@@ -50,7 +49,7 @@ export async function undoOrRedo(place: TurnContext, verb: "undo" | "redo", what
     if (step) steps.push(step);
   }
   try {
-    putAll(steps);
+    putAll(steps, () => tidy(changes, paths));
   } catch (error) {
     throw codeOf(error) ? fileFault(verb, steps.map(({ file }) => named(way, file)).join(", "), error) : error;
   }

@@ -4,7 +4,7 @@ import type { AsyncLocalStorage } from "node:async_hooks";
 import type { Ctx, Zz } from "zz";
 import { fault, oneLine, plural, unknown } from "zz/text";
 
-export const defaults = { tools: [] as string[], rounds: 20, depth: 1, model: "" };
+export const defaults = { tools: [] as string[], rounds: 20, depth: 1, most: 40, model: "" };
 export const settings = {
   schema: {
     type: "object",
@@ -16,6 +16,12 @@ export const settings = {
         minimum: 1,
         maximum: 5,
         description: "how deep helpers may send helpers; 1: not at all",
+      },
+      most: {
+        type: "integer",
+        minimum: 1,
+        maximum: 10_000,
+        description: "helpers in one turn, those that helpers send included",
       },
       model: { type: "string", description: "who helps, as provider/model" },
     },
@@ -44,6 +50,7 @@ interface Helper {
 export default (zz: Zz<Config>) => {
   const working = new Set<Helper>();
   let sent = 0;
+  let inTurn = 0; // of the turn under way
   let current: AsyncLocalStorage<Helper> | undefined; // which of them something happens in
 
   zz.tool({
@@ -68,6 +75,11 @@ export default (zz: Zz<Config>) => {
       const level = (current.getStore()?.level ?? 0) + 1;
       if (level > zz.config.depth)
         throw fault(`Cannot send a helper: helpers send none ("helpers.depth"). Look for it yourself.`);
+      if (ctx.chat.phase === "idle" && !working.size) inTurn = 0; // called by a program: there is no turn
+      if (++inTurn > zz.config.most)
+        throw fault(
+          `Cannot send a helper: ${plural(zz.config.most, "helper")} were sent in this turn ("helpers.most"). Answer with what they found.`,
+        );
       if (!working.size) sent = 0;
       const helper: Helper = { number: ++sent, level, question: oneLine(question), doing: "thinking", calls: 0 };
       working.add(helper);
@@ -81,6 +93,9 @@ export default (zz: Zz<Config>) => {
     },
   });
 
+  zz.on("phase", ({ to }) => {
+    if (to === "idle") inTurn = 0;
+  });
   zz.on("replied", ({ task, calls }, ctx) => {
     const helper = task === KIND ? current?.getStore() : undefined;
     if (!helper) return;

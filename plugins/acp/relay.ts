@@ -55,7 +55,7 @@ async function obey(state: Relay, line: string): Promise<void> {
   let message: Message;
   try {
     message = JSON.parse(line);
-    if (typeof message !== "object" || !message || Array.isArray(message)) throw new Error("it is no message");
+    if (typeof message !== "object" || !message || Array.isArray(message)) throw new Error("it is not a message");
   } catch {
     return send(state, {
       id: null,
@@ -112,6 +112,7 @@ function initialize(state: Relay, message: Message): object {
     agentInfo: { name: "zz", title: "zz", version: state.ctx.about.version },
     agentCapabilities: {
       loadSession: true,
+      mcpCapabilities: { http: true, sse: false },
       promptCapabilities: { image: true, embeddedContext: true },
       sessionCapabilities: { list: {}, delete: {}, resume: {}, close: {} },
     },

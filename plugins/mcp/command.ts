@@ -69,10 +69,12 @@ function list({ servers, left }: Hub): string {
         : "not needed yet";
     const out = held.size ? `, ${held.size} left out` : "";
     const where = config.command ?? config.url?.replace(/\?.*$/, "");
-    return `${name}  ${state} · ${countOf(server)}${out} · ${clip(oneLine(where ?? ""), 60)}${from === "project" ? " · of this project" : ""}`;
+    return `${name}  ${state} · ${countOf(server)}${out} · ${clip(oneLine(where ?? ""), 60)}${OF[from]}`;
   });
   return [...rows, ...left].join("\n") || NONE;
 }
+
+const OF = { home: "", project: " · of this project", editor: " · of the editor" };
 
 function tools({ name, known, held }: Server): string {
   const rows = known!.tools.map((tool) => {

@@ -3,7 +3,7 @@ import type { Zz } from "zz";
 import { jsonOrText } from "zz/text";
 import { lineReader, salvage } from "./lines.ts";
 
-const MAX_BODY_BYTES = 8_000_000; // of an answer that is no stream of events
+const MAX_BODY_BYTES = 8_000_000; // of an answer that is not a stream of events
 const KEPT = ["content-type", "mcp-session-id", "www-authenticate", "retry-after"];
 
 /** As the SDK asks for it. An answer that is too long for memory is cut. */
@@ -41,7 +41,7 @@ function later(signal: AbortSignal | undefined): AbortSignal | undefined {
   return end.signal;
 }
 
-/** An end that zz wanted is no error: nobody reads on to hear of it. */
+/** An end that zz wanted is not an error: nobody reads on to hear of it. */
 async function* untilStopped(body: AsyncIterable<Uint8Array>, signal?: AbortSignal | null): AsyncGenerator<Uint8Array> {
   try {
     yield* body;

@@ -25,6 +25,7 @@ export interface Server extends Configured {
 }
 export interface Hub {
   zz: Zz<Config>;
+  lent: Config; // by an editor, for this conversation
   servers: Map<string, Server>;
   left: string[]; // sentences: which are left out
   told: Set<string>; // what the person was told already
@@ -34,7 +35,7 @@ export interface Hub {
 
 /** The servers that there are by now; those that stay, stay as they are. */
 export function lookUp(hub: Hub, ctx: Ctx): void {
-  const [all, left] = configured(ctx, hub.zz.config);
+  const [all, left] = configured(ctx, hub.zz.config, hub.lent);
   hub.left = left;
   const fresh = [...all.values()].filter(({ name, id }) => hub.servers.get(name)?.id !== id);
   for (const [name, server] of hub.servers)
@@ -73,7 +74,7 @@ export function serverNamed({ servers, left }: Hub, name: string): Server {
   const all = [...servers.keys()].join(", ");
   throw fault(
     why ??
-      `Cannot use MCP server '${name}': there is none of that name. ${all ? `There are: ${all}.` : "The settings name none."}`,
+      `Cannot use MCP server '${name}': no server has that name. ${all ? `There are: ${all}.` : "The settings name none."}`,
   );
 }
 

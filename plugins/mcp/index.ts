@@ -1,6 +1,6 @@
 // MCP, both ways: the tools, resources and prompts of other programs' servers, and zz as such a server (--mcp). No server is started
 // before it is needed: what it has is known from the last time, and of one that never ran only its name.
-import type { ChatRequest, Ctx, Tool, Zz } from "zz";
+import type { Call, ChatRequest, Ctx, Result, Tool, Zz } from "zz";
 import { clip, compare, fault, tokensOf } from "zz/text";
 import type { Hub, Server } from "./hub.ts";
 import { lookUp, stop } from "./hub.ts";
@@ -31,15 +31,17 @@ interface Own {
   state: { open: string[] }; // servers whose tools the model asked for
   names: Map<string, { server: string; tool: string }>; // of the tools that were registered
   commands: Set<string>;
+  lent: Config; // servers that an editor names, for this instance alone
   loaded?: Promise<Loaded>;
   isRegistered?: true; // its own tools
 }
 
 export default (zz: Zz<Config>) => {
-  const own: Own = { zz, state: zz.state({ open: [] as string[] }), names: new Map(), commands: new Set() };
+  const own: Own = { zz, state: zz.state({ open: [] as string[] }), names: new Map(), commands: new Set(), lent: {} };
   zz.on("started", async (_, ctx) => void (await ready(own, ctx)));
   zz.wrap("offer", (tools, next, ctx) => offer(own, tools, next, ctx), { limit: NO_TIMEOUT_MS });
   zz.wrap("line", async (line, next, ctx) => next(await withResources(own, line, ctx)), { limit: NO_TIMEOUT_MS });
+  zz.wrap("call", (call, next, ctx) => (call.name === LEND ? borrow(own, call, next, ctx) : next(call)));
   zz.command({
     name: "mcp",
     usage: "[tools|resources|restart|stop|accept|login|logout NAME]",
@@ -65,9 +67,28 @@ export default (zz: Zz<Config>) => {
   if (Object.keys(zz.config).length) register(own);
 };
 
+/** For other plugins: servers for this conversation alone, such as an editor's. They ask by a call that holds a function, which no model
+ * can send: ctx.call("lend_mcp_servers", { servers, taken }). Each is started as one that a project names: in the sandbox, its host asked for. */
+const LEND = "lend_mcp_servers";
+type Lending = { servers?: Config; taken?: () => void };
+
+async function borrow(own: Own, call: Call, next: (call: Call) => Promise<Result>, ctx: Ctx): Promise<Result> {
+  const { servers, taken } = call.args as Lending;
+  if (typeof taken !== "function") return next(call);
+  Object.assign(own.lent, servers);
+  await ready(own, ctx);
+  taken();
+  return { text: "" };
+}
+
 /** Undefined: there is no server, and nothing is loaded for them. */
 async function ready(own: Own, ctx: Ctx): Promise<Loaded | undefined> {
-  if (!own.loaded && !Object.keys(own.zz.config).length && !ctx.plugins.brought?.files.includes(FILE)) return undefined;
+  if (
+    !own.loaded &&
+    !Object.keys({ ...own.zz.config, ...own.lent }).length &&
+    !ctx.plugins.brought?.files.includes(FILE)
+  )
+    return undefined;
   own.loaded ??= load(own);
   const all = await own.loaded;
   register(own);
@@ -76,8 +97,8 @@ async function ready(own: Own, ctx: Ctx): Promise<Loaded | undefined> {
   return all;
 }
 
-async function load({ zz, names, commands }: Own): Promise<Loaded> {
-  const hub: Hub = { zz, servers: new Map(), left: [], told: new Set(), answers: use.answers(zz), learned };
+async function load({ zz, lent, names, commands }: Own): Promise<Loaded> {
+  const hub: Hub = { zz, lent, servers: new Map(), left: [], told: new Set(), answers: use.answers(zz), learned };
   zz.defer(async () => void (await Promise.all([...hub.servers.values()].map(stop))));
   return { hub, use, lookUp };
 

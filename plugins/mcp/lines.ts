@@ -20,13 +20,15 @@ export function lineReader(
   return { add, end: () => void (size && finish()) };
 
   function add(bytes: Buffer): void {
-    for (let from = 0; from < bytes.length; ) {
-      const at = bytes.indexOf(10, from);
-      take(bytes.subarray(from, at < 0 ? bytes.length : at));
-      if (at < 0) return;
+    let from = 0;
+    for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, from)) {
+      take(bytes.subarray(from, at));
       finish();
       from = at + 1;
     }
+    const rest = bytes.subarray(from);
+    take(from ? Buffer.from(rest) : rest);
+    if (from || head) release(bytes);
   }
 
   function take(bytes: Buffer): void {
@@ -38,17 +40,26 @@ export function lineReader(
     }
     pieces.push(bytes);
     if (size <= MAX_LINE_BYTES) return;
-    const whole = Buffer.concat(pieces);
-    head = Buffer.from(whole.subarray(0, HEAD_BYTES)); // a copy: the rest can go
-    tail = Buffer.from(whole.subarray(-TAIL_BYTES));
+    head = Buffer.concat(pieces, HEAD_BYTES);
+    tail = Buffer.from(bytes.subarray(-TAIL_BYTES));
+    pieces.forEach(release);
     pieces = [];
   }
 
   function finish(): void {
     if (head) onCut({ head: head.toString(), tail: tail.toString(), bytes: size });
-    else onLine(Buffer.concat(pieces).toString());
+    else {
+      const line = Buffer.concat(pieces).toString();
+      pieces.forEach(release);
+      onLine(line);
+    }
     [pieces, size, head, tail] = [[], 0, undefined, Buffer.alloc(0)];
   }
+}
+
+/** Gives its memory back at once: the collector would come for it only after 64 MB of the like. A pool that others share stays. */
+function release({ buffer, length }: Buffer): void {
+  if (length && buffer.byteLength === length) (buffer as ArrayBuffer).transfer(0);
 }
 
 /** A result that was cut, as far as it can be told: the first text in it, for the request that it answers. */

@@ -171,7 +171,7 @@ function saidBy(name: string, error: unknown): Error {
   if (/protocol version is not supported/.test(said))
     return fault(`Cannot talk to MCP server '${name}': ${said}. Update it, or zz.`);
   if (/"code": ?"invalid_|"path": ?\[/.test(message))
-    return fault(`MCP server '${name}' answered with what is no answer: ${clip(said, 200)}.`);
+    return fault(`MCP server '${name}' sent something that is not an answer: ${clip(said, 200)}.`);
   return fault(`MCP server '${name}' says: ${said}.`);
 }
 

@@ -162,7 +162,7 @@ function show(name: string, at: URL, ctx: Ctx): void {
   const isLocal = /^(127\.0\.0\.1|localhost|\[::1\])$/.test(at.hostname);
   if (at.protocol !== "https:" && !(at.protocol === "http:" && isLocal))
     throw fault(
-      `Cannot log in to MCP server '${name}': it leads to '${clean(at.href).slice(0, 80)}', which is no safe web page.`,
+      `Cannot log in to MCP server '${name}': it leads to '${clean(at.href).slice(0, 80)}', which is not a safe web page.`,
     );
   ctx.note(`To log in to MCP server '${name}', open this page, if your browser does not by itself:\n${at.href}`);
   if (!ctx.programs.find(OPENER)) return;

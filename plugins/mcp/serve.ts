@@ -80,9 +80,14 @@ function tools({ about }: Ctx) {
   const served = about.tools.filter(({ name, owner }) => !NOT_SERVED.has(name) && owner !== "mcp");
   return served.map(({ name, description, schema, kind }) => ({
     ...{ name, description, inputSchema: { ...schema, type: "object" } },
-    annotations: { readOnlyHint: kind === "read", destructiveHint: kind !== "read", openWorldHint: kind === "run" },
+    annotations: {
+      ...{ readOnlyHint: kind === "read", destructiveHint: kind !== "read" },
+      openWorldHint: kind === "run" || REACHES_OUT.test(name),
+    },
   }));
 }
+/** What reads or changes files, and asks a server elsewhere for it. */
+const REACHES_OUT = /^(web_|install_|task$)/;
 
 function answer({ text, failed, images = [] }: Result): object {
   const pictures = images

@@ -1,4 +1,5 @@
-// Which MCP servers there are: those of the person's settings, and those of .mcp.json in a project that the person trusts.
+// Which MCP servers there are: those of the person's settings, those of .mcp.json in a project that the person trusts, and those that an
+// editor names for its conversation.
 import path from "node:path";
 import type { Ctx, Zz } from "zz";
 import { fault, textOf, tryTo } from "zz/text";
@@ -6,7 +7,8 @@ import type { ServerConfig } from "./schema.ts";
 
 export type { ServerConfig } from "./schema.ts";
 
-export type Source = "home" | "project";
+export type Source = "home" | "project" | "editor";
+export type Servers = Readonly<Record<string, ServerConfig>>;
 /** A server as it is configured. `id`: its name, and what it is started by: another command is another server. */
 export type Configured = { name: string; config: ServerConfig; from: Source; id: string };
 
@@ -15,7 +17,7 @@ const SETTINGS = ".zz/zz.config.json";
 const MAX_FILE_BYTES = 1_000_000;
 
 /** All servers, by name, and in sentences which are left out. */
-export function configured(ctx: Ctx, own: Readonly<Record<string, ServerConfig>>): [Map<string, Configured>, string[]] {
+export function configured(ctx: Ctx, own: Servers, lent: Servers): [Map<string, Configured>, string[]] {
   const all = new Map<string, Configured>();
   const left: string[] = [];
   const byProject = sourcesOf(ctx);
@@ -33,6 +35,10 @@ export function configured(ctx: Ctx, own: Readonly<Record<string, ServerConfig>>
         `MCP server '${name}' of ${FILE} is left out: your settings have one of that name. Rename one of them.`,
       );
     else add(name, config, "project");
+  for (const [name, config] of Object.entries(lent))
+    if (all.has(name))
+      left.push(`The editor's MCP server '${name}' is left out: the settings have one of that name. Rename one.`);
+    else add(name, config, "editor");
   return [all, left];
 
   function add(name: string, config: ServerConfig, from: Source): void {
@@ -96,7 +102,8 @@ export const variablesOf = ({ env, headers, args, url, cwd, command }: ServerCon
 };
 
 /** The settings with ${VAR} and ${VAR:-otherwise} filled in: from the environment, else from what /env keeps. What they hold is a secret. */
-export function filledIn(zz: Zz<any>, { about }: Ctx, { name, config }: Configured): ServerConfig {
+export function filledIn(zz: Zz<any>, { about }: Ctx, { name, config, from }: Configured): ServerConfig {
+  if (from === "editor") return asGiven(zz, config);
   const kept = (tryTo(() => JSON.parse(textOf(path.join(about.home, "env.json")))) ?? {}) as Record<string, string>;
   const fill = (text: string) =>
     text.replace(VARIABLE, (_, variable: string, otherwise?: string) => {
@@ -120,4 +127,11 @@ export function filledIn(zz: Zz<any>, { about }: Ctx, { name, config }: Configur
     env: each(env),
     headers: each(headers),
   };
+}
+
+/** An editor fills in its settings itself: its words are not looked up here. */
+function asGiven(zz: Zz<any>, config: ServerConfig): ServerConfig {
+  for (const [name, value] of Object.entries({ ...config.env, ...config.headers }))
+    if (/auth|cookie|key|password|secret|token/i.test(name)) zz.secret(value);
+  return config;
 }

@@ -12,7 +12,7 @@ const GRACE_MS = 1_000; // from the end of its stdin to SIGTERM, and from there 
 
 export interface Stdio extends Transport {
   why(): string; // what is known of its end
-  garbage(): string; // the first that was no message; "": nothing
+  garbage(): string; // the first that was not a message; "": nothing
 }
 
 /** Started by `start`, once the client wants it. */

@@ -5,13 +5,16 @@ import type { Ctx, Result } from "zz";
 import { unique } from "./judge/state.ts";
 
 type Call = { command: string; timeout_ms?: number };
-export type Lack = { hosts: string[] } | { direct: true };
+export type Lack = { hosts: string[] } | { direct: true; owner?: true };
 /** By command and hosts, why it is now run for the second time: shown with the question. */
 export type Offers = Map<string, string>;
 export const offerOf = (command: string, hosts: readonly string[] = []): string => JSON.stringify([command, hosts]);
 
 const UNREACHABLE =
   /EAI_AGAIN|ENOTFOUND|ENETUNREACH|resolve host|Temporary failure in name resolution|Name or service not known|nodename nor servname|Network is unreachable|Failed to resolve|no such host|dial (tcp|udp)/i;
+/** It says that a connection failed, and not where to. */
+const VAGUE =
+  /fetch failed|network (error|failure)|connection (error|failed|refused)|(cannot|could ?n[o']t|failed to) connect|no internet|offline/i;
 const HOSTS = [
   /(?:EAI_AGAIN|ENOTFOUND) ([\w.-]+)/g,
   /resolve host(?:name)?(?: address)?[:\s'"‘]+([\w.-]+)/gi,
@@ -24,13 +27,19 @@ const URLS = /\b(?:https?|wss?|git):\/\/(?:[^\s/@'"]*@)?([\w.-]+)/g;
 const IN_GIT =
   /\.git\b.*(read-only file system|permission denied)|EROFS.*\.git\b|(read-only file system|permission denied).*\.git\b/i;
 
-/** What a failed command lacked on the copy (hosts, or .git), judging by its output. */
-export function lackOf(command: string, output: string, root: string): Lack | undefined {
+/** EOVERFLOW: the view knows no other owner than the person. */
+const UNMAPPED = /Value too large for defined data type|\bEOVERFLOW\b/;
+
+/** What a failed command lacked on the copy, judging by its output; `lookups`: hosts that it was heard to look up. */
+export function lackOf(command: string, output: string, root: string, lookups: string[] = []): Lack | undefined {
   const lines = output.split("\n").slice(-MAX_LINES);
   const found = hostsIn(command, lines);
   if (found.length) return { hosts: found };
+  if (lookups.length && lines.some((line) => VAGUE.test(line) || UNREACHABLE.test(line)))
+    return { hosts: lookups.slice(0, MAX_HOSTS) };
   const isHidden = lines.some((line) => /not a git repository/i.test(line)) && fs.existsSync(join(root, ".git"));
-  return isHidden || lines.some((line) => IN_GIT.test(line)) ? { direct: true } : undefined;
+  if (isHidden || lines.some((line) => IN_GIT.test(line))) return { direct: true };
+  return lines.some((line) => UNMAPPED.test(line)) ? { direct: true, owner: true } : undefined;
 }
 const [MAX_LINES, MAX_HOSTS] = [2_000, 5];
 
@@ -45,18 +54,30 @@ function hostsIn(command: string, lines: string[]): string[] {
 }
 
 const list = (hosts: string[]): string => hosts.map((host) => `'${host}'`).join(", ");
-export const lackWords = (lack: Lack): string =>
-  "hosts" in lack ? `tried to reach ${list(lack.hosts)}` : "needed .git, which it can only read there";
+export function lackWords(lack: Lack): string {
+  if ("hosts" in lack) return `tried to reach ${list(lack.hosts)}`;
+  return lack.owner
+    ? "came upon a file of another owner, which it cannot change there"
+    : "needed .git, which it can only read there";
+}
+
+/** For the model, of a command that failed without a word of the network: it may be for that, or not. */
+export function lookupWords(lookups: string[]): string {
+  const hosts = lookups.slice(0, MAX_HOSTS);
+  if (!hosts.length) return "";
+  return `It looked up ${list(hosts)}, and a copy has no network. If it failed for that, call it again with hosts: ${JSON.stringify(hosts)}.`;
+}
 
 /** Asks once, and returns the result of the second run. A string is for the model: the command was not run again. */
 export async function offerAgain(lack: Lack, call: Call, ctx: Ctx, offers: Offers): Promise<Result | string> {
   const what = lackWords(lack);
+  const more = "hosts" in lack ? { hosts: lack.hosts } : { direct: true };
   const how = "hosts" in lack ? `hosts: ${JSON.stringify(lack.hosts)}` : "direct: true";
   if (!ctx.ask) return `It ${what}, and a copy has none of that. Call it again with ${how}.`;
   const key = offerOf(call.command, "hosts" in lack ? lack.hosts : []);
   offers.set(key, `It ran on a copy of the project, where it ${what}.`);
   try {
-    const result = await ctx.call("run_command", { ...call, ...lack });
+    const result = await ctx.call("run_command", { ...call, ...more });
     if (result.refused) return `It ${what}. The person was asked to let it run again with that. ${result.text}`;
     return {
       ...result,

@@ -4,6 +4,7 @@ import path from "node:path";
 import { isInside } from "zz/text";
 import { repository } from "./guards.ts";
 import { type Guard, type OpenLimits, PORT, pathFolders, SOCKET } from "./limits.ts";
+import { CACHE } from "./lookups.ts";
 import { direntsOf, isFolder, real } from "./paths.ts";
 
 // Without any capability, even for root.
@@ -59,12 +60,14 @@ function plan({
   tmp,
   own,
   proxy,
+  lookups,
   view,
 }: OpenLimits): Mount[] {
   const ownRepository = repository(root);
   const git = readonly ? { write: [], guard: [] } : ownRepository; // what is read-only anyway needs no guard
   const shown = real(show);
   const denied = real(hide).filter((at) => !shown.includes(at));
+  const heard = denied.includes("/var") ? lookups : undefined; // in an empty folder there is room for it
   const secret = (at: string) => denied.some((folder) => isInside(folder, at) && !isInside(folder, root));
   const within = (at: string, folders: string[]) => folders.some((folder) => isInside(folder, at));
   const fixed = view ? [path.join(root, ".git")] : readonly ? [root] : [];
@@ -83,7 +86,7 @@ function plan({
   const open = [...shown, ...needed].filter(
     (at) => !within(at, [...writable, ...locked]) && (secret(at) || !reached(at)),
   );
-  const inner = [...writable, ...git.guard, ...open, ...(view ? locked : [])];
+  const inner = [...writable, ...git.guard, ...open, ...(view ? locked : []), ...(heard ? [CACHE] : [])];
   const mounts = [
     { at: "/tmp", args: ["--bind", tmp, "/tmp"] },
     ...["/run", "/var/run"].filter(isFolder).map((at) => ({ at, args: ["--tmpfs", at], isReadonly: true })),
@@ -104,6 +107,7 @@ function plan({
     ...SYSTEM,
     { at: "/dev/shm", args: ["--perms", "1777", ...(sized ? ["--size", MAX_SHM_BYTES] : []), "--tmpfs", "/dev/shm"] },
     ...(proxy ? [{ at: INSIDE, args: ["--ro-bind", path.join(own, SOCKET), INSIDE] }] : []),
+    ...(heard ? [{ at: CACHE, args: ["--ro-bind", heard.socket, CACHE] }] : []),
   ];
   const depth = ({ at }: Mount) => at.split("/").filter(Boolean).length;
   return mounts.sort((a, b) => depth(a) - depth(b));

@@ -395,10 +395,13 @@ async function run(
   }
 
   async function runAgain(output = ""): Promise<Result | string> {
-    const { lackOf, offerAgain } = await import("./again.ts");
-    const lack = lackOf(command, output, ctx.root);
+    const { lackOf, lookupWords, offerAgain } = await import("./again.ts");
+    const lookups = (sandbox?.lookups?.() ?? []).filter(
+      (host) => ctx.permissions.judge("net", host).verdict !== "deny",
+    );
+    const lack = lackOf(command, output, ctx.root, lookups);
     const call = { command, ...(timeout_ms !== undefined && { timeout_ms }) };
-    return lack ? offerAgain(lack, call, ctx, own.offers) : "";
+    return lack ? offerAgain(lack, call, ctx, own.offers) : lookupWords(lookups);
   }
 }
 

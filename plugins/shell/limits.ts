@@ -1,6 +1,7 @@
 // limits: what a command in a sandbox may access.
 import path from "node:path";
 import type { Programs } from "zz";
+import type { Lookups } from "./lookups.ts";
 import type { Gateway } from "./proxy.ts";
 import type { View } from "./view.ts";
 
@@ -24,6 +25,7 @@ export type OpenLimits = Limits & {
   own: string;
   tmp: string;
   proxy?: Gateway;
+  lookups?: Lookups;
   guard?: Guard;
   endpoints: string[];
   sized: boolean;

@@ -7,6 +7,7 @@ import { isInside } from "zz/text";
 import { BASE, bubblewrap, SYSTEM } from "./bubblewrap.ts";
 import { findEndpoints } from "./endpoints.ts";
 import { type Limits, type OpenLimits, PORT, SOCKET } from "./limits.ts";
+import { hasPlace, hearLookups } from "./lookups.ts";
 import { direntsOf, isFolder, real } from "./paths.ts";
 import { search } from "./places.ts";
 import { watcher } from "./restore.ts";
@@ -20,6 +21,7 @@ export interface Sandbox {
   wrap(argv: string[]): { argv: string[]; env: Record<string, string> };
   tmp?: string; // the folder mounted as /tmp
   upper?: string; // what is changed on a view lies there
+  lookups?(): string[]; // hosts that it looked up in vain, as far as they could be heard
   settle?(): string[]; // after a command: what it was refused, what had to be restored
   close(): void;
 }
@@ -90,6 +92,7 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
     const { openProxy } = await import("./proxy.ts");
     inner.proxy = await openProxy(net, mac ? undefined : path.join(own, SOCKET));
   }
+  if (limits.view && net === "none" && hasPlace()) inner.lookups = await hearLookups(own);
   const folders = [root, ...avoid.filter((at) => isFolder(at) && !isInside(root, at))];
   const git = locate(programs, "git", avoid);
   const watch =
@@ -98,6 +101,7 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
     name: mac ? "sandbox-exec" : "bubblewrap",
     tmp: inner.tmp,
     ...(limits.view && { upper: limits.view.upper }),
+    lookups: () => inner.lookups?.names() ?? [],
     wrap(argv) {
       if (watch) inner.guard = watch.begin();
       if (mac) return { argv: [program, ...seatbelt(inner), ...argv], env: environment(inner) };
@@ -112,6 +116,7 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
     settle: () => [...(inner.proxy?.refused() ?? []), ...(inner.guard?.notes ?? []), ...(watch?.end() ?? [])],
     close() {
       inner.proxy?.close();
+      inner.lookups?.close();
       clear(own);
     },
   };

@@ -143,7 +143,7 @@ const unknownHost = (host: string, { code = "", message }: NodeJS.ErrnoException
     exit: 1,
   });
 
-/** Unpacked, and no more of it than that: the rest is not asked for. Half a PDF is none, so that one may be larger. */
+/** Unpacked, and no more of it than that: the rest is not asked for. Half a PDF is not one, so that one may be larger. */
 async function beginning({ body }: HttpAnswer, most: number): Promise<{ bytes: Buffer; isCut: boolean }> {
   const pieces: Uint8Array[] = [];
   let size = 0;

@@ -80,7 +80,7 @@ const searchTool = (zz: Zz<Config>): Tool => ({
   describe: ({ query }) => String(query),
   render: ({ data }) => `${(data as unknown[]).length} hits`,
   async run({ query, count = 8 }, { signal }) {
-    if (!(await hostOf(zz))) throw fault('Cannot search: nobody is set up for it. See "web" in the settings.');
+    if (!(await hostOf(zz))) throw fault('Cannot search: no search engine is set up. See "web" in the settings.');
     const { search } = await import("./search.ts");
     const hits = await search(zz, query, Math.min(Math.max(count, 1), 20), signal);
     const rows = hits.map(({ title, url, text }, i) =>

@@ -28,7 +28,7 @@ export function kindOf(type: string, bytes: Buffer): Kind | undefined {
   const start = bytes.subarray(0, 1_024).toString("latin1");
   if (/^[\s\S]{0,100}%PDF-/.test(start)) return "pdf";
   if (plain === "application/pdf")
-    throw fault("Cannot read it: it is called a PDF, and is none. Look for another source.");
+    throw fault("Cannot read it: it is called a PDF and is not one. Look for another source.");
   if (/^(text\/html|application\/xhtml\+xml)$/.test(plain)) return "page";
   if (!/^text\/(?!plain)/.test(plain) && /^\s*(<!--[\s\S]*?-->\s*)?<(!doctype html|html)\b/i.test(start)) return "page";
   if (/^application\/json$|\+json$/.test(plain)) return "json";

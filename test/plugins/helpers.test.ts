@@ -159,6 +159,25 @@ describe("task", () => {
     equal(zz.requests.filter(({ task }) => task === "helper").length, 4);
   });
 
+  test("sends no more of them in a turn than the settings say, those of helpers included; the next turn has its own", async (t) => {
+    const again = (...questions: string[]): Step => ({ calls: questions.map(task) });
+    const script = parts({ one: [again("two", "three"), "One."], two: ["Two."], three: ["Three."] }, [
+      again("one"),
+      again("two"),
+      "Done.",
+      again("two"),
+      "Again.",
+    ]);
+    const zz = await having(t, { settings: { helpers: { depth: 2, most: 3 } }, script });
+    const { results } = await zz.ask("go");
+    equal(results[0]!.text, "One.");
+    match(
+      results[1]!.text,
+      /^Cannot send a helper: 3 helpers were sent in this turn \("helpers\.most"\)\. Answer with/,
+    );
+    equal((await zz.ask("more")).results[0]!.text, "Two.");
+  });
+
   test("Ctrl+C ends all of them", async (t) => {
     const both = Promise.withResolvers<void>();
     let arrived = 0;

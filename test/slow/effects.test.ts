@@ -4,6 +4,7 @@ import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import { join } from "node:path";
 import { harness } from "../../sdk/testing.ts";
+import { median } from "../support/machine.ts";
 import { viewTest } from "../support/view.ts";
 
 process.env.ZZ_KILLS ??= process.env.ZZ_SHORT ? "16" : "200"; // a quarter of them here
@@ -12,7 +13,6 @@ await import("../e2e/kill-effects.test.ts");
 const SHORT = Boolean(process.env.ZZ_SHORT);
 const FOLDERS = SHORT ? 100 : 500; // with a hundred files each
 const MANY = SHORT ? 300 : 1_000; // the same
-const median = (all: number[]): number => all.sort((a, b) => a - b)[Math.floor(all.length / 2)]!;
 /** Of processes that have ended, in steps of 10 ms. */
 const ofChildren = (): number => {
   const fields = fs.readFileSync("/proc/self/stat", "utf8").split(") ").at(-1)!.split(" ");

@@ -5,7 +5,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { slowness } from "../support/machine.ts";
+import { median, slowness } from "../support/machine.ts";
 import { ROOT } from "../support/run.ts";
 
 const RUNS = process.env.ZZ_SHORT ? 9 : 21;
@@ -48,8 +48,6 @@ function generate(root: string): void {
     writeFileSync(join(root, folders[random(folders.length)]!, `${word()}${i}.ts`), text);
   }
 }
-
-const median = (times: number[]) => times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)]!;
 
 /** The tool as the program calls it that people install, in one process; the time is that of the `called` event. */
 async function caller(root: string, ripgrep: string) {

@@ -5,7 +5,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { listSessions, openSession } from "../../kernel/sessions.ts";
-import { slowness } from "../support/machine.ts";
+import { median, slowness } from "../support/machine.ts";
 import { place, WAYS } from "../support/run.ts";
 
 const MANY = 100_000;
@@ -26,7 +26,6 @@ const entries = Array.from(
 );
 const lay = (id: string, count: number) =>
   writeFileSync(join(folder, `${id}.jsonl`), `${JSON.stringify(header(id))}\n${entries.slice(0, count).join("")}`);
-const median = (all: number[]) => all.toSorted((a, b) => a - b)[all.length >> 1]!;
 const loud = (text: string) => {
   throw new Error(text);
 };

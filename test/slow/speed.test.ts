@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { before, test } from "node:test";
 import { spawn as spawnPty } from "@lydell/node-pty";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
+import { median } from "../support/machine.ts";
 import { place, ROOT, zzProcess } from "../support/run.ts";
 
 const RUNS = process.env.ZZ_SHORT ? 25 : 40;
@@ -43,7 +44,6 @@ const ENV = {
   ...process.env,
   ...{ ZZ_HOME: where.home, XDG_CACHE_HOME: join(where.home, "..", "cache"), OLLAMA_HOST: "http://127.0.0.1:49" },
 };
-const median = (times: number[]) => times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)]!;
 
 function timed(command: string, args: string[], env = process.env): Promise<{ ms: number; stdout: string }> {
   const started = performance.now();

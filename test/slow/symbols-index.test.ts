@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { corpus } from "../support/corpus.ts";
+import { median } from "../support/machine.ts";
 import { needs } from "../support/needs.ts";
 import { WAYS } from "../support/run.ts";
 import { KEY, terminal } from "../support/terminal.ts";
@@ -47,7 +48,6 @@ function time(command: string, args: string[], cwd: string): number {
 const [node, zz] = WAYS.dist;
 const ask = (root: string): number => time(node, [zz, "--call", "find_definition", '{"symbol":"switchMap"}'], root);
 const forget = (): void => fs.rmSync(join(home, "index"), { recursive: true, force: true });
-const median = (all: number[]): number => all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)]!;
 const ms = (all: number[]): string =>
   `${median(all).toFixed(0)} ms (${Math.min(...all).toFixed(0)}–${Math.max(...all).toFixed(0)})`;
 

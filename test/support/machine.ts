@@ -12,3 +12,6 @@ export function slowness(): number {
   });
   return Math.max(1, times.sort((a, b) => a - b)[3]! / QUIET_START_MS);
 }
+
+/** The one in the middle. */
+export const median = (all: readonly number[]): number => all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)]!;

@@ -1,7 +1,7 @@
 // An editor drives the built program by the Agent Client Protocol: the SDK's own client, and the process itself.
-import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { after, describe, test } from "node:test";
@@ -263,6 +263,63 @@ describe("--acp", { concurrency: 2 }, () => {
     equal(await exited, 0);
     ok(!existsSync(join(where.cwd, "a.txt")));
     fake.close();
+  });
+
+  test("MCP servers that the editor names: asked for like any, for that session alone, and ended with it", async () => {
+    const mark = `of-${process.pid}-${Date.now()}`;
+    const one = await editor({
+      script: [
+        call(["mcp_tools", { servers: ["Note_pad"] }]),
+        call(["Note_pad__one", { text: "${HOME}" }]),
+        say("Called."),
+        say("Elsewhere."),
+      ],
+    });
+    const env = [
+      { name: "SECRET_OF_MINE", value: "sesame-4711" },
+      { name: "WORD_OF_MINE", value: ", ${HOME} of the editor" },
+    ];
+    const args = [join(ROOT, "test/support/fake/mcp.ts"), "env", "", mark];
+    const named = { name: "Note pad!", command: process.execPath, args, env };
+    const sse = { type: "sse" as const, name: "old", url: "http://127.0.0.1:1", headers: [] };
+    const { sessionId } = await one.agent.request<acp.NewSessionResponse>(acp.methods.agent.session.new, {
+      ...{ cwd: one.where.cwd, mcpServers: [named, { ...named, name: "Note_pad" }, sse] },
+    });
+    equal((await prompt(one.agent, sessionId, "note it")).stopReason, "end_turn");
+    match(textIn(one.updates), /MCP server 'old' is left out: zz speaks MCP over stdio and HTTP/);
+    const [first, , third] = one.fake.requests.map(({ body }) => JSON.stringify(body));
+    match(first!, /Note_pad \(not started yet\); Note_pad-2 \(not started yet\)/);
+    match(third!, /one \{.*HOME.*\} \[key\], \$\{HOME\} of the editor/, "its words are taken as they are");
+    ok(
+      one.asked.some(({ toolCall }) => /Note_pad__one/.test(JSON.stringify(toolCall))),
+      JSON.stringify(one.asked),
+    );
+    const titles = one.updates.flatMap((update: any) => (update.sessionUpdate === "tool_call" ? [update.name] : []));
+    deepEqual(titles, ["mcp_tools", "Note_pad__one"], "what plugins say to one another is no call");
+    const running = () => spawnSync("pgrep", ["-f", mark], { encoding: "utf8" }).stdout.trim();
+    ok(running(), "it runs");
+    await prompt(one.agent, await begin(one), "and here?");
+    doesNotMatch(JSON.stringify(one.fake.requests.at(-1)!.body), /Note_pad/);
+    await one.agent.request(acp.methods.agent.session.close, { sessionId });
+    equal(running(), "");
+    equal(await one.close(), 0);
+  });
+
+  test("the host of an MCP server that the editor names is asked for; a name of the settings stays theirs", async () => {
+    const where = place();
+    mkdirSync(where.home, { recursive: true });
+    const mcpServers = { mine: { command: process.execPath, args: ["-e", "0"], sandbox: false } };
+    writeFileSync(join(where.home, "zz.config.json"), JSON.stringify({ mcpServers }));
+    const one = await editor({ script: [call(["mcp_tools", { servers: ["far"] }]), say("No.")], say: "n", where });
+    const http = (name: string) => ({ type: "http" as const, name, url: "http://127.0.0.1:9/mcp", headers: [] });
+    const { sessionId } = await one.agent.request<acp.NewSessionResponse>(acp.methods.agent.session.new, {
+      ...{ cwd: where.cwd, mcpServers: [http("far"), http("mine")] },
+    });
+    await prompt(one.agent, sessionId, "look");
+    match(JSON.stringify(one.asked), /127\.0\.0\.1:9/);
+    match(JSON.stringify(one.fake.requests.at(-1)!.body), /the person said no/);
+    match(textIn(one.updates), /The editor's MCP server 'mine' is left out: the settings have one of that name/);
+    equal(await one.close(), 0);
   });
 
   test("a conversation without an editor is refused", async () => {

@@ -72,7 +72,7 @@ describe("MCP servers", { concurrency: 2 }, () => {
   test("what a server says that is none of the protocol is passed over, and told by name where it matters", async (t) => {
     const rows: [how: string, result: RegExp][] = [
       ["garbage", /^one \{"text":"x"\}/],
-      ["nonsense", /^MCP server 'it' answered with what is no answer: /],
+      ["nonsense", /^MCP server 'it' sent something that is not an answer: /],
       ["refuses", /^MCP server 'it' says: the disk is full\.$/],
       ["version", /^Cannot start MCP server 'it': .*protocol version is not supported: 1999-01-01/],
       ["quits", /^Cannot start MCP server 'it': it ended before it could say what it is: it ended with exit code 1\.$/],
@@ -99,7 +99,7 @@ describe("MCP servers", { concurrency: 2 }, () => {
     );
     match(
       (await missing.call("mcp_call", { server: "other", tool: "x" })).text,
-      /^Cannot use MCP server 'other': there is none of that name\. There are: gone\.$/,
+      /^Cannot use MCP server 'other': no server has that name\. There are: gone\.$/,
     );
   });
 

@@ -51,6 +51,12 @@ describe("zz --mcp", { concurrency: 2 }, () => {
       [named("read_file").annotations?.readOnlyHint, named("run_command").annotations?.readOnlyHint],
       [true, false],
     );
+    const reachesOut = tools.flatMap(({ name, annotations }) => (annotations?.openWorldHint ? name : []));
+    deepEqual(
+      reachesOut.filter((name) => !/^(run_|git_commit|open_file)/.test(name)),
+      ["install_skill", "task", "web_fetch"],
+    );
+    ok(!named("read_file").annotations?.openWorldHint);
     deepEqual(named("find_definition").inputSchema.type, "object");
     match(text(await one.callTool({ name: "find_definition", arguments: { name: "first" } })), /a\.ts:1/);
     const edit = { name: "write_file", arguments: { path: "b.ts", content: "x" } };

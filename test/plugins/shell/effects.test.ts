@@ -9,6 +9,7 @@ import os from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { type Harness, harness, type Setup } from "../../../sdk/testing.ts";
+import { impossible } from "../../support/needs.ts";
 import { place, ROOT, zz } from "../../support/run.ts";
 import { viewTest } from "../../support/view.ts";
 import { walk } from "../../support/walk.ts";
@@ -83,6 +84,8 @@ describe("a change × what stands there", { concurrency: false }, () => {
     "echo new > n",
     "mkdir -p new/deep; echo x > new/deep/f",
     "mkdir hollow",
+    "mkdir -p new/in/side; echo x > new/in/side/f; chmod 700 new/in",
+    "mkdir -p private/in; chmod 700 private; echo x > private/in/f; echo y > private/in/g",
     "mkdir -p hollow/in/side",
     "echo more >> a",
     "echo other > ro/n; rm -f ro/r",
@@ -557,6 +560,48 @@ describe("what a copy has to stand", { concurrency: false }, () => {
         const { stdout } = await zzOf(where, ["--judge", "touch zz-never"]);
         match(stdout, /^ask: /, root);
       }
+    },
+  );
+
+  viewTest(
+    "on an overlay the copy lies in memory; where that is none either, it is asked for beforehand; a tmpfs will do",
+    () => {
+      const where = place();
+      const ask = `import { openView, whyNoView } from "${ROOT}/plugins/shell/view.ts"; import { programs } from "${ROOT}/kernel/programs.ts";
+      const [, root] = process.argv; const all = programs(root); const why = await whyNoView(all, root);
+      const view = why ? undefined : openView(all, root); console.log(why ?? view.own); view?.close();`;
+      const script = `mkdir l u w m t && mount -t tmpfs none t && mkdir t/project &&
+      mount -t overlay overlay -o lowerdir=l,upperdir=u,workdir=w,userxattr m && mkdir m/project m/tmp && echo one > m/project/a || exit 9
+      "$0" --input-type=module -e "$1" "$PWD/t/project"
+      mount --bind m /mnt && mount --bind m/tmp /tmp && mount --bind m/tmp /var/tmp || exit 9
+      "$0" --input-type=module -e "$1" /mnt/project
+      mount --bind /mnt/tmp /dev/shm && "$0" --input-type=module -e "$1" /mnt/project`;
+      const env = { ...process.env, TMPDIR: "/tmp" };
+      const args = ["-Urm", "sh", "-c", script, process.execPath, ask];
+      const { stdout, stderr } = spawnSync("unshare", args, { cwd: where.cwd, env, encoding: "utf8" });
+      const [tmpfs, overlay, nowhere] = stdout.split("\n");
+      match(tmpfs!, /^\/(tmp|dev\/shm|var\/tmp)\/zz-view-/, stderr);
+      match(overlay!, /^\/dev\/shm\/zz-view-/, stderr);
+      match(nowhere!, /^an overlay cannot be mounted: /, stderr);
+    },
+  );
+
+  const asRoot = process.getuid?.() === 0 ? viewTest : impossible("a file of another owner can be made by root alone");
+  asRoot(
+    "a file of another owner, which a view cannot change: it is offered again in the project itself",
+    async (t) => {
+      const zz = await project(t, { answer: async (text: string) => (/run access/.test(text) ? "y" : "n") });
+      for (const name of ["a", "b"]) fs.chownSync(join(zz.root, name), 4_711, 4_711);
+      fs.chmodSync(join(zz.root, "a"), 0o666);
+      const { text } = await run(zz, script("cat a; echo x > n; echo more >> a"));
+      match(
+        zz.questions[0]!,
+        /on a copy of the project, where it came upon a file of another owner, which it cannot change there/,
+      );
+      equal(zz.questions.length, 1);
+      match(text, /the person let it run again with that/);
+      match((await run(zz, script("cat a b; echo y >> n"))).text, /one/, "it can be read");
+      await zz.command("/undo");
     },
   );
 

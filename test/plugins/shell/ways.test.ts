@@ -198,6 +198,36 @@ viewTest("a command that tried to reach a host is offered again with it, by one 
   equal(zz.read("half"), undefined);
 });
 
+/** Whoever looks a host up is heard where the C library asks a cache of names first. */
+const lookUp = (host: string, says: string) =>
+  `node -e "require('dns').lookup(process.argv[1], () => { require('fs').writeFileSync('half', 'x'); console.log(process.argv[2]); process.exit(7) })" ${host} '${says}'`;
+
+viewTest(
+  "a command that says only that a connection failed is offered again with the hosts that it looked up",
+  async (t) => {
+    const zz = await project(t);
+    const { text } = await run(zz, lookUp("silent-nowhere.example", "Error: fetch failed"));
+    match(zz.questions[0]!, /net access to "silent-nowhere\.example"/);
+    match(zz.questions[0]!, /on a copy of the project, where it tried to reach 'silent-nowhere\.example'/);
+    match(text, /It tried to reach 'silent-nowhere\.example'\. The person was asked/);
+  },
+);
+
+viewTest(
+  "of one that says nothing of it the model is told what it looked up, and nobody is asked for it",
+  async (t) => {
+    const zz = await project(t, { deny: { net: ["denied.example"] } });
+    const { text } = await run(zz, lookUp("silent-nowhere.example", "3 of 4 failed"));
+    ok(!zz.questions.some((one) => /net access/.test(one)), zz.questions.join("\n"));
+    match(
+      text,
+      /\[It looked up 'silent-nowhere\.example', and a copy has no network\. If it failed for that, call it again with hosts: \["silent-nowhere\.example"\]\.\]/,
+    );
+    for (const host of ["denied.example", "localhost", "127.0.0.1", "a..b"])
+      doesNotMatch((await run(zz, lookUp(host, "3 of 4 failed"))).text, /looked up/, host);
+  },
+);
+
 viewTest("after a yes it has run with that host, and nothing is asked about the copy", async (t) => {
   const zz = await project(t, { answer: yesTo(/net access/) });
   const { text } = await run(

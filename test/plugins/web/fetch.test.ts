@@ -104,7 +104,7 @@ describe("what comes is read", () => {
   for (const [what, answer, says] of letters) test(what, async (t) => match((await fetched(t, answer)).text, says));
 
   const faults: [what: string, answer: Answer, says: RegExp][] = [
-    ["a PDF that is none", ["application/pdf", "hello"], /^Cannot read it: it is called a PDF, and is none\./],
+    ["a PDF that is not one", ["application/pdf", "hello"], /^Cannot read it: it is called a PDF and is not one\./],
     [
       "a PDF that is damaged",
       ["application/pdf", "%PDF-1.7\ngarbage"],

@@ -87,6 +87,6 @@ describe("web_search", () => {
     equal(await offered(), "web_fetch,web_search");
     await zz.ctx.settings.set("web.url", undefined);
     equal(await offered(), "web_fetch");
-    match((await zz.call("web_search", { query: "x" })).text, /^Cannot search: nobody is set up for it|^Refused/);
+    match((await zz.call("web_search", { query: "x" })).text, /^Cannot search: no search engine is set up|^Refused/);
   });
 });

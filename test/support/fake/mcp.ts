@@ -58,7 +58,12 @@ function call({ name, arguments: args }: any, id: unknown): void {
   if (how === "nonsense") return void send({ id, result: { content: "no list" } });
   if (how === "refuses") return void send({ id, error: { code: -32000, message: "the disk is full" } });
   if (how === "grows") send({ method: "notifications/tools/list_changed" });
-  send({ id, result: text(`${name} ${JSON.stringify(args)} ${process.env.SECRET_OF_MINE ?? ""}`) });
+  send({
+    id,
+    result: text(
+      `${name} ${JSON.stringify(args)} ${process.env.SECRET_OF_MINE ?? ""}${process.env.WORD_OF_MINE ?? ""}`,
+    ),
+  });
 }
 
 createInterface({ input: process.stdin }).on("line", (line) => {

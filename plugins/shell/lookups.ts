@@ -1,0 +1,61 @@
+// lookups: which hosts a command looked up that has no network. Before it asks DNS, the C library asks a cache of names at a socket; there
+// the name is heard and nothing is answered, so that the command goes on as if there were no cache. Programs that bring a resolver of
+// their own (Go's, those of musl) are not heard, and of each process only its first look-up.
+import fs from "node:fs";
+import net from "node:net";
+import path from "node:path";
+import { isFolder } from "./paths.ts";
+
+export interface Lookups {
+  socket: string; // to be mounted at CACHE
+  names(): string[];
+  close(): void;
+}
+
+/** Where the C library looks for it. */
+export const CACHE = "/var/run/nscd/socket";
+export const hasPlace = (): boolean => fs.existsSync("/var/run") && isFolder("/var");
+
+const [VERSION, HEADER_BYTES, MAX_NAME_BYTES, MAX_NAMES, WAIT_MS] = [2, 12, 256, 20, 1_000];
+const ASKS_FOR_HOST = [4, 5, 14]; // GETHOSTBYNAME, GETHOSTBYNAMEv6, GETAI
+
+export async function hearLookups(own: string): Promise<Lookups> {
+  const names = new Set<string>();
+  const sockets = new Set<net.Socket>();
+  const server = net.createServer((socket) => {
+    sockets.add(socket);
+    let bytes: Buffer = Buffer.alloc(0);
+    socket.setTimeout(WAIT_MS, () => socket.destroy());
+    socket.on("error", () => {}).on("close", () => sockets.delete(socket));
+    socket.on("data", (piece) => {
+      bytes = Buffer.concat([bytes, piece]);
+      const length = bytes.length < HEADER_BYTES ? 0 : bytes.readInt32LE(8);
+      if (bytes.length < HEADER_BYTES + length && length <= MAX_NAME_BYTES) return;
+      const name = nameIn(bytes, length);
+      if (name && names.size < MAX_NAMES) names.add(name);
+      socket.destroy();
+    });
+  });
+  const socket = path.join(own, "names");
+  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(socket, resolve));
+  server.unref();
+  return {
+    socket,
+    names: () => [...names],
+    close() {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+/** A host of elsewhere: not this machine's own names, nor an address, which nothing looks up. */
+function nameIn(bytes: Buffer, length: number): string | undefined {
+  if (bytes.readInt32LE(0) !== VERSION || !ASKS_FOR_HOST.includes(bytes.readInt32LE(4)) || length > MAX_NAME_BYTES)
+    return;
+  const name = bytes
+    .toString("latin1", HEADER_BYTES, HEADER_BYTES + length)
+    .replace(/[\0.]+$/, "")
+    .toLowerCase();
+  return /^(?!localhost\.)[a-z0-9][\w-]*(\.[a-z0-9][\w-]*)+$/.test(name) && !net.isIP(name) ? name : undefined;
+}

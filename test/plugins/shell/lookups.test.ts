@@ -1,0 +1,66 @@
+// Which hosts a command without a network looked up, as the C library asks for them.
+import { deepEqual, equal } from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import net from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { hearLookups } from "../../../plugins/shell/lookups.ts";
+
+const request = (type: number, name: string, length = name.length + 1): Buffer => {
+  const head = Buffer.alloc(12);
+  [2, type, length].forEach((value, i) => void head.writeInt32LE(value, 4 * i));
+  return Buffer.concat([head, Buffer.from(`${name}\0`, "latin1")]);
+};
+
+/** Sends it in these pieces, and waits until it was hung up on. */
+const ask = (socket: string, ...pieces: Buffer[]) =>
+  new Promise<number>((done) => {
+    let answered = 0;
+    const client = net.connect(socket, async () => {
+      for (const piece of pieces) {
+        client.write(piece);
+        await new Promise((go) => setTimeout(go, 5));
+      }
+    });
+    client.on("data", (bytes) => (answered += bytes.length)).on("error", () => {});
+    client.on("close", () => done(answered));
+  });
+
+test("a host is heard, in one piece or several, once, and nothing is answered", async (t) => {
+  const own = mkdtempSync(join(tmpdir(), "zz-names-"));
+  t.after(() => rmSync(own, { recursive: true, force: true }));
+  const heard = await hearLookups(own);
+  t.after(heard.close);
+  equal(await ask(heard.socket, request(14, "API.Example.com.")), 0);
+  const whole = request(4, "two.example");
+  await ask(heard.socket, whole.subarray(0, 5), whole.subarray(5, 15), whole.subarray(15));
+  await ask(heard.socket, request(5, "two.example"));
+  deepEqual(heard.names(), ["api.example.com", "two.example"]);
+});
+
+test("nothing of what is garbled, names no host of elsewhere, or is more than a few", async (t) => {
+  const own = mkdtempSync(join(tmpdir(), "zz-names-"));
+  t.after(() => rmSync(own, { recursive: true, force: true }));
+  const heard = await hearLookups(own);
+  t.after(heard.close);
+  const odd = [
+    "localhost",
+    "localhost.localdomain",
+    "10.0.0.1",
+    "",
+    "a b.example",
+    "x'; rm.example",
+    "\x1b[31m.example",
+    "-.example",
+  ];
+  for (const name of odd) await ask(heard.socket, request(14, name));
+  await ask(heard.socket, request(0, "root.example")); // asks for a user
+  await ask(heard.socket, request(14, "long.example", 2 ** 31 - 1));
+  await ask(heard.socket, request(14, "minus.example", -5));
+  await ask(heard.socket, Buffer.alloc(100_000, "x"));
+  await ask(heard.socket, Buffer.from("ab")); // and no more: it is hung up on
+  deepEqual(heard.names(), []);
+  for (let i = 0; i < 40; i++) await ask(heard.socket, request(14, `n${i}.example`));
+  equal(heard.names().length, 20);
+});

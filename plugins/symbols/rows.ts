@@ -19,13 +19,21 @@ const PRIVATE = 4;
 const PROTECTED = 8;
 const LOCAL = 16;
 
-export function pack(facts: Facts, words: Buffer): Buffer {
-  return Buffer.concat([Buffer.from(textOf(facts)), END, words]);
+/** `uses`: where they are not in the facts. */
+export function pack(facts: Facts, words: Buffer, uses?: Iterable<[string, number]>): Buffer {
+  const text = textOf(facts, uses ?? Object.entries(facts.uses));
+  const length = Buffer.byteLength(text);
+  const row = Buffer.allocUnsafe(length + 1 + words.length);
+  row.write(text);
+  row[length] = 0; // JSON has none
+  words.copy(row, length + 1);
+  return row;
 }
-const END = Buffer.of(0); // JSON has none
 
-function textOf(facts: Facts): string {
-  const { symbols, imports, exports, uses, todos, loc, nesting, decisions, parseError, global, unread, made } = facts;
+function textOf(facts: Facts, uses: Iterable<[string, number]>): string {
+  let used = " ";
+  for (const [name, count] of uses) used += `${name}:${count} `;
+  const { symbols, imports, exports, todos, loc, nesting, decisions, parseError, global, unread, made } = facts;
   return JSON.stringify({
     s: symbols.map((sym) =>
       trimmed([
@@ -42,9 +50,7 @@ function textOf(facts: Facts): string {
     ),
     i: imports.map(({ from, line, how, names }) => [from, line, IMPORT_KINDS.indexOf(how), ...names]),
     e: exports.map(({ name, local, from }) => trimmed([name, local ?? 0, from ?? 0])),
-    u: ` ${Object.entries(uses)
-      .map(([name, count]) => `${name}:${count}`)
-      .join(" ")} `,
+    u: used.length > 1 ? used : "  ",
     t: todos.map(({ line, text }) => [line, text]),
     n: [loc, nesting, decisions],
     x: parseError,

@@ -18,8 +18,15 @@ const MINIFIED = 500; // characters per line, on average
 
 /** Does not throw, whatever the text is. */
 export function scan(path: string, text: string): Facts {
-  if (/\.json$/i.test(path)) return scanJson(path, text);
-  if (/\.ya?ml$/i.test(path)) return scanYaml(text);
+  const { facts, uses } = scanForRow(path, text);
+  if (uses) facts.uses = record(uses);
+  return facts;
+}
+
+/** The same for a row, in which the uses are a text: no object is made of them on the way. */
+export function scanForRow(path: string, text: string): { facts: Facts; uses?: Map<ts.__String, number> } {
+  if (/\.json$/i.test(path)) return { facts: scanJson(path, text) };
+  if (/\.ya?ml$/i.test(path)) return { facts: scanYaml(text) };
   return scanCode(path, text);
 }
 
@@ -27,9 +34,9 @@ function isMinified(path: string, text: string, lines: number): boolean {
   return /[.-]min\.[cm]?js$/.test(path) || (text.length >= 10 * MINIFIED && text.length / lines > MINIFIED);
 }
 
-function scanCode(path: string, text: string): Facts {
+function scanCode(path: string, text: string): ReturnType<typeof scanForRow> {
   const starts = lineStarts(text);
-  if (isMinified(path, text, starts.length)) return listed("minified");
+  if (isMinified(path, text, starts.length)) return { facts: listed("minified") };
   const facts = empty();
   const source = parse(facts, () => createSourceFile(path, text, PARSE_OPTIONS, false));
   const file: Reading = {
@@ -46,7 +53,6 @@ function scanCode(path: string, text: string): Facts {
       Object.assign(file, START);
     }
   noteTags(file);
-  facts.uses = record(file.uses);
   facts.loc = countLines(file);
   facts.decisions += file.decisions;
   facts.todos = source ? todosIn(source, text, starts) : [];
@@ -54,7 +60,7 @@ function scanCode(path: string, text: string): Facts {
   if (source && !isModule(path, source, file)) facts.global = true;
   if (isMarkedGenerated(text)) facts.made = true;
   noteError(facts, source, starts);
-  return facts;
+  return { facts, uses: file.uses };
 }
 
 /** Whether other files see its declarations only by importing them. */
@@ -73,4 +79,8 @@ function record(uses: Map<ts.__String, number>): Record<string, number> {
   const all = Object.create(null);
   for (const [name, count] of uses) all[unescapeLeadingUnderscores(name)] = count;
   return Object.setPrototypeOf(all, Object.prototype);
+}
+/** As Object.entries() of them. */
+export function* entriesOf(uses: Map<ts.__String, number>): Generator<[string, number]> {
+  for (const [name, count] of uses) yield [unescapeLeadingUnderscores(name), count];
 }

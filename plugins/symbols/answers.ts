@@ -16,11 +16,13 @@ import { openWatch } from "./watch.ts";
 export type Answers = ReturnType<typeof openAnswers>;
 
 export function openAnswers({ root, about: { home } }: Ctx, config: Config, isOngoing: () => boolean) {
+  const watch = openWatch(root, () => config.debounce);
   const project = openProject(
     root,
     home,
     (count, ctx, now) => limit(config, count, ctx, now),
     () => config.ignore,
+    watch,
   );
   const state: State = {
     root,
@@ -28,7 +30,7 @@ export function openAnswers({ root, about: { home } }: Ctx, config: Config, isOn
     isOngoing,
     project,
     remote: openRemote(root, isOngoing),
-    watch: openWatch(root, () => config.debounce),
+    watch,
     arrived: new Set(),
     noticeChange: (ctx) => noticeChange(state, ctx),
   };

@@ -46,7 +46,7 @@ export interface SymbolQuery {
 export async function freshIndex(state: State, ctx: Ctx): Promise<Index> {
   const index = await state.project.fresh(ctx);
   state.partial = partialIndex(index);
-  if (state.isOngoing()) state.watch.on(index.files, () => state.noticeChange(unattended(ctx)));
+  if (state.isOngoing()) state.watch.on(index.names, ctx.git, () => state.noticeChange(unattended(ctx)));
   return index;
 }
 

@@ -69,7 +69,9 @@ export function unpack(row: Buffer): Facts {
     symbols: s.map(symOf),
     imports: i.map(([from, line, how, ...names]: any[]) => ({ from, line, how: IMPORT_KINDS[how], names })),
     exports: e.map(([name, local, from]: any[]) => ({ name, ...(local && { local }), ...(from && { from }) })),
-    uses: usesOf(u),
+    get uses() {
+      return usesOf(u); // few ask for them, and they take more memory than the rest
+    },
     todos: t.map(([line, text]: [number, string]) => ({ line, text })),
     ...{ loc: n[0], nesting: n[1], decisions: n[2] },
     ...(x && { parseError: x }),

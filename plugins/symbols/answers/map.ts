@@ -1,5 +1,6 @@
 // repo_map, and the map in the prompt.
 import crypto from "node:crypto";
+import v8 from "node:v8";
 import type { Ctx, Result } from "zz";
 import { notUtf8 } from "zz/text";
 import { type Index, mayRead } from "../project.ts";
@@ -63,6 +64,16 @@ async function mapFor(
 export async function surveyFor(state: State, index: Index, ctx: Ctx): Promise<Survey> {
   const about = crypto.hash("sha256", [JSON.stringify(ctx.permissions.rules), ...index.names].join("\n"));
   if (state.survey?.version === index.version && state.survey.about === about) return state.survey.made;
+  v8.setFlagsFromString("--semi-space-growth-factor=1"); // what is read here is garbage soon: room for it would take 60 MB
+  try {
+    state.survey = { version: index.version, about, made: await survey(state, index, ctx) };
+    return state.survey.made;
+  } finally {
+    v8.setFlagsFromString("--semi-space-growth-factor=2"); // as it is by itself
+  }
+}
+
+async function survey(state: State, index: Index, ctx: Ctx): Promise<Survey> {
   const read = new Map<string, Facts | undefined>(); // of each file once, while it is counted
   const factsOf = (file: string) => read.get(file) ?? read.set(file, index.facts(file)).get(file);
   const once: Index = Object.create(index, { facts: { value: factsOf } });
@@ -86,7 +97,6 @@ export async function surveyFor(state: State, index: Index, ctx: Ctx): Promise<S
     others.map((name) => ({ path: name, words: index.words(name) })),
   );
   read.clear();
-  state.survey = { version: index.version, about, made };
   return made;
 }
 

@@ -130,6 +130,8 @@ const CHUNK = 1 << 20; // bytes searched at a time
 export const defining = (pageIndexes: PageIndex[], name: string): string[] =>
   containing(pageIndexes, `[${JSON.stringify(name)},`);
 export const using = (pageIndexes: PageIndex[], name: string): string[] => containing(pageIndexes, ` ${name}:`);
+/** The files that say of themselves that a program made them. */
+export const generated = (pageIndexes: PageIndex[]): string[] => containing(pageIndexes, ',"m":true');
 export const globals = (pageIndexes: PageIndex[]): string[] => containing(pageIndexes, ',"g":true');
 
 /** The files whose rows contain a text. */

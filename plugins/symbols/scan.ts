@@ -3,7 +3,7 @@
 import type { ts } from "ts-morph";
 import { scanJson, scanYaml } from "./scan/data-files.ts";
 import { empty, type Facts, listed } from "./scan/facts.ts";
-import { countLines, lineStarts } from "./scan/lines.ts";
+import { countLines, lineAt, lineStarts } from "./scan/lines.ts";
 import { isMarkedGenerated } from "./scan/made.ts";
 import { noteError, noteFailure, type Parsed, parse } from "./scan/parse.ts";
 import { createSourceFile, PARSE_OPTIONS, unescapeLeadingUnderscores } from "./scan/parser.ts";
@@ -15,6 +15,14 @@ export type { Facts, Sym } from "./scan/facts.ts";
 export { listed };
 
 const MINIFIED = 500; // characters per line, on average
+
+/** Where git left a conflict in the middle of a merge or a rebase; -1: nowhere. */
+function conflictIn(text: string): number {
+  const start = text.search(/^<{7} /m);
+  const middle = start < 0 ? -1 : text.indexOf("\n=======", start);
+  return middle >= 0 && text.indexOf("\n>>>>>>> ", middle) >= 0 ? start : -1;
+}
+const CONFLICT_MARKS = /^(?:<{7}|\|{7}|={7}|>{7})(?: .*)?\r?$/gm;
 
 /** Does not throw, whatever the text is. */
 export function scan(path: string, text: string): Facts {
@@ -38,6 +46,11 @@ function scanCode(path: string, text: string): ReturnType<typeof scanForRow> {
   const starts = lineStarts(text);
   if (isMinified(path, text, starts.length)) return { facts: listed("minified") };
   const facts = empty();
+  const conflict = conflictIn(text);
+  if (conflict >= 0) {
+    facts.parseError = `line ${lineAt(starts, conflict)}: a merge conflict`;
+    text = text.replace(CONFLICT_MARKS, (mark) => " ".repeat(mark.length)); // the parser would skip one of the two sides
+  }
   const source = parse(facts, () => createSourceFile(path, text, PARSE_OPTIONS, false));
   const file: Reading = {
     ...{ text, starts, facts, uses: new Map(), exported: new Set(), texts: [] },

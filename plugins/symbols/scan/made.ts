@@ -1,13 +1,47 @@
 // What nobody writes by hand: build output, copies of others' code, snapshots, lock files, generated code.
 
-const OUTPUT_FOLDER =
-  /(?:^|\/)(?:dist|node_modules|bower_components|vendor|third_party|\.(?:next|nuxt|output|svelte-kit|turbo|vercel|yarn|cache)|coverage|__snapshots__|__pycache__)\//;
+const OUTPUT_FOLDERS = [
+  ...[
+    "dist",
+    "node_modules",
+    "bower_components",
+    "jspm_packages",
+    "vendor",
+    "third_party",
+    "coverage",
+    "storybook-static",
+  ],
+  ...["__snapshots__", "__pycache__", "__generated__", "generated"],
+  ...[".next", ".nuxt", ".output", ".svelte-kit", ".astro", ".angular", ".docusaurus", ".expo", ".vite", ".wrangler"],
+  ...[
+    ".turbo",
+    ".vercel",
+    ".netlify",
+    ".serverless",
+    ".yarn",
+    ".pnpm",
+    ".cache",
+    ".parcel-cache",
+    ".nyc_output",
+    ".venv",
+  ],
+];
+const OUTPUT_FOLDER = new RegExp(`(?:^|/)(?:${OUTPUT_FOLDERS.join("|").replaceAll(".", "\\.")})/`);
 /** These hold output, or scripts that make it: those are source files of a language that is compiled, or lie in a source folder. */
-const MAYBE_FOLDER = /(?:^|\/)(?:build|out|_build)\//;
-const SOURCE_FOLDER = /(?:^|\/)(?:src|lib|app|source|scripts|test|tests|docs)\/(?:.+\/)?(?:build|out|_build)\//;
+const MAYBE_FOLDER = /(?:^|\/)(?:build|out|_build|target)\//;
+const SOURCE_FOLDER = /(?:^|\/)(?:src|lib|app|source|scripts|test|tests|docs)\/(?:.+\/)?(?:build|out|_build|target)\//;
 const SOURCE = /(?<!\.d)\.[cm]?tsx?$|\.(?:vue|svelte|astro|py|go|rs|java|kt|mdx?)$/;
-const OUTPUT_FILE =
-  /[.-]min\.(?:[cm]?js|css)$|[.-]bundle\.[cm]?js$|\.(?:snap|map|tsbuildinfo|lock|lockb)$|(?:^|\/)(?:package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|composer\.lock|go\.sum)$|[._](?:generated|gen)\.\w+$|_pb\d?\.[cm]?[jt]s$/;
+const OUTPUT_FILE = new RegExp(
+  [
+    /[.-]min\.(?:[cm]?js|css)$|(?:^|[/.-])bundle\.[cm]?js$|[.-]chunk\.(?:[cm]?js|css)$/,
+    /[.-](?=[a-f]*\d)[\da-f]{8,32}\.(?:[cm]?js|css)$|(?:^|\/)assets\/[^/]*-(?=[\w-]{0,7}[A-Z\d])[\w-]{8}\.(?:[cm]?js|css)$/, // by its hash
+    /\.(?:snap|map|tsbuildinfo|lock|lockb)$/,
+    /(?:^|\/)(?:package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|composer\.lock|go\.sum)$/,
+    /[._](?:generated|gen|g|pb)\.\w+$|_pb\d?\.[cm]?[jt]s$/,
+  ]
+    .map(({ source }) => source)
+    .join("|"),
+);
 
 /** Told by its path. */
 export const isMade = (path: string): boolean =>

@@ -158,7 +158,7 @@ export function openProject(
     const { code, texts, ignored } = await codeAmong(names, patterns(), ctx.note);
     Object.assign(data, await limit(code.length, ctx, data));
     const inScope = data.scope ? code.filter((name) => name.startsWith(`${data.scope}/`)) : code;
-    const isDenied = ctx.permissions.rules.some(({ kind, verdict }) => kind === "read" && verdict !== "allow");
+    const isDenied = deniesReading(ctx);
     const isReadable = (name: string) => (data.files.has(name) && !isDenied) || mayRead(ctx, name);
     const readable = inScope.filter(isReadable);
     const wanted = new Set(readable.slice(0, data.most));
@@ -334,6 +334,9 @@ function fitsLocally(root: string, names: string[]): boolean {
   return sizes.reduce((sum, size) => sum + size, 0) <= MAX_LOCAL_BYTES;
 }
 
+/** Whether a rule may keep from reading what was read before. */
+export const deniesReading = ({ permissions }: Ctx): boolean =>
+  permissions.rules.some(({ kind, verdict }) => kind === "read" && verdict !== "allow");
 export const mayRead = ({ permissions }: Ctx, name: string): boolean =>
   permissions.judge("read", name).verdict === "allow";
 

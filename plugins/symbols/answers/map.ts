@@ -1,6 +1,5 @@
 // repo_map, and the map in the prompt.
 import crypto from "node:crypto";
-import v8 from "node:v8";
 import type { Ctx, Result } from "zz";
 import { notUtf8 } from "zz/text";
 import { type Index, mayRead } from "../project.ts";
@@ -10,7 +9,7 @@ import type { Facts } from "../scan/facts.ts";
 import { historyOf } from "./history.ts";
 import { importGraph } from "./imports.ts";
 import { lastName, SCRIPT } from "./rows.ts";
-import { freshIndex, type ShownMap, type State, unattended } from "./state.ts";
+import { freshIndex, lean, type ShownMap, type State, unattended } from "./state.ts";
 
 const MAP_TOKENS = 2_000;
 const [WINDOW_SHARE, MIN_TOKENS, MAX_TOKENS] = [0.08, 1_000, 8_000]; // of the map in the prompt: a part of the model's window
@@ -48,29 +47,25 @@ function isKnown(index: Index, focus: string): boolean {
   return isThere || defining(index.pageIndexes, lastName(name)).length > 0;
 }
 
-async function mapFor(
+const mapFor = (
   ...[state, index, request, ctx, arrived]: [State, Index, MapRequest, Ctx, Iterable<string>?]
-): Promise<RepoMap> {
-  const { mapFrom } = await import("../rank.ts");
-  const [survey, history] = await Promise.all([
-    surveyFor(state, index, ctx),
-    request.query ? historyOf(state, ctx) : undefined,
-  ]);
-  const known = new Set(survey.docs.flatMap(({ path: file, source }) => (source ? [file] : [])));
-  return mapFrom(survey, { seen: filesSeen(ctx, known, arrived), history, ...request });
-}
+): Promise<RepoMap> =>
+  lean(async () => {
+    const { mapFrom } = await import("../rank.ts");
+    const [survey, history] = await Promise.all([
+      surveyFor(state, index, ctx),
+      request.query ? historyOf(state, ctx) : undefined,
+    ]);
+    const known = new Set(survey.docs.flatMap(({ path: file, source }) => (source ? [file] : [])));
+    return mapFrom(survey, { seen: filesSeen(ctx, known, arrived), history, ...request });
+  });
 
 /** What is counted of the index, until a file of it changes, or what may be read. */
 export async function surveyFor(state: State, index: Index, ctx: Ctx): Promise<Survey> {
   const about = crypto.hash("sha256", [JSON.stringify(ctx.permissions.rules), ...index.names].join("\n"));
   if (state.survey?.version === index.version && state.survey.about === about) return state.survey.made;
-  v8.setFlagsFromString("--semi-space-growth-factor=1"); // what is read here is garbage soon: room for it would take 60 MB
-  try {
-    state.survey = { version: index.version, about, made: await survey(state, index, ctx) };
-    return state.survey.made;
-  } finally {
-    v8.setFlagsFromString("--semi-space-growth-factor=2"); // as it is by itself
-  }
+  state.survey = { version: index.version, about, made: await survey(state, index, ctx) };
+  return state.survey.made;
 }
 
 async function survey(state: State, index: Index, ctx: Ctx): Promise<Survey> {
